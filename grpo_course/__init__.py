@@ -1,0 +1,60 @@
+"""A course on GRPO, from a three-number sort to GSM8K.
+
+Nothing heavy is loaded here: each name below is looked up in its module when it is
+first used (PEP 562), so that `import grpo_course` works before torch is installed.
+"""
+
+from importlib import import_module
+
+_DELTAS = "grpo_course.algorithm.deltas"
+_LOSSES = "grpo_course.algorithm.losses"
+_AGGREGATION = "grpo_course.algorithm.aggregation"
+_KL = "grpo_course.algorithm.kl"
+_ROLLOUT = "grpo_course.algorithm.rollout"
+_LOOP = "grpo_course.algorithm.loop"
+_CONFIG = "grpo_course.algorithm.config"
+_SORT_REWARDS = "grpo_course.sorting.rewards"
+_SORT_MODEL = "grpo_course.sorting.model"
+_SORT_TRAINING = "grpo_course.sorting.training"
+_SETUP = "grpo_course.classroom.setup"
+_SHOW = "grpo_course.classroom.show"
+_CHECK = "grpo_course.classroom.check"
+
+HOMES = {
+    "compute_deltas": _DELTAS,
+    "DELTA_MODES": _DELTAS,
+    "compute_loss": _LOSSES,
+    "LOSS_MODES": _LOSSES,
+    "loss_report": _LOSSES,
+    "aggregate": _AGGREGATION,
+    "compute_kl_penalty": _KL,
+    "exact_kl": _KL,
+    "Rollout": _ROLLOUT,
+    "train": _LOOP,
+    "TrainConfig": _CONFIG,
+    "sort_distance_reward": _SORT_REWARDS,
+    "sort_inclusion_ordering_reward": _SORT_REWARDS,
+    "sort_exact_reward": _SORT_REWARDS,
+    "sort_multiset_reward": _SORT_REWARDS,
+    "compute_reward": _SORT_REWARDS,
+    "SortModel": _SORT_MODEL,
+    "generate_responses": _SORT_MODEL,
+    "compute_log_probs": _SORT_MODEL,
+    "run_policy_gradient": _SORT_TRAINING,
+    "setup": _SETUP,
+    "show": _SHOW,
+    "check": _CHECK,
+    "progress": _CHECK,
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(HOMES[name]), name)
+    globals()[name] = value  # the next use does not come through here
+    return value
+
+
+def __dir__() -> list:
+    return sorted({*globals(), *HOMES})

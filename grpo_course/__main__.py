@@ -1,0 +1,60 @@
+"""The one way in: `python3 -m grpo_course lab`, `test`, `run`, `save`, `bench`.
+
+Standard library only, and readable by an old Python: this runs before anything is
+installed. A new command is one line in COMMANDS and one module in `workshop/` that
+has `main(arguments, root)` and returns the exit status.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from grpo_course.workshop import environment
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# command: (module in workshop/, extras of pyproject.toml that it needs, help)
+COMMANDS = {
+    "lab": ("lab", (), "open the course in JupyterLab"),
+    "test": ("tests", ("test",), "run every check and every notebook"),
+    "run": ("run", (), "execute the notebooks in a temporary copy"),
+    "save": ("save", (), "execute the notebooks and store their outputs"),
+    "bench": ("bench", (), "run the benchmarks"),
+}
+
+
+def usage() -> str:
+    """The help text."""
+    lines = [f"  {name:<6} {line}" for name, (_, _, line) in COMMANDS.items()]
+    return "\n".join(["python3 -m grpo_course COMMAND [options]", "", *lines])
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command; the exit status."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    name, *rest = arguments
+    if name not in COMMANDS:
+        print(f"There is no command {name!r}.\n\n{usage()}", file=sys.stderr)
+        return 2
+    module, extras, _ = COMMANDS[name]
+    try:
+        python = environment.ensure(ROOT, extras)
+        if not environment.is_running(python):
+            return environment.restart(python, arguments)
+    except environment.NotReady as problem:
+        print(f"\n{problem}", file=sys.stderr)
+        return 1
+    os.environ.pop(environment.RESTARTED, None)  # commands started from here are new
+    return import_module(f"grpo_course.workshop.{module}").main(rest, ROOT)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit("\nStopped.")

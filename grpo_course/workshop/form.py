@@ -1,0 +1,190 @@
+"""What a stored notebook must look like; each check returns its complaints.
+
+A check takes a notebook and returns lines such as "cell 3: ...", cells counted from
+0 with text cells included, the way JupyterLab's `notebook.cells[3]` counts them.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from nbformat import NotebookNode, v4
+from nbformat.validator import iter_validate
+
+from grpo_course.workshop import tidy
+
+LINE_WIDTH = 79
+IGNORED = "nbval-ignore-output"
+MACHINE_PATH = re.compile(
+    r"/(?:home|Users|root|tmp|work|opt|mnt)/[\w.]+|[A-Z]:\\\w+|site-packages|ipykernel_\d"
+)
+AT_ZERO = re.compile(r"(?<!\d)0%\|")
+BINARY = ("image/png", "image/jpeg")
+
+
+def read(path: Path) -> NotebookNode:
+    """A notebook as it is stored: nbformat.read would repair it on its way."""
+    return v4.reads(path.read_text(encoding="utf-8"))
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    """A cell's tags."""
+    return cell.metadata.get("tags", [])
+
+
+def code_cells(notebook: NotebookNode) -> list[tuple[int, NotebookNode]]:
+    """The code cells, each with its index in the notebook."""
+    return [(i, c) for i, c in enumerate(notebook.cells) if c.cell_type == "code"]
+
+
+def outputs(notebook: NotebookNode) -> Iterator[tuple[int, NotebookNode, NotebookNode]]:
+    """Every output, with its cell's index and its cell."""
+    for index, cell in code_cells(notebook):
+        for output in cell.outputs:
+            yield index, cell, output
+
+
+def texts(output: NotebookNode) -> list[str]:
+    """The texts that an output shows: a stream, a traceback, text and HTML."""
+    data = output.get("data", {})
+    shown = [text for kind, text in data.items() if kind not in BINARY]
+    pieces = [output.get("text", ""), *output.get("traceback", []), *shown]
+    return [piece if isinstance(piece, str) else str(piece) for piece in pieces]
+
+
+def invalid(notebook: NotebookNode) -> list[str]:
+    """The notebook is not a notebook by Jupyter's own schema."""
+    # Not validate(), which repairs repeated ids on its way.
+    first = next(iter_validate(notebook), None)
+    return [f"not a valid notebook: {str(first).splitlines()[0]}"] if first else []
+
+
+def repeated_ids(notebook: NotebookNode) -> list[str]:
+    """Two cells share an id, or a cell has none."""
+    ids = [cell.get("id") for cell in notebook.cells]
+    return [
+        f"cell {index}: its id {identity!r} is missing or taken. Run save."
+        for index, identity in enumerate(ids)
+        if not identity or identity in ids[:index]
+    ]
+
+
+def other_kernel(notebook: NotebookNode) -> list[str]:
+    """The metadata names another kernel, or a Python version."""
+    fixed = {"kernelspec": tidy.KERNELSPEC, "language_info": tidy.LANGUAGE_INFO}
+    return [
+        f"metadata.{key} is not the fixed one. Run save."
+        for key, value in fixed.items()
+        if notebook.metadata.get(key) != value
+    ]
+
+
+def count_gaps(notebook: NotebookNode) -> list[str]:
+    """The code cells are not numbered 1, 2, 3, ...; nbval passes a cell never run."""
+    return [
+        f"cell {index}: its execution count is {cell.execution_count}, not {count}. "
+        "Run save."
+        for count, (index, cell) in enumerate(code_cells(notebook), start=1)
+        if cell.execution_count != count
+    ]
+
+
+def silent_cells(notebook: NotebookNode) -> list[str]:
+    """A code cell shows nothing."""
+    return [
+        f"cell {index}: it prints and plots nothing. Print what it found."
+        for index, cell in code_cells(notebook)
+        if not cell.outputs
+    ]
+
+
+def standard_error(notebook: NotebookNode) -> list[str]:
+    """A warning or a log line is stored."""
+    return [
+        f"cell {index}: it writes to stderr: {output.text.strip()[:200]!r}"
+        for index, _, output in outputs(notebook)
+        if output.get("name") == "stderr"
+    ]
+
+
+def errors(notebook: NotebookNode) -> list[str]:
+    """A cell stops with an error that it does not announce."""
+    return [
+        f"cell {index}: {output.ename}: {output.evalue[:200]}"
+        for index, cell, output in outputs(notebook)
+        if output.output_type == "error" and "raises-exception" not in tags(cell)
+    ]
+
+
+def machine_paths(notebook: NotebookNode, folders: tuple[str, ...] = ()) -> list[str]:
+    """An output names a folder of the machine it was made on."""
+    found = []
+    for index, _, output in outputs(notebook):
+        for text in texts(output):
+            match = MACHINE_PATH.search(text)
+            named = [folder for folder in folders if folder in text]
+            path = named[0] if named else match and match.group()
+            if path:
+                found.append(f"cell {index}: its output shows the path {path!r}")
+    return found
+
+
+def unfinished_bars(notebook: NotebookNode) -> list[str]:
+    """A progress bar is stored as it was at the start."""
+    return [
+        f"cell {index}: a progress bar is stored at 0 %. Tag the cell {IGNORED!r}."
+        for index, cell, output in outputs(notebook)
+        if IGNORED not in tags(cell)
+        and tidy.WIDGET_VIEW in output.get("data", {})
+        and AT_ZERO.search(str(output.data.get("text/plain", "")))
+    ]
+
+
+def marker_comments(notebook: NotebookNode) -> list[str]:
+    """An nbval marker stands in a learner's cell instead of in its tags."""
+    return [
+        f"cell {index}: move the NBVAL_ comment into the cell's tags"
+        for index, cell in code_cells(notebook)
+        if "NBVAL_" in cell.source
+    ]
+
+
+def long_lines(notebook: NotebookNode) -> list[str]:
+    """A printed line is wider than a slide."""
+    found = []
+    for index, _, output in outputs(notebook):
+        data = output.get("data", {})
+        drawn = set(data) - {"text/plain"}  # then its text is never seen
+        text = output.get("text", "") + ("" if drawn else data.get("text/plain", ""))
+        width = max(map(len, text.splitlines()), default=0)
+        if width > LINE_WIDTH:
+            found.append(f"cell {index}: prints {width} characters in a line")
+    return found
+
+
+def unchecked_ignored(notebook: NotebookNode) -> list[str]:
+    """No compared cell comes after a cell whose output is ignored."""
+    last = max(
+        (i for i, c in code_cells(notebook) if IGNORED not in tags(c)), default=-1
+    )
+    return [
+        f"cell {index}: no checked cell follows it; assert what was to be seen"
+        for index, cell in code_cells(notebook)
+        if IGNORED in tags(cell) and index > last
+    ]
+
+
+CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
+    invalid,
+    repeated_ids,
+    other_kernel,
+    count_gaps,
+    silent_cells,
+    standard_error,
+    errors,
+    machine_paths,
+    unfinished_bars,
+    marker_comments,
+    long_lines,
+    unchecked_ignored,
+)

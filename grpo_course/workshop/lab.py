@@ -1,0 +1,16 @@
+"""`python3 -m grpo_course lab`: open the course in JupyterLab."""
+
+import os
+from pathlib import Path
+
+from grpo_course.workshop import kernels
+
+
+def main(arguments: list[str], root: Path) -> int:
+    """Start JupyterLab at the welcome notebook; `arguments` go to JupyterLab."""
+    welcome = Path("notebooks", "00_welcome.ipynb")
+    start = [str(welcome)] if (root / welcome).exists() else []
+    # JupyterLab refuses to run as root (a container, say) unless it is told to.
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    allow = ["--allow-root"] if is_root else []
+    return kernels.python(["-m", "jupyterlab", *start, *allow, *arguments], root)

@@ -1,0 +1,69 @@
+"""`python3 -m grpo_course save [names]`: execute the notebooks, store their outputs.
+
+Saving twice gives the same bytes. A notebook with an error, a warning or a path of
+this machine in its outputs is not saved.
+"""
+
+import os
+from pathlib import Path
+
+import nbformat
+
+from grpo_course.workshop import form, kernels, notebooks, pictures, tidy
+
+
+def main(arguments: list[str], root: Path) -> int:
+    """Execute and store each notebook; non-zero if one was refused."""
+    names = notebooks.names_from("save", arguments)
+    paths = notebooks.choose(root / "notebooks", names)
+    if not paths:
+        print("There are no notebooks.")
+        return 1
+    kernels.use()
+    refused = [path for path in paths if not save_one(path, root)]
+    return int(bool(refused))
+
+
+def save_one(path: Path, root: Path) -> bool:
+    """Execute one notebook and store it if nothing is wrong; whether it was stored."""
+    problems, text = executed_text(path, root)
+    if problems:
+        lines = "\n  ".join(problems)
+        print(f"{path.stem:<20} NOT saved:\n  {lines}", flush=True)
+        return False
+    changed = text != path.read_text(encoding="utf-8")
+    if changed:
+        write_atomically(path, text.encode())
+    for name, image in pictures.taken_from(nbformat.reads(text, as_version=4)):
+        write_atomically(root / "images" / name, image)
+    print(f"{path.stem:<20} {'saved' if changed else 'unchanged'}", flush=True)
+    return True
+
+
+def executed_text(path: Path, root: Path) -> tuple[list[str], str]:
+    """What is wrong with an executed notebook, and the text to store."""
+    notebook = form.read(path)
+    tidy.give_ids(notebook, path.stem)
+    try:
+        notebooks.execute(notebook, path.parent)
+    except notebooks.Failed as error:
+        return [str(error)], ""
+    tidy.tidy(notebook, path.stem)
+    machine = (str(root.resolve()), str(Path.home()))
+    problems = [
+        *form.errors(notebook),
+        *form.standard_error(notebook),
+        *form.machine_paths(notebook, machine),
+    ]
+    return problems, nbformat.writes(notebook) + "\n"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file in one step, so that an interruption leaves it whole."""
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

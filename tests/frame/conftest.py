@@ -1,0 +1,48 @@
+"""Small notebooks, made in memory, that the tests of the frame then break."""
+
+import nbformat
+import pytest
+from nbformat import NotebookNode, v4
+
+from grpo_course.workshop import tidy
+
+WORDS = "ten plain words that say what there is to see"
+
+
+def text(source: str = WORDS, *tags: str) -> NotebookNode:
+    return v4.new_markdown_cell(source, metadata=metadata(tags))
+
+
+def code(source: str = "print(1)", *tags: str, printed: str = "1\n") -> NotebookNode:
+    output = v4.new_output("stream", name="stdout", text=printed)
+    return v4.new_code_cell(source, outputs=[output], metadata=metadata(tags))
+
+
+def metadata(tags: tuple[str, ...]) -> dict:
+    return {"tags": list(tags), "slideshow": {"slide_type": "slide"}}
+
+
+def notebook(*cells: NotebookNode) -> NotebookNode:
+    """A notebook with its ids, counts and metadata as `save` stores them."""
+    made = v4.new_notebook(cells=list(cells))
+    for count, cell in enumerate((c for c in cells if c.cell_type == "code"), start=1):
+        cell.execution_count = count
+    for index, cell in enumerate(cells):
+        cell.id = f"cell-{index}"
+    tidy.tidy(made, "made")
+    return nbformat.from_dict(made)
+
+
+@pytest.fixture
+def make():
+    """Builders of cells and notebooks: `make.text`, `make.code`, `make.notebook`."""
+    functions = {"text": text, "code": code, "notebook": notebook}
+    return type("Make", (), {name: staticmethod(f) for name, f in functions.items()})
+
+
+@pytest.fixture
+def lesson():
+    """A notebook of 41 cells that keeps every budget."""
+    title = text(f"# Title\n\nMinutes: 10. You need: nothing. {WORDS}")
+    middle = [cell for _ in range(19) for cell in (code(), text())]
+    return notebook(title, *middle, text(f"## What you saw\n\n{WORDS}. Next: more."))

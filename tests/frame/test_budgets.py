@@ -1,0 +1,145 @@
+"""The budgets of every notebook and of the package; each can be exceeded."""
+
+from pathlib import Path
+
+import pytest
+
+from grpo_course.workshop import budgets, form, sizes
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+MODULES = sorted((ROOT / "grpo_course").rglob("*.py"))
+
+
+@pytest.mark.parametrize("check", budgets.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_keeps_its_budgets(path, check):
+    problems = check(form.read(path))
+    assert not problems, "\n".join(f"{path.name} {problem}" for problem in problems)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_functions_fit_a_slide_and_files_a_head(path):
+    source = path.read_text(encoding="utf-8")
+    most = sizes.DATA_LINES if "exercises" in path.parts else sizes.FILE_LINES
+    problems = sizes.long_functions(source) + sizes.long_file(source, most)
+    name = path.relative_to(ROOT)
+    assert not problems, "\n".join(f"{name} {problem}" for problem in problems)
+
+
+def test_a_good_lesson_has_no_complaints(lesson):
+    assert {c.__name__: c(lesson) for c in budgets.CHECKS if c(lesson)} == {}
+
+
+def test_cell_number(make, lesson):
+    assert budgets.cell_number(make.notebook(make.text()))
+    many = make.notebook(*[make.text() for _ in range(71)])
+    assert budgets.cell_number(many) == ["it has 71 cells; a notebook has 40 to 70"]
+    assert budgets.cell_number(lesson) == []
+
+
+def lines(count):
+    return "x = 1\n\n" * count
+
+
+def test_code_lengths(make):
+    too_long = make.notebook(*[make.code() for _ in range(10)], make.code(lines(31)))
+    assert budgets.code_lengths(too_long) == ["cell 10: 31 lines of code; 30 at most"]
+    slow = make.notebook(make.code(lines(9)), make.code(lines(9)), make.code())
+    assert ["median" in line for line in budgets.code_lengths(slow)] == [True]
+    many = make.notebook(*[make.code() for _ in range(4)], make.code(lines(21)))
+    assert budgets.code_lengths(many) == [
+        "cells [4]: over 20 lines; one cell in ten may be"
+    ]
+    rare = make.notebook(*[make.code() for _ in range(9)], make.code(lines(21)))
+    assert budgets.code_lengths(rare) == []
+
+
+def test_code_runs(make):
+    run = make.notebook(make.text(), make.code(), make.code(), make.code())
+    assert [line[:7] for line in budgets.code_runs(run)] == ["cell 3:"]
+    assert budgets.code_runs(make.notebook(make.text(), make.code(), make.code())) == []
+
+
+@pytest.mark.parametrize(
+    "source, tags, fits",
+    [
+        ("too few words", (), False),
+        ("word " * 60, (), True),
+        ("word " * 61, (), False),
+        ("word " * 61, ("derivation",), True),
+        ("word " * 151, ("derivation",), False),
+        ("word " * 400, ("solution",), True),
+        ("short", ("exercise",), True),
+        ("| a | b |", ("reference",), True),
+        ("## A heading only", (), True),
+        ("word " * 10 + "$a + b$ ```\n" + "code " * 99 + "```", (), True),
+    ],
+)
+def test_text_lengths(make, source, tags, fits):
+    problems = budgets.text_lengths(
+        make.notebook(make.code(), make.text(source, *tags))
+    )
+    assert [line[:7] for line in problems] == ([] if fits else ["cell 1:"])
+
+
+def test_late_code(make):
+    texts = [make.text() for _ in range(4)]
+    assert budgets.late_code(make.notebook(*texts, make.code()))
+    assert budgets.late_code(make.notebook(*texts[:3], make.code())) == []
+
+
+def test_opening(make):
+    problems = budgets.opening(make.notebook(make.text("## Title")))
+    assert ["'# '" in problems[0], "Minutes" in problems[1], "You need" in problems[2]]
+    assert len(problems) == 3
+
+
+@pytest.mark.parametrize(
+    "last, closes",
+    [
+        ("## What you saw\n\nIt. Next: 02.", True),
+        ("## What you saw\n\nIt.\n\n## Next\n\nMore.", True),
+        ("## What you saw\n\n[On](02_policy.ipynb)", True),
+        ("## What you saw\n\nIt.", False),
+        ("## Something else\n\nNext: 02.", False),
+        ("## What you saw\n\nIt.\n\n## More\n\nNext: 02.", False),
+    ],
+)
+def test_closing(make, last, closes):
+    problems = budgets.closing(make.notebook(make.text("# A"), make.text(last)))
+    assert (problems == []) == closes
+
+
+def test_slide_types(make):
+    notebook = make.notebook(make.text(), make.code())
+    notebook.cells[0].metadata.slideshow.slide_type = "slides"
+    del notebook.cells[1].metadata["slideshow"]
+    found = [line[:7] for line in budgets.slide_types(notebook)]
+    assert found == ["cell 0:", "cell 1:"]
+
+
+def test_heading_jumps(make):
+    jump = make.notebook(make.text("# A"), make.text("### C"))
+    assert [line[:7] for line in budgets.heading_jumps(jump)] == ["cell 1:"]
+    fine = make.notebook(make.text("# A\n## B\n### C\n## D\n```\n#### no\n```"))
+    assert budgets.heading_jumps(fine) == []
+
+
+def function(body_lines, docstring):
+    head = 'def f(\n    x,\n):\n    """One.\n\n    Two.\n    """\n'
+    head = head if docstring else "def f(x):\n"
+    return head + "    x += 1\n\n    # why\n" + "    x += 1\n" * (body_lines - 2)
+
+
+@pytest.mark.parametrize("docstring", [True, False])
+def test_long_functions(docstring):
+    assert sizes.long_functions(function(26, docstring)) == [
+        "line 1: f has 26 lines; 25 at most"
+    ]
+    assert sizes.long_functions(function(25, docstring)) == []
+
+
+def test_long_file():
+    assert sizes.long_file("x\n" * 201) == ["201 lines; 200 at most"]
+    assert sizes.long_file("x\n" * 200) == []

@@ -1,0 +1,88 @@
+"""environment.yml, pyproject.toml and constraints.txt cannot drift apart."""
+
+import re
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import yaml
+
+from grpo_course.workshop import environment, pip_options
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def pins():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    lines = [line for line in lines if line and not line.startswith("#")]
+    return {normal(name): version for name, version in (x.split("==") for x in lines)}
+
+
+def normal(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def requirement_name(requirement):
+    return normal(re.match(r"[\w.-]+", requirement).group())
+
+
+def pip_lines():
+    (section,) = [x["pip"] for x in CONDA["dependencies"] if isinstance(x, dict)]
+    return section
+
+
+def test_conda_has_python_and_pip_and_no_other_package():
+    assert set(CONDA) == {"name", "channels", "dependencies"}
+    packages = [x for x in CONDA["dependencies"] if isinstance(x, str)]
+    assert [re.split("=", package)[0] for package in packages] == ["python", "pip"]
+
+
+def test_conda_python_is_exact_and_allowed():
+    python = CONDA["dependencies"][0]
+    assert re.fullmatch(r"python=3\.\d+", python), "Binder reads only python=3.N"
+    minor = tuple(map(int, python.split("=")[1].split(".")))
+    assert PROJECT["requires-python"] == ">=3.11"
+    assert minor >= environment.OLDEST_PYTHON == (3, 11)
+
+
+def test_conda_installs_the_course_with_its_pins_and_its_extras():
+    index, constraints, course = pip_lines()
+    assert index == f"--extra-index-url {pip_options.CPU_INDEX}"
+    assert constraints == "-c constraints.txt"
+    extras = re.fullmatch(r"-e \.\[([\w,]+)\]", course).group(1).split(",")
+    assert set(extras) <= set(EXTRAS)
+
+
+def test_every_dependency_is_pinned():
+    requirements = [*PROJECT["dependencies"], *(x for e in EXTRAS.values() for x in e)]
+    missing = {requirement_name(line) for line in requirements} - set(pins())
+    assert not missing, f"add {missing} to constraints.txt"
+
+
+def test_pins_are_exact_and_torch_leaves_the_build_open():
+    versions = pins()
+    assert versions.pop("torch") == "2.13.*"
+    assert "torch==2.13.*" in PROJECT["dependencies"]
+    assert [name for name, version in versions.items() if "*" in version] == []
+
+
+def test_what_is_installed_is_what_is_pinned():
+    installed = {normal(d.name): d.version for d in metadata.distributions()}
+    torch_series = pins()["torch"].removesuffix("*")
+    assert installed["torch"].startswith(torch_series)
+    other = {
+        name: (version, installed[name])
+        for name, version in pins().items()
+        if name in installed and name != "torch" and installed[name] != version
+    }
+    assert not other, f"pinned, installed: {other}. Install with -c constraints.txt."
+
+
+def test_python_is_new_enough():
+    assert sys.version_info[:2] >= environment.OLDEST_PYTHON
