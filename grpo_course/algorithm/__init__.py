@@ -1,0 +1,1 @@
+"""The GRPO algorithm, free of any task: deltas, losses, KL, aggregation, loop."""

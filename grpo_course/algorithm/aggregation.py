@@ -1,0 +1,101 @@
+"""From one number per token to one number: the three means that papers use."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_same_shape,
+    unknown_name,
+)
+
+TOKEN_AXES = (-3, -2, -1)
+
+
+def sequence_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    """Mean over the tokens of each response, then over the responses.
+
+    Every response weighs the same, so a token of a long response weighs less.
+    GRPO: Shao et al. 2024, arXiv 2402.03300.
+    """
+    lengths = mask.sum(-1).clamp(min=1)  # an empty response is 0/1, not 0/0
+    return (kept.sum(-1) / lengths).mean((-2, -1))
+
+
+def token_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    """Mean over all tokens: every token weighs the same.
+
+    DAPO: Yu et al. 2025, arXiv 2503.14476.
+    """
+    return kept.sum(TOKEN_AXES) / mask.sum(TOKEN_AXES).clamp(min=1)
+
+
+def constant(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    """Sum over all tokens, divided by a number that no response can change.
+
+    Dr. GRPO: Liu et al. 2025, arXiv 2503.20783.
+    """
+    num_responses = mask.shape[-3] * mask.shape[-2]
+    return kept.sum(TOKEN_AXES) / (num_responses * max_length)
+
+
+AGGREGATIONS = {
+    "sequence_mean": sequence_mean,
+    "token_mean": token_mean,
+    "constant": constant,
+}
+
+
+def aggregate(
+    per_token: Tensor,
+    mask: Tensor | None = None,
+    aggregation: str = "sequence_mean",
+    *,
+    max_length: int | None = None,
+) -> Tensor:
+    """Reduce [... batch trial pos] to [...]: a scalar without leading axes.
+
+    `mask` is True (or 1) on the tokens that count. Without it all count, and the
+    three modes are the plain mean. `max_length` is the divisor of "constant" in
+    tokens; it is the pos axis unless given, and the other modes do not read it.
+
+    A response whose mask is empty adds zero. It stays in the number of responses
+    ("sequence_mean", "constant"): leaving it out would make the weight of the
+    others depend on it. TRL counts it too, verl leaves it out.
+
+    Raises ValueError for an unknown mode, for shapes that do not line up, for a
+    mask that is not 0/1 and for a max_length below 1.
+    """
+    if aggregation not in AGGREGATIONS:
+        raise unknown_name("aggregation", aggregation, AGGREGATIONS)
+    require_axes("per_token", per_token, "batch trial pos")
+    mask = as_bool_mask(mask, per_token)
+    max_length = per_token.shape[-1] if max_length is None else max_length
+    if max_length < 1:
+        raise ValueError(
+            f"max_length={max_length} is not a number of tokens. "
+            "Give the most tokens that a response may have, at least 1."
+        )
+    return AGGREGATIONS[aggregation](hide(per_token, mask), mask, max_length)
+
+
+def hide(values: Tensor, mask: Tensor | None) -> Tensor:
+    """Zero in value and in gradient where the mask is False.
+
+    Not `values * mask`: padding may hold inf or NaN, and 0 * NaN is NaN.
+    """
+    return values if mask is None else torch.where(mask, values, 0.0)
+
+
+def as_bool_mask(mask: Tensor | None, like: Tensor) -> Tensor:
+    """The mask as booleans, of the shape of `like`; all True when it is None."""
+    if mask is None:
+        return torch.ones_like(like, dtype=torch.bool)
+    require_axes("mask", mask, "batch trial pos")
+    require_same_shape("mask", mask, "the tokens", like)
+    if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
+        raise ValueError(
+            f"mask holds values from {mask.min().item():g} to {mask.max().item():g}, "
+            "but it says which tokens count: pass booleans, or 0 and 1."
+        )
+    return mask.bool()

@@ -1,0 +1,113 @@
+"""Deltas: how much each response of a group counts, and with which sign."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.validation import require_axes, require_finite, unknown_name
+
+SPREAD_EPSILON = 1e-4  # added to a spread before dividing; in units of the reward
+
+
+def center(rewards: Tensor) -> Tensor:
+    """Reward minus the mean reward of its group. [batch trial] -> [batch trial]
+
+    The first reward is taken off before averaging. That changes nothing on paper;
+    in floating point it makes tied rewards give exactly zero, whatever they are.
+    """
+    shifted = rewards - rewards[..., :1]
+    return shifted - shifted.mean(dim=-1, keepdim=True)
+
+
+def group_spread(rewards: Tensor) -> Tensor:
+    """Sample standard deviation (over G - 1) of a group. [batch trial] -> [batch 1]"""
+    squares = center(rewards).square().sum(dim=-1, keepdim=True)
+    return (squares / (rewards.shape[-1] - 1)).sqrt()
+
+
+def batch_spread(rewards: Tensor) -> Tensor:
+    """Sample standard deviation of all rewards of a batch. [batch trial] -> [1 1]"""
+    return rewards.std(dim=(-2, -1), keepdim=True)
+
+
+def is_group_max(rewards: Tensor) -> Tensor:
+    """Which responses have the best reward of their group. [batch trial] -> bool"""
+    return rewards == rewards.max(dim=-1, keepdim=True).values
+
+
+def keep_rewards(rewards: Tensor) -> Tensor:
+    """The rewards themselves: no baseline."""
+    return rewards
+
+
+def normalize(rewards: Tensor) -> Tensor:
+    """Centered rewards in units of the group's spread (GRPO, arXiv 2402.03300)."""
+    return center(rewards) / (group_spread(rewards) + SPREAD_EPSILON)
+
+
+def keep_max(rewards: Tensor) -> Tensor:
+    """The reward where it is the best of its group, else zero: no baseline."""
+    return torch.where(is_group_max(rewards), rewards, torch.zeros_like(rewards))
+
+
+def keep_centered_max(rewards: Tensor) -> Tensor:
+    """The centered reward where it is the best of its group, else zero."""
+    return torch.where(
+        is_group_max(rewards), center(rewards), torch.zeros_like(rewards)
+    )
+
+
+def leave_one_out(rewards: Tensor) -> Tensor:
+    """Reward minus the mean of the group's other rewards (RLOO, arXiv 2402.14740)."""
+    return center(rewards) * rewards.shape[-1] / (rewards.shape[-1] - 1)
+
+
+def normalize_by_batch(rewards: Tensor) -> Tensor:
+    """Centered by group, in units of the whole batch's spread (arXiv 2508.08221)."""
+    return center(rewards) / (batch_spread(rewards) + SPREAD_EPSILON)
+
+
+def softmax_weights(rewards: Tensor) -> Tensor:
+    """Positive weights that sum to one in each group: no baseline."""
+    return rewards.softmax(dim=-1)
+
+
+def centered_softmax_weights(rewards: Tensor) -> Tensor:
+    """Softmax weights minus their mean, which is 1/G."""
+    return center(rewards.softmax(dim=-1))
+
+
+DELTA_MODES = {
+    "rewards": keep_rewards,
+    "centered_rewards": center,
+    "normalized_rewards": normalize,
+    "max_rewards": keep_max,
+    "centered_max_rewards": keep_centered_max,
+    "leave_one_out": leave_one_out,
+    "batch_normalized_rewards": normalize_by_batch,
+    "softmax_rewards": softmax_weights,
+    "centered_softmax_rewards": centered_softmax_weights,
+}
+
+
+def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
+    """Turn the rewards of each group into deltas. [batch trial] -> [batch trial]
+
+    A group is one row: the G responses to one prompt. `mode` is a key of
+    DELTA_MODES. Except for "rewards", "max_rewards" and "softmax_rewards", a group
+    whose rewards are tied gets deltas of exactly zero. Leading axes pass through.
+
+    Raises ValueError for an unknown mode, a missing axis, a reward that is not
+    finite, and a group of one where the mode compares responses.
+    """
+    if mode not in DELTA_MODES:
+        raise unknown_name("mode", mode, DELTA_MODES)
+    require_axes("rewards", rewards, "batch trial")
+    require_finite("rewards", rewards)
+    if rewards.shape[-1] == 1 and mode != "rewards":
+        raise ValueError(
+            f"rewards has shape {list(rewards.shape)}: a group of one response has "
+            f"nothing to be compared with, so mode={mode!r} cannot work. "
+            "Sample at least two responses for each prompt."
+        )
+    rewards = rewards if rewards.is_floating_point() else rewards.float()
+    return DELTA_MODES[mode](rewards)

@@ -1,0 +1,197 @@
+"""How far the policy is from its reference: exact KL, its estimators, its uses."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.aggregation import aggregate, as_bool_mask, hide
+from grpo_course.algorithm.losses import check_old_log_probs, compute_ratio
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_finite,
+    require_same_shape,
+    unknown_name,
+)
+
+
+def k1(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
+    """log(pi / ref). Unbiased, noisy, often negative; as a loss it teaches nothing."""
+    return log_probs - ref_log_probs
+
+
+def k2(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
+    """Half of log(pi / ref) squared. Biased, but the gradient of KL(pi||ref)."""
+    return (log_probs - ref_log_probs) ** 2 / 2
+
+
+def k3(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
+    """ref/pi - 1 - log(ref/pi). Unbiased, never negative; gradient of KL(ref||pi).
+
+    As expm1(d) - d: exp(d) - 1 - d would lose small d to rounding. Above d = 88
+    nats float32 overflows to inf, which is left to be seen, not clamped.
+    """
+    difference = ref_log_probs - log_probs
+    return torch.expm1(difference) - difference
+
+
+def corrected_k3(
+    log_probs: Tensor, ref_log_probs: Tensor, *, old_log_probs: Tensor | None = None
+) -> Tensor:
+    """(pi / pi_old) k3: unbiased for samples of pi_old, gradient of KL(pi||ref).
+
+    DeepSeek-V3.2: 2025, arXiv 2512.02556. The ratio is 1 on the policy's own
+    samples, but it must carry its gradient.
+    """
+    old = log_probs.detach() if old_log_probs is None else old_log_probs
+    return compute_ratio(log_probs, old) * k3(log_probs, ref_log_probs)
+
+
+KL_ESTIMATORS = {"k1": k1, "k2": k2, "k3": k3, "corrected_k3": corrected_k3}
+
+
+def kl_values(
+    log_probs: Tensor,
+    ref_log_probs: Tensor,
+    estimator: str = "k3",
+    *,
+    old_log_probs: Tensor | None = None,
+) -> Tensor:
+    """Estimate KL(pi||ref) in nats from the sampled tokens alone, one value each.
+
+    Any shape, the same for all; `old_log_probs` is read by "corrected_k3" only and
+    is the policy itself unless given. k1, k2, k3: Schulman 2020,
+    joschu.net/blog/kl-approx.html. Their gradients: Tang and Munos 2025, arXiv
+    2506.09477.
+
+    Raises ValueError for an unknown estimator, for shapes that do not line up, for
+    a reference or old log-probs that carry a gradient.
+    """
+    if estimator not in KL_ESTIMATORS:
+        raise unknown_name("estimator", estimator, KL_ESTIMATORS)
+    check_ref_log_probs(ref_log_probs, log_probs)
+    if old_log_probs is not None:
+        check_old_log_probs(old_log_probs, log_probs, estimator)
+    return KL_ESTIMATORS[estimator](
+        log_probs, ref_log_probs, old_log_probs=old_log_probs
+    )
+
+
+def compute_kl_penalty(
+    log_probs: Tensor,
+    ref_log_probs: Tensor,
+    estimator: str = "k3",
+    mask: Tensor | None = None,
+    *,
+    aggregation: str = "sequence_mean",
+    max_length: int | None = None,
+    old_log_probs: Tensor | None = None,
+) -> Tensor:
+    """The KL estimate of a rollout, to be added to the loss times beta: [...].
+
+    log_probs, ref_log_probs and mask are [... batch trial pos]. It is a mean over
+    positions: a sum over them would need a beta that is smaller by the length.
+    Raises as `kl_values` and `aggregate`.
+    """
+    require_axes("log_probs", log_probs, "batch trial pos")
+    check_ref_log_probs(ref_log_probs, log_probs)
+    mask = None if mask is None else as_bool_mask(mask, log_probs)
+    old = old_log_probs if old_log_probs is None else hide(old_log_probs, mask)
+    values = kl_values(
+        hide(log_probs, mask), hide(ref_log_probs, mask), estimator, old_log_probs=old
+    )
+    return aggregate(values, mask, aggregation, max_length=max_length)
+
+
+def exact_kl(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
+    """KL(pi||ref) in nats from whole distributions: [... vocab] to [...].
+
+    An outcome that pi never takes adds zero, whatever the reference says; one that
+    only the reference never takes makes it infinite. Raises ValueError if a row
+    does not sum to one, as logits do not.
+    """
+    check_ref_log_probs(ref_log_probs, log_probs)
+    for name, rows in (("log_probs", log_probs), ("ref_log_probs", ref_log_probs)):
+        totals = rows.detach().logsumexp(-1)
+        if not (totals.abs() < 0.01).all():
+            raise ValueError(
+                f"{name} are not log-probabilities: a row sums to "
+                f"{totals.exp().max().item():.3g}, not 1. Apply log_softmax(-1)."
+            )
+    probs = log_probs.exp()
+    # where, not 0 * inf: an impossible outcome has log-probability -inf
+    gap = torch.where(probs > 0, log_probs - ref_log_probs, 0.0)
+    return (probs * gap).sum(-1)
+
+
+@torch.no_grad()
+def kl_reward(
+    rewards: Tensor,
+    log_probs: Tensor,
+    ref_log_probs: Tensor,
+    coefficient: float,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """KL in the reward: R - beta log(pi/ref) of the whole response, no gradient.
+
+    rewards [... batch trial], log-probs and mask [... batch trial pos]. In the
+    reward, k1 has the gradient of KL(pi||ref), through the score function.
+    Ziegler et al. 2019, arXiv 1909.08593.
+    """
+    require_axes("log_probs", log_probs, "batch trial pos")
+    if rewards.shape != log_probs.shape[:-1]:
+        raise ValueError(
+            f"rewards have shape {list(rewards.shape)}, but log_probs have shape "
+            f"{list(log_probs.shape)}: pass one reward per response "
+            f"{list(log_probs.shape[:-1])}."
+        )
+    check_ref_log_probs(ref_log_probs, log_probs)
+    if not coefficient >= 0:
+        raise ValueError(
+            f"coefficient={coefficient} is out of range: beta is 0 or more; a negative "
+            "one would reward the policy for leaving its reference."
+        )
+    mask = as_bool_mask(mask, log_probs)
+    return rewards - coefficient * hide(log_probs - ref_log_probs, mask).sum(-1)
+
+
+class AdaptiveKLCoefficient:
+    """Beta that is raised while the KL is above its target and lowered below it.
+
+    `target` is in the units of the `kl` that `update` gets (nats); `horizon` is the
+    number of samples over which an error of 0.2 changes beta by a fifth.
+    Ziegler et al. 2019, arXiv 1909.08593.
+    """
+
+    def __init__(self, initial: float, target: float, horizon: float) -> None:
+        given = {"initial": initial, "target": target, "horizon": horizon}
+        for name, value in given.items():
+            if not value > 0:
+                raise ValueError(f"{name}={value} is out of range: it must be above 0.")
+        self.value, self.target, self.horizon = initial, target, horizon
+
+    def update(self, kl: float | Tensor, num_samples: int) -> float | Tensor:
+        """Take one proportional step; the error is clipped to +-0.2.
+
+        With a kl for each seed, [seed], beta becomes [seed] too.
+        """
+        kl = torch.as_tensor(kl, dtype=torch.float64)
+        require_finite("kl", kl)
+        if not 0 < num_samples <= self.horizon:
+            raise ValueError(
+                f"num_samples={num_samples} is out of range: it must be above 0 and at "
+                f"most the horizon, {self.horizon}, or beta would jump."
+            )
+        error = (kl / self.target - 1).clamp(-0.2, 0.2)
+        factor = 1 + error * num_samples / self.horizon
+        self.value = self.value * (factor if factor.ndim else factor.item())
+        return self.value
+
+
+def check_ref_log_probs(ref: Tensor, log_probs: Tensor) -> None:
+    """Check that the reference's log-probs line up and are frozen."""
+    require_axes("ref_log_probs", ref, "pos")
+    require_same_shape("ref_log_probs", ref, "log_probs", log_probs)
+    if ref.requires_grad:
+        raise ValueError(
+            "ref_log_probs carries a gradient. Compute it under torch.no_grad(): "
+            "otherwise the reference is pulled towards the policy as well."
+        )
