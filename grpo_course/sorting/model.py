@@ -1,0 +1,167 @@
+"""The sort model: it reads all numbers at once and answers every position at once."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from einops import einsum, rearrange, repeat
+from torch import Generator, Tensor, nn
+
+from grpo_course.algorithm.validation import require_axes, require_finite
+
+
+class SortModel(nn.Module):
+    """A non-autoregressive sorter with one encode and one decode matrix per position.
+
+    With `seeds=(0, 1, 2)` the weights carry a leading seed axis: three independent
+    models that train side by side. The dots in the shapes below stand for that axis;
+    without `seeds` it is not there.
+
+    Args:
+        vocab_size: how many different numbers there are.
+        embedding_dim: width of the vectors in between.
+        prompt_length, response_length: how many numbers come in and go out.
+        init_scale: factor on the decode weights. Small values make the first policy
+            nearly uniform, large values make it sure of itself from the start.
+        seeds: one random seed for each model, or None for one model from torch's own.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        embedding_dim: int,
+        prompt_length: int,
+        response_length: int,
+        init_scale: float = 1.0,
+        seeds: Sequence[int] | None = None,
+    ):
+        super().__init__()
+        self.vocab_size, self.prompt_length = vocab_size, prompt_length
+        shapes = {
+            "embedding": (vocab_size, embedding_dim),
+            "encode_weights": (prompt_length, embedding_dim, embedding_dim),
+            "decode_weights": (response_length, embedding_dim, embedding_dim),
+        }
+        weights = draw_normal(shapes, seeds)
+        scale = 1 / math.sqrt(embedding_dim)
+        self.embedding = nn.Parameter(weights["embedding"])
+        self.encode_weights = nn.Parameter(weights["encode_weights"] * scale)
+        self.decode_weights = nn.Parameter(
+            weights["decode_weights"] * scale * init_scale
+        )
+
+    def forward(self, prompts: Tensor) -> Tensor:
+        """int [batch pos] -> logits [... batch pos vocab]"""
+        require_tokens("prompts", prompts, self.vocab_size, self.prompt_length)
+        embedded = self.embedding[..., prompts, :]  # [... batch pos dim]
+        encoded = einsum(
+            embedded,
+            self.encode_weights,
+            "... batch pos dim_in, ... pos dim_in dim -> ... batch dim",
+        )
+        decoded = einsum(
+            encoded,
+            self.decode_weights,
+            "... batch dim, ... pos dim dim_out -> ... batch pos dim_out",
+        )
+        return einsum(  # input and output share the embedding
+            decoded,
+            self.embedding,
+            "... batch pos dim, ... vocab dim -> ... batch pos vocab",
+        )
+
+
+def draw_normal(
+    shapes: dict[str, tuple], seeds: Sequence[int] | None
+) -> dict[str, Tensor]:
+    """Standard normal weights of each shape, stacked over seeds if there are any."""
+    if seeds is None:
+        return {name: torch.randn(shape) for name, shape in shapes.items()}
+    drawn = []
+    for seed in seeds:
+        generator = Generator().manual_seed(seed)
+        drawn.append(
+            {n: torch.randn(s, generator=generator) for n, s in shapes.items()}
+        )
+    return {name: torch.stack([weights[name] for weights in drawn]) for name in shapes}
+
+
+def require_tokens(argument: str, tokens: Tensor, vocab_size: int, length: int) -> None:
+    """Check that tokens are whole numbers of the vocabulary, `length` of them a row."""
+    require_axes(argument, tokens, "batch pos")
+    if tokens.is_floating_point() or tokens.min() < 0 or tokens.max() >= vocab_size:
+        raise ValueError(
+            f"{argument} holds values from {tokens.min().item()} to "
+            f"{tokens.max().item()} ({tokens.dtype}), but the vocabulary is the whole "
+            f"numbers 0 to {vocab_size - 1}. Use those, or a larger vocab_size."
+        )
+    if tokens.shape[-1] != length:
+        raise ValueError(
+            f"{argument} has {tokens.shape[-1]} numbers a row, but the model was built "
+            f"for {length}. Build it with that length, or change the rows."
+        )
+
+
+def generate_responses(
+    prompts: Tensor,
+    model: SortModel,
+    num_responses: int,
+    generator: Generator | Sequence[Generator] | None = None,
+) -> Tensor:
+    """Sample a group for each prompt. int [batch pos] -> int [batch trial pos]
+
+    A model with a seed axis needs one generator for each seed and gives
+    [seed batch trial pos]. Raises ValueError for fewer than one response.
+    """
+    if num_responses < 1:
+        raise ValueError(
+            f"num_responses={num_responses}, but a group needs at least one."
+        )
+    with torch.no_grad():
+        probs = model(prompts).softmax(dim=-1)  # [... batch pos vocab]
+    require_finite("the policy's probabilities", probs)
+    if probs.ndim == 3:
+        return sample_group(probs, num_responses, generator)
+    require_one_generator_each(probs, generator)
+    pairs = zip(probs, generator, strict=True)
+    return torch.stack([sample_group(p, num_responses, g) for p, g in pairs])
+
+
+def sample_group(
+    probs: Tensor, num_responses: int, generator: Generator | None
+) -> Tensor:
+    """Every position of every response is drawn on its own. -> [batch trial pos]"""
+    flat = rearrange(probs, "batch pos vocab -> (batch pos) vocab")
+    drawn = torch.multinomial(
+        flat, num_responses, replacement=True, generator=generator
+    )
+    return rearrange(
+        drawn, "(batch pos) trial -> batch trial pos", batch=probs.shape[0]
+    )
+
+
+def require_one_generator_each(probs: Tensor, generators: object) -> None:
+    """Check that a model with a seed axis gets a generator for every seed."""
+    if not isinstance(generators, Sequence) or len(generators) != len(probs):
+        raise ValueError(
+            f"generator={generators!r}, but the model has {len(probs)} seeds. "
+            "Pass a list with one torch.Generator for each seed."
+        )
+
+
+def compute_log_probs(prompts: Tensor, responses: Tensor, model: SortModel) -> Tensor:
+    """Log-probability of each number. int [batch trial pos] -> [batch trial pos]"""
+    log_probs = model(prompts).log_softmax(dim=-1)  # [... batch pos vocab]
+    require_axes("responses", responses, "batch trial pos")
+    require_tokens("responses", responses, model.vocab_size, log_probs.shape[-2])
+    if responses.shape[:-2] != log_probs.shape[:-2]:
+        raise ValueError(
+            f"responses has shape {list(responses.shape)}, but the model answers "
+            f"{list(log_probs.shape[:-2])} prompts (a seed axis first, if it has one). "
+            "Score responses with the prompts and the model they were sampled from."
+        )
+    log_probs = repeat(
+        log_probs, "... pos vocab -> ... trial pos vocab", trial=responses.shape[-2]
+    )
+    picked = log_probs.gather(dim=-1, index=responses[..., None])
+    return picked.squeeze(-1)
