@@ -1,0 +1,1 @@
+"""What a learner touches: setup, shown source, exercises, plots."""

@@ -1,0 +1,136 @@
+"""What is wrong with an answer, and which misconception explains it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grpo_course.classroom.advice import (
+    advise_error,
+    advise_form,
+    advise_gradient,
+    advise_values,
+)
+from grpo_course.classroom.exercise import (
+    TOLERANCE,
+    Case,
+    Exercise,
+    Outcome,
+    agrees,
+    as_number,
+    run,
+    same_kind,
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A verdict: state " " untouched, "x" wrong, "v" right. The rest is for "x"."""
+
+    state: str
+    problem: str = ""
+    case: Case | None = None
+    theirs: Outcome | None = None
+    ours: Outcome | None = None
+    hint: str = ""
+
+
+def diagnose(exercise: Exercise, function: Callable) -> Finding:
+    """Judge an answer on all cases; the first case that fails is reported."""
+    theirs = [run(function, exercise, case) for case in exercise.cases]
+    if any(_is_stub(outcome.error) for outcome in theirs):
+        return Finding(" ")
+    ours = [run(exercise.solution, exercise, case) for case in exercise.cases]
+    # Gradients are looked at only once every value is right.
+    for find in (_value_problem, _gradient_problem):
+        for first, (their, our) in enumerate(zip(theirs, ours, strict=True)):
+            if problem := find(their, our, exercise.tolerance):
+                hint = _hint(exercise, function, problem, first, theirs, ours)
+                case = exercise.cases[first]
+                return Finding("x", problem, case, their, our, hint)
+    return Finding("v")
+
+
+def _is_stub(error: BaseException | None) -> bool:
+    # torch raises NotImplementedError too, but always with a message.
+    return isinstance(error, NotImplementedError) and not error.args
+
+
+def _value_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
+    if their.error is not None:
+        return "error"
+    if their.value is None and our.value is not None:
+        return "none"
+    if their.changed:
+        return "changed"
+    if agrees(their.value, our.value, tolerance):
+        return ""
+    if not isinstance(our.value, Tensor):
+        is_number = as_number(our.value) is not None
+        return "type" if is_number and as_number(their.value) is None else "values"
+    if not isinstance(their.value, Tensor):
+        return "type"
+    if their.value.shape != our.value.shape:
+        return "shape"
+    return "values" if same_kind(their.value, our.value) else "dtype"
+
+
+def _gradient_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
+    if not our.gradients:
+        return ""
+    zeros = {name: torch.zeros_like(grad) for name, grad in our.gradients.items()}
+    gradients = their.gradients or zeros
+    return "" if _same_gradients(gradients, our.gradients, tolerance) else "gradient"
+
+
+def _same_gradients(given: dict, expected: dict, tolerance: float = TOLERANCE) -> bool:
+    return given.keys() == expected.keys() and all(
+        agrees(given[name], expected[name], tolerance) for name in expected
+    )
+
+
+def _hint(exercise, function, problem, first, theirs, ours) -> str:
+    """The misconception by name if the catalogue has it, else general advice."""
+    if problem == "none":
+        return "Your function returns None: is the `return` missing?"
+    if problem == "changed":
+        name = theirs[first].changed
+        return (
+            f"Your function changes its input `{name}` in place (as .sort() and += "
+            "do). Others still use it: work on a copy, as sorted() does."
+        )
+    known = _known_mistake(exercise, theirs, first, problem == "gradient")
+    if known:
+        return known
+    their, our = theirs[first], ours[first]
+    if problem == "error":
+        return advise_error(their.error)
+    if problem == "gradient":
+        return advise_gradient(their, our)
+    if problem != "values":
+        return advise_form(problem, their.value, our.value)
+    return advise_values(exercise.cases[first], first, theirs, ours)
+
+
+def _known_mistake(exercise, theirs, first, with_gradient) -> str:
+    """A mistake that explains every case; else one that explains the first wrong."""
+    partial = ""
+    for mistake in exercise.mistakes:
+        runs = [run(mistake.answer, exercise, case) for case in exercise.cases]
+        pairs = list(zip(theirs, runs, strict=True))
+        same = [_same_outcome(their, other, with_gradient) for their, other in pairs]
+        answered = any(other.error is None for other in runs)
+        if all(same) and answered:
+            return mistake.hint
+        if same[first] and theirs[first].error is None and not partial:
+            partial = mistake.hint
+    return partial
+
+
+def _same_outcome(their: Outcome, other: Outcome, with_gradient: bool) -> bool:
+    if their.error is not None or other.error is not None:
+        return type(their.error) is type(other.error)
+    if not agrees(their.value, other.value):
+        return False
+    return not with_gradient or _same_gradients(their.gradients, other.gradients)

@@ -1,0 +1,242 @@
+"""The exercises of 02_policy."""
+
+import torch
+from einops import repeat
+from torch import Tensor
+
+from grpo_course.algorithm.losses import compute_loss
+from grpo_course.classroom.exercise import Case, Exercise, Mistake
+
+
+def _numbers(*shape: int, scale: float = 1.0) -> Tensor:
+    """Different numbers without a random generator: a sine, sampled coarsely."""
+    count = torch.Size(shape).numel()
+    return scale * torch.arange(1.0, count + 1).mul(1.7).sin().reshape(shape)
+
+
+def _tokens(*shape: int, vocab: int) -> Tensor:
+    count = torch.Size(shape).numel()
+    return (torch.arange(count).square() + 1).remainder(vocab).reshape(shape)
+
+
+def _gather(table: Tensor, responses: Tensor) -> Tensor:
+    """[batch pos vocab], int [batch trial pos] -> [batch trial pos]"""
+    trial = responses.shape[1]
+    table = repeat(table, "batch pos vocab -> batch trial pos vocab", trial=trial)
+    return table.gather(-1, responses.unsqueeze(-1)).squeeze(-1)
+
+
+def gather_log_probs(logits: Tensor, responses: Tensor) -> Tensor:
+    """[batch pos vocab], int [batch trial pos] -> [batch trial pos]"""
+    return _gather(logits.log_softmax(dim=-1), responses)
+
+
+UNDERFLOW = (
+    "A probability below 1e-45 rounds to zero, and log(0) is minus infinity: use "
+    "log_softmax, which never leaves the log domain."
+)
+
+
+def _gather_case(description: str, logits: Tensor, trial: int, hint: str = "") -> Case:
+    batch, pos, vocab = logits.shape
+    responses = _tokens(batch, trial, pos, vocab=vocab)
+    return Case(description, {"logits": logits, "responses": responses}, hint)
+
+
+GATHER_LOG_PROBS = Exercise(
+    key="2.1",
+    name="gather_log_probs",
+    solution=gather_log_probs,
+    axes={
+        "logits": "batch pos vocab",
+        "responses": "batch trial pos",
+        "return": "batch trial pos",
+    },
+    gradient_to=("logits",),
+    cases=(
+        _gather_case("two prompts, two responses", _numbers(2, 3, 4), 2),
+        _gather_case("all axes of the same size", _numbers(3, 3, 3), 3),
+        _gather_case(
+            "extreme logits",
+            torch.tensor([[[1000.0, 0.0, -1000.0], [0.0, 0.0, 500.0]]]),
+            3,
+            UNDERFLOW,
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            _gather,
+            "You gather raw logits. They become log-probabilities only after "
+            "log_softmax over the vocabulary.",
+        ),
+        Mistake(
+            lambda logits, responses: _gather(logits.log_softmax(1), responses),
+            "You normalise over pos. The probabilities of all tokens at one position "
+            "sum to 1: log_softmax over vocab, the last axis.",
+        ),
+        Mistake(
+            lambda logits, responses: _gather(logits.log_softmax(0), responses),
+            "You normalise over the batch. The probabilities of all tokens at one "
+            "position sum to 1: log_softmax over vocab, the last axis.",
+        ),
+        Mistake(
+            lambda logits, responses: _gather(logits.softmax(-1), responses),
+            "You return probabilities: softmax without the log. Use log_softmax.",
+        ),
+        Mistake(
+            lambda logits, responses: _gather(logits.softmax(-1).log(), responses),
+            UNDERFLOW,
+        ),
+        Mistake(
+            lambda logits, responses: gather_log_probs(logits, responses).sum(-1),
+            "You sum over pos. The result keeps one log-probability for each token: "
+            "[batch trial pos].",
+        ),
+        Mistake(
+            lambda logits, responses: -gather_log_probs(logits, responses),
+            "You return minus the log-probability, which is the cross-entropy. "
+            "Log-probabilities are never above zero.",
+        ),
+    ),
+    insight="log_softmax over vocab, then gather at the response: extreme logits stay "
+    "finite, and the gradient reaches every logit.",
+)
+
+
+def expected_reward(response_probs: Tensor, rewards: Tensor) -> Tensor:
+    """[batch all], [batch all] -> [batch]"""
+    return (response_probs * rewards).sum(dim=-1)
+
+
+def _expectation_case(description: str, probs: list, rewards: list) -> Case:
+    args = {"response_probs": torch.tensor(probs), "rewards": torch.tensor(rewards)}
+    return Case(description, args)
+
+
+EXPECTED_REWARD = Exercise(
+    key="2.2",
+    name="expected_reward",
+    solution=expected_reward,
+    axes={"response_probs": "batch all", "rewards": "batch all", "return": "batch"},
+    gradient_to=("response_probs",),
+    cases=(
+        _expectation_case(
+            "two prompts, three responses",
+            [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]],
+            [[0.0, 1.0, 3.0], [3.0, 1.0, 2.0]],
+        ),
+        _expectation_case(
+            "as many prompts as responses",
+            [[0.9, 0.1], [0.3, 0.7]],
+            [[1.0, 5.0], [-2.0, 4.0]],
+        ),
+        _expectation_case(
+            "a policy that always gives one response",
+            [[0.0, 0.0, 1.0, 0.0]],
+            [[100.0, 2.0, 1.0, 7.0]],
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            lambda probs, rewards: rewards.mean(-1),
+            "You average the rewards without weights. A likely response counts "
+            "more: weight each reward by its probability.",
+        ),
+        Mistake(
+            lambda probs, rewards: (probs * rewards).sum(0),
+            "You sum over the batch, which mixes prompts. Sum over all responses of "
+            "one prompt: the last axis.",
+        ),
+        Mistake(
+            lambda probs, rewards: (probs * rewards).sum(),
+            "You sum over everything. Each prompt has its own expected reward: sum "
+            "over the last axis only.",
+        ),
+        Mistake(
+            lambda probs, rewards: (probs * rewards).mean(-1),
+            "You divide by the number of responses. The probabilities already sum "
+            "to 1: take the sum, not the mean.",
+        ),
+        Mistake(
+            lambda probs, rewards: rewards.max(-1).values,
+            "You take the best reward there is. The expected reward weights each "
+            "one by its probability.",
+        ),
+        Mistake(
+            lambda probs, rewards: rewards.gather(
+                -1, probs.argmax(-1, keepdim=True)
+            ).squeeze(-1),
+            "You take the reward of the most likely response. All responses count, "
+            "each by its probability.",
+        ),
+    ),
+    insight="With all responses enumerated, the objective is a plain weighted sum, "
+    "and its gradient is exact: no sampling.",
+)
+
+
+def naive_loss(log_probs: Tensor, deltas: Tensor) -> Tensor:
+    """[batch trial pos], [batch trial] -> scalar"""
+    return compute_loss(log_probs, deltas, "naive")
+
+
+def _loss_case(description: str, *shape: int) -> Case:
+    log_probs = -_numbers(*shape).abs() - 0.1
+    # Further along the same sine: deltas that resemble no log-probability.
+    deltas = _numbers(2, *shape[:-1], scale=2.0)[1]
+    return Case(description, {"log_probs": log_probs, "deltas": deltas})
+
+
+WRONG_AXIS = (
+    "deltas broadcasts along the wrong axis. Each response has one delta for all its "
+    "positions: deltas[..., None] is [batch trial 1]."
+)
+
+NAIVE_LOSS = Exercise(
+    key="2.3",
+    name="naive_loss",
+    solution=naive_loss,
+    axes={"log_probs": "batch trial pos", "deltas": "batch trial"},
+    gradient_to=("log_probs",),
+    cases=(
+        _loss_case("two prompts, two responses", 2, 2, 3),
+        _loss_case("all axes of the same size", 2, 2, 2),
+        _loss_case("a long response", 1, 2, 9),
+    ),
+    mistakes=(
+        Mistake(
+            lambda log_probs, deltas: (deltas[..., None] * log_probs).mean(),
+            "The minus sign is missing. An optimiser minimises the loss, and you "
+            "want likely responses where delta is positive.",
+        ),
+        Mistake(
+            lambda log_probs, deltas: -(deltas[..., None] * log_probs).sum(),
+            "You sum. The loss is the mean over batch, trial and pos, so that it "
+            "does not grow with the size of the batch.",
+        ),
+        Mistake(
+            lambda log_probs, deltas: -(deltas[..., None] * log_probs).sum(-1).mean(),
+            "You sum over pos before averaging, so a long response counts more. "
+            "Take the mean over pos too.",
+        ),
+        Mistake(lambda log_probs, deltas: -(deltas * log_probs).mean(), WRONG_AXIS),
+        Mistake(
+            lambda log_probs, deltas: -(deltas[:, None, :] * log_probs).mean(),
+            WRONG_AXIS,
+        ),
+        Mistake(
+            lambda log_probs, deltas: -(deltas[..., None] * log_probs.exp()).mean(),
+            "You weight probabilities. The policy gradient is that of the "
+            "log-probability: leave out the exp.",
+        ),
+        Mistake(
+            lambda log_probs, deltas: -deltas.mean() * log_probs.mean(),
+            "You multiply two means. Each response's log-probabilities meet its own "
+            "delta: multiply first, then take the mean.",
+        ),
+    ),
+    insight="Its gradient raises log-probabilities where delta is positive and lowers "
+    "them where it is negative, in proportion to delta.",
+)
+
+EXERCISES = (GATHER_LOG_PROBS, EXPECTED_REWARD, NAIVE_LOSS)

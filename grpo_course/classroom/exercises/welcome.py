@@ -1,0 +1,53 @@
+"""The exercise of 00_welcome."""
+
+import torch
+
+from grpo_course.classroom.exercise import Case, Exercise, Mistake
+
+
+def mean_by_group(rewards: torch.Tensor) -> torch.Tensor:
+    """[batch trial] -> [batch]"""
+    return rewards.mean(dim=-1)
+
+
+def _case(description: str, rewards: list) -> Case:
+    return Case(description, {"rewards": torch.tensor(rewards)})
+
+
+MEAN_BY_GROUP = Exercise(
+    key="0.1",
+    name="mean_by_group",
+    solution=mean_by_group,
+    axes={"rewards": "batch trial", "return": "batch"},
+    cases=(
+        _case("two groups", [[0.0, 1.0, 2.0], [4.0, 4.0, 7.0]]),
+        _case("as many groups as responses", [[1.0, 3.0], [5.0, -1.0]]),
+        _case("a group of one", [[2.5]]),
+    ),
+    mistakes=(
+        Mistake(
+            lambda rewards: rewards.mean(),
+            "You averaged over the whole batch, across prompts. Each row is a group "
+            "with its own mean: say along which axis.",
+        ),
+        Mistake(
+            lambda rewards: rewards.mean(0),
+            "You averaged over the batch axis, across prompts. A group is a row: "
+            "average along trial, the last axis.",
+        ),
+        Mistake(
+            lambda rewards: rewards.mean(-1, keepdim=True),
+            "You kept the trial axis, with size 1. Here it has to go: leave keepdim "
+            "out.",
+        ),
+        Mistake(
+            lambda rewards: rewards.sum(-1),
+            "You return the sum of each group. The mean divides it by the number of "
+            "responses.",
+        ),
+    ),
+    insight="Axes have names in this course: one row of rewards is one group, the "
+    "responses to one prompt.",
+)
+
+EXERCISES = (MEAN_BY_GROUP,)

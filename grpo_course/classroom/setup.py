@@ -1,0 +1,91 @@
+"""One call opens each notebook: seed, threads, printing, plots, quiet libraries."""
+
+import os
+import random
+import sys
+import warnings
+
+QUIET = {
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_VERBOSITY": "error",
+}
+
+PLOT_STYLE = {
+    "figure.figsize": (7.0, 3.2),
+    "figure.dpi": 110,
+    # Opaque, or black labels vanish in JupyterLab's dark theme.
+    "figure.facecolor": "#fcfcfc",
+    "axes.facecolor": "#fcfcfc",
+    "savefig.facecolor": "auto",
+    "savefig.transparent": False,
+    "font.family": ["DejaVu Sans"],  # comes with matplotlib: one font everywhere
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#d9d9d9",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 2.0,
+    "legend.frameon": False,
+    "svg.hashsalt": "grpo_course",
+}
+
+
+def setup(seed: int = 0) -> None:
+    """Prepare a notebook, then print one line that says so.
+
+    Seeds Python, numpy and torch; one thread (small models run slower on two);
+    three decimals in printed tensors; the course's plot style; libraries that
+    print no progress bars. A cell that samples still seeds itself, so that it
+    can be run again alone.
+    """
+    for name, value in QUIET.items():  # libraries read these when first imported
+        os.environ.setdefault(name, value)
+    warnings.formatwarning = _format_warning
+    _prepare_torch(seed)
+    _prepare_plots()
+    print(f"Ready: seed {seed}, one thread.")
+
+
+def _format_warning(message, category, *_place, **_line) -> str:
+    # The usual text begins with a path that differs from run to run.
+    return f"{category.__name__}: {message}\n"
+
+
+def _prepare_torch(seed: int) -> None:
+    import numpy
+    import torch
+
+    random.seed(seed)
+    numpy.random.seed(seed)
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    torch.set_printoptions(precision=3, sci_mode=False, linewidth=75)
+
+
+def _prepare_plots() -> None:
+    import matplotlib
+    from cycler import cycler
+
+    from grpo_course.classroom.plots import COLOURS
+
+    matplotlib.rcParams.update(PLOT_STYLE)
+    matplotlib.rcParams["axes.prop_cycle"] = cycler(color=COLOURS)
+    if _in_kernel():
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        # Without the version stamp, the same figure is the same file.
+        set_matplotlib_formats("png", metadata={"Software": None})
+
+
+def _in_kernel() -> bool:
+    """Whether this runs in a Jupyter kernel (not in plain Python or a test)."""
+    if "IPython" not in sys.modules:
+        return False
+    shell = sys.modules["IPython"].get_ipython()
+    return getattr(shell, "kernel", None) is not None

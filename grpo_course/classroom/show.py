@@ -1,0 +1,56 @@
+"""Show the package's own source in a notebook: never a copy that could drift."""
+
+import inspect
+import sys
+from collections.abc import Callable
+
+
+def show(function: Callable) -> None:
+    """Display the source of a function or a class, highlighted.
+
+    The output is Markdown, which JupyterLab highlights in light and dark theme
+    and GitHub renders; outside a notebook the source is printed.
+
+    Raises TypeError where there is no Python source to show.
+    """
+    source = _source(function).rstrip()
+    place = _place(function)
+    fence = "`" * max(3, _longest_run(source, "`") + 1)
+    markdown = f"`{place}`\n\n{fence}python\n{source}\n{fence}"
+    plain = f"# {place}\n{source}"
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None:
+        print(plain)
+        return
+    from IPython.display import display
+
+    display({"text/markdown": markdown, "text/plain": plain}, raw=True)
+
+
+def _source(function: Callable) -> str:
+    name = getattr(function, "__name__", repr(type(function).__name__))
+    try:
+        return inspect.getsource(function)
+    except (TypeError, OSError):
+        if getattr(function, "__module__", "") == "__main__":
+            cure = "It is defined in this notebook: look at the cell that defines it."
+        else:
+            cure = "Pass a function or a class written in Python, such as one of ours."
+        raise TypeError(f"show({name}): no Python source to be found. {cure}") from None
+
+
+def _place(function: Callable) -> str:
+    """Where the source lives, from the package's root: no path of this machine."""
+    module = inspect.getmodule(inspect.unwrap(function))
+    if module is None or module.__name__ == "__main__":
+        return "this notebook"
+    path = module.__name__.replace(".", "/")
+    return f"{path}/__init__.py" if hasattr(module, "__path__") else f"{path}.py"
+
+
+def _longest_run(text: str, character: str) -> int:
+    longest = run = 0
+    for each in text:
+        run = run + 1 if each == character else 0
+        longest = max(longest, run)
+    return longest

@@ -1,0 +1,259 @@
+"""The states of an exercise, and what check says about any kind of wrong answer."""
+
+import pytest
+import torch
+
+from grpo_course.classroom import check as checking
+from grpo_course.classroom.check import check, progress
+from grpo_course.classroom.diagnosis import diagnose
+from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises import EXERCISES
+
+every_exercise = pytest.mark.parametrize(
+    "exercise", EXERCISES, ids=lambda exercise: exercise.name
+)
+
+
+@every_exercise
+def test_an_untouched_stub_is_not_attempted(judge, exercise):
+    verdict = judge(exercise.name, '"""shapes"""\nraise NotImplementedError  # 2 lines')
+    assert verdict.text.startswith(f"[ ] {exercise.key} {exercise.name}: not attempted")
+    assert verdict.returned is exercise.solution
+
+
+@every_exercise
+def test_an_exception_becomes_advice_with_the_learners_line(judge, exercise):
+    verdict = judge(exercise.name, "first = 1\nreturn first + missing_name")
+    assert verdict.text.startswith(f"[x] {exercise.key} ")
+    assert "your line: return first + missing_name" in verdict.text
+    assert "NameError: name 'missing_name' is not defined" in verdict.text
+    assert "Traceback" not in verdict.text and ".py" not in verdict.text
+    assert verdict.returned is exercise.solution
+
+
+@every_exercise
+def test_none_names_the_missing_return(judge, exercise):
+    assert "is the `return` missing?" in judge(exercise.name, "x = 1").text
+
+
+@every_exercise
+def test_a_changed_input_is_named(judge, exercise):
+    # The last argument is changed; what comes back is right nevertheless.
+    name, value = list(exercise.cases[0].args.items())[-1]
+    change = f"{name}.append(0)" if isinstance(value, list) else f"{name} += 1"
+    parameters = list(exercise.cases[0].args)
+    # The course's own answer, computed before the change.
+    body = (
+        "from grpo_course.classroom.exercises import EXERCISES\n"
+        f"answer = [e for e in EXERCISES if e.name == {exercise.name!r}]\n"
+        f"answer = answer[0].solution({', '.join(parameters)})\n"
+        f"{change}\nreturn answer"
+    )
+    assert f"changes its input `{name}` in place" in judge(exercise.name, body).text
+
+
+def test_sorting_the_prompt_in_place_is_named(judge):
+    body = "prompt.sort()\nreturn sum(x == y for x, y in zip(prompt, response))"
+    assert "changes its input `prompt` in place" in judge("count_matches", body).text
+
+
+FORMS = [
+    ("center_by_group", "return rewards.tolist()", "must be a tensor, but is a list"),
+    ("naive_loss", "return 0.5", "must be a tensor, but is a float"),
+    ("count_matches", "return [1.0, 2.0]", "must be one number, but is a list"),
+    ("count_matches", "return torch.ones(2)", "must be one number, but is a Tensor"),
+    ("center_by_group", "return rewards.mean(1)", "the wrong shape"),
+    (
+        "center_by_group",
+        "return rewards.mean(1)",
+        "expected [batch trial]: shape [2, 4]",
+    ),
+    (
+        "center_by_group",
+        "return (rewards - rewards.mean(1, keepdim=True)).int()",
+        "dtype must be float32, not int32",
+    ),
+    (
+        "leave_one_out",
+        "g = rewards.shape[1]\n"
+        "return (rewards.mean(1, keepdim=True) - rewards) * g / (g - 1)",
+        "Exactly the negative",
+    ),
+    (
+        "center_by_group",
+        "return 3 * (rewards - rewards.mean(1, keepdim=True))",
+        "Always 3 times the expected",
+    ),
+    (
+        "center_by_group",
+        "return rewards - rewards.mean(1, keepdim=True) + 2",
+        "Always 2 too large",
+    ),
+    ("expected_reward", "return rewards[:, 0] / 0", "NaN or infinity came out"),
+    (
+        "center_by_group",
+        "return rearrange(rewards, 'b t x -> b t')",
+        "EinopsError: Error while processing",
+    ),
+    (
+        "center_by_group",
+        "return rewards - rewards.mean(1)[:, None, None, :]",
+        "keepdim",
+    ),
+    ("center_by_group", "exit()", "SystemExit"),
+    # torch raises it as well, for what a dtype cannot do: that is no stub.
+    (
+        "center_by_group",
+        "raise NotImplementedError('addmm for Half')",
+        "NotImplementedError: addmm for Half",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "words"), FORMS)
+def test_general_advice(judge, name, body, words):
+    text = judge(name, body).text
+    assert text.startswith("[x]") and words in text, text
+
+
+def test_the_report_shows_input_output_and_the_expected(capsys):
+    def center_by_group(rewards):
+        return rewards - 1
+
+    check(center_by_group)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "[x] 3.1 center_by_group is not right yet: two groups"
+    assert lines[1:4] == [
+        "    given rewards [batch trial]: [[0, 1, 3, 4], [5, 5, 5, 9]]",
+        "    yours:    [[-1, 0, 2, 3], [4, 4, 4, 8]]",
+        "    expected: [[-2, -1, 1, 2], [-1, -1, -1, 3]]",
+    ]
+
+
+def test_a_large_result_shows_one_place_by_its_axes(judge):
+    text = judge("gather_log_probs", "return responses.float()").text
+    assert "at batch 0, trial 1, pos 0: yours 2, expected -2.632" in text
+
+
+@pytest.mark.parametrize("dtype", ["double", "float"])
+def test_any_width_of_float_is_right(judge, dtype):
+    body = f"r = rewards.{dtype}()\nreturn r - r.mean(1, keepdim=True)"
+    assert judge("center_by_group", body).text.startswith("[v]")
+
+
+@pytest.mark.parametrize("epsilon", [0, 1e-4])
+def test_normalizing_with_or_without_epsilon_is_right(judge, epsilon):
+    body = (
+        "gap = rewards - rewards.mean(1, keepdim=True)\n"
+        "gap[(rewards == rewards[:, :1]).all(1)] = 0\n"
+        f"std = rewards.std(1, keepdim=True) + {epsilon}\n"
+        "return torch.where(gap == 0, 0, gap / std)"
+    )
+    assert judge("normalize_by_group", body).text.startswith("[v]")
+
+
+def test_an_unknown_name_lists_the_known_ones(judge):
+    verdict = judge("centre_by_group", "return x")
+    assert verdict.text.startswith("[!] No exercise is called centre_by_group.")
+    assert "Did you mean center_by_group?" in verdict.text
+    assert all(exercise.name in verdict.text for exercise in EXERCISES)
+    assert verdict.returned is verdict.function
+
+
+def test_a_result_instead_of_a_function(capsys):
+    assert check(3.0) == 3.0
+    assert "without calling it" in capsys.readouterr().out
+
+
+def test_the_course_s_own_function_is_recognised(capsys):
+    solution = EXERCISES[0].solution
+    assert check(solution) is solution
+    assert "the course's own here" in capsys.readouterr().out
+
+
+def test_a_keyboard_interrupt_passes(judge):
+    with pytest.raises(KeyboardInterrupt):
+        judge("center_by_group", "raise KeyboardInterrupt")
+
+
+def test_a_broken_check_says_so_and_raises_nothing(judge, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(checking, "diagnose", broken)
+    verdict = judge("center_by_group", "return rewards")
+    assert "The check itself broke (RuntimeError: no luck)" in verdict.text
+    assert verdict.returned is not verdict.function
+
+
+def test_progress_before_any_exercise(capsys, monkeypatch):
+    monkeypatch.setattr(checking, "_session", {})
+    progress()
+    assert "No exercise has been checked" in capsys.readouterr().out
+
+
+def test_progress_lists_the_notebook_s_exercises(judge, capsys):
+    judge("center_by_group", "return rewards - rewards.mean(1, keepdim=True)")
+    judge("leave_one_out", "return rewards")
+    judge("normalize_by_group", "raise NotImplementedError")
+    progress()
+    assert capsys.readouterr().out.splitlines() == [
+        "3.1  center_by_group        [v] right",
+        "3.2  leave_one_out          [x] not right yet",
+        "3.3  normalize_by_group     [ ] not attempted yet",
+        "3.4  softmax_minus_uniform  [ ] not attempted yet",
+        "1 of 4 right.",
+    ]
+
+
+def _ratio(log_probs, old_log_probs):
+    return (log_probs - old_log_probs.detach()).exp()
+
+
+RATIO = Exercise(
+    key="99.1",
+    name="ratio",
+    solution=_ratio,
+    cases=(
+        Case(
+            "equal policies",
+            {"log_probs": torch.zeros(1, 2, 3), "old_log_probs": torch.zeros(1, 2, 3)},
+        ),
+    ),
+    mistakes=(
+        Mistake(lambda new, old: (new - new.detach()).exp() + 0 * old, "new over new"),
+    ),
+    insight="",
+    gradient_to=("log_probs", "old_log_probs"),
+)
+
+GRADIENTS = [
+    (_ratio, "v", ""),
+    (lambda new, old: (new.detach() - old).exp(), "x", "no gradient reaches"),
+    (lambda new, old: (new - old).exp(), "x", "flows into `old_log_probs`"),
+    (
+        lambda new, old: (2 * new - new.detach() - old.detach()).exp(),
+        "x",
+        "gradient of",
+    ),
+    (lambda new, old: new / old, "x", "NaN"),
+    (lambda new, old: 1 + new.flip(-1) - new.detach().flip(-1), "x", "gradient of"),
+]
+
+
+@pytest.mark.parametrize(("answer", "state", "words"), GRADIENTS)
+def test_gradients_are_compared_once_values_agree(answer, state, words):
+    finding = diagnose(RATIO, answer)
+    assert finding.state == state and words in finding.hint
+
+
+def test_a_mistake_in_the_gradient_alone_is_found_in_the_catalogue():
+    doubled = Mistake(
+        lambda new, old: (2 * new - new.detach() - old.detach()).exp(), "twice"
+    )
+    exercise = Exercise(**{**vars(RATIO), "mistakes": (doubled,)})
+
+    def learner(new, old):
+        return (new - old.detach() + new - new.detach()).exp()
+
+    assert diagnose(exercise, learner).hint == "twice"
