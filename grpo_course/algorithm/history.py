@@ -1,5 +1,6 @@
 """What a training run leaves behind: one flat record for each optimizer step."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -22,6 +23,21 @@ class History:
             raise unknown_name("name", name, known)
         return torch.stack([torch.as_tensor(value) for value in values])
 
+    def epochs(self, name: str) -> Tensor:
+        """One column at the first step of each epoch. -> [epoch] or [epoch seed]"""
+        return History([r for r in self.records if r.get("step", 0) == 0]).curve(name)
+
     def final(self, name: str) -> Tensor:
         """The last value of one column. -> [] or [seed]"""
         return self.curve(name)[-1]
+
+    def table(self, names: Sequence[str], every: int = 1) -> str:
+        """Lines of text: one record in `every`, each column a mean over the seeds."""
+        lines = ["epoch  step  " + "  ".join(f"{name:>12s}" for name in names)]
+        for record in [r for r in self.records if "step" in r][::every]:
+            means = [torch.as_tensor(record[name]).float().mean() for name in names]
+            numbers = "  ".join(
+                f"{m:{max(12, len(n))}.3f}" for n, m in zip(names, means, strict=True)
+            )
+            lines.append(f"{record['epoch']:5d}  {record['step']:4d}  {numbers}")
+        return "\n".join(lines)

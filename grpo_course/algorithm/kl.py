@@ -173,7 +173,7 @@ class AdaptiveKLCoefficient:
 
         With a kl for each seed, [seed], beta becomes [seed] too.
         """
-        kl = torch.as_tensor(kl, dtype=torch.float64)
+        kl = kl if isinstance(kl, Tensor) else torch.tensor(kl, dtype=torch.float64)
         require_finite("kl", kl)
         if not 0 < num_samples <= self.horizon:
             raise ValueError(

@@ -148,7 +148,7 @@ def add_kl(
         old_log_probs=batch.old_log_probs,
     )
     total = loss + beta * kl if config.kl_place == "loss" else loss
-    return total, {"kl": kl.detach(), "beta": torch.as_tensor(beta)}
+    return total, {"kl": kl.detach(), "beta": torch.zeros_like(kl) + beta}
 
 
 def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, place: dict) -> Tensor:

@@ -1,6 +1,7 @@
 """Policy gradient on the sort task, with the knobs the course turns."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 from torch import Generator, Tensor
@@ -10,6 +11,7 @@ from grpo_course.algorithm.history import History
 from grpo_course.algorithm.loop import train
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.validation import require_axes
+from grpo_course.sorting.cache import cache_key, cached
 from grpo_course.sorting.exact import (
     exact_entropy,
     exact_expected_reward,
@@ -41,12 +43,16 @@ class SortPolicy:
         return compute_log_probs(rollout.prompts, rollout.responses, self.model)
 
 
+def require_seeds(seeds: Sequence[int]) -> None:
+    """Check that there is a list of seeds with something in it."""
+    if isinstance(seeds, int) or len(seeds) == 0:
+        raise ValueError(f"seeds={seeds!r}, but it must list at least one: seeds=(0,).")
+
+
 def make_policy(
     prompts: Tensor, seeds: Sequence[int], init_scale: float = 1.0
 ) -> SortPolicy:
     """A fresh policy for each seed, side by side; equal seeds give equal policies."""
-    if isinstance(seeds, int) or len(seeds) == 0:
-        raise ValueError(f"seeds={seeds!r}, but it must list at least one: seeds=(0,).")
     require_axes("prompts", prompts, "batch pos")
     length = prompts.shape[-1]
     model = SortModel(int(prompts.max()) + 1, 10, length, length, init_scale, seeds)
@@ -79,6 +85,7 @@ def run_policy_gradient(
     loss_mode: str = "naive",
     kl_penalty: float = 0.0,
     reward_fn: Callable = sort_inclusion_ordering_reward,
+    use_cache: bool = False,
     *,
     prompts: Tensor = SORT_PROMPTS,
     seeds: Sequence[int] = (5,),
@@ -86,12 +93,15 @@ def run_policy_gradient(
     learning_rate: float = 1e-3,
     optimizer: Callable = torch.optim.Adam,
     watch: Callable[[History], None] | None = None,
+    cache_folder: str | Path = "runs",
     **knobs,
 ) -> History:
     """Train one sort model for each seed; the history's curves are [step seed].
 
     Further knobs are those of TrainConfig (epsilon, kl_estimator, ...). The last
-    record holds the exact measures of the trained models.
+    record holds the exact measures of the trained models. With use_cache, a run of
+    the same settings is read from cache_folder; else it is written there, the log
+    as JSON lines and the curves as a figure.
     """
     config = TrainConfig(
         num_epochs=num_epochs,
@@ -103,12 +113,39 @@ def run_policy_gradient(
         kl_penalty=kl_penalty,
         **knobs,
     )
+    require_seeds(seeds)
+    settings = {
+        "config": config,
+        "reward_fn": reward_fn,
+        "prompts": prompts,
+        "seeds": tuple(seeds),
+        "init_scale": init_scale,
+        "learning_rate": learning_rate,
+        "optimizer": optimizer,
+    }
+    if not use_cache:
+        return run_sort(**settings, watch=watch)
+    name = f"policy_gradient_{deltas_mode}_{loss_mode}_{cache_key(settings)}.jsonl"
+    return cached(lambda: run_sort(**settings, watch=watch), Path(cache_folder) / name)
+
+
+def run_sort(
+    config: TrainConfig,
+    reward_fn: Callable,
+    prompts: Tensor,
+    seeds: Sequence[int],
+    init_scale: float,
+    learning_rate: float,
+    optimizer: Callable,
+    watch: Callable[[History], None] | None,
+) -> History:
+    """The run itself: policy, optimizer, loop, and a last look at what was learned."""
     policy = make_policy(prompts, seeds, init_scale)
     observe = watch_exactly(prompts, reward_fn)
     optimizer = optimizer(policy.model.parameters(), lr=learning_rate)
     judge = judge_with(reward_fn)
     history = train(policy, prompts, judge, optimizer, config, observe, watch)
-    history.records.append({"epoch": num_epochs} | observe(policy))
+    history.records.append({"epoch": config.num_epochs} | observe(policy))
     return history
 
 

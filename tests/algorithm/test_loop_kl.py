@@ -1,0 +1,167 @@
+"""The loop with a reference: when it is copied, what the KL does, how beta moves."""
+
+import pytest
+import torch
+
+from grpo_course.algorithm import loop as loop_module
+from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.history import History
+from grpo_course.algorithm.loop import collect, train
+from grpo_course.algorithm.table import batch_table
+from grpo_course.sorting.rewards import sort_distance_reward
+from grpo_course.sorting.training import (
+    SORT_PROMPTS,
+    judge_with,
+    make_policy,
+    run_policy_gradient,
+)
+
+JUDGE = judge_with(sort_distance_reward)
+
+
+def run(seeds=(0, 1), optimizer=torch.optim.SGD, lr=0.05, **knobs):
+    policy = make_policy(SORT_PROMPTS, seeds, init_scale=0.3)
+    config = TrainConfig(**({"num_epochs": 6, "num_steps_per_epoch": 3} | knobs))
+    optimizer = optimizer(policy.model.parameters(), lr=lr)
+    return policy, train(policy, SORT_PROMPTS, JUDGE, optimizer, config)
+
+
+def test_without_a_penalty_there_is_no_reference():
+    _, history = run()
+    assert not any("kl" in record for record in history.records)
+
+
+@pytest.mark.parametrize("period", [1, 2, 6])
+def test_the_reference_is_copied_every_period_epochs(period, monkeypatch):
+    copies = []
+    monkeypatch.setattr(
+        loop_module.copy, "deepcopy", lambda p: copies.append(1) or _clone(p)
+    )
+    _, history = run(kl_penalty=0.1, compute_ref_model_period=period)
+    assert len(copies) == 6 // period
+    at_start = history.epochs("kl")
+    for epoch in range(6):
+        zero = at_start[epoch].abs().max() < 1e-6
+        assert zero == (epoch % period == 0)  # the copy is the policy itself
+
+
+def _clone(policy):
+    fresh = make_policy(SORT_PROMPTS, (0, 1), init_scale=0.3)
+    fresh.model.load_state_dict(policy.model.state_dict())
+    return fresh
+
+
+def test_a_larger_beta_keeps_the_policy_closer():
+    knobs = {"compute_ref_model_period": 100, "num_epochs": 20}
+    kls = [run(kl_penalty=beta, **knobs)[1].final("kl").mean() for beta in (0.01, 1.0)]
+    assert kls[1] < 0.5 * kls[0]
+
+
+def test_the_loss_is_policy_loss_plus_beta_times_kl():
+    _, history = run(kl_penalty=0.3, compute_ref_model_period=2)
+    total = history.curve("policy_loss") + 0.3 * history.curve("kl")
+    torch.testing.assert_close(history.curve("loss"), total)
+
+
+def test_in_the_reward_the_kl_leaves_the_loss_and_changes_the_deltas():
+    policy = make_policy(SORT_PROMPTS, (0,), 0.3)
+    away = make_policy(SORT_PROMPTS, (1,), 0.3)
+    config = TrainConfig(kl_penalty=0.5, kl_place="reward", deltas_mode="rewards")
+    batch = collect(policy, away, SORT_PROMPTS, JUDGE, config, 0.5, 0)
+    gap = (batch.old_log_probs - batch.ref_log_probs).sum(-1)
+    torch.testing.assert_close(batch.deltas, batch.rewards - 0.5 * gap)
+    _, history = run(kl_penalty=0.5, kl_place="reward")
+    assert torch.equal(history.curve("loss"), history.curve("policy_loss"))
+
+
+def test_a_target_moves_beta_for_each_seed():
+    _, history = run(
+        kl_penalty=0.1, kl_target=1e-4, compute_ref_model_period=100, num_epochs=4
+    )
+    beta = history.epochs("beta")
+    assert beta.shape == (4, 2) and beta.dtype == torch.float32
+    torch.testing.assert_close(beta[0], torch.full((2,), 0.1))
+    torch.testing.assert_close(beta[1], torch.full((2,), 0.12))  # far above target
+
+
+def test_the_report_of_a_rollout():
+    policy, history = run(seeds=(0, 1, 2))
+    first = history.records[0]
+    for name in ("mean_reward", "tied_groups", "sampled_entropy", "mean_length"):
+        assert first[name].shape == (3,)
+    assert first["mean_length"].tolist() == [3, 3, 3]
+    constant = judge_with(lambda prompt, response: 0.1)
+    optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.5)
+    history = train(
+        policy, SORT_PROMPTS, constant, optimizer, TrainConfig(num_epochs=1)
+    )
+    assert history.final("tied_groups").tolist() == [1, 1, 1]
+    assert history.final("gradient_norm").tolist() == [0, 0, 0]
+
+
+def test_the_gradient_norm_is_each_seeds_own():
+    _, together = run(seeds=(3, 4), loss_mode="naive")
+    for column, seed in enumerate((3, 4)):
+        policy, alone = run(seeds=(seed,), loss_mode="naive")
+        torch.testing.assert_close(
+            together.curve("gradient_norm")[:, column],
+            alone.curve("gradient_norm")[:, 0],
+            rtol=1e-4,
+            atol=1e-6,
+        )
+    policy = make_policy(SORT_PROMPTS, (3,), 0.3)
+    config = TrainConfig(num_epochs=1, num_steps_per_epoch=1, loss_mode="naive")
+    optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.5)
+    history = train(policy, SORT_PROMPTS, JUDGE, optimizer, config)
+    grads = torch.cat([w.grad.flatten() for w in policy.model.parameters()])
+    torch.testing.assert_close(history.final("gradient_norm")[0], grads.norm())
+
+
+def test_watch_sees_the_history_after_each_epoch():
+    seen = []
+    run_policy_gradient(
+        4, 2, seeds=(0,), watch=lambda history: seen.append(len(history.records))
+    )
+    assert seen == [2, 4, 6, 8]
+
+
+def test_the_history_as_a_table():
+    _, history = run(num_epochs=2)
+    lines = history.table(["loss", "mean_reward"], every=3).splitlines()
+    assert len(lines) == 3 and lines[0].split() == [
+        "epoch",
+        "step",
+        "loss",
+        "mean_reward",
+    ]
+    assert lines[1].split()[:2] == ["0", "0"] and lines[2].split()[:2] == ["1", "0"]
+    assert float(lines[1].split()[3]) == pytest.approx(
+        history.records[0]["mean_reward"].mean().item(), abs=5e-4
+    )
+    assert History(history.records).epochs("loss").shape == (2, 2)
+
+
+def test_one_batch_as_a_table():
+    policy = make_policy(SORT_PROMPTS, (0,), 0.3)
+    config = TrainConfig(num_responses=2)
+    batch = collect(policy, None, SORT_PROMPTS, JUDGE, config, 0.0, 0)
+    with pytest.raises(ValueError, match="without a seed axis"):
+        batch_table(batch)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "says"),
+    [
+        ({"kl_penalty": -0.1}, "kl_penalty=-0.1.*at least 0"),
+        ({"compute_ref_model_period": 0}, "compute_ref_model_period=0.*at least 1"),
+        ({"num_steps_per_epoch": 0}, "num_steps_per_epoch=0"),
+        ({"num_epochs": -1}, "num_epochs=-1"),
+        ({"kl_estimator": "k4"}, "kl_estimator='k4'.*'corrected_k3'"),
+        ({"kl_place": "advantage"}, "kl_place='advantage'.*'reward'"),
+        ({"aggregation": "mean"}, "aggregation='mean'.*'token_mean'"),
+        ({"kl_target": 0.1}, "kl_target=0.1 with kl_penalty=0.0"),
+    ],
+)
+def test_bad_knobs_are_named(knobs, says):
+    with pytest.raises(ValueError, match=says):
+        TrainConfig(**knobs)

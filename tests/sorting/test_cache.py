@@ -1,0 +1,69 @@
+"""A run on disk: written whole, read back equal, never mistaken for another."""
+
+import pytest
+import torch
+
+from grpo_course.sorting import cache
+from grpo_course.sorting.rewards import sort_distance_reward, sort_exact_reward
+from grpo_course.sorting.training import run_policy_gradient
+
+
+def run(folder, **settings):
+    return run_policy_gradient(
+        2, 2, use_cache=True, cache_folder=folder, seeds=(0, 1), **settings
+    )
+
+
+def test_a_second_run_is_read_not_trained(tmp_path, monkeypatch):
+    first = run(tmp_path)
+    monkeypatch.setattr("grpo_course.sorting.training.train", None)
+    second = run(tmp_path)
+    for name in ("loss", "mean_reward", "expected_reward", "step"):
+        assert torch.equal(first.curve(name), second.curve(name))
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".jsonl", ".png"]
+
+
+def test_every_setting_makes_another_file(tmp_path):
+    for settings in (
+        {},
+        {"reward_fn": sort_distance_reward},
+        {"reward_fn": sort_exact_reward},
+        {"learning_rate": 0.1},
+        {"deltas_mode": "centered_rewards"},
+        {"prompts": torch.tensor([[1, 0, 2]])},
+    ):
+        run(tmp_path, **settings)
+    assert len(list(tmp_path.glob("*.jsonl"))) == 6
+
+
+def test_a_reward_is_known_by_its_code_and_a_lambda_is_refused():
+    def reward(prompt, response):
+        return 1.0
+
+    first = cache.cache_key({"reward_fn": reward})
+
+    def reward(prompt, response):
+        return 2.0
+
+    assert cache.cache_key({"reward_fn": reward}) != first
+    with pytest.raises(ValueError, match="Define it with `def`"):
+        cache.cache_key({"reward_fn": lambda p, r: 1.0})
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
+    def stop(history, path):
+        path.write_text("half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cache, "draw", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_log_is_named(tmp_path):
+    run(tmp_path)
+    log = next(tmp_path.glob("*.jsonl"))
+    log.write_text(log.read_text() + "{half a line")
+    with pytest.raises(ValueError, match=r"line 6 of .* is damaged.*Delete the file"):
+        run(tmp_path)
