@@ -43,13 +43,15 @@ def require_same_shape(argument: str, tensor: Tensor, other: str, like: Tensor) 
         )
 
 
-def require_finite(argument: str, tensor: Tensor) -> None:
+def require_finite(
+    argument: str, tensor: Tensor, cure: str = "look at what made it"
+) -> None:
     """Check that no entry is NaN or infinite; name the first one that is."""
     if not tensor.isfinite().all():
         index = (~tensor.isfinite()).nonzero()[0].tolist()
         raise ValueError(
             f"{argument}{index or ''} is {tensor[tuple(index)].item()}. "
-            f"Every entry of {argument} must be a finite number: look at what made it."
+            f"Every entry must be a finite number: {cure}."
         )
 
 

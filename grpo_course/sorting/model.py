@@ -119,7 +119,7 @@ def generate_responses(
         )
     with torch.no_grad():
         probs = model(prompts).softmax(dim=-1)  # [... batch pos vocab]
-    require_finite("the policy's probabilities", probs)
+    require_finite("the policy's probabilities", probs, "try a smaller learning rate")
     if probs.ndim == 3:
         return sample_group(probs, num_responses, generator)
     require_one_generator_each(probs, generator)
