@@ -100,7 +100,7 @@ def _hint(exercise, function, problem, first, theirs, ours) -> str:
             f"Your function changes its input `{name}` in place (as .sort() and += "
             "do). Others still use it: work on a copy, as sorted() does."
         )
-    known = _known_mistake(exercise, theirs, first, problem == "gradient")
+    known = _known_mistake(exercise, theirs, ours, problem == "gradient")
     if known:
         return known
     their, our = theirs[first], ours[first]
@@ -113,18 +113,27 @@ def _hint(exercise, function, problem, first, theirs, ours) -> str:
     return advise_values(exercise.cases[first], first, theirs, ours)
 
 
-def _known_mistake(exercise, theirs, first, with_gradient) -> str:
-    """A mistake that explains every case; else one that explains the first wrong."""
-    partial = ""
+def _known_mistake(exercise, theirs, ours, with_gradient) -> str:
+    """A mistake that explains every case; else the one that explains most wrong ones.
+
+    Few are not enough: a wrong name for a mistake misleads more than no name.
+    """
+    wrong = [
+        index
+        for index, (their, our) in enumerate(zip(theirs, ours, strict=True))
+        if not _same_outcome(their, our, with_gradient)
+    ]
+    partial, most = "", (len(wrong) - 1) / 2  # at least half of them
     for mistake in exercise.mistakes:
         runs = [run(mistake.answer, exercise, case) for case in exercise.cases]
         pairs = list(zip(theirs, runs, strict=True))
         same = [_same_outcome(their, other, with_gradient) for their, other in pairs]
-        answered = any(other.error is None for other in runs)
-        if all(same) and answered:
+        if all(same) and any(other.error is None for other in runs):
             return mistake.hint
-        if same[first] and theirs[first].error is None and not partial:
-            partial = mistake.hint
+        explained = sum(same[index] for index in wrong)
+        first = wrong[0]
+        if same[first] and theirs[first].error is None and explained > most:
+            partial, most = mistake.hint, explained
     return partial
 
 

@@ -1,54 +1,111 @@
 """The panel: what to look at while the loss says nothing."""
 
-from grpo_course.algorithm.history import History
-from grpo_course.classroom.plots import axes_row, plot_bands
+from collections.abc import Sequence
 
+import matplotlib.pyplot as plt
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from grpo_course.algorithm.history import History
+from grpo_course.algorithm.validation import unknown_name
+from grpo_course.classroom.plots import plot_bands
+
+# Column of a history -> title of its small plot, in the order to read them in.
 PANEL = {
     "mean_reward": "mean reward",
     "gradient_norm": "gradient norm",
-    "tied_groups": "tied groups",
-    "kl": "KL to the reference",
-    "clip_fraction": "clipped tokens",
-    "sampled_entropy": "entropy (nats)",
-    "mean_length": "mean length",
+    "tied_groups": "tied groups (share)",
+    "sampled_entropy": "entropy (nats a token)",
+    "clip_fraction": "clipped tokens (share)",
+    "kl": "KL to the reference (nats)",
+    "mean_length": "length (tokens)",
     "loss": "loss",
 }
+SHARES = {"tied_groups", "clip_fraction"}
+ROUNDING = 1e-5  # a measure that varies by less is drawn as flat
+COLUMNS = 4
+WIDTH, ROW_HEIGHT = 11.0, 2.3  # inches; two rows and the legend fit a slide
 
 
-def panel_curves(runs: dict[str, History], name: str) -> dict:
-    """One measure of each run that has it, epoch by epoch. -> label: [epoch seed]"""
-    return {label: measure(run, name) for label, run in runs.items() if has(run, name)}
+def plot_panel(
+    runs: dict[str, History], names: Sequence[str] = tuple(PANEL)
+) -> list[Axes]:
+    """A small plot for each measure; each run is a line with its band over the seeds.
+
+    A measure that no run recorded is left out. Names are those of PANEL. Where an
+    epoch has several inner steps, a point is their mean.
+    """
+    for name in names:
+        if name not in PANEL:
+            raise unknown_name("names", name, PANEL)
+    shown = [name for name in names if any(has(run, name) for run in runs.values())]
+    axes = panel_axes(len(shown))
+    for ax, name in zip(axes, shown, strict=True):
+        draw_measure(ax, runs, name)
+    handles, labels = max((ax.get_legend_handles_labels() for ax in axes), key=len)
+    figure = axes[0].figure
+    figure.supxlabel("epoch", fontsize=11)
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return axes
 
 
-def measure(run: History, name: str):
-    """A column at the last inner step of each epoch, where clipping has happened."""
-    last = max(record.get("step", 0) for record in run.records)
-    steps = History([r for r in run.records if r.get("step") == last])
-    if name == "clip_fraction":
-        curve = steps.curve("clip_fraction_low") + steps.curve("clip_fraction_high")
+def panel_axes(count: int) -> list[Axes]:
+    """`count` small axes in rows of four, with room for one legend above."""
+    columns = min(count, COLUMNS)
+    rows = -(-count // COLUMNS)
+    size = (WIDTH * columns / COLUMNS, ROW_HEIGHT * rows + 0.4)
+    _, grid = plt.subplots(
+        rows, columns, figsize=size, squeeze=False, layout="constrained"
+    )
+    for ax in grid.flat[count:]:
+        ax.set_visible(False)
+    return list(grid.flat[:count])
+
+
+def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
+    """One measure of all runs that recorded it."""
+    # A run without the measure keeps its place, so that colours stay the same.
+    curves = {label: curve_or_gap(run, name) for label, run in runs.items()}
+    plot_bands(curves, "", xlabel="", title=PANEL[name], ax=ax)
+    ax.get_legend().remove()
+    ax.title.set_fontsize(11)
+    if name in SHARES:
+        ax.set_ylim(-0.05, 1.05)
     else:
-        curve = steps.curve(name)
-    return curve.reshape(len(curve), -1)
+        ax.set_ylim(*limits(list(curves.values())))
+
+
+def limits(curves: list[Tensor]) -> tuple[float, float]:
+    """The range of the bands. One seed's spike may leave it, or all else were flat."""
+    bands = torch.cat([c.quantile(torch.tensor([0.1, 0.9]), -1) for c in curves], 1)
+    bands = bands[bands.isfinite()]
+    low, high = bands.min().item(), bands.max().item()
+    if high - low < ROUNDING:  # nothing happens: no zooming in on rounding errors
+        return low - 0.1, high + 0.1
+    margin = 0.05 * (high - low)
+    return low - margin, high + margin
+
+
+def curve_or_gap(run: History, name: str) -> Tensor:
+    """The measure epoch by epoch; not-a-number, which is not drawn, without it."""
+    if has(run, name):
+        return measure(run, name)
+    return measure(run, "loss") * float("nan")
+
+
+def measure(run: History, name: str) -> Tensor:
+    """A column epoch by epoch, the mean over the inner steps. -> [epoch seed]"""
+    if name == "clip_fraction":
+        return measure(run, "clip_fraction_low") + measure(run, "clip_fraction_high")
+    steps = History([record for record in run.records if "step" in record])
+    epochs = len({record["epoch"] for record in steps.records})
+    curve = steps.curve(name)
+    seeds = curve[0].numel()
+    return curve.reshape(epochs, -1, seeds).float().mean(dim=1)
 
 
 def has(run: History, name: str) -> bool:
     """Whether a run recorded a measure."""
     column = "clip_fraction_low" if name == "clip_fraction" else name
     return any(column in record for record in run.records)
-
-
-def plot_panel(runs: dict[str, History], names: tuple[str, ...] = tuple(PANEL)) -> list:
-    """A small plot for each measure, each run a line with its band over the seeds."""
-    shown = [name for name in names if any(has(run, name) for run in runs.values())]
-    drawn = []
-    for start in range(0, len(shown), 4):
-        row = shown[start : start + 4]
-        axes = axes_row(4, width=11.0, height=2.4)
-        for ax, name in zip(axes, row, strict=False):
-            plot_bands(panel_curves(runs, name), "", title=PANEL[name], ax=ax)
-            if name != shown[0]:
-                ax.get_legend().remove()
-        for ax in axes[len(row) :]:
-            ax.set_visible(False)
-        drawn += axes[: len(row)]
-    return drawn

@@ -60,7 +60,11 @@ def make_policy(
 
 
 def watch_exactly(prompts: Tensor, reward_fn: Callable) -> Callable[[SortPolicy], dict]:
-    """What to note each epoch: expected reward, P(sorted), entropy; exact, [seed]."""
+    """What to note each epoch, all exact.
+
+    expected_reward, sorted_probability and entropy are [seed]; answer, the most
+    likely response to each prompt, is [seed batch pos].
+    """
 
     @torch.no_grad()
     def observe(policy: SortPolicy) -> dict:
@@ -71,6 +75,7 @@ def watch_exactly(prompts: Tensor, reward_fn: Callable) -> Callable[[SortPolicy]
             ),
             "sorted_probability": exact_sorted_probability(model, prompts).mean(-1),
             "entropy": exact_entropy(model, prompts).mean(-1),
+            "answer": model(prompts).argmax(-1),
         }
 
     return observe

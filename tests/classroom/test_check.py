@@ -36,10 +36,17 @@ def test_none_names_the_missing_return(judge, exercise):
     assert "is the `return` missing?" in judge(exercise.name, "x = 1").text
 
 
+def can_change(value):
+    """A list, or a tensor to which a number can be added in place."""
+    is_tensor = isinstance(value, torch.Tensor)
+    return isinstance(value, list) or (is_tensor and value.dtype != torch.bool)
+
+
 @every_exercise
 def test_a_changed_input_is_named(judge, exercise):
-    # The last argument is changed; what comes back is right nevertheless.
-    name, value = list(exercise.cases[0].args.items())[-1]
+    # The last list or tensor is changed; what comes back is right nevertheless.
+    arguments = exercise.cases[0].args.items()
+    name, value = [(n, v) for n, v in arguments if can_change(v)][-1]
     change = f"{name}.append(0)" if isinstance(value, list) else f"{name} += 1"
     parameters = list(exercise.cases[0].args)
     # The course's own answer, computed before the change.

@@ -1,7 +1,7 @@
 """The exercises of 01_rewards."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import torch
 from torch import Tensor
@@ -70,6 +70,20 @@ COUNT_MATCHES = Exercise(
             "You give all or nothing. Partial credit gives one point for each "
             "position that is right.",
         ),
+        Mistake(
+            lambda p, r: sum(x != y for x, y in zip(sorted(p), r, strict=True)),
+            "You count the positions that are wrong. A reward grows with what is "
+            "right: compare with ==.",
+        ),
+        Mistake(
+            lambda p, r: len(
+                list(
+                    takewhile(lambda xy: xy[0] == xy[1], zip(sorted(p), r, strict=True))
+                )
+            ),
+            "You stop at the first wrong position. Later ones that are right earn "
+            "their points too.",
+        ),
     ),
     insight="A partly right response earns part of the reward: that is a signal to "
     "learn from before the first perfect response turns up.",
@@ -109,6 +123,11 @@ DUPLICATE_PROOF_REWARD = Exercise(
             lambda p, r: len(set(p) & set(r)) + _ordered(r),
             "A set forgets how often a number occurs, so a repeated number earns "
             "only once. Count with multiplicity: Counter keeps the numbers.",
+        ),
+        Mistake(
+            lambda p, r: (Counter(p) | Counter(r)).total() + _ordered(r),
+            "| keeps the larger of two counts, so numbers that only one list has are "
+            "paid too. & keeps the smaller: what both have.",
         ),
         Mistake(
             lambda p, r: (Counter(p) & Counter(r)).total(),

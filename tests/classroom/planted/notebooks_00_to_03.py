@@ -27,6 +27,15 @@ PLANTED = {
         ),
         ("return len([x for x in response if x in prompt])", "occur anywhere"),
         ("return 1.0 if response == sorted(prompt) else 0.0", "all or nothing"),
+        (
+            "return len([1 for a, b in zip(sorted(prompt), response) if a != b])",
+            "positions that are wrong",
+        ),
+        (
+            "points = 0\nfor a, b in zip(sorted(prompt), response):\n"
+            "    if a != b:\n        break\n    points += 1\nreturn points",
+            "stop at the first wrong position",
+        ),
     ],
     "duplicate_proof_reward": [
         (

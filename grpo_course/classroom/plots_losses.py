@@ -1,0 +1,44 @@
+"""The pictures of 04_losses: one token's objective, and where ratios end up."""
+
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from grpo_course.algorithm.losses import clip_range, token_loss
+from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
+
+
+def plot_surrogate(
+    delta: float,
+    epsilon: float = 0.2,
+    epsilon_high: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Minus the loss of one token by its ratio, with and without clipping."""
+    ax = ax or axes_row(width=4.5)[0]
+    clip = clip_range(epsilon, epsilon_high)
+    ratio = torch.linspace(0.01, 2.2, 220)[None, None]  # [batch trial pos]
+    deltas, old = torch.full((1, 1), float(delta)), torch.zeros_like(ratio)
+    for mode, colour, line in zip(
+        ("unclipped", "clipped"), COLOURS, LINES[1::-1], strict=False
+    ):
+        objective = -token_loss(ratio.log(), deltas, mode, old, **clip)
+        ax.plot(ratio[0, 0], objective[0, 0], color=colour, ls=line, label=mode)
+    ax.axvspan(1 - clip["epsilon"], 1 + clip["epsilon_high"], color="grey", alpha=0.15)
+    ax.set_ylim(-2.5, 2.5)
+    ax.legend(loc="best")
+    return finish(ax, "ratio", "objective", f"delta = {delta:+g}")
+
+
+def plot_ratios(ratios: dict[str, Tensor], epsilon: float = 0.2) -> list[Axes]:
+    """A histogram for each entry on a logarithmic axis; the clip range is grey."""
+    axes = axes_row(len(ratios), width=3.2 * len(ratios), height=2.8)
+    bins = torch.logspace(-4, 2, 49)
+    for ax, (name, ratio), colour in zip(axes, ratios.items(), COLOURS, strict=False):
+        weights = torch.full((ratio.numel(),), 1 / ratio.numel())
+        inside = ratio.flatten().clamp(1.1e-4, 90.0)  # the ends collect the rest
+        ax.hist(inside, bins=bins, weights=weights, color=colour)
+        ax.axvspan(1 - epsilon, 1 + epsilon, color="grey", alpha=0.3)
+        ax.set_xscale("log")
+        finish(ax, "ratio", "share of tokens" if ax is axes[0] else "", name)
+    return axes
