@@ -116,14 +116,14 @@ def _hint(exercise, function, problem, first, theirs, ours) -> str:
 def _known_mistake(exercise, theirs, ours, with_gradient) -> str:
     """A mistake that explains every case; else the one that explains most wrong ones.
 
-    Few are not enough: a wrong name for a mistake misleads more than no name.
+    One of several is not enough: a wrong name for a mistake misleads more than none.
     """
     wrong = [
         index
         for index, (their, our) in enumerate(zip(theirs, ours, strict=True))
-        if not _same_outcome(their, our, with_gradient)
+        if not _same_outcome(their, our, with_gradient, exercise.tolerance)
     ]
-    partial, most = "", (len(wrong) - 1) / 2  # at least half of them
+    partial, most = "", min(2, len(wrong)) - 1  # two of them, where there are two
     for mistake in exercise.mistakes:
         runs = [run(mistake.answer, exercise, case) for case in exercise.cases]
         pairs = list(zip(theirs, runs, strict=True))
@@ -134,12 +134,15 @@ def _known_mistake(exercise, theirs, ours, with_gradient) -> str:
         first = wrong[0]
         if same[first] and theirs[first].error is None and explained > most:
             partial, most = mistake.hint, explained
-    return partial
+    # A single wrong case that has a hint of its own needs no other name.
+    return "" if len(wrong) == 1 and exercise.cases[wrong[0]].hint else partial
 
 
-def _same_outcome(their: Outcome, other: Outcome, with_gradient: bool) -> bool:
+def _same_outcome(
+    their: Outcome, other: Outcome, with_gradient: bool, tolerance: float = TOLERANCE
+) -> bool:
     if their.error is not None or other.error is not None:
         return type(their.error) is type(other.error)
-    if not agrees(their.value, other.value):
+    if not agrees(their.value, other.value, tolerance):
         return False
     return not with_gradient or _same_gradients(their.gradients, other.gradients)

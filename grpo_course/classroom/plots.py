@@ -43,7 +43,8 @@ def plot_bands(
         low, high = (curve.float().quantile(q, dim=-1) for q in (0.1, 0.9))
         ax.plot(steps, curve.float().mean(dim=-1), color=colour, ls=line, label=label)
         ax.fill_between(steps, low, high, color=colour, alpha=0.18, lw=0)
-    ax.legend(loc="best")
+    if len(curves) > 1:
+        ax.legend(loc="best")
     return finish(ax, xlabel, ylabel, title)
 
 
@@ -99,7 +100,8 @@ def plot_lines(
     ax = ax or axes_row()[0]
     for (label, y), colour, line in zip(lines.items(), COLOURS, LINES, strict=False):
         ax.plot(x, y, color=colour, ls=line, marker="o", ms=3, label=label)
-    ax.legend(loc="best")
+    if len(lines) > 1:
+        ax.legend(loc="best")
     return finish(ax, xlabel, ylabel, title)
 
 

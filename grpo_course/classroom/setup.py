@@ -31,7 +31,9 @@ PLOT_STYLE = {
     "grid.linewidth": 0.6,
     "axes.axisbelow": True,
     "lines.linewidth": 2.0,
-    "legend.frameon": False,
+    "legend.frameon": True,  # light, so that a curve behind it does not hide it
+    "legend.framealpha": 0.8,
+    "legend.edgecolor": "none",
     "svg.hashsalt": "grpo_course",
 }
 

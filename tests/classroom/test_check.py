@@ -46,7 +46,10 @@ def can_change(value):
 def test_a_changed_input_is_named(judge, exercise):
     # The last list or tensor is changed; what comes back is right nevertheless.
     arguments = exercise.cases[0].args.items()
-    name, value = [(n, v) for n, v in arguments if can_change(v)][-1]
+    changeable = [(n, v) for n, v in arguments if can_change(v)]
+    if not changeable:
+        pytest.skip("nothing that this exercise is given can be changed in place")
+    name, value = changeable[-1]
     change = f"{name}.append(0)" if isinstance(value, list) else f"{name} += 1"
     parameters = list(exercise.cases[0].args)
     # The course's own answer, computed before the change.

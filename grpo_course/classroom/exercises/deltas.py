@@ -76,6 +76,12 @@ EPSILON = (
     "error, and your epsilon is too small against it."
 )
 TIED_TENTHS = _case("eight rewards that tie at 0.1", [[0.1] * 8], EPSILON)
+TIED_HIGH = _case(
+    "eight rewards that tie at 1000.1",
+    [[1000.1] * 8],
+    "A tied group must give zero. Near 1000 a rounding error is larger than your "
+    "epsilon: take one reward of the group off before you average.",
+)
 
 NORMALIZE_BY_GROUP = Exercise(
     key="3.3",
@@ -83,7 +89,7 @@ NORMALIZE_BY_GROUP = Exercise(
     solution=_solution("normalized_rewards"),
     axes=AXES,
     tolerance=1e-3,  # with or without an epsilon of 1e-4
-    cases=(TWO_GROUPS, SQUARE, TIED, TIED_TENTHS),
+    cases=(TWO_GROUPS, SQUARE, TIED, TIED_TENTHS, TIED_HIGH),
     mistakes=(
         Mistake(
             lambda rewards: (rewards - _mean(rewards)) / _std(rewards),
@@ -161,6 +167,14 @@ LEAVE_ONE_OUT = Exercise(
                 rewards - (rewards.sum(-1, keepdim=True) - rewards) / rewards.shape[-1]
             ),
             "You divide the sum of the others by G. There are only G - 1 of them.",
+        ),
+        Mistake(
+            lambda rewards: (
+                rewards
+                - (rewards.sum(-1, keepdim=True) - rewards) / (rewards.shape[0] - 1)
+            ),
+            "You divide by the number of prompts less one. shape[0] is the batch "
+            "axis; the group size is shape[-1].",
         ),
         Mistake(
             lambda rewards: rewards - _best_other(rewards),

@@ -88,6 +88,11 @@ GATHER_LOG_PROBS = Exercise(
             UNDERFLOW,
         ),
         Mistake(
+            lambda logits, responses: logits.log_softmax(-1).gather(-1, responses),
+            "Without a trial axis, gather reads row j of the prompt for response j. "
+            "Repeat the log-probs along trial, and index with responses[..., None].",
+        ),
+        Mistake(
             lambda logits, responses: gather_log_probs(logits, responses).sum(-1),
             "You sum over pos. The result keeps one log-probability for each token: "
             "[batch trial pos].",
@@ -156,6 +161,16 @@ EXPECTED_REWARD = Exercise(
             lambda probs, rewards: (probs * rewards).mean(-1),
             "You divide by the number of responses. The probabilities already sum "
             "to 1: take the sum, not the mean.",
+        ),
+        Mistake(
+            lambda probs, rewards: (probs * rewards).sum(-1, keepdim=True),
+            "You kept the axis that you summed over. Each prompt has one number: "
+            "[batch], without keepdim.",
+        ),
+        Mistake(
+            lambda probs, rewards: probs @ rewards.T,
+            "A matrix product pairs every prompt with every other. Each prompt meets "
+            "its own rewards only: multiply, then sum over the last axis.",
         ),
         Mistake(
             lambda probs, rewards: rewards.max(-1).values,

@@ -94,6 +94,10 @@ PLANTED = {
     ],
     "gather_log_probs": [
         (
+            "return torch.gather(torch.log_softmax(logits, 2), 2, responses)",
+            "Without a trial axis",
+        ),
+        (
             "trial = responses.shape[1]\n"
             "full = logits[:, None].expand(-1, trial, -1, -1)\n"
             "return torch.gather(full, 3, responses[..., None])[..., 0]",
@@ -137,6 +141,11 @@ PLANTED = {
         ),
     ],
     "expected_reward": [
+        ("return torch.matmul(response_probs, rewards.t())", "A matrix product"),
+        (
+            "return torch.sum(response_probs * rewards, 1, True)",
+            "kept the axis",
+        ),
         ("return rewards.sum(dim=1) / rewards.shape[1]", "without weights"),
         ("return torch.einsum('br,br->r', response_probs, rewards)", "mixes prompts"),
         (
@@ -198,6 +207,11 @@ PLANTED = {
     ],
     "normalize_by_group": [
         (
+            "mean = rewards.mean(1, keepdim=True)\n"
+            "return (rewards - mean) / (rewards.std(1, keepdim=True) + 1e-4)",
+            "rounding error is larger than your epsilon",
+        ),
+        (
             "gap = rewards - rewards.mean(1, keepdim=True)\n"
             "std = gap.pow(2).mean(1, keepdim=True).sqrt()\n"
             "return gap / (std + 1e-4)",
@@ -235,6 +249,11 @@ PLANTED = {
         ),
     ],
     "leave_one_out": [
+        (
+            "others = rewards.sum(-1, keepdim=True) - rewards\n"
+            "return rewards - others / (len(rewards) - 1)",
+            "number of prompts less one",
+        ),
         ("return rewards - reduce(rewards, 'b t -> b 1', 'mean')", "own reward"),
         (
             "others = rewards.sum(1)[:, None] - rewards\nreturn rewards - others",
