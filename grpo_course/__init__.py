@@ -32,6 +32,8 @@ HOMES = {
     "Rollout": _ROLLOUT,
     "train": _LOOP,
     "TrainConfig": _CONFIG,
+    "collect": "grpo_course.algorithm.steps",
+    "batch_table": "grpo_course.algorithm.table",
     "sort_distance_reward": _SORT_REWARDS,
     "sort_inclusion_ordering_reward": _SORT_REWARDS,
     "sort_exact_reward": _SORT_REWARDS,
@@ -46,6 +48,9 @@ HOMES = {
     "check": _CHECK,
     "progress": _CHECK,
 }
+
+
+__all__ = sorted(HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -35,11 +35,18 @@ def plot_panel(
 
     A measure that no run recorded is left out. Names are those of PANEL. Where an
     epoch has several inner steps, a point is their mean.
+
+    Raises ValueError for an unknown name, and if there is nothing to draw.
     """
     for name in names:
         if name not in PANEL:
             raise unknown_name("names", name, PANEL)
     shown = [name for name in names if any(has(run, name) for run in runs.values())]
+    if not shown:
+        raise ValueError(
+            f"names={tuple(names)}: none of the runs recorded any of them. The KL, "
+            "for one, is recorded where kl_penalty is above 0."
+        )
     axes = panel_axes(len(shown))
     for ax, name in zip(axes, shown, strict=True):
         draw_measure(ax, runs, name)
@@ -68,7 +75,8 @@ def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
     # A run without the measure keeps its place, so that colours stay the same.
     curves = {label: curve_or_gap(run, name) for label, run in runs.items()}
     plot_bands(curves, "", xlabel="", title=PANEL[name], ax=ax)
-    ax.get_legend().remove()
+    if ax.get_legend():  # one legend for the whole panel instead
+        ax.get_legend().remove()
     ax.title.set_fontsize(11)
     if name in SHARES:
         ax.set_ylim(-0.05, 1.05)

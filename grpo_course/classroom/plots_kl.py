@@ -22,7 +22,8 @@ def away_from(ref_log_probs: Tensor, log_probs: Tensor, strength: float) -> Tens
 def plot_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
     """Both distributions, and each estimator's value for every token. [vocab]
 
-    A dot's area is the token's probability; the bar is mean and standard deviation.
+    A disc's area grows with the token's probability; the dot with whiskers is mean
+    and standard deviation.
     """
     kl = exact_kl(log_probs, ref_log_probs)
     left, right = axes_row(2, width=8.5, height=3.0)
@@ -30,15 +31,13 @@ def plot_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
     for row, name in enumerate(ESTIMATORS):
         values = kl_values(log_probs, ref_log_probs, name)
         mean, spread = mean_and_spread(log_probs, values)
-        right.scatter(
-            values, [row] * len(values), s=300 * log_probs.exp(), color=COLOURS[5]
-        )
+        area = 8 + 300 * log_probs.exp()  # the rarest token can still be seen
+        right.scatter(values, [row] * len(values), s=area, color=COLOURS[5])
         right.errorbar(mean, row + 0.25, xerr=spread, fmt="o", color=COLOURS[0])
-    right.axvline(kl, color=COLOURS[1], ls="--", label="exact KL")
+    right.axvline(kl, color=COLOURS[1], ls="--")
     right.set_yticks(range(len(ESTIMATORS)), ESTIMATORS)
     right.set_ylim(len(ESTIMATORS) - 0.5, -0.5)
-    right.legend(loc="lower right")
-    finish(right, "value (nats)", "", f"exact KL {kl:.3f}")
+    finish(right, "value (nats)", "", f"dashed: exact KL {kl:.3f}")
     left.figure.tight_layout()
     return [left, right]
 

@@ -68,19 +68,26 @@ def draw_box(ax: Axes, left: float, bottom: float, colour: str, text: str) -> No
     ax.text(*centre, text, ha="center", va="center", color=colour, fontsize=10)
 
 
-def plot_versions(versions: dict[str, list[int]]) -> Axes:
-    """Which weights each policy stands for, step by step; labels in loop order.
+def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:
+    """Which weights each policy stands for, step by step.
 
-    `versions` maps a name to one number a step: how many optimizer steps the
-    weights behind it had seen.
+    num_steps is mu; the reference is copied every `period` epochs. The height is how
+    many optimizer steps the weights behind a name have seen.
     """
     ax = axes_row(height=3.0)[0]
-    styles = zip(versions.items(), (PI, PI_OLD, PI_REF), LINES, strict=False)
-    for (name, version), colour, line in styles:
-        steps = range(len(version))
-        ax.step(steps, version, where="mid", color=colour, ls=line, lw=2, label=name)
+    steps = torch.arange(num_epochs * num_steps)
+    # (name, colour, how many steps its weights last)
+    policies = (
+        (r"$\pi$", PI, 1),
+        (r"$\pi_{old}$", PI_OLD, num_steps),
+        (r"$\pi_{ref}$", PI_REF, num_steps * period),
+    )
+    for (name, colour, lasts), line in zip(policies, LINES, strict=False):
+        version = steps // lasts * lasts
+        ax.step(steps, version, where="post", color=colour, ls=line, lw=2, label=name)
     ax.legend(loc="upper left")
-    return finish(ax, "optimizer step", "steps behind its weights")
+    ax.set_xticks(range(0, len(steps), num_steps))  # where an epoch begins
+    return finish(ax, "optimizer step", "steps behind the weights")
 
 
 def plot_heat(values: Tensor, rows: list[str], columns: list[str], title: str) -> Axes:

@@ -40,5 +40,6 @@ def plot_ratios(ratios: dict[str, Tensor], epsilon: float = 0.2) -> list[Axes]:
         ax.hist(inside, bins=bins, weights=weights, color=colour)
         ax.axvspan(1 - epsilon, 1 + epsilon, color="grey", alpha=0.3)
         ax.set_xscale("log")
+        ax.set_xticks([1e-4, 1e-2, 1])
         finish(ax, "ratio", "share of tokens" if ax is axes[0] else "", name)
     return axes

@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable
 
 
@@ -30,12 +31,12 @@ def show(function: Callable) -> None:
 def _source(function: Callable) -> str:
     name = getattr(function, "__name__", repr(type(function).__name__))
     try:
-        return inspect.getsource(function)
+        return textwrap.dedent(inspect.getsource(function))
     except (TypeError, OSError):
         if getattr(function, "__module__", "") == "__main__":
             cure = "It is defined in this notebook: look at the cell that defines it."
         else:
-            cure = "Pass a function or a class written in Python, such as one of ours."
+            cure = "Pass a function or a class written in Python, such as a reward."
         raise TypeError(f"show({name}): no Python source to be found. {cure}") from None
 
 

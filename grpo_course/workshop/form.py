@@ -71,7 +71,7 @@ def repeated_ids(notebook: NotebookNode) -> list[str]:
 
 def other_kernel(notebook: NotebookNode) -> list[str]:
     """The metadata names another kernel, or a Python version."""
-    fixed = {"kernelspec": tidy.KERNELSPEC, "language_info": tidy.LANGUAGE_INFO}
+    fixed = tidy.FIXED
     return [
         f"metadata.{key} is not the fixed one. Run save."
         for key, value in fixed.items()

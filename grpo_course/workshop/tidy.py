@@ -16,7 +16,9 @@ LANGUAGE_INFO = {
     "name": "python",
     "pygments_lexer": "ipython3",
 }
-NOTEBOOK_METADATA = ("rise", "title", "widgets")
+SLIDES = {"scroll": True}  # a plot taller than the projector scrolls, uncut
+FIXED = {"kernelspec": KERNELSPEC, "language_info": LANGUAGE_INFO, "rise": SLIDES}
+NOTEBOOK_METADATA = ("title", "widgets")
 CELL_METADATA = ("jupyter", "slideshow", "tags")
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
@@ -44,7 +46,7 @@ def tidy(notebook: NotebookNode, name: str) -> None:
     """Drop what varies between two executions; fix what is left."""
     rename_widgets(notebook, name)
     keep_only(notebook.metadata, NOTEBOOK_METADATA)
-    notebook.metadata.update(kernelspec=KERNELSPEC, language_info=LANGUAGE_INFO)
+    notebook.metadata.update(FIXED)
     for cell in notebook.cells:
         keep_only(cell.metadata, CELL_METADATA)
 

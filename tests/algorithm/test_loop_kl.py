@@ -6,7 +6,8 @@ import torch
 from grpo_course.algorithm import loop as loop_module
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
-from grpo_course.algorithm.loop import collect, train
+from grpo_course.algorithm.loop import train
+from grpo_course.algorithm.steps import collect
 from grpo_course.algorithm.table import batch_table
 from grpo_course.sorting.rewards import sort_distance_reward
 from grpo_course.sorting.training import (
@@ -68,7 +69,7 @@ def test_in_the_reward_the_kl_leaves_the_loss_and_changes_the_deltas():
     policy = make_policy(SORT_PROMPTS, (0,), 0.3)
     away = make_policy(SORT_PROMPTS, (1,), 0.3)
     config = TrainConfig(kl_penalty=0.5, kl_place="reward", deltas_mode="rewards")
-    batch = collect(policy, away, SORT_PROMPTS, JUDGE, config, 0.5, 0)
+    batch = collect(policy, SORT_PROMPTS, JUDGE, config, ref_policy=away, beta=0.5)
     gap = (batch.old_log_probs - batch.ref_log_probs).sum(-1)
     torch.testing.assert_close(batch.deltas, batch.rewards - 0.5 * gap)
     _, history = run(kl_penalty=0.5, kl_place="reward")
@@ -145,7 +146,7 @@ def test_the_history_as_a_table():
 def test_one_batch_as_a_table():
     policy = make_policy(SORT_PROMPTS, (0,), 0.3)
     config = TrainConfig(num_responses=2)
-    batch = collect(policy, None, SORT_PROMPTS, JUDGE, config, 0.0, 0)
+    batch = collect(policy, SORT_PROMPTS, JUDGE, config)
     with pytest.raises(ValueError, match="without a seed axis"):
         batch_table(batch)
 

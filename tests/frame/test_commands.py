@@ -233,7 +233,7 @@ def test_save_is_deterministic_and_leaves_a_clean_form(checkout, capsys):
     stored = form.read(path)
     assert [line for check in form.CHECKS for line in check(stored)] == []
     assert stored.cells[0].id == kept
-    assert set(stored.metadata) == {"kernelspec", "language_info"}
+    assert set(stored.metadata) == {"kernelspec", "language_info", "rise"}
     assert stored.cells[2].outputs[0].text == "a\nb\n"
     assert first.endswith(b"}\n")
     assert [p.name for p in path.parent.iterdir()] == [path.name]

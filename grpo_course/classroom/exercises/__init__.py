@@ -3,10 +3,13 @@
 from grpo_course.classroom.exercises import (
     deltas,
     kl,
+    loop,
     losses,
     policy,
     rewards,
     welcome,
+    zero_loss,
+    zero_loss_lengths,
 )
 
 EXERCISES = (
@@ -16,4 +19,7 @@ EXERCISES = (
     *deltas.EXERCISES,
     *losses.EXERCISES,
     *kl.EXERCISES,
+    *loop.EXERCISES,
+    *zero_loss.EXERCISES,
+    *zero_loss_lengths.EXERCISES,
 )
