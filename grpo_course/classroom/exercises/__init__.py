@@ -1,6 +1,7 @@
 """The exercises of all notebooks, in the order of the course."""
 
 from grpo_course.classroom.exercises import (
+    aggregation,
     deltas,
     kl,
     loop,
@@ -18,6 +19,7 @@ EXERCISES = (
     *policy.EXERCISES,
     *deltas.EXERCISES,
     *losses.EXERCISES,
+    *aggregation.EXERCISES,
     *kl.EXERCISES,
     *loop.EXERCISES,
     *zero_loss.EXERCISES,

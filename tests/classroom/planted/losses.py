@@ -69,6 +69,12 @@ PLANTED = {
     ],
     "clip_fraction": [
         (
+            "d = deltas.unsqueeze(-1)\n"
+            "gone = ((ratio > 1.2) & (d > 0)) | ((ratio < 0.8) & (d < 0))\n"
+            "return gone.float().mean()",
+            "Its width is the argument epsilon",
+        ),
+        (
             "outside = (ratio - 1).abs() > epsilon\nreturn outside.float().mean()",
             "every token outside the range",
         ),
