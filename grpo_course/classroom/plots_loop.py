@@ -87,7 +87,7 @@ def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:
         ax.step(steps, version, where="post", color=colour, ls=line, lw=2, label=name)
     ax.legend(loc="upper left")
     ax.set_xticks(range(0, len(steps), num_steps))  # where an epoch begins
-    return finish(ax, "optimizer step", "steps behind the weights")
+    return finish(ax, "optimizer step", "steps its weights have taken")
 
 
 def plot_heat(values: Tensor, rows: list[str], columns: list[str], title: str) -> Axes:
