@@ -36,11 +36,14 @@ def choose(folder: Path, names: list[str]) -> list[Path]:
     return chosen
 
 
-def names_from(command: str, arguments: list[str]) -> list[str]:
-    """The notebook names on the command line of `run` and `save`."""
+def named(command: str, arguments: list[str], root: Path) -> list[Path]:
+    """The notebooks that the command line of `run` or `save` asks for."""
     parser = argparse.ArgumentParser(prog=f"python3 -m grpo_course {command}")
     parser.add_argument("names", nargs="*", help="like 01 or 01_rewards; all if none")
-    return parser.parse_args(arguments).names
+    paths = choose(root / "notebooks", parser.parse_args(arguments).names)
+    if not paths:
+        raise SystemExit("There are no notebooks.")
+    return paths
 
 
 def execute(notebook: NotebookNode, folder: Path) -> None:

@@ -10,11 +10,7 @@ from grpo_course.workshop import form, kernels, notebooks
 
 def main(arguments: list[str], root: Path) -> int:
     """Execute each notebook in a temporary copy; non-zero if any failed."""
-    names = notebooks.names_from("run", arguments)
-    paths = notebooks.choose(root / "notebooks", names)
-    if not paths:
-        print("There are no notebooks.")
-        return 1
+    paths = notebooks.named("run", arguments, root)
     kernels.use()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "notebooks")

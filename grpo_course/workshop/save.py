@@ -14,11 +14,7 @@ from grpo_course.workshop import form, kernels, notebooks, pictures, tidy
 
 def main(arguments: list[str], root: Path) -> int:
     """Execute and store each notebook; non-zero if one was refused."""
-    names = notebooks.names_from("save", arguments)
-    paths = notebooks.choose(root / "notebooks", names)
-    if not paths:
-        print("There are no notebooks.")
-        return 1
+    paths = notebooks.named("save", arguments, root)
     kernels.use()
     refused = [path for path in paths if not save_one(path, root)]
     return int(bool(refused))

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import aggregate, hide
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
 
 TOKENS = "batch trial pos"
 ANYTHING = (
@@ -20,9 +20,7 @@ def masked_sequence_mean(per_token: Tensor, mask: Tensor) -> Tensor:
 
 def _masked_case(description: str, lengths: list, hint: str = "", pad=0.5) -> Case:
     mask = torch.arange(max(*lengths, 4)) < torch.tensor([lengths])[..., None]
-    per_token = torch.where(
-        mask, torch.arange(1.0, mask.numel() + 1).sin().view(mask.shape), pad
-    )
+    per_token = torch.where(mask, numbers(*mask.shape), pad)
     return Case(description, {"per_token": per_token, "mask": mask}, hint)
 
 

@@ -4,20 +4,14 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.losses import compute_loss, compute_ratio, loss_report
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
-
-
-def _numbers(*shape: int, scale: float = 1.0) -> Tensor:
-    """Different numbers without a random generator: a sine, sampled coarsely."""
-    count = torch.Size(shape).numel()
-    return scale * torch.arange(1.0, count + 1).mul(1.7).sin().reshape(shape)
+from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
 
 
 def _log_probs(*shape: int, apart: float) -> dict[str, Tensor]:
     """Two policies' log-probabilities, up to `apart` nats from each other."""
-    old = -_numbers(*shape).abs() - 1.2
+    old = -numbers(*shape).abs() - 1.2
     # Further along the same sine, so that new and old move on their own.
-    new = old + _numbers(2, *shape, scale=apart)[1]
+    new = old + numbers(2, *shape, scale=apart)[1]
     return {"log_probs": new, "old_log_probs": old}
 
 
@@ -117,7 +111,7 @@ def _one_token(ratio: float, delta: float) -> Case:
 
 
 def _surrogate_case(description: str, *shape: int) -> Case:
-    deltas = _numbers(3, *shape[:-1], scale=2.0)[2]
+    deltas = numbers(3, *shape[:-1], scale=2.0)[2]
     return Case(description, _log_probs(*shape, apart=0.6) | {"deltas": deltas})
 
 

@@ -5,13 +5,7 @@ from einops import repeat
 from torch import Tensor
 
 from grpo_course.algorithm.losses import compute_loss
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
-
-
-def _numbers(*shape: int, scale: float = 1.0) -> Tensor:
-    """Different numbers without a random generator: a sine, sampled coarsely."""
-    count = torch.Size(shape).numel()
-    return scale * torch.arange(1.0, count + 1).mul(1.7).sin().reshape(shape)
+from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
 
 
 def _tokens(*shape: int, vocab: int) -> Tensor:
@@ -54,8 +48,8 @@ GATHER_LOG_PROBS = Exercise(
     },
     gradient_to=("logits",),
     cases=(
-        _gather_case("two prompts, two responses", _numbers(2, 3, 4), 2),
-        _gather_case("all axes of the same size", _numbers(3, 3, 3), 3),
+        _gather_case("two prompts, two responses", numbers(2, 3, 4), 2),
+        _gather_case("all axes of the same size", numbers(3, 3, 3), 3),
         _gather_case(
             "extreme logits",
             torch.tensor([[[1000.0, 0.0, -1000.0], [0.0, 0.0, 500.0]]]),
@@ -196,9 +190,9 @@ def naive_loss(log_probs: Tensor, deltas: Tensor) -> Tensor:
 
 
 def _loss_case(description: str, *shape: int) -> Case:
-    log_probs = -_numbers(*shape).abs() - 0.1
+    log_probs = -numbers(*shape).abs() - 0.1
     # Further along the same sine: deltas that resemble no log-probability.
-    deltas = _numbers(2, *shape[:-1], scale=2.0)[1]
+    deltas = numbers(2, *shape[:-1], scale=2.0)[1]
     return Case(description, {"log_probs": log_probs, "deltas": deltas})
 
 
