@@ -16,6 +16,9 @@ _CONFIG = "grpo_course.algorithm.config"
 _SORT_REWARDS = "grpo_course.sorting.rewards"
 _SORT_MODEL = "grpo_course.sorting.model"
 _SORT_TRAINING = "grpo_course.sorting.training"
+_CRITIC = "grpo_course.actor_critic.critic"
+_REWARD_MODEL = "grpo_course.actor_critic.reward_model"
+_SEQUENCES = "grpo_course.sequences.sampling"
 _SETUP = "grpo_course.classroom.setup"
 _SHOW = "grpo_course.classroom.show"
 _CHECK = "grpo_course.classroom.check"
@@ -43,6 +46,15 @@ HOMES = {
     "generate_responses": _SORT_MODEL,
     "compute_log_probs": _SORT_MODEL,
     "run_policy_gradient": _SORT_TRAINING,
+    "PPO": "grpo_course.actor_critic.ppo",
+    "Critic": _CRITIC,
+    "ValueHead": _CRITIC,
+    "RewardModel": _REWARD_MODEL,
+    "fit_reward_model": _REWARD_MODEL,
+    "ExperienceBuffer": "grpo_course.algorithm.buffer",
+    "TinyLM": "grpo_course.sequences.model",
+    "Sampler": _SEQUENCES,
+    "SequencePolicy": _SEQUENCES,
     "setup": _SETUP,
     "show": _SHOW,
     "check": _CHECK,

@@ -9,6 +9,12 @@ from grpo_course.algorithm.losses import LOSS_MODES
 from grpo_course.algorithm.validation import require_at_least, unknown_name
 
 KL_PLACES = ("loss", "reward")
+AT_LEAST_ONE = (
+    "num_steps_per_epoch",
+    "num_responses",
+    "compute_ref_model_period",
+    "minibatch_size",
+)
 
 
 @dataclass(frozen=True)
@@ -19,7 +25,7 @@ class TrainConfig:
     """
 
     num_epochs: int = 100  # rollouts
-    num_steps_per_epoch: int = 10  # mu: optimizer steps on each rollout
+    num_steps_per_epoch: int = 10  # mu: passes over each rollout, each one step
     num_responses: int = 10  # G: responses to each prompt
     deltas_mode: str = "normalized_rewards"
     loss_mode: str = "clipped"
@@ -31,6 +37,9 @@ class TrainConfig:
     kl_place: str = "loss"  # "loss", or "reward" for -beta * k1 in each reward
     kl_target: float | None = None  # adapt beta until the KL is this; None: keep it
     compute_ref_model_period: int = 10  # epochs between two copies of the policy
+    minibatch_size: int | None = None  # responses a step; None: all, one step a pass
+    minibatch_seed: int = 0  # of the shuffling
+    max_gradient_norm: float | None = None  # a longer gradient is scaled down to it
 
     @property
     def clip_range(self) -> dict[str, float | None]:
@@ -48,10 +57,15 @@ class TrainConfig:
             if getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)
         require_at_least("num_epochs", self.num_epochs, 0)
-        require_at_least("num_steps_per_epoch", self.num_steps_per_epoch, 1)
-        require_at_least("num_responses", self.num_responses, 1)
         require_at_least("kl_penalty", self.kl_penalty, 0)
-        require_at_least("compute_ref_model_period", self.compute_ref_model_period, 1)
+        for name in AT_LEAST_ONE:
+            if getattr(self, name) is not None:
+                require_at_least(name, getattr(self, name), 1)
+        if self.max_gradient_norm is not None and not self.max_gradient_norm > 0:
+            raise ValueError(
+                f"max_gradient_norm={self.max_gradient_norm} is out of range: it must "
+                "be above 0, or None for no limit."
+            )
         if self.kl_target is not None and not (self.kl_target > 0 and self.kl_penalty):
             raise ValueError(
                 f"kl_target={self.kl_target} with kl_penalty={self.kl_penalty}: both "

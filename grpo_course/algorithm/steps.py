@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -22,7 +23,31 @@ class Batch:
     rewards: Tensor  # [batch trial]
     deltas: Tensor  # [batch trial]
     old_log_probs: Tensor  # [batch trial pos]
-    ref_log_probs: Tensor | None  # [batch trial pos]
+    ref_log_probs: Tensor | None = None  # [batch trial pos]
+    targets: Tensor | None = None  # [batch trial pos]: what a critic should say
+
+
+class Judge(Protocol):
+    """An actor's critic, if it has one: it makes the deltas and learns beside it.
+
+    Without a judge, the group is the judge: deltas come from `compute_deltas`.
+    """
+
+    def compare(
+        self,
+        rollout: Rollout,
+        rewards: Tensor,
+        old: Tensor,
+        ref: Tensor | None,
+        beta: float | Tensor,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Deltas, [batch trial] or [batch trial pos], and the critic's targets.
+
+        beta is what a nat of KL costs in the reward: 0 where the KL is in the loss.
+        """
+
+    def extra_loss(self, batch: Batch, log_probs: Tensor) -> tuple[Tensor, dict]:
+        """What is added to the policy loss, and what to record of it."""
 
 
 def collect(
@@ -34,6 +59,7 @@ def collect(
     ref_policy: Policy | None = None,
     beta: float | Tensor = 0.0,
     epoch: int = 0,
+    judge: Judge | None = None,
 ) -> Batch:
     """Outer work: sample, judge, compare; note what pi_old and pi_ref say to it."""
     rollout = policy.sample(prompts, config.num_responses)
@@ -42,11 +68,16 @@ def collect(
     with torch.no_grad():
         old = policy.log_probs(rollout)
         ref = ref_policy.log_probs(rollout) if ref_policy else None
-    judged = rewards
-    if ref is not None and config.kl_place == "reward":
-        judged = kl_reward(rewards, old, ref, beta, rollout.mask)
-    deltas = compute_deltas(judged, config.deltas_mode)
-    return Batch(rollout, rewards, deltas, old, ref)
+    in_reward = ref is not None and config.kl_place == "reward"
+    if judge is not None:
+        paid = beta if in_reward else 0.0
+        deltas, targets = judge.compare(rollout, rewards, old, ref, paid)
+    else:
+        judged = rewards
+        if in_reward:
+            judged = kl_reward(rewards, old, ref, beta, rollout.mask)
+        deltas, targets = compute_deltas(judged, config.deltas_mode), None
+    return Batch(rollout, rewards, deltas, old, ref, targets)
 
 
 def improve(
@@ -58,6 +89,7 @@ def improve(
     beta: float | Tensor = 0.0,
     epoch: int = 0,
     step: int = 0,
+    judge: Judge | None = None,
 ) -> dict:
     """Inner work: loss, KL, one optimizer step. Returns what was seen on the way."""
     log_probs = policy.log_probs(batch.rollout)
@@ -71,17 +103,18 @@ def improve(
         aggregation=config.aggregation,
         **clip,
     )
-    loss, kl = add_kl(policy_loss, log_probs, batch, config, beta)
-    norm = take_step(optimizer, loss, f"epoch {epoch}, step {step}")
-    seen = {
-        "loss": loss.detach(),
-        "policy_loss": policy_loss.detach(),
-        "gradient_norm": norm,
-    }
+    loss, extra = add_kl(policy_loss, log_probs, batch, config, beta)
+    if judge is not None:
+        judge_loss, judge_record = judge.extra_loss(batch, log_probs)
+        loss, extra = loss + judge_loss, extra | judge_record
+    place = f"epoch {epoch}, step {step}"
+    norm = take_step(optimizer, loss, place, config.max_gradient_norm)
+    seen = {"loss": loss.detach(), "policy_loss": policy_loss.detach()}
+    seen |= {"gradient_norm": norm}
     report = loss_report(
         log_probs, batch.deltas, batch.old_log_probs, mask=mask, **clip
     )
-    return seen | kl | report
+    return seen | extra | report
 
 
 def add_kl(
@@ -106,8 +139,13 @@ def add_kl(
     return total, {"kl": kl.detach(), "beta": torch.zeros_like(kl) + beta}
 
 
-def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, place: str) -> Tensor:
-    """One optimizer step; returns the gradient's norm. [] or [seed]
+def take_step(
+    optimizer: torch.optim.Optimizer,
+    loss: Tensor,
+    place: str,
+    max_norm: float | None = None,
+) -> Tensor:
+    """One optimizer step; returns the gradient's norm before clipping. [] or [seed]
 
     The losses of several seeds are added, so none of them sees another.
     """
@@ -120,8 +158,25 @@ def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, place: str) -> Ten
     optimizer.zero_grad()
     loss.sum().backward()
     norm = gradient_norm(optimizer, loss.ndim)
+    if max_norm is not None:
+        clip_gradient(optimizer, norm, max_norm)
     optimizer.step()
     return norm
+
+
+def clip_gradient(
+    optimizer: torch.optim.Optimizer, norm: Tensor, max_norm: float
+) -> None:
+    """Scale each seed's gradient down to max_norm where its norm [] or [seed] is above.
+
+    The direction stays. Pascanu et al. 2013, arXiv 1211.5063.
+    """
+    scale = max_norm / norm.clamp(min=max_norm)
+    for weight in (w for group in optimizer.param_groups for w in group["params"]):
+        if weight.grad is not None:
+            weight.grad *= scale.reshape(
+                *scale.shape, *[1] * (weight.ndim - scale.ndim)
+            )
 
 
 def gradient_norm(optimizer: torch.optim.Optimizer, seed_axes: int) -> Tensor:

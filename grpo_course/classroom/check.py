@@ -77,11 +77,11 @@ def _unknown(function: object) -> str:
         )
     name = getattr(function, "__name__", type(function).__name__)
     known = [exercise.name for exercise in _exercises()]
-    near = difflib.get_close_matches(name, known, n=1)
-    question = f" Did you mean {near[0]}?" if near else ""
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    question = f" Did you mean {' or '.join(near)}?" if near else ""
     return (
-        f"[!] No exercise is called {name}.{question} The exercises are: "
-        f"{', '.join(known)}."
+        f"[!] No exercise is called {name}.{question} "
+        "Keep the name that the notebook gave the function."
     )
 
 

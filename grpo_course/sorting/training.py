@@ -148,12 +148,12 @@ def run_sort(
     policy = make_policy(prompts, seeds, init_scale)
     observe = watch_exactly(prompts, reward_fn)
     optimizer = optimizer(policy.model.parameters(), lr=learning_rate)
-    judge = judge_with(reward_fn)
-    history = train(policy, prompts, judge, optimizer, config, observe, watch)
+    reward_of = rollout_reward(reward_fn)
+    history = train(policy, prompts, reward_of, optimizer, config, observe, watch)
     history.records.append({"epoch": config.num_epochs} | observe(policy))
     return history
 
 
-def judge_with(reward_fn: Callable) -> Callable[[Rollout], Tensor]:
+def rollout_reward(reward_fn: Callable) -> Callable[[Rollout], Tensor]:
     """The reward of the sort task as the loop wants it: rollout -> [batch trial]."""
     return lambda rollout: compute_reward(rollout.prompts, rollout.responses, reward_fn)

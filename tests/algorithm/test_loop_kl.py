@@ -12,12 +12,12 @@ from grpo_course.algorithm.table import batch_table
 from grpo_course.sorting.rewards import sort_distance_reward
 from grpo_course.sorting.training import (
     SORT_PROMPTS,
-    judge_with,
     make_policy,
+    rollout_reward,
     run_policy_gradient,
 )
 
-JUDGE = judge_with(sort_distance_reward)
+JUDGE = rollout_reward(sort_distance_reward)
 
 
 def run(seeds=(0, 1), optimizer=torch.optim.SGD, lr=0.05, **knobs):
@@ -92,7 +92,7 @@ def test_the_report_of_a_rollout():
     for name in ("mean_reward", "tied_groups", "sampled_entropy", "mean_length"):
         assert first[name].shape == (3,)
     assert first["mean_length"].tolist() == [3, 3, 3]
-    constant = judge_with(lambda prompt, response: 0.1)
+    constant = rollout_reward(lambda prompt, response: 0.1)
     optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.5)
     history = train(
         policy, SORT_PROMPTS, constant, optimizer, TrainConfig(num_epochs=1)

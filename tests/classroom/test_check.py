@@ -162,11 +162,11 @@ def test_normalizing_with_or_without_epsilon_is_right(judge, epsilon):
     assert judge("normalize_by_group", body).text.startswith("[v]")
 
 
-def test_an_unknown_name_lists_the_known_ones(judge):
+def test_an_unknown_name_lists_those_like_it(judge):
     verdict = judge("centre_by_group", "return x")
     assert verdict.text.startswith("[!] No exercise is called centre_by_group.")
-    assert "Did you mean center_by_group?" in verdict.text
-    assert all(exercise.name in verdict.text for exercise in EXERCISES)
+    assert "Did you mean center_by_group" in verdict.text
+    assert "Keep the name that the notebook gave" in verdict.text
     assert verdict.returned is verdict.function
 
 

@@ -1,0 +1,121 @@
+"""From rewards and values to one delta a token: TD errors and their discounted sum."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.aggregation import as_bool_mask, hide
+from grpo_course.algorithm.deltas import SPREAD_EPSILON
+from grpo_course.algorithm.kl import check_ref_log_probs
+from grpo_course.algorithm.validation import require_axes, require_same_shape
+
+
+def td_errors(
+    rewards: Tensor, values: Tensor, gamma: float = 1.0, mask: Tensor | None = None
+) -> Tensor:
+    """Reward plus discounted next value minus value: [... batch trial pos].
+
+    `rewards` and `values` have one entry a token; a value is the critic's guess
+    before the token is written. After the last token there is nothing to expect.
+    `mask` is True on a response's tokens and False on the padding after them.
+
+    Raises ValueError for shapes that do not line up, and for gamma outside (0, 1].
+    """
+    require_axes("rewards", rewards, "pos")
+    require_axes("values", values, "pos")
+    if rewards.shape != values.shape:
+        raise ValueError(
+            f"rewards have shape {list(rewards.shape)}, but values have shape "
+            f"{list(values.shape)}: each token needs one of both. A reward for the "
+            "whole response goes to its last token: reward_per_token."
+        )
+    if not 0 < gamma <= 1:
+        raise ValueError(
+            f"gamma={gamma} is out of range: 0 < gamma <= 1. A reward at the end of a "
+            "response is usually not discounted: gamma=1."
+        )
+    mask = None if mask is None else as_bool_mask(mask, values)
+    rewards, values = hide(rewards, mask), hide(values, mask)
+    after = torch.cat([values[..., 1:], torch.zeros_like(values[..., :1])], dim=-1)
+    return rewards + gamma * after - values
+
+
+def generalized_advantages(
+    rewards: Tensor,
+    values: Tensor,
+    gamma: float = 1.0,
+    lam: float = 0.95,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """GAE: the TD errors from a token on, each step weighed by gamma * lam.
+
+    Shapes as `td_errors`. lam = 0 is the TD error (little noise, as wrong as the
+    critic), lam = 1 the return minus the value (right on average, noisy).
+    Schulman et al. 2015, arXiv 1506.02438.
+
+    Raises as `td_errors`, and ValueError for lam outside [0, 1].
+    """
+    if not 0 <= lam <= 1:
+        raise ValueError(
+            f"lam={lam} is out of range: 0 <= lam <= 1. PPO often takes 0.95."
+        )
+    errors = td_errors(rewards, values, gamma, mask)
+    advantage, backwards = torch.zeros_like(errors[..., 0]), []
+    for error in reversed(errors.unbind(-1)):
+        advantage = error + gamma * lam * advantage
+        backwards.append(advantage)
+    return torch.stack(backwards[::-1], dim=-1)
+
+
+def reward_per_token(
+    rewards: Tensor, like: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """The reward of a response, given at its last token; zero before and after.
+
+    rewards [... batch trial], `like` and `mask` [... batch trial pos]. A response
+    whose mask is empty has no token to give it to, and gets none.
+    """
+    require_axes("like", like, "batch trial pos")
+    if rewards.shape != like.shape[:-1]:
+        raise ValueError(
+            f"rewards have shape {list(rewards.shape)}, but there are responses "
+            f"{list(like.shape[:-1])}: pass one reward for each."
+        )
+    mask = as_bool_mask(mask, like)
+    to_the_end = mask.flip(-1).cumsum(-1).flip(-1)  # tokens from here on
+    is_last = mask & (to_the_end == 1)
+    return torch.where(is_last, rewards[..., None], 0.0)
+
+
+def kl_per_token(
+    token_rewards: Tensor,
+    log_probs: Tensor,
+    ref_log_probs: Tensor,
+    coefficient: float | Tensor,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """KL in the reward, paid where it arises: minus beta log(pi/ref) at each token.
+
+    All [... batch trial pos]; beta is a number, or [seed] where seeds train
+    together. The sum over a response is that of `algorithm.kl.kl_reward`.
+    Ziegler et al. 2019, arXiv 1909.08593.
+    """
+    require_same_shape("token_rewards", token_rewards, "log_probs", log_probs)
+    check_ref_log_probs(ref_log_probs, log_probs)
+    mask = as_bool_mask(mask, log_probs)
+    beta = torch.as_tensor(coefficient)[..., None, None, None]
+    return token_rewards - beta * hide(log_probs.detach() - ref_log_probs, mask)
+
+
+def whiten(values: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Mean zero and spread one over all tokens of a batch: [... batch trial pos].
+
+    The sample spread, over the tokens under the mask; each seed by itself.
+    """
+    require_axes("values", values, "batch trial pos")
+    mask = as_bool_mask(mask, values)
+    count, axes = mask.sum((-3, -2, -1), keepdim=True), (-3, -2, -1)
+    mean = hide(values, mask).sum(axes, keepdim=True) / count.clamp(min=1)
+    centered = hide(values - mean, mask)
+    squares = centered.square().sum(axes, keepdim=True)
+    spread = (squares / (count - 1).clamp(min=1)).sqrt()
+    return centered / (spread + SPREAD_EPSILON)

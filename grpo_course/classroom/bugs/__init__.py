@@ -1,0 +1,1 @@
+"""Thirteen broken pieces of GRPO code, each with its probe and its repair."""

@@ -1,0 +1,1 @@
+"""World 2: a tiny language model that writes one token after another."""

@@ -1,0 +1,105 @@
+"""The one loop on the tiny language model: two tasks, a few settings each."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Generator, Tensor
+
+from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.history import History
+from grpo_course.algorithm.loop import train
+from grpo_course.algorithm.rollout import Rollout
+from grpo_course.sequences.model import TinyLM
+from grpo_course.sequences.sampling import Sampler, SequencePolicy
+from grpo_course.sequences.tasks import (
+    ASK,
+    LENGTH,
+    all_sort_prompts,
+    place_reward,
+    share_reward,
+)
+
+Watch = Callable[[History], None]
+NEVER = 10**9  # epochs until the reference is copied again
+SHARE_TOKEN, SHARE_VOCAB, SHARE_LENGTH = 1, 10, 20
+SHARE_PROMPTS = torch.zeros(4, 5, dtype=torch.long)  # four times the same five tokens
+
+
+def make_policy(
+    model: TinyLM, sampler: Sampler, seeds: Sequence[int]
+) -> SequencePolicy:
+    """A policy with random numbers of its own for each seed."""
+    generators = [Generator().manual_seed(1000 + seed) for seed in seeds]
+    return SequencePolicy(model, sampler, generators)
+
+
+def train_share(
+    seeds: Sequence[int] = (0,),
+    num_epochs: int = 15,
+    learning_rate: float = 1e-3,
+    watch: Watch | None = None,
+    **knobs,
+) -> tuple[SequencePolicy, History]:
+    """Train for a large share of one token among 20; curves are [step seed].
+
+    Four prompts, four responses each; two passes over each rollout in minibatches of
+    four; a reference, if beta is not 0, that is never copied again. Further knobs are
+    those of TrainConfig.
+    """
+    settings = {
+        "num_epochs": num_epochs,
+        "num_steps_per_epoch": 2,
+        "num_responses": 4,
+        "minibatch_size": 4,
+        "max_gradient_norm": 1.0,
+        "compute_ref_model_period": NEVER,
+    }
+    model = TinyLM(SHARE_VOCAB, hidden_size=64, seeds=seeds)
+    policy = make_policy(model, Sampler(SHARE_LENGTH), seeds)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
+    config = TrainConfig(**(settings | knobs))
+    reward = share_reward(SHARE_TOKEN)
+    history = train(policy, SHARE_PROMPTS, reward, optimizer, config, watch=watch)
+    return policy, history
+
+
+def train_sort(
+    reward_fn: Callable[[Rollout], Tensor] = place_reward,
+    seeds: Sequence[int] = (0,),
+    num_epochs: int = 300,
+    learning_rate: float = 3e-3,
+    num_prompts: int = 16,
+    watch: Watch | None = None,
+    **knobs,
+) -> tuple[SequencePolicy, History]:
+    """Train to write three numbers in order; curves are [step seed].
+
+    Each epoch asks `num_prompts` of the 216, eight responses each, eight steps.
+    The seeds get the same prompts. Further knobs are those of TrainConfig.
+    """
+    settings = {"num_epochs": num_epochs, "num_steps_per_epoch": 8, "num_responses": 8}
+    model = TinyLM(ASK + 1, hidden_size=32, seeds=seeds)
+    policy = make_policy(model, Sampler(LENGTH), seeds)
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    config = TrainConfig(**(settings | knobs))
+    prompts = draw_prompts(all_sort_prompts(), num_prompts, seed=0)
+    history = train(policy, prompts, reward_fn, optimizer, config, watch=watch)
+    return policy, history
+
+
+def draw_prompts(prompts: Tensor, count: int, seed: int) -> Callable[[int], Tensor]:
+    """For the loop: `count` different prompts for each epoch. [all pos] -> [count pos]
+
+    Raises ValueError if there are not that many.
+    """
+    if not 1 <= count <= len(prompts):
+        raise ValueError(
+            f"count={count}, but there are {len(prompts)} prompts to draw from. "
+            f"Choose 1 to {len(prompts)}."
+        )
+
+    def drawn(epoch: int) -> Tensor:
+        generator = Generator().manual_seed(1_000_003 * seed + epoch)
+        return prompts[torch.randperm(len(prompts), generator=generator)[:count]]
+
+    return drawn
