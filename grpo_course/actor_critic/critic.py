@@ -5,23 +5,12 @@ from collections.abc import Callable, Sequence
 
 import torch
 from einops import einsum, repeat
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from grpo_course.algorithm.aggregation import aggregate
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.seeds import Draw, make_draw
 from grpo_course.algorithm.validation import require_axes, require_same_shape
-
-Draw = Callable[..., Tensor]
-
-
-def make_draw(seeds: Sequence[int] | None) -> Draw:
-    """draw(2, 3): standard normals of that shape, [seed 2 3] where there are seeds."""
-    if seeds is None:
-        return lambda *shape: torch.randn(shape)
-    generators = [Generator().manual_seed(seed) for seed in seeds]
-    return lambda *shape: torch.stack(
-        [torch.randn(shape, generator=g) for g in generators]
-    )
 
 
 class Reader(nn.Module):

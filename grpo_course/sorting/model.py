@@ -7,6 +7,7 @@ import torch
 from einops import einsum, rearrange, repeat
 from torch import Generator, Tensor, nn
 
+from grpo_course.algorithm.seeds import make_draw
 from grpo_course.algorithm.validation import require_axes, require_finite
 
 
@@ -37,17 +38,12 @@ class SortModel(nn.Module):
     ):
         super().__init__()
         self.vocab_size, self.prompt_length = vocab_size, prompt_length
-        shapes = {
-            "embedding": (vocab_size, embedding_dim),
-            "encode_weights": (prompt_length, embedding_dim, embedding_dim),
-            "decode_weights": (response_length, embedding_dim, embedding_dim),
-        }
-        weights = draw_normal(shapes, seeds)
-        scale = 1 / math.sqrt(embedding_dim)
-        self.embedding = nn.Parameter(weights["embedding"])
-        self.encode_weights = nn.Parameter(weights["encode_weights"] * scale)
+        draw, scale = make_draw(seeds), 1 / math.sqrt(embedding_dim)
+        square = (embedding_dim, embedding_dim)
+        self.embedding = nn.Parameter(draw(vocab_size, embedding_dim))
+        self.encode_weights = nn.Parameter(draw(prompt_length, *square) * scale)
         self.decode_weights = nn.Parameter(
-            weights["decode_weights"] * scale * init_scale
+            draw(response_length, *square) * scale * init_scale
         )
 
     def forward(self, prompts: Tensor) -> Tensor:
@@ -69,21 +65,6 @@ class SortModel(nn.Module):
             self.embedding,
             "... batch pos dim, ... vocab dim -> ... batch pos vocab",
         )
-
-
-def draw_normal(
-    shapes: dict[str, tuple], seeds: Sequence[int] | None
-) -> dict[str, Tensor]:
-    """Standard normal weights of each shape, stacked over seeds if there are any."""
-    if seeds is None:
-        return {name: torch.randn(shape) for name, shape in shapes.items()}
-    drawn = []
-    for seed in seeds:
-        generator = Generator().manual_seed(seed)
-        drawn.append(
-            {n: torch.randn(s, generator=generator) for n, s in shapes.items()}
-        )
-    return {name: torch.stack([weights[name] for weights in drawn]) for name in shapes}
 
 
 def require_tokens(argument: str, tokens: Tensor, vocab_size: int, length: int) -> None:

@@ -1,0 +1,18 @@
+"""Random weights for one model, or for several that train side by side."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Generator, Tensor
+
+Draw = Callable[..., Tensor]
+
+
+def make_draw(seeds: Sequence[int] | None) -> Draw:
+    """draw(2, 3): standard normals of that shape, [seed 2 3] where there are seeds."""
+    if seeds is None:
+        return lambda *shape: torch.randn(shape)
+    generators = [Generator().manual_seed(seed) for seed in seeds]
+    return lambda *shape: torch.stack(
+        [torch.randn(shape, generator=g) for g in generators]
+    )
