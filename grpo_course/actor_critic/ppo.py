@@ -14,9 +14,9 @@ from grpo_course.actor_critic.gae import (
     whiten,
 )
 from grpo_course.algorithm.aggregation import aggregate
+from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.kl import kl_values
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.steps import Batch
 from grpo_course.algorithm.validation import require_at_least
 
 

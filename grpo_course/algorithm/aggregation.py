@@ -1,4 +1,4 @@
-"""From one number per token to one number: the three means that papers use."""
+"""From one number per token to one number: the means that papers use."""
 
 import torch
 from torch import Tensor
@@ -39,10 +39,20 @@ def constant(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
     return kept.sum(TOKEN_AXES) / (num_responses * max_length)
 
 
+def sequence_sum(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    """Sum over the tokens of each response, then mean over the responses.
+
+    "constant" without its divisor, so the loss grows with the length. LUSPO is this
+    with one ratio a response: arXiv 2602.05261.
+    """
+    return kept.sum(-1).mean((-2, -1))
+
+
 AGGREGATIONS = {
     "sequence_mean": sequence_mean,
     "token_mean": token_mean,
     "constant": constant,
+    "sequence_sum": sequence_sum,
 }
 
 
@@ -56,8 +66,8 @@ def aggregate(
     """Reduce [... batch trial pos] to [...]: a scalar without leading axes.
 
     `mask` is True (or 1) on the tokens that count. Without it all count, and the
-    three modes are the plain mean. `max_length` is the divisor of "constant" in
-    tokens; it is the pos axis unless given, and the other modes do not read it.
+    modes are the plain mean, but for "sequence_sum". `max_length` is the divisor of
+    "constant" in tokens; it is the pos axis unless given, and no other mode reads it.
 
     A response whose mask is empty adds zero. It stays in the number of responses
     ("sequence_mean", "constant"): leaving it out would make the weight of the

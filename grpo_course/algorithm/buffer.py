@@ -1,18 +1,14 @@
 """Keep what was collected, and hand it out in small parts."""
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 import torch
 from einops import rearrange, repeat
-from torch import Generator, Tensor
+from torch import Generator
 
+from grpo_course.algorithm.batch import Batch, as_batch, choose, row_axis, tensors
 from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.steps import Batch
 from grpo_course.algorithm.validation import require_at_least
-
-AXES = ("rewards", "deltas", "old_log_probs", "ref_log_probs", "targets")
 
 
 class ExperienceBuffer:
@@ -98,7 +94,7 @@ def one_response_a_row(batch: Batch) -> Batch:
     columns = tensors(batch)
     flat = {
         name: rearrange(column, "... batch trial pos -> ... (batch trial) 1 pos")
-        if column.ndim == batch.old_log_probs.ndim
+        if column.ndim == batch.rollout.responses.ndim
         else rearrange(column, "... batch trial -> ... (batch trial) 1")
         for name, column in columns.items()
         if name != "prompts"
@@ -106,35 +102,6 @@ def one_response_a_row(batch: Batch) -> Batch:
     prompts = columns["prompts"]
     pattern = "batch ... -> (batch trial) ..."
     return as_batch({"prompts": repeat(prompts, pattern, trial=trial)} | flat)
-
-
-def choose(batch: Batch, chosen: Tensor) -> Batch:
-    """Some rows of a batch that has one response a row. int [chosen]"""
-    columns = tensors(batch)
-    return as_batch(
-        {
-            name: column.index_select(row_axis(name, columns), chosen)
-            for name, column in columns.items()
-        }
-    )
-
-
-def tensors(batch: Batch) -> dict[str, Tensor]:
-    """The tensors of a batch by name; those that are None are left out."""
-    of_rollout = {f.name: getattr(batch.rollout, f.name) for f in fields(Rollout)}
-    of_batch = {name: getattr(batch, name) for name in AXES}
-    return {k: v for k, v in (of_rollout | of_batch).items() if v is not None}
-
-
-def as_batch(columns: dict[str, Tensor]) -> Batch:
-    """The other way round."""
-    rollout = {f.name: columns.get(f.name) for f in fields(Rollout)}
-    return Batch(Rollout(**rollout), **{name: columns.get(name) for name in AXES})
-
-
-def row_axis(name: str, columns: dict[str, Tensor]) -> int:
-    """Where the responses are: prompts have them first, the others after the seeds."""
-    return 0 if name == "prompts" else columns["rewards"].ndim - 2
 
 
 def require_same_lengths(batch: Batch, first: Batch) -> None:

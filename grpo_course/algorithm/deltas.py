@@ -66,6 +66,16 @@ def normalize_by_batch(rewards: Tensor) -> Tensor:
     return center(rewards) / (batch_spread(rewards) + SPREAD_EPSILON)
 
 
+def whiten(rewards: Tensor) -> Tensor:
+    """Centered by group, then in units of the spread of all centered rewards.
+
+    REINFORCE++ with a group baseline: Hu et al. 2025, arXiv 2501.03262. Trainers that
+    whiten over tokens weigh a response by its length in this spread; here each
+    response counts once.
+    """
+    return center(rewards) / (batch_spread(center(rewards)) + SPREAD_EPSILON)
+
+
 def softmax_weights(rewards: Tensor) -> Tensor:
     """Positive weights that sum to one in each group: no baseline."""
     return rewards.softmax(dim=-1)
@@ -84,6 +94,7 @@ DELTA_MODES = {
     "centered_max_rewards": keep_centered_max,
     "leave_one_out": leave_one_out,
     "batch_normalized_rewards": normalize_by_batch,
+    "whitened_rewards": whiten,
     "softmax_rewards": softmax_weights,
     "centered_softmax_rewards": centered_softmax_weights,
 }

@@ -1,14 +1,16 @@
 """How far the policy is from its reference: exact KL, its estimators, its uses."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import aggregate, as_bool_mask, hide
-from grpo_course.algorithm.losses import check_old_log_probs, compute_ratio
+from grpo_course.algorithm.loss_inputs import check_old_log_probs, check_ref_log_probs
+from grpo_course.algorithm.ratio import compute_ratio, old_at_level
 from grpo_course.algorithm.validation import (
     require_axes,
     require_finite,
-    require_same_shape,
     unknown_name,
 )
 
@@ -65,14 +67,18 @@ def kl_values(
     Raises ValueError for an unknown estimator, for shapes that do not line up, for
     a reference or old log-probs that carry a gradient.
     """
-    if estimator not in KL_ESTIMATORS:
-        raise unknown_name("estimator", estimator, KL_ESTIMATORS)
+    estimate = known_estimator(estimator)
     check_ref_log_probs(ref_log_probs, log_probs)
     if old_log_probs is not None:
         check_old_log_probs(old_log_probs, log_probs, estimator)
-    return KL_ESTIMATORS[estimator](
-        log_probs, ref_log_probs, old_log_probs=old_log_probs
-    )
+    return estimate(log_probs, ref_log_probs, old_log_probs=old_log_probs)
+
+
+def known_estimator(name: str) -> Callable[..., Tensor]:
+    """The estimator of that name. Raises ValueError if there is none."""
+    if name not in KL_ESTIMATORS:
+        raise unknown_name("estimator", name, KL_ESTIMATORS)
+    return KL_ESTIMATORS[name]
 
 
 def compute_kl_penalty(
@@ -84,20 +90,24 @@ def compute_kl_penalty(
     aggregation: str = "sequence_mean",
     max_length: int | None = None,
     old_log_probs: Tensor | None = None,
+    ratio_level: str = "token",
 ) -> Tensor:
     """The KL estimate of a rollout, to be added to the loss times beta: [...].
 
     log_probs, ref_log_probs and mask are [... batch trial pos]. It is a mean over
     positions: a sum over them would need a beta that is smaller by the length.
+    `ratio_level` is that of the ratio in "corrected_k3", as in `compute_loss`.
     Raises as `kl_values` and `aggregate`.
     """
+    estimate = known_estimator(estimator)
     require_axes("log_probs", log_probs, "batch trial pos")
     check_ref_log_probs(ref_log_probs, log_probs)
     mask = None if mask is None else as_bool_mask(mask, log_probs)
-    old = old_log_probs if old_log_probs is None else hide(old_log_probs, mask)
-    values = kl_values(
-        hide(log_probs, mask), hide(ref_log_probs, mask), estimator, old_log_probs=old
-    )
+    new, ref, old = hide(log_probs, mask), hide(ref_log_probs, mask), old_log_probs
+    if old is not None:
+        check_old_log_probs(old, log_probs, estimator)
+        old = old_at_level(new, hide(old, mask), mask, ratio_level)
+    values = estimate(new, ref, old_log_probs=old)
     return aggregate(values, mask, aggregation, max_length=max_length)
 
 
@@ -184,14 +194,3 @@ class AdaptiveKLCoefficient:
         factor = 1 + error * num_samples / self.horizon
         self.value = self.value * (factor if factor.ndim else factor.item())
         return self.value
-
-
-def check_ref_log_probs(ref: Tensor, log_probs: Tensor) -> None:
-    """Check that the reference's log-probs line up and are frozen."""
-    require_axes("ref_log_probs", ref, "pos")
-    require_same_shape("ref_log_probs", ref, "log_probs", log_probs)
-    if ref.requires_grad:
-        raise ValueError(
-            "ref_log_probs carries a gradient. Compute it under torch.no_grad(): "
-            "otherwise the reference is pulled towards the policy as well."
-        )

@@ -4,19 +4,18 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import TOKEN_AXES, aggregate, as_bool_mask, hide
-from grpo_course.algorithm.validation import (
-    require_axes,
-    require_same_shape,
-    unknown_name,
+from grpo_course.algorithm.loss_inputs import (
+    check_old_log_probs,
+    clip_range,
+    deltas_per_token,
 )
-
-
-def compute_ratio(log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
-    """How much likelier each token is now than when it was sampled: pi / pi_old.
-
-    A quotient of probabilities is the exp of a difference of log-probabilities.
-    """
-    return torch.exp(log_probs - old_log_probs)
+from grpo_course.algorithm.losses_beyond import (
+    cispo_loss,
+    dual_clipped_loss,
+    sapo_loss,
+)
+from grpo_course.algorithm.ratio import compute_ratio, old_at_level
+from grpo_course.algorithm.validation import require_axes, unknown_name
 
 
 def naive_loss(log_probs: Tensor, deltas: Tensor, **_) -> Tensor:
@@ -49,13 +48,16 @@ def clipped_loss(
     return -torch.minimum(ratio * deltas, clipped_ratio * deltas)
 
 
-# Each takes log_probs and deltas [... batch trial pos] and, by keyword,
-# old_log_probs, mask, epsilon, epsilon_high; `**_` swallows what it does not use.
+# Each takes log_probs and deltas [... batch trial pos] and, by keyword, old_log_probs,
+# mask, epsilon, epsilon_high, dual_clip; `**_` swallows what it does not use.
 # A loss of your own is one more entry: LOSS_MODES["mine"] = my_loss.
 LOSS_MODES = {
     "naive": naive_loss,
     "unclipped": unclipped_loss,
     "clipped": clipped_loss,
+    "dual_clipped": dual_clipped_loss,
+    "cispo": cispo_loss,
+    "sapo": sapo_loss,
 }
 MODES_WITHOUT_OLD = {"naive"}
 
@@ -69,22 +71,21 @@ def token_loss(
     mask: Tensor | None = None,
     epsilon: float = 0.2,
     epsilon_high: float | None = None,
+    ratio_level: str = "token",
+    dual_clip: float = 3.0,
 ) -> Tensor:
     """The loss of each token [... batch trial pos]; arguments as `compute_loss`."""
     if mode not in LOSS_MODES:
         raise unknown_name("mode", mode, LOSS_MODES)
     require_axes("log_probs", log_probs, "batch trial pos")
     mask = None if mask is None else as_bool_mask(mask, log_probs)
-    if old_log_probs is not None or mode not in MODES_WITHOUT_OLD:
-        check_old_log_probs(old_log_probs, log_probs, mode)
-        old_log_probs = hide(old_log_probs, mask)
-    return LOSS_MODES[mode](
-        hide(log_probs, mask),
-        hide(deltas_per_token(deltas, log_probs), mask),
-        old_log_probs=old_log_probs,
-        mask=mask,
-        **clip_range(epsilon, epsilon_high),
-    )
+    deltas = hide(deltas_per_token(deltas, log_probs), mask)
+    old, new = old_log_probs, hide(log_probs, mask)
+    if old is not None or mode not in MODES_WITHOUT_OLD:
+        check_old_log_probs(old, log_probs, mode)
+        old = old_at_level(new, hide(old, mask), mask, ratio_level)
+    knobs = clip_range(epsilon, epsilon_high) | {"dual_clip": dual_clip}
+    return LOSS_MODES[mode](new, deltas, old_log_probs=old, mask=mask, **knobs)
 
 
 def compute_loss(
@@ -98,20 +99,24 @@ def compute_loss(
     max_length: int | None = None,
     epsilon: float = 0.2,
     epsilon_high: float | None = None,
+    ratio_level: str = "token",
+    dual_clip: float = 3.0,
 ) -> Tensor:
     """The policy loss to minimise: [...], a scalar without leading axes.
 
     log_probs, old_log_probs and mask are [... batch trial pos] (nats), deltas are
     [... batch trial], or [... batch trial pos] where each token has its own.
     The clip range is [1 - epsilon, 1 + epsilon_high]; epsilon_high is epsilon
-    unless given (DAPO: Yu et al. 2025, arXiv 2503.14476).
+    unless given (DAPO: Yu et al. 2025, arXiv 2503.14476). `ratio_level` "sequence"
+    gives a response one ratio (GSPO); `dual_clip` is read by "dual_clipped" only.
 
-    Raises ValueError for an unknown mode or aggregation, for missing old log-probs
-    or such that carry a gradient, for shapes that do not line up, for a bad clip
-    range.
+    Raises ValueError for an unknown mode, level or aggregation, for missing old
+    log-probs or such that carry a gradient, for shapes that do not line up, for a bad
+    clip range.
     """
-    clip = {"epsilon": epsilon, "epsilon_high": epsilon_high}
-    per_token = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **clip)
+    knobs = {"epsilon": epsilon, "epsilon_high": epsilon_high}
+    knobs |= {"ratio_level": ratio_level, "dual_clip": dual_clip}
+    per_token = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **knobs)
     return aggregate(per_token, mask, aggregation, max_length=max_length)
 
 
@@ -124,6 +129,7 @@ def loss_report(
     mask: Tensor | None = None,
     epsilon: float = 0.2,
     epsilon_high: float | None = None,
+    ratio_level: str = "token",
 ) -> dict[str, Tensor]:
     """What the ratio and the clip do, as a flat dict of [...]; shapes as above.
 
@@ -138,7 +144,8 @@ def loss_report(
     mask = as_bool_mask(mask, log_probs)
     clip = clip_range(epsilon, epsilon_high)
     deltas = deltas_per_token(deltas, log_probs)
-    ratio = compute_ratio(hide(log_probs, mask), hide(old_log_probs, mask))
+    new, old = hide(log_probs, mask), hide(old_log_probs, mask)
+    ratio = compute_ratio(new, old_at_level(new, old, mask, ratio_level))
     low = (ratio < 1 - clip["epsilon"]) & (deltas < 0)
     high = (ratio > 1 + clip["epsilon_high"]) & (deltas > 0)
     pulls = (deltas != 0) & ~low & ~high
@@ -150,50 +157,3 @@ def loss_report(
         "clip_fraction_high": aggregate(high.to(ratio), mask, "token_mean"),
         "gradient_fraction": aggregate(pulls.to(ratio), mask, "token_mean"),
     }
-
-
-def deltas_per_token(deltas: Tensor, log_probs: Tensor) -> Tensor:
-    """Deltas [... batch trial] as [... batch trial 1]; per-token ones as they are."""
-    require_axes("deltas", deltas, "batch trial")
-    if deltas.ndim == log_probs.ndim - 1:
-        deltas = deltas.unsqueeze(-1)
-    if deltas.shape not in (log_probs.shape, (*log_probs.shape[:-1], 1)):
-        raise ValueError(
-            f"deltas have shape {list(deltas.shape)}, but log_probs have shape "
-            f"{list(log_probs.shape)}. Pass one delta per response "
-            f"{list(log_probs.shape[:-1])} or one per token."
-        )
-    # A delta weighs the gradient of log pi; it sends none of its own back to
-    # whatever made it (a reward model, a critic).
-    return deltas.detach()
-
-
-def check_old_log_probs(old: Tensor | None, log_probs: Tensor, mode: str) -> None:
-    """Check that the old log-probs are there, frozen, and line up."""
-    if old is None:
-        raise ValueError(
-            f"mode={mode!r} needs old_log_probs: the log-probabilities of the same "
-            "tokens under the policy that sampled them. Compute them once, before "
-            "the first inner step, under torch.no_grad()."
-        )
-    require_axes("old_log_probs", old, "pos")
-    require_same_shape("old_log_probs", old, "log_probs", log_probs)
-    if old.requires_grad:
-        raise ValueError(
-            "old_log_probs carries a gradient. Compute it under torch.no_grad(): "
-            "otherwise the gradients of numerator and denominator of the ratio "
-            "cancel, and nothing is learned."
-        )
-
-
-def clip_range(epsilon: float, epsilon_high: float | None) -> dict[str, float]:
-    """Both sides of the clip range, checked."""
-    high = epsilon if epsilon_high is None else epsilon_high
-    if not 0 < epsilon <= 1:
-        raise ValueError(
-            f"epsilon={epsilon} is out of range: 0 < epsilon <= 1, since a ratio is "
-            "never below 0. PPO and GRPO use 0.2."
-        )
-    if not high > 0:
-        raise ValueError(f"epsilon_high={high} is out of range: it must be above 0.")
-    return {"epsilon": epsilon, "epsilon_high": high}

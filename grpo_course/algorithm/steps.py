@@ -1,30 +1,25 @@
 """The work of one epoch: collect a batch outside, improve on it inside."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from grpo_course.algorithm.accumulation import join, split
+from grpo_course.algorithm.aggregation import aggregate
+from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.deltas import compute_deltas
+from grpo_course.algorithm.gradient import require_finite_loss, take_step
 from grpo_course.algorithm.kl import compute_kl_penalty, kl_reward
+from grpo_course.algorithm.lengths import drop_truncated
 from grpo_course.algorithm.losses import compute_loss, loss_report
+from grpo_course.algorithm.mismatch import correct_deltas
+from grpo_course.algorithm.resampling import sample_groups
 from grpo_course.algorithm.rollout import Policy, Rollout
 from grpo_course.algorithm.validation import require_finite
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What the inner steps need to know about one rollout; nothing here has a graph."""
-
-    rollout: Rollout
-    rewards: Tensor  # [batch trial]
-    deltas: Tensor  # [batch trial]
-    old_log_probs: Tensor  # [batch trial pos]
-    ref_log_probs: Tensor | None = None  # [batch trial pos]
-    targets: Tensor | None = None  # [batch trial pos]: what a critic should say
 
 
 class Judge(Protocol):
@@ -62,11 +57,13 @@ def collect(
     judge: Judge | None = None,
 ) -> Batch:
     """Outer work: sample, judge, compare; note what pi_old and pi_ref say to it."""
-    rollout = policy.sample(prompts, config.num_responses)
-    rewards = reward_fn(rollout)
+    counts = config.num_responses, config.num_resamples
+    rollout, rewards = sample_groups(policy, prompts, reward_fn, *counts)
     require_finite(f"in epoch {epoch}, rewards", rewards)
+    if config.mask_truncated:
+        rollout = drop_truncated(rollout)
     with torch.no_grad():
-        old = policy.log_probs(rollout)
+        old = old_scores(policy, rollout, config)
         ref = ref_policy.log_probs(rollout) if ref_policy else None
     in_reward = ref is not None and config.kl_place == "reward"
     if judge is not None:
@@ -77,7 +74,23 @@ def collect(
         if in_reward:
             judged = kl_reward(rewards, old, ref, beta, rollout.mask)
         deltas, targets = compute_deltas(judged, config.deltas_mode), None
+    if config.sampler_cap is not None:
+        deltas = correct_deltas(deltas, rollout, old, config.sampler_cap)
     return Batch(rollout, rewards, deltas, old, ref, targets)
+
+
+def old_scores(policy: Policy, rollout: Rollout, config: TrainConfig) -> Tensor | None:
+    """What pi_old says of its samples, from where the config wants it."""
+    if config.old_log_probs_from == "first_step":
+        return None
+    if config.old_log_probs_from == "sampler":
+        if rollout.sampled_log_probs is None:
+            raise ValueError(
+                "old_log_probs_from='sampler', but this policy's rollouts have no "
+                "sampled_log_probs. Choose 'policy': one more forward pass."
+            )
+        return rollout.sampled_log_probs
+    return policy.log_probs(rollout)
 
 
 def improve(
@@ -91,30 +104,54 @@ def improve(
     step: int = 0,
     judge: Judge | None = None,
 ) -> dict:
-    """Inner work: loss, KL, one optimizer step. Returns what was seen on the way."""
+    """Inner work: loss, gradient, one optimizer step. Returns what was seen on the way.
+
+    The losses of several seeds are added, so none of them sees another.
+    """
+    optimizer.zero_grad()
+    parts, seen = split(batch, config), []  # one part, unless memory is short
+    for part in parts:
+        loss, record = batch_loss(policy, part.batch, config, beta, judge)
+        require_finite_loss(loss, f"epoch {epoch}, step {step}")
+        (part.weight * loss).sum().backward()
+        seen.append(record)
+    norm = take_step(optimizer, loss.ndim, config.max_gradient_norm)
+    return {"gradient_norm": norm} | join(parts, seen)
+
+
+def batch_loss(
+    policy: Policy,
+    batch: Batch,
+    config: TrainConfig,
+    beta: float | Tensor = 0.0,
+    judge: Judge | None = None,
+) -> tuple[Tensor, dict]:
+    """The loss of a batch with all that is added to it, and what to record of it."""
     log_probs = policy.log_probs(batch.rollout)
-    mask, clip = batch.rollout.mask, config.clip_range
+    if batch.old_log_probs is None:  # the first step: pi is still pi_old
+        batch = replace(batch, old_log_probs=log_probs.detach())
+    old, mask = batch.old_log_probs, batch.rollout.mask
+    clip = config.clip_range
     policy_loss = compute_loss(
         log_probs,
         batch.deltas,
         config.loss_mode,
-        batch.old_log_probs,
+        old,
         mask=mask,
         aggregation=config.aggregation,
+        max_length=config.max_length,
+        dual_clip=config.dual_clip,
         **clip,
     )
     loss, extra = add_kl(policy_loss, log_probs, batch, config, beta)
     if judge is not None:
         judge_loss, judge_record = judge.extra_loss(batch, log_probs)
         loss, extra = loss + judge_loss, extra | judge_record
-    place = f"epoch {epoch}, step {step}"
-    norm = take_step(optimizer, loss, place, config.max_gradient_norm)
     seen = {"loss": loss.detach(), "policy_loss": policy_loss.detach()}
-    seen |= {"gradient_norm": norm}
-    report = loss_report(
-        log_probs, batch.deltas, batch.old_log_probs, mask=mask, **clip
+    seen |= {"sampled_entropy": -aggregate(old, mask, "token_mean")}
+    return loss, seen | extra | loss_report(
+        log_probs, batch.deltas, old, mask=mask, **clip
     )
-    return seen | extra | report
 
 
 def add_kl(
@@ -133,58 +170,9 @@ def add_kl(
         config.kl_estimator,
         batch.rollout.mask,
         aggregation=config.aggregation,
+        max_length=config.max_length,
         old_log_probs=batch.old_log_probs,
+        ratio_level=config.ratio_level,
     )
     total = loss + beta * kl if config.kl_place == "loss" else loss
     return total, {"kl": kl.detach(), "beta": torch.zeros_like(kl) + beta}
-
-
-def take_step(
-    optimizer: torch.optim.Optimizer,
-    loss: Tensor,
-    place: str,
-    max_norm: float | None = None,
-) -> Tensor:
-    """One optimizer step; returns the gradient's norm before clipping. [] or [seed]
-
-    The losses of several seeds are added, so none of them sees another.
-    """
-    if not loss.isfinite().all():
-        culprit = loss[~loss.isfinite()].flatten()[0].item()
-        raise ValueError(
-            f"the loss is {culprit} in {place}. This step was not taken. "
-            "Try a smaller learning rate."
-        )
-    optimizer.zero_grad()
-    loss.sum().backward()
-    norm = gradient_norm(optimizer, loss.ndim)
-    if max_norm is not None:
-        clip_gradient(optimizer, norm, max_norm)
-    optimizer.step()
-    return norm
-
-
-def clip_gradient(
-    optimizer: torch.optim.Optimizer, norm: Tensor, max_norm: float
-) -> None:
-    """Scale each seed's gradient down to max_norm where its norm [] or [seed] is above.
-
-    The direction stays. Pascanu et al. 2013, arXiv 1211.5063.
-    """
-    scale = max_norm / norm.clamp(min=max_norm)
-    for weight in (w for group in optimizer.param_groups for w in group["params"]):
-        if weight.grad is not None:
-            weight.grad *= scale.reshape(
-                *scale.shape, *[1] * (weight.ndim - scale.ndim)
-            )
-
-
-def gradient_norm(optimizer: torch.optim.Optimizer, seed_axes: int) -> Tensor:
-    """Length of the gradient over all weights, for each seed where there are seeds."""
-    weights = [w for group in optimizer.param_groups for w in group["params"]]
-    squares = [
-        w.grad.square().flatten(seed_axes).sum(-1)
-        for w in weights
-        if w.grad is not None
-    ]
-    return torch.stack(squares).sum(0).sqrt()

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from grpo_course.algorithm.steps import Batch
+from grpo_course.algorithm.batch import Batch
 
 
 def batch_table(batch: Batch, log_probs: Tensor | None = None) -> str:

@@ -1,52 +1,14 @@
 """Write one token after another, carrying the hidden state along."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import torch
 from einops import rearrange, repeat
-from torch import Generator, Tensor
+from torch import Tensor
 
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.validation import require_at_least, require_finite
-from grpo_course.sequences.masks import response_mask
+from grpo_course.algorithm.sampler import Generators, Sampler, draw, pick
+from grpo_course.algorithm.validation import require_at_least
 from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.scoring import (
-    prompt_state,
-    require_context,
-    require_temperature,
-    response_logits,
-    token_log_probs,
-)
-
-Generators = Generator | Sequence[Generator] | None
-
-
-@dataclass(frozen=True)
-class Sampler:
-    """How to write: the settings that sampling and scoring must share.
-
-    `eos` ends a response, None never does. `pad` fills up what comes after it, and
-    stands in front of short prompts; None where all have one length.
-    """
-
-    max_new_tokens: int
-    eos: int | None = None
-    pad: int | None = None
-    temperature: float = 1.0
-
-    def __post_init__(self) -> None:
-        require_at_least("max_new_tokens", self.max_new_tokens, 1)
-        require_temperature(self.temperature)
-        if self.eos is not None and self.pad is None:
-            raise ValueError(
-                f"eos={self.eos} ends responses early, so a token must fill them up: "
-                "set pad. It may be the same token."
-            )
-
-    def mask(self, responses: Tensor) -> Tensor | None:
-        """Which tokens the policy chose; None if it chose all of them."""
-        return None if self.eos is None else response_mask(responses, self.eos)
+from grpo_course.sequences.scoring import prompt_state, require_context, response_logits
 
 
 @torch.no_grad()
@@ -74,9 +36,9 @@ def sample_sequences(
     finished = torch.zeros(hidden.shape[:-1], dtype=torch.bool, device=hidden.device)
     tokens, scores = [], []
     for _ in range(sampler.max_new_tokens):
-        logits = model.head(hidden)
-        token = draw(logits / sampler.temperature, generator, greedy)
-        score = token_log_probs(logits, token, sampler.temperature)
+        log_probs = sampler.log_probs(model.head(hidden))
+        token = draw(log_probs, generator, greedy)
+        score = pick(log_probs, token)
         if sampler.eos is not None:
             token = torch.where(finished, sampler.pad, token)
             score = torch.where(finished, 0.0, score)
@@ -87,24 +49,6 @@ def sample_sequences(
     pattern = "pos ... (batch trial) -> ... batch trial pos"
     both = (torch.stack(tokens), torch.stack(scores))
     return tuple(rearrange(x, pattern, trial=num_responses) for x in both)
-
-
-def draw(logits: Tensor, generator: Generators, greedy: bool) -> Tensor:
-    """One token for each row. [... rows vocab] -> int [... rows]"""
-    if greedy:
-        return logits.argmax(dim=-1)
-    probs = logits.float().softmax(dim=-1)
-    require_finite("the policy's probabilities", probs, "try a smaller learning rate")
-    if probs.ndim == 2:
-        return torch.multinomial(probs, 1, generator=generator).squeeze(-1)
-    if isinstance(generator, Generator | None) or len(generator) != len(probs):
-        raise ValueError(
-            f"the model has {len(probs)} seeds, so `generator` must be a list of "
-            f"{len(probs)} generators, one for each."
-        )
-    pairs = zip(probs, generator, strict=True)
-    drawn = [torch.multinomial(p, 1, generator=g).squeeze(-1) for p, g in pairs]
-    return torch.stack(drawn)
 
 
 class SequencePolicy:
@@ -119,17 +63,18 @@ class SequencePolicy:
 
     def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
         """int [batch pos] -> a rollout with responses [... batch trial pos]"""
-        responses, _ = sample_sequences(
+        responses, noted = sample_sequences(
             self.model, prompts, num_responses, self.sampler, self.generator
         )
-        return Rollout(prompts, responses, self.sampler.mask(responses))
+        mask, finished = self.sampler.mask(responses), self.sampler.finished(responses)
+        return Rollout(prompts, responses, mask, noted, finished)
 
     def log_probs(self, rollout: Rollout) -> Tensor:
-        """-> [... batch trial pos], at the temperature of the sampler"""
+        """-> [... batch trial pos], under the settings of the sampler"""
         logits = response_logits(
             self.model, rollout.prompts, rollout.responses, self.sampler.pad
         )
-        return token_log_probs(logits, rollout.responses, self.sampler.temperature)
+        return self.sampler.token_log_probs(logits, rollout.responses)
 
     def answer(self, prompts: Tensor) -> Tensor:
         """The greedy response to each prompt. int [batch pos] -> int [... batch pos]"""

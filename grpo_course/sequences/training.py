@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.loop import train
-from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.rollout import Policy, Rollout
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.sampling import Sampler, SequencePolicy
 from grpo_course.sequences.tasks import (
@@ -70,20 +70,24 @@ def train_sort(
     learning_rate: float = 3e-3,
     num_prompts: int = 16,
     watch: Watch | None = None,
+    wrap: Callable[[SequencePolicy], Policy] | None = None,
+    sampler: Sampler = Sampler(LENGTH),  # noqa: B008, it is frozen
     **knobs,
 ) -> tuple[SequencePolicy, History]:
     """Train to write three numbers in order; curves are [step seed].
 
     Each epoch asks `num_prompts` of the 216, eight responses each, eight steps.
-    The seeds get the same prompts. Further knobs are those of TrainConfig.
+    The seeds get the same prompts. `wrap` puts something between the policy and the
+    loop, such as a StaleSampler. Further knobs are those of TrainConfig.
     """
     settings = {"num_epochs": num_epochs, "num_steps_per_epoch": 8, "num_responses": 8}
     model = TinyLM(ASK + 1, hidden_size=32, seeds=seeds)
-    policy = make_policy(model, Sampler(LENGTH), seeds)
+    policy = make_policy(model, sampler, seeds)
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     config = TrainConfig(**(settings | knobs))
     prompts = draw_prompts(all_sort_prompts(), num_prompts, seed=0)
-    history = train(policy, prompts, reward_fn, optimizer, config, watch=watch)
+    actor = wrap(policy) if wrap else policy
+    history = train(actor, prompts, reward_fn, optimizer, config, watch=watch)
     return policy, history
 
 

@@ -46,17 +46,20 @@ class SortModel(nn.Module):
             draw(response_length, *square) * scale * init_scale
         )
 
-    def forward(self, prompts: Tensor) -> Tensor:
-        """int [batch pos] -> logits [... batch pos vocab]"""
+    def encode(self, prompts: Tensor) -> Tensor:
+        """int [batch pos] -> what was read of each prompt, [... batch dim]"""
         require_tokens("prompts", prompts, self.vocab_size, self.prompt_length)
         embedded = self.embedding[..., prompts, :]  # [... batch pos dim]
-        encoded = einsum(
+        return einsum(
             embedded,
             self.encode_weights,
             "... batch pos dim_in, ... pos dim_in dim -> ... batch dim",
         )
+
+    def forward(self, prompts: Tensor) -> Tensor:
+        """int [batch pos] -> logits [... batch pos vocab]"""
         decoded = einsum(
-            encoded,
+            self.encode(prompts),
             self.decode_weights,
             "... batch dim, ... pos dim dim_out -> ... batch pos dim_out",
         )

@@ -29,6 +29,7 @@ def test_two_responses_by_hand():
     assert aggregate(values, mask, "token_mean") == 2.5  # 10 / 4
     assert aggregate(values, mask, "constant", max_length=5) == 1.0  # 10 / (2 * 5)
     assert aggregate(values, mask.float(), "constant") == 10 / 6
+    assert aggregate(values, mask, "sequence_sum") == 5.0  # (1 + 9) / 2
 
 
 def test_an_empty_response_adds_zero_and_stays_in_the_count():
@@ -70,7 +71,8 @@ def test_equal_lengths_make_all_modes_the_plain_mean(shape, number):
     values = ragged(shape, number)[0].nan_to_num(0.5, 0.5)
     for mode in AGGREGATIONS:
         plain = values.mean((-3, -2, -1))
-        torch.testing.assert_close(aggregate(values, None, mode), plain)
+        length = shape[-1] if mode == "sequence_sum" else 1  # it divides by no length
+        torch.testing.assert_close(aggregate(values, None, mode) / length, plain)
 
 
 @pytest.mark.parametrize(

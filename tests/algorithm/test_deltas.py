@@ -12,7 +12,8 @@ from grpo_course.algorithm.deltas import DELTA_MODES, compute_deltas
 
 WITHOUT_BASELINE = {"rewards", "max_rewards", "softmax_rewards"}
 WITH_BASELINE = sorted(DELTA_MODES.keys() - WITHOUT_BASELINE)
-WITHIN_GROUPS = sorted(DELTA_MODES.keys() - {"batch_normalized_rewards"})
+ACROSS_GROUPS = {"batch_normalized_rewards", "whitened_rewards"}
+WITHIN_GROUPS = sorted(DELTA_MODES.keys() - ACROSS_GROUPS)
 SUM_TO_ZERO = sorted(set(WITH_BASELINE) - {"centered_max_rewards"})
 property_test = settings(deadline=None, max_examples=40, derandomize=True)
 sizes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(2, 9))
@@ -41,6 +42,9 @@ CLOSED_FORMS = {
     "leave_one_out": lambda g, _: [r - (sum(g) - r) / (len(g) - 1) for r in g],
     "batch_normalized_rewards": lambda g, batch: [
         (r - mean(g)) / (stdev(flat(batch)) + 1e-4) for r in g
+    ],
+    "whitened_rewards": lambda g, batch: [
+        (r - mean(g)) / (stdev(flat(map(centered, batch))) + 1e-4) for r in g
     ],
     "softmax_rewards": lambda g, _: softmax(g),
     "centered_softmax_rewards": lambda g, _: centered(softmax(g)),

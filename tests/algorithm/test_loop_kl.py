@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grpo_course.algorithm import loop as loop_module
+from grpo_course.algorithm import reference
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.loop import train
@@ -36,7 +36,7 @@ def test_without_a_penalty_there_is_no_reference():
 def test_the_reference_is_copied_every_period_epochs(period, monkeypatch):
     copies = []
     monkeypatch.setattr(
-        loop_module.copy, "deepcopy", lambda p: copies.append(1) or _clone(p)
+        reference.copy, "deepcopy", lambda p: copies.append(1) or _clone(p)
     )
     _, history = run(kl_penalty=0.1, compute_ref_model_period=period)
     assert len(copies) == 6 // period

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from grpo_course.algorithm.masks import pad_rows, response_mask
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.sequences.masks import pad_rows, response_mask
+from grpo_course.algorithm.scoring import shifted_log_probs, token_log_probs
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.sampling import Sampler, SequencePolicy, sample_sequences
-from grpo_course.sequences.scoring import shifted_log_probs, token_log_probs
 
 EOS, PAD = 2, 0
 ROWS = [[3], [1, 4, 3], [4, 0]]

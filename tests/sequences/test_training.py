@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.sampler import Sampler
 from grpo_course.sequences.tasks import (
     ASK,
     all_sort_prompts,
@@ -103,3 +104,11 @@ def test_the_reward_with_a_hole_is_hacked():
     right = is_sorted(prompts, answers).float()
     assert paid.mean() > 0.97
     assert right[:, ~repeat].mean() > 0.85 and right[:, repeat].mean() < 0.3
+
+
+def test_a_sampler_of_ones_own_lets_responses_end():
+    limit = Sampler(6, eos=ASK, pad=ASK)
+    few = {"num_epochs": 1, "num_steps_per_epoch": 1, "sampler": limit}
+    policy, history = train_sort(lambda rollout: rollout.finished.float(), **few)
+    assert policy.sampler == limit
+    assert 1 < history.final("mean_length").item() < 6

@@ -1,0 +1,50 @@
+"""A rollout that has been judged and compared, and how to cut rows out of it."""
+
+from dataclasses import dataclass, fields
+
+from torch import Tensor
+
+from grpo_course.algorithm.rollout import Rollout
+
+AXES = ("rewards", "deltas", "old_log_probs", "ref_log_probs", "targets")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What the inner steps need to know about one rollout; nothing here has a graph."""
+
+    rollout: Rollout
+    rewards: Tensor  # [batch trial]
+    deltas: Tensor  # [batch trial]
+    old_log_probs: Tensor | None = None  # [batch trial pos]; None: those of step one
+    ref_log_probs: Tensor | None = None  # [batch trial pos]
+    targets: Tensor | None = None  # [batch trial pos]: what a critic should say
+
+
+def choose(batch: Batch, chosen: Tensor) -> Batch:
+    """Some rows of a batch that has one response a row. int [chosen]"""
+    columns = tensors(batch)
+    return as_batch(
+        {
+            name: column.index_select(row_axis(name, columns), chosen)
+            for name, column in columns.items()
+        }
+    )
+
+
+def tensors(batch: Batch) -> dict[str, Tensor]:
+    """The tensors of a batch by name; those that are None are left out."""
+    of_rollout = {f.name: getattr(batch.rollout, f.name) for f in fields(Rollout)}
+    of_batch = {name: getattr(batch, name) for name in AXES}
+    return {k: v for k, v in (of_rollout | of_batch).items() if v is not None}
+
+
+def as_batch(columns: dict[str, Tensor]) -> Batch:
+    """The other way round."""
+    rollout = {f.name: columns.get(f.name) for f in fields(Rollout)}
+    return Batch(Rollout(**rollout), **{name: columns.get(name) for name in AXES})
+
+
+def row_axis(name: str, columns: dict[str, Tensor]) -> int:
+    """Where the responses are: prompts have them first, the others after the seeds."""
+    return 0 if name == "prompts" else columns["rewards"].ndim - 2

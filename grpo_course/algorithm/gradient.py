@@ -1,0 +1,54 @@
+"""The gradient on its way into the weights: its length, its limit, the step."""
+
+import torch
+from torch import Tensor
+
+
+def take_step(
+    optimizer: torch.optim.Optimizer, seed_axes: int = 0, max_norm: float | None = None
+) -> Tensor:
+    """One step along the gradients there are; returns their norm before clipping.
+
+    The norm is [], or [seed] where the weights have one leading seed axis.
+    """
+    norm = gradient_norm(optimizer, seed_axes)
+    if max_norm is not None:
+        clip_gradient(optimizer, norm, max_norm)
+    optimizer.step()
+    return norm
+
+
+def require_finite_loss(loss: Tensor, place: str) -> None:
+    """Check a loss [] or [seed] before anything is learned from it."""
+    if not loss.isfinite().all():
+        culprit = loss[~loss.isfinite()].flatten()[0].item()
+        raise ValueError(
+            f"the loss is {culprit} in {place}. This step was not taken. "
+            "Try a smaller learning rate."
+        )
+
+
+def clip_gradient(
+    optimizer: torch.optim.Optimizer, norm: Tensor, max_norm: float
+) -> None:
+    """Scale each seed's gradient down to max_norm where its norm [] or [seed] is above.
+
+    The direction stays. Pascanu et al. 2013, arXiv 1211.5063.
+    """
+    scale = max_norm / norm.clamp(min=max_norm)
+    for weight in (w for group in optimizer.param_groups for w in group["params"]):
+        if weight.grad is not None:
+            weight.grad *= scale.reshape(
+                *scale.shape, *[1] * (weight.ndim - scale.ndim)
+            )
+
+
+def gradient_norm(optimizer: torch.optim.Optimizer, seed_axes: int) -> Tensor:
+    """Length of the gradient over all weights, for each seed where there are seeds."""
+    weights = [w for group in optimizer.param_groups for w in group["params"]]
+    squares = [
+        w.grad.square().flatten(seed_axes).sum(-1)
+        for w in weights
+        if w.grad is not None
+    ]
+    return torch.stack(squares).sum(0).sqrt()

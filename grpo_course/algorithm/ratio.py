@@ -1,0 +1,48 @@
+"""How much likelier a token is now than when it was sampled."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.aggregation import as_bool_mask, hide
+from grpo_course.algorithm.validation import unknown_name
+
+
+def compute_ratio(log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
+    """How much likelier each token is now than when it was sampled: pi / pi_old.
+
+    A quotient of probabilities is the exp of a difference of log-probabilities.
+    """
+    return torch.exp(log_probs - old_log_probs)
+
+
+def token_level(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
+    """Each token has a ratio of its own: the old log-probs as they are."""
+    return old_log_probs
+
+
+def sequence_level(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
+    """One ratio a response: the geometric mean of the ratios of its tokens.
+
+    Returns the old log-probs under which every token has that ratio, so that losses
+    need not know. The ratio sends its gradient to all tokens of the response.
+    GSPO: Zheng et al. 2025, arXiv 2507.18071.
+    """
+    lengths = mask.sum(-1, keepdim=True).clamp(min=1)
+    log_ratio = hide(log_probs - old_log_probs, mask).sum(-1, keepdim=True) / lengths
+    return log_probs - log_ratio
+
+
+RATIO_LEVELS = {"token": token_level, "sequence": sequence_level}
+
+
+def old_at_level(
+    log_probs: Tensor, old_log_probs: Tensor, mask: Tensor | None, level: str
+) -> Tensor:
+    """The old log-probs that give the ratios of a level; all [... batch trial pos].
+
+    Raises ValueError for an unknown level and for a mask that does not line up.
+    """
+    if level not in RATIO_LEVELS:
+        raise unknown_name("ratio_level", level, RATIO_LEVELS)
+    mask = as_bool_mask(mask, log_probs)
+    return RATIO_LEVELS[level](log_probs, old_log_probs, mask)

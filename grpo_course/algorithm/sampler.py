@@ -1,0 +1,134 @@
+"""How a policy writes: the settings that sampling and scoring must share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from grpo_course.algorithm.masks import response_mask
+from grpo_course.algorithm.scoring import require_temperature
+from grpo_course.algorithm.validation import require_at_least, require_finite
+
+Generators = Generator | Sequence[Generator] | None
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """How to write: the settings that sampling and scoring must share.
+
+    `eos` ends a response, None never does. `pad` fills up what comes after it, and
+    stands in front of short prompts; None where all have one length. `top_k` keeps
+    the k likeliest tokens (Fan et al. 2018, arXiv 1805.04833), `top_p` the fewest
+    likeliest ones that hold that much probability (Holtzman et al. 2020, arXiv
+    1904.09751); None keeps all. Both come after the temperature, top_k first.
+    """
+
+    max_new_tokens: int
+    eos: int | None = None
+    pad: int | None = None
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def __post_init__(self) -> None:
+        require_at_least("max_new_tokens", self.max_new_tokens, 1)
+        require_temperature(self.temperature)
+        if self.eos is not None and self.pad is None:
+            raise ValueError(
+                f"eos={self.eos} ends responses early, so a token must fill them up: "
+                "set pad. It may be the same token."
+            )
+        if self.top_k is not None:
+            require_at_least("top_k", self.top_k, 1)
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ValueError(
+                f"top_p={self.top_p} is out of range: it is a probability above 0 and "
+                "at most 1. None keeps every token."
+            )
+
+    @property
+    def truncates(self) -> bool:
+        """Whether some tokens are never sampled."""
+        return self.top_k is not None or self.top_p is not None
+
+    def mask(self, responses: Tensor) -> Tensor | None:
+        """Which tokens the policy chose; None if it chose all of them."""
+        return None if self.eos is None else response_mask(responses, self.eos)
+
+    def finished(self, responses: Tensor) -> Tensor | None:
+        """Which responses ended by themselves; None if none can. -> bool [... trial]"""
+        return None if self.eos is None else (responses == self.eos).any(dim=-1)
+
+    def log_probs(self, logits: Tensor, keep: Tensor | None = None) -> Tensor:
+        """What is sampled from, over the vocabulary. [... vocab] -> [... vocab]
+
+        Temperature, then top_k, then top_p; what falls away gets -inf, and the rest
+        adds up to one again. The softmax is taken in float32.
+
+        `keep`, int [...], is a token that stays whatever its rank. A scorer passes
+        the token that was sampled: its logits differ from the sampler's by rounding,
+        and after an update by more, so the token may have left the top. Its score is
+        then low, but not -inf, and the ratio to the old score stays a number. Another
+        token at the edge may come or go as well; then all scores beside it move by
+        as much as that token's probability.
+        """
+        scaled = logits.float() / self.temperature
+        if self.truncates:
+            scaled = scaled.masked_fill(~self.support(scaled, keep), -torch.inf)
+        return scaled.log_softmax(dim=-1)
+
+    def token_log_probs(self, logits: Tensor, tokens: Tensor) -> Tensor:
+        """The score of each token under the logits beside it. int [...] -> [...]"""
+        return pick(self.log_probs(logits, keep=tokens), tokens)
+
+    @torch.no_grad()
+    def support(self, scaled: Tensor, keep: Tensor | None = None) -> Tensor:
+        """Which tokens may be sampled. [... vocab] -> bool [... vocab]"""
+        kept = torch.ones_like(scaled, dtype=torch.bool)
+        if self.top_k is not None and self.top_k < scaled.shape[-1]:
+            least = scaled.topk(self.top_k, dim=-1).values[..., -1:]
+            kept = scaled >= least
+        if self.top_p is not None and self.top_p < 1:  # 1.0 would fail by rounding
+            kept = kept & top_mass(scaled.masked_fill(~kept, -torch.inf), self.top_p)
+        return kept if keep is None else kept.scatter(-1, keep[..., None], True)
+
+
+def top_mass(logits: Tensor, top_p: float) -> Tensor:
+    """The fewest likeliest tokens that hold `top_p`. [... vocab] -> bool [... vocab]
+
+    A token stays if those before it do not hold that much yet; the first always does.
+    """
+    probs, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
+    before = probs.cumsum(dim=-1) - probs
+    inside = (before < top_p) & (probs > 0)
+    return torch.zeros_like(inside).scatter(-1, order, inside)
+
+
+def pick(log_probs: Tensor, tokens: Tensor) -> Tensor:
+    """The entry of each token. [... vocab], int [...] -> [...]"""
+    return log_probs.gather(dim=-1, index=tokens[..., None]).squeeze(-1)
+
+
+def draw(
+    log_probs: Tensor, generator: Generators = None, greedy: bool = False
+) -> Tensor:
+    """One token for each row. [... rows vocab] -> int [... rows]
+
+    A seed axis in front needs a list of generators, one for each seed. With greedy,
+    the likeliest token. Raises ValueError for probabilities that are not numbers.
+    """
+    if greedy:
+        return log_probs.argmax(dim=-1)
+    probs = log_probs.exp()
+    require_finite("the policy's probabilities", probs, "try a smaller learning rate")
+    if probs.ndim == 2:
+        return torch.multinomial(probs, 1, generator=generator).squeeze(-1)
+    if isinstance(generator, Generator | None) or len(generator) != len(probs):
+        raise ValueError(
+            f"the model has {len(probs)} seeds, so `generator` must be a list of "
+            f"{len(probs)} generators, one for each."
+        )
+    pairs = zip(probs, generator, strict=True)
+    drawn = [torch.multinomial(p, 1, generator=g).squeeze(-1) for p, g in pairs]
+    return torch.stack(drawn)

@@ -1,0 +1,98 @@
+"""The settings that sampling and scoring share: temperature, top_k, top_p."""
+
+import pytest
+import torch
+from transformers import TopKLogitsWarper, TopPLogitsWarper
+
+from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.sampler import Sampler, draw, pick
+from grpo_course.sequences.model import TinyLM
+from grpo_course.sequences.sampling import SequencePolicy
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+LOGITS = 3 * torch.randn(4, 6, 30, generator=generator())
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("top_p", [None, 0.05, 0.6, 0.95, 1.0])
+@pytest.mark.parametrize("top_k", [None, 1, 7, 30, 99])
+def test_truncation_is_that_of_transformers(top_k, top_p, temperature):
+    scores = LOGITS.flatten(0, 1) / temperature
+    if top_k is not None:
+        scores = TopKLogitsWarper(top_k)(None, scores)
+    if top_p is not None and top_p < 1:
+        scores = TopPLogitsWarper(top_p)(None, scores)
+    expected = scores.log_softmax(-1).view_as(LOGITS)
+    sampler = Sampler(1, temperature=temperature, top_k=top_k, top_p=top_p)
+    torch.testing.assert_close(sampler.log_probs(LOGITS), expected)
+
+
+def test_a_kept_token_is_scored_and_the_others_make_room():
+    sampler = Sampler(1, top_k=3)
+    worst = LOGITS.argmin(-1)
+    without, kept = sampler.log_probs(LOGITS), sampler.log_probs(LOGITS, worst)
+    assert (pick(without, worst) == -torch.inf).all()
+    assert pick(kept, worst).isfinite().all()
+    assert ((kept > -torch.inf).sum(-1) == 4).all()
+    torch.testing.assert_close(kept.exp().sum(-1), torch.ones(4, 6))
+    best = LOGITS.argmax(-1)
+    assert torch.equal(sampler.log_probs(LOGITS, best), without)
+
+
+def test_token_log_probs_are_entries_of_log_probs():
+    tokens = torch.randint(30, (4, 6), generator=generator())
+    for sampler in (Sampler(1, temperature=0.7), Sampler(1, top_p=0.8)):
+        expected = pick(sampler.log_probs(LOGITS, keep=tokens), tokens)
+        scores = sampler.token_log_probs(LOGITS, tokens)
+        torch.testing.assert_close(scores, expected)
+
+
+def test_the_softmax_is_in_float32():
+    for sampler in (Sampler(1), Sampler(1, top_k=4)):
+        assert sampler.log_probs(LOGITS.bfloat16()).dtype == torch.float32
+
+
+def test_draws_stay_inside_the_top():
+    log_probs = Sampler(1, top_k=2).log_probs(LOGITS[0])
+    drawn = torch.stack([draw(log_probs, generator(seed)) for seed in range(200)])
+    allowed = LOGITS[0].topk(2).indices
+    assert (drawn[..., None] == allowed).any(-1).all()
+    assert all(column.unique().numel() == 2 for column in drawn[:, :1].T)
+    assert torch.equal(draw(log_probs, greedy=True), LOGITS[0].argmax(-1))
+
+
+def test_a_probability_that_is_no_number_is_named():
+    with pytest.raises(ValueError, match=r"probabilities\[0, 0\] is nan"):
+        draw(torch.full((1, 3), torch.nan))
+
+
+@pytest.mark.parametrize("settings", [{"top_k": 2}, {"top_p": 0.5}])
+def test_a_truncated_sequence_policy_scores_what_it_sampled(settings):
+    policy = SequencePolicy(TinyLM(8), Sampler(5, **settings), generator())
+    rollout = policy.sample(torch.tensor([[1, 2], [3, 4]]), 16)
+    scores = policy.log_probs(rollout).detach()
+    torch.testing.assert_close(scores, rollout.sampled_log_probs, atol=1e-5, rtol=0)
+    plain = SequencePolicy(policy.model, Sampler(5)).log_probs(rollout)
+    assert (scores >= plain - 1e-5).all() and (scores > plain + 0.1).any()
+
+
+def test_a_score_is_finite_after_the_weights_moved():
+    policy = SequencePolicy(TinyLM(8), Sampler(5, top_k=1), generator())
+    rollout = policy.sample(torch.tensor([[1, 2]]), 4)
+    assert (rollout.sampled_log_probs == 0).all()
+    other = SequencePolicy(TinyLM(8, seeds=(3,)), policy.sampler)
+    scores = other.log_probs(Rollout(rollout.prompts, rollout.responses[None]))
+    assert scores.isfinite().all() and (scores < 0).any()
+
+
+def test_bad_settings_are_named():
+    with pytest.raises(ValueError, match="top_k=0, but it must be at least 1"):
+        Sampler(3, top_k=0)
+    with pytest.raises(ValueError, match=r"top_p=1.5 is out of range"):
+        Sampler(3, top_p=1.5)
+    with pytest.raises(ValueError, match=r"top_p=0 is out of range"):
+        Sampler(3, top_p=0)

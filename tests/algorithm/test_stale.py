@@ -1,0 +1,151 @@
+"""Rollouts of older weights: whose they are, what is noted, what a ratio repairs."""
+
+import copy
+
+import pytest
+import torch
+from torch import Generator
+
+from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.loop import train
+from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.stale import StaleSampler
+from grpo_course.sequences.model import TinyLM
+from grpo_course.sequences.sampling import Sampler, SequencePolicy
+from grpo_course.sequences.tasks import all_sort_prompts, place_reward
+from grpo_course.sequences.training import train_sort
+
+PROMPTS, LAG = all_sort_prompts()[:6], 2
+
+
+def make_policy():
+    model = TinyLM(7, hidden_size=16, seeds=(0, 1))
+    generators = [Generator().manual_seed(seed) for seed in (0, 1)]
+    return SequencePolicy(model, Sampler(3), generators)
+
+
+def move(policy):
+    with torch.no_grad():
+        for weight in policy.model.parameters():
+            weight += 0.1 * torch.randn_like(weight)
+
+
+@pytest.fixture
+def calls():
+    """Five calls with the weights moved between them. -> (policy then, rollout)"""
+    torch.manual_seed(0)
+    policy = make_policy()
+    stale = StaleSampler(policy, LAG)
+    made = []
+    for _ in range(5):
+        made.append((copy.deepcopy(policy), stale.sample(PROMPTS, 4)))
+        move(policy)
+    return made
+
+
+def test_the_writer_has_the_weights_of_some_calls_ago(calls):
+    for call, (_, rollout) in enumerate(calls):
+        then, _ = calls[max(0, call - LAG)]
+        torch.testing.assert_close(then.log_probs(rollout), rollout.sampled_log_probs)
+        others = [p for i, (p, _) in enumerate(calls) if i != max(0, call - LAG)]
+        for other in others:
+            gap = other.log_probs(rollout) - rollout.sampled_log_probs
+            assert gap.abs().max() > 0.01
+
+
+def test_equal_weights_still_write_new_responses(calls):
+    """The first calls all have the first weights, but not its random numbers."""
+    first, second = calls[0][1].responses, calls[1][1].responses
+    assert (first != second).any()
+
+
+def test_scores_are_of_todays_weights():
+    torch.manual_seed(0)
+    policy = make_policy()
+    stale = StaleSampler(policy, LAG)
+    rollout = stale.sample(PROMPTS, 4)
+    assert torch.equal(stale.log_probs(rollout), policy.log_probs(rollout))
+    move(policy)
+    assert torch.equal(stale.log_probs(rollout), policy.log_probs(rollout))
+    assert not torch.allclose(stale.log_probs(rollout), rollout.sampled_log_probs)
+
+
+def test_without_a_lag_nothing_changes():
+    knobs = {"seeds": (0, 1), "num_epochs": 4, "num_steps_per_epoch": 2}
+    _, plain = train_sort(**knobs)
+    _, wrapped = train_sort(**knobs, wrap=lambda policy: StaleSampler(policy, 0))
+    assert torch.equal(plain.curve("loss"), wrapped.curve("loss"))
+
+
+def test_the_ratio_reaches_back_only_if_the_sampler_is_asked():
+    def ratios(source):
+        _, history = train_sort(
+            seeds=(0, 1),
+            num_epochs=4,
+            wrap=lambda policy: StaleSampler(policy, LAG),
+            old_log_probs_from=source,
+        )
+        return history.epochs("ratio_max")  # before the first step of each epoch
+
+    assert torch.allclose(ratios("policy"), torch.ones(4, 2))
+    assert torch.allclose(ratios("sampler")[0], torch.ones(2))
+    assert (ratios("sampler")[LAG + 1 :] > 1.1).all()
+
+
+def test_the_ratio_gives_the_gradient_of_todays_policy():
+    """Of 400,000 stale samples: near the exact gradient with the ratio, else not."""
+    torch.manual_seed(0)
+    logits = torch.randn(3, requires_grad=True)
+    stale, rewards = torch.tensor([1.5, -0.5, 0.3]), torch.tensor([1.0, 0.0, 0.2])
+    exact = torch.autograd.grad((logits.softmax(-1) * rewards).sum(), logits)[0]
+    drawn = torch.multinomial(stale.softmax(-1), 400_000, replacement=True)
+    new, old = logits.log_softmax(-1)[drawn], stale.log_softmax(-1)[drawn]
+    paid = rewards[drawn]
+
+    def gap(weight):
+        estimate = torch.autograd.grad((weight * paid).mean(), logits, retain_graph=1)
+        return (estimate[0] - exact).abs().max()
+
+    assert gap((new - old).exp()) < 0.01
+    assert gap((new - new.detach()).exp()) > 0.05
+
+
+class Silent:
+    """A policy that notes no log-probs."""
+
+    def __init__(self):
+        self.model = torch.nn.Linear(1, 5)
+
+    def sample(self, prompts, num_responses):
+        shape = (len(prompts), num_responses, 2)
+        return Rollout(prompts, torch.randint(5, shape))
+
+    def log_probs(self, rollout):
+        return self.model.bias.log_softmax(-1)[rollout.responses]
+
+
+def test_what_the_policy_does_not_note_is_computed_with_the_old_weights():
+    policy = Silent()
+    stale = StaleSampler(policy, 1)
+    stale.sample(PROMPTS, 3)
+    then = copy.deepcopy(policy)
+    with torch.no_grad():
+        policy.model.bias += torch.arange(5.0)
+    rollout = stale.sample(PROMPTS, 3)
+    assert torch.equal(rollout.sampled_log_probs, then.log_probs(rollout))
+    assert not rollout.sampled_log_probs.requires_grad
+
+
+def test_a_reference_is_todays_policy():
+    policy = make_policy()
+    optimizer = torch.optim.Adam(policy.model.parameters())
+    config = TrainConfig(
+        num_epochs=3, num_responses=4, kl_penalty=0.1, old_log_probs_from="sampler"
+    )
+    history = train(StaleSampler(policy, 1), PROMPTS, place_reward, optimizer, config)
+    assert history.curve("kl").isfinite().all()
+
+
+def test_a_lag_below_zero_is_refused():
+    with pytest.raises(ValueError, match="lag=-1"):
+        StaleSampler(make_policy(), -1)
