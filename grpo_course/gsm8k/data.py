@@ -1,0 +1,101 @@
+"""GSM8K: the real data set, from the hub or from files (Cobbe et al. 2021)."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from grpo_course.algorithm.validation import unknown_name
+from grpo_course.gsm8k.problems import Problem
+
+HUB_NAME = "openai/gsm8k"
+SPLITS = ("train", "test")
+MARK = "####"
+FOLDER_VARIABLE = "GSM8K_DIR"
+
+
+def load_gsm8k(split: str, path: str | Path | None = None) -> list[Problem]:
+    """GSM8K's "train" (7,473 rows) or "test" (1,319): question, solution, answer.
+
+    `path` is a JSONL file, or a folder with SPLIT.jsonl, in the data set's own format:
+    a line {"question": ..., "answer": "... #### 72"} for each row. Without `path` the
+    folder that GSM8K_DIR names is taken, and without that the hub, through
+    `datasets`, which keeps a copy for later use without a network.
+    """
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
+    path = path or os.environ.get(FOLDER_VARIABLE)
+    rows = _from_file(split, Path(path)) if path else _from_hub(split)
+    problems = [parse_row(row, number) for number, row in enumerate(rows, start=1)]
+    if not problems:
+        raise ValueError(f"{path or HUB_NAME}: the split {split!r} holds no row.")
+    return problems
+
+
+def parse_row(row: dict, number: int) -> Problem:
+    """One row of the data set. `number`, for errors, counts the rows from 1."""
+    if not isinstance(row, dict) or not {"question", "answer"} <= row.keys():
+        found = sorted(row) if isinstance(row, dict) else type(row).__name__
+        raise ValueError(
+            f'Row {number} needs the texts "question" and "answer", but has {found}.'
+        )
+    final = str(row["answer"]).rpartition(MARK)
+    if not (final[1] and final[2].strip()):
+        raise ValueError(
+            f"Row {number} has no final answer: its worked solution must end with "
+            f"{MARK} and a number. It ends with {str(row['answer'])[-40:]!r}."
+        )
+    return Problem(row["question"], row["answer"], final[2].strip())
+
+
+def save_gsm8k(problems: Iterable[Problem], path: str | Path) -> None:
+    """Write problems, generated ones too, as JSONL that `load_gsm8k` reads."""
+    with Path(path).open("w", encoding="utf-8") as file:
+        for problem in problems:
+            row = {"question": problem.question, "answer": problem.solution}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _from_file(split: str, path: Path) -> Iterator[dict]:
+    """The rows of a file; blank lines are passed over."""
+    file = path / f"{split}.jsonl" if path.is_dir() else path
+    if not file.is_file():
+        there = sorted(p.name for p in path.glob("*")) if path.is_dir() else []
+        holds = f" The folder holds: {', '.join(there[:8])}." if there else ""
+        raise FileNotFoundError(f"There is no {file}.{holds} {ways_to_the_data(split)}")
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield _parse_json(line, number, file)
+
+
+def _parse_json(line: str, number: int, file: Path) -> dict:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{file}, line {number} is not JSON: {error}.") from error
+
+
+def _from_hub(split: str) -> Iterable[dict]:
+    """The rows from the hub or from the copy that `datasets` kept."""
+    import datasets  # slow to import, and not needed for files
+
+    try:
+        return datasets.load_dataset(HUB_NAME, "main", split=split)
+    except (OSError, ValueError, RuntimeError) as error:
+        # Offline it is a ConnectionError, or a ValueError about a missing copy.
+        raise ConnectionError(
+            f"GSM8K could not be loaded from the hub ({type(error).__name__}: "
+            f"{str(error)[:200]}). {ways_to_the_data(split)}"
+        ) from error
+
+
+def ways_to_the_data(split: str) -> str:
+    """How to get the data, with and without a network on this machine."""
+    return (
+        "There are two ways to the data. With a network: leave out path and "
+        f'{FOLDER_VARIABLE}; datasets.load_dataset("{HUB_NAME}", "main") loads it once '
+        "and keeps a copy. Without: copy the data set's "
+        f"{split}.jsonl (github.com/openai/grade-school-math) into a folder, and pass "
+        f"path=FOLDER or set {FOLDER_VARIABLE}=FOLDER."
+    )

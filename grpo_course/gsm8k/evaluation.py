@@ -1,0 +1,126 @@
+"""What a model can do on problems, with the luck of the draw beside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Generator, Tensor
+
+from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.validation import require_at_least
+from grpo_course.gsm8k.encoding import decode_responses
+from grpo_course.gsm8k.policy import CausalPolicy
+from grpo_course.gsm8k.task import Task
+
+MEASURES = ("accuracy", "lenient_accuracy", "format")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What each response to each problem earned; all tensors are [problem sample].
+
+    accuracy: 1.0 if the number between the answer tags is right; strict.
+    lenient_accuracy: 1.0 if the last number is right, tags or no tags.
+    format: 0.0 to 1.0, the share of the format that is there.
+    texts: the responses, one list for each problem.
+    """
+
+    accuracy: Tensor
+    lenient_accuracy: Tensor
+    format: Tensor
+    texts: list[list[str]]
+
+
+def sampled_scores(
+    policy: CausalPolicy,
+    task: Task,
+    num_samples: int = 8,
+    *,
+    temperature: float | None = None,
+    seed: int = 0,
+    batch_size: int = 64,
+) -> Scores:
+    """Answer every problem `num_samples` times, as the policy's sampler writes.
+
+    `batch_size` is the number of problems that are answered at once. Random numbers
+    are the evaluation's own: those of the policy stay as they were.
+    """
+    require_at_least("num_samples", num_samples, 1)
+    sampler = policy.sampler
+    if temperature is not None:
+        sampler = replace(sampler, temperature=temperature)
+    generator = Generator(policy.model.device)
+    generator.manual_seed(seed)
+    writer = CausalPolicy(policy.model, sampler, generator, policy.autocast)
+    return collect_scores(
+        task, lambda prompts: writer.sample(prompts, num_samples), batch_size
+    )
+
+
+def greedy_scores(policy: CausalPolicy, task: Task, batch_size: int = 64) -> Scores:
+    """Answer every problem once, with the likeliest token at each step."""
+
+    def answer(prompts: Tensor) -> Rollout:
+        responses = policy.answer(prompts)[:, None]
+        return Rollout(prompts, responses, policy.sampler.mask(responses))
+
+    return collect_scores(task, answer, batch_size)
+
+
+def collect_scores(task: Task, answer, batch_size: int) -> Scores:
+    """Ask everything, some problems at a time, and grade what comes back."""
+    require_at_least("batch_size", batch_size, 1)
+    columns, texts = {name: [] for name in MEASURES}, []
+    for first in range(0, len(task.problems), batch_size):
+        last = min(first + batch_size, len(task.problems))
+        rollout = answer(task.ask(range(first, last)))
+        for name, column in task.grade(rollout).items():
+            columns[name].append(column.cpu())
+        texts += decode_responses(task.tokenizer, rollout)
+    return Scores(**{k: torch.cat(v) for k, v in columns.items()}, texts=texts)
+
+
+def pass_at_k(correct: Tensor, k: int) -> Tensor:
+    """The chance that at least one of k responses is right. -> [problem]
+
+    From 0/1 [problem sample], over all ways to pick k of the n samples of a problem:
+    1 - C(n - c, k) / C(n, k) with c right ones. 1 - (1 - c/n)^k would be too low.
+    Chen et al. 2021, arXiv 2107.03374. Raises ValueError for k above n.
+    """
+    n = correct.shape[-1]
+    if not 1 <= k <= n:
+        raise ValueError(
+            f"k={k}, but there are {n} samples of each problem: choose 1 to {n}, or "
+            "sample more."
+        )
+    wrong = n - correct.double().sum(dim=-1)
+    # C(n-c, k) / C(n, k) is a product of k fractions; each is at most 1.
+    drawn = torch.arange(k, dtype=torch.float64, device=correct.device)
+    fractions = (wrong[..., None] - drawn).clamp(min=0) / (n - drawn)
+    return 1 - fractions.prod(dim=-1)
+
+
+def bootstrap_interval(
+    values: Tensor, seed: int = 0, num_draws: int = 1000, level: float = 0.95
+) -> tuple[float, float]:
+    """Where the mean over problems may lie, had other problems been drawn.
+
+    [problem] in. Problems are drawn anew, with replacement, `num_draws` times; the
+    interval holds the middle `level` of the means (Efron 1979). It knows nothing of
+    what another training seed would have given.
+    """
+    require_at_least("the number of problems", values.shape[-1], 1)
+    generator = Generator().manual_seed(seed)
+    picked = torch.randint(
+        values.shape[-1], (num_draws, values.shape[-1]), generator=generator
+    )
+    means = values.double().cpu()[picked].mean(dim=-1)
+    outside = (1 - level) / 2
+    ends = torch.tensor([outside, 1 - outside], dtype=torch.float64)
+    return tuple(means.quantile(ends).tolist())
+
+
+def per_problem(scores: Scores, ks: Sequence[int] = ()) -> dict[str, Tensor]:
+    """Each measure as one number a problem, [problem]; pass@k for each k."""
+    measures = {name: getattr(scores, name).double().mean(-1) for name in MEASURES}
+    return measures | {f"pass@{k}": pass_at_k(scores.accuracy, k) for k in ks}

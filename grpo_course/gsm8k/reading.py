@@ -1,0 +1,93 @@
+"""Read each prompt once, for all the responses that follow it.
+
+The keys and values that the attention layers made of a prompt are kept (the KV cache)
+and repeated, one copy for each response. They are the same for all of them.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache, PreTrainedModel
+
+from grpo_course.algorithm.masks import prompt_mask
+from grpo_course.algorithm.validation import require_axes
+
+
+@dataclass
+class Read:
+    """Where the model stands after its prompts, one row for each response to come."""
+
+    cache: DynamicCache  # keys and values of what was read
+    hidden: Tensor  # [rows dim], of the last token read
+    real: Tensor  # bool [rows pos], False on padding
+    position: Tensor  # int [rows 1], of the token to come
+
+    def select(self, rows: Tensor) -> None:
+        """Keep some of the rows, or repeat them. int [chosen]"""
+        self.cache.batch_select_indices(rows)
+        self.hidden, self.real = self.hidden[rows], self.real[rows]
+        self.position = self.position[rows]
+
+
+def read_prompts(model: PreTrainedModel, prompts: Tensor, pad: int | None) -> Read:
+    """int [rows pos], padded on the left -> where the model stands after them.
+
+    A token's position is its place among the real ones: padding moves nothing.
+    """
+    real = real_tokens(prompts, pad)
+    place = real.long().cumsum(dim=-1)
+    out = model.base_model(
+        input_ids=prompts,
+        attention_mask=attention_mask(real),
+        position_ids=(place - 1).clamp(min=0),
+        past_key_values=DynamicCache(),
+        use_cache=True,
+    )
+    last = out.last_hidden_state[:, -1]
+    return Read(out.past_key_values, last, real, place[:, -1:])
+
+
+def read_on(model: PreTrainedModel, read: Read, tokens: Tensor) -> Tensor:
+    """Read further tokens, int [rows pos] -> hidden states [rows pos dim].
+
+    Moves `read` on. No token may be padding, unless nothing that counts follows it.
+    """
+    steps = torch.arange(tokens.shape[-1], device=tokens.device)
+    more = torch.ones_like(tokens, dtype=torch.bool)
+    read.real = torch.cat([read.real, more], dim=-1)
+    out = model.base_model(
+        input_ids=tokens,
+        attention_mask=attention_mask(read.real),
+        position_ids=read.position + steps,
+        past_key_values=read.cache,
+        use_cache=True,
+    )
+    read.position = read.position + tokens.shape[-1]
+    read.hidden = out.last_hidden_state[:, -1]
+    return out.last_hidden_state
+
+
+def real_tokens(prompts: Tensor, pad: int | None) -> Tensor:
+    """False on the padding in front. int [rows pos] -> bool [rows pos]"""
+    if pad is None:
+        return torch.ones_like(prompts, dtype=torch.bool)
+    return prompt_mask(prompts, pad)
+
+
+def attention_mask(real: Tensor) -> Tensor | None:
+    """As the models want it; None where there is no padding, which is faster."""
+    return None if real.all() else real.long()
+
+
+def require_room(model: PreTrainedModel, prompts: Tensor, num_new_tokens: int) -> None:
+    """Check that prompt and response fit the positions that the model knows."""
+    require_axes("prompts", prompts, "batch pos")
+    length = prompts.shape[-1]
+    room = getattr(model.config, "max_position_embeddings", None)
+    if room is not None and length + num_new_tokens > room:
+        raise ValueError(
+            f"prompts has {length} tokens a row and the response {num_new_tokens}, but "
+            f"the model knows {room} positions. Shorten the prompts, ask for fewer new "
+            "tokens, or make the model with a larger context_length."
+        )

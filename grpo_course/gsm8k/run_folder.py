@@ -1,0 +1,75 @@
+"""What lies in the folder of a run, and where."""
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from grpo_course.gsm8k.checkpoint import checkpoint_path, newest_good, saved_epochs
+from grpo_course.gsm8k.config import GRPOConfig, load_config
+
+CONFIG, METRICS, CHECKPOINTS = "grpo_config.json", "metrics.jsonl", "checkpoints"
+
+
+def begin(config: GRPOConfig, out: Path) -> None:
+    """Make the folder of a new run. Raises FileExistsError if it holds one.
+
+    One that never came to its first checkpoint is begun anew.
+    """
+    if (out / CONFIG).exists() and saved_epochs(out / CHECKPOINTS):
+        raise FileExistsError(
+            f"{out} holds a run already. Go on with it: --resume. Or choose another "
+            "folder: --out DIR."
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    unfinished = out / f".{CONFIG}"
+    config.save(unfinished)
+    os.replace(unfinished, out / CONFIG)
+
+
+def saved_config(out: Path) -> GRPOConfig:
+    """The config of the run in a folder. Raises FileNotFoundError if there is none."""
+    if not (out / CONFIG).is_file():
+        raise FileNotFoundError(
+            f"There is no run in {out} to resume: it has no {CONFIG}. Leave out "
+            "--resume to begin one, or pass its folder: --out DIR."
+        )
+    return load_config(out / CONFIG)
+
+
+def require_same(given: GRPOConfig, saved: GRPOConfig, out: Path) -> None:
+    """Check that a run is resumed with its own settings."""
+    old, new = asdict(saved), asdict(given)
+    differing = [
+        f"{name} is {old[name]!r} there and {new[name]!r} now"
+        for name in old
+        if old[name] != new[name]
+    ]
+    if differing:
+        raise ValueError(
+            f"The run in {out} has other settings: {'; '.join(differing)}. Resume it "
+            "with --resume --out DIR alone, or begin another with another --out."
+        )
+
+
+def find_model(path: str | Path) -> str:
+    """Where to load a model from: in the folder of a run, the newest checkpoint."""
+    folder = Path(path) / CHECKPOINTS
+    if not folder.is_dir():
+        return str(path)
+    epoch = newest_good(folder)
+    if epoch is None:
+        raise FileNotFoundError(
+            f"The run in {path} has no checkpoint yet. Wait for its first, or pass "
+            "the folder of another model."
+        )
+    return str(checkpoint_path(folder, epoch))
+
+
+def config_of(path: str | Path) -> GRPOConfig | None:
+    """The config of the run that a model belongs to; None if it belongs to none."""
+    if not Path(path).is_dir():
+        return None  # a name on the hub
+    for folder in (Path(path), *Path(path).resolve().parents[:2]):
+        if (folder / CONFIG).is_file():
+            return load_config(folder / CONFIG)
+    return None

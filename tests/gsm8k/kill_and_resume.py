@@ -1,0 +1,181 @@
+"""Kill runs with SIGKILL, resume them, and compare them with one that was left alone.
+
+    python kill_and_resume.py CONFIG.json FOLDER SEED TRIALS
+
+A program of its own: it imports once and forks, so that a trial takes part of a second.
+It prints a list of trials as JSON.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from grpo_course.gsm8k import checkpoint, metrics, run, saved_state
+from grpo_course.gsm8k.config import load_config
+from grpo_course.gsm8k.run_folder import begin
+
+# Places to die at: a function, and the latest call of it to choose.
+PLACES = (
+    (checkpoint, "digest", 20),
+    (checkpoint, "force_to_disk", 20),
+    (checkpoint, "put_in_place", 3),
+    (os, "rename", 3),
+    (saved_state.torch, "save", 3),
+    (run, "remove_old", 3),
+    (run, "write_checkpoint", 3),
+    (metrics.MetricsFile, "cut", 2),
+    (metrics.MetricsFile, "append", 6),
+)
+
+
+def go(out: Path) -> None:
+    run.Run(out, show=False).go()
+
+
+def fork(work: Callable[[], None]) -> int:
+    """Do something in a child. -> its process id"""
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        work()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def wait(child: int) -> int:
+    """The exit status; minus the signal if one ended it."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def die_at(owner: object, name: str, call: int) -> None:
+    """Make the given call of a function the last thing that this process does."""
+    original, calls = getattr(owner, name), [0]
+
+    def dying(*args: object, **kwargs: object) -> object:
+        calls[0] += 1
+        if calls[0] == call:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*args, **kwargs)
+
+    setattr(owner, name, dying)
+
+
+def die_in_a_line(call: int) -> None:
+    """Write half a line of the metrics, then die."""
+    original, calls = metrics.MetricsFile.append, [0]
+
+    def half(self: metrics.MetricsFile, line: dict) -> None:
+        calls[0] += 1
+        if calls[0] < call:
+            return original(self, line)
+        with self.path.open("a") as file:
+            file.write(json.dumps(line)[:40])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    metrics.MetricsFile.append = half
+
+
+def killed_at(out: Path, place: int, call: int) -> bool:
+    """Run until a place; whether it got there."""
+
+    def work() -> None:
+        if place == len(PLACES):
+            die_in_a_line(call)
+        else:
+            die_at(*PLACES[place][:2], call)
+        go(out)
+
+    return wait(fork(work)) == -signal.SIGKILL
+
+
+def killed_after(out: Path, seconds: float) -> bool:
+    """Run for some time; whether it was still running."""
+    child = fork(lambda: go(out))
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return wait(child) == -signal.SIGKILL
+
+
+def left_behind(out: Path) -> list[str]:
+    """Folders that are not finished checkpoints."""
+    return sorted(path.name for path in (out / run.CHECKPOINTS).glob(".*"))
+
+
+def same(one: Path, other: Path) -> dict[str, bool]:
+    """What two finished runs have in common, bit by bit."""
+    epochs = [checkpoint.saved_epochs(x / run.CHECKPOINTS) for x in (one, other)]
+    last = [
+        checkpoint.checkpoint_path(x / run.CHECKPOINTS, e[-1])
+        for x, e in zip((one, other), epochs, strict=True)
+    ]
+    weights = [(path / "model.safetensors").read_bytes() for path in last]
+    states = [torch.load(p / saved_state.FILE, weights_only=True) for p in last]
+    lines = [(x / run.METRICS).read_bytes() for x in (one, other)]
+    return {
+        "epochs": epochs[0] == epochs[1],
+        "metrics": lines[0] == lines[1],
+        "weights": weights[0] == weights[1],
+        "state": equal(*states),
+    }
+
+
+def equal(one: object, other: object) -> bool:
+    """Whether two nests of tensors, numbers and lists are the same."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[k], other[k]) for k in one)
+    if isinstance(one, list | tuple):
+        pairs = zip(one, other, strict=True)
+        return len(one) == len(other) and all(equal(*pair) for pair in pairs)
+    return one == other
+
+
+def trial(folder: Path, number: int, rng: random.Random, seconds: float) -> dict:
+    """One run that is killed up to three times, at moments or at places."""
+    out = folder / f"trial{number}"
+    begin(load_config(sys.argv[1]), out)
+    kills, left = [], []
+    for _ in range(rng.randint(1, 3)):
+        if number % 2:
+            moment = rng.uniform(0, seconds)
+            killed, how = killed_after(out, moment), f"{moment:.3f} s"
+        else:
+            place = rng.randint(0, len(PLACES))
+            _, name, latest = (*PLACES, (None, "half a line", 6))[place]
+            call = rng.randint(1, latest)
+            killed, how = killed_at(out, place, call), f"{name} {call}"
+        kills += [how] if killed else []
+        left += left_behind(out)
+    status = wait(fork(lambda: go(out)))
+    found = same(folder / "alone", out) if status == 0 else {"status": False}
+    return {"kills": kills, "left": left, "same": found}
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    folder, rng = Path(sys.argv[2]), random.Random(int(sys.argv[3]))
+    begin(load_config(sys.argv[1]), folder / "alone")
+    start = time.monotonic()
+    assert wait(fork(lambda: go(folder / "alone"))) == 0
+    seconds = time.monotonic() - start
+    trials = [trial(folder, i, rng, seconds) for i in range(int(sys.argv[4]))]
+    print(json.dumps({"seconds": seconds, "trials": trials}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""A full disk and damaged files: a clear error, and the last good checkpoint stays."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from grpo_course.gsm8k import checkpoint, metrics, saved_state, train
+from grpo_course.gsm8k.checkpoint import CheckpointError
+from grpo_course.gsm8k.run import Run
+
+
+def path_of(out, epoch):
+    return out / "checkpoints" / f"{epoch:06d}"
+
+
+def no_space(*args, **kwargs):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def torn(*args, **kwargs):
+    """What torch raises when its file cannot grow."""
+    raise RuntimeError("PytorchStreamWriter failed writing file data.pkl")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "error"),
+    [
+        (saved_state.torch, "save", no_space),
+        (saved_state.torch, "save", torn),
+        (checkpoint, "force_to_disk", no_space),
+        (checkpoint.os, "rename", no_space),
+    ],
+)
+def test_a_full_disk_keeps_the_last_good_checkpoint(
+    alone, start, outcome, tmp_path, monkeypatch, call, owner, name, error
+):
+    out = tmp_path / "run"
+    start(out)
+    with monkeypatch.context() as patch:
+        append = metrics.MetricsFile.append
+
+        def fill_up(self, line):
+            append(self, line)
+            if line["epoch"] == 5:
+                patch.setattr(owner, name, error)
+
+        patch.setattr(metrics.MetricsFile, "append", fill_up)
+        status, _, told = call(train, "--resume", "--out", out)
+    assert status == 1 and "Traceback" not in told
+    assert "checkpoint of epoch 6 could not be written" in told
+    assert "of epoch 3, is kept" in told and "--resume" in told
+    assert sorted(p.name for p in (out / "checkpoints").iterdir()) == [
+        "000000",
+        "000003",
+    ]
+    Run(out, show=False).go()
+    assert outcome(out) == outcome(alone)
+
+
+def test_no_room_for_the_metrics(alone, start, outcome, tmp_path, monkeypatch, call):
+    out = tmp_path / "run"
+    start(out)
+    with monkeypatch.context() as patch:
+        patch.setattr(metrics.json, "dumps", no_space)
+        status, _, told = call(train, "--resume", "--out", out)
+    assert status == 1 and "No space left" in told
+    Run(out, show=False).go()
+    assert outcome(out) == outcome(alone)
+
+
+def shorten(path):
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[-9] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("harm", [shorten, flip, Path.unlink])
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "training.pt", "tokenizer.json", "digests.json"]
+)
+def test_a_damaged_checkpoint_is_passed_over(
+    alone, start, outcome, tmp_path, capsys, harm, name
+):
+    out = tmp_path / "run"
+    start(out).go()
+    harm(path_of(out, 8) / name)
+    run = Run(out, show=False)
+    assert run.state.epoch == 6
+    assert "checkpoint of epoch 8 is damaged" in capsys.readouterr().out
+    run.go()
+    assert outcome(out) == outcome(alone)
+    assert checkpoint.damage(path_of(out, 8)) is None
+
+
+def test_all_checkpoints_damaged(start, tmp_path, call):
+    out = tmp_path / "run"
+    start(out)
+    shorten(path_of(out, 0) / "model.safetensors")
+    status, _, told = call(train, "--resume", "--out", out)
+    assert status == 1 and "Every checkpoint in" in told and "--out" in told
+
+
+def test_the_reference_is_damaged(start, tmp_path):
+    """The first checkpoint is not the newest, but the reference is in it."""
+    out = tmp_path / "run"
+    start(out).go()
+    flip(path_of(out, 0) / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"epoch 0.*reference"):
+        Run(out, show=False)

@@ -1,0 +1,143 @@
+"""What the commands say, and the exit status they end with."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grpo_course.gsm8k import evaluate, train
+from grpo_course.gsm8k.data import save_gsm8k
+from grpo_course.gsm8k.problems import make_problems
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_evaluate_a_run(call, alone, tmp_path):
+    file = tmp_path / "measures.json"
+    status, printed, _ = call(evaluate, "--model", alone, "--out", file)
+    assert status == 0
+    assert "on generated, split unseen_problems" in printed
+    assert "9 problems" in printed and "sampled pass@3" in printed
+    assert printed.count("right: ") == 2
+    rows = json.loads(file.read_text())
+    assert {row["problems"] for row in rows} == {9}
+    assert all(row["low"] <= row["mean"] <= row["high"] for row in rows)
+
+
+def test_evaluate_one_checkpoint_with_other_settings(call, alone):
+    options = ["--problems", 4, "--samples", 2, "--split", "unseen_facts", "--show", 0]
+    model = alone / "checkpoints" / "000000"
+    status, printed, _ = call(evaluate, "--model", model, *options)
+    assert status == 0
+    assert "split unseen_facts" in printed and "4 problems" in printed
+    assert "sampled pass@2" in printed and "right: " not in printed
+
+
+def test_evaluate_on_files(call, alone, tmp_path):
+    save_gsm8k(make_problems("train", 6, seed=3), tmp_path / "test.jsonl")
+    status, printed, _ = call(evaluate, "--model", alone, "--data", tmp_path)
+    assert status == 0
+    assert "split test" in printed and "6 problems" in printed
+
+
+def test_a_split_that_is_not_there(call, alone):
+    status, _, error = call(evaluate, "--model", alone, "--split", "test")
+    assert status == 1
+    assert "split='test'" in error and "'unseen_phrasings'" in error
+
+
+def test_a_finished_run_has_nothing_left_to_do(call, alone):
+    before = (alone / "metrics.jsonl").read_bytes()
+    status, printed, _ = call(train, "--resume", "--out", alone)
+    assert status == 0 and "Trained for 8 epochs" in printed
+    assert (alone / "metrics.jsonl").read_bytes() == before
+
+
+def broken_models(folder):
+    """Folders that hold no model, and what is to be said of them."""
+    (folder / "empty").mkdir()
+    (folder / "other").mkdir()
+    (folder / "other" / "notes.txt").write_text("hello")
+    (folder / "half").mkdir()
+    (folder / "half" / "config.json").write_text('{"model_type": "qwen2"}')
+    (folder / "strange").mkdir()
+    (folder / "strange" / "config.json").write_text('{"model_type": "qwen99"}')
+    return {
+        "missing/one": "is no folder, and no name on the hub",
+        "empty": "has no config.json",
+        "other": "it holds: notes.txt",
+        "half": "could not be loaded",
+        "strange": "could not be loaded",
+    }
+
+
+@pytest.mark.parametrize("name", ["missing/one", "empty", "other", "half", "strange"])
+@pytest.mark.parametrize("command", [train, evaluate])
+def test_a_wrong_model_folder(call, tmp_path, command, name):
+    told = broken_models(tmp_path)[name]
+    extra = ["--out", tmp_path / "run"] if command is train else []
+    options = ["--config", "laptop", "--model", tmp_path / name, *extra]
+    status, _, error = call(command, *options)
+    assert status == 1
+    assert told in error and "Traceback" not in error and name in error
+
+
+def test_code_that_comes_with_a_model_is_not_run(call, tmp_path):
+    (tmp_path / "config.json").write_text(
+        '{"model_type": "own", "auto_map": {"AutoConfig": "own.Config", '
+        '"AutoModelForCausalLM": "own.Model"}}'
+    )
+    (tmp_path / "own.py").write_text("import pathlib; pathlib.Path('ran').touch()")
+    options = ["--config", "laptop", "--model", tmp_path, "--out", tmp_path / "run"]
+    status, _, error = call(train, *options)
+    assert status == 1 and "could not be loaded" in error
+    assert not Path("ran").exists() and not (tmp_path / "ran").exists()
+
+
+def test_no_data(call, tmp_path):
+    (tmp_path / "train.jsonl").write_text("\n")
+    out = tmp_path / "run"
+    status, _, error = call(train, "--data", tmp_path, "--out", out)
+    assert status == 1 and "holds no row" in error
+    # Nothing came of that run, so its folder may be used again.
+    status, _, error = call(train, "--data", tmp_path / "nowhere", "--out", out)
+    assert status == 1 and "nowhere" in error and "GSM8K_DIR" in error
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--config", "laptops"], "config='laptops' is not known"),
+        (["--resume"], "There is no run in"),
+        (["--steps", "-1"], "num_epochs=-1"),
+    ],
+)
+def test_options_that_cannot_be(call, tmp_path, options, told):
+    status, _, error = call(train, *options, "--out", tmp_path / "run")
+    assert status == 1 and told in error
+
+
+@pytest.mark.parametrize("name", ["train", "evaluate"])
+def test_without_the_environment_the_command_says_how_to_get_it(name):
+    """-S: without the packages that were installed."""
+    command = [sys.executable, "-S", "-m", f"grpo_course.gsm8k.{name}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "has no torch" in done.stderr
+    assert "python3 -m grpo_course lab" in done.stderr
+
+
+def test_as_a_process(alone):
+    command = [
+        sys.executable,
+        "-m",
+        "grpo_course.gsm8k.evaluate",
+        "--model",
+        str(alone),
+    ]
+    command += ["--problems", "2", "--samples", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "greedy strict accuracy" in done.stdout

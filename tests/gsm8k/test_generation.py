@@ -1,0 +1,134 @@
+"""What generation notes is what a forward pass says; nothing is read twice."""
+
+import pytest
+import torch
+
+from grpo_course.algorithm.masks import pad_rows, response_mask
+from grpo_course.algorithm.sampler import Sampler
+from grpo_course.gsm8k.encoding import encode_prompts
+from grpo_course.gsm8k.generation import generate
+
+SETTINGS = [
+    {},
+    {"temperature": 0.7},
+    {"top_k": 5},
+    {"top_p": 0.7, "temperature": 1.5},
+    {"top_k": 20, "top_p": 0.9},
+]
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def rows_seen_by(module, call):
+    """How many rows [rows pos ...] each forward pass of a module got."""
+    seen = []
+    hook = module.register_forward_hook(lambda _, x, __: seen.append(x[0].shape[:-1]))
+    call()
+    hook.remove()
+    return seen
+
+
+@pytest.mark.parametrize("same_pad", [False, True])
+def test_ragged_groups_end_at_eos_and_are_padded_after_it(
+    model, rows, often, same_pad, tokenizer
+):
+    pad = often if same_pad else tokenizer.pad_token_id
+    prompts = pad_rows(rows, pad)
+    sampler = Sampler(12, eos=often, pad=pad)
+    tokens, noted = generate(model, prompts, 8, sampler, generator())
+    assert tokens.shape == noted.shape == (5, 8, 12)
+    mask = response_mask(tokens, often)
+    lengths = mask.sum(-1)
+    assert (tokens[~mask] == pad).all() and (noted[~mask] == 0).all()
+    assert (noted[mask] < 0).all()
+    last = tokens.gather(-1, lengths[..., None] - 1).squeeze(-1)
+    assert ((last == often) | (lengths == 12)).all()
+    assert (last == often).any() and lengths.unique().numel() > 3
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_noted_log_probs_are_those_of_each_text_alone(
+    model, rows, often, settings, tokenizer, naive_log_probs
+):
+    pad = tokenizer.pad_token_id
+    sampler = Sampler(10, eos=often, pad=pad, **settings)
+    tokens, noted = generate(model, pad_rows(rows, pad), 4, sampler, generator())
+    mask = response_mask(tokens, often)
+    for i, row in enumerate(rows):
+        for response, score, real in zip(tokens[i], noted[i], mask[i], strict=True):
+            with torch.no_grad():
+                expected = naive_log_probs(model, row, response[real], sampler)
+            torch.testing.assert_close(score[real], expected, atol=2e-5, rtol=1e-5)
+
+
+def test_greedy_is_what_transformers_generates(trained, tokenizer, easy_problems):
+    policy, _ = trained
+    eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    questions = [p.question for p in easy_problems[:24]]
+    prompts = encode_prompts(tokenizer, questions)
+    assert (prompts == pad).any()
+    ours = policy.answer(prompts)
+    theirs = policy.model.generate(
+        input_ids=prompts,
+        attention_mask=(prompts != pad).long(),
+        do_sample=False,
+        max_new_tokens=24,
+        eos_token_id=eos,
+        pad_token_id=pad,
+    )[:, prompts.shape[-1] :]
+    width = theirs.shape[-1]
+    assert torch.equal(ours[:, :width], theirs)
+    assert (ours[:, width:] == pad).all()
+    assert (ours == eos).sum() > 12 and len(ours.unique(dim=0)) > 2
+
+
+def test_a_prompt_is_read_once_for_its_group(model, rows, tokenizer):
+    prompts = pad_rows(rows, tokenizer.pad_token_id)
+    sampler = Sampler(4, pad=tokenizer.pad_token_id)
+    seen = rows_seen_by(
+        model.base_model.get_input_embeddings(),
+        lambda: generate(model, prompts[:1].repeat(2, 1), 8, sampler, generator()),
+    )
+    assert seen[0] == (2,) and all(shape == (16,) for shape in seen[1:])
+    assert len(seen) == 4  # the last token is written, not read
+
+
+def test_rows_that_ended_leave_the_batch(trained, tokenizer, easy_problems):
+    policy, _ = trained
+    prompts = encode_prompts(tokenizer, [p.question for p in easy_problems[:5]])
+    head = policy.model.get_output_embeddings()
+    seen = rows_seen_by(head, lambda: policy.sample(prompts, 16))
+    sizes = [shape[0] for shape in seen]
+    assert sizes[0] == 80 and sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < 40
+
+
+def test_equal_generators_give_equal_text(model, rows, tokenizer):
+    prompts = pad_rows(rows, tokenizer.pad_token_id)
+    sampler = Sampler(6, pad=tokenizer.pad_token_id)
+    first, again, other = (
+        generate(model, prompts, 4, sampler, generator(seed))[0] for seed in (3, 3, 4)
+    )
+    assert torch.equal(first, again) and not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 2.0}, {"top_k": 3}])
+def test_first_tokens_follow_the_policy(model, rows, settings):
+    prompt, drawn = torch.tensor([rows[2]]), 5_000
+    sampler = Sampler(1, **settings)
+    tokens, _ = generate(model, prompt, drawn, sampler, generator())
+    with torch.no_grad():
+        probs = sampler.log_probs(model(prompt).logits[0, -1]).exp()
+    shares = torch.bincount(tokens.flatten(), minlength=len(probs)) / drawn
+    error = (probs * (1 - probs) / drawn).sqrt()
+    assert ((shares - probs).abs() <= 5 * error + 1e-4).all()
+    if "top_k" in settings:
+        assert (shares > 0).sum() == 3
+
+
+def test_a_prompt_that_does_not_fit_is_named(model, rows, tokenizer):
+    prompts = pad_rows(rows, tokenizer.pad_token_id)
+    with pytest.raises(ValueError, match=r"response 250, but the model knows 256"):
+        generate(model, prompts, 2, Sampler(250, pad=tokenizer.pad_token_id))

@@ -1,0 +1,144 @@
+"""A run that was stopped in any way goes on as if it had not been, bit for bit."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from grpo_course.gsm8k import checkpoint, metrics, train
+from grpo_course.gsm8k.run import Run
+
+KILLER = Path(__file__).with_name("kill_and_resume.py")
+# Everything that has a state: minibatches, an adapted beta, a moving reference.
+MUCH_STATE = {
+    "num_steps_per_epoch": 2,
+    "minibatch_size": 8,
+    "old_log_probs_from": "policy",
+    "kl_target": 0.01,
+    "compute_ref_model_period": 4,
+    "temperature": 0.8,
+    "top_k": 20,
+    "top_p": 0.95,
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes to kill them")
+@pytest.mark.parametrize(
+    ("changes", "seed", "trials"),
+    [(MUCH_STATE, 1, 6), ({}, 2, 4)],
+    ids=["much state", "little state"],
+)
+def test_killed_at_any_moment(small_run, tmp_path, changes, seed, trials):
+    """SIGKILL at random moments and inside the writing of checkpoints and metrics."""
+    (tmp_path / "config.json").write_text(json.dumps(small_run | changes))
+    command = [sys.executable, str(KILLER), str(tmp_path / "config.json")]
+    done = subprocess.run(
+        [*command, str(tmp_path), str(seed), str(trials)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["trials"]
+    assert sum(len(trial["kills"]) for trial in found) >= trials
+    assert any(trial["left"] for trial in found), "no checkpoint was cut off"
+    for trial in found:
+        assert all(trial["same"].values()), trial
+
+
+def interrupt_at(monkeypatch, epoch, times=1):
+    """Press Ctrl-C while an epoch's line is written."""
+    append = metrics.MetricsFile.append
+
+    def pressed(self, line):
+        append(self, line)
+        for _ in range(times if line["epoch"] == epoch else 0):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(metrics.MetricsFile, "append", pressed)
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(
+    alone, start, outcome, tmp_path, monkeypatch, call
+):
+    out = tmp_path / "run"
+    start(out)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, epoch=4)
+        status, printed, error = call(train, "--resume", "--out", out)
+    assert status == 130
+    assert "Stopping after this epoch" in printed
+    assert f"--resume --out {out}" in error
+    assert checkpoint.saved_epochs(out / "checkpoints")[-1] == 5
+    assert call(train, "--resume", "--out", out)[0] == 0
+    assert outcome(out) == outcome(alone)
+
+
+def test_a_second_ctrl_c_stops_at_once(
+    alone, start, outcome, tmp_path, monkeypatch, call
+):
+    out = tmp_path / "run"
+    start(out)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, epoch=4, times=2)
+        assert call(train, "--resume", "--out", out)[0] == 130
+    assert checkpoint.saved_epochs(out / "checkpoints")[-1] == 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    Run(out, show=False).go()
+    assert outcome(out) == outcome(alone)
+
+
+def test_the_history_of_a_resumed_run_is_whole(start, tmp_path):
+    out = tmp_path / "run"
+    whole = start(out).go()
+    shutil.rmtree(out / "checkpoints" / "000008")
+    resumed = Run(out, show=False)
+    assert resumed.state.epoch == 6
+    resumed = resumed.go()
+    for name in ("accuracy", "kl", "gradient_norm"):
+        assert torch.equal(resumed.epochs(name), whole.epochs(name))
+        assert len(resumed.epochs(name)) == 8
+
+
+def test_other_settings_are_refused(small_run, start, tmp_path, call):
+    out = tmp_path / "run"
+    start(out)
+    before = sorted(out.rglob("*"))
+    file = tmp_path / "other.json"
+    file.write_text(json.dumps(small_run | {"learning_rate": 0.5, "save_every": 2}))
+    options = ["--resume", "--out", out, "--config", file]
+    status, _, told = call(train, *options, "--steps", 9)
+    assert status == 1
+    for part in ("learning_rate is 0.003 there and 0.5 now", "num_epochs is 8 there"):
+        assert part in told
+    assert sorted(out.rglob("*")) == before
+    file.write_text(json.dumps(small_run))
+    assert call(train, *options)[0] == 0
+
+
+def test_a_new_run_does_not_overwrite_an_old_one(start, tmp_path, call):
+    out = tmp_path / "run"
+    start(out)
+    status, _, told = call(train, "--out", out)
+    assert status == 1 and "holds a run already" in told and "--resume" in told
+
+
+def test_there_is_nothing_to_resume(tmp_path, call):
+    status, _, told = call(train, "--resume", "--out", tmp_path / "nothing")
+    assert status == 1 and "There is no run in" in told
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_metrics_that_were_cut_by_hand(start, tmp_path, call):
+    out = tmp_path / "run"
+    start(out).go()
+    lines = out / "metrics.jsonl"
+    lines.write_bytes(lines.read_bytes()[:-9])
+    status, _, told = call(train, "--resume", "--out", out)
+    assert status == 1 and "metrics.jsonl has" in told
