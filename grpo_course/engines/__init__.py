@@ -1,0 +1,1 @@
+"""The bridge to the production trainers: names, losses and runs of TRL."""

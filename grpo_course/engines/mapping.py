@@ -1,0 +1,116 @@
+"""This course's knobs, and what TRL and verl call them.
+
+`NAMES` is the one table: the lesson prints it, `to_trl_config` follows it, and tests
+hold it against the fields of both sides. TRL 1.16; verl 0.9.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from grpo_course.algorithm.config import TrainConfig
+from grpo_course.engines import translate
+from grpo_course.engines.require import require_trl
+
+
+@dataclass(frozen=True)
+class Name:
+    """One knob: here, in TRL's GRPOConfig, in verl's configuration."""
+
+    ours: str
+    trl: str
+    verl: str
+    arguments: Callable[[TrainConfig], dict[str, Any]]
+
+
+def row(ours: str, trl: str, verl: str, arguments: Callable | None = None) -> Name:
+    """A row whose number only changes its name, unless told otherwise."""
+    return Name(ours, trl, verl, arguments or translate.same(ours, trl))
+
+
+def alone(ours: str, default: object, verl: str = "-") -> Name:
+    """A row for what TRL does not have."""
+    return Name(ours, "-", verl, translate.only(ours, default))
+
+
+def silent(ours: str, trl: str = "-", verl: str = "-") -> Name:
+    """A row for what another row translates, or what changes no result."""
+    return Name(ours, trl, verl, lambda _: {})
+
+
+NAMES = (
+    row("num_epochs", "max_steps", "trainer.total_training_steps", translate.steps),
+    row("num_steps_per_epoch", "num_iterations", "actor.ppo_epochs"),
+    row("num_responses", "num_generations", "rollout.n"),
+    row(
+        "deltas_mode",
+        "scale_rewards",
+        "algorithm.adv_estimator",
+        translate.scale_rewards,
+    ),
+    row("loss_mode", "loss_type", "actor.policy_loss.loss_mode", translate.loss_type),
+    silent("aggregation", "loss_type", "actor.loss_agg_mode"),
+    row(
+        "max_length",
+        "max_completion_length",
+        "actor.loss_scale_factor",
+        translate.length,
+    ),
+    row("epsilon", "epsilon", "actor.clip_ratio_low"),
+    row("epsilon_high", "epsilon_high", "actor.clip_ratio_high", translate.upper_bound),
+    row("ratio_level", "importance_sampling_level", "actor.policy_loss.loss_mode"),
+    row("dual_clip", "delta", "actor.clip_ratio_c", translate.dual_clip),
+    row("kl_penalty", "beta", "actor.kl_loss_coef"),
+    row(
+        "kl_estimator",
+        "use_bias_correction_kl",
+        "actor.kl_loss_type",
+        translate.estimator,
+    ),
+    alone("kl_place", "loss", "algorithm.use_kl_in_reward"),
+    alone("kl_target", None, "algorithm.kl_ctrl.target_kl"),
+    row("compute_ref_model_period", "ref_model_sync_steps", "-", translate.reference),
+    row("ref_mixture", "ref_model_mixup_alpha", "-"),
+    alone("num_resamples", 0, "algorithm.filter_groups"),
+    row("mask_truncated", "mask_truncated_completions", "-"),
+    row(
+        "sampler_cap",
+        "vllm_importance_sampling_clip_max",
+        "algorithm.rollout_correction.rollout_is_threshold",
+        translate.truncated_sampling,
+    ),
+    alone("minibatch_size", None, "actor.ppo_mini_batch_size"),
+    silent("minibatch_seed"),
+    row("max_gradient_norm", "max_grad_norm", "actor.grad_clip", translate.norm),
+    silent("old_log_probs_from"),
+    silent("micro_batch_size", "-", "actor.ppo_micro_batch_size_per_gpu"),
+    silent("skip_tied_groups"),
+)
+
+
+def to_trl_arguments(config: TrainConfig) -> dict[str, Any]:
+    """The keyword arguments of TRL's GRPOConfig that say the same. Needs no TRL.
+
+    Raises ValueError for a setting that TRL's GRPOTrainer does not have.
+    """
+    translated = {}
+    for name in NAMES:
+        translated |= name.arguments(config)
+    return translated
+
+
+def to_trl_config(config: TrainConfig, **trl_only: Any) -> object:
+    """A trl.GRPOConfig that trains as `config` does.
+
+    `trl_only` are TRL's own arguments: output_dir, learning_rate, batch sizes, ...
+    They win over what is translated. Raises ImportError where TRL is not installed.
+    """
+    arguments = to_trl_arguments(config) | trl_only
+    return require_trl().GRPOConfig(**arguments)
+
+
+def names_table() -> str:
+    """The table as text, one knob a line."""
+    rows = [("this course", "TRL GRPOConfig", "verl")]
+    rows += [(name.ours, name.trl, name.verl) for name in NAMES]
+    return "\n".join(f"{a:<25} {b:<34} {c}".rstrip() for a, b, c in rows)

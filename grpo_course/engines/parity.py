@@ -1,0 +1,32 @@
+"""On which settings the tests hold this course's loss against TRL's own."""
+
+from collections.abc import Iterator
+from itertools import product
+
+from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.ratio import RATIO_LEVELS
+from grpo_course.engines.translate import LOSS_TYPES
+
+TOLERANCE = 1e-9  # of the loss and of each number of its gradient, in float64
+KL_TERMS = ((0.0, "k3"), (0.1, "k3"), (0.1, "corrected_k3"))  # beta, estimator
+CLIPS = ({"epsilon": 0.2}, {"epsilon": 0.1, "epsilon_high": 0.4})
+
+
+def compared_settings() -> Iterator[TrainConfig]:
+    """Every loss that TRL has too, with both ratios, KL terms and clip ranges.
+
+    Few tokens, wide log-probs: each bound must be reached to be tested.
+    """
+    kinds = product(LOSS_TYPES, RATIO_LEVELS, KL_TERMS, CLIPS)
+    for (loss_mode, mean), level, (beta, estimator), clip in kinds:
+        yield TrainConfig(
+            loss_mode=loss_mode,
+            aggregation=mean,
+            ratio_level=level,
+            kl_penalty=beta,
+            kl_estimator=estimator,
+            max_length=11,
+            dual_clip=1.6,
+            num_responses=3,
+            **clip,
+        )

@@ -1,0 +1,119 @@
+"""python -m grpo_course.engines.trl --config laptop|gpu|gpu-smollm2|FILE ...
+
+Train on the GSM8K task with TRL's GRPOTrainer in place of this course's loop: on one
+process as above, on several with torchrun or accelerate.
+
+    torchrun --nproc_per_node 2 -m grpo_course.engines.trl --config laptop
+    accelerate launch --config_file grpo_course/engines/fsdp.yaml \\
+        -m grpo_course.engines.trl --config gpu
+
+`accelerate launch --cpu --num_processes 2` starts one process: read the line that says
+how many there are. vLLM writes the responses with these flags of TRL's, handed on:
+
+    --trl '{"use_vllm": true, "vllm_mode": "colocate",
+            "vllm_gpu_memory_utilization": 0.3}'
+    --trl '{"use_vllm": true, "vllm_mode": "server", "vllm_server_port": 8000}'
+
+The second needs `trl vllm-serve --model NAME` on a GPU of its own. Run and tested: one
+process and two on CPUs (gloo). Not run: GPUs, vLLM, and FSDP, whose settings accelerate
+passes over on CPUs.
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from grpo_course.gsm8k.command import run_command, training_parser
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    made = training_parser(
+        "python -m grpo_course.engines.trl",
+        "Train a causal LM on word problems with TRL's GRPOTrainer.",
+        out="runs/trl",
+    )
+    help_text = "JSON object of further arguments of TRL's own"
+    made.add_argument("--trl", default="{}", help=help_text)
+    return made
+
+
+def main(arguments: list[str]) -> int:
+    """Train, save, measure. -> the exit status"""
+    from grpo_course.engines.require import require_trl
+
+    options = parser().parse_args(arguments)
+    try:
+        require_trl()
+    except ImportError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 1
+    from grpo_course.gsm8k.presets import choose_config
+
+    named = {"model": options.model, "data": options.data, "num_epochs": options.steps}
+    config = choose_config(options.config, named)
+    run(config, Path(options.out), own_arguments(options.trl))
+    return 0
+
+
+def own_arguments(text: str) -> dict:
+    """TRL's own arguments. Raises ValueError for text that is not a JSON object."""
+    try:
+        given = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--trl {text!r} is not JSON: {error}.") from None
+    if not isinstance(given, dict):
+        raise ValueError(f'--trl {text!r} must be an object: {{"use_vllm": true}}.')
+    return given
+
+
+def run(config, out: Path, trl_only: dict) -> None:
+    """The whole run, the same in each process; the first one makes and measures."""
+    from grpo_course.engines import trl_run
+    from grpo_course.gsm8k.setting_up import load_problems, use_threads
+
+    if (out / "model").exists():
+        raise FileExistsError(f"{out} holds a run already. Choose another: --out DIR.")
+    use_threads(config)
+    world_size = int(os.environ.get("WORLD_SIZE", 1))  # set by the launcher
+    args = trl_run.make_args(config, out, world_size, **trl_only)
+    problems, first = load_problems(config), args.process_index == 0
+    if first:
+        print(f"TRL on {args.world_size} process(es), {args.device.type}.", flush=True)
+        if config.model is None:
+            make_start_folder(config, problems, out / "start")
+    args.distributed_state.wait_for_everyone()
+    start = config.model or out / "start"
+    trainer = trl_run.make_trainer(config, args, start, problems)
+    trainer.train()
+    trainer.save_model(str(out / "model"))  # all of them: a part may lie in each
+    # A process that ends with its connections open can take the others down with it.
+    args.distributed_state.wait_for_everyone()
+    args.distributed_state.destroy_process_group()
+    if first:
+        report(config, start, out / "model")
+
+
+def report(config, start: Path, end: Path) -> None:
+    """Keep the settings beside the trained model, and print what it can do now."""
+    from grpo_course.engines.trl_run import measure
+    from grpo_course.gsm8k.evaluation_table import evaluation_table
+
+    config.save(end / "grpo_config.json")
+    measured = {"before": measure(config, start), "after": measure(config, end)}
+    print(evaluation_table(measured, config.seed))
+    print(f"The model is in {end}.", flush=True)
+
+
+def make_start_folder(config, problems: list, folder: Path) -> None:
+    """The tiny model after its warm start, on disk, where every process finds it."""
+    from grpo_course.gsm8k.pretrained import save_model
+    from grpo_course.gsm8k.setting_up import make_start
+
+    save_model(*make_start(config, problems), folder)
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(main))

@@ -1,0 +1,129 @@
+"""TRL's own loss and TRL's own advantages, on tensors of yours.
+
+TRL keeps both inside its trainer, between tokenizing and logging. A trainer made
+without its constructor, with only what those two methods read, runs them unchanged.
+"""
+
+from collections import defaultdict
+from types import SimpleNamespace
+
+import torch
+from einops import rearrange
+from torch import Tensor
+
+from grpo_course.engines.require import require_trl
+
+EMPTY = {  # what a trainer has besides its arguments, where nothing is special
+    "_tokenizer": SimpleNamespace(pad_token_id=0),
+    "reward_weights": torch.ones(1),
+    "reward_func_names": ["reward"],
+    "reward_funcs": [None],
+    "environment_factories": None,
+    "environments": None,
+    "tools": [],
+    "ref_model": None,
+    "_logs": defaultdict(list) | {"rewards": defaultdict(list)},
+    "_pending_extra_logs": {},
+    "_pending_metrics": {},
+}
+
+
+def trl_loss(
+    args: object,
+    log_probs: Tensor,
+    deltas: Tensor,
+    mask: Tensor,
+    *,
+    old_log_probs: Tensor | None = None,
+    ref_log_probs: Tensor | None = None,
+    sampler_weights: Tensor | None = None,
+) -> Tensor:
+    """What TRL's GRPOTrainer would minimise: a scalar, differentiable in log_probs.
+
+    `args` is a trl.GRPOConfig. Shapes as in `compute_loss`: deltas [batch trial],
+    all others [batch trial pos]. Without old_log_probs the batch is on-policy.
+    """
+    rows = [log_probs, mask, old_log_probs, ref_log_probs, sampler_weights]
+    new, mask, old, ref, weights = (flat(row) for row in rows)
+    trainer = bare_trainer(args, use_vllm=weights is not None)
+    trainer._get_per_token_logps_and_entropies = lambda *_, **__: (
+        new,
+        torch.zeros_like(new).detach(),
+        None,
+    )
+    inputs = {
+        "prompt_ids": torch.zeros(len(new), 1, dtype=torch.long),
+        "prompt_mask": torch.ones(len(new), 1, dtype=torch.long),
+        "completion_ids": torch.zeros(new.shape, dtype=torch.long),
+        "completion_mask": mask.long(),
+        "advantages": deltas.flatten(),
+        "num_items_in_batch": mask.sum(),
+        "old_per_token_logps": old,
+        "ref_per_token_logps": ref,
+        "importance_sampling_ratio": weights,
+    }
+    return trainer._compute_loss(None, inputs)
+
+
+def flat(rows: Tensor | None) -> Tensor | None:
+    """[batch trial pos] -> [(batch trial) pos]"""
+    return None if rows is None else rearrange(rows, "b t pos -> (b t) pos")
+
+
+def bare_trainer(args: object, use_vllm: bool = False) -> object:
+    """A GRPOTrainer without model, data or optimizer: what its loss reads, no more."""
+    from accelerate import Accelerator
+
+    trainer = object.__new__(require_trl().GRPOTrainer)
+    vars(trainer).update(vars(args))  # the constructor copies most of them too
+    vars(trainer).update(
+        args=args,
+        use_vllm=use_vllm,
+        epsilon_low=args.epsilon,
+        epsilon_high=args.epsilon if args.epsilon_high is None else args.epsilon_high,
+        aux_loss_enabled=False,
+        _entropy_bonus_enabled=False,
+        current_gradient_accumulation_steps=1,
+        model=SimpleNamespace(training=True, is_gradient_checkpointing=False),
+        accelerator=Accelerator(cpu=True),
+        _metrics={"train": defaultdict(list)},
+    )
+    return trainer
+
+
+def trl_advantages(args: object, rewards: Tensor) -> Tensor:
+    """What TRL's GRPOTrainer makes of rewards: its advantages, [batch trial]."""
+    return trl_batch(args, rewards)["advantages"].reshape(rewards.shape)
+
+
+def trl_sampler_weights(
+    args: object, old_log_probs: Tensor, sampled_log_probs: Tensor
+) -> Tensor:
+    """TRL's correction for vLLM as the sampler. All [batch trial pos], no padding."""
+    rewards = torch.zeros(old_log_probs.shape[:-1])
+    made = trl_batch(args, rewards, flat(old_log_probs), flat(sampled_log_probs))
+    return made["importance_sampling_ratio"].reshape(old_log_probs.shape)
+
+
+def trl_batch(
+    args: object,
+    rewards: Tensor,
+    old: Tensor | None = None,
+    sampled: Tensor | None = None,
+) -> dict:
+    """TRL's step between sampling and learning, on rewards [batch trial].
+
+    `old` and `sampled` are log-probs [(batch trial) pos] of a vLLM that is not there.
+    """
+    rows = rewards.numel()
+    pos = 1 if old is None else old.shape[-1]
+    ids, prompts = [[0] * pos] * rows, [[0]] * rows
+    noted = None if sampled is None else sampled.tolist()
+    trainer = bare_trainer(args, use_vllm=sampled is not None)
+    vars(trainer).update(
+        _generate=lambda _: (prompts, ids, None, ids, noted, {}, None, None),
+        _calculate_rewards=lambda *_: rewards.reshape(rows, 1),
+        _get_per_token_logps_and_entropies=lambda *_, **__: (old, None, None),
+        **EMPTY,
+    )
+    return trainer._generate_and_score_completions([{"prompt": ""}] * rows)

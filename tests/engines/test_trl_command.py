@@ -1,0 +1,156 @@
+"""What TRL is told of a run, and what the command says when something is wrong."""
+
+import json
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from grpo_course.engines import trl as command
+from grpo_course.engines.trl_run import batch_settings, chat_dataset, trl_settings
+from grpo_course.gsm8k.config import GRPOConfig
+from grpo_course.gsm8k.presets import GPU_SMOLLM2, LAPTOP, PRESETS
+from grpo_course.gsm8k.problems import make_problems
+
+ENGINES = Path(command.__file__).parent
+OUT = Path("runs")
+# What of a GSM8K config makes the model, the data or the evaluation: not TRL's.
+NOT_TRL = (
+    "model data num_problems operands operations steps system_prompt num_prompts dtype"
+    " device architecture hidden_size num_layers num_heads vocab_size eval_problems"
+    " num_threads eval_samples eval_temperature micro_batch_size gradient_checkpointing"
+)
+
+
+@pytest.fixture
+def trl():
+    return pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_a_config_of_trl(trl, name):
+    from grpo_course.engines.trl_run import make_args
+
+    config = replace(PRESETS[name], device="cpu")
+    made = make_args(config, OUT)
+    rows = made.per_device_train_batch_size * made.gradient_accumulation_steps
+    assert rows == config.num_prompts * config.num_responses
+    assert made.generation_batch_size == rows  # one rollout a step, as here
+    assert made.max_steps == config.num_epochs * config.num_steps_per_epoch
+
+
+def test_the_settings_of_one_preset():
+    made = trl_settings(replace(GPU_SMOLLM2, device="cpu"), OUT)
+    expected = {"temperature": 0.9, "top_k": 50, "top_p": 0.9, "warmup_steps": 0}
+    expected |= {"reward_weights": [1.0, 0.5], "max_completion_length": 300}
+    expected |= {"learning_rate": 5e-5, "gradient_accumulation_steps": 4}
+    assert {name: made[name] for name in expected} == expected
+
+
+CHANGES = {
+    ("seed", 5): {"seed": 5},
+    ("correctness_weight", 2.0): {"reward_weights": [2.0, 0.2]},
+    ("format_weight", 0.1): {"reward_weights": [1.0, 0.1]},
+    ("max_new_tokens", 9): {"max_completion_length": 9},
+    ("temperature", 0.5): {"temperature": 0.5},
+    ("top_k", 3): {"top_k": 3},
+    ("top_p", 0.5): {"top_p": 0.5},
+    ("learning_rate", 0.1): {"learning_rate": 0.1},
+    ("schedule", "constant"): {"lr_scheduler_type": "constant_with_warmup"},
+    ("warmup_epochs", 3): {"warmup_steps": 3},
+    ("weight_decay", 0.1): {"weight_decay": 0.1},
+    ("adam_beta1", 0.8): {"adam_beta1": 0.8},
+    ("adam_beta2", 0.8): {"adam_beta2": 0.8},
+    ("num_prompts", 8): {"per_device_train_batch_size": 64},
+    ("gradient_checkpointing", True): {"gradient_checkpointing": True},
+    ("save_every", 7): {"save_steps": 7},
+    ("keep_checkpoints", 4): {"save_total_limit": 4},
+}
+
+
+@pytest.mark.parametrize(("name", "value"), CHANGES)
+def test_one_setting_at_a_time(name, value):
+    config = replace(LAPTOP, device="cpu")
+    before = trl_settings(config, OUT)
+    after = trl_settings(replace(config, **{name: value}), OUT)
+    changed = {k: v for k, v in after.items() if before[k] != v}
+    assert changed == CHANGES[name, value]
+
+
+def test_no_setting_is_forgotten():
+    own = {f.name for f in fields(GRPOConfig)} - {
+        f.name for f in fields(GRPOConfig.__base__)
+    }
+    changed = {name for name, _ in CHANGES}
+    left = {name for name in own - changed if not name.startswith("warm_start")}
+    assert left <= set(NOT_TRL.split())
+
+
+@pytest.mark.parametrize(
+    ("world", "micro", "rows", "parts"),
+    [
+        (1, None, 96, 1),
+        (2, None, 48, 1),
+        (4, None, 24, 1),
+        (2, 2, 16, 3),
+        (1, 3, 24, 4),
+    ],
+)
+def test_a_rollout_is_cut_into_equal_parts(world, micro, rows, parts):
+    config = replace(LAPTOP, num_prompts=12, micro_batch_size=micro)
+    made = batch_settings(config, world)
+    assert made == {
+        "per_device_train_batch_size": rows,
+        "gradient_accumulation_steps": parts,
+    }
+
+
+@pytest.mark.parametrize(("world", "micro"), [(5, None), (24, None), (2, 4)])
+def test_unequal_parts_are_refused(world, micro):
+    config = replace(LAPTOP, num_prompts=12, micro_batch_size=micro)
+    with pytest.raises(ValueError, match="num_prompts=12 cannot be spread"):
+        batch_settings(config, world)
+
+
+def test_the_data_set_holds_conversations_and_answers():
+    problems = make_problems("train", 3, seed=0)
+    rows = chat_dataset(problems, "Be brief.")
+    assert rows["answer"] == [p.answer for p in problems]
+    assert [m["role"] for m in rows[0]["prompt"]] == ["system", "user"]
+    assert rows[0]["prompt"][1]["content"] == problems[0].question
+
+
+@pytest.mark.parametrize("text", ["use_vllm", "[1]", '{"a": }'])
+def test_own_arguments_must_be_an_object(text):
+    with pytest.raises(ValueError, match="--trl"):
+        command.own_arguments(text)
+    assert command.own_arguments('{"beta": 0.5}') == {"beta": 0.5}
+
+
+def test_without_trl_the_command_names_the_extra(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "trl", None)
+    assert command.main(["--config", "laptop"]) == 1
+    assert "needs TRL" in capsys.readouterr().err
+
+
+def test_a_finished_run_is_not_overwritten(trl, tmp_path):
+    (tmp_path / "model").mkdir()
+    with pytest.raises(FileExistsError, match="--out DIR"):
+        command.main(["--config", "laptop", "--out", str(tmp_path)])
+
+
+def test_the_fsdp_file_is_one_that_accelerate_reads(trl):
+    from accelerate.commands.config.config_args import load_config_from_file
+
+    made = load_config_from_file(str(ENGINES / "fsdp.yaml"))
+    assert made.num_processes == 2 and not made.use_cpu
+    assert made.fsdp_config["fsdp_version"] == 2
+
+
+def test_the_vllm_flags_are_arguments_of_trl(trl):
+    text = command.__doc__.replace("\n", " ")
+    flags = [part.split("'")[0] for part in text.split("--trl '")[1:]]
+    known = {f.name for f in fields(trl.GRPOConfig)}
+    assert len(flags) == 2
+    assert all(json.loads(flag).keys() <= known for flag in flags)

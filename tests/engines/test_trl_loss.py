@@ -1,0 +1,245 @@
+"""Our loss, gradient, deltas and weights are those of TRL's own code, in float64."""
+
+from itertools import product
+
+import pytest
+import torch
+
+from grpo_course.algorithm import aggregation, kl, losses, mismatch, ratio, steps
+from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.deltas import compute_deltas
+from grpo_course.algorithm.rollout import Rollout
+from grpo_course.engines.mapping import to_trl_config
+from grpo_course.engines.parity import TOLERANCE, compared_settings
+from grpo_course.engines.translate import LOSS_TYPES, SCALES
+from grpo_course.engines.trl_loss import trl_advantages, trl_loss, trl_sampler_weights
+
+pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
+
+BATCH, TRIAL, POS = 3, 3, 7
+TRL_ONLY = {"use_cpu": True, "bf16": False, "report_to": "none"}
+TRL_ONLY |= {"per_device_train_batch_size": BATCH * TRIAL, "num_generations": TRIAL}
+
+
+class Given:
+    """A policy that says what it is told."""
+
+    def __init__(self, log_probs):
+        self.leaf = log_probs
+
+    def log_probs(self, rollout):
+        return self.leaf
+
+
+def drawn(number):
+    """New, old, reference and sampler's log-probs, deltas, a ragged mask."""
+    generator = torch.Generator().manual_seed(number)
+    draw = {"generator": generator, "dtype": torch.float64}
+    shape = (BATCH, TRIAL, POS)
+    new = -torch.rand(shape, **draw) * 3
+    old, ref, sampled = (new + torch.randn(shape, **draw) * 0.7 for _ in range(3))
+    lengths = torch.randint(0, POS + 1, shape[:-1], generator=generator)
+    mask = torch.arange(POS) < lengths[..., None]
+    return new, old, ref, sampled, torch.randn(shape[:-1], **draw), mask
+
+
+def gradient_of(loss, leaf):
+    return torch.autograd.grad(loss, leaf)[0]
+
+
+def errors(config, number=0, on_policy=False):
+    """The largest difference from TRL: in the loss, in its gradient."""
+    new, old, ref, sampled, deltas, mask = drawn(number)
+    leaf = new.requires_grad_()
+    rollout = Rollout(torch.zeros(BATCH, 1), mask.long(), mask, sampled)
+    weights, ours = None, deltas
+    if config.sampler_cap is not None:
+        weights = mismatch.sampler_weights(old, sampled, config.sampler_cap)
+        ours = mismatch.correct_deltas(deltas, rollout, old, config.sampler_cap)
+    batch = Batch(
+        rollout,
+        deltas,
+        ours,
+        None if on_policy else old,
+        ref if config.kl_penalty else None,
+    )
+    loss, _ = steps.batch_loss(Given(leaf), batch, config, config.kl_penalty)
+    theirs = trl_loss(
+        to_trl_config(config, **TRL_ONLY),
+        leaf,
+        deltas,
+        mask,
+        old_log_probs=batch.old_log_probs,
+        ref_log_probs=batch.ref_log_probs,
+        sampler_weights=weights,
+    )
+    gap = gradient_of(loss, leaf) - gradient_of(theirs, leaf)
+    return (loss - theirs).abs().item(), gap.abs().max().item()
+
+
+def names_of(config):
+    return config.loss_mode, config.aggregation, config.ratio_level
+
+
+@pytest.mark.parametrize("level", ratio.RATIO_LEVELS)
+@pytest.mark.parametrize("pair", LOSS_TYPES, ids="-".join)
+def test_loss_and_gradient(pair, level):
+    names = (*pair, level)
+    found = [c for c in compared_settings() if names_of(c) == names]
+    assert found
+    for config in found:
+        for on_policy, number in product((False, True), range(2)):
+            assert max(errors(config, number, on_policy)) < TOLERANCE, config
+
+
+@pytest.mark.parametrize("pair", LOSS_TYPES, ids="-".join)
+def test_loss_and_gradient_with_a_sampler_of_its_own(pair):
+    config = TrainConfig(
+        loss_mode=pair[0], aggregation=pair[1], max_length=11, sampler_cap=1.3
+    )
+    for number in range(3):
+        assert max(errors(config, number)) < TOLERANCE
+
+
+def test_the_weights_of_the_sampler():
+    _, old, _, sampled, _, _ = drawn(3)
+    config = TrainConfig(sampler_cap=1.3, num_responses=TRIAL)
+    args = to_trl_config(config, **TRL_ONLY)
+    theirs = trl_sampler_weights(args, old, sampled.float().double())
+    ours = mismatch.sampler_weights(old, sampled.float().double(), 1.3)
+    assert (ours == 1.3).any() and (ours < 1).any()
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("mode", SCALES)
+def test_deltas(mode):
+    """Groups of 3, batches of 9: TRL's float32 n / (n - 1) is exact for both."""
+    for number in range(5):
+        rewards = drawn(number)[-2]
+        config = TrainConfig(deltas_mode=mode, num_responses=TRIAL)
+        theirs = trl_advantages(to_trl_config(config, **TRL_ONLY), rewards)
+        ours = compute_deltas(rewards, mode)
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
+
+
+# Planted on our side: the comparison above must see each of them.
+
+
+def mode_with(name, **changed):
+    """A loss mode that is right but for some of what it is given."""
+    right = losses.LOSS_MODES[name]
+    return lambda new, deltas, **given: right(new, deltas, **given | changed)
+
+
+def no_minimum(new, deltas, *, old_log_probs, epsilon, epsilon_high, **_):
+    r = torch.exp(new - old_log_probs)
+    return -r.clamp(1 - epsilon, 1 + epsilon_high) * deltas
+
+
+def maximum(new, deltas, *, old_log_probs, epsilon, epsilon_high, **_):
+    r = torch.exp(new - old_log_probs)
+    clipped = r.clamp(1 - epsilon, 1 + epsilon_high)
+    return -torch.maximum(r * deltas, clipped * deltas)
+
+
+def attached_cispo(new, deltas, *, old_log_probs, epsilon_high, **_):
+    weight = torch.exp(new - old_log_probs).clamp(max=1 + epsilon_high)
+    return -weight * deltas * new
+
+
+def two_sided_cispo(new, deltas, *, old_log_probs, epsilon, epsilon_high, **_):
+    r = torch.exp(new - old_log_probs).clamp(1 - epsilon, 1 + epsilon_high)
+    return -r.detach() * deltas * new
+
+
+def summed_level(new, old, mask):
+    return new - torch.where(mask, new - old, 0.0).sum(-1, keepdim=True)
+
+
+def padded_level(new, old, mask):
+    return new - (new - old).mean(-1, keepdim=True)
+
+
+def detached_level(new, old, mask):
+    return new - (new - ratio.sequence_level(new, old, mask)).detach()
+
+
+def detached_ratio(new, ref, *, old_log_probs=None):
+    old = new.detach() if old_log_probs is None else old_log_probs
+    return torch.exp(new - old).detach() * kl.k3(new, ref)
+
+
+def upside_down(new, ref, **_):
+    return torch.expm1(new - ref) - (new - ref)
+
+
+def mean_over_pos(kept, mask, max_length):
+    return kept.mean((-3, -2, -1))
+
+
+def pos_for_limit(kept, mask, max_length):
+    return kept.sum((-3, -2, -1)) / mask.numel()
+
+
+def without_empty(kept, mask, max_length):
+    lengths = mask.sum(-1)
+    return (kept.sum(-1) / lengths.clamp(min=1)).sum() / (lengths > 0).sum()
+
+
+MODES, LEVELS, KL = losses.LOSS_MODES, ratio.RATIO_LEVELS, kl.KL_ESTIMATORS
+MEANS = aggregation.AGGREGATIONS
+BUGS = [
+    ("no minimum", MODES, "clipped", no_minimum),
+    ("maximum for minimum", MODES, "clipped", maximum),
+    ("epsilon_high ignored", MODES, "clipped", mode_with("clipped", epsilon_high=0.2)),
+    ("no second bound", MODES, "dual_clipped", losses.clipped_loss),
+    ("another second bound", MODES, "dual_clipped",
+        mode_with("dual_clipped", dual_clip=2.0)),
+    ("CISPO: weight attached", MODES, "cispo", attached_cispo),
+    ("CISPO: lower bound too", MODES, "cispo", two_sided_cispo),
+    ("SAPO: one temperature", MODES, "sapo",
+        mode_with("sapo", temperatures=(1.0, 1.0))),
+    ("SAPO: the clip", MODES, "sapo", losses.clipped_loss),
+    ("sequence ratio summed", LEVELS, "sequence", summed_level),
+    ("sequence ratio over padding", LEVELS, "sequence", padded_level),
+    ("sequence ratio detached", LEVELS, "sequence", detached_level),
+    ("token for sequence ratio", LEVELS, "sequence", ratio.token_level),
+    ("k2 for k3", KL, "k3", kl.k2),
+    ("k3 upside down", KL, "k3", upside_down),
+    ("corrected k3: ratio detached", KL, "corrected_k3", detached_ratio),
+    ("corrected k3: no ratio", KL, "corrected_k3", kl.k3),
+    ("token for sequence mean", MEANS, "sequence_mean", aggregation.token_mean),
+    ("empty response not counted", MEANS, "sequence_mean", without_empty),
+    ("token mean over padding", MEANS, "token_mean", mean_over_pos),
+    ("pos axis for max_length", MEANS, "constant", pos_for_limit),
+    ("mean for sum", MEANS, "sequence_sum", aggregation.sequence_mean),
+]  # fmt: skip
+
+
+def a_few_settings():
+    """One of each loss type and level, with a corrected KL, and one with a plain one.
+
+    Batch 1 has a response without a token.
+    """
+    knobs = {"kl_penalty": 0.1, "max_length": 11, "dual_clip": 1.6}
+    knobs |= {"epsilon": 0.1, "epsilon_high": 0.4}
+    yield TrainConfig(**knobs)
+    for (mode, mean), level in product(LOSS_TYPES, LEVELS):
+        names = {"loss_mode": mode, "aggregation": mean, "ratio_level": level}
+        yield TrainConfig(**knobs, **names, kl_estimator="corrected_k3")
+
+
+def worst():
+    return max(max(errors(config, number=1)) for config in a_few_settings())
+
+
+def test_nothing_is_planted_yet():
+    assert not drawn(1)[-1].any(-1).all() and worst() < TOLERANCE
+
+
+@pytest.mark.parametrize(("owner", "key", "broken"), [bug[1:] for bug in BUGS],
+                         ids=[bug[0] for bug in BUGS])  # fmt: skip
+def test_a_planted_bug_is_caught(monkeypatch, owner, key, broken):
+    monkeypatch.setitem(owner, key, broken)
+    assert worst() > 1e-4

@@ -1,0 +1,182 @@
+"""TRL on two CPU processes: the gradient of one process, and the command end to end.
+
+Run by torchrun this file is the program under test; run by pytest it starts both and
+looks at what they left.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+
+from grpo_course.gsm8k.config import make_config
+from grpo_course.gsm8k.problems import make_problems
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = {
+    "num_epochs": 2,
+    "num_prompts": 4,
+    "num_responses": 4,
+    "num_problems": 40,
+    "operands": [1, 4],
+    "operations": "+",
+    "steps": [1],
+    "max_new_tokens": 8,
+    "hidden_size": 32,
+    "num_layers": 1,
+    "num_heads": 2,
+    "vocab_size": 300,
+    "warm_start_steps": 30,
+    "warm_start_batch_size": 8,
+    "learning_rate": 3e-3,
+    "warmup_epochs": 0,
+    "eval_problems": 4,
+    "eval_samples": 2,
+    "device": "cpu",
+}
+# One step of SGD at rate 1 without a limit: the weights move by the gradient.
+PLAIN = {"optim": "sgd", "learning_rate": 1.0, "max_grad_norm": 0.0, "max_steps": 1}
+QUIET = {"disable_tqdm": True, "save_strategy": "no"}
+LOSSES = {
+    "sequence_mean": {},
+    "token_mean": {"aggregation": "token_mean"},
+    "two parts": {"aggregation": "token_mean", "micro_batch_size": 1},
+    "batch spread": {"deltas_mode": "batch_normalized_rewards"},
+}
+
+
+def fixed_responses(prompt: list[int], count: int) -> list[list[int]]:
+    """For one prompt always the same: ragged, with and without the right answer."""
+    generator = torch.Generator().manual_seed(sum(prompt))
+    lengths = torch.randint(1, 8, (count,), generator=generator).tolist()
+    return [torch.randint(3, 280, (n,), generator=generator).tolist() for n in lengths]
+
+
+def fixed_rewards(completions, **_):
+    """Unequal within a group and between groups, whatever was written."""
+    return [float(sum(map(ord, c[0]["content"])) % 7) for c in completions]
+
+
+def gradients(start: Path, out: Path, world_size: int, rank: int) -> dict:
+    """What one step moves, and the prompts that this process saw, for each loss."""
+    from trl import GRPOTrainer
+
+    from grpo_course.engines import trl_run
+
+    class Fixed(GRPOTrainer):
+        """Writes what it is told."""
+
+        def _generate_single_turn(self, prompt_ids, *_, **__):
+            counts, self.seen = Counter(map(tuple, prompt_ids)), prompt_ids
+            made = {p: fixed_responses(list(p), n) for p, n in counts.items()}
+            return [made[tuple(prompt)].pop(0) for prompt in prompt_ids], None
+
+    found = {}
+    for name, knobs in LOSSES.items():
+        config = make_config(SMALL | {"kl_penalty": 0.0} | knobs)
+        args = trl_run.make_args(config, out, world_size, **PLAIN, **QUIET)
+        problems = make_problems("train", 40, seed=0)
+        trainer = trl_run.make_trainer(config, args, start, problems, Fixed)
+        trainer.reward_funcs = [fixed_rewards, fixed_rewards]
+        before = [w.detach().clone() for w in trainer.model.parameters()]
+        trainer.train()
+        after = trainer.accelerator.unwrap_model(trainer.model).parameters()
+        moved = [a.detach() - b for a, b in zip(after, before, strict=True)]
+        size = torch.distributed.get_world_size() if world_size > 1 else 1
+        found[name] = {"moved": moved, "prompts": trainer.seen, "world_size": size}
+    torch.save(found, out / f"gradients_{world_size}_{rank}.pt")
+    return found
+
+
+def program(start: str, config: str, out: str) -> None:
+    """What torchrun runs in each of two processes."""
+    from grpo_course.engines import trl
+
+    rank = int(os.environ["RANK"])
+    gradients(Path(start), Path(out), int(os.environ["WORLD_SIZE"]), rank)
+    quiet = json.dumps(QUIET)
+    trl.main(["--config", config, "--out", f"{out}/run", "--trl", quiet])
+
+
+def start_model(folder: Path) -> Path:
+    """A tiny random model on disk."""
+    from grpo_course.gsm8k.pretrained import save_model
+    from grpo_course.gsm8k.setting_up import make_model
+
+    problems = make_problems("train", 40, seed=0)
+    save_model(*make_model(make_config(SMALL), problems), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """One process, this one, and two others. -> gradients of each, output, folder"""
+    pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
+    out = tmp_path_factory.mktemp("two")
+    start, config = start_model(out / "model"), out / "config.json"
+    config.write_text(json.dumps(SMALL))
+    two = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    done = subprocess.run(
+        [sys.executable, *two, __file__, str(start), str(config), str(out)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    one = gradients(start, out, 1, 0)
+    ranks = [torch.load(out / f"gradients_2_{rank}.pt") for rank in range(2)]
+    return one, ranks, done.stdout, out / "run"
+
+
+def distance(moved: list, other: list) -> float:
+    """The largest difference of any weight."""
+    pairs = zip(moved, other, strict=True)
+    return max((a - b).abs().max().item() for a, b in pairs)
+
+
+def test_there_are_two_processes(both):
+    _, ranks, printed, _ = both
+    sizes = [found[name]["world_size"] for found in ranks for name in LOSSES]
+    assert set(sizes) == {2}
+    assert "TRL on 2 process(es), cpu." in printed
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_two_processes_have_the_gradient_of_one(both, name):
+    one, ranks, *_ = both
+    first, second = (found[name] for found in ranks)
+    asked = [*map(tuple, first["prompts"]), *map(tuple, second["prompts"])]
+    assert Counter(asked) == Counter(map(tuple, one[name]["prompts"]))
+    assert set(map(tuple, first["prompts"])).isdisjoint(map(tuple, second["prompts"]))
+    assert max(x.abs().max().item() for x in one[name]["moved"]) > 1e-2
+    assert distance(first["moved"], second["moved"]) == 0.0
+    assert distance(first["moved"], one[name]["moved"]) < 1e-6
+
+
+def test_the_losses_differ(both):
+    """Else the comparison above could not tell one mean from another."""
+    one, *_ = both
+    for name in ("token_mean", "batch spread"):
+        moved = one[name]["moved"]
+        assert distance(moved, one["sequence_mean"]["moved"]) > 1e-3
+
+
+def test_the_command_trains_saves_and_measures(both):
+    from grpo_course.gsm8k.pretrained import load_model, load_tokenizer
+
+    *_, printed, run = both
+    assert printed.count("greedy strict accuracy") == 1  # the first process alone
+    before, after = load_model(run / "start"), load_model(run / "model")
+    assert load_tokenizer(run / "model").chat_template
+    assert distance([*before.parameters()], [*after.parameters()]) > 1e-4
+
+
+if __name__ == "__main__":
+    program(*sys.argv[1:])
