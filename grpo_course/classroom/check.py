@@ -47,10 +47,12 @@ def progress() -> None:
     if not rows:
         print("No exercise has been checked in this session yet.")
         return
+    margin = max(5, *(len(exercise.key) + 1 for exercise in rows))
     width = max(len(exercise.name) for exercise in rows)
     for exercise in rows:
         state = _session.get(exercise.key, " ")
-        print(f"{exercise.key:<5}{exercise.name:<{width}}  [{state}] {STATES[state]}")
+        name = f"{exercise.key:<{margin}}{exercise.name:<{width}}"
+        print(f"{name}  [{state}] {STATES[state]}")
     right = sum(_session.get(exercise.key) == "v" for exercise in rows)
     print(f"{right} of {len(rows)} right.")
 

@@ -22,8 +22,11 @@ class ProgressBar:
         self.bar = tqdm(total=num_epochs, file=sys.stdout, bar_format=form, ascii=" #")
 
     def __call__(self, history: History) -> None:
-        """Take one step; the bar closes itself after the last epoch."""
-        value = history.final(self.name).mean().item()
+        """Take one step with the latest value of a history."""
+        self.show(history.final(self.name).mean().item())
+
+    def show(self, value: float) -> None:
+        """Take one step; the bar closes itself after the last."""
         self.bar.set_description_str(f"{self.name} {value:.2f}", refresh=False)
         self.bar.update()
         if self.bar.n == self.bar.total:

@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from torch import Tensor
 
+from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
 
 # The same colour for a policy in every picture of the loop.
@@ -39,6 +40,12 @@ WORDS = (
     (59, -1.2, r"the next of $\mu$ steps", "center"),
     (1, 15.5, "the next\nepoch", "left"),
 )
+LOOP_IN_WORDS = (
+    "Two loops drawn as boxes. The outer one runs once an epoch: copy the reference at "
+    "times, sample G answers, judge them, compare them within the group, note the log-"
+    "probabilities. The inner one takes mu steps on the same answers: score again, "
+    "loss, KL penalty, optimizer step. Then the next epoch begins."
+)
 
 
 def draw_loop() -> Axes:
@@ -55,6 +62,7 @@ def draw_loop() -> Axes:
         )
     for x, y, text, align in WORDS:
         ax.text(x, y, text, ha=align, va="bottom", style="italic", color="grey")
+    describe(ax.figure, LOOP_IN_WORDS)
     return ax
 
 

@@ -147,8 +147,8 @@ def test_the_two_spreads_differ_by_one_factor(size):
 
 
 def test_the_forgetful_step_fails_at_the_second_inner_step_only():
-    kept, group = {}, torch.tensor([[3.0, 1.0]])
-    assert [rewards.forgetful_step(s, 1, group, kept) for s in (0, 1)] == [2.0, 2.0]
-    assert rewards.forgetful_step(0, 2, group, kept) == 2.0
+    assert rewards.log_steps(rewards.forgetful_step, 1) == [2.0, 3.0, 4.0, 5.0]
+    assert rewards.forgetful_step(torch.tensor([[3.0, 1.0]]), None) == 2.0
     with pytest.raises(UnboundLocalError):
-        rewards.forgetful_step(1, 2, group, kept)
+        rewards.forgetful_step(None, 2.0)
+    assert rewards.log_steps(rewards.remembering_step, 2) == [2.0, 2.0, 4.0, 4.0]

@@ -34,7 +34,7 @@ QUOTIENT = Bug(
     symptom="the reward falls from the first step on",
     probe="pull on a good token at ratio 1: is it above 0?",
     cause="log-probabilities divided; they are negative, so the sign flips",
-    repaired_line="torch.exp(log_probs - old_log_probs)",
+    repaired_line="-compute_ratio(log_probs, old_log_probs) * deltas",
     broken=quotient_loss,
     repaired=unclipped_loss,
     healthy=lambda loss: pull(loss, 1.0, 1.0) > 0 > pull(loss, 1.0, -1.0),
@@ -131,25 +131,25 @@ def make_dropout_model() -> nn.Module:
         return nn.Sequential(nn.Embedding(8, 64), nn.Dropout(0.1), nn.Linear(64, 8))
 
 
-def dropout_in_between(model: nn.Module, tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """int [batch pos] -> old and new log-probabilities, float [batch pos] each."""
+def dropout_in_between(model: nn.Module, tokens: Tensor) -> Tensor:
+    """int [batch pos] -> old and new log-probabilities, float [2 batch pos]"""
     index = tokens[..., None]
     model.eval()
     with torch.no_grad():
         old = model(tokens).log_softmax(-1).gather(-1, index).squeeze(-1)
     model.train()
     new = model(tokens).log_softmax(-1).gather(-1, index).squeeze(-1)
-    return old, new
+    return torch.stack([old, new])
 
 
-def without_dropout(model: nn.Module, tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """int [batch pos] -> old and new log-probabilities, float [batch pos] each."""
+def without_dropout(model: nn.Module, tokens: Tensor) -> Tensor:
+    """int [batch pos] -> old and new log-probabilities, float [2 batch pos]"""
     index = tokens[..., None]
     model.eval()  # and it stays so: RL explores by sampling, not by dropout
     with torch.no_grad():
         old = model(tokens).log_softmax(-1).gather(-1, index).squeeze(-1)
     new = model(tokens).log_softmax(-1).gather(-1, index).squeeze(-1)
-    return old, new
+    return torch.stack([old, new])
 
 
 def ratio_range(score: Callable) -> tuple[float, float]:

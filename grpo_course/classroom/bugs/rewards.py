@@ -6,12 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.deltas import (
-    SPREAD_EPSILON,
-    center,
-    compute_deltas,
-    normalize,
-)
+from grpo_course.algorithm.deltas import SPREAD_EPSILON, center, normalize
 from grpo_course.classroom.bugs.bug import Bug
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
@@ -97,27 +92,34 @@ SPREAD = Bug(
 )
 
 
-def forgetful_step(step: int, num_steps: int, rewards: Tensor, kept: dict) -> float:
-    """One optimizer step; new responses every `num_steps`. -> mean reward to log"""
-    if step % num_steps == 0:
-        kept["deltas"] = compute_deltas(rewards, "normalized_rewards")
+def forgetful_step(rewards: Tensor | None, last: float | None) -> float:
+    """The mean reward that one optimizer step logs; `rewards` of new responses."""
+    if rewards is not None:  # None on an inner step: nothing was sampled
         mean_reward = rewards.mean().item()
     return mean_reward
 
 
-def remembering_step(step: int, num_steps: int, rewards: Tensor, kept: dict) -> float:
-    """One optimizer step; new responses every `num_steps`. -> mean reward to log"""
-    if step % num_steps == 0:
-        kept["deltas"] = compute_deltas(rewards, "normalized_rewards")
-        kept["mean_reward"] = rewards.mean().item()
-    return kept["mean_reward"]
+def remembering_step(rewards: Tensor | None, last: float | None) -> float:
+    """The mean reward that one optimizer step logs; `last` is what was logged last."""
+    if rewards is not None:  # None on an inner step: nothing was sampled
+        last = rewards.mean().item()
+    return last
 
 
-def survives_two_steps(take_step: Callable) -> bool:
+def log_steps(take_step: Callable, num_steps: int) -> list[float]:
+    """What four optimizer steps log, with new responses every `num_steps` of them."""
+    logged = [None]
+    for step in range(4):
+        is_new = step % num_steps == 0
+        new = torch.tensor([[3.0, 1.0 + 2 * step]]) if is_new else None
+        logged.append(take_step(new, logged[-1]))
+    return logged[1:]
+
+
+def survives_inner_steps(take_step: Callable) -> bool:
     """Two optimizer steps on one rollout log the same mean reward."""
-    kept, rewards = {}, torch.tensor([[3.0, 1.0]])
     try:
-        return [take_step(step, 2, rewards, kept) for step in (0, 1)] == [2.0, 2.0]
+        return log_steps(take_step, 2) == [2.0, 2.0, 4.0, 4.0]
     except UnboundLocalError:
         return False
 
@@ -127,8 +129,8 @@ UNBOUND = Bug(
     symptom="UnboundLocalError at the second step, only for mu > 1",
     probe="run two inner steps once, in a test",
     cause="a local name, assigned only where new responses are sampled",
-    repaired_line='kept["mean_reward"] = rewards.mean().item()',
+    repaired_line="last = rewards.mean().item()",
     broken=forgetful_step,
     repaired=remembering_step,
-    healthy=survives_two_steps,
+    healthy=survives_inner_steps,
 )

@@ -1,4 +1,4 @@
-"""The exercises of 10_bug_hunt: each repairs one broken function."""
+"""The exercises of 10_bug_hunt on tokens, rows and a format; and all in order."""
 
 import re
 
@@ -7,6 +7,8 @@ from torch import Tensor
 
 from grpo_course.classroom.bugs import rewards, tokens
 from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises import bug_hunt_losses as losses
+from grpo_course.classroom.exercises import bug_hunt_steps as steps
 
 ROWS = "batch pos"
 
@@ -22,7 +24,7 @@ def _pick(values: Tensor, ids: Tensor) -> Tensor:
 
 
 REPAIRED_SCORES = Exercise(
-    key="10.1",
+    key="10.3",
     name="repaired_scores",
     solution=tokens.repaired_scores,
     axes={"logits": "batch pos vocab", "tokens": ROWS, "return": ROWS},
@@ -64,7 +66,7 @@ def _mask_case(description: str, *rows: list[int], eos: int = 2, hint="") -> Cas
 
 
 REPAIRED_MASK = Exercise(
-    key="10.2",
+    key="10.5",
     name="repaired_mask",
     solution=tokens.repaired_mask,
     axes={"tokens": ROWS, "return": ROWS},
@@ -116,7 +118,7 @@ def _rows_case(description: str, prompts: list, num_responses: int) -> Case:
 
 
 REPAIRED_ROWS = Exercise(
-    key="10.3",
+    key="10.6",
     name="repaired_rows",
     solution=repaired_rows,
     axes={"prompts": ROWS, "return": "row pos"},
@@ -166,7 +168,7 @@ def _has_answer(completion: str) -> bool:
 
 
 REPAIRED_FORMAT_REWARD = Exercise(
-    key="10.4",
+    key="10.7",
     name="repaired_format_reward",
     solution=rewards.repaired_format_reward,
     cases=(
@@ -208,9 +210,18 @@ REPAIRED_FORMAT_REWARD = Exercise(
     insight="Every part has its own price, so every step towards the form pays.",
 )
 
-EXERCISES = (
+EXERCISES = (  # exercise 10.n repairs bug n
+    losses.REPAIRED_RATIO_LOSS,
+    losses.REPAIRED_CLIP_LOSS,
     REPAIRED_SCORES,
+    steps.REPAIRED_OLD_AND_NEW,
     REPAIRED_MASK,
     REPAIRED_ROWS,
     REPAIRED_FORMAT_REWARD,
+    steps.REPAIRED_NORMALIZE,
+    steps.CONVERTED_DELTAS,
+    losses.REPAIRED_K3,
+    losses.REPAIRED_PENALTY,
+    losses.REPAIRED_TOKEN_MEAN,
+    steps.REPAIRED_STEP,
 )

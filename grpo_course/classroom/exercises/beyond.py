@@ -1,0 +1,199 @@
+"""The exercises of 13_beyond_grpo."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.aggregation import aggregate, hide
+from grpo_course.algorithm.losses import compute_loss
+from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
+
+TOKENS, RESPONSES = "batch trial pos", "batch trial"
+
+
+def _mask(lengths: list, width: int = 6) -> Tensor:
+    return torch.arange(width) < torch.tensor([lengths])[..., None]
+
+
+# 13.1
+
+
+def two_means(per_token: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    """The token mean of DAPO, and the constant of Dr. GRPO. -> [2]"""
+    both = [_dapo(per_token, mask), _dr_grpo(per_token, mask, max_length)]
+    return torch.stack(both)
+
+
+def _dr_grpo(per_token: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    return aggregate(per_token, mask, "constant", max_length=max_length)
+
+
+def _dapo(per_token: Tensor, mask: Tensor) -> Tensor:
+    return aggregate(per_token, mask, "token_mean")
+
+
+def _means_case(description: str, lengths: list, max_length: int) -> Case:
+    mask = _mask(lengths)
+    per_token = hide(numbers(*mask.shape), mask)
+    arguments = {"per_token": per_token, "mask": mask, "max_length": max_length}
+    return Case(description, arguments)
+
+
+TWO_MEANS = Exercise(
+    key="13.1",
+    name="two_means",
+    solution=two_means,
+    axes={"per_token": TOKENS, "mask": TOKENS},
+    gradient_to=("per_token",),
+    cases=(
+        _means_case("responses of 2 and 6 tokens, at most 6", [2, 6], 6),
+        _means_case("three responses, at most 10", [1, 4, 3], 10),
+    ),
+    mistakes=(
+        Mistake(
+            lambda x, m, n: torch.stack([aggregate(x, m), _dr_grpo(x, m, n)]),
+            "The first is the sequence mean of GRPO: each response averaged for "
+            "itself. DAPO divides the sum of all tokens by the number of all tokens.",
+        ),
+        Mistake(
+            lambda x, m, n: torch.stack([_dapo(x, m), aggregate(x, m, "constant")]),
+            "The second divides by the width of the tensor. The width is that of the "
+            "longest response, so it changes from batch to batch; max_length does not.",
+        ),
+        Mistake(
+            lambda x, m, n: torch.stack([_dapo(x, m), x.sum() / n]),
+            "The second divides by max_length, but not by the number of responses: a "
+            "larger batch would be a larger loss.",
+        ),
+        Mistake(
+            lambda x, m, n: torch.stack([_dr_grpo(x, m, n), _dapo(x, m)]),
+            "The right two numbers in the wrong order: DAPO first.",
+        ),
+    ),
+    insight="Neither looks at a response's own length. They differ by one number for "
+    "the batch, and Adam does not see such a number.",
+)
+
+
+# 13.2
+
+
+def sequence_ratio(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
+    """The geometric mean of each response's token ratios. -> [batch trial]"""
+    difference = hide(log_probs - old_log_probs, mask)
+    return (difference.sum(-1) / mask.sum(-1)).exp()
+
+
+def _ratio_case(description: str, lengths: list, apart: float) -> Case:
+    mask = _mask(lengths)
+    new = -numbers(*mask.shape).abs() - 0.1
+    shift = torch.linspace(-apart, apart, mask.numel()).reshape(mask.shape) + 0.1
+    arguments = {"log_probs": new, "old_log_probs": new - shift, "mask": mask}
+    return Case(description, arguments)
+
+
+SEQUENCE_RATIO = Exercise(
+    key="13.2",
+    name="sequence_ratio",
+    solution=sequence_ratio,
+    axes=dict.fromkeys(("log_probs", "old_log_probs", "mask"), TOKENS)
+    | {"return": RESPONSES},
+    gradient_to=("log_probs",),
+    cases=(
+        _ratio_case("responses of 2 and 6 tokens", [2, 6], 0.8),
+        _ratio_case("three responses", [5, 1, 3], 0.5),
+    ),
+    mistakes=(
+        Mistake(
+            lambda a, b, m: hide(a - b, m).sum(-1).exp(),
+            "This is the ratio of the whole response, without the length: for a long "
+            "one it is far from 1 in no time. GSPO takes the mean of the logarithms.",
+        ),
+        Mistake(
+            lambda a, b, m: hide((a - b).exp(), m).sum(-1) / m.sum(-1),
+            "This is the arithmetic mean of the token ratios. Take the mean of their "
+            "logarithms, and exp last.",
+        ),
+        Mistake(
+            lambda a, b, m: (a - b).mean(-1).exp(),
+            "The mask is forgotten: padding takes part in the mean.",
+        ),
+        Mistake(
+            lambda a, b, m: (hide(b - a, m).sum(-1) / m.sum(-1)).exp(),
+            "Upside down: pi stands above, pi_old below.",
+        ),
+        Mistake(
+            lambda a, b, m: hide(a - b, m).sum(-1) / m.sum(-1),
+            "This is the logarithm of the ratio: the exp is missing.",
+        ),
+    ),
+    insight="One ratio a response: it is clipped or kept as a whole, and its range "
+    "is much narrower, because a mean of many tokens moves little.",
+)
+
+
+# 13.3
+
+BOUND = 1.2
+
+
+def weighted_loss(log_probs: Tensor, old_log_probs: Tensor, deltas: Tensor) -> Tensor:
+    """CISPO, with the ratio bounded by 1.2; the mean over all tokens. -> scalar"""
+    return compute_loss(log_probs, deltas, "cispo", old_log_probs, epsilon_high=0.2)
+
+
+def _ratio(new: Tensor, old: Tensor) -> Tensor:
+    return (new - old).exp()
+
+
+def _loss_case(description: str, ratios: list, deltas: list) -> Case:
+    old = torch.tensor([[[0.3, 0.4]]]).log().expand(1, len(ratios), 2)
+    new = old + torch.tensor([ratios]).log()
+    arguments = {"log_probs": new, "old_log_probs": old.clone()}
+    return Case(description, arguments | {"deltas": torch.tensor([deltas])})
+
+
+WEIGHTED_LOSS = Exercise(
+    key="13.3",
+    name="weighted_loss",
+    solution=weighted_loss,
+    axes={"log_probs": TOKENS, "old_log_probs": TOKENS, "deltas": RESPONSES},
+    gradient_to=("log_probs",),
+    cases=(
+        _loss_case(
+            "ratios 0.5 to 2", [[0.5, 2.0], [1.1, 0.7], [1.5, 1.0]], [1.0, -2.0, 0.5]
+        ),
+        _loss_case("all far above the bound", [[1.6, 2.0], [2.2, 1.4]], [1.0, -1.0]),
+    ),
+    mistakes=(
+        Mistake(
+            lambda a, b, d: -(_ratio(a, b).clamp(max=BOUND) * d[..., None] * a).mean(),
+            "The weight is not frozen: a gradient flows through the ratio too. "
+            "Detach the bounded ratio.",
+        ),
+        Mistake(
+            lambda a, b, d: -(_ratio(a, b).clamp(max=BOUND) * d[..., None]).mean(),
+            "This is the bounded ratio times delta, without log pi: above the bound "
+            "nothing pulls. CISPO weighs delta log pi, so every token pulls.",
+        ),
+        Mistake(
+            lambda a, b, d: -(_ratio(a, b).detach() * d[..., None] * a).mean(),
+            "The ratio has no bound. Clamp it from above, at 1.2.",
+        ),
+        Mistake(
+            lambda a, b, d: (
+                -(_ratio(a, b).clamp(0.8, BOUND).detach() * d[..., None] * a).mean()
+            ),
+            "You bound the ratio from below too. Only the upper bound is used here.",
+        ),
+        Mistake(
+            lambda a, b, d: (
+                _ratio(a, b).clamp(max=BOUND).detach() * d[..., None] * a
+            ).mean(),
+            "The minus sign is missing: an optimizer minimises.",
+        ),
+    ),
+    insight="The clip of PPO takes a token's gradient; the bound of CISPO only limits "
+    "its weight.",
+)
+
+EXERCISES = (TWO_MEANS, SEQUENCE_RATIO, WEIGHTED_LOSS)

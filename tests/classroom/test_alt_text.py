@@ -1,0 +1,116 @@
+"""Alternative texts of plots, and colours that a colour-blind reader can tell apart."""
+
+from itertools import combinations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+from grpo_course.classroom import plots, plots_loop
+from grpo_course.classroom.alt_text import alternative_text, describe
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def told(ax) -> str:
+    return alternative_text((ax[0] if isinstance(ax, list) else ax).figure)
+
+
+def test_lines_are_told_with_names_and_ends():
+    curves = {"a": torch.tensor([0.0, 1.0]), "b": torch.tensor([2.0, 0.5])}
+    text = told(plots.plot_lines(curves, [0, 1], "step", "loss", "t"))
+    assert text == "t, loss against step: a from 0 to 1; b from 2 to 0.5."
+
+
+def test_bands_are_mentioned():
+    curves = {"a": torch.tensor([[0.0, 0.0], [1.0, 3.0]])}
+    text = told(plots.plot_bands(curves, "reward"))
+    assert text == "reward against epoch: a line from 0 to 2; a band around each."
+
+
+def test_bars_of_seeds_are_told_with_their_means():
+    values = {"naive": torch.tensor([0.2, 0.4]), "clipped": torch.tensor([0.9, 0.9])}
+    assert "bars: naive 0.3, clipped 0.9" in told(plots.plot_seeds(values, "P"))
+
+
+def test_counts_and_tables():
+    counts = {"x": torch.tensor([4, 6])}
+    assert "bars: 0 4, 1 6" in told(plots.plot_counts(counts, "reward", "n"))
+    table = plots.plot_policy(torch.tensor([[0.1, 0.9], [0.5, 0.5]]))
+    assert "2 rows and 2 columns, values from 0.1 to 0.9" in told(table)
+
+
+def test_groups_of_bars_are_told_group_by_group():
+    _, ax = plt.subplots()
+    ax.bar([0, 1], [0.1, 0.2], label="policy")
+    ax.bar([0.4, 1.4], [0.3, 0.4], label="reference")
+    assert "policy bars: 0.1, 0.2; reference bars: 0.3, 0.4" in told(ax)
+
+
+def test_a_text_set_by_hand_wins():
+    figure = plt.figure()
+    describe(figure, "A box.")
+    assert alternative_text(figure) == "A box."
+    assert "inner" in told(plots_loop.draw_loop())
+
+
+# Linear sRGB to linear sRGB of a reader without one kind of cone (severity 1.0):
+# Machado, Oliveira and Fernandes, 2009, IEEE Transactions on Visualization 15 (6).
+BLINDNESS = {
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+}
+# sRGB to CIE XYZ, white at 1.
+XYZ = np.array(
+    [
+        [0.4124 / 0.9505, 0.3576 / 0.9505, 0.1805 / 0.9505],
+        [0.2126, 0.7152, 0.0722],
+        [0.0193 / 1.089, 0.1192 / 1.089, 0.9505 / 1.089],
+    ]
+)
+APART = 12.0  # CIE76; about 2 is just seen side by side
+
+
+def linear(colour: str) -> np.ndarray:
+    """`#rrggbb` as linear light."""
+    levels = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(
+        levels <= 0.04045, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4
+    )
+
+
+def lab(light: np.ndarray) -> np.ndarray:
+    """CIE L*a*b* of linear light."""
+    x, y, z = np.cbrt(XYZ @ light.clip(0, 1))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def closest(colours, matrix) -> float:
+    seen = [lab(np.array(matrix) @ linear(colour)) for colour in colours]
+    return min(np.linalg.norm(a - b) for a, b in combinations(seen, 2))
+
+
+@pytest.mark.parametrize("kind", BLINDNESS)
+def test_any_two_colours_can_be_told_apart(kind):
+    assert closest(plots.COLOURS, BLINDNESS[kind]) > APART
+
+
+def test_red_and_green_would_fail():
+    assert closest(("#a05000", "#608000"), BLINDNESS["deuteranopia"]) < APART
+
+
+def test_lines_differ_in_more_than_colour():
+    assert len(set(plots.LINES)) == len(plots.COLOURS)
