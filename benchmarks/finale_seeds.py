@@ -1,0 +1,73 @@
+"""Record the finale over several seeds: python benchmarks/finale_seeds.py 0 1 2 3 4
+
+Each seed draws other problems, other weights and other samples. A seed takes three to
+four minutes on one core. What was recorded before is kept; a seed that is there is
+done again. Written to grpo_course/gsm8k/finale_seeds.json, which notebook 12 shows.
+"""
+
+import json
+import os
+import sys
+from dataclasses import replace
+
+import torch
+
+from grpo_course.gsm8k.evaluation_table import evaluate_policy
+from grpo_course.gsm8k.presets import LAPTOP
+from grpo_course.gsm8k.recorded import PATH, read_finale
+from grpo_course.gsm8k.setting_up import (
+    load_problems,
+    make_policy,
+    make_start,
+    make_task,
+)
+from grpo_course.gsm8k.training import train_policy
+
+SPLITS = ("unseen_problems", "unseen_phrasings", "unseen_facts")
+PROBLEMS = 512
+
+
+def record(seed: int) -> list[dict]:
+    """One row for each split."""
+    config = replace(LAPTOP, seed=seed)
+    problems = load_problems(config)
+    model, tokenizer = make_start(config, problems, show=False)
+    held_out = {split: load_problems(config, split, PROBLEMS) for split in SPLITS}
+    tasks = {split: make_task(config, held_out[split], tokenizer) for split in SPLITS}
+    before = measure(tasks, make_policy(config, model, tokenizer))
+    task = make_task(config, problems, tokenizer)
+    policy, _ = train_policy(config, model, tokenizer, task)
+    after = measure(tasks, policy)
+    return [
+        {"seed": seed, "split": split, "problems": PROBLEMS}
+        | {"before": before[split], "after": after[split]}
+        for split in SPLITS
+    ]
+
+
+def measure(tasks: dict, policy) -> dict[str, dict[str, float]]:
+    """Every measure of every split, the mean over the problems."""
+    return {
+        split: {
+            name: round(values.mean().item(), 4)
+            for name, values in evaluate_policy(policy, task).items()
+        }
+        for split, task in tasks.items()
+    }
+
+
+def main(seeds: list[int]) -> None:
+    """Record seed by seed; what is done is on the disk."""
+    torch.set_num_threads(1)
+    for seed in seeds:
+        rows = record(seed)
+        kept = [r for r in read_finale() if r["seed"] != seed] if PATH.exists() else []
+        rows = sorted([*kept, *rows], key=lambda r: (r["seed"], r["split"]))
+        partial = PATH.with_suffix(".partial")
+        partial.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+        os.replace(partial, PATH)
+        print("recorded seed", seed, flush=True)
+
+
+if __name__ == "__main__":
+    main([int(seed) for seed in sys.argv[1:]] or [0, 1, 2, 3, 4])
