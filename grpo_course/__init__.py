@@ -19,6 +19,7 @@ _SORT_TRAINING = "grpo_course.sorting.training"
 _CRITIC = "grpo_course.actor_critic.critic"
 _REWARD_MODEL = "grpo_course.actor_critic.reward_model"
 _SEQUENCES = "grpo_course.sequences.sampling"
+_GSM8K_REWARDS = "grpo_course.gsm8k.rewards"
 _SETUP = "grpo_course.classroom.setup"
 _SHOW = "grpo_course.classroom.show"
 _CHECK = "grpo_course.classroom.check"
@@ -53,8 +54,15 @@ HOMES = {
     "fit_reward_model": _REWARD_MODEL,
     "ExperienceBuffer": "grpo_course.algorithm.buffer",
     "TinyLM": "grpo_course.sequences.model",
-    "Sampler": _SEQUENCES,
+    "Sampler": "grpo_course.algorithm.sampler",
     "SequencePolicy": _SEQUENCES,
+    "load_gsm8k": "grpo_course.gsm8k.data",
+    "make_problems": "grpo_course.gsm8k.problems",
+    "correctness_reward": _GSM8K_REWARDS,
+    "lenient_reward": _GSM8K_REWARDS,
+    "format_reward": _GSM8K_REWARDS,
+    "length_reward": _GSM8K_REWARDS,
+    "to_trl_config": "grpo_course.engines.mapping",
     "setup": _SETUP,
     "show": _SHOW,
     "check": _CHECK,

@@ -1,4 +1,4 @@
-"""The one way in: `python3 -m grpo_course lab`, `test`, `run`, `save`, `bench`.
+"""The one way in: `python3 -m grpo_course lab`, `test`, `run`, `save`, `site`, ...
 
 Standard library only, and readable by an old Python: this runs before anything is
 installed. A new command is one line in COMMANDS and one module in `workshop/` that
@@ -19,16 +19,22 @@ ROOT = Path(__file__).resolve().parent.parent
 # command: (module in workshop/, extras of pyproject.toml that it needs, help)
 COMMANDS = {
     "lab": ("lab", (), "open the course in JupyterLab"),
-    "test": ("tests", ("test",), "run every check and every notebook"),
+    "test": ("tests", ("test", "scale"), "run every check and every notebook"),
     "run": ("run", (), "execute the notebooks in a temporary copy"),
     "save": ("save", (), "execute the notebooks and store their outputs"),
-    "bench": ("bench", (), "run the benchmarks"),
+    "bench": ("bench", ("scale",), "run the benchmarks"),
+    "site": ("site", ("site",), "build the website into _site"),
+    "test-browser": (
+        "browser_tests",
+        ("browser", "site"),
+        "JupyterLab, slides and website in a real browser",
+    ),
 }
 
 
 def usage() -> str:
     """The help text."""
-    lines = [f"  {name:<6} {line}" for name, (_, _, line) in COMMANDS.items()]
+    lines = [f"  {name:<13} {line}" for name, (_, _, line) in COMMANDS.items()]
     return "\n".join(["python3 -m grpo_course COMMAND [options]", "", *lines])
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop.form import code_cells, tags
+from grpo_course.workshop import anywhere, form
+from grpo_course.workshop.cells import is_generated, tags
 
 CELLS = (40, 70)
 CODE_MEDIAN, CODE_RULE, CODE_MOST = 8, 20, 30
@@ -26,7 +27,16 @@ NOT_PROSE = re.compile(r"```.*?```|\$\$.*?\$\$|<!--.*?-->", re.DOTALL)
 
 def text_cells(notebook: NotebookNode) -> list[tuple[int, NotebookNode]]:
     """The text cells, each with its index in the notebook."""
-    return [(i, c) for i, c in enumerate(notebook.cells) if c.cell_type == "markdown"]
+    return [
+        (index, cell)
+        for index, cell in enumerate(notebook.cells)
+        if cell.cell_type == "markdown" and not is_generated(cell)
+    ]
+
+
+def code_cells(notebook: NotebookNode) -> list[tuple[int, NotebookNode]]:
+    """The code cells of the author, each with its index in the notebook."""
+    return [pair for pair in form.code_cells(notebook) if not is_generated(pair[1])]
 
 
 def headings(notebook: NotebookNode) -> list[tuple[int, int, str]]:
@@ -45,14 +55,14 @@ def line_count(cell: NotebookNode) -> int:
 
 def word_count(cell: NotebookNode) -> int:
     """The words of a text cell; code blocks, formulas and headings not counted."""
-    prose = HEADING.sub("", NOT_PROSE.sub("", cell.source))
+    prose = HEADING.sub("", NOT_PROSE.sub("", anywhere.LINE.sub("", cell.source)))
     prose = re.sub(r"\$[^$]+\$", "formula", prose)
     return sum(any(letter.isalnum() for letter in word) for word in prose.split())
 
 
 def cell_number(notebook: NotebookNode) -> list[str]:
     """Too few or too many cells."""
-    count = len(notebook.cells)
+    count = sum(not is_generated(cell) for cell in notebook.cells)
     if CELLS[0] <= count <= CELLS[1]:
         return []
     return [f"it has {count} cells; a notebook has {CELLS[0]} to {CELLS[1]}"]
@@ -77,7 +87,9 @@ def code_lengths(notebook: NotebookNode) -> list[str]:
 
 def code_runs(notebook: NotebookNode) -> list[str]:
     """More than two code cells without a word between them."""
-    kinds = [cell.cell_type for cell in notebook.cells]
+    kinds = [
+        "text" if is_generated(cell) else cell.cell_type for cell in notebook.cells
+    ]
     return [
         f"cell {index}: the third code cell in a row; put a text cell before it"
         for index in range(CODE_RUN, len(kinds))

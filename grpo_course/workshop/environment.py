@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from grpo_course.workshop import installed, pip_options
+from grpo_course.workshop.lock import one_at_a_time
 
 OLDEST_PYTHON = (3, 11)
 STAMP = "grpo_course_stamp.json"  # written last: its presence means a whole install
@@ -43,7 +44,7 @@ def ensure(root: Path, extras: tuple[str, ...]) -> Path:
             flush=True,
         )
     if not is_stamped(venv, root, extras):
-        build(venv, root, extras)
+        build_once(venv, root, extras)
     return venv_python(venv)
 
 
@@ -95,6 +96,14 @@ def is_stamped(venv: Path, root: Path, extras: tuple[str, ...]) -> bool:
         and stamp.get("fingerprint") == fingerprint(venv, root)
         and set(extras) <= set(stamp.get("extras", []))
     )
+
+
+def build_once(venv: Path, root: Path, extras: tuple[str, ...]) -> None:
+    """Build, but not while another command does, nor again after it."""
+    waiting = f"Another command is making {venv}: waiting until it is done"
+    with one_at_a_time(venv.with_name(f"{venv.name}.lock"), waiting):
+        if not is_stamped(venv, root, extras):
+            build(venv, root, extras)
 
 
 def build(venv: Path, root: Path, extras: tuple[str, ...]) -> None:

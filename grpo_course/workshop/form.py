@@ -12,6 +12,7 @@ from nbformat import NotebookNode, v4
 from nbformat.validator import iter_validate
 
 from grpo_course.workshop import tidy
+from grpo_course.workshop.cells import COLAB, tags
 
 LINE_WIDTH = 79
 IGNORED = "nbval-ignore-output"
@@ -25,11 +26,6 @@ BINARY = ("image/png", "image/jpeg")
 def read(path: Path) -> NotebookNode:
     """A notebook as it is stored: nbformat.read would repair it on its way."""
     return v4.reads(path.read_text(encoding="utf-8"))
-
-
-def tags(cell: NotebookNode) -> list[str]:
-    """A cell's tags."""
-    return cell.metadata.get("tags", [])
 
 
 def code_cells(notebook: NotebookNode) -> list[tuple[int, NotebookNode]]:
@@ -94,7 +90,7 @@ def silent_cells(notebook: NotebookNode) -> list[str]:
     return [
         f"cell {index}: it prints and plots nothing. Print what it found."
         for index, cell in code_cells(notebook)
-        if not cell.outputs
+        if not cell.outputs and COLAB not in tags(cell)
     ]
 
 
@@ -174,6 +170,16 @@ def unchecked_ignored(notebook: NotebookNode) -> list[str]:
     ]
 
 
+def untold_pictures(notebook: NotebookNode) -> list[str]:
+    """A picture has no alternative text."""
+    return [
+        f"cell {index}: its picture has no alternative text. Call setup(), run save."
+        for index, _, output in outputs(notebook)
+        if "image/png" in output.get("data", {})
+        and len(output.metadata.get("image/png", {}).get("alt", "")) < 15
+    ]
+
+
 CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
     invalid,
     repeated_ids,
@@ -187,4 +193,5 @@ CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
     marker_comments,
     long_lines,
     unchecked_ignored,
+    untold_pictures,
 )

@@ -4,7 +4,8 @@ import base64
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop.form import code_cells, tags
+from grpo_course.workshop.cells import tags
+from grpo_course.workshop.form import code_cells
 
 PREFIX = "picture-"
 

@@ -1,5 +1,7 @@
 """`python3 -m grpo_course save [names]`: execute the notebooks, store their outputs.
 
+`--form-only` keeps the stored outputs, and brings links, slides and notes up to date.
+
 Saving twice gives the same bytes. A notebook with an error, a warning or a path of
 this machine in its outputs is not saved.
 """
@@ -8,21 +10,35 @@ import os
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 
-from grpo_course.workshop import form, kernels, notebooks, pictures, tidy
+from grpo_course.workshop import (
+    anywhere,
+    form,
+    kernels,
+    notebooks,
+    pictures,
+    slides,
+    speaker,
+    tidy,
+)
+
+FORM_ONLY = "--form-only"
 
 
 def main(arguments: list[str], root: Path) -> int:
     """Execute and store each notebook; non-zero if one was refused."""
-    paths = notebooks.named("save", arguments, root)
+    execute = FORM_ONLY not in arguments
+    names = [argument for argument in arguments if argument != FORM_ONLY]
+    paths = notebooks.named("save", names, root)
     kernels.use()
-    refused = [path for path in paths if not save_one(path, root)]
+    refused = [path for path in paths if not save_one(path, root, execute)]
     return int(bool(refused))
 
 
-def save_one(path: Path, root: Path) -> bool:
+def save_one(path: Path, root: Path, execute: bool = True) -> bool:
     """Execute one notebook and store it if nothing is wrong; whether it was stored."""
-    problems, text = executed_text(path, root)
+    problems, text = executed_text(path, root, execute)
     if problems:
         lines = "\n  ".join(problems)
         print(f"{path.stem:<20} NOT saved:\n  {lines}", flush=True)
@@ -36,14 +52,19 @@ def save_one(path: Path, root: Path) -> bool:
     return True
 
 
-def executed_text(path: Path, root: Path) -> tuple[list[str], str]:
+def executed_text(path: Path, root: Path, execute: bool) -> tuple[list[str], str]:
     """What is wrong with an executed notebook, and the text to store."""
     notebook = form.read(path)
     tidy.give_ids(notebook, path.stem)
+    unrun = [] if execute else form.count_gaps(notebook)
+    if unrun:
+        return unrun, ""
     try:
-        notebooks.execute(notebook, path.parent)
+        if execute:
+            notebooks.execute(notebook, path.parent)
     except notebooks.Failed as error:
         return [str(error)], ""
+    arrange(notebook, path.stem, root)
     tidy.tidy(notebook, path.stem)
     machine = (str(root.resolve()), str(Path.home()))
     problems = [
@@ -52,6 +73,13 @@ def executed_text(path: Path, root: Path) -> tuple[list[str], str]:
         *form.machine_paths(notebook, machine),
     ]
     return problems, nbformat.writes(notebook) + "\n"
+
+
+def arrange(notebook: NotebookNode, name: str, root: Path) -> None:
+    """Write what is made from the notebook itself: links, slides, speaker notes."""
+    anywhere.add(notebook, name, anywhere.repository(root))
+    speaker.add_notes(notebook, name)
+    slides.place(notebook)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

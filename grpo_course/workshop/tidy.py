@@ -1,8 +1,11 @@
 """Bring a notebook into the one form in which it is stored."""
 
-import hashlib
+import re
 
 from nbformat import NotebookNode
+
+from grpo_course.workshop import slides
+from grpo_course.workshop.cells import digest
 
 KERNELSPEC = {
     "display_name": "Python 3 (ipykernel)",
@@ -16,10 +19,14 @@ LANGUAGE_INFO = {
     "name": "python",
     "pygments_lexer": "ipython3",
 }
-SLIDES = {"scroll": True}  # a plot taller than the projector scrolls, uncut
-FIXED = {"kernelspec": KERNELSPEC, "language_info": LANGUAGE_INFO, "rise": SLIDES}
+FIXED = {
+    "kernelspec": KERNELSPEC,
+    "language_info": LANGUAGE_INFO,
+    "rise": slides.settings(),
+}
 NOTEBOOK_METADATA = ("title", "widgets")
 CELL_METADATA = ("jupyter", "slideshow", "tags")
+MILLISECONDS = re.compile(r"[\d.]+(?= ms\b)")
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 
@@ -37,18 +44,24 @@ def give_ids(notebook: dict, name: str) -> None:
         taken.add(identity)
 
 
-def digest(text: str, length: int) -> str:
-    """A short name that depends on `text` alone."""
-    return hashlib.sha256(text.encode()).hexdigest()[:length]
-
-
 def tidy(notebook: NotebookNode, name: str) -> None:
     """Drop what varies between two executions; fix what is left."""
     rename_widgets(notebook, name)
+    hide_times(notebook)
     keep_only(notebook.metadata, NOTEBOOK_METADATA)
     notebook.metadata.update(FIXED)
     for cell in notebook.cells:
         keep_only(cell.metadata, CELL_METADATA)
+
+
+def hide_times(notebook: NotebookNode) -> None:
+    """Print `? ms` for a time, in the same width: each machine has its own."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if "text" in output:
+                output["text"] = MILLISECONDS.sub(
+                    lambda found: "?".rjust(len(found.group())), output["text"]
+                )
 
 
 def keep_only(metadata: dict, keys: tuple[str, ...]) -> None:
@@ -65,7 +78,10 @@ def rename_widgets(notebook: NotebookNode, name: str) -> None:
     if not state:
         notebook.metadata.pop("widgets", None)
         return
-    names = {old: digest(f"{name}:widget:{i}", 32) for i, old in enumerate(state)}
+    fixed = [digest(f"{name}:widget:{i}", 32) for i in range(len(state))]
+    if set(fixed) == set(state):
+        return  # read from a saved file, which has them in another order
+    names = dict(zip(state, fixed, strict=True))
     widgets["state"] = {names[old]: replaced(state[old], names) for old in state}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):

@@ -1,5 +1,8 @@
 """What `save` changes in a notebook and what it keeps."""
 
+import copy
+
+import pytest
 from nbformat import v4
 
 from grpo_course.workshop import tidy
@@ -39,6 +42,15 @@ def test_tags_and_slides_stay_and_the_rest_goes():
     assert notebook.cells[1].metadata == {}
 
 
+@pytest.mark.parametrize("time", ["  9.5 ms", "123.4 ms"])
+def test_times_are_not_stored_and_columns_stay(time):
+    cell = v4.new_code_cell("timed")
+    text = f"GRPO 650 {time}, 1.5 msgs\n"
+    cell.outputs = [v4.new_output("stream", name="stdout", text=text)]
+    tidy.tidy(v4.new_notebook(cells=[cell]), "01")
+    assert cell.outputs[0].text == "GRPO 650     ? ms, 1.5 msgs\n"
+
+
 def with_widget(bar, box):
     """A notebook that shows a box with a bar in it, under a kernel's random ids."""
     cell = v4.new_code_cell("bar")
@@ -61,6 +73,18 @@ def test_widgets_get_the_same_names_every_time():
     box = first.cells[0].outputs[0].data[tidy.WIDGET_VIEW]["model_id"]
     (child,) = state[box]["state"]["children"]
     assert state[child.removeprefix("IPY_MODEL_")]["state"]["value"] == 5
+
+
+def test_widgets_of_a_saved_notebook_keep_their_names():
+    """A file has them sorted by name, which is not the order they were made in."""
+    notebook = with_widget("a1", "b1")
+    tidy.tidy(notebook, "01")
+    state = notebook.metadata.widgets[tidy.WIDGET_STATE]["state"]
+    for order in (sorted(state), sorted(state, reverse=True)):
+        read = copy.deepcopy(notebook)
+        read.metadata.widgets[tidy.WIDGET_STATE]["state"] = {k: state[k] for k in order}
+        tidy.tidy(read, "01")
+        assert read == notebook
 
 
 def test_a_notebook_without_widgets_has_no_widget_metadata():

@@ -1,0 +1,68 @@
+"""Open a notebook in Colab or Binder: two links, and a cell that prepares Colab.
+
+The repository's address stands in one place, `[project.urls]` of pyproject.toml.
+After a change: `python3 -m grpo_course save --form-only`.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+
+from nbformat import NotebookNode, v4
+
+from grpo_course.workshop.cells import COLAB, digest, tags
+
+BRANCH = "main"
+MARK = "**Open it in** "
+LINE = re.compile(r"\n*^\*\*Open it in\*\* .*$", re.MULTILINE)
+# Colab brings its own torch and plots, so only the course itself is installed.
+INSTALL = """\
+import sys
+
+if "google.colab" in sys.modules:  # there, and only there, the course is missing
+    course = "git+{repository}"
+    get_ipython().run_line_magic("pip", f"install -q --no-deps einops {{course}}")"""
+
+
+def repository(root: Path) -> str:
+    """The address of the public repository; empty where none is named."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    return project["project"].get("urls", {}).get("Repository", "").rstrip("/")
+
+
+def links(name: str, address: str) -> str:
+    """The line that offers Colab and Binder. Words, as badges need the network."""
+    place = address.removeprefix("https://github.com/")
+    path = f"notebooks/{name}.ipynb"
+    colab = f"https://colab.research.google.com/github/{place}/blob/{BRANCH}/{path}"
+    binder = f"https://mybinder.org/v2/gh/{place}/{BRANCH}?urlpath=lab/tree/{path}"
+    return f"{MARK}[Colab]({colab}) or [Binder]({binder}), without installing."
+
+
+def add(notebook: NotebookNode, name: str, address: str) -> None:
+    """Put the links into the first cell and the Colab cell below it."""
+    notebook.cells = [cell for cell in notebook.cells if COLAB not in tags(cell)]
+    titled = notebook.cells and notebook.cells[0].source.startswith("# ")
+    if not address or not titled:
+        return
+    first = notebook.cells[0]
+    first.source = f"{LINE.sub('', first.source)}\n\n{links(name, address)}"
+    cell = v4.new_code_cell(INSTALL.format(repository=address))
+    cell.id = digest(f"{name}:{COLAB}", 8)
+    cell.metadata.update(
+        tags=[COLAB, "remove-cell"],
+        jupyter={"source_hidden": True},
+        slideshow={"slide_type": "skip"},
+    )
+    notebook.cells.insert(1, cell)
+    renumber(notebook)
+
+
+def renumber(notebook: NotebookNode) -> None:
+    """Count the code cells as they come, results included."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for count, cell in enumerate(code, start=1):
+        cell.execution_count = count
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = count

@@ -1,0 +1,65 @@
+"""`python3 -m grpo_course test-browser [--quick] [pytest options]`.
+
+JupyterLab, live slides and the website in a real, headless Chromium. `--quick` runs
+the cells of two notebooks, walks the slides of four and audits their pages; the rest
+of the site is always whole (`tests/browser/quick.py`).
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from grpo_course.workshop import kernels, site
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Fonts too: what fits a slide depends on them.
+DEBIAN = ("chromium", "fonts-liberation", "fonts-dejavu-core", "fonts-dejavu-extra")
+MISSING = """\
+No Chromium or Chrome was found, and it could not be installed. Install one, for example
+  Debian, Ubuntu:  sudo apt install chromium
+  Fedora:          sudo dnf install chromium
+  macOS:           brew install --cask chromium
+and make sure that it can be started as one of: """
+QUICK = "GRPO_COURSE_QUICK"
+
+
+def find_chromium() -> str:
+    """The path of an installed Chromium or Chrome."""
+    path = installed_chromium()
+    if path is None:
+        raise SystemExit(MISSING + ", ".join(CHROMIUM))
+    return path
+
+
+def installed_chromium() -> str | None:
+    """The first browser on the PATH; None if there is none."""
+    return next((path for name in CHROMIUM if (path := shutil.which(name))), None)
+
+
+def install_chromium() -> None:
+    """Take Debian's package where this process may install it; else do nothing."""
+    may = shutil.which("apt-get") and getattr(os, "geteuid", lambda: 1)() == 0
+    if installed_chromium() or not may:
+        return
+    print("Installing Debian's Chromium with apt-get.", flush=True)
+    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *DEBIAN]
+    for command in (["apt-get", "update", "-q"], install):
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+
+
+def main(arguments: list[str], root: Path) -> int:
+    """Build the site, then run the browser tests; the first status that is not 0."""
+    install_chromium()
+    find_chromium()
+    kernels.use()
+    options = [argument for argument in arguments if argument != "--quick"]
+    if "--quick" in arguments:
+        os.environ[QUICK] = "1"
+    folder = root / "tests" / "browser"
+    settings = ["-c", str(folder / "pytest.ini"), "--rootdir", str(folder)]
+    named = [option for option in options if not option.startswith("-")]
+    paths = [] if named else [str(folder)]
+    built = site.main([], root)
+    status = kernels.python(["-m", "pytest", *settings, *options, *paths], root)
+    return built or status

@@ -1,0 +1,81 @@
+"""`python3 -m grpo_course site`: the course as a website, from the stored outputs.
+
+Sphinx, myst-nb and sphinx-book-theme; nothing is executed, and the pages fetch
+nothing from elsewhere: mathematics is typeset by a MathJax that lies beside them.
+"""
+
+import importlib.util
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+from grpo_course.workshop import kernels
+
+MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
+PAGES = ("README.md", "INSTRUCTORS.md", "CONTRIBUTING.md", "LICENSE")
+
+
+def main(arguments: list[str], root: Path) -> int:
+    """Build `_site`; Sphinx's exit status. `arguments` go to Sphinx."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "source")
+        collect(root, source)
+        built, target = Path(folder, "built"), root / "_site"
+        options = ["-W", "--keep-going", "-q", "-b", "html"]
+        doctrees = ["-d", str(Path(folder, "doctrees"))]
+        status = kernels.python(
+            ["-m", "sphinx", *options, *doctrees, *arguments, str(source), str(built)],
+            root,
+        )
+        shutil.rmtree(target, ignore_errors=True)
+        if built.exists():
+            shutil.move(built, target)
+    if status == 0:
+        print(f"The site is in {target}: open {target / 'index.html'}")
+    return status
+
+
+def collect(root: Path, source: Path) -> None:
+    """Copy what the site shows into `source`, ready for Sphinx."""
+    source.mkdir()
+    shutil.copytree(root / "notebooks", source / "notebooks")
+    shutil.copytree(root / "images", source / "images")
+    here = Path(__file__).parent / "site_source"
+    shutil.copytree(here, source, dirs_exist_ok=True)
+    for name in PAGES:
+        if (root / name).exists():
+            shutil.copy(root / name, source / name)
+    shutil.copy(mathjax(), source / "_static" / "tex-svg.js")
+    for path in sorted((source / "notebooks").glob("*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        prepare(notebook)
+        path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def mathjax() -> Path:
+    """The one file of MathJax 3 that a PyPI package carries."""
+    spec = importlib.util.find_spec("sphinx-mathjax-offline")
+    if spec is None or not spec.origin:
+        raise SystemExit("sphinx-mathjax-offline is missing: pip install -e .[site]")
+    return Path(spec.origin).parents[1] / MATHJAX
+
+
+def prepare(notebook: dict) -> None:
+    """Hand the alternative text of pictures to myst-nb, which reads it from the cell.
+
+    Widgets are left out: without a kernel they show nothing.
+    """
+    notebook["metadata"].pop("widgets", None)
+    for cell in notebook["cells"]:
+        outputs = cell.get("outputs", [])
+        for output in outputs:
+            output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+        told = [text for output in outputs if (text := alternative(output))]
+        if told:
+            cell["metadata"]["mystnb"] = {"image": {"alt": " ".join(told)}}
+
+
+def alternative(output: dict) -> str:
+    """The stored alternative text of a picture."""
+    return output.get("metadata", {}).get("image/png", {}).get("alt", "")

@@ -1,0 +1,31 @@
+"""How Sphinx builds the site; `python3 -m grpo_course site` calls it."""
+
+project = "GRPO: from a three-number sort to GSM8K"
+author = "GRPO course contributors"
+copyright = author
+extensions = ["myst_nb"]
+exclude_patterns = ["**/.ipynb_checkpoints", "_static"]
+
+nb_execution_mode = "off"
+nb_render_markdown_format = "gfm"  # a table that a cell displays is a table
+nb_merge_streams = True
+myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_heading_anchors = 2
+mathjax_path = "tex-svg.js"
+
+html_theme = "sphinx_book_theme"
+html_title = "GRPO course"
+html_static_path = ["_static"]
+html_css_files = ["course.css"]
+html_show_sourcelink = False
+html_copy_source = False
+pygments_style = "a11y-high-contrast-light"
+# Light or dark as the reader's system says.
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "use_download_button": False,
+    "navbar_persistent": [],  # the side bar has the search field
+    "show_toc_level": 2,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}

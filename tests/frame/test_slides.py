@@ -1,0 +1,143 @@
+"""Slides, speaker notes, links to Colab and Binder: what `save` writes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from nbformat import v4
+
+from grpo_course.workshop import anywhere, form, slides, speaker
+from grpo_course.workshop import save as save_command
+from grpo_course.workshop.cells import COLAB, GENERATED, SPEAKER, tags
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+PICTURE = v4.new_output("display_data", data={"image/png": "aGk="})
+ADDRESS = "https://github.com/someone/course"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_is_generated_is_up_to_date(path):
+    """The cure: `python3 -m grpo_course save --form-only`."""
+    notebook = form.read(path)
+    stored = [(cell.source, cell.metadata) for cell in notebook.cells]
+    save_command.arrange(notebook, path.stem, ROOT)
+    assert [(cell.source, cell.metadata) for cell in notebook.cells] == stored
+
+
+def types(*cells):
+    notebook = v4.new_notebook(cells=list(cells))
+    slides.place(notebook)
+    return [cell.metadata.slideshow["slide_type"] for cell in notebook.cells]
+
+
+def test_code_joins_the_text_above_where_both_fit():
+    text = v4.new_markdown_cell("## A section\n\nSome words.")
+    short, long = v4.new_code_cell("x = 1"), v4.new_code_cell("x = 1\n" * 12)
+    assert types(text, short) == ["slide", "fragment"]
+    assert types(text, long, short) == ["slide", "fragment", "fragment"]
+    long.outputs = [PICTURE]
+    assert types(text, long, short) == ["slide", "subslide", "subslide"]
+
+
+def test_each_text_begins_a_slide_and_an_authors_choice_stays():
+    chosen = v4.new_code_cell("x", metadata={"slideshow": {"slide_type": "skip"}})
+    solution = v4.new_markdown_cell("s", metadata={"tags": ["solution"]})
+    made = types(v4.new_markdown_cell("# T"), v4.new_markdown_cell("t"), chosen)
+    assert made == ["slide", "subslide", "skip"]
+    assert types(solution) == ["skip"]
+
+
+def test_the_style_sheet_travels_with_the_notebook():
+    settings = slides.settings()
+    assert settings["scroll"] and settings["transition"] == "none"
+    style = settings["header"]
+    assert style.startswith("<style>.reveal") and style.endswith("}</style>")
+    assert "/*" not in style and style.count("{") == style.count("}")
+
+
+def test_picture_sizes_are_those_of_the_style_sheet():
+    """slides.py estimates with the numbers that slides.css sets."""
+    css = slides.CSS.read_text(encoding="utf-8")
+    for _, line, picture in slides.PICTURE_SIZES:
+        assert f"--line: {line}px; --picture: {picture}px" in css
+    for _, line, print_line in slides.PRINT_SIZES:
+        assert f"--print: {print_line}px; --line: {line}px" in css
+
+
+def lesson():
+    exercise = "**Exercise 1.1** · difficulty 1 of 3 · 6 minutes\n\nWrite it."
+    return v4.new_notebook(
+        cells=[
+            v4.new_markdown_cell("# 1. T\n\n**Minutes:** 20. **You need:** nothing."),
+            v4.new_code_cell("print(1)"),
+            v4.new_markdown_cell("## A\n\n**Predict** the number."),
+            v4.new_code_cell("print(2)"),
+            v4.new_markdown_cell("## B"),
+            v4.new_markdown_cell(exercise),
+            v4.new_code_cell("print(3)"),
+        ]
+    )
+
+
+def test_speaker_notes_say_minutes_predictions_and_exercises():
+    notebook = lesson()
+    speaker.add_notes(notebook, "01")
+    speaker.add_notes(notebook, "01")  # twice changes nothing
+    notes = [cell for cell in notebook.cells if SPEAKER in tags(cell)]
+    assert len(notes) == 2
+    assert notebook.cells[3] is notes[0]
+    assert notes[0].metadata.slideshow.slide_type == "notes"
+    assert "a prediction" in notes[0].source and "Exercise" not in notes[0].source
+    assert "Exercise 1.1: 6 min" in notes[1].source
+
+
+def test_minutes_add_up():
+    assert speaker.shares([1.0, 1.0, 1.0], 10) == [3, 4, 3]
+    assert sum(speaker.shares([0.3, 5.2, 1.7, 2.2], 45)) == 45
+
+
+def test_links_and_the_colab_cell_come_from_one_address():
+    notebook = lesson()
+    anywhere.add(notebook, "01_x", "https://github.com/other/place")
+    anywhere.add(notebook, "01_x", ADDRESS)
+    first, colab = notebook.cells[:2]
+    assert "other/place" not in json.dumps(notebook)
+    assert first.source.count("Open it in") == 1
+    assert "someone/course/blob/main/notebooks/01_x.ipynb" in first.source
+    assert tags(colab) == [COLAB, "remove-cell"]
+    assert f"git+{ADDRESS}" in colab.source
+    assert [c.execution_count for c in notebook.cells if c.cell_type == "code"] == [
+        *range(1, 5)
+    ]
+
+
+def test_the_colab_cell_does_nothing_elsewhere_and_installs_there(monkeypatch):
+    source, called = anywhere.INSTALL.format(repository=ADDRESS), []
+    shell = type("Shell", (), {"run_line_magic": lambda self, *a: called.append(a)})
+    exec(source, {"get_ipython": shell})
+    assert called == []
+    monkeypatch.setitem(__import__("sys").modules, "google.colab", object())
+    exec(source, {"get_ipython": shell})
+    assert called == [("pip", f"install -q --no-deps einops git+{ADDRESS}")]
+
+
+def test_generated_cells_are_marked():
+    notebook = lesson()
+    anywhere.add(notebook, "01", ADDRESS)
+    speaker.add_notes(notebook, "01")
+    marked = [cell for cell in notebook.cells if GENERATED & set(tags(cell))]
+    assert len(marked) == 3
+
+
+def test_form_only_refuses_a_notebook_that_was_not_run(tmp_path, capsys):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "pyproject.toml").write_text(
+        f'[project.urls]\nRepository = "{ADDRESS}"\n', encoding="utf-8"
+    )
+    path = tmp_path / "notebooks" / "01_x.ipynb"
+    path.write_text(json.dumps(lesson()), encoding="utf-8")
+    before = path.read_bytes()
+    assert save_command.main(["--form-only"], tmp_path) == 1
+    assert "Run save" in capsys.readouterr().out
+    assert path.read_bytes() == before
