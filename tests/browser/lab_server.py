@@ -1,0 +1,88 @@
+"""A JupyterLab server of its own: temporary notebooks, no settings of the user."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from grpo_course.workshop import kernels
+
+STARTUP_SECONDS = 120
+PRIVATE = (
+    "JUPYTER_CONFIG_DIR",
+    "JUPYTER_DATA_DIR",
+    "JUPYTER_RUNTIME_DIR",
+    "JUPYTERLAB_SETTINGS_DIR",
+    "JUPYTERLAB_WORKSPACES_DIR",
+    "IPYTHONDIR",
+)
+SETTINGS = {
+    # No question about news over the notebook.
+    "apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+    },
+    # Every cell is in the page, so that one look sees all of them.
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "docmanager-extension/plugin": {"autosave": False},
+}
+OPTIONS = [
+    "--no-browser",
+    "--ServerApp.port=0",
+    "--ServerApp.open_browser=False",
+    "--IdentityProvider.token=",
+    "--ServerApp.log_level=ERROR",
+    "--LabApp.expose_app_in_browser=True",  # window.jupyterapp, which the tests read
+    "--allow-root",
+]
+
+
+@contextmanager
+def serve(folder: Path, private: Path) -> Iterator[str]:
+    """Serve `folder` in JupyterLab; the address."""
+    environment = {**os.environ, **kernels.VARIABLES}
+    environment |= {name: str(private / name.lower()) for name in PRIVATE}
+    write_settings(Path(environment["JUPYTERLAB_SETTINGS_DIR"]))
+    command = [sys.executable, "-m", "jupyterlab", *OPTIONS]
+    log = (private / "server.log").open("w")
+    server = subprocess.Popen(
+        [*command, f"--ServerApp.root_dir={folder}"],
+        env=environment,
+        stdout=log,
+        stderr=log,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        yield wait_for(Path(environment["JUPYTER_RUNTIME_DIR"]), server)
+    finally:
+        server.terminate()
+        server.wait(30)
+        log.close()
+
+
+def write_settings(folder: Path) -> None:
+    """Store what a user would set in the settings editor."""
+    for name, values in SETTINGS.items():
+        path = folder / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values), encoding="utf-8")
+
+
+def wait_for(runtime: Path, server: subprocess.Popen) -> str:
+    """The address, once the server answers there."""
+    end = time.monotonic() + STARTUP_SECONDS
+    while time.monotonic() < end and server.poll() is None:
+        for path in runtime.glob("jpserver-*.json"):
+            try:
+                url = json.loads(path.read_text(encoding="utf-8"))["url"]
+                urllib.request.urlopen(f"{url}api/status", timeout=5).close()
+                return url.rstrip("/")
+            except (OSError, ValueError):
+                pass  # not yet
+        time.sleep(0.3)
+    raise RuntimeError(f"JupyterLab did not start; see {runtime.parent}/server.log")

@@ -1,0 +1,100 @@
+"""Every notebook in JupyterLab: Run All from nothing; an exercise, wrong and right."""
+
+import re
+
+import pytest
+from lab_page import (
+    open_notebook,
+    read,
+    replace_and_run,
+    run_above,
+    run_all,
+    shut_down,
+)
+from quick import RUN, leave_out
+
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+UNFILLED = "raise NotImplementedError"
+SLIDER = re.compile(r"^(slide_|interact)", re.MULTILINE)
+
+
+def test_run_all_from_nothing(name, visit, lab, pictures):
+    """No error; pictures, sliders and formulas appear; exercises are not attempted."""
+    leave_out(name, RUN)
+    opened = visit(1280, 900)
+    open_notebook(opened.page, lab, f"fresh/{name}.ipynb")
+    pictures(opened.page, f"lab_{name}_first")
+    run_all(opened.page)
+    cells = read(opened.page)
+    shut_down(opened.page)
+    problems = [line for cell in cells for line in complaints(cell)]
+    assert not problems, "\n".join(problems)
+    assert opened.elsewhere == []
+    prose = "\n".join(c["source"] for c in cells if c["kind"] == "markdown")
+    if "$" in CODE.sub("", prose):
+        assert sum(cell["formulas"] for cell in cells) > 0
+
+
+def complaints(cell: dict) -> list[str]:
+    """What is wrong with one cell."""
+    found = []
+    for output in cell["outputs"]:
+        raising = "raises-exception" in cell["tags"]
+        if output["output_type"] == "error" and not raising:
+            found.append(f"{output['ename']}: {output['evalue'][:200]}")
+        if output.get("name") == "stderr":
+            found.append(f"stderr: {output['text'][:200]}")
+    unfilled = UNFILLED in cell["source"] and "check(" in cell["source"]
+    if unfilled and "not attempted" not in cell["answer"]:
+        found.append(f"exercise says {cell['answer'][:100]!r}")
+    if SLIDER.search(cell["source"]) and not cell["widgets"]:
+        found.append("no slider appears")
+    if "$" in cell["text"]:
+        found.append(f"a formula is not typeset: {cell['text'][:80]!r}")
+    if re.search(r"(?<!\d)0%\|", cell["answer"]):
+        found.append("a progress bar stands at 0 %")
+    for name in ("badFormulas", "unfolded", "deadPictures"):
+        if cell[name]:
+            found.append(f"{name}: {cell[name]}")
+    return [f"cell {cell['index']}: {line}" for line in found]
+
+
+def test_an_exercise_answers_a_wrong_and_a_right_function(visit, lab, pictures):
+    """Typed as a learner types: first a misconception, then the solution."""
+    page = visit(1280, 900).page
+    open_notebook(page, lab, "fresh/01_rewards.ipynb")
+    (index,) = (
+        cell["index"]
+        for cell in read(page)
+        if cell["source"].startswith("def count_matches")
+    )
+    run_above(page, index)
+    ending = "\n\n\ncount_matches = check(count_matches)"
+    head = "def count_matches(prompt, response): return float(sum(x == y for x, y in "
+    wrong = replace_and_run(page, index, f"{head}zip(prompt, response))){ending}")
+    pictures(page, "lab_exercise_wrong")
+    right = replace_and_run(
+        page, index, f"{head}zip(sorted(prompt), response))){ending}"
+    )
+    pictures(page, "lab_exercise_right")
+    shut_down(page)
+    assert "[x]" in wrong and "sort" in wrong.lower(), wrong
+    assert "[v]" in right, right
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_themes(theme, visit, lab, pictures):
+    """Code, text and pictures can be read in both themes."""
+    page = visit(1280, 900).page
+    open_notebook(page, lab, "stored/04_losses.ipynb")
+    page.evaluate(
+        "t => window.jupyterapp.commands.execute('apputils:change-theme', {theme: t})",
+        theme,
+    )
+    light = str(theme.endswith("Light")).lower()
+    page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
+    page.wait_for_timeout(1000)
+    picture = page.locator(".jp-RenderedImage").first
+    picture.scroll_into_view_if_needed()
+    pictures(page, f"lab_{theme.split()[1].lower()}")
+    assert picture.locator("img").evaluate("i => i.naturalWidth") > 0

@@ -1,0 +1,142 @@
+"""Every page of the website: links, pictures, mathematics, phone, search, axe."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from quick import LOOK as AUDITED
+from quick import leave_out
+from site_server import serve_files
+
+SITE = Path(__file__).resolve().parents[2] / "_site"
+PAGES = sorted(str(p.relative_to(SITE)) for p in SITE.rglob("*.html"))
+PAGES = [page for page in PAGES if not page.startswith("_static")]
+TOOLS = {"genindex.html", "search.html"}
+PHONE = (390, 844)
+AXE_RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa"]}}
+
+
+@pytest.fixture(scope="module")
+def site():
+    with serve_files(SITE) as address:
+        yield address
+
+
+class Links(HTMLParser):
+    """The addresses and the anchors of a page."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.links, self.anchors = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.links += [v for k, v in attributes if k in ("href", "src") and v]
+        self.anchors |= {found[key] for key in ("id", "name") if found.get(key)}
+
+
+def parsed(page: str) -> Links:
+    return Links((SITE / page).read_text(encoding="utf-8"))
+
+
+def test_every_notebook_has_a_page():
+    notebooks = (SITE.parent / "notebooks").glob("*.ipynb")
+    assert {f"notebooks/{path.stem}.html" for path in notebooks} <= set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    """Each address inside the site is a file, each anchor is in it."""
+    broken = []
+    for link in parsed(page).links:
+        address, anchor = urldefrag(urljoin(f"site:///{page}", link))
+        if not address.startswith("site:"):
+            continue
+        target = unquote(address.removeprefix("site:///").split("?")[0])
+        if not (SITE / target).is_file():
+            broken.append(link)
+        elif anchor and target.endswith(".html"):
+            broken += [] if anchor in parsed(target).anchors else [link]
+    assert not broken
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p not in TOOLS])
+def test_a_page_is_whole(page, site, visit, pictures):
+    """No error, nothing missing, nothing from elsewhere; folded; readable."""
+    opened = visit(1280, 800)
+    opened.page.goto(f"{site}/{page}")
+    seen = opened.page.evaluate(LOOK)
+    assert [opened.missing, opened.elsewhere, opened.errors] == [[], [], []]
+    assert seen["broken"] == [] and seen["unfolded"] == 0 and seen["jumps"] == []
+    assert seen["raw"] == [], "mathematics that was not typeset"
+    opened.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    width = opened.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= PHONE[0], f"{width} px wide on a phone"
+    opened.page.wait_for_timeout(400)  # the sidebars slide out
+    pictures(opened.page, f"site_phone_{Path(page).stem}")
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p not in TOOLS])
+def test_axe_finds_nothing(page, site, visit, pictures):
+    """The automated accessibility audit, contrast included, in both themes."""
+    if page.startswith("notebooks/"):
+        leave_out(Path(page).stem, AUDITED)
+    opened = visit(1280, 800).page
+    opened.goto(f"{site}/{page}")
+    opened.add_style_tag(content="* { transition: none !important; }")
+    problems = []
+    for scheme in ("light", "dark"):
+        opened.emulate_media(color_scheme=scheme)
+        problems += audit(opened, scheme)
+        pictures(opened, f"site_{scheme}_{Path(page).stem}")
+    assert not problems, "\n".join(problems)
+
+
+def audit(page, scheme: str) -> list[str]:
+    """What axe complains of, one line a rule."""
+    ready = "async () => { if (window.MathJax) await MathJax.startup.promise; }"
+    page.evaluate(ready)
+    found = Axe().run(page, options=AXE_RULES).response["violations"]
+    return [
+        f"{scheme} {rule['id']} x{len(rule['nodes'])}: {rule['nodes'][0]['html'][:160]}"
+        for rule in found
+    ]
+
+
+LOOK = """async () => {
+  if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
+  const article = document.querySelector('article.bd-article') || document.body;
+  const text = article.cloneNode(true);
+  text.querySelectorAll('code, pre, script, mjx-container').forEach(e => e.remove());
+  const levels = [...article.querySelectorAll('h1, h2, h3, h4')]
+    .map(e => +e.tagName[1]);
+  return {
+    broken: [...document.images]
+      .filter(i => !i.naturalWidth || !i.alt || /_images/.test(i.alt))
+      .map(i => i.src.slice(-60) + ' alt: ' + i.alt),
+    unfolded: article.querySelectorAll('details[open]').length,
+    raw: text.textContent.match(/\\\\\\(|\\$[^$\\n]{1,60}\\$/g) || [],
+    jumps: levels.filter((level, i) => i && level > levels[i - 1] + 1),
+  };
+}"""
+
+
+def test_search_finds_a_notebook(site, visit):
+    opened = visit()
+    opened.page.goto(f"{site}/search.html?q=surrogate+clipped")
+    found = opened.page.locator("ul.search a[href*='notebooks/']")
+    found.first.wait_for(timeout=15_000)
+    assert (opened.errors, opened.elsewhere) == ([], [])
+
+
+def test_dark_and_light_differ(site, visit):
+    grounds = set()
+    for scheme in ("light", "dark"):
+        page = visit(1280, 800, scheme).page
+        page.goto(f"{site}/index.html")
+        script = "getComputedStyle(document.body).backgroundColor"
+        grounds.add(page.evaluate(script))
+    assert len(grounds) == 2

@@ -1,0 +1,81 @@
+"""Live slides of every notebook, walked on a small stage."""
+
+from quick import LOOK, leave_out
+from slides_page import STAGE, excess, look, open_slides, walk
+
+FONTS = "https://fonts.googleapis.com/"  # jupyterlab-rise asks; it does without
+# Boxes that may scroll on stage: a shown source file, and code of over 23 lines.
+SCROLLS = ("jp-OutputArea", "cm-scroller", "language-python")
+
+
+def test_every_slide_fits_the_stage(name, visit, lab, pictures):
+    """Nothing leaves the slide and nothing scrolls but a listing in its box."""
+    leave_out(name, LOOK)
+    stage = visit(*STAGE)
+    open_slides(stage.page, lab, f"stored/{name}.ipynb")
+
+    def each(slide):
+        wrong = complaint(slide)
+        if wrong or slide["index"] in (0, 3, 9):
+            number = f"{slide['index']:02d}"
+            pictures(stage.page, f"slide_{name}_{number}{'_wrong' if wrong else ''}")
+
+    slides = walk(stage.page, each)
+    assert len(slides) == slides[0]["count"] > 15, "the walk did not reach the end"
+    problems = [line for slide in slides if (line := complaint(slide))]
+    assert not problems, f"of {len(slides)} slides:\n" + "\n".join(problems)
+    assert [url for url in stage.elsewhere if not url.startswith(FONTS)] == []
+
+
+def complaint(slide: dict) -> str:
+    """What is wrong with a slide, or nothing."""
+    boxes = [kind for kind, _ in slide["boxes"] if not any(s in kind for s in SCROLLS)]
+    if excess(slide) <= 2 and not slide["wide"] and not boxes:
+        return ""
+    return (
+        f"slide {slide['index']} ({slide['heading']!r}): {excess(slide)} px too high, "
+        f"{slide['wide']} parts too wide, boxes that scroll: {boxes}"
+    )
+
+
+def test_a_slide_that_is_too_high_is_seen(visit, lab):
+    """The measure can fail: 40 lines more make a slide too high."""
+    stage = visit(*STAGE)
+    open_slides(stage.page, lab, "stored/01_rewards.ipynb")
+    stage.page.evaluate(
+        """() => document.querySelector('.reveal section.present .jp-MarkdownOutput')
+        .insertAdjacentHTML('beforeend', '<p>more</p>'.repeat(40))"""
+    )
+    assert complaint(walk(stage.page)[0])
+
+
+def test_a_cell_runs_on_stage(visit, lab):
+    """Click, Control+Enter, and the kernel's answer stands on the slide."""
+    stage = visit(*STAGE).page
+    open_slides(stage, lab, "fresh/01_rewards.ipynb")
+    cell = ".reveal section.present section.present .jp-CodeCell:not(.reveal-skip)"
+    for _ in range(12):
+        if stage.locator(f"{cell}:visible").count():
+            break
+        stage.keyboard.press("Space")
+        stage.wait_for_timeout(300)
+    stage.locator(f"{cell} .cm-content").first.click()
+    stage.keyboard.press("Control+Enter")
+    answer = stage.locator(cell).first.locator(".jp-OutputArea-output")
+    answer.first.wait_for(timeout=90_000)
+    assert "Ready: seed 0" in answer.first.inner_text()
+
+
+def test_speaker_notes_open_with_the_minutes(visit, lab):
+    """Key T opens the speaker's window; it shows the note of the section."""
+    stage = visit(*STAGE)
+    open_slides(stage.page, lab, "stored/01_rewards.ipynb")
+    while look(stage.page)["index"] == 0:  # the title has no note
+        stage.page.keyboard.press("Space")
+    stage.page.locator(".reveal section.present section.present h2").click()
+    stage.page.keyboard.press("Escape")
+    with stage.context.expect_page(timeout=20_000) as opened:
+        stage.page.keyboard.press("t")
+    notes = opened.value.locator(".speaker-controls-notes")
+    notes.get_by_text("Presenting:").first.wait_for(timeout=20_000)
+    assert "min, from 0:" in notes.inner_text()
