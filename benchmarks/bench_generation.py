@@ -3,6 +3,8 @@
 Completions per CPU-second of our sampler, of `model.generate`, and of a loop that
 keeps no cache; then the time and the memory of scoring. The rounds are interleaved,
 so that a machine that slows down slows all of them; a ratio comes with its spread.
+
+python benchmarks/bench_generation.py
 """
 
 import os

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import torch
 
-from grpo_course.gsm8k.evaluation_table import evaluate_policy
+from grpo_course.gsm8k.evaluation_table import evaluate_policy, summary_rows
+from grpo_course.gsm8k.policy import CausalPolicy
 from grpo_course.gsm8k.presets import LAPTOP
 from grpo_course.gsm8k.recorded import PATH, read_finale
 from grpo_course.gsm8k.setting_up import (
@@ -21,6 +22,7 @@ from grpo_course.gsm8k.setting_up import (
     make_start,
     make_task,
 )
+from grpo_course.gsm8k.task import Task
 from grpo_course.gsm8k.training import train_policy
 
 SPLITS = ("unseen_problems", "unseen_phrasings", "unseen_facts")
@@ -28,7 +30,7 @@ PROBLEMS = 512
 
 
 def record(seed: int) -> list[dict]:
-    """One row for each split."""
+    """One row for each split, as `recorded.read_finale` describes it."""
     config = replace(LAPTOP, seed=seed)
     problems = load_problems(config)
     model, tokenizer = make_start(config, problems, show=False)
@@ -40,19 +42,28 @@ def record(seed: int) -> list[dict]:
     after = measure(tasks, policy)
     return [
         {"seed": seed, "split": split, "problems": PROBLEMS}
-        | {"before": before[split], "after": after[split]}
+        | named("before", before[split])
+        | named("after", after[split])
         for split in SPLITS
     ]
 
 
-def measure(tasks: dict, policy) -> dict[str, dict[str, float]]:
-    """Every measure of every split, the mean over the problems."""
+def measure(tasks: dict[str, Task], policy: CausalPolicy) -> dict[str, list[dict]]:
+    """Every measure of every split, a row each: mean and interval over the problems."""
     return {
-        split: {
-            name: round(values.mean().item(), 4)
-            for name, values in evaluate_policy(policy, task).items()
-        }
+        split: summary_rows({"": evaluate_policy(policy, task)})
         for split, task in tasks.items()
+    }
+
+
+def named(time: str, rows: list[dict]) -> dict[str, dict]:
+    """The means of the measures and their intervals, under the names in the file."""
+    return {
+        time: {row["measure"]: round(row["mean"], 4) for row in rows},
+        f"{time}_intervals": {
+            row["measure"]: [round(row[end], 4) for end in ("low", "high")]
+            for row in rows
+        },
     }
 
 

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # command: (module in workshop/, extras of pyproject.toml that it needs, help)
 COMMANDS = {
     "lab": ("lab", (), "open the course in JupyterLab"),
+    "slides": ("lab", ("slides",), "the same, with live slides"),
     "test": ("tests", ("test", "scale"), "run every check and every notebook"),
     "run": ("run", (), "execute the notebooks in a temporary copy"),
     "save": ("save", (), "execute the notebooks and store their outputs"),

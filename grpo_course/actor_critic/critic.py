@@ -9,8 +9,13 @@ from torch import Tensor, nn
 
 from grpo_course.algorithm.aggregation import aggregate
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.seeds import Draw, make_draw
-from grpo_course.algorithm.validation import require_axes, require_same_shape
+from grpo_course.algorithm.seeds import Draw, make_draw, zeros
+from grpo_course.algorithm.validation import (
+    COUNT,
+    require_axes,
+    require_inside,
+    require_same_shape,
+)
 
 
 class Reader(nn.Module):
@@ -43,7 +48,7 @@ class Reader(nn.Module):
         State t has read the prompt and the first t tokens of the response: one
         state more than there are tokens.
         """
-        self.require_lengths(prompts, responses)
+        self.require_tokens(prompts, responses)
         prompt = einsum(
             self.embedding[..., prompts, :],
             self.prompt_weights,
@@ -59,10 +64,15 @@ class Reader(nn.Module):
         so_far = torch.cat([nothing, tokens], dim=-2).cumsum(-2)
         return (prompt[..., None, None, :] + so_far).tanh()
 
-    def require_lengths(self, prompts: Tensor, responses: Tensor) -> None:
-        """Check that both are as long as what the weights were made for."""
+    def require_tokens(self, prompts: Tensor, responses: Tensor) -> None:
+        """Check that both are what the weights were made for, and line up."""
         require_axes("prompts", prompts, "batch pos")
         require_axes("responses", responses, "batch trial pos")
+        if len(prompts) != responses.shape[-3]:
+            raise ValueError(
+                f"prompts has shape {list(prompts.shape)}, but responses has shape "
+                f"{list(responses.shape)}: they must agree in batch."
+            )
         weights = {"prompts": self.prompt_weights, "responses": self.response_weights}
         for name, tokens in (("prompts", prompts), ("responses", responses)):
             length = weights[name].shape[-3]
@@ -71,6 +81,19 @@ class Reader(nn.Module):
                     f"{name} have {tokens.shape[-1]} tokens, but the reader was built "
                     f"for {length}. Build it with that length, or change the rows."
                 )
+            low, high, vocab = tokens.min(), tokens.max(), self.embedding.shape[-2]
+            if tokens.is_floating_point() or low < 0 or high >= vocab:
+                raise ValueError(
+                    f"{name} hold values from {low.item()} to {high.item()} "
+                    f"({tokens.dtype}), but the reader was built for the whole numbers "
+                    f"0 to {vocab - 1}. Use those, or a larger vocab_size."
+                )
+
+
+def require_seeds(seeds: Sequence[int] | None) -> None:
+    """Check that there is a seed, where seeds are given."""
+    if seeds is not None:
+        require_inside("len(seeds)", len(seeds), COUNT, "; None makes a single model")
 
 
 def pick(table: Tensor, tokens: Tensor) -> Tensor:
@@ -98,10 +121,11 @@ class Critic(nn.Module):
         seeds: Sequence[int] | None = None,
     ):
         super().__init__()
+        require_seeds(seeds)
         draw = make_draw(seeds)
         self.reader = Reader(vocab_size, dim, prompt_length, response_length, draw)
-        self.readout = nn.Parameter(torch.zeros_like(draw(response_length, dim)))
-        self.bias = nn.Parameter(torch.zeros_like(draw(response_length)))
+        self.readout = nn.Parameter(zeros(seeds, response_length, dim))
+        self.bias = nn.Parameter(zeros(seeds, response_length))
 
     def forward(self, rollout: Rollout) -> Tensor:
         """The reward still to come, before each token: [... batch trial pos]"""
@@ -125,10 +149,10 @@ class ValueHead(nn.Module):
         seeds: Sequence[int] | None = None,
     ):
         super().__init__()
-        draw = make_draw(seeds)
+        require_seeds(seeds)
         self.features = features
-        self.readout = nn.Parameter(torch.zeros_like(draw(response_length, dim)))
-        self.bias = nn.Parameter(torch.zeros_like(draw(response_length)))
+        self.readout = nn.Parameter(zeros(seeds, response_length, dim))
+        self.bias = nn.Parameter(zeros(seeds, response_length))
 
     def forward(self, rollout: Rollout) -> Tensor:
         """The reward still to come, before each token: [... batch trial pos]"""
@@ -152,6 +176,7 @@ def value_loss(
     and that of the clipped value: no gain from moving on. PPO's reference code;
     Engstrom et al. 2020, arXiv 2005.12729.
     """
+    require_axes("values", values, "batch trial pos")
     require_same_shape("returns", returns, "values", values)
     errors = (values - returns).square()
     if clip is not None:

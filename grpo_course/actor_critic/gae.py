@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.aggregation import as_bool_mask, hide
+from grpo_course.algorithm.aggregation import TOKEN_AXES, as_bool_mask, hide
 from grpo_course.algorithm.deltas import SPREAD_EPSILON
-from grpo_course.algorithm.kl import check_ref_log_probs
+from grpo_course.algorithm.loss_inputs import check_ref_log_probs
 from grpo_course.algorithm.validation import require_axes, require_same_shape
 
 
@@ -28,11 +28,7 @@ def td_errors(
             f"{list(values.shape)}: each token needs one of both. A reward for the "
             "whole response goes to its last token: reward_per_token."
         )
-    if not 0 < gamma <= 1:
-        raise ValueError(
-            f"gamma={gamma} is out of range: 0 < gamma <= 1. A reward at the end of a "
-            "response is usually not discounted: gamma=1."
-        )
+    require_gamma(gamma)
     mask = None if mask is None else as_bool_mask(mask, values)
     rewards, values = hide(rewards, mask), hide(values, mask)
     after = torch.cat([values[..., 1:], torch.zeros_like(values[..., :1])], dim=-1)
@@ -54,16 +50,30 @@ def generalized_advantages(
 
     Raises as `td_errors`, and ValueError for lam outside [0, 1].
     """
-    if not 0 <= lam <= 1:
-        raise ValueError(
-            f"lam={lam} is out of range: 0 <= lam <= 1. PPO often takes 0.95."
-        )
+    require_lam(lam)
     errors = td_errors(rewards, values, gamma, mask)
     advantage, backwards = torch.zeros_like(errors[..., 0]), []
     for error in reversed(errors.unbind(-1)):
         advantage = error + gamma * lam * advantage
         backwards.append(advantage)
     return torch.stack(backwards[::-1], dim=-1)
+
+
+def require_gamma(gamma: float) -> None:
+    """Check that a discount per token is above 0 and at most 1."""
+    if not 0 < gamma <= 1:
+        raise ValueError(
+            f"gamma={gamma} is out of range: 0 < gamma <= 1. A reward at the end of a "
+            "response is usually not discounted: gamma=1."
+        )
+
+
+def require_lam(lam: float) -> None:
+    """Check that GAE's weight of later TD errors is from 0 to 1."""
+    if not 0 <= lam <= 1:
+        raise ValueError(
+            f"lam={lam} is out of range: 0 <= lam <= 1. PPO often takes 0.95."
+        )
 
 
 def reward_per_token(
@@ -109,13 +119,22 @@ def kl_per_token(
 def whiten(values: Tensor, mask: Tensor | None = None) -> Tensor:
     """Mean zero and spread one over all tokens of a batch: [... batch trial pos].
 
-    The sample spread, over the tokens under the mask; each seed by itself.
+    The sample spread, over the tokens under the mask; each seed by itself. As in
+    `algorithm.deltas.center` a first value is taken off before averaging, so that
+    tied values give exactly zero.
     """
     require_axes("values", values, "batch trial pos")
     mask = as_bool_mask(mask, values)
-    count, axes = mask.sum((-3, -2, -1), keepdim=True), (-3, -2, -1)
-    mean = hide(values, mask).sum(axes, keepdim=True) / count.clamp(min=1)
-    centered = hide(values - mean, mask)
-    squares = centered.square().sum(axes, keepdim=True)
+    count = mask.sum(TOKEN_AXES, keepdim=True)
+    shifted = hide(values - first_kept(values, mask), mask)
+    mean = shifted.sum(TOKEN_AXES, keepdim=True) / count.clamp(min=1)
+    centered = hide(shifted - mean, mask)
+    squares = centered.square().sum(TOKEN_AXES, keepdim=True)
     spread = (squares / (count - 1).clamp(min=1)).sqrt()
     return centered / (spread + SPREAD_EPSILON)
+
+
+def first_kept(values: Tensor, mask: Tensor) -> Tensor:
+    """The first value under the mask. [... batch trial pos] twice -> [... 1 1 1]"""
+    first = mask.flatten(-3).int().argmax(dim=-1, keepdim=True)
+    return values.flatten(-3).gather(-1, first)[..., None, None]

@@ -10,14 +10,18 @@ from grpo_course.actor_critic.critic import value_loss
 from grpo_course.actor_critic.gae import (
     generalized_advantages,
     kl_per_token,
+    require_gamma,
+    require_lam,
     reward_per_token,
     whiten,
 )
-from grpo_course.algorithm.aggregation import aggregate
 from grpo_course.algorithm.batch import Batch
-from grpo_course.algorithm.kl import kl_values
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.validation import require_at_least
+from grpo_course.algorithm.validation import (
+    POSITIVE,
+    require_at_least,
+    require_inside,
+)
 
 
 @dataclass
@@ -41,6 +45,10 @@ class PPO:
     entropy: Callable[[Rollout], Tensor] | None = None  # rollout -> nats [... batch]
 
     def __post_init__(self) -> None:
+        require_gamma(self.gamma)
+        require_lam(self.lam)
+        if self.value_clip is not None:
+            require_inside("value_clip", self.value_clip, POSITIVE, ", or None")
         require_at_least("value_weight", self.value_weight, 0)
         require_at_least("entropy_bonus", self.entropy_bonus, 0)
         if self.entropy_bonus and self.entropy is None:
@@ -75,19 +83,12 @@ class PPO:
         return whiten(deltas, mask) if self.whiten_deltas else deltas, targets
 
     def extra_loss(self, batch: Batch, log_probs: Tensor) -> tuple[Tensor, dict]:
-        """c_V times the value loss, minus c_H times the entropy; both in the record.
-
-        `old_kl` is how far the inner steps went: KL(pi_old||pi) in nats a token, k3.
-        """
+        """c_V times the value loss, minus c_H times the entropy; both in the record."""
         returns, old_values = batch.targets.chunk(2, dim=-1)
         mask, values = batch.rollout.mask, self.critic(batch.rollout)
         critic_loss = value_loss(values, returns, old_values, self.value_clip, mask)
         loss = self.value_weight * critic_loss
-        moved = kl_values(batch.old_log_probs, log_probs.detach())
-        record = {
-            "value_loss": critic_loss.detach(),
-            "old_kl": aggregate(moved, mask, "token_mean"),
-        }
+        record = {"value_loss": critic_loss.detach()}
         if self.entropy_bonus:
             entropy = self.entropy(batch.rollout).mean(-1)
             loss = loss - self.entropy_bonus * entropy

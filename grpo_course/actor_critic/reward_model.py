@@ -7,14 +7,10 @@ import torch.nn.functional as F
 from einops import einsum
 from torch import Tensor, nn
 
-from grpo_course.actor_critic.critic import Reader
+from grpo_course.actor_critic.critic import Reader, require_seeds
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.seeds import make_draw
-from grpo_course.algorithm.validation import (
-    require_at_least,
-    require_axes,
-    require_same_shape,
-)
+from grpo_course.algorithm.validation import require_at_least, require_axes
 
 
 def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
@@ -26,8 +22,18 @@ def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
     log(sigmoid(x)) is -inf where x is very negative.
     """
     require_axes("chosen", chosen, "pair")
-    require_same_shape("chosen", chosen, "rejected", rejected)
+    require_pairs(chosen, rejected)
     return -F.logsigmoid(chosen - rejected).mean(-1)
+
+
+def require_pairs(chosen: Tensor, rejected: Tensor) -> None:
+    """Check that there is one rejected entry for each chosen one."""
+    if chosen.shape != rejected.shape:
+        raise ValueError(
+            f"chosen has shape {list(chosen.shape)}, but rejected has shape "
+            f"{list(rejected.shape)}. They go pair by pair: pass one rejected for each "
+            "chosen."
+        )
 
 
 class RewardModel(nn.Module):
@@ -45,6 +51,7 @@ class RewardModel(nn.Module):
         seeds: Sequence[int] | None = None,
     ):
         super().__init__()
+        require_seeds(seeds)
         draw = make_draw(seeds)
         self.reader = Reader(vocab_size, dim, prompt_length, response_length, draw)
         self.readout = nn.Parameter(draw(dim) / dim)
@@ -78,7 +85,7 @@ def fit_reward_model(
     prompts int [batch pos], chosen and rejected int [... batch pair pos]: pair by
     pair, the first was preferred. All pairs in every step, with Adam.
     """
-    require_same_shape("chosen", chosen, "rejected", rejected)
+    require_pairs(chosen, rejected)
     require_at_least("num_steps", num_steps, 1)
     optimizer, losses = torch.optim.Adam(model.parameters(), lr=learning_rate), []
     for _ in range(num_steps):

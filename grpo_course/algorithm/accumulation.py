@@ -20,7 +20,7 @@ TOKEN_MEANS = (
     "clip_fraction_low",
     "clip_fraction_high",
     "gradient_fraction",
-    "sampled_entropy",
+    "old_kl",
 )
 
 
@@ -36,7 +36,8 @@ class Part:
 def split(batch: Batch, config: TrainConfig) -> list[Part]:
     """The parts whose weighed losses have the gradient of the whole batch's loss.
 
-    At most `micro_batch_size` rows of the batch axis each. With `skip_tied_groups`
+    At most `micro_batch_size` rows of the batch axis each: prompts with all their
+    responses, or single responses in a minibatch. With `skip_tied_groups`
     rows without any delta are left out, unless a KL still pulls on them.
     Raises ValueError where a critic's loss would have to be split too.
     """

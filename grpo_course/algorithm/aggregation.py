@@ -15,6 +15,7 @@ TOKEN_AXES = (-3, -2, -1)
 def sequence_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
     """Mean over the tokens of each response, then over the responses.
 
+    [... batch trial pos] -> [...].
     Every response weighs the same, so a token of a long response weighs less.
     GRPO: Shao et al. 2024, arXiv 2402.03300.
     """
@@ -25,7 +26,7 @@ def sequence_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
 def token_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
     """Mean over all tokens: every token weighs the same.
 
-    DAPO: Yu et al. 2025, arXiv 2503.14476.
+    [... batch trial pos] -> [...]. DAPO: Yu et al. 2025, arXiv 2503.14476.
     """
     return kept.sum(TOKEN_AXES) / mask.sum(TOKEN_AXES).clamp(min=1)
 
@@ -33,7 +34,7 @@ def token_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
 def constant(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
     """Sum over all tokens, divided by a number that no response can change.
 
-    Dr. GRPO: Liu et al. 2025, arXiv 2503.20783.
+    [... batch trial pos] -> [...]. Dr. GRPO: Liu et al. 2025, arXiv 2503.20783.
     """
     num_responses = mask.shape[-3] * mask.shape[-2]
     return kept.sum(TOKEN_AXES) / (num_responses * max_length)
@@ -42,6 +43,7 @@ def constant(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
 def sequence_sum(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
     """Sum over the tokens of each response, then mean over the responses.
 
+    [... batch trial pos] -> [...].
     "constant" without its divisor, so the loss grows with the length. LUSPO is this
     with one ratio a response: arXiv 2602.05261.
     """
@@ -92,13 +94,17 @@ def aggregate(
 def hide(values: Tensor, mask: Tensor | None) -> Tensor:
     """Zero in value and in gradient where the mask is False.
 
+    [... batch trial pos] -> the same.
     Not `values * mask`: padding may hold inf or NaN, and 0 * NaN is NaN.
     """
     return values if mask is None else torch.where(mask, values, 0.0)
 
 
 def as_bool_mask(mask: Tensor | None, like: Tensor) -> Tensor:
-    """The mask as booleans, of the shape of `like`; all True when it is None."""
+    """The mask as booleans; all True when it is None. -> bool [... batch trial pos]
+
+    Raises ValueError if it has not the shape of `like`, and if it is not 0/1.
+    """
     if mask is None:
         return torch.ones_like(like, dtype=torch.bool)
     require_axes("mask", mask, "batch trial pos")

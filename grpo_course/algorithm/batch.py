@@ -15,10 +15,10 @@ class Batch:
 
     rollout: Rollout
     rewards: Tensor  # [batch trial]
-    deltas: Tensor  # [batch trial]
+    deltas: Tensor  # [batch trial] or [batch trial pos]
     old_log_probs: Tensor | None = None  # [batch trial pos]; None: those of step one
     ref_log_probs: Tensor | None = None  # [batch trial pos]
-    targets: Tensor | None = None  # [batch trial pos]: what a critic should say
+    targets: Tensor | None = None  # [batch trial ...], for the judge's extra_loss
 
 
 def choose(batch: Batch, chosen: Tensor) -> Batch:

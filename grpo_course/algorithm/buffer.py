@@ -29,8 +29,10 @@ class ExperienceBuffer:
     def add(self, batch: Batch) -> None:
         """Take in a batch [... batch trial pos].
 
-        Raises ValueError if it does not have the lengths of what is there already.
+        Raises ValueError for columns that do not line up, and for other lengths than
+        those of what is there already.
         """
+        require_one_each(batch)
         batch = one_response_a_row(batch)
         if self.batches:
             require_same_lengths(batch, self.batches[0])
@@ -102,6 +104,21 @@ def one_response_a_row(batch: Batch) -> Batch:
     prompts = columns["prompts"]
     pattern = "batch ... -> (batch trial) ..."
     return as_batch({"prompts": repeat(prompts, pattern, trial=trial)} | flat)
+
+
+def require_one_each(batch: Batch) -> None:
+    """Check that every column has one entry for each response, or for each prompt."""
+    columns = tensors(batch)
+    rows = columns["responses"].shape[:-1]  # [... batch trial]
+    for name, column in columns.items():
+        axes, each = (1, "prompt") if name == "prompts" else (len(rows), "response")
+        expected = rows[-2:-1] if name == "prompts" else rows
+        if column.shape[:axes] != expected:
+            raise ValueError(
+                f"{name} has shape {list(column.shape)}, but responses has shape "
+                f"{list(columns['responses'].shape)}: pass one for each {each}, "
+                f"{list(expected)}."
+            )
 
 
 def require_same_lengths(batch: Batch, first: Batch) -> None:

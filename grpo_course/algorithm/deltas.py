@@ -35,40 +35,56 @@ def is_group_max(rewards: Tensor) -> Tensor:
 
 
 def keep_rewards(rewards: Tensor) -> Tensor:
-    """The rewards themselves: no baseline."""
+    """The rewards themselves: no baseline. [batch trial] -> [batch trial]"""
     return rewards
 
 
 def normalize(rewards: Tensor) -> Tensor:
-    """Centered rewards in units of the group's spread (GRPO, arXiv 2402.03300)."""
+    """Centered rewards in units of the group's spread. [batch trial] -> [batch trial]
+
+    GRPO: Shao et al. 2024, arXiv 2402.03300.
+    """
     return center(rewards) / (group_spread(rewards) + SPREAD_EPSILON)
 
 
 def keep_max(rewards: Tensor) -> Tensor:
-    """The reward where it is the best of its group, else zero: no baseline."""
+    """The reward where it is the best of its group, else zero: no baseline.
+
+    [batch trial] -> [batch trial]
+    """
     return torch.where(is_group_max(rewards), rewards, torch.zeros_like(rewards))
 
 
 def keep_centered_max(rewards: Tensor) -> Tensor:
-    """The centered reward where it is the best of its group, else zero."""
+    """The centered reward where it is the best of its group, else zero.
+
+    [batch trial] -> [batch trial]
+    """
     return torch.where(
         is_group_max(rewards), center(rewards), torch.zeros_like(rewards)
     )
 
 
 def leave_one_out(rewards: Tensor) -> Tensor:
-    """Reward minus the mean of the group's other rewards (RLOO, arXiv 2402.14740)."""
+    """Reward minus the mean of the group's others. [batch trial] -> [batch trial]
+
+    RLOO: Ahmadian et al. 2024, arXiv 2402.14740.
+    """
     return center(rewards) * rewards.shape[-1] / (rewards.shape[-1] - 1)
 
 
 def normalize_by_batch(rewards: Tensor) -> Tensor:
-    """Centered by group, in units of the whole batch's spread (arXiv 2508.08221)."""
+    """Centered by group, in units of the batch's spread. [batch trial] -> [batch trial]
+
+    Liu et al. 2025, arXiv 2508.08221.
+    """
     return center(rewards) / (batch_spread(rewards) + SPREAD_EPSILON)
 
 
 def whiten(rewards: Tensor) -> Tensor:
     """Centered by group, then in units of the spread of all centered rewards.
 
+    [batch trial] -> [batch trial].
     REINFORCE++ with a group baseline: Hu et al. 2025, arXiv 2501.03262. Trainers that
     whiten over tokens weigh a response by its length in this spread; here each
     response counts once.
@@ -77,12 +93,15 @@ def whiten(rewards: Tensor) -> Tensor:
 
 
 def softmax_weights(rewards: Tensor) -> Tensor:
-    """Positive weights that sum to one in each group: no baseline."""
+    """Positive weights that sum to one in each group: no baseline.
+
+    [batch trial] -> [batch trial]
+    """
     return rewards.softmax(dim=-1)
 
 
 def centered_softmax_weights(rewards: Tensor) -> Tensor:
-    """Softmax weights minus their mean, which is 1/G."""
+    """Softmax weights minus their mean, which is 1/G. [batch trial] -> [batch trial]"""
     return center(rewards.softmax(dim=-1))
 
 
@@ -98,6 +117,7 @@ DELTA_MODES = {
     "softmax_rewards": softmax_weights,
     "centered_softmax_rewards": centered_softmax_weights,
 }
+MODES_WITHOUT_GROUP = {"rewards"}  # they compare a response with no other
 
 
 def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
@@ -114,7 +134,7 @@ def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
         raise unknown_name("mode", mode, DELTA_MODES)
     require_axes("rewards", rewards, "batch trial")
     require_finite("rewards", rewards)
-    if rewards.shape[-1] == 1 and mode != "rewards":
+    if rewards.shape[-1] == 1 and mode not in MODES_WITHOUT_GROUP:
         raise ValueError(
             f"rewards has shape {list(rewards.shape)}: a group of one response has "
             f"nothing to be compared with, so mode={mode!r} cannot work. "

@@ -16,15 +16,17 @@ class History:
     records: list[dict] = field(default_factory=list)
 
     def curve(self, name: str) -> Tensor:
-        """All values of one column in order. -> [step] or [step seed]"""
+        """All values of one column in order, on the CPU. -> [step] or [step seed]"""
         values = [record[name] for record in self.records if name in record]
         if not values:
             known = sorted({key for record in self.records for key in record})
             raise unknown_name("name", name, known)
-        return torch.stack([torch.as_tensor(value) for value in values])
+        return torch.stack([torch.as_tensor(value).cpu() for value in values])
 
     def epochs(self, name: str) -> Tensor:
-        """One column at the first step of each epoch. -> [epoch] or [epoch seed]"""
+        """One column at the first step of each epoch, and of the last look after
+        training, if there is one. -> [epoch] or [epoch + 1], then [seed] if any
+        """
         return History([r for r in self.records if r.get("step", 0) == 0]).curve(name)
 
     def final(self, name: str) -> Tensor:

@@ -8,28 +8,30 @@ from torch import Tensor
 from grpo_course.algorithm.aggregation import aggregate, as_bool_mask, hide
 from grpo_course.algorithm.loss_inputs import check_old_log_probs, check_ref_log_probs
 from grpo_course.algorithm.ratio import compute_ratio, old_at_level
-from grpo_course.algorithm.validation import (
-    require_axes,
-    require_finite,
-    unknown_name,
-)
+from grpo_course.algorithm.validation import require_axes, require_finite, unknown_name
 
 
 def k1(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
-    """log(pi / ref). Unbiased, noisy, often negative; as a loss it teaches nothing."""
+    """log(pi / ref). Unbiased, noisy, often negative; as a loss it teaches nothing.
+
+    [...] each -> the same, in nats.
+    """
     return log_probs - ref_log_probs
 
 
 def k2(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
-    """Half of log(pi / ref) squared. Biased, but the gradient of KL(pi||ref)."""
+    """Half of log(pi / ref) squared. Biased, but the gradient of KL(pi||ref).
+
+    [...] each -> the same.
+    """
     return (log_probs - ref_log_probs) ** 2 / 2
 
 
 def k3(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
     """ref/pi - 1 - log(ref/pi). Unbiased, never negative; gradient of KL(ref||pi).
 
-    As expm1(d) - d: exp(d) - 1 - d would lose small d to rounding. Above d = 88
-    nats float32 overflows to inf, which is left to be seen, not clamped.
+    [...] each -> the same. As expm1(d) - d: exp(d) - 1 - d would lose small d to
+    rounding. Above d = 88 nats float32 overflows to inf, left to be seen.
     """
     difference = ref_log_probs - log_probs
     return torch.expm1(difference) - difference
@@ -40,8 +42,8 @@ def corrected_k3(
 ) -> Tensor:
     """(pi / pi_old) k3: unbiased for samples of pi_old, gradient of KL(pi||ref).
 
-    DeepSeek-V3.2: 2025, arXiv 2512.02556. The ratio is 1 on the policy's own
-    samples, but it must carry its gradient.
+    [...] each -> the same. The ratio is 1 on the policy's own samples, but it must
+    carry its gradient. DeepSeek-V3.2: 2025, arXiv 2512.02556.
     """
     old = log_probs.detach() if old_log_probs is None else old_log_probs
     return compute_ratio(log_probs, old) * k3(log_probs, ref_log_probs)

@@ -67,6 +67,8 @@ def train(
             done = improve(policy, optimizer, part, config, step=step, **now)
             state.history.records.append(place | done | sampled | seen)
             seen = {}
+            if moved_too_far(done, config):
+                break
         state.beta = next_beta(state, config)
         state.epoch = epoch + 1
         if watch:
@@ -82,10 +84,29 @@ def start(state: LoopState, config: TrainConfig) -> None:
         state.shuffle = torch.Generator().manual_seed(config.minibatch_seed)
 
 
+def moved_too_far(record: dict, config: TrainConfig) -> bool:
+    """Whether the step of this record ends its epoch: PPO's early stop.
+
+    The KL is measured before a step, so the step that is seen above `stop_kl` was
+    taken too. Seeds that train together cannot stop one by one, since an optimizer
+    with momentum moves on a zero gradient too. Raises ValueError for more than one.
+    """
+    if config.stop_kl is None:
+        return False
+    kl = record["old_kl"]
+    if kl.numel() > 1:
+        raise ValueError(
+            f"stop_kl={config.stop_kl}, but {kl.numel()} seeds train together, and "
+            "each would stop at another step. Train them one by one, or use "
+            "stop_kl=None."
+        )
+    return kl.item() > config.stop_kl
+
+
 def next_beta(state: LoopState, config: TrainConfig) -> float | Tensor:
     """Beta after an epoch: moved towards the target for the KL, if there is one."""
     if config.kl_target is None:
         return state.beta
     controller = AdaptiveKLCoefficient(config.kl_penalty, config.kl_target, horizon=1)
     controller.value = state.beta
-    return controller.update(state.history.final("kl"), num_samples=1)
+    return controller.update(state.history.records[-1]["kl"], num_samples=1)

@@ -52,6 +52,15 @@ def clip_range(epsilon: float, epsilon_high: float | None) -> dict[str, float]:
     return {"epsilon": epsilon, "epsilon_high": high}
 
 
+def require_dual_clip(dual_clip: float, epsilon_high: float) -> None:
+    """Check that the second upper bound of a ratio lies above the first."""
+    if not dual_clip > 1 + epsilon_high:
+        raise ValueError(
+            f"dual_clip={dual_clip} is inside the clip range: it must be above "
+            f"1 + epsilon_high = {1 + epsilon_high:g}. Usual are 3 to 10."
+        )
+
+
 def check_ref_log_probs(ref: Tensor, log_probs: Tensor) -> None:
     """Check that the reference's log-probs line up and are frozen."""
     require_axes("ref_log_probs", ref, "pos")

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import TOKEN_AXES, aggregate, as_bool_mask, hide
+from grpo_course.algorithm.kl import k3
 from grpo_course.algorithm.loss_inputs import (
     check_old_log_probs,
     clip_range,
@@ -19,14 +20,20 @@ from grpo_course.algorithm.validation import require_axes, unknown_name
 
 
 def naive_loss(log_probs: Tensor, deltas: Tensor, **_) -> Tensor:
-    """-delta log pi: the policy gradient (Williams 1992, REINFORCE)."""
+    """-delta log pi: the policy gradient (Williams 1992, REINFORCE).
+
+    [... batch trial pos] each -> the same.
+    """
     return -deltas * log_probs
 
 
 def unclipped_loss(
     log_probs: Tensor, deltas: Tensor, *, old_log_probs: Tensor, **_
 ) -> Tensor:
-    """-r delta: right for samples of pi_old too, while pi stays close to it."""
+    """-r delta: right for samples of pi_old too, while pi stays close to it.
+
+    [... batch trial pos] each -> the same.
+    """
     return -compute_ratio(log_probs, old_log_probs) * deltas
 
 
@@ -41,7 +48,7 @@ def clipped_loss(
 ) -> Tensor:
     """-min(r delta, clip(r) delta): no gain from moving r out of the clip range.
 
-    PPO: Schulman et al. 2017, arXiv 1707.06347.
+    [... batch trial pos] each -> the same. PPO: Schulman et al. 2017, arXiv 1707.06347.
     """
     ratio = compute_ratio(log_probs, old_log_probs)
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon_high)
@@ -60,6 +67,7 @@ LOSS_MODES = {
     "sapo": sapo_loss,
 }
 MODES_WITHOUT_OLD = {"naive"}
+MODES_THAT_CUT = {"clipped", "dual_clipped"}
 
 
 def token_loss(
@@ -126,34 +134,60 @@ def loss_report(
     deltas: Tensor,
     old_log_probs: Tensor,
     *,
+    mode: str = "clipped",
     mask: Tensor | None = None,
     epsilon: float = 0.2,
     epsilon_high: float | None = None,
     ratio_level: str = "token",
+    dual_clip: float = 3.0,
 ) -> dict[str, Tensor]:
-    """What the ratio and the clip do, as a flat dict of [...]; shapes as above.
+    """What the ratio and the clip do, as a flat dict of [...]; arguments as above.
 
-    A token counts as clipped only if clipping takes its gradient: r below the
-    range with delta < 0, or above it with delta > 0. `gradient_fraction` are the
-    tokens that still pull: delta is not zero and nothing was clipped. Fractions
-    are of the tokens under the mask; without any, they are 0 and the range is
-    (inf, -inf).
+    A token counts as clipped only if it loses its gradient, as `cut_tokens` says.
+    `gradient_fraction` are the tokens that still pull: delta is not zero and nothing
+    was clipped. Fractions are of the tokens under the mask; without any, they are 0
+    and the range is (inf, -inf). `old_kl` is how far the inner steps went:
+    KL(pi_old||pi) in nats a token, k3.
     """
     require_axes("log_probs", log_probs, "batch trial pos")
-    check_old_log_probs(old_log_probs, log_probs, "clipped")
+    check_old_log_probs(old_log_probs, log_probs, mode)
     mask = as_bool_mask(mask, log_probs)
-    clip = clip_range(epsilon, epsilon_high)
+    knobs = clip_range(epsilon, epsilon_high) | {"dual_clip": dual_clip}
     deltas = deltas_per_token(deltas, log_probs)
     new, old = hide(log_probs, mask), hide(old_log_probs, mask)
     ratio = compute_ratio(new, old_at_level(new, old, mask, ratio_level))
-    low = (ratio < 1 - clip["epsilon"]) & (deltas < 0)
-    high = (ratio > 1 + clip["epsilon_high"]) & (deltas > 0)
+    low, high = cut_tokens(ratio, deltas, mode, **knobs)
     pulls = (deltas != 0) & ~low & ~high
     return {
         "ratio_min": torch.where(mask, ratio, torch.inf).amin(TOKEN_AXES),
         "ratio_max": torch.where(mask, ratio, -torch.inf).amax(TOKEN_AXES),
         "ratio_mean": aggregate(ratio, mask, "token_mean"),
+        "old_kl": aggregate(k3(old, new), mask, "token_mean"),
         "clip_fraction_low": aggregate(low.to(ratio), mask, "token_mean"),
         "clip_fraction_high": aggregate(high.to(ratio), mask, "token_mean"),
         "gradient_fraction": aggregate(pulls.to(ratio), mask, "token_mean"),
     }
+
+
+def cut_tokens(
+    ratio: Tensor,
+    deltas: Tensor,
+    mode: str,
+    *,
+    epsilon: float,
+    epsilon_high: float,
+    dual_clip: float,
+) -> tuple[Tensor, Tensor]:
+    """Whose gradient the clip takes: (from below, from above), bool like `ratio`.
+
+    r below the range with delta < 0, above it with delta > 0, above `dual_clip` with
+    delta < 0. CISPO and SAPO cut nobody; of a loss of your own nothing is known.
+    """
+    if mode not in MODES_THAT_CUT:
+        nobody = torch.zeros_like(ratio, dtype=torch.bool)
+        return nobody, nobody
+    low = (ratio < 1 - epsilon) & (deltas < 0)
+    high = (ratio > 1 + epsilon_high) & (deltas > 0)
+    if mode == "dual_clipped":
+        high = high | ((ratio > dual_clip) & (deltas < 0))
+    return low, high

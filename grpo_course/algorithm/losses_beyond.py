@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from grpo_course.algorithm.loss_inputs import require_dual_clip
 from grpo_course.algorithm.ratio import compute_ratio
 
 SAPO_TEMPERATURES = (1.0, 1.05)  # for positive and negative deltas, as in the paper
@@ -20,14 +21,11 @@ def dual_clipped_loss(
 ) -> Tensor:
     """-min(min(r, c) delta, clip(r) delta): with c = dual_clip, a second upper bound.
 
+    [... batch trial pos] each -> the same.
     PPO's clip lets r grow without limit where delta < 0, and the loss with it. Beyond
     c such a token stops pulling. Ye et al. 2019, arXiv 1912.09729; TRL's `delta`.
     """
-    if not dual_clip > 1 + epsilon_high:
-        raise ValueError(
-            f"dual_clip={dual_clip} is inside the clip range: it must be above "
-            f"1 + epsilon_high = {1 + epsilon_high:g}. Usual are 3 to 10."
-        )
+    require_dual_clip(dual_clip, epsilon_high)
     ratio = compute_ratio(log_probs, old_log_probs)
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon_high)
     return -torch.minimum(ratio.clamp(max=dual_clip) * deltas, clipped_ratio * deltas)
@@ -43,6 +41,7 @@ def cispo_loss(
 ) -> Tensor:
     """-sg[min(r, 1 + epsilon_high)] delta log pi: the clip bounds a weight.
 
+    [... batch trial pos] each -> the same.
     sg stops the gradient. No token loses its gradient, however far its ratio went.
     There is no lower bound, as in the paper's experiments: `epsilon` is not read.
     CISPO: MiniMax 2025, arXiv 2506.13585.
@@ -61,6 +60,7 @@ def sapo_loss(
 ) -> Tensor:
     """-(4 / tau) sigmoid(tau (r - 1)) delta: a smooth gate in place of the clip.
 
+    [... batch trial pos] each -> the same.
     At r = 1 it has the gradient of -r delta, and the less the farther r is from 1.
     tau is larger for negative deltas. SAPO: Gao et al. 2025, arXiv 2511.20347.
     """

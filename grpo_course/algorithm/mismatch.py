@@ -1,11 +1,14 @@
 """A sampler that differs from the scorer: weigh its tokens by how much."""
 
+import copy
+
 import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import hide
 from grpo_course.algorithm.ratio import compute_ratio
-from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.rollout import Policy, Rollout
+from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.validation import require_same_shape
 
 
@@ -51,3 +54,50 @@ def correct_deltas(
     weights = sampler_weights(old_log_probs, sampled, cap, rollout.mask)
     spread = deltas if deltas.ndim == weights.ndim else deltas[..., None]
     return spread * weights
+
+
+class EngineSampler:
+    """A policy whose responses another sampler draws; scores are the policy's own.
+
+    It plays an engine with today's weights that does not draw what the trainer
+    scores: `engine` may have another temperature, or a top_k. Rollouts hold the
+    log-probs [... batch trial pos] of the distribution really drawn from. So
+    sampler_cap=2.0 weighs each token by min(pi_old / engine, 2), and None takes the
+    engine for the policy. What the engine never draws, no weight brings back.
+    Yao et al. 2025, fengyao.notion.site/off-policy-rl.
+
+    `policy` has a `sampler` and notes what it said. Raises TypeError where it has
+    none, ValueError where the engine writes responses of another form.
+    """
+
+    def __init__(self, policy: Policy, engine: Sampler):
+        require_same_form(policy, engine)
+        self.policy, self.engine = policy, engine
+
+    def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
+        """int [batch pos] -> responses [... batch trial pos], drawn by the engine"""
+        writer = copy.copy(self.policy)  # the same weights and random numbers
+        writer.sampler = self.engine
+        return writer.sample(prompts, num_responses)
+
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        """-> [... batch trial pos], under the policy's own sampler"""
+        return self.policy.log_probs(rollout)
+
+
+def require_same_form(policy: Policy, engine: Sampler) -> None:
+    """Check that an engine ends, pads and cuts off responses as the policy does."""
+    own = getattr(policy, "sampler", None)
+    if not isinstance(own, Sampler):
+        raise TypeError(
+            f"a {type(policy).__name__} has no `sampler` that an engine could stand in "
+            "for. Pass a SequencePolicy or a CausalPolicy."
+        )
+    for name in ("max_new_tokens", "eos", "pad"):
+        given, needed = getattr(engine, name), getattr(own, name)
+        if given != needed:
+            raise ValueError(
+                f"engine.{name}={given}, but the policy's sampler has {needed}, so one "
+                "would not read the other's responses. Make the engine with "
+                "dataclasses.replace(policy.sampler, ...)."
+            )

@@ -10,21 +10,28 @@ from grpo_course.algorithm.validation import unknown_name
 def compute_ratio(log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
     """How much likelier each token is now than when it was sampled: pi / pi_old.
 
-    A quotient of probabilities is the exp of a difference of log-probabilities.
+    [...] each -> the same. A quotient of probabilities is the exp of a difference of
+    log-probabilities.
     """
     return torch.exp(log_probs - old_log_probs)
 
 
 def token_level(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
-    """Each token has a ratio of its own: the old log-probs as they are."""
+    """Each token has a ratio of its own: the old log-probs as they are.
+
+    [... batch trial pos] each -> the same.
+    """
     return old_log_probs
 
 
 def sequence_level(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
     """One ratio a response: the geometric mean of the ratios of its tokens.
 
-    Returns the old log-probs under which every token has that ratio, so that losses
-    need not know. The ratio sends its gradient to all tokens of the response.
+    [... batch trial pos] each -> the same: the old log-probs under which every token
+    has that ratio, so that losses need not know. The ratio sends its gradient to all
+    tokens of the response. With one delta a response that is GSPO-token's gradient
+    too; with deltas per token it is not, since verl's form, sg[s] * pi / sg[pi], keeps
+    each delta to its own token.
     GSPO: Zheng et al. 2025, arXiv 2507.18071.
     """
     lengths = mask.sum(-1, keepdim=True).clamp(min=1)

@@ -27,7 +27,12 @@ def sync_reference(
 
 
 def weights(policy: Policy) -> Iterator[Tensor]:
-    """All weights and buffers of a policy, or of the modules among its attributes."""
+    """All weights and buffers of a policy, or of the modules among its attributes.
+
+    A wrapper, as StaleSampler, scores with its `policy`: the weights are that one's.
+    """
+    while hasattr(policy, "policy") and not isinstance(policy, nn.Module):
+        policy = policy.policy
     parts = [policy] if isinstance(policy, nn.Module) else vars(policy).values()
     modules = [part for part in parts if isinstance(part, nn.Module)]
     if not modules:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from grpo_course.algorithm.rollout import Policy, Rollout
+from grpo_course.algorithm.rollout import Policy, Rollout, tied_groups
 
 RewardFn = Callable[[Rollout], Tensor]
 
@@ -29,7 +29,7 @@ def sample_groups(
     rollout = policy.sample(prompts, num_responses)
     rewards = reward_fn(rollout)
     for _ in range(num_resamples):
-        tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)
+        tied = tied_groups(rewards)
         asked = tied.reshape(-1, tied.shape[-1]).any(dim=0).nonzero().squeeze(-1)
         if not len(asked):
             break

@@ -38,6 +38,11 @@ class Policy(Protocol):
         """Log-probability of each token of the rollout. -> [batch trial pos]"""
 
 
+def tied_groups(rewards: Tensor) -> Tensor:
+    """Where all rewards of a group are equal. [... batch trial] -> bool [... batch]"""
+    return rewards.amax(dim=-1) == rewards.amin(dim=-1)
+
+
 def rollout_report(rollout: Rollout, rewards: Tensor, old: Tensor | None) -> dict:
     """What can be read off a rollout before any step; each value is [] or [seed].
 
@@ -46,11 +51,10 @@ def rollout_report(rollout: Rollout, rewards: Tensor, old: Tensor | None) -> dic
     it: in nats a token, right on average, and all that can be had where responses
     cannot be enumerated.
     """
-    tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)
     mask = as_bool_mask(rollout.mask, rollout.responses)
     report = {
         "mean_reward": rewards.mean(dim=(-2, -1)),
-        "tied_groups": tied.float().mean(dim=-1),
+        "tied_groups": tied_groups(rewards).float().mean(dim=-1),
         "mean_length": mask.float().sum(dim=-1).mean(dim=(-2, -1)),
     }
     noted = rollout.sampled_log_probs if old is None else old

@@ -8,9 +8,19 @@ from torch import Generator, Tensor
 
 from grpo_course.algorithm.masks import response_mask
 from grpo_course.algorithm.scoring import require_temperature
-from grpo_course.algorithm.validation import require_at_least, require_finite
+from grpo_course.algorithm.validation import (
+    COUNT,
+    check_ranges,
+    check_types,
+    require_finite,
+)
 
 Generators = Generator | Sequence[Generator] | None
+RANGES = {
+    "max_new_tokens": COUNT,
+    "top_k": COUNT,
+    "top_p": {"above": 0, "at most": 1},
+}
 
 
 @dataclass(frozen=True)
@@ -32,19 +42,13 @@ class Sampler:
     top_p: float | None = None
 
     def __post_init__(self) -> None:
-        require_at_least("max_new_tokens", self.max_new_tokens, 1)
+        check_types(self)
+        check_ranges(self, RANGES)
         require_temperature(self.temperature)
         if self.eos is not None and self.pad is None:
             raise ValueError(
                 f"eos={self.eos} ends responses early, so a token must fill them up: "
                 "set pad. It may be the same token."
-            )
-        if self.top_k is not None:
-            require_at_least("top_k", self.top_k, 1)
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ValueError(
-                f"top_p={self.top_p} is out of range: it is a probability above 0 and "
-                "at most 1. None keeps every token."
             )
 
     @property
@@ -124,11 +128,16 @@ def draw(
     require_finite("the policy's probabilities", probs, "try a smaller learning rate")
     if probs.ndim == 2:
         return torch.multinomial(probs, 1, generator=generator).squeeze(-1)
-    if isinstance(generator, Generator | None) or len(generator) != len(probs):
-        raise ValueError(
-            f"the model has {len(probs)} seeds, so `generator` must be a list of "
-            f"{len(probs)} generators, one for each."
-        )
+    require_one_generator_each(probs, generator)
     pairs = zip(probs, generator, strict=True)
     drawn = [torch.multinomial(p, 1, generator=g).squeeze(-1) for p, g in pairs]
     return torch.stack(drawn)
+
+
+def require_one_generator_each(probs: Tensor, generators: object) -> None:
+    """Check that a model with a seed axis gets a generator for every seed."""
+    if not isinstance(generators, Sequence) or len(generators) != len(probs):
+        raise ValueError(
+            f"generator={generators!r}, but the model has {len(probs)} seeds. "
+            "Pass a list with one torch.Generator for each seed."
+        )

@@ -2,6 +2,8 @@
 
 from torch import Tensor
 
+from grpo_course.algorithm.validation import require_same_shape
+
 
 def token_log_probs(logits: Tensor, tokens: Tensor, temperature: float = 1.0) -> Tensor:
     """Log-probability of each token under the logits beside it: [... pos].
@@ -9,8 +11,10 @@ def token_log_probs(logits: Tensor, tokens: Tensor, temperature: float = 1.0) ->
     Logits [... pos vocab] that already stand where their token does, int [... pos].
     `temperature` is the sampler's; with another one this is not the policy that
     sampled. The softmax is taken in float32, whatever the logits come in.
-    Raises ValueError for a temperature that is not above 0.
+    Raises ValueError for a temperature that is not above 0 and for logits that do not
+    stand beside the tokens.
     """
+    require_same_shape("tokens", tokens, "logits[..., 0]", logits[..., 0])
     require_temperature(temperature)
     log_probs = (logits.float() / temperature).log_softmax(dim=-1)
     return log_probs.gather(dim=-1, index=tokens[..., None]).squeeze(-1)

@@ -8,6 +8,11 @@ from torch import Generator, Tensor
 Draw = Callable[..., Tensor]
 
 
+def zeros(seeds: Sequence[int] | None, *shape: int) -> Tensor:
+    """Zeros of that shape, with a seed axis in front where there are seeds."""
+    return torch.zeros(*([] if seeds is None else [len(seeds)]), *shape)
+
+
 def make_draw(seeds: Sequence[int] | None) -> Draw:
     """draw(2, 3): standard normals of that shape, [seed 2 3] where there are seeds."""
     if seeds is None:

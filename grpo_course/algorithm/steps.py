@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.accumulation import join, split
-from grpo_course.algorithm.aggregation import aggregate
 from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.deltas import compute_deltas
@@ -56,7 +55,10 @@ def collect(
     epoch: int = 0,
     judge: Judge | None = None,
 ) -> Batch:
-    """Outer work: sample, judge, compare; note what pi_old and pi_ref say to it."""
+    """Outer work: sample, judge, compare; note what pi_old and pi_ref say to it.
+
+    int [batch pos] -> a batch of [... batch trial] and [... batch trial pos].
+    """
     counts = config.num_responses, config.num_resamples
     rollout, rewards = sample_groups(policy, prompts, reward_fn, *counts)
     require_finite(f"in epoch {epoch}, rewards", rewards)
@@ -80,7 +82,10 @@ def collect(
 
 
 def old_scores(policy: Policy, rollout: Rollout, config: TrainConfig) -> Tensor | None:
-    """What pi_old says of its samples, from where the config wants it."""
+    """What pi_old says of its samples, from where the config wants it.
+
+    -> [... batch trial pos], or None where the first step will tell.
+    """
     if config.old_log_probs_from == "first_step":
         return None
     if config.old_log_probs_from == "sampler":
@@ -106,7 +111,8 @@ def improve(
 ) -> dict:
     """Inner work: loss, gradient, one optimizer step. Returns what was seen on the way.
 
-    The losses of several seeds are added, so none of them sees another.
+    Each value of the record is [], or [seed] where seeds train together. Their losses
+    are added, so none of them sees another.
     """
     optimizer.zero_grad()
     parts, seen = split(batch, config), []  # one part, unless memory is short
@@ -115,7 +121,8 @@ def improve(
         require_finite_loss(loss, f"epoch {epoch}, step {step}")
         (part.weight * loss).sum().backward()
         seen.append(record)
-    norm = take_step(optimizer, loss.ndim, config.max_gradient_norm)
+    seed_axes = batch.rewards.ndim - 2  # 1 where seeds train together
+    norm = take_step(optimizer, seed_axes, config.max_gradient_norm)
     return {"gradient_norm": norm} | join(parts, seen)
 
 
@@ -126,12 +133,15 @@ def batch_loss(
     beta: float | Tensor = 0.0,
     judge: Judge | None = None,
 ) -> tuple[Tensor, dict]:
-    """The loss of a batch with all that is added to it, and what to record of it."""
+    """The loss of a batch with all that is added to it, and what to record of it.
+
+    -> [...], a scalar without leading axes, and a dict of the same.
+    """
     log_probs = policy.log_probs(batch.rollout)
     if batch.old_log_probs is None:  # the first step: pi is still pi_old
         batch = replace(batch, old_log_probs=log_probs.detach())
     old, mask = batch.old_log_probs, batch.rollout.mask
-    clip = config.clip_range
+    knobs = config.ratio_settings | {"dual_clip": config.dual_clip}
     policy_loss = compute_loss(
         log_probs,
         batch.deltas,
@@ -140,18 +150,17 @@ def batch_loss(
         mask=mask,
         aggregation=config.aggregation,
         max_length=config.max_length,
-        dual_clip=config.dual_clip,
-        **clip,
+        **knobs,
     )
     loss, extra = add_kl(policy_loss, log_probs, batch, config, beta)
     if judge is not None:
         judge_loss, judge_record = judge.extra_loss(batch, log_probs)
         loss, extra = loss + judge_loss, extra | judge_record
     seen = {"loss": loss.detach(), "policy_loss": policy_loss.detach()}
-    seen |= {"sampled_entropy": -aggregate(old, mask, "token_mean")}
-    return loss, seen | extra | loss_report(
-        log_probs, batch.deltas, old, mask=mask, **clip
+    report = loss_report(
+        log_probs, batch.deltas, old, mode=config.loss_mode, mask=mask, **knobs
     )
+    return loss, seen | extra | report
 
 
 def add_kl(
@@ -161,7 +170,10 @@ def add_kl(
     config: TrainConfig,
     beta: float | Tensor,
 ) -> tuple[Tensor, dict]:
-    """The loss with its KL penalty, if it has one, and the KL for the record."""
+    """The loss with its KL penalty, if it has one, and the KL for the record.
+
+    Loss [...] and log_probs [... batch trial pos] -> loss [...], dict of [...]
+    """
     if batch.ref_log_probs is None:
         return loss, {}
     kl = compute_kl_penalty(

@@ -33,6 +33,7 @@ def error_line(error: BaseException, function: Callable) -> str:
 
 
 def advise_form(problem: str, given: object, expected: object) -> str:
+    """What to change in a result of another "type", "shape" or "dtype" (`problem`)."""
     if problem == "type" and isinstance(expected, Tensor):
         return (
             f"The result must be a tensor, but is a {type(given).__name__}. "
@@ -41,8 +42,23 @@ def advise_form(problem: str, given: object, expected: object) -> str:
     if problem == "type":
         return f"The result must be one number, but is a {type(given).__name__}."
     if problem == "shape":
-        return "Your result has the wrong shape: along which axis do you reduce?"
+        return _advise_shape(given, expected)
     return f"The result's dtype must be {_short(expected)}, not {_short(given)}."
+
+
+def _advise_shape(given: Tensor, expected: Tensor) -> str:
+    """A leftover axis of size 1 is told from a reduction along the wrong one."""
+    left = [
+        axis - given.ndim
+        for axis in range(given.ndim)
+        if given.numel() == expected.numel()
+        and (*given.shape[:axis], *given.shape[axis + 1 :]) == expected.shape
+    ]
+    if left:
+        return (
+            f"The numbers may be right; an axis of size 1 is left: squeeze({left[-1]})."
+        )
+    return "Your result has the wrong shape: along which axis do you reduce?"
 
 
 def _short(tensor: Tensor) -> str:
@@ -50,6 +66,7 @@ def _short(tensor: Tensor) -> str:
 
 
 def advise_gradient(their: Outcome, our: Outcome) -> str:
+    """What is wrong with the gradient where the values are right; empty if nothing."""
     for name, expected in our.gradients.items():
         given = their.gradients.get(name)
         if given is None or (not given.any() and expected.any()):
@@ -68,6 +85,11 @@ def advise_gradient(their: Outcome, our: Outcome) -> str:
 
 
 def advise_values(case: Case, first: int, theirs: list, ours: list) -> str:
+    """General advice for wrong numbers; empty if there is none.
+
+    `theirs` and `ours` are the outcomes of all cases; the first wrong one is at place
+    `first`, and `case` is the input there.
+    """
     together = _side_by_side(theirs, ours)
     alone = _side_by_side(theirs[first : first + 1], ours[first : first + 1])
     for given, expected in (together, alone):

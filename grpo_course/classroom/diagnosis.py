@@ -92,7 +92,7 @@ def _same_gradients(given: dict, expected: dict, tolerance: float = TOLERANCE) -
 
 def _hint(exercise, function, problem, first, theirs, ours) -> str:
     """The misconception by name if the catalogue has it, else general advice."""
-    if problem == "none":
+    if problem == "none" and all(their.value is None for their in theirs):
         return "Your function returns None: is the `return` missing?"
     if problem == "changed":
         name = theirs[first].changed
@@ -104,6 +104,11 @@ def _hint(exercise, function, problem, first, theirs, ours) -> str:
     if known:
         return known
     their, our = theirs[first], ours[first]
+    if problem == "none":
+        return exercise.cases[first].hint or (
+            "Here your function returns None, and elsewhere a value: does each branch "
+            "end with a `return`?"
+        )
     if problem == "error":
         return advise_error(their.error)
     if problem == "gradient":
@@ -123,7 +128,7 @@ def _known_mistake(exercise, theirs, ours, with_gradient) -> str:
         for index, (their, our) in enumerate(zip(theirs, ours, strict=True))
         if not _same_outcome(their, our, with_gradient, exercise.tolerance)
     ]
-    partial, most = "", min(2, len(wrong)) - 1  # two of them, where there are two
+    partial, most = "", 0
     for mistake in exercise.mistakes:
         runs = [run(mistake.answer, exercise, case) for case in exercise.cases]
         pairs = list(zip(theirs, runs, strict=True))
@@ -131,8 +136,11 @@ def _known_mistake(exercise, theirs, ours, with_gradient) -> str:
         if all(same) and any(other.error is None for other in runs):
             return mistake.hint
         explained = sum(same[index] for index in wrong)
+        # One of several numbers may agree by chance; a picked name does not.
+        needed = 1 if exercise.choice else min(2, len(wrong))
         first = wrong[0]
-        if same[first] and theirs[first].error is None and explained > most:
+        names_it = same[first] and theirs[first].error is None
+        if names_it and explained >= needed and explained > most:
             partial, most = mistake.hint, explained
     # A single wrong case that has a hint of its own needs no other name.
     return "" if len(wrong) == 1 and exercise.cases[wrong[0]].hint else partial

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from numbers import Real
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 TOLERANCE = 1e-5  # relative to the largest entry: room for float32 rounding
 
@@ -36,9 +36,10 @@ class Exercise:
     """A function to write, and everything needed to judge an answer.
 
     `axes` names the axes of each argument and of the result ("return").
-    `gradient_to` lists the arguments whose gradient is compared as well; where
-    the course's own gradient is zero, the learner's must be zero too. A wider
-    `tolerance` lets through what the task leaves open (a small epsilon, say).
+    `gradient_to` lists the arguments (tensors, or a model) whose gradient is compared
+    as well; where the course's own gradient is zero, the learner's must be zero too.
+    A wider `tolerance` lets through what the task leaves open (a small epsilon, say).
+    A `choice` picks from a list: a wrong pick gets its own hint, not the right name.
     """
 
     key: str
@@ -50,6 +51,7 @@ class Exercise:
     axes: Mapping[str, str] = field(default_factory=dict)
     gradient_to: tuple[str, ...] = ()
     tolerance: float = TOLERANCE
+    choice: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,15 @@ def run(function: Callable, exercise: Exercise, case: Case) -> Outcome:
             changed = [n for n in given if not _unchanged(given[n], case.args[n])]
             if changed:
                 return Outcome(value, changed=changed[0])
-            tracked = {name: leaves[name] for name in exercise.gradient_to}
+            tracked = {name: _leaf(leaves[name]) for name in exercise.gradient_to}
             return Outcome(value, gradients=_gradients(value, tracked))
     except (Exception, SystemExit) as error:
         return Outcome(error=error)
+
+
+def _leaf(value: Tensor | nn.Module) -> Tensor:
+    """A tensor itself; for a model, its first weights stand for all."""
+    return value if isinstance(value, Tensor) else next(value.parameters())
 
 
 def _gradients(value: object, leaves: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,6 +1,8 @@
 """The panel: what to look at while the loss says nothing."""
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import matplotlib.pyplot as plt
 import torch
@@ -106,11 +108,12 @@ def measure(run: History, name: str) -> Tensor:
     """A column epoch by epoch, the mean over the inner steps. -> [epoch seed]"""
     if name == "clip_fraction":
         return measure(run, "clip_fraction_low") + measure(run, "clip_fraction_high")
-    steps = History([record for record in run.records if "step" in record])
-    epochs = len({record["epoch"] for record in steps.records})
-    curve = steps.curve(name)
-    seeds = curve[0].numel()
-    return curve.reshape(epochs, -1, seeds).float().mean(dim=1)
+    steps = [record for record in run.records if "step" in record]
+    # One by one: with an early stop, epochs have different numbers of steps.
+    epochs = [
+        History(list(e)).curve(name) for _, e in groupby(steps, itemgetter("epoch"))
+    ]
+    return torch.stack([e.reshape(len(e), -1).float().mean(dim=0) for e in epochs])
 
 
 def has(run: History, name: str) -> bool:

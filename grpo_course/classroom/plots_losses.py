@@ -4,7 +4,8 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.losses import clip_range, token_loss
+from grpo_course.algorithm.loss_inputs import clip_range
+from grpo_course.algorithm.losses import token_loss
 from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
 
 

@@ -5,7 +5,7 @@ import random
 import sys
 import warnings
 
-QUIET = {
+QUIET = {  # every kernel of `workshop` has them from its start
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",

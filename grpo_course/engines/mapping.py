@@ -1,7 +1,7 @@
 """This course's knobs, and what TRL and verl call them.
 
-`NAMES` is the one table: the lesson prints it, `to_trl_config` follows it, and tests
-hold it against the fields of both sides. TRL 1.16; verl 0.9.
+`NAMES` is the one table: `names_table` shows it in the lesson, `to_trl_config` follows
+it, and tests hold it against TRL's fields and a list of verl's. TRL 1.16; verl 0.9.1.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,10 @@ from grpo_course.engines.require import require_trl
 
 @dataclass(frozen=True)
 class Name:
-    """One knob: here, in TRL's GRPOConfig, in verl's configuration."""
+    """One knob: here, in TRL's GRPOConfig, in verl's configuration.
+
+    Where a name alone would mislead, a note in brackets follows it.
+    """
 
     ours: str
     trl: str
@@ -56,11 +59,15 @@ NAMES = (
         "actor.loss_scale_factor",
         translate.length,
     ),
-    row("epsilon", "epsilon", "actor.clip_ratio_low"),
+    row("epsilon", "epsilon", "actor.clip_ratio_low (1 for cispo)"),
     row("epsilon_high", "epsilon_high", "actor.clip_ratio_high", translate.upper_bound),
-    row("ratio_level", "importance_sampling_level", "actor.policy_loss.loss_mode"),
+    row(
+        "ratio_level",
+        "importance_sampling_level",
+        "actor.policy_loss.loss_mode (gspo)",
+    ),
     row("dual_clip", "delta", "actor.clip_ratio_c", translate.dual_clip),
-    row("kl_penalty", "beta", "actor.kl_loss_coef"),
+    row("kl_penalty", "beta", "actor.kl_loss_coef (with use_kl_loss)"),
     row(
         "kl_estimator",
         "use_bias_correction_kl",
@@ -68,7 +75,7 @@ NAMES = (
         translate.estimator,
     ),
     alone("kl_place", "loss", "algorithm.use_kl_in_reward"),
-    alone("kl_target", None, "algorithm.kl_ctrl.target_kl"),
+    alone("kl_target", None, "algorithm.kl_ctrl.target_kl (type: adaptive)"),
     row("compute_ref_model_period", "ref_model_sync_steps", "-", translate.reference),
     row("ref_mixture", "ref_model_mixup_alpha", "-"),
     alone("num_resamples", 0, "algorithm.filter_groups"),
@@ -76,14 +83,28 @@ NAMES = (
     row(
         "sampler_cap",
         "vllm_importance_sampling_clip_max",
-        "algorithm.rollout_correction.rollout_is_threshold",
+        "algorithm.rollout_correction.rollout_is_threshold (rollout_is: token)",
         translate.truncated_sampling,
     ),
-    alone("minibatch_size", None, "actor.ppo_mini_batch_size"),
-    silent("minibatch_seed"),
+    row(
+        "minibatch_size",
+        "steps_per_generation (counts parts)",
+        "actor.ppo_mini_batch_size (counts prompts)",
+        translate.minibatches,
+    ),
+    silent("minibatch_seed", "-", "actor.data_loader_seed"),
     row("max_gradient_norm", "max_grad_norm", "actor.grad_clip", translate.norm),
-    silent("old_log_probs_from"),
-    silent("micro_batch_size", "-", "actor.ppo_micro_batch_size_per_gpu"),
+    alone("stop_kl", None),
+    silent(
+        "old_log_probs_from",
+        "-",
+        "algorithm.rollout_correction.bypass_mode (for the sampler's)",
+    ),
+    silent(
+        "micro_batch_size",
+        "per_device_train_batch_size, gradient_accumulation_steps",
+        "actor.ppo_micro_batch_size_per_gpu",
+    ),
     silent("skip_tied_groups"),
 )
 
@@ -91,7 +112,8 @@ NAMES = (
 def to_trl_arguments(config: TrainConfig) -> dict[str, Any]:
     """The keyword arguments of TRL's GRPOConfig that say the same. Needs no TRL.
 
-    Raises ValueError for a setting that TRL's GRPOTrainer does not have.
+    Raises ValueError for a setting that TRL's GRPOTrainer does not have, or would
+    take in another way.
     """
     translated = {}
     for name in NAMES:
@@ -103,14 +125,15 @@ def to_trl_config(config: TrainConfig, **trl_only: Any) -> object:
     """A trl.GRPOConfig that trains as `config` does.
 
     `trl_only` are TRL's own arguments: output_dir, learning_rate, batch sizes, ...
-    They win over what is translated. Raises ImportError where TRL is not installed.
+    They win over what is translated. A sampler_cap needs use_vllm=True there: TRL
+    corrects for no other sampler. Raises ImportError where TRL is not installed,
+    ValueError as `to_trl_arguments` does.
     """
     arguments = to_trl_arguments(config) | trl_only
     return require_trl().GRPOConfig(**arguments)
 
 
 def names_table() -> str:
-    """The table as text, one knob a line."""
-    rows = [("this course", "TRL GRPOConfig", "verl")]
-    rows += [(name.ours, name.trl, name.verl) for name in NAMES]
-    return "\n".join(f"{a:<25} {b:<34} {c}".rstrip() for a, b, c in rows)
+    """The table in Markdown, one knob a line."""
+    rows = [f"| {name.ours} | {name.trl} | {name.verl} |" for name in NAMES]
+    return "\n".join(["| here | TRL | verl |", "|---|---|---|", *rows])

@@ -83,12 +83,34 @@ def truncated_sampling(config: TrainConfig) -> dict[str, Any]:
 
 def steps(config: TrainConfig) -> dict[str, Any]:
     """The number of optimizer steps in all."""
+    if not config.num_epochs:
+        raise ValueError(
+            "num_epochs=0, but TRL takes a step even with max_steps=0. Choose 1 or "
+            "more there."
+        )
     return {"max_steps": config.num_epochs * config.num_steps_per_epoch}
 
 
+def minibatches(config: TrainConfig) -> dict[str, Any]:
+    """TRL counts the parts of a rollout, which this config does not know the size of"""
+    if config.minibatch_size is not None:
+        raise ValueError(
+            f"minibatch_size={config.minibatch_size} counts responses; TRL cuts a "
+            "rollout into steps_per_generation parts. Set TRL's steps_per_generation, "
+            "per_device_train_batch_size and max_steps yourself, and "
+            "minibatch_size=None here."
+        )
+    return {}
+
+
 def length(config: TrainConfig) -> dict[str, Any]:
-    """The most tokens of a response; TRL's default unless set."""
+    """The most tokens of a response; TRL's default unless set, or divided by."""
     tokens = config.max_length
+    if tokens is None and config.aggregation == "constant":
+        raise ValueError(
+            "aggregation='constant' needs max_length for TRL, which divides by a "
+            "default of its own: give the most tokens of a response."
+        )
     return {} if tokens is None else {"max_completion_length": tokens}
 
 

@@ -16,16 +16,29 @@ how many there are. vLLM writes the responses with these flags of TRL's, handed 
 
 The second needs `trl vllm-serve --model NAME` on a GPU of its own. Run and tested: one
 process and two on CPUs (gloo). Not run: GPUs, vLLM, and FSDP, whose settings accelerate
-passes over on CPUs.
+passes over on CPUs. A stopped run starts anew: this command has no --resume.
 """
+
+from __future__ import annotations
 
 import argparse
 import json
 import os
 import sys
+import time
+from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from grpo_course.gsm8k.command import run_command, training_parser
+
+if TYPE_CHECKING:  # they load torch, which may not be installed
+    from grpo_course.gsm8k.config import GRPOConfig
+    from grpo_course.gsm8k.problems import Problem
+
+# Seconds. gloo's thread needs Python to free what it sent, and the end of the group
+# waits for that thread without letting go of Python: seen once, both waited for ever.
+SETTLE = 0.5
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
         "python -m grpo_course.engines.trl",
         "Train a causal LM on word problems with TRL's GRPOTrainer.",
         out="runs/trl",
+        epilog="A stopped run starts anew, in another folder: there is no --resume.",
     )
     help_text = "JSON object of further arguments of TRL's own"
     made.add_argument("--trl", default="{}", help=help_text)
@@ -54,11 +68,13 @@ def main(arguments: list[str]) -> int:
 
     named = {"model": options.model, "data": options.data, "num_epochs": options.steps}
     config = choose_config(options.config, named)
-    run(config, Path(options.out), own_arguments(options.trl))
+    own = own_arguments(options.trl)
+    require_known(own)
+    run(config, Path(options.out), own)
     return 0
 
 
-def own_arguments(text: str) -> dict:
+def own_arguments(text: str) -> dict[str, Any]:
     """TRL's own arguments. Raises ValueError for text that is not a JSON object."""
     try:
         given = json.loads(text)
@@ -69,7 +85,20 @@ def own_arguments(text: str) -> dict:
     return given
 
 
-def run(config, out: Path, trl_only: dict) -> None:
+def require_known(own: dict[str, Any]) -> None:
+    """Check that TRL has arguments of these names. Raises ValueError."""
+    from grpo_course.engines.require import require_trl
+
+    known = {field.name for field in fields(require_trl().GRPOConfig)}
+    for name in own:
+        if name not in known:
+            raise ValueError(
+                f"--trl names {name!r}, which trl.GRPOConfig does not have. "
+                "help(trl.GRPOConfig) lists what it has."
+            )
+
+
+def run(config: GRPOConfig, out: Path, trl_only: dict[str, Any]) -> None:
     """The whole run, the same in each process; the first one makes and measures."""
     from grpo_course.engines import trl_run
     from grpo_course.gsm8k.setting_up import load_problems, use_threads
@@ -91,12 +120,13 @@ def run(config, out: Path, trl_only: dict) -> None:
     trainer.save_model(str(out / "model"))  # all of them: a part may lie in each
     # A process that ends with its connections open can take the others down with it.
     args.distributed_state.wait_for_everyone()
+    time.sleep(SETTLE)
     args.distributed_state.destroy_process_group()
     if first:
         report(config, start, out / "model")
 
 
-def report(config, start: Path, end: Path) -> None:
+def report(config: GRPOConfig, start: str | Path, end: Path) -> None:
     """Keep the settings beside the trained model, and print what it can do now."""
     from grpo_course.engines.trl_run import measure
     from grpo_course.gsm8k.evaluation_table import evaluation_table
@@ -107,7 +137,9 @@ def report(config, start: Path, end: Path) -> None:
     print(f"The model is in {end}.", flush=True)
 
 
-def make_start_folder(config, problems: list, folder: Path) -> None:
+def make_start_folder(
+    config: GRPOConfig, problems: list[Problem], folder: Path
+) -> None:
     """The tiny model after its warm start, on disk, where every process finds it."""
     from grpo_course.gsm8k.pretrained import save_model
     from grpo_course.gsm8k.setting_up import make_start

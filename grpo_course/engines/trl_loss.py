@@ -13,20 +13,6 @@ from torch import Tensor
 
 from grpo_course.engines.require import require_trl
 
-EMPTY = {  # what a trainer has besides its arguments, where nothing is special
-    "_tokenizer": SimpleNamespace(pad_token_id=0),
-    "reward_weights": torch.ones(1),
-    "reward_func_names": ["reward"],
-    "reward_funcs": [None],
-    "environment_factories": None,
-    "environments": None,
-    "tools": [],
-    "ref_model": None,
-    "_logs": defaultdict(list) | {"rewards": defaultdict(list)},
-    "_pending_extra_logs": {},
-    "_pending_metrics": {},
-}
-
 
 def trl_loss(
     args: object,
@@ -92,17 +78,43 @@ def bare_trainer(args: object, use_vllm: bool = False) -> object:
 
 
 def trl_advantages(args: object, rewards: Tensor) -> Tensor:
-    """What TRL's GRPOTrainer makes of rewards: its advantages, [batch trial]."""
+    """What TRL's GRPOTrainer makes of rewards: its advantages, [batch trial].
+
+    For the tests that hold `compute_deltas` against it.
+    """
     return trl_batch(args, rewards)["advantages"].reshape(rewards.shape)
 
 
 def trl_sampler_weights(
     args: object, old_log_probs: Tensor, sampled_log_probs: Tensor
 ) -> Tensor:
-    """TRL's correction for vLLM as the sampler. All [batch trial pos], no padding."""
+    """TRL's correction for vLLM as the sampler. All [batch trial pos], no padding.
+
+    For the tests that hold `sampler_weights` against it.
+    """
     rewards = torch.zeros(old_log_probs.shape[:-1])
     made = trl_batch(args, rewards, flat(old_log_probs), flat(sampled_log_probs))
     return made["importance_sampling_ratio"].reshape(old_log_probs.shape)
+
+
+def plain_parts() -> dict[str, object]:
+    """What a trainer has besides its arguments, where nothing is special.
+
+    New ones at each call: the trainer writes its logs into them.
+    """
+    return {
+        "_tokenizer": SimpleNamespace(pad_token_id=0),
+        "reward_weights": torch.ones(1),
+        "reward_func_names": ["reward"],
+        "reward_funcs": [None],
+        "environment_factories": None,
+        "environments": None,
+        "tools": [],
+        "ref_model": None,
+        "_logs": defaultdict(list) | {"rewards": defaultdict(list)},
+        "_pending_extra_logs": {},
+        "_pending_metrics": {},
+    }
 
 
 def trl_batch(
@@ -124,6 +136,6 @@ def trl_batch(
         _generate=lambda _: (prompts, ids, None, ids, noted, {}, None, None),
         _calculate_rewards=lambda *_: rewards.reshape(rows, 1),
         _get_per_token_logps_and_entropies=lambda *_, **__: (old, None, None),
-        **EMPTY,
+        **plain_parts(),
     )
     return trainer._generate_and_score_completions([{"prompt": ""}] * rows)

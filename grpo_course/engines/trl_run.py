@@ -5,7 +5,6 @@ spreads them over processes are TRL's and accelerate's.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,21 @@ from grpo_course.engines.mapping import to_trl_config
 from grpo_course.engines.require import require_trl
 from grpo_course.gsm8k.config import GRPOConfig
 from grpo_course.gsm8k.evaluation_table import evaluate_policy
-from grpo_course.gsm8k.pretrained import load_model, load_tokenizer
+from grpo_course.gsm8k.pretrained import load_tokenizer
 from grpo_course.gsm8k.problems import Problem
 from grpo_course.gsm8k.prompts import chat_messages
-from grpo_course.gsm8k.rewards import correctness_reward, format_reward
-from grpo_course.gsm8k.setting_up import (
-    find_device,
-    known_splits,
-    load_problems,
-    make_policy,
-    make_task,
+from grpo_course.gsm8k.rewards import (
+    correctness_reward,
+    format_reward,
+    length_reward,
 )
+from grpo_course.gsm8k.setting_up import find_device, known_splits, load_trained
 
+REWARDS = {
+    "correctness_weight": correctness_reward,
+    "format_weight": format_reward,
+    "length_weight": length_reward,
+}
 SAME_NAMES = (
     "learning_rate",
     "weight_decay",
@@ -41,8 +43,10 @@ SCHEDULES = {"linear": "linear", "constant": "constant_with_warmup"}
 def trl_settings(config: GRPOConfig, out: Path, world_size: int = 1) -> dict[str, Any]:
     """What TRL must be told beside the knobs of the loop. Needs no TRL.
 
-    Two differences stay. TRL's warmup begins at a rate of 0, ours at one part of it.
-    TRL shuffles the problems its own way.
+    Three differences stay. TRL's warmup begins at a rate of 0, ours at one part of it.
+    TRL shuffles the problems its own way. And where top_k or top_p cut the softmax,
+    TRL scores the whole of it, ours what is left.
+    Raises ValueError as `batch_settings` and `response_limit` do.
     """
     steps = config.num_steps_per_epoch
     on_cpu = torch.device(find_device(config.device)).type == "cpu"
@@ -51,8 +55,8 @@ def trl_settings(config: GRPOConfig, out: Path, world_size: int = 1) -> dict[str
         | {
             "output_dir": str(out),
             "seed": config.seed,
-            "reward_weights": [config.correctness_weight, config.format_weight],
-            "max_completion_length": config.max_new_tokens,
+            "reward_weights": [getattr(config, name) for name in REWARDS],
+            "max_completion_length": response_limit(config),
             "temperature": config.temperature,
             "top_k": config.top_k or 0,
             "top_p": 1.0 if config.top_p is None else config.top_p,
@@ -69,6 +73,19 @@ def trl_settings(config: GRPOConfig, out: Path, world_size: int = 1) -> dict[str
         }
         | {name: getattr(config, name) for name in SAME_NAMES}
     )
+
+
+def response_limit(config: GRPOConfig) -> int:
+    """The most tokens of a response; TRL also divides by it under "constant".
+
+    Raises ValueError where these are two numbers.
+    """
+    if config.aggregation == "constant" and config.max_length != config.max_new_tokens:
+        raise ValueError(
+            f"max_length={config.max_length} with aggregation='constant', but TRL "
+            f"divides by max_new_tokens. Set max_length={config.max_new_tokens}."
+        )
+    return config.max_new_tokens
 
 
 def batch_settings(config: GRPOConfig, world_size: int) -> dict[str, int]:
@@ -121,7 +138,7 @@ def make_trainer(
     """
     return (trainer_class or require_trl().GRPOTrainer)(
         model=str(start),
-        reward_funcs=[correctness_reward, format_reward],
+        reward_funcs=list(REWARDS.values()),
         args=args,
         train_dataset=chat_dataset(problems, config.system_prompt),
         processing_class=load_tokenizer(start),
@@ -130,12 +147,6 @@ def make_trainer(
 
 def measure(config: GRPOConfig, folder: str | Path) -> dict[str, torch.Tensor]:
     """What a saved model can do on problems it was not trained on; name -> [problem]"""
-    config = replace(config, gradient_checkpointing=False)
-    problems = load_problems(config, known_splits(config)[0], config.eval_problems)
-    tokenizer = load_tokenizer(folder)
-    policy = make_policy(
-        config, load_model(folder, find_device(config.device)), tokenizer
-    )
-    task = make_task(config, problems, tokenizer)
+    policy, task = load_trained(config, folder, known_splits(config)[0])
     heat = config.eval_temperature
     return evaluate_policy(policy, task, config.eval_samples, temperature=heat)

@@ -33,7 +33,7 @@ def training_parser(
     made = argparse.ArgumentParser(prog, description=description, epilog=epilog)
     add = made.add_argument
     add("--config", help="laptop, gpu, gpu-smollm2, or a JSON file (default: laptop)")
-    add("--model", help="folder of a model, or its name on the hub")
+    add("--model", help="folder of a run or a model, or a hub name")
     add("--data", help='"generated", "gsm8k", or a folder with train.jsonl')
     add("--steps", type=int, help="epochs, that is rollouts, in all")
     add("--out", default=out, help="folder of the run (default: %(default)s)")

@@ -3,45 +3,64 @@
 import json
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
+from math import inf
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.validation import require_at_least, unknown_name
-from grpo_course.gsm8k.prompts import FORMS
+from grpo_course.algorithm.validation import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    check_choices,
+    check_ranges,
+)
+from grpo_course.gsm8k.problems import require_choices
+from grpo_course.gsm8k.prompts import FORMS, TAGS
+from grpo_course.gsm8k.tiny import MODELS
+from grpo_course.gsm8k.tokenizer import NUM_BYTES, SPECIAL
 
 SCHEDULES = ("linear", "constant")
 DTYPES = ("float32", "bfloat16")
-AT_LEAST_ONE = (
-    "num_prompts",
-    "num_problems",
-    "num_threads",
-    "save_every",
-    "keep_checkpoints",
-    "eval_problems",
-    "eval_samples",
-)
-NOT_NEGATIVE = (
-    "learning_rate",
-    "warmup_epochs",
-    "weight_decay",
-    "correctness_weight",
-    "format_weight",
-    "warm_start_steps",
-)
+CHOICES = {"schedule": SCHEDULES, "dtype": DTYPES, "architecture": MODELS}
+BETA = {"at least": 0, "below": 1}
+RANGES = {
+    "num_problems": COUNT,
+    "num_prompts": COUNT,
+    "correctness_weight": NOT_NEGATIVE,
+    "format_weight": NOT_NEGATIVE,
+    "length_weight": NOT_NEGATIVE,
+    "learning_rate": NOT_NEGATIVE,
+    "warmup_epochs": {"at least": 0},
+    "weight_decay": NOT_NEGATIVE,
+    "adam_beta1": BETA,
+    "adam_beta2": BETA,
+    "num_threads": COUNT,
+    "hidden_size": COUNT,
+    "num_layers": COUNT,
+    "num_heads": COUNT,
+    "vocab_size": {"at least": NUM_BYTES + len(SPECIAL) + len(TAGS)},
+    "warm_start_steps": {"at least": 0},
+    "warm_start_batch_size": COUNT,
+    "warm_start_learning_rate": NOT_NEGATIVE,
+    "warm_start_slips": SHARE,
+    "save_every": COUNT,
+    "keep_checkpoints": COUNT,
+    "eval_problems": COUNT,
+    "eval_samples": COUNT,
+    "eval_temperature": POSITIVE,
+}
 
 
 @dataclass(frozen=True)
 class GRPOConfig(TrainConfig):
     """What TrainConfig says of the loop, and all else that makes a run what it is.
 
-    After "TRL:" a comment gives the name in TRL's GRPOConfig, where that differs. Of
-    the loop's own: num_epochs is max_steps, num_steps_per_epoch num_iterations,
-    num_responses num_generations, kl_penalty beta, max_gradient_norm max_grad_norm,
-    loss_mode, deltas_mode and aggregation loss_type and scale_rewards.
-    Raises ValueError for a name that is not known and a number out of range.
+    After "TRL:" a comment gives the name in TRL's GRPOConfig, where that differs. What
+    the loop's own are called there is in the table `engines.mapping.NAMES`.
+    Raises as TrainConfig.
     """
 
     num_epochs: int = 200  # rollouts; TRL: max_steps
@@ -66,6 +85,7 @@ class GRPOConfig(TrainConfig):
     num_prompts: int = 16  # a rollout; TRL: generation_batch_size / num_generations
     correctness_weight: float = 1.0  # TRL: reward_weights
     format_weight: float = 0.2  # what the whole format earns; TRL: reward_weights
+    length_weight: float = 0.0  # of rewards.length_reward, which is 0 to -1
     max_new_tokens: int = 24  # TRL: max_completion_length
     temperature: float = 1.0
     top_k: int | None = None  # TRL: 0 for None
@@ -106,20 +126,31 @@ class GRPOConfig(TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in {"schedule": SCHEDULES, "dtype": DTYPES}.items():
-            if getattr(self, name) not in known:
-                raise unknown_name(name, getattr(self, name), known)
-        for name in AT_LEAST_ONE:
-            if getattr(self, name) is not None:
-                require_at_least(name, getattr(self, name), 1)
-        for name in NOT_NEGATIVE:
-            require_at_least(name, getattr(self, name), 0)
-        for name, length in {"operands": 2, "warm_start_forms": len(FORMS)}.items():
-            if len(getattr(self, name)) != length:
-                raise ValueError(
-                    f"{name}={getattr(self, name)}, but it must hold {length} numbers."
-                )
+        check_choices(self, CHOICES)
+        check_ranges(self, RANGES)
         self.sampler()  # has checks of its own
+        self.check_problems()
+        self.check_tiny_model()
+
+    def check_problems(self) -> None:
+        """What generated problems are made of."""
+        if len(self.operands) != 2:
+            raise ValueError(f"operands={self.operands}, but it must hold 2 numbers.")
+        require_choices("train", self.operands, self.operations, self.steps)
+
+    def check_tiny_model(self) -> None:
+        """Its width, and the weights of its demonstrations."""
+        if self.hidden_size % self.num_heads:
+            raise ValueError(
+                f"hidden_size={self.hidden_size} with num_heads={self.num_heads}: each "
+                "head takes an equal part, so choose a multiple of num_heads."
+            )
+        weights = self.warm_start_forms
+        if len(weights) != len(FORMS) or min(weights) < 0 or not 0 < sum(weights) < inf:
+            raise ValueError(
+                f"warm_start_forms={weights}, but it must hold {len(FORMS)} weights, "
+                "none below 0 and one above."
+            )
 
     def sampler(self, eos: int | None = None, pad: int | None = None) -> Sampler:
         """How the policy writes. Raises ValueError for settings that cannot be."""
@@ -147,10 +178,12 @@ def load_config(path: str | Path) -> GRPOConfig:
 
 
 def make_config(values: dict[str, Any], source: str = "the config") -> GRPOConfig:
-    """A config from names and values as JSON has them."""
-    types = get_type_hints(GRPOConfig)
+    """A config from names and values as JSON has them.
+
+    Raises ValueError with the source for an unknown field and what GRPOConfig refuses.
+    """
     known = [field.name for field in fields(GRPOConfig)]
-    for name, value in values.items():
+    for name in values:
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -158,32 +191,8 @@ def make_config(values: dict[str, Any], source: str = "the config") -> GRPOConfi
             raise ValueError(
                 f"{source}: {name!r} is no field of GRPOConfig.{hint} Known: {names}."
             )
-        if not fits(value, types[name]):
-            raise ValueError(
-                f"{source}: {name} is {json.dumps(value)}, but it must be of the type "
-                f"{type_name(types[name])}."
-            )
     lists = {k: tuple(v) for k, v in values.items() if isinstance(v, list)}
-    return GRPOConfig(**(values | lists))
-
-
-def fits(value: Any, kind: Any) -> bool:
-    """Whether a value from JSON is of a field's type."""
-    if isinstance(kind, UnionType):
-        return any(fits(value, option) for option in get_args(kind))
-    if get_args(kind):  # tuple[int, ...]
-        listed = isinstance(value, list | tuple)
-        return listed and all(fits(entry, get_args(kind)[0]) for entry in value)
-    if isinstance(value, bool):
-        return kind is bool
-    return isinstance(value, int | float if kind is float else kind)
-
-
-def type_name(kind: Any) -> str:
-    """A type as JSON calls it."""
-    names = {str: "text", NoneType: "null", bool: "true or false", int: "whole number"}
-    if isinstance(kind, UnionType):
-        return " or ".join(type_name(option) for option in get_args(kind))
-    if get_args(kind):
-        return f"list of {type_name(get_args(kind)[0])}s"
-    return names.get(kind, "number")
+    try:
+        return GRPOConfig(**(values | lists))
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None

@@ -3,13 +3,23 @@
 Measure a model on problems that it was not trained on.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
+import os
 import sys
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grpo_course.gsm8k.command import run_command
+
+if TYPE_CHECKING:  # they load torch, which may not be installed
+    from grpo_course.gsm8k.config import GRPOConfig
+    from grpo_course.gsm8k.evaluation import Scores
+    from grpo_course.gsm8k.evaluation_table import Measures
+    from grpo_course.gsm8k.policy import CausalPolicy
+    from grpo_course.gsm8k.task import Task
 
 
 def parser() -> argparse.ArgumentParser:
@@ -22,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     add("--model", required=True, help="folder of a run or a model, or a hub name")
     add("--config", help="preset or JSON file (default: that of the run, else gpu)")
     add("--data", help='"generated", "gsm8k", or a folder with test.jsonl')
-    add("--split", help="default: unseen_problems, or test")
+    add("--split", help="default: unseen_problems, or test for GSM8K")
     add("--problems", type=int, help="how many")
     add("--samples", type=int, help="responses to each problem")
     add("--temperature", type=float, help="of the samples")
@@ -35,25 +45,22 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str]) -> int:
     """Load, measure, print. -> the exit status"""
-    from grpo_course.gsm8k.evaluation import greedy_scores, sampled_scores
-    from grpo_course.gsm8k.evaluation_table import (
-        evaluation_table,
-        name_measures,
-        summary_rows,
-    )
+    from grpo_course.gsm8k.evaluation_table import evaluation_table, summary_rows
+    from grpo_course.gsm8k.run_folder import find_model
+    from grpo_course.gsm8k.setting_up import load_trained, use_threads
 
     options = parser().parse_args(arguments)
+    require_place(options.out)
     config, split = settle(options)
-    policy, task = load(options, config, split)
+    use_threads(config)
+    policy, task = load_trained(config, find_model(options.model), split)
     print(f"{options.model} on {config.data}, split {split}")
-    size = {"batch_size": options.batch}
-    greedy = greedy_scores(policy, task, **size)
-    heat = config.eval_temperature
-    how = {"temperature": heat, "seed": options.seed} | size
-    sampled = sampled_scores(policy, task, config.eval_samples, **how)
-    measured = {"model": name_measures(greedy, sampled)}
+    greedy, measures = measure(policy, task, config, options)
+    measured = {"model": measures}
     print(evaluation_table(measured, options.seed))
-    print(f"Samples at temperature {heat}; 95 % intervals over problems.")
+    drawn = "calculations" if config.data == "generated" else "problems"
+    heat = config.eval_temperature
+    print(f"Samples at temperature {heat}; 95 % intervals over {drawn}.")
     show(task, greedy, options.show)
     if options.out:
         rows = summary_rows(measured, options.seed)
@@ -61,8 +68,20 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def settle(options: argparse.Namespace):
-    """The settings, from the run that made the model, the config and the options."""
+def require_place(out: str | None) -> None:
+    """Check before anything is measured that the measures can be kept."""
+    if out is None:
+        return
+    folder = Path(out).parent
+    if Path(out).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise ValueError(
+            f"--out {out} cannot be written. Name a file in a folder that is there "
+            "and that you may write to."
+        )
+
+
+def settle(options: argparse.Namespace) -> tuple[GRPOConfig, str]:
+    """The settings, from the model's run, the config and the options; the split."""
     from grpo_course.algorithm.validation import unknown_name
     from grpo_course.gsm8k.presets import GPU, choose_config
     from grpo_course.gsm8k.run_folder import config_of
@@ -82,30 +101,26 @@ def settle(options: argparse.Namespace):
     return config, options.split or splits[0]
 
 
-def load(options: argparse.Namespace, config, split: str):
-    """The policy and the problems it is measured on."""
-    from grpo_course.gsm8k.pretrained import load_model, load_tokenizer
-    from grpo_course.gsm8k.run_folder import find_model
-    from grpo_course.gsm8k.setting_up import (
-        find_device,
-        load_problems,
-        make_policy,
-        make_task,
-        use_threads,
+def measure(
+    policy: CausalPolicy, task: Task, config: GRPOConfig, options: argparse.Namespace
+) -> tuple[Scores, Measures]:
+    """The greedy responses with their scores, and every measure."""
+    from grpo_course.gsm8k.evaluation import greedy_scores, sampled_scores
+    from grpo_course.gsm8k.evaluation_table import name_measures
+
+    greedy = greedy_scores(policy, task, options.batch)
+    sampled = sampled_scores(
+        policy,
+        task,
+        config.eval_samples,
+        temperature=config.eval_temperature,
+        seed=options.seed,
+        batch_size=options.batch,
     )
-
-    use_threads(config)
-    path = find_model(options.model)
-    problems = load_problems(config, split, config.eval_problems)
-    tokenizer = load_tokenizer(path)
-    model = load_model(path, find_device(config.device))
-    # Nothing is trained here, so nothing needs to be made again.
-    config = replace(config, gradient_checkpointing=False)
-    policy = make_policy(config, model, tokenizer)
-    return policy, make_task(config, problems, tokenizer)
+    return greedy, name_measures(greedy, sampled)
 
 
-def show(task, greedy, count: int) -> None:
+def show(task: Task, greedy: Scores, count: int) -> None:
     """Print some problems with the greedy response."""
     for problem, texts in list(zip(task.problems, greedy.texts, strict=True))[:count]:
         print(f"\n{problem.question}\n-> {texts[0]}\n   right: {problem.answer}")

@@ -1,6 +1,6 @@
 """What a model can do on problems, with the luck of the draw beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -23,12 +23,14 @@ class Scores:
     lenient_accuracy: 1.0 if the last number is right, tags or no tags.
     format: 0.0 to 1.0, the share of the format that is there.
     texts: the responses, one list for each problem.
+    calculations: one for each problem; the same one is known, or not, in every story.
     """
 
     accuracy: Tensor
     lenient_accuracy: Tensor
     format: Tensor
     texts: list[list[str]]
+    calculations: list[str]
 
 
 def sampled_scores(
@@ -67,17 +69,22 @@ def greedy_scores(policy: CausalPolicy, task: Task, batch_size: int = 64) -> Sco
     return collect_scores(task, answer, batch_size)
 
 
-def collect_scores(task: Task, answer, batch_size: int) -> Scores:
+def collect_scores(
+    task: Task, answer: Callable[[Tensor], Rollout], batch_size: int
+) -> Scores:
     """Ask everything, some problems at a time, and grade what comes back."""
     require_at_least("batch_size", batch_size, 1)
     columns, texts = {name: [] for name in MEASURES}, []
     for first in range(0, len(task.problems), batch_size):
         last = min(first + batch_size, len(task.problems))
         rollout = answer(task.ask(range(first, last)))
-        for name, column in task.grade(rollout).items():
-            columns[name].append(column.cpu())
+        graded = task.grade(rollout)
+        for name, column in columns.items():
+            column.append(graded[name].cpu())
         texts += decode_responses(task.tokenizer, rollout)
-    return Scores(**{k: torch.cat(v) for k, v in columns.items()}, texts=texts)
+    calculations = [problem.calculation for problem in task.problems]
+    joined = {name: torch.cat(column) for name, column in columns.items()}
+    return Scores(**joined, texts=texts, calculations=calculations)
 
 
 def pass_at_k(correct: Tensor, k: int) -> Tensor:
@@ -101,23 +108,45 @@ def pass_at_k(correct: Tensor, k: int) -> Tensor:
 
 
 def bootstrap_interval(
-    values: Tensor, seed: int = 0, num_draws: int = 1000, level: float = 0.95
+    values: Tensor,
+    groups: Sequence[str] | None = None,
+    *,
+    seed: int = 0,
+    num_draws: int = 1000,
+    level: float = 0.95,
 ) -> tuple[float, float]:
     """Where the mean over problems may lie, had other problems been drawn.
 
     [problem] in. Problems are drawn anew, with replacement, `num_draws` times; the
     interval holds the middle `level` of the means (Efron 1979). It knows nothing of
     what another training seed would have given.
+
+    `groups` names the group of each problem: whole groups are drawn, since problems
+    that are right or wrong together are fewer than they look (Davison & Hinkley 1997,
+    section 3.8). None: each problem for itself.
     """
     require_at_least("the number of problems", values.shape[-1], 1)
+    sums, sizes = group_sums(values, groups)
     generator = Generator().manual_seed(seed)
-    picked = torch.randint(
-        values.shape[-1], (num_draws, values.shape[-1]), generator=generator
-    )
-    means = values.double().cpu()[picked].mean(dim=-1)
+    picked = torch.randint(len(sums), (num_draws, len(sums)), generator=generator)
+    means = sums[picked].sum(dim=-1) / sizes[picked].sum(dim=-1)
     outside = (1 - level) / 2
     ends = torch.tensor([outside, 1 - outside], dtype=torch.float64)
     return tuple(means.quantile(ends).tolist())
+
+
+def group_sums(values: Tensor, groups: Sequence[str] | None) -> tuple[Tensor, Tensor]:
+    """The sum and the number of the values of each group. [problem] -> [group] twice"""
+    names = range(len(values)) if groups is None else groups
+    if len(names) != len(values):
+        raise ValueError(
+            f"groups has {len(names)} names for {len(values)} values: name the group "
+            "of each problem, in the order of the values."
+        )
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    index = torch.tensor([places[name] for name in names])
+    sums = torch.zeros(len(places), dtype=torch.float64)
+    return sums.index_add(0, index, values.double().cpu()), index.bincount().double()
 
 
 def per_problem(scores: Scores, ks: Sequence[int] = ()) -> dict[str, Tensor]:

@@ -22,57 +22,57 @@ NAMES = {
 }
 
 
+class Measures(dict[str, Tensor]):
+    """name -> [problem], and the calculation of each problem, for the intervals."""
+
+    def __init__(self, values: Mapping[str, Tensor], calculations: Sequence[str]):
+        super().__init__(values)
+        self.calculations = calculations
+
+
 def evaluate_policy(
     policy: CausalPolicy,
     task: Task,
     num_samples: int = 8,
     *,
     temperature: float | None = None,
-    seed: int = 0,
-    batch_size: int = 64,
-) -> dict[str, Tensor]:
+) -> Measures:
     """Everything there is to report, one number a problem. name -> [problem]
 
     Greedy and sampled accuracy, strict and lenient, format, and pass@1 and
     pass@num_samples from the samples.
     """
-    greedy = greedy_scores(policy, task, batch_size)
-    sampled = sampled_scores(
-        policy,
-        task,
-        num_samples,
-        temperature=temperature,
-        seed=seed,
-        batch_size=batch_size,
-    )
-    return name_measures(greedy, sampled)
+    sampled = sampled_scores(policy, task, num_samples, temperature=temperature)
+    return name_measures(greedy_scores(policy, task), sampled)
 
 
-def name_measures(greedy: Scores, sampled: Scores) -> dict[str, Tensor]:
+def name_measures(greedy: Scores, sampled: Scores) -> Measures:
     """The measures of both by the name that a reader sees."""
     n = sampled.accuracy.shape[-1]
     measures = {f"greedy {NAMES[k]}": v for k, v in per_problem(greedy).items()}
     for name, values in per_problem(sampled, ks=sorted({1, n})).items():
         measures[f"sampled {NAMES.get(name, name)}"] = values
-    return measures
+    return Measures(measures, sampled.calculations)
 
 
 def summary_rows(
-    measured: Mapping[str, Mapping[str, Tensor]], seed: int = 0
+    measured: Mapping[str, Measures], seed: int = 0
 ) -> list[dict[str, str | float]]:
-    """One row for each measure of each model: mean and 95 % interval over problems."""
+    """One row for each measure of each model: mean and 95 % interval over problems.
+
+    For the interval, problems with the same calculation are drawn together.
+    """
     rows = []
     for model, measures in measured.items():
         for name, values in measures.items():
-            low, high = bootstrap_interval(values, seed)
+            groups = measures.calculations
+            low, high = bootstrap_interval(values, groups, seed=seed)
             row = {"model": model, "measure": name, "mean": values.mean().item()}
             rows.append(row | {"low": low, "high": high, "problems": len(values)})
     return rows
 
 
-def evaluation_table(
-    measured: Mapping[str, Mapping[str, Tensor]], seed: int = 0
-) -> str:
+def evaluation_table(measured: Mapping[str, Measures], seed: int = 0) -> str:
     """A line for each measure, a column for each model, intervals where they fit.
 
     `measured` has a model's name and what `evaluate_policy` returned for it.

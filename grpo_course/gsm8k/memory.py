@@ -97,8 +97,7 @@ def estimate(shape: Shape, config: GRPOConfig, prompt_tokens: int) -> dict[str, 
 
     Writing the responses and learning from them do not happen at once.
     """
-    prompts = min(config.micro_batch_size or config.num_prompts, config.num_prompts)
-    rows, written = prompts * config.num_responses, config.max_new_tokens
+    rows, written = rows_at_once(config), config.max_new_tokens
     number, pos = NUMBER[config.dtype], prompt_tokens + written
     all_rows = config.num_prompts * config.num_responses
     held = {
@@ -118,6 +117,18 @@ def estimate(shape: Shape, config: GRPOConfig, prompt_tokens: int) -> dict[str, 
     }
     most = max(sum(learning.values()), sum(writing.values()))
     return held | learning | writing | {"most at once": sum(held.values()) + most}
+
+
+def rows_at_once(config: GRPOConfig) -> int:
+    """How many responses a forward pass with a gradient holds.
+
+    A part is so many prompts with all their responses, and in a minibatch, so many
+    single responses.
+    """
+    most, each = config.num_prompts, config.num_responses
+    if config.minibatch_size is not None:
+        most, each = config.minibatch_size, 1
+    return min(config.micro_batch_size or most, most) * each
 
 
 def tiny_shape(config: GRPOConfig) -> Shape:

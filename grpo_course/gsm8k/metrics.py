@@ -52,11 +52,22 @@ class MetricsFile:
         """The lines as the loop's records, one for each epoch."""
         if not self.path.exists():
             return History()
-        lines = map(json.loads, self.path.read_text("utf-8").splitlines())
-        return History([as_record(line) for line in lines])
+        lines = enumerate(self.path.read_bytes().splitlines(), start=1)
+        return History([self.read(line, number) for number, line in lines])
+
+    def read(self, line: bytes, number: int) -> dict:
+        """One line as a record. Raises ValueError for one that was damaged."""
+        try:
+            return as_record(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{self.path}, line {number} is not what was written "
+                f"({type(error).__name__}: {error}). Put the file back, or start again "
+                "with another --out."
+            ) from None
 
 
 def as_record(line: dict[str, float]) -> dict:
-    """One line with numbers as the loop has them."""
+    """The numbers of one line as the loop has them."""
     values = {k: torch.tensor(v, dtype=torch.float32) for k, v in line.items()}
     return values | {"epoch": int(line["epoch"]), "step": 0}

@@ -45,6 +45,13 @@ class Problem:
         return "".join(self.operations)
 
     @property
+    def calculation(self) -> str:
+        """What it shares with problems that differ in the story; else its question."""
+        if not self.operations:
+            return self.question
+        return problem_key(self.operations, self.operands)
+
+    @property
     def facts(self) -> tuple[Fact, ...]:
         """The single steps that solve it, in order; none if it was not made by rule."""
         return work_out(self.operations, self.operands) if self.operations else ()

@@ -38,9 +38,6 @@ CHAT_TEMPLATE = (
 )
 
 FORMS = ("full", "no_tags", "no_answer_tag", "no_think_tag")
-# How often the warm start shows each form. A model that always saw the full form
-# would leave the format reward nothing to teach.
-FORM_WEIGHTS = {"full": 3, "no_tags": 3, "no_answer_tag": 3, "no_think_tag": 1}
 
 
 def chat_messages(question: str, system_prompt: str | None = SYSTEM_PROMPT) -> list:
@@ -90,6 +87,10 @@ def conversation_text(
     return "".join(f"{m['role']}\n{m['content']}\n" for m in messages)
 
 
-def draw_form(rng: random.Random, weights: Mapping[str, float] = FORM_WEIGHTS) -> str:
-    """One of FORMS, as often as its weight says."""
+def draw_form(rng: random.Random, weights: Mapping[str, float]) -> str:
+    """One of FORMS, as often as its weight says.
+
+    A model that always saw the full form would leave the format reward nothing to
+    teach: so the warm start shows the others too.
+    """
     return rng.choices(list(weights), weights=list(weights.values()))[0]

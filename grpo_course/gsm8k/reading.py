@@ -89,5 +89,5 @@ def require_room(model: PreTrainedModel, prompts: Tensor, num_new_tokens: int) -
         raise ValueError(
             f"prompts has {length} tokens a row and the response {num_new_tokens}, but "
             f"the model knows {room} positions. Shorten the prompts, ask for fewer new "
-            "tokens, or make the model with a larger context_length."
+            "tokens (max_new_tokens), or make the model with a larger context_length."
         )

@@ -21,11 +21,15 @@ FINALE = GRPOConfig(
     kl_penalty=0.02,
 )
 
-# Each begins at the finale's warm start, and takes at most 100 updates. "no KL" is here
-# because it is said to fail: at this rate and length it does not.
+# Without a KL a tied group has no gradient, and skipping it saves time: a tenth of the
+# run below, where a fifth of the groups is tied, and a fifth of GAP, where half are.
+WITHOUT_KL = replace(FINALE, kl_penalty=0.0, skip_tied_groups=True)
+
+# Give each the finale's warm-started model; each takes at most 100 updates. "no KL" is
+# here because it is said to fail: at this rate and length it does not.
 FAILURES = {
     "rate too high": replace(FINALE, num_epochs=80, learning_rate=2e-3),
-    "no KL": replace(FINALE, num_epochs=100, kl_penalty=0.0),
+    "no KL": replace(WITHOUT_KL, num_epochs=100),
     "format alone": replace(FINALE, num_epochs=80, correctness_weight=0.0),
     "too hard": replace(
         FINALE, num_epochs=20, operands=(60, 99), steps=(3,), format_weight=0.0
@@ -34,5 +38,5 @@ FAILURES = {
 
 # Training and held-out accuracy part where few problems are asked again and again, at a
 # high rate and without a KL. Take the first so many of the finale's problems.
-GAP = replace(FINALE, num_epochs=100, learning_rate=1e-3, kl_penalty=0.0)
+GAP = replace(WITHOUT_KL, num_epochs=100, learning_rate=1e-3)
 GAP_PROBLEMS = 64

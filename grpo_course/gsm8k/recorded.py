@@ -12,17 +12,20 @@ SHOWN = {  # column of the table -> measure
     "lenient": "sampled lenient accuracy",
     "pass@8": "sampled pass@8",
     "greedy": "greedy strict accuracy",
-    "greedy len.": "greedy lenient accuracy",
+    "gr. lenient": "greedy lenient accuracy",
 }
 LABEL, COLUMN = 8, 13  # characters
+WITH_INTERVALS = ("strict", "lenient")
+WIDE = 16  # a column of an interval
 
 
-def read_finale(path: str | Path = PATH) -> list[dict]:
+def read_finale() -> list[dict]:
     """One row for each seed and split: seed, split, problems, before, after.
 
-    `before` and `after` map the name of a measure to its mean over the problems.
+    `before` and `after` map the name of a measure to its mean over the problems, and
+    `before_intervals` and `after_intervals` to the ends of its 95 % interval.
     """
-    return json.loads(Path(path).read_text("utf-8"))
+    return json.loads(PATH.read_text("utf-8"))
 
 
 def recorded_table(rows: Sequence[dict], split: str) -> str:
@@ -44,6 +47,30 @@ def recorded_table(rows: Sequence[dict], split: str) -> str:
     return "\n".join([*lines, line("change", changes)])
 
 
-def line(label: str, cells: Iterable[str]) -> str:
-    """One line of the table."""
-    return f"{label:{LABEL}}" + "".join(f"{cell:>{COLUMN}}" for cell in cells)
+def recorded_intervals(rows: Sequence[dict], split: str) -> str:
+    """Lines of text: each seed's 95 % intervals over problems, before and after.
+
+    Raises ValueError for a record that holds means alone.
+    """
+    times = ("before", "after")
+    heads = [f"{column} {time}" for column in WITH_INTERVALS for time in times]
+    lines = [line("", heads, WIDE)]
+    for row in (row for row in rows if row["split"] == split):
+        if not {f"{time}_intervals" for time in times} <= row.keys():
+            raise ValueError(
+                f"seed {row['seed']} was recorded without intervals. Record it again: "
+                f"python benchmarks/finale_seeds.py {row['seed']}"
+            )
+        ends = [
+            row[f"{time}_intervals"][SHOWN[column]]
+            for column in WITH_INTERVALS
+            for time in times
+        ]
+        cells = [f"[{low:.2f}, {high:.2f}]" for low, high in ends]
+        lines.append(line(f"seed {row['seed']}", cells, WIDE))
+    return "\n".join(lines)
+
+
+def line(label: str, cells: Iterable[str], width: int = COLUMN) -> str:
+    """One line of a table."""
+    return f"{label:{LABEL}}" + "".join(f"{cell:>{width}}" for cell in cells)

@@ -11,16 +11,23 @@ CONFIG, METRICS, CHECKPOINTS = "grpo_config.json", "metrics.jsonl", "checkpoints
 
 
 def begin(config: GRPOConfig, out: Path) -> None:
-    """Make the folder of a new run. Raises FileExistsError if it holds one.
+    """Make the folder of a new run.
 
-    One that never came to its first checkpoint is begun anew.
+    One that never came to its first checkpoint is begun anew. Raises FileExistsError
+    if it holds a run that did, and if the folder cannot be made.
     """
     if (out / CONFIG).exists() and saved_epochs(out / CHECKPOINTS):
         raise FileExistsError(
             f"{out} holds a run already. Go on with it: --resume. Or choose another "
-            "folder: --out DIR."
+            "folder: --out DIR. If nothing in it is worth keeping, delete it."
         )
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise FileExistsError(
+            f"--out {out} cannot be a folder: it is a file, or lies below one. Choose "
+            "another folder: --out DIR."
+        ) from None
     unfinished = out / f".{CONFIG}"
     config.save(unfinished)
     os.replace(unfinished, out / CONFIG)
@@ -37,7 +44,7 @@ def saved_config(out: Path) -> GRPOConfig:
 
 
 def require_same(given: GRPOConfig, saved: GRPOConfig, out: Path) -> None:
-    """Check that a run is resumed with its own settings."""
+    """Check that a run is resumed with its own settings, its length included."""
     old, new = asdict(saved), asdict(given)
     differing = [
         f"{name} is {old[name]!r} there and {new[name]!r} now"
@@ -47,7 +54,9 @@ def require_same(given: GRPOConfig, saved: GRPOConfig, out: Path) -> None:
     if differing:
         raise ValueError(
             f"The run in {out} has other settings: {'; '.join(differing)}. Resume it "
-            "with --resume --out DIR alone, or begin another with another --out."
+            f"with --resume --out {out} alone. To go on with other settings, begin a "
+            f"new run with its newest model: --config {out / CONFIG} --model {out} "
+            "--out DIR, and what is to be other."
         )
 
 

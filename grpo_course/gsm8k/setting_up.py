@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import torch
 from torch import Generator
@@ -11,20 +13,16 @@ from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.gsm8k.config import GRPOConfig
-from grpo_course.gsm8k.data import SPLITS as GSM8K_SPLITS
-from grpo_course.gsm8k.data import load_gsm8k
+from grpo_course.gsm8k.data import RUN_SPLITS, load_run_split
 from grpo_course.gsm8k.policy import CausalPolicy
 from grpo_course.gsm8k.pretrained import load_model, load_tokenizer
 from grpo_course.gsm8k.problems import SPLITS, Problem, make_problems
-from grpo_course.gsm8k.prompts import FORMS, conversation_text
+from grpo_course.gsm8k.prompts import conversation_text
+from grpo_course.gsm8k.reading import require_room
 from grpo_course.gsm8k.task import Task
 from grpo_course.gsm8k.tiny import make_tiny_model
 from grpo_course.gsm8k.tokenizer import make_tokenizer
-from grpo_course.gsm8k.warm_start import (
-    WarmStartConfig,
-    linear_schedule,
-    warm_start,
-)
+from grpo_course.gsm8k.warm_start import linear_schedule, warm_start
 
 Parts = tuple[PreTrainedModel, PreTrainedTokenizerBase]
 
@@ -34,7 +32,7 @@ def load_problems(
 ) -> list[Problem]:
     """The problems of one split, at most `count` of them.
 
-    Generated ones have the splits of `make_problems`, GSM8K has "train" and "test".
+    Generated ones have the splits of `make_problems`, GSM8K those of `load_run_split`.
     """
     if config.data == "generated":
         return make_problems(
@@ -46,13 +44,13 @@ def load_problems(
             steps=config.steps,
         )
     path = None if config.data == "gsm8k" else config.data
-    return load_gsm8k(split, path)[:count]
+    return load_run_split(split, path)[:count]
 
 
 def known_splits(config: GRPOConfig) -> tuple[str, ...]:
     """The splits there are; the first is the one to report."""
     if config.data != "generated":
-        return GSM8K_SPLITS[::-1]
+        return RUN_SPLITS
     return ("unseen_problems", *(s for s in SPLITS if s != "unseen_problems"))
 
 
@@ -68,6 +66,7 @@ def make_task(
         system_prompt=config.system_prompt,
         correctness_weight=config.correctness_weight,
         format_weight=config.format_weight,
+        length_weight=config.length_weight,
     )
 
 
@@ -75,16 +74,32 @@ def make_policy(
     config: GRPOConfig,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    seed: int | None = None,
 ) -> CausalPolicy:
     """The model with its sampler and random numbers of its own."""
     if config.gradient_checkpointing:
         model.activation_checkpointing_enable({"use_reentrant": False})
     generator = Generator(model.device)
-    generator.manual_seed(config.seed if seed is None else seed)
+    generator.manual_seed(config.seed)
     sampler = config.sampler(tokenizer.eos_token_id, tokenizer.pad_token_id)
     autocast = torch.bfloat16 if config.dtype == "bfloat16" else None
     return CausalPolicy(model, sampler, generator, autocast)
+
+
+def load_trained(
+    config: GRPOConfig, path: str | Path, split: str
+) -> tuple[CausalPolicy, Task]:
+    """A saved model, and the problems of one split to measure it on.
+
+    `path` is a folder or a name on the hub; `split` one of `known_splits`. Raises
+    ValueError or OSError for a model or problems that cannot be loaded.
+    """
+    tokenizer = load_tokenizer(path)
+    model = load_model(path, find_device(config.device))
+    problems = load_problems(config, split, config.eval_problems)
+    # Nothing is trained here, so nothing needs to be made again.
+    config = replace(config, gradient_checkpointing=False)
+    policy = make_policy(config, model, tokenizer)
+    return policy, make_task(config, problems, tokenizer)
 
 
 def make_optimizer(config: GRPOConfig, policy: CausalPolicy) -> AdamW:
@@ -104,10 +119,18 @@ def use_threads(config: GRPOConfig) -> None:
 
 
 def find_device(name: str) -> str:
-    """ "auto" is a GPU if there is one."""
-    if name != "auto":
-        return name
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    """ "auto" is a GPU if there is one. Raises ValueError for what cannot be used."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=name).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        raise ValueError(
+            f"device={name!r} cannot be used on this machine ({reason}). Choose "
+            '"auto", which takes a GPU if there is one, or "cpu".'
+        ) from None
+    return name
 
 
 def make_schedule(config: GRPOConfig, optimizer: AdamW) -> LambdaLR:
@@ -121,10 +144,15 @@ def make_schedule(config: GRPOConfig, optimizer: AdamW) -> LambdaLR:
 
 
 def make_start(config: GRPOConfig, problems: list[Problem], show: bool = True) -> Parts:
-    """The model that GRPO begins with: a given one, or a tiny one with a warm start."""
+    """The model that GRPO begins with: a given one, or a tiny one with a warm start.
+
+    Raises ValueError before the warm start for what GRPO could not begin with.
+    """
     torch.manual_seed(config.seed)
     random.seed(config.seed)
     model, tokenizer = make_model(config, problems)
+    task = make_task(config, problems, tokenizer)
+    require_room(model, task.tokens, config.max_new_tokens)
     total = config.warm_start_steps if config.model is None else 0
     hidden = not (show and total)
     with tqdm(total=total, desc="warm start", unit="step", disable=hidden) as bar:
@@ -164,15 +192,5 @@ def run_warm_start(
     watch: Callable[[list[float]], None] | None = None,
 ) -> list[float]:
     """Supervised training of `model` on demonstrations; the loss of each step."""
-    settings = WarmStartConfig(
-        num_steps=config.warm_start_steps,
-        batch_size=config.warm_start_batch_size,
-        learning_rate=config.warm_start_learning_rate,
-        form_weights=dict(zip(FORMS, config.warm_start_forms, strict=True)),
-        slip_share=config.warm_start_slips,
-        seed=config.seed,
-    )
     policy = make_policy(config, model, tokenizer)
-    return warm_start(
-        policy, tokenizer, problems, settings, config.system_prompt, watch=watch
-    )
+    return warm_start(policy, tokenizer, problems, config, watch)

@@ -20,6 +20,7 @@ from grpo_course.gsm8k.problems import Problem
 from grpo_course.gsm8k.rewards import (
     correctness_reward,
     format_reward,
+    length_reward,
     lenient_reward,
 )
 
@@ -42,12 +43,17 @@ class Task:
         system_prompt: str | None = None,
         correctness_weight: float = 1.0,
         format_weight: float = 0.2,
+        length_weight: float = 0.0,
     ) -> None:
         require_problems(problems)
         require_at_least("num_prompts", num_prompts, 1)
         self.problems, self.tokenizer = list(problems), tokenizer
         self.num_prompts, self.seed = num_prompts, seed
-        self.weights = {"accuracy": correctness_weight, "format": format_weight}
+        self.weights = {
+            "accuracy": correctness_weight,
+            "format": format_weight,
+            "length_reward": length_weight,
+        }
         questions = [problem.question for problem in self.problems]
         self.tokens = encode_prompts(tokenizer, questions, system_prompt)
         self.answers = join_answers(self.problems, self.keys(self.tokens))
@@ -77,13 +83,13 @@ class Task:
         return tokens[:, used]
 
     def reward(self, rollout: Rollout) -> Tensor:
-        """Weighed correctness and format of each response. -> [batch trial]"""
+        """Weighed correctness, format and length of each response. -> [batch trial]"""
         graded = self.grade(rollout)
         self.latest = {name: column.mean().item() for name, column in graded.items()}
         return sum(weight * graded[name] for name, weight in self.weights.items())
 
     def grade(self, rollout: Rollout) -> dict[str, Tensor]:
-        """accuracy, lenient_accuracy and format of each response, each [batch trial].
+        """Each measure of each response by its name, [batch trial].
 
         Raises ValueError for a prompt that is none of the problems'.
         """
@@ -95,6 +101,7 @@ class Task:
             "accuracy": correctness_reward(texts, answers),
             "lenient_accuracy": lenient_reward(texts, answers),
             "format": format_reward(texts),
+            "length_reward": length_reward(texts),
         }
         like = {"dtype": torch.float32, "device": rollout.responses.device}
         return {k: torch.tensor(v, **like).view(-1, trial) for k, v in columns.items()}

@@ -61,13 +61,13 @@ class HeldOutProbe:
     Adds the column `held_out`, strict accuracy of one sampled response a problem.
     """
 
-    def __init__(self, task: Task, every: int = 10, seed: int = 0):
-        self.task, self.every, self.seed, self.calls = task, every, seed, 0
+    def __init__(self, task: Task, every: int = 10):
+        self.task, self.every, self.calls = task, every, 0
 
     def __call__(self, policy: CausalPolicy) -> dict:
         """What joins the record of the epoch that begins."""
         due, self.calls = self.calls % self.every == 0, self.calls + 1
         if not due:
             return {}
-        scores = sampled_scores(policy, self.task, 1, seed=self.seed)
+        scores = sampled_scores(policy, self.task, 1)
         return {"held_out": scores.accuracy.mean()}

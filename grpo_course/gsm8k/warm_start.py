@@ -5,8 +5,7 @@ of its tokens. So the policy's own `log_probs` does both, prompt and padding inc
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
 from torch import Tensor
 from torch.optim import AdamW, Optimizer
@@ -17,81 +16,53 @@ from grpo_course.algorithm.aggregation import aggregate
 from grpo_course.algorithm.gradient import require_finite_loss, take_step
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.validation import require_at_least
+from grpo_course.gsm8k.config import GRPOConfig
 from grpo_course.gsm8k.encoding import as_rollout
 from grpo_course.gsm8k.policy import CausalPolicy
 from grpo_course.gsm8k.problems import Problem
-from grpo_course.gsm8k.prompts import (
-    FORM_WEIGHTS,
-    SHORT_SYSTEM_PROMPT,
-    demonstration,
-    draw_form,
-)
+from grpo_course.gsm8k.prompts import FORMS, demonstration, draw_form
 from grpo_course.gsm8k.slips import with_slip
 
 # AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) that remembers squares of gradients
 # for about 20 steps, not 1000: the run is short, and gradients shrink fast in it.
 BETAS = (0.9, 0.95)
-
-
-@dataclass(frozen=True)
-class WarmStartConfig:
-    """How the demonstrations are learned."""
-
-    num_steps: int = 400
-    batch_size: int = 32  # demonstrations a step
-    learning_rate: float = 2.5e-3
-    warmup_steps: int = 20
-    final_share: float = 0.1  # of the learning rate, after the last step
-    weight_decay: float = 0.01
-    max_gradient_norm: float = 1.0
-    form_weights: Mapping[str, float] = field(
-        default_factory=lambda: dict(FORM_WEIGHTS)
-    )
-    slip_share: float = 0.0  # of the demonstrations with a wrong result
-    seed: int = 0  # of the order, and of the form and the slips of demonstrations
-
-    def __post_init__(self) -> None:
-        for name in ("num_steps", "batch_size"):
-            require_at_least(name, getattr(self, name), 1)
-        if not 0 <= self.slip_share <= 1:
-            raise ValueError(
-                f"slip_share={self.slip_share} is out of range: it is a share of the "
-                "demonstrations, from 0 to 1."
-            )
+WEIGHT_DECAY, MAX_GRADIENT_NORM = 0.01, 1.0
+WARMUP_STEPS = 20
+FINAL_SHARE = 0.1  # of the learning rate, after the last step
 
 
 def warm_start(
     policy: CausalPolicy,
     tokenizer: PreTrainedTokenizerBase,
     problems: Sequence[Problem],
-    config: WarmStartConfig,
-    system_prompt: str | None = SHORT_SYSTEM_PROMPT,
+    config: GRPOConfig,
     watch: Callable[[list[float]], None] | None = None,
 ) -> list[float]:
     """Train on demonstrations of the problems; returns the loss of each step, in nats.
 
-    Only the tokens of the response are learned: the prompt is read, not scored.
+    Of `config`, what begins with warm_start counts, the system prompt, and the seed:
+    it decides the order, the form and the slips of the demonstrations. Only the
+    tokens of the response are learned: the prompt is read, not scored.
     `watch` sees the losses after each step.
     Raises ValueError if there are fewer problems than a step takes.
     """
-    require_at_least("the number of problems", len(problems), config.batch_size)
+    steps, size = config.warm_start_steps, config.warm_start_batch_size
+    require_at_least("the number of problems", len(problems), size)
     optimizer = AdamW(
         policy.model.parameters(),
-        lr=config.learning_rate,
-        weight_decay=config.weight_decay,
+        lr=config.warm_start_learning_rate,
+        weight_decay=WEIGHT_DECAY,
         betas=BETAS,
     )
-    ending = {"warmup": config.warmup_steps, "final_share": config.final_share}
-    schedule = linear_schedule(optimizer, config.num_steps, **ending)
+    schedule = linear_schedule(optimizer, steps, WARMUP_STEPS, FINAL_SHARE)
     rng, losses = random.Random(config.seed), []
-    for step in range(config.num_steps):
-        chosen = rng.sample(problems, config.batch_size)
-        batch = demonstrate(tokenizer, chosen, config, rng, system_prompt)
+    for step in range(steps):
+        batch = demonstrate(tokenizer, rng.sample(problems, size), config, rng)
         loss = demonstration_loss(policy, batch)
         require_finite_loss(loss, f"step {step} of the warm start")
         optimizer.zero_grad()
         loss.backward()
-        take_step(optimizer, max_norm=config.max_gradient_norm)
+        take_step(optimizer, max_norm=MAX_GRADIENT_NORM)
         schedule.step()
         losses.append(loss.item())
         if watch:
@@ -102,20 +73,20 @@ def warm_start(
 def demonstrate(
     tokenizer: PreTrainedTokenizerBase,
     problems: Sequence[Problem],
-    config: WarmStartConfig,
+    config: GRPOConfig,
     rng: random.Random,
-    system_prompt: str | None = SHORT_SYSTEM_PROMPT,
 ) -> Rollout:
     """One demonstration of each problem, as a rollout with one response a prompt."""
+    share, weights = config.warm_start_slips, config.warm_start_forms
     responses = [
         demonstration(
-            with_slip(problem, rng) if rng.random() < config.slip_share else problem,
-            draw_form(rng, config.form_weights),
+            with_slip(problem, rng) if rng.random() < share else problem,
+            draw_form(rng, dict(zip(FORMS, weights, strict=True))),
         )
         for problem in problems
     ]
     questions = [problem.question for problem in problems]
-    return as_rollout(tokenizer, questions, responses, system_prompt)
+    return as_rollout(tokenizer, questions, responses, config.system_prompt)
 
 
 def demonstration_loss(policy: CausalPolicy, batch: Rollout) -> Tensor:

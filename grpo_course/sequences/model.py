@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor, nn
 
-from grpo_course.algorithm.validation import require_axes
+from grpo_course.algorithm.validation import COUNT, require_axes, require_inside
 
 
 class TinyLM(nn.Module):
@@ -31,6 +31,8 @@ class TinyLM(nn.Module):
         seeds: Sequence[int] | None = None,
     ):
         super().__init__()
+        if seeds is not None:
+            require_inside("len(seeds)", len(seeds), COUNT, "; None is seed 0 alone")
         self.vocab_size, self.context_length = vocab_size, context_length
         self.hidden_size, gates = hidden_size, 3 * hidden_size
         shapes = {
@@ -42,7 +44,8 @@ class TinyLM(nn.Module):
             "head_weights": (hidden_size, vocab_size),
             "head_bias": (1, vocab_size),
         }
-        drawn = [draw_weights(shapes, hidden_size, seed) for seed in seeds or (0,)]
+        own = (0,) if seeds is None else seeds
+        drawn = [draw_weights(shapes, hidden_size, seed) for seed in own]
         for name in shapes:
             stacked = torch.stack([weights[name] for weights in drawn])
             self.register_parameter(

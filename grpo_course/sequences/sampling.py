@@ -6,7 +6,7 @@ from torch import Tensor
 
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.sampler import Generators, Sampler, draw, pick
-from grpo_course.algorithm.validation import require_at_least
+from grpo_course.algorithm.validation import require_at_least, require_inside
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.scoring import prompt_state, require_context, response_logits
 
@@ -25,9 +25,11 @@ def sample_sequences(
     int [batch pos] in. pos is always max_new_tokens: after EOS come `pad` tokens with
     log-probability 0, which no policy chose. A model with a seed axis needs a
     generator for each seed. With greedy, the likeliest token at each step.
-    Raises ValueError for prompts that do not fit the context.
+    Raises ValueError for prompts that do not fit the context, and for an eos or pad
+    that the model cannot write.
     """
     require_at_least("num_responses", num_responses, 1)
+    require_own_tokens(sampler, model.vocab_size)
     require_context(prompts, sampler.max_new_tokens, model.context_length)
     hidden = prompt_state(model, prompts, sampler.pad)
     hidden = repeat(
@@ -49,6 +51,14 @@ def sample_sequences(
     pattern = "pos ... (batch trial) -> ... batch trial pos"
     both = (torch.stack(tokens), torch.stack(scores))
     return tuple(rearrange(x, pattern, trial=num_responses) for x in both)
+
+
+def require_own_tokens(sampler: Sampler, vocab_size: int) -> None:
+    """Check that a sampler's eos and pad, where it has them, are in the vocabulary."""
+    words = {"at least": 0, "below": vocab_size}
+    for name in ("eos", "pad"):
+        if (token := getattr(sampler, name)) is not None:
+            require_inside(name, token, words, ", as the model's vocabulary is")
 
 
 class SequencePolicy:

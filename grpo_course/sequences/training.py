@@ -9,8 +9,9 @@ from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.loop import train
 from grpo_course.algorithm.rollout import Policy, Rollout
+from grpo_course.algorithm.sampler import Sampler
 from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.sampling import Sampler, SequencePolicy
+from grpo_course.sequences.sampling import SequencePolicy
 from grpo_course.sequences.tasks import (
     ASK,
     LENGTH,
@@ -38,13 +39,14 @@ def train_share(
     num_epochs: int = 15,
     learning_rate: float = 1e-3,
     watch: Watch | None = None,
+    sampler: Sampler = Sampler(SHARE_LENGTH),  # noqa: B008, it is frozen
     **knobs,
 ) -> tuple[SequencePolicy, History]:
     """Train for a large share of one token among 20; curves are [step seed].
 
     Four prompts, four responses each; two passes over each rollout in minibatches of
-    four; a reference, if beta is not 0, that is never copied again. Further knobs are
-    those of TrainConfig.
+    four; a reference, if beta is not 0, that is never copied again. A sampler with an
+    EOS lets responses end. Further knobs are those of TrainConfig.
     """
     settings = {
         "num_epochs": num_epochs,
@@ -55,7 +57,7 @@ def train_share(
         "compute_ref_model_period": NEVER,
     }
     model = TinyLM(SHARE_VOCAB, hidden_size=64, seeds=seeds)
-    policy = make_policy(model, Sampler(SHARE_LENGTH), seeds)
+    policy = make_policy(model, sampler, seeds)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     config = TrainConfig(**(settings | knobs))
     reward = share_reward(SHARE_TOKEN)

@@ -7,6 +7,7 @@ import torch
 from einops import einsum, rearrange, repeat
 from torch import Generator, Tensor, nn
 
+from grpo_course.algorithm.sampler import require_one_generator_each
 from grpo_course.algorithm.seeds import make_draw
 from grpo_course.algorithm.validation import require_axes, require_finite
 
@@ -122,15 +123,6 @@ def sample_group(
     return rearrange(
         drawn, "(batch pos) trial -> batch trial pos", batch=probs.shape[0]
     )
-
-
-def require_one_generator_each(probs: Tensor, generators: object) -> None:
-    """Check that a model with a seed axis gets a generator for every seed."""
-    if not isinstance(generators, Sequence) or len(generators) != len(probs):
-        raise ValueError(
-            f"generator={generators!r}, but the model has {len(probs)} seeds. "
-            "Pass a list with one torch.Generator for each seed."
-        )
 
 
 def compute_log_probs(prompts: Tensor, responses: Tensor, model: SortModel) -> Tensor:

@@ -1,1 +1,31 @@
-"""The commands of `python3 -m grpo_course`, and the rules the notebooks keep."""
+"""The commands of `python3 -m grpo_course`, and the rules the notebooks keep.
+
+Before anything is installed: standard library only
+    environment    the `.venv` in the checkout, made when needed
+    installed      what the running Python has
+    pip_options    which torch pip is sent to
+    lock           one process at a time
+
+A command each
+    lab            JupyterLab
+    tests          `test`: style, imports, tests, notebooks
+    run            execute the notebooks, write nothing
+    save           execute the notebooks, store their outputs
+    bench          the benchmarks
+    site           the website
+    browser_tests  `test-browser`: JupyterLab, slides, website in Chromium
+
+What the commands share
+    kernels        the variables notebooks are executed with
+    notebooks      find the notebooks and execute them
+
+What a stored notebook is
+    cells          tags, and the cells that `save` writes
+    form           how it must be stored
+    budgets        how long it and its cells may be
+    tidy           what varies between executions is dropped
+    slides         the place of each cell among the slides
+    speaker        notes with minutes for who presents
+    anywhere       the links to Colab and Binder
+    pictures       the plots that the README shows
+"""

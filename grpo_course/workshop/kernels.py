@@ -1,6 +1,6 @@
-"""The variables notebooks are executed with, here and under pytest. The one place.
+"""The variables notebooks are executed with, here and under pytest.
 
-Standard library only: conftest.py reads it before anything else is imported.
+Nothing heavy is loaded here: libraries read the variables when they are imported.
 """
 
 import os
@@ -8,17 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+from grpo_course.classroom.setup import QUIET
+
 VARIABLES = {
     # One thread: the models are so small that a second one only waits.
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",
-    # The course runs offline and stores no progress bars.
-    "HF_HUB_OFFLINE": "1",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
-    "TRANSFORMERS_VERBOSITY": "error",
-    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",  # no notebook waits for a network
+    **QUIET,
 }
 
 

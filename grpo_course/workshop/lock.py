@@ -3,6 +3,8 @@
 Standard library only: this runs before anything is installed.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import time

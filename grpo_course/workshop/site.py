@@ -11,8 +11,10 @@ import tempfile
 from pathlib import Path
 
 from grpo_course.workshop import kernels
+from grpo_course.workshop.tidy import WIDGET_VIEW
 
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
+SLIDER = "*A slider stands here in the running notebook.*"
 PAGES = ("README.md", "INSTRUCTORS.md", "CONTRIBUTING.md", "LICENSE")
 
 
@@ -62,18 +64,35 @@ def mathjax() -> Path:
 
 
 def prepare(notebook: dict) -> None:
-    """Hand the alternative text of pictures to myst-nb, which reads it from the cell.
-
-    Widgets are left out: without a kernel they show nothing.
-    """
+    """Name the pictures, and put a sentence where a slider would show nothing."""
     notebook["metadata"].pop("widgets", None)
+    notebook["cells"] = [
+        part for cell in notebook["cells"] for part in one_picture_each(cell)
+    ]
     for cell in notebook["cells"]:
-        outputs = cell.get("outputs", [])
-        for output in outputs:
-            output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
-        told = [text for output in outputs if (text := alternative(output))]
-        if told:
-            cell["metadata"]["mystnb"] = {"image": {"alt": " ".join(told)}}
+        for output in cell.get("outputs", []):
+            if WIDGET_VIEW in output.get("data", {}):
+                output["data"] = {"text/markdown": SLIDER}
+
+
+def one_picture_each(cell: dict) -> list[dict]:
+    """The cell, and one without code for each further picture.
+
+    myst-nb reads the alternative text from a cell, so that each cell has one.
+    """
+    outputs = cell.get("outputs", [])
+    pictures = [k for k, output in enumerate(outputs) if alternative(output)]
+    cells = []
+    for number, place in enumerate(pictures):
+        alt = {"image": {"alt": alternative(outputs[place])}}
+        metadata = {**cell["metadata"], "mystnb": alt}
+        if number:
+            metadata["tags"] = [*metadata.get("tags", []), "remove-input"]
+        begin = place if number else 0
+        end = pictures[number + 1] if place != pictures[-1] else len(outputs)
+        each = {"id": f"{cell['id']}-{number}", "outputs": outputs[begin:end]}
+        cells.append({**cell, "metadata": metadata, **each})
+    return cells or [cell]
 
 
 def alternative(output: dict) -> str:

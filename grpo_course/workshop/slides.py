@@ -14,7 +14,7 @@ from grpo_course.workshop.cells import tags
 
 CSS = Path(__file__).with_name("slides.css")
 STAGE_HEIGHT = 420  # of 480: what the estimates below leave free is their error
-# (fewest lines of code, height of a line, height of a picture), as in slides.css
+# (fewest lines of code, height of a line, height that a picture should find)
 PICTURE_SIZES = ((19, 12, 155), (14, 13, 180), (9, 15, 195), (6, 16, 255), (0, 18, 280))
 # (fewest lines of code, height of a line, height of a printed line), no picture
 PRINT_SIZES = ((19, 13, 13), (14, 14, 14), (10, 16, 14), (0, 18, 17))

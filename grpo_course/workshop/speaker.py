@@ -69,8 +69,9 @@ def exercises_of(part: list[NotebookNode]) -> list[tuple[str, str]]:
 
 
 def words(part: list[NotebookNode], start: int, minutes: int) -> str:
-    """The note of one section."""
-    lines = [f"*Presenting: {minutes} min, from {start // 60}:{start % 60:02d}.*"]
+    """The note of one section; one that rounds to no minute takes one."""
+    begin = f"{start // 60}:{start % 60:02d}"
+    lines = [f"*Presenting: {max(minutes, 1)} min, from {begin}.*"]
     predictions = sum(len(PREDICT.findall(cell.source)) for cell in part)
     if predictions:
         count = "a prediction" if predictions == 1 else f"{predictions} predictions"

@@ -77,11 +77,25 @@ def test_a_value_head_reads_the_features_alone():
     [
         (PROMPTS[:, :2], responses(2, 4, 3), "prompts have 2 tokens"),
         (PROMPTS, responses(2, 4, 5), "responses have 5 tokens"),
+        (PROMPTS + 3, responses(2, 4, 3), "prompts hold .* to 7 .*numbers 0 to 4"),
+        (PROMPTS, responses(2, 4, 3) - 9, "responses hold values from -9"),
+        (PROMPTS, responses(2, 4, 3).float(), "responses hold .*float32"),
+        (PROMPTS[:1], responses(2, 4, 3), r"shape \[1, 3\].*agree in batch"),
     ],
 )
-def test_lengths_that_differ_are_named(prompts, tokens, words):
+def test_tokens_that_do_not_fit_are_named(prompts, tokens, words):
     with pytest.raises(ValueError, match=words):
         Critic(5, 10, 3, 3)(Rollout(prompts, tokens))
+    with pytest.raises(ValueError, match=words):
+        RewardModel(5, 10, 3, 3)(prompts, tokens)
+
+
+def test_no_seed_is_an_error():
+    for kind in (Critic, RewardModel):
+        with pytest.raises(ValueError, match=r"len\(seeds\)=0.*None makes"):
+            kind(5, 10, 3, 3, seeds=[])
+    with pytest.raises(ValueError, match=r"len\(seeds\)=0"):
+        ValueHead(lambda prompts: prompts, 10, 3, seeds=())
 
 
 def per_token(*numbers):
@@ -122,6 +136,8 @@ def test_value_clipping_says_what_it_needs(knobs):
 def test_values_and_returns_must_line_up():
     with pytest.raises(ValueError, match="returns has shape"):
         value_loss(per_token(1.0), per_token(1.0, 2.0))
+    with pytest.raises(ValueError, match="values has shape"):
+        value_loss(torch.zeros(2, 3), torch.zeros(2, 3))
 
 
 def test_bradley_terry_values_and_gradient():
@@ -146,8 +162,11 @@ def test_bradley_terry_does_not_see_a_constant_and_does_not_overflow():
 
 
 def test_bradley_terry_needs_pairs():
-    with pytest.raises(ValueError, match="chosen has shape"):
+    with pytest.raises(ValueError, match=r"chosen has shape.*one rejected for each"):
         bradley_terry_loss(torch.zeros(3), torch.zeros(2))
+    with pytest.raises(ValueError, match="pair by pair"):
+        model, first = RewardModel(5, 10, 3, 3), responses(2, 4, 3)
+        fit_reward_model(model, PROMPTS, first, first[:, :3])
 
 
 def test_a_reward_model_learns_its_pairs_and_is_frozen_as_a_reward():

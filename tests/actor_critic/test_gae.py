@@ -135,7 +135,17 @@ def test_whitening_is_by_seed_and_only_over_tokens():
         assert tokens.mean().item() == pytest.approx(0, abs=1e-5)
         assert tokens.std().item() == pytest.approx(1, abs=1e-3)
     assert (white[~mask] == 0).all()
-    assert whiten(torch.full((1, 2, 3), 0.1)).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize("value", [0.1, 100.1, 1000.1])
+def test_tied_values_whiten_to_exactly_zero(value):
+    values = torch.full((2, 3, 4, 5), value)
+    values[1] += 3
+    mask = torch.ones(2, 3, 4, 5, dtype=torch.bool)
+    mask[..., :2] = False
+    assert (whiten(values) == 0).all()
+    assert (whiten(torch.where(mask, values, float("nan")), mask) == 0).all()
+    assert (whiten(values, torch.zeros_like(mask)) == 0).all()
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,22 @@ def test_the_entropy_bonus_says_why_it_wants_the_exact_entropy():
         PPO(Critic(5, 10, 3, 3), value_weight=-1)
 
 
+@pytest.mark.parametrize(
+    ("knob", "value", "words"),
+    [
+        ("gamma", 2, "gamma=2 is out of range"),
+        ("gamma", 0, "gamma=0 is out of range"),
+        ("lam", -1, "lam=-1 is out of range"),
+        ("value_clip", -1, "value_clip=-1, but it must be above 0"),
+        ("value_clip", float("nan"), "value_clip=nan"),
+        ("entropy_bonus", -1, "entropy_bonus=-1"),
+    ],
+)
+def test_a_knob_out_of_range_is_named_when_it_is_set(knob, value, words):
+    with pytest.raises(ValueError, match=words):
+        PPO(Critic(5, 10, 3, 3), **{knob: value})
+
+
 @pytest.mark.parametrize("place", ["loss", "reward"])
 def test_kl_in_the_reward_is_paid_token_by_token(place):
     config = TrainConfig(num_responses=6, kl_penalty=0.5, kl_place=place)

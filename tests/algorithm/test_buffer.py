@@ -1,5 +1,6 @@
 """The buffer, minibatches and gradient clipping in the loop."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -125,6 +126,32 @@ def test_batches_that_do_not_line_up_are_named(other, says):
         filled(make_batch(), make_batch(**other))
 
 
+@pytest.mark.parametrize("seeds", [(), (2,)])
+@pytest.mark.parametrize(
+    "name", ["rewards", "deltas", "old_log_probs", "ref_log_probs", "targets"]
+)
+def test_a_column_that_lacks_a_response_is_named(name, seeds):
+    batch = make_batch(seeds=seeds)
+    short = getattr(batch, name).narrow(len(seeds) + 1, 0, TRIAL - 1)
+    given = re.escape(str(list(short.shape)))
+    shape = re.escape(str([*seeds, BATCH, TRIAL]))
+    says = rf"^{name} has shape {given}, but responses has .*each response, {shape}\."
+    with pytest.raises(ValueError, match=says):
+        filled(replace(batch, **{name: short}))
+
+
+def test_rows_that_lack_an_axis_or_a_prompt_are_named():
+    batch = make_batch()
+    with pytest.raises(ValueError, match=r"^rewards has shape \[3\].*\[3, 4\]\."):
+        filled(replace(batch, rewards=batch.rewards[:, 0]))
+    rollout = replace(batch.rollout, prompts=batch.rollout.prompts[:2])
+    with pytest.raises(ValueError, match=r"^prompts has .*for each prompt, \[3\]\."):
+        filled(replace(batch, rollout=rollout))
+    rollout = replace(batch.rollout, mask=batch.rollout.mask[:2])
+    with pytest.raises(ValueError, match=r"^mask has shape \[2, 4, 5\]"):
+        filled(replace(batch, rollout=rollout))
+
+
 # The loop
 
 
@@ -235,14 +262,6 @@ def test_a_tied_batch_survives_clipping():
     assert weight.grad.isfinite().all() and policy.logits.isfinite().all()
 
 
-@pytest.mark.parametrize(
-    ("knobs", "says"),
-    [
-        ({"minibatch_size": 0}, "minibatch_size=0, but it must be at least 1"),
-        ({"minibatch_size": 13}, "size=13, but the buffer holds 12"),
-        ({"max_gradient_norm": 0.0}, r"max_gradient_norm=0\.0 is out of range"),
-    ],
-)
-def test_bad_knobs_are_named(knobs, says):
-    with pytest.raises(ValueError, match=says):
-        run(**knobs)
+def test_a_minibatch_larger_than_the_rollout_is_named():
+    with pytest.raises(ValueError, match="size=13, but the buffer holds 12"):
+        run(minibatch_size=13)

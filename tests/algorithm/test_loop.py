@@ -179,25 +179,6 @@ def test_a_reward_that_is_not_finite_stops_before_any_step():
     assert bandit.names() == ["sample"]
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (
-            {"deltas_mode": "centred"},
-            "deltas_mode='centred' is not known.*'centered_rewards'",
-        ),
-        ({"loss_mode": "clip"}, "loss_mode='clip' is not known.*'clipped'"),
-        ({"epsilon": 0.0}, r"epsilon=0\.0 is out of range"),
-        ({"num_responses": 1}, r"rewards has shape \[2, 1\].*at least two responses"),
-    ],
-)
-def test_bad_options_are_named_and_spare_the_weights(options, says):
-    bandit = Bandit()
-    with pytest.raises(ValueError, match=says):
-        run(bandit, **options)
-    assert torch.equal(bandit.logits, Bandit().logits)
-
-
 def test_rewards_of_another_shape_are_named():
     def one_reward_too_few(rollout):
         return token_value(rollout)[:, 1:]
@@ -211,6 +192,27 @@ def test_a_curve_takes_only_the_records_that_have_it():
     assert history.curve("a").tolist() == [1, 2]
     assert history.curve("b").tolist() == [[1, 2]]
     assert history.final("a") == 2 and history.final("b").tolist() == [1, 2]
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor that leaves its device, as one of a GPU does, only if asked to."""
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor)
+
+
+def test_a_curve_comes_to_the_cpu_to_be_drawn():
+    history = History(
+        [{"a": torch.ones(2).as_subclass(Elsewhere)}, {"a": torch.ones(2)}]
+    )
+    assert type(history.curve("a")) is torch.Tensor
+
+
+def test_epochs_are_first_steps_and_the_last_look():
+    steps = [{"epoch": e, "step": s, "a": 10 * e + s} for e in (0, 1) for s in (0, 1)]
+    assert History(steps).epochs("a").tolist() == [0, 10]
+    last = {"epoch": 2, "a": 20}
+    assert History([*steps, last]).epochs("a").tolist() == [0, 10, 20]
 
 
 def test_an_unknown_curve_lists_the_known_ones():

@@ -1,16 +1,22 @@
 """The policy loss: gradient table, on-policy facts, the zero loss, masks, errors."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.losses import (
     LOSS_MODES,
     compute_loss,
     loss_report,
     token_loss,
 )
+from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.steps import batch_loss
 
 sizes = st.tuples(*[st.integers(1, 3)] * 3, st.integers(1, 5))  # seed batch trial pos
 property_test = settings(deadline=None, max_examples=30, derandomize=True)
@@ -67,6 +73,68 @@ def test_epsilon_high_widens_only_the_upper_side():
             log_probs, deltas, "clipped", old, epsilon=0.2, epsilon_high=0.28
         )[1]
         assert (gradient != 0).item() is pulls
+
+
+RATIOS = [0.5, 1.0, 3.0, 5.0]
+CUT = {  # mode: for delta +1 and -1, tokens cut (from below, from above) of RATIOS
+    "clipped": ((0, 2), (1, 0)),
+    "dual_clipped": ((0, 2), (1, 1)),  # above 4 with a negative delta too
+}
+
+
+@pytest.mark.parametrize("mode", LOSS_MODES)
+def test_a_report_is_of_its_own_loss(mode):
+    log_probs = torch.tensor([[RATIOS]], dtype=torch.float64).log()
+    old = torch.zeros_like(log_probs)
+    for delta, (low, high) in zip(
+        (1.0, -1.0), CUT.get(mode, [(0, 0)] * 2), strict=True
+    ):
+        deltas = torch.tensor([[delta]], dtype=torch.float64)
+        report = loss_report(log_probs, deltas, old, mode=mode, dual_clip=4.0)
+        assert report["clip_fraction_low"] == low / 4
+        assert report["clip_fraction_high"] == high / 4
+        assert report["gradient_fraction"] == 1 - (low + high) / 4
+        seen = recorded(log_probs, deltas, old, loss_mode=mode, dual_clip=4.0)
+        assert {name: seen[name] for name in report} == report
+
+
+def recorded(log_probs, deltas, old, **knobs):
+    """What the loop notes of a policy that says just this."""
+    rollout = Rollout(torch.zeros(1, 1), torch.zeros_like(log_probs).long())
+    policy = SimpleNamespace(log_probs=lambda rollout: log_probs)
+    batch = Batch(rollout, deltas, deltas, old)
+    return batch_loss(policy, batch, TrainConfig(**knobs))[1]
+
+
+@property_test
+@given(sizes, st.integers(0, 99), st.sampled_from(["token", "sequence"]))
+def test_the_gradient_fraction_is_that_of_the_gradient(shape, number, level):
+    log_probs, old, deltas, mask = rollout(shape, number)
+    log_probs = old + 2 * (log_probs - old)  # so that some are above the dual clip
+    knobs = {"mask": mask, "ratio_level": level, "dual_clip": 1.5}
+    for mode in LOSS_MODES:
+        gradient = loss_and_gradient(log_probs, deltas, mode, old, **knobs)[1]
+        pulls = (gradient != 0).sum((-3, -2, -1)) / mask.sum((-3, -2, -1)).clamp(min=1)
+        report = loss_report(log_probs, deltas, old, mode=mode, **knobs)
+        seen = report["gradient_fraction"].float()
+        torch.testing.assert_close(seen, pulls, msg=f"{mode}, {level}")
+
+
+def test_a_loss_of_your_own_cuts_nobody(monkeypatch):
+    monkeypatch.setitem(LOSS_MODES, "mine", lambda log_probs, deltas, **_: -deltas)
+    report = loss_report(*one_token(9.0, 1.0), mode="mine")
+    assert report["gradient_fraction"] == 1 and report["clip_fraction_high"] == 0
+
+
+def test_old_kl_is_what_the_tokens_say_at_either_level():
+    log_probs, old, deltas, mask = rollout((2, 3, 4), 0)
+    ratio = (log_probs - old).exp()
+    expected = (ratio - 1 - ratio.log())[mask].mean()
+    for level in ("token", "sequence"):
+        for junk in (0.0, float("nan")):
+            new = torch.where(mask, log_probs, junk)
+            report = loss_report(new, deltas, old, mask=mask, ratio_level=level)
+            torch.testing.assert_close(report["old_kl"], expected)
 
 
 def test_report_reads_only_the_mask():

@@ -1,5 +1,7 @@
 """The settings that sampling and scoring share: temperature, top_k, top_p."""
 
+import math
+
 import pytest
 import torch
 from transformers import TopKLogitsWarper, TopPLogitsWarper
@@ -89,10 +91,19 @@ def test_a_score_is_finite_after_the_weights_moved():
     assert scores.isfinite().all() and (scores < 0).any()
 
 
-def test_bad_settings_are_named():
-    with pytest.raises(ValueError, match="top_k=0, but it must be at least 1"):
-        Sampler(3, top_k=0)
-    with pytest.raises(ValueError, match=r"top_p=1.5 is out of range"):
-        Sampler(3, top_p=1.5)
-    with pytest.raises(ValueError, match=r"top_p=0 is out of range"):
-        Sampler(3, top_p=0)
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("max_new_tokens", 0, "at least 1"),
+        ("max_new_tokens", 2.5, "of the type whole number"),
+        ("top_k", 0, "at least 1, or None"),
+        ("top_k", 1.5, "of the type whole number or None"),
+        ("top_p", 0, "above 0 and at most 1"),
+        ("top_p", 1.5, "above 0 and at most 1"),
+        ("top_p", math.nan, "above 0 and at most 1"),
+        ("temperature", math.nan, "above 0"),
+    ],
+)
+def test_bad_settings_are_named(name, value, says):
+    with pytest.raises(ValueError, match=f"{name}={value}.*{says}"):
+        Sampler(**({"max_new_tokens": 3} | {name: value}))

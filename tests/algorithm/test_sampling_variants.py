@@ -225,22 +225,6 @@ def test_collect_corrects_for_the_sampler():
     torch.testing.assert_close(capped.deltas, plain.deltas[..., None] * 1.2)
 
 
-@pytest.mark.parametrize(
-    ("knobs", "message"),
-    [
-        ({"ratio_level": "group"}, "ratio_level='group'.*'sequence'"),
-        ({"ref_mixture": 0.0}, "ref_mixture=0.0 is out of range"),
-        ({"ref_mixture": 1.1}, "ref_mixture=1.1 is out of range"),
-        ({"num_resamples": -1}, "num_resamples=-1.*at least 0"),
-        ({"sampler_cap": 0.0}, "sampler_cap=0.0 is out of range"),
-        ({"max_length": 0}, "max_length=0.*at least 1"),
-    ],
-)
-def test_bad_knobs_are_named(knobs, message):
-    with pytest.raises(ValueError, match=message):
-        TrainConfig(**knobs)
-
-
 def test_a_sampler_says_which_responses_finished():
     sampler = Sampler(max_new_tokens=3, eos=1, pad=1)
     tokens = torch.tensor([[[2, 1, 1], [2, 2, 2], [2, 2, 1]]])

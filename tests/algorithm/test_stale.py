@@ -8,10 +8,13 @@ from torch import Generator
 
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.loop import train
+from grpo_course.algorithm.mismatch import EngineSampler
+from grpo_course.algorithm.reference import sync_reference, weights
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.stale import StaleSampler
 from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.sampling import Sampler, SequencePolicy
+from grpo_course.sequences.sampling import SequencePolicy
 from grpo_course.sequences.tasks import all_sort_prompts, place_reward
 from grpo_course.sequences.training import train_sort
 
@@ -137,13 +140,42 @@ def test_what_the_policy_does_not_note_is_computed_with_the_old_weights():
 
 
 def test_a_reference_is_todays_policy():
+    torch.manual_seed(0)
     policy = make_policy()
-    optimizer = torch.optim.Adam(policy.model.parameters())
-    config = TrainConfig(
-        num_epochs=3, num_responses=4, kl_penalty=0.1, old_log_probs_from="sampler"
-    )
+    stale = StaleSampler(policy, 1)
+    rollout = stale.sample(PROMPTS, 4)
+    move(policy)
+    ref = sync_reference(None, stale)
+    then = ref.log_probs(rollout)
+    assert torch.equal(then, policy.log_probs(rollout))
+    assert (then - stale.writer.log_probs(rollout)).abs().max() > 0.01
+    move(policy)
+    assert torch.equal(ref.log_probs(rollout), then)
+
+
+def test_a_mixed_reference_reads_the_policy_and_not_its_writer():
+    torch.manual_seed(0)
+    policy = make_policy()
+    engine = EngineSampler(policy, Sampler(3, temperature=0.5))
+    for wrapped in (StaleSampler(policy, 1), engine, StaleSampler(engine, 1)):
+        ref = sync_reference(None, wrapped)
+        before = [weight.clone() for weight in weights(ref)]
+        move(policy)
+        mixed = list(weights(sync_reference(ref, wrapped, 0.25)))
+        now = list(policy.model.parameters())
+        assert len(mixed) == len(now)
+        for old, new, between in zip(before, now, mixed, strict=True):
+            torch.testing.assert_close(between, 0.75 * old + 0.25 * new)
+
+
+def test_in_the_loop_the_kl_is_zero_where_the_reference_was_just_copied():
+    policy = make_policy()
+    optimizer = torch.optim.Adam(policy.model.parameters(), lr=0.01)
+    knobs = {"num_responses": 4, "kl_penalty": 0.1, "compute_ref_model_period": 1}
+    config = TrainConfig(3, 2, old_log_probs_from="sampler", **knobs)
     history = train(StaleSampler(policy, 1), PROMPTS, place_reward, optimizer, config)
-    assert history.curve("kl").isfinite().all()
+    assert history.epochs("kl").abs().max() < 1e-9
+    assert history.curve("kl").view(3, 2, 2)[:, 1].min() > 1e-6
 
 
 def test_a_lag_below_zero_is_refused():

@@ -15,6 +15,9 @@ LOOK = """() => {
   const wide = [...slide.querySelectorAll('pre, table, img, mjx-container')]
     .filter(e => !e.closest('details'))
     .filter(e => e.getBoundingClientRect().right > innerWidth + 2);
+  const scrolling = [...slide.querySelectorAll('.jp-Cell *')]
+    .filter(e => getComputedStyle(e).overflowY !== 'visible')
+    .filter(e => e.clientHeight > 0 && e.scrollHeight > e.clientHeight + 2);
   return {
     index: leaves.indexOf(slide),
     count: leaves.length,
@@ -24,10 +27,11 @@ LOOK = """() => {
     inner: slide.scrollHeight - slide.clientHeight,
     height: innerHeight,
     wide: wide.length,
-    boxes: [...slide.querySelectorAll('.jp-Cell *')]
-      .filter(e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowY))
-      .filter(e => e.clientHeight > 0 && e.scrollHeight > e.clientHeight + 2)
-      .map(e => [e.className, e.scrollHeight - e.clientHeight]),
+    boxes: scrolling.map(e => [e.className, getComputedStyle(e).overflowY]),
+    // Pictures and tables that reach below a box that scrolls: the room misses them.
+    cut: scrolling.flatMap(box => [...box.querySelectorAll('img, table')].filter(
+      e => e.getBoundingClientRect().bottom + box.scrollTop
+        > box.getBoundingClientRect().bottom + 2)).length,
     cells: [...slide.querySelectorAll('.jp-Cell')].length,
     heading: (slide.innerText || '').trim().slice(0, 60),
   };

@@ -13,8 +13,11 @@ from lab_page import (
 )
 from quick import RUN, leave_out
 
+from grpo_course.classroom.live import ProgressBar
+
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 UNFILLED = "raise NotImplementedError"
+BAR = re.compile(r"^[# ]{30} (\d+)/(\d+)", re.MULTILINE)  # as ProgressBar prints it
 SLIDER = re.compile(r"^(slide_|interact)", re.MULTILINE)
 
 
@@ -51,12 +54,27 @@ def complaints(cell: dict) -> list[str]:
         found.append("no slider appears")
     if "$" in cell["text"]:
         found.append(f"a formula is not typeset: {cell['text'][:80]!r}")
-    if re.search(r"(?<!\d)0%\|", cell["answer"]):
-        found.append("a progress bar stands at 0 %")
+    for done, total in BAR.findall(cell["answer"]):
+        if done != total:
+            found.append(f"a progress bar stands at {done}/{total}")
     for name in ("badFormulas", "unfolded", "deadPictures"):
         if cell[name]:
             found.append(f"{name}: {cell[name]}")
     return [f"cell {cell['index']}: {line}" for line in found]
+
+
+def test_a_bar_that_stops_is_seen(capsys):
+    """The complaint can come: one step of three, and then all three."""
+    cell = {"index": 0, "source": "", "text": "", "tags": [], "outputs": []}
+    cell |= dict.fromkeys(("badFormulas", "unfolded", "deadPictures"), 0)
+    bar = ProgressBar(3)
+    bar.show(0.5)
+    cell["answer"] = capsys.readouterr().out.split("\r")[-1]
+    assert "progress bar stands at" in complaints(cell)[0]
+    bar.show(0.5)
+    bar.show(0.5)
+    cell["answer"] = capsys.readouterr().out.split("\r")[-1]
+    assert "3/3" in cell["answer"] and complaints(cell) == []
 
 
 def test_an_exercise_answers_a_wrong_and_a_right_function(visit, lab, pictures):

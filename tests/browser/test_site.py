@@ -72,6 +72,8 @@ def test_a_page_is_whole(page, site, visit, pictures):
     assert [opened.missing, opened.elsewhere, opened.errors] == [[], [], []]
     assert seen["broken"] == [] and seen["unfolded"] == 0 and seen["jumps"] == []
     assert seen["raw"] == [], "mathematics that was not typeset"
+    assert seen["widgets"] == [], "the name of a slider in the place of a slider"
+    assert seen["twins"] == [], "two pictures with the same alternative text"
     opened.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     width = opened.page.evaluate("document.documentElement.scrollWidth")
     assert width <= PHONE[0], f"{width} px wide on a phone"
@@ -81,7 +83,7 @@ def test_a_page_is_whole(page, site, visit, pictures):
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in TOOLS])
 def test_axe_finds_nothing(page, site, visit, pictures):
-    """The automated accessibility audit, contrast included, in both themes."""
+    """The automated accessibility audit: contrast in both themes, and on a phone."""
     if page.startswith("notebooks/"):
         leave_out(Path(page).stem, AUDITED)
     opened = visit(1280, 800).page
@@ -92,16 +94,19 @@ def test_axe_finds_nothing(page, site, visit, pictures):
         opened.emulate_media(color_scheme=scheme)
         problems += audit(opened, scheme)
         pictures(opened, f"site_{scheme}_{Path(page).stem}")
+    opened.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    opened.wait_for_timeout(400)  # the sidebars slide out
+    problems += audit(opened, "phone")
     assert not problems, "\n".join(problems)
 
 
-def audit(page, scheme: str) -> list[str]:
+def audit(page, where: str) -> list[str]:
     """What axe complains of, one line a rule."""
     ready = "async () => { if (window.MathJax) await MathJax.startup.promise; }"
     page.evaluate(ready)
     found = Axe().run(page, options=AXE_RULES).response["violations"]
     return [
-        f"{scheme} {rule['id']} x{len(rule['nodes'])}: {rule['nodes'][0]['html'][:160]}"
+        f"{where} {rule['id']} x{len(rule['nodes'])}: {rule['nodes'][0]['html'][:160]}"
         for rule in found
     ]
 
@@ -119,6 +124,9 @@ LOOK = """async () => {
       .map(i => i.src.slice(-60) + ' alt: ' + i.alt),
     unfolded: article.querySelectorAll('details[open]').length,
     raw: text.textContent.match(/\\\\\\(|\\$[^$\\n]{1,60}\\$/g) || [],
+    widgets: article.textContent.match(/interactive\\(children/g) || [],
+    twins: [...article.querySelectorAll('img')].map(i => i.alt)
+      .filter((alt, i, all) => all.indexOf(alt) !== i),
     jumps: levels.filter((level, i) => i && level > levels[i - 1] + 1),
   };
 }"""

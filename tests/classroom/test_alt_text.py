@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from grpo_course.classroom import plots, plots_loop
+from grpo_course.classroom import plots, plots_kl, plots_loop, plots_losses
 from grpo_course.classroom.alt_text import alternative_text, describe
 
 
@@ -30,19 +30,103 @@ def test_lines_are_told_with_names_and_ends():
 def test_bands_are_mentioned():
     curves = {"a": torch.tensor([[0.0, 0.0], [1.0, 3.0]])}
     text = told(plots.plot_bands(curves, "reward"))
-    assert text == "reward against epoch: a line from 0 to 2; a band around each."
+    assert text == "reward against epoch: a line from 0 to 2; a band around it."
+    curves["b"] = curves["a"] + 1
+    assert told(plots.plot_bands(curves, "reward")).endswith("; a band around each.")
+    curves["one seed"] = torch.tensor([[0.0], [1.0]])
+    text = told(plots.plot_bands(curves, "reward"))
+    assert text.endswith("one seed from 0 to 1; a band around 2 of 3 lines.")
+
+
+def test_a_single_seed_and_points_have_no_band():
+    assert "band" not in told(plots.plot_bands({"a": torch.ones(3, 1)}, "reward"))
+    _, ax = plt.subplots()
+    ax.plot([0, 1], [0, 1])
+    ax.scatter([0, 1], [2, 5])
+    assert "a line from 0 to 1; 2 points, x from 0 to 1, y from 2 to 5." in told(ax)
+
+
+def test_lines_that_only_mark_a_place_are_not_told():
+    _, ax = plt.subplots()
+    ax.plot([0, 1], [3, 4])
+    ax.axvline(0.5)
+    ax.axhline(0.5)
+    ax.axline((0, 0), slope=1)
+    assert told(ax) == "Plot: a line from 3 to 4."
+
+
+def test_points_are_told_by_their_range():
+    truth, estimate = torch.tensor([0.0, 1.0, 2.0]), torch.tensor([5.0, 3.0, 4.0])
+    text = told(plots.plot_agreement(truth, {"few": estimate, "many": truth}))
+    assert "few: 3 points, x from 0 to 2, y from 3 to 5; many: 3 points" in text
+    assert "line" not in text
+
+
+def test_points_of_a_row_bear_its_name():
+    log_probs = torch.tensor([0.6, 0.4]).log()
+    _, right = plots_kl.plot_kl_estimators(log_probs, log_probs.flip(0))
+    assert "k1: 2 points, x from -0.405 to 0.405; k2: 2" in told(right)
+
+
+@pytest.mark.parametrize(
+    ("heights", "words"),
+    [
+        ([1.0, 5.0, 2.0], "from 1 to 2, highest 5 at 1"),
+        ([1.0, -3.0, 2.0], "from 1 to 2, lowest -3 at 1"),
+        ([0.0, 1.01, 1.0], "from 0 to 1"),
+        ([1.0, 1.0 + 1e-12, 1.0], "from 1 to 1"),
+        ([float("nan"), 1.0, 2.0, float("inf")], "from 1 to 2"),
+    ],
+)
+def test_a_bend_is_told_and_a_gap_is_not(heights, words):
+    _, ax = plt.subplots()
+    ax.plot(range(len(heights)), heights)
+    assert told(ax) == f"Plot: a line {words}."
+
+
+def test_a_line_without_a_number_is_left_out():
+    _, ax = plt.subplots()
+    ax.plot([0, 1], [float("nan")] * 2, label="nothing")
+    ax.plot([0, 1], [1, 2], label="something")
+    assert told(ax) == "Plot: a line from 1 to 2."
+
+
+def test_more_lines_than_can_be_told_are_counted():
+    _, ax = plt.subplots()
+    ax.plot([0, 1], [[k] * 10 for k in (0, 1)], label=[f"n{k}" for k in range(10)])
+    assert told(ax).endswith("n7 from 0 to 1; 2 more lines.")
+
+
+def test_mathematics_is_read_as_words():
+    _, ax = plt.subplots()
+    ax.set_xlabel(r"$\pi_{old}$ of centered_rewards")
+    ax.set_ylabel(r"$\mathdefault{10^{-4}}$")
+    assert told(ax).startswith("10 to the -4 against pi old of centered_rewards")
 
 
 def test_bars_of_seeds_are_told_with_their_means():
     values = {"naive": torch.tensor([0.2, 0.4]), "clipped": torch.tensor([0.9, 0.9])}
-    assert "bars: naive 0.3, clipped 0.9" in told(plots.plot_seeds(values, "P"))
+    assert "bars: naive at 0.3, clipped at 0.9" in told(plots.plot_seeds(values, "P"))
 
 
 def test_counts_and_tables():
     counts = {"x": torch.tensor([4, 6])}
-    assert "bars: 0 4, 1 6" in told(plots.plot_counts(counts, "reward", "n"))
+    assert "bars: 0 at 4, 1 at 6" in told(plots.plot_counts(counts, "reward", "n"))
     table = plots.plot_policy(torch.tensor([[0.1, 0.9], [0.5, 0.5]]))
     assert "2 rows and 2 columns, values from 0.1 to 0.9" in told(table)
+
+
+def test_of_many_bars_on_numbers_the_peak_is_told():
+    ratios = {"a": torch.tensor([1.05, 1.05, 30.0])}
+    text = told(plots_losses.plot_ratios(ratios))
+    assert "48 bars from 0 to 0.667, the highest at 1.17." in text
+    text = told(plots.plot_counts({"x": torch.arange(10)}, "reward", "n"))
+    assert "10 bars from 0 to 9, the highest at 9" in text
+
+
+def test_many_named_bars_are_told_up_to_the_eighth():
+    rows = {f"row {k}": torch.tensor([float(k)]) for k in range(10)}
+    assert "row 7 at 7 and 2 more" in told(plots.plot_seeds(rows, "P"))
 
 
 def test_groups_of_bars_are_told_group_by_group():

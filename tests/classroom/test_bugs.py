@@ -1,17 +1,20 @@
 """Every bug breaks what it says it breaks, and its repair mends exactly that."""
 
 import inspect
+import runpy
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import nbformat
 import pytest
 import torch
 
+from grpo_course.algorithm.deltas import normalize
 from grpo_course.algorithm.losses import LOSS_MODES, clipped_loss
-from grpo_course.classroom.bugs import losses, rewards, tokens
+from grpo_course.classroom.bugs import losses, rewards, runs, tokens
 from grpo_course.classroom.bugs.sheet import BUGS, debugging_sheet
-from grpo_course.sorting.rewards import sort_distance_reward
-from grpo_course.sorting.training import run_policy_gradient
+from grpo_course.classroom.exercises.bug_hunt import EXERCISES
+from grpo_course.classroom.exercises.bug_hunt_diagnosis import RUNS
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "10_bug_hunt.ipynb"
 each_bug = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
@@ -43,6 +46,123 @@ def test_the_notebook_holds_the_sheet_as_the_bugs_say_it():
     assert any(debugging_sheet() in source for source in sources)
 
 
+def test_the_notebook_lists_every_suspect():
+    sources = [cell.source for cell in nbformat.read(NOTEBOOK, as_version=4).cells]
+    (question,) = [s for s in sources if "**Exercise 10.0**" in s]
+    names = sorted(bug.name for bug in BUGS)
+    assert ", ".join(f"`{name}`" for name in names) in question
+
+
+def test_no_run_is_explained_before_the_diagnosis():
+    sources = [cell.source for cell in nbformat.read(NOTEBOOK, as_version=4).cells]
+    asked = next(i for i, s in enumerate(sources) if "**Exercise 10.0**" in s)
+    before = " ".join(sources[1:asked])
+    assert "show(" not in before
+    assert not [bug.name for bug, _ in RUNS.values() if bug.name in before]
+
+
+def test_a_wrong_diagnosis_does_not_tell_the_right_name(judge):
+    one_wrong = "from grpo_course.classroom.exercises import bug_hunt_diagnosis as d\n"
+    one_wrong += "return 'mean of means' if run == {!r} else d.diagnosis(run)"
+    for run, (right, seen) in RUNS.items():
+        text = judge("diagnosis", one_wrong.format(run)).text
+        assert "'mean of means' shows otherwise" in text and seen in text
+        assert right.name not in text
+
+
+# Right answers written in another way also go through all later cells.
+
+
+def learners_answers(judge):
+    """The right answers that no two learners write alike, as `check` hands them back"""
+    planted = Path(__file__).parent / "planted"
+    bodies = {}
+    for name in ("bug_hunt", "bug_hunt_losses"):
+        bodies |= runpy.run_path(str(planted / f"{name}.py"))["LOOPS"]
+    verdicts = {e.name: judge(e.name, bodies[e.name]) for e in EXERCISES}
+    assert all(each.returned is each.function for each in verdicts.values())
+    return {name: verdict.function for name, verdict in verdicts.items()}
+
+
+def test_the_cells_after_an_exercise_take_any_right_answer(judge, monkeypatch):
+    def one_epoch(*args, **knobs):
+        return trained(**(knobs | {"num_epochs": 1, "seeds": range(2)}))
+
+    def check(stub):
+        return answers[stub.__name__]
+
+    trained, answers = runs.run_policy_gradient, learners_answers(judge)
+    monkeypatch.setattr(runs, "run_policy_gradient", one_epoch)
+    names = {"__name__": "__main__"}
+    for index, cell in enumerate(nbformat.read(NOTEBOOK, as_version=4).cells):
+        if cell.cell_type != "code" or "colab" in cell.metadata.get("tags", []):
+            continue
+        # optimize=1 drops the assertions: one epoch teaches nothing.
+        exec(compile(cell.source, f"<cell {index}>", "exec", optimize=1), names)
+        names |= {"check": check, "run_policy_gradient": one_epoch}
+        plt.close("all")
+    unhealthy = [
+        bug.name
+        for bug, repaired in zip(BUGS, names["YOURS"], strict=True)
+        if not bug.healthy(repaired)
+    ]
+    assert not unhealthy
+
+
+# What puts a piece into a training run.
+
+
+def test_seeds_are_folded_into_the_batch_and_come_back():
+    rewards_of = torch.arange(24.0).view(2, 3, 4).square()
+    shapes = []
+
+    def piece(given, factor):
+        shapes.append(tuple(given.shape))
+        return factor * normalize(given)
+
+    folded = runs.seeds_as_batch(piece)(rewards_of, 2.0)
+    assert shapes == [(6, 4)]
+    assert torch.equal(folded, 2.0 * normalize(rewards_of))
+
+
+def test_as_loss_hands_over_by_position_with_one_delta_a_token():
+    def piece(log_probs, deltas, old, high):
+        assert log_probs.shape == deltas.shape == old.shape == (4, 3, 5)
+        return (log_probs - old) * deltas + high
+
+    new, old = torch.rand(2, 2, 3, 5), torch.rand(2, 2, 3, 5)
+    deltas = torch.rand(2, 2, 3, 1)
+    loss = runs.as_loss(piece, "epsilon_high")
+    given = loss(new, deltas, old_log_probs=old, epsilon=0.1, epsilon_high=0.3)
+    assert torch.allclose(given, (new - old) * deltas + 0.3)
+
+
+def test_reread_shifts_only_with_the_broken_scores():
+    log_probs = torch.tensor([[[0.9, 0.3, 0.6]]]).log()
+    read = [runs.reread(s, log_probs).exp() for s in (BUGS[2].repaired, BUGS[2].broken)]
+    assert torch.allclose(read[0], torch.tensor([[[0.9, 0.3, 0.6]]]))
+    assert torch.allclose(read[1], torch.tensor([[[0.3, 0.6, 0.9]]]))
+
+
+def test_rereading_loss_is_the_clipped_loss_for_right_scores():
+    new, old = -1 - torch.rand(2, 2, 3, 5), -1 - torch.rand(2, 2, 3, 5)
+    deltas, clip = torch.randn(2, 2, 3, 1), {"epsilon": 0.2, "epsilon_high": 0.2}
+    pieces = [runs.rereading_loss(BUGS[2].repaired), clipped_loss]
+    right, expected = (p(new, deltas, old_log_probs=old, **clip) for p in pieces)
+    assert torch.allclose(right, expected, atol=1e-5)
+
+
+def test_deltas_from_rows_mix_prompts_only_in_the_broken_order():
+    rewards_of = torch.tensor([[[1.0, 2.0], [10.0, 30.0]]])  # [seed batch trial]
+    right, mixed = (
+        runs.deltas_from_rows(rows)(rewards_of)
+        for rows in (tokens.repaired_rows, tokens.shuffled_rows)
+    )
+    assert torch.equal(right, normalize(rewards_of))
+    # Cut after two rows, a list of 1, 10, 2, 30 has the groups (1, 10) and (2, 30).
+    assert mixed.sign().tolist() == [[[-1.0, -1.0], [1.0, 1.0]]]
+
+
 # What each broken piece does, as a number worked out by hand.
 
 
@@ -67,14 +187,15 @@ def test_the_quotient_trains_backwards_and_leaves_its_value_at_the_start():
     old = torch.tensor([[[-1.0, -3.0]]])
     value = losses.quotient_loss(old, torch.ones(1, 1, 1), old_log_probs=old)
     assert torch.equal(value, -torch.ones(1, 1, 2))
-    setting = dict(reward_fn=sort_distance_reward, init_scale=0.1, seeds=range(4))
-    LOSS_MODES["broken"] = losses.quotient_loss
-    try:
-        run = run_policy_gradient(
-            20, 4, deltas_mode="normalized_rewards", loss_mode="broken", **setting
-        )
-    finally:
-        del LOSS_MODES["broken"]
+    run = runs.run_with(
+        LOSS_MODES,
+        "loss_mode",
+        losses.quotient_loss,
+        num_epochs=20,
+        num_steps_per_epoch=4,
+        seeds=range(4),
+    )
+    assert "under test" not in LOSS_MODES
     curve = run.curve("expected_reward")
     assert (curve[-1] < curve[0]).all()
 

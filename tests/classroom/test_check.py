@@ -36,6 +36,12 @@ def test_none_names_the_missing_return(judge, exercise):
     assert "is the `return` missing?" in judge(exercise.name, "x = 1").text
 
 
+def test_none_in_some_cases_asks_for_each_branch(judge):
+    body = "return prompt[0] if len(set(prompt)) == 1 else None"
+    text = judge("count_matches", body).text
+    assert "does each branch end" in text and "missing?" not in text
+
+
 def can_change(value):
     """A list, or a tensor to which a number can be added in place."""
     is_tensor = isinstance(value, torch.Tensor)

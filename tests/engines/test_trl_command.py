@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from grpo_course.engines import trl as command
-from grpo_course.engines.trl_run import batch_settings, chat_dataset, trl_settings
+from grpo_course.engines.trl_run import (
+    batch_settings,
+    chat_dataset,
+    response_limit,
+    trl_settings,
+)
 from grpo_course.gsm8k.config import GRPOConfig
 from grpo_course.gsm8k.presets import GPU_SMOLLM2, LAPTOP, PRESETS
 from grpo_course.gsm8k.problems import make_problems
@@ -43,15 +48,16 @@ def test_every_preset_is_a_config_of_trl(trl, name):
 def test_the_settings_of_one_preset():
     made = trl_settings(replace(GPU_SMOLLM2, device="cpu"), OUT)
     expected = {"temperature": 0.9, "top_k": 50, "top_p": 0.9, "warmup_steps": 0}
-    expected |= {"reward_weights": [1.0, 0.5], "max_completion_length": 300}
+    expected |= {"reward_weights": [1.0, 0.5, 0.0], "max_completion_length": 300}
     expected |= {"learning_rate": 5e-5, "gradient_accumulation_steps": 4}
     assert {name: made[name] for name in expected} == expected
 
 
 CHANGES = {
     ("seed", 5): {"seed": 5},
-    ("correctness_weight", 2.0): {"reward_weights": [2.0, 0.2]},
-    ("format_weight", 0.1): {"reward_weights": [1.0, 0.1]},
+    ("correctness_weight", 2.0): {"reward_weights": [2.0, 0.2, 0.0]},
+    ("format_weight", 0.1): {"reward_weights": [1.0, 0.1, 0.0]},
+    ("length_weight", 0.3): {"reward_weights": [1.0, 0.2, 0.3]},
     ("max_new_tokens", 9): {"max_completion_length": 9},
     ("temperature", 0.5): {"temperature": 0.5},
     ("top_k", 3): {"top_k": 3},
@@ -106,6 +112,16 @@ def test_a_rollout_is_cut_into_equal_parts(world, micro, rows, parts):
     }
 
 
+@pytest.mark.parametrize("divisor", [None, 9])
+def test_trl_has_one_number_for_the_limit_and_the_divisor(divisor):
+    config = replace(LAPTOP, max_length=divisor, max_new_tokens=12)
+    assert response_limit(config) == 12
+    config = replace(config, aggregation="constant")
+    with pytest.raises(ValueError, match=r"Set max_length=12\."):
+        response_limit(config)
+    assert response_limit(replace(config, max_length=12)) == 12
+
+
 @pytest.mark.parametrize(("world", "micro"), [(5, None), (24, None), (2, 4)])
 def test_unequal_parts_are_refused(world, micro):
     config = replace(LAPTOP, num_prompts=12, micro_batch_size=micro)
@@ -126,6 +142,14 @@ def test_own_arguments_must_be_an_object(text):
     with pytest.raises(ValueError, match="--trl"):
         command.own_arguments(text)
     assert command.own_arguments('{"beta": 0.5}') == {"beta": 0.5}
+
+
+def test_own_arguments_must_be_names_of_trl(trl, tmp_path):
+    given = ["--out", str(tmp_path / "run"), "--trl", '{"beta": 0.5, "nonsense": 1}']
+    match = "--trl names 'nonsense', which trl.GRPOConfig does not have"
+    with pytest.raises(ValueError, match=match):
+        command.main(given)
+    assert not (tmp_path / "run").exists()
 
 
 def test_without_trl_the_command_names_the_extra(monkeypatch, capsys):

@@ -13,7 +13,12 @@ from grpo_course.algorithm.rollout import Rollout
 from grpo_course.engines.mapping import to_trl_config
 from grpo_course.engines.parity import TOLERANCE, compared_settings
 from grpo_course.engines.translate import LOSS_TYPES, SCALES
-from grpo_course.engines.trl_loss import trl_advantages, trl_loss, trl_sampler_weights
+from grpo_course.engines.trl_loss import (
+    plain_parts,
+    trl_advantages,
+    trl_loss,
+    trl_sampler_weights,
+)
 
 pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 
@@ -121,6 +126,25 @@ def test_deltas(mode):
         theirs = trl_advantages(to_trl_config(config, **TRL_ONLY), rewards)
         ours = compute_deltas(rewards, mode)
         torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("mode", SCALES)
+def test_deltas_in_groups_of_eight(mode):
+    """TRL takes 8 / 7 in float32, which is wrong by up to 6e-8 of itself."""
+    draw = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
+    rewards = torch.randn((4, 8), **draw)
+    args = TRL_ONLY | {"per_device_train_batch_size": 32, "num_generations": 8}
+    config = TrainConfig(deltas_mode=mode, num_responses=8)
+    theirs = trl_advantages(to_trl_config(config, **args), rewards)
+    ours = compute_deltas(rewards, mode)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-7)
+
+
+def test_two_trainers_share_nothing():
+    first, second = plain_parts(), plain_parts()
+    first["_logs"]["rewards"]["reward"].append(1.0)
+    first["_pending_metrics"]["reward"] = 1.0
+    assert not second["_logs"]["rewards"] and not second["_pending_metrics"]
 
 
 # Planted on our side: the comparison above must see each of them.

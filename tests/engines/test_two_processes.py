@@ -1,4 +1,5 @@
-"""TRL on two CPU processes: the gradient of one process, and the command end to end.
+"""TRL on two CPU processes: the gradient of one process, and the command end to end,
+on one process and on two.
 
 Run by torchrun this file is the program under test; run by pytest it starts both and
 looks at what they left.
@@ -82,7 +83,7 @@ def gradients(start: Path, out: Path, world_size: int, rank: int) -> dict:
         args = trl_run.make_args(config, out, world_size, **PLAIN, **QUIET)
         problems = make_problems("train", 40, seed=0)
         trainer = trl_run.make_trainer(config, args, start, problems, Fixed)
-        trainer.reward_funcs = [fixed_rewards, fixed_rewards]
+        trainer.reward_funcs = [fixed_rewards] * 3
         before = [w.detach().clone() for w in trainer.model.parameters()]
         trainer.train()
         after = trainer.accelerator.unwrap_model(trainer.model).parameters()
@@ -121,8 +122,16 @@ def both(tmp_path_factory):
     start, config = start_model(out / "model"), out / "config.json"
     config.write_text(json.dumps(SMALL))
     two = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    printed = python(*two, __file__, str(start), str(config), str(out))
+    one = gradients(start, out, 1, 0)
+    ranks = [torch.load(out / f"gradients_2_{rank}.pt") for rank in range(2)]
+    return one, ranks, printed, out / "run"
+
+
+def python(*arguments: str) -> str:
+    """Run another Python to its end. -> what it printed"""
     done = subprocess.run(
-        [sys.executable, *two, __file__, str(start), str(config), str(out)],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -130,9 +139,7 @@ def both(tmp_path_factory):
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    one = gradients(start, out, 1, 0)
-    ranks = [torch.load(out / f"gradients_2_{rank}.pt") for rank in range(2)]
-    return one, ranks, done.stdout, out / "run"
+    return done.stdout
 
 
 def distance(moved: list, other: list) -> float:
@@ -168,10 +175,25 @@ def test_the_losses_differ(both):
         assert distance(moved, one["sequence_mean"]["moved"]) > 1e-3
 
 
-def test_the_command_trains_saves_and_measures(both):
+def test_the_command_on_two_processes(both):
+    *_, printed, run = both
+    look_at(printed, run)
+
+
+def test_the_command_on_one_process(tmp_path):
+    pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
+    config, run = tmp_path / "config.json", tmp_path / "run"
+    config.write_text(json.dumps(SMALL))
+    given = ["--config", str(config), "--out", str(run), "--trl", json.dumps(QUIET)]
+    printed = python("-m", "grpo_course.engines.trl", *given)
+    assert "TRL on 1 process(es), cpu." in printed
+    look_at(printed, run)
+
+
+def look_at(printed: str, run: Path) -> None:
+    """Check that a run was measured once, and that a trained model was saved."""
     from grpo_course.gsm8k.pretrained import load_model, load_tokenizer
 
-    *_, printed, run = both
     assert printed.count("greedy strict accuracy") == 1  # the first process alone
     before, after = load_model(run / "start"), load_model(run / "model")
     assert load_tokenizer(run / "model").chat_template

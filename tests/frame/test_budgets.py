@@ -1,14 +1,13 @@
-"""The budgets of every notebook and of the package; each can be exceeded."""
+"""The budgets of every notebook; each can be exceeded."""
 
 from pathlib import Path
 
 import pytest
 
-from grpo_course.workshop import budgets, form, sizes
+from grpo_course.workshop import budgets, form
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-MODULES = sorted((ROOT / "grpo_course").rglob("*.py"))
 
 
 @pytest.mark.parametrize("check", budgets.CHECKS, ids=lambda check: check.__name__)
@@ -16,15 +15,6 @@ MODULES = sorted((ROOT / "grpo_course").rglob("*.py"))
 def test_notebook_keeps_its_budgets(path, check):
     problems = check(form.read(path))
     assert not problems, "\n".join(f"{path.name} {problem}" for problem in problems)
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_functions_fit_a_slide_and_files_a_head(path):
-    source = path.read_text(encoding="utf-8")
-    most = sizes.DATA_LINES if "exercises" in path.parts else sizes.FILE_LINES
-    problems = sizes.long_functions(source) + sizes.long_file(source, most)
-    name = path.relative_to(ROOT)
-    assert not problems, "\n".join(f"{name} {problem}" for problem in problems)
 
 
 def test_a_good_lesson_has_no_complaints(lesson):
@@ -124,22 +114,3 @@ def test_heading_jumps(make):
     assert [line[:7] for line in budgets.heading_jumps(jump)] == ["cell 1:"]
     fine = make.notebook(make.text("# A\n## B\n### C\n## D\n```\n#### no\n```"))
     assert budgets.heading_jumps(fine) == []
-
-
-def function(body_lines, docstring):
-    head = 'def f(\n    x,\n):\n    """One.\n\n    Two.\n    """\n'
-    head = head if docstring else "def f(x):\n"
-    return head + "    x += 1\n\n    # why\n" + "    x += 1\n" * (body_lines - 2)
-
-
-@pytest.mark.parametrize("docstring", [True, False])
-def test_long_functions(docstring):
-    assert sizes.long_functions(function(26, docstring)) == [
-        "line 1: f has 26 lines; 25 at most"
-    ]
-    assert sizes.long_functions(function(25, docstring)) == []
-
-
-def test_long_file():
-    assert sizes.long_file("x\n" * 201) == ["201 lines; 200 at most"]
-    assert sizes.long_file("x\n" * 200) == []

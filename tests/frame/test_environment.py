@@ -1,7 +1,6 @@
 """environment.yml, pyproject.toml and constraints.txt cannot drift apart."""
 
 import re
-import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -82,7 +81,3 @@ def test_what_is_installed_is_what_is_pinned():
         if name in installed and name != "torch" and installed[name] != version
     }
     assert not other, f"pinned, installed: {other}. Install with -c constraints.txt."
-
-
-def test_python_is_new_enough():
-    assert sys.version_info[:2] >= environment.OLDEST_PYTHON

@@ -1,6 +1,7 @@
 """The package loads nothing heavy and resolves every name it offers."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,20 +11,51 @@ import pytest
 import grpo_course
 
 ROOT = Path(__file__).resolve().parents[2]
-BEFORE_INSTALL = [
-    "__init__.py",
-    "__main__.py",
-    "workshop/__init__.py",
-    "workshop/environment.py",
-    "workshop/installed.py",
-    "workshop/pip_options.py",
-]
+PACKAGE = ROOT / "grpo_course"
+MAPPED = ("engines", "gsm8k", "workshop")
+LOADED = """
+import sys
+import grpo_course.__main__
+for name, module in sys.modules.items():
+    if name.partition(".")[0] == "grpo_course":
+        print(module.__file__)
+"""
+
+
+def before_install():
+    """The modules that `python3 -m grpo_course` loads before there is a `.venv`."""
+    command = [sys.executable, "-c", LOADED]
+    printed = subprocess.check_output(command, cwd=ROOT, text=True)
+    return [str(Path(line).relative_to(PACKAGE)) for line in printed.splitlines()]
+
+
+BEFORE_INSTALL = before_install()
+
+
+def parse(name):
+    """The tree of a module, as an old Python reads it."""
+    source = (PACKAGE / name).read_text(encoding="utf-8")
+    return ast.parse(source, feature_version=(3, 8))
+
+
+def computed_hints(tree):
+    """The lines of type hints that are more than a name: `list[str]`, `X | None`."""
+    nodes = list(ast.walk(tree))
+    hints = [getattr(node, "returns", None) for node in nodes]
+    hints += [getattr(node, "annotation", None) for node in nodes]
+    plain = (ast.Name, ast.Constant, type(None))
+    return [hint.lineno for hint in hints if not isinstance(hint, plain)]
 
 
 @pytest.mark.parametrize("name", grpo_course.HOMES)
 def test_every_name_resolves(name):
     assert getattr(grpo_course, name) is not None
-    assert name in dir(grpo_course)
+
+
+def test_a_name_is_offered_before_it_is_used():
+    program = "import grpo_course; print(*dir(grpo_course))"
+    printed = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert set(grpo_course.HOMES) <= set(printed.split())
 
 
 def test_an_unknown_name_is_an_attribute_error():
@@ -38,15 +70,37 @@ def test_import_is_light():
     assert printed.strip() == "[]"
 
 
+def test_what_refuses_an_old_python_is_known():
+    assert "workshop/environment.py" in BEFORE_INSTALL
+
+
 @pytest.mark.parametrize("name", BEFORE_INSTALL)
 def test_what_runs_before_the_install_needs_nothing(name):
-    """Standard library only, and an old Python can read it to refuse politely."""
-    source = (ROOT / "grpo_course" / name).read_text(encoding="utf-8")
-    tree = ast.parse(source, feature_version=(3, 8))
     imported = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(parse(name)):
         if isinstance(node, ast.Import):
             imported |= {alias.name.split(".")[0] for alias in node.names}
         if isinstance(node, ast.ImportFrom):
             imported.add(node.module.split(".")[0])
     assert imported <= {*sys.stdlib_module_names, "grpo_course"}
+
+
+@pytest.mark.parametrize("name", BEFORE_INSTALL)
+def test_an_old_python_can_load_it_to_refuse_politely(name):
+    """Most type hints are errors there, unless the import below leaves them alone."""
+    tree = parse(name)
+    futures = [
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        for alias in node.names
+    ]
+    assert "annotations" in futures or not computed_hints(tree)
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_a_package_s_docstring_is_the_map_of_its_modules(name):
+    tree = ast.parse((PACKAGE / name / "__init__.py").read_text(encoding="utf-8"))
+    named = re.findall(r"^    (\w+)  ", ast.get_docstring(tree), re.MULTILINE)
+    modules = {path.stem for path in (PACKAGE / name).glob("*.py")} - {"__init__"}
+    assert sorted(named) == sorted(modules)

@@ -97,6 +97,11 @@ def test_minutes_add_up():
     assert sum(speaker.shares([0.3, 5.2, 1.7, 2.2], 45)) == 45
 
 
+def test_no_section_takes_no_minute():
+    note = speaker.words([v4.new_markdown_cell("## A")], start=3, minutes=0)
+    assert "1 min, from 0:03" in note
+
+
 def test_links_and_the_colab_cell_come_from_one_address():
     notebook = lesson()
     anywhere.add(notebook, "01_x", "https://github.com/other/place")

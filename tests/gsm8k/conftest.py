@@ -12,7 +12,7 @@ from transformers import TopKLogitsWarper, TopPLogitsWarper
 from grpo_course.algorithm.masks import pad_rows, response_mask
 from grpo_course.algorithm.sampler import Sampler
 from grpo_course.gsm8k.command import run_command
-from grpo_course.gsm8k.config import make_config
+from grpo_course.gsm8k.config import GRPOConfig, make_config
 from grpo_course.gsm8k.encoding import prompt_text
 from grpo_course.gsm8k.generation import generate
 from grpo_course.gsm8k.policy import CausalPolicy
@@ -22,7 +22,7 @@ from grpo_course.gsm8k.run import Run
 from grpo_course.gsm8k.run_folder import begin
 from grpo_course.gsm8k.tiny import MODELS, make_tiny_model
 from grpo_course.gsm8k.tokenizer import make_tokenizer
-from grpo_course.gsm8k.warm_start import WarmStartConfig, warm_start
+from grpo_course.gsm8k.warm_start import warm_start
 
 EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
 SMALL_RUN = {
@@ -107,8 +107,8 @@ def trained(request, tokenizer, easy_problems):
     sampler = Sampler(24, tokenizer.eos_token_id, tokenizer.pad_token_id)
     made = make_tiny_model(tokenizer, request.param, hidden_size=48, seed=1)
     policy = CausalPolicy(made, sampler, torch.Generator().manual_seed(0))
-    config = WarmStartConfig(num_steps=100, learning_rate=5e-3)
-    losses = warm_start(policy, tokenizer, easy_problems, config, None)
+    config = GRPOConfig(warm_start_steps=100, warm_start_learning_rate=5e-3)
+    losses = warm_start(policy, tokenizer, easy_problems, config)
     return policy, losses
 
 

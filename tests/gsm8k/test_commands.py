@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course.gsm8k import evaluate, train
+from grpo_course.gsm8k import evaluate, setting_up, train
 from grpo_course.gsm8k.data import save_gsm8k
 from grpo_course.gsm8k.problems import make_problems
 
@@ -77,11 +77,59 @@ def broken_models(folder):
 @pytest.mark.parametrize("command", [train, evaluate])
 def test_a_wrong_model_folder(call, tmp_path, command, name):
     told = broken_models(tmp_path)[name]
-    extra = ["--out", tmp_path / "run"] if command is train else []
-    options = ["--config", "laptop", "--model", tmp_path / name, *extra]
+    extra = []  # evaluate looks for the model before it looks for GSM8K
+    if command is train:
+        extra = ["--config", "laptop", "--out", tmp_path / "run"]
+    options = ["--model", tmp_path / name, *extra]
     status, _, error = call(command, *options)
     assert status == 1
     assert told in error and "Traceback" not in error and name in error
+
+
+def test_a_place_for_the_measures_is_looked_for_first(call, alone, tmp_path):
+    for place in (tmp_path / "nowhere" / "a.json", tmp_path):
+        status, printed, error = call(evaluate, "--model", alone, "--out", place)
+        assert status == 1 and f"--out {place} cannot be written" in error
+        assert "accuracy" not in printed
+
+
+@pytest.mark.parametrize("below", ["", "run"])
+def test_a_file_cannot_be_the_folder_of_a_run(call, tmp_path, below):
+    (tmp_path / "file").write_text("mine")
+    out = tmp_path / "file" / below
+    status, _, error = call(train, "--out", out)
+    assert status == 1 and f"--out {out} cannot be a folder" in error
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", [train, evaluate])
+def test_a_device_that_is_not_there(
+    call, alone, small_run, tmp_path, monkeypatch, command
+):
+    model = ["--model", alone] if command is evaluate else []
+    file, out = tmp_path / "c.json", tmp_path / "out"
+    for device in ("tpu9", "cuda:99"):
+        file.write_text(json.dumps(small_run | {"device": device}))
+        status, _, error = call(command, "--config", file, "--out", out, *model)
+        assert status == 1
+        assert f"device='{device}' cannot be used" in error and '"cpu"' in error
+
+
+def test_a_response_without_room_is_refused_before_the_warm_start(
+    call, small_run, tmp_path, monkeypatch
+):
+    def begun(*arguments):
+        raise AssertionError("the warm start has begun")
+
+    monkeypatch.setattr(setting_up, "run_warm_start", begun)
+    file, out = tmp_path / "c.json", tmp_path / "run"
+    file.write_text(json.dumps(small_run | {"max_new_tokens": 250}))
+    status, _, error = call(train, "--config", file, "--out", out)
+    assert status == 1 and "the model knows 256 positions" in error
+    assert "max_new_tokens" in error
+    monkeypatch.undo()
+    file.write_text(json.dumps(small_run | {"num_epochs": 1}))
+    assert call(train, "--config", file, "--out", out)[0] == 0
 
 
 def test_code_that_comes_with_a_model_is_not_run(call, tmp_path):

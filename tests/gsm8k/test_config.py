@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import asdict, fields
+from math import inf, nan
 
 import pytest
 
 from grpo_course.gsm8k.config import GRPOConfig, load_config, make_config
 from grpo_course.gsm8k.presets import LAPTOP, PRESETS, choose_config
+from grpo_course.gsm8k.tokenizer import make_tokenizer
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -39,16 +41,16 @@ def test_an_unknown_field_is_named_with_the_known_ones():
         ("num_prompts", True, "whole number"),
         ("num_prompts", None, "whole number"),
         ("learning_rate", "1e-4", "number"),
-        ("model", 3, "text or null"),
-        ("top_k", "all", "whole number or null"),
-        ("gradient_checkpointing", 1, "true or false"),
+        ("model", 3, "text or None"),
+        ("top_k", "all", "whole number or None"),
+        ("gradient_checkpointing", 1, "True or False"),
         ("operands", 9, "list of whole numbers"),
         ("operands", [1, "9"], "list of whole numbers"),
     ],
 )
 def test_a_wrong_type_is_told(name, value, kind):
-    with pytest.raises(ValueError, match=f"{name} is .* of the type {kind}"):
-        make_config({name: value})
+    with pytest.raises(ValueError, match=f"^my.json: {name}=.* of the type {kind}"):
+        make_config({name: value}, "my.json")
 
 
 @pytest.mark.parametrize(
@@ -64,14 +66,73 @@ def test_a_wrong_type_is_told(name, value, kind):
         ("max_new_tokens", 0),
         ("save_every", 0),
         ("num_threads", 0),
+        ("num_problems", 0),
+        ("learning_rate", nan),
+        ("learning_rate", inf),
+        ("warmup_epochs", -1),
+        ("weight_decay", nan),
+        ("correctness_weight", -0.1),
+        ("format_weight", nan),
+        ("length_weight", -0.1),
+        ("adam_beta1", 2),
+        ("adam_beta2", 1.0),
+        ("adam_beta2", -0.1),
+        ("architecture", "bert"),
+        ("hidden_size", 0),
+        ("hidden_size", 98),
+        ("num_layers", 0),
+        ("num_heads", 0),
+        ("vocab_size", 3),
+        ("vocab_size", 262),
+        ("warm_start_steps", -1),
+        ("warm_start_batch_size", 0),
+        ("warm_start_learning_rate", nan),
+        ("warm_start_slips", 3),
+        ("warm_start_slips", -0.1),
+        ("warm_start_slips", nan),
+        ("keep_checkpoints", 0),
+        ("eval_problems", 0),
+        ("eval_temperature", 0),
+        ("eval_temperature", -1),
+        ("num_responses", 1),
+        ("epsilon", 5),
+        ("num_prompts", 1.5),
         ("eval_samples", 0),
         ("warm_start_forms", (1.0, 1.0)),
+        ("warm_start_forms", (0, 0, 0, 0)),
+        ("warm_start_forms", (1, -1, 1, 1)),
+        ("warm_start_forms", (1, nan, 1, 1)),
         ("operands", (1, 2, 3)),
+        ("operands", 5),
+        ("operations", "%"),
+        ("steps", (1.5,)),
     ],
 )
 def test_a_value_out_of_range_is_told(name, value):
     with pytest.raises(ValueError, match=f"{name}="):
         GRPOConfig(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("operands", (9, 1), r"operands\[1\]=1.*at least 9"),
+        ("operands", (-1, 1), "operands=-1.*at least 0"),
+        ("operations", "", "operations and steps each need"),
+        ("steps", (), "operations and steps each need"),
+        ("steps", (1, 0), "steps=0.*at least 1"),
+    ],
+)
+def test_problems_that_cannot_be_made_are_told(name, value, says):
+    with pytest.raises(ValueError, match=says):
+        GRPOConfig(**{name: value})
+
+
+def test_the_smallest_vocabulary_is_that_of_the_tokenizer():
+    least = GRPOConfig(vocab_size=263).vocab_size
+    assert make_tokenizer(["one plus one"], least)
+    with pytest.raises(ValueError, match="vocab_size=262"):
+        make_tokenizer(["one plus one"], least - 1)
 
 
 @pytest.mark.parametrize("text", ["{", "[1, 2]", "3"])

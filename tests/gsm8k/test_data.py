@@ -1,4 +1,4 @@
-"""load_gsm8k: files, the hub, and the errors of both."""
+"""load_gsm8k: files and the hub, and every answer of the real data."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import pytest
 
 from grpo_course.gsm8k.data import load_gsm8k, save_gsm8k
 from grpo_course.gsm8k.grading import gold_number
-from grpo_course.gsm8k.problems import make_problems
+from grpo_course.gsm8k.problems import Problem, make_problems
 from grpo_course.gsm8k.prompts import in_template, plain_thinking
 from grpo_course.gsm8k.rewards import (
     correctness_reward,
@@ -55,6 +55,13 @@ def test_path_goes_before_the_variable(
     assert load_gsm8k("train", write(tmp_path / "mine.jsonl", ROW))
 
 
+def test_a_mark_before_the_first_character_is_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "train.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + json.dumps(ROW).encode())
+    (problem,) = load_gsm8k("train", file)
+    assert problem == Problem(ROW["question"], ROW["answer"], "1,200")
+
+
 def test_generated_problems_go_through_the_same_format(tmp_path: Path) -> None:
     problems = make_problems("train", 50, seed=0)
     save_gsm8k(problems, tmp_path / "train.jsonl")
@@ -90,34 +97,6 @@ def test_offline_the_error_says_both_ways(
         assert part in str(caught.value)
 
 
-def test_a_row_without_the_mark_is_named_by_number(tmp_path: Path) -> None:
-    bad = {"question": "How many?", "answer": "It is 7."}
-    file = write(tmp_path / "train.jsonl", ROW, ROW, bad)
-    with pytest.raises(ValueError, match=r"Row 3 has no final answer.*#### and a"):
-        load_gsm8k("train", file)
-    write(file, ROW, {**bad, "answer": "7 ####  "})
-    with pytest.raises(ValueError, match="Row 2 has no final answer"):
-        load_gsm8k("train", file)
-
-
-def test_other_broken_files(tmp_path: Path) -> None:
-    file = tmp_path / "train.jsonl"
-    with pytest.raises(FileNotFoundError, match=r"There is no .*train\.jsonl.*path="):
-        load_gsm8k("train", tmp_path)
-    file.write_text("\n\n")
-    with pytest.raises(ValueError, match="the split 'train' holds no row"):
-        load_gsm8k("train", tmp_path)
-    file.write_text(json.dumps(ROW) + "\n{'question': 1}\n")
-    with pytest.raises(ValueError, match="line 2 is not JSON"):
-        load_gsm8k("train", tmp_path)
-    with pytest.raises(ValueError, match=r"Row 1 needs the texts .* but has .'text'"):
-        load_gsm8k("train", write(file, {"text": "?"}))
-    with pytest.raises(FileNotFoundError, match=r"The folder holds: train\.jsonl"):
-        load_gsm8k("test", tmp_path)
-    with pytest.raises(ValueError, match="split='dev' is not known"):
-        load_gsm8k("dev", tmp_path)
-
-
 @pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with real GSM8K")
 def test_every_gold_answer_of_gsm8k_earns_full_reward_and_no_other_row_does() -> None:
     problems = load_gsm8k("train", FOLDER)
@@ -126,6 +105,7 @@ def test_every_gold_answer_of_gsm8k_earns_full_reward_and_no_other_row_does() ->
     wrapped = [in_template(plain_thinking(p.solution), p.answer) for p in problems]
     assert correctness_reward(wrapped, answers) == [1.0] * 7473
     assert lenient_reward(wrapped, answers) == [1.0] * 7473
+    assert lenient_reward([p.solution for p in problems], answers) == [1.0] * 7473
     assert format_reward(wrapped) == [1.0] * 7473
     for shift in (1, 2, 1000):
         others = answers[shift:] + answers[:shift]

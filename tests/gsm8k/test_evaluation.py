@@ -1,6 +1,7 @@
 """Measures against enumeration, and an evaluation that leaves the policy alone."""
 
 import copy
+from dataclasses import replace
 from itertools import combinations
 from statistics import mean
 
@@ -19,7 +20,12 @@ from grpo_course.gsm8k.evaluation import (
     per_problem,
     sampled_scores,
 )
-from grpo_course.gsm8k.evaluation_table import evaluate_policy, evaluation_table
+from grpo_course.gsm8k.evaluation_table import (
+    evaluate_policy,
+    evaluation_table,
+    name_measures,
+    summary_rows,
+)
 from grpo_course.gsm8k.policy import CausalPolicy
 from grpo_course.gsm8k.prompts import demonstration
 from grpo_course.gsm8k.task import Task
@@ -68,9 +74,61 @@ def test_bootstrap_is_seeded_and_agrees_with_the_normal_interval():
     assert bootstrap_interval(uneven, seed=1) != bootstrap_interval(uneven, seed=2)
     error = 1.96 * (0.25 * 0.75 / 500) ** 0.5
     assert (low, high) == pytest.approx((0.25 - error, 0.25 + error), abs=0.005)
-    wide = bootstrap_interval(values, level=0.99)
+    wide = bootstrap_interval(values, num_draws=4000, level=0.99)
     assert wide[0] < low and high < wide[1]
     assert bootstrap_interval(torch.full((9,), 0.5)) == (0.5, 0.5)
+
+
+def test_problems_of_one_group_are_drawn_together():
+    """Each problem told in five stories says no more than the problem told once."""
+    once = torch.rand(30, generator=torch.Generator().manual_seed(0))
+    stories, names = once.repeat_interleave(5), [str(i // 5) for i in range(150)]
+    expected = bootstrap_interval(once, seed=3)
+    assert bootstrap_interval(stories, names, seed=3) == pytest.approx(expected)
+    low, high = bootstrap_interval(stories, seed=3)
+    assert high - low < 0.6 * (expected[1] - expected[0])
+    order = torch.randperm(150, generator=torch.Generator().manual_seed(1)).tolist()
+    shuffled = stories[order], [names[i] for i in order]
+    low, high = bootstrap_interval(*shuffled, num_draws=4000)
+    assert (low, high) == pytest.approx(expected, abs=0.03)
+
+
+def test_two_groups_against_enumeration():
+    """Drawn aa, ab, ba or bb: the means are 1, twice 1/4 and 0, each draw as likely."""
+    values, names = torch.tensor([0.0, 1.0, 0.0, 0.0]), ["b", "a", "b", "b"]
+    for level, expected in ((0.9, (0.0, 1.0)), (0.4, (0.25, 0.25))):
+        found = bootstrap_interval(values, names, level=level)
+        assert found == pytest.approx(expected)
+    assert bootstrap_interval(values, ["a"] * 4) == (0.25, 0.25)
+
+
+def test_every_value_needs_its_group():
+    with pytest.raises(ValueError, match="groups has 2 names for 3 values"):
+        bootstrap_interval(torch.ones(3), ["a", "b"])
+
+
+def test_the_intervals_of_a_table_go_by_calculation(task, tokenizer):
+    """Two calculations in three stories each, one of them never right.
+
+    Drawn one by one, six problems are all wrong once in 64 times; two calculations
+    are, one time in four.
+    """
+    known = task.problems[0]
+    other = next(p for p in task.problems if p.calculation != known.calculation)
+    stories = [
+        replace(problem, question=f"{problem.question} {end}")
+        for problem in (known, other)
+        for end in ("", "Say it.", "Tell it.")
+    ]
+    said = [demonstration(known)] * 3 + ["no idea"] * 3
+
+    def answer(prompts):
+        return Rollout(prompts, encode_responses(tokenizer, said)[:, None])
+
+    scores = collect_scores(Task(stories, tokenizer), answer, batch_size=6)
+    row = summary_rows({"m": name_measures(scores, scores)})[0]
+    assert (row["mean"], row["low"], row["high"]) == (0.5, 0.0, 1.0)
+    assert bootstrap_interval(scores.accuracy[:, 0])[0] > 0
 
 
 def test_scores_stand_beside_their_problems(task, tokenizer):
@@ -110,7 +168,8 @@ def test_temperature_is_the_evaluations_own(policy, task):
 
 def test_measures_of_one_problem_each():
     accuracy = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
-    scores = Scores(accuracy, torch.ones(2, 2), 0.5 * torch.ones(2, 2), [])
+    others = torch.ones(2, 2), 0.5 * torch.ones(2, 2)
+    scores = Scores(accuracy, *others, texts=[], calculations=["1+2", "2+2"])
     found = {k: v.tolist() for k, v in per_problem(scores, ks=(1, 2)).items()}
     assert found == {
         "accuracy": [0.5, 0.0],

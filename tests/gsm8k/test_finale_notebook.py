@@ -4,6 +4,8 @@ The model is small and random, of the architecture that the preset names; all el
 the preset's: bfloat16 products, gradient checkpointing, the long system prompt.
 """
 
+import ast
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,41 +13,76 @@ import matplotlib
 import nbformat
 import pytest
 
-from grpo_course.gsm8k.data import save_gsm8k
+from grpo_course.gsm8k.data import load_gsm8k, save_gsm8k
 from grpo_course.gsm8k.presets import PRESETS
 from grpo_course.gsm8k.prompts import conversation_text
 from grpo_course.gsm8k.tiny import make_tiny_model
 from grpo_course.gsm8k.tokenizer import make_tokenizer
 
+FOLDER = os.environ.get("GSM8K_DIR", "")
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "12_gsm8k_grpo.ipynb"
 END = "## The gap between"  # the sections after it are about the tiny model
 SMALL = {"num_epochs": 12, "num_prompts": 2, "max_new_tokens": 6, "eval_problems": 5}
+ARCHITECTURES = {"gpu": "qwen2", "gpu-smollm2": "llama"}
+NO_ROWS = pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with GSM8K")
 
 
-@pytest.fixture
-def given(tmp_path, easy_problems):
-    """A model folder and a folder of data in GSM8K's own format."""
-    config = PRESETS["gpu"]
-    texts = [conversation_text(p, config.system_prompt) for p in easy_problems]
+@pytest.fixture(params=["generated", pytest.param("real", marks=NO_ROWS)])
+def problems(request, easy_problems):
+    """Rows in GSM8K's own format."""
+    if request.param == "generated":
+        return easy_problems
+    return load_gsm8k("train", FOLDER)[:100]
+
+
+@pytest.fixture(params=ARCHITECTURES)
+def preset(request, problems, tmp_path, monkeypatch):
+    """The name of a preset that was given a small model and these rows."""
+    config = PRESETS[request.param]
+    texts = [conversation_text(p, config.system_prompt) for p in problems]
     tokenizer = make_tokenizer(texts)
-    sizes = {"hidden_size": 16, "num_heads": 2, "context_length": 512}
-    model = make_tiny_model(tokenizer, "qwen2", **sizes)
+    sizes = {"hidden_size": 16, "num_heads": 2, "context_length": 1024}
+    model = make_tiny_model(tokenizer, ARCHITECTURES[request.param], **sizes)
     for part in (model, tokenizer):
         part.save_pretrained(tmp_path / "model")
     for split in ("train", "test"):
-        save_gsm8k(easy_problems, tmp_path / f"{split}.jsonl")
+        save_gsm8k(problems, tmp_path / f"{split}.jsonl")
     model, data = str(tmp_path / "model"), str(tmp_path)
-    return replace(config, model=model, data=data, **SMALL)
+    monkeypatch.setitem(
+        PRESETS, request.param, replace(config, model=model, data=data, **SMALL)
+    )
+    return request.param
 
 
-def test_the_same_cells_take_a_pretrained_model(given, monkeypatch):
-    matplotlib.use("Agg")
-    monkeypatch.setitem(PRESETS, "gpu", given)
-    names = {"__name__": "__main__"}
+def cells_to_run():
+    """The source of each code cell before END."""
     for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
         if cell.source.startswith(END):
-            break
+            return
         if cell.cell_type == "code":
-            exec(cell.source.replace('RUN = "laptop"', 'RUN = "gpu"'), names)
-    assert names["RUN"] == "gpu" and len(names["history"].records) == 12
+            yield cell.source
+
+
+def expected_sentences(sources):
+    """What `expect` would say of the stored run."""
+    calls = [
+        node
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "expect"
+    ]
+    return [call.args[0].value for call in calls]
+
+
+def test_the_same_cells_take_a_pretrained_model(preset, capsys):
+    matplotlib.use("Agg")
+    sources, names = list(cells_to_run()), {"__name__": "__main__"}
+    for source in sources:
+        exec(source.replace('RUN = "laptop"', f'RUN = "{preset}"'), names)
+    assert names["RUN"] == preset and len(names["history"].records) == 12
+    assert names["model"].config.model_type == ARCHITECTURES[preset]
     assert len(names["unseen"]) == 5 and names["before"].keys() == names["after"].keys()
+    printed, sentences = capsys.readouterr().out, expected_sentences(sources)
+    assert any("strict rose most" in sentence for sentence in sentences)
+    assert not any(sentence in printed for sentence in sentences)
+    assert printed.count("another model: judge for yourself") == len(sentences)

@@ -51,6 +51,24 @@ def test_two_numbers_are_an_answer_only_if_they_are_one(a: int, b: int) -> None:
     assert said == (a if a == b else None)
 
 
+@given(
+    NUMBERS, st.sampled_from(["+", "-", "\u2013", "*", "/", "^", ":", "x", ", ", " "])
+)
+def test_two_numbers_side_by_side_are_no_answer(number: int, between: str) -> None:
+    for way in (f"{number}{between}({number})", f"{number} {between} {number}"):
+        assert read_number(way) is None
+        assert not is_correct(in_template("1+1=2", way), str(number))
+
+
+@given(NUMBERS, NUMBERS, st.sampled_from([" or ", " and ", ", ", "; ", "\nor "]))
+def test_a_second_guess_before_an_equals_sign_is_no_answer(
+    first: int, second: int, join: str
+) -> None:
+    assert read_number(f"x = {first}{join}x = {second}") is None
+    assert read_number(f"{first}{join}x = {second}") is None
+    assert read_number(f"x = {first} = {second}") == second
+
+
 @given(st.text(max_size=300).filter(lambda text: not any(map(str.isdigit, text))))
 def test_the_last_number_is_found_behind_any_text(text: str) -> None:
     assert last_number(f"5 {text} 7") == 7

@@ -4,6 +4,10 @@ import pytest
 import torch
 from transformers import DynamicCache
 
+from grpo_course.algorithm.accumulation import split
+from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm.buffer import inner_batches
+from grpo_course.algorithm.rollout import Rollout
 from grpo_course.gsm8k.config import GRPOConfig
 from grpo_course.gsm8k.memory import (
     activation_bytes,
@@ -12,6 +16,7 @@ from grpo_course.gsm8k.memory import (
     estimate,
     logit_bytes,
     memory_table,
+    rows_at_once,
     shape_of,
     tiny_shape,
     weight_bytes,
@@ -112,6 +117,49 @@ def test_the_estimate_adds_up(made):
     whole = estimate(shape, GRPOConfig(num_prompts=4, num_responses=2), 30)
     assert whole["activations"] == 4 * parts["activations"]
     assert estimate(shape, GRPOConfig(kl_penalty=0.0), 30)["reference"] == 0
+
+
+@pytest.mark.parametrize(
+    ("knobs", "rows"),
+    [
+        ({}, 4 * 8),
+        ({"micro_batch_size": 3}, 3 * 8),
+        ({"micro_batch_size": 9}, 4 * 8),
+        ({"minibatch_size": 6}, 6),
+        ({"minibatch_size": 6, "micro_batch_size": 2}, 2),
+        ({"minibatch_size": 6, "micro_batch_size": 9}, 6),
+    ],
+)
+def test_rows_are_those_of_one_forward_pass(knobs, rows):
+    knobs = {
+        "num_prompts": 4,
+        "num_responses": 8,
+        "old_log_probs_from": "policy",
+    } | knobs
+    assert rows_at_once(GRPOConfig(**knobs)) == rows
+    assert rows_of_the_loop(GRPOConfig(**knobs)) == rows
+
+
+def rows_of_the_loop(config):
+    """The most responses that a part of the loop's own batches holds."""
+    shape = (config.num_prompts, config.num_responses)
+    rollout = Rollout(torch.zeros(shape[0], 3).long(), torch.zeros(*shape, 5).long())
+    batch = Batch(rollout, torch.zeros(shape), torch.ones(shape))
+    parts = [
+        part.batch
+        for seen in inner_batches(batch, config, torch.Generator())
+        for part in split(seen, config)
+    ]
+    return max(part.rewards.numel() for part in parts)
+
+
+def test_the_estimate_follows_the_rows(made):
+    shape, knobs = shape_of(made.config), {"old_log_probs_from": "policy"}
+    parts = [
+        estimate(shape, GRPOConfig(minibatch_size=size, **knobs), 30)["activations"]
+        for size in (6, 12)
+    ]
+    assert parts[1] == 2 * parts[0]
 
 
 def test_the_table_fits_a_notebook(made):

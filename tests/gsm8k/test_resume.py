@@ -117,6 +117,8 @@ def test_other_settings_are_refused(small_run, start, tmp_path, call):
     assert status == 1
     for part in ("learning_rate is 0.003 there and 0.5 now", "num_epochs is 8 there"):
         assert part in told
+    cure = f"--config {out / 'grpo_config.json'} --model {out} --out DIR"
+    assert cure in told
     assert sorted(out.rglob("*")) == before
     file.write_text(json.dumps(small_run))
     assert call(train, *options)[0] == 0
@@ -126,7 +128,19 @@ def test_a_new_run_does_not_overwrite_an_old_one(start, tmp_path, call):
     out = tmp_path / "run"
     start(out)
     status, _, told = call(train, "--out", out)
-    assert status == 1 and "holds a run already" in told and "--resume" in told
+    assert status == 1 and "holds a run already" in told
+    assert "--resume" in told and "delete it" in told
+
+
+def test_a_longer_run_begins_with_the_model_of_a_finished_one(alone, tmp_path, call):
+    """As the error of other settings says it."""
+    out, config = tmp_path / "longer", alone / "grpo_config.json"
+    options = ["--config", config, "--model", alone, "--out", out, "--steps", 2]
+    assert call(train, *options)[0] == 0
+    last, first = alone / "checkpoints" / "000008", out / "checkpoints" / "000000"
+    name = "model.safetensors"
+    assert (first / name).read_bytes() == (last / name).read_bytes()
+    assert json.loads((out / "grpo_config.json").read_text())["model"] == str(last)
 
 
 def test_there_is_nothing_to_resume(tmp_path, call):
@@ -142,3 +156,16 @@ def test_metrics_that_were_cut_by_hand(start, tmp_path, call):
     lines.write_bytes(lines.read_bytes()[:-9])
     status, _, told = call(train, "--resume", "--out", out)
     assert status == 1 and "metrics.jsonl has" in told
+
+
+@pytest.mark.parametrize("line", [b"x" * 9, b"\xff" * 9, b"[1, 2, 3]", b'{"a": 1} '])
+def test_metrics_that_were_damaged_in_their_place(start, tmp_path, call, line):
+    out = tmp_path / "run"
+    start(out).go()
+    file = out / "metrics.jsonl"
+    lines = file.read_bytes().splitlines()
+    lines[2] = line.ljust(len(lines[2]))
+    file.write_bytes(b"\n".join([*lines, b""]))
+    status, _, told = call(train, "--resume", "--out", out)
+    assert status == 1
+    assert f"{file}, line 3 is not what was written" in told and "--out" in told

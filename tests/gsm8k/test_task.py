@@ -72,18 +72,26 @@ def test_rewards_of_texts(task, problems):
         "accuracy": [1.0, 0.0, 0.0, 0.0],
         "lenient_accuracy": [1.0, 0.0, 1.0, 0.0],
         "format": [1.0, 1.0, 0.0, 0.0],
+        "length_reward": [0.0, 0.0, 0.0, 0.0],
     }
     graded = task.grade(rollout)
     assert {name: column.tolist()[0] for name, column in graded.items()} == expected
     assert task.reward(rollout)[0].tolist() == pytest.approx([1.2, 0.2, 0.0, 0.0])
     means = {"accuracy": 0.25, "lenient_accuracy": 0.5, "format": 0.5}
-    assert task.latest == pytest.approx(means)
+    assert task.latest == pytest.approx(means | {"length_reward": 0.0})
 
 
 def test_weights(problems, tokenizer):
     task = Task(problems, tokenizer, correctness_weight=0.0, format_weight=3.0)
     rollout = rollout_of(task, task.ask([1]), [[demonstration(problems[1])]])
     assert task.reward(rollout).tolist() == [[3.0]]
+
+
+def test_a_long_response_costs_what_its_weight_says(problems, tokenizer):
+    """1200 characters lie half-way between 800, which cost nothing, and 1600."""
+    task = Task(problems, tokenizer, length_weight=0.5)
+    rollout = rollout_of(task, task.ask([1]), [["a" * 800, "a" * 1200, "a" * 1700]])
+    assert task.reward(rollout).tolist() == [[0.0, -0.25, -0.5]]
 
 
 def test_answers_are_found_in_any_order_under_any_padding(task, problems):

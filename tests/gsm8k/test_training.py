@@ -130,7 +130,7 @@ def test_generated_problems_from_a_folder(config_file, tmp_path):
     out = tmp_path / "run"
     options = ["--data", str(tmp_path), "--out", str(out)]
     assert train.main(["--config", config_file(), *options]) == 0
-    assert len(Run(out, show=False).task.problems) == 20
+    assert len(Run(out, show=False).task.problems) == 18  # two are for validation
 
 
 @pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with real GSM8K")

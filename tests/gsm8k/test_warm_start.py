@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from grpo_course.algorithm.sampler import Sampler
+from grpo_course.gsm8k.config import GRPOConfig
 from grpo_course.gsm8k.encoding import as_rollout, decode_responses
 from grpo_course.gsm8k.grading import is_correct
 from grpo_course.gsm8k.policy import CausalPolicy
@@ -13,7 +14,6 @@ from grpo_course.gsm8k.problems import Problem, make_problems
 from grpo_course.gsm8k.prompts import demonstration
 from grpo_course.gsm8k.slips import with_slip
 from grpo_course.gsm8k.warm_start import (
-    WarmStartConfig,
     demonstrate,
     demonstration_loss,
     linear_schedule,
@@ -21,7 +21,7 @@ from grpo_course.gsm8k.warm_start import (
 )
 
 PROBLEMS = make_problems("train", 300, seed=3)
-FULL = {"full": 1}
+FULL = (1, 0, 0, 0)
 
 
 def test_demonstrations_are_learned(trained):
@@ -34,9 +34,7 @@ def test_the_loss_is_that_of_the_library_on_response_tokens(model, tokenizer):
     policy = CausalPolicy(
         model, Sampler(24, tokenizer.eos_token_id, tokenizer.pad_token_id)
     )
-    batch = demonstrate(
-        tokenizer, PROBLEMS[:6], WarmStartConfig(), random.Random(0), None
-    )
+    batch = demonstrate(tokenizer, PROBLEMS[:6], GRPOConfig(), random.Random(0))
     text = torch.cat([batch.prompts, batch.responses[:, 0]], dim=-1)
     real = torch.cat([batch.prompts != tokenizer.pad_token_id, batch.mask[:, 0]], -1)
     labels = torch.where(real, text, -100)
@@ -61,7 +59,7 @@ def test_a_demonstration_comes_back_as_text(tokenizer):
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_the_share_of_slips(tokenizer, share):
-    config = WarmStartConfig(slip_share=share, form_weights=FULL)
+    config = GRPOConfig(warm_start_slips=share, warm_start_forms=FULL)
     batch = demonstrate(tokenizer, PROBLEMS, config, random.Random(0))
     texts = [group[0] for group in decode_responses(tokenizer, batch)]
     pairs = zip(texts, PROBLEMS, strict=True)
@@ -95,13 +93,9 @@ def test_the_rate_rises_and_falls():
     assert optimizer.param_groups[0]["lr"] == pytest.approx(0.1)
 
 
-def test_bad_settings_are_named(tokenizer, trained):
-    with pytest.raises(ValueError, match="slip_share=2"):
-        WarmStartConfig(slip_share=2)
-    with pytest.raises(ValueError, match="batch_size=0"):
-        WarmStartConfig(batch_size=0)
+def test_too_few_problems(tokenizer, trained):
     with pytest.raises(ValueError, match=r"number of problems=5.*at least 32"):
-        warm_start(trained[0], tokenizer, PROBLEMS[:5], WarmStartConfig())
+        warm_start(trained[0], tokenizer, PROBLEMS[:5], GRPOConfig())
 
 
 def test_a_slip_needs_a_problem_that_was_made_by_rule():

@@ -51,6 +51,11 @@ def test_what_is_not_real_leaves_the_state_alone():
     assert not torch.allclose(padded[:, -1], model.read(tokens)[:, -1])
 
 
+def test_no_seed_is_an_error():
+    with pytest.raises(ValueError, match=r"len\(seeds\)=0.*None is seed 0"):
+        TinyLM(5, seeds=())
+
+
 @pytest.mark.parametrize("tokens", [[[5]], [[-1]], [[1.0]]])
 def test_tokens_outside_the_vocabulary_are_named(tokens):
     with pytest.raises(ValueError, match=r"tokens holds.*numbers 0 to 4"):

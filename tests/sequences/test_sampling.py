@@ -5,9 +5,10 @@ import torch
 
 from grpo_course.algorithm.masks import pad_rows, response_mask
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.scoring import shifted_log_probs, token_log_probs
 from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.sampling import Sampler, SequencePolicy, sample_sequences
+from grpo_course.sequences.sampling import SequencePolicy, sample_sequences
 
 EOS, PAD = 2, 0
 ROWS = [[3], [1, 4, 3], [4, 0]]
@@ -97,6 +98,12 @@ def test_a_prompt_that_does_not_fit_is_named_before_anything_is_sampled():
     assert responses.shape == (1, 2, 3)
 
 
+@pytest.mark.parametrize("knobs", [{"eos": 99, "pad": 0}, {"eos": 2, "pad": -1}])
+def test_an_end_that_the_model_cannot_write_is_named(knobs):
+    with pytest.raises(ValueError, match=r"(eos=99|pad=-1), but .*below 5"):
+        sample_sequences(TinyLM(5), torch.tensor([[1]]), 2, Sampler(3, **knobs))
+
+
 def test_bad_settings_are_named():
     with pytest.raises(ValueError, match=r"temperature=0 is out of range.*greedy"):
         Sampler(3, temperature=0)
@@ -104,7 +111,7 @@ def test_bad_settings_are_named():
         Sampler(3, eos=2)
     with pytest.raises(ValueError, match=r"max_new_tokens=0"):
         Sampler(0)
-    with pytest.raises(ValueError, match=r"2 seeds, so `generator` must be a list"):
+    with pytest.raises(ValueError, match=r"2 seeds.*one torch\.Generator for each"):
         sample_sequences(
             TinyLM(5, seeds=(0, 1)), torch.tensor([[1]]), 2, Sampler(2), generator()
         )

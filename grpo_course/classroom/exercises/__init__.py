@@ -9,6 +9,7 @@ from grpo_course.classroom.exercises import (
     gsm8k_data,
     gsm8k_grpo,
     gsm8k_masks,
+    gsm8k_panel,
     gsm8k_rewards,
     kl,
     loop,
@@ -41,5 +42,6 @@ EXERCISES = (
     *gsm8k_rewards.EXERCISES,
     *gsm8k_masks.EXERCISES,
     *gsm8k_grpo.EXERCISES,
+    *gsm8k_panel.EXERCISES,
     *beyond.EXERCISES,
 )

@@ -1,6 +1,7 @@
 """The exercises of 08_ppo_bridge."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -30,23 +31,42 @@ def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
 TOKEN_AXES = dict.fromkeys(("rewards", "values", "return"), "trial pos")
 
 
-def _case(description: str, rewards: list, values: list, *knobs: float) -> Case:
+def _case(description: str, rewards: list, values: list, hint: str = "") -> Case:
     tensors = {"rewards": torch.tensor(rewards), "values": torch.tensor(values)}
-    names = ("gamma", "lam")[: len(knobs)]
-    return Case(description, tensors | dict(zip(names, knobs, strict=True)))
+    return Case(description, tensors, hint)
 
 
-def _cases(*knobs: float) -> tuple[Case, ...]:
-    """The same responses for both exercises; knobs are gamma, or gamma and lam."""
-    return (
-        _case("a reward at the end", [[0.0, 0.5]], [[0.25, 0.3]], *knobs),
-        _case(
-            "as many responses as tokens",
-            [[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [0.0, 0.0, 3.0]],
-            [[0.5, 1.5, 1.0], [1.0, 0.2, 0.7], [2.0, 0.4, 0.9]],
-            *knobs,
-        ),
-        _case("one token", [[2.0], [1.0]], [[0.5], [1.5]], *knobs),
+KNOBS = (
+    "The knobs differ from case to case, beside the rewards. Is one of their numbers "
+    "written into your function? Use the arguments."
+)
+RESPONSES = (
+    _case("a reward at the end", [[0.0, 0.5]], [[0.25, 0.3]]),
+    _case(
+        "as many responses as tokens",
+        [[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [0.0, 0.0, 3.0]],
+        [[0.5, 1.5, 1.0], [1.0, 0.2, 0.7], [2.0, 0.4, 0.9]],
+        KNOBS,
+    ),
+    _case(
+        "other knobs",
+        [[0.0, 2.0, 0.0, 1.0]],
+        [[0.3, 1.2, 0.8, 0.1]],
+        KNOBS,
+    ),
+    _case("one token", [[2.0], [1.0]], [[0.5], [1.5]]),
+)
+
+
+def _cases(**knobs: tuple[float, ...]) -> tuple[Case, ...]:
+    """The same responses for both exercises; of each knob one number a case."""
+    settings = [
+        dict(zip(knobs, numbers, strict=True))
+        for numbers in zip(*knobs.values(), strict=True)
+    ]
+    return tuple(
+        replace(case, args=dict(case.args) | knobs)
+        for case, knobs in zip(RESPONSES, settings, strict=True)
     )
 
 
@@ -54,6 +74,11 @@ def _after(values: Tensor, last: Tensor | None = None) -> Tensor:
     """The next value, and at the end `last`, or zero."""
     last = torch.zeros_like(values[:, :1]) if last is None else last
     return torch.cat([values[:, 1:], last], dim=1)
+
+
+def _before(values: Tensor) -> Tensor:
+    """The previous value, and at the start zero."""
+    return torch.cat([torch.zeros_like(values[:, :1]), values[:, :-1]], dim=1)
 
 
 BEYOND = (
@@ -66,7 +91,7 @@ TD_ERRORS = Exercise(
     name="td_errors",
     solution=td_errors,
     axes=TOKEN_AXES,
-    cases=_cases(0.9),
+    cases=_cases(gamma=(0.9, 0.6, 1.0, 0.8)),
     mistakes=(
         Mistake(lambda r, v, gamma: r + gamma * _after(v, v[:, -1:]) - v, BEYOND),
         Mistake(
@@ -103,6 +128,11 @@ TD_ERRORS = Exercise(
             lambda r, v, gamma: r + gamma * v - _after(v),
             "You swapped the two values: add the next one, subtract the token's own.",
         ),
+        Mistake(
+            lambda r, v, gamma: r + gamma * _before(v) - v,
+            "You shifted the wrong way: this adds the value of the token before. "
+            "What may still come is judged at the token after.",
+        ),
     ),
     insight="Each token is judged by what it changed: what it was paid, plus what is "
     "expected after it, minus what was expected before.",
@@ -120,12 +150,16 @@ def _recursion(errors: Tensor, factor: float, forward: bool = False) -> Tensor:
     return stacked if forward else stacked.flip(-1)
 
 
+def _whitened(deltas: Tensor) -> Tensor:
+    return (deltas - deltas.mean()) / (deltas.std() + 1e-8)
+
+
 GENERALIZED_ADVANTAGES = Exercise(
     key="8.2",
     name="generalized_advantages",
     solution=generalized_advantages,
     axes=TOKEN_AXES,
-    cases=_cases(0.9, 0.6),
+    cases=_cases(gamma=(0.9, 0.8, 1.0, 0.7), lam=(0.6, 1.0, 0.0, 0.5)),
     mistakes=(
         Mistake(
             lambda r, v, gamma, lam: _recursion(
@@ -163,6 +197,25 @@ GENERALIZED_ADVANTAGES = Exercise(
             lambda r, v, gamma, lam: gae.td_errors(r, v, gamma),
             "These are the TD errors, which is lam = 0. Add what comes later, gamma "
             "times lam as much for each step.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: gae.generalized_advantages(r, v, gamma, lam).flip(
+                -1
+            ),
+            "The numbers are right, but still in the order in which you found them, "
+            "from the last token to the first. Turn them round.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: _recursion(r, 1.0) - v,
+            "This is return minus value without a discount, which is gamma = lam = 1. "
+            "Build it from TD errors, so that both knobs can act.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: _whitened(
+                gae.generalized_advantages(r, v, gamma, lam)
+            ),
+            "Your deltas are whitened: mean zero, spread one. That comes later, over "
+            "the whole batch; the critic's targets need them as they are.",
         ),
     ),
     insight="One pass from the end: each token's TD error plus gamma times lam of "

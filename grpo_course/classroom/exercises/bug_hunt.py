@@ -9,6 +9,7 @@ from grpo_course.classroom.bugs import rewards, tokens
 from grpo_course.classroom.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises import bug_hunt_losses as losses
 from grpo_course.classroom.exercises import bug_hunt_steps as steps
+from grpo_course.classroom.exercises.bug_hunt_diagnosis import DIAGNOSIS
 
 ROWS = "batch pos"
 
@@ -126,12 +127,18 @@ REPAIRED_ROWS = Exercise(
         _rows_case("two prompts, three responses", [[1, 0, 2], [3, 2, 4]], 3),
         _rows_case("three prompts, two responses", [[1, 0], [3, 2], [5, 4]], 2),
         _rows_case("the same prompt twice", [[1, 0], [1, 0], [5, 4]], 3),
+        _rows_case("a prompt before a smaller one", [[3, 2], [1, 0]], 2),
     ),
     mistakes=(
         Mistake(
             tokens.shuffled_rows,
             "Still ABCABC: the whole block is repeated, so a group of neighbours "
             "holds different prompts. Repeat each row before the next one.",
+        ),
+        Mistake(
+            lambda p, n: torch.tensor(sorted(p.repeat(n, 1).tolist())),
+            "You sort the rows. The groups stand in the order of the prompts: another "
+            "order pairs them with the wrong answers.",
         ),
         Mistake(
             lambda p, n: p.repeat_interleave(n, dim=1),
@@ -157,10 +164,18 @@ def _reward_case(description: str, completion: str, hint: str = "") -> Case:
     return Case(description, {"completion": completion}, hint)
 
 
+def _answered(answer: str) -> str:
+    return WHOLE.replace("4", answer)
+
+
 def _parts(completion: str, number: bool, once: bool = True) -> float:
     found = [completion.count(tag) for tag in rewards.TAGS]
     points = sum(count == 1 if once else count > 0 for count in found)
     return (points + number) / 10
+
+
+def _by_pattern(completion: str, pattern: str) -> float:
+    return _parts(completion, re.search(pattern, completion) is not None)
 
 
 def _has_answer(completion: str) -> bool:
@@ -180,6 +195,23 @@ REPAIRED_FORMAT_REWARD = Exercise(
         _reward_case("a negative number", WHOLE.replace("4", " -4 ")),
         _reward_case("a tag twice", "<think>" + WHOLE),
         _reward_case("nothing", ""),
+        _reward_case("two numbers and words", _answered("about 12 or 5")),
+        _reward_case("a decimal", _answered("4.5")),
+        _reward_case("two digits", _answered("12")),
+        _reward_case(
+            "a number that no <answer> opens",
+            "<think>2 + 2</think>12 4</answer>",
+            "The number must stand between <answer> and </answer>: both are needed.",
+        ),
+        _reward_case(
+            "a word after it",
+            WHOLE + " Bye.",
+        ),
+        _reward_case(
+            "the last tag twice",
+            WHOLE + "</answer>",
+            "Each of the four tags pays only if it occurs exactly once.",
+        ),
     ),
     mistakes=(
         Mistake(
@@ -201,16 +233,37 @@ REPAIRED_FORMAT_REWARD = Exercise(
             "The number is not paid for: 0.1 if the answer is a whole number.",
         ),
         Mistake(
-            lambda c: _parts(
-                c, re.search(r"<answer>\s*\d+\s*</answer>", c) is not None
-            ),
+            lambda c: _by_pattern(c, r"<answer>.*\d.*</answer>"),
+            "Any digit between the tags pays. The number must stand alone there, with "
+            "blanks at most.",
+        ),
+        Mistake(
+            lambda c: _by_pattern(c, r"<answer>\s*-?[\d.]+\s*</answer>"),
+            "A decimal pays, too: a whole number has digits only, no point.",
+        ),
+        Mistake(
+            lambda c: _by_pattern(c, r"<answer>\s*-?\d\s*</answer>"),
+            "Only one digit is allowed: \\d+ takes several.",
+        ),
+        Mistake(
+            lambda c: _by_pattern(c, r"-?\d+\s*</answer>"),
+            "Nothing has to open the answer: your expression needs <answer> before "
+            "the number, with blanks at most between them.",
+        ),
+        Mistake(
+            lambda c: _by_pattern(c, r"<answer>\s*-?\d+\s*</answer>$"),
+            "The answer may stand anywhere, not at the end only: leave out the $.",
+        ),
+        Mistake(
+            lambda c: _by_pattern(c, r"<answer>\s*\d+\s*</answer>"),
             "A minus sign makes your expression fail: allow -? before the digits.",
         ),
     ),
     insight="Every part has its own price, so every step towards the form pays.",
 )
 
-EXERCISES = (  # exercise 10.n repairs bug n
+EXERCISES = (  # 10.0 names the bugs of the runs; exercise 10.n repairs bug n
+    DIAGNOSIS,
     losses.REPAIRED_RATIO_LOSS,
     losses.REPAIRED_CLIP_LOSS,
     REPAIRED_SCORES,

@@ -153,7 +153,7 @@ REPAIRED_CLIP_LOSS = Exercise(
 )
 
 
-def _kl_case(description: str, probs: list[float], ref: list[float]) -> Case:
+def _kl_case(description: str, probs: list, ref: list) -> Case:
     log_probs, ref_log_probs = torch.tensor(probs).log(), torch.tensor(ref).log()
     return Case(description, {"log_probs": log_probs, "ref_log_probs": ref_log_probs})
 
@@ -161,6 +161,7 @@ def _kl_case(description: str, probs: list[float], ref: list[float]) -> Case:
 KL_CASES = (
     _kl_case("a token twice as likely as under the reference", [0.5], [0.25]),
     _kl_case("five tokens", PROBS, REF_PROBS),
+    _kl_case("two responses of two tokens", [PROBS[:2]] * 2, [REF_PROBS[:2]] * 2),
 )
 
 
@@ -211,7 +212,9 @@ REPAIRED_PENALTY = Exercise(
         Mistake(k1, "Still k1: its slope is 1 at every token, and pulls nowhere."),
         Mistake(
             lambda new, ref: (new - ref) ** 2,
-            "The half is missing: this pulls twice as hard, as if beta were doubled.",
+            "Twice too large: a plain square pulls twice as hard, as if beta were "
+            "doubled. (If you detached a factor, its slope may be right; the plain "
+            "function is asked.)",
         ),
         Mistake(
             lambda new, ref: (new - ref).abs(),
@@ -220,8 +223,9 @@ REPAIRED_PENALTY = Exercise(
         ),
         Mistake(
             k3,
-            "This is k3: right as a value, but its mean gradient is that of "
-            "KL(ref||pi), with the two policies exchanged.",
+            "This is the value of k3, and its mean gradient is that of KL(ref||pi). "
+            "(If you weigh it by a ratio, the slope may be right; a plain function of "
+            "the difference is asked.)",
         ),
         Mistake(
             lambda new, ref: (new - ref).detach() * new,
@@ -254,7 +258,12 @@ REPAIRED_TOKEN_MEAN = Exercise(
     cases=(
         _mean_case("four responses of unequal length, two at a time", [1, 2, 6, 5], 2),
         _mean_case("three responses, two at a time", [4, 1, 6], 2),
-        _mean_case("one micro-batch is empty", [0, 3, 5], 1),
+        _mean_case(
+            "one micro-batch is empty",
+            [0, 3, 5],
+            1,
+            "0/0: this piece has no token, so it has no mean. Add sums, divide once.",
+        ),
     ),
     mistakes=(
         Mistake(

@@ -45,6 +45,17 @@ def _modes(old_trains: bool, new_trains: bool):
     return score
 
 
+def _tracked(of_old: bool, of_new: bool):
+    """Right scores, with a gradient in the old ones, the new ones, both or none."""
+
+    def score(model: nn.Module, tokens: Tensor) -> Tensor:
+        rows = _modes(False, False)(model, tokens)
+        kept = zip(rows, (of_old, of_new), strict=True)
+        return torch.stack([row if keep else row.detach() for row, keep in kept])
+
+    return score
+
+
 def _tokens_case(description: str, *shape: int) -> Case:
     tokens = torch.arange(torch.Size(shape).numel()).reshape(shape) % 8
     return Case(description, {"model": _Model(), "tokens": tokens})
@@ -55,6 +66,7 @@ REPAIRED_OLD_AND_NEW = Exercise(
     name="repaired_old_and_new",
     solution=losses.without_dropout,
     axes={"tokens": "batch pos", "return": "two batch pos"},
+    gradient_to=("model",),
     cases=(
         _tokens_case("one response of four tokens", 1, 4),
         _tokens_case("three responses", 3, 5),
@@ -78,6 +90,21 @@ REPAIRED_OLD_AND_NEW = Exercise(
             lambda model, tokens: _modes(False, False)(model, tokens).exp(),
             "These are probabilities: a ratio needs their logarithms.",
         ),
+        Mistake(
+            _tracked(False, False),
+            "The numbers are right, but the new scores carry no gradient either: "
+            "nothing could be learned. Only the old ones belong under no_grad().",
+        ),
+        Mistake(
+            _tracked(True, True),
+            "The numbers are right, but the old scores carry a gradient, too: in the "
+            "ratio the two cancel. Score them under no_grad(), or detach() them.",
+        ),
+        Mistake(
+            _tracked(True, False),
+            "The numbers are right, but the gradient is in the old row, and none in "
+            "the new. Old comes first, without a gradient.",
+        ),
     ),
     insight="One model, scored twice in the same mode: every ratio is exactly 1.",
 )
@@ -95,6 +122,11 @@ def _mean(rewards: Tensor) -> Tensor:
     return rewards.mean(dim=-1, keepdim=True)
 
 
+def _by_one_shift(rewards: Tensor, epsilon: float) -> Tensor:
+    shifted = rewards - rewards[0, 0]
+    return (shifted - _mean(shifted)) / (_std(shifted) + epsilon)
+
+
 REPAIRED_NORMALIZE = Exercise(
     key="10.8",
     name="repaired_normalize",
@@ -105,8 +137,33 @@ REPAIRED_NORMALIZE = Exercise(
         _rewards_case("two groups", [[3.0, 1.0, 2.0, 0.0], [8.0, 8.0, 4.0, 8.0]]),
         _rewards_case("eight rewards of 0.1", [[0.1] * 8]),
         _rewards_case("twelve rewards of 100.1", [[100.1] * 12, [100.1] * 12]),
+        _rewards_case(
+            "tied groups beside one that is not",
+            [[1.0] * 8, [0.1] * 8, [3.0, 1.0, 2.0, 0.0] * 2],
+            "Groups differ, and each needs a shift of its own: one of its own rewards.",
+        ),
+        _rewards_case(
+            "large tied rewards beside others",
+            [[1.0] * 12, [100.1] * 12, [3.0, 1.0, 2.0, 0.0] * 3],
+            "Groups differ, and each needs a shift of its own: one of its own rewards.",
+        ),
     ),
     mistakes=(
+        Mistake(
+            lambda r: r * 0 if (r == r[0, 0]).all() else rewards.tiny_epsilon(r),
+            "You look whether the whole batch is tied. Each group is tied or not on "
+            "its own.",
+        ),
+        Mistake(
+            lambda r: _by_one_shift(r, 1e-8),
+            "One shift for the whole batch: a tied group elsewhere is rounded as "
+            "before. Take off a reward of the same group: rewards[..., :1].",
+        ),
+        Mistake(
+            lambda r: _by_one_shift(r, 1e-4),
+            "One shift for the whole batch: a tied group elsewhere is rounded as "
+            "before. Take off a reward of the same group: rewards[..., :1].",
+        ),
         Mistake(
             rewards.tiny_epsilon,
             "Ties are still not zero: the mean of equal numbers is rounded. Take "
@@ -173,8 +230,8 @@ CONVERTED_DELTAS = Exercise(
         ),
         Mistake(
             lambda d: d / _std(d),
-            "NaN: a tied group has deltas of 0 and no spread. The factor needs no "
-            "spread, only G.",
+            "Do not divide by the spread of the deltas: only G is needed. A tied group "
+            "has no spread at all.",
         ),
     ),
     insight="One factor for all groups: 0.707 for G = 2, and near 1 for large G.",
@@ -196,6 +253,7 @@ REPAIRED_STEP = Exercise(
         _step_case("an inner step", None, 2.0),
         _step_case("new responses", [1.0, 0.0, 0.5], 2.0),
         _step_case("an inner step after a mean of 0", None, 0.0),
+        _step_case("new responses, all of them paid 0", [0.0, 0.0], 2.0),
     ),
     mistakes=(
         Mistake(
@@ -212,6 +270,11 @@ REPAIRED_STEP = Exercise(
             lambda r, last: float("nan") if r is None else r.mean().item(),
             "NaN is honest, but the log has holes: the inner step trains on "
             "responses whose mean reward was logged before.",
+        ),
+        Mistake(
+            lambda r, last: (0.0 if r is None else r.mean().item()) or last,
+            "A mean of 0 is a number, and `or` takes it for nothing: test whether "
+            "rewards is None.",
         ),
         Mistake(
             lambda r, last: r.mean().item() if last is None else last,

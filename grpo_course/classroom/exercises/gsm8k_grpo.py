@@ -1,6 +1,4 @@
-"""The exercises of 12_gsm8k_grpo: scores under left padding, and a run's panel."""
-
-from collections.abc import Callable
+"""The exercise of 12_gsm8k_grpo on scores under left padding."""
 
 import torch
 from torch import Tensor
@@ -9,10 +7,10 @@ from grpo_course.algorithm.scoring import token_log_probs
 from grpo_course.classroom.exercise import Case, Exercise, Mistake
 
 
-def _text_case(description: str, prompt_length: int, pos: int) -> Case:
+def _text_case(description: str, prompt_length: int, pos: int, batch: int = 2) -> Case:
     generator = torch.Generator().manual_seed(pos)
-    logits = 2 * torch.randn(2, pos, 5, generator=generator)
-    tokens = torch.randint(5, (2, pos), generator=generator)
+    logits = 2 * torch.randn(batch, pos, 5, generator=generator)
+    tokens = torch.randint(5, (batch, pos), generator=generator)
     args = {"logits": logits, "tokens": tokens, "prompt_length": prompt_length}
     return Case(description, args)
 
@@ -40,6 +38,7 @@ RESPONSE_SCORES = Exercise(
         _text_case("a prompt of three tokens, a response of four", 3, 7),
         _text_case("a prompt of one token", 1, 4),
         _text_case("a response of one token", 4, 5),
+        _text_case("a batch of one", 3, 7, batch=1),
     ),
     mistakes=(
         Mistake(
@@ -71,6 +70,13 @@ RESPONSE_SCORES = Exercise(
             "score for each.",
         ),
         Mistake(
+            lambda logits, tokens, prompt_length: response_scores(
+                logits, tokens, prompt_length
+            ).squeeze(),
+            "squeeze() also drops a batch or pos axis of length 1. squeeze(-1) drops "
+            "only the axis that gather left.",
+        ),
+        Mistake(
             lambda logits, tokens, prompt_length: (
                 logits[:, prompt_length - 1 : -1]
                 .gather(-1, tokens[:, prompt_length:, None])
@@ -91,91 +97,4 @@ RESPONSE_SCORES = Exercise(
     "every row of the batch.",
 )
 
-
-def diagnose(start: dict, end: dict) -> str:
-    """Name what happened between two readings of the panel of one run."""
-    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:
-        return "too hard"
-    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
-        return "format alone"
-    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
-        return "rate too high"
-    return "learns"
-
-
-def _reading(*values: float) -> dict:
-    names = ("accuracy", "lenient_accuracy", "format", "tied_groups")
-    return dict(zip(names, values, strict=True))
-
-
-def _instead(wrong: str, right: str) -> Callable:
-    """An answer that says `wrong` where `right` would be right."""
-
-    def answer(start: dict, end: dict) -> str:
-        said = diagnose(start, end)
-        return wrong if said == right else said
-
-    return answer
-
-
-# Made up, in the ranges that the runs of the notebook show.
-_START = _reading(0.3, 0.6, 0.5, 0.1)
-
-
-def _panel_case(description: str, end: dict, start: dict = _START) -> Case:
-    return Case(description, {"start": start, "end": end})
-
-
-PANEL_READING = Exercise(
-    key="12.2",
-    name="diagnose",
-    solution=diagnose,
-    cases=(
-        _panel_case("accuracy up", _reading(0.8, 0.8, 0.99, 0.3)),
-        _panel_case("all right by now", _reading(0.97, 0.97, 1.0, 0.95)),
-        _panel_case(
-            "nothing is ever right",
-            _reading(0.01, 0.02, 0.6, 0.95),
-            _reading(0.01, 0.02, 0.5, 0.95),
-        ),
-        _panel_case("all tied, half of them right", _reading(0.5, 0.5, 1.0, 0.85)),
-        _panel_case("sums got worse", _reading(0.35, 0.36, 0.99, 0.3)),
-    ),
-    mistakes=(
-        Mistake(
-            lambda start, end: (
-                "too hard" if end["tied_groups"] > 0.8 else diagnose(start, end)
-            ),
-            "Groups are tied where all responses are wrong, where all are right, and "
-            "where the reward does not look at them. Ask the accuracy which it is.",
-        ),
-        Mistake(
-            lambda start, end: (
-                "learns"
-                if end["accuracy"] > start["accuracy"]
-                else diagnose(start, end)
-            ),
-            "Strict accuracy rises with the form alone, while the sums get worse. Look "
-            "at tied groups and lenient accuracy first.",
-        ),
-        Mistake(
-            _instead("learns", "rate too high"),
-            "A rising format hides sums that got worse: lenient accuracy fell by more "
-            "than 0.1 in one of these runs.",
-        ),
-        Mistake(
-            _instead("learns", "format alone"),
-            "Half of the responses are right, yet nearly all groups are tied: a reward "
-            "that saw the answers would tell them apart.",
-        ),
-        Mistake(
-            _instead("format alone", "learns"),
-            "You call a run that learns broken. Where all is right, groups are tied "
-            "too, and that is no fault: ask for an accuracy below 0.9.",
-        ),
-    ),
-    insight="Reward, format and strict accuracy rise in good runs and in bad ones. "
-    "Tied groups and lenient accuracy tell them apart.",
-)
-
-EXERCISES = (RESPONSE_SCORES, PANEL_READING)
+EXERCISES = (RESPONSE_SCORES,)

@@ -14,9 +14,11 @@ def completion_mask(tokens: Tensor, prompt_width: int, eos: int) -> Tensor:
     return mask
 
 
-def _case(description: str, rows: list, hint: str = "") -> Case:
-    tokens = torch.tensor(rows)
-    return Case(description, {"tokens": tokens, "prompt_width": 4, "eos": 2}, hint)
+def _case(
+    description: str, rows: list, hint: str = "", *, width: int = 4, eos: int = 2
+) -> Case:
+    args = {"tokens": torch.tensor(rows), "prompt_width": width, "eos": eos}
+    return Case(description, args, hint)
 
 
 def _after(tokens: Tensor, width: int) -> Tensor:
@@ -44,6 +46,25 @@ COMPLETION_MASK = Exercise(
         _case("pad is EOS", [[1, 5, 2, 1, 6, 7, 2, 2], [2, 5, 2, 1, 2, 2, 2, 2]]),
         _case("cut off, no EOS", [[0, 5, 2, 1, 6, 7, 8, 9], [1, 5, 2, 1, 6, 2, 0, 0]]),
         _case("a prompt without EOS", [[1, 5, 6, 1, 6, 7, 2, 0]]),
+        _case(
+            "the policy wrote token 0",
+            [[1, 5, 2, 1, 6, 0, 7, 2], [1, 5, 2, 1, 0, 2, 0, 0]],
+            "A token 0 before the EOS was written, whatever pads elsewhere: only the "
+            "place of the first EOS decides.",
+        ),
+        _case(
+            "a prompt of three",
+            [[1, 2, 5, 6, 7, 2, 0, 0]],
+            "The response begins at prompt_width, and that is not always 4.",
+            width=3,
+        ),
+        _case(
+            "EOS is 9",
+            [[1, 5, 9, 1, 6, 2, 9, 0], [0, 5, 9, 1, 9, 0, 0, 0]],
+            "The ending token is the argument eos: each tokenizer has its own number.",
+            eos=9,
+        ),
+        _case("EOS is 0, and pads", [[1, 5, 0, 6, 2, 7, 0, 0]], width=3, eos=0),
     ),
     mistakes=(
         Mistake(

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.losses import compute_loss, compute_ratio, loss_report
+from grpo_course.algorithm.losses import compute_loss, loss_report
+from grpo_course.algorithm.ratio import compute_ratio
 from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
 
 

@@ -8,8 +8,8 @@ from grpo_course.classroom.exercise import Case, Exercise, Mistake
 from grpo_course.sequences.tasks import token_share
 
 
-def _mask_case(description: str, rows: list, hint: str = "") -> Case:
-    return Case(description, {"tokens": torch.tensor(rows), "eos": 2}, hint)
+def _mask_case(description: str, rows: list, eos: int = 2, hint: str = "") -> Case:
+    return Case(description, {"tokens": torch.tensor(rows), "eos": eos}, hint)
 
 
 def _is_eos(tokens: Tensor, eos: int) -> Tensor:
@@ -36,6 +36,12 @@ RESPONSE_MASK = Exercise(
         _mask_case("pad is EOS itself", [[[5, 2, 2, 2], [2, 2, 2, 2]]]),
         _mask_case("a response without EOS", [[[5, 4, 5, 4], [3, 2, 0, 0]]]),
         _mask_case("0 is a word as well", [[[5, 0, 5, 2], [0, 2, 0, 0]]]),
+        _mask_case(
+            "EOS is 7, and 2 is a word",
+            [[[5, 2, 7, 0], [2, 7, 2, 2]]],
+            7,
+            "Here another token ends a response: use the argument `eos`.",
+        ),
     ),
     mistakes=(
         Mistake(
@@ -81,17 +87,20 @@ def _first(tokens: Tensor, eos: int) -> Tensor:
     return _is_eos(tokens, eos).argmax(-1, keepdim=True)
 
 
-_RESPONSES = torch.tensor([[[1, 1, 2, 0], [3, 1, 1, 2]], [[2, 1, 1, 1], [1, 0, 3, 2]]])
+def _share_case(
+    description: str, token: int, rows: list, hint: str = "", empty: bool = False
+) -> Case:
+    """Responses that end with 2; with `empty`, the first one's mask has no token."""
+    responses = torch.tensor(rows)
+    mask = response_mask(responses, 2)
+    if empty:
+        mask[0, 0] = False
+    return Case(
+        description, {"responses": responses, "mask": mask, "token": token}, hint
+    )
 
 
-def _share_case(description: str, token: int, mask: Tensor, hint: str = "") -> Case:
-    args = {"responses": _RESPONSES, "mask": mask, "token": token}
-    return Case(description, args, hint)
-
-
-_ENDED = response_mask(_RESPONSES, 2)
-_EMPTY = _ENDED.clone()
-_EMPTY[0, 0] = False
+_ENDED = [[[1, 1, 2, 0], [3, 1, 1, 2]], [[2, 1, 1, 1], [1, 0, 3, 2]]]
 
 
 def _hits(responses: Tensor, mask: Tensor, token: int) -> Tensor:
@@ -113,9 +122,17 @@ TOKEN_SHARE = Exercise(
         _share_case(
             "a response whose mask is empty",
             1,
-            _EMPTY,
+            _ENDED,
             "Nothing counts in this response, and 0/0 is not a number. Divide by "
             "clamp(min=1): its share is 0.",
+            empty=True,
+        ),
+        _share_case(
+            "a response that was cut off",
+            1,
+            [[[1, 3, 1, 1], [1, 2, 0, 0]]],
+            "The first response has no EOS: the length limit cut it off. Its tokens "
+            "count, and it is paid like the others.",
         ),
     ),
     mistakes=(

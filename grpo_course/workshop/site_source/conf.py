@@ -1,9 +1,11 @@
 """How Sphinx builds the site; `python3 -m grpo_course site` calls it."""
 
+from docutils import nodes
+
 project = "GRPO: from a three-number sort to GSM8K"
 author = "GRPO course contributors"
 copyright = author
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx.ext.githubpages"]  # the second writes .nojekyll
 exclude_patterns = ["**/.ipynb_checkpoints", "_static"]
 
 nb_execution_mode = "off"
@@ -29,3 +31,15 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+
+
+def box_plots(app, doctree, docname) -> None:
+    """Put each plot into an `output`: the theme lets the keyboard scroll one."""
+    for image in list(doctree.findall(nodes.image)):
+        if "cell_output" in image.parent.get("classes", []):
+            image.parent.replace(image, box := nodes.container(classes=["output"]))
+            box += image
+
+
+def setup(app) -> None:
+    app.connect("doctree-resolved", box_plots)

@@ -40,6 +40,16 @@ PLANTED = {
             "return errors",
             "swapped the two values",
         ),
+        (
+            "before = torch.zeros_like(values)\nbefore[:, 1:] = values[:, :-1]\n"
+            "return rewards + gamma * before - values",
+            "shifted the wrong way",
+        ),
+        (
+            "errors = rewards - values\nerrors[:, :-1] += 0.9 * values[:, 1:]\n"
+            "return errors",
+            "written into your function",
+        ),
     ],
     "generalized_advantages": [
         (
@@ -104,6 +114,38 @@ PLANTED = {
             "for t in reversed(range(rewards.shape[1] - 1)):\n"
             "    left[:, t] += gamma * left[:, t + 1]\nreturn left - values",
             "return minus value",
+        ),
+        (
+            "found, total, after = [], 0, 0\n"
+            "for t in reversed(range(rewards.shape[1])):\n"
+            "    error = rewards[:, t] + gamma * after - values[:, t]\n"
+            "    total = error + gamma * lam * total\n"
+            "    after = values[:, t]\n    found.append(total)\n"
+            "return torch.stack(found, dim=1)",
+            "Turn them round",
+        ),
+        (
+            "left = rewards.clone()\n"
+            "for t in reversed(range(rewards.shape[1] - 1)):\n"
+            "    left[:, t] += left[:, t + 1]\nreturn left - values",
+            "without a discount",
+        ),
+        (
+            "out, total, after = torch.zeros_like(rewards), 0, 0\n"
+            "for t in reversed(range(rewards.shape[1])):\n"
+            "    error = rewards[:, t] + gamma * after - values[:, t]\n"
+            "    total = error + gamma * lam * total\n"
+            "    out[:, t], after = total, values[:, t]\n"
+            "return (out - out.mean()) / out.std()",
+            "deltas are whitened",
+        ),
+        (
+            "out, total, after = torch.zeros_like(rewards), 0, 0\n"
+            "for t in reversed(range(rewards.shape[1])):\n"
+            "    error = rewards[:, t] + 0.9 * after - values[:, t]\n"
+            "    total = error + 0.9 * 0.6 * total\n"
+            "    out[:, t], after = total, values[:, t]\nreturn out",
+            "written into your function",
         ),
     ],
     "bradley_terry_loss": [

@@ -25,6 +25,28 @@ PLANTED = {
             "return torch.stack(both)",
             "wrong order",
         ),
+        (
+            "total, rows = per_token.sum(), mask[..., 0].numel()\n"
+            "return torch.stack([total / mask.sum(), total / (rows * max_length)])",
+            "Padding is counted",
+        ),
+        (
+            "total, rows = (per_token * mask).sum(), mask[..., 0].numel()\n"
+            "both = [total / mask.numel(), total / (rows * max_length)]\n"
+            "return torch.stack(both)",
+            "padding too",
+        ),
+        (
+            "kept, rows = per_token * mask, mask[..., 0].numel()\n"
+            "each = kept.flatten(1).sum(1) / mask.flatten(1).sum(1)\n"
+            "return torch.stack([each.mean(), kept.sum() / (rows * max_length)])",
+            "averages each prompt for itself",
+        ),
+        (
+            "total, rows = (per_token * mask).sum(), mask.shape[1]\n"
+            "return torch.stack([total / mask.sum(), total / (rows * max_length)])",
+            "responses of one prompt only",
+        ),
     ],
     "sequence_ratio": [
         (
@@ -48,6 +70,21 @@ PLANTED = {
         (
             "return ((log_probs - old_log_probs) * mask).sum(-1) / mask.sum(-1)",
             "exp is missing",
+        ),
+        (
+            "difference = (log_probs - old_log_probs) * mask\n"
+            "return difference.mean(-1).exp()",
+            "width of the tensor",
+        ),
+        (
+            "difference = (log_probs - old_log_probs) * mask\n"
+            "return (difference.sum(-1) / mask.sum((0, -1))).exp()",
+            "tokens of all prompts",
+        ),
+        (
+            "difference = (log_probs - old_log_probs) * mask\n"
+            "return torch.exp(difference.sum(-1) / mask.sum())",
+            "tokens of the whole batch",
         ),
     ],
     "weighted_loss": [
@@ -76,6 +113,52 @@ PLANTED = {
             "r = torch.exp(log_probs - old_log_probs).detach().clamp(max=1.2)\n"
             "return (r * deltas[..., None] * log_probs).mean()",
             "minus sign is missing",
+        ),
+        (
+            "r, d = torch.exp(log_probs - old_log_probs), deltas[..., None]\n"
+            "return -torch.minimum(r * d, r.clamp(0.8, 1.2) * d).mean()",
+            "PPO's clipped loss",
+        ),
+        (
+            "r = torch.exp(log_probs - old_log_probs).detach().clamp(max=1.2)\n"
+            "return -(r * deltas[..., None] * log_probs).sum()",
+            "sum over all tokens",
+        ),
+        (
+            "r = torch.exp(old_log_probs - log_probs).detach().clamp(max=1.2)\n"
+            "return -(r * deltas[..., None] * log_probs).mean()",
+            "upside down",
+        ),
+        (
+            "r = torch.exp(log_probs - old_log_probs).detach().clamp(min=1.2)\n"
+            "return -(r * deltas[..., None] * log_probs).mean()",
+            "bounds from below",
+        ),
+        (
+            "r = torch.exp(log_probs - old_log_probs).detach()\n"
+            "r = torch.where(r > 1.2, 0.0, r)\n"
+            "return -(r * deltas[..., None] * log_probs).mean()",
+            "above the bound are dropped",
+        ),
+        (
+            "r = torch.exp(log_probs - old_log_probs).clamp(max=1.2)\n"
+            "return -(r * deltas[..., None] * log_probs.detach()).mean()",
+            "log pi is detached",
+        ),
+        (
+            "r = torch.exp(log_probs - old_log_probs).detach().clamp(max=1.2)\n"
+            "return -(r * deltas[..., None] * log_probs).sum() / log_probs[0].numel()",
+            "tokens of one prompt",
+        ),
+        (
+            "r = torch.exp(log_probs - old_log_probs).detach().clamp(max=1.2)\n"
+            "return -(r * deltas.T * log_probs).mean()",
+            "fits by accident",
+        ),
+        (
+            "r = torch.exp(log_probs - old_log_probs).detach().clamp(max=1.2)\n"
+            "return -(r * deltas[0][:, None] * log_probs).mean()",
+            "first prompt only",
         ),
     ],
 }

@@ -1,7 +1,44 @@
 """Answers to the exercises of notebook 10: planted mistakes, and right ones."""
 
+FORMAT = (
+    "import re\n"
+    "tags = ['<think>', '</think>', '<answer>', '</answer>']\n"
+    "number = re.search(r'{}', completion)\n"
+    "once = sum(completion.count(t) == 1 for t in tags)\n"
+    "return (once + bool(number)) / 10"
+)
+CAUSES = (
+    "causes = dict(A='quotient ratio', B='clip on the wrong side',\n"
+    "    C='old log-probabilities shifted by one', E='groups that mix prompts',\n"
+    "    D='dropout between old and new', F='epsilon below rounding',\n"
+    "    G='k1 as a loss')\n"
+)
+
 # name of the exercise -> (what a learner writes, words of the hint it must get)
 PLANTED = {
+    "diagnosis": [
+        (
+            CAUSES + "causes['A'] = 'clip on the wrong side'\nreturn causes[run]",
+            "'clip on the wrong side' shows otherwise: learns, and stays behind",
+        ),
+        (
+            CAUSES + "causes['C'] = 'dropout between old and new'\nreturn causes[run]",
+            "noise in the ratio. Of run C you saw",
+        ),
+        (
+            CAUSES + "causes['G'] = 'k3 upside down'\nreturn causes[run]",
+            "'k3 upside down' shows otherwise: the KL in the log is wrong",
+        ),
+        (  # two wrong picks: the first one is named
+            CAUSES + "causes['E'] = 'mean of means'\n"
+            "causes['F'] = 'one regex for everything'\nreturn causes[run]",
+            "'mean of means' shows otherwise: the loss changes with the size",
+        ),
+        (
+            CAUSES + "causes['D'] = 'drop-out'\nreturn causes[run]",
+            "No bug of the list has this name. Of run D you saw",
+        ),
+    ],
     "repaired_scores": [
         (
             "log_probs = torch.log_softmax(logits, dim=-1)[:, 1:, :]\n"
@@ -27,6 +64,11 @@ PLANTED = {
             "log_probs = logits.log_softmax(-1)\n"
             "return log_probs.gather(-1, tokens[..., None])[..., 0]",
             "One score too many",
+        ),
+        (
+            "log_probs = logits[:, :-1].log_softmax(-1)\n"
+            "return log_probs.gather(-1, tokens[:, 1:, None])",
+            "an axis of size 1 is left: squeeze(-1)",
         ),
     ],
     "repaired_mask": [
@@ -59,6 +101,11 @@ PLANTED = {
         (
             "return repeat(prompts, 'b p -> b t p', t=num_responses)",
             "Flatten batch and trial",
+        ),
+        (
+            "rows = prompts.tolist() * num_responses\n"
+            "return torch.tensor(sorted(rows))",
+            "You sort the rows",
         ),
     ],
     "repaired_format_reward": [
@@ -93,6 +140,22 @@ PLANTED = {
             "once = sum(completion.count(t) == 1 for t in tags)\n"
             "return 0.1 * once + (0.1 if number else 0)",
             "A minus sign makes your expression fail",
+        ),
+        (FORMAT.format(r"<answer>.*\d.*</answer>"), "Any digit between the tags pays"),
+        (FORMAT.format(r"<answer>\s*-?[\d.]+\s*</answer>"), "A decimal pays, too"),
+        (FORMAT.format(r"<answer>\s*-?\d\s*</answer>"), "Only one digit is allowed"),
+        (FORMAT.format(r"-?\d+\s*</answer>"), "Nothing has to open the answer"),
+        (
+            FORMAT.format(r"<answer>\s*-?\d+\s*</answer>$"),
+            "not at the end only",
+        ),
+        (
+            FORMAT.format(r"<answer>\s*-?\d+\s*</answer>").replace(
+                "once = sum(completion.count(t) == 1 for t in tags)",
+                "once = sum(t in completion for t in tags[1:])\n"
+                "once += completion.count(tags[0]) == 1",
+            ),
+            "Each of the four tags pays only if it occurs exactly once",
         ),
     ],
     "repaired_k3": [
@@ -141,11 +204,21 @@ PLANTED = {
             "return torch.stack(rows).mean()",
             "This is the sequence mean",
         ),
+        (
+            "total = 0.0\nfor p, k in zip(per_token.split(size), mask.split(size)):\n"
+            "    total = total + p[k].mean() * k.sum() / mask.sum()\nreturn total",
+            "0/0: this piece has no token",
+        ),
     ],
 }
 
 # Right answers written in another way than the course's.
 LOOPS = {
+    "diagnosis": (
+        "from grpo_course.classroom.bugs.sheet import BUGS\n"
+        "place = {letter: n for letter, n in zip('ABCDEFG', (0, 1, 2, 3, 5, 7, 10))}\n"
+        "return BUGS[place[run]].name"
+    ),
     "repaired_scores": (
         "rows = []\nfor row, ids in zip(logits, tokens.tolist()):\n"
         "    total = torch.logsumexp(row, dim=-1)\n"

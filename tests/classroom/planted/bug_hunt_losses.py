@@ -74,6 +74,20 @@ PLANTED = {
             GATHER + "model.eval()\nreturn torch.stack([score(), score()]).exp()",
             "These are probabilities",
         ),
+        (
+            GATHER + "model.eval()\nwith torch.no_grad():\n"
+            "    return torch.stack([score(), score()])",
+            "the new scores carry no gradient either",
+        ),
+        (
+            GATHER + "model.eval()\nreturn torch.stack([score(), score()])",
+            "the old scores carry a gradient, too",
+        ),
+        (
+            GATHER + "model.eval()\nold, new = score(), score().detach()\n"
+            "return torch.stack([old, new])",
+            "the gradient is in the old row",
+        ),
     ],
     "repaired_normalize": [
         (
@@ -102,6 +116,24 @@ PLANTED = {
             "return shifted - shifted.mean(-1, keepdim=True)",
             "do not divide by the spread",
         ),
+        (
+            "shifted = rewards - rewards.flatten()[0]\n"
+            "centered = shifted - shifted.mean(-1, keepdim=True)\n"
+            "return centered / (shifted.std(-1, keepdim=True) + 1e-8)",
+            "One shift for the whole batch",
+        ),
+        (
+            "shifted = rewards - rewards.flatten()[0]\n"
+            "centered = shifted - shifted.mean(-1, keepdim=True)\n"
+            "return centered / (shifted.std(-1, keepdim=True) + 1e-4)",
+            "One shift for the whole batch",
+        ),
+        (
+            "if rewards.unique().numel() == 1:\n    return torch.zeros_like(rewards)\n"
+            "m, s = rewards.mean(-1, True), rewards.std(-1, keepdim=True)\n"
+            "return (rewards - m) / (s + 1e-8)",
+            "whether the whole batch is tied",
+        ),
     ],
     "converted_deltas": [
         (
@@ -120,15 +152,29 @@ PLANTED = {
             "n = deltas.numel()\nreturn deltas * ((n - 1) / n) ** 0.5",
             "You count all responses of the batch",
         ),
-        ("return deltas / deltas.std(dim=1, keepdim=True)", "NaN: a tied group"),
+        ("return deltas / deltas.std(dim=1, keepdim=True)", "only G is needed"),
+        (
+            "spread = deltas.std(dim=1, keepdim=True)\n"
+            "return torch.where(spread > 0, deltas / spread, 0)",
+            "Do not divide by the spread of the deltas",
+        ),
     ],
     "repaired_penalty": [
         ("return log_probs - ref_log_probs", "Still k1"),
-        ("return (log_probs - ref_log_probs).pow(2)", "The half is missing"),
+        ("return (log_probs - ref_log_probs).pow(2)", "pulls twice as hard"),
+        (
+            "d = log_probs - ref_log_probs\nreturn d.detach() * d",
+            "If you detached a factor, its slope may be right",
+        ),
+        (
+            "ratio = (log_probs - log_probs.detach()).exp()\n"
+            "d = ref_log_probs - log_probs\nreturn ratio * (d.exp() - 1 - d)",
+            "If you weigh it by a ratio, the slope may be right",
+        ),
         ("return torch.abs(log_probs - ref_log_probs)", "The slope of this is a sign"),
         (
             "d = ref_log_probs - log_probs\nreturn d.exp() - 1 - d",
-            "This is k3",
+            "This is the value of k3",
         ),
         (
             "d = (log_probs - ref_log_probs).detach()\nreturn d * log_probs",
@@ -155,6 +201,10 @@ PLANTED = {
             "the first rollout's number forever",
         ),
         ("return rewards.mean().item()", "rewards is None on an inner step"),
+        (
+            "return (rewards.mean().item() if rewards is not None else 0) or last",
+            "A mean of 0 is a number",
+        ),
     ],
 }
 
@@ -177,8 +227,9 @@ LOOPS = {
     "repaired_old_and_new": (
         "for part in model.modules():\n"
         "    if isinstance(part, torch.nn.Dropout):\n        part.p = 0.0\n"
-        "rows = []\nfor row in (tokens, tokens):\n"
-        "    logits = model(row)\n"
+        "rows = []\nfor is_new in (False, True):\n"
+        "    row, logits = tokens, model(tokens)\n"
+        "    logits = logits if is_new else logits.detach()\n"
         "    scores = logits - logits.logsumexp(dim=-1, keepdim=True)\n"
         "    rows.append(torch.stack([torch.stack([s[t] for s, t in zip(a, b)])\n"
         "                             for a, b in zip(scores, row)]))\n"

@@ -1,4 +1,10 @@
-"""Answers to the exercises of notebook 11: planted mistakes, and right ones."""
+"""Answers to 11.1 and 11.4: planted mistakes, and right ones."""
+
+LAST_PAIR = (
+    "before = said.rpartition('</answer>')[0]\n"
+    "_, opened, inside = before.rpartition('<answer>')\n"
+    "return inside.partition('</answer>')[0].strip() if opened else None"
+)
 
 # name of the exercise -> (what a learner writes, words of the hint it must get)
 PLANTED = {
@@ -37,68 +43,58 @@ PLANTED = {
             "return said.split('<answer>')[-1].strip() if '<answer>' in said else ''",
             "you return an empty text",
         ),
-    ],
-    "tag_share": [
         (
-            "import re\n"
-            "form = r'(?s)^<think>.*?</think>\\s*<answer>.*?</answer>$'\n"
-            "return 1.0 if re.match(form, completion) else 0.0",
-            "All or nothing",
+            "import re\nsaid = completion.split('</think>')[-1]\n"
+            "found = re.findall(r'<answer>\\s*([0-9]+)\\s*</answer>', said)\n"
+            "return found[-1] if found else None",
+            "You ask for digits",
         ),
         (
-            "tags = '<think>', '</think>', '<answer>', '</answer>'\n"
-            "return len([t for t in tags if t in completion]) / 4",
-            "stands three times",
+            "_, cut, said = completion.partition('</think>')\n"
+            "said = said if cut else completion\n" + LAST_PAIR,
+            "You cut at the first </think>",
         ),
         (
-            "tags = '<think>', '</think>', '<answer>', '</answer>'\n"
-            "return 0.25 * sum(map(completion.count, tags))",
-            "each copy of a tag",
+            "said = completion.split('</think>')[-1]\n"
+            "close = said.rfind('</answer>')\n"
+            "start = said.rfind('<answer>', 0, max(close, 0))\n"
+            "return said[start + 8 : close].strip() if start >= 0 else None",
+            "closes it twice",
         ),
         (
-            "c = completion.count\n"
-            "think = c('<think>') == 1 and c('</think>') == 1\n"
-            "answer = c('<answer>') == 1 and c('</answer>') == 1\n"
-            "return 0.5 * think + 0.5 * answer",
-            "You pay for pairs",
+            "import re\nsaid = completion.split('</think>')[-1]\n"
+            "found = re.findall('<answer>(.*?)</answer>', said, re.DOTALL)\n"
+            "return found[-1].strip() if found else None",
+            "runs over the next one",
         ),
         (
-            "tags = '<think>', '</think>', '<answer>', '</answer>'\n"
-            "return float(len([t for t in tags if completion.count(t) == 1]))",
-            "a count from 0 to 4",
-        ),
-    ],
-    "honest_reward": [
-        ("return 1.0 if completion.find(answer) >= 0 else 0.0", "17 holds a 7"),
-        (
-            "import re\n"
-            "said = [x.rstrip('.').replace(',', '') for x in "
-            "re.findall(r'[0-9][0-9.,]*', completion)]\n"
-            "return float(any(float(x) == float(answer) for x in said))",
-            "listing many numbers",
+            "import re\nsaid = completion.split('</think>')[-1]\n"
+            "found = re.findall('<answer>(.*?)</answer>', said)\n"
+            "return found[-1].strip() if found else None",
+            "Add re.DOTALL",
         ),
         (
-            "from grpo_course.gsm8k.rewards import lenient_reward\n"
-            "return lenient_reward([completion], [answer])[0]",
-            "wherever it stands",
+            "said = completion.split('</think>')[-1]\n"
+            + LAST_PAIR.replace(".strip()", ""),
+            "strip() it",
         ),
         (
-            "from grpo_course.gsm8k.rewards import correctness_reward\n"
-            "return correctness_reward([completion], [answer])[0]",
-            "the answer and not the form",
+            "said = completion.split('</think>')[-1]\n"
+            "_, opened, inside = said.rpartition('<answer>')\n"
+            "inside, closed, _ = inside.partition('</answer>')\n"
+            "return inside.strip() if opened and closed else None",
+            "hides the pair before it",
         ),
         (
-            "from grpo_course.gsm8k import rewards\n"
-            "form = rewards.format_reward([completion])[0]\n"
-            "return 0.5 * form + 0.5 * "
-            "rewards.correctness_reward([completion], [answer])[0]",
-            "You add the two",
+            "if '</think>' not in completion:\n    return None\n"
+            "said = completion.split('</think>')[-1]\n" + LAST_PAIR,
+            "nothing is thinking",
         ),
         (
-            "from grpo_course.gsm8k.rewards import format_reward\n"
-            "inside = completion.split('<answer>')[-1].split('</answer>')[0]\n"
-            "return float(format_reward([completion])[0] == 1 and inside == answer)",
-            "You compare texts",
+            "import re\nsaid = completion.split('</think>')[-1]\n"
+            "found = re.findall('<answer>([^<]*)</answer>', said)\n"
+            "return found[-1].strip() if found else None",
+            "look for whole tags",
         ),
     ],
     "completion_mask": [
@@ -134,6 +130,26 @@ PLANTED = {
             "mask = tokens.ne(eos)\nmask[:, :prompt_width] = False\nreturn mask",
             "drops the EOS that the policy chose",
         ),
+        (
+            "from grpo_course.algorithm.masks import response_mask\n"
+            "mask = torch.zeros_like(tokens, dtype=torch.bool)\n"
+            "mask[:, 4:] = response_mask(tokens[:, 4:], eos)\nreturn mask",
+            "begins at prompt_width",
+        ),
+        (
+            "from grpo_course.algorithm.masks import response_mask\n"
+            "mask = torch.zeros_like(tokens, dtype=torch.bool)\n"
+            "mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], 2)\n"
+            "return mask",
+            "The ending token is the argument eos",
+        ),
+        (
+            "from grpo_course.algorithm.masks import response_mask\n"
+            "mask = torch.zeros_like(tokens, dtype=torch.bool)\n"
+            "mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)\n"
+            "return mask & (tokens != 0)",
+            "the place of the first EOS decides",
+        ),
     ],
 }
 
@@ -145,22 +161,6 @@ LOOPS = {
         "    if '<answer>' in part:\n"
         "        return part[part.rindex('<answer>') + 8 :].strip()\n"
         "return None"
-    ),
-    "tag_share": (
-        "points = 0.0\n"
-        "for tag in ('<think>', '</think>', '<answer>', '</answer>'):\n"
-        "    if len(completion.split(tag)) == 2:\n"
-        "        points += 0.25\n"
-        "return points"
-    ),
-    "honest_reward": (
-        "import re\n"
-        "form = r'\\s*<think>([^<]+)</think>\\s*<answer>([^<]+)</answer>\\s*'\n"
-        "match = re.fullmatch(form, completion)\n"
-        "if not match:\n    return 0.0\n"
-        "said = match[2].replace(',', '').strip('$ ')\n"
-        "try:\n    return float(float(said) == float(answer))\n"
-        "except ValueError:\n    return 0.0"
     ),
     "completion_mask": (
         "mask = torch.zeros(tokens.shape, dtype=torch.bool)\n"

@@ -2,6 +2,17 @@
 
 GATHER = "return scores.gather(-1, chosen[..., None]).squeeze(-1)"
 
+# The two halves of a right answer to 12.2.
+NEARLY_ALL_TIED = (
+    "tied, right = end['tied_groups'], end['accuracy']\n"
+    "if tied > 0.8 and right < 0.9:\n"
+    "    return 'too hard' if right < 0.1 else 'format alone'\n"
+)
+FALL = (
+    "fell = end['lenient_accuracy'] < start['lenient_accuracy'] - 0.1\n"
+    "return 'rate too high' if fell else 'learns'"
+)
+
 # name of the exercise -> (what a learner writes, words of the hint it must get)
 PLANTED = {
     "response_scores": [
@@ -34,6 +45,12 @@ PLANTED = {
             "scores = logits[:, prompt_length - 1 : -1].log_softmax(-1)\n"
             "chosen = tokens[:, prompt_length - 1 : -1]\n" + GATHER,
             "shift the logits and the tokens",
+        ),
+        (
+            "scores = logits[:, prompt_length - 1 : -1].log_softmax(-1)\n"
+            "chosen = tokens[:, prompt_length:, None]\n"
+            "return scores.gather(-1, chosen).squeeze()",
+            "drops a batch or pos axis of length 1",
         ),
     ],
     "diagnose": [
@@ -68,6 +85,67 @@ PLANTED = {
             "if end['tied_groups'] > 0.8:\n    return 'too hard'\n"
             "return 'rate too high' if fell else 'learns'",
             "ask for an accuracy below 0.9",
+        ),
+        (
+            NEARLY_ALL_TIED
+            + "fell = end['lenient_accuracy'] < start['lenient_accuracy']\n"
+            "return 'rate too high' if fell else 'learns'",
+            "Any fall counts",
+        ),
+        (
+            NEARLY_ALL_TIED
+            + "return 'rate too high' if end['lenient_accuracy'] < 0.5 else 'learns'",
+            "where lenient accuracy ends",
+        ),
+        (
+            NEARLY_ALL_TIED + "form_only = end['format'] > 0.9 and right < 0.5\n"
+            "return 'rate too high' if form_only else 'learns'",
+            "hides sums that got worse",
+        ),
+        (
+            NEARLY_ALL_TIED
+            + "change = abs(start['lenient_accuracy'] - end['lenient_accuracy'])\n"
+            "return 'rate too high' if change > 0.1 else 'learns'",
+            "without abs()",
+        ),
+        (
+            NEARLY_ALL_TIED + "share = end['lenient_accuracy'] / "
+            "start['lenient_accuracy']\n"
+            "return 'rate too high' if share < 0.9 else 'learns'",
+            "no share of the start",
+        ),
+        (
+            NEARLY_ALL_TIED + "fell = right < start['lenient_accuracy'] - 0.1\n"
+            "return 'rate too high' if fell else 'learns'",
+            "part of the form is missing",
+        ),
+        (
+            "if end['accuracy'] < 0.1:\n    return 'too hard'\n"
+            + NEARLY_ALL_TIED
+            + FALL,
+            "while groups differ",
+        ),
+        (NEARLY_ALL_TIED.replace("0.1", "0.5") + FALL, "hardly any response right"),
+        (NEARLY_ALL_TIED.replace("> 0.8", ">= 0.5") + FALL, "tied groups is too low"),
+        (NEARLY_ALL_TIED.replace("0.8", "0.9") + FALL, "tied groups is too high"),
+        (NEARLY_ALL_TIED.replace("end[", "start[", 1) + FALL, "ties off the start"),
+        (
+            NEARLY_ALL_TIED.replace(
+                "end['tied_groups']", "max(start['tied_groups'], end['tied_groups'])"
+            )
+            + FALL,
+            "tied at the start and are not any more",
+        ),
+        (
+            NEARLY_ALL_TIED.replace("< 0.1", "< 0.1 and end['format'] < 0.95") + FALL,
+            "too hard in perfect form",
+        ),
+        (
+            FALL.replace("return", "said =")
+            + "\nif said == 'rate too high':\n    return said\n"
+            + NEARLY_ALL_TIED
+            + "return said",
+            "for the fall after them",
         ),
     ],
 }

@@ -26,6 +26,10 @@ PLANTED = {
             "seen = (tokens == eos).int()\nreturn seen.cumsum(1) - seen == 0",
             "the EOS of one response ends another",
         ),
+        (
+            "seen = (tokens == 2).int()\nreturn seen.cumsum(-1) - seen == 0",
+            "another token ends a response",
+        ),
     ],
     "shifted_log_probs": [
         (
@@ -112,6 +116,11 @@ PLANTED = {
         (
             "hits = responses.eq(token) * mask\nreturn hits.sum(2) / mask.sum(2)",
             "clamp(min=1)",
+        ),
+        (
+            "share = (responses.eq(token) * mask).sum(2) / mask.sum(2).clamp(min=1)\n"
+            "return share * responses.eq(2).any(2)",
+            "the length limit cut it off",
         ),
     ],
 }

@@ -1,7 +1,12 @@
 """How long the package's functions and files may be."""
 
 import ast
+from pathlib import Path
 
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted((ROOT / "grpo_course").rglob("*.py"))
 FUNCTION_LINES = 25
 FILE_LINES = 200
 DATA_LINES = 300  # a list of exercises is looked up, not read through
@@ -37,3 +42,31 @@ def long_file(source: str, most: int = FILE_LINES) -> list[str]:
     """A file longer than a head holds."""
     count = len(source.splitlines())
     return [f"{count} lines; {most} at most"] if count > most else []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_functions_fit_a_slide_and_files_a_head(path):
+    source = path.read_text(encoding="utf-8")
+    most = DATA_LINES if "exercises" in path.parts else FILE_LINES
+    problems = long_functions(source) + long_file(source, most)
+    name = path.relative_to(ROOT)
+    assert not problems, "\n".join(f"{name} {problem}" for problem in problems)
+
+
+def function(body_lines, docstring):
+    head = 'def f(\n    x,\n):\n    """One.\n\n    Two.\n    """\n'
+    head = head if docstring else "def f(x):\n"
+    return head + "    x += 1\n\n    # why\n" + "    x += 1\n" * (body_lines - 2)
+
+
+@pytest.mark.parametrize("docstring", [True, False])
+def test_long_functions(docstring):
+    assert long_functions(function(26, docstring)) == [
+        "line 1: f has 26 lines; 25 at most"
+    ]
+    assert long_functions(function(25, docstring)) == []
+
+
+def test_long_file():
+    assert long_file("x\n" * 201) == ["201 lines; 200 at most"]
+    assert long_file("x\n" * 200) == []

@@ -1,0 +1,34 @@
+"""The panel's measures: a mean over the inner steps, however many there were."""
+
+import torch
+
+from grpo_course.algorithm.history import History
+from grpo_course.classroom.panel import measure, plot_panel
+
+RUN = History(
+    [
+        {"epoch": 0, "step": 0, "loss": torch.tensor([1.0, 4.0]), "entropy": 3.0},
+        {"epoch": 0, "step": 1, "loss": torch.tensor([3.0, 0.0])},
+        {"epoch": 1, "step": 0, "loss": torch.tensor([5.0, 6.0]), "entropy": 2.0},
+        {"epoch": 2, "entropy": 1.0},  # the last look after training
+    ]
+)
+
+
+def test_epochs_may_have_different_numbers_of_steps():
+    assert measure(RUN, "loss").tolist() == [[2, 2], [5, 6]]
+    assert measure(RUN, "entropy").tolist() == [[3], [2]]
+
+
+def test_the_clip_fraction_is_both_sides_of_each_step():
+    low, high = "clip_fraction_low", "clip_fraction_high"
+    shares = [(0.25, 0.5), (0.0, 0.25)]
+    steps = [
+        {"epoch": 0, "step": i, low: a, high: b} for i, (a, b) in enumerate(shares)
+    ]
+    assert measure(History(steps), "clip_fraction").tolist() == [[0.5]]
+
+
+def test_a_point_for_each_epoch_is_drawn():
+    (ax,) = plot_panel({"run": RUN}, ("loss",))
+    assert ax.lines[0].get_ydata().tolist() == [2, 5.5]
