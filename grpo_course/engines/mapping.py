@@ -83,7 +83,7 @@ NAMES = (
     row(
         "sampler_cap",
         "vllm_importance_sampling_clip_max",
-        "algorithm.rollout_correction.rollout_is_threshold (rollout_is: token)",
+        "algorithm.rollout_correction.rollout_is_threshold (token)",
         translate.truncated_sampling,
     ),
     row(
@@ -98,7 +98,7 @@ NAMES = (
     silent(
         "old_log_probs_from",
         "-",
-        "algorithm.rollout_correction.bypass_mode (for the sampler's)",
+        "algorithm.rollout_correction.bypass_mode (sampler's)",
     ),
     silent(
         "micro_batch_size",
