@@ -60,6 +60,17 @@ def require_same_shape(argument: str, tensor: Tensor, other: str, like: Tensor) 
         )
 
 
+def require_vocabulary(argument: str, tokens: Tensor, vocab_size: int) -> None:
+    """Check that tokens are whole numbers of the vocabulary."""
+    require_axes(argument, tokens, "rows pos")
+    if tokens.is_floating_point() or tokens.min() < 0 or tokens.max() >= vocab_size:
+        raise ValueError(
+            f"{argument} holds values from {tokens.min().item()} to "
+            f"{tokens.max().item()} ({tokens.dtype}), but the vocabulary is the whole "
+            f"numbers 0 to {vocab_size - 1}. Use those, or a larger vocab_size."
+        )
+
+
 def require_finite(
     argument: str, tensor: Tensor, cure: str = "look at what made it"
 ) -> None:

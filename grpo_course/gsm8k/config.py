@@ -18,9 +18,9 @@ from grpo_course.algorithm.validation import (
     check_ranges,
 )
 from grpo_course.gsm8k.problems import require_choices
-from grpo_course.gsm8k.prompts import FORMS, TAGS
+from grpo_course.gsm8k.prompts import FORMS
 from grpo_course.gsm8k.tiny import MODELS
-from grpo_course.gsm8k.tokenizer import NUM_BYTES, SPECIAL
+from grpo_course.gsm8k.tokenizer import LEAST_VOCABULARY
 
 SCHEDULES = ("linear", "constant")
 DTYPES = ("float32", "bfloat16")
@@ -41,7 +41,7 @@ RANGES = {
     "hidden_size": COUNT,
     "num_layers": COUNT,
     "num_heads": COUNT,
-    "vocab_size": {"at least": NUM_BYTES + len(SPECIAL) + len(TAGS)},
+    "vocab_size": {"at least": LEAST_VOCABULARY},
     "warm_start_steps": {"at least": 0},
     "warm_start_batch_size": COUNT,
     "warm_start_learning_rate": NOT_NEGATIVE,

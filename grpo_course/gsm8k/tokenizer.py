@@ -10,7 +10,7 @@ from grpo_course.gsm8k.prompts import CHAT_TEMPLATE, TAGS
 
 PAD, START, EOS = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 SPECIAL = (PAD, START, EOS)
-NUM_BYTES = 256
+LEAST_VOCABULARY = 256 + len(SPECIAL) + len(TAGS)  # the bytes first
 
 
 def make_tokenizer(
@@ -26,7 +26,7 @@ def make_tokenizer(
     tokens there may be; few texts give fewer.
     Raises ValueError if that is below the bytes, the tags and the special tokens.
     """
-    require_at_least("vocab_size", vocab_size, NUM_BYTES + len(SPECIAL) + len(TAGS))
+    require_at_least("vocab_size", vocab_size, LEAST_VOCABULARY)
     bpe = learn_bpe(without_markup(texts), vocab_size - len(TAGS))
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=bpe,

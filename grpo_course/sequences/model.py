@@ -6,7 +6,11 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor, nn
 
-from grpo_course.algorithm.validation import COUNT, require_axes, require_inside
+from grpo_course.algorithm.validation import (
+    COUNT,
+    require_inside,
+    require_vocabulary,
+)
 
 
 class TinyLM(nn.Module):
@@ -119,14 +123,3 @@ def draw_weights(shapes: dict, hidden_size: int, seed: int) -> dict[str, Tensor]
     }
     weights["embedding"] = torch.randn(shapes["embedding"], generator=generator)
     return weights
-
-
-def require_vocabulary(argument: str, tokens: Tensor, vocab_size: int) -> None:
-    """Check that tokens are whole numbers of the vocabulary."""
-    require_axes(argument, tokens, "rows pos")
-    if tokens.is_floating_point() or tokens.min() < 0 or tokens.max() >= vocab_size:
-        raise ValueError(
-            f"{argument} holds values from {tokens.min().item()} to "
-            f"{tokens.max().item()} ({tokens.dtype}), but the vocabulary is the whole "
-            f"numbers 0 to {vocab_size - 1}. Use those, or a larger vocab_size."
-        )

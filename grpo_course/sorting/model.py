@@ -9,7 +9,11 @@ from torch import Generator, Tensor, nn
 
 from grpo_course.algorithm.sampler import require_one_generator_each
 from grpo_course.algorithm.seeds import make_draw
-from grpo_course.algorithm.validation import require_axes, require_finite
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_finite,
+    require_vocabulary,
+)
 
 
 class SortModel(nn.Module):
@@ -74,12 +78,7 @@ class SortModel(nn.Module):
 def require_tokens(argument: str, tokens: Tensor, vocab_size: int, length: int) -> None:
     """Check that tokens are whole numbers of the vocabulary, `length` of them a row."""
     require_axes(argument, tokens, "batch pos")
-    if tokens.is_floating_point() or tokens.min() < 0 or tokens.max() >= vocab_size:
-        raise ValueError(
-            f"{argument} holds values from {tokens.min().item()} to "
-            f"{tokens.max().item()} ({tokens.dtype}), but the vocabulary is the whole "
-            f"numbers 0 to {vocab_size - 1}. Use those, or a larger vocab_size."
-        )
+    require_vocabulary(argument, tokens, vocab_size)
     if tokens.shape[-1] != length:
         raise ValueError(
             f"{argument} has {tokens.shape[-1]} numbers a row, but the model was built "
