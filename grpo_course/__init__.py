@@ -11,7 +11,6 @@ _LOSSES = "grpo_course.algorithm.losses"
 _AGGREGATION = "grpo_course.algorithm.aggregation"
 _KL = "grpo_course.algorithm.kl"
 _ROLLOUT = "grpo_course.algorithm.rollout"
-_LOOP = "grpo_course.algorithm.loop"
 _CONFIG = "grpo_course.algorithm.config"
 _SORT_REWARDS = "grpo_course.sorting.rewards"
 _SORT_MODEL = "grpo_course.sorting.model"
@@ -34,9 +33,9 @@ HOMES = {
     "compute_kl_penalty": _KL,
     "exact_kl": _KL,
     "Rollout": _ROLLOUT,
-    "train": _LOOP,
+    "Trainer": "grpo_course.algorithm.loop",
+    "train": "grpo_course.algorithm.train",
     "TrainConfig": _CONFIG,
-    "collect": "grpo_course.algorithm.steps",
     "batch_table": "grpo_course.algorithm.table",
     "sort_distance_reward": _SORT_REWARDS,
     "sort_inclusion_ordering_reward": _SORT_REWARDS,
@@ -48,6 +47,7 @@ HOMES = {
     "compute_log_probs": _SORT_MODEL,
     "run_policy_gradient": _SORT_TRAINING,
     "PPO": "grpo_course.actor_critic.ppo",
+    "PPOConfig": "grpo_course.actor_critic.ppo",
     "Critic": _CRITIC,
     "ValueHead": _CRITIC,
     "RewardModel": _REWARD_MODEL,

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from grpo_course.algorithm.aggregation import aggregate
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.seeds import Draw, make_draw, zeros
+from grpo_course.algorithm.seeds import Draw, make_draw, require_seeds, zeros
 from grpo_course.algorithm.validation import (
-    COUNT,
+    require_at_least,
     require_axes,
-    require_inside,
     require_same_shape,
+    require_vocabulary,
 )
 
 
@@ -37,6 +37,7 @@ class Reader(nn.Module):
         draw: Draw,
     ):
         super().__init__()
+        require_at_least("dim", dim, 1)
         scale = 1 / math.sqrt(dim)
         self.embedding = nn.Parameter(draw(vocab_size, dim))
         self.prompt_weights = nn.Parameter(draw(prompt_length, dim, dim) * scale)
@@ -81,19 +82,7 @@ class Reader(nn.Module):
                     f"{name} have {tokens.shape[-1]} tokens, but the reader was built "
                     f"for {length}. Build it with that length, or change the rows."
                 )
-            low, high, vocab = tokens.min(), tokens.max(), self.embedding.shape[-2]
-            if tokens.is_floating_point() or low < 0 or high >= vocab:
-                raise ValueError(
-                    f"{name} hold values from {low.item()} to {high.item()} "
-                    f"({tokens.dtype}), but the reader was built for the whole numbers "
-                    f"0 to {vocab - 1}. Use those, or a larger vocab_size."
-                )
-
-
-def require_seeds(seeds: Sequence[int] | None) -> None:
-    """Check that there is a seed, where seeds are given."""
-    if seeds is not None:
-        require_inside("len(seeds)", len(seeds), COUNT, "; None makes a single model")
+            require_vocabulary(name, tokens, self.embedding.shape[-2])
 
 
 def pick(table: Tensor, tokens: Tensor) -> Tensor:

@@ -5,8 +5,16 @@ from torch import Tensor
 
 from grpo_course.algorithm.aggregation import TOKEN_AXES, as_bool_mask, hide
 from grpo_course.algorithm.deltas import SPREAD_EPSILON
-from grpo_course.algorithm.loss_inputs import check_ref_log_probs
-from grpo_course.algorithm.validation import require_axes, require_same_shape
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_inside,
+    require_one_each,
+    require_ref_log_probs,
+    require_same_shape,
+)
+
+# The ranges of both knobs: a reward at the end of a response is usually not discounted.
+GAMMA, LAM = {"above": 0, "at most": 1}, {"at least": 0, "at most": 1}
 
 
 def td_errors(
@@ -28,7 +36,7 @@ def td_errors(
             f"{list(values.shape)}: each token needs one of both. A reward for the "
             "whole response goes to its last token: reward_per_token."
         )
-    require_gamma(gamma)
+    require_inside("gamma", gamma, GAMMA)
     mask = None if mask is None else as_bool_mask(mask, values)
     rewards, values = hide(rewards, mask), hide(values, mask)
     after = torch.cat([values[..., 1:], torch.zeros_like(values[..., :1])], dim=-1)
@@ -50,30 +58,13 @@ def generalized_advantages(
 
     Raises as `td_errors`, and ValueError for lam outside [0, 1].
     """
-    require_lam(lam)
+    require_inside("lam", lam, LAM)
     errors = td_errors(rewards, values, gamma, mask)
     advantage, backwards = torch.zeros_like(errors[..., 0]), []
     for error in reversed(errors.unbind(-1)):
         advantage = error + gamma * lam * advantage
         backwards.append(advantage)
     return torch.stack(backwards[::-1], dim=-1)
-
-
-def require_gamma(gamma: float) -> None:
-    """Check that a discount per token is above 0 and at most 1."""
-    if not 0 < gamma <= 1:
-        raise ValueError(
-            f"gamma={gamma} is out of range: 0 < gamma <= 1. A reward at the end of a "
-            "response is usually not discounted: gamma=1."
-        )
-
-
-def require_lam(lam: float) -> None:
-    """Check that GAE's weight of later TD errors is from 0 to 1."""
-    if not 0 <= lam <= 1:
-        raise ValueError(
-            f"lam={lam} is out of range: 0 <= lam <= 1. PPO often takes 0.95."
-        )
 
 
 def reward_per_token(
@@ -85,11 +76,7 @@ def reward_per_token(
     whose mask is empty has no token to give it to, and gets none.
     """
     require_axes("like", like, "batch trial pos")
-    if rewards.shape != like.shape[:-1]:
-        raise ValueError(
-            f"rewards have shape {list(rewards.shape)}, but there are responses "
-            f"{list(like.shape[:-1])}: pass one reward for each."
-        )
+    require_one_each("rewards", rewards, like)
     mask = as_bool_mask(mask, like)
     to_the_end = mask.flip(-1).cumsum(-1).flip(-1)  # tokens from here on
     is_last = mask & (to_the_end == 1)
@@ -110,7 +97,7 @@ def kl_per_token(
     Ziegler et al. 2019, arXiv 1909.08593.
     """
     require_same_shape("token_rewards", token_rewards, "log_probs", log_probs)
-    check_ref_log_probs(ref_log_probs, log_probs)
+    require_ref_log_probs(ref_log_probs, log_probs)
     mask = as_bool_mask(mask, log_probs)
     beta = torch.as_tensor(coefficient)[..., None, None, None]
     return token_rewards - beta * hide(log_probs.detach() - ref_log_probs, mask)

@@ -1,96 +1,103 @@
-"""PPO as a judge for the one loop: deltas from a critic, and what the critic learns."""
+"""PPO in the one loop: deltas from a critic, and what the critic learns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from grpo_course.actor_critic.critic import value_loss
 from grpo_course.actor_critic.gae import (
     generalized_advantages,
     kl_per_token,
-    require_gamma,
-    require_lam,
     reward_per_token,
     whiten,
 )
 from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.validation import (
-    POSITIVE,
-    require_at_least,
-    require_inside,
-)
+from grpo_course.algorithm.settings import settings
 
 
-@dataclass
-class PPO:
-    """A critic in the place of the group: a `Judge` for `algorithm.loop.train`.
+@settings()
+class PPOConfig(TrainConfig):
+    """What PPO must be told beside the knobs of the loop."""
 
-    The optimizer must hold the critic's weights beside the policy's. The clipped
-    loss is the loop's own. PPO: Schulman et al. 2017, arXiv 1707.06347.
+    gamma: float = Field(1.0, gt=0, le=1)  # discount per token
+    # how far GAE trusts the rewards more than the critic
+    lam: float = Field(0.95, ge=0, le=1)
+    whiten_deltas: bool = True  # mean zero and spread one over all tokens
+    value_weight: float = Field(0.5, ge=0)  # c_V
+    # in units of the reward; None: no clipping
+    value_clip: float | None = Field(None, gt=0)
+    entropy_bonus: float = Field(0.0, ge=0)  # c_H
 
-    Raises ValueError for a knob out of range, and for an entropy bonus without a
-    way to compute the entropy.
+
+class PPO(Trainer):
+    """A critic in the place of the group. Schulman et al. 2017, arXiv 1707.06347.
+
+    Two methods differ from GRPO's: `collect` makes the deltas, `loss` adds what the
+    critic learns. `critic` maps a rollout to values [... batch trial pos]; the
+    optimizer must hold its weights beside the policy's. `entropy` maps a rollout to the
+    exact entropy of its policy, [... batch] in nats. Further arguments as `Trainer`.
+
+    Raises ValueError for an entropy bonus without a way to compute the entropy.
     """
 
-    critic: Callable[[Rollout], Tensor]  # rollout -> values [... batch trial pos]
-    gamma: float = 1.0  # discount per token
-    lam: float = 0.95  # how far GAE trusts the rewards more than the critic
-    whiten_deltas: bool = True
-    value_weight: float = 0.5  # c_V
-    value_clip: float | None = None  # in units of the reward; None: no clipping
-    entropy_bonus: float = 0.0  # c_H
-    entropy: Callable[[Rollout], Tensor] | None = None  # rollout -> nats [... batch]
+    config: PPOConfig
 
-    def __post_init__(self) -> None:
-        require_gamma(self.gamma)
-        require_lam(self.lam)
-        if self.value_clip is not None:
-            require_inside("value_clip", self.value_clip, POSITIVE, ", or None")
-        require_at_least("value_weight", self.value_weight, 0)
-        require_at_least("entropy_bonus", self.entropy_bonus, 0)
-        if self.entropy_bonus and self.entropy is None:
+    def __init__(
+        self,
+        *parts: Any,
+        critic: Callable[[Rollout], Tensor],
+        entropy: Callable[[Rollout], Tensor] | None = None,
+        **callbacks: Any,
+    ):
+        super().__init__(*parts, **callbacks)
+        self.critic, self.entropy = critic, entropy
+        if self.config.entropy_bonus and entropy is None:
             raise ValueError(
-                f"entropy_bonus={self.entropy_bonus} needs entropy, a function from a "
-                "rollout to the exact entropy of its policy. Minus the sampled "
+                f"entropy_bonus={self.config.entropy_bonus} needs entropy, a function "
+                "from a rollout to the exact entropy of its policy. Minus the sampled "
                 "log-probabilities will not do: their gradient is zero on average."
             )
 
     @torch.no_grad()
-    def compare(
-        self,
-        rollout: Rollout,
-        rewards: Tensor,
-        old: Tensor,
-        ref: Tensor | None,
-        beta: float | Tensor = 0.0,
-    ) -> tuple[Tensor, Tensor]:
-        """Deltas [... batch trial pos], and what the critic learns from.
+    def collect(self, prompts: Tensor) -> Batch:
+        """Deltas [... batch trial pos] by GAE, and what the critic learns from.
 
         That is [... batch trial 2*pos]: the returns, then the critic's values now,
         on one axis so that a minibatch can be cut out of both like of the rest.
         """
-        values, mask = self.critic(rollout), rollout.mask
-        token_rewards = reward_per_token(rewards, old, mask)
-        if ref is not None:
-            token_rewards = kl_per_token(token_rewards, old, ref, beta, mask)
-        deltas = generalized_advantages(
-            token_rewards, values, self.gamma, self.lam, mask
-        )
+        batch, config = super().collect(prompts), self.config
+        values, mask = self.critic(batch.rollout), batch.rollout.mask
+        rewards = self.token_rewards(batch)
+        deltas = generalized_advantages(rewards, values, config.gamma, config.lam, mask)
         targets = torch.cat([deltas + values, values], dim=-1)
-        return whiten(deltas, mask) if self.whiten_deltas else deltas, targets
+        deltas = whiten(deltas, mask) if config.whiten_deltas else deltas
+        return replace(batch, deltas=deltas, targets=targets)
 
-    def extra_loss(self, batch: Batch, log_probs: Tensor) -> tuple[Tensor, dict]:
-        """c_V times the value loss, minus c_H times the entropy; both in the record."""
+    def token_rewards(self, batch: Batch) -> Tensor:
+        """The reward at the last token, and each token's KL, if rewards pay for it."""
+        old, ref, mask = batch.old_log_probs, batch.ref_log_probs, batch.rollout.mask
+        rewards = reward_per_token(batch.rewards, batch.rollout.responses, mask)
+        if ref is None or self.config.kl_place == "loss":
+            return rewards
+        return kl_per_token(rewards, old, ref, self.beta, mask)
+
+    def loss(self, batch: Batch) -> tuple[Tensor, dict]:
+        """The policy's loss, plus c_V times the critic's, minus c_H times entropy."""
+        loss, record = super().loss(batch)
         returns, old_values = batch.targets.chunk(2, dim=-1)
-        mask, values = batch.rollout.mask, self.critic(batch.rollout)
-        critic_loss = value_loss(values, returns, old_values, self.value_clip, mask)
-        loss = self.value_weight * critic_loss
-        record = {"value_loss": critic_loss.detach()}
-        if self.entropy_bonus:
+        values, clip = self.critic(batch.rollout), self.config.value_clip
+        critic_loss = value_loss(values, returns, old_values, clip, batch.rollout.mask)
+        extra = self.config.value_weight * critic_loss
+        record["value_loss"] = critic_loss.detach()
+        if self.config.entropy_bonus:
             entropy = self.entropy(batch.rollout).mean(-1)
-            loss = loss - self.entropy_bonus * entropy
+            extra = extra - self.config.entropy_bonus * entropy
             record["entropy_now"] = entropy.detach()
-        return loss, record
+        return loss + extra, record | {"loss": (loss + extra).detach()}

@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from einops import einsum
 from torch import Tensor, nn
 
-from grpo_course.actor_critic.critic import Reader, require_seeds
+from grpo_course.actor_critic.critic import Reader
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.seeds import make_draw
+from grpo_course.algorithm.seeds import make_draw, require_seeds
 from grpo_course.algorithm.validation import require_at_least, require_axes
 
 

@@ -1,10 +1,11 @@
-"""A rollout that has been judged and compared, and how to cut rows out of it."""
+"""A rollout that has been rewarded and compared, and how to cut rows out of it."""
 
 from dataclasses import dataclass, fields
 
 from torch import Tensor
 
-from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.aggregation import aggregate, as_bool_mask
+from grpo_course.algorithm.rollout import Rollout, tied_groups
 
 AXES = ("rewards", "deltas", "old_log_probs", "ref_log_probs", "targets")
 
@@ -18,7 +19,30 @@ class Batch:
     deltas: Tensor  # [batch trial] or [batch trial pos]
     old_log_probs: Tensor | None = None  # [batch trial pos]; None: those of step one
     ref_log_probs: Tensor | None = None  # [batch trial pos]
-    targets: Tensor | None = None  # [batch trial ...], for the judge's extra_loss
+    targets: Tensor | None = None  # [batch trial ...], of a critic
+
+
+def rollout_report(batch: Batch) -> dict[str, Tensor]:
+    """What can be read off a rollout before any step; each value is [] or [seed].
+
+    `tied_groups` is the share of groups that teach nothing. `sampled_entropy` is
+    minus the mean log-probability of the sampled tokens, if pi_old or the sampler noted
+    it: in nats a token, right on average, and all that can be had where responses
+    cannot be enumerated.
+    """
+    rollout, rewards = batch.rollout, batch.rewards
+    mask = as_bool_mask(rollout.mask, rollout.responses)
+    report = {
+        "mean_reward": rewards.mean(dim=(-2, -1)),
+        "tied_groups": tied_groups(rewards).float().mean(dim=-1),
+        "mean_length": mask.float().sum(dim=-1).mean(dim=(-2, -1)),
+    }
+    old = batch.old_log_probs
+    noted = rollout.sampled_log_probs if old is None else old
+    if noted is None:
+        return report
+    entropy = -aggregate(noted, rollout.mask, "token_mean")
+    return report | {"sampled_entropy": entropy}
 
 
 def choose(batch: Batch, chosen: Tensor) -> Batch:

@@ -1,51 +1,22 @@
-"""The knobs of the loop, checked when they are set."""
+"""The knobs of the loop: a line each, checked when they are set."""
 
-from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field
 
 from grpo_course.algorithm.aggregation import AGGREGATIONS
 from grpo_course.algorithm.deltas import DELTA_MODES, MODES_WITHOUT_GROUP
 from grpo_course.algorithm.kl import KL_ESTIMATORS
-from grpo_course.algorithm.loss_inputs import clip_range, require_dual_clip
 from grpo_course.algorithm.losses import LOSS_MODES
-from grpo_course.algorithm.ratio import RATIO_LEVELS
-from grpo_course.algorithm.validation import (
-    COUNT,
-    NOT_NEGATIVE,
-    POSITIVE,
-    check_choices,
-    check_ranges,
-    check_types,
-)
+from grpo_course.algorithm.ratio import Clip
+from grpo_course.algorithm.settings import one_of, settings
+from grpo_course.algorithm.variants.losses import require_dual_clip
 
-CHOICES = {
-    "deltas_mode": DELTA_MODES,
-    "loss_mode": LOSS_MODES,
-    "aggregation": AGGREGATIONS,
-    "ratio_level": RATIO_LEVELS,
-    "kl_estimator": KL_ESTIMATORS,
-    "kl_place": ("loss", "reward"),
-    "old_log_probs_from": ("policy", "sampler", "first_step"),
-}
-RANGES = {
-    "num_epochs": {"at least": 0},
-    "num_steps_per_epoch": COUNT,
-    "num_responses": COUNT,
-    "max_length": COUNT,
-    "kl_penalty": NOT_NEGATIVE,
-    "kl_target": POSITIVE,
-    "compute_ref_model_period": COUNT,
-    "ref_mixture": {"above": 0, "at most": 1},  # at 0 the reference never moves
-    "num_resamples": {"at least": 0},
-    "sampler_cap": {"above": 0},
-    "minibatch_size": COUNT,
-    "max_gradient_norm": POSITIVE,
-    "stop_kl": {"above": 0},
-    "micro_batch_size": COUNT,
-}
+CLIP = ("epsilon", "epsilon_high", "ratio_level", "dual_clip")
 
 
-@dataclass(frozen=True)
-class TrainConfig:
+@settings()
+class TrainConfig(Clip):
     """What the loop does with each rollout; the names are those of the symbol sheet.
 
     Raises ValueError for a name that is not known, a wrong type, a number out of range
@@ -53,55 +24,65 @@ class TrainConfig:
     """
 
     # The loop
-    num_epochs: int = 100  # rollouts
-    num_steps_per_epoch: int = 10  # mu: passes over each rollout, each one step
-    num_responses: int = 10  # G: responses to each prompt
+    num_epochs: int = Field(100, ge=0)  # rollouts
+    # mu: passes over each rollout, each one step
+    num_steps_per_epoch: int = Field(10, ge=1)
+    num_responses: int = Field(10, ge=1)  # G: responses to each prompt
 
-    # Deltas and loss
-    deltas_mode: str = "normalized_rewards"  # not read where a judge makes the deltas
-    loss_mode: str = "clipped"
-    aggregation: str = "sequence_mean"
-    max_length: int | None = None  # tokens, for "constant"; None: the pos axis
-    epsilon: float = 0.2  # clip range below 1
-    epsilon_high: float | None = None  # clip range above 1; None: the same
-    ratio_level: str = "token"  # "sequence": one ratio a response (GSPO)
-    dual_clip: float = 3.0  # upper bound of any ratio, for "dual_clipped"
+    # Deltas and loss; the clip range and the ratio stand in `Clip`
+    # how rewards become deltas; PPO's critic makes its own
+    deltas_mode: one_of(DELTA_MODES) = "normalized_rewards"
+    loss_mode: one_of(LOSS_MODES) = "clipped"  # what the ratio does in the loss
+    # from a number a token to one number
+    aggregation: one_of(AGGREGATIONS) = "sequence_mean"
+    # tokens, the divisor of aggregation "constant"; None: the pos axis
+    max_length: int | None = Field(None, ge=1)
 
     # KL
-    kl_penalty: float = 0.0  # beta; 0 means no reference policy is kept
-    kl_estimator: str = "k3"
-    kl_place: str = "loss"  # "loss", or "reward" for -beta * k1 in each reward
-    kl_target: float | None = None  # adapt beta until the KL is this; None: keep it
-    compute_ref_model_period: int = 10  # epochs between two copies of the policy
-    ref_mixture: float = 1.0  # share of the policy in its next reference; 1: a copy
+    # beta; 0 means that no reference policy is kept
+    kl_penalty: float = Field(0.0, ge=0)
+    kl_estimator: one_of(KL_ESTIMATORS) = "k3"  # of the penalty in the loss
+    # "loss", or "reward" for -beta * k1 in each reward
+    kl_place: Literal["loss", "reward"] = "loss"
+    # adapt beta until the KL is this; None: keep it
+    kl_target: float | None = Field(None, gt=0)
+    # epochs between two copies of the policy
+    compute_ref_model_period: int = Field(10, ge=1)
+    # share of the policy in its next reference; 1: a copy
+    ref_mixture: float = Field(1.0, gt=0, le=1)
 
     # Sampling
-    num_resamples: int = 0  # times a tied group is asked again (dynamic sampling)
-    mask_truncated: bool = False  # drop the tokens of responses that did not finish
-    sampler_cap: float | None = None  # of pi_old / pi_sampler (TIS); None: trust it
+    # times that a tied group is asked again (dynamic sampling)
+    num_resamples: int = Field(0, ge=0)
+    # drop the tokens of responses that did not finish
+    mask_truncated: bool = False
+    # of pi_old / pi_sampler (TIS); None: trust the sampler
+    sampler_cap: float | None = Field(None, gt=0)
 
     # Steps
-    minibatch_size: int | None = None  # responses a step; None: all, one step a pass
-    minibatch_seed: int = 0  # of the shuffling
-    max_gradient_norm: float | None = None  # a longer gradient is scaled down to it
-    # An epoch ends after the step that sees KL(pi_old||pi), the record's `old_kl`,
-    # above this many nats a token (PPO's early stop, for one seed); None: all steps
-    stop_kl: float | None = None
+    # responses a step; None: all, one step a pass
+    minibatch_size: int | None = Field(None, ge=1)
+    minibatch_seed: int = Field(0, ge=0)  # of the shuffling
+    # a longer gradient is scaled down to it; None: no limit
+    max_gradient_norm: float | None = Field(None, gt=0)
+    # nats a token: an epoch ends after the step that sees KL(pi_old||pi), `old_kl` in
+    # the record, above this (PPO's early stop, for one seed); None: all steps
+    stop_kl: float | None = Field(None, gt=0)
 
     # Memory and time
     # pi_old from a forward pass, from what the sampler noted, or, where each rollout
     # gets one step, from that step's own forward pass
-    old_log_probs_from: str = "policy"
-    # A forward pass holds so many prompts with all their responses; so many single
-    # responses where minibatch_size is set; all at once with None
-    micro_batch_size: int | None = None
-    skip_tied_groups: bool = False  # no forward pass for groups without any delta
+    old_log_probs_from: Literal["policy", "sampler", "first_step"] = "policy"
+    # a forward pass holds so many prompts with all their responses, so many single
+    # responses where minibatch_size is set; None: all at once
+    micro_batch_size: int | None = Field(None, ge=1)
+    # no forward pass for groups without any delta
+    skip_tied_groups: bool = False
 
     @property
-    def ratio_settings(self) -> dict[str, float | str | None]:
-        """Which ratio, and both sides of its range, as the losses take them."""
-        names = ("epsilon", "epsilon_high", "ratio_level")
-        return {name: getattr(self, name) for name in names}
+    def clip(self) -> dict[str, Any]:
+        """The ratio and its range, as the losses take them."""
+        return {name: getattr(self, name) for name in CLIP}
 
     @property
     def one_step(self) -> bool:
@@ -109,12 +90,8 @@ class TrainConfig:
         return self.num_steps_per_epoch == 1 and self.minibatch_size is None
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_choices(self, CHOICES)
-        check_ranges(self, RANGES)
-        clip = clip_range(self.epsilon, self.epsilon_high)
         if self.loss_mode == "dual_clipped":
-            require_dual_clip(self.dual_clip, clip["epsilon_high"])
+            require_dual_clip(self.dual_clip, self.high)
         self.check_pairs()
         self.check_old_log_probs()
 

@@ -44,11 +44,17 @@ def clip_gradient(
 
 
 def gradient_norm(optimizer: torch.optim.Optimizer, seed_axes: int) -> Tensor:
-    """Length of the gradient over all weights, for each seed where there are seeds."""
+    """Length of the gradient over all weights, for each seed where there are seeds.
+
+    Raises ValueError where no weight has a gradient.
+    """
     weights = [w for group in optimizer.param_groups for w in group["params"]]
-    squares = [
-        w.grad.square().flatten(seed_axes).sum(-1)
-        for w in weights
-        if w.grad is not None
-    ]
+    moved = [w.grad for w in weights if w.grad is not None]
+    if not moved:
+        raise ValueError(
+            f"the loss reaches none of the optimizer's {len(weights)} weights: the "
+            "model is frozen, or the optimizer belongs to another model. Make it from "
+            "policy.model.parameters(), and let them require a gradient."
+        )
+    squares = [grad.square().flatten(seed_axes).sum(-1) for grad in moved]
     return torch.stack(squares).sum(0).sqrt()

@@ -2,18 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from grpo_course.algorithm.validation import unknown_name
 
+if TYPE_CHECKING:
+    from pandas import DataFrame  # slow to load, and only tables need it
+
+PLACE = ("epoch", "step")  # counts: everything else in a record is a tensor
+
 
 @dataclass
 class History:
     """The records of a run; a value is a tensor, [seed] where seeds train together."""
 
-    records: list[dict] = field(default_factory=list)
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, epoch: int, step: int, record: dict) -> None:
+        """One more optimizer step."""
+        self.records.append({"epoch": epoch, "step": step} | record)
 
     def curve(self, name: str) -> Tensor:
         """All values of one column in order, on the CPU. -> [step] or [step seed]"""
@@ -33,13 +43,37 @@ class History:
         """The last value of one column. -> [] or [seed]"""
         return self.curve(name)[-1]
 
-    def table(self, names: Sequence[str], every: int = 1) -> str:
-        """Lines of text: one record in `every`, each column a mean over the seeds."""
-        lines = ["epoch  step  " + "  ".join(f"{name:>12s}" for name in names)]
-        for record in [r for r in self.records if "step" in r][::every]:
-            means = [torch.as_tensor(record[name]).float().mean() for name in names]
-            numbers = "  ".join(
-                f"{m:{max(12, len(n))}.3f}" for n, m in zip(names, means, strict=True)
-            )
-            lines.append(f"{record['epoch']:5d}  {record['step']:4d}  {numbers}")
-        return "\n".join(lines)
+    def frame(self, names: Sequence[str] = ()) -> "DataFrame":
+        """The records as a pandas table, a row a step; the mean where there are seeds.
+
+        Columns are epoch, step and `names`, or all that are one number a seed.
+        Raises ValueError for a name that no record has.
+        """
+        from pandas import DataFrame
+
+        steps = [record for record in self.records if "step" in record]
+        known = sorted({key for record in steps for key in record} - set(PLACE))
+        for name in names:
+            if name not in known:
+                raise unknown_name("name", name, known)
+        rows = [one_number_each(record) for record in steps]
+        frame = DataFrame(rows).set_index(list(PLACE))
+        return frame[list(names)] if names else frame
+
+
+def one_number_each(record: dict) -> dict[str, float]:
+    """A record without its larger tensors; the mean over the seeds where there are."""
+    numbers = {name: torch.as_tensor(value) for name, value in record.items()}
+    row = {k: v.double().mean().item() for k, v in numbers.items() if v.ndim < 2}
+    return row | {name: record[name] for name in PLACE}
+
+
+def as_json(record: dict) -> dict[str, Any]:
+    """A record as JSON has it: numbers and lists."""
+    return {name: torch.as_tensor(value).tolist() for name, value in record.items()}
+
+
+def from_json(line: dict[str, Any]) -> dict[str, Any]:
+    """The record that `as_json` was given: counts, and tensors of float32."""
+    counts = {name: int(line[name]) for name in PLACE if name in line}
+    return {name: torch.tensor(value) for name, value in line.items()} | counts

@@ -6,9 +6,16 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import aggregate, as_bool_mask, hide
-from grpo_course.algorithm.loss_inputs import check_old_log_probs, check_ref_log_probs
 from grpo_course.algorithm.ratio import compute_ratio, old_at_level
-from grpo_course.algorithm.validation import require_axes, require_finite, unknown_name
+from grpo_course.algorithm.validation import (
+    CERTAIN,
+    require_axes,
+    require_log_probs,
+    require_old_log_probs,
+    require_one_each,
+    require_ref_log_probs,
+    unknown_name,
+)
 
 
 def k1(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
@@ -70,9 +77,10 @@ def kl_values(
     a reference or old log-probs that carry a gradient.
     """
     estimate = known_estimator(estimator)
-    check_ref_log_probs(ref_log_probs, log_probs)
+    require_ref_log_probs(ref_log_probs, log_probs)
+    require_log_probs(log_probs=log_probs, ref_log_probs=ref_log_probs)
     if old_log_probs is not None:
-        check_old_log_probs(old_log_probs, log_probs, estimator)
+        require_old_log_probs(old_log_probs, log_probs, estimator)
     return estimate(log_probs, ref_log_probs, old_log_probs=old_log_probs)
 
 
@@ -103,11 +111,12 @@ def compute_kl_penalty(
     """
     estimate = known_estimator(estimator)
     require_axes("log_probs", log_probs, "batch trial pos")
-    check_ref_log_probs(ref_log_probs, log_probs)
+    require_ref_log_probs(ref_log_probs, log_probs)
     mask = None if mask is None else as_bool_mask(mask, log_probs)
     new, ref, old = hide(log_probs, mask), hide(ref_log_probs, mask), old_log_probs
+    require_log_probs(log_probs=new, ref_log_probs=ref)
     if old is not None:
-        check_old_log_probs(old, log_probs, estimator)
+        require_old_log_probs(old, log_probs, estimator)
         old = old_at_level(new, hide(old, mask), mask, ratio_level)
     values = estimate(new, ref, old_log_probs=old)
     return aggregate(values, mask, aggregation, max_length=max_length)
@@ -120,10 +129,10 @@ def exact_kl(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
     only the reference never takes makes it infinite. Raises ValueError if a row
     does not sum to one, as logits do not.
     """
-    check_ref_log_probs(ref_log_probs, log_probs)
+    require_ref_log_probs(ref_log_probs, log_probs)
     for name, rows in (("log_probs", log_probs), ("ref_log_probs", ref_log_probs)):
         totals = rows.detach().logsumexp(-1)
-        if not (totals.abs() < 0.01).all():
+        if not (totals.abs() < CERTAIN).all():
             raise ValueError(
                 f"{name} are not log-probabilities: a row sums to "
                 f"{totals.exp().max().item():.3g}, not 1. Apply log_softmax(-1)."
@@ -139,60 +148,25 @@ def kl_reward(
     rewards: Tensor,
     log_probs: Tensor,
     ref_log_probs: Tensor,
-    coefficient: float,
+    coefficient: float | Tensor,
     mask: Tensor | None = None,
 ) -> Tensor:
     """KL in the reward: R - beta log(pi/ref) of the whole response, no gradient.
 
-    rewards [... batch trial], log-probs and mask [... batch trial pos]. In the
-    reward, k1 has the gradient of KL(pi||ref), through the score function.
-    Ziegler et al. 2019, arXiv 1909.08593.
+    rewards [... batch trial], log-probs and mask [... batch trial pos]; beta is a
+    number, or [seed] where seeds train together. In the reward, k1 has the gradient
+    of KL(pi||ref), through the score function. Ziegler et al. 2019, arXiv 1909.08593.
     """
     require_axes("log_probs", log_probs, "batch trial pos")
-    if rewards.shape != log_probs.shape[:-1]:
-        raise ValueError(
-            f"rewards have shape {list(rewards.shape)}, but log_probs have shape "
-            f"{list(log_probs.shape)}: pass one reward per response "
-            f"{list(log_probs.shape[:-1])}."
-        )
-    check_ref_log_probs(ref_log_probs, log_probs)
-    if not coefficient >= 0:
+    require_one_each("rewards", rewards, log_probs)
+    require_ref_log_probs(ref_log_probs, log_probs)
+    mask = as_bool_mask(mask, log_probs)
+    new, ref = hide(log_probs, mask), hide(ref_log_probs, mask)
+    require_log_probs(log_probs=new, ref_log_probs=ref)
+    beta = torch.as_tensor(coefficient).to(new)[..., None, None]
+    if not (beta >= 0).all():
         raise ValueError(
             f"coefficient={coefficient} is out of range: beta is 0 or more; a negative "
             "one would reward the policy for leaving its reference."
         )
-    mask = as_bool_mask(mask, log_probs)
-    return rewards - coefficient * hide(log_probs - ref_log_probs, mask).sum(-1)
-
-
-class AdaptiveKLCoefficient:
-    """Beta that is raised while the KL is above its target and lowered below it.
-
-    `target` is in the units of the `kl` that `update` gets (nats); `horizon` is the
-    number of samples over which an error of 0.2 changes beta by a fifth.
-    Ziegler et al. 2019, arXiv 1909.08593.
-    """
-
-    def __init__(self, initial: float, target: float, horizon: float) -> None:
-        given = {"initial": initial, "target": target, "horizon": horizon}
-        for name, value in given.items():
-            if not value > 0:
-                raise ValueError(f"{name}={value} is out of range: it must be above 0.")
-        self.value, self.target, self.horizon = initial, target, horizon
-
-    def update(self, kl: float | Tensor, num_samples: int) -> float | Tensor:
-        """Take one proportional step; the error is clipped to +-0.2.
-
-        With a kl for each seed, [seed], beta becomes [seed] too.
-        """
-        kl = kl if isinstance(kl, Tensor) else torch.tensor(kl, dtype=torch.float64)
-        require_finite("kl", kl)
-        if not 0 < num_samples <= self.horizon:
-            raise ValueError(
-                f"num_samples={num_samples} is out of range: it must be above 0 and at "
-                f"most the horizon, {self.horizon}, or beta would jump."
-            )
-        error = (kl / self.target - 1).clamp(-0.2, 0.2)
-        factor = 1 + error * num_samples / self.horizon
-        self.value = self.value * (factor if factor.ndim else factor.item())
-        return self.value
+    return rewards - beta * (new - ref).sum(-1)

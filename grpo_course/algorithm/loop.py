@@ -1,112 +1,159 @@
-"""The one nested loop: sample, judge and compare outside; improve inside."""
+"""The one nested loop, for any policy that can sample and score.
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+From a rollout to the optimizer step on one page. What it leaves to others: the formulas
+(`deltas`, `losses`, `kl`), how a batch is cut into minibatches (`buffer`), and all that
+Part IV adds: each of `variants` replaces one method here, PPO replaces two.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
+from grpo_course.algorithm.batch import Batch, rollout_report
 from grpo_course.algorithm.buffer import inner_batches
 from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.deltas import compute_deltas
+from grpo_course.algorithm.gradient import require_finite_loss, take_step
 from grpo_course.algorithm.history import History
-from grpo_course.algorithm.kl import AdaptiveKLCoefficient
-from grpo_course.algorithm.reference import sync_reference
-from grpo_course.algorithm.rollout import Policy, Rollout, rollout_report
-from grpo_course.algorithm.steps import Judge, collect, improve
+from grpo_course.algorithm.kl import compute_kl_penalty
+from grpo_course.algorithm.losses import compute_loss, loss_report
+from grpo_course.algorithm.rollout import (
+    Policy,
+    Rollout,
+    checked_rewards,
+    require_parts,
+)
 
 
-@dataclass
-class LoopState:
-    """Where a run stands between two epochs.
+class Trainer:
+    """GRPO: responses in groups, deltas within a group, several steps on each rollout.
 
-    With the policy, its random numbers and the optimizer, that is all the loop knows:
-    put it back, and the run goes on as if it had never stopped.
+    `prompts` int [batch pos] are the same in each epoch, or a function of the epoch
+    that draws them. `reward_fn` maps a rollout to rewards [batch trial]. `observe` sees
+    the policy before each epoch, and what it returns joins the record of the first
+    step; `watch` sees the history after each epoch.
     """
 
-    epoch: int = 0  # the next one
-    history: History = field(default_factory=History)
-    ref_policy: Policy | None = None
-    beta: float | Tensor | None = None  # None: that of the config
-    shuffle: torch.Generator | None = None  # of the minibatches; None: a new one
+    def __init__(
+        self,
+        policy: Policy,
+        prompts: Tensor | Callable[[int], Tensor],
+        reward_fn: Callable[[Rollout], Tensor],
+        optimizer: torch.optim.Optimizer,
+        config: TrainConfig,
+        observe: Callable[[Policy], dict] | None = None,
+        watch: Callable[[History], None] | None = None,
+    ):
+        require_parts(policy, prompts, reward_fn, config)
+        self.policy, self.reward_fn = policy, reward_fn
+        self.prompts = prompts if callable(prompts) else lambda epoch: prompts
+        self.optimizer, self.config = optimizer, config
+        self.observe, self.watch = observe, watch
+        # Where the run stands. A run that is to go on must know this, the policy with
+        # its random numbers, and the optimizer.
+        self.epoch, self.beta = 0, config.kl_penalty
+        self.ref_policy: Policy | None = None
+        self.shuffle = torch.Generator().manual_seed(config.minibatch_seed)
+        self.history = History()
 
+    def train(self) -> History:
+        """The outer loop makes new responses, the inner one takes steps on them."""
+        while self.epoch < self.config.num_epochs:
+            self.renew_reference()
+            seen = self.observe(self.policy) if self.observe else {}
+            batch = self.collect(self.prompts(self.epoch))
+            sampled = rollout_report(batch)
+            for step, part in enumerate(self.inner_batches(batch)):
+                record = self.improve(part, step) | sampled | seen
+                self.history.add(self.epoch, step, record)
+                seen = {}
+            self.end_epoch()
+        return self.history
 
-def train(
-    policy: Policy,
-    prompts: Tensor | Callable[[int], Tensor],
-    reward_fn: Callable[[Rollout], Tensor],
-    optimizer: torch.optim.Optimizer,
-    config: TrainConfig,
-    observe: Callable[[Policy], dict] | None = None,
-    watch: Callable[[History], None] | None = None,
-    judge: Judge | None = None,
-    state: LoopState | None = None,
-) -> History:
-    """Train a policy on groups of its own responses.
+    # Stage 1, outer: sample, reward, compare; note what pi_old and pi_ref say.
 
-    `prompts` are the same in each epoch, or a function of the epoch that draws them.
-    `reward_fn` maps a rollout to rewards [batch trial]. `observe` sees the policy
-    before each epoch, and what it returns joins the record of the first step.
-    `watch` sees the history after each epoch: a progress bar, a growing curve.
-    A `judge` makes the deltas in place of the group, as PPO's critic does.
-    `state` is where to begin, and is kept up to date for who wants to save it.
-    """
-    state = state or LoopState()
-    start(state, config)
-    for epoch in range(state.epoch, config.num_epochs):
-        if config.kl_penalty and epoch % config.compute_ref_model_period == 0:
-            mixture = config.ref_mixture
-            state.ref_policy = sync_reference(state.ref_policy, policy, mixture)
-        seen = observe(policy) if observe else {}
-        now = {"epoch": epoch, "beta": state.beta, "judge": judge}
-        ref = state.ref_policy
-        asked = prompts if isinstance(prompts, Tensor) else prompts(epoch)
-        batch = collect(policy, asked, reward_fn, config, ref_policy=ref, **now)
-        sampled = rollout_report(batch.rollout, batch.rewards, batch.old_log_probs)
-        for step, part in enumerate(inner_batches(batch, config, state.shuffle)):
-            place = {"epoch": epoch, "step": step}
-            done = improve(policy, optimizer, part, config, step=step, **now)
-            state.history.records.append(place | done | sampled | seen)
-            seen = {}
-            if moved_too_far(done, config):
-                break
-        state.beta = next_beta(state, config)
-        state.epoch = epoch + 1
-        if watch:
-            watch(state.history)
-    return state.history
+    def renew_reference(self) -> None:
+        """At times pi_ref becomes a frozen copy of pi; without a KL there is none."""
+        is_time = self.epoch % self.config.compute_ref_model_period == 0
+        if self.config.kl_penalty and is_time:
+            self.ref_policy = copy.deepcopy(self.policy)
 
+    def collect(self, prompts: Tensor) -> Batch:
+        """int [batch pos] -> a batch of [... batch trial] and [... batch trial pos]."""
+        rollout, rewards = self.sample(prompts)
+        with torch.no_grad():
+            old = self.old_log_probs(rollout)
+            ref = self.ref_policy.log_probs(rollout) if self.ref_policy else None
+        deltas = self.compare(rollout, rewards, old, ref)
+        return Batch(rollout, rewards, deltas, old, ref)
 
-def start(state: LoopState, config: TrainConfig) -> None:
-    """Fill in what a new run begins with."""
-    if state.beta is None:
-        state.beta = config.kl_penalty
-    if state.shuffle is None:
-        state.shuffle = torch.Generator().manual_seed(config.minibatch_seed)
+    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
+        """A group of responses to each prompt, and their rewards [... batch trial]."""
+        rollout = self.policy.sample(prompts, self.config.num_responses)
+        return rollout, checked_rewards(self.reward_fn(rollout), rollout, self.epoch)
 
+    def old_log_probs(self, rollout: Rollout) -> Tensor | None:
+        """What the policy says of its samples before any step: pi_old."""
+        return self.policy.log_probs(rollout)
 
-def moved_too_far(record: dict, config: TrainConfig) -> bool:
-    """Whether the step of this record ends its epoch: PPO's early stop.
+    def compare(
+        self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
+    ) -> Tensor:
+        """Deltas [... batch trial]: each response against its group."""
+        return compute_deltas(rewards, self.config.deltas_mode)
 
-    The KL is measured before a step, so the step that is seen above `stop_kl` was
-    taken too. Seeds that train together cannot stop one by one, since an optimizer
-    with momentum moves on a zero gradient too. Raises ValueError for more than one.
-    """
-    if config.stop_kl is None:
-        return False
-    kl = record["old_kl"]
-    if kl.numel() > 1:
-        raise ValueError(
-            f"stop_kl={config.stop_kl}, but {kl.numel()} seeds train together, and "
-            "each would stop at another step. Train them one by one, or use "
-            "stop_kl=None."
-        )
-    return kl.item() > config.stop_kl
+    # Stage 2, inner: loss, gradient, optimizer step, several times.
 
+    def inner_batches(self, batch: Batch) -> Iterator[Batch]:
+        """What each step of this epoch sees: mu times the batch, or its minibatches."""
+        return inner_batches(batch, self.config, self.shuffle)
 
-def next_beta(state: LoopState, config: TrainConfig) -> float | Tensor:
-    """Beta after an epoch: moved towards the target for the KL, if there is one."""
-    if config.kl_target is None:
-        return state.beta
-    controller = AdaptiveKLCoefficient(config.kl_penalty, config.kl_target, horizon=1)
-    controller.value = state.beta
-    return controller.update(state.history.records[-1]["kl"], num_samples=1)
+    def improve(self, batch: Batch, step: int = 0) -> dict:
+        """One optimizer step; returns what was seen, each value [] or [seed]."""
+        self.optimizer.zero_grad()
+        record = self.backward(batch, step)
+        seed_axes = batch.rewards.ndim - 2
+        norm = take_step(self.optimizer, seed_axes, self.config.max_gradient_norm)
+        return {"gradient_norm": norm} | record
+
+    def backward(self, batch: Batch, step: int) -> dict:
+        """The gradient of the loss. Seeds are added: none of them sees another."""
+        loss, record = self.loss(batch)
+        require_finite_loss(loss, f"epoch {self.epoch}, step {step}")
+        loss.sum().backward()
+        return record
+
+    def loss(self, batch: Batch) -> tuple[Tensor, dict]:
+        """The policy loss plus beta times the KL, [...], and what to record of it."""
+        config, log_probs = self.config, self.policy.log_probs(batch.rollout)
+        old = batch.old_log_probs
+        old = log_probs.detach() if old is None else old  # one step: pi is pi_old
+        deltas, how = batch.deltas, {"mask": batch.rollout.mask, **config.clip}
+        mean = {"aggregation": config.aggregation, "max_length": config.max_length}
+        loss = compute_loss(log_probs, deltas, config.loss_mode, old, **how, **mean)
+        total, kl = self.add_kl(loss, log_probs, old, batch)
+        report = loss_report(log_probs, deltas, old, mode=config.loss_mode, **how)
+        seen = {"loss": total.detach(), "policy_loss": loss.detach()}
+        return total, seen | kl | report
+
+    def add_kl(
+        self, loss: Tensor, log_probs: Tensor, old: Tensor, batch: Batch
+    ) -> tuple[Tensor, dict]:
+        """The loss with its price for leaving pi_ref, and the KL for the record."""
+        if batch.ref_log_probs is None:
+            return loss, {}
+        config, pair = self.config, (log_probs, batch.ref_log_probs)
+        how = {"old_log_probs": old, "ratio_level": config.ratio_level}
+        how |= {"aggregation": config.aggregation, "max_length": config.max_length}
+        mask = batch.rollout.mask
+        kl = compute_kl_penalty(*pair, config.kl_estimator, mask, **how)
+        beta = torch.zeros_like(kl.detach()) + self.beta
+        return loss + beta * kl, {"kl": kl.detach(), "beta": beta}
+
+    def end_epoch(self) -> None:
+        """Count, and let somebody look."""
+        self.epoch += 1
+        if self.watch:
+            self.watch(self.history)

@@ -1,22 +1,24 @@
 """The policy loss: naive, unclipped, clipped; and a report of what clipping did."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import TOKEN_AXES, aggregate, as_bool_mask, hide
 from grpo_course.algorithm.kl import k3
-from grpo_course.algorithm.loss_inputs import (
-    check_old_log_probs,
-    clip_range,
-    deltas_per_token,
+from grpo_course.algorithm.ratio import Clip, compute_ratio, old_at_level
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_log_probs,
+    require_old_log_probs,
+    unknown_name,
 )
-from grpo_course.algorithm.losses_beyond import (
+from grpo_course.algorithm.variants.losses import (
     cispo_loss,
     dual_clipped_loss,
     sapo_loss,
 )
-from grpo_course.algorithm.ratio import compute_ratio, old_at_level
-from grpo_course.algorithm.validation import require_axes, unknown_name
 
 
 def naive_loss(log_probs: Tensor, deltas: Tensor, **_) -> Tensor:
@@ -70,32 +72,6 @@ MODES_WITHOUT_OLD = {"naive"}
 MODES_THAT_CUT = {"clipped", "dual_clipped"}
 
 
-def token_loss(
-    log_probs: Tensor,
-    deltas: Tensor,
-    mode: str,
-    old_log_probs: Tensor | None = None,
-    *,
-    mask: Tensor | None = None,
-    epsilon: float = 0.2,
-    epsilon_high: float | None = None,
-    ratio_level: str = "token",
-    dual_clip: float = 3.0,
-) -> Tensor:
-    """The loss of each token [... batch trial pos]; arguments as `compute_loss`."""
-    if mode not in LOSS_MODES:
-        raise unknown_name("mode", mode, LOSS_MODES)
-    require_axes("log_probs", log_probs, "batch trial pos")
-    mask = None if mask is None else as_bool_mask(mask, log_probs)
-    deltas = hide(deltas_per_token(deltas, log_probs), mask)
-    old, new = old_log_probs, hide(log_probs, mask)
-    if old is not None or mode not in MODES_WITHOUT_OLD:
-        check_old_log_probs(old, log_probs, mode)
-        old = old_at_level(new, hide(old, mask), mask, ratio_level)
-    knobs = clip_range(epsilon, epsilon_high) | {"dual_clip": dual_clip}
-    return LOSS_MODES[mode](new, deltas, old_log_probs=old, mask=mask, **knobs)
-
-
 def compute_loss(
     log_probs: Tensor,
     deltas: Tensor,
@@ -105,27 +81,66 @@ def compute_loss(
     mask: Tensor | None = None,
     aggregation: str = "sequence_mean",
     max_length: int | None = None,
-    epsilon: float = 0.2,
-    epsilon_high: float | None = None,
-    ratio_level: str = "token",
-    dual_clip: float = 3.0,
+    **clip: Any,
 ) -> Tensor:
     """The policy loss to minimise: [...], a scalar without leading axes.
 
     log_probs, old_log_probs and mask are [... batch trial pos] (nats), deltas are
     [... batch trial], or [... batch trial pos] where each token has its own.
-    The clip range is [1 - epsilon, 1 + epsilon_high]; epsilon_high is epsilon
-    unless given (DAPO: Yu et al. 2025, arXiv 2503.14476). `ratio_level` "sequence"
-    gives a response one ratio (GSPO); `dual_clip` is read by "dual_clipped" only.
+    `clip` are the settings of `ratio.Clip`: epsilon=0.2 and epsilon_high=None for the
+    clip range [1 - epsilon, 1 + epsilon_high], ratio_level and dual_clip.
 
-    Raises ValueError for an unknown mode, level or aggregation, for missing old
-    log-probs or such that carry a gradient, for shapes that do not line up, for a bad
-    clip range.
+    Raises ValueError for an unknown mode, aggregation or setting, for missing old
+    log-probs or such that carry a gradient, for shapes that do not line up, and for
+    log-probabilities that are none.
     """
-    knobs = {"epsilon": epsilon, "epsilon_high": epsilon_high}
-    knobs |= {"ratio_level": ratio_level, "dual_clip": dual_clip}
-    per_token = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **knobs)
+    per_token = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **clip)
     return aggregate(per_token, mask, aggregation, max_length=max_length)
+
+
+def token_loss(
+    log_probs: Tensor,
+    deltas: Tensor,
+    mode: str,
+    old_log_probs: Tensor | None = None,
+    *,
+    mask: Tensor | None = None,
+    **clip: Any,
+) -> Tensor:
+    """The loss of each token [... batch trial pos]; arguments as `compute_loss`."""
+    if mode not in LOSS_MODES:
+        raise unknown_name("mode", mode, LOSS_MODES)
+    bound = Clip(**clip)
+    require_axes("log_probs", log_probs, "batch trial pos")
+    mask = None if mask is None else as_bool_mask(mask, log_probs)
+    deltas = hide(deltas_per_token(deltas, log_probs), mask)
+    old, new = old_log_probs, hide(log_probs, mask)
+    require_log_probs(log_probs=new)
+    if old is not None or mode not in MODES_WITHOUT_OLD:
+        require_old_log_probs(old, log_probs, mode)
+        old = hide(old, mask)
+        require_log_probs(old_log_probs=old)
+        old = old_at_level(new, old, mask, bound.ratio_level)
+    reach = {"epsilon": bound.epsilon, "epsilon_high": bound.high}
+    return LOSS_MODES[mode](
+        new, deltas, old_log_probs=old, mask=mask, **reach, dual_clip=bound.dual_clip
+    )
+
+
+def deltas_per_token(deltas: Tensor, log_probs: Tensor) -> Tensor:
+    """Deltas [... batch trial] as [... batch trial 1]; per-token ones as they are."""
+    require_axes("deltas", deltas, "batch trial")
+    if deltas.ndim == log_probs.ndim - 1:
+        deltas = deltas.unsqueeze(-1)
+    if deltas.shape not in (log_probs.shape, (*log_probs.shape[:-1], 1)):
+        raise ValueError(
+            f"deltas have shape {list(deltas.shape)}, but log_probs have shape "
+            f"{list(log_probs.shape)}. Pass one delta per response "
+            f"{list(log_probs.shape[:-1])} or one per token."
+        )
+    # A delta weighs the gradient of log pi; it sends none of its own back to
+    # whatever made it (a reward model, a critic).
+    return deltas.detach()
 
 
 @torch.no_grad()
@@ -136,10 +151,7 @@ def loss_report(
     *,
     mode: str = "clipped",
     mask: Tensor | None = None,
-    epsilon: float = 0.2,
-    epsilon_high: float | None = None,
-    ratio_level: str = "token",
-    dual_clip: float = 3.0,
+    **clip: Any,
 ) -> dict[str, Tensor]:
     """What the ratio and the clip do, as a flat dict of [...]; arguments as above.
 
@@ -149,14 +161,15 @@ def loss_report(
     and the range is (inf, -inf). `old_kl` is how far the inner steps went:
     KL(pi_old||pi) in nats a token, k3.
     """
+    if mode not in LOSS_MODES:
+        raise unknown_name("mode", mode, LOSS_MODES)
     require_axes("log_probs", log_probs, "batch trial pos")
-    check_old_log_probs(old_log_probs, log_probs, mode)
-    mask = as_bool_mask(mask, log_probs)
-    knobs = clip_range(epsilon, epsilon_high) | {"dual_clip": dual_clip}
+    require_old_log_probs(old_log_probs, log_probs, mode)
+    mask, bound = as_bool_mask(mask, log_probs), Clip(**clip)
     deltas = deltas_per_token(deltas, log_probs)
     new, old = hide(log_probs, mask), hide(old_log_probs, mask)
-    ratio = compute_ratio(new, old_at_level(new, old, mask, ratio_level))
-    low, high = cut_tokens(ratio, deltas, mode, **knobs)
+    ratio = compute_ratio(new, old_at_level(new, old, mask, bound.ratio_level))
+    low, high = cut_tokens(ratio, deltas, mode, bound)
     pulls = (deltas != 0) & ~low & ~high
     return {
         "ratio_min": torch.where(mask, ratio, torch.inf).amin(TOKEN_AXES),
@@ -170,13 +183,7 @@ def loss_report(
 
 
 def cut_tokens(
-    ratio: Tensor,
-    deltas: Tensor,
-    mode: str,
-    *,
-    epsilon: float,
-    epsilon_high: float,
-    dual_clip: float,
+    ratio: Tensor, deltas: Tensor, mode: str, bound: Clip
 ) -> tuple[Tensor, Tensor]:
     """Whose gradient the clip takes: (from below, from above), bool like `ratio`.
 
@@ -186,8 +193,8 @@ def cut_tokens(
     if mode not in MODES_THAT_CUT:
         nobody = torch.zeros_like(ratio, dtype=torch.bool)
         return nobody, nobody
-    low = (ratio < 1 - epsilon) & (deltas < 0)
-    high = (ratio > 1 + epsilon_high) & (deltas > 0)
+    low = (ratio < 1 - bound.epsilon) & (deltas < 0)
+    high = (ratio > 1 + bound.high) & (deltas > 0)
     if mode == "dual_clipped":
-        high = high | ((ratio > dual_clip) & (deltas < 0))
+        high = high | ((ratio > bound.dual_clip) & (deltas < 0))
     return low, high

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from grpo_course.algorithm.aggregation import aggregate, as_bool_mask
+from grpo_course.algorithm.validation import require_finite
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,48 @@ def tied_groups(rewards: Tensor) -> Tensor:
     return rewards.amax(dim=-1) == rewards.amin(dim=-1)
 
 
-def rollout_report(rollout: Rollout, rewards: Tensor, old: Tensor | None) -> dict:
-    """What can be read off a rollout before any step; each value is [] or [seed].
+def require_parts(
+    policy: object, prompts: object, reward_fn: object, config: object
+) -> None:
+    """Check that each part of a run is what it is passed as. Raises TypeError."""
+    for name in ("sample", "log_probs"):
+        if not callable(getattr(policy, name, None)):
+            raise TypeError(
+                f"policy is a {type(policy).__name__} without {name}(...). Wrap the "
+                "model in a policy, such as SortPolicy or SequencePolicy."
+            )
+    if not (isinstance(prompts, Tensor) or callable(prompts)):
+        raise TypeError(
+            f"prompts is a {type(prompts).__name__}. Pass a tensor [batch pos], "
+            "torch.tensor(...), or a function of the epoch that returns one."
+        )
+    if not callable(reward_fn):
+        raise TypeError(
+            f"reward_fn={reward_fn!r} is not a function. Pass one that maps a rollout "
+            "to rewards [batch trial]."
+        )
+    if not hasattr(config, "num_epochs"):
+        raise TypeError(f"config is a {type(config).__name__}: pass a TrainConfig.")
 
-    `tied_groups` is the share of groups that teach nothing. `sampled_entropy` is
-    minus the mean log-probability of the sampled tokens, if pi_old or the sampler noted
-    it: in nats a token, right on average, and all that can be had where responses
-    cannot be enumerated.
+
+def checked_rewards(rewards: object, rollout: Rollout, epoch: int) -> Tensor:
+    """What a reward function returned, as floats [... batch trial].
+
+    Raises TypeError if it is no tensor; ValueError if it is not one number for each
+    response, or one that is not finite. The message names the epoch.
     """
-    mask = as_bool_mask(rollout.mask, rollout.responses)
-    report = {
-        "mean_reward": rewards.mean(dim=(-2, -1)),
-        "tied_groups": tied_groups(rewards).float().mean(dim=-1),
-        "mean_length": mask.float().sum(dim=-1).mean(dim=(-2, -1)),
-    }
-    noted = rollout.sampled_log_probs if old is None else old
-    if noted is None:
-        return report
-    entropy = -aggregate(noted, rollout.mask, "token_mean")
-    return report | {"sampled_entropy": entropy}
+    expected = list(rollout.responses.shape[:-1])
+    if not isinstance(rewards, Tensor):
+        raise TypeError(
+            f"in epoch {epoch}, reward_fn returned a {type(rewards).__name__}, not a "
+            f"tensor. Return one number for each response, shape {expected}: "
+            "torch.tensor(...). Is its `return` missing?"
+        )
+    if list(rewards.shape) != expected:
+        raise ValueError(
+            f"in epoch {epoch}, reward_fn returned shape {list(rewards.shape)}, but "
+            f"responses has shape {list(rollout.responses.shape)}: return one number "
+            f"for each response, {expected}."
+        )
+    require_finite(f"in epoch {epoch}, rewards", rewards)
+    return rewards if rewards.is_floating_point() else rewards.float()

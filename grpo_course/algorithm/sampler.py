@@ -1,29 +1,19 @@
 """How a policy writes: the settings that sampling and scoring must share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
+from pydantic import Field
 from torch import Generator, Tensor
 
 from grpo_course.algorithm.masks import response_mask
-from grpo_course.algorithm.scoring import require_temperature
-from grpo_course.algorithm.validation import (
-    COUNT,
-    check_ranges,
-    check_types,
-    require_finite,
-)
+from grpo_course.algorithm.settings import settings
+from grpo_course.algorithm.validation import require_finite, require_same_shape
 
 Generators = Generator | Sequence[Generator] | None
-RANGES = {
-    "max_new_tokens": COUNT,
-    "top_k": COUNT,
-    "top_p": {"above": 0, "at most": 1},
-}
 
 
-@dataclass(frozen=True)
+@settings(kw_only=False)
 class Sampler:
     """How to write: the settings that sampling and scoring must share.
 
@@ -34,17 +24,14 @@ class Sampler:
     1904.09751); None keeps all. Both come after the temperature, top_k first.
     """
 
-    max_new_tokens: int
-    eos: int | None = None
-    pad: int | None = None
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float | None = None
+    max_new_tokens: int = Field(ge=1)
+    eos: int | None = Field(None, ge=0)
+    pad: int | None = Field(None, ge=0)
+    temperature: float = Field(1.0, gt=0)
+    top_k: int | None = Field(None, ge=1)
+    top_p: float | None = Field(None, gt=0, le=1)
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_ranges(self, RANGES)
-        require_temperature(self.temperature)
         if self.eos is not None and self.pad is None:
             raise ValueError(
                 f"eos={self.eos} ends responses early, so a token must fill them up: "
@@ -84,6 +71,7 @@ class Sampler:
 
     def token_log_probs(self, logits: Tensor, tokens: Tensor) -> Tensor:
         """The score of each token under the logits beside it. int [...] -> [...]"""
+        require_same_shape("tokens", tokens, "logits[..., 0]", logits[..., 0])
         return pick(self.log_probs(logits, keep=tokens), tokens)
 
     @torch.no_grad()
@@ -112,6 +100,27 @@ def top_mass(logits: Tensor, top_p: float) -> Tensor:
 def pick(log_probs: Tensor, tokens: Tensor) -> Tensor:
     """The entry of each token. [... vocab], int [...] -> [...]"""
     return log_probs.gather(dim=-1, index=tokens[..., None]).squeeze(-1)
+
+
+def token_log_probs(logits: Tensor, tokens: Tensor, temperature: float = 1.0) -> Tensor:
+    """Log-probability of each token under the logits beside it: [... pos].
+
+    Logits [... pos vocab] that already stand where their token does, int [... pos].
+    `temperature` is the sampler's; with another one this is not the policy that
+    sampled. Raises ValueError for a temperature that is not above 0 and for logits
+    that do not stand beside the tokens.
+    """
+    sampler = Sampler(max_new_tokens=1, temperature=temperature)
+    return sampler.token_log_probs(logits, tokens)
+
+
+def shifted_log_probs(logits: Tensor, tokens: Tensor) -> Tensor:
+    """Log-probability of each token of a text but the first: [... pos-1].
+
+    Logits [... pos vocab] of a causal model on tokens, int [... pos]: those at t
+    score token t + 1, and the first token has nothing before it.
+    """
+    return token_log_probs(logits[..., :-1, :], tokens[..., 1:])
 
 
 def draw(

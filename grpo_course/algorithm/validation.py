@@ -2,9 +2,6 @@
 
 import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from types import NoneType, UnionType
-from typing import Any, get_args
 
 from torch import Tensor
 
@@ -16,16 +13,27 @@ ENDS = {
     "at most": operator.le,
     "below": operator.lt,
 }
-COUNT: Range = {"at least": 1}
-NOT_NEGATIVE: Range = {"at least": 0, "below": float("inf")}
-POSITIVE: Range = {"above": 0, "below": float("inf")}
-SHARE: Range = {"at least": 0, "at most": 1}
+CERTAIN = 0.01  # nats by which a row of log-probabilities may miss a sum of one
+
+
+def choices(allowed: Iterable[str]) -> str:
+    """The end of an error for a name that is not on a list."""
+    names = ", ".join(repr(name) for name in allowed)
+    return f"is not known. Choose one of: {names}."
 
 
 def unknown_name(argument: str, given: object, allowed: Iterable[str]) -> ValueError:
     """The error for a name that is not on the list; lists the names that are."""
-    names = ", ".join(repr(name) for name in allowed)
-    return ValueError(f"{argument}={given!r} is not known. Choose one of: {names}.")
+    return ValueError(f"{argument}={given!r} {choices(allowed)}")
+
+
+def require_tensor(argument: str, value: object, axes: str) -> None:
+    """Check that a value is a tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{argument} is a {type(value).__name__}, not a tensor. "
+            f"Pass torch.tensor(...) with axes [{axes}]."
+        )
 
 
 def require_axes(argument: str, tensor: Tensor, axes: str) -> None:
@@ -34,11 +42,7 @@ def require_axes(argument: str, tensor: Tensor, axes: str) -> None:
     Further axes in front (a seed axis, say) are allowed: every function of the
     algorithm works on the last axes and leaves the ones before them alone.
     """
-    if not isinstance(tensor, Tensor):
-        raise TypeError(
-            f"{argument} is a {type(tensor).__name__}, not a tensor. "
-            f"Pass torch.tensor(...) with axes [{axes}]."
-        )
+    require_tensor(argument, tensor, axes)
     if tensor.ndim < len(axes.split()):
         raise ValueError(
             f"{argument} has shape {list(tensor.shape)}, but its axes are [{axes}]. "
@@ -53,11 +57,72 @@ def require_axes(argument: str, tensor: Tensor, axes: str) -> None:
 
 def require_same_shape(argument: str, tensor: Tensor, other: str, like: Tensor) -> None:
     """Check that two tensors line up."""
+    require_tensor(argument, tensor, "...")
     if tensor.shape != like.shape:
         raise ValueError(
             f"{argument} has shape {list(tensor.shape)}, but {other} has shape "
             f"{list(like.shape)}. Both must come from the same rollout."
         )
+
+
+def require_one_each(argument: str, rewards: Tensor, log_probs: Tensor) -> None:
+    """Check that there is one entry [... batch trial] for each response."""
+    require_tensor(argument, rewards, "batch trial")
+    if rewards.shape != log_probs.shape[:-1]:
+        raise ValueError(
+            f"{argument} has shape {list(rewards.shape)}, but log_probs has shape "
+            f"{list(log_probs.shape)}: pass one for each response, "
+            f"{list(log_probs.shape[:-1])}."
+        )
+
+
+def require_log_probs(**named: Tensor) -> None:
+    """Check that these are logarithms of probabilities: floats, none above zero.
+
+    Logits and probabilities would pass through every formula in silence. Hide the
+    padding first: it may hold anything.
+    """
+    for argument, log_probs in named.items():
+        if not log_probs.is_floating_point() or (log_probs > CERTAIN).any():
+            raise ValueError(
+                f"{argument} holds values up to {log_probs.max().item():.4g} "
+                f"({log_probs.dtype}), but log-probabilities are floats that are never "
+                "above 0. Apply log_softmax(-1) to logits, log() to probabilities."
+            )
+
+
+def require_frozen(argument: str, log_probs: Tensor, why: str) -> None:
+    """Check that no gradient flows into what another policy said."""
+    if log_probs.requires_grad:
+        raise ValueError(
+            f"{argument} carries a gradient. Compute it under torch.no_grad(): "
+            f"otherwise {why}."
+        )
+
+
+def require_ref_log_probs(ref: Tensor, log_probs: Tensor) -> None:
+    """Check that the reference's log-probs line up and are frozen."""
+    require_axes("ref_log_probs", ref, "pos")
+    require_same_shape("ref_log_probs", ref, "log_probs", log_probs)
+    why = "the reference is pulled towards the policy as well"
+    require_frozen("ref_log_probs", ref, why)
+
+
+def require_old_log_probs(old: Tensor | None, log_probs: Tensor, mode: str) -> None:
+    """Check that the old log-probs are there, frozen, and line up."""
+    if old is None:
+        raise ValueError(
+            f"mode={mode!r} needs old_log_probs: the log-probabilities of the same "
+            "tokens under the policy that sampled them. Compute them once, before "
+            "the first inner step, under torch.no_grad()."
+        )
+    require_axes("old_log_probs", old, "pos")
+    require_same_shape("old_log_probs", old, "log_probs", log_probs)
+    why = (
+        "the gradients of numerator and denominator of the ratio cancel, and nothing "
+        "is learned"
+    )
+    require_frozen("old_log_probs", old, why)
 
 
 def require_vocabulary(argument: str, tokens: Tensor, vocab_size: int) -> None:
@@ -93,59 +158,3 @@ def require_inside(argument: str, value: float, allowed: Range, also: str = "") 
     if not all(ENDS[word](value, end) for word, end in allowed.items()):
         words = " and ".join(f"{word} {end}" for word, end in allowed.items())
         raise ValueError(f"{argument}={value}, but it must be {words}{also}.")
-
-
-def check_types(config: Any) -> None:
-    """Check each field of a dataclass against the type it is declared with.
-
-    A whole number passes for a float. Raises ValueError that names the field.
-    """
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if not fits(value, field.type):
-            raise ValueError(
-                f"{field.name}={value!r}, but it must be of the type "
-                f"{type_name(field.type)}."
-            )
-
-
-def check_choices(config: Any, choices: Mapping[str, Iterable[str]]) -> None:
-    """Check the fields that hold a name from a list. Raises ValueError."""
-    for name, known in choices.items():
-        if getattr(config, name) not in known:
-            raise unknown_name(name, getattr(config, name), known)
-
-
-def check_ranges(config: Any, ranges: Mapping[str, Range]) -> None:
-    """Check the fields that hold a number; None passes. Raises ValueError.
-
-    Call `check_types` first: it refuses None where there must be a number.
-    """
-    types = {field.name: field.type for field in fields(config)}
-    for name, allowed in ranges.items():
-        value = getattr(config, name)
-        if value is not None:
-            or_none = ", or None" if NoneType in get_args(types[name]) else ""
-            require_inside(name, value, allowed, or_none)
-
-
-def fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a field's type; lists pass for tuples, as JSON has them."""
-    if isinstance(kind, UnionType):
-        return any(fits(value, option) for option in get_args(kind))
-    if get_args(kind):  # tuple[int, ...]
-        listed = isinstance(value, list | tuple)
-        return listed and all(fits(entry, get_args(kind)[0]) for entry in value)
-    if isinstance(value, bool):
-        return kind is bool
-    return isinstance(value, int | float if kind is float else kind)
-
-
-def type_name(kind: Any) -> str:
-    """A type in plain words."""
-    names = {str: "text", NoneType: "None", bool: "True or False", int: "whole number"}
-    if isinstance(kind, UnionType):
-        return " or ".join(type_name(option) for option in get_args(kind))
-    if get_args(kind):
-        return f"list of {type_name(get_args(kind)[0])}s"
-    return names.get(kind, "number")

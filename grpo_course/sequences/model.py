@@ -6,11 +6,8 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor, nn
 
-from grpo_course.algorithm.validation import (
-    COUNT,
-    require_inside,
-    require_vocabulary,
-)
+from grpo_course.algorithm.seeds import require_seeds
+from grpo_course.algorithm.validation import require_at_least, require_vocabulary
 
 
 class TinyLM(nn.Module):
@@ -35,8 +32,9 @@ class TinyLM(nn.Module):
         seeds: Sequence[int] | None = None,
     ):
         super().__init__()
-        if seeds is not None:
-            require_inside("len(seeds)", len(seeds), COUNT, "; None is seed 0 alone")
+        require_seeds(seeds)
+        require_at_least("vocab_size", vocab_size, 1)
+        require_at_least("hidden_size", hidden_size, 1)
         self.vocab_size, self.context_length = vocab_size, context_length
         self.hidden_size, gates = hidden_size, 3 * hidden_size
         shapes = {

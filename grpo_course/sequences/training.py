@@ -7,9 +7,9 @@ from torch import Generator, Tensor
 
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
-from grpo_course.algorithm.loop import train
 from grpo_course.algorithm.rollout import Policy, Rollout
 from grpo_course.algorithm.sampler import Sampler
+from grpo_course.algorithm.train import train
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.sampling import SequencePolicy
 from grpo_course.sequences.tasks import (

@@ -3,13 +3,14 @@
 import hashlib
 import inspect
 import json
-import os
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import torch
 
-from grpo_course.algorithm.history import History
+from grpo_course.algorithm.history import History, as_json, from_json
+from grpo_course.files import json_lines, read_json_lines, write_atomically
 
 
 def cache_key(settings: dict) -> str:
@@ -34,57 +35,22 @@ def describe(value: object) -> str:
 def cached(run: Callable[[], History], log: Path) -> History:
     """The run in `log` if it is there; else run it, and write log and figure."""
     if log.exists():
-        return read_log(log)
+        cure = "Delete the file, and the next call runs again."
+        return History(list(read_json_lines(log, from_json, cure)))
     history = run()
-    log.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(log.with_suffix(".png"), lambda path: draw(history, path))
-    write_atomically(log, lambda path: path.write_text(log_text(history)))
+    write_atomically(log.with_suffix(".png"), figure(history))
+    write_atomically(log, json_lines([as_json(record) for record in history.records]))
     return history
 
 
-def log_text(history: History) -> str:
-    """One record a line."""
-    as_lists = [
-        {name: torch.as_tensor(value).tolist() for name, value in record.items()}
-        for record in history.records
-    ]
-    return "".join(json.dumps(record) + "\n" for record in as_lists)
-
-
-def read_log(log: Path) -> History:
-    """The history that `log_text` wrote; a damaged line is named."""
-    records = []
-    for number, line in enumerate(log.read_text().splitlines(), start=1):
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise ValueError(
-                f"line {number} of {log} is damaged ({error}). Delete the file, and "
-                "the next call runs again."
-            ) from error
-        counts = {k: record[k] for k in ("epoch", "step") if k in record}
-        values = {k: torch.tensor(v) for k, v in record.items() if k not in counts}
-        records.append(counts | values)
-    return History(records)
-
-
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside, then move: an interrupted run leaves no half a file."""
-    beside = path.with_name(f".{os.getpid()}-{path.name}")
-    try:
-        write(beside)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def draw(history: History, path: Path) -> None:
-    """Loss and mean reward against the optimizer step, one line a seed."""
+def figure(history: History) -> bytes:
+    """Loss and mean reward against the optimizer step, one line a seed; a PNG."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
-    for ax, name in zip(figure.subplots(1, 2), ("loss", "mean_reward"), strict=True):
+    drawn, image = Figure(figsize=(9, 3.2), layout="constrained"), BytesIO()
+    for ax, name in zip(drawn.subplots(1, 2), ("loss", "mean_reward"), strict=True):
         ax.plot(history.curve(name))
         ax.set_xlabel("optimizer step")
         ax.set_ylabel(name)
-    figure.savefig(path, format="png")
+    drawn.savefig(image, format="png")
+    return image.getvalue()

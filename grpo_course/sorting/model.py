@@ -8,8 +8,9 @@ from einops import einsum, rearrange, repeat
 from torch import Generator, Tensor, nn
 
 from grpo_course.algorithm.sampler import require_one_generator_each
-from grpo_course.algorithm.seeds import make_draw
+from grpo_course.algorithm.seeds import make_draw, require_seeds
 from grpo_course.algorithm.validation import (
+    require_at_least,
     require_axes,
     require_finite,
     require_vocabulary,
@@ -42,6 +43,9 @@ class SortModel(nn.Module):
         seeds: Sequence[int] | None = None,
     ):
         super().__init__()
+        require_seeds(seeds)
+        require_at_least("vocab_size", vocab_size, 1)
+        require_at_least("embedding_dim", embedding_dim, 1)
         self.vocab_size, self.prompt_length = vocab_size, prompt_length
         draw, scale = make_draw(seeds), 1 / math.sqrt(embedding_dim)
         square = (embedding_dim, embedding_dim)
@@ -97,10 +101,7 @@ def generate_responses(
     A model with a seed axis needs one generator for each seed and gives
     [seed batch trial pos]. Raises ValueError for fewer than one response.
     """
-    if num_responses < 1:
-        raise ValueError(
-            f"num_responses={num_responses}, but a group needs at least one."
-        )
+    require_at_least("num_responses", num_responses, 1)
     with torch.no_grad():
         probs = model(prompts).softmax(dim=-1)  # [... batch pos vocab]
     require_finite("the policy's probabilities", probs, "try a smaller learning rate")

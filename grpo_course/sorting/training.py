@@ -8,8 +8,9 @@ from torch import Generator, Tensor
 
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
-from grpo_course.algorithm.loop import train
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.seeds import require_seeds
+from grpo_course.algorithm.train import train
 from grpo_course.algorithm.validation import require_axes
 from grpo_course.sorting.cache import cache_key, cached
 from grpo_course.sorting.exact import (
@@ -41,12 +42,6 @@ class SortPolicy:
     def log_probs(self, rollout: Rollout) -> Tensor:
         """-> [... batch trial pos]"""
         return compute_log_probs(rollout.prompts, rollout.responses, self.model)
-
-
-def require_seeds(seeds: Sequence[int]) -> None:
-    """Check that there is a list of seeds with something in it."""
-    if isinstance(seeds, int) or len(seeds) == 0:
-        raise ValueError(f"seeds={seeds!r}, but it must list at least one: seeds=(0,).")
 
 
 def make_policy(

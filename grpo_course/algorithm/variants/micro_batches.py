@@ -13,6 +13,8 @@ from torch import Tensor
 from grpo_course.algorithm.aggregation import as_bool_mask
 from grpo_course.algorithm.batch import Batch, choose
 from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.gradient import require_finite_loss
+from grpo_course.algorithm.loop import Trainer
 
 # What a record holds as a mean over tokens; the rest is weighed as the loss is.
 TOKEN_MEANS = (
@@ -22,6 +24,20 @@ TOKEN_MEANS = (
     "gradient_fraction",
     "old_kl",
 )
+
+
+class MicroBatches(Trainer):
+    """A gradient summed over smaller forward passes; tied rows may be left out."""
+
+    def backward(self, batch: Batch, step: int) -> dict:
+        """The gradient of the whole batch's loss, part by part."""
+        parts, records = split(batch, self.config), []
+        for part in parts:
+            loss, record = self.loss(part.batch)
+            require_finite_loss(loss, f"epoch {self.epoch}, step {step}")
+            (part.weight * loss).sum().backward()
+            records.append(record)
+        return join(parts, records)
 
 
 @dataclass(frozen=True)
@@ -41,8 +57,6 @@ def split(batch: Batch, config: TrainConfig) -> list[Part]:
     rows without any delta are left out, unless a KL still pulls on them.
     Raises ValueError where a critic's loss would have to be split too.
     """
-    if config.micro_batch_size is None and not config.skip_tied_groups:
-        return [Part(batch, 1.0, 1.0)]
     if batch.targets is not None:
         raise ValueError(
             "micro_batch_size and skip_tied_groups split the policy's loss only. "

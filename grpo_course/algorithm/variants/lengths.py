@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import as_bool_mask
+from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.rollout import Rollout
 
 
@@ -52,3 +53,12 @@ def drop_truncated(rollout: Rollout) -> Rollout:
         )
     mask = as_bool_mask(rollout.mask, rollout.responses)
     return replace(rollout, mask=mask & rollout.finished[..., None].to(torch.bool))
+
+
+class TruncatedMasked(Trainer):
+    """Responses that were cut off are rewarded and compared, but not learned from."""
+
+    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
+        """After the reward function has seen all of them."""
+        rollout, rewards = super().sample(prompts)
+        return drop_truncated(rollout), rewards

@@ -1,43 +1,36 @@
 """Dynamic sampling: ask again where a group's rewards are tied."""
 
-from collections.abc import Callable
 from dataclasses import fields, replace
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from grpo_course.algorithm.rollout import Policy, Rollout, tied_groups
+from grpo_course.algorithm.loop import Trainer
+from grpo_course.algorithm.rollout import Rollout, tied_groups
 
-RewardFn = Callable[[Rollout], Tensor]
 
+class Resampling(Trainer):
+    """A group whose rewards are all equal teaches nothing: ask its prompt again.
 
-def sample_groups(
-    policy: Policy,
-    prompts: Tensor,
-    reward_fn: RewardFn,
-    num_responses: int,
-    num_resamples: int = 0,
-) -> tuple[Rollout, Tensor]:
-    """A rollout and its rewards [batch trial]; tied groups are asked again.
-
-    A group whose rewards are all equal teaches nothing. Up to num_resamples times
-    such a group is replaced by new responses to the same prompt; what is tied after
-    that stays. DAPO (Yu et al. 2025, arXiv 2503.14476) replaces the prompt as well.
-    A reward function must find all it needs in the rollout: it sees some prompts only.
+    Up to `num_resamples` times new responses to the same prompt take its place; what is
+    tied after that stays. DAPO (Yu et al. 2025, arXiv 2503.14476) replaces the prompt
+    as well. A reward function must find all it needs in the rollout: it sees some
+    prompts only.
     """
-    rollout = policy.sample(prompts, num_responses)
-    rewards = reward_fn(rollout)
-    for _ in range(num_resamples):
-        tied = tied_groups(rewards)
-        asked = tied.reshape(-1, tied.shape[-1]).any(dim=0).nonzero().squeeze(-1)
-        if not len(asked):
-            break
-        fresh = policy.sample(prompts[asked], num_responses)
-        again = reward_fn(fresh)
-        rollout = replace_groups(rollout, fresh, tied, asked)
-        rewards = put(rewards, again, tied[..., None], asked, axis=-2)
-    return rollout, rewards
+
+    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
+        """A rollout and its rewards [... batch trial]."""
+        rollout, rewards = super().sample(prompts)
+        for _ in range(self.config.num_resamples):
+            tied = tied_groups(rewards)
+            asked = tied.reshape(-1, tied.shape[-1]).any(dim=0).nonzero().squeeze(-1)
+            if not len(asked):
+                break
+            fresh, again = super().sample(prompts[asked])
+            rollout = replace_groups(rollout, fresh, tied, asked)
+            rewards = put(rewards, again, tied[..., None], asked, axis=-2)
+        return rollout, rewards
 
 
 def replace_groups(

@@ -1,29 +1,31 @@
-"""The reference policy: a frozen copy, now and then moved towards the policy."""
+"""A reference that moves towards the policy instead of jumping onto it."""
 
-import copy
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
+from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.rollout import Policy
 
 
-@torch.no_grad()
-def sync_reference(
-    ref_policy: Policy | None, policy: Policy, mixture: float = 1.0
-) -> Policy:
-    """The next reference: mixture * pi + (1 - mixture) * pi_ref, weight by weight.
+class SoftReference(Trainer):
+    """The next reference is `ref_mixture` * pi + (1 - `ref_mixture`) * pi_ref.
 
-    Without a reference yet, or with mixture 1, a copy of the policy. Soft and hard
-    updates: Gorbatovski et al. 2024, arXiv 2404.09656 (TR-DPO).
+    Gorbatovski et al. 2024, arXiv 2404.09656 (TR-DPO).
     """
-    if ref_policy is None or mixture == 1:
-        return copy.deepcopy(policy)
-    for old, new in zip(weights(ref_policy), weights(policy), strict=True):
-        if old.is_floating_point():
-            old.lerp_(new.to(old), mixture)
-    return ref_policy
+
+    def renew_reference(self) -> None:
+        """The first one is a copy; later ones are mixed, weight by weight."""
+        last = self.ref_policy
+        super().renew_reference()
+        if last is None or self.ref_policy is last:
+            return
+        with torch.no_grad():
+            for old, new in zip(weights(last), weights(self.policy), strict=True):
+                if old.is_floating_point():
+                    old.lerp_(new.to(old), self.config.ref_mixture)
+        self.ref_policy = last
 
 
 def weights(policy: Policy) -> Iterator[Tensor]:

@@ -12,9 +12,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.reference import weights
 from grpo_course.algorithm.rollout import Policy, Rollout
 from grpo_course.algorithm.validation import require_at_least
+from grpo_course.algorithm.variants.reference import weights
 
 
 class StaleSampler:

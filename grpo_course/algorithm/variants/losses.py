@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.loss_inputs import require_dual_clip
 from grpo_course.algorithm.ratio import compute_ratio
 
 SAPO_TEMPERATURES = (1.0, 1.05)  # for positive and negative deltas, as in the paper
@@ -29,6 +28,15 @@ def dual_clipped_loss(
     ratio = compute_ratio(log_probs, old_log_probs)
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon_high)
     return -torch.minimum(ratio.clamp(max=dual_clip) * deltas, clipped_ratio * deltas)
+
+
+def require_dual_clip(dual_clip: float, epsilon_high: float) -> None:
+    """Check that the second upper bound of a ratio lies above the first."""
+    if not dual_clip > 1 + epsilon_high:
+        raise ValueError(
+            f"dual_clip={dual_clip} is inside the clip range: it must be above "
+            f"1 + epsilon_high = {1 + epsilon_high:g}. Usual are 3 to 10."
+        )
 
 
 def cispo_loss(

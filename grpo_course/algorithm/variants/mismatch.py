@@ -1,11 +1,14 @@
 """A sampler that differs from the scorer: weigh its tokens by how much."""
 
 import copy
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import hide
+from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.ratio import compute_ratio
 from grpo_course.algorithm.rollout import Policy, Rollout
 from grpo_course.algorithm.sampler import Sampler
@@ -54,6 +57,16 @@ def correct_deltas(
     weights = sampler_weights(old_log_probs, sampled, cap, rollout.mask)
     spread = deltas if deltas.ndim == weights.ndim else deltas[..., None]
     return spread * weights
+
+
+class SamplerCorrection(Trainer):
+    """Each delta is weighed by how far the sampler was from the scorer (TIS)."""
+
+    def collect(self, prompts: Tensor) -> Batch:
+        """The deltas, whoever made them, times the weights: [... batch trial pos]."""
+        batch = super().collect(prompts)
+        given = (batch.deltas, batch.rollout, batch.old_log_probs)
+        return replace(batch, deltas=correct_deltas(*given, self.config.sampler_cap))
 
 
 class EngineSampler:
