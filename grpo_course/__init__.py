@@ -60,7 +60,7 @@ HOMES = {
     "make_problems": "grpo_course.gsm8k.problems",
     "correctness_reward": _GSM8K_REWARDS,
     "lenient_reward": _GSM8K_REWARDS,
-    "format_reward": _GSM8K_REWARDS,
+    "format_reward": "grpo_course.language_model.template",
     "length_reward": _GSM8K_REWARDS,
     "to_trl_config": "grpo_course.engines.mapping",
     "setup": _SETUP,

@@ -24,12 +24,14 @@ class TrainConfig(Clip):
     """
 
     # The loop
+
     num_epochs: int = Field(100, ge=0)  # rollouts
     # mu: passes over each rollout, each one step
     num_steps_per_epoch: int = Field(10, ge=1)
     num_responses: int = Field(10, ge=1)  # G: responses to each prompt
 
-    # Deltas and loss; the clip range and the ratio stand in `Clip`
+    # Deltas and loss (the ratio and its range stand in `Clip`)
+
     # how rewards become deltas; PPO's critic makes its own
     deltas_mode: one_of(DELTA_MODES) = "normalized_rewards"
     loss_mode: one_of(LOSS_MODES) = "clipped"  # what the ratio does in the loss
@@ -39,6 +41,7 @@ class TrainConfig(Clip):
     max_length: int | None = Field(None, ge=1)
 
     # KL
+
     # beta; 0 means that no reference policy is kept
     kl_penalty: float = Field(0.0, ge=0)
     kl_estimator: one_of(KL_ESTIMATORS) = "k3"  # of the penalty in the loss
@@ -52,6 +55,7 @@ class TrainConfig(Clip):
     ref_mixture: float = Field(1.0, gt=0, le=1)
 
     # Sampling
+
     # times that a tied group is asked again (dynamic sampling)
     num_resamples: int = Field(0, ge=0)
     # drop the tokens of responses that did not finish
@@ -60,6 +64,7 @@ class TrainConfig(Clip):
     sampler_cap: float | None = Field(None, gt=0)
 
     # Steps
+
     # responses a step; None: all, one step a pass
     minibatch_size: int | None = Field(None, ge=1)
     minibatch_seed: int = Field(0, ge=0)  # of the shuffling
@@ -70,8 +75,9 @@ class TrainConfig(Clip):
     stop_kl: float | None = Field(None, gt=0)
 
     # Memory and time
-    # pi_old from a forward pass, from what the sampler noted, or, where each rollout
-    # gets one step, from that step's own forward pass
+
+    # where pi_old is from: a forward pass of its own, what the sampler noted, or, where
+    # each rollout gets one step, that step's forward pass
     old_log_probs_from: Literal["policy", "sampler", "first_step"] = "policy"
     # a forward pass holds so many prompts with all their responses, so many single
     # responses where minibatch_size is set; None: all at once

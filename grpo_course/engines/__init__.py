@@ -4,10 +4,10 @@ In the order in which they are best read:
 
     mapping     the table of names: here, in TRL, in verl
     translate   what one knob of this course is in TRL
-    trl_loss    TRL's own loss and advantages, on tensors of yours
+    trl_loss    TRL's own loss, on tensors of yours
     parity      the settings on which the tests compare both losses
-    trl_run     the GSM8K task on TRL's GRPOTrainer
+    trl_run     a text task on TRL's GRPOTrainer
     trl         python -m grpo_course.engines.trl: that run as a command
-    memory      what a trainer holds at scale
+    scale       what a trainer holds at scale
     require     TRL is optional: load it, or say how to get it
 """

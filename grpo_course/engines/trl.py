@@ -1,7 +1,7 @@
 """python -m grpo_course.engines.trl --config laptop|gpu|gpu-smollm2|FILE ...
 
-Train on the GSM8K task with TRL's GRPOTrainer in place of this course's loop: on one
-process as above, on several with torchrun or accelerate.
+Train with TRL's GRPOTrainer in place of this course's loop: on one process as above, on
+several with torchrun or accelerate. `--task` and the settings are those of `train`.
 
     torchrun --nproc_per_node 2 -m grpo_course.engines.trl --config laptop
     accelerate launch --config_file grpo_course/engines/fsdp.yaml \\
@@ -19,55 +19,53 @@ process and two on CPUs (gloo). Not run: GPUs, vLLM, and FSDP, whose settings ac
 passes over on CPUs. A stopped run starts anew: this command has no --resume.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from grpo_course.gsm8k.command import run_command, training_parser
-
-if TYPE_CHECKING:  # they load torch, which may not be installed
-    from grpo_course.gsm8k.config import GRPOConfig
-    from grpo_course.gsm8k.problems import Problem
+from grpo_course.engines.require import require_trl
+from grpo_course.language_model.build import load_problems, make_start, use_threads
+from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.pretrained import save_model
+from grpo_course.language_model.tables import evaluation_table
+from grpo_course.language_model.task import Problem
+from grpo_course.runs.cli import (
+    choose_config,
+    print_settings,
+    run_command,
+    training_parser,
+    with_flags,
+)
 
 # Seconds. gloo's thread needs Python to free what it sent, and the end of the group
 # waits for that thread without letting go of Python: seen once, both waited for ever.
 SETTLE = 0.5
 
 
-def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+def work(arguments: list[str]) -> int:
+    """Train, save, measure. -> the exit status"""
     made = training_parser(
-        "python -m grpo_course.engines.trl",
-        "Train a causal LM on word problems with TRL's GRPOTrainer.",
-        out="runs/trl",
-        epilog="A stopped run starts anew, in another folder: there is no --resume.",
+        "trl", "Train a causal LM with TRL's GRPOTrainer.", out="runs/trl"
     )
+    made.prog = "python -m grpo_course.engines.trl"
     help_text = "JSON object of further arguments of TRL's own"
     made.add_argument("--trl", default="{}", help=help_text)
-    return made
-
-
-def main(arguments: list[str]) -> int:
-    """Train, save, measure. -> the exit status"""
-    from grpo_course.engines.require import require_trl
-
-    options = parser().parse_args(arguments)
+    options, flags = made.parse_known_args(arguments)
+    config = choose_config(options.config, options.task)
+    if options.settings:
+        print_settings(config, made.prog)
+        return 0
     try:
         require_trl()
     except ImportError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    from grpo_course.gsm8k.presets import choose_config
-
-    named = {"model": options.model, "data": options.data, "num_epochs": options.steps}
-    config = choose_config(options.config, named)
+    config = with_flags(config, flags, made.prog)
     own = own_arguments(options.trl)
     require_known(own)
     run(config, Path(options.out), own)
@@ -87,8 +85,6 @@ def own_arguments(text: str) -> dict[str, Any]:
 
 def require_known(own: dict[str, Any]) -> None:
     """Check that TRL has arguments of these names. Raises ValueError."""
-    from grpo_course.engines.require import require_trl
-
     known = {field.name for field in fields(require_trl().GRPOConfig)}
     for name in own:
         if name not in known:
@@ -100,8 +96,7 @@ def require_known(own: dict[str, Any]) -> None:
 
 def run(config: GRPOConfig, out: Path, trl_only: dict[str, Any]) -> None:
     """The whole run, the same in each process; the first one makes and measures."""
-    from grpo_course.engines import trl_run
-    from grpo_course.gsm8k.setting_up import load_problems, use_threads
+    from grpo_course.engines import trl_run  # loads TRL, which is slow
 
     if (out / "model").exists():
         raise FileExistsError(f"{out} holds a run already. Choose another: --out DIR.")
@@ -129,23 +124,20 @@ def run(config: GRPOConfig, out: Path, trl_only: dict[str, Any]) -> None:
 def report(config: GRPOConfig, start: str | Path, end: Path) -> None:
     """Keep the settings beside the trained model, and print what it can do now."""
     from grpo_course.engines.trl_run import measure
-    from grpo_course.gsm8k.evaluation_table import evaluation_table
 
     config.save(end / "grpo_config.json")
     measured = {"before": measure(config, start), "after": measure(config, end)}
-    print(evaluation_table(measured, config.seed))
+    print(evaluation_table(measured, config.seed).to_string())
     print(f"The model is in {end}.", flush=True)
 
 
 def make_start_folder(
-    config: GRPOConfig, problems: list[Problem], folder: Path
+    config: GRPOConfig, problems: Sequence[Problem], folder: Path
 ) -> None:
     """The tiny model after its warm start, on disk, where every process finds it."""
-    from grpo_course.gsm8k.pretrained import save_model
-    from grpo_course.gsm8k.setting_up import make_start
-
     save_model(*make_start(config, problems), folder)
 
 
 if __name__ == "__main__":
-    sys.exit(run_command(main))
+    sys.path.insert(0, os.getcwd())
+    sys.exit(run_command(work, sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The GSM8K task on TRL's GRPOTrainer: settings, data, trainer, measures.
+"""A text task on TRL's GRPOTrainer: settings, data, trainer, measures.
 
 Prompts, rewards and evaluation are this course's; the loop, the sampler and what
 spreads them over processes are TRL's and accelerate's.
@@ -13,23 +13,18 @@ from datasets import Dataset
 
 from grpo_course.engines.mapping import to_trl_config
 from grpo_course.engines.require import require_trl
-from grpo_course.gsm8k.config import GRPOConfig
-from grpo_course.gsm8k.evaluation_table import evaluate_policy
-from grpo_course.gsm8k.pretrained import load_tokenizer
-from grpo_course.gsm8k.problems import Problem
-from grpo_course.gsm8k.prompts import chat_messages
-from grpo_course.gsm8k.rewards import (
-    correctness_reward,
-    format_reward,
-    length_reward,
+from grpo_course.language_model.build import (
+    find_device,
+    load_trained,
+    make_task,
+    weigh,
 )
-from grpo_course.gsm8k.setting_up import find_device, known_splits, load_trained
+from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.pretrained import load_tokenizer
+from grpo_course.language_model.tables import Measures, evaluate_policy
+from grpo_course.language_model.task import Problem, Reward
+from grpo_course.language_model.template import chat_messages
 
-REWARDS = {
-    "correctness_weight": correctness_reward,
-    "format_weight": format_reward,
-    "length_weight": length_reward,
-}
 SAME_NAMES = (
     "learning_rate",
     "weight_decay",
@@ -55,7 +50,7 @@ def trl_settings(config: GRPOConfig, out: Path, world_size: int = 1) -> dict[str
         | {
             "output_dir": str(out),
             "seed": config.seed,
-            "reward_weights": [getattr(config, name) for name in REWARDS],
+            "reward_weights": [weight for _, weight in paid_rewards(config)],
             "max_completion_length": response_limit(config),
             "temperature": config.temperature,
             "top_k": config.top_k or 0,
@@ -73,6 +68,12 @@ def trl_settings(config: GRPOConfig, out: Path, world_size: int = 1) -> dict[str
         }
         | {name: getattr(config, name) for name in SAME_NAMES}
     )
+
+
+def paid_rewards(config: GRPOConfig) -> list[tuple[Reward, float]]:
+    """The task's reward functions that pay, with their weights."""
+    rewards = weigh(make_task(config).rewards, config.reward_weights)
+    return [(function, weight) for function, weight in rewards.values() if weight]
 
 
 def response_limit(config: GRPOConfig) -> int:
@@ -138,15 +139,16 @@ def make_trainer(
     """
     return (trainer_class or require_trl().GRPOTrainer)(
         model=str(start),
-        reward_funcs=list(REWARDS.values()),
+        reward_funcs=[function for function, _ in paid_rewards(config)],
         args=args,
         train_dataset=chat_dataset(problems, config.system_prompt),
         processing_class=load_tokenizer(start),
     )
 
 
-def measure(config: GRPOConfig, folder: str | Path) -> dict[str, torch.Tensor]:
+def measure(config: GRPOConfig, folder: str | Path) -> Measures:
     """What a saved model can do on problems it was not trained on; name -> [problem]"""
-    policy, task = load_trained(config, folder, known_splits(config)[0])
+    held_out = make_task(config).splits[0]
+    policy, environment = load_trained(config, folder, held_out)
     heat = config.eval_temperature
-    return evaluate_policy(policy, task, config.eval_samples, temperature=heat)
+    return evaluate_policy(policy, environment, config.eval_samples, temperature=heat)

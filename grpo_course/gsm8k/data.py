@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.gsm8k.grading import read_number
-from grpo_course.gsm8k.problems import Problem
+from grpo_course.gsm8k.problems import WordProblem
 
 HUB_NAME = "openai/gsm8k"
 SPLITS = ("train", "test")
@@ -18,7 +18,7 @@ MARK = "####"
 FOLDER_VARIABLE = "GSM8K_DIR"
 
 
-def load_gsm8k(split: str, path: str | Path | None = None) -> list[Problem]:
+def load_gsm8k(split: str, path: str | Path | None = None) -> list[WordProblem]:
     """GSM8K's "train" (7,473 rows) or "test" (1,319): question, solution, answer.
 
     `path` is a JSONL file, or a folder with SPLIT.jsonl, in the data set's own format:
@@ -39,7 +39,7 @@ def load_gsm8k(split: str, path: str | Path | None = None) -> list[Problem]:
     return problems
 
 
-def load_run_split(split: str, path: str | Path | None = None) -> list[Problem]:
+def load_run_split(split: str, path: str | Path | None = None) -> list[WordProblem]:
     """One of RUN_SPLITS: "validation" is the end of GSM8K's own "train".
 
     It takes the last 256 rows, a tenth at most, and the run's "train" the others. So
@@ -55,7 +55,7 @@ def load_run_split(split: str, path: str | Path | None = None) -> list[Problem]:
     return rows[:first] if split == "train" else rows[first:]
 
 
-def parse_row(row: dict, number: int) -> Problem:
+def parse_row(row: dict, number: int) -> WordProblem:
     """One row of the data set, or a ValueError.
 
     `number`, for errors, is its line in the file, or its place on the hub, from 1.
@@ -74,15 +74,7 @@ def parse_row(row: dict, number: int) -> Problem:
             f"Row {number} has no final answer: its worked solution must end with "
             f"{MARK} and a number. It ends with {answer[-40:]!r}."
         )
-    return Problem(question, answer, final.strip())
-
-
-def save_gsm8k(problems: Iterable[Problem], path: str | Path) -> None:
-    """Write problems, generated ones too, as JSONL that `load_gsm8k` reads."""
-    with Path(path).open("w", encoding="utf-8") as file:
-        for problem in problems:
-            row = {"question": problem.question, "answer": problem.solution}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return WordProblem(question, answer=final.strip(), solution=answer)
 
 
 def _from_file(split: str, path: Path) -> Iterator[tuple[int, dict]]:

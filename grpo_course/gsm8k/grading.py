@@ -18,7 +18,7 @@ time is linear in the length, and nothing of the text is ever run.
 import re
 from fractions import Fraction
 
-from grpo_course.gsm8k.prompts import ANSWER, CLOSE_ANSWER, CLOSE_THINK
+from grpo_course.language_model.template import extract_answer
 
 LONGEST_ANSWER = 200  # characters; a longer one is a text, not a number
 LONGEST_NUMBER = 100  # digits and commas; Python takes long over thousands of digits
@@ -44,17 +44,6 @@ _CHANGED = re.compile(
 )
 # What joins two statements. The comma in 1,200 does not.
 _JOINS = re.compile(r"(?i)(?<![a-z])(?:or|and)(?![a-z])|;|,(?![0-9]{3})")
-
-
-def extract_answer(completion: str) -> str | None:
-    """The text between the last <answer> and its </answer>; None if there is none.
-
-    Whatever stands before the last </think> is thinking, and no answer.
-    """
-    said = completion.rpartition(CLOSE_THINK)[2]
-    before, _, _ = said.rpartition(CLOSE_ANSWER)
-    _, opened, inside = before.rpartition(ANSWER)
-    return inside.partition(CLOSE_ANSWER)[0].strip() if opened else None
 
 
 def read_number(text: str) -> Fraction | None:

@@ -10,6 +10,7 @@ from zlib import crc32
 
 from grpo_course.algorithm.validation import require_at_least, unknown_name
 from grpo_course.gsm8k.phrasings import HELD_OUT_SCENES, TRAINING_SCENES
+from grpo_course.language_model.task import Problem
 
 SPLITS = (
     "train",
@@ -25,17 +26,14 @@ Fact = tuple[int, str, int]  # a single step without its result, say (3, "+", 4)
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A word problem, its worked solution, its answer, and what it is made of.
+class WordProblem(Problem):
+    """A problem and what it is made of.
 
     `operations` work from left to right on `operands`: ("+", "-") and (3, 4, 2) are
     (3 + 4) - 2. There is one operand more than there are operations. Both are empty
     for a problem that was not made by rule.
     """
 
-    question: str
-    solution: str
-    answer: str
     operations: tuple[str, ...] = ()
     operands: tuple[int, ...] = ()
 
@@ -45,8 +43,8 @@ class Problem:
         return "".join(self.operations)
 
     @property
-    def calculation(self) -> str:
-        """What it shares with problems that differ in the story; else its question."""
+    def group(self) -> str:
+        """The calculation, shared by problems that differ in the story alone."""
         if not self.operations:
             return self.question
         return problem_key(self.operations, self.operands)
@@ -156,7 +154,7 @@ def make_problems(
     operands: tuple[int, int] = (1, 9),
     operations: str = "+-",
     steps: tuple[int, ...] = (1, 2),
-) -> list[Problem]:
+) -> list[WordProblem]:
     """`count` problems of one split; the same arguments give the same problems.
 
     The splits differ from "train" in one thing each:
@@ -181,7 +179,8 @@ def make_problems(
         question = rng.choice(scenes).tell(rng, kind, numbers)
         facts = work_out(kind, numbers)
         answer = str(compute(*facts[-1]))
-        problems.append(Problem(question, solution_text(facts), answer, kind, numbers))
+        worked = solution_text(facts)
+        problems.append(WordProblem(question, answer, worked, kind, numbers))
     return problems
 
 

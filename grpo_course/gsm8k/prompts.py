@@ -1,18 +1,23 @@
-"""What the model is told, and what a good response looks like.
+"""What the model is told, what a good response looks like, and careless ones.
 
-A response thinks between <think> and </think>, and answers between <answer> and
-</answer>. A chat template turns messages into the one text that a model reads.
+A careless demonstration has a result that is off by one, and the rest follows from it.
+A model that learns from such ones knows its sums, but loosely: now and then it slips as
+its teachers did. What it does most often is still right, so there is something that a
+reward can make more likely.
 """
 
 import random
-from collections.abc import Mapping
+from dataclasses import replace
 
 from grpo_course.algorithm.validation import unknown_name
-from grpo_course.gsm8k.problems import Problem
-
-THINK, CLOSE_THINK = "<think>", "</think>"
-ANSWER, CLOSE_ANSWER = "<answer>", "</answer>"
-TAGS = (THINK, CLOSE_THINK, ANSWER, CLOSE_ANSWER)
+from grpo_course.gsm8k.problems import WordProblem, compute
+from grpo_course.language_model.template import (
+    ANSWER,
+    CLOSE_ANSWER,
+    CLOSE_THINK,
+    THINK,
+    in_template,
+)
 
 # For a model that was instructed already: it reads, so tell it.
 SYSTEM_PROMPT = """\
@@ -29,26 +34,7 @@ Each box holds 12 pencils, so 3 boxes hold 3 * 12 = 36 pencils.
 # For a model that starts from nothing: every token of a prompt costs time.
 SHORT_SYSTEM_PROMPT = "Think, then answer."
 
-# The form of ChatML. `add_generation_prompt` opens the assistant's turn.
-CHAT_TEMPLATE = (
-    "{% for message in messages %}"
-    "<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
-
 FORMS = ("full", "no_tags", "no_answer_tag", "no_think_tag")
-
-
-def chat_messages(question: str, system_prompt: str | None = SYSTEM_PROMPT) -> list:
-    """The conversation so far, as a chat template wants it. None: no system prompt."""
-    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
-    return [*system, {"role": "user", "content": question}]
-
-
-def in_template(thinking: str, answer: str) -> str:
-    """A response in the full form."""
-    return f"{THINK}{thinking}{CLOSE_THINK}{ANSWER}{answer}{CLOSE_ANSWER}"
 
 
 def plain_thinking(solution: str) -> str:
@@ -58,7 +44,7 @@ def plain_thinking(solution: str) -> str:
     return first + "".join(part.partition(">>")[2] for part in rest)
 
 
-def demonstration(problem: Problem, form: str = "full") -> str:
+def demonstration(problem: WordProblem, form: str = "full") -> str:
     """The gold response to a problem: its own solution and answer, in one of FORMS.
 
     The forms leave out tags, never the right answer: it is always the last number.
@@ -75,22 +61,33 @@ def demonstration(problem: Problem, form: str = "full") -> str:
     raise unknown_name("form", form, FORMS)
 
 
-def conversation_text(
-    problem: Problem, system_prompt: str | None = SHORT_SYSTEM_PROMPT
-) -> str:
-    """A whole conversation as a tiny tokenizer should learn it: words, roles and tags.
+def with_slip(problem: WordProblem, rng: random.Random) -> WordProblem:
+    """The made problem with one result off by one; the later ones follow from it.
 
-    A tokenizer that never saw the roles spends a token on each of their letters.
+    Its solution has no calculator marks; a result that would be negative goes up.
+    Raises ValueError for a problem that was not made by rule.
     """
-    messages = chat_messages(problem.question, system_prompt)
-    messages += [{"role": "assistant", "content": demonstration(problem)}]
-    return "".join(f"{m['role']}\n{m['content']}\n" for m in messages)
+    if not problem.operations:
+        raise ValueError(
+            f"problem {problem.question[:40]!r} was not made by rule, so its steps are "
+            "not known. Slips are for make_problems: set warm_start_slips=0."
+        )
+    step, change = rng.randrange(len(problem.operations)), rng.choice((-1, 1))
+    results = slipped(problem, step, change)
+    if min(result for *_, result in results) < 0:
+        results = slipped(problem, step, 1)
+    lines = [f"{a}{operation}{b}={result}" for a, operation, b, result in results]
+    answer = str(results[-1][-1])
+    solution = "\n".join([*lines, f"#### {answer}"])
+    return replace(problem, solution=solution, answer=answer)
 
 
-def draw_form(rng: random.Random, weights: Mapping[str, float]) -> str:
-    """One of FORMS, as often as its weight says.
-
-    A model that always saw the full form would leave the format reward nothing to
-    teach: so the warm start shows the others too.
-    """
-    return rng.choices(list(weights), weights=list(weights.values()))[0]
+def slipped(problem: WordProblem, step: int, change: int) -> list[tuple]:
+    """Each sum with its result, where `step` is off by `change`: (3, "+", 4, 8)."""
+    value, results = problem.operands[0], []
+    for i, operation in enumerate(problem.operations):
+        operand = problem.operands[i + 1]
+        result = compute(value, operation, operand) + (change if i == step else 0)
+        results.append((value, operation, operand, result))
+        value = result
+    return results

@@ -8,24 +8,10 @@ reward ignores those that it does not name.
 from collections.abc import Callable, Sequence
 
 from grpo_course.gsm8k.grading import is_correct, is_leniently_correct
-from grpo_course.gsm8k.prompts import TAGS
-
-Completion = str | list[dict]
+from grpo_course.language_model.template import Completion, completion_texts
 
 FREE_CHARACTERS = 800  # a completion up to here costs nothing
 MOST_CHARACTERS = 1600  # from here on it costs the whole penalty
-
-
-def completion_text(completion: Completion) -> str:
-    """The text of a plain or a chat completion."""
-    if isinstance(completion, str):
-        return completion
-    if isinstance(completion, list | tuple):
-        return "".join(message.get("content") or "" for message in completion)
-    raise TypeError(
-        f"A completion is a {type(completion).__name__}. Pass a string, or a list of "
-        'messages like {"role": "assistant", "content": "..."}.'
-    )
 
 
 def correctness_reward(
@@ -45,15 +31,6 @@ def lenient_reward(
     return _graded(is_leniently_correct, completions, answer)
 
 
-def format_reward(completions: Sequence[Completion], **kwargs: object) -> list[float]:
-    """0.2 for each of the four tags that stands exactly once, 0.2 for good order.
-
-    Good order: the four tags once each, as in the template, with something inside
-    both pairs and nothing but white space outside them.
-    """
-    return [_format_points(completion_text(c)) / 5 for c in completions]
-
-
 def length_reward(
     completions: Sequence[Completion],
     free: int = FREE_CHARACTERS,
@@ -67,7 +44,7 @@ def length_reward(
     """
     if not 0 <= free < most:
         raise ValueError(f"free={free} and most={most}: free must be the smaller one.")
-    lengths = [len(completion_text(c)) for c in completions]
+    lengths = [len(text) for text in completion_texts(completions)]
     return [max(min(free - n, 0) / (most - free), -1.0) for n in lengths]
 
 
@@ -82,25 +59,5 @@ def _graded(
             f"answer must be a list with one right answer for each of the "
             f"{len(completions)} completions. Repeat an answer for its whole group."
         )
-    return [
-        float(rule(completion_text(c), a))
-        for c, a in zip(completions, answer, strict=True)
-    ]
-
-
-def _format_points(text: str) -> int:
-    """0 to 5: one for each tag that stands exactly once, one for good order."""
-    points = sum(text.count(tag) == 1 for tag in TAGS)
-    return points + (points == len(TAGS) and _in_order(text))
-
-
-def _in_order(text: str) -> bool:
-    """Whether the tags, once each, cut the text as the template does."""
-    parts = []
-    for tag in TAGS:
-        part, found, text = text.partition(tag)
-        if not found:
-            return False
-        parts.append(part.strip())
-    before, thinking, between, given = parts
-    return bool(thinking and given) and not (before or between or text.strip())
+    pairs = zip(completion_texts(completions), answer, strict=True)
+    return [float(rule(text, right)) for text, right in pairs]

@@ -1,154 +1,84 @@
-"""Word problems as the loop wants them: prompts for each epoch, a reward for each text.
-
-What is asked in an epoch depends on the seed and the epoch alone, and the answer to a
-prompt is found by its tokens. So a run that is resumed asks what it would have asked.
-"""
+"""GSM8K as a task: its problems, real or generated, its rewards and its settings."""
 
 import random
-from collections.abc import Sequence
+from math import inf
+from typing import ClassVar
 
-import torch
-from torch import Tensor
-from transformers import PreTrainedTokenizerBase
+from pydantic import Field
 
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.masks import prompt_mask
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.validation import require_at_least
-from grpo_course.gsm8k.encoding import decode_responses, encode_prompts
-from grpo_course.gsm8k.problems import Problem
-from grpo_course.gsm8k.rewards import (
-    correctness_reward,
-    format_reward,
-    length_reward,
-    lenient_reward,
+from grpo_course.algorithm.settings import settings
+from grpo_course.gsm8k.data import RUN_SPLITS, load_run_split
+from grpo_course.gsm8k.presets import PRESETS
+from grpo_course.gsm8k.problems import (
+    SPLITS,
+    WordProblem,
+    make_problems,
+    require_choices,
 )
+from grpo_course.gsm8k.prompts import FORMS, demonstration, with_slip
+from grpo_course.gsm8k.rewards import correctness_reward, length_reward, lenient_reward
+from grpo_course.language_model.task import TextTask, require_count
+from grpo_course.language_model.template import format_reward
+
+GENERATED = "generated"
+MADE_OF = ("operands", "operations", "steps")
 
 
-class Task:
-    """Problems in the words of one tokenizer.
+@settings()
+class GSM8K(TextTask):
+    """Word problems. Raises ValueError for settings that no problem fits."""
 
-    `prompts` and `reward` are what the loop calls. Called as its `watch`, `note` adds
-    accuracy and format of the latest rollout to the history, as further columns.
-    Raises ValueError if there is no problem, and for one prompt with two answers.
-    """
+    # "generated", "gsm8k" (hub or GSM8K_DIR), or a folder with JSONL
+    data: str = GENERATED
+    # smallest and largest number in a generated problem
+    operands: tuple[int, int] = Field((1, 9), strict=False)
+    operations: str = "+-"  # those in a generated problem, of + - *
+    # operations in a generated problem; (1, 2, 2): two in three have two
+    steps: tuple[int, ...] = Field((1, 2), strict=False)
+    # how often a demonstration has each of prompts.FORMS, as weights
+    forms: tuple[float, ...] = Field((3, 3, 3, 1), strict=False)
+    # share of demonstrations with a wrong result
+    slips: float = Field(0.0, ge=0, le=1)
 
-    def __init__(
-        self,
-        problems: Sequence[Problem],
-        tokenizer: PreTrainedTokenizerBase,
-        num_prompts: int = 16,
-        seed: int = 0,
-        *,
-        system_prompt: str | None = None,
-        correctness_weight: float = 1.0,
-        format_weight: float = 0.2,
-        length_weight: float = 0.0,
-    ) -> None:
-        require_problems(problems)
-        require_at_least("num_prompts", num_prompts, 1)
-        self.problems, self.tokenizer = list(problems), tokenizer
-        self.num_prompts, self.seed = num_prompts, seed
-        self.weights = {
-            "accuracy": correctness_weight,
-            "format": format_weight,
-            "length_reward": length_weight,
-        }
-        questions = [problem.question for problem in self.problems]
-        self.tokens = encode_prompts(tokenizer, questions, system_prompt)
-        self.answers = join_answers(self.problems, self.keys(self.tokens))
-        self.latest: dict[str, float] = {}
+    rewards: ClassVar = {
+        "accuracy": (correctness_reward, 1.0),
+        "lenient_accuracy": (lenient_reward, 0.0),
+        "format": (format_reward, 0.2),
+        "length_reward": (length_reward, 0.0),
+    }
+    measures: ClassVar = ("accuracy", "lenient_accuracy", "format")
+    presets: ClassVar = PRESETS
 
-    def prompts(self, epoch: int) -> Tensor:
-        """What to ask in an epoch, padded on the left. -> int [batch pos]"""
-        return self.ask(self.chosen(epoch))
-
-    def chosen(self, epoch: int) -> list[int]:
-        """Which problems an epoch asks: each once in a new order, then all again."""
-        total = len(self.problems)
-        places = range(epoch * self.num_prompts, (epoch + 1) * self.num_prompts)
-        orders = {
-            turn: random.Random(f"{self.seed} {turn}").sample(range(total), total)
-            for turn in {place // total for place in places}
-        }
-        return [orders[place // total][place % total] for place in places]
-
-    def ask(self, chosen: Sequence[int]) -> Tensor:
-        """The prompts of some problems, by their places in the list.
-
-        -> int [batch pos], padded on the left, no wider than the longest of them
-        """
-        tokens = self.tokens[list(chosen)]
-        used = prompt_mask(tokens, self.tokenizer.pad_token_id).any(dim=0)
-        return tokens[:, used]
-
-    def reward(self, rollout: Rollout) -> Tensor:
-        """Weighed correctness, format and length of each response. -> [batch trial]"""
-        graded = self.grade(rollout)
-        self.latest = {name: column.mean().item() for name, column in graded.items()}
-        return sum(weight * graded[name] for name, weight in self.weights.items())
-
-    def grade(self, rollout: Rollout) -> dict[str, Tensor]:
-        """Each measure of each response by its name, [batch trial].
-
-        Raises ValueError for a prompt that is none of the problems'.
-        """
-        groups = decode_responses(self.tokenizer, rollout)
-        texts = [text for group in groups for text in group]
-        trial = rollout.responses.shape[-2]
-        answers = [a for a in self.answers_to(rollout.prompts) for _ in range(trial)]
-        columns = {
-            "accuracy": correctness_reward(texts, answers),
-            "lenient_accuracy": lenient_reward(texts, answers),
-            "format": format_reward(texts),
-            "length_reward": length_reward(texts),
-        }
-        like = {"dtype": torch.float32, "device": rollout.responses.device}
-        return {k: torch.tensor(v, **like).view(-1, trial) for k, v in columns.items()}
-
-    def note(self, history: History) -> None:
-        """Add the means over the latest rollout to the first record of its epoch."""
-        first = next(r for r in history.records[::-1] if r["step"] == 0)
-        first.update({k: torch.tensor(v) for k, v in self.latest.items()})
-
-    def answers_to(self, prompts: Tensor) -> list[str]:
-        """The right answer to each prompt, int [batch pos]."""
-        keys = self.keys(prompts)
-        unknown = [i for i, key in enumerate(keys) if key not in self.answers]
-        if unknown:
+    def __post_init__(self) -> None:
+        require_choices("train", self.operands, self.operations, self.steps)
+        weights = self.forms
+        if len(weights) != len(FORMS) or min(weights) < 0 or not 0 < sum(weights) < inf:
             raise ValueError(
-                f"prompts[{unknown[0]}] is none of this task's {len(self.problems)} "
-                "problems, so its answer is not known. Take prompts from "
-                "task.prompts(epoch) or task.ask(places)."
+                f"forms={weights}, but it must hold {len(FORMS)} weights, none below 0 "
+                "and one above."
             )
-        return [self.answers[key] for key in keys]
 
-    def keys(self, prompts: Tensor) -> list[tuple[int, ...]]:
-        """Prompts as one finds their answers by: the tokens without the padding."""
-        prompts = prompts.cpu()
-        real = prompt_mask(prompts, self.tokenizer.pad_token_id)
-        rows = zip(prompts, real, strict=True)
-        return [tuple(row[kept].tolist()) for row, kept in rows]
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits there are; the first is the one to report."""
+        if self.data != GENERATED:
+            return RUN_SPLITS
+        return ("unseen_problems", *(s for s in SPLITS if s != "unseen_problems"))
 
+    def problems(self, split: str, count: int | None, seed: int) -> list[WordProblem]:
+        """At most `count` problems of one split; GSM8K's own depend on no seed."""
+        if self.data != GENERATED:
+            path = None if self.data == "gsm8k" else self.data
+            return load_run_split(split, path)[:count]
+        made_of = {name: getattr(self, name) for name in MADE_OF}
+        return make_problems(split, require_count(count), seed, **made_of)
 
-def require_problems(problems: Sequence[Problem]) -> None:
-    """Check that there is something to ask."""
-    if not len(problems):
-        raise ValueError(
-            "problems is empty: there is nothing to ask. Check the data set, and "
-            "what was filtered out of it."
-        )
+    def gold(self, problem: WordProblem) -> str:
+        """The problem's own solution and answer in the full form."""
+        return demonstration(problem)
 
-
-def join_answers(
-    problems: Sequence[Problem], keys: Sequence[tuple[int, ...]]
-) -> dict[tuple[int, ...], str]:
-    """The answer for each key. The same question twice must have one answer."""
-    answers: dict[tuple[int, ...], str] = {}
-    for problem, key in zip(problems, keys, strict=True):
-        if answers.setdefault(key, problem.answer) != problem.answer:
-            raise ValueError(
-                f"Two problems ask {problem.question[:60]!r}, and their answers are "
-                f"{answers[key]!r} and {problem.answer!r}. Leave one of them out."
-            )
-    return answers
+    def demonstration(self, problem: WordProblem, rng: random.Random) -> str:
+        """Now and then with a slip, in a form that lacks tags or does not."""
+        if rng.random() < self.slips:
+            problem = with_slip(problem, rng)
+        return demonstration(problem, rng.choices(FORMS, weights=self.forms)[0])

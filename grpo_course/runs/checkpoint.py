@@ -8,11 +8,14 @@ digests inside it tells later whether it is still what was written.
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-DIGESTS = "digests.json"
+DIGESTS, STATE = "digests.json", "training.pt"
+OURS = re.compile(r"\d{6,}")  # the name of a checkpoint
+HALF = re.compile(r"\.\d{6,}\.(writing|old)")  # of what a killed run leaves behind
 
 
 class CheckpointError(Exception):
@@ -25,9 +28,14 @@ def checkpoint_path(folder: Path, epoch: int) -> Path:
 
 
 def saved_epochs(folder: Path) -> list[int]:
-    """The epochs that have a checkpoint, in order."""
-    names = [path.name for path in folder.glob("[0-9]*")]
-    return sorted(int(name) for name in names if name.isdigit())
+    """The epochs that have a checkpoint, in order; what is none of ours is passed by."""
+    return sorted(int(path.name) for path in folder.glob("*") if is_checkpoint(path))
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether this is a checkpoint of a run, whole or damaged."""
+    named = OURS.fullmatch(path.name) and path.is_dir()
+    return bool(named) and any((path / name).exists() for name in (DIGESTS, STATE))
 
 
 def write_checkpoint(folder: Path, epoch: int, fill: Callable[[Path], None]) -> Path:
@@ -38,8 +46,9 @@ def write_checkpoint(folder: Path, epoch: int, fill: Callable[[Path], None]) -> 
     """
     target = checkpoint_path(folder, epoch)
     unfinished = folder / f".{target.name}.writing"
-    for half in folder.glob(".*"):  # what a killed run left behind
-        shutil.rmtree(half, ignore_errors=True)
+    for half in folder.glob(".*"):
+        if HALF.fullmatch(half.name):
+            shutil.rmtree(half, ignore_errors=True)
     try:
         unfinished.mkdir(parents=True)
         fill(unfinished)
@@ -92,10 +101,12 @@ def damage(path: Path) -> str | None:
     """What is wrong with a checkpoint; None if it is what was written."""
     try:
         listed = json.loads((path / DIGESTS).read_text())
+        if STATE not in listed:
+            return f"{DIGESTS} does not list {STATE}"
         for name, expected in listed.items():
             if digest(path / name) != expected:
                 return f"{name} is not what was written"
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, TypeError) as error:
         return f"{DIGESTS} or what it lists cannot be read: {error}"
     return None
 

@@ -7,35 +7,34 @@ import torch
 from torch import Generator, Tensor
 
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.validation import require_at_least
-from grpo_course.gsm8k.encoding import decode_responses
-from grpo_course.gsm8k.policy import CausalPolicy
-from grpo_course.gsm8k.task import Task
-
-MEASURES = ("accuracy", "lenient_accuracy", "format")
+from grpo_course.algorithm.validation import require_at_least, require_inside
+from grpo_course.language_model.encoding import decode_responses
+from grpo_course.language_model.environment import Environment
+from grpo_course.language_model.policy import CausalPolicy
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What each response to each problem earned; all tensors are [problem sample].
+    """What each response to each problem earned.
 
-    accuracy: 1.0 if the number between the answer tags is right; strict.
-    lenient_accuracy: 1.0 if the last number is right, tags or no tags.
-    format: 0.0 to 1.0, the share of the format that is there.
+    earned: a reward's name -> [problem sample]; the first says what is right.
     texts: the responses, one list for each problem.
-    calculations: one for each problem; the same one is known, or not, in every story.
+    groups: one for each problem; who knows one of a group knows all of it.
     """
 
-    accuracy: Tensor
-    lenient_accuracy: Tensor
-    format: Tensor
+    earned: dict[str, Tensor]
     texts: list[list[str]]
-    calculations: list[str]
+    groups: list[str]
+
+    @property
+    def accuracy(self) -> Tensor:
+        """The first of the rewards. [problem sample]"""
+        return next(iter(self.earned.values()))
 
 
 def sampled_scores(
     policy: CausalPolicy,
-    task: Task,
+    environment: Environment,
     num_samples: int = 8,
     *,
     temperature: float | None = None,
@@ -55,36 +54,38 @@ def sampled_scores(
     generator.manual_seed(seed)
     writer = CausalPolicy(policy.model, sampler, generator, policy.autocast)
     return collect_scores(
-        task, lambda prompts: writer.sample(prompts, num_samples), batch_size
+        environment, lambda prompts: writer.sample(prompts, num_samples), batch_size
     )
 
 
-def greedy_scores(policy: CausalPolicy, task: Task, batch_size: int = 64) -> Scores:
+def greedy_scores(
+    policy: CausalPolicy, environment: Environment, batch_size: int = 64
+) -> Scores:
     """Answer every problem once, with the likeliest token at each step."""
 
     def answer(prompts: Tensor) -> Rollout:
         responses = policy.answer(prompts)[:, None]
         return Rollout(prompts, responses, policy.sampler.mask(responses))
 
-    return collect_scores(task, answer, batch_size)
+    return collect_scores(environment, answer, batch_size)
 
 
 def collect_scores(
-    task: Task, answer: Callable[[Tensor], Rollout], batch_size: int
+    environment: Environment, answer: Callable[[Tensor], Rollout], batch_size: int
 ) -> Scores:
     """Ask everything, some problems at a time, and grade what comes back."""
     require_at_least("batch_size", batch_size, 1)
-    columns, texts = {name: [] for name in MEASURES}, []
-    for first in range(0, len(task.problems), batch_size):
-        last = min(first + batch_size, len(task.problems))
-        rollout = answer(task.ask(range(first, last)))
-        graded = task.grade(rollout)
+    columns: dict[str, list[Tensor]] = {name: [] for name in environment.measures}
+    texts: list[list[str]] = []
+    for first in range(0, len(environment.problems), batch_size):
+        last = min(first + batch_size, len(environment.problems))
+        rollout = answer(environment.ask(range(first, last)))
+        graded = environment.grade(rollout)
         for name, column in columns.items():
             column.append(graded[name].cpu())
-        texts += decode_responses(task.tokenizer, rollout)
-    calculations = [problem.calculation for problem in task.problems]
-    joined = {name: torch.cat(column) for name, column in columns.items()}
-    return Scores(**joined, texts=texts, calculations=calculations)
+        texts += decode_responses(environment.tokenizer, rollout)
+    earned = {name: torch.cat(column) for name, column in columns.items()}
+    return Scores(earned, texts, [problem.group for problem in environment.problems])
 
 
 def pass_at_k(correct: Tensor, k: int) -> Tensor:
@@ -95,7 +96,7 @@ def pass_at_k(correct: Tensor, k: int) -> Tensor:
     Chen et al. 2021, arXiv 2107.03374. Raises ValueError for k above n.
     """
     n = correct.shape[-1]
-    if not 1 <= k <= n:
+    if not (isinstance(k, int) and 1 <= k <= n):
         raise ValueError(
             f"k={k}, but there are {n} samples of each problem: choose 1 to {n}, or "
             "sample more."
@@ -126,6 +127,7 @@ def bootstrap_interval(
     section 3.8). None: each problem for itself.
     """
     require_at_least("the number of problems", values.shape[-1], 1)
+    require_inside("level", level, {"above": 0, "below": 1})
     sums, sizes = group_sums(values, groups)
     generator = Generator().manual_seed(seed)
     picked = torch.randint(len(sums), (num_draws, len(sums)), generator=generator)
@@ -151,5 +153,5 @@ def group_sums(values: Tensor, groups: Sequence[str] | None) -> tuple[Tensor, Te
 
 def per_problem(scores: Scores, ks: Sequence[int] = ()) -> dict[str, Tensor]:
     """Each measure as one number a problem, [problem]; pass@k for each k."""
-    measures = {name: getattr(scores, name).double().mean(-1) for name in MEASURES}
+    measures = {name: each.double().mean(-1) for name, each in scores.earned.items()}
     return measures | {f"pass@{k}": pass_at_k(scores.accuracy, k) for k in ks}

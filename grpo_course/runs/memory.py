@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import torch
 from transformers import AutoModelForCausalLM, PretrainedConfig
 
-from grpo_course.gsm8k.config import GRPOConfig
-from grpo_course.gsm8k.pretrained import load_shape
-from grpo_course.gsm8k.scoring import MOST_LOGITS
-from grpo_course.gsm8k.tiny import MODELS, gpt2_sizes, llama_sizes
+from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.log_probs import MOST_LOGITS
+from grpo_course.language_model.pretrained import load_shape
+from grpo_course.language_model.tiny_model import MODELS, gpt2_sizes, llama_sizes
 
 FLOAT32 = 4  # bytes
 NUMBER = {"float32": 4, "bfloat16": 2}  # bytes of what matrix products read and write
 LOGIT_COPIES = 3  # scaled, normalized, and their gradient
-# A guess that spares loading a tokenizer: system prompt and question.
-PROMPT_TOKENS = {True: 64, False: 320}  # generated problems, GSM8K
+# A guess that spares loading a tokenizer: a question, without a system prompt or with.
+SHORT_PROMPT, LONG_PROMPT = 64, 320
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def tiny_shape(config: GRPOConfig) -> Shape:
             tie_word_embeddings=True,
             bos_token_id=None,
             eos_token_id=None,
-            **sizes(width, layers, heads, 256),
+            **sizes(width, layers, heads, config.context_length),
         )
     )
 
@@ -150,7 +150,7 @@ def print_estimate(config: GRPOConfig) -> None:
     """Say before loading what a run will need."""
     own = config.model is None
     shape = tiny_shape(config) if own else shape_of(load_shape(config.model))
-    tokens = PROMPT_TOKENS[config.data == "generated"]
+    tokens = SHORT_PROMPT if config.system_prompt is None else LONG_PROMPT
     print(memory_table(shape, estimate(shape, config, tokens), tokens))
 
 

@@ -7,10 +7,10 @@ from transformers import PreTrainedModel
 
 from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.validation import require_axes
-from grpo_course.gsm8k.reading import (
+from grpo_course.language_model.prefill import (
     attention_mask,
-    read_on,
-    read_prompts,
+    extend,
+    prefill,
     real_tokens,
     require_room,
 )
@@ -65,12 +65,12 @@ def hidden_states(
     if model.training and model.is_activation_checkpointing:
         return hidden_states_of_rows(model, prompts[which], tokens, pad)
     unique, same = prompts.unique(dim=0, return_inverse=True)
-    read = read_prompts(model, unique, pad)
-    read.select(same[which])
-    before = read.hidden[:, None]
+    prefix = prefill(model, unique, pad)
+    prefix.select(same[which])
+    before = prefix.hidden[:, None]
     if tokens.shape[-1] == 1:
         return before
-    return torch.cat([before, read_on(model, read, tokens[:, :-1])], dim=1)
+    return torch.cat([before, extend(model, prefix, tokens[:, :-1])], dim=1)
 
 
 def hidden_states_of_rows(

@@ -8,8 +8,8 @@ from transformers import PreTrainedModel
 
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.sampler import Sampler
-from grpo_course.gsm8k.generation import generate
-from grpo_course.gsm8k.scoring import response_log_probs
+from grpo_course.language_model.generation import generate
+from grpo_course.language_model.log_probs import response_log_probs
 
 
 class CausalPolicy:

@@ -1,11 +1,11 @@
 """What lies in the folder of a run, and where."""
 
-import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from grpo_course.gsm8k.checkpoint import checkpoint_path, newest_good, saved_epochs
-from grpo_course.gsm8k.config import GRPOConfig, load_config
+from grpo_course.language_model.build import make_task
+from grpo_course.language_model.config import GRPOConfig, load_config
+from grpo_course.runs.checkpoint import checkpoint_path, newest_good, saved_epochs
 
 CONFIG, METRICS, CHECKPOINTS = "grpo_config.json", "metrics.jsonl", "checkpoints"
 
@@ -28,9 +28,7 @@ def begin(config: GRPOConfig, out: Path) -> None:
             f"--out {out} cannot be a folder: it is a file, or lies below one. Choose "
             "another folder: --out DIR."
         ) from None
-    unfinished = out / f".{CONFIG}"
-    config.save(unfinished)
-    os.replace(unfinished, out / CONFIG)
+    config.save(out / CONFIG)
 
 
 def saved_config(out: Path) -> GRPOConfig:
@@ -45,19 +43,28 @@ def saved_config(out: Path) -> GRPOConfig:
 
 def require_same(given: GRPOConfig, saved: GRPOConfig, out: Path) -> None:
     """Check that a run is resumed with its own settings, its length included."""
-    old, new = asdict(saved), asdict(given)
-    differing = [
-        f"{name} is {old[name]!r} there and {new[name]!r} now"
-        for name in old
-        if old[name] != new[name]
-    ]
+    differing = differences(saved, given)
     if differing:
         raise ValueError(
-            f"The run in {out} has other settings: {'; '.join(differing)}. Resume it "
+            f"The run in {out} has other settings: {differing}. Resume it "
             f"with --resume --out {out} alone. To go on with other settings, begin a "
             f"new run with its newest model: --config {out / CONFIG} --model {out} "
             "--out DIR, and what is to be other."
         )
+
+
+def differences(there: GRPOConfig, now: GRPOConfig) -> str:
+    """In which settings two configs differ; empty if in none."""
+    # All of the task's settings, those too that one of the two leaves at the default.
+    old, new = (
+        asdict(replace(config, task_settings=asdict(make_task(config))))
+        for config in (there, now)
+    )
+    return "; ".join(
+        f"{name} is {old[name]!r} there and {new[name]!r} now"
+        for name in old
+        if old[name] != new[name]
+    )
 
 
 def find_model(path: str | Path) -> str:

@@ -7,7 +7,7 @@ from transformers import PreTrainedTokenizerBase
 
 from grpo_course.algorithm.masks import pad_rows, response_mask
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.gsm8k.prompts import chat_messages
+from grpo_course.language_model.template import chat_messages
 
 
 def prompt_text(

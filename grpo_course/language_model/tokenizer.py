@@ -6,7 +6,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from grpo_course.algorithm.validation import require_at_least
-from grpo_course.gsm8k.prompts import CHAT_TEMPLATE, TAGS
+from grpo_course.language_model.template import CHAT_TEMPLATE, TAGS
 
 PAD, START, EOS = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 SPECIAL = (PAD, START, EOS)

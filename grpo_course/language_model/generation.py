@@ -7,7 +7,7 @@ from transformers import PreTrainedModel
 
 from grpo_course.algorithm.sampler import Sampler, draw, pick
 from grpo_course.algorithm.validation import require_at_least
-from grpo_course.gsm8k.reading import read_on, read_prompts, require_room
+from grpo_course.language_model.prefill import extend, prefill, require_room
 
 # Dropping rows copies the cache of the others, so it waits until a quarter is done.
 WORTH_DROPPING = 0.25
@@ -32,14 +32,14 @@ def generate(
     """
     require_at_least("num_responses", num_responses, 1)
     require_room(model, prompts, sampler.max_new_tokens)
-    read = read_prompts(model, prompts, sampler.pad)
+    prefix = prefill(model, prompts, sampler.pad)
     rows = torch.arange(len(prompts) * num_responses, device=prompts.device)
-    read.select(rows // num_responses)
+    prefix.select(rows // num_responses)
     tokens = prompts.new_zeros(len(rows), sampler.max_new_tokens)
     scores = torch.zeros(tokens.shape, device=prompts.device)
     done = torch.zeros_like(rows, dtype=torch.bool)
     for pos in range(sampler.max_new_tokens):
-        log_probs = sampler.log_probs(model.get_output_embeddings()(read.hidden))
+        log_probs = sampler.log_probs(model.get_output_embeddings()(prefix.hidden))
         token = draw(log_probs, generator, greedy)
         tokens[rows, pos], scores[rows, pos] = token, pick(log_probs, token)
         if sampler.eos is not None:
@@ -48,9 +48,9 @@ def generate(
             break
         if done.float().mean() > WORTH_DROPPING:
             left = (~done).nonzero().squeeze(-1)
-            read.select(left)
+            prefix.select(left)
             rows, token, done = rows[left], token[left], done[left]
-        read_on(model, read, token[:, None])
+        extend(model, prefix, token[:, None])
     return blank_after_end(tokens, scores, sampler, num_responses)
 
 

@@ -16,12 +16,10 @@ from grpo_course.algorithm.aggregation import aggregate
 from grpo_course.algorithm.gradient import require_finite_loss, take_step
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.validation import require_at_least
-from grpo_course.gsm8k.config import GRPOConfig
-from grpo_course.gsm8k.encoding import as_rollout
-from grpo_course.gsm8k.policy import CausalPolicy
-from grpo_course.gsm8k.problems import Problem
-from grpo_course.gsm8k.prompts import FORMS, demonstration, draw_form
-from grpo_course.gsm8k.slips import with_slip
+from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.encoding import as_rollout
+from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.task import Problem
 
 # AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) that remembers squares of gradients
 # for about 20 steps, not 1000: the run is short, and gradients shrink fast in it.
@@ -35,14 +33,15 @@ def warm_start(
     policy: CausalPolicy,
     tokenizer: PreTrainedTokenizerBase,
     problems: Sequence[Problem],
+    demonstrate: Callable[[Problem, random.Random], str],
     config: GRPOConfig,
     watch: Callable[[list[float]], None] | None = None,
 ) -> list[float]:
     """Train on demonstrations of the problems; returns the loss of each step, in nats.
 
-    Of `config`, what begins with warm_start counts, the system prompt, and the seed:
-    it decides the order, the form and the slips of the demonstrations. Only the
-    tokens of the response are learned: the prompt is read, not scored.
+    `demonstrate` is a task's: a problem to a response. Of `config`, what begins with
+    warm_start counts, the system prompt, and the seed of order and demonstrations.
+    Only the tokens of the response are learned: the prompt is read, not scored.
     `watch` sees the losses after each step.
     Raises ValueError if there are fewer problems than a step takes.
     """
@@ -57,7 +56,10 @@ def warm_start(
     schedule = linear_schedule(optimizer, steps, WARMUP_STEPS, FINAL_SHARE)
     rng, losses = random.Random(config.seed), []
     for step in range(steps):
-        batch = demonstrate(tokenizer, rng.sample(problems, size), config, rng)
+        chosen = rng.sample(problems, size)
+        questions = [problem.question for problem in chosen]
+        responses = [demonstrate(problem, rng) for problem in chosen]
+        batch = as_rollout(tokenizer, questions, responses, config.system_prompt)
         loss = demonstration_loss(policy, batch)
         require_finite_loss(loss, f"step {step} of the warm start")
         optimizer.zero_grad()
@@ -68,25 +70,6 @@ def warm_start(
         if watch:
             watch(losses)
     return losses
-
-
-def demonstrate(
-    tokenizer: PreTrainedTokenizerBase,
-    problems: Sequence[Problem],
-    config: GRPOConfig,
-    rng: random.Random,
-) -> Rollout:
-    """One demonstration of each problem, as a rollout with one response a prompt."""
-    share, weights = config.warm_start_slips, config.warm_start_forms
-    responses = [
-        demonstration(
-            with_slip(problem, rng) if rng.random() < share else problem,
-            draw_form(rng, dict(zip(FORMS, weights, strict=True))),
-        )
-        for problem in problems
-    ]
-    questions = [problem.question for problem in problems]
-    return as_rollout(tokenizer, questions, responses, config.system_prompt)
 
 
 def demonstration_loss(policy: CausalPolicy, batch: Rollout) -> Tensor:

@@ -1,4 +1,4 @@
-"""Read each prompt once, for all the responses that follow it.
+"""Read each prompt once, for all the responses that follow it: prefill.
 
 The keys and values that the attention layers made of a prompt are kept (the KV cache)
 and repeated, one copy for each response. They are the same for all of them.
@@ -15,7 +15,7 @@ from grpo_course.algorithm.validation import require_axes
 
 
 @dataclass
-class Read:
+class Prefix:
     """Where the model stands after its prompts, one row for each response to come."""
 
     cache: DynamicCache  # keys and values of what was read
@@ -30,7 +30,7 @@ class Read:
         self.position = self.position[rows]
 
 
-def read_prompts(model: PreTrainedModel, prompts: Tensor, pad: int | None) -> Read:
+def prefill(model: PreTrainedModel, prompts: Tensor, pad: int | None) -> Prefix:
     """int [rows pos], padded on the left -> where the model stands after them.
 
     A token's position is its place among the real ones: padding moves nothing.
@@ -45,26 +45,26 @@ def read_prompts(model: PreTrainedModel, prompts: Tensor, pad: int | None) -> Re
         use_cache=True,
     )
     last = out.last_hidden_state[:, -1]
-    return Read(out.past_key_values, last, real, place[:, -1:])
+    return Prefix(out.past_key_values, last, real, place[:, -1:])
 
 
-def read_on(model: PreTrainedModel, read: Read, tokens: Tensor) -> Tensor:
+def extend(model: PreTrainedModel, prefix: Prefix, tokens: Tensor) -> Tensor:
     """Read further tokens, int [rows pos] -> hidden states [rows pos dim].
 
-    Moves `read` on. No token may be padding, unless nothing that counts follows it.
+    Moves `prefix` on. No token may be padding, unless nothing that counts follows it.
     """
     steps = torch.arange(tokens.shape[-1], device=tokens.device)
     more = torch.ones_like(tokens, dtype=torch.bool)
-    read.real = torch.cat([read.real, more], dim=-1)
+    prefix.real = torch.cat([prefix.real, more], dim=-1)
     out = model.base_model(
         input_ids=tokens,
-        attention_mask=attention_mask(read.real),
-        position_ids=read.position + steps,
-        past_key_values=read.cache,
+        attention_mask=attention_mask(prefix.real),
+        position_ids=prefix.position + steps,
+        past_key_values=prefix.cache,
         use_cache=True,
     )
-    read.position = read.position + tokens.shape[-1]
-    read.hidden = out.last_hidden_state[:, -1]
+    prefix.position = prefix.position + tokens.shape[-1]
+    prefix.hidden = out.last_hidden_state[:, -1]
     return out.last_hidden_state
 
 

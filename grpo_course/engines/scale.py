@@ -1,4 +1,4 @@
-"""Copies of a model at scale: what a trainer holds beside `gsm8k.memory`'s one run.
+"""Copies of a model at scale: what a trainer holds beside `runs.memory`'s one run.
 
 Mixed precision, a critic, an engine that samples with weights of its own. Activations
 are not counted: they depend on the batch, on recomputing and on kernels.
@@ -7,7 +7,7 @@ are not counted: they depend on the batch, on recomputing and on kernels.
 from dataclasses import dataclass
 
 from grpo_course.algorithm.validation import require_at_least
-from grpo_course.gsm8k.memory import Shape, cache_bytes
+from grpo_course.runs.memory import Shape, cache_bytes
 
 
 @dataclass(frozen=True)

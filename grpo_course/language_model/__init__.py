@@ -1,0 +1,29 @@
+"""Any causal language model as a policy, for any text task.
+
+In the order in which they are best read:
+
+The task
+    task         what a task must say: problems, rewards, settings
+    template     the form of a response: tags, conversation, format reward
+    environment  problems as the loop wants them: prompts in, rewards out
+
+Text and tokens
+    tokenizer    a small tokenizer, made from the texts
+    encoding     questions to tokens, and tokens back to text
+
+The model
+    tiny_model   a causal LM small enough for a laptop
+    pretrained   load and save a causal LM and its tokenizer
+    prefill      read each prompt once for all its responses
+    generation   sample groups of responses
+    log_probs    score responses, with a gradient
+    policy       a causal LM as the policy of the loop
+
+Learning and measuring
+    config       all settings of a run, a line each
+    build        from a config to problems, model, policy and optimizer
+    warm_start   supervised training on demonstrations
+    training     GRPO in memory
+    evaluation   accuracy and pass@k, with intervals
+    tables       the measures as tables
+"""

@@ -1,0 +1,181 @@
+"""All settings of a run on a text task in one flat list, to and from JSON."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+from pydantic import AfterValidator, Field
+
+from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.sampler import Sampler
+from grpo_course.algorithm.settings import one_of, settings
+from grpo_course.algorithm.validation import unknown_name
+from grpo_course.files import write_atomically
+from grpo_course.language_model.task import find_task
+from grpo_course.language_model.tiny_model import MODELS
+from grpo_course.language_model.tokenizer import LEAST_VOCABULARY
+
+
+def device_name(name: str) -> str:
+    """ "auto", or what torch takes for a device."""
+    if name != "auto":
+        try:
+            torch.device(name)
+        except RuntimeError:
+            raise ValueError(
+                'is no device. Choose "auto", which takes a GPU if there is one, '
+                '"cpu" or "cuda".'
+            ) from None
+    return name
+
+
+@settings()
+class GRPOConfig(TrainConfig):
+    """What TrainConfig says of the loop, and all else that makes a run what it is.
+
+    After "TRL:" a comment gives the name in TRL's GRPOConfig, where that differs. What
+    the loop's own are called there is in the table `engines.mapping.NAMES`.
+    Raises as TrainConfig.
+    """
+
+    num_epochs: int = Field(200, ge=0)  # rollouts; TRL: max_steps
+    num_steps_per_epoch: int = Field(1, ge=1)  # mu; TRL: num_iterations
+    num_responses: int = Field(8, ge=1)  # G; TRL: num_generations
+    # beta; 0 means that no reference policy is kept
+    kl_penalty: float = Field(0.04, ge=0)
+    # epochs between two copies of the policy, here: never; TRL: sync_ref_model
+    compute_ref_model_period: int = Field(1_000_000, ge=1)
+    # a longer gradient is scaled down to it; TRL: max_grad_norm
+    max_gradient_norm: float | None = Field(1.0, gt=0)
+    # where pi_old is from: "policy", "sampler", or the only step itself
+    old_log_probs_from: Literal["policy", "sampler", "first_step"] = "first_step"
+
+    # What is trained, and on what
+
+    # folder or name on the hub; None: a tiny model from nothing
+    model: str | None = None
+    task: str = "gsm8k"  # or "countdown", or "module:name" of your own
+    # of the task's own settings, those that differ from its defaults
+    task_settings: dict[str, Any] = Field({}, strict=False)
+    # to train on, at most; None: all there are
+    num_problems: int | None = Field(4096, ge=1)
+    system_prompt: str | None = None  # None: no system message
+    seed: int = Field(0, ge=0)  # of problems, weights, order and samples
+
+    # What an epoch asks and how it is rewarded
+
+    # a rollout; TRL: generation_batch_size / num_generations
+    num_prompts: int = Field(16, ge=1)
+    # of the task's rewards, by name, where they differ from its own; TRL: a list
+    reward_weights: dict[str, float] = Field({}, strict=False)
+    max_new_tokens: int = Field(24, ge=1)  # TRL: max_completion_length
+    temperature: float = Field(1.0, gt=0)  # of the samples to learn from
+    top_k: int | None = Field(None, ge=1)  # TRL: 0 for None
+    top_p: float | None = Field(None, gt=0, le=1)  # TRL: 1.0 for None
+
+    # The optimizer: AdamW
+
+    learning_rate: float = Field(2e-4, ge=0)  # after the warmup
+    # falls to zero, or stays; TRL: lr_scheduler_type
+    schedule: Literal["linear", "constant"] = "linear"
+    # the rate rises to learning_rate; TRL: warmup_steps
+    warmup_epochs: int = Field(5, ge=0)
+    weight_decay: float = Field(0.0, ge=0)  # of AdamW
+    adam_beta1: float = Field(0.9, ge=0, lt=1)  # Adam's memory of gradients
+    adam_beta2: float = Field(0.95, ge=0, lt=1)  # Adam's memory of their squares
+
+    # The machine
+
+    # "auto": a GPU if there is one; or "cpu", "cuda", ...
+    device: Annotated[str, AfterValidator(device_name)] = "auto"
+    # of matrix products; weights are float32. TRL: bf16=True
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    # of the CPU; 1 is fastest for a small model; None: as torch has it
+    num_threads: int | None = Field(1, ge=1)
+    # less memory, about a third more time
+    gradient_checkpointing: bool = False
+
+    # The tiny model and its warm start: nothing of this where `model` is given
+
+    architecture: one_of(MODELS) = "qwen2"  # or "llama", "gpt2"
+    hidden_size: int = Field(96, ge=1)  # a multiple of num_heads
+    num_layers: int = Field(2, ge=1)  # of attention and feed-forward
+    num_heads: int = Field(4, ge=1)  # of attention
+    # tokens that the tokenizer may learn, at most; the bytes come first
+    vocab_size: int = Field(512, ge=LEAST_VOCABULARY)
+    context_length: int = Field(256, ge=1)  # tokens of prompt and response together
+    warm_start_steps: int = Field(400, ge=0)  # supervised, before GRPO
+    warm_start_batch_size: int = Field(32, ge=1)  # demonstrations a step
+    warm_start_learning_rate: float = Field(2.5e-3, ge=0)  # of the warm start alone
+
+    # Keeping and measuring
+
+    save_every: int = Field(50, ge=1)  # epochs between checkpoints; TRL: save_steps
+    keep_checkpoints: int = Field(2, ge=1)  # beside the first; TRL: save_total_limit
+    eval_problems: int = Field(256, ge=1)  # to measure on, at most
+    eval_samples: int = Field(8, ge=1)  # responses to each problem
+    eval_temperature: float = Field(1.0, gt=0)  # of those samples
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hidden_size % self.num_heads:
+            raise ValueError(
+                f"hidden_size={self.hidden_size} with num_heads={self.num_heads}: each "
+                "head takes an equal part, so choose a multiple of num_heads."
+            )
+
+    def sampler(self, eos: int | None = None, pad: int | None = None) -> Sampler:
+        """How the policy writes."""
+        return Sampler(
+            self.max_new_tokens, eos, pad, self.temperature, self.top_k, self.top_p
+        )
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON, whole or not at all."""
+        write_atomically(path, json.dumps(asdict(self), indent=2) + "\n")
+
+
+def load_config(path: str | Path) -> GRPOConfig:
+    """Read a JSON file: every setting, as `save` writes it, or those that differ from a
+    preset, {"base": "gpu", "learning_rate": 1e-6}.
+
+    Raises ValueError for a file that is not JSON, for an unknown setting, and for one
+    that leaves settings out without saying what they are.
+    """
+    try:
+        values = json.loads(Path(path).read_text("utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is not JSON: {error}.") from None
+    if not isinstance(values, dict):
+        raise ValueError(f'{path} must hold one object: {{"base": "laptop", ...}}.')
+    try:
+        return from_values(values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def from_values(values: dict[str, Any]) -> GRPOConfig:
+    """A config from names and values as JSON has them. Raises as `load_config`."""
+    presets = find_task(values.get("task", "gsm8k")).presets
+    if "base" in values:
+        base = choose_preset("base", values.pop("base"), presets)
+        return replace(base, **values)
+    missing = asdict(GRPOConfig()).keys() - values.keys()
+    if missing:
+        raise ValueError(
+            f"{', '.join(sorted(missing)[:3])} and {max(0, len(missing) - 3)} more are "
+            f'not set. Say where they are from: "base": one of {", ".join(presets)}.'
+        )
+    return GRPOConfig(**values)
+
+
+def choose_preset(
+    argument: str, name: str, presets: Mapping[str, GRPOConfig]
+) -> GRPOConfig:
+    """One of a task's presets. Raises ValueError for another name."""
+    if name not in presets:
+        raise unknown_name(argument, name, (*presets, "a JSON file that exists"))
+    return presets[name]
