@@ -5,8 +5,8 @@ import torch
 
 from grpo_course.classroom import check as checking
 from grpo_course.classroom.check import check, progress
-from grpo_course.classroom.diagnosis import diagnose
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.diagnosis import diagnose
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises import EXERCISES
 
 every_exercise = pytest.mark.parametrize(

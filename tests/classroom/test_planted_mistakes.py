@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course.classroom.diagnosis import diagnose
+from grpo_course.classroom.check.diagnosis import diagnose
 from grpo_course.classroom.exercises import EXERCISES
 
 # One file of data for each group of notebooks; each has a PLANTED and a LOOPS.

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from grpo_course.actor_critic import gae, reward_model
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 
 def td_errors(rewards: Tensor, values: Tensor, gamma: float) -> Tensor:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import aggregate, hide
-from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake, numbers
 
 TOKENS = "batch trial pos"
 ANYTHING = (

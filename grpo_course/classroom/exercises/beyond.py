@@ -5,7 +5,7 @@ from torch import Tensor
 
 from grpo_course.algorithm.aggregation import aggregate, hide
 from grpo_course.algorithm.losses import compute_loss
-from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake, numbers
 
 TOKENS, RESPONSES = "batch trial pos", "batch trial"
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.classroom.bugs import rewards, tokens
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises import bug_hunt_losses as losses
 from grpo_course.classroom.exercises import bug_hunt_steps as steps
 from grpo_course.classroom.exercises.bug_hunt_diagnosis import DIAGNOSIS

@@ -3,7 +3,7 @@
 from grpo_course.classroom.bugs import losses, rewards, tokens
 from grpo_course.classroom.bugs.bug import Bug
 from grpo_course.classroom.bugs.sheet import BUGS
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 RUNS = {  # the run -> its bug, and what is seen of it before any code is read
     "A": (losses.QUOTIENT, "the reward falls from the first step on"),

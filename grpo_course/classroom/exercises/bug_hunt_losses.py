@@ -13,7 +13,7 @@ from grpo_course.classroom.bugs.losses import (
     upside_down_k3,
     wrong_side_loss,
 )
-from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake, numbers
 
 TOKENS = "batch trial pos"
 LOSS_AXES = dict.fromkeys(("log_probs", "deltas", "old_log_probs", "return"), TOKENS)

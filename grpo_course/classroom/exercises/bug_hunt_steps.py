@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from grpo_course.algorithm.deltas import SPREAD_EPSILON, center, normalize
 from grpo_course.classroom.bugs import losses, rewards
-from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake, numbers
 
 GROUPS = "batch trial"
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 AXES = {"rewards": "batch trial", "return": "batch trial"}
 

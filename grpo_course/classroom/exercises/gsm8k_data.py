@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.gsm8k.grading import extract_answer
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.scoring import token_log_probs
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 
 def _text_case(description: str, prompt_length: int, pos: int, batch: int = 2) -> Case:

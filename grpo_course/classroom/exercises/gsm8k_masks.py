@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.masks import response_mask
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 
 def completion_mask(tokens: Tensor, prompt_width: int, eos: int) -> Tensor:

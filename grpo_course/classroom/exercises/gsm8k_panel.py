@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 
 def diagnose(start: dict, end: dict) -> str:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.kl import exact_kl, k3, kl_reward
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 
 def exact_kl_of(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:

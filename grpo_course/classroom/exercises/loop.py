@@ -5,7 +5,7 @@ from torch import Tensor
 
 from grpo_course.algorithm.kl import compute_kl_penalty
 from grpo_course.algorithm.losses import compute_loss
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 
 def refresh_epochs(num_epochs: int, period: int) -> list[int]:

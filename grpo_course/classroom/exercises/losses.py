@@ -5,7 +5,7 @@ from torch import Tensor
 
 from grpo_course.algorithm.losses import compute_loss, loss_report
 from grpo_course.algorithm.ratio import compute_ratio
-from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake, numbers
 
 
 def _log_probs(*shape: int, apart: float) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ from einops import repeat
 from torch import Tensor
 
 from grpo_course.algorithm.losses import compute_loss
-from grpo_course.classroom.exercise import Case, Exercise, Mistake, numbers
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake, numbers
 
 
 def _tokens(*shape: int, vocab: int) -> Tensor:

@@ -6,7 +6,7 @@ from itertools import pairwise, takewhile
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.sorting.rewards import (
     compute_reward,
     sort_distance_reward,

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.scoring import shifted_log_probs, token_log_probs
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 
 def _scores_case(description: str, batch: int, pos: int, vocab: int) -> Case:

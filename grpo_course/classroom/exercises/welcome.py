@@ -2,7 +2,7 @@
 
 import torch
 
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 
 def mean_by_group(rewards: torch.Tensor) -> torch.Tensor:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.losses import compute_loss
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 
 LENGTH_AXES = {"deltas": "batch trial", "lengths": "batch trial", "return": ""}
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.advice import (
+from grpo_course.classroom.check.advice import (
     advise_error,
     advise_form,
     advise_gradient,
     advise_values,
 )
-from grpo_course.classroom.exercise import (
+from grpo_course.classroom.check.exercise import (
     TOLERANCE,
     Case,
     Exercise,

@@ -1,11 +1,18 @@
-"""`check` judges the answer to an exercise in words; `progress` lists them all."""
+"""`check` judges the answer to an exercise in words; `progress` lists them all.
+
+From an exercise to the verdict
+    exercise    an exercise as data; one call of an answer, and what came of it
+    diagnosis   what is wrong, and which known misconception explains it
+    advice      general advice, where no known misconception does
+    report      the verdict in a few short lines
+"""
 
 import difflib
 from collections.abc import Callable
 
-from grpo_course.classroom.diagnosis import diagnose
-from grpo_course.classroom.exercise import Exercise
-from grpo_course.classroom.report import report, wrap
+from grpo_course.classroom.check.diagnosis import diagnose
+from grpo_course.classroom.check.exercise import Exercise
+from grpo_course.classroom.check.report import report, wrap
 
 STATES = {" ": "not attempted yet", "x": "not right yet", "v": "right"}
 

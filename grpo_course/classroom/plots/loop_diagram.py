@@ -5,8 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from torch import Tensor
 
-from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
+from grpo_course.classroom.plots.alt_text import describe
 
 # The same colour for a policy in every picture of the loop.
 PI, PI_OLD, PI_REF, NO_POLICY = COLOURS[0], COLOURS[1], COLOURS[2], "#666666"

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from grpo_course.classroom.advice import error_line
-from grpo_course.classroom.diagnosis import Finding
-from grpo_course.classroom.exercise import Exercise
+from grpo_course.classroom.check.advice import error_line
+from grpo_course.classroom.check.diagnosis import Finding
+from grpo_course.classroom.check.exercise import Exercise
 
 WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 

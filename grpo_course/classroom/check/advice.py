@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.exercise import Case, Outcome, agrees, as_number
+from grpo_course.classroom.check.exercise import Case, Outcome, agrees, as_number
 
 
 def advise_error(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""A sentence for who cannot see a plot: what it shows, read off the plot itself.
+"""A sentence for readers who cannot see a plot: what it shows, read off the plot.
 
 The sentence is stored with each picture as its alternative text, where nbconvert and
 the website find it. `describe(figure, ...)` sets one by hand for a drawing.
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from grpo_course.classroom.alt_words import number, plain, span, tick_names
+from grpo_course.classroom.plots.alt_words import number, plain, span, tick_names
 
 MOST = 8  # lines or bars that are told one by one
 INNER = 0.1  # a bend is told where it leaves the ends by this share of the axis
