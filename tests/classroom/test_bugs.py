@@ -13,8 +13,8 @@ from grpo_course.algorithm.deltas import normalize
 from grpo_course.algorithm.losses import LOSS_MODES, clipped_loss
 from grpo_course.classroom.bugs import losses, rewards, runs, tokens
 from grpo_course.classroom.bugs.sheet import BUGS
-from grpo_course.classroom.exercises.bug_hunt import EXERCISES
 from grpo_course.classroom.exercises.bug_hunt_diagnosis import RUNS
+from grpo_course.classroom.exercises.nb10_bug_hunt import EXERCISES
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "10_bug_hunt.ipynb"
 each_bug = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
