@@ -13,8 +13,7 @@ from grpo_course.algorithm.deltas import normalize
 from grpo_course.algorithm.losses import LOSS_MODES, clipped_loss
 from grpo_course.classroom.bugs import losses, rewards, runs, tokens
 from grpo_course.classroom.bugs.sheet import BUGS
-from grpo_course.classroom.exercises.bug_hunt_diagnosis import RUNS
-from grpo_course.classroom.exercises.nb10_bug_hunt import EXERCISES
+from grpo_course.classroom.exercises.nb10_bug_hunt import RUNS
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "10_bug_hunt.ipynb"
 each_bug = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
@@ -65,7 +64,7 @@ def test_no_run_is_explained_before_the_diagnosis():
 
 
 def test_a_wrong_diagnosis_does_not_tell_the_right_name(judge):
-    one_wrong = "from grpo_course.classroom.exercises import bug_hunt_diagnosis as d\n"
+    one_wrong = "from grpo_course.classroom.exercises import nb10_bug_hunt as d\n"
     one_wrong += "return 'mean of means' if run == {!r} else d.diagnosis(run)"
     for run, (right, seen) in RUNS.items():
         text = judge("diagnosis", one_wrong.format(run)).text
@@ -82,7 +81,7 @@ def learners_answers(judge):
     bodies = {}
     for name in ("bug_hunt", "bug_hunt_losses"):
         bodies |= runpy.run_path(str(planted / f"{name}.py"))["LOOPS"]
-    verdicts = {e.name: judge(e.name, bodies[e.name]) for e in EXERCISES}
+    verdicts = {name: judge(name, bodies[name]) for name in bodies}
     assert all(each.returned is each.function for each in verdicts.values())
     return {name: verdict.function for name, verdict in verdicts.items()}
 

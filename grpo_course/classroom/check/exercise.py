@@ -160,9 +160,3 @@ def _close(given: Tensor, expected: Tensor, tolerance: float) -> bool:
     return torch.allclose(
         given, expected, rtol=tolerance, atol=tolerance * largest, equal_nan=True
     )
-
-
-def numbers(*shape: int, scale: float = 1.0) -> Tensor:
-    """For cases: different numbers without a random generator, a coarse sine."""
-    count = torch.Size(shape).numel()
-    return scale * torch.arange(1.0, count + 1).mul(1.7).sin().reshape(shape)

@@ -1,47 +1,27 @@
-"""The exercises of all notebooks, in the order of the course."""
+"""The exercises of all notebooks, in the order of the course.
 
-from grpo_course.classroom.exercises import (
-    aggregation,
-    gsm8k_data,
-    gsm8k_grpo,
-    gsm8k_masks,
-    nb00_welcome,
-    nb01_rewards,
-    nb02_policy,
-    nb03_deltas,
-    nb04_losses,
-    nb05_kl,
-    nb06_training_loop,
-    nb07_zero_loss,
-    nb08_ppo_bridge,
-    nb09_sequences,
-    nb10_bug_hunt,
-    nb11_gsm8k_data,
-    nb12_gsm8k_grpo,
-    nb13_beyond_grpo,
-    sequences,
-    zero_loss_lengths,
-)
+Each notebook has a module of its own name. An exercise is found because it is an
+`Exercise` in one of them: there is no list to add it to.
+"""
 
-EXERCISES = (
-    *nb00_welcome.EXERCISES,
-    *nb01_rewards.EXERCISES,
-    *nb02_policy.EXERCISES,
-    *nb03_deltas.EXERCISES,
-    *nb04_losses.EXERCISES,
-    *aggregation.EXERCISES,
-    *nb05_kl.EXERCISES,
-    *nb06_training_loop.EXERCISES,
-    *nb07_zero_loss.EXERCISES,
-    *zero_loss_lengths.EXERCISES,
-    *nb08_ppo_bridge.EXERCISES,
-    *nb09_sequences.EXERCISES,
-    *sequences.EXERCISES,
-    *nb10_bug_hunt.EXERCISES,
-    *gsm8k_data.EXERCISES,
-    *nb11_gsm8k_data.EXERCISES,
-    *gsm8k_masks.EXERCISES,
-    *gsm8k_grpo.EXERCISES,
-    *nb12_gsm8k_grpo.EXERCISES,
-    *nb13_beyond_grpo.EXERCISES,
+from importlib import import_module
+from pkgutil import iter_modules
+
+from grpo_course.classroom.check.exercise import Exercise
+
+MODULES = [
+    import_module(f"{__name__}.{module.name}")
+    for module in iter_modules(__path__)
+    if module.name.startswith("nb")
+]
+EXERCISES = tuple(
+    sorted(
+        (
+            thing
+            for module in MODULES
+            for thing in vars(module).values()
+            if isinstance(thing, Exercise)
+        ),
+        key=lambda exercise: [int(part) for part in exercise.key.split(".")],
+    )
 )

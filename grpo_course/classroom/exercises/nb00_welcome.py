@@ -1,28 +1,17 @@
 """The exercise of 00_welcome."""
 
-import torch
-
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-
-
-def mean_by_group(rewards: torch.Tensor) -> torch.Tensor:
-    """[batch trial] -> [batch]"""
-    return rewards.mean(dim=-1)
-
-
-def _case(description: str, rewards: list) -> Case:
-    return Case(description, {"rewards": torch.tensor(rewards)})
-
+from grpo_course.classroom.check.exercise import Exercise, Mistake
+from grpo_course.classroom.exercises.shared import case
 
 MEAN_BY_GROUP = Exercise(
     key="0.1",
     name="mean_by_group",
-    solution=mean_by_group,
+    solution=lambda rewards: rewards.mean(dim=-1),
     axes={"rewards": "batch trial", "return": "batch"},
     cases=(
-        _case("two groups", [[0.0, 1.0, 2.0], [4.0, 4.0, 7.0]]),
-        _case("as many groups as responses", [[1.0, 3.0], [5.0, -1.0]]),
-        _case("a group of one", [[2.5]]),
+        case("two groups", rewards=[[0.0, 1.0, 2.0], [4.0, 4.0, 7.0]]),
+        case("as many groups as responses", rewards=[[1.0, 3.0], [5.0, -1.0]]),
+        case("a group of one", rewards=[[2.5]]),
     ),
     mistakes=(
         Mistake(
@@ -49,5 +38,3 @@ MEAN_BY_GROUP = Exercise(
     insight="Axes have names in this course: one row of rewards is one group, the "
     "responses to one prompt.",
 )
-
-EXERCISES = (MEAN_BY_GROUP,)

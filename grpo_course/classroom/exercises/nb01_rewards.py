@@ -3,10 +3,10 @@
 from collections import Counter
 from itertools import pairwise, takewhile
 
-import torch
 from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import case
 from grpo_course.sorting.rewards import (
     compute_reward,
     sort_distance_reward,
@@ -90,6 +90,84 @@ COUNT_MATCHES = Exercise(
 )
 
 
+def _matches(prompts: Tensor, responses: Tensor) -> Tensor:
+    return prompts.sort(dim=-1).values[:, None, :] == responses
+
+
+BATCH_DISTANCE = Exercise(
+    key="1.2",
+    name="batch_distance",
+    solution=lambda prompts, responses: compute_reward(
+        prompts, responses, sort_distance_reward
+    ),
+    axes={
+        "prompts": "batch pos",
+        "responses": "batch trial pos",
+        "return": "batch trial",
+    },
+    cases=(
+        case(
+            "two prompts, three responses each",
+            prompts=[[3, 1, 0, 2], [0, 2, 2, 1]],
+            responses=[
+                [[0, 3, 1, 2], [0, 1, 2, 3], [7, 2, 2, 5]],
+                [[0, 1, 2, 2], [0, 2, 2, 1], [2, 2, 1, 0]],
+            ],
+        ),
+        case(
+            "batch, trial and pos of the same size",
+            prompts=[[2, 0], [1, 1]],
+            responses=[[[0, 2], [1, 1]], [[0, 1], [0, 2]]],
+        ),
+        case("one prompt, one response", prompts=[[4, 3]], responses=[[[3, 4]]]),
+    ),
+    mistakes=(
+        Mistake(
+            lambda p, r: (p[:, None] == r).sum(-1).float(),
+            "You compare with the prompts as they stand. The truth is the sorted "
+            "prompt: prompts.sort(dim=-1).values.",
+        ),
+        Mistake(
+            lambda p, r: (p.sort(0).values[:, None] == r).sum(-1).float(),
+            "You sort over the batch axis, which mixes prompts. Sort along pos, the "
+            "last axis.",
+        ),
+        Mistake(
+            lambda p, r: _matches(p, r).float().mean(-1),
+            "You take the mean over pos: a fraction. The reward is the number of "
+            "matches: sum over pos.",
+        ),
+        Mistake(
+            lambda p, r: _matches(p, r).sum(1).float(),
+            "You sum over the trial axis. Each response keeps its own reward: sum "
+            "over pos, the last axis.",
+        ),
+        Mistake(
+            lambda p, r: _matches(p, r).sum((1, 2)).float(),
+            "You sum over trial and pos. Each response keeps its own reward: sum "
+            "over pos only.",
+        ),
+        Mistake(
+            lambda p, r: (p.sort(-1).values == r).sum(-1).float(),
+            "The prompts lack the trial axis, so batch is matched with trial. Give "
+            "them one of size 1: [batch 1 pos], by [:, None, :].",
+        ),
+        Mistake(
+            lambda p, r: _matches(p, r).sum(-1),
+            "You return whole numbers (int64). Rewards are averaged and divided "
+            "later: return floats, with .float().",
+        ),
+        Mistake(
+            lambda p, r: _matches(p, r).all(-1),
+            "You return True and False: all or nothing. Count the matching "
+            "positions, as a float.",
+        ),
+    ),
+    insight="One comparison replaces three loops: an axis of size 1 lets each prompt "
+    "meet all its responses.",
+)
+
+
 def _ordered(response: list) -> int:
     return sum(x <= y for x, y in pairwise(response))
 
@@ -148,88 +226,3 @@ DUPLICATE_PROOF_REWARD = Exercise(
     insight="Only a sorted response earns full score now. A policy finds each gap in "
     "a reward, so look for gaps before it does.",
 )
-
-
-def _batch_case(description: str, prompts: list, responses: list) -> Case:
-    args = {"prompts": torch.tensor(prompts), "responses": torch.tensor(responses)}
-    return Case(description, args)
-
-
-def _matches(prompts: Tensor, responses: Tensor) -> Tensor:
-    return prompts.sort(dim=-1).values[:, None, :] == responses
-
-
-BATCH_DISTANCE = Exercise(
-    key="1.2",
-    name="batch_distance",
-    solution=lambda prompts, responses: compute_reward(
-        prompts, responses, sort_distance_reward
-    ),
-    axes={
-        "prompts": "batch pos",
-        "responses": "batch trial pos",
-        "return": "batch trial",
-    },
-    cases=(
-        _batch_case(
-            "two prompts, three responses each",
-            [[3, 1, 0, 2], [0, 2, 2, 1]],
-            [
-                [[0, 3, 1, 2], [0, 1, 2, 3], [7, 2, 2, 5]],
-                [[0, 1, 2, 2], [0, 2, 2, 1], [2, 2, 1, 0]],
-            ],
-        ),
-        _batch_case(
-            "batch, trial and pos of the same size",
-            [[2, 0], [1, 1]],
-            [[[0, 2], [1, 1]], [[0, 1], [0, 2]]],
-        ),
-        _batch_case("one prompt, one response", [[4, 3]], [[[3, 4]]]),
-    ),
-    mistakes=(
-        Mistake(
-            lambda p, r: (p[:, None] == r).sum(-1).float(),
-            "You compare with the prompts as they stand. The truth is the sorted "
-            "prompt: prompts.sort(dim=-1).values.",
-        ),
-        Mistake(
-            lambda p, r: (p.sort(0).values[:, None] == r).sum(-1).float(),
-            "You sort over the batch axis, which mixes prompts. Sort along pos, the "
-            "last axis.",
-        ),
-        Mistake(
-            lambda p, r: _matches(p, r).float().mean(-1),
-            "You take the mean over pos: a fraction. The reward is the number of "
-            "matches: sum over pos.",
-        ),
-        Mistake(
-            lambda p, r: _matches(p, r).sum(1).float(),
-            "You sum over the trial axis. Each response keeps its own reward: sum "
-            "over pos, the last axis.",
-        ),
-        Mistake(
-            lambda p, r: _matches(p, r).sum((1, 2)).float(),
-            "You sum over trial and pos. Each response keeps its own reward: sum "
-            "over pos only.",
-        ),
-        Mistake(
-            lambda p, r: (p.sort(-1).values == r).sum(-1).float(),
-            "The prompts lack the trial axis, so batch is matched with trial. Give "
-            "them one of size 1: [batch 1 pos], by [:, None, :].",
-        ),
-        Mistake(
-            lambda p, r: _matches(p, r).sum(-1),
-            "You return whole numbers (int64). Rewards are averaged and divided "
-            "later: return floats, with .float().",
-        ),
-        Mistake(
-            lambda p, r: _matches(p, r).all(-1),
-            "You return True and False: all or nothing. Count the matching "
-            "positions, as a float.",
-        ),
-    ),
-    insight="One comparison replaces three loops: an axis of size 1 lets each prompt "
-    "meet all its responses.",
-)
-
-EXERCISES = (COUNT_MATCHES, BATCH_DISTANCE, DUPLICATE_PROOF_REWARD)

@@ -5,7 +5,8 @@ from einops import repeat
 from torch import Tensor
 
 from grpo_course.algorithm.losses import compute_loss
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake, numbers
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import TOKENS, case, numbers, pick
 
 
 def _tokens(*shape: int, vocab: int) -> Tensor:
@@ -17,7 +18,7 @@ def _gather(table: Tensor, responses: Tensor) -> Tensor:
     """[batch pos vocab], int [batch trial pos] -> [batch trial pos]"""
     trial = responses.shape[1]
     table = repeat(table, "batch pos vocab -> batch trial pos vocab", trial=trial)
-    return table.gather(-1, responses.unsqueeze(-1)).squeeze(-1)
+    return pick(table, responses)
 
 
 def gather_log_probs(logits: Tensor, responses: Tensor) -> Tensor:
@@ -34,18 +35,14 @@ UNDERFLOW = (
 def _gather_case(description: str, logits: Tensor, trial: int, hint: str = "") -> Case:
     batch, pos, vocab = logits.shape
     responses = _tokens(batch, trial, pos, vocab=vocab)
-    return Case(description, {"logits": logits, "responses": responses}, hint)
+    return case(description, hint, logits=logits, responses=responses)
 
 
 GATHER_LOG_PROBS = Exercise(
     key="2.1",
     name="gather_log_probs",
     solution=gather_log_probs,
-    axes={
-        "logits": "batch pos vocab",
-        "responses": "batch trial pos",
-        "return": "batch trial pos",
-    },
+    axes={"logits": "batch pos vocab", "responses": TOKENS, "return": TOKENS},
     gradient_to=("logits",),
     cases=(
         _gather_case("two prompts, two responses", numbers(2, 3, 4), 2),
@@ -64,35 +61,32 @@ GATHER_LOG_PROBS = Exercise(
             "log_softmax over the vocabulary.",
         ),
         Mistake(
-            lambda logits, responses: _gather(logits.log_softmax(1), responses),
+            lambda x, ids: _gather(x.log_softmax(1), ids),
             "You normalise over pos. The probabilities of all tokens at one position "
             "sum to 1: log_softmax over vocab, the last axis.",
         ),
         Mistake(
-            lambda logits, responses: _gather(logits.log_softmax(0), responses),
+            lambda x, ids: _gather(x.log_softmax(0), ids),
             "You normalise over the batch. The probabilities of all tokens at one "
             "position sum to 1: log_softmax over vocab, the last axis.",
         ),
         Mistake(
-            lambda logits, responses: _gather(logits.softmax(-1), responses),
+            lambda x, ids: _gather(x.softmax(-1), ids),
             "You return probabilities: softmax without the log. Use log_softmax.",
         ),
+        Mistake(lambda x, ids: _gather(x.softmax(-1).log(), ids), UNDERFLOW),
         Mistake(
-            lambda logits, responses: _gather(logits.softmax(-1).log(), responses),
-            UNDERFLOW,
-        ),
-        Mistake(
-            lambda logits, responses: logits.log_softmax(-1).gather(-1, responses),
+            lambda x, ids: x.log_softmax(-1).gather(-1, ids),
             "Without a trial axis, gather reads row j of the prompt for response j. "
             "Repeat the log-probs along trial, and index with responses[..., None].",
         ),
         Mistake(
-            lambda logits, responses: gather_log_probs(logits, responses).sum(-1),
+            lambda x, ids: gather_log_probs(x, ids).sum(-1),
             "You sum over pos. The result keeps one log-probability for each token: "
             "[batch trial pos].",
         ),
         Mistake(
-            lambda logits, responses: -gather_log_probs(logits, responses),
+            lambda x, ids: -gather_log_probs(x, ids),
             "You return minus the log-probability, which is the cross-entropy. "
             "Log-probabilities are never above zero.",
         ),
@@ -102,37 +96,27 @@ GATHER_LOG_PROBS = Exercise(
 )
 
 
-def expected_reward(response_probs: Tensor, rewards: Tensor) -> Tensor:
-    """[batch all], [batch all] -> [batch]"""
-    return (response_probs * rewards).sum(dim=-1)
-
-
-def _expectation_case(description: str, probs: list, rewards: list) -> Case:
-    args = {"response_probs": torch.tensor(probs), "rewards": torch.tensor(rewards)}
-    return Case(description, args)
-
-
 EXPECTED_REWARD = Exercise(
     key="2.2",
     name="expected_reward",
-    solution=expected_reward,
+    solution=lambda probs, rewards: (probs * rewards).sum(dim=-1),
     axes={"response_probs": "batch all", "rewards": "batch all", "return": "batch"},
     gradient_to=("response_probs",),
     cases=(
-        _expectation_case(
+        case(
             "two prompts, three responses",
-            [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]],
-            [[0.0, 1.0, 3.0], [3.0, 1.0, 2.0]],
+            response_probs=[[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]],
+            rewards=[[0.0, 1.0, 3.0], [3.0, 1.0, 2.0]],
         ),
-        _expectation_case(
+        case(
             "as many prompts as responses",
-            [[0.9, 0.1], [0.3, 0.7]],
-            [[1.0, 5.0], [-2.0, 4.0]],
+            response_probs=[[0.9, 0.1], [0.3, 0.7]],
+            rewards=[[1.0, 5.0], [-2.0, 4.0]],
         ),
-        _expectation_case(
+        case(
             "a policy that always gives one response",
-            [[0.0, 0.0, 1.0, 0.0]],
-            [[100.0, 2.0, 1.0, 7.0]],
+            response_probs=[[0.0, 0.0, 1.0, 0.0]],
+            rewards=[[100.0, 2.0, 1.0, 7.0]],
         ),
     ),
     mistakes=(
@@ -184,16 +168,11 @@ EXPECTED_REWARD = Exercise(
 )
 
 
-def naive_loss(log_probs: Tensor, deltas: Tensor) -> Tensor:
-    """[batch trial pos], [batch trial] -> scalar"""
-    return compute_loss(log_probs, deltas, "naive")
-
-
 def _loss_case(description: str, *shape: int) -> Case:
     log_probs = -numbers(*shape).abs() - 0.1
     # Further along the same sine: deltas that resemble no log-probability.
     deltas = numbers(2, *shape[:-1], scale=2.0)[1]
-    return Case(description, {"log_probs": log_probs, "deltas": deltas})
+    return case(description, log_probs=log_probs, deltas=deltas)
 
 
 WRONG_AXIS = (
@@ -204,8 +183,8 @@ WRONG_AXIS = (
 NAIVE_LOSS = Exercise(
     key="2.3",
     name="naive_loss",
-    solution=naive_loss,
-    axes={"log_probs": "batch trial pos", "deltas": "batch trial"},
+    solution=lambda x, d: compute_loss(x, d, "naive"),
+    axes={"log_probs": TOKENS, "deltas": "batch trial"},
     gradient_to=("log_probs",),
     cases=(
         _loss_case("two prompts, two responses", 2, 2, 3),
@@ -214,32 +193,29 @@ NAIVE_LOSS = Exercise(
     ),
     mistakes=(
         Mistake(
-            lambda log_probs, deltas: (deltas[..., None] * log_probs).mean(),
+            lambda x, d: (d[..., None] * x).mean(),
             "The minus sign is missing. An optimiser minimises the loss, and you "
             "want likely responses where delta is positive.",
         ),
         Mistake(
-            lambda log_probs, deltas: -(deltas[..., None] * log_probs).sum(),
+            lambda x, d: -(d[..., None] * x).sum(),
             "You sum. The loss is the mean over batch, trial and pos, so that it "
             "does not grow with the size of the batch.",
         ),
         Mistake(
-            lambda log_probs, deltas: -(deltas[..., None] * log_probs).sum(-1).mean(),
+            lambda x, d: -(d[..., None] * x).sum(-1).mean(),
             "You sum over pos before averaging, so a long response counts more. "
             "Take the mean over pos too.",
         ),
-        Mistake(lambda log_probs, deltas: -(deltas * log_probs).mean(), WRONG_AXIS),
+        Mistake(lambda x, d: -(d * x).mean(), WRONG_AXIS),
+        Mistake(lambda x, d: -(d[:, None, :] * x).mean(), WRONG_AXIS),
         Mistake(
-            lambda log_probs, deltas: -(deltas[:, None, :] * log_probs).mean(),
-            WRONG_AXIS,
-        ),
-        Mistake(
-            lambda log_probs, deltas: -(deltas[..., None] * log_probs.exp()).mean(),
+            lambda x, d: -(d[..., None] * x.exp()).mean(),
             "You weight probabilities. The policy gradient is that of the "
             "log-probability: leave out the exp.",
         ),
         Mistake(
-            lambda log_probs, deltas: -deltas.mean() * log_probs.mean(),
+            lambda x, d: -d.mean() * x.mean(),
             "You multiply two means. Each response's log-probabilities meet its own "
             "delta: multiply first, then take the mean.",
         ),
@@ -247,5 +223,3 @@ NAIVE_LOSS = Exercise(
     insight="Its gradient raises log-probabilities where delta is positive and lowers "
     "them where it is negative, in proportion to delta.",
 )
-
-EXERCISES = (GATHER_LOG_PROBS, EXPECTED_REWARD, NAIVE_LOSS)

@@ -3,9 +3,18 @@
 import torch
 from torch import Tensor
 
+from grpo_course.algorithm.aggregation import aggregate, hide
 from grpo_course.algorithm.losses import compute_loss, loss_report
 from grpo_course.algorithm.ratio import compute_ratio
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake, numbers
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import (
+    NOT_CLIPPED,
+    TOKENS,
+    case,
+    mask_of,
+    numbers,
+    products,
+)
 
 
 def _log_probs(*shape: int, apart: float) -> dict[str, Tensor]:
@@ -16,7 +25,6 @@ def _log_probs(*shape: int, apart: float) -> dict[str, Tensor]:
     return {"log_probs": new, "old_log_probs": old}
 
 
-TOKENS = "batch trial pos"
 UNDERFLOW = (
     "exp(-200) rounds to zero, and 0/0 is not a number. Subtract first, while both "
     "are logarithms; exp comes last."
@@ -35,21 +43,17 @@ COMPUTE_RATIO_FROM_LOGS = Exercise(
     axes={"log_probs": TOKENS, "old_log_probs": TOKENS, "return": TOKENS},
     gradient_to=("log_probs", "old_log_probs"),
     cases=(
-        Case(
+        case(
             "p goes from .5 to .6, and from .5 to .25",
-            {
-                "log_probs": torch.tensor([[[0.6, 0.25]]]).log(),
-                "old_log_probs": torch.tensor([[[0.5, 0.5]]]).log(),
-            },
+            log_probs=torch.tensor([[[0.6, 0.25]]]).log(),
+            old_log_probs=torch.tensor([[[0.5, 0.5]]]).log(),
         ),
-        Case("two prompts, two responses", _log_probs(2, 2, 3, apart=0.9)),
-        Case(
+        case("two prompts, two responses", **_log_probs(2, 2, 3, apart=0.9)),
+        case(
             "tokens that are next to impossible",
-            {
-                "log_probs": torch.tensor([[[-200.0, -150.0]]]),
-                "old_log_probs": torch.tensor([[[-199.5, -150.0]]]),
-            },
             UNDERFLOW,
+            log_probs=[[[-200.0, -150.0]]],
+            old_log_probs=[[[-199.5, -150.0]]],
         ),
     ),
     mistakes=(
@@ -87,8 +91,7 @@ def clipped_surrogate_loss(
 
 
 def _products(ratio: Tensor, deltas: Tensor) -> tuple[Tensor, Tensor]:
-    """Every token's product, and its product with the clipped ratio."""
-    return ratio * deltas[..., None], ratio.clamp(0.8, 1.2) * deltas[..., None]
+    return products(ratio, deltas[..., None])
 
 
 def _smaller(ratio: Tensor, deltas: Tensor) -> Tensor:
@@ -103,17 +106,17 @@ def _turned(ratio: Tensor, deltas: Tensor) -> Tensor:
 def _one_token(ratio: float, delta: float) -> Case:
     side = "above" if ratio > 1 else "below"
     sign = "positive" if delta > 0 else "negative"
-    args = {
-        "log_probs": torch.tensor([[[0.02 * ratio]]]).log(),
-        "old_log_probs": torch.tensor([[[0.02]]]).log(),
-        "deltas": torch.tensor([[delta]]),
-    }
-    return Case(f"one token: ratio {side} the range, {sign} delta", args)
+    return case(
+        f"one token: ratio {side} the range, {sign} delta",
+        log_probs=torch.tensor([[[0.02 * ratio]]]).log(),
+        old_log_probs=torch.tensor([[[0.02]]]).log(),
+        deltas=[[delta]],
+    )
 
 
 def _surrogate_case(description: str, *shape: int) -> Case:
     deltas = numbers(3, *shape[:-1], scale=2.0)[2]
-    return Case(description, _log_probs(*shape, apart=0.6) | {"deltas": deltas})
+    return case(description, **_log_probs(*shape, apart=0.6), deltas=deltas)
 
 
 CLIPPED_SURROGATE_LOSS = Exercise(
@@ -146,8 +149,7 @@ CLIPPED_SURROGATE_LOSS = Exercise(
             "pushed the wrong way out of the range can never come back.",
         ),
         Mistake(
-            lambda new, old, d: -_products((new - old).exp(), d)[0].mean(),
-            "Nothing is clipped: this is the unclipped loss.",
+            lambda new, old, d: -_products((new - old).exp(), d)[0].mean(), NOT_CLIPPED
         ),
         Mistake(
             lambda new, old, d: _smaller((new - old).exp(), d).mean(),
@@ -180,8 +182,7 @@ def _share(low: Tensor, high: Tensor) -> Tensor:
 def _fraction_case(
     description: str, ratio: list, deltas: list, epsilon: float = 0.2, hint: str = ""
 ) -> Case:
-    args = {"ratio": torch.tensor([ratio]), "deltas": torch.tensor([deltas])}
-    return Case(description, args | {"epsilon": epsilon}, hint)
+    return case(description, hint, ratio=[ratio], deltas=[deltas], epsilon=epsilon)
 
 
 CLIP_FRACTION = Exercise(
@@ -239,4 +240,51 @@ CLIP_FRACTION = Exercise(
     insight="Outside the range is not clipped: some of it is on its way back.",
 )
 
-EXERCISES = (COMPUTE_RATIO_FROM_LOGS, CLIPPED_SURROGATE_LOSS, CLIP_FRACTION)
+EMPTY = (
+    "A response without tokens makes 0/0. Divide by mask.sum(-1).clamp(min=1): "
+    "then it adds zero, and still counts as a response."
+)
+ANYTHING = (
+    "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
+    "multiplying: torch.where(mask, per_token, 0.0)."
+)
+
+
+def _masked_case(description: str, lengths: list, hint: str = "", pad=0.5) -> Case:
+    mask = mask_of([lengths], max(*lengths, 4))
+    per_token = torch.where(mask, numbers(*mask.shape), pad)
+    return case(description, hint, per_token=per_token, mask=mask)
+
+
+MASKED_SEQUENCE_MEAN = Exercise(
+    key="4.4",
+    name="masked_sequence_mean",
+    solution=lambda per_token, mask: aggregate(per_token, mask, "sequence_mean"),
+    axes={"per_token": TOKENS, "mask": TOKENS},
+    gradient_to=("per_token",),
+    cases=(
+        _masked_case("two responses, of 2 and 6 tokens", [2, 6]),
+        _masked_case("three responses", [1, 4, 3]),
+        _masked_case("one response is empty", [3, 0, 5], EMPTY),
+        _masked_case("infinity in the padding", [2, 4], ANYTHING, pad=float("inf")),
+    ),
+    mistakes=(
+        Mistake(
+            lambda x, m: hide(x, m).sum() / m.sum(),
+            "This is the token mean: every token weighs the same. Here every "
+            "response does: average each one first, then the averages.",
+        ),
+        Mistake(
+            lambda x, m: hide(x, m).mean(),
+            "You divide by the width of the tensor: the mask is forgotten in the "
+            "denominator. Divide by each response's own length.",
+        ),
+        Mistake(
+            lambda x, m: (x.sum(-1) / m.sum(-1).clamp(min=1)).mean(),
+            "The mask is forgotten in the numerator: padding is summed too.",
+        ),
+        Mistake(lambda x, m: (hide(x, m).sum(-1) / m.sum(-1)).mean(), EMPTY),
+        Mistake(lambda x, m: ((x * m).sum(-1) / m.sum(-1).clamp(1)).mean(), ANYTHING),
+    ),
+    insight="Every response weighs the same, so a token of a long one weighs less.",
+)

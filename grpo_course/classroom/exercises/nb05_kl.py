@@ -5,17 +5,7 @@ from torch import Tensor
 
 from grpo_course.algorithm.kl import exact_kl, k3, kl_reward
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-
-
-def exact_kl_of(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
-    """[batch vocab], [batch vocab] -> [batch]"""
-    return exact_kl(log_probs, ref_log_probs)
-
-
-def _pair(description: str, probs: list, ref_probs: list, hint: str = "") -> Case:
-    args = {"log_probs": probs, "ref_log_probs": ref_probs}
-    return Case(description, {n: torch.tensor(p).log() for n, p in args.items()}, hint)
-
+from grpo_course.classroom.exercises.shared import TOKENS, case, two_policies
 
 REVERSED = (
     "That is KL(ref||pi), the other direction: weights and ratio are swapped. The "
@@ -25,7 +15,7 @@ REVERSED = (
 EXACT_KL_OF = Exercise(
     key="5.1",
     name="exact_kl_of",
-    solution=exact_kl_of,
+    solution=exact_kl,
     axes={
         "log_probs": "batch vocab",
         "ref_log_probs": "batch vocab",
@@ -33,17 +23,17 @@ EXACT_KL_OF = Exercise(
     },
     gradient_to=("log_probs",),
     cases=(
-        _pair(
+        two_policies(
             "two states, three tokens",
             [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]],
             [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]],
         ),
-        _pair(
+        two_policies(
             "as many states as tokens",
             [[0.9, 0.1], [0.3, 0.7]],
             [[0.4, 0.6], [0.5, 0.5]],
         ),
-        _pair("the policy is its reference", [[0.2, 0.8]], [[0.2, 0.8]]),
+        two_policies("the policy is its reference", [[0.2, 0.8]], [[0.2, 0.8]]),
     ),
     mistakes=(
         Mistake(lambda pi, ref: (ref.exp() * (ref - pi)).sum(-1), REVERSED),
@@ -93,34 +83,28 @@ EXACT_KL_OF = Exercise(
 )
 
 
-def k3_estimate(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
-    """[batch trial pos], [batch trial pos] -> [batch trial pos]"""
-    return k3(log_probs, ref_log_probs)
-
-
-def _tokens_case(description: str, log_probs: list, ref_log_probs: list) -> Case:
-    args = {"log_probs": log_probs, "ref_log_probs": ref_log_probs}
-    return Case(description, {n: torch.tensor(value) for n, value in args.items()})
-
-
 K3_ESTIMATE = Exercise(
     key="5.2",
     name="k3_estimate",
-    solution=k3_estimate,
-    axes=dict.fromkeys(("log_probs", "ref_log_probs", "return"), "batch trial pos"),
+    solution=k3,
+    axes=dict.fromkeys(("log_probs", "ref_log_probs", "return"), TOKENS),
     gradient_to=("log_probs",),
     cases=(
-        _tokens_case(
+        case(
             "one prompt, two responses",
-            [[[-0.5, -1.0, -2.0], [-0.25, -3.0, -1.5]]],
-            [[[-1.5, -0.5, -2.5], [-0.75, -1.0, -1.25]]],
+            log_probs=[[[-0.5, -1.0, -2.0], [-0.25, -3.0, -1.5]]],
+            ref_log_probs=[[[-1.5, -0.5, -2.5], [-0.75, -1.0, -1.25]]],
         ),
-        _tokens_case(
+        case(
             "tokens the policy made rare and made common",
-            [[[-4.0, -0.1]]],
-            [[[-1.0, -3.0]]],
+            log_probs=[[[-4.0, -0.1]]],
+            ref_log_probs=[[[-1.0, -3.0]]],
         ),
-        _tokens_case("the policy is its reference", [[[-1.0, -2.0]]], [[[-1.0, -2.0]]]),
+        case(
+            "the policy is its reference",
+            log_probs=[[[-1.0, -2.0]]],
+            ref_log_probs=[[[-1.0, -2.0]]],
+        ),
     ),
     mistakes=(
         Mistake(
@@ -186,13 +170,13 @@ def _judge(rewards: Tensor, kl: Tensor, beta: float) -> Tensor:
 def _rewards_case(description: str, rewards: list, gap: list, beta: float) -> Case:
     ref = torch.linspace(-0.5, -2.5, torch.tensor(gap).numel())
     ref = ref.reshape(torch.tensor(gap).shape)
-    args = {
-        "rewards": torch.tensor(rewards),
-        "log_probs": ref + torch.tensor(gap),
-        "ref_log_probs": ref,
-        "kl_penalty": beta,
-    }
-    return Case(description, args)
+    return case(
+        description,
+        rewards=rewards,
+        log_probs=ref + torch.tensor(gap),
+        ref_log_probs=ref,
+        kl_penalty=beta,
+    )
 
 
 PENALISED_REWARD = Exercise(
@@ -201,8 +185,8 @@ PENALISED_REWARD = Exercise(
     solution=penalised_reward,
     axes={
         "rewards": "batch trial",
-        "log_probs": "batch trial pos",
-        "ref_log_probs": "batch trial pos",
+        "log_probs": TOKENS,
+        "ref_log_probs": TOKENS,
         "return": "batch trial",
     },
     gradient_to=("log_probs",),
@@ -264,5 +248,3 @@ PENALISED_REWARD = Exercise(
     insight="Each response pays beta for every nat by which it is likelier under the "
     "policy than under the reference.",
 )
-
-EXERCISES = (EXACT_KL_OF, K3_ESTIMATE, PENALISED_REWARD)

@@ -6,61 +6,7 @@ from torch import Tensor
 from grpo_course.algorithm.kl import compute_kl_penalty
 from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-
-
-def refresh_epochs(num_epochs: int, period: int) -> list[int]:
-    """The epochs that begin with a new copy of the reference."""
-    return list(range(0, num_epochs, period))
-
-
-def _period_case(description: str, num_epochs: int, period: int) -> Case:
-    return Case(description, {"num_epochs": num_epochs, "period": period})
-
-
-REFRESH_EPOCHS = Exercise(
-    key="6.2",
-    name="refresh_epochs",
-    solution=refresh_epochs,
-    cases=(
-        _period_case("10 epochs, a copy every 3", 10, 3),
-        _period_case("9 epochs, a copy every 3", 9, 3),
-        _period_case("a copy in every epoch", 4, 1),
-        _period_case("a period longer than the run", 5, 10),
-        _period_case("no epochs at all", 0, 3),
-    ),
-    mistakes=(
-        Mistake(
-            lambda n, p: list(range(p, n, p)),
-            "Epoch 0 is missing: without a copy there, the first epochs have no "
-            "reference to compare with.",
-        ),
-        Mistake(
-            lambda n, p: list(range(0, n + 1, p)),
-            "Your list goes up to num_epochs. Epochs count from 0, so the last one "
-            "is num_epochs - 1.",
-        ),
-        Mistake(
-            lambda n, p: [e for e in range(n) if (e + 1) % p == 0],
-            "Off by one: you copy in the last epoch of each period. The copy comes "
-            "first: epoch % period == 0.",
-        ),
-        Mistake(
-            lambda n, p: list(range(n)),
-            "A copy in every epoch: the period is not used, and the KL would start "
-            "every epoch at zero.",
-        ),
-        Mistake(
-            lambda n, p: [e % p == 0 for e in range(n)],
-            "These are flags, one an epoch. List the epochs themselves.",
-        ),
-        Mistake(
-            lambda n, p: list(range(0, n * p, p)),
-            "You make num_epochs copies. There are num_epochs epochs, and only "
-            "every period-th has a copy.",
-        ),
-    ),
-    insight="pi_ref changes at epochs 0, K, 2K, ... and stays frozen in between.",
-)
+from grpo_course.classroom.exercises.shared import TOKENS, case, numbers, products
 
 
 def inner_step_loss(
@@ -75,36 +21,25 @@ def inner_step_loss(
     return policy_loss + beta * compute_kl_penalty(log_probs, ref_log_probs)
 
 
-def _sine(shape: tuple, start: float, scale: float) -> Tensor:
-    """Different numbers without a random generator."""
-    count = torch.Size(shape).numel()
-    return scale * (start + torch.arange(count) * 1.7).sin().reshape(shape)
-
-
 def _step_case(description: str, *shape: int, beta: float, apart: float = 0.5) -> Case:
     """Three policies that are up to `apart` nats from each other."""
-    old = -1.5 - _sine(shape, 0.3, 0.5)
-    args = {
-        "log_probs": old + _sine(shape, 1.1, apart),
-        "old_log_probs": old,
-        "ref_log_probs": old + _sine(shape, 2.6, apart),
-        "deltas": _sine(shape[:-1], 0.8, 1.5),
-        "beta": beta,
-    }
-    return Case(description, args)
+    old = -1.5 - numbers(*shape, shift=-1.4, scale=0.5)
+    return case(
+        description,
+        log_probs=old + numbers(*shape, shift=-0.6, scale=apart),
+        old_log_probs=old,
+        ref_log_probs=old + numbers(*shape, shift=0.9, scale=apart),
+        deltas=numbers(*shape[:-1], shift=-0.9, scale=1.5),
+        beta=beta,
+    )
 
 
 def _clipped(new: Tensor, old: Tensor, deltas: Tensor) -> Tensor:
-    ratio, each = (new - old).exp(), deltas[..., None]
-    return -torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each).mean()
+    return -torch.minimum(*products((new - old).exp(), deltas[..., None])).mean()
 
 
 def _k3(new: Tensor, other: Tensor) -> Tensor:
     return torch.expm1(other - new) - (other - new)
-
-
-def _step(new: Tensor, old: Tensor, deltas: Tensor, kl: Tensor, beta: float) -> Tensor:
-    return _clipped(new, old, deltas) + beta * kl.mean()
 
 
 INNER_STEP_LOSS = Exercise(
@@ -112,9 +47,9 @@ INNER_STEP_LOSS = Exercise(
     name="inner_step_loss",
     solution=inner_step_loss,
     axes={
-        "log_probs": "batch trial pos",
-        "old_log_probs": "batch trial pos",
-        "ref_log_probs": "batch trial pos",
+        "log_probs": TOKENS,
+        "old_log_probs": TOKENS,
+        "ref_log_probs": TOKENS,
         "deltas": "batch trial",
         "return": "",
     },
@@ -205,6 +140,52 @@ INNER_STEP_LOSS = Exercise(
 )
 
 
+REFRESH_EPOCHS = Exercise(
+    key="6.2",
+    name="refresh_epochs",
+    solution=lambda num_epochs, period: list(range(0, num_epochs, period)),
+    cases=(
+        case("10 epochs, a copy every 3", num_epochs=10, period=3),
+        case("9 epochs, a copy every 3", num_epochs=9, period=3),
+        case("a copy in every epoch", num_epochs=4, period=1),
+        case("a period longer than the run", num_epochs=5, period=10),
+        case("no epochs at all", num_epochs=0, period=3),
+    ),
+    mistakes=(
+        Mistake(
+            lambda n, p: list(range(p, n, p)),
+            "Epoch 0 is missing: without a copy there, the first epochs have no "
+            "reference to compare with.",
+        ),
+        Mistake(
+            lambda n, p: list(range(0, n + 1, p)),
+            "Your list goes up to num_epochs. Epochs count from 0, so the last one "
+            "is num_epochs - 1.",
+        ),
+        Mistake(
+            lambda n, p: [e for e in range(n) if (e + 1) % p == 0],
+            "Off by one: you copy in the last epoch of each period. The copy comes "
+            "first: epoch % period == 0.",
+        ),
+        Mistake(
+            lambda n, p: list(range(n)),
+            "A copy in every epoch: the period is not used, and the KL would start "
+            "every epoch at zero.",
+        ),
+        Mistake(
+            lambda n, p: [e % p == 0 for e in range(n)],
+            "These are flags, one an epoch. List the epochs themselves.",
+        ),
+        Mistake(
+            lambda n, p: list(range(0, n * p, p)),
+            "You make num_epochs copies. There are num_epochs epochs, and only "
+            "every period-th has a copy.",
+        ),
+    ),
+    insight="pi_ref changes at epochs 0, K, 2K, ... and stays frozen in between.",
+)
+
+
 def bytes_kept(num_parameters: int, with_reference: bool, with_critic: bool) -> int:
     """Bytes of what stays in memory from step to step; pi_old is no model."""
     trained = num_parameters * (2 + 2 + 4 + 4)  # weights, gradient, two moments
@@ -214,17 +195,14 @@ def bytes_kept(num_parameters: int, with_reference: bool, with_critic: bool) -> 
 
 
 def _bytes_case(num_parameters: int, with_reference: bool, with_critic: bool) -> Case:
-    parts = [
-        "the policy",
-        *["a reference"] * with_reference,
-        *["a critic"] * with_critic,
-    ]
-    args = {
-        "num_parameters": num_parameters,
-        "with_reference": with_reference,
-        "with_critic": with_critic,
-    }
-    return Case(f"{num_parameters} parameters: {', '.join(parts)}", args)
+    parts = ["the policy"]
+    parts += ["a reference"] * with_reference + ["a critic"] * with_critic
+    return case(
+        f"{num_parameters} parameters: {', '.join(parts)}",
+        num_parameters=num_parameters,
+        with_reference=with_reference,
+        with_critic=with_critic,
+    )
 
 
 def _kept(policy: int, reference: int, critic: int, always: int = 0):
@@ -294,5 +272,3 @@ BYTES_KEPT = Exercise(
     insight="A trained model costs six times its weights here, a frozen one once. "
     "That is what GRPO saves by having no critic.",
 )
-
-EXERCISES = (INNER_STEP_LOSS, REFRESH_EPOCHS, BYTES_KEPT)

@@ -1,10 +1,11 @@
-"""The exercises of 07_zero_loss on gradients and ties."""
+"""The exercises of 07_zero_loss."""
 
 import torch
 from torch import Tensor
 
 from grpo_course.algorithm.losses import compute_loss
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.exercise import Exercise, Mistake
+from grpo_course.classroom.exercises.shared import TOKENS, case, mask_of
 
 
 def gradient_by_log_probs(deltas: Tensor, mask: Tensor) -> Tensor:
@@ -13,12 +14,6 @@ def gradient_by_log_probs(deltas: Tensor, mask: Tensor) -> Tensor:
     old = log_probs.detach().clone()
     loss = compute_loss(log_probs, deltas, "clipped", old, mask=mask)
     return torch.autograd.grad(loss, log_probs)[0]
-
-
-def _mask_case(description: str, deltas: list, lengths: list, hint="") -> Case:
-    lengths = torch.tensor(lengths)
-    mask = torch.arange(int(lengths.max())) < lengths[..., None]
-    return Case(description, {"deltas": torch.tensor(deltas), "mask": mask}, hint)
 
 
 EMPTY = (
@@ -36,21 +31,29 @@ GRADIENT_BY_LOG_PROBS = Exercise(
     key="7.1",
     name="gradient_by_log_probs",
     solution=gradient_by_log_probs,
-    axes={"deltas": "batch trial", "mask": "batch trial pos"}
-    | {"return": "batch trial pos"},
+    axes={"deltas": "batch trial", "mask": TOKENS, "return": TOKENS},
     cases=(
-        _mask_case("two responses, of 1 and 3 tokens", [[1.0, -1.0]], [[1, 3]]),
-        _mask_case(
+        case(
+            "two responses, of 1 and 3 tokens",
+            deltas=[[1.0, -1.0]],
+            mask=mask_of([[1, 3]]),
+        ),
+        case(
             "two groups of three",
-            [[2.0, -0.5, -1.5], [0.5, 0.5, -1.0]],
-            [[4, 2, 1], [3, 3, 2]],
+            deltas=[[2.0, -0.5, -1.5], [0.5, 0.5, -1.0]],
+            mask=mask_of([[4, 2, 1], [3, 3, 2]]),
         ),
-        _mask_case(
+        case(
             "all axes of the same size",
-            [[1.0, -3.0, 2.0], [0.0, 4.0, -4.0], [-1.0, -1.0, 2.0]],
-            [[3, 1, 2], [2, 2, 3], [1, 3, 1]],
+            deltas=[[1.0, -3.0, 2.0], [0.0, 4.0, -4.0], [-1.0, -1.0, 2.0]],
+            mask=mask_of([[3, 1, 2], [2, 2, 3], [1, 3, 1]]),
         ),
-        _mask_case("a response without tokens", [[1.5, -1.5]], [[2, 0]], EMPTY),
+        case(
+            "a response without tokens",
+            EMPTY,
+            deltas=[[1.5, -1.5]],
+            mask=mask_of([[2, 0]]),
+        ),
     ),
     mistakes=(
         Mistake(
@@ -99,38 +102,32 @@ GRADIENT_BY_LOG_PROBS = Exercise(
 )
 
 
-def find_tied_groups(rewards: Tensor) -> Tensor:
-    """[batch trial] -> bool [batch]"""
-    return rewards.amax(-1) == rewards.amin(-1)
-
-
-def _rewards_case(description: str, rewards: list, hint: str = "") -> Case:
-    return Case(description, {"rewards": torch.tensor(rewards)}, hint)
-
-
 ROUNDING = (
     "Eight rewards of 0.1 tie, but their computed mean is not quite 0.1. Compare "
     "rewards with each other: largest against smallest."
+)
+DIFFERENCE = (
+    "A small difference is a difference: normalizing makes it as large as any. Ask "
+    "whether the rewards are equal, not whether they are close."
 )
 
 FIND_TIED_GROUPS = Exercise(
     key="7.2",
     name="find_tied_groups",
-    solution=find_tied_groups,
+    solution=lambda rewards: rewards.amax(-1) == rewards.amin(-1),
     axes={"rewards": "batch trial", "return": "batch"},
     cases=(
-        _rewards_case(
+        case(
             "all right, all wrong, mixed, mixed",
-            [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 1.0], [2.0, 0.0, 4.0]],
+            rewards=[[1.0] * 3, [0.0] * 3, [0.0, 1.0, 1.0], [2.0, 0.0, 4.0]],
         ),
-        _rewards_case("first and last agree", [[3.0, 1.0, 3.0], [5.0, 5.0, 5.0]]),
-        _rewards_case("sums to zero", [[-1.0, 1.0], [-1.0, -1.0]]),
-        _rewards_case("eight rewards that tie at 0.1", [[0.1] * 8], ROUNDING),
-        _rewards_case(
+        case("first and last agree", rewards=[[3.0, 1.0, 3.0], [5.0, 5.0, 5.0]]),
+        case("sums to zero", rewards=[[-1.0, 1.0], [-1.0, -1.0]]),
+        case("eight rewards that tie at 0.1", ROUNDING, rewards=[[0.1] * 8]),
+        case(
             "a small difference",
-            [[1.0, 1.001, 1.0], [0.3, 0.3, 0.3]],
-            "A small difference is a difference: normalizing makes it as large as "
-            "any. Ask whether the rewards are equal, not whether they are close.",
+            DIFFERENCE,
+            rewards=[[1.0, 1.001, 1.0], [0.3, 0.3, 0.3]],
         ),
     ),
     mistakes=(
@@ -165,15 +162,146 @@ FIND_TIED_GROUPS = Exercise(
         ),
         Mistake(lambda r: r.std(-1) == 0, ROUNDING),
         Mistake(lambda r: (r == r.mean(-1, keepdim=True)).all(-1), ROUNDING),
-        Mistake(
-            lambda r: r.amax(-1) - r.amin(-1) < 0.01,
-            "A small difference is a difference: normalizing makes it as large as "
-            "any. Ask whether the rewards are equal, not whether they are close.",
-        ),
+        Mistake(lambda r: r.amax(-1) - r.amin(-1) < 0.01, DIFFERENCE),
     ),
     insight="Loss zero and gradient zero: this share near 1 with a low reward is "
     "the run that is really stuck.",
 )
 
 
-EXERCISES = (GRADIENT_BY_LOG_PROBS, FIND_TIED_GROUPS)
+LENGTH_AXES = {"deltas": "batch trial", "lengths": "batch trial", "return": ""}
+
+
+def token_mean_loss_at_ratio_one(deltas: Tensor, lengths: Tensor) -> Tensor:
+    """[batch trial], int [batch trial] -> scalar, by the package's loss"""
+    mask = mask_of(lengths)
+    old = torch.zeros(mask.shape)
+    return compute_loss(
+        old, deltas, "clipped", old, mask=mask, aggregation="token_mean"
+    )
+
+
+LONG_IS_GOOD = case("longer is better", deltas=[[1.0, -1.0]], lengths=[[6, 2]])
+TWO_GROUPS = case(
+    "two groups of three",
+    deltas=[[2.0, -0.5, -1.5], [0.5, 0.5, -1.0]],
+    lengths=[[4, 2, 1], [3, 9, 2]],
+)
+SQUARE = case(
+    "as many groups as responses",
+    deltas=[[1.0, -3.0, 2.0], [0.0, 4.0, -4.0], [-1.0, -1.0, 2.0]],
+    lengths=[[3, 1, 2], [2, 8, 3], [1, 3, 10]],
+)
+
+TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
+    key="7.3",
+    name="token_mean_loss_at_ratio_one",
+    solution=token_mean_loss_at_ratio_one,
+    axes=LENGTH_AXES,
+    cases=(LONG_IS_GOOD, TWO_GROUPS, SQUARE),
+    mistakes=(
+        Mistake(
+            lambda d, n: (n * d).sum() / n.sum(),
+            "The minus sign is missing: a loss falls where good responses gain.",
+        ),
+        Mistake(
+            lambda d, n: -d.mean(),
+            "This is the sequence mean, and zero. In a token mean a response "
+            "counts once for each of its tokens.",
+        ),
+        Mistake(
+            lambda d, n: -(n * d).mean(),
+            "You divide by the number of responses. A token mean divides by the "
+            "number of tokens: lengths.sum().",
+        ),
+        Mistake(
+            lambda d, n: -(n * d).sum(),
+            "You sum. A token mean divides by the number of tokens.",
+        ),
+        Mistake(
+            lambda d, n: -(n * d).sum() / (d.numel() * n.max()),
+            "You divide by the padded size. Padding is no token: lengths.sum().",
+        ),
+        Mistake(
+            lambda d, n: -((n * d).sum(-1) / n.sum(-1)).mean(),
+            "You take a token mean in each group and average them. The token mean "
+            "runs over all tokens of the batch at once.",
+        ),
+        Mistake(
+            lambda d, n: (-(n * d).sum(0) / n.sum(0)).mean(),
+            "Your sums run over the batch axis only. Sum over both axes.",
+        ),
+        Mistake(
+            lambda d, n: -(d / n).sum() / (1 / n).sum(),
+            "You divide by the length. In a token mean a longer response weighs "
+            "more, not less.",
+        ),
+    ),
+    insight="No log-probability is in it: at ratio 1 the printed loss knows nothing "
+    "about the policy.",
+)
+
+
+def length_covariance(deltas: Tensor, lengths: Tensor) -> Tensor:
+    """[batch trial], int [batch trial] -> scalar, over N"""
+    both = torch.stack([deltas.flatten(), lengths.flatten().to(deltas)])
+    return torch.cov(both, correction=0)[0, 1]
+
+
+def _spread(values: Tensor) -> Tensor:
+    return values.float().std(correction=0)
+
+
+def _by_group(deltas: Tensor, lengths: Tensor) -> Tensor:
+    """The covariance inside each group, averaged."""
+    pairs = zip(deltas, lengths, strict=True)
+    return torch.stack([length_covariance(d, n) for d, n in pairs]).mean()
+
+
+LENGTH_COVARIANCE = Exercise(
+    key="7.4",
+    name="length_covariance",
+    solution=length_covariance,
+    axes=LENGTH_AXES,
+    cases=(
+        LONG_IS_GOOD,
+        TWO_GROUPS,
+        case(
+            "deltas that are not centered",
+            deltas=[[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]],
+            lengths=[[2, 7, 4], [9, 1, 8]],
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            lambda d, n: length_covariance(d, n) * d.numel() / (d.numel() - 1),
+            "You divide by N - 1: the sample covariance. The identity needs the "
+            "plain mean, over N.",
+        ),
+        Mistake(
+            lambda d, n: length_covariance(d, n) / (_spread(d) * _spread(n)),
+            "This is the correlation. The covariance is not divided by the spreads.",
+        ),
+        Mistake(
+            lambda d, n: -length_covariance(d, n),
+            "The sign is reversed: the minus belongs to the loss. If longer is "
+            "better, the covariance is positive.",
+        ),
+        Mistake(
+            lambda d, n: length_covariance(d, n) * d.numel(),
+            "You sum the products. The covariance is their mean.",
+        ),
+        Mistake(
+            _by_group,
+            "You centre lengths within each group. Here both means run over the "
+            "whole batch.",
+        ),
+        Mistake(
+            lambda d, n: (d * n).mean(),
+            "Only right while the deltas average zero. Take the mean away from one "
+            "of the two before you multiply.",
+        ),
+    ),
+    insight="Its sign says whether the longer responses of this batch were better. "
+    "That is all a token-mean loss shows on the first step.",
+)

@@ -9,31 +9,9 @@ from torch import Tensor
 
 from grpo_course.actor_critic import gae, reward_model
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-
-
-def td_errors(rewards: Tensor, values: Tensor, gamma: float) -> Tensor:
-    """[trial pos], [trial pos], [] -> [trial pos]"""
-    return gae.td_errors(rewards, values, gamma)
-
-
-def generalized_advantages(
-    rewards: Tensor, values: Tensor, gamma: float, lam: float
-) -> Tensor:
-    """[trial pos], [trial pos], [], [] -> [trial pos]"""
-    return gae.generalized_advantages(rewards, values, gamma, lam)
-
-
-def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
-    """[pair], [pair] -> []"""
-    return reward_model.bradley_terry_loss(chosen, rejected)
-
+from grpo_course.classroom.exercises.shared import case
 
 TOKEN_AXES = dict.fromkeys(("rewards", "values", "return"), "trial pos")
-
-
-def _case(description: str, rewards: list, values: list, hint: str = "") -> Case:
-    tensors = {"rewards": torch.tensor(rewards), "values": torch.tensor(values)}
-    return Case(description, tensors, hint)
 
 
 KNOBS = (
@@ -41,20 +19,20 @@ KNOBS = (
     "written into your function? Use the arguments."
 )
 RESPONSES = (
-    _case("a reward at the end", [[0.0, 0.5]], [[0.25, 0.3]]),
-    _case(
+    case("a reward at the end", rewards=[[0.0, 0.5]], values=[[0.25, 0.3]]),
+    case(
         "as many responses as tokens",
-        [[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [0.0, 0.0, 3.0]],
-        [[0.5, 1.5, 1.0], [1.0, 0.2, 0.7], [2.0, 0.4, 0.9]],
         KNOBS,
+        rewards=[[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [0.0, 0.0, 3.0]],
+        values=[[0.5, 1.5, 1.0], [1.0, 0.2, 0.7], [2.0, 0.4, 0.9]],
     ),
-    _case(
+    case(
         "other knobs",
-        [[0.0, 2.0, 0.0, 1.0]],
-        [[0.3, 1.2, 0.8, 0.1]],
         KNOBS,
+        rewards=[[0.0, 2.0, 0.0, 1.0]],
+        values=[[0.3, 1.2, 0.8, 0.1]],
     ),
-    _case("one token", [[2.0], [1.0]], [[0.5], [1.5]]),
+    case("one token", rewards=[[2.0], [1.0]], values=[[0.5], [1.5]]),
 )
 
 
@@ -65,8 +43,8 @@ def _cases(**knobs: tuple[float, ...]) -> tuple[Case, ...]:
         for numbers in zip(*knobs.values(), strict=True)
     ]
     return tuple(
-        replace(case, args=dict(case.args) | knobs)
-        for case, knobs in zip(RESPONSES, settings, strict=True)
+        replace(each, args=dict(each.args) | setting)
+        for each, setting in zip(RESPONSES, settings, strict=True)
     )
 
 
@@ -89,7 +67,7 @@ BEYOND = (
 TD_ERRORS = Exercise(
     key="8.1",
     name="td_errors",
-    solution=td_errors,
+    solution=gae.td_errors,
     axes=TOKEN_AXES,
     cases=_cases(gamma=(0.9, 0.6, 1.0, 0.8)),
     mistakes=(
@@ -157,7 +135,7 @@ def _whitened(deltas: Tensor) -> Tensor:
 GENERALIZED_ADVANTAGES = Exercise(
     key="8.2",
     name="generalized_advantages",
-    solution=generalized_advantages,
+    solution=gae.generalized_advantages,
     axes=TOKEN_AXES,
     cases=_cases(gamma=(0.9, 0.8, 1.0, 0.7), lam=(0.6, 1.0, 0.0, 0.5)),
     mistakes=(
@@ -223,11 +201,6 @@ GENERALIZED_ADVANTAGES = Exercise(
 )
 
 
-def _pairs(description: str, chosen: list, rejected: list, hint: str = "") -> Case:
-    args = {"chosen": torch.tensor(chosen), "rejected": torch.tensor(rejected)}
-    return Case(description, args, hint)
-
-
 def _of_gap(loss: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
     """A loss of the difference of two rewards, mean over the pairs."""
     return lambda chosen, rejected: loss(chosen - rejected).mean()
@@ -241,18 +214,18 @@ NO_LOG = (
 BRADLEY_TERRY_LOSS = Exercise(
     key="8.3",
     name="bradley_terry_loss",
-    solution=bradley_terry_loss,
+    solution=reward_model.bradley_terry_loss,
     axes={"chosen": "pair", "rejected": "pair"},
     gradient_to=("chosen", "rejected"),
     cases=(
-        _pairs("three pairs", [1.0, 0.5, -1.0], [0.0, 1.5, -3.0]),
-        _pairs("rewards that tie", [2.0, 2.0], [2.0, 2.0]),
-        _pairs(
+        case("three pairs", chosen=[1.0, 0.5, -1.0], rejected=[0.0, 1.5, -3.0]),
+        case("rewards that tie", chosen=[2.0, 2.0], rejected=[2.0, 2.0]),
+        case(
             "a pair that the model gets very wrong",
-            [-200.0],
-            [200.0],
             "The sigmoid of a very negative number is 0, and its logarithm is "
             "infinite. torch.nn.functional.logsigmoid does both in one.",
+            chosen=[-200.0],
+            rejected=[200.0],
         ),
     ),
     mistakes=(
@@ -291,5 +264,3 @@ BRADLEY_TERRY_LOSS = Exercise(
     insight="Only the difference counts, so a constant added to all rewards changes "
     "nothing, and pairs that are right already pull little.",
 )
-
-EXERCISES = (TD_ERRORS, GENERALIZED_ADVANTAGES, BRADLEY_TERRY_LOSS)

@@ -1,8 +1,77 @@
-"""The exercise of 12_gsm8k_grpo on the panel of a run."""
+"""The exercises of 12_gsm8k_grpo."""
 
 from collections.abc import Callable
 
+from torch import Tensor
+
+from grpo_course.algorithm.scoring import token_log_probs
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import RAW_LOGITS, case, pick, scored_text
+
+
+def _scores(logits: Tensor, tokens: Tensor) -> Tensor:
+    return pick(logits.log_softmax(-1), tokens)
+
+
+def response_scores(logits: Tensor, tokens: Tensor, prompt_length: int) -> Tensor:
+    """The log-probability of each response token. -> [batch pos-prompt_length]"""
+    return token_log_probs(logits[:, prompt_length - 1 : -1], tokens[:, prompt_length:])
+
+
+RESPONSE_SCORES = Exercise(
+    key="12.1",
+    name="response_scores",
+    solution=response_scores,
+    axes={
+        "logits": "batch pos vocab",
+        "tokens": "batch pos",
+        "return": "batch pos-prompt_length",
+    },
+    gradient_to=("logits",),
+    cases=(
+        scored_text(
+            "a prompt of three tokens, a response of four", 2, 7, 5, prompt_length=3
+        ),
+        scored_text("a prompt of one token", 2, 4, 5, prompt_length=1),
+        scored_text("a response of one token", 2, 5, 5, prompt_length=4),
+        scored_text("a batch of one", 1, 7, 5, prompt_length=3),
+    ),
+    mistakes=(
+        Mistake(
+            lambda x, ids, n: _scores(x[:, n:], ids[:, n:]),
+            "No shift: the logits that stand beside a token have read it already. "
+            "Those one place before score it, so begin at prompt_length - 1.",
+        ),
+        Mistake(
+            lambda x, ids, n: _scores(x[:, n:-1], ids[:, n + 1 :]),
+            "You lose the first response token. The logits of the last prompt token "
+            "score it: begin at prompt_length - 1.",
+        ),
+        Mistake(
+            lambda x, ids, n: _scores(x[:, :-1], ids[:, 1:]),
+            "You score the prompt as well. Nobody sampled it: keep the scores of the "
+            "response only.",
+        ),
+        Mistake(
+            lambda x, ids, n: _scores(x[:, n - 1 : -1], ids[:, n:]).sum(-1),
+            "You sum over pos. The ratio and the mask work on single tokens: return a "
+            "score for each.",
+        ),
+        Mistake(
+            lambda x, ids, n: response_scores(x, ids, n).squeeze(),
+            "squeeze() also drops a batch or pos axis of length 1. squeeze(-1) drops "
+            "only the axis that gather left.",
+        ),
+        Mistake(lambda x, ids, n: pick(x[:, n - 1 : -1], ids[:, n:]), RAW_LOGITS),
+        Mistake(
+            lambda x, ids, n: _scores(x[:, n - 1 : -1], ids[:, n - 1 : -1]),
+            "You shift the logits and the tokens. The tokens stay those of the "
+            "response; only the logits begin one place earlier.",
+        ),
+    ),
+    insight="With left padding all prompts end at one place, so a single slice cuts "
+    "every row of the batch.",
+)
 
 
 def diagnose(start: dict, end: dict) -> str:
@@ -29,8 +98,7 @@ _NOTHING = (0.01, 0.03, 0.5, 0.95)
 
 
 def _case(description: str, end: tuple, start: tuple = _START, hint: str = "") -> Case:
-    args = {"start": _reading(*start), "end": _reading(*end)}
-    return Case(description, args, hint)
+    return case(description, hint, start=_reading(*start), end=_reading(*end))
 
 
 def _bounds(
@@ -200,5 +268,3 @@ PANEL_READING = Exercise(
     insight="Reward, format and strict accuracy rise in good runs and in bad ones. "
     "Tied groups and lenient accuracy tell them apart.",
 )
-
-EXERCISES = (PANEL_READING,)

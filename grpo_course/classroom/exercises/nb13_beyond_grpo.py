@@ -5,19 +5,10 @@ from torch import Tensor
 
 from grpo_course.algorithm.aggregation import aggregate, hide
 from grpo_course.algorithm.losses import compute_loss
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake, numbers
-
-TOKENS, RESPONSES = "batch trial pos", "batch trial"
-
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import TOKENS, case, mask_of, numbers
 
 # Each exercise has a case with two prompts: with one, a lost batch axis is no mistake.
-
-
-def _mask(lengths: list, width: int = 6) -> Tensor:
-    return torch.arange(width) < torch.tensor(lengths)[..., None]
-
-
-# 13.1
 
 
 def two_means(per_token: Tensor, mask: Tensor, max_length: int) -> Tensor:
@@ -39,10 +30,9 @@ def _prompt_means(per_token: Tensor, mask: Tensor) -> Tensor:
 
 
 def _means_case(description: str, lengths: list, max_length: int) -> Case:
-    mask = _mask(lengths)
+    mask = mask_of(lengths, 6)
     per_token = torch.where(mask, numbers(*mask.shape), 0.3)
-    arguments = {"per_token": per_token, "mask": mask, "max_length": max_length}
-    return Case(description, arguments)
+    return case(description, per_token=per_token, mask=mask, max_length=max_length)
 
 
 TWO_MEANS = Exercise(
@@ -105,9 +95,6 @@ TWO_MEANS = Exercise(
 )
 
 
-# 13.2
-
-
 def sequence_ratio(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
     """The geometric mean of each response's token ratios. -> [batch trial]"""
     difference = hide(log_probs - old_log_probs, mask)
@@ -118,11 +105,10 @@ OWN_LENGTH = "Each response has a length of its own, mask.sum(-1)."
 
 
 def _ratio_case(description: str, lengths: list, apart: float) -> Case:
-    mask = _mask(lengths)
+    mask = mask_of(lengths, 6)
     new = -numbers(*mask.shape).abs() - 0.1
     shift = torch.linspace(-apart, apart, mask.numel()).reshape(mask.shape) + 0.1
-    arguments = {"log_probs": new, "old_log_probs": new - shift, "mask": mask}
-    return Case(description, arguments)
+    return case(description, log_probs=new, old_log_probs=new - shift, mask=mask)
 
 
 SEQUENCE_RATIO = Exercise(
@@ -130,7 +116,7 @@ SEQUENCE_RATIO = Exercise(
     name="sequence_ratio",
     solution=sequence_ratio,
     axes=dict.fromkeys(("log_probs", "old_log_probs", "mask"), TOKENS)
-    | {"return": RESPONSES},
+    | {"return": "batch trial"},
     gradient_to=("log_probs",),
     cases=(
         _ratio_case("responses of 2 and 6 tokens", [[2, 6]], 0.8),
@@ -177,9 +163,6 @@ SEQUENCE_RATIO = Exercise(
     "is much narrower, because a mean of many tokens moves little.",
 )
 
-
-# 13.3
-
 BOUND = 1.2
 
 
@@ -203,15 +186,15 @@ def _pulled(weight: Tensor, deltas: Tensor, log_probs: Tensor) -> Tensor:
 def _loss_case(description: str, ratios: list, deltas: list) -> Case:
     log_ratios = torch.tensor(ratios).log()
     old = torch.tensor([0.3, 0.4]).log().expand(log_ratios.shape)
-    arguments = {"log_probs": old + log_ratios, "old_log_probs": old.clone()}
-    return Case(description, arguments | {"deltas": torch.tensor(deltas)})
+    new, old = old + log_ratios, old.clone()
+    return case(description, log_probs=new, old_log_probs=old, deltas=deltas)
 
 
 WEIGHTED_LOSS = Exercise(
     key="13.3",
     name="weighted_loss",
     solution=weighted_loss,
-    axes={"log_probs": TOKENS, "old_log_probs": TOKENS, "deltas": RESPONSES},
+    axes={"log_probs": TOKENS, "old_log_probs": TOKENS, "deltas": "batch trial"},
     gradient_to=("log_probs",),
     cases=(
         _loss_case(
@@ -295,5 +278,3 @@ WEIGHTED_LOSS = Exercise(
     insight="The clip of PPO takes a token's gradient; the bound of CISPO only limits "
     "its weight.",
 )
-
-EXERCISES = (TWO_MEANS, SEQUENCE_RATIO, WEIGHTED_LOSS)
