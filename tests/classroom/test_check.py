@@ -229,7 +229,9 @@ def test_progress_before_any_exercise(capsys, monkeypatch):
     assert "No exercise has been checked" in capsys.readouterr().out
 
 
-def test_progress_lists_the_notebook_s_exercises(judge, capsys):
+def test_progress_lists_the_notebook_s_exercises(judge, capsys, monkeypatch):
+    some = [e for e in EXERCISES if e.key in ("2.1", "3.1", "3.2", "3.3", "3.4", "4.1")]
+    monkeypatch.setattr(checking, "_exercises", lambda: some)
     judge("center_by_group", centered)
     judge("leave_one_out", lambda rewards: rewards)
     judge("normalize_by_group", lambda rewards: fail(NotImplementedError))
