@@ -6,6 +6,7 @@ exercises may share their three cells.
 """
 
 import re
+from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
@@ -27,7 +28,7 @@ def fits(text: NotebookNode, stub: NotebookNode, solution: NotebookNode) -> bool
     return EXERCISE in tags(text) and is_stub and SOLUTION in tags(solution)
 
 
-def stated(cells: list[NotebookNode]) -> list[tuple[str, int]]:
+def stated(cells: Iterable[NotebookNode]) -> list[tuple[str, int]]:
     """Number and minutes of every exercise that the cells state."""
     found = [pair for cell in cells for pair in STATED.findall(cell.source)]
     return [(number, int(minutes)) for number, minutes in found]

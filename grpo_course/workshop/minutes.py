@@ -73,7 +73,8 @@ def documents(root: Path) -> dict[Path, str]:
 
 def filled(text: str, minutes: dict[str, Minutes]) -> str:
     """A text with the numbers of its table of notebooks filled in, where it has one."""
-    lines, head, totals = text.split("\n"), None, Counter()
+    lines, head = text.split("\n"), None
+    totals: Counter[str] = Counter()
     for place, line in enumerate(lines):
         if line.startswith(TABLE):
             head = columns(line)

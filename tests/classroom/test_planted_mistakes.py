@@ -82,6 +82,14 @@ def test_the_course_answers_its_own_exercise(exercise):
     assert diagnose(exercise, exercise.solution).state == "v"
 
 
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+def test_the_course_s_own_answer_takes_the_stub_s_arguments(exercise):
+    """By name too: it stands in for the learner's function in all later cells."""
+    wanted = list(exercise.cases[0].args)
+    parameters = list(inspect.signature(exercise.solution).parameters)
+    assert parameters[: len(wanted)] == wanted
+
+
 def test_keys_and_names_are_unique():
     for attribute in ("key", "name", "solution"):
         values = [getattr(exercise, attribute) for exercise in EXERCISES]

@@ -99,7 +99,7 @@ GATHER_LOG_PROBS = Exercise(
 EXPECTED_REWARD = Exercise(
     key="2.2",
     name="expected_reward",
-    solution=lambda probs, rewards: (probs * rewards).sum(dim=-1),
+    solution=lambda response_probs, rewards: (response_probs * rewards).sum(dim=-1),
     axes={"response_probs": "batch all", "rewards": "batch all", "return": "batch"},
     gradient_to=("response_probs",),
     cases=(
@@ -183,7 +183,7 @@ WRONG_AXIS = (
 NAIVE_LOSS = Exercise(
     key="2.3",
     name="naive_loss",
-    solution=lambda x, d: compute_loss(x, d, "naive"),
+    solution=lambda log_probs, deltas: compute_loss(log_probs, deltas, "naive"),
     axes={"log_probs": TOKENS, "deltas": "batch trial"},
     gradient_to=("log_probs",),
     cases=(

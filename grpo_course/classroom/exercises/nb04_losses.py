@@ -17,7 +17,7 @@ from grpo_course.classroom.exercises.shared import (
 )
 
 
-def _log_probs(*shape: int, apart: float) -> dict[str, Tensor]:
+def _log_probs(*shape: int, apart: float) -> dict:
     """Two policies' log-probabilities, up to `apart` nats from each other."""
     old = -numbers(*shape).abs() - 1.2
     # Further along the same sine, so that new and old move on their own.

@@ -109,8 +109,8 @@ def _loss_case(description: str, ratio: list, deltas: list, **clip) -> Case:
     """One token in each response, with probability 0.2 under the old policy."""
     old = torch.full((1, len(ratio), 1), 0.2).log()
     new = old + torch.tensor(ratio)[:, None].log()
-    deltas = torch.tensor([deltas])[..., None]
-    return case(description, log_probs=new, deltas=deltas, old_log_probs=old, **clip)
+    each = torch.tensor([deltas])[..., None]
+    return case(description, log_probs=new, deltas=each, old_log_probs=old, **clip)
 
 
 def _many_tokens(**clip) -> Case:

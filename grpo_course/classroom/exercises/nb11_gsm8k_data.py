@@ -194,7 +194,7 @@ def _one_behind_another(completion: str) -> float:
 TAG_SHARE = Exercise(
     key="11.2",
     name="tag_share",
-    solution=lambda c: sum(c.count(tag) == 1 for tag in TAGS) / 4,
+    solution=lambda completion: sum(completion.count(tag) == 1 for tag in TAGS) / 4,
     cases=(
         text_case("the template", "<think>3+4=7</think><answer>7</answer>"),
         text_case("no answer tags", "<think>3+4=7</think>7"),
@@ -268,7 +268,9 @@ def _whole(completion: str) -> bool:
 HONEST_REWARD = Exercise(
     key="11.3",
     name="honest_reward",
-    solution=lambda c, gold: float(_whole(c) and is_correct(c, gold)),
+    solution=lambda completion, answer: float(
+        _whole(completion) and is_correct(completion, answer)
+    ),
     cases=(
         _reply(
             "a right response",

@@ -1,11 +1,13 @@
 """What the exercises of several notebooks are made of."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case
 
-TOKENS, RESPONSES, ROWS = "batch trial pos", "batch trial", "batch pos"
+TOKENS, ROWS = "batch trial pos", "batch pos"
 RAW_LOGITS = (
     "These are raw logits. Log-probabilities need log_softmax over the vocabulary "
     "first."
@@ -33,7 +35,7 @@ def two_policies(
 
 
 def scored_text(
-    description: str, batch: int, pos: int, vocab: int, **more: object
+    description: str, batch: int, pos: int, vocab: int, **more: Any
 ) -> Case:
     """A model's logits at each token of a text, drawn at random, and its tokens."""
     generator = torch.Generator().manual_seed(pos)
