@@ -91,7 +91,7 @@ def _tell_pictures() -> None:
     from IPython import get_ipython
     from matplotlib.figure import Figure
 
-    from grpo_course.classroom.alt_text import alternative_text
+    from grpo_course.classroom.plots.alt_text import alternative_text
 
     formatter = get_ipython().display_formatter.formatters["image/png"]
     draw = formatter.lookup_by_type(Figure)

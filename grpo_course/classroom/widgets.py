@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 from ipywidgets import FloatSlider, ToggleButtons, interact
 from torch import Tensor
 
-from grpo_course.classroom.plots_kl import away_from, plot_kl_estimators
-from grpo_course.classroom.plots_losses import plot_surrogate
+from grpo_course.classroom.plots.clipping import plot_surrogate
+from grpo_course.classroom.plots.kl_estimators import away_from, plot_kl_estimators
 
 
 def slide_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> None:

@@ -21,11 +21,13 @@ What the commands share
 
 What a stored notebook is
     cells          tags, and the cells that `save` writes
+    exercise_cells  the three cells of an exercise, and its minutes
     form           how it must be stored
     budgets        how long it and its cells may be
     tidy           what varies between executions is dropped
     slides         the place of each cell among the slides
-    speaker        notes with minutes for who presents
+    minutes        what follows from the minutes that authors state
+    speaker        notes with minutes for the presenter
     anywhere       the links to Colab and Binder
     pictures       the plots that the README shows
 """

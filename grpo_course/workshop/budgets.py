@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop import anywhere, form
+from grpo_course.workshop import anywhere, exercise_cells, form, minutes
 from grpo_course.workshop.cells import is_generated, tags
 
 CELLS = (40, 70)
@@ -54,18 +54,40 @@ def line_count(cell: NotebookNode) -> int:
 
 
 def word_count(cell: NotebookNode) -> int:
-    """The words of a text cell; code blocks, formulas and headings not counted."""
-    prose = HEADING.sub("", NOT_PROSE.sub("", anywhere.LINE.sub("", cell.source)))
+    """The words of a text cell; code, formulas, headings, what `save` writes apart."""
+    own = minutes.STATED.sub("", anywhere.LINE.sub("", cell.source))
+    prose = HEADING.sub("", NOT_PROSE.sub("", own))
     prose = re.sub(r"\$[^$]+\$", "formula", prose)
     return sum(any(letter.isalnum() for letter in word) for word in prose.split())
 
 
 def cell_number(notebook: NotebookNode) -> list[str]:
-    """Too few or too many cells."""
-    count = sum(not is_generated(cell) for cell in notebook.cells)
+    """Too few or too many cells, those of the exercises not counted."""
+    own = sum(not is_generated(cell) for cell in notebook.cells)
+    count = own - 3 * len(exercise_cells.triples(notebook.cells))
     if CELLS[0] <= count <= CELLS[1]:
         return []
-    return [f"it has {count} cells; a notebook has {CELLS[0]} to {CELLS[1]}"]
+    rule = f"a notebook has {CELLS[0]} to {CELLS[1]}"
+    return [f"it has {count} cells beside its exercises; {rule}"]
+
+
+def exercises(notebook: NotebookNode) -> list[str]:
+    """An exercise is not three cells in a row, or does not state its minutes."""
+    threes = exercise_cells.triples(notebook.cells)
+    right = {id(cell) for three in threes for cell in three}
+    found = [
+        f"cell {index}: an exercise is three cells in a row: a text tagged 'exercise', "
+        "a stub with check(...), a text tagged 'solution'"
+        for index, cell in text_cells(notebook)
+        if "**Exercise " in cell.source or exercise_cells.SOLUTION in tags(cell)
+        if id(cell) not in right
+    ]
+    silent = {id(three[0]) for three in threes if not exercise_cells.stated(three[:1])}
+    return found + [
+        f"cell {index}: it does not say '**Exercise 3.1** · ... · 5 minutes'"
+        for index, cell in text_cells(notebook)
+        if id(cell) in silent
+    ]
 
 
 def code_lengths(notebook: NotebookNode) -> list[str]:
@@ -122,8 +144,11 @@ def opening(notebook: NotebookNode) -> list[str]:
     """The first cell is no title, or does not say how long and for whom."""
     source = notebook.cells[0].source if notebook.cells else ""
     found = [] if source.startswith("# ") else ["cell 0: it must start with '# '"]
-    wanted = ("Minutes", "You need")
-    return found + [f"cell 0: it does not say {w!r}" for w in wanted if w not in source]
+    if "You need" not in source:
+        found.append("cell 0: it does not say 'You need'")
+    if minutes.of(notebook) is None:
+        found.append("cell 0: it does not say '**Minutes:** 30.' (without exercises)")
+    return found
 
 
 def closing(notebook: NotebookNode) -> list[str]:
@@ -163,6 +188,7 @@ def heading_jumps(notebook: NotebookNode) -> list[str]:
 
 CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
     cell_number,
+    exercises,
     code_lengths,
     code_runs,
     text_lengths,

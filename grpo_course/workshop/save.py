@@ -1,6 +1,7 @@
 """`python3 -m grpo_course save [names]`: execute the notebooks, store their outputs.
 
-`--form-only` keeps the stored outputs, and brings links, slides and notes up to date.
+`--form-only` keeps the stored outputs, and brings minutes, links, slides and notes up
+to date. The minutes in README.md, INSTRUCTORS.md and the map of the course follow.
 
 Saving twice gives the same bytes. A notebook with an error, a warning or a path of
 this machine in its outputs is not saved.
@@ -16,6 +17,7 @@ from grpo_course.workshop import (
     anywhere,
     form,
     kernels,
+    minutes,
     notebooks,
     pictures,
     slides,
@@ -33,6 +35,9 @@ def main(arguments: list[str], root: Path) -> int:
     paths = notebooks.named("save", names, root)
     kernels.use()
     refused = [path for path in paths if not save_one(path, root, execute)]
+    for path, text in minutes.documents(root).items():
+        write_atomically(path, text.encode())
+        print(f"{path.name:<20} saved: its table of minutes", flush=True)
     return int(bool(refused))
 
 
@@ -76,7 +81,8 @@ def executed_text(path: Path, root: Path, execute: bool) -> tuple[list[str], str
 
 
 def arrange(notebook: NotebookNode, name: str, root: Path) -> None:
-    """Write what is made from the notebook itself: links, slides, speaker notes."""
+    """Write what is made from the notebook itself: minutes, links, slides, notes."""
+    minutes.state(notebook)
     anywhere.add(notebook, name, anywhere.repository(root))
     speaker.add_notes(notebook, name)
     slides.place(notebook)

@@ -1,4 +1,4 @@
-"""Notes for who presents: the minutes of each section and what to ask.
+"""Notes for the presenter: the minutes of each section and what to ask.
 
 They are made from the section itself, so they cannot disagree with it. `save` puts
 one cell of slide type `notes` under each section's heading.
@@ -8,12 +8,11 @@ import re
 
 from nbformat import NotebookNode, v4
 
+from grpo_course.workshop import exercise_cells, minutes
 from grpo_course.workshop.cells import SPEAKER, digest, tags
 
 # `remove-cell` keeps the notes out of the website.
 METADATA = {"tags": [SPEAKER, "remove-cell"], "slideshow": {"slide_type": "notes"}}
-TOTAL = re.compile(r"\*\*Minutes:\*\*\s*(\d+)")
-EXERCISE = re.compile(r"\*\*Exercise (\d+\.\d+)\*\*.*?(\d+) minutes")
 PREDICT = re.compile(r"\*\*Predict\b")
 WORDS_A_MINUTE, MINUTES_A_CODE_CELL = 120, 0.5
 
@@ -22,22 +21,22 @@ def add_notes(notebook: NotebookNode, name: str) -> None:
     """Replace the notes of every section."""
     cells = [cell for cell in notebook.cells if SPEAKER not in tags(cell)]
     parts = sections(cells)
-    total = TOTAL.search(cells[0].source) if cells else None
-    if total and len(parts) > 1:
-        minutes = shares([weight(part) for part in parts], int(total.group(1)))
-        start = minutes[0]
+    mine = minutes.of(notebook)
+    if mine and len(parts) > 1:
+        lengths = shares([weight(part) for part in parts], mine.total)
+        start = lengths[0]
         for number, part in enumerate(parts[1:], start=1):
-            note = v4.new_markdown_cell(words(part, start, minutes[number]))
+            note = v4.new_markdown_cell(words(part, start, lengths[number]))
             note.id = digest(f"{name}:{SPEAKER}:{number}", 8)
             note.metadata.update({**METADATA, "tags": list(METADATA["tags"])})
             part.insert(1, note)
-            start += minutes[number]
+            start += lengths[number]
     notebook.cells = [cell for part in parts for cell in part]
 
 
 def sections(cells: list[NotebookNode]) -> list[list[NotebookNode]]:
     """What comes before the first `##`, then each section."""
-    parts = [[]]
+    parts: list[list[NotebookNode]] = [[]]
     for cell in cells:
         if cell.cell_type == "markdown" and cell.source.startswith("## "):
             parts.append([])
@@ -50,7 +49,7 @@ def weight(part: list[NotebookNode]) -> float:
     told = [c for c in part if "solution" not in tags(c)]
     code = sum(cell.cell_type == "code" for cell in told)
     prose = sum(len(c.source.split()) for c in told if c.cell_type == "markdown")
-    exercises = sum(int(minutes) for _, minutes in exercises_of(part))
+    exercises = sum(each for _, each in exercise_cells.stated(part))
     return prose / WORDS_A_MINUTE + code * MINUTES_A_CODE_CELL + exercises
 
 
@@ -63,11 +62,6 @@ def shares(weights: list[float], total: int) -> list[int]:
     return [end - start for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def exercises_of(part: list[NotebookNode]) -> list[tuple[str, str]]:
-    """Number and minutes of a section's exercises."""
-    return [e for cell in part for e in EXERCISE.findall(cell.source)]
-
-
 def words(part: list[NotebookNode], start: int, minutes: int) -> str:
     """The note of one section; one that rounds to no minute takes one."""
     begin = f"{start // 60}:{start % 60:02d}"
@@ -76,6 +70,6 @@ def words(part: list[NotebookNode], start: int, minutes: int) -> str:
     if predictions:
         count = "a prediction" if predictions == 1 else f"{predictions} predictions"
         lines.append(f"*Collect {count} before you run the cells.*")
-    for number, each in exercises_of(part):
+    for number, each in exercise_cells.stated(part):
         lines.append(f"*Exercise {number}: {each} min; its solution is no slide.*")
     return " ".join(lines)

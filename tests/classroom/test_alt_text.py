@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from grpo_course.classroom import plots, plots_kl, plots_loop, plots_losses
-from grpo_course.classroom.alt_text import alternative_text, describe
+from grpo_course.classroom import plots
+from grpo_course.classroom.plots import clipping, kl_estimators, loop_diagram
+from grpo_course.classroom.plots.alt_text import alternative_text, describe
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +65,7 @@ def test_points_are_told_by_their_range():
 
 def test_points_of_a_row_bear_its_name():
     log_probs = torch.tensor([0.6, 0.4]).log()
-    _, right = plots_kl.plot_kl_estimators(log_probs, log_probs.flip(0))
+    _, right = kl_estimators.plot_kl_estimators(log_probs, log_probs.flip(0))
     assert "k1: 2 points, x from -0.405 to 0.405; k2: 2" in told(right)
 
 
@@ -118,7 +119,7 @@ def test_counts_and_tables():
 
 def test_of_many_bars_on_numbers_the_peak_is_told():
     ratios = {"a": torch.tensor([1.05, 1.05, 30.0])}
-    text = told(plots_losses.plot_ratios(ratios))
+    text = told(clipping.plot_ratios(ratios))
     assert "48 bars from 0 to 0.667, the highest at 1.17." in text
     text = told(plots.plot_counts({"x": torch.arange(10)}, "reward", "n"))
     assert "10 bars from 0 to 9, the highest at 9" in text
@@ -140,7 +141,7 @@ def test_a_text_set_by_hand_wins():
     figure = plt.figure()
     describe(figure, "A box.")
     assert alternative_text(figure) == "A box."
-    assert "inner" in told(plots_loop.draw_loop())
+    assert "inner" in told(loop_diagram.draw_loop())
 
 
 # Linear sRGB to linear sRGB of a reader without one kind of cone (severity 1.0):

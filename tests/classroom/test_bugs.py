@@ -12,9 +12,8 @@ import torch
 from grpo_course.algorithm.deltas import normalize
 from grpo_course.algorithm.losses import LOSS_MODES, clipped_loss
 from grpo_course.classroom.bugs import losses, rewards, runs, tokens
-from grpo_course.classroom.bugs.sheet import BUGS, debugging_sheet
-from grpo_course.classroom.exercises.bug_hunt import EXERCISES
-from grpo_course.classroom.exercises.bug_hunt_diagnosis import RUNS
+from grpo_course.classroom.bugs.sheet import BUGS
+from grpo_course.classroom.exercises.nb10_bug_hunt import RUNS, diagnosis
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "10_bug_hunt.ipynb"
 each_bug = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
@@ -42,8 +41,11 @@ def test_there_are_thirteen_and_no_two_share_a_name():
 
 
 def test_the_notebook_holds_the_sheet_as_the_bugs_say_it():
+    rows = [("symptom", "probe", "cause"), ("---", "---", "---")]
+    rows += [(bug.symptom, bug.probe, f"{bug.name}: {bug.cause}") for bug in BUGS]
+    sheet = "\n".join("| " + " | ".join(row) + " |" for row in rows)
     sources = [cell.source for cell in nbformat.read(NOTEBOOK, as_version=4).cells]
-    assert any(debugging_sheet() in source for source in sources)
+    assert any(sheet in source for source in sources)
 
 
 def test_the_notebook_lists_every_suspect():
@@ -61,37 +63,40 @@ def test_no_run_is_explained_before_the_diagnosis():
     assert not [bug.name for bug, _ in RUNS.values() if bug.name in before]
 
 
-def test_a_wrong_diagnosis_does_not_tell_the_right_name(judge):
-    one_wrong = "from grpo_course.classroom.exercises import bug_hunt_diagnosis as d\n"
-    one_wrong += "return 'mean of means' if run == {!r} else d.diagnosis(run)"
-    for run, (right, seen) in RUNS.items():
-        text = judge("diagnosis", one_wrong.format(run)).text
-        assert "'mean of means' shows otherwise" in text and seen in text
-        assert right.name not in text
+@pytest.mark.parametrize("run", RUNS)
+def test_a_wrong_diagnosis_does_not_tell_the_right_name(judge, run):
+    def one_wrong(asked):
+        return "mean of means" if asked == run else diagnosis(asked)
+
+    right, seen = RUNS[run]
+    text = judge("diagnosis", one_wrong).text
+    assert "'mean of means' shows otherwise" in text and seen in text
+    assert right.name not in text
 
 
 # Right answers written in another way also go through all later cells.
 
 
-def learners_answers(judge):
-    """The right answers that no two learners write alike, as `check` hands them back"""
-    planted = Path(__file__).parent / "planted"
-    bodies = {}
-    for name in ("bug_hunt", "bug_hunt_losses"):
-        bodies |= runpy.run_path(str(planted / f"{name}.py"))["LOOPS"]
-    verdicts = {e.name: judge(e.name, bodies[e.name]) for e in EXERCISES}
-    assert all(each.returned is each.function for each in verdicts.values())
-    return {name: verdict.function for name, verdict in verdicts.items()}
+def learners_answers():
+    """The right answers that no two learners write alike."""
+    planted = Path(__file__).parent / "planted" / "nb10_bug_hunt.py"
+    answers = {
+        name: dict(answers())["is right"]
+        for name, answers in runpy.run_path(str(planted)).items()
+        if inspect.isgeneratorfunction(answers)
+    }
+    assert len(answers) == len(BUGS) + 1  # and the diagnosis
+    return answers
 
 
-def test_the_cells_after_an_exercise_take_any_right_answer(judge, monkeypatch):
+def test_the_cells_after_an_exercise_take_any_right_answer(monkeypatch):
     def one_epoch(*args, **knobs):
         return trained(**(knobs | {"num_epochs": 1, "seeds": range(2)}))
 
     def check(stub):
         return answers[stub.__name__]
 
-    trained, answers = runs.run_policy_gradient, learners_answers(judge)
+    trained, answers = runs.run_policy_gradient, learners_answers()
     monkeypatch.setattr(runs, "run_policy_gradient", one_epoch)
     names = {"__name__": "__main__"}
     for index, cell in enumerate(nbformat.read(NOTEBOOK, as_version=4).cells):

@@ -1,12 +1,15 @@
 """The states of an exercise, and what check says about any kind of wrong answer."""
 
+import sys
+
+import einops
 import pytest
 import torch
 
 from grpo_course.classroom import check as checking
 from grpo_course.classroom.check import check, progress
-from grpo_course.classroom.diagnosis import diagnose
-from grpo_course.classroom.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.check.diagnosis import diagnose
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises import EXERCISES
 
 every_exercise = pytest.mark.parametrize(
@@ -16,14 +19,22 @@ every_exercise = pytest.mark.parametrize(
 
 @every_exercise
 def test_an_untouched_stub_is_not_attempted(judge, exercise):
-    verdict = judge(exercise.name, '"""shapes"""\nraise NotImplementedError  # 2 lines')
+    def stub(*_):
+        """shapes"""
+        raise NotImplementedError  # 2 lines
+
+    verdict = judge(exercise.name, stub)
     assert verdict.text.startswith(f"[ ] {exercise.key} {exercise.name}: not attempted")
     assert verdict.returned is exercise.solution
 
 
 @every_exercise
 def test_an_exception_becomes_advice_with_the_learners_line(judge, exercise):
-    verdict = judge(exercise.name, "first = 1\nreturn first + missing_name")
+    def misspelt(*_):
+        first = 1
+        return first + missing_name  # noqa: F821
+
+    verdict = judge(exercise.name, misspelt)
     assert verdict.text.startswith(f"[x] {exercise.key} ")
     assert "your line: return first + missing_name" in verdict.text
     assert "NameError: name 'missing_name' is not defined" in verdict.text
@@ -33,12 +44,14 @@ def test_an_exception_becomes_advice_with_the_learners_line(judge, exercise):
 
 @every_exercise
 def test_none_names_the_missing_return(judge, exercise):
-    assert "is the `return` missing?" in judge(exercise.name, "x = 1").text
+    def forgetful(*_):
+        x = 1  # noqa: F841
+
+    assert "is the `return` missing?" in judge(exercise.name, forgetful).text
 
 
 def test_none_in_some_cases_asks_for_each_branch(judge):
-    body = "return prompt[0] if len(set(prompt)) == 1 else None"
-    text = judge("count_matches", body).text
+    text = judge("count_matches", lambda p, r: p[0] if len(set(p)) == 1 else None).text
     assert "does each branch end" in text and "missing?" not in text
 
 
@@ -51,85 +64,89 @@ def can_change(value):
 @every_exercise
 def test_a_changed_input_is_named(judge, exercise):
     # The last list or tensor is changed; what comes back is right nevertheless.
-    arguments = exercise.cases[0].args.items()
-    changeable = [(n, v) for n, v in arguments if can_change(v)]
-    if not changeable:
+    places = [i for i, v in enumerate(exercise.cases[0].args.values()) if can_change(v)]
+    if not places:
         pytest.skip("nothing that this exercise is given can be changed in place")
-    name, value = changeable[-1]
-    change = f"{name}.append(0)" if isinstance(value, list) else f"{name} += 1"
-    parameters = list(exercise.cases[0].args)
-    # The course's own answer, computed before the change.
-    body = (
-        "from grpo_course.classroom.exercises import EXERCISES\n"
-        f"answer = [e for e in EXERCISES if e.name == {exercise.name!r}]\n"
-        f"answer = answer[0].solution({', '.join(parameters)})\n"
-        f"{change}\nreturn answer"
-    )
-    assert f"changes its input `{name}` in place" in judge(exercise.name, body).text
+
+    def changing(*arguments):
+        answer = exercise.solution(*arguments)  # computed before the change
+        given = arguments[places[-1]]
+        given += [0] if isinstance(given, list) else 1
+        return answer
+
+    name = list(exercise.cases[0].args)[places[-1]]
+    assert f"changes its input `{name}` in place" in judge(exercise.name, changing).text
 
 
 def test_sorting_the_prompt_in_place_is_named(judge):
-    body = "prompt.sort()\nreturn sum(x == y for x, y in zip(prompt, response))"
-    assert "changes its input `prompt` in place" in judge("count_matches", body).text
+    def sorting(prompt, response):
+        prompt.sort()
+        return sum(x == y for x, y in zip(prompt, response, strict=True))
+
+    assert "changes its input `prompt` in place" in judge("count_matches", sorting).text
 
 
+def fail(error):
+    raise error
+
+
+# name of the exercise, what a learner writes, words of what check must print
 FORMS = [
-    ("center_by_group", "return rewards.tolist()", "must be a tensor, but is a list"),
-    ("naive_loss", "return 0.5", "must be a tensor, but is a float"),
-    ("count_matches", "return [1.0, 2.0]", "must be one number, but is a list"),
-    ("count_matches", "return torch.ones(2)", "must be one number, but is a Tensor"),
-    ("center_by_group", "return rewards.mean(1)", "the wrong shape"),
+    ("center_by_group", lambda r: r.tolist(), "must be a tensor, but is a list"),
+    ("naive_loss", lambda x, d: 0.5, "must be a tensor, but is a float"),
+    ("count_matches", lambda p, r: [1.0, 2.0], "must be one number, but is a list"),
+    (
+        "count_matches",
+        lambda p, r: torch.ones(2),
+        "must be one number, but is a Tensor",
+    ),
+    ("center_by_group", lambda r: r.mean(1), "the wrong shape"),
     (
         "center_by_group",
-        "return rewards.mean(1)",
+        lambda r: r.mean(1),
         "expected [batch trial]: shape [2, 4]",
     ),
     (
         "center_by_group",
-        "return (rewards - rewards.mean(1, keepdim=True)).int()",
+        lambda r: (r - r.mean(1, keepdim=True)).int(),
         "dtype must be float32, not int32",
     ),
     (
         "leave_one_out",
-        "g = rewards.shape[1]\n"
-        "return (rewards.mean(1, keepdim=True) - rewards) * g / (g - 1)",
+        lambda r: (r.mean(1, keepdim=True) - r) * r.shape[1] / (r.shape[1] - 1),
         "Exactly the negative",
     ),
     (
         "center_by_group",
-        "return 3 * (rewards - rewards.mean(1, keepdim=True))",
+        lambda r: 3 * (r - r.mean(1, keepdim=True)),
         "Always 3 times the expected",
     ),
     (
         "center_by_group",
-        "return rewards - rewards.mean(1, keepdim=True) + 2",
+        lambda r: r - r.mean(1, keepdim=True) + 2,
         "Always 2 too large",
     ),
-    ("expected_reward", "return rewards[:, 0] / 0", "NaN or infinity came out"),
+    ("expected_reward", lambda p, r: r[:, 0] / 0, "NaN or infinity came out"),
     (
         "center_by_group",
-        "return rearrange(rewards, 'b t x -> b t')",
+        lambda r: einops.rearrange(r, "b t x -> b t"),
         "EinopsError: Error while processing",
     ),
-    (
-        "center_by_group",
-        "return rewards - rewards.mean(1)[:, None, None, :]",
-        "keepdim",
-    ),
-    ("center_by_group", "exit()", "SystemExit"),
+    ("center_by_group", lambda r: r - r.mean(1)[:, None, None, :], "keepdim"),
+    ("center_by_group", lambda r: sys.exit(), "SystemExit"),
     # torch raises it as well, for what a dtype cannot do: that is no stub.
     (
         "center_by_group",
-        "raise NotImplementedError('addmm for Half')",
+        lambda r: fail(NotImplementedError("addmm for Half")),
         "NotImplementedError: addmm for Half",
     ),
 ]
 
 
-@pytest.mark.parametrize(("name", "body", "words"), FORMS)
-def test_general_advice(judge, name, body, words):
-    text = judge(name, body).text
-    assert text.startswith("[x]") and words in text, text
+@pytest.mark.parametrize(("name", "answer", "words"), FORMS)
+def test_general_advice(judge, name, answer, words):
+    verdict = judge(name, answer)
+    assert verdict.text.startswith("[x]") and words in verdict.advice, verdict.text
 
 
 def test_the_report_shows_input_output_and_the_expected(capsys):
@@ -147,33 +164,37 @@ def test_the_report_shows_input_output_and_the_expected(capsys):
 
 
 def test_a_large_result_shows_one_place_by_its_axes(judge):
-    text = judge("gather_log_probs", "return responses.float()").text
+    text = judge("gather_log_probs", lambda x, ids: ids.float()).text
     assert "at batch 0, trial 1, pos 0: yours 2, expected -2.632" in text
 
 
-@pytest.mark.parametrize("dtype", ["double", "float"])
+def centered(rewards):
+    return rewards - rewards.mean(1, keepdim=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_any_width_of_float_is_right(judge, dtype):
-    body = f"r = rewards.{dtype}()\nreturn r - r.mean(1, keepdim=True)"
-    assert judge("center_by_group", body).text.startswith("[v]")
+    verdict = judge("center_by_group", lambda r: centered(r.to(dtype)))
+    assert verdict.text.startswith("[v]")
 
 
 @pytest.mark.parametrize("epsilon", [0, 1e-4])
 def test_normalizing_with_or_without_epsilon_is_right(judge, epsilon):
-    body = (
-        "gap = rewards - rewards.mean(1, keepdim=True)\n"
-        "gap[(rewards == rewards[:, :1]).all(1)] = 0\n"
-        f"std = rewards.std(1, keepdim=True) + {epsilon}\n"
-        "return torch.where(gap == 0, 0, gap / std)"
-    )
-    assert judge("normalize_by_group", body).text.startswith("[v]")
+    def normalized(rewards):
+        gap = centered(rewards)
+        gap[(rewards == rewards[:, :1]).all(1)] = 0
+        std = rewards.std(1, keepdim=True) + epsilon
+        return torch.where(gap == 0, 0, gap / std)
+
+    assert judge("normalize_by_group", normalized).text.startswith("[v]")
 
 
 def test_an_unknown_name_lists_those_like_it(judge):
-    verdict = judge("centre_by_group", "return x")
+    verdict = judge("centre_by_group", centered)
     assert verdict.text.startswith("[!] No exercise is called centre_by_group.")
     assert "Did you mean center_by_group" in verdict.text
     assert "Keep the name that the notebook gave" in verdict.text
-    assert verdict.returned is verdict.function
+    assert verdict.returned is centered
 
 
 def test_a_result_instead_of_a_function(capsys):
@@ -189,7 +210,7 @@ def test_the_course_s_own_function_is_recognised(capsys):
 
 def test_a_keyboard_interrupt_passes(judge):
     with pytest.raises(KeyboardInterrupt):
-        judge("center_by_group", "raise KeyboardInterrupt")
+        judge("center_by_group", lambda r: fail(KeyboardInterrupt))
 
 
 def test_a_broken_check_says_so_and_raises_nothing(judge, monkeypatch):
@@ -197,9 +218,9 @@ def test_a_broken_check_says_so_and_raises_nothing(judge, monkeypatch):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(checking, "diagnose", broken)
-    verdict = judge("center_by_group", "return rewards")
+    verdict = judge("center_by_group", centered)
     assert "The check itself broke (RuntimeError: no luck)" in verdict.text
-    assert verdict.returned is not verdict.function
+    assert verdict.returned is not centered
 
 
 def test_progress_before_any_exercise(capsys, monkeypatch):
@@ -208,10 +229,12 @@ def test_progress_before_any_exercise(capsys, monkeypatch):
     assert "No exercise has been checked" in capsys.readouterr().out
 
 
-def test_progress_lists_the_notebook_s_exercises(judge, capsys):
-    judge("center_by_group", "return rewards - rewards.mean(1, keepdim=True)")
-    judge("leave_one_out", "return rewards")
-    judge("normalize_by_group", "raise NotImplementedError")
+def test_progress_lists_the_notebook_s_exercises(judge, capsys, monkeypatch):
+    some = [e for e in EXERCISES if e.key in ("2.1", "3.1", "3.2", "3.3", "3.4", "4.1")]
+    monkeypatch.setattr(checking, "_exercises", lambda: some)
+    judge("center_by_group", centered)
+    judge("leave_one_out", lambda rewards: rewards)
+    judge("normalize_by_group", lambda rewards: fail(NotImplementedError))
     progress()
     assert capsys.readouterr().out.splitlines() == [
         "3.1  center_by_group        [v] right",

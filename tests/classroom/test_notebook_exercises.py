@@ -9,6 +9,7 @@ import pytest
 
 from grpo_course.classroom import check as checking
 from grpo_course.classroom.exercises import EXERCISES
+from grpo_course.workshop import exercise_cells
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 NAMES = {exercise.name for exercise in EXERCISES}
@@ -133,6 +134,16 @@ def test_a_notebook_holds_its_exercises_each_with_a_solution(chapter):
     wanted = {e.name for e in EXERCISES if e.key.split(".")[0] == chapter}
     assert {name for name, _ in stubs(notebook)} == wanted
     assert {name for name, _ in solutions(notebook)} == wanted
+
+
+@pytest.mark.parametrize(
+    "path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda p: p.stem
+)
+def test_an_exercise_bears_the_number_of_its_key(path):
+    keys = {exercise.name: exercise.key for exercise in EXERCISES}
+    for task, stub, _ in exercise_cells.triples(read(path).cells):
+        numbers = [number for number, _ in exercise_cells.stated([task])]
+        assert numbers == [keys[name] for name in checked_names(stub.source)]
 
 
 STUB = (

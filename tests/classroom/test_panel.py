@@ -3,7 +3,7 @@
 import torch
 
 from grpo_course.algorithm.history import History
-from grpo_course.classroom.panel import measure, plot_panel
+from grpo_course.classroom.plots.panel import measure, plot_panel
 
 RUN = History(
     [

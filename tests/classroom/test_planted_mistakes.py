@@ -1,46 +1,73 @@
 """Wrong answers as learners write them: each must get the hint that names it."""
 
+import inspect
 import runpy
 from pathlib import Path
 
 import pytest
 
-from grpo_course.classroom.diagnosis import diagnose
-from grpo_course.classroom.exercises import EXERCISES
+from grpo_course.classroom.check.diagnosis import diagnose
+from grpo_course.classroom.check.exercise import Exercise
+from grpo_course.classroom.exercises import EXERCISES, MODULES
 
-# One file of data for each group of notebooks; each has a PLANTED and a LOOPS.
-ANSWERS = [
-    runpy.run_path(str(path))
-    for path in sorted((Path(__file__).parent / "planted").glob("*.py"))
-]
-PLANTED = {n: wrong for data in ANSWERS for n, wrong in data["PLANTED"].items()}
-LOOPS = {name: right for data in ANSWERS for name, right in data["LOOPS"].items()}
+RIGHT = "is right"  # what check prints of a right answer
+FOLDER = Path(__file__).parent / "planted"
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
-@pytest.mark.parametrize(
-    ("name", "body", "words"),
-    [(name, *plant) for name, plants in PLANTED.items() for plant in plants],
-)
-def test_a_planted_mistake_gets_its_hint(judge, name, body, words):
-    verdict = judge(name, body)
+def planted(path):
+    """(exercise, words, answer) of every answer in a file of `planted/`."""
+    return [
+        (name, words, answer)
+        for name, answers in runpy.run_path(str(path)).items()
+        if inspect.isgeneratorfunction(answers)
+        for words, answer in answers()
+    ]
+
+
+PLANTED = {path.stem: planted(path) for path in sorted(FOLDER.glob("*.py"))}
+ANSWERS = [each for answers in PLANTED.values() for each in answers]
+WRONG = [each for each in ANSWERS if each[1] != RIGHT]
+WRITTEN_DIFFERENTLY = [each for each in ANSWERS if each[1] == RIGHT]
+
+
+@pytest.mark.parametrize(("name", "words", "answer"), WRONG)
+def test_a_planted_mistake_gets_its_hint(judge, name, words, answer):
+    verdict = judge(name, answer)
     assert verdict.text.startswith("[x]"), verdict.text
-    assert words in verdict.text
-    assert verdict.returned is not verdict.function
+    assert words in verdict.advice
+    assert verdict.returned is not answer
 
 
-@pytest.mark.parametrize("name", LOOPS)
-def test_a_right_answer_written_differently_is_right(judge, name):
-    verdict = judge(name, LOOPS[name])
-    assert verdict.text.startswith("[v]"), verdict.text
-    assert verdict.returned is verdict.function
+@pytest.mark.parametrize(("name", "words", "answer"), WRITTEN_DIFFERENTLY)
+def test_a_right_answer_written_differently_is_right(judge, name, words, answer):
+    verdict = judge(name, answer)
+    assert verdict.text.startswith("[v]") and words in verdict.text, verdict.text
+    assert verdict.returned is answer
 
 
-def test_every_exercise_has_three_planted_mistakes_and_a_loop():
-    names = {exercise.name for exercise in EXERCISES}
-    assert names == PLANTED.keys() == LOOPS.keys()
+def chapter_name(module):
+    return module.__name__.rpartition(".")[2]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=chapter_name)
+def test_each_exercise_has_three_hints_and_a_right_answer_planted(module):
+    exercises = [each for each in vars(module).values() if isinstance(each, Exercise)]
+    hints = {exercise.name: set() for exercise in exercises}
+    for name, words, _ in PLANTED[chapter_name(module)]:
+        hints[name].add(words)
     # Different hints, or one mistake would stand for three.
-    few = [n for n, plants in PLANTED.items() if len({w for _, w in plants}) < 3]
+    few = {n: words for n, words in hints.items() if len(words - {RIGHT}) < 3}
     assert not few
+    assert not [n for n, words in hints.items() if RIGHT not in words]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=chapter_name)
+def test_a_module_is_named_after_the_notebook_of_its_exercises(module):
+    notebook = chapter_name(module).removeprefix("nb")
+    assert (NOTEBOOKS / f"{notebook}.ipynb").exists()
+    keys = [each.key for each in vars(module).values() if isinstance(each, Exercise)]
+    assert {int(key.split(".")[0]) for key in keys} == {int(notebook[:2])}
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
@@ -55,7 +82,20 @@ def test_the_course_answers_its_own_exercise(exercise):
     assert diagnose(exercise, exercise.solution).state == "v"
 
 
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+def test_the_course_s_own_answer_takes_the_stub_s_arguments(exercise):
+    """By name too: it stands in for the learner's function in all later cells."""
+    wanted = list(exercise.cases[0].args)
+    parameters = list(inspect.signature(exercise.solution).parameters)
+    assert parameters[: len(wanted)] == wanted
+
+
 def test_keys_and_names_are_unique():
-    for attribute in ("key", "name"):
+    for attribute in ("key", "name", "solution"):
         values = [getattr(exercise, attribute) for exercise in EXERCISES]
         assert len(values) == len(set(values))
+
+
+def test_the_exercises_come_in_the_order_of_the_course():
+    keys = [tuple(map(int, exercise.key.split("."))) for exercise in EXERCISES]
+    assert keys == sorted(keys) and keys[0] == (0, 1)

@@ -1,5 +1,6 @@
 """What opens a notebook, and what shows source: the same on every machine."""
 
+import asyncio
 import os
 import random
 import subprocess
@@ -97,14 +98,19 @@ import warnings; warnings.warn("tied")
 
 @pytest.fixture(scope="module")
 def executed():
-    """The cells above, run in a kernel: twice, to compare."""
-    return [_execute(), _execute()]
+    """The cells above, run in two kernels at once, to compare."""
+
+    async def both() -> list:
+        return await asyncio.gather(_execute(), _execute())
+
+    return asyncio.run(both())
 
 
-def _execute() -> list:
+async def _execute() -> list:
     cells = [nbformat.v4.new_code_cell(text) for text in CELLS.split("###\n")]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    client = NotebookClient(notebook, timeout=120, kernel_name="python3")
+    await client.async_execute()
     return [cell.outputs for cell in notebook.cells]
 
 

@@ -43,6 +43,6 @@ def make():
 @pytest.fixture
 def lesson():
     """A notebook of 41 cells that keeps every budget."""
-    title = text(f"# Title\n\nMinutes: 10. You need: nothing. {WORDS}")
+    title = text(f"# Title\n\n**Minutes:** 10. **You need:** nothing. {WORDS}")
     middle = [cell for _ in range(19) for cell in (code(), text())]
     return notebook(title, *middle, text(f"## What you saw\n\n{WORDS}. Next: more."))

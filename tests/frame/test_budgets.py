@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course.workshop import budgets, form
+from grpo_course.workshop import budgets, exercise_cells, form
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -24,8 +24,51 @@ def test_a_good_lesson_has_no_complaints(lesson):
 def test_cell_number(make, lesson):
     assert budgets.cell_number(make.notebook(make.text()))
     many = make.notebook(*[make.text() for _ in range(71)])
-    assert budgets.cell_number(many) == ["it has 71 cells; a notebook has 40 to 70"]
+    assert budgets.cell_number(many) == [
+        "it has 71 cells beside its exercises; a notebook has 40 to 70"
+    ]
     assert budgets.cell_number(lesson) == []
+
+
+def exercise(make, task="**Exercise 1.1** · difficulty 1 of 3 · 5 minutes"):
+    """The three cells of an exercise."""
+    stub = make.code("f = check(f)")
+    return [make.text(task, "exercise"), stub, make.text("A hint.", "solution")]
+
+
+def test_the_cells_of_exercises_do_not_count(make):
+    full = [make.text() for _ in range(70)]
+    note = make.text("*Presenting: 5 min*", "speaker")
+    task, *rest = exercise(make)
+    assert budgets.cell_number(make.notebook(*full, task, note, *rest)) == []
+    poor = make.notebook(*[make.text() for _ in range(39)], *exercise(make))
+    assert budgets.cell_number(poor)
+
+
+def test_two_exercises_may_share_three_cells(make):
+    both = "**Exercise 1.1** · 5 minutes\n\n**Exercise 1.2** · 6 minutes"
+    notebook = make.notebook(*exercise(make, both))
+    assert exercise_cells.stated(notebook.cells) == [("1.1", 5), ("1.2", 6)]
+    assert len(exercise_cells.triples(notebook.cells)) == 1
+    assert budgets.exercises(notebook) == []
+
+
+@pytest.mark.parametrize(
+    "damage, complaints",
+    [
+        (lambda cells: cells.pop(2), ["cell 0:"]),
+        (lambda cells: cells.pop(0), ["cell 1:"]),
+        (lambda cells: cells.reverse(), ["cell 0:", "cell 2:"]),
+        (lambda cells: cells[0].metadata.tags.clear(), ["cell 0:", "cell 2:"]),
+        (lambda cells: cells[1].update(source="f(1)"), ["cell 0:", "cell 2:"]),
+        (lambda cells: cells[0].update(source="Do it."), ["cell 0:"]),
+    ],
+)
+def test_exercises(make, damage, complaints):
+    cells = exercise(make)
+    damage(cells)
+    notebook = make.notebook(*cells)
+    assert [line[:7] for line in budgets.exercises(notebook)] == complaints
 
 
 def lines(count):
@@ -81,8 +124,9 @@ def test_late_code(make):
 
 def test_opening(make):
     problems = budgets.opening(make.notebook(make.text("## Title")))
-    assert ["'# '" in problems[0], "Minutes" in problems[1], "You need" in problems[2]]
     assert len(problems) == 3
+    wanted = ("'# '", "You need", "**Minutes:** 30")
+    assert all(w in problem for w, problem in zip(wanted, problems, strict=True))
 
 
 @pytest.mark.parametrize(

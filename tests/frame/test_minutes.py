@@ -1,68 +1,181 @@
-"""The minutes that README and INSTRUCTORS.md print are those of the notebooks."""
+"""Minutes follow from what authors state; `save` writes them wherever they stand."""
 
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
 
-from grpo_course.workshop import form, speaker
+from grpo_course.workshop import form, minutes
+from grpo_course.workshop import save as save_command
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = {
     path.stem: form.read(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 }
+INSTRUCTORS = (ROOT / "INSTRUCTORS.md").read_text(encoding="utf-8")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
-PLANNED = {"one hour": 50, "half a day": 180, "two days": 660}
 
 
-def rows(document: str) -> dict[str, dict[str, str]]:
-    """The table of a document, by notebook and by column."""
-    text = (ROOT / document).read_text(encoding="utf-8")
-    lines = [line.strip("| ") for line in text.splitlines() if line.startswith("| ")]
-    head, *body = ([c.strip() for c in line.split(" | ")] for line in lines)
-    name = re.compile(r"\d\d_\w+")
+def rows(text: str) -> dict[str, dict[str, str]]:
+    """The table of notebooks in a text, by notebook and by column."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    head, *body = map(minutes.columns, lines)
+    named = [(minutes.NAME.search(row[0]), row) for row in body]
     return {
-        name.search(row[0]).group(): dict(zip(head, row, strict=True))
-        for row in body
-        if name.search(row[0])
+        name.group() if name else row[0]: dict(zip(head, row, strict=True))
+        for name, row in named
     }
 
 
-def minutes(name: str) -> int:
-    return int(speaker.TOTAL.search(NOTEBOOKS[name].cells[0].source).group(1))
+def test_what_is_stored_is_what_save_would_write():
+    """The cure: `python3 -m grpo_course save --form-only`."""
+    stored = {name: notebook.cells[0].source for name, notebook in NOTEBOOKS.items()}
+    for notebook in NOTEBOOKS.values():
+        minutes.state(notebook)
+    written = {name: notebook.cells[0].source for name, notebook in NOTEBOOKS.items()}
+    assert written == stored
+    assert not minutes.documents(ROOT)
 
 
-def told(name: str) -> int:
-    """Minutes without exercises."""
-    exercises = speaker.exercises_of(NOTEBOOKS[name].cells)
-    return minutes(name) - sum(int(each) for _, each in exercises)
+def welcome_map():
+    return next(
+        c.source for c in NOTEBOOKS["00_welcome"].cells if "## The map" in c.source
+    )
 
 
-@pytest.mark.parametrize("document", ["README.md", "INSTRUCTORS.md"])
-def test_the_minutes_are_those_of_the_notebooks(document):
-    printed = {name: int(row["minutes"]) for name, row in rows(document).items()}
-    assert printed == {name: minutes(name) for name in NOTEBOOKS}
+TABLES = {
+    "README.md": (ROOT / "README.md").read_text(encoding="utf-8"),
+    "INSTRUCTORS.md": INSTRUCTORS,
+    "the map in 00_welcome": welcome_map(),
+}
 
 
-def test_the_minutes_without_exercises():
-    printed = {name: int(row["told"]) for name, row in rows("INSTRUCTORS.md").items()}
-    assert printed == {name: told(name) for name in NOTEBOOKS}
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_names_every_notebook_with_its_minutes(table):
+    printed = {name: row["minutes"] for name, row in rows(TABLES[table]).items()}
+    printed.pop("**together**", None)
+    totals = {name: str(minutes.of(each).total) for name, each in NOTEBOOKS.items()}
+    assert printed == totals
 
 
-@pytest.mark.parametrize("plan", PLANNED)
-def test_a_plan_has_the_minutes_it_names(plan):
-    total = 0
-    for name, row in rows("INSTRUCTORS.md").items():
-        first = re.match(r"\d+", row[plan])
-        total += minutes(name) if row[plan] == "all" else int(first[0]) if first else 0
-    assert total == PLANNED[plan]
-    text = (ROOT / "INSTRUCTORS.md").read_text(encoding="utf-8")
-    assert re.search(rf"{plan}[^,]* {total}\b", text)
+@pytest.mark.parametrize("plan", minutes.PLANS)
+def test_a_plan_leaves_minutes_free_for_questions(plan):
+    planned, length = rows(INSTRUCTORS)["**together**"][plan].split(" of ")
+    assert int(planned) < int(length) == minutes.PLANS[plan]
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_plan_names_headings_of_the_notebook(name):
-    row = rows("INSTRUCTORS.md")[name]
-    named = {h for plan in PLANNED for h in re.findall(r"\*([^*]+)\*", row[plan])}
+    row = rows(INSTRUCTORS)[name]
+    named = {h for p in minutes.PLANS for h in re.findall(r"\*([^*]+)\*", row[p])}
     source = "\n".join(cell.source for cell in NOTEBOOKS[name].cells)
     assert named <= set(HEADING.findall(source))
+
+
+# A checkout of two notebooks, the second with an exercise.
+
+MAP = """\
+## The map
+
+| notebook | minutes | words |
+|---|---|---|
+| `00_start` | 0 | hello |
+| `01_work` | 0 | an exercise |"""
+PLANS = """\
+| notebook | minutes | told | one hour | half a day | two days |
+|---|---|---|---|---|---|
+| 00_start | 0 | 0 | skip | 15: *The map* | all |
+| 01_work | 0 | 0 | 8: a part | all | all |
+| **together** | 0 | 0 | 0 | 0 | 0 |
+"""
+TASK = "**Exercise {}** · difficulty 1 of 3 · {} minutes"
+STUB = "def f(x):\n    raise NotImplementedError\n\n\nf = check(f)"
+
+
+@pytest.fixture
+def exercise(make):
+    """The three cells of an exercise of some minutes."""
+
+    def cells(number, length):
+        task = make.text(TASK.format(number, length), "exercise")
+        return task, make.code(STUB), make.text("A hint.", "solution")
+
+    return cells
+
+
+@pytest.fixture
+def checkout(tmp_path, make, exercise):
+    """Its tables hold zeros; its notebooks state 20 and 30 minutes, and 5."""
+    start = make.notebook(make.text("# S\n\n**Minutes:** 20."), make.text(MAP))
+    work = make.notebook(make.text("# W\n\n**Minutes:** 30."), *exercise("1.1", 5))
+    (tmp_path / "notebooks").mkdir()
+    for name, notebook in (("00_start", start), ("01_work", work)):
+        store(tmp_path, name, notebook)
+    (tmp_path / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
+    (tmp_path / "INSTRUCTORS.md").write_text(f"Plans.\n\n{PLANS}\n", encoding="utf-8")
+    return tmp_path
+
+
+def path_of(checkout, name):
+    return checkout / "notebooks" / f"{name}.ipynb"
+
+
+def store(checkout, name, notebook):
+    text = nbformat.writes(notebook) + "\n"
+    path_of(checkout, name).write_text(text, encoding="utf-8")
+
+
+def save(checkout, *names):
+    assert save_command.main([*names, "--form-only"], checkout) == 0
+    first = form.read(path_of(checkout, "01_work")).cells[0].source.splitlines()[2]
+    printed = rows((checkout / "INSTRUCTORS.md").read_text(encoding="utf-8"))
+    return first, [" | ".join(list(row.values())[1:]) for row in printed.values()]
+
+
+def test_save_adds_the_exercises_and_fills_every_table(checkout):
+    first, table = save(checkout)
+    assert first == "**Minutes:** 35 (30 without exercises)."
+    assert table == [
+        "20 | 20 | skip | 15: *The map* | all",
+        "35 | 30 | 8: a part | all | all",
+        "55 | 50 | 8 of 60 | 50 of 210 | 55 of 720",
+    ]
+    start = form.read(path_of(checkout, "00_start"))
+    assert start.cells[0].source.endswith("**Minutes:** 20.")  # it has no exercise
+    drawn = rows(next(c.source for c in start.cells if "## The map" in c.source))
+    assert [row["minutes"] for row in drawn.values()] == ["20", "35"]
+
+
+def test_saving_again_changes_nothing(checkout):
+    save(checkout)
+    files = [*(checkout / "notebooks").iterdir(), checkout / "INSTRUCTORS.md"]
+    before = {path: path.read_bytes() for path in files}
+    save(checkout)
+    assert {path: path.read_bytes() for path in files} == before
+
+
+def test_an_exercise_more_or_less_needs_no_minute_typed(checkout, exercise):
+    save(checkout)
+    notebook = form.read(path_of(checkout, "01_work"))
+    alone = list(notebook.cells)
+    notebook.cells += exercise("1.2", 7)
+    notebook.cells[-2].execution_count = 2
+    store(checkout, "01_work", notebook)
+    first, table = save(checkout, "01")
+    assert first == "**Minutes:** 42 (30 without exercises)."
+    assert table[1:] == [
+        "42 | 30 | 8: a part | all | all",
+        "62 | 50 | 8 of 60 | 57 of 210 | 62 of 720",
+    ]
+    notebook = form.read(path_of(checkout, "01_work"))
+    notebook.cells = alone[:1]
+    store(checkout, "01_work", notebook)
+    first, table = save(checkout, "01")
+    assert first == "**Minutes:** 30." and table[1].startswith("30 | 30 |")
+
+
+def test_a_row_without_a_notebook_is_refused(checkout):
+    path_of(checkout, "01_work").unlink()
+    with pytest.raises(SystemExit, match="A table names 01_work"):
+        save_command.main(["--form-only"], checkout)

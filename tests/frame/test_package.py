@@ -12,7 +12,8 @@ import grpo_course
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "grpo_course"
-MAPPED = ("engines", "gsm8k", "workshop")
+CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("bugs", "check", "plots")))
+MAPPED = (*CLASSROOM, "engines", "gsm8k", "workshop")
 LOADED = """
 import sys
 import grpo_course.__main__
@@ -103,4 +104,5 @@ def test_a_package_s_docstring_is_the_map_of_its_modules(name):
     tree = ast.parse((PACKAGE / name / "__init__.py").read_text(encoding="utf-8"))
     named = re.findall(r"^    (\w+)  ", ast.get_docstring(tree), re.MULTILINE)
     modules = {path.stem for path in (PACKAGE / name).glob("*.py")} - {"__init__"}
-    assert sorted(named) == sorted(modules)
+    rooms = {path.parent.name for path in (PACKAGE / name).glob("*/__init__.py")}
+    assert sorted(named) == sorted(modules | rooms)

@@ -1,5 +1,6 @@
 """Slides, speaker notes, links to Colab and Binder: what `save` writes."""
 
+import copy
 import json
 from pathlib import Path
 
@@ -20,7 +21,7 @@ ADDRESS = "https://github.com/someone/course"
 def test_what_is_generated_is_up_to_date(path):
     """The cure: `python3 -m grpo_course save --form-only`."""
     notebook = form.read(path)
-    stored = [(cell.source, cell.metadata) for cell in notebook.cells]
+    stored = [(cell.source, copy.deepcopy(cell.metadata)) for cell in notebook.cells]
     save_command.arrange(notebook, path.stem, ROOT)
     assert [(cell.source, cell.metadata) for cell in notebook.cells] == stored
 

@@ -1,4 +1,4 @@
-"""All bugs in the order of the hunt, and the debugging sheet to take home."""
+"""All bugs in the order of the hunt, which is that of the debugging sheet."""
 
 from grpo_course.classroom.bugs import losses, rewards, tokens
 
@@ -17,10 +17,3 @@ BUGS = (
     tokens.MEAN_OF_MEANS,
     rewards.UNBOUND,
 )
-
-
-def debugging_sheet() -> str:
-    """From symptom to probe to cause, as a Markdown table with a row for each bug."""
-    rows = [("symptom", "probe", "cause"), ("---", "---", "---")]
-    rows += [(bug.symptom, bug.probe, f"{bug.name}: {bug.cause}") for bug in BUGS]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

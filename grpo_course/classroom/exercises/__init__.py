@@ -1,47 +1,27 @@
-"""The exercises of all notebooks, in the order of the course."""
+"""The exercises of all notebooks, in the order of the course.
 
-from grpo_course.classroom.exercises import (
-    actor_critic,
-    aggregation,
-    beyond,
-    bug_hunt,
-    deltas,
-    gsm8k_data,
-    gsm8k_grpo,
-    gsm8k_masks,
-    gsm8k_panel,
-    gsm8k_rewards,
-    kl,
-    loop,
-    losses,
-    policy,
-    rewards,
-    sequence_scores,
-    sequences,
-    welcome,
-    zero_loss,
-    zero_loss_lengths,
-)
+Each notebook has a module of its own name. An exercise is found because it is an
+`Exercise` in one of them: there is no list to add it to.
+"""
 
-EXERCISES = (
-    *welcome.EXERCISES,
-    *rewards.EXERCISES,
-    *policy.EXERCISES,
-    *deltas.EXERCISES,
-    *losses.EXERCISES,
-    *aggregation.EXERCISES,
-    *kl.EXERCISES,
-    *loop.EXERCISES,
-    *zero_loss.EXERCISES,
-    *zero_loss_lengths.EXERCISES,
-    *actor_critic.EXERCISES,
-    *sequence_scores.EXERCISES,
-    *sequences.EXERCISES,
-    *bug_hunt.EXERCISES,
-    *gsm8k_data.EXERCISES,
-    *gsm8k_rewards.EXERCISES,
-    *gsm8k_masks.EXERCISES,
-    *gsm8k_grpo.EXERCISES,
-    *gsm8k_panel.EXERCISES,
-    *beyond.EXERCISES,
+from importlib import import_module
+from pkgutil import iter_modules
+
+from grpo_course.classroom.check.exercise import Exercise
+
+MODULES = [
+    import_module(f"{__name__}.{module.name}")
+    for module in iter_modules(__path__)
+    if module.name.startswith("nb")
+]
+EXERCISES = tuple(
+    sorted(
+        (
+            thing
+            for module in MODULES
+            for thing in vars(module).values()
+            if isinstance(thing, Exercise)
+        ),
+        key=lambda exercise: [int(part) for part in exercise.key.split(".")],
+    )
 )

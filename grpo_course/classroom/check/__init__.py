@@ -1,0 +1,101 @@
+"""`check` judges the answer to an exercise in words; `progress` lists them all.
+
+From an exercise to the verdict
+    exercise    an exercise as data; one call of an answer, and what came of it
+    diagnosis   what is wrong, and which known misconception explains it
+    advice      general advice, where no known misconception does
+    report      the verdict in a few short lines
+"""
+
+import difflib
+from collections.abc import Callable
+
+from grpo_course.classroom.check.diagnosis import diagnose
+from grpo_course.classroom.check.exercise import Exercise
+from grpo_course.classroom.check.report import report, wrap
+
+STATES = {" ": "not attempted yet", "x": "not right yet", "v": "right"}
+
+# Key of each exercise checked in this session -> its latest state.
+_session: dict[str, str] = {}
+
+
+def check(function: Callable) -> Callable:
+    """Judge your function and print the verdict; never raise.
+
+    The exercise is found by the function's name. Returns your function if it is
+    right and the course's own if it is not yet, so that
+    `center_by_group = check(center_by_group)` lets the rest of the notebook run.
+    """
+    exercise = None
+    try:
+        exercise = _find(function)
+        if exercise is None:
+            lines = wrap(_unknown(function))
+        elif function is exercise.solution:
+            text = "is the course's own here: run the cell that defines yours."
+            lines = wrap(f"[ ] {exercise.key} {exercise.name} {text}")
+        else:
+            finding = diagnose(exercise, function)
+            _session[exercise.key] = finding.state
+            lines = report(exercise, function, finding)
+            function = function if finding.state == "v" else exercise.solution
+    except Exception as error:  # the rest of the notebook must run
+        lines = wrap(_broken(error))
+        function = exercise.solution if exercise else function
+    print("\n".join(lines))
+    return function
+
+
+def progress() -> None:
+    """Print the exercises of this session as a small table."""
+    chapters = {key.split(".")[0] for key in _session}
+    rows = [e for e in _exercises() if e.key.split(".")[0] in chapters]
+    if not rows:
+        print("No exercise has been checked in this session yet.")
+        return
+    margin = max(5, *(len(exercise.key) + 1 for exercise in rows))
+    width = max(len(exercise.name) for exercise in rows)
+    for exercise in rows:
+        state = _session.get(exercise.key, " ")
+        name = f"{exercise.key:<{margin}}{exercise.name:<{width}}"
+        print(f"{name}  [{state}] {STATES[state]}")
+    right = sum(_session.get(exercise.key) == "v" for exercise in rows)
+    print(f"{right} of {len(rows)} right.")
+
+
+def _find(function: Callable) -> Exercise | None:
+    name = getattr(function, "__name__", None)
+    for exercise in _exercises():
+        if function is exercise.solution or name == exercise.name:
+            return exercise
+    return None
+
+
+def _exercises() -> tuple[Exercise, ...]:
+    from grpo_course.classroom.exercises import EXERCISES  # loads the worlds
+
+    return EXERCISES
+
+
+def _unknown(function: object) -> str:
+    if not callable(function):
+        return (
+            "[!] check wants the function itself, without calling it: "
+            "check(name), not check(name(...))."
+        )
+    name = getattr(function, "__name__", type(function).__name__)
+    known = [exercise.name for exercise in _exercises()]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    question = f" Did you mean {' or '.join(near)}?" if near else ""
+    return (
+        f"[!] No exercise is called {name}.{question} "
+        "Keep the name that the notebook gave the function."
+    )
+
+
+def _broken(error: Exception) -> str:
+    return (
+        f"[!] The check itself broke ({type(error).__name__}: {error}). "
+        "Your function may be right: please report this."
+    )

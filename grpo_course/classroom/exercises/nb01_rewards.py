@@ -1,0 +1,228 @@
+"""The exercises of 01_rewards."""
+
+from collections import Counter
+from itertools import pairwise, takewhile
+
+from torch import Tensor
+
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import case
+from grpo_course.sorting.rewards import (
+    compute_reward,
+    sort_distance_reward,
+    sort_multiset_reward,
+)
+
+
+def _case(description: str, prompt: list, response: list, hint: str = "") -> Case:
+    return Case(description, {"prompt": prompt, "response": response}, hint)
+
+
+MEMBERSHIP = (
+    "You count numbers that occur anywhere. A point needs the right number at the "
+    "right position: compare position by position with zip."
+)
+DISTANCE = (
+    "You add up differences |x - y|. Despite its name the distance reward counts "
+    "positions: one point where both numbers are equal."
+)
+
+COUNT_MATCHES = Exercise(
+    key="1.1",
+    name="count_matches",
+    solution=sort_distance_reward,
+    cases=(
+        _case("a half-sorted response", [3, 1, 0, 2], [0, 3, 1, 2]),
+        _case("the sorted response", [3, 1, 0, 2], [0, 1, 2, 3]),
+        _case("a response far off", [3, 1, 0, 2], [7, 2, 2, 5]),
+        _case("the prompt itself", [2, 0, 1], [2, 0, 1]),
+        _case("a repeated number", [2, 0, 2], [2, 2, 0]),
+        _case("a prompt of one number", [5], [5]),
+    ),
+    mistakes=(
+        Mistake(
+            lambda p, r: sum(x == y for x, y in zip(p, r, strict=True)),
+            "You compare with the prompt as it stands. The truth is the sorted "
+            "prompt: compare with sorted(prompt).",
+        ),
+        Mistake(
+            lambda p, r: sum(x == y for x, y in zip(sorted(p), sorted(r), strict=True)),
+            "You sort the response too, which does the policy's work for it. Sort "
+            "the prompt only.",
+        ),
+        Mistake(
+            lambda p, r: sum(abs(x - y) for x, y in zip(sorted(p), r, strict=True)),
+            DISTANCE,
+        ),
+        Mistake(
+            lambda p, r: -sum(abs(x - y) for x, y in zip(sorted(p), r, strict=True)),
+            DISTANCE,
+        ),
+        Mistake(
+            lambda p, r: sort_distance_reward(p, r) / len(p),
+            "You return the fraction of matches. The reward is their number: do not "
+            "divide by the length.",
+        ),
+        Mistake(lambda p, r: sum(y in p for y in r), MEMBERSHIP),
+        Mistake(lambda p, r: sum(x in r for x in p), MEMBERSHIP),
+        Mistake(
+            lambda p, r: float(sorted(p) == r),
+            "You give all or nothing. Partial credit gives one point for each "
+            "position that is right.",
+        ),
+        Mistake(
+            lambda p, r: sum(x != y for x, y in zip(sorted(p), r, strict=True)),
+            "You count the positions that are wrong. A reward grows with what is "
+            "right: compare with ==.",
+        ),
+        Mistake(
+            lambda p, r: len(
+                list(
+                    takewhile(lambda xy: xy[0] == xy[1], zip(sorted(p), r, strict=True))
+                )
+            ),
+            "You stop at the first wrong position. Later ones that are right earn "
+            "their points too.",
+        ),
+    ),
+    insight="A partly right response earns part of the reward: that is a signal to "
+    "learn from before the first perfect response turns up.",
+)
+
+
+def _matches(prompts: Tensor, responses: Tensor) -> Tensor:
+    return prompts.sort(dim=-1).values[:, None, :] == responses
+
+
+BATCH_DISTANCE = Exercise(
+    key="1.2",
+    name="batch_distance",
+    solution=lambda prompts, responses: compute_reward(
+        prompts, responses, sort_distance_reward
+    ),
+    axes={
+        "prompts": "batch pos",
+        "responses": "batch trial pos",
+        "return": "batch trial",
+    },
+    cases=(
+        case(
+            "two prompts, three responses each",
+            prompts=[[3, 1, 0, 2], [0, 2, 2, 1]],
+            responses=[
+                [[0, 3, 1, 2], [0, 1, 2, 3], [7, 2, 2, 5]],
+                [[0, 1, 2, 2], [0, 2, 2, 1], [2, 2, 1, 0]],
+            ],
+        ),
+        case(
+            "batch, trial and pos of the same size",
+            prompts=[[2, 0], [1, 1]],
+            responses=[[[0, 2], [1, 1]], [[0, 1], [0, 2]]],
+        ),
+        case("one prompt, one response", prompts=[[4, 3]], responses=[[[3, 4]]]),
+    ),
+    mistakes=(
+        Mistake(
+            lambda p, r: (p[:, None] == r).sum(-1).float(),
+            "You compare with the prompts as they stand. The truth is the sorted "
+            "prompt: prompts.sort(dim=-1).values.",
+        ),
+        Mistake(
+            lambda p, r: (p.sort(0).values[:, None] == r).sum(-1).float(),
+            "You sort over the batch axis, which mixes prompts. Sort along pos, the "
+            "last axis.",
+        ),
+        Mistake(
+            lambda p, r: _matches(p, r).float().mean(-1),
+            "You take the mean over pos: a fraction. The reward is the number of "
+            "matches: sum over pos.",
+        ),
+        Mistake(
+            lambda p, r: _matches(p, r).sum(1).float(),
+            "You sum over the trial axis. Each response keeps its own reward: sum "
+            "over pos, the last axis.",
+        ),
+        Mistake(
+            lambda p, r: _matches(p, r).sum((1, 2)).float(),
+            "You sum over trial and pos. Each response keeps its own reward: sum "
+            "over pos only.",
+        ),
+        Mistake(
+            lambda p, r: (p.sort(-1).values == r).sum(-1).float(),
+            "The prompts lack the trial axis, so batch is matched with trial. Give "
+            "them one of size 1: [batch 1 pos], by [:, None, :].",
+        ),
+        Mistake(
+            lambda p, r: _matches(p, r).sum(-1),
+            "You return whole numbers (int64). Rewards are averaged and divided "
+            "later: return floats, with .float().",
+        ),
+        Mistake(
+            lambda p, r: _matches(p, r).all(-1),
+            "You return True and False: all or nothing. Count the matching "
+            "positions, as a float.",
+        ),
+    ),
+    insight="One comparison replaces three loops: an axis of size 1 lets each prompt "
+    "meet all its responses.",
+)
+
+
+def _ordered(response: list) -> int:
+    return sum(x <= y for x, y in pairwise(response))
+
+
+DUPLICATE_PROOF_REWARD = Exercise(
+    key="1.3",
+    name="duplicate_proof_reward",
+    solution=sort_multiset_reward,
+    cases=(
+        _case("the hack", [2, 2, 0], [0, 0, 2]),
+        _case("the sorted response", [2, 2, 0], [0, 2, 2]),
+        _case("numbers all different", [3, 1, 0, 2], [0, 3, 1, 2]),
+        _case("numbers not in the prompt", [3, 1, 0, 2], [7, 2, 2, 5]),
+        _case("a descending response", [1, 1, 2], [2, 1, 1]),
+        _case("one number over and over", [0, 0, 0], [0, 1, 3]),
+    ),
+    mistakes=(
+        Mistake(
+            lambda p, r: sum(x in r for x in p) + _ordered(r),
+            "`x in response` lets one number of the response cover the same number "
+            "of the prompt twice: this is the hack. Use up what is covered.",
+        ),
+        Mistake(
+            lambda p, r: (
+                (Counter(p) & Counter(r)).total() + sum(x < y for x, y in pairwise(r))
+            ),
+            "You use a strict < for neighbours. A sorted list may repeat a number, "
+            "so a tie is in order: x <= y.",
+        ),
+        Mistake(
+            lambda p, r: len(set(p) & set(r)) + _ordered(r),
+            "A set forgets how often a number occurs, so a repeated number earns "
+            "only once. Count with multiplicity: Counter keeps the numbers.",
+        ),
+        Mistake(
+            lambda p, r: (Counter(p) | Counter(r)).total() + _ordered(r),
+            "| keeps the larger of two counts, so numbers that only one list has are "
+            "paid too. & keeps the smaller: what both have.",
+        ),
+        Mistake(
+            lambda p, r: (Counter(p) & Counter(r)).total(),
+            "The points for order are missing: add one for each adjacent pair of "
+            "the response with x <= y.",
+        ),
+        Mistake(
+            lambda p, r: _ordered(r),
+            "The points for inclusion are missing: each number of the prompt that "
+            "the response covers earns one.",
+        ),
+        Mistake(
+            lambda p, r: sum(y in p for y in r) + _ordered(r),
+            "You count numbers of the response that occur in the prompt, so "
+            "repeating one pays. Count prompt numbers, each covered once.",
+        ),
+    ),
+    insight="Only a sorted response earns full score now. A policy finds each gap in "
+    "a reward, so look for gaps before it does.",
+)

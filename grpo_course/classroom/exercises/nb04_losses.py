@@ -1,0 +1,290 @@
+"""The exercises of 04_losses."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.aggregation import aggregate, hide
+from grpo_course.algorithm.losses import compute_loss, loss_report
+from grpo_course.algorithm.ratio import compute_ratio
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import (
+    NOT_CLIPPED,
+    TOKENS,
+    case,
+    mask_of,
+    numbers,
+    products,
+)
+
+
+def _log_probs(*shape: int, apart: float) -> dict:
+    """Two policies' log-probabilities, up to `apart` nats from each other."""
+    old = -numbers(*shape).abs() - 1.2
+    # Further along the same sine, so that new and old move on their own.
+    new = old + numbers(2, *shape, scale=apart)[1]
+    return {"log_probs": new, "old_log_probs": old}
+
+
+UNDERFLOW = (
+    "exp(-200) rounds to zero, and 0/0 is not a number. Subtract first, while both "
+    "are logarithms; exp comes last."
+)
+
+
+def compute_ratio_from_logs(log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
+    """[batch trial pos], [batch trial pos] -> [batch trial pos]"""
+    return compute_ratio(log_probs, old_log_probs.detach())
+
+
+COMPUTE_RATIO_FROM_LOGS = Exercise(
+    key="4.1",
+    name="compute_ratio_from_logs",
+    solution=compute_ratio_from_logs,
+    axes={"log_probs": TOKENS, "old_log_probs": TOKENS, "return": TOKENS},
+    gradient_to=("log_probs", "old_log_probs"),
+    cases=(
+        case(
+            "p goes from .5 to .6, and from .5 to .25",
+            log_probs=torch.tensor([[[0.6, 0.25]]]).log(),
+            old_log_probs=torch.tensor([[[0.5, 0.5]]]).log(),
+        ),
+        case("two prompts, two responses", **_log_probs(2, 2, 3, apart=0.9)),
+        case(
+            "tokens that are next to impossible",
+            UNDERFLOW,
+            log_probs=[[[-200.0, -150.0]]],
+            old_log_probs=[[[-199.5, -150.0]]],
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            lambda new, old: new / old.detach(),
+            "You divide log-probabilities. The ratio is a quotient of "
+            "probabilities: exp of the difference of their logarithms.",
+        ),
+        Mistake(
+            lambda new, old: new - old.detach(),
+            "This is the logarithm of the ratio: the exp is missing. Where both "
+            "policies agree, the ratio is 1, not 0.",
+        ),
+        Mistake(
+            lambda new, old: (old.detach() - new).exp(),
+            "Upside down: this is pi_old / pi. A token that became likelier has a "
+            "ratio above 1.",
+        ),
+        Mistake(lambda new, old: new.exp() / old.detach().exp(), UNDERFLOW),
+        Mistake(
+            lambda new, old: (new - old).exp(),
+            "The values are right, but pi_old is not frozen: a gradient flows into "
+            "old_log_probs. Detach it.",
+        ),
+    ),
+    insight="Subtract logarithms, then exp. pi_old is data here: no gradient enters.",
+)
+
+
+def clipped_surrogate_loss(
+    log_probs: Tensor, old_log_probs: Tensor, deltas: Tensor
+) -> Tensor:
+    """[batch trial pos], [batch trial pos], [batch trial] -> scalar"""
+    return compute_loss(log_probs, deltas, "clipped", old_log_probs, epsilon=0.2)
+
+
+def _products(ratio: Tensor, deltas: Tensor) -> tuple[Tensor, Tensor]:
+    return products(ratio, deltas[..., None])
+
+
+def _smaller(ratio: Tensor, deltas: Tensor) -> Tensor:
+    return torch.minimum(*_products(ratio, deltas))
+
+
+def _turned(ratio: Tensor, deltas: Tensor) -> Tensor:
+    """The smaller ratio, and only then the product."""
+    return torch.minimum(ratio, ratio.clamp(0.8, 1.2)) * deltas[..., None]
+
+
+def _one_token(ratio: float, delta: float) -> Case:
+    side = "above" if ratio > 1 else "below"
+    sign = "positive" if delta > 0 else "negative"
+    return case(
+        f"one token: ratio {side} the range, {sign} delta",
+        log_probs=torch.tensor([[[0.02 * ratio]]]).log(),
+        old_log_probs=torch.tensor([[[0.02]]]).log(),
+        deltas=[[delta]],
+    )
+
+
+def _surrogate_case(description: str, *shape: int) -> Case:
+    deltas = numbers(3, *shape[:-1], scale=2.0)[2]
+    return case(description, **_log_probs(*shape, apart=0.6), deltas=deltas)
+
+
+CLIPPED_SURROGATE_LOSS = Exercise(
+    key="4.2",
+    name="clipped_surrogate_loss",
+    solution=clipped_surrogate_loss,
+    axes={"log_probs": TOKENS, "old_log_probs": TOKENS, "deltas": "batch trial"},
+    gradient_to=("log_probs",),
+    cases=(
+        _one_token(1.5, 1.0),
+        _one_token(1.5, -1.0),
+        _one_token(0.5, 1.0),
+        _one_token(0.5, -1.0),
+        _surrogate_case("two prompts, two responses", 2, 2, 3),
+        _surrogate_case("all axes of the same size", 3, 3, 3),
+    ),
+    mistakes=(
+        Mistake(
+            lambda new, old, d: -torch.maximum(*_products((new - old).exp(), d)).mean(),
+            "max for min: PPO takes the pessimist's side, the smaller product.",
+        ),
+        Mistake(
+            lambda new, old, d: -_turned((new - old).exp(), d).mean(),
+            "For negative delta you clip the wrong side (as min over ratios does: "
+            "the order turns round). Multiply by delta first, then min.",
+        ),
+        Mistake(
+            lambda new, old, d: -_products((new - old).exp(), d)[1].mean(),
+            "Only the clipped product is left. Without the min, a token that was "
+            "pushed the wrong way out of the range can never come back.",
+        ),
+        Mistake(
+            lambda new, old, d: -_products((new - old).exp(), d)[0].mean(), NOT_CLIPPED
+        ),
+        Mistake(
+            lambda new, old, d: _smaller((new - old).exp(), d).mean(),
+            "The minus sign is missing: an optimizer would minimise the objective.",
+        ),
+        Mistake(
+            lambda new, old, d: -_smaller(new / old, d).mean(),
+            "You divide log-probabilities. The ratio is exp of their difference.",
+        ),
+        Mistake(
+            lambda new, old, d: -_smaller((new - old).mean(-1, True).exp(), d).mean(),
+            "You average over pos before exp: one ratio for each response. Here "
+            "every token has a ratio of its own.",
+        ),
+    ),
+    insight="The min lets go of a token only where moving on would look like a gain.",
+)
+
+
+def _fraction(ratio: Tensor, deltas: Tensor, epsilon: float) -> Tensor:
+    """[batch trial pos], [batch trial] -> scalar"""
+    report = loss_report(ratio.log(), deltas, torch.zeros_like(ratio), epsilon=epsilon)
+    return report["clip_fraction_low"] + report["clip_fraction_high"]
+
+
+def _share(low: Tensor, high: Tensor) -> Tensor:
+    return (low | high).float().mean()
+
+
+def _fraction_case(
+    description: str, ratio: list, deltas: list, epsilon: float = 0.2, hint: str = ""
+) -> Case:
+    return case(description, hint, ratio=[ratio], deltas=[deltas], epsilon=epsilon)
+
+
+CLIP_FRACTION = Exercise(
+    key="4.3",
+    name="clip_fraction",
+    solution=_fraction,
+    axes={"ratio": TOKENS, "deltas": "batch trial"},
+    cases=(
+        _fraction_case(
+            "one better, one worse response",
+            [[0.5, 1.5, 1.0, 2.0], [0.5, 1.5, 1.0, 2.0]],
+            [1.0, -1.0],
+        ),
+        _fraction_case("only one, better", [[0.5, 1.3, 1.1, 1.0, 0.7]], [0.5]),
+        _fraction_case(
+            "a response whose delta is zero", [[0.5, 1.5], [3.0, 0.1]], [0.0, 1.0]
+        ),
+        _fraction_case(
+            "as many responses as positions",
+            [[0.5, 1.5, 1.0], [0.7, 0.6, 1.9], [2.0, 2.0, 0.9]],
+            [1.0, -2.0, 0.5],
+        ),
+        _fraction_case(
+            "a wider range",
+            [[0.7, 1.3, 1.6]],
+            [1.0],
+            0.5,
+            "Your range is always the same. Its width is the argument epsilon.",
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            lambda r, d, e: _share(r < 1 - e, r > 1 + e),
+            "You count every token outside the range. One that must come back "
+            "keeps its gradient: delta's sign decides.",
+        ),
+        Mistake(
+            lambda r, d, e: _fraction(r, -d, e),
+            "The sides are swapped: these are the tokens that must come back. A "
+            "good token is let go above the range, a bad one below.",
+        ),
+        Mistake(
+            lambda r, d, e: _fraction(r, d.clamp(min=0), e),
+            "You count only good tokens above the range. Bad ones below it are "
+            "let go too.",
+        ),
+        Mistake(
+            lambda r, d, e: _share(
+                (r < 1 - e) & (d <= 0)[..., None], (r > 1 + e) & (d >= 0)[..., None]
+            ),
+            "You count tokens whose delta is zero. They had no gradient that "
+            "clipping could have taken.",
+        ),
+    ),
+    insight="Outside the range is not clipped: some of it is on its way back.",
+)
+
+EMPTY = (
+    "A response without tokens makes 0/0. Divide by mask.sum(-1).clamp(min=1): "
+    "then it adds zero, and still counts as a response."
+)
+ANYTHING = (
+    "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
+    "multiplying: torch.where(mask, per_token, 0.0)."
+)
+
+
+def _masked_case(description: str, lengths: list, hint: str = "", pad=0.5) -> Case:
+    mask = mask_of([lengths], max(*lengths, 4))
+    per_token = torch.where(mask, numbers(*mask.shape), pad)
+    return case(description, hint, per_token=per_token, mask=mask)
+
+
+MASKED_SEQUENCE_MEAN = Exercise(
+    key="4.4",
+    name="masked_sequence_mean",
+    solution=lambda per_token, mask: aggregate(per_token, mask, "sequence_mean"),
+    axes={"per_token": TOKENS, "mask": TOKENS},
+    gradient_to=("per_token",),
+    cases=(
+        _masked_case("two responses, of 2 and 6 tokens", [2, 6]),
+        _masked_case("three responses", [1, 4, 3]),
+        _masked_case("one response is empty", [3, 0, 5], EMPTY),
+        _masked_case("infinity in the padding", [2, 4], ANYTHING, pad=float("inf")),
+    ),
+    mistakes=(
+        Mistake(
+            lambda x, m: hide(x, m).sum() / m.sum(),
+            "This is the token mean: every token weighs the same. Here every "
+            "response does: average each one first, then the averages.",
+        ),
+        Mistake(
+            lambda x, m: hide(x, m).mean(),
+            "You divide by the width of the tensor: the mask is forgotten in the "
+            "denominator. Divide by each response's own length.",
+        ),
+        Mistake(
+            lambda x, m: (x.sum(-1) / m.sum(-1).clamp(min=1)).mean(),
+            "The mask is forgotten in the numerator: padding is summed too.",
+        ),
+        Mistake(lambda x, m: (hide(x, m).sum(-1) / m.sum(-1)).mean(), EMPTY),
+        Mistake(lambda x, m: ((x * m).sum(-1) / m.sum(-1).clamp(1)).mean(), ANYTHING),
+    ),
+    insight="Every response weighs the same, so a token of a long one weighs less.",
+)

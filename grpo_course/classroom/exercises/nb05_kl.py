@@ -1,0 +1,250 @@
+"""The exercises of 05_kl."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.kl import exact_kl, k3, kl_reward
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import TOKENS, case, two_policies
+
+REVERSED = (
+    "That is KL(ref||pi), the other direction: weights and ratio are swapped. The "
+    "policy gives the weights here, and log pi comes first in the difference."
+)
+
+EXACT_KL_OF = Exercise(
+    key="5.1",
+    name="exact_kl_of",
+    solution=exact_kl,
+    axes={
+        "log_probs": "batch vocab",
+        "ref_log_probs": "batch vocab",
+        "return": "batch",
+    },
+    gradient_to=("log_probs",),
+    cases=(
+        two_policies(
+            "two states, three tokens",
+            [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]],
+            [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]],
+        ),
+        two_policies(
+            "as many states as tokens",
+            [[0.9, 0.1], [0.3, 0.7]],
+            [[0.4, 0.6], [0.5, 0.5]],
+        ),
+        two_policies("the policy is its reference", [[0.2, 0.8]], [[0.2, 0.8]]),
+    ),
+    mistakes=(
+        Mistake(lambda pi, ref: (ref.exp() * (ref - pi)).sum(-1), REVERSED),
+        Mistake(
+            lambda pi, ref: (ref.exp() * (pi - ref)).sum(-1),
+            "You weigh with the reference's probabilities. KL(pi||ref) is an average "
+            "over what the policy does: weigh with log_probs.exp().",
+        ),
+        Mistake(
+            lambda pi, ref: (pi - ref).sum(-1),
+            "The weights are missing: every token counts the same. Weigh each "
+            "log-ratio with the probability that the policy gives the token.",
+        ),
+        Mistake(
+            lambda pi, ref: (pi.exp() * (pi - ref)).mean(-1),
+            "You divide by the size of the vocabulary. The probabilities are the "
+            "weights of the average already: take the sum.",
+        ),
+        Mistake(
+            lambda pi, ref: (pi * (pi - ref)).sum(-1),
+            "You weigh with log-probabilities. The weights are probabilities: "
+            "log_probs.exp().",
+        ),
+        Mistake(
+            lambda pi, ref: (pi.exp() * (ref - pi)).sum(-1),
+            "The log-ratio is upside down, so the result is minus the KL. It is "
+            "log pi minus log ref.",
+        ),
+        Mistake(
+            lambda pi, ref: (pi.exp() * (pi - ref)).sum(),
+            "You sum over the batch too. Each row is a distribution of its own: sum "
+            "over vocab, the last axis.",
+        ),
+        Mistake(
+            lambda pi, ref: -(pi.exp() * ref).sum(-1),
+            "That is the cross-entropy. It lacks the policy's own log-probability, "
+            "and is not zero where both agree.",
+        ),
+        Mistake(
+            lambda pi, ref: (pi.detach().exp() * (pi - ref)).sum(-1),
+            "The values are right, but you froze the weights. The policy decides how "
+            "often it visits a token, so they carry gradient too.",
+        ),
+    ),
+    insight="Weights from the policy, log-ratio policy over reference: never "
+    "negative in sum, and zero only where both agree.",
+)
+
+
+K3_ESTIMATE = Exercise(
+    key="5.2",
+    name="k3_estimate",
+    solution=k3,
+    axes=dict.fromkeys(("log_probs", "ref_log_probs", "return"), TOKENS),
+    gradient_to=("log_probs",),
+    cases=(
+        case(
+            "one prompt, two responses",
+            log_probs=[[[-0.5, -1.0, -2.0], [-0.25, -3.0, -1.5]]],
+            ref_log_probs=[[[-1.5, -0.5, -2.5], [-0.75, -1.0, -1.25]]],
+        ),
+        case(
+            "tokens the policy made rare and made common",
+            log_probs=[[[-4.0, -0.1]]],
+            ref_log_probs=[[[-1.0, -3.0]]],
+        ),
+        case(
+            "the policy is its reference",
+            log_probs=[[[-1.0, -2.0]]],
+            ref_log_probs=[[[-1.0, -2.0]]],
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            lambda pi, ref: (pi - ref).exp() - 1 - (pi - ref),
+            "k3 is upside down. Your ratio is pi over ref; its average under the "
+            "policy is not 1, so the estimate is biased. Take ref over pi.",
+        ),
+        Mistake(
+            lambda pi, ref: (pi - ref).exp() - 1 + (pi - ref),
+            "Only half of it is upside down: k1 is right, but the ratio whose average "
+            "under the policy is 1 is ref over pi.",
+        ),
+        Mistake(
+            lambda pi, ref: (pi - ref) ** 2 / 2,
+            "That is k2, half the squared log-ratio. Its average is not the KL.",
+        ),
+        Mistake(
+            lambda pi, ref: pi - ref,
+            "That is k1. Add ref/pi - 1, whose average under the policy is zero.",
+        ),
+        Mistake(
+            lambda pi, ref: (ref - pi).exp() - (ref - pi),
+            "The -1 is missing: your estimate is 1 where both policies agree, and 1 "
+            "too large everywhere.",
+        ),
+        Mistake(
+            lambda pi, ref: (ref - pi).exp() - 1 + (ref - pi),
+            "The sign of the logarithm is wrong. It is minus log(ref/pi), which is k1.",
+        ),
+        Mistake(
+            lambda pi, ref: (ref - pi) + 1 - (ref - pi).exp(),
+            "Everything has the wrong sign: k3 is never negative.",
+        ),
+        Mistake(
+            lambda pi, ref: ref / pi - 1 - (ref / pi).log(),
+            "A quotient of log-probabilities is no ratio of probabilities. ref/pi is "
+            "the exp of a difference of log-probabilities.",
+        ),
+        Mistake(
+            lambda pi, ref: k3(pi, ref).mean(),
+            "You average already. Return one value for each token: masks and means "
+            "come later.",
+        ),
+    ),
+    insight="k1 plus a term whose average is zero: the same mean, never negative, "
+    "and far less spread where the policies are close.",
+)
+
+
+def penalised_reward(
+    rewards: Tensor, log_probs: Tensor, ref_log_probs: Tensor, kl_penalty: float
+) -> Tensor:
+    """[batch trial], [batch trial pos], [batch trial pos], [] -> [batch trial]"""
+    judged = kl_reward(rewards, log_probs, ref_log_probs, kl_penalty)
+    # A gradient of zero, so that one that flows is seen; none would go unjudged.
+    return judged + 0 * log_probs.sum(-1)
+
+
+def _judge(rewards: Tensor, kl: Tensor, beta: float) -> Tensor:
+    return rewards - beta * kl.detach()
+
+
+def _rewards_case(description: str, rewards: list, gap: list, beta: float) -> Case:
+    ref = torch.linspace(-0.5, -2.5, torch.tensor(gap).numel())
+    ref = ref.reshape(torch.tensor(gap).shape)
+    return case(
+        description,
+        rewards=rewards,
+        log_probs=ref + torch.tensor(gap),
+        ref_log_probs=ref,
+        kl_penalty=beta,
+    )
+
+
+PENALISED_REWARD = Exercise(
+    key="5.3",
+    name="penalised_reward",
+    solution=penalised_reward,
+    axes={
+        "rewards": "batch trial",
+        "log_probs": TOKENS,
+        "ref_log_probs": TOKENS,
+        "return": "batch trial",
+    },
+    gradient_to=("log_probs",),
+    cases=(
+        _rewards_case(
+            "one prompt, two responses",
+            [[3.0, 1.0]],
+            [[[0.4, -0.2, 0.1], [-0.3, -0.1, 0.2]]],
+            0.5,
+        ),
+        _rewards_case(
+            "three prompts, three responses, three tokens",
+            [[0.0, 1.0, 2.0], [3.0, 3.0, 0.0], [1.0, 1.0, 1.0]],
+            [
+                [[0.3, 0.1, 0.4], [-0.2, 0.2, 0.3], [0.1, -0.4, 0.2]],
+                [[0.2, 0.2, -0.1], [0.3, -0.3, 0.4], [0.4, 0.1, 0.1]],
+                [[-0.2, 0.3, 0.3], [0.2, 0.4, -0.4], [0.1, 0.2, 0.3]],
+            ],
+            0.1,
+        ),
+        _rewards_case("beta is zero", [[2.0, 1.0]], [[[0.5], [-0.5]]], 0.0),
+    ),
+    mistakes=(
+        Mistake(
+            lambda r, pi, ref, beta: _judge(r, -(pi - ref).sum(-1), beta),
+            "The sign is wrong: this pays the policy for leaving its reference. "
+            "Subtract beta times log(pi/ref).",
+        ),
+        Mistake(
+            lambda r, pi, ref, beta: _judge(r, (pi - ref).mean(-1), beta),
+            "You average over pos. The log-ratio of a whole response is the sum over "
+            "its tokens; a mean makes beta smaller by the length.",
+        ),
+        Mistake(
+            lambda r, pi, ref, beta: _judge(r, k3(pi, ref).sum(-1), beta),
+            "You put k3 into the reward. There the gradient comes from the score "
+            "function, and k1 is the one that gives that of KL(pi||ref).",
+        ),
+        Mistake(
+            lambda r, pi, ref, beta: _judge(r, ((pi - ref) ** 2 / 2).sum(-1), beta),
+            "You put k2 into the reward. There the gradient comes from the score "
+            "function, and k1 is the one that gives that of KL(pi||ref).",
+        ),
+        Mistake(
+            lambda r, pi, ref, beta: _judge(r, (pi.exp() * (pi - ref)).sum(-1), beta),
+            "You weigh by probability, but these tokens were sampled: a likely token "
+            "turns up more often already.",
+        ),
+        Mistake(
+            lambda r, pi, ref, beta: _judge(r, (pi - ref).sum(-1), 1.0),
+            "beta is missing: kl_penalty says how much a nat of KL costs.",
+        ),
+        Mistake(
+            lambda r, pi, ref, beta: r - beta * (pi - ref).sum(-1),
+            "The values are right, but a gradient flows through the reward. A reward "
+            "is a number: detach() the log-ratio or use torch.no_grad().",
+        ),
+    ),
+    insight="Each response pays beta for every nat by which it is likelier under the "
+    "policy than under the reference.",
+)

@@ -1,0 +1,274 @@
+"""The exercises of 06_training_loop."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.kl import compute_kl_penalty
+from grpo_course.algorithm.losses import compute_loss
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import TOKENS, case, numbers, products
+
+
+def inner_step_loss(
+    log_probs: Tensor,
+    old_log_probs: Tensor,
+    ref_log_probs: Tensor,
+    deltas: Tensor,
+    beta: float,
+) -> Tensor:
+    """Three times [batch trial pos], [batch trial], a number -> scalar"""
+    policy_loss = compute_loss(log_probs, deltas, "clipped", old_log_probs)
+    return policy_loss + beta * compute_kl_penalty(log_probs, ref_log_probs)
+
+
+def _step_case(description: str, *shape: int, beta: float, apart: float = 0.5) -> Case:
+    """Three policies that are up to `apart` nats from each other."""
+    old = -1.5 - numbers(*shape, shift=-1.4, scale=0.5)
+    return case(
+        description,
+        log_probs=old + numbers(*shape, shift=-0.6, scale=apart),
+        old_log_probs=old,
+        ref_log_probs=old + numbers(*shape, shift=0.9, scale=apart),
+        deltas=numbers(*shape[:-1], shift=-0.9, scale=1.5),
+        beta=beta,
+    )
+
+
+def _clipped(new: Tensor, old: Tensor, deltas: Tensor) -> Tensor:
+    return -torch.minimum(*products((new - old).exp(), deltas[..., None])).mean()
+
+
+def _k3(new: Tensor, other: Tensor) -> Tensor:
+    return torch.expm1(other - new) - (other - new)
+
+
+INNER_STEP_LOSS = Exercise(
+    key="6.1",
+    name="inner_step_loss",
+    solution=inner_step_loss,
+    axes={
+        "log_probs": TOKENS,
+        "old_log_probs": TOKENS,
+        "ref_log_probs": TOKENS,
+        "deltas": "batch trial",
+        "return": "",
+    },
+    gradient_to=("log_probs",),
+    cases=(
+        _step_case("one response, no clipping", 1, 1, 2, beta=1.0, apart=0.1),
+        _step_case("two prompts, three responses", 2, 3, 4, beta=0.5),
+        _step_case("as many prompts as responses", 3, 3, 3, beta=0.1),
+        _step_case("beta is 0", 2, 3, 4, beta=0.0),
+    ),
+    mistakes=(
+        Mistake(
+            lambda new, old, ref, d, b: (
+                _clipped(new, old, d) - b * _k3(new, ref).mean()
+            ),
+            "You subtract the KL. The loss is minimised, so a penalty is added: "
+            "minus would reward leaving the reference.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: (
+                _clipped(new, old, d) + b * _k3(new, ref).sum(-1).mean()
+            ),
+            "You sum the KL over pos. The policy loss is a mean over positions, so "
+            "the KL must be too, or beta grows with the length.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: (
+                _clipped(new, old, d) + b * _k3(new, old).mean()
+            ),
+            "Your KL compares with pi_old. It is pi_ref that the policy shall stay "
+            "close to.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: (
+                _clipped(new, ref, d) + b * _k3(new, ref).mean()
+            ),
+            "Your ratio divides by pi_ref. The responses came from pi_old, so the "
+            "ratio is pi / pi_old.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: (
+                _clipped(new, ref, d) + b * _k3(new, old).mean()
+            ),
+            "pi_old and pi_ref are swapped: pi_old belongs into the ratio, pi_ref "
+            "into the KL.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: (
+                _clipped(new, new.detach(), d) + b * _k3(new, ref).mean()
+            ),
+            "You use pi itself as pi_old: the ratio is 1 in every step, and nothing "
+            "is ever clipped. Use the noted old_log_probs.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: (
+                -((new - old).exp() * d[..., None]).mean() + b * _k3(new, ref).mean()
+            ),
+            "Nothing is clipped: this is the unclipped loss plus the KL.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: (
+                _clipped(new, old, d) + b * _k3(ref, new).mean()
+            ),
+            "k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: _clipped(new, old, d) + b * (new - ref).mean(),
+            "This KL is k1, the plain difference: as a loss it teaches nothing. "
+            "Use k3.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: _clipped(new, old, d) + _k3(new, ref).mean(),
+            "beta is not used: the KL is added at full weight.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: _clipped(new, old, d),
+            "The KL is missing. Add beta times its mean.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: (
+                _clipped(new, old, d) + b * _k3(new, ref).mean().detach()
+            ),
+            "The value is right, but the KL is cut off: it sends no gradient, so it "
+            "changes nothing. Only pi_old and pi_ref are frozen.",
+        ),
+    ),
+    insight="pi_old stands in the ratio, pi_ref in the KL, and only pi has a gradient.",
+)
+
+
+REFRESH_EPOCHS = Exercise(
+    key="6.2",
+    name="refresh_epochs",
+    solution=lambda num_epochs, period: list(range(0, num_epochs, period)),
+    cases=(
+        case("10 epochs, a copy every 3", num_epochs=10, period=3),
+        case("9 epochs, a copy every 3", num_epochs=9, period=3),
+        case("a copy in every epoch", num_epochs=4, period=1),
+        case("a period longer than the run", num_epochs=5, period=10),
+        case("no epochs at all", num_epochs=0, period=3),
+    ),
+    mistakes=(
+        Mistake(
+            lambda n, p: list(range(p, n, p)),
+            "Epoch 0 is missing: without a copy there, the first epochs have no "
+            "reference to compare with.",
+        ),
+        Mistake(
+            lambda n, p: list(range(0, n + 1, p)),
+            "Your list goes up to num_epochs. Epochs count from 0, so the last one "
+            "is num_epochs - 1.",
+        ),
+        Mistake(
+            lambda n, p: [e for e in range(n) if (e + 1) % p == 0],
+            "Off by one: you copy in the last epoch of each period. The copy comes "
+            "first: epoch % period == 0.",
+        ),
+        Mistake(
+            lambda n, p: list(range(n)),
+            "A copy in every epoch: the period is not used, and the KL would start "
+            "every epoch at zero.",
+        ),
+        Mistake(
+            lambda n, p: [e % p == 0 for e in range(n)],
+            "These are flags, one an epoch. List the epochs themselves.",
+        ),
+        Mistake(
+            lambda n, p: list(range(0, n * p, p)),
+            "You make num_epochs copies. There are num_epochs epochs, and only "
+            "every period-th has a copy.",
+        ),
+    ),
+    insight="pi_ref changes at epochs 0, K, 2K, ... and stays frozen in between.",
+)
+
+
+def bytes_kept(num_parameters: int, with_reference: bool, with_critic: bool) -> int:
+    """Bytes of what stays in memory from step to step; pi_old is no model."""
+    trained = num_parameters * (2 + 2 + 4 + 4)  # weights, gradient, two moments
+    reference = num_parameters * 2 if with_reference else 0
+    critic = trained if with_critic else 0
+    return trained + reference + critic
+
+
+def _bytes_case(num_parameters: int, with_reference: bool, with_critic: bool) -> Case:
+    parts = ["the policy"]
+    parts += ["a reference"] * with_reference + ["a critic"] * with_critic
+    return case(
+        f"{num_parameters} parameters: {', '.join(parts)}",
+        num_parameters=num_parameters,
+        with_reference=with_reference,
+        with_critic=with_critic,
+    )
+
+
+def _kept(policy: int, reference: int, critic: int, always: int = 0):
+    """A wrong count: bytes a parameter of each part."""
+    return lambda n, r, c: n * (policy + always + r * reference + c * critic)
+
+
+BYTES_KEPT = Exercise(
+    key="6.3",
+    name="bytes_kept",
+    solution=bytes_kept,
+    cases=(
+        _bytes_case(1000, False, False),
+        _bytes_case(1000, True, False),
+        _bytes_case(1000, False, True),
+        _bytes_case(500_000_000, True, True),
+    ),
+    mistakes=(
+        Mistake(
+            _kept(10, 2, 10),
+            "The gradient is missing: one number of 2 bytes for each trained weight.",
+        ),
+        Mistake(
+            _kept(8, 2, 8),
+            "Adam keeps two moments, each in 4 bytes: 8 bytes a weight on top of "
+            "weight and gradient.",
+        ),
+        Mistake(
+            _kept(4, 2, 4),
+            "Adam is missing: its two moments take 8 bytes a weight, more than "
+            "weight and gradient together.",
+        ),
+        Mistake(
+            _kept(12, 12, 12),
+            "You count gradient and optimizer for the reference. It is never "
+            "trained: weights only.",
+        ),
+        Mistake(
+            _kept(12, 4, 12),
+            "You count a gradient for the reference. It is never trained: weights "
+            "only.",
+        ),
+        Mistake(
+            _kept(12, 2, 12, always=2),
+            "You count a full copy for pi_old. Its log-probabilities are noted, "
+            "and no model is kept.",
+        ),
+        Mistake(
+            _kept(12, 2, 2),
+            "You count only weights for the critic. It is trained too: gradient "
+            "and Adam as well.",
+        ),
+        Mistake(
+            _kept(12, 2, 0),
+            "The critic is missing.",
+        ),
+        Mistake(
+            _kept(12, 0, 12),
+            "The reference is missing: it is a copy of the weights.",
+        ),
+        Mistake(
+            lambda n, r, c: n * (12 + 2 + 12),
+            "You count reference and critic always. Count them where the arguments "
+            "say so.",
+        ),
+    ),
+    insight="A trained model costs six times its weights here, a frozen one once. "
+    "That is what GRPO saves by having no critic.",
+)

@@ -1,0 +1,307 @@
+"""The exercises of 07_zero_loss."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.losses import compute_loss
+from grpo_course.classroom.check.exercise import Exercise, Mistake
+from grpo_course.classroom.exercises.shared import TOKENS, case, mask_of
+
+
+def gradient_by_log_probs(deltas: Tensor, mask: Tensor) -> Tensor:
+    """[batch trial], bool [batch trial pos] -> [batch trial pos], by autograd"""
+    log_probs = torch.zeros(mask.shape, requires_grad=True)
+    old = log_probs.detach().clone()
+    loss = compute_loss(log_probs, deltas, "clipped", old, mask=mask)
+    return torch.autograd.grad(loss, log_probs)[0]
+
+
+EMPTY = (
+    "A response without tokens makes 0/0. Give its length a floor: "
+    "mask.sum(-1).clamp(min=1)."
+)
+
+
+def _share(deltas: Tensor, mask: Tensor) -> Tensor:
+    """Minus delta over the length of the response, as [batch trial 1]."""
+    return (-deltas / mask.sum(-1).clamp(min=1))[..., None]
+
+
+GRADIENT_BY_LOG_PROBS = Exercise(
+    key="7.1",
+    name="gradient_by_log_probs",
+    solution=gradient_by_log_probs,
+    axes={"deltas": "batch trial", "mask": TOKENS, "return": TOKENS},
+    cases=(
+        case(
+            "two responses, of 1 and 3 tokens",
+            deltas=[[1.0, -1.0]],
+            mask=mask_of([[1, 3]]),
+        ),
+        case(
+            "two groups of three",
+            deltas=[[2.0, -0.5, -1.5], [0.5, 0.5, -1.0]],
+            mask=mask_of([[4, 2, 1], [3, 3, 2]]),
+        ),
+        case(
+            "all axes of the same size",
+            deltas=[[1.0, -3.0, 2.0], [0.0, 4.0, -4.0], [-1.0, -1.0, 2.0]],
+            mask=mask_of([[3, 1, 2], [2, 2, 3], [1, 3, 1]]),
+        ),
+        case(
+            "a response without tokens",
+            EMPTY,
+            deltas=[[1.5, -1.5]],
+            mask=mask_of([[2, 0]]),
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            lambda d, m: torch.zeros(m.shape),
+            "You return zero everywhere: that is the value of the loss. Its "
+            "gradient does not vanish where delta is not zero.",
+        ),
+        Mistake(
+            lambda d, m: -_share(d, m) * m / d.numel(),
+            "The sign is reversed. A loss must fall when a better response gets "
+            "likelier: the gradient is negative where delta is positive.",
+        ),
+        Mistake(
+            lambda d, m: -d[..., None] * m / d.numel(),
+            "The length is missing: a response's tokens share its weight, so each "
+            "gets 1 / length of it.",
+        ),
+        Mistake(
+            lambda d, m: _share(d, m) * m,
+            "The mean over responses is missing: divide by their number, "
+            "deltas.numel().",
+        ),
+        Mistake(
+            lambda d, m: _share(d, m) * m / d.shape[-1],
+            "You divide by G alone. The mean runs over all responses of the batch: "
+            "divide by deltas.numel().",
+        ),
+        Mistake(
+            lambda d, m: _share(d, m).expand(m.shape) / d.numel(),
+            "Padding gets a gradient: multiply by the mask.",
+        ),
+        Mistake(
+            lambda d, m: -d[..., None] * m / m.sum(),
+            "This belongs to the token mean, which divides by all tokens. The "
+            "sequence mean divides by each response's own length, then by N.",
+        ),
+        Mistake(
+            lambda d, m: -d[..., None] * m / m.numel(),
+            "You divide by the width of the tensor, padding included. The length "
+            "of a response is what its mask sums to.",
+        ),
+        Mistake(lambda d, m: (-d / m.sum(-1) / d.numel())[..., None] * m, EMPTY),
+    ),
+    insight="The value of the loss is the sum of the deltas, which cancel; the "
+    "gradient gives every token its own, and nothing cancels.",
+)
+
+
+ROUNDING = (
+    "Eight rewards of 0.1 tie, but their computed mean is not quite 0.1. Compare "
+    "rewards with each other: largest against smallest."
+)
+DIFFERENCE = (
+    "A small difference is a difference: normalizing makes it as large as any. Ask "
+    "whether the rewards are equal, not whether they are close."
+)
+
+FIND_TIED_GROUPS = Exercise(
+    key="7.2",
+    name="find_tied_groups",
+    solution=lambda rewards: rewards.amax(-1) == rewards.amin(-1),
+    axes={"rewards": "batch trial", "return": "batch"},
+    cases=(
+        case(
+            "all right, all wrong, mixed, mixed",
+            rewards=[[1.0] * 3, [0.0] * 3, [0.0, 1.0, 1.0], [2.0, 0.0, 4.0]],
+        ),
+        case("first and last agree", rewards=[[3.0, 1.0, 3.0], [5.0, 5.0, 5.0]]),
+        case("sums to zero", rewards=[[-1.0, 1.0], [-1.0, -1.0]]),
+        case("eight rewards that tie at 0.1", ROUNDING, rewards=[[0.1] * 8]),
+        case(
+            "a small difference",
+            DIFFERENCE,
+            rewards=[[1.0, 1.001, 1.0], [0.3, 0.3, 0.3]],
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            lambda r: (r == 0).all(-1),
+            "You find groups where all are wrong. A group where all are right "
+            "teaches nothing either.",
+        ),
+        Mistake(
+            lambda r: (r == 1).all(-1),
+            "You find groups where all are right. A group where all are wrong "
+            "teaches nothing either.",
+        ),
+        Mistake(
+            lambda r: r.amax(-1) != r.amin(-1),
+            "The other way round: these are the groups that teach something.",
+        ),
+        Mistake(
+            lambda r: r.amax(0) == r.amin(0),
+            "You compare across prompts. A group is a row: its responses lie along "
+            "trial, the last axis.",
+        ),
+        Mistake(
+            lambda r: (r.amax(-1) == r.amin(-1)).all(),
+            "One answer for the whole batch. Each group needs its own: keep the "
+            "batch axis.",
+        ),
+        Mistake(
+            lambda r: r[..., 0] == r[..., -1],
+            "You look at the first and the last response only. All of the group "
+            "must agree.",
+        ),
+        Mistake(lambda r: r.std(-1) == 0, ROUNDING),
+        Mistake(lambda r: (r == r.mean(-1, keepdim=True)).all(-1), ROUNDING),
+        Mistake(lambda r: r.amax(-1) - r.amin(-1) < 0.01, DIFFERENCE),
+    ),
+    insight="Loss zero and gradient zero: this share near 1 with a low reward is "
+    "the run that is really stuck.",
+)
+
+
+LENGTH_AXES = {"deltas": "batch trial", "lengths": "batch trial", "return": ""}
+
+
+def token_mean_loss_at_ratio_one(deltas: Tensor, lengths: Tensor) -> Tensor:
+    """[batch trial], int [batch trial] -> scalar, by the package's loss"""
+    mask = mask_of(lengths)
+    old = torch.zeros(mask.shape)
+    return compute_loss(
+        old, deltas, "clipped", old, mask=mask, aggregation="token_mean"
+    )
+
+
+LONG_IS_GOOD = case("longer is better", deltas=[[1.0, -1.0]], lengths=[[6, 2]])
+TWO_GROUPS = case(
+    "two groups of three",
+    deltas=[[2.0, -0.5, -1.5], [0.5, 0.5, -1.0]],
+    lengths=[[4, 2, 1], [3, 9, 2]],
+)
+SQUARE = case(
+    "as many groups as responses",
+    deltas=[[1.0, -3.0, 2.0], [0.0, 4.0, -4.0], [-1.0, -1.0, 2.0]],
+    lengths=[[3, 1, 2], [2, 8, 3], [1, 3, 10]],
+)
+
+TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
+    key="7.3",
+    name="token_mean_loss_at_ratio_one",
+    solution=token_mean_loss_at_ratio_one,
+    axes=LENGTH_AXES,
+    cases=(LONG_IS_GOOD, TWO_GROUPS, SQUARE),
+    mistakes=(
+        Mistake(
+            lambda d, n: (n * d).sum() / n.sum(),
+            "The minus sign is missing: a loss falls where good responses gain.",
+        ),
+        Mistake(
+            lambda d, n: -d.mean(),
+            "This is the sequence mean, and zero. In a token mean a response "
+            "counts once for each of its tokens.",
+        ),
+        Mistake(
+            lambda d, n: -(n * d).mean(),
+            "You divide by the number of responses. A token mean divides by the "
+            "number of tokens: lengths.sum().",
+        ),
+        Mistake(
+            lambda d, n: -(n * d).sum(),
+            "You sum. A token mean divides by the number of tokens.",
+        ),
+        Mistake(
+            lambda d, n: -(n * d).sum() / (d.numel() * n.max()),
+            "You divide by the padded size. Padding is no token: lengths.sum().",
+        ),
+        Mistake(
+            lambda d, n: -((n * d).sum(-1) / n.sum(-1)).mean(),
+            "You take a token mean in each group and average them. The token mean "
+            "runs over all tokens of the batch at once.",
+        ),
+        Mistake(
+            lambda d, n: (-(n * d).sum(0) / n.sum(0)).mean(),
+            "Your sums run over the batch axis only. Sum over both axes.",
+        ),
+        Mistake(
+            lambda d, n: -(d / n).sum() / (1 / n).sum(),
+            "You divide by the length. In a token mean a longer response weighs "
+            "more, not less.",
+        ),
+    ),
+    insight="No log-probability is in it: at ratio 1 the printed loss knows nothing "
+    "about the policy.",
+)
+
+
+def length_covariance(deltas: Tensor, lengths: Tensor) -> Tensor:
+    """[batch trial], int [batch trial] -> scalar, over N"""
+    both = torch.stack([deltas.flatten(), lengths.flatten().to(deltas)])
+    return torch.cov(both, correction=0)[0, 1]
+
+
+def _spread(values: Tensor) -> Tensor:
+    return values.float().std(correction=0)
+
+
+def _by_group(deltas: Tensor, lengths: Tensor) -> Tensor:
+    """The covariance inside each group, averaged."""
+    pairs = zip(deltas, lengths, strict=True)
+    return torch.stack([length_covariance(d, n) for d, n in pairs]).mean()
+
+
+LENGTH_COVARIANCE = Exercise(
+    key="7.4",
+    name="length_covariance",
+    solution=length_covariance,
+    axes=LENGTH_AXES,
+    cases=(
+        LONG_IS_GOOD,
+        TWO_GROUPS,
+        case(
+            "deltas that are not centered",
+            deltas=[[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]],
+            lengths=[[2, 7, 4], [9, 1, 8]],
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            lambda d, n: length_covariance(d, n) * d.numel() / (d.numel() - 1),
+            "You divide by N - 1: the sample covariance. The identity needs the "
+            "plain mean, over N.",
+        ),
+        Mistake(
+            lambda d, n: length_covariance(d, n) / (_spread(d) * _spread(n)),
+            "This is the correlation. The covariance is not divided by the spreads.",
+        ),
+        Mistake(
+            lambda d, n: -length_covariance(d, n),
+            "The sign is reversed: the minus belongs to the loss. If longer is "
+            "better, the covariance is positive.",
+        ),
+        Mistake(
+            lambda d, n: length_covariance(d, n) * d.numel(),
+            "You sum the products. The covariance is their mean.",
+        ),
+        Mistake(
+            _by_group,
+            "You centre lengths within each group. Here both means run over the "
+            "whole batch.",
+        ),
+        Mistake(
+            lambda d, n: (d * n).mean(),
+            "Only right while the deltas average zero. Take the mean away from one "
+            "of the two before you multiply.",
+        ),
+    ),
+    insight="Its sign says whether the longer responses of this batch were better. "
+    "That is all a token-mean loss shows on the first step.",
+)

@@ -1,0 +1,266 @@
+"""The exercises of 08_ppo_bridge."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from grpo_course.actor_critic import gae, reward_model
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import case
+
+TOKEN_AXES = dict.fromkeys(("rewards", "values", "return"), "trial pos")
+
+
+KNOBS = (
+    "The knobs differ from case to case, beside the rewards. Is one of their numbers "
+    "written into your function? Use the arguments."
+)
+RESPONSES = (
+    case("a reward at the end", rewards=[[0.0, 0.5]], values=[[0.25, 0.3]]),
+    case(
+        "as many responses as tokens",
+        KNOBS,
+        rewards=[[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [0.0, 0.0, 3.0]],
+        values=[[0.5, 1.5, 1.0], [1.0, 0.2, 0.7], [2.0, 0.4, 0.9]],
+    ),
+    case(
+        "other knobs",
+        KNOBS,
+        rewards=[[0.0, 2.0, 0.0, 1.0]],
+        values=[[0.3, 1.2, 0.8, 0.1]],
+    ),
+    case("one token", rewards=[[2.0], [1.0]], values=[[0.5], [1.5]]),
+)
+
+
+def _cases(**knobs: tuple[float, ...]) -> tuple[Case, ...]:
+    """The same responses for both exercises; of each knob one number a case."""
+    settings = [
+        dict(zip(knobs, numbers, strict=True))
+        for numbers in zip(*knobs.values(), strict=True)
+    ]
+    return tuple(
+        replace(each, args=dict(each.args) | setting)
+        for each, setting in zip(RESPONSES, settings, strict=True)
+    )
+
+
+def _after(values: Tensor, last: Tensor | None = None) -> Tensor:
+    """The next value, and at the end `last`, or zero."""
+    last = torch.zeros_like(values[:, :1]) if last is None else last
+    return torch.cat([values[:, 1:], last], dim=1)
+
+
+def _before(values: Tensor) -> Tensor:
+    """The previous value, and at the start zero."""
+    return torch.cat([torch.zeros_like(values[:, :1]), values[:, :-1]], dim=1)
+
+
+BEYOND = (
+    "You bootstrap beyond the end: after the last token there is no next value. Its "
+    "TD error is reward minus value."
+)
+
+TD_ERRORS = Exercise(
+    key="8.1",
+    name="td_errors",
+    solution=gae.td_errors,
+    axes=TOKEN_AXES,
+    cases=_cases(gamma=(0.9, 0.6, 1.0, 0.8)),
+    mistakes=(
+        Mistake(lambda r, v, gamma: r + gamma * _after(v, v[:, -1:]) - v, BEYOND),
+        Mistake(
+            lambda r, v, gamma: r + gamma * v.roll(-1, 1) - v,
+            "Your last token sees the first value: roll and index -1 wrap around. "
+            "After the last token the next value is zero.",
+        ),
+        Mistake(
+            lambda r, v, gamma: r + _after(v) - v,
+            "gamma is missing: the next value is one token away and counts gamma "
+            "times itself.",
+        ),
+        Mistake(
+            lambda r, v, gamma: r - v,
+            "The next value is missing. The reward still to come is judged by what "
+            "the critic says one token later.",
+        ),
+        Mistake(
+            lambda r, v, gamma: v - r - gamma * _after(v),
+            "The sign is reversed: a token after which more is to be expected has a "
+            "positive TD error.",
+        ),
+        Mistake(
+            lambda r, v, gamma: gamma * (r + _after(v)) - v,
+            "You discount the token's own reward too. It is paid now: only the next "
+            "value is multiplied by gamma.",
+        ),
+        Mistake(
+            lambda r, v, gamma: r + gamma * (_after(v) - v),
+            "You discount the token's own value too. Only the next value is "
+            "multiplied by gamma.",
+        ),
+        Mistake(
+            lambda r, v, gamma: r + gamma * v - _after(v),
+            "You swapped the two values: add the next one, subtract the token's own.",
+        ),
+        Mistake(
+            lambda r, v, gamma: r + gamma * _before(v) - v,
+            "You shifted the wrong way: this adds the value of the token before. "
+            "What may still come is judged at the token after.",
+        ),
+    ),
+    insight="Each token is judged by what it changed: what it was paid, plus what is "
+    "expected after it, minus what was expected before.",
+)
+
+
+def _recursion(errors: Tensor, factor: float, forward: bool = False) -> Tensor:
+    """The running sum of TD errors, from the end unless forward."""
+    errors = errors if forward else errors.flip(-1)
+    sums, total = [], torch.zeros_like(errors[:, 0])
+    for error in errors.unbind(-1):
+        total = error + factor * total
+        sums.append(total)
+    stacked = torch.stack(sums, dim=-1)
+    return stacked if forward else stacked.flip(-1)
+
+
+def _whitened(deltas: Tensor) -> Tensor:
+    return (deltas - deltas.mean()) / (deltas.std() + 1e-8)
+
+
+GENERALIZED_ADVANTAGES = Exercise(
+    key="8.2",
+    name="generalized_advantages",
+    solution=gae.generalized_advantages,
+    axes=TOKEN_AXES,
+    cases=_cases(gamma=(0.9, 0.8, 1.0, 0.7), lam=(0.6, 1.0, 0.0, 0.5)),
+    mistakes=(
+        Mistake(
+            lambda r, v, gamma, lam: _recursion(
+                gae.td_errors(r, v, gamma), gamma * lam, forward=True
+            ),
+            "Your sum runs forward: a token collects the errors before it. A token "
+            "is answerable for what comes after; start at the end.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: _recursion(gae.td_errors(r, v, gamma), lam),
+            "You forgot gamma in the recursion: each step back multiplies the sum by "
+            "gamma times lam.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: _recursion(gae.td_errors(r, v, gamma), gamma),
+            "lam is missing: this is return minus value, which is lam = 1. Each step "
+            "back multiplies the sum by gamma times lam.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: _recursion(gae.td_errors(r, v), gamma * lam),
+            "Your recursion is right, but the TD errors in it lack their gamma.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: _recursion(
+                r + gamma * _after(v, v[:, -1:]) - v, gamma * lam
+            ),
+            BEYOND,
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: gae.generalized_advantages(r, v, gamma, lam) + v,
+            "You return advantage plus value: that is the return, which the critic "
+            "shall learn. The policy needs the advantage.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: gae.td_errors(r, v, gamma),
+            "These are the TD errors, which is lam = 0. Add what comes later, gamma "
+            "times lam as much for each step.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: gae.generalized_advantages(r, v, gamma, lam).flip(
+                -1
+            ),
+            "The numbers are right, but still in the order in which you found them, "
+            "from the last token to the first. Turn them round.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: _recursion(r, 1.0) - v,
+            "This is return minus value without a discount, which is gamma = lam = 1. "
+            "Build it from TD errors, so that both knobs can act.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam: _whitened(
+                gae.generalized_advantages(r, v, gamma, lam)
+            ),
+            "Your deltas are whitened: mean zero, spread one. That comes later, over "
+            "the whole batch; the critic's targets need them as they are.",
+        ),
+    ),
+    insight="One pass from the end: each token's TD error plus gamma times lam of "
+    "the advantage after it.",
+)
+
+
+def _of_gap(loss: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    """A loss of the difference of two rewards, mean over the pairs."""
+    return lambda chosen, rejected: loss(chosen - rejected).mean()
+
+
+NO_LOG = (
+    "The logarithm is missing. The sigmoid is the probability of the choice; the "
+    "loss is minus its logarithm, which does not stop pulling at a wrong pair."
+)
+
+BRADLEY_TERRY_LOSS = Exercise(
+    key="8.3",
+    name="bradley_terry_loss",
+    solution=reward_model.bradley_terry_loss,
+    axes={"chosen": "pair", "rejected": "pair"},
+    gradient_to=("chosen", "rejected"),
+    cases=(
+        case("three pairs", chosen=[1.0, 0.5, -1.0], rejected=[0.0, 1.5, -3.0]),
+        case("rewards that tie", chosen=[2.0, 2.0], rejected=[2.0, 2.0]),
+        case(
+            "a pair that the model gets very wrong",
+            "The sigmoid of a very negative number is 0, and its logarithm is "
+            "infinite. torch.nn.functional.logsigmoid does both in one.",
+            chosen=[-200.0],
+            rejected=[200.0],
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            _of_gap(F.logsigmoid),
+            "The sign is missing: this is the log-likelihood, which is to grow. A "
+            "loss is minus that.",
+        ),
+        Mistake(
+            lambda chosen, rejected: -F.logsigmoid(rejected - chosen).mean(),
+            "You swapped the two: this teaches that the rejected response is better. "
+            "It is chosen minus rejected.",
+        ),
+        Mistake(_of_gap(lambda gap: -gap.sigmoid()), NO_LOG),
+        Mistake(_of_gap(lambda gap: 1 - gap.sigmoid()), NO_LOG),
+        Mistake(
+            _of_gap(lambda gap: gap.square()),
+            "You squared the difference: this pulls both rewards together. The "
+            "chosen one shall be above the rejected one.",
+        ),
+        Mistake(
+            _of_gap(lambda gap: -gap),
+            "This is minus the difference alone: nothing ever stops it from growing. "
+            "Take -log sigmoid of the difference.",
+        ),
+        Mistake(
+            lambda chosen, rejected: -F.logsigmoid(chosen - rejected).sum(),
+            "You sum over the pairs. Take the mean, or the learning rate would "
+            "depend on how many pairs there are.",
+        ),
+        Mistake(
+            lambda chosen, rejected: -F.logsigmoid(chosen - rejected),
+            "You return one number for each pair. The loss is their mean.",
+        ),
+    ),
+    insight="Only the difference counts, so a constant added to all rewards changes "
+    "nothing, and pairs that are right already pull little.",
+)

@@ -1,0 +1,495 @@
+"""The exercises of 11_gsm8k_data."""
+
+import re
+from collections.abc import Callable
+from itertools import takewhile
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.masks import response_mask
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import ROWS, case, text_case
+from grpo_course.gsm8k.grading import (
+    gold_number,
+    is_correct,
+    is_leniently_correct,
+    read_number,
+)
+from grpo_course.language_model.template import TAGS, extract_answer, format_reward
+
+
+def _said(completion: str) -> str:
+    """What stands behind the thinking."""
+    return completion.rpartition("</think>")[2]
+
+
+def _last_found(pattern: str) -> Callable:
+    """An answer that takes the last match of a pattern behind the thinking."""
+
+    def answer(completion: str) -> str | None:
+        found = re.findall(pattern, _said(completion))
+        return found[-1].strip() if found else None
+
+    return answer
+
+
+def _first_found(completion: str) -> str | None:
+    found = re.search(r"(?s)<answer>(.*?)</answer>", _said(completion))
+    return found.group(1).strip() if found else None
+
+
+def _closed_twice(completion: str) -> str | None:
+    before = _said(completion).rpartition("</answer>")[0]
+    _, opened, inside = before.rpartition("<answer>")
+    return inside.strip() if opened else None
+
+
+def _begun_again(completion: str) -> str | None:
+    _, opened, inside = _said(completion).rpartition("<answer>")
+    inside, closed, _ = inside.partition("</answer>")
+    return inside.strip() if opened and closed else None
+
+
+def _unclosed(completion: str) -> str | None:
+    _, opened, inside = _said(completion).rpartition("<answer>")
+    return inside.partition("</answer>")[0].strip() if opened else None
+
+
+def _unstripped(completion: str) -> str | None:
+    before = _said(completion).rpartition("</answer>")[0]
+    _, opened, inside = before.rpartition("<answer>")
+    return inside.partition("</answer>")[0] if opened else None
+
+
+def _behind_the_first(completion: str) -> str | None:
+    said = completion.split("</think>", 1)[-1]
+    return extract_answer(said.replace("</think>", ""))
+
+
+EXTRACT_ANSWER = Exercise(
+    key="11.1",
+    name="extract_answer",
+    solution=extract_answer,
+    # Cases where a known mistake gives a wrong text stand before those where it
+    # gives None, which says less.
+    cases=(
+        text_case("the template", "<think>3+4=7</think><answer>7</answer>"),
+        text_case("no thinking", "<answer>7</answer>"),
+        text_case(
+            "new lines", "<think>a</think><answer>6</answer>No.\n<answer>\n7\n</answer>"
+        ),
+        text_case("white space inside", "<think>3+4</think>\n<answer>\n 7 </answer>"),
+        text_case("two answers", "<answer>7</answer>No.<answer>8</answer>"),
+        text_case("a price", "<answer>1200</answer>, or <answer>$1,200</answer>"),
+        text_case("a price alone", "<answer>$1,200</answer>"),
+        text_case("a minus", "<answer>-3</answer>"),
+        text_case("words", "<answer>seven, or 7 pens.</answer>"),
+        text_case(
+            "a < that opens no tag",
+            "<answer>6 < 7</answer>",
+            "A `<` inside the answer need not begin a tag: look for whole tags.",
+        ),
+        text_case("an answer in the thinking", "<think><answer>7</answer></think>8"),
+        text_case(
+            "thinking closed twice", "<think>a</think><answer>7</answer></think>8"
+        ),
+        text_case("no tags", "The answer is 7."),
+        text_case("cut off in the middle", "<think>3+4=7</think><answer>7"),
+        text_case(
+            "the tags crossed",
+            "</answer>7<answer>",
+            "The closing tag stands before the opening one, so this is no pair.",
+        ),
+        text_case("closed twice", "<answer>7</answer></answer>"),
+        text_case("opened twice", "<answer>5<answer>7</answer>"),
+        text_case("an answer, and one begun", "<answer>7</answer><answer>8"),
+    ),
+    mistakes=(
+        Mistake(
+            lambda c: extract_answer(c.replace("</think>", "")),
+            "You look into the thinking as well. A model may try an answer there; what "
+            "counts comes after the last </think>.",
+        ),
+        Mistake(
+            _behind_the_first,
+            "You cut at the first </think>. A model may write it again, so cut at the "
+            "last: rpartition, or split(...)[-1].",
+        ),
+        Mistake(
+            _first_found,
+            "You take the first pair. A model that corrects itself means its last "
+            "answer: search from the end, with rpartition or rfind.",
+        ),
+        Mistake(
+            _last_found("(?s)<answer>(.*)</answer>"),
+            "`.*` is greedy: with two answers it takes everything from the first "
+            "opening tag to the last closing one.",
+        ),
+        Mistake(
+            _last_found("<answer>(.*?)</answer>"),
+            "A `.` in a pattern stops at the end of a line, and an answer may stand "
+            "on a line of its own. Add re.DOTALL, or use rpartition.",
+        ),
+        Mistake(
+            _last_found("(?s)<answer>(.*?)</answer>"),
+            "Your pattern begins at the first <answer> that it meets and runs over the "
+            "next one. Search from the end: the last <answer> before the </answer>.",
+        ),
+        Mistake(
+            _last_found(r"<answer>\s*([0-9]+)\s*</answer>"),
+            "You ask for digits, and $1,200, -3 or words are answers too. Return the "
+            "text as it stands; what number it says is judged later.",
+        ),
+        Mistake(_unstripped, "White space is left around the answer: strip() it."),
+        Mistake(
+            _closed_twice,
+            "A closing tag is left in the answer of a model that closes it twice. Cut "
+            "at the first </answer> behind the <answer>: partition.",
+        ),
+        Mistake(
+            _begun_again,
+            "An <answer> that is never closed hides the pair before it. Cut at the "
+            "last </answer> first, then look for the <answer> before that.",
+        ),
+        Mistake(
+            lambda c: extract_answer(c) if "</think>" in c else None,
+            "Without any </think> you return None, but then nothing is thinking: the "
+            "whole text may answer.",
+        ),
+        Mistake(
+            _unclosed,
+            "You accept an answer that is never closed. It may have been cut off in "
+            "the middle of a number: without </answer> return None.",
+        ),
+        Mistake(
+            lambda c: extract_answer(c) or "",
+            "Without a pair of tags you return an empty text. Return None, so that "
+            "nobody takes it for an answer that was given.",
+        ),
+    ),
+    insight="Plain searches from the end: one pass, whatever a model writes.",
+)
+
+
+def _template(completion: str) -> bool:
+    template = r"\s*<think>.+</think>\s*<answer>.+</answer>\s*"
+    return bool(re.fullmatch(template, completion, re.DOTALL))
+
+
+def _up_to_the_first_missing(completion: str) -> float:
+    return len(list(takewhile(lambda tag: completion.count(tag) == 1, TAGS))) / 4
+
+
+def _one_behind_another(completion: str) -> float:
+    points, rest = 0, completion
+    for tag in TAGS:
+        if completion.count(tag) == 1 and tag in rest:
+            points, rest = points + 1, rest.partition(tag)[2]
+    return points / 4
+
+
+TAG_SHARE = Exercise(
+    key="11.2",
+    name="tag_share",
+    solution=lambda completion: sum(completion.count(tag) == 1 for tag in TAGS) / 4,
+    cases=(
+        text_case("the template", "<think>3+4=7</think><answer>7</answer>"),
+        text_case("no answer tags", "<think>3+4=7</think>7"),
+        text_case("the first tag alone", "<think>3+4=7"),
+        text_case("the last tag alone", "3+4=7</answer>"),
+        text_case("no tags", "7"),
+        text_case("a tag three times", "<think><think><think>3+4=7"),
+        text_case(
+            "two answers",
+            "<think></think><answer>7</answer><answer>",
+            "Here <answer> stands twice and does not count. The other three tags do.",
+        ),
+        text_case("the answer first", "<answer>7</answer><think>3+4=7</think>"),
+        text_case("closed, then opened", "</answer><answer>7"),
+    ),
+    mistakes=(
+        Mistake(
+            lambda c: float(_template(c)),
+            "All or nothing: a response with three tags earns as little as one with "
+            "none, so a group that has not found the template yet is tied. Pay for "
+            "each tag.",
+        ),
+        Mistake(
+            lambda c: sum(tag in c for tag in TAGS) / 4,
+            "A tag that stands three times earns its point. Then a model may repeat "
+            "tags for free: count() must be 1.",
+        ),
+        Mistake(
+            lambda c: sum(c.count(tag) for tag in TAGS) / 4,
+            "You pay for each copy of a tag, so the best response is nothing but "
+            "tags. A tag counts when it stands exactly once.",
+        ),
+        Mistake(
+            lambda c: (
+                sum(c.count(a) == 1 == c.count(b) for a, b in (TAGS[:2], TAGS[2:])) / 2
+            ),
+            "You pay for pairs. The step from no tag to one tag earns nothing then, "
+            "and one tag is what a model finds first.",
+        ),
+        Mistake(
+            _up_to_the_first_missing,
+            "You stop at the first tag that is missing. Any tag counts, alone or not: "
+            "go on with the others.",
+        ),
+        Mistake(
+            _one_behind_another,
+            "You count a tag only behind those before it. The order is another matter: "
+            "here any tag counts, wherever it stands.",
+        ),
+        Mistake(
+            lambda c: sum(c.count(tag) == 1 for tag in TAGS),
+            "This is a count from 0 to 4. A share is divided by the number of tags.",
+        ),
+    ),
+    insight="Each tag pays for itself, so most groups have something to compare.",
+)
+
+
+def _reply(description: str, text: str, answer: str = "7", hint: str = "") -> Case:
+    return case(description, hint, completion=text, answer=answer)
+
+
+def _numbers(completion: str) -> list:
+    return [read_number(found) for found in re.findall(r"[0-9][0-9.,]*", completion)]
+
+
+def _whole(completion: str) -> bool:
+    return format_reward([completion]) == [1.0]
+
+
+HONEST_REWARD = Exercise(
+    key="11.3",
+    name="honest_reward",
+    solution=lambda completion, answer: float(
+        _whole(completion) and is_correct(completion, answer)
+    ),
+    cases=(
+        _reply(
+            "a right response",
+            "<think>3+4=7</think><answer>7</answer>",
+            hint="This one earns 1. Both functions return lists, and [1.0] == 1.0 is "
+            "False: compare with [1.0], or take the one entry with [0].",
+        ),
+        _reply(
+            "a wrong response",
+            "<think>3+4=8</think><answer>8</answer>",
+            hint="The form is whole and the number wrong: that earns nothing. Mind "
+            "that a list is true even as [0.0]: compare it with [1.0].",
+        ),
+        _reply("a digit of it", "<think>8+9=17</think><answer>17</answer>"),
+        _reply("right, then wrong", "<think>7</think><answer>8</answer>"),
+        _reply("no number in the tag", "<think>7</think><answer>?</answer>"),
+        _reply("$1,200.00", "<think>a</think><answer>$1,200.00</answer>", "1200"),
+        _reply(
+            "a minus",
+            "<think>2-5</think><answer>-3</answer>",
+            "-3",
+            "A number may be negative, so the minus belongs to it.",
+        ),
+        _reply(
+            "a minus lost",
+            "<think>2-5</think><answer>3</answer>",
+            "-3",
+            "The minus of the right answer is missing here: 3 is not -3.",
+        ),
+        _reply("two guesses", "<think>3+4=7</think><answer>6 or 7</answer>"),
+        _reply("no tags", "3+4=7"),
+        _reply("no thinking", "<answer>7</answer>"),
+        _reply("two answers", "<think>x</think><answer>6</answer><answer>7</answer>"),
+        _reply("empty thinking", "<think></think><answer>7</answer>"),
+        _reply("words around", "So: <think>3+4=7</think><answer>7</answer>"),
+        _reply(
+            "tags in the thinking",
+            "<think>a<answer>6</answer></think><answer>7</answer>",
+            hint="The thinking holds a pair of tags of its own. `.+` in a pattern runs "
+            "over tags: the whole form has each tag once.",
+        ),
+        _reply(
+            "a new line between the pairs",
+            "<think>3+4=7</think>\n<answer>7</answer>\n",
+            hint="White space between the pairs, or behind them, breaks no form.",
+        ),
+        _reply(
+            "a < in the thinking",
+            "<think>3 < 4, so 7</think><answer>7</answer>",
+            hint="A `<` alone is no tag. Look for whole tags, as format_reward does.",
+        ),
+        _reply(
+            "lines of thinking",
+            "<think>3+4\n= 7</think><answer>7</answer>",
+            hint="Thinking may have several lines. A `.` in a pattern stops at the end "
+            "of one: re.DOTALL.",
+        ),
+    ),
+    # The narrow mistakes stand first: where two explain as many wrong cases, the
+    # first is named.
+    mistakes=(
+        Mistake(
+            lambda c, gold: float(format_reward([c])[0] >= 0.8 and is_correct(c, gold)),
+            "You let a broken form pass: four tags, but words around them, or nothing "
+            "inside. The whole form is format_reward([completion]) == [1.0].",
+        ),
+        Mistake(
+            lambda c, gold: float(_template(c) and is_correct(c, gold)),
+            "`.+` in a pattern runs over tags, so a second answer hides inside it. The "
+            "whole form has each tag once: format_reward([completion]) == [1.0].",
+        ),
+        Mistake(
+            lambda c, gold: float(_whole(c) and is_leniently_correct(c, gold)),
+            "You take the last number, even of `6 or 7`, and even one outside the "
+            "answer. Grade the answer as a whole: correctness_reward does.",
+        ),
+        Mistake(
+            lambda c, gold: float(is_correct(c, gold)),
+            "You judge the answer and not the form: no thinking, and several answers, "
+            "are paid in full. Ask for format_reward([completion]) == [1.0] as well.",
+        ),
+        Mistake(
+            lambda c, gold: float(is_leniently_correct(c, gold)),
+            "You take the last number wherever it stands. It is a fine measure of "
+            "arithmetic, but as a reward it teaches no form.",
+        ),
+        Mistake(
+            lambda c, gold: format_reward([c])[0] * is_correct(c, gold),
+            "The right answer in a broken form earns part of the reward. Here it is "
+            "all or nothing: ask for format_reward([completion]) == [1.0].",
+        ),
+        Mistake(
+            lambda c, gold: (format_reward([c])[0] + is_correct(c, gold)) / 2,
+            "You add the two. The right form around a wrong answer earns half, for no "
+            "work at all. Here only both together pay.",
+        ),
+        Mistake(
+            lambda c, gold: float(_whole(c) and extract_answer(c) == gold),
+            "You compare texts, so $1,200.00 is not 1200. Compare numbers: "
+            "read_number(...) on both sides.",
+        ),
+        Mistake(
+            lambda c, gold: float(gold_number(gold) in _numbers(c)),
+            "Any number of the response may be the right one, so listing many numbers "
+            "pays. Judge one answer.",
+        ),
+        Mistake(
+            lambda c, gold: float(gold in c),
+            "You ask whether the digits occur somewhere: 17 holds a 7, and a list of "
+            "all numbers holds every answer.",
+        ),
+    ),
+    insight="Nothing but the right answer in the right form pays. It is also sparse: "
+    "training starts better with partial credit for the form.",
+)
+
+
+def completion_mask(tokens: Tensor, prompt_width: int, eos: int) -> Tensor:
+    """True on the tokens that the policy wrote. int [batch pos] -> bool [batch pos]"""
+    mask = torch.zeros_like(tokens, dtype=torch.bool)
+    mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)
+    return mask
+
+
+def _tokens_case(
+    description: str, rows: list, hint: str = "", *, width: int = 4, eos: int = 2
+) -> Case:
+    return case(description, hint, tokens=rows, prompt_width=width, eos=eos)
+
+
+def _after(tokens: Tensor, width: int) -> Tensor:
+    """True from the place `width` on."""
+    return (torch.arange(tokens.shape[-1]) >= width).expand(tokens.shape)
+
+
+def _filled(tokens: Tensor, width: int, written: Tensor) -> Tensor:
+    """`written` behind a prompt that does not count."""
+    prompt = torch.zeros(len(tokens), width, dtype=torch.bool)
+    return torch.cat([prompt, written], dim=-1)
+
+
+def _ended(tokens: Tensor, eos: int) -> Tensor:
+    return (tokens == eos).long().cumsum(-1)
+
+
+COMPLETION_MASK = Exercise(
+    key="11.4",
+    name="completion_mask",
+    solution=completion_mask,
+    axes={"tokens": ROWS, "return": ROWS},
+    cases=(
+        _tokens_case("pad is 0", [[1, 5, 2, 1, 6, 7, 2, 0], [0, 5, 2, 1, 2, 0, 0, 0]]),
+        _tokens_case(
+            "pad is EOS", [[1, 5, 2, 1, 6, 7, 2, 2], [2, 5, 2, 1, 2, 2, 2, 2]]
+        ),
+        _tokens_case(
+            "cut off, no EOS", [[0, 5, 2, 1, 6, 7, 8, 9], [1, 5, 2, 1, 6, 2, 0, 0]]
+        ),
+        _tokens_case("a prompt without EOS", [[1, 5, 6, 1, 6, 7, 2, 0]]),
+        _tokens_case(
+            "the policy wrote token 0",
+            [[1, 5, 2, 1, 6, 0, 7, 2], [1, 5, 2, 1, 0, 2, 0, 0]],
+            "A token 0 before the EOS was written, whatever pads elsewhere: only the "
+            "place of the first EOS decides.",
+        ),
+        _tokens_case(
+            "a prompt of three",
+            [[1, 2, 5, 6, 7, 2, 0, 0]],
+            "The response begins at prompt_width, and that is not always 4.",
+            width=3,
+        ),
+        _tokens_case(
+            "EOS is 9",
+            [[1, 5, 9, 1, 6, 2, 9, 0], [0, 5, 9, 1, 9, 0, 0, 0]],
+            "The ending token is the argument eos: each tokenizer has its own number.",
+            eos=9,
+        ),
+        _tokens_case("EOS is 0, and pads", [[1, 5, 0, 6, 2, 7, 0, 0]], width=3, eos=0),
+    ),
+    mistakes=(
+        Mistake(
+            lambda ids, width, eos: response_mask(ids, eos) & _after(ids, width),
+            "The prompt holds EOS too: it ends the user's message. You count it, and "
+            "the response is over before it began. Count from prompt_width on.",
+        ),
+        Mistake(
+            lambda ids, width, eos: (
+                completion_mask(ids, width, eos) | ~_after(ids, width)
+            ),
+            "The prompt is True in your mask. Nobody chose those tokens: training "
+            "them teaches the model to ask questions.",
+        ),
+        Mistake(
+            lambda ids, width, eos: _filled(
+                ids, width, _ended(ids[:, width:], eos) == 0
+            ),
+            "You drop the EOS of the response. Stopping is a choice of the policy: "
+            "without it in the mask, it never learns to stop.",
+        ),
+        Mistake(
+            lambda ids, width, eos: _filled(
+                ids, width, _ended(ids[:, width:], eos) <= 1
+            ),
+            "You keep everything before the second EOS. With a pad token of its own "
+            "no second one comes, and the padding counts.",
+        ),
+        Mistake(
+            lambda ids, width, eos: _after(ids, width),
+            "You score the padding behind the response. Nobody chose it: stop after "
+            "the first EOS.",
+        ),
+        Mistake(
+            lambda ids, width, eos: (ids != eos) & _after(ids, width),
+            "`tokens != eos` drops the EOS that the policy chose, and keeps padding "
+            "that is another token.",
+        ),
+        Mistake(
+            lambda ids, width, eos: completion_mask(ids, width, eos).roll(-1, 1),
+            "Off by one: your mask marks the logits that score a token, one place "
+            "before it. Mark the token itself.",
+        ),
+    ),
+    insight="The same mask as in notebook 09, begun where the prompt ends.",
+)

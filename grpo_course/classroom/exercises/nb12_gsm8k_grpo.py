@@ -1,0 +1,270 @@
+"""The exercises of 12_gsm8k_grpo."""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from grpo_course.algorithm.sampler import token_log_probs
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import RAW_LOGITS, case, pick, scored_text
+
+
+def _scores(logits: Tensor, tokens: Tensor) -> Tensor:
+    return pick(logits.log_softmax(-1), tokens)
+
+
+def response_scores(logits: Tensor, tokens: Tensor, prompt_length: int) -> Tensor:
+    """The log-probability of each response token. -> [batch pos-prompt_length]"""
+    return token_log_probs(logits[:, prompt_length - 1 : -1], tokens[:, prompt_length:])
+
+
+RESPONSE_SCORES = Exercise(
+    key="12.1",
+    name="response_scores",
+    solution=response_scores,
+    axes={
+        "logits": "batch pos vocab",
+        "tokens": "batch pos",
+        "return": "batch pos-prompt_length",
+    },
+    gradient_to=("logits",),
+    cases=(
+        scored_text(
+            "a prompt of three tokens, a response of four", 2, 7, 5, prompt_length=3
+        ),
+        scored_text("a prompt of one token", 2, 4, 5, prompt_length=1),
+        scored_text("a response of one token", 2, 5, 5, prompt_length=4),
+        scored_text("a batch of one", 1, 7, 5, prompt_length=3),
+    ),
+    mistakes=(
+        Mistake(
+            lambda x, ids, n: _scores(x[:, n:], ids[:, n:]),
+            "No shift: the logits that stand beside a token have read it already. "
+            "Those one place before score it, so begin at prompt_length - 1.",
+        ),
+        Mistake(
+            lambda x, ids, n: _scores(x[:, n:-1], ids[:, n + 1 :]),
+            "You lose the first response token. The logits of the last prompt token "
+            "score it: begin at prompt_length - 1.",
+        ),
+        Mistake(
+            lambda x, ids, n: _scores(x[:, :-1], ids[:, 1:]),
+            "You score the prompt as well. Nobody sampled it: keep the scores of the "
+            "response only.",
+        ),
+        Mistake(
+            lambda x, ids, n: _scores(x[:, n - 1 : -1], ids[:, n:]).sum(-1),
+            "You sum over pos. The ratio and the mask work on single tokens: return a "
+            "score for each.",
+        ),
+        Mistake(
+            lambda x, ids, n: response_scores(x, ids, n).squeeze(),
+            "squeeze() also drops a batch or pos axis of length 1. squeeze(-1) drops "
+            "only the axis that gather left.",
+        ),
+        Mistake(lambda x, ids, n: pick(x[:, n - 1 : -1], ids[:, n:]), RAW_LOGITS),
+        Mistake(
+            lambda x, ids, n: _scores(x[:, n - 1 : -1], ids[:, n - 1 : -1]),
+            "You shift the logits and the tokens. The tokens stay those of the "
+            "response; only the logits begin one place earlier.",
+        ),
+    ),
+    insight="With left padding all prompts end at one place, so a single slice cuts "
+    "every row of the batch.",
+)
+
+
+def diagnose(start: dict, end: dict) -> str:
+    """Name what happened between two readings of the panel of one run."""
+    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:
+        return "too hard"
+    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
+        return "format alone"
+    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
+        return "rate too high"
+    return "learns"
+
+
+def _reading(*values: float) -> dict:
+    names = ("accuracy", "lenient_accuracy", "format", "tied_groups")
+    return dict(zip(names, values, strict=True))
+
+
+# Made up, in the ranges that the runs of the notebook show.
+_START = (0.3, 0.6, 0.5, 0.1)
+_LOW = (0.2, 0.3, 0.5, 0.1)
+_HIGH = (0.5, 0.95, 0.5, 0.1)
+_NOTHING = (0.01, 0.03, 0.5, 0.95)
+
+
+def _case(description: str, end: tuple, start: tuple = _START, hint: str = "") -> Case:
+    return case(description, hint, start=_reading(*start), end=_reading(*end))
+
+
+def _bounds(
+    tied: float = 0.8, hard: float = 0.1, right: float = 0.9, fall: float = 0.1
+) -> Callable:
+    """The rule with other bounds than the task's."""
+
+    def answer(start: dict, end: dict) -> str:
+        if end["tied_groups"] > tied and end["accuracy"] < right:
+            return "too hard" if end["accuracy"] < hard else "format alone"
+        fell = start["lenient_accuracy"] - end["lenient_accuracy"] > fall
+        return "rate too high" if fell else "learns"
+
+    return answer
+
+
+def _first(condition: Callable, said: str) -> Callable:
+    """An answer that says `said` wherever the condition holds, before it asks on."""
+
+    def answer(start: dict, end: dict) -> str:
+        return said if condition(start, end) else diagnose(start, end)
+
+    return answer
+
+
+def _instead(wrong: str, right: str) -> Callable:
+    """An answer that says `wrong` where `right` would be right."""
+    return _first(lambda start, end: diagnose(start, end) == right, wrong)
+
+
+def _rise(start: dict, end: dict) -> float:
+    return end["lenient_accuracy"] - start["lenient_accuracy"]
+
+
+PANEL_READING = Exercise(
+    key="12.2",
+    name="diagnose",
+    solution=diagnose,
+    # Each bound has a case close to either side of it. A report cuts off the end of
+    # a reading, so the description says what is tied.
+    cases=(
+        _case("accuracy up", (0.8, 0.8, 0.99, 0.3)),
+        _case("all tied, all right by now", (0.97, 0.97, 1.0, 0.95)),
+        _case("all tied, nine in ten right", (0.92, 0.92, 1.0, 0.85)),
+        _case("all tied, nothing ever right", (0.01, 0.02, 0.6, 0.95), _NOTHING),
+        _case(
+            "all tied, nothing right but the form",
+            (0.0, 0.02, 1.0, 0.95),
+            _NOTHING,
+            "Sums can be too hard in perfect form too. With hardly any response right, "
+            "do not ask for the format.",
+        ),
+        _case("all tied, hardly any right", (0.08, 0.1, 0.7, 0.83), _NOTHING),
+        _case("all tied, half of them right", (0.5, 0.5, 1.0, 0.85)),
+        _case("all tied, a third right", (0.3, 0.5, 1.0, 0.9)),
+        _case("all tied, one in eight right", (0.12, 0.55, 1.0, 0.83)),
+        _case("all tied, most of them right", (0.87, 0.87, 1.0, 0.85)),
+        _case("all tied, sums got worse", (0.3, 0.4, 1.0, 0.9)),
+        _case("many tied, not nearly all", (0.5, 0.6, 0.9, 0.77)),
+        _case(
+            "all tied at the start only",
+            (0.5, 0.6, 0.9, 0.3),
+            (0.3, 0.6, 0.5, 0.9),
+            "These groups were tied at the start and are not any more. What a run "
+            'became stands in `end`: ask for end["tied_groups"] alone.',
+        ),
+        _case("sums got worse", (0.35, 0.36, 0.99, 0.3)),
+        _case("sums a little worse", (0.55, 0.55, 0.99, 0.3)),
+        _case(
+            "sums a little worse, form not there yet",
+            (0.4, 0.58, 0.7, 0.3),
+            hint="Strict accuracy is low here since part of the form is missing. "
+            "Compare lenient accuracy at the end with lenient accuracy at the start.",
+        ),
+        _case("sums got worse, few right, few tied", (0.05, 0.06, 0.9, 0.3)),
+        _case("low from the start, then better", (0.45, 0.45, 0.99, 0.3), _LOW),
+        _case(
+            "low from the start, a little worse",
+            (0.23, 0.23, 0.99, 0.3),
+            _LOW,
+            "A fall of more than 0.1 is a difference, start minus end, and no share of "
+            "the start.",
+        ),
+        _case("good at the start, then far less", (0.6, 0.6, 0.99, 0.3), _HIGH),
+        _case("good at the start, then clearly less", (0.83, 0.83, 0.99, 0.3), _HIGH),
+    ),
+    mistakes=(
+        Mistake(
+            _first(lambda start, end: end["tied_groups"] > 0.8, "too hard"),
+            "Groups are tied where all responses are wrong, where all are right, and "
+            "where the reward does not look at them. Ask the accuracy which it is.",
+        ),
+        Mistake(
+            _instead("learns", "rate too high"),
+            "A rising format hides sums that got worse: lenient accuracy fell by more "
+            "than 0.1 in some of these runs.",
+        ),
+        Mistake(
+            _instead("learns", "format alone"),
+            "Part of the responses are right, yet nearly all groups are tied: a reward "
+            "that saw the answers would tell them apart.",
+        ),
+        Mistake(
+            _instead("format alone", "learns"),
+            "You call a run that learns broken. Where all is right, groups are tied "
+            "too, and that is no fault: ask for an accuracy below 0.9.",
+        ),
+        Mistake(
+            _first(
+                lambda start, end: end["accuracy"] > start["accuracy"],
+                "learns",
+            ),
+            "Strict accuracy rises with the form alone, while the sums get worse. Look "
+            "at tied groups and lenient accuracy first.",
+        ),
+        Mistake(
+            _bounds(fall=0.0),
+            "Any fall counts for you. Readings are samples and wobble: the task counts "
+            "a fall of more than 0.1.",
+        ),
+        Mistake(
+            lambda start, end: diagnose(_reading(*_START), end),
+            "You judge where lenient accuracy ends, not how far it fell: a run may "
+            "start low, or fall from a height. Subtract the end from the start.",
+        ),
+        Mistake(
+            lambda start, end: (
+                "rate too high"
+                if end["tied_groups"] <= 0.8 and abs(_rise(start, end)) > 0.1
+                else diagnose(start, end)
+            ),
+            "Lenient accuracy rose there, and that is no fault. Subtract the end from "
+            "the start, in this order and without abs().",
+        ),
+        Mistake(
+            _first(lambda start, end: end["accuracy"] < 0.1, "too hard"),
+            "Few right answers alone are not `too hard`: while groups differ, the "
+            "policy can learn. Ask for tied groups as well.",
+        ),
+        Mistake(
+            _bounds(hard=0.5),
+            "`too hard` is for runs with hardly any response right: an accuracy below "
+            "0.1. Yours reaches higher.",
+        ),
+        Mistake(
+            _bounds(tied=0.5),
+            "Your bound for tied groups is too low: nearly all are more than eight in "
+            "ten. Some ties are in every run.",
+        ),
+        Mistake(
+            _bounds(tied=0.9),
+            "Your bound for tied groups is too high: more than eight in ten are nearly "
+            "all.",
+        ),
+        Mistake(
+            lambda start, end: diagnose(
+                start, {**end, "tied_groups": start["tied_groups"]}
+            ),
+            "You read the ties off the start. What a run became stands in `end`.",
+        ),
+        Mistake(
+            _first(lambda start, end: _rise(start, end) < -0.1, "rate too high"),
+            "The sums fall under the form alone as well: nothing pays for them. Ask "
+            "for tied groups first, and for the fall after them.",
+        ),
+    ),
+    insight="Reward, format and strict accuracy rise in good runs and in bad ones. "
+    "Tied groups and lenient accuracy tell them apart.",
+)

@@ -1,0 +1,280 @@
+"""The exercises of 13_beyond_grpo."""
+
+import torch
+from torch import Tensor
+
+from grpo_course.algorithm.aggregation import aggregate, hide
+from grpo_course.algorithm.losses import compute_loss
+from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
+from grpo_course.classroom.exercises.shared import TOKENS, case, mask_of, numbers
+
+# Each exercise has a case with two prompts: with one, a lost batch axis is no mistake.
+
+
+def two_means(per_token: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    """The token mean of DAPO, and the constant of Dr. GRPO. -> [2]"""
+    both = [_dapo(per_token, mask), _dr_grpo(per_token, mask, max_length)]
+    return torch.stack(both)
+
+
+def _dr_grpo(per_token: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    return aggregate(per_token, mask, "constant", max_length=max_length)
+
+
+def _dapo(per_token: Tensor, mask: Tensor) -> Tensor:
+    return aggregate(per_token, mask, "token_mean")
+
+
+def _prompt_means(per_token: Tensor, mask: Tensor) -> Tensor:
+    return (hide(per_token, mask).sum((1, 2)) / mask.sum((1, 2))).mean()
+
+
+def _means_case(description: str, lengths: list, max_length: int) -> Case:
+    mask = mask_of(lengths, 6)
+    per_token = torch.where(mask, numbers(*mask.shape), 0.3)
+    return case(description, per_token=per_token, mask=mask, max_length=max_length)
+
+
+TWO_MEANS = Exercise(
+    key="13.1",
+    name="two_means",
+    solution=two_means,
+    axes={"per_token": TOKENS, "mask": TOKENS},
+    gradient_to=("per_token",),
+    cases=(
+        _means_case("responses of 2 and 6 tokens, at most 6", [[2, 6]], 6),
+        _means_case("two prompts, at most 10", [[2, 6, 3], [1, 4, 5]], 10),
+    ),
+    mistakes=(
+        Mistake(
+            lambda x, m, n: torch.stack([aggregate(x, m), _dr_grpo(x, m, n)]),
+            "The first is the sequence mean of GRPO: each response averaged for "
+            "itself. DAPO divides the sum of all tokens by the number of all tokens.",
+        ),
+        Mistake(
+            lambda x, m, n: torch.stack([_dapo(x, m), aggregate(x, m, "constant")]),
+            "The second divides by the width of the tensor. The width is that of the "
+            "longest response, so it changes from batch to batch; max_length does not.",
+        ),
+        Mistake(
+            lambda x, m, n: torch.stack([_dapo(x, m), hide(x, m).sum() / n]),
+            "The second divides by max_length, but not by the number of responses: a "
+            "larger batch would be a larger loss.",
+        ),
+        Mistake(
+            lambda x, m, n: torch.stack([_dr_grpo(x, m, n), _dapo(x, m)]),
+            "The right two numbers in the wrong order: DAPO first.",
+        ),
+        Mistake(
+            lambda x, m, n: torch.stack(
+                [x.sum() / m.sum(), x.sum() / (m[..., 0].numel() * n)]
+            ),
+            "Padding is counted: multiply by the mask first.",
+        ),
+        Mistake(
+            lambda x, m, n: torch.stack([hide(x, m).mean(), _dr_grpo(x, m, n)]),
+            "The first divides by every position, padding too. DAPO divides by the "
+            "number of tokens that count, mask.sum().",
+        ),
+        Mistake(
+            lambda x, m, n: torch.stack([_prompt_means(x, m), _dr_grpo(x, m, n)]),
+            "The first averages each prompt for itself. DAPO divides once, for the "
+            "whole batch: a token weighs the same wherever it stands.",
+        ),
+        Mistake(
+            lambda x, m, n: torch.stack(
+                [_dapo(x, m), hide(x, m).sum() / (m.shape[1] * n)]
+            ),
+            "The second counts the responses of one prompt only. The batch has "
+            "mask.shape[0] * mask.shape[1] responses.",
+        ),
+    ),
+    insight="Neither looks at a response's own length. They differ by one number for "
+    "the batch. Adam does not see a number that stays the same; this one moves with "
+    "the mean length.",
+)
+
+
+def sequence_ratio(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
+    """The geometric mean of each response's token ratios. -> [batch trial]"""
+    difference = hide(log_probs - old_log_probs, mask)
+    return (difference.sum(-1) / mask.sum(-1)).exp()
+
+
+OWN_LENGTH = "Each response has a length of its own, mask.sum(-1)."
+
+
+def _ratio_case(description: str, lengths: list, apart: float) -> Case:
+    mask = mask_of(lengths, 6)
+    new = -numbers(*mask.shape).abs() - 0.1
+    shift = torch.linspace(-apart, apart, mask.numel()).reshape(mask.shape) + 0.1
+    return case(description, log_probs=new, old_log_probs=new - shift, mask=mask)
+
+
+SEQUENCE_RATIO = Exercise(
+    key="13.2",
+    name="sequence_ratio",
+    solution=sequence_ratio,
+    axes=dict.fromkeys(("log_probs", "old_log_probs", "mask"), TOKENS)
+    | {"return": "batch trial"},
+    gradient_to=("log_probs",),
+    cases=(
+        _ratio_case("responses of 2 and 6 tokens", [[2, 6]], 0.8),
+        _ratio_case("two prompts, three responses", [[2, 6, 3], [1, 4, 5]], 0.5),
+    ),
+    mistakes=(
+        Mistake(
+            lambda a, b, m: hide(a - b, m).sum(-1).exp(),
+            "This is the ratio of the whole response, without the length: for a long "
+            "one it is far from 1 in no time. GSPO takes the mean of the logarithms.",
+        ),
+        Mistake(
+            lambda a, b, m: hide((a - b).exp(), m).sum(-1) / m.sum(-1),
+            "This is the arithmetic mean of the token ratios. Take the mean of their "
+            "logarithms, and exp last.",
+        ),
+        Mistake(
+            lambda a, b, m: (a - b).mean(-1).exp(),
+            "The mask is forgotten: padding takes part in the mean.",
+        ),
+        Mistake(
+            lambda a, b, m: (hide(b - a, m).sum(-1) / m.sum(-1)).exp(),
+            "Upside down: pi stands above, pi_old below.",
+        ),
+        Mistake(
+            lambda a, b, m: hide(a - b, m).sum(-1) / m.sum(-1),
+            "This is the logarithm of the ratio: the exp is missing.",
+        ),
+        Mistake(
+            lambda a, b, m: hide(a - b, m).mean(-1).exp(),
+            "You divide by the width of the tensor: .mean(-1) takes padding for "
+            "tokens. Divide by the response's own length, mask.sum(-1).",
+        ),
+        Mistake(
+            lambda a, b, m: (hide(a - b, m).sum(-1) / m.sum((0, -1))).exp(),
+            "You divide by the tokens of all prompts. " + OWN_LENGTH,
+        ),
+        Mistake(
+            lambda a, b, m: (hide(a - b, m).sum(-1) / m.sum()).exp(),
+            "You divide by the tokens of the whole batch. " + OWN_LENGTH,
+        ),
+    ),
+    insight="One ratio a response: it is clipped or kept as a whole, and its range "
+    "is much narrower, because a mean of many tokens moves little.",
+)
+
+BOUND = 1.2
+
+
+def weighted_loss(log_probs: Tensor, old_log_probs: Tensor, deltas: Tensor) -> Tensor:
+    """CISPO, with the ratio bounded by 1.2; the mean over all tokens. -> scalar"""
+    return compute_loss(log_probs, deltas, "cispo", old_log_probs, epsilon_high=0.2)
+
+
+def _ratio(new: Tensor, old: Tensor) -> Tensor:
+    return (new - old).exp()
+
+
+def _weight(new: Tensor, old: Tensor) -> Tensor:
+    return _ratio(new, old).clamp(max=BOUND).detach()
+
+
+def _pulled(weight: Tensor, deltas: Tensor, log_probs: Tensor) -> Tensor:
+    return -(weight * deltas[..., None] * log_probs).mean()
+
+
+def _loss_case(description: str, ratios: list, deltas: list) -> Case:
+    log_ratios = torch.tensor(ratios).log()
+    old = torch.tensor([0.3, 0.4]).log().expand(log_ratios.shape)
+    new, old = old + log_ratios, old.clone()
+    return case(description, log_probs=new, old_log_probs=old, deltas=deltas)
+
+
+WEIGHTED_LOSS = Exercise(
+    key="13.3",
+    name="weighted_loss",
+    solution=weighted_loss,
+    axes={"log_probs": TOKENS, "old_log_probs": TOKENS, "deltas": "batch trial"},
+    gradient_to=("log_probs",),
+    cases=(
+        _loss_case(
+            "two prompts, ratios 0.5 to 2.5",
+            [
+                [[0.5, 2.0], [1.1, 0.7], [1.5, 1.0]],
+                [[0.9, 1.3], [2.5, 0.6], [1.4, 0.8]],
+            ],
+            [[1.0, -2.0, 0.5], [-1.0, 0.3, 2.0]],
+        ),
+        _loss_case(
+            "all far above the bound", [[[1.6, 2.0], [2.2, 1.4]]], [[1.0, -1.0]]
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            lambda a, b, d: _pulled(_ratio(a, b).clamp(max=BOUND), d, a),
+            "The weight is not frozen: a gradient flows through the ratio too. "
+            "Detach the bounded ratio.",
+        ),
+        Mistake(
+            lambda a, b, d: -(_ratio(a, b).clamp(max=BOUND) * d[..., None]).mean(),
+            "This is the bounded ratio times delta, without log pi: above the bound "
+            "nothing pulls. CISPO weighs delta log pi, so every token pulls.",
+        ),
+        Mistake(
+            lambda a, b, d: compute_loss(a, d, "clipped", b),
+            "This is PPO's clipped loss: it takes the gradient of the tokens that it "
+            "clips. CISPO weighs delta log pi, so every token pulls.",
+        ),
+        Mistake(
+            lambda a, b, d: _pulled(_ratio(a, b).detach(), d, a),
+            "The ratio has no bound. Clamp it from above, at 1.2.",
+        ),
+        Mistake(
+            lambda a, b, d: _pulled(_ratio(a, b).clamp(0.8, BOUND).detach(), d, a),
+            "You bound the ratio from below too. Only the upper bound is used here.",
+        ),
+        Mistake(
+            lambda a, b, d: _pulled(_ratio(a, b).clamp(min=BOUND).detach(), d, a),
+            "min=1.2 bounds from below: no weight is under 1.2 then. The bound is "
+            "from above, max=1.2.",
+        ),
+        Mistake(
+            lambda a, b, d: _pulled(_weight(a, b) * (_ratio(a, b) <= BOUND), d, a),
+            "Tokens above the bound are dropped. CISPO keeps them, with weight 1.2.",
+        ),
+        Mistake(
+            lambda a, b, d: _pulled(_weight(b, a), d, a),
+            "The ratio is upside down: pi stands above, pi_old below.",
+        ),
+        Mistake(
+            lambda a, b, d: _pulled(_ratio(a, b).clamp(max=BOUND), d, a.detach()),
+            "log pi is detached. It is the weight that is frozen; log pi is where the "
+            "gradient comes from.",
+        ),
+        Mistake(
+            lambda a, b, d: -_pulled(_weight(a, b), d, a),
+            "The minus sign is missing: an optimizer minimises.",
+        ),
+        Mistake(
+            lambda a, b, d: _pulled(_weight(a, b), d, a) * a.numel(),
+            "This is the sum over all tokens. Take their mean, or a larger batch is a "
+            "larger loss.",
+        ),
+        Mistake(
+            lambda a, b, d: _pulled(_weight(a, b), d, a) * len(a),
+            "You divide by the tokens of one prompt. Divide by those of all prompts.",
+        ),
+        Mistake(
+            lambda a, b, d: -(_weight(a, b) * d.T * a).mean(),
+            "deltas.T has the axes [trial batch], and fits by accident. Deltas need "
+            "one more axis at the end: deltas[..., None].",
+        ),
+        Mistake(
+            lambda a, b, d: _pulled(_weight(a, b), d[:1], a),
+            "deltas[0] holds the deltas of the first prompt only. Keep them all, and "
+            "add an axis at the end: deltas[..., None].",
+        ),
+    ),
+    insight="The clip of PPO takes a token's gradient; the bound of CISPO only limits "
+    "its weight.",
+)

@@ -1,0 +1,85 @@
+"""What the exercises of several notebooks are made of."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grpo_course.classroom.check.exercise import Case
+
+TOKENS, ROWS = "batch trial pos", "batch pos"
+RAW_LOGITS = (
+    "These are raw logits. Log-probabilities need log_softmax over the vocabulary "
+    "first."
+)
+NO_LOGARITHM = "These are probabilities. Use log_softmax instead of softmax."
+NO_LOGARITHM_FOR_A_RATIO = "These are probabilities: a ratio needs their logarithms."
+NOT_CLIPPED = "Nothing is clipped: this is the unclipped loss."
+
+
+def case(description: str, hint: str = "", **args: object) -> Case:
+    """One call of the function; a list among its arguments becomes a tensor."""
+    tensors = {
+        name: torch.tensor(value) if isinstance(value, list) else value
+        for name, value in args.items()
+    }
+    return Case(description, tensors, hint)
+
+
+def two_policies(
+    description: str, probs: list, ref_probs: list, hint: str = ""
+) -> Case:
+    """The log-probabilities of a policy and of its reference."""
+    args = {"log_probs": probs, "ref_log_probs": ref_probs}
+    return Case(description, {n: torch.tensor(p).log() for n, p in args.items()}, hint)
+
+
+def scored_text(
+    description: str, batch: int, pos: int, vocab: int, **more: Any
+) -> Case:
+    """A model's logits at each token of a text, drawn at random, and its tokens."""
+    generator = torch.Generator().manual_seed(pos)
+    logits = 2 * torch.randn(batch, pos, vocab, generator=generator)
+    tokens = torch.randint(vocab, (batch, pos), generator=generator)
+    return case(description, logits=logits, tokens=tokens, **more)
+
+
+def text_case(description: str, text: str, hint: str = "") -> Case:
+    """What a language model wrote."""
+    return case(description, hint, completion=text)
+
+
+def numbers(*shape: int, scale: float = 1.0, shift: float = 0.0) -> Tensor:
+    """Different numbers without a random generator: a coarse sine."""
+    count = torch.Size(shape).numel()
+    angles = shift + torch.arange(1.0, count + 1).mul(1.7)
+    return scale * angles.sin().reshape(shape)
+
+
+def mask_of(lengths: list | Tensor, width: int | None = None) -> Tensor:
+    """True on the first tokens of each response. -> bool [... pos]"""
+    lengths = torch.as_tensor(lengths)
+    width = int(lengths.max()) if width is None else width
+    return torch.arange(width) < lengths[..., None]
+
+
+def pick(scores: Tensor, tokens: Tensor) -> Tensor:
+    """The score of each token. [... pos vocab], int [... pos] -> [... pos]"""
+    return scores.gather(-1, tokens[..., None]).squeeze(-1)
+
+
+def products(
+    ratio: Tensor, deltas: Tensor, low: float = 0.2, high: float = 0.2
+) -> tuple[Tensor, Tensor]:
+    """Each token's ratio times its delta, and the same with the clipped ratio."""
+    return ratio * deltas, ratio.clamp(1 - low, 1 + high) * deltas
+
+
+def group_mean(rewards: Tensor) -> Tensor:
+    """[batch trial] -> [batch 1]"""
+    return rewards.mean(-1, keepdim=True)
+
+
+def group_std(rewards: Tensor) -> Tensor:
+    """[batch trial] -> [batch 1]"""
+    return rewards.std(-1, keepdim=True)

@@ -1,0 +1,129 @@
+"""One function for each kind of picture. Colours are safe for colour-blind readers.
+
+Here are the kinds that many notebooks draw. The others, and the words:
+
+    clipping        one token's objective by its ratio, and where ratios end up
+    kl_estimators   two policies, and what k1, k2 and k3 say of them
+    loop_diagram    the training loop as boxes, its three policies, a grid of results
+    panel           what to look at while the loss says nothing
+    alt_text        what a plot shows, for readers who cannot see it
+    alt_words       numbers, ranges and labels as they are read
+"""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
+
+
+def axes_row(count: int = 1, width: float = 7.0, height: float = 3.2) -> list[Axes]:
+    """A row of empty axes, sized for a slide."""
+    _, axes = plt.subplots(1, count, figsize=(width, height), squeeze=False)
+    return list(axes[0])
+
+
+def finish(ax: Axes, xlabel: str, ylabel: str, title: str = "") -> Axes:
+    """Labels, a title and a light grid; returns the axes."""
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.set_title(title)
+    ax.grid(alpha=0.3)
+    return ax
+
+
+def plot_bands(
+    curves: dict[str, Tensor],
+    ylabel: str,
+    xlabel: str = "epoch",
+    title: str = "",
+    x: Sequence[float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Curves [step seed]: the line is the mean, the band holds 80 % of the seeds."""
+    ax = ax or axes_row()[0]
+    for (label, curve), colour, line in zip(
+        curves.items(), COLOURS, LINES, strict=False
+    ):
+        steps = range(len(curve)) if x is None else x
+        low, high = (curve.float().quantile(q, dim=-1) for q in (0.1, 0.9))
+        ax.plot(steps, curve.float().mean(dim=-1), color=colour, ls=line, label=label)
+        ax.fill_between(steps, low, high, color=colour, alpha=0.18, lw=0)
+    if len(curves) > 1:
+        ax.legend(loc="best")
+    return finish(ax, xlabel, ylabel, title)
+
+
+def plot_seeds(
+    values: dict[str, Tensor], xlabel: str, title: str = "", ax: Axes | None = None
+) -> Axes:
+    """One row a setting: a dot for each seed, a bar for the mean. Values are [seed]."""
+    ax = ax or axes_row(height=0.7 + 0.36 * len(values))[0]
+    for row, value in enumerate(values.values()):
+        jitter = torch.linspace(-0.22, 0.22, len(value))
+        ax.barh(row, value.mean(), color=COLOURS[5], alpha=0.45, height=0.7)
+        ax.plot(value, row + jitter, "o", ms=3.5, color=COLOURS[0], alpha=0.8)
+    ax.set_yticks(range(len(values)), list(values))
+    ax.invert_yaxis()
+    return finish(ax, xlabel, "", title)
+
+
+def plot_policy(probs: Tensor, title: str = "", ax: Axes | None = None) -> Axes:
+    """The probability of each number at each position. [pos vocab]"""
+    ax = ax or axes_row(width=4.5)[0]
+    ax.imshow(probs, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for pos, row in enumerate(probs.tolist()):
+        for token, p in enumerate(row):
+            colour = "white" if p > 0.6 else "black"
+            ax.text(token, pos, f"{p:.2f}", ha="center", va="center", color=colour)
+    ax.set_xticks(range(probs.shape[1]))
+    ax.set_yticks(range(probs.shape[0]))
+    finish(ax, "number", "position", title).grid(visible=False)
+    return ax
+
+
+def plot_counts(counts: dict[str, Tensor], xlabel: str, ylabel: str) -> list[Axes]:
+    """A small histogram for each entry; counts[name][k] is how many have value k."""
+    axes = axes_row(len(counts), width=2.6 * len(counts), height=2.6)
+    for ax, (name, count), colour in zip(axes, counts.items(), COLOURS, strict=False):
+        ax.bar(range(len(count)), count, color=colour)
+        for value, height in enumerate(count.tolist()):
+            ax.text(value, height, f"{height:g}", ha="center", va="bottom", fontsize=8)
+        ax.set_xticks(range(len(count)))
+        finish(ax, xlabel, ylabel if ax is axes[0] else "", name).margins(y=0.15)
+    return axes
+
+
+def plot_lines(
+    lines: dict[str, Tensor],
+    x: Sequence[float],
+    xlabel: str,
+    ylabel: str,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Exact curves, one line each."""
+    ax = ax or axes_row()[0]
+    for (label, y), colour, line in zip(lines.items(), COLOURS, LINES, strict=False):
+        ax.plot(x, y, color=colour, ls=line, marker="o", ms=3, label=label)
+    if len(lines) > 1:
+        ax.legend(loc="best")
+    return finish(ax, xlabel, ylabel, title)
+
+
+def plot_agreement(
+    truth: Tensor, estimates: dict[str, Tensor], title: str = ""
+) -> Axes:
+    """Each component of an estimate against the exact value; on the line they agree."""
+    ax = axes_row(width=4.5, height=3.6)[0]
+    for (label, estimate), colour in zip(estimates.items(), COLOURS, strict=False):
+        ax.plot(
+            truth.flatten(), estimate.flatten(), "o", ms=4, color=colour, label=label
+        )
+    ax.axline((0, 0), slope=1, color="grey", lw=1)
+    ax.legend(loc="best")
+    return finish(ax, "exact gradient", "estimate", title)

@@ -1,0 +1,185 @@
+"""A sentence for readers who cannot see a plot: what it shows, read off the plot.
+
+The sentence is stored with each picture as its alternative text, where nbconvert and
+the website find it. `describe(figure, ...)` sets one by hand for a drawing.
+"""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+
+from grpo_course.classroom.plots.alt_words import number, plain, span, tick_names
+
+MOST = 8  # lines or bars that are told one by one
+INNER = 0.1  # a bend is told where it leaves the ends by this share of the axis
+
+
+def describe(figure: Figure, text: str) -> None:
+    """Set the alternative text of a figure that its axes do not tell."""
+    figure.alternative_text = text
+
+
+def alternative_text(figure: Figure) -> str:
+    """The text that was set, or what the axes hold."""
+    given = getattr(figure, "alternative_text", "")
+    told = [given] if given else [of(ax) for ax in figure.axes]
+    return " ".join(filter(None, told)) or "A drawing without axes."
+
+
+def of(ax: Axes) -> str:
+    """What one set of axes shows, in a sentence or two."""
+    if not ax.axison and not ax.get_title():
+        return ""
+    # Lines and points on bars are the seeds beside a bar: the bars alone are told.
+    parts = [*pictures(ax), *(bars(ax) or [*lines(ax), *scatters(ax)])]
+    return f"{heading(ax)}: {'; '.join(parts) or 'empty axes'}."
+
+
+def heading(ax: Axes) -> str:
+    """Title and axis labels."""
+    title, x, y = (plain(t) for t in (ax.get_title(), ax.get_xlabel(), ax.get_ylabel()))
+    of_axes = f"{y} against {x}" if x and y else x or y
+    return ", ".join(part for part in (title, of_axes) if part) or "Plot"
+
+
+def lines(ax: Axes) -> list[str]:
+    """Each named line with its first and last value; how many have a band."""
+    drawn = [(line, points) for line in ax.lines if len(points := places(line, ax)) > 1]
+    named = [pair for pair in drawn if not pair[0].get_label().startswith("_")]
+    told = named or drawn
+    found = []
+    for line, points in told[:MOST]:
+        label = line.get_label()
+        nameless = len(told) == 1 or label.startswith("_")
+        if line.get_linestyle() in ("None", " ", ""):
+            name = "" if nameless else f"{plain(label)}: "
+            found.append(name + points_words(points, ax))
+        else:
+            name = "a line" if nameless else plain(label)
+            found.append(f"{name} {line_words(points, ax)}")
+    more = [f"{len(told) - MOST} more lines"] if len(told) > MOST else []
+    return found + more + bands(ax, len(told))
+
+
+def places(line: Line2D, ax: Axes) -> np.ndarray:
+    """The finite points of a line, [point 2]; none of an `axhline` and the like."""
+    if line.get_transform() != ax.transData:
+        return np.empty((0, 2))
+    return finite(line.get_xydata())
+
+
+def finite(points: np.ndarray) -> np.ndarray:
+    """The rows without a NaN or an infinity."""
+    points = np.ma.filled(np.ma.asarray(points, dtype=float), np.nan)
+    return points[np.isfinite(points).all(axis=1)]
+
+
+def line_words(points: np.ndarray, ax: Axes) -> str:
+    """Where a line begins and ends, and an extreme that lies outside both."""
+    x, y = points.T
+    ends = y[0], y[-1]
+    slack = INNER * np.ptp(ax.get_ylim()) + 1e-9  # a flat line has rounding alone
+    words = f"from {number(y[0])} to {number(y[-1])}"
+    if y.min() < min(ends) - slack:
+        words += f", lowest {number(y.min())} at {number(x[y.argmin()])}"
+    if y.max() > max(ends) + slack:
+        words += f", highest {number(y.max())} at {number(x[y.argmax()])}"
+    return words
+
+
+def points_words(points: np.ndarray, ax: Axes) -> str:
+    """How many points there are and where; points of one row bear its name."""
+    x, y = points.T
+    across = f"{len(points)} points, x {span(x)}"
+    name = tick_names(ax.yaxis).get(round(y[0], 6))
+    return f"{name}: {across}" if name and np.ptp(y) == 0 else f"{across}, y {span(y)}"
+
+
+def scatters(ax: Axes) -> list[str]:
+    """Each cloud of points."""
+    clouds = [c for c in ax.collections if isinstance(c, PathCollection)]
+    found = [(c.get_label(), finite(c.get_offsets())) for c in clouds]
+    return [
+        ("" if label.startswith("_") else f"{plain(label)}: ")
+        + points_words(points, ax)
+        for label, points in found
+        if len(points)
+    ]
+
+
+def bands(ax: Axes, num_lines: int) -> list[str]:
+    """How many of the lines lie in a band that has a height."""
+    fills = [c for c in ax.collections if isinstance(c, PolyCollection)]
+    count = sum(map(has_height, fills))
+    if not count or not num_lines:
+        return []
+    if count < num_lines:
+        return [f"a band around {count} of {num_lines} lines"]
+    return ["a band around it" if num_lines == 1 else "a band around each"]
+
+
+def has_height(fill: PolyCollection) -> bool:
+    """Whether a filled band is more than its line: some x has two heights."""
+    corners = [finite(path.vertices).round(9) for path in fill.get_paths()]
+    return any(
+        len(np.unique(each, axis=0)) > len(np.unique(each[:, 0])) for each in corners
+    )
+
+
+def bars(ax: Axes) -> list[str]:
+    """Each bar, with the name that stands at its foot."""
+    groups = [c for c in ax.containers if isinstance(c, BarContainer)]
+    patches = [patch for group in groups for patch in group.patches]
+    if not patches:
+        return []
+    if any(len(group.patches) > 1 for group in groups) and len(groups) > 1:
+        return [group_words(group) for group in groups]
+    lying = are_lying(patches)
+    feet = [(p.get_y() + p.get_height() / 2) if lying else middle(p) for p in patches]
+    values = [p.get_width() if lying else p.get_height() for p in patches]
+    names = tick_names(ax.yaxis if lying else ax.xaxis)
+    told = [names.get(round(foot, 6), "") or number(foot) for foot in feet]
+    if len(patches) > MOST and told == [number(foot) for foot in feet]:
+        top = told[int(np.argmax(values))]
+        return [f"{len(values)} bars {span(values)}, the highest at {top}"]
+    pairs = zip(told, values, strict=True)
+    words = ", ".join([f"{name} at {number(value)}" for name, value in pairs][:MOST])
+    more = f" and {len(values) - MOST} more" if len(values) > MOST else ""
+    return [f"bars: {words}{more}"]
+
+
+def are_lying(patches: list[Rectangle]) -> bool:
+    """Whether bars grow to the right: equally thick, and not equally long."""
+    thick, long = (
+        {round(size, 6) for size in sizes}
+        for sizes in (
+            [patch.get_height() for patch in patches],
+            [patch.get_width() for patch in patches],
+        )
+    )
+    return len(thick) == 1 and (len(long) > 1 or len(patches) == 1)
+
+
+def middle(patch: Rectangle) -> float:
+    """The x at which a standing bar stands."""
+    return patch.get_x() + patch.get_width() / 2
+
+
+def group_words(group: BarContainer) -> str:
+    """The heights of one of several groups of bars."""
+    heights = ", ".join(number(patch.get_height()) for patch in group.patches[:MOST])
+    return f"{plain(group.get_label())} bars: {heights}"
+
+
+def pictures(ax: Axes) -> list[str]:
+    """A table of colours, with its size and range."""
+    tables = [image.get_array() for image in ax.images]
+    return [
+        f"a table of {table.shape[0]} rows and {table.shape[1]} columns, "
+        f"values {span(np.ma.filled(table, np.nan))}"
+        for table in tables
+    ]

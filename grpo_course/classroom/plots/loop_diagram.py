@@ -1,0 +1,112 @@
+"""Pictures of the training loop: its boxes, its three policies, a grid of results."""
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from torch import Tensor
+
+from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
+from grpo_course.classroom.plots.alt_text import describe
+
+# The same colour for a policy in every picture of the loop.
+PI, PI_OLD, PI_REF, NO_POLICY = COLOURS[0], COLOURS[1], COLOURS[2], "#666666"
+WIDTH, HEIGHT = 16.0, 8.0
+
+# (left, bottom, colour of the policy that the box reads or writes, text)
+OUTER = (
+    (2.0, 27.0, PI_REF, "copy, at times\n" r"$\pi_{ref} \leftarrow \pi$"),
+    (21.5, 27.0, PI, "sample\n" r"$G$ answers of $\pi$"),
+    (41.0, 27.0, NO_POLICY, "judge\n" r"rewards $R$"),
+    (60.5, 27.0, NO_POLICY, "compare\n" r"deltas $\delta$"),
+    (80.0, 27.0, PI_OLD, "note\n" r"$\log\pi_{old}$, $\log\pi_{ref}$"),
+)
+INNER = (
+    (80.0, 6.0, PI, "score again\n" r"$\log\pi$"),
+    (60.5, 6.0, PI_OLD, "loss\n" r"$r = \pi / \pi_{old}$, $\delta$"),
+    (41.0, 6.0, PI_REF, "add the KL\n" r"$\beta$ KL($\pi$, $\pi_{ref}$)"),
+    (21.5, 6.0, PI, "optimizer step\n" r"$\pi$ changes"),
+)
+# (from, to, bend): straight lines between boxes, bent ones back to a start
+ARROWS = (
+    *[((x, 31), (x + 3.5, 31), 0) for x in (18.0, 37.5, 57.0, 76.5)],
+    ((88, 27), (88, 14), 0),
+    *[((x, 10), (x - 3.5, 10), 0) for x in (80.0, 60.5, 41.0)],
+    ((30, 6), (88, 6), 0.12),
+    ((21.5, 11), (10, 27), -0.25),
+)
+WORDS = (
+    (2, 37.0, "outer loop: once an epoch, new responses", "left"),
+    (85, 16.0, r"inner loop: $\mu$ steps, the same responses", "right"),
+    (59, -1.2, r"the next of $\mu$ steps", "center"),
+    (1, 15.5, "the next\nepoch", "left"),
+)
+LOOP_IN_WORDS = (
+    "Two loops drawn as boxes. The outer one runs once an epoch: copy the reference at "
+    "times, sample G answers, judge them, compare them within the group, note the log-"
+    "probabilities. The inner one takes mu steps on the same answers: score again, "
+    "loss, KL penalty, optimizer step. Then the next epoch begins."
+)
+
+
+def draw_loop() -> Axes:
+    """The two loops as boxes; the colour says which policy a box needs or changes."""
+    ax = axes_row(width=10.0, height=4.2)[0]
+    ax.set(xlim=(0, 99), ylim=(-2, 41), position=(0, 0, 1, 1))
+    ax.axis("off")
+    for box in OUTER + INNER:
+        draw_box(ax, *box)
+    for start, end, bend in ARROWS:
+        style = {"connectionstyle": f"arc3,rad={bend}", "mutation_scale": 14}
+        ax.add_patch(
+            FancyArrowPatch(start, end, arrowstyle="-|>", color="grey", **style)
+        )
+    for x, y, text, align in WORDS:
+        ax.text(x, y, text, ha=align, va="bottom", style="italic", color="grey")
+    describe(ax.figure, LOOP_IN_WORDS)
+    return ax
+
+
+def draw_box(ax: Axes, left: float, bottom: float, colour: str, text: str) -> None:
+    """One step of the loop."""
+    style = {"boxstyle": "round,pad=0,rounding_size=1.2", "facecolor": "white"}
+    ax.add_patch(
+        FancyBboxPatch((left, bottom), WIDTH, HEIGHT, edgecolor=colour, lw=2.2, **style)
+    )
+    centre = (left + WIDTH / 2, bottom + HEIGHT / 2)
+    ax.text(*centre, text, ha="center", va="center", color=colour, fontsize=10)
+
+
+def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:
+    """Which weights each policy stands for, step by step.
+
+    num_steps is mu; the reference is copied every `period` epochs. The height is how
+    many optimizer steps the weights behind a name have seen.
+    """
+    ax = axes_row(height=3.0)[0]
+    steps = torch.arange(num_epochs * num_steps)
+    # (name, colour, how many steps its weights last)
+    policies = (
+        (r"$\pi$", PI, 1),
+        (r"$\pi_{old}$", PI_OLD, num_steps),
+        (r"$\pi_{ref}$", PI_REF, num_steps * period),
+    )
+    for (name, colour, lasts), line in zip(policies, LINES, strict=False):
+        version = steps // lasts * lasts
+        ax.step(steps, version, where="post", color=colour, ls=line, lw=2, label=name)
+    ax.legend(loc="upper left")
+    ax.set_xticks(range(0, len(steps), num_steps))  # where an epoch begins
+    return finish(ax, "optimizer step", "steps its weights have taken")
+
+
+def plot_heat(values: Tensor, rows: list[str], columns: list[str], title: str) -> Axes:
+    """A table of numbers between 0 and 1 as colours. [row column]"""
+    ax = axes_row(width=5.6, height=0.9 + 0.38 * len(rows))[0]
+    ax.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for row, column in torch.cartesian_prod(*map(torch.arange, values.shape)).tolist():
+        value = values[row, column].item()
+        ink = "white" if value > 0.6 else "black"
+        ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=ink)
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    finish(ax, "", "", title).grid(visible=False)
+    return ax

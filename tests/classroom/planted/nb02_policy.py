@@ -1,0 +1,108 @@
+"""Answers to the exercises of 02_policy, as learners write them.
+
+Each function is named after its exercise. It yields every answer with words that
+`check` must print: those of a wrong answer's hint, or that it "is right".
+"""
+
+import torch
+
+
+def gather_log_probs():
+    def pick(table, responses):
+        full = table[:, None].expand(-1, responses.shape[1], -1, -1)
+        return full.gather(3, responses[..., None])[..., 0]
+
+    def softmax(logits):
+        return logits.exp() / logits.exp().sum(-1, keepdim=True)
+
+    def log_softmax(logits):
+        return logits - logits.exp().sum(-1, keepdim=True).log()
+
+    logp = torch.log_softmax
+    yield "Without a trial axis", lambda x, ids: torch.gather(logp(x, 2), 2, ids)
+    yield "raw logits", pick
+    yield "normalise over pos", lambda x, ids: pick(logp(x, dim=1), ids)
+    yield "softmax without the log", lambda x, ids: pick(softmax(x), ids)
+    yield (
+        "use log_softmax, which never leaves",
+        lambda x, ids: torch.log(pick(torch.softmax(x, dim=2), ids)),
+    )
+    yield "log_softmax, which never leaves", lambda x, ids: pick(log_softmax(x), ids)
+    yield "You sum over pos", lambda x, ids: pick(logp(x, dim=-1), ids).sum(dim=2)
+    yield "no gradient reaches `logits`", lambda x, ids: pick(logp(x, -1).detach(), ids)
+
+    def answer(logits, responses):
+        table = logits - logits.logsumexp(-1, keepdim=True)
+        rows = []
+        for scores, group in zip(table, responses):
+            places = torch.arange(len(scores))
+            rows.append(torch.stack([scores[places, row] for row in group]))
+        return torch.stack(rows)
+
+    yield "is right", answer
+
+
+def expected_reward():
+    yield "A matrix product", lambda p, r: torch.matmul(p, r.t())
+    yield "kept the axis", lambda p, r: torch.sum(p * r, 1, True)
+    yield "without weights", lambda p, r: r.sum(dim=1) / r.shape[1]
+    yield "mixes prompts", lambda p, r: torch.einsum("br,br->r", p, r)
+    yield "divide by the number of responses", lambda p, r: (r * p).sum(1) / r.shape[1]
+    yield "best reward there is", lambda p, r: r.amax(dim=-1)
+
+    def answer(response_probs, rewards):
+        best = response_probs.argmax(1)
+        return rewards[torch.arange(len(best)), best]
+
+    yield "most likely response", answer
+    yield (
+        "is right",
+        lambda response_probs, rewards: torch.stack(
+            [
+                sum(p * r for p, r in zip(ps, rs))
+                for ps, rs in zip(response_probs, rewards)
+            ]
+        ),
+    )
+
+
+def naive_loss():
+    def answer(log_probs, deltas):
+        deltas = deltas.unsqueeze(-1)
+        return torch.mean(log_probs * deltas)
+
+    yield "minus sign is missing", answer
+    yield (
+        "You sum. The loss is the mean",
+        lambda new, d: -torch.einsum("bt,btp->", d, new),
+    )
+    yield "wrong axis", lambda new, d: (-new * d).mean()
+    yield "wrong axis", lambda new, d: -(d.unsqueeze(1).expand_as(new) * new).mean()
+
+    def answer(log_probs, deltas):
+        probs = torch.exp(log_probs)
+        return -(probs * deltas[:, :, None]).mean()
+
+    yield "You weight probabilities", answer
+
+    def answer(log_probs, deltas):
+        total = torch.tensor(log_probs.tolist())
+        return -(total * deltas[..., None]).mean()
+
+    yield "no gradient reaches `log_probs`", answer
+
+    def answer(log_probs, deltas):
+        each = (log_probs * deltas[..., None]).sum(dim=2)
+        return -each.mean()
+
+    yield "a long response counts more", answer
+
+    def answer(log_probs, deltas):
+        total, count = 0.0, 0
+        for group, ds in zip(log_probs, deltas):
+            for row, d in zip(group, ds):
+                for logp in row:
+                    total, count = total - d * logp, count + 1
+        return total / count
+
+    yield "is right", answer

@@ -1,0 +1,186 @@
+"""Answers to the exercises of 12_gsm8k_grpo, as learners write them.
+
+Each function is named after its exercise. It yields every answer with words that
+`check` must print: those of a wrong answer's hint, or that it "is right".
+"""
+
+import torch
+
+
+def response_scores():
+    def pick(scores, tokens):
+        return scores.gather(-1, tokens[..., None]).squeeze(-1)
+
+    def logp(logits):
+        return logits.log_softmax(-1)
+
+    yield "have read it already", lambda x, ids, n: pick(logp(x[:, n:]), ids[:, n:])
+    yield (
+        "lose the first response token",
+        lambda x, ids, n: pick(logp(x[:, n:-1]), ids[:, n + 1 :]),
+    )
+    yield (
+        "score the prompt as well",
+        lambda x, ids, n: pick(logp(x[:, :-1]), ids[:, 1:]),
+    )
+    yield (
+        "sum over pos",
+        lambda x, ids, n: pick(logp(x[:, n - 1 : -1]), ids[:, n:]).sum(1),
+    )
+    yield "raw logits", lambda x, ids, n: pick(x[:, n - 1 : -1], ids[:, n:])
+    yield (
+        "shift the logits and the tokens",
+        lambda x, ids, n: pick(logp(x[:, n - 1 : -1]), ids[:, n - 1 : -1]),
+    )
+    yield (
+        "drops a batch or pos axis of length 1",
+        lambda x, ids, n: logp(x[:, n - 1 : -1]).gather(-1, ids[:, n:, None]).squeeze(),
+    )
+
+    def answer(logits, tokens, prompt_length):
+        rows = []
+        for row, text in zip(logits, tokens):
+            places = range(prompt_length, len(text))
+            scores = [row[t - 1].log_softmax(0)[text[t]] for t in places]
+            rows.append(torch.stack(scores))
+        return torch.stack(rows)
+
+    yield "is right", answer
+
+
+def diagnose():
+    def nearly_all_tied(end, bound=0.8, hard=0.1):
+        """The first half of a right answer; None where groups differ."""
+        if end["tied_groups"] > bound and end["accuracy"] < 0.9:
+            return "too hard" if end["accuracy"] < hard else "format alone"
+        return None
+
+    def fall(start, end):
+        """The second half of a right answer."""
+        fell = end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1
+        return "rate too high" if fell else "learns"
+
+    yield (
+        "Ask the accuracy which it is",
+        lambda start, end: "too hard" if end["tied_groups"] > 0.8 else fall(start, end),
+    )
+
+    def answer(start, end):
+        if end["accuracy"] > start["accuracy"]:
+            return "learns"
+        if end["tied_groups"] <= 0.8:
+            return "rate too high"
+        return "too hard" if end["accuracy"] < 0.1 else "format alone"
+
+    yield "rises with the form alone", answer
+
+    def answer(start, end):
+        if end["tied_groups"] <= 0.8:
+            return "learns"
+        if end["accuracy"] < 0.1:
+            return "too hard"
+        return "format alone" if end["accuracy"] < 0.9 else "learns"
+
+    yield "hides sums that got worse", answer
+
+    def answer(start, end):
+        if end["accuracy"] < 0.1:
+            return "too hard"
+        return fall(start, end) if end["format"] < 1 else "learns"
+
+    yield "nearly all groups are tied", answer
+
+    def answer(start, end):
+        if end["tied_groups"] > 0.8 and end["accuracy"] > 0.1:
+            return "format alone"
+        return "too hard" if end["tied_groups"] > 0.8 else fall(start, end)
+
+    yield "ask for an accuracy below 0.9", answer
+
+    def answer(start, end):
+        fell = end["lenient_accuracy"] < start["lenient_accuracy"]
+        return nearly_all_tied(end) or ("rate too high" if fell else "learns")
+
+    yield "Any fall counts", answer
+
+    def answer(start, end):
+        low = end["lenient_accuracy"] < 0.5
+        return nearly_all_tied(end) or ("rate too high" if low else "learns")
+
+    yield "where lenient accuracy ends", answer
+
+    def answer(start, end):
+        form_only = end["format"] > 0.9 and end["accuracy"] < 0.5
+        return nearly_all_tied(end) or ("rate too high" if form_only else "learns")
+
+    yield "hides sums that got worse", answer
+
+    def answer(start, end):
+        change = abs(start["lenient_accuracy"] - end["lenient_accuracy"])
+        return nearly_all_tied(end) or ("rate too high" if change > 0.1 else "learns")
+
+    yield "without abs()", answer
+
+    def answer(start, end):
+        share = end["lenient_accuracy"] / start["lenient_accuracy"]
+        return nearly_all_tied(end) or ("rate too high" if share < 0.9 else "learns")
+
+    yield "no share of the start", answer
+
+    def answer(start, end):
+        fell = end["accuracy"] < start["lenient_accuracy"] - 0.1
+        return nearly_all_tied(end) or ("rate too high" if fell else "learns")
+
+    yield "part of the form is missing", answer
+
+    def answer(start, end):
+        if end["accuracy"] < 0.1:
+            return "too hard"
+        return nearly_all_tied(end) or fall(start, end)
+
+    yield "while groups differ", answer
+    yield (
+        "hardly any response right",
+        lambda start, end: nearly_all_tied(end, hard=0.5) or fall(start, end),
+    )
+    yield (
+        "tied groups is too low",
+        lambda start, end: nearly_all_tied(end, bound=0.49) or fall(start, end),
+    )
+    yield (
+        "tied groups is too high",
+        lambda start, end: nearly_all_tied(end, bound=0.9) or fall(start, end),
+    )
+
+    def answer(start, end):
+        tied = start["tied_groups"]
+        return nearly_all_tied({**end, "tied_groups": tied}) or fall(start, end)
+
+    yield "ties off the start", answer
+
+    def answer(start, end):
+        tied = max(start["tied_groups"], end["tied_groups"])
+        return nearly_all_tied({**end, "tied_groups": tied}) or fall(start, end)
+
+    yield "tied at the start and are not any more", answer
+
+    def answer(start, end):
+        said = nearly_all_tied(end) or fall(start, end)
+        return "format alone" if said == "too hard" and end["format"] >= 0.95 else said
+
+    yield "too hard in perfect form", answer
+
+    def answer(start, end):
+        said = fall(start, end)
+        return said if said == "rate too high" else nearly_all_tied(end) or said
+
+    yield "for the fall after them", answer
+
+    def answer(start, end):
+        tied, right = end["tied_groups"] > 0.8, end["accuracy"]
+        if tied and right < 0.9:
+            return "too hard" if right < 0.1 else "format alone"
+        change = end["lenient_accuracy"] - start["lenient_accuracy"]
+        return "learns" if change >= -0.1 else "rate too high"
+
+    yield "is right", answer
