@@ -13,15 +13,15 @@ def _scores(logits: Tensor, tokens: Tensor) -> Tensor:
     return pick(logits.log_softmax(-1), tokens)
 
 
-def response_scores(logits: Tensor, tokens: Tensor, prompt_length: int) -> Tensor:
+def response_log_probs(logits: Tensor, tokens: Tensor, prompt_length: int) -> Tensor:
     """The log-probability of each response token. -> [batch pos-prompt_length]"""
     return token_log_probs(logits[:, prompt_length - 1 : -1], tokens[:, prompt_length:])
 
 
 RESPONSE_SCORES = Exercise(
     key="12.1",
-    name="response_scores",
-    solution=response_scores,
+    name="response_log_probs",
+    solution=response_log_probs,
     axes={
         "logits": "batch pos vocab",
         "tokens": "batch pos",
@@ -58,7 +58,7 @@ RESPONSE_SCORES = Exercise(
             "score for each.",
         ),
         Mistake(
-            lambda x, ids, n: response_scores(x, ids, n).squeeze(),
+            lambda x, ids, n: response_log_probs(x, ids, n).squeeze(),
             "squeeze() also drops a batch or pos axis of length 1. squeeze(-1) drops "
             "only the axis that gather left.",
         ),

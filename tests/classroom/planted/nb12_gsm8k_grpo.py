@@ -7,7 +7,7 @@ Each function is named after its exercise. It yields every answer with words tha
 import torch
 
 
-def response_scores():
+def response_log_probs():
     def pick(scores, tokens):
         return scores.gather(-1, tokens[..., None]).squeeze(-1)
 
