@@ -5,6 +5,7 @@ from torch import Tensor
 
 from grpo_course.algorithm.aggregation import TOKEN_AXES, as_bool_mask, hide
 from grpo_course.algorithm.deltas import SPREAD_EPSILON
+from grpo_course.algorithm.kl import as_beta
 from grpo_course.algorithm.validation import (
     require_axes,
     require_inside,
@@ -99,7 +100,7 @@ def kl_per_token(
     require_same_shape("token_rewards", token_rewards, "log_probs", log_probs)
     require_ref_log_probs(ref_log_probs, log_probs)
     mask = as_bool_mask(mask, log_probs)
-    beta = torch.as_tensor(coefficient)[..., None, None, None]
+    beta = as_beta(coefficient, log_probs)[..., None, None, None]
     return token_rewards - beta * hide(log_probs.detach() - ref_log_probs, mask)
 
 

@@ -26,14 +26,14 @@ from grpo_course.algorithm.settings import settings
 class PPOConfig(TrainConfig):
     """What PPO must be told beside the knobs of the loop."""
 
-    gamma: float = Field(1.0, gt=0, le=1)  # discount per token
+    gamma: float = Field(default=1.0, gt=0, le=1)  # discount per token
     # how far GAE trusts the rewards more than the critic
-    lam: float = Field(0.95, ge=0, le=1)
+    lam: float = Field(default=0.95, ge=0, le=1)
     whiten_deltas: bool = True  # mean zero and spread one over all tokens
-    value_weight: float = Field(0.5, ge=0)  # c_V
+    value_weight: float = Field(default=0.5, ge=0)  # c_V
     # in units of the reward; None: no clipping
-    value_clip: float | None = Field(None, gt=0)
-    entropy_bonus: float = Field(0.0, ge=0)  # c_H
+    value_clip: float | None = Field(default=None, gt=0)
+    entropy_bonus: float = Field(default=0.0, ge=0)  # c_H
 
 
 class PPO(Trainer):

@@ -163,10 +163,19 @@ def kl_reward(
     mask = as_bool_mask(mask, log_probs)
     new, ref = hide(log_probs, mask), hide(ref_log_probs, mask)
     require_log_probs(log_probs=new, ref_log_probs=ref)
-    beta = torch.as_tensor(coefficient).to(new)[..., None, None]
-    if not (beta >= 0).all():
+    beta = as_beta(coefficient, new)[..., None, None]
+    return rewards - beta * (new - ref).sum(-1)
+
+
+def as_beta(coefficient: float | Tensor, like: Tensor) -> Tensor:
+    """A KL coefficient in the precision of log-probabilities, [] or [seed].
+
+    Raises ValueError if it is below 0 or not finite.
+    """
+    beta = torch.as_tensor(coefficient, dtype=like.dtype, device=like.device)
+    if not ((beta >= 0) & beta.isfinite()).all():
         raise ValueError(
             f"coefficient={coefficient} is out of range: beta is 0 or more; a negative "
             "one would reward the policy for leaving its reference."
         )
-    return rewards - beta * (new - ref).sum(-1)
+    return beta

@@ -1,5 +1,7 @@
 """How much likelier a token is now than when sampled, and how far that may go."""
 
+from typing import Annotated
+
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -62,13 +64,13 @@ class Clip:
     """How far a ratio may go before its token stops pulling; PPO and GRPO take 0.2."""
 
     # clip range below 1: a ratio is never below 0
-    epsilon: float = Field(0.2, gt=0, le=1)
+    epsilon: float = Field(default=0.2, gt=0, le=1)
     # clip range above 1; None: the same (DAPO: Yu et al. 2025, arXiv 2503.14476)
-    epsilon_high: float | None = Field(None, gt=0)
+    epsilon_high: float | None = Field(default=None, gt=0)
     # "token", or "sequence" for one ratio a response (GSPO)
-    ratio_level: one_of(RATIO_LEVELS) = "token"
+    ratio_level: Annotated[str, one_of(RATIO_LEVELS)] = "token"
     # upper bound of any ratio, read by loss_mode "dual_clipped"; usual are 3 to 10
-    dual_clip: float = Field(3.0, gt=1)
+    dual_clip: float = Field(default=3.0, gt=1)
 
     @property
     def high(self) -> float:

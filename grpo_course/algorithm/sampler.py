@@ -25,11 +25,11 @@ class Sampler:
     """
 
     max_new_tokens: int = Field(ge=1)
-    eos: int | None = Field(None, ge=0)
-    pad: int | None = Field(None, ge=0)
-    temperature: float = Field(1.0, gt=0)
-    top_k: int | None = Field(None, ge=1)
-    top_p: float | None = Field(None, gt=0, le=1)
+    eos: int | None = Field(default=None, ge=0)
+    pad: int | None = Field(default=None, ge=0)
+    temperature: float = Field(default=1.0, gt=0)
+    top_k: int | None = Field(default=None, ge=1)
+    top_p: float | None = Field(default=None, gt=0, le=1)
 
     def __post_init__(self) -> None:
         if self.eos is not None and self.pad is None:

@@ -77,9 +77,9 @@ def test_a_value_head_reads_the_features_alone():
     [
         (PROMPTS[:, :2], responses(2, 4, 3), "prompts have 2 tokens"),
         (PROMPTS, responses(2, 4, 5), "responses have 5 tokens"),
-        (PROMPTS + 3, responses(2, 4, 3), "prompts hold .* to 7 .*numbers 0 to 4"),
-        (PROMPTS, responses(2, 4, 3) - 9, "responses hold values from -9"),
-        (PROMPTS, responses(2, 4, 3).float(), "responses hold .*float32"),
+        (PROMPTS + 3, responses(2, 4, 3), "prompts holds .* to 7 .*numbers 0 to 4"),
+        (PROMPTS, responses(2, 4, 3) - 9, "responses holds values from -9"),
+        (PROMPTS, responses(2, 4, 3).float(), "responses holds .*float32"),
         (PROMPTS[:1], responses(2, 4, 3), r"shape \[1, 3\].*agree in batch"),
     ],
 )
@@ -92,9 +92,9 @@ def test_tokens_that_do_not_fit_are_named(prompts, tokens, words):
 
 def test_no_seed_is_an_error():
     for kind in (Critic, RewardModel):
-        with pytest.raises(ValueError, match=r"len\(seeds\)=0.*None makes"):
+        with pytest.raises(ValueError, match=r"seeds=\[\].*at least one: seeds=\(0,\)"):
             kind(5, 10, 3, 3, seeds=[])
-    with pytest.raises(ValueError, match=r"len\(seeds\)=0"):
+    with pytest.raises(ValueError, match=r"seeds=\(\)"):
         ValueHead(lambda prompts: prompts, 10, 3, seeds=())
 
 
