@@ -58,7 +58,7 @@ def in_plain_words(made: Any, kw_only: bool) -> Callable[..., None]:
 
 
 def one_of(known: Iterable[str]) -> BeforeValidator:
-    """For a field that holds a name: Annotated[str, one_of(known)]; `known` may grow."""
+    """For a field that is one of some names: Annotated[str, one_of(known)]."""
 
     def check(name: object) -> object:
         if not isinstance(name, str) or name not in known:
