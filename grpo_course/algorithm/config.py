@@ -32,9 +32,8 @@ class TrainConfig(Clip):
     # Deltas and loss; the clip range and the ratio stand in `Clip`
     # how rewards become deltas; PPO's critic makes its own
     deltas_mode: Annotated[str, one_of(DELTA_MODES)] = "normalized_rewards"
-    loss_mode: Annotated[str, one_of(LOSS_MODES)] = (
-        "clipped"  # what the ratio does in the loss
-    )
+    # what the ratio does in the loss
+    loss_mode: Annotated[str, one_of(LOSS_MODES)] = "clipped"
     # from a number a token to one number
     aggregation: Annotated[str, one_of(AGGREGATIONS)] = "sequence_mean"
     # tokens, the divisor of aggregation "constant"; None: the pos axis
@@ -43,9 +42,8 @@ class TrainConfig(Clip):
     # KL
     # beta; 0 means that no reference policy is kept
     kl_penalty: float = Field(default=0.0, ge=0)
-    kl_estimator: Annotated[str, one_of(KL_ESTIMATORS)] = (
-        "k3"  # of the penalty in the loss
-    )
+    # of the penalty in the loss
+    kl_estimator: Annotated[str, one_of(KL_ESTIMATORS)] = "k3"
     # "loss", or "reward" for -beta * k1 in each reward
     kl_place: Literal["loss", "reward"] = "loss"
     # adapt beta until the KL is this; None: keep it
