@@ -16,10 +16,11 @@ from grpo_course.actor_critic.gae import (
     whiten,
 )
 from grpo_course.algorithm.batch import Batch
-from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.config import TrainConfig, require_config
 from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.settings import settings
+from grpo_course.algorithm.validation import require_callable
 
 
 @settings()
@@ -57,6 +58,8 @@ class PPO(Trainer):
         **callbacks: Any,
     ):
         super().__init__(*parts, **callbacks)
+        require_config(self.config, PPOConfig)
+        require_callable("critic", critic, "maps a rollout to values [... pos]")
         self.critic, self.entropy = critic, entropy
         if self.config.entropy_bonus and entropy is None:
             raise ValueError(

@@ -134,3 +134,12 @@ class TrainConfig(Clip):
                 f"sampler_cap={self.sampler_cap} compares pi_old with the sampler; "
                 "with old_log_probs_from='sampler' they are the same. Choose 'policy'."
             )
+
+
+def require_config(config: object, kind: type[TrainConfig] = TrainConfig) -> None:
+    """Check that settings are those of that kind. Raises TypeError."""
+    if not isinstance(config, kind):
+        raise TypeError(
+            f"config is a {type(config).__name__}. Pass a {kind.__name__}: "
+            f"{kind.__name__}(num_epochs=...)."
+        )

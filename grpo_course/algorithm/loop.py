@@ -22,6 +22,7 @@ from grpo_course.algorithm.losses import compute_loss, loss_report
 from grpo_course.algorithm.rollout import (
     Policy,
     Rollout,
+    checked_log_probs,
     checked_rewards,
     require_parts,
 )
@@ -43,14 +44,15 @@ class Trainer:
         reward_fn: Callable[[Rollout], Tensor],
         optimizer: torch.optim.Optimizer,
         config: TrainConfig,
-        observe: Callable[[Policy], dict] | None = None,
+        observe: Callable[[Policy], dict | None] | None = None,
         watch: Callable[[History], None] | None = None,
     ):
-        require_parts(policy, prompts, reward_fn, config)
+        require_parts(policy, prompts, reward_fn, optimizer, config)
         self.policy, self.reward_fn = policy, reward_fn
         self.prompts = prompts if callable(prompts) else lambda epoch: prompts
         self.optimizer, self.config = optimizer, config
-        self.observe, self.watch = observe, watch
+        self.observe = observe or (lambda policy: None)
+        self.watch = watch or (lambda history: None)
         # Where the run stands. A run that is to go on must know this, the policy with
         # its random numbers, and the optimizer.
         self.epoch, self.beta = 0, config.kl_penalty
@@ -62,7 +64,7 @@ class Trainer:
         """The outer loop makes new responses, the inner one takes steps on them."""
         while self.epoch < self.config.num_epochs:
             self.renew_reference()
-            seen = self.observe(self.policy) if self.observe else {}
+            seen = self.observe(self.policy) or {}
             batch = self.collect(self.prompts(self.epoch))
             sampled = rollout_report(batch)
             for step, part in enumerate(self.inner_batches(batch)):
@@ -92,11 +94,11 @@ class Trainer:
     def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
         """A group of responses to each prompt, and their rewards [... batch trial]."""
         rollout = self.policy.sample(prompts, self.config.num_responses)
-        return rollout, checked_rewards(self.reward_fn(rollout), rollout, self.epoch)
+        return rollout, checked_rewards(self.reward_fn, rollout, self.epoch)
 
     def old_log_probs(self, rollout: Rollout) -> Tensor | None:
         """What the policy says of its samples before any step: pi_old."""
-        return self.policy.log_probs(rollout)
+        return checked_log_probs(self.policy.log_probs(rollout), rollout)
 
     def compare(
         self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
@@ -155,5 +157,4 @@ class Trainer:
     def end_epoch(self) -> None:
         """Count, and let somebody look."""
         self.epoch += 1
-        if self.watch:
-            self.watch(self.history)
+        self.watch(self.history)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from grpo_course.algorithm.aggregation import as_bool_mask, hide
 from grpo_course.algorithm.settings import one_of, settings
-from grpo_course.algorithm.validation import unknown_name
+from grpo_course.algorithm.validation import require_known
 
 
 def compute_ratio(log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
@@ -53,8 +53,7 @@ def old_at_level(
 
     Raises ValueError for an unknown level and for a mask that does not line up.
     """
-    if level not in RATIO_LEVELS:
-        raise unknown_name("ratio_level", level, RATIO_LEVELS)
+    require_known("ratio_level", level, RATIO_LEVELS)
     mask = as_bool_mask(mask, log_probs)
     return RATIO_LEVELS[level](log_probs, old_log_probs, mask)
 

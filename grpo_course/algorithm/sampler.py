@@ -8,7 +8,11 @@ from torch import Generator, Tensor
 
 from grpo_course.algorithm.masks import response_mask
 from grpo_course.algorithm.settings import settings
-from grpo_course.algorithm.validation import require_finite, require_same_shape
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_finite,
+    require_same_shape,
+)
 
 Generators = Generator | Sequence[Generator] | None
 
@@ -71,6 +75,7 @@ class Sampler:
 
     def token_log_probs(self, logits: Tensor, tokens: Tensor) -> Tensor:
         """The score of each token under the logits beside it. int [...] -> [...]"""
+        require_axes("logits", logits, "pos vocab")
         require_same_shape("tokens", tokens, "logits[..., 0]", logits[..., 0])
         return pick(self.log_probs(logits, keep=tokens), tokens)
 
@@ -120,6 +125,8 @@ def shifted_log_probs(logits: Tensor, tokens: Tensor) -> Tensor:
     Logits [... pos vocab] of a causal model on tokens, int [... pos]: those at t
     score token t + 1, and the first token has nothing before it.
     """
+    require_axes("logits", logits, "pos vocab")
+    require_axes("tokens", tokens, "pos")
     return token_log_probs(logits[..., :-1, :], tokens[..., 1:])
 
 

@@ -55,6 +55,10 @@ def sample_sequences(
 
 def require_own_tokens(sampler: Sampler, vocab_size: int) -> None:
     """Check that a sampler's eos and pad, where it has them, are in the vocabulary."""
+    if not isinstance(sampler, Sampler):
+        raise TypeError(
+            f"sampler={sampler!r} is no Sampler. Pass Sampler(max_new_tokens), say."
+        )
     words = {"at least": 0, "below": vocab_size}
     for name in ("eos", "pad"):
         if (token := getattr(sampler, name)) is not None:

@@ -13,6 +13,8 @@ from grpo_course.algorithm.validation import (
     require_at_least,
     require_axes,
     require_finite,
+    require_inside,
+    require_sizes,
     require_vocabulary,
 )
 
@@ -44,8 +46,10 @@ class SortModel(nn.Module):
     ):
         super().__init__()
         require_seeds(seeds)
-        require_at_least("vocab_size", vocab_size, 1)
-        require_at_least("embedding_dim", embedding_dim, 1)
+        sizes = {"vocab_size": vocab_size, "embedding_dim": embedding_dim}
+        sizes |= {"prompt_length": prompt_length, "response_length": response_length}
+        require_sizes(**sizes)
+        require_inside("init_scale", init_scale, {"at least": 0, "below": math.inf})
         self.vocab_size, self.prompt_length = vocab_size, prompt_length
         draw, scale = make_draw(seeds), 1 / math.sqrt(embedding_dim)
         square = (embedding_dim, embedding_dim)

@@ -7,11 +7,16 @@ import torch
 from torch import Generator, Tensor
 
 from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.gradient import LEARNING_RATE
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.seeds import require_seeds
 from grpo_course.algorithm.train import train
-from grpo_course.algorithm.validation import require_axes
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_callable,
+    require_inside,
+)
 from grpo_course.sorting.cache import cache_key, cached
 from grpo_course.sorting.exact import (
     exact_entropy,
@@ -113,7 +118,7 @@ def run_policy_gradient(
         kl_penalty=kl_penalty,
         **knobs,
     )
-    require_seeds(seeds)
+    require_seeds(() if seeds is None else seeds)
     settings = {
         "config": config,
         "reward_fn": reward_fn,
@@ -140,6 +145,8 @@ def run_sort(
     watch: Callable[[History], None] | None,
 ) -> History:
     """The run itself: policy, optimizer, loop, and a last look at what was learned."""
+    require_inside("learning_rate", learning_rate, LEARNING_RATE)
+    require_callable("optimizer", optimizer, "makes one, such as torch.optim.Adam")
     policy = make_policy(prompts, seeds, init_scale)
     observe = watch_exactly(prompts, reward_fn)
     optimizer = optimizer(policy.model.parameters(), lr=learning_rate)
