@@ -154,6 +154,8 @@ def test_a_table_of_all_columns_leaves_out_what_is_no_number_a_seed():
     frame = history.frame()
     assert list(frame.columns) == ["loss"] and frame.loc[(0, 0), "loss"] == 2
     with pytest.raises(ValueError, match=r"name='los' is not known.*of: 'loss'"):
+        history.frame(["los"])
+
 
 def test_one_batch_as_a_table():
     policy = make_policy(SORT_PROMPTS, (0,), 0.3)
