@@ -87,19 +87,21 @@ class PPO(Trainer):
         """The reward at the last token, and each token's KL, if rewards pay for it."""
         old, ref, mask = batch.old_log_probs, batch.ref_log_probs, batch.rollout.mask
         rewards = reward_per_token(batch.rewards, batch.rollout.responses, mask)
-        if ref is None or self.config.kl_place == "loss":
+        if old is None or ref is None or self.config.kl_place == "loss":
             return rewards
         return kl_per_token(rewards, old, ref, self.beta, mask)
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict]:
         """The policy's loss, plus c_V times the critic's, minus c_H times entropy."""
         loss, record = super().loss(batch)
+        if batch.targets is None:
+            raise ValueError("the batch has no targets: collect it with this trainer.")
         returns, old_values = batch.targets.chunk(2, dim=-1)
         values, clip = self.critic(batch.rollout), self.config.value_clip
         critic_loss = value_loss(values, returns, old_values, clip, batch.rollout.mask)
         extra = self.config.value_weight * critic_loss
         record["value_loss"] = critic_loss.detach()
-        if self.config.entropy_bonus:
+        if self.config.entropy_bonus and self.entropy:
             entropy = self.entropy(batch.rollout).mean(-1)
             extra = extra - self.config.entropy_bonus * entropy
             record["entropy_now"] = entropy.detach()

@@ -87,6 +87,11 @@ class TrainConfig(Clip):
         return {name: getattr(self, name) for name in CLIP}
 
     @property
+    def mean(self) -> dict[str, Any]:
+        """How tokens become one number, as loss and KL take it."""
+        return {"aggregation": self.aggregation, "max_length": self.max_length}
+
+    @property
     def one_step(self) -> bool:
         """Whether a rollout gets a single optimizer step."""
         return self.num_steps_per_epoch == 1 and self.minibatch_size is None

@@ -7,6 +7,7 @@ Part IV adds: each of `variants` replaces one method here, PPO replaces two.
 
 import copy
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -44,7 +45,7 @@ class Trainer:
         reward_fn: Callable[[Rollout], Tensor],
         optimizer: torch.optim.Optimizer,
         config: TrainConfig,
-        observe: Callable[[Policy], dict | None] | None = None,
+        observe: Callable[[Any], dict | None] | None = None,
         watch: Callable[[History], None] | None = None,
     ):
         require_parts(policy, prompts, reward_fn, optimizer, config)
@@ -55,7 +56,8 @@ class Trainer:
         self.watch = watch or (lambda history: None)
         # Where the run stands. A run that is to go on must know this, the policy with
         # its random numbers, and the optimizer.
-        self.epoch, self.beta = 0, config.kl_penalty
+        self.epoch = 0
+        self.beta: float | Tensor = config.kl_penalty
         self.ref_policy: Policy | None = None
         self.shuffle = torch.Generator().manual_seed(config.minibatch_seed)
         self.history = History()
@@ -129,14 +131,13 @@ class Trainer:
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict]:
         """The policy loss plus beta times the KL, [...], and what to record of it."""
-        config, log_probs = self.config, self.policy.log_probs(batch.rollout)
-        old = batch.old_log_probs
+        config, mode, deltas = self.config, self.config.loss_mode, batch.deltas
+        log_probs, old = self.policy.log_probs(batch.rollout), batch.old_log_probs
         old = log_probs.detach() if old is None else old  # one step: pi is pi_old
-        deltas, how = batch.deltas, {"mask": batch.rollout.mask, **config.clip}
-        mean = {"aggregation": config.aggregation, "max_length": config.max_length}
-        loss = compute_loss(log_probs, deltas, config.loss_mode, old, **how, **mean)
+        how = {"mask": batch.rollout.mask, **config.clip}
+        loss = compute_loss(log_probs, deltas, mode, old, **how, **config.mean)
         total, kl = self.add_kl(loss, log_probs, old, batch)
-        report = loss_report(log_probs, deltas, old, mode=config.loss_mode, **how)
+        report = loss_report(log_probs, deltas, old, mode=mode, **how)
         seen = {"loss": total.detach(), "policy_loss": loss.detach()}
         return total, seen | kl | report
 
@@ -144,13 +145,11 @@ class Trainer:
         self, loss: Tensor, log_probs: Tensor, old: Tensor, batch: Batch
     ) -> tuple[Tensor, dict]:
         """The loss with its price for leaving pi_ref, and the KL for the record."""
-        if batch.ref_log_probs is None:
+        config, ref, mask = self.config, batch.ref_log_probs, batch.rollout.mask
+        if ref is None:
             return loss, {}
-        config, pair = self.config, (log_probs, batch.ref_log_probs)
-        how = {"old_log_probs": old, "ratio_level": config.ratio_level}
-        how |= {"aggregation": config.aggregation, "max_length": config.max_length}
-        mask = batch.rollout.mask
-        kl = compute_kl_penalty(*pair, config.kl_estimator, mask, **how)
+        how = config.mean | {"old_log_probs": old, "ratio_level": config.ratio_level}
+        kl = compute_kl_penalty(log_probs, ref, config.kl_estimator, mask, **how)
         beta = torch.zeros_like(kl.detach()) + self.beta
         return loss + beta * kl, {"kl": kl.detach(), "beta": beta}
 

@@ -112,8 +112,7 @@ def token_loss(
     """The loss of each token [... batch trial pos]; arguments as `compute_loss`."""
     bound = Clip(**clip)
     new, deltas, old, mask = line_up(log_probs, deltas, mode, old_log_probs, mask)
-    if old is not None:
-        old = old_at_level(new, old, mask, bound.ratio_level)
+    old = old_at_level(new, old, mask, bound.ratio_level)
     reach = {"epsilon": bound.epsilon, "epsilon_high": bound.high}
     return LOSS_MODES[mode](
         new, deltas, old_log_probs=old, mask=mask, **reach, dual_clip=bound.dual_clip
@@ -126,21 +125,21 @@ def line_up(
     mode: str,
     old_log_probs: Tensor | None,
     mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Log-probs, deltas, old log-probs and mask, checked: [... batch trial pos] each.
 
-    Padding is zero in all of them. Old log-probs may be None in a mode without.
+    Padding is zero in all of them. A mode that reads no old log-probs may go without.
     """
     require_known("mode", mode, LOSS_MODES)
     require_axes("log_probs", log_probs, "batch trial pos")
     mask = as_bool_mask(mask, log_probs)
-    new, old = hide(log_probs, mask), old_log_probs
+    new = hide(log_probs, mask)
     require_log_probs(log_probs=new)
     deltas = hide(deltas_per_token(deltas, log_probs), mask)
-    if old is not None or mode not in MODES_WITHOUT_OLD:
-        require_old_log_probs(old, log_probs, mode)
-        old = hide(old, mask)
-        require_log_probs(old_log_probs=old)
+    if old_log_probs is None and mode in MODES_WITHOUT_OLD:
+        return new, deltas, new.detach(), mask
+    old = hide(require_old_log_probs(old_log_probs, log_probs, mode), mask)
+    require_log_probs(old_log_probs=old)
     return new, deltas, old, mask
 
 

@@ -143,17 +143,28 @@ def draw(
     probs = log_probs.exp()
     require_finite("the policy's probabilities", probs, "try a smaller learning rate")
     if probs.ndim == 2:
-        return torch.multinomial(probs, 1, generator=generator).squeeze(-1)
-    require_one_generator_each(probs, generator)
-    pairs = zip(probs, generator, strict=True)
+        own = one_generator(generator)
+        return torch.multinomial(probs, 1, generator=own).squeeze(-1)
+    pairs = zip(probs, one_generator_each(probs, generator), strict=True)
     drawn = [torch.multinomial(p, 1, generator=g).squeeze(-1) for p, g in pairs]
     return torch.stack(drawn)
 
 
-def require_one_generator_each(probs: Tensor, generators: object) -> None:
-    """Check that a model with a seed axis gets a generator for every seed."""
-    if not isinstance(generators, Sequence) or len(generators) != len(probs):
+def one_generator(given: object) -> Generator | None:
+    """The generator of a model without a seed axis; None is torch's own."""
+    if given is None or isinstance(given, Generator):
+        return given
+    raise TypeError(
+        f"generator={given!r}, but a model without a seed axis has one of its own. "
+        "Pass a torch.Generator, or None for torch's."
+    )
+
+
+def one_generator_each(probs: Tensor, given: object) -> Sequence[Generator]:
+    """The generators of a model with a seed axis, one for each seed."""
+    if not isinstance(given, Sequence) or len(given) != len(probs):
         raise ValueError(
-            f"generator={generators!r}, but the model has {len(probs)} seeds. "
+            f"generator={given!r}, but the model has {len(probs)} seeds. "
             "Pass a list with one torch.Generator for each seed."
         )
+    return given

@@ -52,7 +52,7 @@ def train(
     reward_fn: Callable[[Rollout], Tensor],
     optimizer: torch.optim.Optimizer,
     config: TrainConfig,
-    observe: Callable[[Policy], dict | None] | None = None,
+    observe: Callable[[Any], dict | None] | None = None,
     watch: Callable[[History], None] | None = None,
     *,
     kind: type[Trainer] = Trainer,

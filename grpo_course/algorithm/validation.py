@@ -125,8 +125,8 @@ def require_ref_log_probs(ref: Tensor, log_probs: Tensor) -> None:
     require_frozen("ref_log_probs", ref, why)
 
 
-def require_old_log_probs(old: Tensor | None, log_probs: Tensor, mode: str) -> None:
-    """Check that the old log-probs are there, frozen, and line up."""
+def require_old_log_probs(old: Tensor | None, log_probs: Tensor, mode: str) -> Tensor:
+    """The old log-probs, if they are there, frozen, and line up."""
     if old is None:
         raise ValueError(
             f"mode={mode!r} needs old_log_probs: the log-probabilities of the same "
@@ -140,6 +140,7 @@ def require_old_log_probs(old: Tensor | None, log_probs: Tensor, mode: str) -> N
         "is learned"
     )
     require_frozen("old_log_probs", old, why)
+    return old
 
 
 def require_vocabulary(argument: str, tokens: Tensor, vocab_size: int) -> None:

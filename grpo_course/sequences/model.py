@@ -24,6 +24,14 @@ class TinyLM(nn.Module):
         seeds: one random seed for each model, or None for one model of seed 0.
     """
 
+    embedding: Tensor  # [... vocab dim]
+    input_weights: Tensor  # [... dim 3*dim]
+    input_bias: Tensor  # [... 1 3*dim]
+    hidden_weights: Tensor  # [... dim 3*dim]
+    hidden_bias: Tensor  # [... 1 3*dim]
+    head_weights: Tensor  # [... dim vocab]
+    head_bias: Tensor  # [... 1 vocab]
+
     def __init__(
         self,
         vocab_size: int,

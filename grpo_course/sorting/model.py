@@ -7,7 +7,7 @@ import torch
 from einops import einsum, rearrange, repeat
 from torch import Generator, Tensor, nn
 
-from grpo_course.algorithm.sampler import require_one_generator_each
+from grpo_course.algorithm.sampler import one_generator, one_generator_each
 from grpo_course.algorithm.seeds import make_draw, require_seeds
 from grpo_course.algorithm.validation import (
     require_at_least,
@@ -110,9 +110,8 @@ def generate_responses(
         probs = model(prompts).softmax(dim=-1)  # [... batch pos vocab]
     require_finite("the policy's probabilities", probs, "try a smaller learning rate")
     if probs.ndim == 3:
-        return sample_group(probs, num_responses, generator)
-    require_one_generator_each(probs, generator)
-    pairs = zip(probs, generator, strict=True)
+        return sample_group(probs, num_responses, one_generator(generator))
+    pairs = zip(probs, one_generator_each(probs, generator), strict=True)
     return torch.stack([sample_group(p, num_responses, g) for p, g in pairs])
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -119,7 +120,7 @@ def run_policy_gradient(
         **knobs,
     )
     require_seeds(() if seeds is None else seeds)
-    settings = {
+    settings: dict[str, Any] = {
         "config": config,
         "reward_fn": reward_fn,
         "prompts": prompts,
@@ -149,9 +150,9 @@ def run_sort(
     require_callable("optimizer", optimizer, "makes one, such as torch.optim.Adam")
     policy = make_policy(prompts, seeds, init_scale)
     observe = watch_exactly(prompts, reward_fn)
-    optimizer = optimizer(policy.model.parameters(), lr=learning_rate)
+    stepper = optimizer(policy.model.parameters(), lr=learning_rate)
     reward_of = rollout_reward(reward_fn)
-    history = train(policy, prompts, reward_of, optimizer, config, observe, watch)
+    history = train(policy, prompts, reward_of, stepper, config, observe, watch)
     history.records.append({"epoch": config.num_epochs} | observe(policy))
     return history
 

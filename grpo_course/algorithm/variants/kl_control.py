@@ -44,8 +44,9 @@ class AdaptiveKL(Trainer):
 
     def end_epoch(self) -> None:
         """Before anybody looks, so that a checkpoint has the beta of the next epoch."""
-        kl = self.history.records[-1]["kl"]
-        self.beta = adapted_beta(self.beta, kl, self.config.kl_target)
+        kl, target = self.history.records[-1]["kl"], self.config.kl_target
+        if target is not None:
+            self.beta = adapted_beta(self.beta, kl, target)
         super().end_epoch()
 
 
@@ -56,7 +57,7 @@ class KLInReward(Trainer):
         self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
     ) -> Tensor:
         """Deltas of what is left after paying."""
-        if ref is not None:
+        if old is not None and ref is not None:
             rewards = kl_reward(rewards, old, ref, self.beta, rollout.mask)
         return super().compare(rollout, rewards, old, ref)
 

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -67,9 +68,18 @@ class SamplerCorrection(Trainer):
 
     def collect(self, prompts: Tensor) -> Batch:
         """The deltas, whoever made them, times the weights: [... batch trial pos]."""
-        batch = super().collect(prompts)
-        given = (batch.deltas, batch.rollout, batch.old_log_probs)
-        return replace(batch, deltas=correct_deltas(*given, self.config.sampler_cap))
+        batch, cap = super().collect(prompts), self.config.sampler_cap
+        old = batch.old_log_probs
+        if cap is None or old is None:
+            return batch
+        deltas = correct_deltas(batch.deltas, batch.rollout, old, cap)
+        return replace(batch, deltas=deltas)
+
+
+class SamplingPolicy(Policy, Protocol):
+    """A policy that writes as a sampler says, such as SequencePolicy."""
+
+    sampler: Sampler
 
 
 class EngineSampler:
@@ -86,7 +96,7 @@ class EngineSampler:
     none, ValueError where the engine writes responses of another form.
     """
 
-    def __init__(self, policy: Policy, engine: Sampler):
+    def __init__(self, policy: SamplingPolicy, engine: Sampler):
         require_same_form(policy, engine)
         self.policy, self.engine = policy, engine
 
@@ -101,7 +111,7 @@ class EngineSampler:
         return self.policy.log_probs(rollout)
 
 
-def require_same_form(policy: Policy, engine: Sampler) -> None:
+def require_same_form(policy: object, engine: Sampler) -> None:
     """Check that an engine ends, pads and cuts off responses as the policy does."""
     own = getattr(policy, "sampler", None)
     if not isinstance(own, Sampler):
