@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from grpo_course.algorithm import loop
-from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm.batch import Batch, rollout_report
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.rollout import Rollout
@@ -107,6 +107,22 @@ def test_the_report_of_a_rollout():
     )
     assert history.final("tied_groups").tolist() == [1, 1, 1]
     assert history.final("gradient_norm").tolist() == [0, 0, 0]
+
+
+def test_padding_counts_neither_as_length_nor_as_entropy():
+    tokens = torch.zeros(1, 2, 3, dtype=torch.long)
+    mask = torch.tensor([[[True, True, False], [True, False, False]]])
+    log_probs = torch.where(mask, torch.tensor([[[-1.0], [-4.0]]]), 0.0)
+    rollout, rewards = Rollout(tokens[:, 0], tokens, mask), torch.zeros(1, 2)
+    for padding in (0.0, -100.0):
+        noted = torch.where(mask, log_probs, padding)
+        for batch in (
+            Batch(rollout, rewards, rewards, noted),
+            Batch(replace(rollout, sampled_log_probs=noted), rewards, rewards),
+        ):
+            report = rollout_report(batch)
+            assert report["sampled_entropy"] == 2  # (1 + 1 + 4) / 3
+            assert report["mean_length"] == 1.5
 
 
 def test_the_gradient_norm_is_each_seeds_own():
