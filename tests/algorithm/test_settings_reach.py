@@ -263,7 +263,7 @@ ACTOR_CRITIC = {
         0.3,
         lambda t: t.train().records[0],
         lambda b, a: (
-            "entropy_now" not in b
+            "entropy_now" in a
             and torch.isclose(b["loss"] - a["loss"], 0.3 * a["entropy_now"])
         ),
         {},
