@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.validation import (
+    require_at_least,
     require_axes,
     require_known,
-    require_number,
 )
 
 SIDES = ("left", "right")
@@ -22,7 +22,7 @@ def response_mask(tokens: Tensor, eos: int) -> Tensor:
     itself. A response without EOS was cut off, and all of it counts.
     """
     require_axes("tokens", tokens, "pos")
-    require_number("eos", eos)
+    require_at_least("eos", eos, 0)
     is_eos = (tokens == eos).long()
     return is_eos.cumsum(dim=-1) - is_eos == 0
 
@@ -33,7 +33,7 @@ def prompt_mask(prompts: Tensor, pad: int) -> Tensor:
     A pad token after the first other token is not padding but part of the prompt.
     """
     require_axes("prompts", prompts, "pos")
-    require_number("pad", pad)
+    require_at_least("pad", pad, 0)
     return (prompts != pad).long().cumsum(dim=-1) > 0
 
 
@@ -43,6 +43,7 @@ def pad_rows(rows: Sequence[Sequence[int]], pad: int, side: str = "left") -> Ten
     Prompts are padded on the left, so that all end where the response begins.
     """
     require_known("side", side, SIDES)
+    require_at_least("pad", pad, 0)
     if not isinstance(rows, Sequence) or not all(isinstance(r, Sized) for r in rows):
         raise TypeError(
             f"rows={rows!r} is not a list of lists. Pass the tokens of each prompt, "

@@ -6,7 +6,11 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.validation import require_axes, require_same_shape
+from grpo_course.algorithm.validation import (
+    require_at_least,
+    require_axes,
+    require_same_shape,
+)
 
 LENGTH = 3  # of the sort task: three of the numbers 0 to 5
 ASK = 6  # the token after the numbers: now answer
@@ -19,6 +23,7 @@ def token_share(responses: Tensor, mask: Tensor | None, token: int) -> Tensor:
     [... batch trial]. An empty response has a share of 0.
     """
     require_axes("responses", responses, "pos")
+    require_at_least("token", token, 0)
     mask = torch.ones_like(responses, dtype=torch.bool) if mask is None else mask
     require_same_shape("mask", mask, "responses", responses)
     hits = ((responses == token) & mask).sum(dim=-1)

@@ -105,8 +105,8 @@ FORMULAS = {
     ),
     "half a lag": (lambda: StaleSampler(Bandit(), 0.5), "lag=0.5.*a whole number"),
     "tokens in a list": (lambda: response_mask([[1]], 2), "tokens is a list.*tensor"),
-    "no eos": (lambda: response_mask(TOKENS, None), "eos=None.*not a number"),
-    "no pad": (lambda: prompt_mask(TOKENS, None), "pad=None.*not a number"),
+    "no eos": (lambda: response_mask(TOKENS, None), "eos=None.*a whole number"),
+    "no pad": (lambda: prompt_mask(TOKENS, None), "pad=None.*a whole number"),
     "one row": (lambda: pad_rows([1, 2], 0), r"rows=\[1, 2\].*list of lists.*\[\[1, 2"),
     "scores of a list": (
         lambda: token_log_probs([[1.0]], TOKENS),
