@@ -35,7 +35,8 @@ class Trainer:
     `prompts` int [batch pos] are the same in each epoch, or a function of the epoch
     that draws them. `reward_fn` maps a rollout to rewards [batch trial]. `observe` sees
     the policy before each epoch, and what it returns joins the record of the first
-    step; `watch` sees the history after each epoch.
+    step; `watch` sees the history after each epoch. Raises TypeError for a part that is
+    not what it should be.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Trainer:
         """One optimizer step; returns what was seen, each value [] or [seed]."""
         self.optimizer.zero_grad()
         record = self.backward(batch, step)
-        seed_axes = batch.rewards.ndim - 2
+        seed_axes = batch.rewards.ndim - 2  # one where seeds train side by side
         norm = take_step(self.optimizer, seed_axes, self.config.max_gradient_norm)
         return {"gradient_norm": norm} | record
 
@@ -131,13 +132,14 @@ class Trainer:
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict]:
         """The policy loss plus beta times the KL, [...], and what to record of it."""
-        config, mode, deltas = self.config, self.config.loss_mode, batch.deltas
+        config, mode = self.config, self.config.loss_mode
         log_probs, old = self.policy.log_probs(batch.rollout), batch.old_log_probs
-        old = log_probs.detach() if old is None else old  # one step: pi is pi_old
+        if old is None:  # there is one step, and pi is still pi_old
+            old = log_probs.detach()
         how = {"mask": batch.rollout.mask, **config.clip}
-        loss = compute_loss(log_probs, deltas, mode, old, **how, **config.mean)
+        loss = compute_loss(log_probs, batch.deltas, mode, old, **how, **config.mean)
         total, kl = self.add_kl(loss, log_probs, old, batch)
-        report = loss_report(log_probs, deltas, old, mode=mode, **how)
+        report = loss_report(log_probs, batch.deltas, old, mode=mode, **how)
         seen = {"loss": total.detach(), "policy_loss": loss.detach()}
         return total, seen | kl | report
 

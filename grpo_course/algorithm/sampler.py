@@ -155,8 +155,8 @@ def one_generator(given: object) -> Generator | None:
     if given is None or isinstance(given, Generator):
         return given
     raise TypeError(
-        f"generator={given!r}, but a model without a seed axis has one of its own. "
-        "Pass a torch.Generator, or None for torch's."
+        f"generator={given!r}, but a model without a seed axis takes a single one. "
+        "Pass a torch.Generator, or None for torch's own."
     )
 
 

@@ -32,7 +32,7 @@ def adapted_beta(
     require_number("kl", kl)
     kl = kl if isinstance(kl, Tensor) else torch.tensor(kl, dtype=torch.float64)
     require_finite("kl", kl)
-    as_beta(beta, kl, "beta")  # raises for what is none
+    as_beta(beta, kl, "beta")  # refuses one below 0
     require_inside("target", target, {"above": 0, "below": math.inf})
     require_inside("share", share, {"above": 0, "at most": 1}, ", or beta would jump")
     factor = 1 + (kl / target - 1).clamp(-LARGEST_ERROR, LARGEST_ERROR) * share
