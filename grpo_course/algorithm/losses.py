@@ -92,9 +92,9 @@ def compute_loss(
     `clip` are the settings of `ratio.Clip`: epsilon=0.2 and epsilon_high=None for the
     clip range [1 - epsilon, 1 + epsilon_high], ratio_level and dual_clip.
 
-    Raises ValueError for an unknown mode, aggregation or setting, for old log-probs that
-    are missing or carry a gradient, for shapes that do not line up, and for values that
-    cannot be log-probabilities.
+    Raises ValueError for an unknown mode, aggregation or setting, for old log-probs
+    that are missing or carry a gradient, for shapes that do not line up, and for values
+    that cannot be log-probabilities.
     """
     per_token = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **clip)
     return aggregate(per_token, mask, aggregation, max_length=max_length)
