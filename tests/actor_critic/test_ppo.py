@@ -77,7 +77,7 @@ def test_the_loss_is_policy_plus_value_minus_entropy():
 
 def test_an_entropy_bonus_keeps_entropy():
     def final_entropy(bonus):
-        knobs = {"num_epochs": 20, "num_responses": 10, "entropy_bonus": bonus}
+        knobs = {"num_epochs": 8, "num_responses": 10, "entropy_bonus": bonus}
         ppo = make((0, 1, 2, 3), **knobs)
         ppo.train()
         return exact_entropy(ppo.policy.model, SORT_PROMPTS).mean()

@@ -195,7 +195,7 @@ KL = {"kl_penalty": 0.1, "kl_target": 0.01, "compute_ref_model_period": 4}
 
 
 @pytest.mark.parametrize("stop", [1, 3, 5])
-@pytest.mark.parametrize("knobs", [{}, KL, {"minibatch_size": 3}])
+@pytest.mark.parametrize("knobs", [{}, KL, {"minibatch_size": 9}])
 def test_a_run_that_stopped_goes_on_as_if_it_had_not(stop, knobs):
     knobs = {"num_steps_per_epoch": 2} | knobs
     whole, policy = make_policy(), make_policy()

@@ -24,7 +24,8 @@ def test_a_second_run_is_read_not_trained(tmp_path, monkeypatch):
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".jsonl", ".png"]
 
 
-def test_every_setting_makes_another_file(tmp_path):
+def test_every_setting_makes_another_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "figure", lambda history: b"")
     for settings in (
         {},
         {"reward_fn": sort_distance_reward},
