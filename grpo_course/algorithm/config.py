@@ -1,5 +1,6 @@
 """The knobs of the loop: a line each, checked when they are set."""
 
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -11,8 +12,6 @@ from grpo_course.algorithm.losses import LOSS_MODES
 from grpo_course.algorithm.ratio import Clip
 from grpo_course.algorithm.settings import one_of, settings
 from grpo_course.algorithm.variants.losses import require_dual_clip
-
-CLIP = ("epsilon", "epsilon_high", "ratio_level", "dual_clip")
 
 
 @settings()
@@ -84,7 +83,7 @@ class TrainConfig(Clip):
     @property
     def clip(self) -> dict[str, Any]:
         """The ratio and its range, as the losses take them."""
-        return {name: getattr(self, name) for name in CLIP}
+        return {field.name: getattr(self, field.name) for field in fields(Clip)}
 
     @property
     def mean(self) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def test_the_reward_with_a_hole_is_hacked():
     paid = found_and_ordered_reward(Rollout(prompts, answers[:, :, None]))
     right = is_sorted(prompts, answers).float()
     assert paid.mean() > 0.96
-    assert right[:, ~repeat].mean() > 0.75 and right[:, repeat].mean() < 0.2
+    assert right[:, ~repeat].mean() > 0.75 and right[:, repeat].mean() < 0.25
 
 
 def test_a_sampler_of_ones_own_lets_responses_end():
