@@ -7,13 +7,15 @@ import torch
 from einops import einsum, repeat
 from torch import Tensor, nn
 
-from grpo_course.algorithm.aggregation import aggregate
+from grpo_course.algorithm.aggregation import aggregate, as_floats
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.seeds import Draw, make_draw, require_seeds, zeros
 from grpo_course.algorithm.validation import (
-    require_at_least,
     require_axes,
+    require_callable,
+    require_inside,
     require_same_shape,
+    require_sizes,
     require_vocabulary,
 )
 
@@ -37,7 +39,8 @@ class Reader(nn.Module):
         draw: Draw,
     ):
         super().__init__()
-        require_at_least("dim", dim, 1)
+        lengths = {"prompt_length": prompt_length, "response_length": response_length}
+        require_sizes(vocab_size=vocab_size, dim=dim, **lengths)
         scale = 1 / math.sqrt(dim)
         self.embedding = nn.Parameter(draw(vocab_size, dim))
         self.prompt_weights = nn.Parameter(draw(prompt_length, dim, dim) * scale)
@@ -139,6 +142,8 @@ class ValueHead(nn.Module):
     ):
         super().__init__()
         require_seeds(seeds)
+        require_sizes(dim=dim, response_length=response_length)
+        require_callable("features", features, "maps prompts to [... batch dim]")
         self.features = features
         self.readout = nn.Parameter(zeros(seeds, response_length, dim))
         self.bias = nn.Parameter(zeros(seeds, response_length))
@@ -167,12 +172,14 @@ def value_loss(
     """
     require_axes("values", values, "batch trial pos")
     require_same_shape("returns", returns, "values", values)
+    values, returns = as_floats(values), as_floats(returns)
     errors = (values - returns).square()
     if clip is not None:
-        if not clip > 0 or old_values is None:
+        require_inside("clip", clip, {"above": 0}, ", or None, which does not clip")
+        if old_values is None:
             raise ValueError(
-                f"clip={clip} must be above 0 and needs old_values, the critic's "
-                "values when the responses were sampled. clip=None does not clip."
+                f"clip={clip} needs old_values, the critic's values when the responses "
+                "were sampled. clip=None does not clip."
             )
         require_same_shape("old_values", old_values, "values", values)
         clipped = old_values + (values - old_values).clamp(-clip, clip)

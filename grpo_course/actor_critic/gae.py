@@ -3,11 +3,18 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.aggregation import TOKEN_AXES, as_bool_mask, hide
+from grpo_course.algorithm.aggregation import (
+    TOKEN_AXES,
+    as_bool_mask,
+    as_floats,
+    hide,
+)
 from grpo_course.algorithm.deltas import SPREAD_EPSILON
+from grpo_course.algorithm.kl import as_beta
 from grpo_course.algorithm.validation import (
     require_axes,
     require_inside,
+    require_log_probs,
     require_one_each,
     require_ref_log_probs,
     require_same_shape,
@@ -38,7 +45,7 @@ def td_errors(
         )
     require_inside("gamma", gamma, GAMMA)
     mask = None if mask is None else as_bool_mask(mask, values)
-    rewards, values = hide(rewards, mask), hide(values, mask)
+    rewards, values = (hide(as_floats(x), mask) for x in (rewards, values))
     after = torch.cat([values[..., 1:], torch.zeros_like(values[..., :1])], dim=-1)
     return rewards + gamma * after - values
 
@@ -99,8 +106,10 @@ def kl_per_token(
     require_same_shape("token_rewards", token_rewards, "log_probs", log_probs)
     require_ref_log_probs(ref_log_probs, log_probs)
     mask = as_bool_mask(mask, log_probs)
-    beta = torch.as_tensor(coefficient)[..., None, None, None]
-    return token_rewards - beta * hide(log_probs.detach() - ref_log_probs, mask)
+    new, ref = hide(log_probs.detach(), mask), hide(ref_log_probs, mask)
+    require_log_probs(log_probs=new, ref_log_probs=ref)
+    beta = as_beta(coefficient, new)[..., None, None, None]
+    return token_rewards - beta * (new - ref)
 
 
 def whiten(values: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -111,7 +120,7 @@ def whiten(values: Tensor, mask: Tensor | None = None) -> Tensor:
     tied values give exactly zero.
     """
     require_axes("values", values, "batch trial pos")
-    mask = as_bool_mask(mask, values)
+    values, mask = as_floats(values), as_bool_mask(mask, values)
     count = mask.sum(TOKEN_AXES, keepdim=True)
     shifted = hide(values - first_kept(values, mask), mask)
     mean = shifted.sum(TOKEN_AXES, keepdim=True) / count.clamp(min=1)

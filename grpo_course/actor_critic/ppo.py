@@ -16,24 +16,25 @@ from grpo_course.actor_critic.gae import (
     whiten,
 )
 from grpo_course.algorithm.batch import Batch
-from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.config import TrainConfig, require_config
 from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.settings import settings
+from grpo_course.algorithm.validation import require_callable
 
 
 @settings()
 class PPOConfig(TrainConfig):
     """What PPO must be told beside the knobs of the loop."""
 
-    gamma: float = Field(1.0, gt=0, le=1)  # discount per token
+    gamma: float = Field(default=1.0, gt=0, le=1)  # discount per token
     # how far GAE trusts the rewards more than the critic
-    lam: float = Field(0.95, ge=0, le=1)
+    lam: float = Field(default=0.95, ge=0, le=1)
     whiten_deltas: bool = True  # mean zero and spread one over all tokens
-    value_weight: float = Field(0.5, ge=0)  # c_V
+    value_weight: float = Field(default=0.5, ge=0)  # c_V
     # in units of the reward; None: no clipping
-    value_clip: float | None = Field(None, gt=0)
-    entropy_bonus: float = Field(0.0, ge=0)  # c_H
+    value_clip: float | None = Field(default=None, gt=0)
+    entropy_bonus: float = Field(default=0.0, ge=0)  # c_H
 
 
 class PPO(Trainer):
@@ -57,6 +58,8 @@ class PPO(Trainer):
         **callbacks: Any,
     ):
         super().__init__(*parts, **callbacks)
+        require_config(self.config, PPOConfig)
+        require_callable("critic", critic, "maps a rollout to values [... pos]")
         self.critic, self.entropy = critic, entropy
         if self.config.entropy_bonus and entropy is None:
             raise ValueError(
@@ -84,19 +87,21 @@ class PPO(Trainer):
         """The reward at the last token, and each token's KL, if rewards pay for it."""
         old, ref, mask = batch.old_log_probs, batch.ref_log_probs, batch.rollout.mask
         rewards = reward_per_token(batch.rewards, batch.rollout.responses, mask)
-        if ref is None or self.config.kl_place == "loss":
+        if old is None or ref is None or self.config.kl_place == "loss":
             return rewards
         return kl_per_token(rewards, old, ref, self.beta, mask)
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict]:
         """The policy's loss, plus c_V times the critic's, minus c_H times entropy."""
         loss, record = super().loss(batch)
+        if batch.targets is None:
+            raise ValueError("the batch has no targets: collect it with this trainer.")
         returns, old_values = batch.targets.chunk(2, dim=-1)
         values, clip = self.critic(batch.rollout), self.config.value_clip
         critic_loss = value_loss(values, returns, old_values, clip, batch.rollout.mask)
         extra = self.config.value_weight * critic_loss
         record["value_loss"] = critic_loss.detach()
-        if self.config.entropy_bonus:
+        if self.config.entropy_bonus and self.entropy:
             entropy = self.entropy(batch.rollout).mean(-1)
             extra = extra - self.config.entropy_bonus * entropy
             record["entropy_now"] = entropy.detach()

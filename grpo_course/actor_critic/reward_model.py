@@ -8,9 +8,16 @@ from einops import einsum
 from torch import Tensor, nn
 
 from grpo_course.actor_critic.critic import Reader
+from grpo_course.algorithm.aggregation import as_floats
+from grpo_course.algorithm.gradient import LEARNING_RATE
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.seeds import make_draw, require_seeds
-from grpo_course.algorithm.validation import require_at_least, require_axes
+from grpo_course.algorithm.validation import (
+    require_at_least,
+    require_axes,
+    require_inside,
+    require_tensor,
+)
 
 
 def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
@@ -23,11 +30,13 @@ def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
     """
     require_axes("chosen", chosen, "pair")
     require_pairs(chosen, rejected)
-    return -F.logsigmoid(chosen - rejected).mean(-1)
+    return -F.logsigmoid(as_floats(chosen) - as_floats(rejected)).mean(-1)
 
 
 def require_pairs(chosen: Tensor, rejected: Tensor) -> None:
     """Check that there is one rejected entry for each chosen one."""
+    require_tensor("chosen", chosen, "... pair")
+    require_tensor("rejected", rejected, "... pair")
     if chosen.shape != rejected.shape:
         raise ValueError(
             f"chosen has shape {list(chosen.shape)}, but rejected has shape "
@@ -87,6 +96,7 @@ def fit_reward_model(
     """
     require_pairs(chosen, rejected)
     require_at_least("num_steps", num_steps, 1)
+    require_inside("learning_rate", learning_rate, LEARNING_RATE)
     optimizer, losses = torch.optim.Adam(model.parameters(), lr=learning_rate), []
     for _ in range(num_steps):
         scores = [model(prompts, responses) for responses in (chosen, rejected)]

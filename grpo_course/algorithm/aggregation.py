@@ -4,9 +4,10 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.validation import (
+    require_at_least,
     require_axes,
+    require_known,
     require_same_shape,
-    unknown_name,
 )
 
 TOKEN_AXES = (-3, -2, -1)
@@ -75,20 +76,24 @@ def aggregate(
     ("sequence_mean", "constant"): leaving it out would make the weight of the
     others depend on it. TRL counts it too, verl leaves it out.
 
-    Raises ValueError for an unknown mode, for shapes that do not line up, for a
-    mask that is not 0/1 and for a max_length below 1.
+    Sums are taken in float32 at least. Raises ValueError for an unknown mode, for
+    shapes that do not line up, for a mask that is not 0/1 and for a max_length below 1.
     """
-    if aggregation not in AGGREGATIONS:
-        raise unknown_name("aggregation", aggregation, AGGREGATIONS)
+    require_known("aggregation", aggregation, AGGREGATIONS)
     require_axes("per_token", per_token, "batch trial pos")
     mask = as_bool_mask(mask, per_token)
     max_length = per_token.shape[-1] if max_length is None else max_length
-    if max_length < 1:
-        raise ValueError(
-            f"max_length={max_length} is not a number of tokens. "
-            "Give the most tokens that a response may have, at least 1."
-        )
-    return AGGREGATIONS[aggregation](hide(per_token, mask), mask, max_length)
+    require_at_least("max_length", max_length, 1)
+    kept = hide(as_floats(per_token), mask)
+    return AGGREGATIONS[aggregation](kept, mask, max_length)
+
+
+def as_floats(values: Tensor) -> Tensor:
+    """Half precision, whole numbers and booleans as float32; the rest as it is.
+
+    In half precision a sum overflows at 65504, and its mean is infinite.
+    """
+    return values if values.dtype in (torch.float32, torch.float64) else values.float()
 
 
 def hide(values: Tensor, mask: Tensor | None) -> Tensor:
@@ -97,7 +102,7 @@ def hide(values: Tensor, mask: Tensor | None) -> Tensor:
     [... batch trial pos] -> the same.
     Not `values * mask`: padding may hold inf or NaN, and 0 * NaN is NaN.
     """
-    return values if mask is None else torch.where(mask, values, 0.0)
+    return values if mask is None else torch.where(mask, values, values.new_zeros(()))
 
 
 def as_bool_mask(mask: Tensor | None, like: Tensor) -> Tensor:
@@ -108,7 +113,7 @@ def as_bool_mask(mask: Tensor | None, like: Tensor) -> Tensor:
     if mask is None:
         return torch.ones_like(like, dtype=torch.bool)
     require_axes("mask", mask, "batch trial pos")
-    require_same_shape("mask", mask, "the tokens", like)
+    require_same_shape("mask", mask, "what it masks", like)
     if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
         raise ValueError(
             f"mask holds values from {mask.min().item():g} to {mask.max().item():g}, "

@@ -1,13 +1,14 @@
 """A rollout that has been rewarded and compared, and how to cut rows out of it."""
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import aggregate, as_bool_mask
 from grpo_course.algorithm.rollout import Rollout, tied_groups
 
-AXES = ("rewards", "deltas", "old_log_probs", "ref_log_probs", "targets")
+COLUMNS = ("rewards", "deltas", "old_log_probs", "ref_log_probs", "targets")
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,15 @@ def choose(batch: Batch, chosen: Tensor) -> Batch:
 def tensors(batch: Batch) -> dict[str, Tensor]:
     """The tensors of a batch by name; those that are None are left out."""
     of_rollout = {f.name: getattr(batch.rollout, f.name) for f in fields(Rollout)}
-    of_batch = {name: getattr(batch, name) for name in AXES}
+    of_batch = {name: getattr(batch, name) for name in COLUMNS}
     return {k: v for k, v in (of_rollout | of_batch).items() if v is not None}
 
 
 def as_batch(columns: dict[str, Tensor]) -> Batch:
     """The other way round."""
-    rollout = {f.name: columns.get(f.name) for f in fields(Rollout)}
-    return Batch(Rollout(**rollout), **{name: columns.get(name) for name in AXES})
+    rollout: dict[str, Any] = {f.name: columns.get(f.name) for f in fields(Rollout)}
+    others: dict[str, Any] = {name: columns.get(name) for name in COLUMNS}
+    return Batch(Rollout(**rollout), **others)
 
 
 def row_axis(name: str, columns: dict[str, Tensor]) -> int:

@@ -8,7 +8,7 @@ from torch import Generator
 
 from grpo_course.algorithm.batch import Batch, as_batch, choose, row_axis, tensors
 from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.validation import require_at_least
+from grpo_course.algorithm.validation import require_at_least, require_tensor
 
 
 class ExperienceBuffer:
@@ -32,6 +32,10 @@ class ExperienceBuffer:
         Raises ValueError for columns that do not line up, and for other lengths than
         those of what is there already.
         """
+        if not isinstance(batch, Batch):
+            raise TypeError(
+                f"batch is a {type(batch).__name__}. Add what trainer.collect returned."
+            )
         require_one_each(batch)
         batch = one_response_a_row(batch)
         if self.batches:
@@ -43,7 +47,7 @@ class ExperienceBuffer:
         if not self.batches:
             raise ValueError(
                 "the buffer is empty: there is nothing to train on. Call "
-                "buffer.add(batch) with what collect returned, before get."
+                "buffer.add(batch) with what trainer.collect returned, before get."
             )
         columns = [tensors(batch) for batch in self.batches]
         joined = {
@@ -113,6 +117,7 @@ def require_one_each(batch: Batch) -> None:
     for name, column in columns.items():
         axes, each = (1, "prompt") if name == "prompts" else (len(rows), "response")
         expected = rows[-2:-1] if name == "prompts" else rows
+        require_tensor(name, column, "batch trial")
         if column.shape[:axes] != expected:
             raise ValueError(
                 f"{name} has shape {list(column.shape)}, but responses has shape "

@@ -1,6 +1,7 @@
 """The knobs of the loop: a line each, checked when they are set."""
 
-from typing import Any, Literal
+from dataclasses import fields
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -11,8 +12,6 @@ from grpo_course.algorithm.losses import LOSS_MODES
 from grpo_course.algorithm.ratio import Clip
 from grpo_course.algorithm.settings import one_of, settings
 from grpo_course.algorithm.variants.losses import require_dual_clip
-
-CLIP = ("epsilon", "epsilon_high", "ratio_level", "dual_clip")
 
 
 @settings()
@@ -25,54 +24,56 @@ class TrainConfig(Clip):
 
     # The loop
 
-    num_epochs: int = Field(100, ge=0)  # rollouts
+    num_epochs: int = Field(default=100, ge=0)  # rollouts
     # mu: passes over each rollout, each one step
-    num_steps_per_epoch: int = Field(10, ge=1)
-    num_responses: int = Field(10, ge=1)  # G: responses to each prompt
+    num_steps_per_epoch: int = Field(default=10, ge=1)
+    num_responses: int = Field(default=10, ge=1)  # G: responses to each prompt
 
     # Deltas and loss (the ratio and its range stand in `Clip`)
 
     # how rewards become deltas; PPO's critic makes its own
-    deltas_mode: one_of(DELTA_MODES) = "normalized_rewards"
-    loss_mode: one_of(LOSS_MODES) = "clipped"  # what the ratio does in the loss
+    deltas_mode: Annotated[str, one_of(DELTA_MODES)] = "normalized_rewards"
+    # what the ratio does in the loss
+    loss_mode: Annotated[str, one_of(LOSS_MODES)] = "clipped"
     # from a number a token to one number
-    aggregation: one_of(AGGREGATIONS) = "sequence_mean"
+    aggregation: Annotated[str, one_of(AGGREGATIONS)] = "sequence_mean"
     # tokens, the divisor of aggregation "constant"; None: the pos axis
-    max_length: int | None = Field(None, ge=1)
+    max_length: int | None = Field(default=None, ge=1)
 
     # KL
 
     # beta; 0 means that no reference policy is kept
-    kl_penalty: float = Field(0.0, ge=0)
-    kl_estimator: one_of(KL_ESTIMATORS) = "k3"  # of the penalty in the loss
+    kl_penalty: float = Field(default=0.0, ge=0)
+    # of the penalty in the loss
+    kl_estimator: Annotated[str, one_of(KL_ESTIMATORS)] = "k3"
     # "loss", or "reward" for -beta * k1 in each reward
     kl_place: Literal["loss", "reward"] = "loss"
     # adapt beta until the KL is this; None: keep it
-    kl_target: float | None = Field(None, gt=0)
+    kl_target: float | None = Field(default=None, gt=0)
     # epochs between two copies of the policy
-    compute_ref_model_period: int = Field(10, ge=1)
+    compute_ref_model_period: int = Field(default=10, ge=1)
     # share of the policy in its next reference; 1: a copy
-    ref_mixture: float = Field(1.0, gt=0, le=1)
+    ref_mixture: float = Field(default=1.0, gt=0, le=1)
 
     # Sampling
 
     # times that a tied group is asked again (dynamic sampling)
-    num_resamples: int = Field(0, ge=0)
+    num_resamples: int = Field(default=0, ge=0)
     # drop the tokens of responses that did not finish
     mask_truncated: bool = False
     # of pi_old / pi_sampler (TIS); None: trust the sampler
-    sampler_cap: float | None = Field(None, gt=0)
+    sampler_cap: float | None = Field(default=None, gt=0)
 
     # Steps
 
     # responses a step; None: all, one step a pass
-    minibatch_size: int | None = Field(None, ge=1)
-    minibatch_seed: int = Field(0, ge=0)  # of the shuffling
+    minibatch_size: int | None = Field(default=None, ge=1)
+    minibatch_seed: int = Field(default=0, ge=0)  # of the shuffling
     # a longer gradient is scaled down to it; None: no limit
-    max_gradient_norm: float | None = Field(None, gt=0)
+    max_gradient_norm: float | None = Field(default=None, gt=0)
     # nats a token: an epoch ends after the step that sees KL(pi_old||pi), `old_kl` in
     # the record, above this (PPO's early stop, for one seed); None: all steps
-    stop_kl: float | None = Field(None, gt=0)
+    stop_kl: float | None = Field(default=None, gt=0)
 
     # Memory and time
 
@@ -81,14 +82,19 @@ class TrainConfig(Clip):
     old_log_probs_from: Literal["policy", "sampler", "first_step"] = "policy"
     # a forward pass holds so many prompts with all their responses, so many single
     # responses where minibatch_size is set; None: all at once
-    micro_batch_size: int | None = Field(None, ge=1)
+    micro_batch_size: int | None = Field(default=None, ge=1)
     # no forward pass for groups without any delta
     skip_tied_groups: bool = False
 
     @property
     def clip(self) -> dict[str, Any]:
         """The ratio and its range, as the losses take them."""
-        return {name: getattr(self, name) for name in CLIP}
+        return {field.name: getattr(self, field.name) for field in fields(Clip)}
+
+    @property
+    def mean(self) -> dict[str, Any]:
+        """How tokens become one number, as loss and KL take it."""
+        return {"aggregation": self.aggregation, "max_length": self.max_length}
 
     @property
     def one_step(self) -> bool:
@@ -138,3 +144,12 @@ class TrainConfig(Clip):
                 f"sampler_cap={self.sampler_cap} compares pi_old with the sampler; "
                 "with old_log_probs_from='sampler' they are the same. Choose 'policy'."
             )
+
+
+def require_config(config: object, kind: type[TrainConfig] = TrainConfig) -> None:
+    """Check that settings are those of that kind. Raises TypeError."""
+    if not isinstance(config, kind):
+        raise TypeError(
+            f"config is a {type(config).__name__}. Pass a {kind.__name__}: "
+            f"{kind.__name__}(num_epochs=...)."
+        )

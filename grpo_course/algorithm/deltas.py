@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.validation import require_axes, require_finite, unknown_name
+from grpo_course.algorithm.aggregation import as_floats
+from grpo_course.algorithm.validation import require_axes, require_finite, require_known
 
 SPREAD_EPSILON = 1e-4  # added to a spread before dividing; in units of the reward
 
@@ -130,8 +131,7 @@ def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
     Raises ValueError for an unknown mode, a missing axis, a reward that is not
     finite, and a group of one where the mode compares responses.
     """
-    if mode not in DELTA_MODES:
-        raise unknown_name("mode", mode, DELTA_MODES)
+    require_known("mode", mode, DELTA_MODES)
     require_axes("rewards", rewards, "batch trial")
     require_finite("rewards", rewards)
     if rewards.shape[-1] == 1 and mode not in MODES_WITHOUT_GROUP:
@@ -140,5 +140,20 @@ def compute_deltas(rewards: Tensor, mode: str) -> Tensor:
             f"nothing to be compared with, so mode={mode!r} cannot work. "
             "Sample at least two responses for each prompt."
         )
-    rewards = rewards if rewards.is_floating_point() else rewards.float()
-    return DELTA_MODES[mode](rewards)
+    return DELTA_MODES[mode](as_floats(rewards))
+
+
+def deltas_per_token(deltas: Tensor, log_probs: Tensor) -> Tensor:
+    """Deltas [... batch trial] as [... batch trial 1]; per-token ones as they are."""
+    require_axes("deltas", deltas, "batch trial")
+    if deltas.ndim == log_probs.ndim - 1:
+        deltas = deltas.unsqueeze(-1)
+    if deltas.shape not in (log_probs.shape, (*log_probs.shape[:-1], 1)):
+        raise ValueError(
+            f"deltas have shape {list(deltas.shape)}, but log_probs have shape "
+            f"{list(log_probs.shape)}. Pass one delta per response "
+            f"{list(log_probs.shape[:-1])} or one per token."
+        )
+    # A delta weighs the gradient of log pi; it sends none of its own back to
+    # whatever made it (a reward model, a critic).
+    return deltas.detach()

@@ -1,7 +1,11 @@
 """The gradient on its way into the weights: its length, its limit, the step."""
 
+import math
+
 import torch
 from torch import Tensor
+
+LEARNING_RATE = {"at least": 0, "below": math.inf}  # its range
 
 
 def take_step(
@@ -19,12 +23,21 @@ def take_step(
 
 
 def require_finite_loss(loss: Tensor, place: str) -> None:
-    """Check a loss [] or [seed] before anything is learned from it."""
+    """Check a loss [] or [seed] before anything is learned from it.
+
+    Raises ValueError for one that is not finite, and for one that reaches no weight.
+    """
     if not loss.isfinite().all():
         culprit = loss[~loss.isfinite()].flatten()[0].item()
         raise ValueError(
             f"the loss is {culprit} in {place}. This step was not taken. "
             "Try a smaller learning rate."
+        )
+    if not loss.requires_grad:
+        raise ValueError(
+            f"the loss has no gradient in {place}: the model is frozen, or its "
+            "log-probs were detached. Let its weights require a gradient, and compute "
+            "log-probs outside of torch.no_grad()."
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.validation import unknown_name
+from grpo_course.algorithm.validation import require_known, unknown_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # slow to load, and only tables need it
@@ -51,14 +51,13 @@ class History:
         """
         from pandas import DataFrame
 
-        steps = [record for record in self.records if "step" in record]
-        known = sorted({key for record in steps for key in record} - set(PLACE))
+        rows = [one_number_each(record) for record in self.records if "step" in record]
+        in_order = dict.fromkeys(name for row in rows for name in row)
+        known = [name for name in in_order if name not in PLACE]
         for name in names:
-            if name not in known:
-                raise unknown_name("name", name, known)
-        rows = [one_number_each(record) for record in steps]
-        frame = DataFrame(rows).set_index(list(PLACE))
-        return frame[list(names)] if names else frame
+            require_known("name", name, known)
+        frame = DataFrame(rows, columns=[*PLACE, *(names or known)])
+        return frame.set_index(list(PLACE))
 
 
 def one_number_each(record: dict) -> dict[str, float]:

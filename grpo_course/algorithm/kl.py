@@ -5,16 +5,17 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.aggregation import aggregate, as_bool_mask, hide
+from grpo_course.algorithm.aggregation import aggregate, as_bool_mask, as_floats, hide
 from grpo_course.algorithm.ratio import compute_ratio, old_at_level
 from grpo_course.algorithm.validation import (
     CERTAIN,
     require_axes,
+    require_known,
     require_log_probs,
+    require_number,
     require_old_log_probs,
     require_one_each,
     require_ref_log_probs,
-    unknown_name,
 )
 
 
@@ -56,7 +57,12 @@ def corrected_k3(
     return compute_ratio(log_probs, old) * k3(log_probs, ref_log_probs)
 
 
-KL_ESTIMATORS = {"k1": k1, "k2": k2, "k3": k3, "corrected_k3": corrected_k3}
+KL_ESTIMATORS: dict[str, Callable[..., Tensor]] = {
+    "k1": k1,
+    "k2": k2,
+    "k3": k3,
+    "corrected_k3": corrected_k3,
+}
 
 
 def kl_values(
@@ -76,19 +82,14 @@ def kl_values(
     Raises ValueError for an unknown estimator, for shapes that do not line up, for
     a reference or old log-probs that carry a gradient.
     """
-    estimate = known_estimator(estimator)
+    require_known("estimator", estimator, KL_ESTIMATORS)
     require_ref_log_probs(ref_log_probs, log_probs)
     require_log_probs(log_probs=log_probs, ref_log_probs=ref_log_probs)
-    if old_log_probs is not None:
-        require_old_log_probs(old_log_probs, log_probs, estimator)
-    return estimate(log_probs, ref_log_probs, old_log_probs=old_log_probs)
-
-
-def known_estimator(name: str) -> Callable[..., Tensor]:
-    """The estimator of that name. Raises ValueError if there is none."""
-    if name not in KL_ESTIMATORS:
-        raise unknown_name("estimator", name, KL_ESTIMATORS)
-    return KL_ESTIMATORS[name]
+    old = old_log_probs
+    if old is not None:
+        require_old_log_probs(old, log_probs, estimator)
+        require_log_probs(old_log_probs=old)
+    return KL_ESTIMATORS[estimator](log_probs, ref_log_probs, old_log_probs=old)
 
 
 def compute_kl_penalty(
@@ -109,7 +110,7 @@ def compute_kl_penalty(
     `ratio_level` is that of the ratio in "corrected_k3", as in `compute_loss`.
     Raises as `kl_values` and `aggregate`.
     """
-    estimate = known_estimator(estimator)
+    require_known("estimator", estimator, KL_ESTIMATORS)
     require_axes("log_probs", log_probs, "batch trial pos")
     require_ref_log_probs(ref_log_probs, log_probs)
     mask = None if mask is None else as_bool_mask(mask, log_probs)
@@ -117,8 +118,10 @@ def compute_kl_penalty(
     require_log_probs(log_probs=new, ref_log_probs=ref)
     if old is not None:
         require_old_log_probs(old, log_probs, estimator)
-        old = old_at_level(new, hide(old, mask), mask, ratio_level)
-    values = estimate(new, ref, old_log_probs=old)
+        old = hide(old, mask)
+        require_log_probs(old_log_probs=old)
+        old = old_at_level(new, old, mask, ratio_level)
+    values = KL_ESTIMATORS[estimator](new, ref, old_log_probs=old)
     return aggregate(values, mask, aggregation, max_length=max_length)
 
 
@@ -163,10 +166,22 @@ def kl_reward(
     mask = as_bool_mask(mask, log_probs)
     new, ref = hide(log_probs, mask), hide(ref_log_probs, mask)
     require_log_probs(log_probs=new, ref_log_probs=ref)
-    beta = torch.as_tensor(coefficient).to(new)[..., None, None]
-    if not (beta >= 0).all():
+    beta = as_beta(coefficient, new)[..., None, None]
+    return as_floats(rewards) - beta * (new - ref).sum(-1)
+
+
+def as_beta(
+    coefficient: float | Tensor, like: Tensor, argument: str = "coefficient"
+) -> Tensor:
+    """A KL coefficient in the precision of log-probabilities, [] or [seed].
+
+    Raises TypeError if it is no number, ValueError if it is below 0 or not finite.
+    """
+    require_number(argument, coefficient)
+    beta = torch.as_tensor(coefficient, dtype=like.dtype, device=like.device)
+    if not ((beta >= 0) & beta.isfinite()).all():
         raise ValueError(
-            f"coefficient={coefficient} is out of range: beta is 0 or more; a negative "
+            f"{argument}={coefficient} is out of range: beta is 0 or more; a negative "
             "one would reward the policy for leaving its reference."
         )
-    return rewards - beta * (new - ref).sum(-1)
+    return beta

@@ -7,6 +7,7 @@ Part IV adds: each of `variants` replaces one method here, PPO replaces two.
 
 import copy
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +23,7 @@ from grpo_course.algorithm.losses import compute_loss, loss_report
 from grpo_course.algorithm.rollout import (
     Policy,
     Rollout,
+    checked_log_probs,
     checked_rewards,
     require_parts,
 )
@@ -33,7 +35,8 @@ class Trainer:
     `prompts` int [batch pos] are the same in each epoch, or a function of the epoch
     that draws them. `reward_fn` maps a rollout to rewards [batch trial]. `observe` sees
     the policy before each epoch, and what it returns joins the record of the first
-    step; `watch` sees the history after each epoch.
+    step; `watch` sees the history after each epoch. Raises TypeError for a part that is
+    not what it should be.
     """
 
     def __init__(
@@ -43,17 +46,19 @@ class Trainer:
         reward_fn: Callable[[Rollout], Tensor],
         optimizer: torch.optim.Optimizer,
         config: TrainConfig,
-        observe: Callable[[Policy], dict] | None = None,
+        observe: Callable[[Any], dict | None] | None = None,
         watch: Callable[[History], None] | None = None,
     ):
-        require_parts(policy, prompts, reward_fn, config)
+        require_parts(policy, prompts, reward_fn, optimizer, config)
         self.policy, self.reward_fn = policy, reward_fn
         self.prompts = prompts if callable(prompts) else lambda epoch: prompts
         self.optimizer, self.config = optimizer, config
-        self.observe, self.watch = observe, watch
+        self.observe = observe or (lambda policy: None)
+        self.watch = watch or (lambda history: None)
         # Where the run stands. A run that is to go on must know this, the policy with
         # its random numbers, and the optimizer.
-        self.epoch, self.beta = 0, config.kl_penalty
+        self.epoch = 0
+        self.beta: float | Tensor = config.kl_penalty
         self.ref_policy: Policy | None = None
         self.shuffle = torch.Generator().manual_seed(config.minibatch_seed)
         self.history = History()
@@ -62,7 +67,7 @@ class Trainer:
         """The outer loop makes new responses, the inner one takes steps on them."""
         while self.epoch < self.config.num_epochs:
             self.renew_reference()
-            seen = self.observe(self.policy) if self.observe else {}
+            seen = self.observe(self.policy) or {}
             batch = self.collect(self.prompts(self.epoch))
             sampled = rollout_report(batch)
             for step, part in enumerate(self.inner_batches(batch)):
@@ -92,11 +97,11 @@ class Trainer:
     def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
         """A group of responses to each prompt, and their rewards [... batch trial]."""
         rollout = self.policy.sample(prompts, self.config.num_responses)
-        return rollout, checked_rewards(self.reward_fn(rollout), rollout, self.epoch)
+        return rollout, checked_rewards(self.reward_fn, rollout, self.epoch)
 
     def old_log_probs(self, rollout: Rollout) -> Tensor | None:
         """What the policy says of its samples before any step: pi_old."""
-        return self.policy.log_probs(rollout)
+        return checked_log_probs(self.policy.log_probs(rollout), rollout)
 
     def compare(
         self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
@@ -114,7 +119,7 @@ class Trainer:
         """One optimizer step; returns what was seen, each value [] or [seed]."""
         self.optimizer.zero_grad()
         record = self.backward(batch, step)
-        seed_axes = batch.rewards.ndim - 2
+        seed_axes = batch.rewards.ndim - 2  # one where seeds train side by side
         norm = take_step(self.optimizer, seed_axes, self.config.max_gradient_norm)
         return {"gradient_norm": norm} | record
 
@@ -127,14 +132,14 @@ class Trainer:
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict]:
         """The policy loss plus beta times the KL, [...], and what to record of it."""
-        config, log_probs = self.config, self.policy.log_probs(batch.rollout)
-        old = batch.old_log_probs
-        old = log_probs.detach() if old is None else old  # one step: pi is pi_old
-        deltas, how = batch.deltas, {"mask": batch.rollout.mask, **config.clip}
-        mean = {"aggregation": config.aggregation, "max_length": config.max_length}
-        loss = compute_loss(log_probs, deltas, config.loss_mode, old, **how, **mean)
+        config, mode = self.config, self.config.loss_mode
+        log_probs, old = self.policy.log_probs(batch.rollout), batch.old_log_probs
+        if old is None:  # there is one step, and pi is still pi_old
+            old = log_probs.detach()
+        how = {"mask": batch.rollout.mask, **config.clip}
+        loss = compute_loss(log_probs, batch.deltas, mode, old, **how, **config.mean)
         total, kl = self.add_kl(loss, log_probs, old, batch)
-        report = loss_report(log_probs, deltas, old, mode=config.loss_mode, **how)
+        report = loss_report(log_probs, batch.deltas, old, mode=mode, **how)
         seen = {"loss": total.detach(), "policy_loss": loss.detach()}
         return total, seen | kl | report
 
@@ -142,18 +147,15 @@ class Trainer:
         self, loss: Tensor, log_probs: Tensor, old: Tensor, batch: Batch
     ) -> tuple[Tensor, dict]:
         """The loss with its price for leaving pi_ref, and the KL for the record."""
-        if batch.ref_log_probs is None:
+        config, ref, mask = self.config, batch.ref_log_probs, batch.rollout.mask
+        if ref is None:
             return loss, {}
-        config, pair = self.config, (log_probs, batch.ref_log_probs)
-        how = {"old_log_probs": old, "ratio_level": config.ratio_level}
-        how |= {"aggregation": config.aggregation, "max_length": config.max_length}
-        mask = batch.rollout.mask
-        kl = compute_kl_penalty(*pair, config.kl_estimator, mask, **how)
+        how = config.mean | {"old_log_probs": old, "ratio_level": config.ratio_level}
+        kl = compute_kl_penalty(log_probs, ref, config.kl_estimator, mask, **how)
         beta = torch.zeros_like(kl.detach()) + self.beta
         return loss + beta * kl, {"kl": kl.detach(), "beta": beta}
 
     def end_epoch(self) -> None:
         """Count, and let somebody look."""
         self.epoch += 1
-        if self.watch:
-            self.watch(self.history)
+        self.watch(self.history)

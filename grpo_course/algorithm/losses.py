@@ -1,18 +1,20 @@
 """The policy loss: naive, unclipped, clipped; and a report of what clipping did."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import TOKEN_AXES, aggregate, as_bool_mask, hide
+from grpo_course.algorithm.deltas import deltas_per_token
 from grpo_course.algorithm.kl import k3
 from grpo_course.algorithm.ratio import Clip, compute_ratio, old_at_level
 from grpo_course.algorithm.validation import (
     require_axes,
+    require_known,
     require_log_probs,
     require_old_log_probs,
-    unknown_name,
 )
 from grpo_course.algorithm.variants.losses import (
     cispo_loss,
@@ -60,7 +62,7 @@ def clipped_loss(
 # Each takes log_probs and deltas [... batch trial pos] and, by keyword, old_log_probs,
 # mask, epsilon, epsilon_high, dual_clip; `**_` swallows what it does not use.
 # A loss of your own is one more entry: LOSS_MODES["mine"] = my_loss.
-LOSS_MODES = {
+LOSS_MODES: dict[str, Callable[..., Tensor]] = {
     "naive": naive_loss,
     "unclipped": unclipped_loss,
     "clipped": clipped_loss,
@@ -90,9 +92,9 @@ def compute_loss(
     `clip` are the settings of `ratio.Clip`: epsilon=0.2 and epsilon_high=None for the
     clip range [1 - epsilon, 1 + epsilon_high], ratio_level and dual_clip.
 
-    Raises ValueError for an unknown mode, aggregation or setting, for missing old
-    log-probs or such that carry a gradient, for shapes that do not line up, and for
-    log-probabilities that are none.
+    Raises ValueError for an unknown mode, aggregation or setting, for old log-probs
+    that are missing or carry a gradient, for shapes that do not line up, and for values
+    that cannot be log-probabilities.
     """
     per_token = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **clip)
     return aggregate(per_token, mask, aggregation, max_length=max_length)
@@ -108,39 +110,37 @@ def token_loss(
     **clip: Any,
 ) -> Tensor:
     """The loss of each token [... batch trial pos]; arguments as `compute_loss`."""
-    if mode not in LOSS_MODES:
-        raise unknown_name("mode", mode, LOSS_MODES)
     bound = Clip(**clip)
-    require_axes("log_probs", log_probs, "batch trial pos")
-    mask = None if mask is None else as_bool_mask(mask, log_probs)
-    deltas = hide(deltas_per_token(deltas, log_probs), mask)
-    old, new = old_log_probs, hide(log_probs, mask)
-    require_log_probs(log_probs=new)
-    if old is not None or mode not in MODES_WITHOUT_OLD:
-        require_old_log_probs(old, log_probs, mode)
-        old = hide(old, mask)
-        require_log_probs(old_log_probs=old)
-        old = old_at_level(new, old, mask, bound.ratio_level)
+    new, deltas, old, mask = line_up(log_probs, deltas, mode, old_log_probs, mask)
+    old = old_at_level(new, old, mask, bound.ratio_level)
     reach = {"epsilon": bound.epsilon, "epsilon_high": bound.high}
     return LOSS_MODES[mode](
         new, deltas, old_log_probs=old, mask=mask, **reach, dual_clip=bound.dual_clip
     )
 
 
-def deltas_per_token(deltas: Tensor, log_probs: Tensor) -> Tensor:
-    """Deltas [... batch trial] as [... batch trial 1]; per-token ones as they are."""
-    require_axes("deltas", deltas, "batch trial")
-    if deltas.ndim == log_probs.ndim - 1:
-        deltas = deltas.unsqueeze(-1)
-    if deltas.shape not in (log_probs.shape, (*log_probs.shape[:-1], 1)):
-        raise ValueError(
-            f"deltas have shape {list(deltas.shape)}, but log_probs have shape "
-            f"{list(log_probs.shape)}. Pass one delta per response "
-            f"{list(log_probs.shape[:-1])} or one per token."
-        )
-    # A delta weighs the gradient of log pi; it sends none of its own back to
-    # whatever made it (a reward model, a critic).
-    return deltas.detach()
+def line_up(
+    log_probs: Tensor,
+    deltas: Tensor,
+    mode: str,
+    old_log_probs: Tensor | None,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Log-probs, deltas, old log-probs and mask, checked: [... batch trial pos] each.
+
+    Padding is zero in all of them. A mode that reads no old log-probs may go without.
+    """
+    require_known("mode", mode, LOSS_MODES)
+    require_axes("log_probs", log_probs, "batch trial pos")
+    mask = as_bool_mask(mask, log_probs)
+    new = hide(log_probs, mask)
+    require_log_probs(log_probs=new)
+    deltas = hide(deltas_per_token(deltas, log_probs), mask)
+    if old_log_probs is None and mode in MODES_WITHOUT_OLD:
+        return new, deltas, new.detach(), mask
+    old = hide(require_old_log_probs(old_log_probs, log_probs, mode), mask)
+    require_log_probs(old_log_probs=old)
+    return new, deltas, old, mask
 
 
 @torch.no_grad()
@@ -161,13 +161,9 @@ def loss_report(
     and the range is (inf, -inf). `old_kl` is how far the inner steps went:
     KL(pi_old||pi) in nats a token, k3.
     """
-    if mode not in LOSS_MODES:
-        raise unknown_name("mode", mode, LOSS_MODES)
-    require_axes("log_probs", log_probs, "batch trial pos")
     require_old_log_probs(old_log_probs, log_probs, mode)
-    mask, bound = as_bool_mask(mask, log_probs), Clip(**clip)
-    deltas = deltas_per_token(deltas, log_probs)
-    new, old = hide(log_probs, mask), hide(old_log_probs, mask)
+    bound = Clip(**clip)
+    new, deltas, old, mask = line_up(log_probs, deltas, mode, old_log_probs, mask)
     ratio = compute_ratio(new, old_at_level(new, old, mask, bound.ratio_level))
     low, high = cut_tokens(ratio, deltas, mode, bound)
     pulls = (deltas != 0) & ~low & ~high

@@ -1,9 +1,15 @@
 """Which tokens count: up to the end of a response, and from the start of a prompt."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 import torch
 from torch import Tensor
+
+from grpo_course.algorithm.validation import (
+    require_at_least,
+    require_axes,
+    require_known,
+)
 
 SIDES = ("left", "right")
 
@@ -15,6 +21,8 @@ def response_mask(tokens: Tensor, eos: int) -> Tensor:
     token was chosen by the policy. The padding token plays no part, so it may be EOS
     itself. A response without EOS was cut off, and all of it counts.
     """
+    require_axes("tokens", tokens, "pos")
+    require_at_least("eos", eos, 0)
     is_eos = (tokens == eos).long()
     return is_eos.cumsum(dim=-1) - is_eos == 0
 
@@ -24,6 +32,8 @@ def prompt_mask(prompts: Tensor, pad: int) -> Tensor:
 
     A pad token after the first other token is not padding but part of the prompt.
     """
+    require_axes("prompts", prompts, "pos")
+    require_at_least("pad", pad, 0)
     return (prompts != pad).long().cumsum(dim=-1) > 0
 
 
@@ -32,8 +42,13 @@ def pad_rows(rows: Sequence[Sequence[int]], pad: int, side: str = "left") -> Ten
 
     Prompts are padded on the left, so that all end where the response begins.
     """
-    if side not in SIDES:
-        raise ValueError(f"side={side!r} is not known. Choose 'left' or 'right'.")
+    require_known("side", side, SIDES)
+    require_at_least("pad", pad, 0)
+    if not isinstance(rows, Sequence) or not all(isinstance(r, Sized) for r in rows):
+        raise TypeError(
+            f"rows={rows!r} is not a list of lists. Pass the tokens of each prompt, "
+            "[[1, 2], [3]]."
+        )
     if not rows or not all(len(row) for row in rows):
         raise ValueError(
             "rows has an empty row, or none. A prompt needs at least one token: "

@@ -1,12 +1,14 @@
 """How much likelier a token is now than when sampled, and how far that may go."""
 
+from typing import Annotated
+
 import torch
 from pydantic import Field
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import as_bool_mask, hide
 from grpo_course.algorithm.settings import one_of, settings
-from grpo_course.algorithm.validation import unknown_name
+from grpo_course.algorithm.validation import require_known
 
 
 def compute_ratio(log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
@@ -51,8 +53,7 @@ def old_at_level(
 
     Raises ValueError for an unknown level and for a mask that does not line up.
     """
-    if level not in RATIO_LEVELS:
-        raise unknown_name("ratio_level", level, RATIO_LEVELS)
+    require_known("ratio_level", level, RATIO_LEVELS)
     mask = as_bool_mask(mask, log_probs)
     return RATIO_LEVELS[level](log_probs, old_log_probs, mask)
 
@@ -62,13 +63,13 @@ class Clip:
     """How far a ratio may go before its token stops pulling; PPO and GRPO take 0.2."""
 
     # clip range below 1: a ratio is never below 0
-    epsilon: float = Field(0.2, gt=0, le=1)
+    epsilon: float = Field(default=0.2, gt=0, le=1)
     # clip range above 1; None: the same (DAPO: Yu et al. 2025, arXiv 2503.14476)
-    epsilon_high: float | None = Field(None, gt=0)
+    epsilon_high: float | None = Field(default=None, gt=0)
     # "token", or "sequence" for one ratio a response (GSPO)
-    ratio_level: one_of(RATIO_LEVELS) = "token"
+    ratio_level: Annotated[str, one_of(RATIO_LEVELS)] = "token"
     # upper bound of any ratio, read by loss_mode "dual_clipped"; usual are 3 to 10
-    dual_clip: float = Field(3.0, gt=1)
+    dual_clip: float = Field(default=3.0, gt=1)
 
     @property
     def high(self) -> float:

@@ -1,11 +1,20 @@
 """What a policy hands to the loop, and what the loop asks of a policy."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
+from torch.optim import Optimizer
 
-from grpo_course.algorithm.validation import require_finite
+from grpo_course.algorithm.aggregation import as_floats
+from grpo_course.algorithm.config import require_config
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_callable,
+    require_finite,
+    require_tensor,
+)
 
 
 @dataclass(frozen=True)
@@ -44,36 +53,50 @@ def tied_groups(rewards: Tensor) -> Tensor:
 
 
 def require_parts(
-    policy: object, prompts: object, reward_fn: object, config: object
+    policy: object,
+    prompts: object,
+    reward_fn: object,
+    optimizer: object,
+    config: object,
 ) -> None:
     """Check that each part of a run is what it is passed as. Raises TypeError."""
+    require_policy(policy)
+    if not callable(prompts):
+        require_tensor("prompts", prompts, "batch pos")
+    require_callable("reward_fn", reward_fn, "maps a rollout to rewards [batch trial]")
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(
+            f"optimizer={optimizer!r} is none of torch's. Pass "
+            "torch.optim.Adam(policy.model.parameters(), lr=...), say."
+        )
+    require_config(config)
+
+
+def require_policy(policy: object) -> None:
+    """Check that something can sample and score. Raises TypeError."""
     for name in ("sample", "log_probs"):
         if not callable(getattr(policy, name, None)):
             raise TypeError(
                 f"policy is a {type(policy).__name__} without {name}(...). Wrap the "
                 "model in a policy, such as SortPolicy or SequencePolicy."
             )
-    if not (isinstance(prompts, Tensor) or callable(prompts)):
-        raise TypeError(
-            f"prompts is a {type(prompts).__name__}. Pass a tensor [batch pos], "
-            "torch.tensor(...), or a function of the epoch that returns one."
-        )
-    if not callable(reward_fn):
-        raise TypeError(
-            f"reward_fn={reward_fn!r} is not a function. Pass one that maps a rollout "
-            "to rewards [batch trial]."
-        )
-    if not hasattr(config, "num_epochs"):
-        raise TypeError(f"config is a {type(config).__name__}: pass a TrainConfig.")
 
 
-def checked_rewards(rewards: object, rollout: Rollout, epoch: int) -> Tensor:
-    """What a reward function returned, as floats [... batch trial].
+def checked_rewards(
+    reward_fn: Callable[[Rollout], Tensor], rollout: Rollout, epoch: int
+) -> Tensor:
+    """What a reward function says of a rollout, as floats [... batch trial].
 
-    Raises TypeError if it is no tensor; ValueError if it is not one number for each
-    response, or one that is not finite. The message names the epoch.
+    Raises TypeError if either is not what it should be; ValueError if the rewards are
+    not one finite number for each response. The message names the epoch.
     """
-    expected = list(rollout.responses.shape[:-1])
+    if not isinstance(rollout, Rollout):
+        raise TypeError(
+            f"policy.sample returned a {type(rollout).__name__}, not a Rollout. Return "
+            "Rollout(prompts, responses). Is its `return` missing?"
+        )
+    require_axes("responses", rollout.responses, "batch trial pos")
+    rewards, expected = reward_fn(rollout), list(rollout.responses.shape[:-1])
     if not isinstance(rewards, Tensor):
         raise TypeError(
             f"in epoch {epoch}, reward_fn returned a {type(rewards).__name__}, not a "
@@ -87,4 +110,15 @@ def checked_rewards(rewards: object, rollout: Rollout, epoch: int) -> Tensor:
             f"for each response, {expected}."
         )
     require_finite(f"in epoch {epoch}, rewards", rewards)
-    return rewards if rewards.is_floating_point() else rewards.float()
+    return as_floats(rewards.detach())
+
+
+def checked_log_probs(log_probs: Tensor, rollout: Rollout) -> Tensor:
+    """What a policy said of a rollout: one number a token. Raises ValueError if not."""
+    require_tensor("what policy.log_probs returned", log_probs, "batch trial pos")
+    if log_probs.shape != rollout.responses.shape:
+        raise ValueError(
+            f"policy.log_probs returned shape {list(log_probs.shape)}, but responses "
+            f"has shape {list(rollout.responses.shape)}: return one number a token."
+        )
+    return log_probs

@@ -8,7 +8,11 @@ from torch import Generator, Tensor
 
 from grpo_course.algorithm.masks import response_mask
 from grpo_course.algorithm.settings import settings
-from grpo_course.algorithm.validation import require_finite, require_same_shape
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_finite,
+    require_same_shape,
+)
 
 Generators = Generator | Sequence[Generator] | None
 
@@ -25,11 +29,11 @@ class Sampler:
     """
 
     max_new_tokens: int = Field(ge=1)
-    eos: int | None = Field(None, ge=0)
-    pad: int | None = Field(None, ge=0)
-    temperature: float = Field(1.0, gt=0)
-    top_k: int | None = Field(None, ge=1)
-    top_p: float | None = Field(None, gt=0, le=1)
+    eos: int | None = Field(default=None, ge=0)
+    pad: int | None = Field(default=None, ge=0)
+    temperature: float = Field(default=1.0, gt=0)
+    top_k: int | None = Field(default=None, ge=1)
+    top_p: float | None = Field(default=None, gt=0, le=1)
 
     def __post_init__(self) -> None:
         if self.eos is not None and self.pad is None:
@@ -71,6 +75,7 @@ class Sampler:
 
     def token_log_probs(self, logits: Tensor, tokens: Tensor) -> Tensor:
         """The score of each token under the logits beside it. int [...] -> [...]"""
+        require_axes("logits", logits, "pos vocab")
         require_same_shape("tokens", tokens, "logits[..., 0]", logits[..., 0])
         return pick(self.log_probs(logits, keep=tokens), tokens)
 
@@ -120,6 +125,8 @@ def shifted_log_probs(logits: Tensor, tokens: Tensor) -> Tensor:
     Logits [... pos vocab] of a causal model on tokens, int [... pos]: those at t
     score token t + 1, and the first token has nothing before it.
     """
+    require_axes("logits", logits, "pos vocab")
+    require_axes("tokens", tokens, "pos")
     return token_log_probs(logits[..., :-1, :], tokens[..., 1:])
 
 
@@ -136,17 +143,28 @@ def draw(
     probs = log_probs.exp()
     require_finite("the policy's probabilities", probs, "try a smaller learning rate")
     if probs.ndim == 2:
-        return torch.multinomial(probs, 1, generator=generator).squeeze(-1)
-    require_one_generator_each(probs, generator)
-    pairs = zip(probs, generator, strict=True)
+        own = one_generator(generator)
+        return torch.multinomial(probs, 1, generator=own).squeeze(-1)
+    pairs = zip(probs, one_generator_each(probs, generator), strict=True)
     drawn = [torch.multinomial(p, 1, generator=g).squeeze(-1) for p, g in pairs]
     return torch.stack(drawn)
 
 
-def require_one_generator_each(probs: Tensor, generators: object) -> None:
-    """Check that a model with a seed axis gets a generator for every seed."""
-    if not isinstance(generators, Sequence) or len(generators) != len(probs):
+def one_generator(given: object) -> Generator | None:
+    """The generator of a model without a seed axis; None is torch's own."""
+    if given is None or isinstance(given, Generator):
+        return given
+    raise TypeError(
+        f"generator={given!r}, but a model without a seed axis takes a single one. "
+        "Pass a torch.Generator, or None for torch's own."
+    )
+
+
+def one_generator_each(probs: Tensor, given: object) -> Sequence[Generator]:
+    """The generators of a model with a seed axis, one for each seed."""
+    if not isinstance(given, Sequence) or len(given) != len(probs):
         raise ValueError(
-            f"generator={generators!r}, but the model has {len(probs)} seeds. "
+            f"generator={given!r}, but the model has {len(probs)} seeds. "
             "Pass a list with one torch.Generator for each seed."
         )
+    return given

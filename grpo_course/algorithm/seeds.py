@@ -5,13 +5,19 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Generator, Tensor
 
+from grpo_course.algorithm.validation import require_at_least
+
 Draw = Callable[..., Tensor]
 
 
 def require_seeds(seeds: Sequence[int] | None) -> None:
-    """Check that seeds, where they are given, are a list with something in it."""
-    if isinstance(seeds, int) or (seeds is not None and len(seeds) == 0):
-        raise ValueError(f"seeds={seeds!r}, but it must list at least one: seeds=(0,).")
+    """Check that seeds, where they are given, are a list of whole numbers from 0 on."""
+    if seeds is None:
+        return
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or not seeds:
+        raise ValueError(f"seeds={seeds!r}, but it must list one at least: seeds=(0,).")
+    for place, seed in enumerate(seeds):
+        require_at_least(f"seeds[{place}]", seed, 0)
 
 
 def zeros(seeds: Sequence[int] | None, *shape: int) -> Tensor:

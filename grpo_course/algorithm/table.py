@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm.validation import require_same_shape
 
 
 def batch_table(batch: Batch, log_probs: Tensor | None = None) -> str:
@@ -18,12 +19,13 @@ def batch_table(batch: Batch, log_probs: Tensor | None = None) -> str:
             f"batch.rewards has shape {list(batch.rewards.shape)}; the table shows "
             "[batch trial]. Train one seed without a seed axis to print its steps."
         )
-    log_probs = batch.old_log_probs if log_probs is None else log_probs.detach()
+    log_probs = batch.old_log_probs if log_probs is None else log_probs
     if log_probs is None:
         raise ValueError(
             "log_probs=None, and batch.old_log_probs is None too: the first step tells "
             "them. Pass log_probs=policy.log_probs(batch.rollout)."
         )
+    require_same_shape("log_probs", log_probs, "responses", batch.rollout.responses)
     lines = []
     for i, prompt in enumerate(batch.rollout.prompts.tolist()):
         lines.append(f"prompt {prompt}")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.batch import Batch
-from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.config import TrainConfig, require_config
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.rollout import Policy, Rollout
@@ -25,6 +25,7 @@ def variants_for(config: TrainConfig) -> list[type[Trainer]]:
 
     The first is the outermost: what it does comes after what the later ones did.
     """
+    require_config(config)
     asked = {
         TruncatedMasked: config.mask_truncated,
         Resampling: config.num_resamples > 0,
@@ -64,7 +65,7 @@ def train(
     reward_fn: Callable[[Rollout], Tensor],
     optimizer: torch.optim.Optimizer,
     config: TrainConfig,
-    observe: Callable[[Policy], dict] | None = None,
+    observe: Callable[[Any], dict | None] | None = None,
     watch: Callable[[History], None] | None = None,
     *,
     kind: type[Trainer] = Trainer,

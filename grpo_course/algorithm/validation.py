@@ -2,7 +2,9 @@
 
 import operator
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 
+import torch
 from torch import Tensor
 
 # A range of numbers is a dict, {"above": 0, "at most": 1} say. NaN is in none of them.
@@ -25,6 +27,20 @@ def choices(allowed: Iterable[str]) -> str:
 def unknown_name(argument: str, given: object, allowed: Iterable[str]) -> ValueError:
     """The error for a name that is not on the list; lists the names that are."""
     return ValueError(f"{argument}={given!r} {choices(allowed)}")
+
+
+def require_known(argument: str, given: object, allowed: Iterable[str]) -> None:
+    """Check that a name is on the list."""
+    if not isinstance(given, str) or given not in allowed:
+        raise unknown_name(argument, given, allowed)
+
+
+def require_callable(argument: str, value: object, what: str) -> None:
+    """Check that a value is a function; `what` says what it must do."""
+    if not callable(value):
+        raise TypeError(
+            f"{argument}={value!r} is not a function. Pass one that {what}."
+        )
 
 
 def require_tensor(argument: str, value: object, axes: str) -> None:
@@ -58,6 +74,7 @@ def require_axes(argument: str, tensor: Tensor, axes: str) -> None:
 def require_same_shape(argument: str, tensor: Tensor, other: str, like: Tensor) -> None:
     """Check that two tensors line up."""
     require_tensor(argument, tensor, "...")
+    require_tensor(other, like, "...")
     if tensor.shape != like.shape:
         raise ValueError(
             f"{argument} has shape {list(tensor.shape)}, but {other} has shape "
@@ -108,8 +125,8 @@ def require_ref_log_probs(ref: Tensor, log_probs: Tensor) -> None:
     require_frozen("ref_log_probs", ref, why)
 
 
-def require_old_log_probs(old: Tensor | None, log_probs: Tensor, mode: str) -> None:
-    """Check that the old log-probs are there, frozen, and line up."""
+def require_old_log_probs(old: Tensor | None, log_probs: Tensor, mode: str) -> Tensor:
+    """The old log-probs, if they are there, frozen, and line up."""
     if old is None:
         raise ValueError(
             f"mode={mode!r} needs old_log_probs: the log-probabilities of the same "
@@ -123,12 +140,14 @@ def require_old_log_probs(old: Tensor | None, log_probs: Tensor, mode: str) -> N
         "is learned"
     )
     require_frozen("old_log_probs", old, why)
+    return old
 
 
 def require_vocabulary(argument: str, tokens: Tensor, vocab_size: int) -> None:
     """Check that tokens are whole numbers of the vocabulary."""
     require_axes(argument, tokens, "rows pos")
-    if tokens.is_floating_point() or tokens.min() < 0 or tokens.max() >= vocab_size:
+    whole = not tokens.is_floating_point() and tokens.dtype != torch.bool
+    if not whole or tokens.min() < 0 or tokens.max() >= vocab_size:
         raise ValueError(
             f"{argument} holds values from {tokens.min().item()} to "
             f"{tokens.max().item()} ({tokens.dtype}), but the vocabulary is the whole "
@@ -148,13 +167,33 @@ def require_finite(
         )
 
 
-def require_at_least(argument: str, value: float, least: float) -> None:
-    """Check that a number is not below its least sensible value."""
+def require_number(argument: str, value: object) -> None:
+    """Check that a value is a number, or a tensor of numbers."""
+    if not isinstance(value, Real | Tensor):
+        raise TypeError(
+            f"{argument}={value!r} is a {type(value).__name__}, not a number."
+        )
+
+
+def require_at_least(argument: str, value: int, least: int) -> None:
+    """Check that a count is a whole number, and not below its least sensible value."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(
+            f"{argument}={value!r} is a {type(value).__name__}, but it must be a whole "
+            f"number, at least {least}."
+        )
     require_inside(argument, value, {"at least": least})
 
 
+def require_sizes(**sizes: int) -> None:
+    """Check that the sizes of a model are whole numbers from 1 on."""
+    for argument, size in sizes.items():
+        require_at_least(argument, size, 1)
+
+
 def require_inside(argument: str, value: float, allowed: Range, also: str = "") -> None:
-    """Check that a number is in a range; `also` says what else would do."""
+    """Check that a number is in a range; `also` ends the sentence."""
+    require_number(argument, value)
     if not all(ENDS[word](value, end) for word, end in allowed.items()):
         words = " and ".join(f"{word} {end}" for word, end in allowed.items())
         raise ValueError(f"{argument}={value}, but it must be {words}{also}.")

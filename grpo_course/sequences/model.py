@@ -7,7 +7,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from grpo_course.algorithm.seeds import require_seeds
-from grpo_course.algorithm.validation import require_at_least, require_vocabulary
+from grpo_course.algorithm.validation import require_sizes, require_vocabulary
 
 
 class TinyLM(nn.Module):
@@ -24,6 +24,14 @@ class TinyLM(nn.Module):
         seeds: one random seed for each model, or None for one model of seed 0.
     """
 
+    embedding: Tensor  # [... vocab dim]
+    input_weights: Tensor  # [... dim 3*dim]
+    input_bias: Tensor  # [... 1 3*dim]
+    hidden_weights: Tensor  # [... dim 3*dim]
+    hidden_bias: Tensor  # [... 1 3*dim]
+    head_weights: Tensor  # [... dim vocab]
+    head_bias: Tensor  # [... 1 vocab]
+
     def __init__(
         self,
         vocab_size: int,
@@ -33,8 +41,8 @@ class TinyLM(nn.Module):
     ):
         super().__init__()
         require_seeds(seeds)
-        require_at_least("vocab_size", vocab_size, 1)
-        require_at_least("hidden_size", hidden_size, 1)
+        sizes = {"vocab_size": vocab_size, "hidden_size": hidden_size}
+        require_sizes(**sizes, context_length=context_length)
         self.vocab_size, self.context_length = vocab_size, context_length
         self.hidden_size, gates = hidden_size, 3 * hidden_size
         shapes = {

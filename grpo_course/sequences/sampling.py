@@ -41,20 +41,24 @@ def sample_sequences(
         log_probs = sampler.log_probs(model.head(hidden))
         token = draw(log_probs, generator, greedy)
         score = pick(log_probs, token)
-        if sampler.eos is not None:
+        if sampler.eos is not None and sampler.pad is not None:
             token = torch.where(finished, sampler.pad, token)
             score = torch.where(finished, 0.0, score)
             finished = finished | (token == sampler.eos)
         tokens.append(token)
         scores.append(score)
         hidden = model.read(token[..., None], hidden)[..., 0, :]
-    pattern = "pos ... (batch trial) -> ... batch trial pos"
-    both = (torch.stack(tokens), torch.stack(scores))
-    return tuple(rearrange(x, pattern, trial=num_responses) for x in both)
+    pattern, trial = "pos ... (batch trial) -> ... batch trial pos", num_responses
+    responses = rearrange(torch.stack(tokens), pattern, trial=trial)
+    return responses, rearrange(torch.stack(scores), pattern, trial=trial)
 
 
 def require_own_tokens(sampler: Sampler, vocab_size: int) -> None:
     """Check that a sampler's eos and pad, where it has them, are in the vocabulary."""
+    if not isinstance(sampler, Sampler):
+        raise TypeError(
+            f"sampler={sampler!r} is no Sampler. Pass Sampler(max_new_tokens), say."
+        )
     words = {"at least": 0, "below": vocab_size}
     for name in ("eos", "pad"):
         if (token := getattr(sampler, name)) is not None:

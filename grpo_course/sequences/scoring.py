@@ -47,6 +47,7 @@ def response_logits(
 
 def require_context(prompts: Tensor, num_new_tokens: int, context_length: int) -> None:
     """Check that prompt and response fit what the model can hold."""
+    require_axes("prompts", prompts, "batch pos")
     length = prompts.shape[-1]
     if length + num_new_tokens > context_length:
         raise ValueError(

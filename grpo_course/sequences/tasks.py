@@ -6,6 +6,11 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.validation import (
+    require_at_least,
+    require_axes,
+    require_same_shape,
+)
 
 LENGTH = 3  # of the sort task: three of the numbers 0 to 5
 ASK = 6  # the token after the numbers: now answer
@@ -17,7 +22,10 @@ def token_share(responses: Tensor, mask: Tensor | None, token: int) -> Tensor:
     int responses and bool mask [... batch trial pos] (None: all count) give float
     [... batch trial]. An empty response has a share of 0.
     """
+    require_axes("responses", responses, "pos")
+    require_at_least("token", token, 0)
     mask = torch.ones_like(responses, dtype=torch.bool) if mask is None else mask
+    require_same_shape("mask", mask, "responses", responses)
     hits = ((responses == token) & mask).sum(dim=-1)
     return hits / mask.sum(dim=-1).clamp(min=1)
 

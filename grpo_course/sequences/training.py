@@ -6,10 +6,17 @@ import torch
 from torch import Generator, Tensor
 
 from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.gradient import LEARNING_RATE
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.rollout import Policy, Rollout
 from grpo_course.algorithm.sampler import Sampler
+from grpo_course.algorithm.seeds import require_seeds
 from grpo_course.algorithm.train import train
+from grpo_course.algorithm.validation import (
+    require_at_least,
+    require_axes,
+    require_inside,
+)
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.sampling import SequencePolicy
 from grpo_course.sequences.tasks import (
@@ -30,6 +37,7 @@ def make_policy(
     model: TinyLM, sampler: Sampler, seeds: Sequence[int]
 ) -> SequencePolicy:
     """A policy with random numbers of its own for each seed."""
+    require_seeds(() if seeds is None else seeds)
     generators = [Generator().manual_seed(1000 + seed) for seed in seeds]
     return SequencePolicy(model, sampler, generators)
 
@@ -56,6 +64,7 @@ def train_share(
         "max_gradient_norm": 1.0,
         "compute_ref_model_period": NEVER,
     }
+    require_inside("learning_rate", learning_rate, LEARNING_RATE)
     model = TinyLM(SHARE_VOCAB, hidden_size=64, seeds=seeds)
     policy = make_policy(model, sampler, seeds)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
@@ -83,6 +92,7 @@ def train_sort(
     loop, such as a StaleSampler. Further knobs are those of TrainConfig.
     """
     settings = {"num_epochs": num_epochs, "num_steps_per_epoch": 8, "num_responses": 8}
+    require_inside("learning_rate", learning_rate, LEARNING_RATE)
     model = TinyLM(ASK + 1, hidden_size=32, seeds=seeds)
     policy = make_policy(model, sampler, seeds)
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
@@ -98,6 +108,8 @@ def draw_prompts(prompts: Tensor, count: int, seed: int) -> Callable[[int], Tens
 
     Raises ValueError if there are not that many.
     """
+    require_axes("prompts", prompts, "all pos")
+    require_at_least("count", count, 1)
     if not 1 <= count <= len(prompts):
         raise ValueError(
             f"count={count}, but there are {len(prompts)} prompts to draw from. "

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -19,17 +20,18 @@ def cache_key(settings: dict) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
 
-def describe(value: object) -> str:
+def describe(value: Any) -> str:
     """A setting as text; a function is its source, so that a new body is a new run."""
     if isinstance(value, torch.Tensor):
         return str(value.tolist())
     if not callable(value):
         return repr(value)
-    if "<lambda>" in value.__qualname__:
+    name = getattr(value, "__qualname__", "<lambda>")  # functools.partial has none
+    if "<lambda>" in name:
         raise ValueError(
             "use_cache=True cannot tell one lambda from another. Define it with `def`."
         )
-    return f"{value.__module__}.{value.__qualname__}: {inspect.getsource(value)}"
+    return f"{value.__module__}.{name}: {inspect.getsource(value)}"
 
 
 def cached(run: Callable[[], History], log: Path) -> History:

@@ -7,7 +7,12 @@ from einops import einsum, rearrange
 from torch import Tensor
 
 from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.validation import require_axes
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_same_shape,
+    require_sizes,
+    require_vocabulary,
+)
 from grpo_course.sorting.model import SortModel, compute_log_probs
 from grpo_course.sorting.rewards import compute_reward
 
@@ -15,7 +20,8 @@ MAX_RESPONSES = 1_000_000  # more than this does not fit a laptop's patience
 
 
 def require_enumerable(vocab_size: int, length: int) -> None:
-    """Check that the list of all responses fits the memory."""
+    """Check that the list of all responses has some, and fits the memory."""
+    require_sizes(vocab_size=vocab_size, length=length)
     if vocab_size**length > MAX_RESPONSES:
         raise ValueError(
             f"vocab_size={vocab_size} and length={length} make {vocab_size**length:,} "
@@ -33,16 +39,18 @@ def all_responses(vocab_size: int, length: int) -> Tensor:
 
 def all_rewards(prompts: Tensor, vocab_size: int, reward_fn: Callable) -> Tensor:
     """The reward of every response to every prompt. int [batch pos] -> [batch all]"""
+    require_axes("prompts", prompts, "batch pos")
     responses = all_responses(vocab_size, prompts.shape[-1])
+    require_vocabulary("prompts", prompts, vocab_size)
     responses = responses.expand(prompts.shape[0], *responses.shape)
     return compute_reward(prompts, responses, reward_fn)
 
 
 def all_log_probs(model: SortModel, prompts: Tensor) -> Tensor:
     """Log-probability of every whole response. int [batch pos] -> [... batch all]"""
+    log_probs = model(prompts)
     responses = all_responses(model.vocab_size, prompts.shape[-1])
     responses = responses.expand(prompts.shape[0], *responses.shape)
-    log_probs = model(prompts)
     if log_probs.ndim == 4:  # one copy of the list for each seed
         responses = responses.expand(log_probs.shape[0], *responses.shape)
     return compute_log_probs(prompts, responses, model).sum(dim=-1)
@@ -82,6 +90,7 @@ def response_scores(logits: Tensor) -> Tensor:
 
 def response_probs(logits: Tensor) -> Tensor:
     """Probability of every response to one prompt. [pos vocab] -> [all]"""
+    require_axes("logits", logits, "pos vocab")
     pos, vocab = logits.shape
     log_probs = logits.log_softmax(dim=-1)
     responses = all_responses(vocab, pos)
@@ -90,7 +99,9 @@ def response_probs(logits: Tensor) -> Tensor:
 
 def exact_policy_gradient(logits: Tensor, rewards: Tensor) -> Tensor:
     """Gradient of the expected reward. [pos vocab], [all] -> [pos vocab]"""
-    weights = response_probs(logits) * rewards
+    probs = response_probs(logits)
+    require_same_shape("rewards", rewards, "all responses", probs)
+    weights = probs * rewards
     return einsum(weights, response_scores(logits), "all, all pos vocab -> pos vocab")
 
 
@@ -99,8 +110,10 @@ def exact_gradient_variance(logits: Tensor, rewards: Tensor, baseline: float) ->
 
     Summed over all logits. Any baseline gives the same mean; it changes the variance.
     """
+    probs = response_probs(logits)
+    require_same_shape("rewards", rewards, "all responses", probs)
     estimates = (rewards - baseline)[:, None, None] * response_scores(logits)
-    second_moment = (response_probs(logits) * estimates.square().sum(dim=(1, 2))).sum()
+    second_moment = (probs * estimates.square().sum(dim=(1, 2))).sum()
     return second_moment - exact_policy_gradient(logits, rewards).square().sum()
 
 
@@ -116,9 +129,10 @@ def sampled_group_gradients(
 
     [pos vocab], [all] -> [group pos vocab]
     """
-    drawn = torch.multinomial(
-        response_probs(logits), num_groups * num_responses, True, generator=generator
-    )
+    require_sizes(num_responses=num_responses, num_groups=num_groups)
+    probs, count = response_probs(logits), num_groups * num_responses
+    require_same_shape("rewards", rewards, "all responses", probs)
+    drawn = torch.multinomial(probs, count, replacement=True, generator=generator)
     drawn = rearrange(drawn, "(group trial) -> group trial", trial=num_responses)
     deltas = compute_deltas(rewards.to(logits)[drawn], mode)
     scores = response_scores(logits)[drawn]  # [group trial pos vocab]
@@ -128,8 +142,10 @@ def sampled_group_gradients(
 
 def exact_pair_gradients(logits: Tensor, rewards: Tensor, mode: str) -> tuple:
     """Every group of two, with its probability: -> [pair], [pair pos vocab]"""
+    require_axes("logits", logits, "pos vocab")
     require_enumerable(logits.shape[1], 2 * logits.shape[0])
     probs, scores = response_probs(logits), response_scores(logits)
+    require_same_shape("rewards", rewards, "all responses", probs)
     pairs = torch.cartesian_prod(torch.arange(len(probs)), torch.arange(len(probs)))
     deltas = compute_deltas(rewards.to(logits)[pairs], mode)
     pattern = "pair trial, pair trial pos vocab -> pair pos vocab"

@@ -7,12 +7,14 @@ import torch
 from einops import einsum, rearrange, repeat
 from torch import Generator, Tensor, nn
 
-from grpo_course.algorithm.sampler import require_one_generator_each
+from grpo_course.algorithm.sampler import one_generator, one_generator_each
 from grpo_course.algorithm.seeds import make_draw, require_seeds
 from grpo_course.algorithm.validation import (
     require_at_least,
     require_axes,
     require_finite,
+    require_inside,
+    require_sizes,
     require_vocabulary,
 )
 
@@ -44,8 +46,10 @@ class SortModel(nn.Module):
     ):
         super().__init__()
         require_seeds(seeds)
-        require_at_least("vocab_size", vocab_size, 1)
-        require_at_least("embedding_dim", embedding_dim, 1)
+        sizes = {"vocab_size": vocab_size, "embedding_dim": embedding_dim}
+        sizes |= {"prompt_length": prompt_length, "response_length": response_length}
+        require_sizes(**sizes)
+        require_inside("init_scale", init_scale, {"at least": 0, "below": math.inf})
         self.vocab_size, self.prompt_length = vocab_size, prompt_length
         draw, scale = make_draw(seeds), 1 / math.sqrt(embedding_dim)
         square = (embedding_dim, embedding_dim)
@@ -106,9 +110,8 @@ def generate_responses(
         probs = model(prompts).softmax(dim=-1)  # [... batch pos vocab]
     require_finite("the policy's probabilities", probs, "try a smaller learning rate")
     if probs.ndim == 3:
-        return sample_group(probs, num_responses, generator)
-    require_one_generator_each(probs, generator)
-    pairs = zip(probs, generator, strict=True)
+        return sample_group(probs, num_responses, one_generator(generator))
+    pairs = zip(probs, one_generator_each(probs, generator), strict=True)
     return torch.stack([sample_group(p, num_responses, g) for p, g in pairs])
 
 

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from grpo_course.algorithm.validation import require_axes
+from grpo_course.algorithm.validation import require_axes, require_callable
 
 ListReward = Callable[[list[int], list[int]], float]
 NUMBERS = {"int", "float", "bool"}
@@ -127,11 +127,8 @@ def reward_one_by_one(
     prompts: Tensor, responses: Tensor, reward_fn: ListReward
 ) -> Tensor:
     """The plain loop behind `compute_reward`, for a reward that knows only lists."""
-    if not callable(reward_fn):
-        raise TypeError(
-            f"reward_fn={reward_fn!r} is not a function. Pass one that maps two lists, "
-            "prompt and response, to a number, such as sort_distance_reward."
-        )
+    what = "maps two lists, prompt and response, to a number"
+    require_callable("reward_fn", reward_fn, what)
     questions = prompts.tolist()
     rewards = [
         [reward_fn(question, response) for response in group]

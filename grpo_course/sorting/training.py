@@ -2,16 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.gradient import LEARNING_RATE
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.seeds import require_seeds
 from grpo_course.algorithm.train import train
-from grpo_course.algorithm.validation import require_axes
+from grpo_course.algorithm.validation import (
+    require_axes,
+    require_callable,
+    require_inside,
+)
 from grpo_course.sorting.cache import cache_key, cached
 from grpo_course.sorting.exact import (
     exact_entropy,
@@ -113,8 +119,8 @@ def run_policy_gradient(
         kl_penalty=kl_penalty,
         **knobs,
     )
-    require_seeds(seeds)
-    settings = {
+    require_seeds(() if seeds is None else seeds)
+    settings: dict[str, Any] = {
         "config": config,
         "reward_fn": reward_fn,
         "prompts": prompts,
@@ -140,11 +146,13 @@ def run_sort(
     watch: Callable[[History], None] | None,
 ) -> History:
     """The run itself: policy, optimizer, loop, and a last look at what was learned."""
+    require_inside("learning_rate", learning_rate, LEARNING_RATE)
+    require_callable("optimizer", optimizer, "makes one, such as torch.optim.Adam")
     policy = make_policy(prompts, seeds, init_scale)
     observe = watch_exactly(prompts, reward_fn)
-    optimizer = optimizer(policy.model.parameters(), lr=learning_rate)
+    stepper = optimizer(policy.model.parameters(), lr=learning_rate)
     reward_of = rollout_reward(reward_fn)
-    history = train(policy, prompts, reward_of, optimizer, config, observe, watch)
+    history = train(policy, prompts, reward_of, stepper, config, observe, watch)
     history.records.append({"epoch": config.num_epochs} | observe(policy))
     return history
 

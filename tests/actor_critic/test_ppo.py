@@ -5,40 +5,39 @@ import torch
 
 from grpo_course.actor_critic.critic import Critic, ValueHead
 from grpo_course.actor_critic.gae import whiten
-from grpo_course.actor_critic.ppo import PPO
-from grpo_course.algorithm.config import TrainConfig
+from grpo_course.actor_critic.ppo import PPO, PPOConfig
 from grpo_course.algorithm.kl import kl_values
-from grpo_course.algorithm.loop import train
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.steps import collect, improve
+from grpo_course.algorithm.train import trainer_class
 from grpo_course.sorting.exact import exact_entropy
 from grpo_course.sorting.rewards import sort_distance_reward
 from grpo_course.sorting.training import SORT_PROMPTS, make_policy, rollout_reward
 
 REWARD = rollout_reward(sort_distance_reward)
-QUICK = TrainConfig(num_epochs=3, num_steps_per_epoch=4, num_responses=6)
+QUICK = {"num_epochs": 3, "num_steps_per_epoch": 4, "num_responses": 6}
 
 
-def make(seeds, **knobs):
-    """A policy and a critic of the same seeds, PPO, and one optimizer for all."""
+def make(seeds, head=False, **knobs):
+    """PPO on a policy and a critic of the same seeds, one optimizer for all."""
     policy = make_policy(SORT_PROMPTS, seeds, init_scale=0.1)
     critic = Critic(5, 10, 3, 3, seeds)
-    if knobs.pop("head", False):
+    if head:
         # a stand-in for features: the embedding of the first number
         features = lambda prompts: policy.model.embedding[..., prompts[:, 0], :]  # noqa: E731
         critic = ValueHead(features, 10, 3, seeds)
     weights = [*policy.model.parameters(), *critic.parameters()]
-    return policy, PPO(critic, **knobs), torch.optim.Adam(weights, lr=0.01)
+    optimizer, config = torch.optim.Adam(weights, lr=0.01), PPOConfig(**(QUICK | knobs))
+    parts = (policy, SORT_PROMPTS, REWARD, optimizer, config)
+    entropy = lambda rollout: exact_entropy(policy.model, rollout.prompts)  # noqa: E731
+    return trainer_class(config, PPO)(*parts, critic=critic, entropy=entropy)
 
 
-def run(seeds, config=QUICK, **knobs):
-    policy, ppo, optimizer = make(seeds, **knobs)
-    return train(policy, SORT_PROMPTS, REWARD, optimizer, config, judge=ppo)
+def run(seeds, **knobs):
+    return make(seeds, **knobs).train()
 
 
 def test_a_zero_critic_without_discount_gives_each_token_the_reward():
-    policy, ppo, _ = make((0, 1), lam=1.0, whiten_deltas=False)
-    batch = collect(policy, SORT_PROMPTS, REWARD, QUICK, judge=ppo)
+    batch = make((0, 1), lam=1.0, whiten_deltas=False).collect(SORT_PROMPTS)
     assert batch.deltas.shape == (2, 3, 6, 3)
     expected = batch.rewards[..., None].expand(2, 3, 6, 3)
     assert torch.equal(batch.deltas, expected)
@@ -47,8 +46,7 @@ def test_a_zero_critic_without_discount_gives_each_token_the_reward():
 
 
 def test_deltas_are_whitened_and_targets_are_not():
-    policy, ppo, _ = make((0,), lam=1.0)
-    batch = collect(policy, SORT_PROMPTS, REWARD, QUICK, judge=ppo)
+    batch = make((0,), lam=1.0).collect(SORT_PROMPTS)
     returns = batch.targets.chunk(2, dim=-1)[0]
     assert torch.equal(batch.deltas, whiten(returns))
     assert torch.equal(returns[..., 0], batch.rewards)
@@ -65,65 +63,58 @@ def test_seeds_side_by_side_are_the_seeds_alone(knobs):
 
 
 def test_the_loss_is_policy_plus_value_minus_entropy():
-    policy, _, _ = make((0, 1))
-    entropy = lambda rollout: exact_entropy(policy.model, rollout.prompts)  # noqa: E731
-    critic = Critic(5, 10, 3, 3, (0, 1))
-    ppo = PPO(critic, value_weight=0.7, entropy_bonus=0.3, entropy=entropy)
-    weights = [*policy.model.parameters(), *critic.parameters()]
-    optimizer = torch.optim.Adam(weights, lr=0.01)
-    batch = collect(policy, SORT_PROMPTS, REWARD, QUICK, judge=ppo)
-    record = improve(policy, optimizer, batch, QUICK, judge=ppo)
+    ppo = make((0, 1), value_weight=0.7, entropy_bonus=0.3)
+    batch = ppo.collect(SORT_PROMPTS)
+    record = ppo.improve(batch)
     expected = (
         record["policy_loss"] + 0.7 * record["value_loss"] - 0.3 * record["entropy_now"]
     )
     torch.testing.assert_close(record["loss"], expected)
     assert (record["old_kl"] == 0).all()
-    moved = improve(policy, optimizer, batch, QUICK, judge=ppo)
+    moved = ppo.improve(batch)
     assert (moved["old_kl"] > 0).all()
 
 
 def test_an_entropy_bonus_keeps_entropy():
     def final_entropy(bonus):
-        policy, ppo, optimizer = make((0, 1, 2, 3))
-        ppo.entropy = lambda rollout: exact_entropy(policy.model, rollout.prompts)
-        ppo.entropy_bonus = bonus
-        config = TrainConfig(num_epochs=20, num_steps_per_epoch=4)
-        train(policy, SORT_PROMPTS, REWARD, optimizer, config, judge=ppo)
-        return exact_entropy(policy.model, SORT_PROMPTS).mean()
+        knobs = {"num_epochs": 8, "num_responses": 10, "entropy_bonus": bonus}
+        ppo = make((0, 1, 2, 3), **knobs)
+        ppo.train()
+        return exact_entropy(ppo.policy.model, SORT_PROMPTS).mean()
 
     assert final_entropy(1.0) > final_entropy(0.0) + 0.1
 
 
 def test_the_entropy_bonus_says_why_it_wants_the_exact_entropy():
+    ppo, config = make((0,)), PPOConfig(entropy_bonus=0.01)
+    parts = (ppo.policy, SORT_PROMPTS, REWARD, ppo.optimizer, config)
     with pytest.raises(ValueError, match="their gradient is zero on average"):
-        PPO(Critic(5, 10, 3, 3), entropy_bonus=0.01)
-    with pytest.raises(ValueError, match="value_weight=-1"):
-        PPO(Critic(5, 10, 3, 3), value_weight=-1)
+        PPO(*parts, critic=ppo.critic)
 
 
 @pytest.mark.parametrize(
     ("knob", "value", "words"),
     [
-        ("gamma", 2, "gamma=2 is out of range"),
-        ("gamma", 0, "gamma=0 is out of range"),
-        ("lam", -1, "lam=-1 is out of range"),
-        ("value_clip", -1, "value_clip=-1, but it must be above 0"),
-        ("value_clip", float("nan"), "value_clip=nan"),
-        ("entropy_bonus", -1, "entropy_bonus=-1"),
+        ("gamma", 2, "gamma=2, but it must be less than or equal to 1"),
+        ("gamma", 0, "gamma=0, but it must be greater than 0"),
+        ("lam", -1, "lam=-1, but it must be greater than or equal to 0"),
+        ("value_clip", -1, "value_clip=-1, but it must be greater than 0, or None"),
+        ("value_clip", float("nan"), "value_clip=nan, but it must be a finite number"),
+        ("value_weight", -1, "value_weight=-1, but it must be greater than or equal"),
+        ("entropy_bonus", -1, "entropy_bonus=-1, but it must be greater than or"),
     ],
 )
 def test_a_knob_out_of_range_is_named_when_it_is_set(knob, value, words):
     with pytest.raises(ValueError, match=words):
-        PPO(Critic(5, 10, 3, 3), **{knob: value})
+        PPOConfig(**{knob: value})
 
 
 @pytest.mark.parametrize("place", ["loss", "reward"])
 def test_kl_in_the_reward_is_paid_token_by_token(place):
-    config = TrainConfig(num_responses=6, kl_penalty=0.5, kl_place=place)
-    policy, ppo, _ = make((0, 1), lam=1.0, whiten_deltas=False)
-    ref_policy = make_policy(SORT_PROMPTS, (5, 6), init_scale=1.0)
-    knobs = {"ref_policy": ref_policy, "beta": 0.5, "judge": ppo}
-    batch = collect(policy, SORT_PROMPTS, REWARD, config, **knobs)
+    knobs = {"lam": 1.0, "whiten_deltas": False, "kl_penalty": 0.5}
+    ppo = make((0, 1), kl_place=place, **knobs)
+    ppo.ref_policy = make_policy(SORT_PROMPTS, (5, 6), init_scale=1.0)
+    batch = ppo.collect(SORT_PROMPTS)
     k1 = kl_values(batch.old_log_probs, batch.ref_log_probs, "k1")
     still_to_pay = k1.flip(-1).cumsum(-1).flip(-1)
     expected = batch.rewards[..., None].expand_as(k1)
@@ -133,20 +124,17 @@ def test_kl_in_the_reward_is_paid_token_by_token(place):
 
 
 def test_minibatches_train_the_critic_too():
-    config = TrainConfig(
-        num_epochs=15, num_steps_per_epoch=4, num_responses=6, minibatch_size=9
-    )
-    history = run((0, 1), config, value_clip=0.5)
+    history = run((0, 1), num_epochs=15, minibatch_size=9, value_clip=0.5)
     assert len(history.records) == 15 * 4 * 2
     losses = history.curve("value_loss")
     assert (losses[-8:].mean(0) < 0.8 * losses[:8].mean(0)).all()
 
 
 def test_the_critic_learns_the_value_of_the_prompt_and_of_what_was_written():
-    policy, ppo, optimizer = make(tuple(range(4)))
-    optimizer.param_groups[0]["params"] = list(ppo.critic.parameters())  # actor frozen
-    config = TrainConfig(num_epochs=100, num_steps_per_epoch=4)
-    train(policy, SORT_PROMPTS, REWARD, optimizer, config, judge=ppo)
+    ppo = make(tuple(range(4)), num_epochs=100, num_responses=10)
+    learning = list(ppo.critic.parameters())
+    ppo.optimizer.param_groups[0]["params"] = learning  # the actor stays as it is
+    ppo.train()
     right = SORT_PROMPTS.sort(-1).values[:, None]
     wrong = (right + 1) % 5
     tokens = torch.cat([right, wrong], dim=1).expand(4, 3, 2, 3)

@@ -8,8 +8,8 @@ import torch
 
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
-from grpo_course.algorithm.loop import LoopState, train
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.train import trainer_class
 
 PROMPTS = torch.arange(2)[:, None]
 
@@ -34,16 +34,20 @@ class Bandit:
         return table.gather(-1, rollout.responses[..., 0])[..., None]
 
 
-def run(num_epochs=4, bandit=None, state=None, **knobs):
-    bandit = bandit or Bandit()
+def make_trainer(num_epochs, bandit, **knobs):
     optimizer = torch.optim.SGD([bandit.logits], lr=0.5)
     sizes = {"num_steps_per_epoch": 6, "num_responses": 8}
-    config = TrainConfig(num_epochs, **(sizes | knobs))
+    config = TrainConfig(num_epochs=num_epochs, **(sizes | knobs))
 
     def reward(rollout):
         return rollout.responses[..., 0].float()
 
-    return bandit, train(bandit, PROMPTS, reward, optimizer, config, state=state)
+    return trainer_class(config)(bandit, PROMPTS, reward, optimizer, config)
+
+
+def run(num_epochs=4, bandit=None, **knobs):
+    bandit = bandit or Bandit()
+    return bandit, make_trainer(num_epochs, bandit, **knobs).train()
 
 
 def kl_by_epoch(history):
@@ -73,7 +77,7 @@ def test_the_last_step_is_taken():
 
 
 def test_a_limit_that_is_never_passed_changes_nothing():
-    plain, watched = run()[0], run(stop_kl=float("inf"))[0]
+    plain, watched = run()[0], run(stop_kl=1e9)[0]
     assert torch.equal(plain.logits, watched.logits)
 
 
@@ -95,9 +99,13 @@ def test_parts_see_the_kl_of_the_whole():
 def test_a_run_that_stopped_goes_on_as_if_it_had_not(knobs):
     knobs = {"stop_kl": 0.02} | knobs
     whole, expected = run(5, **knobs)
-    bandit, state = Bandit(), LoopState()
-    run(2, bandit, state, **knobs)
-    _, history = run(5, bandit, copy.deepcopy(state), **knobs)
+    bandit = Bandit()
+    stopped = make_trainer(2, bandit, **knobs)
+    stopped.train()
+    goes_on = make_trainer(5, bandit, **knobs)
+    for name in ("epoch", "shuffle", "history"):
+        setattr(goes_on, name, copy.deepcopy(getattr(stopped, name)))
+    history = goes_on.train()
     assert torch.equal(bandit.logits, whole.logits)
     assert torch.equal(history.curve("step"), expected.curve("step"))
     assert len(history.records) < 5 * 6 * (4 if "minibatch_size" in knobs else 1)

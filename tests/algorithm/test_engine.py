@@ -8,14 +8,14 @@ import torch
 from torch import Generator
 
 from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.mismatch import (
+from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.sampler import Sampler, pick
+from grpo_course.algorithm.train import trainer_class
+from grpo_course.algorithm.variants.mismatch import (
     EngineSampler,
     correct_deltas,
     sampler_weights,
 )
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler, pick
-from grpo_course.algorithm.steps import collect
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.sampling import SequencePolicy
 from grpo_course.sequences.scoring import response_logits
@@ -163,9 +163,10 @@ def test_the_loop_weighs_what_the_engine_drew(settings):
     policy = make_policy(Sampler(6, eos=ASK, pad=ASK))
     actor = EngineSampler(policy, replace(policy.sampler, **settings))
     knobs = {"num_responses": 8, "deltas_mode": "rewards", "sampler_cap": 2.0}
-    batch = collect(
-        actor, PROMPTS, lambda r: r.mask.sum(-1) * 1.0, TrainConfig(**knobs)
-    )
+    config, optimizer = TrainConfig(**knobs), torch.optim.SGD(policy.model.parameters())
+    length = lambda rollout: rollout.mask.sum(-1) * 1.0  # noqa: E731
+    trainer = trainer_class(config)(actor, PROMPTS, length, optimizer, config)
+    batch = trainer.collect(PROMPTS)
     rollout = batch.rollout
     pi, noted = policy.log_probs(rollout).detach(), rollout.sampled_log_probs
     weights = (pi.exp() / noted.exp()).clamp(max=2)

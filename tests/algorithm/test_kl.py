@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from grpo_course.algorithm.kl import (
     KL_ESTIMATORS,
-    AdaptiveKLCoefficient,
     compute_kl_penalty,
     exact_kl,
     kl_reward,
     kl_values,
 )
 from grpo_course.algorithm.losses import compute_loss
+from grpo_course.algorithm.variants.kl_control import adapted_beta
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 property_test = settings(deadline=None, max_examples=30, derandomize=True)
@@ -159,12 +159,12 @@ def test_exact_kl_with_impossible_outcomes():
 def test_k3_keeps_small_differences_in_float32():
     difference = torch.logspace(-7, -1, 200)
     log_probs = torch.full_like(difference, -1.0).double()
-    truth = kl_values(log_probs, log_probs + difference.double(), "k3")
+    truth = kl_values(log_probs, log_probs - difference.double(), "k3")
     # log pi = 0 so that the difference itself is not rounded
-    near = kl_values(torch.zeros_like(difference), difference, "k3").double()
+    near = kl_values(torch.zeros_like(difference), -difference, "k3").double()
     tolerance = 1.2e-7 * difference.double()
     assert ((near - truth).abs() <= tolerance).all()
-    naive = (difference.exp() - 1 - difference).double()
+    naive = ((-difference).exp() - 1 + difference).double()
     assert ((naive - truth).abs() > tolerance).any()
 
 
@@ -177,17 +177,18 @@ def test_k3_keeps_small_differences_in_float32():
 )
 def test_penalty_of_seeds_side_by_side_and_padding(shape, number, name, aggregation):
     logits, ref = two_policies(*shape, number=number)
+    log_probs = logits.detach().log_softmax(-1).requires_grad_()
     generator = torch.Generator().manual_seed(number)
     mask = torch.rand(shape, generator=generator) < 0.6  # some rows are empty
     options = {"aggregation": aggregation, "old_log_probs": ref - 0.1}
-    together = compute_kl_penalty(logits, ref, name, mask, **options)
-    gradient = gradient_of(together.sum(), logits)
-    dirty = torch.where(mask, logits.detach(), float("nan")).requires_grad_()
+    together = compute_kl_penalty(log_probs, ref, name, mask, **options)
+    gradient = gradient_of(together.sum(), log_probs)
+    dirty = torch.where(mask, log_probs.detach(), float("nan")).requires_grad_()
     penalty = compute_kl_penalty(dirty, ref, name, mask, **options)
     torch.testing.assert_close(penalty, together, **EXACT)
     torch.testing.assert_close(gradient_of(penalty.sum(), dirty), gradient, **EXACT)
     for seed in range(shape[0]):
-        one = logits[seed].detach().requires_grad_()
+        one = log_probs[seed].detach().requires_grad_()
         options["old_log_probs"] = ref[seed] - 0.1
         alone = compute_kl_penalty(one, ref[seed], name, mask[seed], **options)
         torch.testing.assert_close(together[seed], alone, **EXACT)
@@ -201,21 +202,19 @@ def test_the_penalty_is_zero_at_the_reference():
 
 
 def test_adaptive_coefficient():
-    beta = AdaptiveKLCoefficient(0.5, target=0.1, horizon=100)
-    assert beta.update(0.11, 50) == pytest.approx(0.5 * (1 + 0.1 * 0.5))
-    beta.value = 0.5
-    assert beta.update(9.0, 100) == pytest.approx(0.6)  # error clipped to 0.2
-    assert beta.update(torch.tensor(0.0), 100) == pytest.approx(0.48)
-    beta.value = 0.5  # two seeds: each has its own
-    assert beta.update(torch.tensor([9.0, 0.1]), 100).tolist() == [
-        pytest.approx(0.6),
-        pytest.approx(0.5),
-    ]
+    beta = adapted_beta(0.5, 0.11, target=0.1, share=0.5)
+    assert beta == pytest.approx(0.5 * (1 + 0.1 * 0.5))
+    beta = adapted_beta(0.5, 9.0, target=0.1)
+    assert beta == pytest.approx(0.6)  # error clipped to 0.2
+    assert adapted_beta(beta, torch.tensor(0.0), target=0.1) == pytest.approx(0.48)
+    # two seeds: each has its own
+    both = adapted_beta(0.5, torch.tensor([9.0, 0.1]), target=0.1)
+    assert both.tolist() == [pytest.approx(0.6), pytest.approx(0.5)]
     # a policy whose KL falls as beta rises settles at the target
-    beta = AdaptiveKLCoefficient(0.01, target=0.1, horizon=10)
+    beta = 0.01
     for _ in range(200):
-        beta.update(0.05 / beta.value, 5)
-    assert 0.05 / beta.value == pytest.approx(0.1, rel=0.01)
+        beta = adapted_beta(beta, 0.05 / beta, target=0.1, share=0.5)
+    assert 0.05 / beta == pytest.approx(0.1, rel=0.01)
 
 
 A = torch.full((1, 2, 3), -1.0)
@@ -230,12 +229,15 @@ A = torch.full((1, 2, 3), -1.0)
         (lambda: compute_kl_penalty(A[0], A[0]), "batch trial pos"),
         (lambda: compute_kl_penalty(A, A[..., :2], "k3", A == -1), "ref_log_probs"),
         (lambda: exact_kl(A, A), "Apply log_softmax"),
-        (lambda: kl_reward(A[..., 0].T, A, A, 0.1), "one reward per response"),
+        (
+            lambda: kl_reward(A[..., 0].T, A, A, 0.1),
+            r"pass one for each response, \[1, 2\]",
+        ),
         (lambda: kl_reward(A[..., 0], A, A, -0.1), "beta is 0 or more"),
-        (lambda: AdaptiveKLCoefficient(0.0, 0.1, 10), "initial=0"),
-        (lambda: AdaptiveKLCoefficient(1.0, -0.1, 10), "target=-0.1"),
-        (lambda: AdaptiveKLCoefficient(1.0, 0.1, 10).update(0.1, 11), "num_samples"),
-        (lambda: AdaptiveKLCoefficient(1.0, 0.1, 10).update(math.nan, 1), "finite"),
+        (lambda: adapted_beta(1.0, 0.1, target=-0.1), "target=-0.1"),
+        (lambda: adapted_beta(1.0, 0.1, target=0.1, share=1.1), "share=1.1.*jump"),
+        (lambda: adapted_beta(1.0, 0.1, target=0.1, share=0.0), "share=0.0"),
+        (lambda: adapted_beta(1.0, math.nan, target=0.1), "finite"),
     ],
 )
 def test_bad_input(call, message):

@@ -1,5 +1,6 @@
 """The loop on a world of its own: a bandit whose responses are one token long."""
 
+import inspect
 from itertools import pairwise
 
 import pytest
@@ -8,9 +9,10 @@ import torch
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.deltas import compute_deltas
 from grpo_course.algorithm.history import History
-from grpo_course.algorithm.loop import train
+from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.losses import compute_loss
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.train import train
 
 PROMPTS = torch.arange(2)[:, None]
 
@@ -61,6 +63,21 @@ def run(bandit, num_epochs=2, reward_fn=token_value, make=torch.optim.SGD, **opt
     sizes = {"num_steps_per_epoch": 1, "num_responses": 8, "num_epochs": num_epochs}
     config = TrainConfig(**(sizes | options))
     return train(bandit, PROMPTS, reward_fn, optimizer, config, observe)
+
+
+# What notebook 06 shows of the trainer, and the learner reads.
+SHOWN = (
+    "train renew_reference collect sample old_log_probs compare inner_batches improve "
+    "backward loss add_kl"
+)
+
+
+def test_the_loop_fits_two_screens():
+    methods = [getattr(Trainer, name) for name in SHOWN.split()]
+    lines = [line for m in methods for line in inspect.getsource(m).splitlines()]
+    assert 40 < len(lines) <= 85
+    own = {name for name, m in vars(Trainer).items() if inspect.isfunction(m)}
+    assert own - {*SHOWN.split()} == {"__init__", "end_epoch"}  # and no method beside
 
 
 def test_an_epoch_samples_once_freezes_once_and_steps_many_times():
@@ -183,7 +200,9 @@ def test_rewards_of_another_shape_are_named():
     def one_reward_too_few(rollout):
         return token_value(rollout)[:, 1:]
 
-    with pytest.raises(ValueError, match=r"deltas have shape.*log_probs have shape"):
+    with pytest.raises(
+        ValueError, match=r"in epoch 0, reward_fn returned.*\[2, 7\].*\[2, 8\]"
+    ):
         run(Bandit(), reward_fn=one_reward_too_few)
 
 

@@ -5,14 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.algorithm import reference
-from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm import loop
+from grpo_course.algorithm.batch import Batch, rollout_report
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
-from grpo_course.algorithm.loop import train
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.steps import collect
 from grpo_course.algorithm.table import batch_table
+from grpo_course.algorithm.train import train, trainer_class
 from grpo_course.sorting.rewards import sort_distance_reward
 from grpo_course.sorting.training import (
     SORT_PROMPTS,
@@ -21,14 +20,19 @@ from grpo_course.sorting.training import (
     run_policy_gradient,
 )
 
-JUDGE = rollout_reward(sort_distance_reward)
+REWARD = rollout_reward(sort_distance_reward)
+
+
+def make_trainer(policy, **knobs):
+    config, optimizer = TrainConfig(**knobs), torch.optim.SGD([torch.zeros(1)])
+    return trainer_class(config)(policy, SORT_PROMPTS, REWARD, optimizer, config)
 
 
 def run(seeds=(0, 1), optimizer=torch.optim.SGD, lr=0.05, **knobs):
     policy = make_policy(SORT_PROMPTS, seeds, init_scale=0.3)
     config = TrainConfig(**({"num_epochs": 6, "num_steps_per_epoch": 3} | knobs))
     optimizer = optimizer(policy.model.parameters(), lr=lr)
-    return policy, train(policy, SORT_PROMPTS, JUDGE, optimizer, config)
+    return policy, train(policy, SORT_PROMPTS, REWARD, optimizer, config)
 
 
 def test_without_a_penalty_there_is_no_reference():
@@ -39,9 +43,7 @@ def test_without_a_penalty_there_is_no_reference():
 @pytest.mark.parametrize("period", [1, 2, 6])
 def test_the_reference_is_copied_every_period_epochs(period, monkeypatch):
     copies = []
-    monkeypatch.setattr(
-        reference.copy, "deepcopy", lambda p: copies.append(1) or _clone(p)
-    )
+    monkeypatch.setattr(loop.copy, "deepcopy", lambda p: copies.append(1) or _clone(p))
     _, history = run(kl_penalty=0.1, compute_ref_model_period=period)
     assert len(copies) == 6 // period
     at_start = history.epochs("kl")
@@ -72,8 +74,10 @@ def test_the_loss_is_policy_loss_plus_beta_times_kl():
 def test_in_the_reward_the_kl_leaves_the_loss_and_changes_the_deltas():
     policy = make_policy(SORT_PROMPTS, (0,), 0.3)
     away = make_policy(SORT_PROMPTS, (1,), 0.3)
-    config = TrainConfig(kl_penalty=0.5, kl_place="reward", deltas_mode="rewards")
-    batch = collect(policy, SORT_PROMPTS, JUDGE, config, ref_policy=away, beta=0.5)
+    knobs = {"kl_penalty": 0.5, "kl_place": "reward", "deltas_mode": "rewards"}
+    trainer = make_trainer(policy, **knobs)
+    trainer.ref_policy = away
+    batch = trainer.collect(SORT_PROMPTS)
     gap = (batch.old_log_probs - batch.ref_log_probs).sum(-1)
     torch.testing.assert_close(batch.deltas, batch.rewards - 0.5 * gap)
     _, history = run(kl_penalty=0.5, kl_place="reward")
@@ -105,6 +109,22 @@ def test_the_report_of_a_rollout():
     assert history.final("gradient_norm").tolist() == [0, 0, 0]
 
 
+def test_padding_counts_neither_as_length_nor_as_entropy():
+    tokens = torch.zeros(1, 2, 3, dtype=torch.long)
+    mask = torch.tensor([[[True, True, False], [True, False, False]]])
+    log_probs = torch.where(mask, torch.tensor([[[-1.0], [-4.0]]]), 0.0)
+    rollout, rewards = Rollout(tokens[:, 0], tokens, mask), torch.zeros(1, 2)
+    for padding in (0.0, -100.0):
+        noted = torch.where(mask, log_probs, padding)
+        for batch in (
+            Batch(rollout, rewards, rewards, noted),
+            Batch(replace(rollout, sampled_log_probs=noted), rewards, rewards),
+        ):
+            report = rollout_report(batch)
+            assert report["sampled_entropy"] == 2  # (1 + 1 + 4) / 3
+            assert report["mean_length"] == 1.5
+
+
 def test_the_gradient_norm_is_each_seeds_own():
     _, together = run(seeds=(3, 4), loss_mode="naive")
     for column, seed in enumerate((3, 4)):
@@ -118,7 +138,7 @@ def test_the_gradient_norm_is_each_seeds_own():
     policy = make_policy(SORT_PROMPTS, (3,), 0.3)
     config = TrainConfig(num_epochs=1, num_steps_per_epoch=1, loss_mode="naive")
     optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.5)
-    history = train(policy, SORT_PROMPTS, JUDGE, optimizer, config)
+    history = train(policy, SORT_PROMPTS, REWARD, optimizer, config)
     grads = torch.cat([w.grad.flatten() for w in policy.model.parameters()])
     torch.testing.assert_close(history.final("gradient_norm")[0], grads.norm())
 
@@ -133,24 +153,29 @@ def test_watch_sees_the_history_after_each_epoch():
 
 def test_the_history_as_a_table():
     _, history = run(num_epochs=2)
-    lines = history.table(["loss", "mean_reward"], every=3).splitlines()
-    assert len(lines) == 3 and lines[0].split() == [
-        "epoch",
-        "step",
-        "loss",
-        "mean_reward",
-    ]
-    assert lines[1].split()[:2] == ["0", "0"] and lines[2].split()[:2] == ["1", "0"]
-    assert float(lines[1].split()[3]) == pytest.approx(
-        history.records[0]["mean_reward"].mean().item(), abs=5e-4
-    )
+    frame = history.frame(["loss", "mean_reward"])
+    assert frame.index.names == ["epoch", "step"]
+    assert list(frame.columns) == ["loss", "mean_reward"]
+    assert list(frame.index[::3]) == [(0, 0), (1, 0)] and len(frame) == 6
+    for name in frame:
+        expected = history.curve(name).mean(-1).tolist()
+        assert frame[name].tolist() == pytest.approx(expected)
     assert History(history.records).epochs("loss").shape == (2, 2)
+
+
+def test_a_table_of_all_columns_leaves_out_what_is_no_number_a_seed():
+    seeds = {"loss": torch.tensor([1.0, 3.0]), "answer": torch.zeros(2, 3)}
+    last = {"epoch": 1, "loss": torch.tensor([0.0, 0.0])}  # after training, no step
+    history = History([{"epoch": 0, "step": 0} | seeds, last])
+    frame = history.frame()
+    assert list(frame.columns) == ["loss"] and frame.loc[(0, 0), "loss"] == 2
+    with pytest.raises(ValueError, match=r"name='los' is not known.*of: 'loss'"):
+        history.frame(["los"])
 
 
 def test_one_batch_as_a_table():
     policy = make_policy(SORT_PROMPTS, (0,), 0.3)
-    config = TrainConfig(num_responses=2)
-    batch = collect(policy, SORT_PROMPTS, JUDGE, config)
+    batch = make_trainer(policy, num_responses=2).collect(SORT_PROMPTS)
     with pytest.raises(ValueError, match="without a seed axis"):
         batch_table(batch)
 

@@ -1,5 +1,6 @@
 """The policy loss: gradient table, on-policy facts, the zero loss, masks, errors."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.losses import (
     LOSS_MODES,
     compute_loss,
@@ -16,7 +18,6 @@ from grpo_course.algorithm.losses import (
     token_loss,
 )
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.steps import batch_loss
 
 sizes = st.tuples(*[st.integers(1, 3)] * 3, st.integers(1, 5))  # seed batch trial pos
 property_test = settings(deadline=None, max_examples=30, derandomize=True)
@@ -27,7 +28,7 @@ def rollout(shape, number):
     """Log-probs, old log-probs, deltas centred in each group, and a ragged mask."""
     generator = torch.Generator().manual_seed(number)
     draw = {"generator": generator, "dtype": torch.float64}
-    old = -torch.rand(shape, **draw) * 3
+    old = -4 - torch.rand(shape, **draw) * 3  # so that no ratio makes log pi positive
     log_probs = old + torch.randn(shape, **draw) * 0.5
     deltas = torch.randn(shape[:-1], **draw)
     lengths = torch.randint(0, shape[-1] + 1, shape[:-1], generator=generator)
@@ -44,9 +45,9 @@ def loss_and_gradient(log_probs, *arguments, **options):
 
 def one_token(ratio, delta):
     """One prompt, one response, one token with that ratio."""
-    log_probs = torch.tensor([[[ratio]]], dtype=torch.float64).log()
+    old = torch.full((1, 1, 1), -3.0, dtype=torch.float64)
     deltas = torch.tensor([[delta]], dtype=torch.float64)
-    return log_probs, deltas, torch.zeros_like(log_probs)
+    return old + math.log(ratio), deltas, old
 
 
 @pytest.mark.parametrize(
@@ -84,8 +85,8 @@ CUT = {  # mode: for delta +1 and -1, tokens cut (from below, from above) of RAT
 
 @pytest.mark.parametrize("mode", LOSS_MODES)
 def test_a_report_is_of_its_own_loss(mode):
-    log_probs = torch.tensor([[RATIOS]], dtype=torch.float64).log()
-    old = torch.zeros_like(log_probs)
+    old = torch.full((1, 1, len(RATIOS)), -3.0, dtype=torch.float64)
+    log_probs = old + torch.tensor(RATIOS, dtype=torch.float64).log()
     for delta, (low, high) in zip(
         (1.0, -1.0), CUT.get(mode, [(0, 0)] * 2), strict=True
     ):
@@ -101,9 +102,10 @@ def test_a_report_is_of_its_own_loss(mode):
 def recorded(log_probs, deltas, old, **knobs):
     """What the loop notes of a policy that says just this."""
     rollout = Rollout(torch.zeros(1, 1), torch.zeros_like(log_probs).long())
-    policy = SimpleNamespace(log_probs=lambda rollout: log_probs)
+    policy = SimpleNamespace(sample=print, log_probs=lambda _: log_probs)
     batch = Batch(rollout, deltas, deltas, old)
-    return batch_loss(policy, batch, TrainConfig(**knobs))[1]
+    parts = (policy, rollout.prompts, print, torch.optim.SGD([log_probs]))
+    return Trainer(*parts, TrainConfig(**knobs)).loss(batch)[1]
 
 
 @property_test
@@ -141,7 +143,8 @@ def test_report_reads_only_the_mask():
     ratio = torch.tensor([[[0.5, 1.5, 100.0], [0.5, 1.5, 1.0]]], dtype=torch.float64)
     mask = torch.tensor([[[1, 1, 0], [1, 1, 1]]])
     deltas = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
-    report = loss_report(ratio.log(), deltas, torch.zeros_like(ratio), mask=mask)
+    old = torch.full_like(ratio, -1.0)
+    report = loss_report(old + ratio.log(), deltas, old, mask=mask)
     assert report["ratio_min"].item() == pytest.approx(0.5)
     assert report["ratio_max"].item() == pytest.approx(1.5)
     assert report["ratio_mean"].item() == pytest.approx(1.0)
@@ -149,9 +152,7 @@ def test_report_reads_only_the_mask():
     assert report["clip_fraction_high"].item() == pytest.approx(1 / 5)
     assert report["gradient_fraction"].item() == pytest.approx(1 / 5)
     for first in (0.5, 1.5):  # padding must not pull the range to 1
-        only = loss_report(
-            ratio.log(), deltas, torch.zeros_like(ratio), mask=ratio == first
-        )
+        only = loss_report(old + ratio.log(), deltas, old, mask=ratio == first)
         for name in ("ratio_min", "ratio_max", "ratio_mean"):
             assert only[name].item() == pytest.approx(first)
 

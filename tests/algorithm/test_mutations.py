@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from grpo_course.algorithm import aggregation, kl, losses
+from grpo_course.algorithm.ratio import Clip
+from grpo_course.algorithm.variants import kl_control
 
 LOW, HIGH, MAX_LENGTH = 0.2, 0.4, 7
 # Two prompts, two responses each, up to three tokens; the last response is empty.
@@ -151,8 +153,8 @@ def check_other_kl():
     sums = map(sum, each_token(lambda new, ref: new - ref, NEW, REF))
     expected = [delta - 0.3 * k1 for delta, k1 in zip(DELTAS, sums, strict=True)]
     close(inside.flatten(), expected)
-    beta = kl.AdaptiveKLCoefficient(0.5, target=0.1, horizon=100)
-    assert math.isclose(beta.update(0.11, 50), 0.525)
+    beta = kl_control.adapted_beta(0.5, 0.11, target=0.1, share=0.5)
+    assert math.isclose(beta, 0.525)
 
 
 def check_all():
@@ -210,10 +212,9 @@ BUGS = [
     ("no clip", MODE, "clipped", clipped_with(lambda r, c, d: r * d)),
     ("min, then delta: wrong side for negative deltas", MODE, "clipped",
         clipped_with(lambda r, c, d: low_of(r, c) * d)),
-    ("epsilon_high ignored", losses, "clip_range",
-        lambda low, high: {"epsilon": low, "epsilon_high": low}),
-    ("epsilons swapped", losses, "clip_range",
-        lambda low, high: {"epsilon": high, "epsilon_high": low}),
+    ("epsilon_high ignored", Clip, "high", property(lambda clip: clip.epsilon)),
+    ("epsilons swapped", losses, "Clip",
+        lambda epsilon, epsilon_high: Clip(epsilon=epsilon_high, epsilon_high=epsilon)),
     ("loss without its mask", losses, "aggregate", forget_mask),
     ("padding reaches the ratio", losses, "hide", lambda values, mask: values),
     ("report: sign of delta unread", losses, "loss_report",
@@ -248,8 +249,8 @@ BUGS = [
         lambda r, a, b, beta, m: 2 * r - REWARD(r, a, b, beta, m)),
     ("KL reward: mean for sum", kl, "kl_reward",
         lambda r, a, b, beta, m: r - (r - REWARD(r, a, b, beta, m)) / 3),
-    ("adaptive beta: sign", kl.AdaptiveKLCoefficient, "update",
-        lambda self, value, count: self.value * (1 - (value / self.target - 1) / 2)),
+    ("adaptive beta: sign", kl_control, "adapted_beta",
+        lambda beta, value, target, share: beta * (1 - (value / target - 1) * share)),
 ]  # fmt: skip
 
 

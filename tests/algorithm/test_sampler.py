@@ -7,7 +7,13 @@ import torch
 from transformers import TopKLogitsWarper, TopPLogitsWarper
 
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler, draw, pick
+from grpo_course.algorithm.sampler import (
+    Sampler,
+    draw,
+    pick,
+    shifted_log_probs,
+    token_log_probs,
+)
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.sampling import SequencePolicy
 
@@ -94,16 +100,42 @@ def test_a_score_is_finite_after_the_weights_moved():
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("max_new_tokens", 0, "at least 1"),
-        ("max_new_tokens", 2.5, "of the type whole number"),
-        ("top_k", 0, "at least 1, or None"),
-        ("top_k", 1.5, "of the type whole number or None"),
-        ("top_p", 0, "above 0 and at most 1"),
-        ("top_p", 1.5, "above 0 and at most 1"),
-        ("top_p", math.nan, "above 0 and at most 1"),
-        ("temperature", math.nan, "above 0"),
+        ("max_new_tokens", 0, "greater than or equal to 1"),
+        ("max_new_tokens", 2.5, "a valid integer"),
+        ("top_k", 0, "greater than or equal to 1, or None"),
+        ("top_k", 1.5, "a valid integer, or None"),
+        ("top_p", 0, "greater than 0, or None"),
+        ("top_p", 1.5, "less than or equal to 1, or None"),
+        ("top_p", math.nan, "a finite number, or None"),
+        ("temperature", math.nan, "a finite number"),
     ],
 )
 def test_bad_settings_are_named(name, value, says):
     with pytest.raises(ValueError, match=f"{name}={value}.*{says}"):
         Sampler(**({"max_new_tokens": 3} | {name: value}))
+
+
+# Scores of tokens under given logits: whose they are, and what does not line up
+
+
+def test_each_token_is_scored_by_the_logits_beside_it():
+    logits = torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(0))
+    tokens = torch.tensor([[0, 4, 2], [1, 1, 3]])
+    scores = token_log_probs(logits, tokens, temperature=0.5)
+    for row in range(2):
+        for pos in range(3):
+            exps = (logits[row, pos] / 0.5).exp()
+            expected = (exps[tokens[row, pos]] / exps.sum()).log()
+            torch.testing.assert_close(scores[row, pos], expected)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (1, 5), (2, 4), (4,)])
+def test_tokens_that_do_not_stand_beside_their_logits_are_named(shape):
+    tokens = torch.zeros(shape, dtype=torch.long)
+    with pytest.raises(ValueError, match=r"^tokens has shape .* logits.* \[1, 4\]"):
+        token_log_probs(torch.zeros(1, 4, 5), tokens)
+
+
+def test_a_text_and_logits_of_another_length_are_named():
+    with pytest.raises(ValueError, match=r"tokens has shape \[1, 2\].*\[1, 3\]"):
+        shifted_log_probs(torch.zeros(1, 4, 5), torch.zeros(1, 3, dtype=torch.long))

@@ -7,18 +7,15 @@ import pytest
 import torch
 
 from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.lengths import (
+from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.sampler import Sampler
+from grpo_course.algorithm.train import train, trainer_class
+from grpo_course.algorithm.variants.lengths import (
     drop_truncated,
     soft_overlong_penalty,
     with_overlong_penalty,
 )
-from grpo_course.algorithm.loop import train
-from grpo_course.algorithm.mismatch import correct_deltas, sampler_weights
-from grpo_course.algorithm.reference import sync_reference
-from grpo_course.algorithm.resampling import sample_groups
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.steps import collect
+from grpo_course.algorithm.variants.mismatch import correct_deltas, sampler_weights
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.sampling import SequencePolicy
 from grpo_course.sorting.rewards import sort_distance_reward
@@ -29,6 +26,12 @@ PROMPTS = torch.tensor([[0], [1], [2]])
 
 def responses(*rows):
     return torch.tensor(rows)
+
+
+def make_trainer(policy, reward_fn, **knobs):
+    """The loop at its first epoch, before any step."""
+    config, optimizer = TrainConfig(**knobs), torch.optim.SGD([torch.zeros(1)])
+    return trainer_class(config)(policy, PROMPTS, reward_fn, optimizer, config)
 
 
 # Length
@@ -49,9 +52,9 @@ def test_the_penalty_joins_a_reward():
     assert reward(rollout).tolist() == [[0, 0.5, 1]]
 
 
-@pytest.mark.parametrize("buffer", [0, 11])
-def test_a_buffer_must_fit_the_limit(buffer):
-    with pytest.raises(ValueError, match=f"buffer={buffer} with max_length=10"):
+@pytest.mark.parametrize(("buffer", "says"), [(0, "at least 1"), (11, "from 1 to")])
+def test_a_buffer_must_fit_the_limit(buffer, says):
+    with pytest.raises(ValueError, match=f"buffer={buffer}.*{says}"):
         soft_overlong_penalty(torch.tensor(3), 10, buffer)
 
 
@@ -81,9 +84,17 @@ class Script:
         mask = tokens > 0
         return Rollout(prompts, tokens, mask, sampled_log_probs=-tokens.float())
 
+    def log_probs(self, rollout):
+        return rollout.sampled_log_probs
+
 
 def last_token_reward(rollout):
     return rollout.responses.sum(-1).float()
+
+
+def sample_groups(policy, prompts, num_resamples):
+    knobs = {"num_responses": 2, "num_resamples": num_resamples}
+    return make_trainer(policy, last_token_reward, **knobs).sample(prompts)
 
 
 FIRST = responses([[1], [1]], [[1], [2]], [[3], [3]])
@@ -93,7 +104,7 @@ THIRD = responses([[5], [6]])
 
 def test_tied_groups_are_asked_again_and_padded():
     policy = Script(FIRST, SECOND, THIRD)
-    rollout, rewards = sample_groups(policy, PROMPTS, last_token_reward, 2, 5)
+    rollout, rewards = sample_groups(policy, PROMPTS, 5)
     assert policy.asked == [[0, 1, 2], [0, 2], [2]]
     assert rewards.tolist() == [[2, 1], [1, 2], [5, 6]]
     expected = [[[1, 1], [1, 0]], [[1, 0], [2, 0]], [[5, 0], [6, 0]]]
@@ -105,10 +116,10 @@ def test_tied_groups_are_asked_again_and_padded():
 
 def test_no_more_than_the_allowed_tries():
     policy = Script(FIRST, SECOND, THIRD)
-    _, rewards = sample_groups(policy, PROMPTS, last_token_reward, 2, 1)
+    _, rewards = sample_groups(policy, PROMPTS, 1)
     assert rewards.tolist() == [[2, 1], [1, 2], [4, 4]] and len(policy.calls) == 1
     policy = Script(FIRST, SECOND)
-    _, rewards = sample_groups(policy, PROMPTS, last_token_reward, 2)
+    _, rewards = sample_groups(policy, PROMPTS, 0)
     assert rewards.tolist() == [[1, 1], [1, 2], [3, 3]] and len(policy.calls) == 1
 
 
@@ -116,7 +127,7 @@ def test_each_seed_keeps_the_groups_that_were_not_tied_in_it():
     first = responses([[[1], [1]], [[1], [2]]], [[[1], [2]], [[1], [2]]])
     again = responses([[[7], [8]]], [[[7], [8]]])
     policy = Script(first, again)
-    rollout, rewards = sample_groups(policy, PROMPTS[:2], last_token_reward, 2, 1)
+    rollout, rewards = sample_groups(policy, PROMPTS[:2], 1)
     assert policy.asked == [[0, 1], [0]]
     assert rewards.tolist() == [[[7, 8], [1, 2]], [[1, 2], [1, 2]]]
     assert torch.equal(rollout.responses[..., 0], rewards.long())
@@ -125,26 +136,34 @@ def test_each_seed_keeps_the_groups_that_were_not_tied_in_it():
 # Reference
 
 
+def renewed(policy, ref, mixture):
+    knobs = {"kl_penalty": 0.1, "ref_mixture": mixture}
+    trainer = make_trainer(policy, last_token_reward, **knobs)
+    trainer.ref_policy = ref
+    trainer.renew_reference()
+    return trainer.ref_policy
+
+
 def test_a_mixed_reference_moves_its_share_of_the_way():
     policy, other = make_policy(SORT_PROMPTS, (0,)), make_policy(SORT_PROMPTS, (1,))
     before = [w.clone() for w in other.model.parameters()]
-    mixed = sync_reference(other, policy, 0.25)
+    mixed = renewed(policy, other, 0.25)
     assert mixed is other
     parts = zip(
         before, policy.model.parameters(), mixed.model.parameters(), strict=True
     )
     for old, new, got in parts:
         torch.testing.assert_close(got, 0.75 * old + 0.25 * new)
-    copied = sync_reference(other, policy, 1.0)
+    copied = renewed(policy, other, 1.0)
     assert copied is not policy and copied.model is not policy.model
     for a, b in zip(policy.model.parameters(), copied.model.parameters(), strict=True):
         assert torch.equal(a, b)
 
 
 def test_a_policy_without_a_module_cannot_be_mixed():
-    bare = SimpleNamespace(model=None)
+    bare = SimpleNamespace(model=None, sample=print, log_probs=print)
     with pytest.raises(TypeError, match="holds no torch module"):
-        sync_reference(bare, bare, 0.5)
+        renewed(bare, bare, 0.5)
 
 
 def run(**knobs):
@@ -211,15 +230,15 @@ class Scored(Script):
     """A script whose policy scores its tokens otherwise than its sampler."""
 
     def log_probs(self, rollout):
-        return rollout.sampled_log_probs + math.log(1.5)
+        return super().log_probs(rollout) + math.log(1.5)
 
 
 def test_collect_corrects_for_the_sampler():
-    reward, knobs = last_token_reward, {"deltas_mode": "centered_rewards"}
-    plain, corrected, capped = (
-        collect(Scored(FIRST), PROMPTS, reward, TrainConfig(sampler_cap=cap, **knobs))
-        for cap in (None, 4.0, 1.2)
-    )
+    def collected(cap):
+        knobs = {"deltas_mode": "centered_rewards", "sampler_cap": cap}
+        return make_trainer(Scored(FIRST), last_token_reward, **knobs).collect(PROMPTS)
+
+    plain, corrected, capped = map(collected, (None, 4.0, 1.2))
     assert plain.deltas.shape == (3, 2)
     torch.testing.assert_close(corrected.deltas, plain.deltas[..., None] * 1.5)
     torch.testing.assert_close(capped.deltas, plain.deltas[..., None] * 1.2)
@@ -237,9 +256,9 @@ def test_collect_drops_what_was_cut_off():
     model = TinyLM(5, hidden_size=8, seeds=(0, 1))
     generators = [torch.Generator().manual_seed(seed) for seed in (0, 1)]
     policy = SequencePolicy(model, Sampler(4, eos=4, pad=0), generators)
-    config = TrainConfig(num_responses=6, mask_truncated=True)
-    reward = last_token_reward
-    batch = collect(policy, torch.ones(2, 3, dtype=torch.long), reward, config)
+    knobs = {"num_responses": 6, "mask_truncated": True}
+    trainer = make_trainer(policy, last_token_reward, **knobs)
+    batch = trainer.collect(torch.ones(2, 3, dtype=torch.long))
     finished = batch.rollout.finished
     assert finished.any() and not finished.all()
     assert torch.equal(batch.rollout.mask.any(-1), finished)

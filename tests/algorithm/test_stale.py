@@ -7,12 +7,12 @@ import torch
 from torch import Generator
 
 from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.loop import train
-from grpo_course.algorithm.mismatch import EngineSampler
-from grpo_course.algorithm.reference import sync_reference, weights
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.stale import StaleSampler
+from grpo_course.algorithm.train import train, trainer_class
+from grpo_course.algorithm.variants.mismatch import EngineSampler
+from grpo_course.algorithm.variants.reference import weights
+from grpo_course.algorithm.variants.stale import StaleSampler
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.sampling import SequencePolicy
 from grpo_course.sequences.tasks import all_sort_prompts, place_reward
@@ -25,6 +25,16 @@ def make_policy():
     model = TinyLM(7, hidden_size=16, seeds=(0, 1))
     generators = [Generator().manual_seed(seed) for seed in (0, 1)]
     return SequencePolicy(model, Sampler(3), generators)
+
+
+def renewed(policy, ref=None, **knobs):
+    """The reference of a loop after its first look at the policy."""
+    config = TrainConfig(kl_penalty=0.1, **knobs)
+    optimizer = torch.optim.SGD([torch.zeros(1)])
+    trainer = trainer_class(config)(policy, PROMPTS, place_reward, optimizer, config)
+    trainer.ref_policy = ref
+    trainer.renew_reference()
+    return trainer.ref_policy
 
 
 def move(policy):
@@ -91,8 +101,9 @@ def test_the_ratio_reaches_back_only_if_the_sampler_is_asked():
         return history.epochs("ratio_max")  # before the first step of each epoch
 
     assert torch.allclose(ratios("policy"), torch.ones(4, 2))
-    assert torch.allclose(ratios("sampler")[0], torch.ones(2))
-    assert (ratios("sampler")[LAG + 1 :] > 1.1).all()
+    since_then = ratios("sampler")
+    assert torch.allclose(since_then[0], torch.ones(2))
+    assert (since_then[LAG + 1 :] > 1.1).all()
 
 
 def test_the_ratio_gives_the_gradient_of_todays_policy():
@@ -145,7 +156,7 @@ def test_a_reference_is_todays_policy():
     stale = StaleSampler(policy, 1)
     rollout = stale.sample(PROMPTS, 4)
     move(policy)
-    ref = sync_reference(None, stale)
+    ref = renewed(stale)
     then = ref.log_probs(rollout)
     assert torch.equal(then, policy.log_probs(rollout))
     assert (then - stale.writer.log_probs(rollout)).abs().max() > 0.01
@@ -158,10 +169,10 @@ def test_a_mixed_reference_reads_the_policy_and_not_its_writer():
     policy = make_policy()
     engine = EngineSampler(policy, Sampler(3, temperature=0.5))
     for wrapped in (StaleSampler(policy, 1), engine, StaleSampler(engine, 1)):
-        ref = sync_reference(None, wrapped)
+        ref = renewed(wrapped)
         before = [weight.clone() for weight in weights(ref)]
         move(policy)
-        mixed = list(weights(sync_reference(ref, wrapped, 0.25)))
+        mixed = list(weights(renewed(wrapped, ref, ref_mixture=0.25)))
         now = list(policy.model.parameters())
         assert len(mixed) == len(now)
         for old, new, between in zip(before, now, mixed, strict=True):
@@ -171,8 +182,9 @@ def test_a_mixed_reference_reads_the_policy_and_not_its_writer():
 def test_in_the_loop_the_kl_is_zero_where_the_reference_was_just_copied():
     policy = make_policy()
     optimizer = torch.optim.Adam(policy.model.parameters(), lr=0.01)
-    knobs = {"num_responses": 4, "kl_penalty": 0.1, "compute_ref_model_period": 1}
-    config = TrainConfig(3, 2, old_log_probs_from="sampler", **knobs)
+    knobs = {"num_epochs": 3, "num_steps_per_epoch": 2, "num_responses": 4}
+    knobs |= {"kl_penalty": 0.1, "compute_ref_model_period": 1}
+    config = TrainConfig(old_log_probs_from="sampler", **knobs)
     history = train(StaleSampler(policy, 1), PROMPTS, place_reward, optimizer, config)
     assert history.epochs("kl").abs().max() < 1e-9
     assert history.curve("kl").view(3, 2, 2)[:, 1].min() > 1e-6

@@ -52,7 +52,7 @@ def test_what_is_not_real_leaves_the_state_alone():
 
 
 def test_no_seed_is_an_error():
-    with pytest.raises(ValueError, match=r"len\(seeds\)=0.*None is seed 0"):
+    with pytest.raises(ValueError, match=r"seeds=\(\).*one at least: seeds=\(0,\)"):
         TinyLM(5, seeds=())
 
 

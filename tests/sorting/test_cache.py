@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from grpo_course import files
 from grpo_course.sorting import cache
 from grpo_course.sorting.rewards import sort_distance_reward, sort_exact_reward
 from grpo_course.sorting.training import run_policy_gradient
@@ -23,7 +24,8 @@ def test_a_second_run_is_read_not_trained(tmp_path, monkeypatch):
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".jsonl", ".png"]
 
 
-def test_every_setting_makes_another_file(tmp_path):
+def test_every_setting_makes_another_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "figure", lambda history: b"")
     for settings in (
         {},
         {"reward_fn": sort_distance_reward},
@@ -51,11 +53,11 @@ def test_a_reward_is_known_by_its_code_and_a_lambda_is_refused():
 
 
 def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
-    def stop(history, path):
-        path.write_text("half")
+    def stop(beside, path):
+        assert beside.read_bytes()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cache, "draw", stop)
+    monkeypatch.setattr(files.os, "replace", stop)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -65,5 +67,7 @@ def test_a_damaged_log_is_named(tmp_path):
     run(tmp_path)
     log = next(tmp_path.glob("*.jsonl"))
     log.write_text(log.read_text() + "{half a line")
-    with pytest.raises(ValueError, match=r"line 6 of .* is damaged.*Delete the file"):
+    with pytest.raises(
+        ValueError, match=r"line 6 is not what was written.*Delete the file"
+    ):
         run(tmp_path)

@@ -214,7 +214,7 @@ def test_responses_of_other_prompts_or_seeds_are_named(shape):
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_a_group_needs_a_response(number):
-    with pytest.raises(ValueError, match=f"num_responses={number}.*at least one"):
+    with pytest.raises(ValueError, match=f"num_responses={number}.*at least 1"):
         generate_responses(PROMPTS, make_model(), number, generators(0))
 
 

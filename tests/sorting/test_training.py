@@ -6,7 +6,7 @@ from torch import Generator
 
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.deltas import DELTA_MODES
-from grpo_course.algorithm.loop import train
+from grpo_course.algorithm.train import train
 from grpo_course.sorting.exact import exact_expected_reward, exact_sorted_probability
 from grpo_course.sorting.rewards import (
     compute_reward,
@@ -16,6 +16,11 @@ from grpo_course.sorting.rewards import (
 from grpo_course.sorting.training import SORT_PROMPTS, make_policy, run_policy_gradient
 
 EPOCHS, STEPS, RESPONSES = 5, 4, 12
+SIZES = {
+    "num_epochs": EPOCHS,
+    "num_steps_per_epoch": STEPS,
+    "num_responses": RESPONSES,
+}
 CENTERED = {"deltas_mode": "centered_rewards"}
 OPTIMIZERS = {"adam": (torch.optim.Adam, 1e-2), "sgd": (torch.optim.SGD, 0.1)}
 WITHOUT_BASELINE = {"rewards", "max_rewards", "softmax_rewards"}
@@ -32,7 +37,7 @@ def train_policy(seeds, reward_fn=sort_distance_reward, optimizer="adam", **opti
         SORT_PROMPTS,
         lambda rollout: compute_reward(rollout.prompts, rollout.responses, reward_fn),
         make(policy.model.parameters(), lr=learning_rate),
-        TrainConfig(EPOCHS, STEPS, RESPONSES, **(CENTERED | options)),
+        TrainConfig(**(SIZES | CENTERED | options)),
     )
     return dict(policy.model.named_parameters()), history
 

@@ -1,15 +1,20 @@
 """Other ways to keep a policy close: beta that adapts, KL in the reward, a brake."""
 
+import math
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from grpo_course.algorithm.batch import Batch
-from grpo_course.algorithm.kl import kl_reward
+from grpo_course.algorithm.kl import as_beta, kl_reward
 from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.validation import require_finite, require_inside
+from grpo_course.algorithm.validation import (
+    require_finite,
+    require_inside,
+    require_number,
+)
 
 LARGEST_ERROR = 0.2  # of the KL against its target: more does not move beta faster
 
@@ -24,9 +29,11 @@ def adapted_beta(
     samples over a horizon of samples. Ziegler et al. 2019, arXiv 1909.08593.
     Raises ValueError for a kl that is not finite and a share outside (0, 1].
     """
+    require_number("kl", kl)
     kl = kl if isinstance(kl, Tensor) else torch.tensor(kl, dtype=torch.float64)
     require_finite("kl", kl)
-    require_inside("target", target, {"above": 0})
+    as_beta(beta, kl, "beta")  # refuses one below 0
+    require_inside("target", target, {"above": 0, "below": math.inf})
     require_inside("share", share, {"above": 0, "at most": 1}, ", or beta would jump")
     factor = 1 + (kl / target - 1).clamp(-LARGEST_ERROR, LARGEST_ERROR) * share
     return beta * (factor if factor.ndim else factor.item())
@@ -37,8 +44,9 @@ class AdaptiveKL(Trainer):
 
     def end_epoch(self) -> None:
         """Before anybody looks, so that a checkpoint has the beta of the next epoch."""
-        kl = self.history.records[-1]["kl"]
-        self.beta = adapted_beta(self.beta, kl, self.config.kl_target)
+        kl, target = self.history.records[-1]["kl"], self.config.kl_target
+        if target is not None:
+            self.beta = adapted_beta(self.beta, kl, target)
         super().end_epoch()
 
 
@@ -49,7 +57,7 @@ class KLInReward(Trainer):
         self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
     ) -> Tensor:
         """Deltas of what is left after paying."""
-        if ref is not None:
+        if old is not None and ref is not None:
             rewards = kl_reward(rewards, old, ref, self.beta, rollout.mask)
         return super().compare(rollout, rewards, old, ref)
 

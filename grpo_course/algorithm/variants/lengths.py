@@ -9,6 +9,12 @@ from torch import Tensor
 from grpo_course.algorithm.aggregation import as_bool_mask
 from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.validation import (
+    require_at_least,
+    require_callable,
+    require_same_shape,
+    require_tensor,
+)
 
 
 def soft_overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tensor:
@@ -17,7 +23,10 @@ def soft_overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tens
     Any shape. DAPO: Yu et al. 2025, arXiv 2503.14476, equation 13. Raises ValueError
     for a buffer below 1 or above max_length.
     """
-    if not 1 <= buffer <= max_length:
+    require_tensor("lengths", lengths, "...")
+    require_at_least("max_length", max_length, 1)
+    require_at_least("buffer", buffer, 1)
+    if buffer > max_length:
         raise ValueError(
             f"buffer={buffer} with max_length={max_length}: it is how many tokens "
             "before the limit the penalty begins, from 1 to max_length."
@@ -29,6 +38,8 @@ def with_overlong_penalty(
     reward_fn: Callable[[Rollout], Tensor], max_length: int, buffer: int
 ) -> Callable[[Rollout], Tensor]:
     """A reward function that also pays for length: give it in place of reward_fn."""
+
+    require_callable("reward_fn", reward_fn, "maps a rollout to rewards [batch trial]")
 
     def shaped(rollout: Rollout) -> Tensor:
         mask = as_bool_mask(rollout.mask, rollout.responses)
@@ -52,6 +63,8 @@ def drop_truncated(rollout: Rollout) -> Rollout:
             "or use mask_truncated=False."
         )
     mask = as_bool_mask(rollout.mask, rollout.responses)
+    first = rollout.responses[..., 0]
+    require_same_shape("finished", rollout.finished, "responses[..., 0]", first)
     return replace(rollout, mask=mask & rollout.finished[..., None].to(torch.bool))
 
 

@@ -60,7 +60,7 @@ def split(batch: Batch, config: TrainConfig) -> list[Part]:
     if batch.targets is not None:
         raise ValueError(
             "micro_batch_size and skip_tied_groups split the policy's loss only. "
-            "Leave both out where a judge has a loss of its own."
+            "Leave both out where a critic has a loss of its own, as in PPO."
         )
     rows = rows_that_pull(batch) if config.skip_tied_groups else all_rows(batch)
     whole, kept = sizes(batch), sizes(choose(batch, rows))

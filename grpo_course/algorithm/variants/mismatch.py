@@ -2,17 +2,23 @@
 
 import copy
 from dataclasses import replace
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.aggregation import hide
+from grpo_course.algorithm.aggregation import as_bool_mask, hide
 from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm.deltas import deltas_per_token
 from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.ratio import compute_ratio
 from grpo_course.algorithm.rollout import Policy, Rollout
 from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.validation import require_same_shape
+from grpo_course.algorithm.validation import (
+    require_inside,
+    require_log_probs,
+    require_same_shape,
+)
 
 
 @torch.no_grad()
@@ -30,14 +36,13 @@ def sampler_weights(
 
     Raises ValueError for a cap that is not above 0 and shapes that do not line up.
     """
-    if not cap > 0:
-        raise ValueError(
-            f"cap={cap} is out of range: it bounds pi_old / pi_sampler from above, so "
-            "it must be above 0. Usual are 2 to 5."
-        )
-    require_same_shape("sampled_log_probs", sampled_log_probs, "old", old_log_probs)
-    ratio = compute_ratio(hide(old_log_probs, mask), hide(sampled_log_probs, mask))
-    return ratio.clamp(max=cap)
+    require_inside("cap", cap, {"above": 0}, "; usual are 2 to 5")
+    old, sampled = old_log_probs, sampled_log_probs
+    require_same_shape("sampled_log_probs", sampled, "old_log_probs", old)
+    mask = as_bool_mask(mask, old)
+    old, sampled = hide(old, mask), hide(sampled, mask)
+    require_log_probs(old_log_probs=old, sampled_log_probs=sampled)
+    return compute_ratio(old, sampled).clamp(max=cap)
 
 
 def correct_deltas(
@@ -55,8 +60,7 @@ def correct_deltas(
             "Note them in policy.sample, or use sampler_cap=None."
         )
     weights = sampler_weights(old_log_probs, sampled, cap, rollout.mask)
-    spread = deltas if deltas.ndim == weights.ndim else deltas[..., None]
-    return spread * weights
+    return deltas_per_token(deltas, weights) * weights
 
 
 class SamplerCorrection(Trainer):
@@ -64,9 +68,18 @@ class SamplerCorrection(Trainer):
 
     def collect(self, prompts: Tensor) -> Batch:
         """The deltas, whoever made them, times the weights: [... batch trial pos]."""
-        batch = super().collect(prompts)
-        given = (batch.deltas, batch.rollout, batch.old_log_probs)
-        return replace(batch, deltas=correct_deltas(*given, self.config.sampler_cap))
+        batch, cap = super().collect(prompts), self.config.sampler_cap
+        old = batch.old_log_probs
+        if cap is None or old is None:
+            return batch
+        deltas = correct_deltas(batch.deltas, batch.rollout, old, cap)
+        return replace(batch, deltas=deltas)
+
+
+class SamplingPolicy(Policy, Protocol):
+    """A policy that writes as a sampler says, such as SequencePolicy."""
+
+    sampler: Sampler
 
 
 class EngineSampler:
@@ -83,7 +96,7 @@ class EngineSampler:
     none, ValueError where the engine writes responses of another form.
     """
 
-    def __init__(self, policy: Policy, engine: Sampler):
+    def __init__(self, policy: SamplingPolicy, engine: Sampler):
         require_same_form(policy, engine)
         self.policy, self.engine = policy, engine
 
@@ -98,13 +111,18 @@ class EngineSampler:
         return self.policy.log_probs(rollout)
 
 
-def require_same_form(policy: Policy, engine: Sampler) -> None:
+def require_same_form(policy: object, engine: Sampler) -> None:
     """Check that an engine ends, pads and cuts off responses as the policy does."""
     own = getattr(policy, "sampler", None)
     if not isinstance(own, Sampler):
         raise TypeError(
             f"a {type(policy).__name__} has no `sampler` that an engine could stand in "
             "for. Pass a SequencePolicy or a CausalPolicy."
+        )
+    if not isinstance(engine, Sampler):
+        raise TypeError(
+            f"engine is a {type(engine).__name__}, not a Sampler. Make it with "
+            "dataclasses.replace(policy.sampler, temperature=...)."
         )
     for name in ("max_new_tokens", "eos", "pad"):
         given, needed = getattr(engine, name), getattr(own, name)

@@ -1,6 +1,7 @@
 """Dynamic sampling: ask again where a group's rewards are tied."""
 
 from dataclasses import fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -66,6 +67,7 @@ def padded(rollout: Rollout, width: int) -> Rollout:
     if mask is None:
         mask = torch.ones_like(rollout.responses, dtype=torch.bool)
     columns = {"responses": rollout.responses, "mask": mask}
-    columns |= {"sampled_log_probs": rollout.sampled_log_probs}
-    wider = {k: pad(v, (0, extra)) for k, v in columns.items() if v is not None}
+    if rollout.sampled_log_probs is not None:
+        columns["sampled_log_probs"] = rollout.sampled_log_probs
+    wider: dict[str, Any] = {k: pad(v, (0, extra)) for k, v in columns.items()}
     return replace(rollout, **wider)

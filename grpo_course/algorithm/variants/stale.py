@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.rollout import Policy, Rollout
+from grpo_course.algorithm.rollout import Policy, Rollout, require_policy
 from grpo_course.algorithm.validation import require_at_least
 from grpo_course.algorithm.variants.reference import weights
 
@@ -29,6 +29,7 @@ class StaleSampler:
     """
 
     def __init__(self, policy: Policy, lag: int):
+        require_policy(policy)
         require_at_least("lag", lag, 0)
         self.policy, self.writer = policy, copy.deepcopy(policy)
         self.past: deque[list[Tensor]] = deque(maxlen=lag + 1)

@@ -6,11 +6,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.algorithm.accumulation import split
 from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.loop import LoopState, train
 from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.steps import collect, improve
+from grpo_course.algorithm.train import trainer_class
+from grpo_course.algorithm.variants.micro_batches import split
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.sampling import SequencePolicy
 
@@ -48,19 +47,21 @@ def make_policy(seeds=None):
 def gradient_and_record(reward_fn=count_ones, seeds=None, beta=0.0, **knobs):
     """The gradient of one step on a rollout that is the same in every call."""
     policy = make_policy(seeds)
-    config = TrainConfig(num_responses=4, deltas_mode="centered_rewards", **knobs)
+    settings = {"num_responses": 4, "deltas_mode": "centered_rewards"}
+    config = TrainConfig(**settings, kl_penalty=beta, **knobs)
     torch.manual_seed(0)
     other = make_policy(seeds)
     with torch.no_grad():
         for weight in other.model.parameters():
             weight += 0.3 * torch.randn(weight.shape[-2:])
-    ref = other if beta else None
-    batch = collect(policy, PROMPTS, reward_fn, config, ref_policy=ref)
+    optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.0)
+    trainer = trainer_class(config)(policy, PROMPTS, reward_fn, optimizer, config)
+    trainer.ref_policy = other if beta else None
+    batch = trainer.collect(PROMPTS)
     with torch.no_grad():  # off policy, so that the ratios are not all 1
         for weight in policy.model.parameters():
             weight += 0.1 * torch.randn(weight.shape[-2:])
-    optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.0)
-    record = improve(policy, optimizer, batch, config, beta=beta)
+    record = trainer.improve(batch)
     gradient = [weight.grad.clone() for weight in policy.model.parameters()]
     return gradient, record, policy, batch
 
@@ -141,14 +142,17 @@ class Noting(SequencePolicy):
         return super().log_probs(rollout)
 
 
-def run(num_epochs=3, state=None, kind=SequencePolicy, policy=None, **knobs):
-    plain = make_policy()
-    policy = policy or kind(plain.model, plain.sampler, plain.generator)
+def make_trainer(num_epochs, policy, **knobs):
     settings = {"num_epochs": num_epochs, "num_responses": 4, "num_steps_per_epoch": 1}
     config = TrainConfig(**(settings | knobs))
     optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.3)
-    history = train(policy, PROMPTS, count_ones, optimizer, config, state=state)
-    return policy, history
+    return trainer_class(config)(policy, PROMPTS, count_ones, optimizer, config)
+
+
+def run(kind=SequencePolicy, **knobs):
+    plain = make_policy()
+    policy = kind(plain.model, plain.sampler, plain.generator)
+    return policy, make_trainer(3, policy, **knobs).train()
 
 
 @pytest.mark.parametrize("source", ["sampler", "first_step"])
@@ -186,18 +190,23 @@ def test_the_first_step_knows_pi_old_only_if_it_is_the_only_one(knobs):
         TrainConfig(old_log_probs_from="first_step", **knobs)
 
 
+STATE = ("epoch", "beta", "ref_policy", "shuffle", "history")
 KL = {"kl_penalty": 0.1, "kl_target": 0.01, "compute_ref_model_period": 4}
 
 
 @pytest.mark.parametrize("stop", [1, 3, 5])
-@pytest.mark.parametrize("knobs", [{}, KL, {"minibatch_size": 3}])
+@pytest.mark.parametrize("knobs", [{}, KL, {"minibatch_size": 9}])
 def test_a_run_that_stopped_goes_on_as_if_it_had_not(stop, knobs):
     knobs = {"num_steps_per_epoch": 2} | knobs
-    whole, expected = run(6, **knobs)
-    state = LoopState()
-    policy, _ = run(stop, state, **knobs)
-    assert state.epoch == stop
-    _, history = run(6, copy.deepcopy(state), policy=policy, **knobs)
+    whole, policy = make_policy(), make_policy()
+    expected = make_trainer(6, whole, **knobs).train()
+    stopped = make_trainer(stop, policy, **knobs)
+    stopped.train()
+    assert stopped.epoch == stop
+    goes_on = make_trainer(6, policy, **knobs)
+    for name in STATE:
+        setattr(goes_on, name, copy.deepcopy(getattr(stopped, name)))
+    history = goes_on.train()
     assert len(history.records) == len(expected.records)
     for mine, theirs in zip(history.records, expected.records, strict=True):
         assert mine.keys() == theirs.keys()

@@ -7,15 +7,15 @@ import torch
 
 from grpo_course.algorithm.kl import compute_kl_penalty
 from grpo_course.algorithm.losses import compute_loss, loss_report
-from grpo_course.algorithm.losses_beyond import sapo_loss
+from grpo_course.algorithm.variants.losses import sapo_loss
 
 LOW, HIGH, BOUND = 0.2, 0.4, 3.0
 RATIOS = [0.1, 0.79, 0.81, 1.0, 1.39, 1.41, 2.9, 3.1, 50.0]
 
 
 def loss_and_gradient(ratio, delta, mode, **knobs):
-    """One prompt, one response, one token with that ratio; pi_old is 1/4."""
-    old = torch.full((1, 1, 1), math.log(0.25), dtype=torch.float64)
+    """One prompt, one response, one token with that ratio; pi_old is 1/100."""
+    old = torch.full((1, 1, 1), math.log(0.01), dtype=torch.float64)
     new = (old + math.log(ratio)).requires_grad_()
     deltas = torch.tensor([[delta]], dtype=torch.float64)
     clip = {"epsilon": LOW, "epsilon_high": HIGH}
@@ -41,7 +41,7 @@ def test_dual_clip(ratio, delta):
 def test_cispo_never_loses_a_gradient(ratio, delta):
     loss, gradient = loss_and_gradient(ratio, delta, "cispo")
     weight = min(ratio, 1 + HIGH)
-    assert loss == pytest.approx(-weight * delta * math.log(ratio * 0.25))
+    assert loss == pytest.approx(-weight * delta * math.log(ratio * 0.01))
     assert gradient == pytest.approx(-weight * delta)
 
 

@@ -1,0 +1,288 @@
+"""What a person would get wrong is refused: the argument, what was given, the cure."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from grpo_course.algorithm.aggregation import aggregate
+from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm.buffer import ExperienceBuffer
+from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.deltas import DELTA_MODES, compute_deltas
+from grpo_course.algorithm.kl import compute_kl_penalty, kl_reward, kl_values
+from grpo_course.algorithm.losses import compute_loss, loss_report
+from grpo_course.algorithm.masks import pad_rows, prompt_mask, response_mask
+from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.sampler import (
+    Sampler,
+    draw,
+    shifted_log_probs,
+    token_log_probs,
+)
+from grpo_course.algorithm.table import batch_table
+from grpo_course.algorithm.train import train
+from grpo_course.algorithm.variants.kl_control import adapted_beta
+from grpo_course.algorithm.variants.lengths import (
+    drop_truncated,
+    soft_overlong_penalty,
+    with_overlong_penalty,
+)
+from grpo_course.algorithm.variants.mismatch import (
+    EngineSampler,
+    correct_deltas,
+    sampler_weights,
+)
+from grpo_course.algorithm.variants.stale import StaleSampler
+
+PROMPTS = torch.arange(2)[:, None]
+TOKENS = torch.zeros(2, 3, 4, dtype=torch.long)
+LOG_PROBS = torch.full((2, 3, 4), -1.0)
+DELTAS = torch.tensor([[1.0, 0.0, -1.0]] * 2)
+PROBS, LOGITS = LOG_PROBS.exp(), 2 * torch.ones(2, 3, 4)
+ROLLOUT = Rollout(PROMPTS, TOKENS, sampled_log_probs=LOG_PROBS)
+BATCH = Batch(ROLLOUT, DELTAS, DELTAS, LOG_PROBS)
+L, D = LOG_PROBS, DELTAS
+NOT_LOG = "floats that are never above 0. Apply log_softmax"
+FORMULAS = {
+    "probabilities": (lambda: compute_loss(PROBS, D, "naive"), f"0.3679.*{NOT_LOG}"),
+    "logits": (lambda: compute_loss(LOGITS, D, "clipped", L), f"log_probs.*{NOT_LOG}"),
+    "old probabilities": (
+        lambda: compute_loss(L, D, "clipped", PROBS),
+        f"old_log_probs.*{NOT_LOG}",
+    ),
+    "whole numbers": (lambda: compute_loss(L.long(), D, "naive"), f"int64.*{NOT_LOG}"),
+    "a report of logits": (lambda: loss_report(LOGITS, D, L), f"log_probs.*{NOT_LOG}"),
+    "a report of None": (lambda: loss_report(L, D, L, mode=None), "mode=None.*'clipp"),
+    "a KL of logits": (lambda: kl_values(L, LOGITS), f"ref_log_probs.*{NOT_LOG}"),
+    "old logits in a KL": (
+        lambda: compute_kl_penalty(L, L, "corrected_k3", old_log_probs=LOGITS),
+        f"old_log_probs.*{NOT_LOG}",
+    ),
+    "a paid KL of logits": (lambda: kl_reward(D, LOGITS, L, 0.1), NOT_LOG),
+    "a beta of NaN": (lambda: kl_reward(D, L, L, math.nan), "coefficient=nan.*0 or"),
+    "a beta of None": (lambda: kl_reward(D, L, L, None), "coefficient=None.*not a num"),
+    "a list": (lambda: kl_values([-1.0], L), "log_probs is a list, not a tensor"),
+    "a mode in a list": (
+        lambda: compute_deltas(D, ["rewards"]),
+        "mode=.'rewards'.* is",
+    ),
+    "half a token": (lambda: aggregate(L, max_length=1.5), "max_length=1.5.*a whole"),
+    "weights of logits": (lambda: sampler_weights(L, LOGITS, 2.0), NOT_LOG),
+    "a mask of two axes": (
+        lambda: sampler_weights(L, L, 2.0, torch.ones(3, 4)),
+        "mask has shape",
+    ),
+    "a cap of text": (lambda: sampler_weights(L, L, "2"), "cap='2'.*not a number"),
+    "deltas of one prompt": (
+        lambda: correct_deltas(D[0], ROLLOUT, L, 2.0),
+        "deltas has shape .3.*batch trial",
+    ),
+    "a negative beta": (lambda: adapted_beta(-1.0, 0.1, 0.1), "beta=-1.0.*0 or more"),
+    "a KL of text": (lambda: adapted_beta(1.0, "0.1", 0.1), "kl='0.1'.*not a number"),
+    "no finite target": (lambda: adapted_beta(1.0, 0.1, math.inf), "target=inf.*below"),
+    "lengths in a list": (
+        lambda: soft_overlong_penalty([3], 10, 4),
+        "lengths is a list, not a tensor",
+    ),
+    "no reward": (
+        lambda: with_overlong_penalty(None, 10, 4),
+        "reward_fn=None is not a function. Pass one that maps a rollout",
+    ),
+    "finished of another shape": (
+        lambda: drop_truncated(replace(ROLLOUT, finished=D[:1] > 0)),
+        "finished has shape .1, 3",
+    ),
+    "no engine": (
+        lambda: EngineSampler(Bandit(sampler=Sampler(3)), None),
+        "engine is a NoneType, not a Sampler. Make it with",
+    ),
+    "a model that is stale": (
+        lambda: StaleSampler(nn.Linear(1, 1), 1),
+        "policy is a Linear without sample.*Wrap the model",
+    ),
+    "half a lag": (lambda: StaleSampler(Bandit(), 0.5), "lag=0.5.*a whole number"),
+    "tokens in a list": (lambda: response_mask([[1]], 2), "tokens is a list.*tensor"),
+    "no eos": (lambda: response_mask(TOKENS, None), "eos=None.*a whole number"),
+    "no pad": (lambda: prompt_mask(TOKENS, None), "pad=None.*a whole number"),
+    "one row": (lambda: pad_rows([1, 2], 0), r"rows=\[1, 2\].*list of lists.*\[\[1, 2"),
+    "scores of a list": (
+        lambda: token_log_probs([[1.0]], TOKENS),
+        "logits is a list.*pos vocab",
+    ),
+    "a text in a list": (
+        lambda: shifted_log_probs(torch.zeros(1, 2, 3), [[0, 1]]),
+        "tokens is a list",
+    ),
+    "a seed for a generator": (lambda: draw(L[0], 3), "generator=3.*torch.Generator"),
+    "a rollout for a batch": (
+        lambda: ExperienceBuffer().add(ROLLOUT),
+        "batch is a Rollout. Add what trainer.collect returned",
+    ),
+    "rewards in a list": (
+        lambda: ExperienceBuffer().add(replace(BATCH, rewards=D.tolist())),
+        "rewards is a list, not a tensor",
+    ),
+    "a table of other log-probs": (
+        lambda: batch_table(BATCH, L[:1]),
+        "log_probs has shape .1, 3, 4.*responses",
+    ),
+}
+
+
+class Bandit:
+    """One logit for each prompt and arm; a mistake may be planted in either method."""
+
+    def __init__(self, sample=lambda r: r, log_probs=lambda x: x, sampler=None):
+        self.logits = torch.zeros(2, 4, requires_grad=True)
+        self.sampled, self.scored, self.sampler = sample, log_probs, sampler
+
+    def sample(self, prompts, num_responses):
+        probs, generator = torch.ones(2, 4) / 4, torch.Generator().manual_seed(0)
+        drawn = torch.multinomial(probs, num_responses, True, generator=generator)
+        return self.sampled(Rollout(prompts, drawn[..., None]))
+
+    def log_probs(self, rollout):
+        table = self.logits.log_softmax(-1)
+        return self.scored(table.gather(-1, rollout.responses[..., 0])[..., None])
+
+
+def arm(rollout):
+    return rollout.responses[..., 0].float()
+
+
+def frozen():
+    bandit = Bandit()
+    bandit.logits.requires_grad_(False)
+    return bandit
+
+
+def run(policy=None, reward_fn=arm, prompts=PROMPTS, config=None, optimizer=None):
+    policy = policy or Bandit()
+    small = TrainConfig(num_epochs=1, num_steps_per_epoch=2, num_responses=4)
+    if optimizer is None:
+        optimizer = torch.optim.SGD([policy.logits], lr=0.5)
+    return train(policy, prompts, reward_fn, optimizer, config or small)
+
+
+class Nothing(nn.Linear):
+    logits = torch.zeros(1)
+
+
+OTHER = torch.optim.SGD(nn.Linear(2, 2).parameters())
+NO_WEIGHTS = torch.optim.SGD([{"params": []}])
+RUNS = {
+    "a model": ({"policy": Nothing(1, 1)}, "policy is a Nothing without sample"),
+    "prompts in a list": ({"prompts": [[0], [1]]}, "prompts is a list, not a tensor"),
+    "a reward by name": ({"reward_fn": "arm"}, "reward_fn='arm' is not a function"),
+    "rewards in a list": (
+        {"reward_fn": lambda r: arm(r).tolist()},
+        "in epoch 0, reward_fn returned a list.*Return one number for each response",
+    ),
+    "no rewards": ({"reward_fn": lambda r: None}, "returned a NoneType.*`return` miss"),
+    "one reward": ({"reward_fn": lambda r: arm(r).mean()}, r"shape \[\].*\[2, 4\]"),
+    "rewards that are NaN": (
+        {"reward_fn": lambda r: arm(r) * math.nan},
+        r"in epoch 0, rewards\[0, 0\] is nan",
+    ),
+    "an optimizer's class": ({"optimizer": torch.optim.SGD}, "Pass torch.optim.Adam"),
+    "another model's optimizer": ({"optimizer": OTHER}, "reaches none.*another model"),
+    "an optimizer of nothing": ({"optimizer": NO_WEIGHTS}, "none of the optimizer's 0"),
+    "a dict": ({"config": {"num_epochs": 1}}, "config is a dict. Pass a TrainConfig"),
+    "the settings' class": (
+        {"config": TrainConfig},
+        "config is a .*Pass a TrainConfig",
+    ),
+    "a frozen model": ({"policy": frozen()}, "no gradient in epoch 0, step 0.*frozen"),
+    "detached scores": (
+        {"policy": Bandit(log_probs=torch.Tensor.detach)},
+        "no gradient.*detached.*outside of torch.no_grad",
+    ),
+    "no rollout": (
+        {"policy": Bandit(sample=lambda r: None)},
+        "policy.sample returned a NoneType, not a Rollout.*`return` missing",
+    ),
+    "bare responses": (
+        {"policy": Bandit(sample=lambda r: r.responses)},
+        "policy.sample returned a Tensor, not a Rollout",
+    ),
+    "responses without pos": (
+        {"policy": Bandit(sample=lambda r: replace(r, responses=r.responses[..., 0]))},
+        "responses has shape .2, 4.*batch trial pos",
+    ),
+    "no scores": ({"policy": Bandit(log_probs=lambda x: None)}, "returned is a NoneT"),
+    "a score a response": (
+        {"policy": Bandit(log_probs=lambda x: x[..., 0])},
+        r"policy.log_probs returned shape \[2, 4\].*one number a token",
+    ),
+    "scores that are probabilities": (
+        {"policy": Bandit(log_probs=torch.exp)},
+        f"log_probs.*{NOT_LOG}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "says"), FORMULAS.values(), ids=FORMULAS)
+def test_a_formula_refuses(call, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        call()
+
+
+@pytest.mark.parametrize(("parts", "says"), RUNS.values(), ids=RUNS)
+def test_a_run_refuses(parts, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        run(**parts)
+
+
+@pytest.mark.parametrize(
+    "reward_fn",
+    [lambda r: arm(r).long(), lambda r: arm(r).half(), lambda r: arm(r) + NEEDS_GRAD],
+    ids=["whole numbers", "half precision", "with a graph"],
+)
+def test_rewards_that_are_numbers_are_taken(reward_fn):
+    given, plain = run(reward_fn=reward_fn), run()
+    assert torch.equal(given.curve("loss"), plain.curve("loss"))
+
+
+NEEDS_GRAD = torch.zeros(1, requires_grad=True)
+
+
+def test_rewards_may_be_true_or_false():
+    history = run(reward_fn=lambda rollout: rollout.responses[..., 0] == 1)
+    assert history.curve("mean_reward").dtype == torch.float32
+    assert 0 < history.final("mean_reward") < 1
+
+
+def test_an_observer_may_return_nothing():
+    seen = []
+    policy, config = Bandit(), TrainConfig(num_epochs=2, num_steps_per_epoch=1)
+    optimizer = torch.optim.SGD([policy.logits])
+    train(policy, PROMPTS, arm, optimizer, config, observe=seen.append)
+    assert seen == [policy] * 2
+
+
+# Half precision: 65504 is the largest number, so a sum soon is infinite.
+
+LARGE = torch.tensor([[60000.0, 50000.0, 40000.0, 0.0]])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("mode", DELTA_MODES)
+def test_large_rewards_in_half_precision_give_the_deltas_of_float32(mode, dtype):
+    rewards = LARGE.to(dtype)
+    deltas = compute_deltas(rewards, mode)
+    assert deltas.dtype == torch.float32 and deltas.isfinite().all()
+    assert torch.equal(deltas, compute_deltas(rewards.float(), mode))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", ["sequence_mean", "token_mean", "constant"])
+def test_a_mean_of_large_losses_in_half_precision_is_finite(name, dtype):
+    losses = LARGE[None].to(dtype).requires_grad_()
+    mean = aggregate(losses, aggregation=name)
+    mean.backward()
+    assert mean.dtype == torch.float32
+    assert mean.item() == losses.detach().float().mean().item()
+    assert (losses.grad == 0.25).all()
