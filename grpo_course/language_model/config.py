@@ -100,7 +100,7 @@ class GRPOConfig(TrainConfig):
 
     # The tiny model and its warm start: nothing of this where `model` is given
 
-    architecture: one_of(MODELS) = "qwen2"  # or "llama", "gpt2"
+    architecture: Annotated[str, one_of(MODELS)] = "qwen2"  # or "llama", "gpt2"
     hidden_size: int = Field(96, ge=1)  # a multiple of num_heads
     num_layers: int = Field(2, ge=1)  # of attention and feed-forward
     num_heads: int = Field(4, ge=1)  # of attention
