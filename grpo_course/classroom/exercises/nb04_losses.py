@@ -171,7 +171,8 @@ CLIPPED_SURROGATE_LOSS = Exercise(
 
 def _fraction(ratio: Tensor, deltas: Tensor, epsilon: float) -> Tensor:
     """[batch trial pos], [batch trial] -> scalar"""
-    report = loss_report(ratio.log(), deltas, torch.zeros_like(ratio), epsilon=epsilon)
+    old = torch.full_like(ratio, -9.0, dtype=torch.float64)
+    report = loss_report(old + ratio.double().log(), deltas, old, epsilon=epsilon)
     return report["clip_fraction_low"] + report["clip_fraction_high"]
 
 
