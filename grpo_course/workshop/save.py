@@ -23,17 +23,16 @@ from grpo_course.workshop import (
     tidy,
 )
 
-FORM_ONLY = "--form-only"
-
 
 def main(arguments: list[str], root: Path) -> int:
     """Execute and store each notebook; non-zero if one was refused."""
-    execute = FORM_ONLY not in arguments
-    names = [argument for argument in arguments if argument != FORM_ONLY]
-    paths = notebooks.named("save", names, root)
+    parser = notebooks.parser("save")
+    parser.add_argument("--form-only", action="store_true")
+    options = parser.parse_args(arguments)
+    paths = notebooks.choose(root / "notebooks", options.names)
     kernels.use()
-    refused = [path for path in paths if not save_one(path, root, execute)]
-    return int(bool(refused))
+    saved = [save_one(path, root, not options.form_only) for path in paths]
+    return int(not all(saved))
 
 
 def save_one(path: Path, root: Path, execute: bool = True) -> bool:
