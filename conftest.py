@@ -1,7 +1,7 @@
 """What every test and every notebook's kernel runs under."""
 
+import pytest
 from hypothesis import settings
-from nbval.kernel import RunningKernel
 
 from grpo_course.workshop import kernels
 
@@ -12,13 +12,17 @@ settings.register_profile("course", deadline=None, derandomize=True)
 settings.load_profile("course")
 
 
-def execute_with_history(self, cell_input, allow_stdin=None):
-    """Run a cell as Jupyter does.
+def pytest_configure(config: pytest.Config) -> None:
+    """Let nbval 0.11 run a cell as Jupyter does, where it runs at all.
 
-    nbval 0.11 keeps no history; without it IPython does not see that a cell ends
-    with `;`, and shows what Jupyter would not.
+    It keeps no history; without it IPython does not see that a cell ends with `;`,
+    and shows what Jupyter would not.
     """
-    return self.kc.execute(cell_input, allow_stdin=allow_stdin, stop_on_error=False)
+    if not config.getoption("nbval", default=False):
+        return
+    from nbval.kernel import RunningKernel
 
+    def execute(self, cell_input, allow_stdin=None):
+        return self.kc.execute(cell_input, allow_stdin=allow_stdin, stop_on_error=False)
 
-RunningKernel.execute_cell_input = execute_with_history
+    RunningKernel.execute_cell_input = execute

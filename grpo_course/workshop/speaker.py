@@ -37,7 +37,7 @@ def add_notes(notebook: NotebookNode, name: str) -> None:
 
 def sections(cells: list[NotebookNode]) -> list[list[NotebookNode]]:
     """What comes before the first `##`, then each section."""
-    parts = [[]]
+    parts: list[list[NotebookNode]] = [[]]
     for cell in cells:
         if cell.cell_type == "markdown" and cell.source.startswith("## "):
             parts.append([])

@@ -1,4 +1,7 @@
-"""`python3 -m grpo_course test`: style, one-way imports, tests, every notebook."""
+"""`python3 -m grpo_course test`: style, imports, types, tests, every notebook.
+
+`--checks` stops before the tests; it is what the pre-commit hook runs.
+"""
 
 from pathlib import Path
 
@@ -10,7 +13,15 @@ CHECKS = {
     "ruff check": ["-m", "ruff", "check", "."],
     "ruff format": ["-m", "ruff", "format", "--check", "."],
     "lint-imports": ["-c", LINT_IMPORTS, "--no-cache", "--no-logo"],
+    "mypy": ["-m", "mypy"],
 }
+NOTEBOOKS = [
+    "--nbval",
+    "--nbval-current-env",
+    "--nbval-cell-timeout=300",
+    "--nbval-kernel-startup-timeout=120",
+]
+CHECKS_ONLY = "--checks"
 
 
 def main(arguments: list[str], root: Path) -> int:
@@ -21,8 +32,12 @@ def main(arguments: list[str], root: Path) -> int:
         print(f"== {name}", flush=True)
         if kernels.python(command, root) != 0:
             failed.append(name)
+    if CHECKS_ONLY in arguments:
+        return int(bool(failed))
     if failed:
         # Said before pytest, whose closing line is the last.
         print(f"== FAILED: {', '.join(failed)} (see above); now pytest", flush=True)
-    status = kernels.python(["-m", "pytest", *arguments], root)
-    return status or int(bool(failed))
+    # Taken where `arguments` name no file of their own.
+    everything = ["-o", "testpaths=tests notebooks"]
+    pytest = ["-m", "pytest", *NOTEBOOKS, *everything, *arguments]
+    return kernels.python(pytest, root) or int(bool(failed))
