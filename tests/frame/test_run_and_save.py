@@ -154,4 +154,4 @@ def test_nbval_passes_what_save_stored_and_fails_a_changed_number(checkout):
     root = command_line.ROOT
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert "1 failed, 3 passed" in done.stdout.splitlines()[-1]
-    assert "43" in done.stdout
+    assert "'43" in done.stdout and "'42" in done.stdout
