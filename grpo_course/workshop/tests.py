@@ -1,6 +1,7 @@
 """`python3 -m grpo_course test`: style, imports, types, tests, every notebook.
 
-`--checks` stops before the tests; it is what the pre-commit hook runs.
+`--checks` stops before the tests, as the pre-commit hook does. What else is given goes
+to pytest: a file, `-x`, or `-n0` for one process (which `--pdb` needs).
 """
 
 from pathlib import Path
@@ -21,6 +22,9 @@ NOTEBOOKS = [
     "--nbval-cell-timeout=300",
     "--nbval-kernel-startup-timeout=120",
 ]
+# A file at a time for each of two processes; the notebooks first, which take longest.
+TWO_AT_ONCE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+EVERYTHING = ["-o", "testpaths=notebooks tests"]  # where no file is named
 CHECKS_ONLY = "--checks"
 
 
@@ -37,7 +41,5 @@ def main(arguments: list[str], root: Path) -> int:
     if failed:
         # Said before pytest, whose closing line is the last.
         print(f"== FAILED: {', '.join(failed)} (see above); now pytest", flush=True)
-    # Taken where `arguments` name no file of their own.
-    everything = ["-o", "testpaths=tests notebooks"]
-    pytest = ["-m", "pytest", *NOTEBOOKS, *everything, *arguments]
+    pytest = ["-m", "pytest", *NOTEBOOKS, *TWO_AT_ONCE, *EVERYTHING, *arguments]
     return kernels.python(pytest, root) or int(bool(failed))
