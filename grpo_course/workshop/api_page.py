@@ -23,10 +23,10 @@ def page(package: Path) -> str:
     """The page in reStructuredText: a section for each room, one for each module."""
     parts = [heading("Names and modules", "="), plain(INTRODUCTION)]
     for init in rooms(package):
-        parts += [heading(init.parent.name, "-"), plain(docstring(init))]
+        parts += section(init, package, "-")
         for path in sorted(init.parent.rglob("*.py")):
             if path != init and (path.parent / "__init__.py").exists():
-                parts += module(path, package)
+                parts += section(path, package, "~")
     return "\n".join(parts)
 
 
@@ -39,14 +39,14 @@ def rooms(package: Path) -> list[Path]:
     )
 
 
-def module(path: Path, package: Path) -> list[str]:
-    """The section of one module: what it is, and its names in HOMES."""
+def section(path: Path, package: Path, mark: str) -> list[str]:
+    """One module or room: what it is, and its names in HOMES."""
     inner = path.parent if path.name == "__init__.py" else path.with_suffix("")
-    home = ".".join([package.name, *inner.relative_to(package).parts])
+    parts = inner.relative_to(package).parts
+    home = ".".join([package.name, *parts])
     names = [name for name, place in grpo_course.HOMES.items() if place == home]
-    title = home.split(".", 2)[2]
     return [
-        heading(title, "~"),
+        heading(".".join(parts[1:] or parts), mark),
         plain(docstring(path)),
         f".. py:module:: {home}\n",
         *map(entry, names),
