@@ -57,6 +57,7 @@ def test_the_commit_hook_runs_these_checks_and_downloads_nothing():
     assert hook["pass_filenames"] is False
 
 
+@pytest.mark.slow
 def test_the_tests_run_without_nbval(tmp_path):
     """The notebooks need it, and those who only run the unit tests do not."""
     missing = "raise ModuleNotFoundError('No module named nbval')\n"
