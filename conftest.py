@@ -1,11 +1,16 @@
 """What every test and every notebook's kernel runs under."""
 
+import signal
+
 import pytest
 from hypothesis import settings
 
 from grpo_course.workshop import kernels
 
 kernels.use()  # kernels that nbval starts inherit these variables
+
+# Ctrl-C as in a terminal, also where a shell starts the tests in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every run, and no test that fails because a machine is slow.
 settings.register_profile("course", deadline=None, derandomize=True)
