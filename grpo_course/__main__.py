@@ -1,8 +1,8 @@
 """The one way in: `python3 -m grpo_course lab`, `test`, `run`, `save`, `site`, ...
 
 Standard library only, and readable by an old Python: this runs before anything is
-installed. A new command is one line in COMMANDS and one module in `workshop/` that
-has `main(arguments, root)` and returns the exit status.
+installed. A new command is one line in COMMANDS and one module that has
+`main(arguments, root)` and returns the exit status.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from grpo_course.workshop import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# command: (module in workshop/, extras of pyproject.toml that it needs, help)
+# command: (module, extras of pyproject.toml that it needs, help)
 COMMANDS = {
-    "lab": ("lab", (), "open the course in JupyterLab"),
-    "slides": ("lab", ("slides",), "the same, with live slides"),
-    "test": ("tests", ("test", "scale"), "run every check and every notebook"),
-    "run": ("run", (), "execute the notebooks in a temporary copy"),
-    "save": ("save", (), "execute the notebooks and store their outputs"),
-    "bench": ("bench", ("scale",), "run the benchmarks"),
-    "site": ("site", ("site",), "build the website into _site"),
+    "lab": ("workshop.lab", (), "open the course in JupyterLab"),
+    "slides": ("workshop.lab", ("slides",), "the same, with live slides"),
+    "train": ("runs.train", (), "train a language model on a text task"),
+    "evaluate": ("runs.evaluate", (), "measure what a model can do"),
+    "test": ("workshop.tests", ("test", "scale"), "run every check and every notebook"),
+    "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
+    "save": ("workshop.save", (), "execute the notebooks and store their outputs"),
+    "bench": ("workshop.bench", ("scale",), "run the benchmarks"),
+    "site": ("workshop.site", ("site",), "build the website into _site"),
     "test-browser": (
-        "browser_tests",
+        "workshop.browser_tests",
         ("browser", "site"),
         "JupyterLab, slides and website in a real browser",
     ),
@@ -57,7 +59,7 @@ def main(arguments: list[str]) -> int:
         print(f"\n{problem}", file=sys.stderr)
         return 1
     os.environ.pop(environment.RESTARTED, None)  # commands started from here are new
-    return import_module(f"grpo_course.workshop.{module}").main(rest, ROOT)
+    return import_module(f"grpo_course.{module}").main(rest, ROOT)
 
 
 if __name__ == "__main__":

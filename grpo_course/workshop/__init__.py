@@ -13,6 +13,7 @@ A command each
     save           execute the notebooks, store their outputs
     bench          the benchmarks
     site           the website
+    api_page       its page of names, from the docstrings
     browser_tests  `test-browser`: JupyterLab, slides, website in Chromium
 
 What the commands share

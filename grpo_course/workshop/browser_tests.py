@@ -56,10 +56,7 @@ def main(arguments: list[str], root: Path) -> int:
     options = [argument for argument in arguments if argument != "--quick"]
     if "--quick" in arguments:
         os.environ[QUICK] = "1"
-    folder = root / "tests" / "browser"
-    settings = ["-c", str(folder / "pytest.ini"), "--rootdir", str(folder)]
-    named = [option for option in options if not option.startswith("-")]
-    paths = [] if named else [str(folder)]
     built = site.main([], root)
-    status = kernels.python(["-m", "pytest", *settings, *options, *paths], root)
+    # In their folder: pytest takes its settings, and its tests where none is named.
+    status = kernels.python(["-m", "pytest", *options], root / "tests" / "browser")
     return built or status

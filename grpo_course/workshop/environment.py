@@ -150,7 +150,7 @@ def install(venv: Path, root: Path, extras: list[str]) -> None:
     options = pip_options.torch_options()
     print("Installing the packages (a few minutes the first time)", flush=True)
     quiet = [] if sys.stdout.isatty() else ["-qq"]
-    pip = [venv_python(venv), "-m", "pip", "install", *quiet, *options]
+    pip = [str(venv_python(venv)), "-m", "pip", "install", *quiet, *options]
     if run([*pip, "-c", root / "constraints.txt", target]) != 0:
         raise NotReady(
             "pip could not install the packages (its last lines are above).\n"

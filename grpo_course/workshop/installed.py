@@ -31,12 +31,12 @@ def missing_packages(extras: tuple[str, ...]) -> list[str]:
     return [name for name in names if name and not is_installed(name)]
 
 
-def name_if_wanted(requirement: str, extras: tuple[str, ...]) -> str | None:
-    """The package a requirement names, unless it belongs to an extra not asked for."""
+def name_if_wanted(requirement: str, extras: tuple[str, ...]) -> str:
+    """The package a requirement names; empty if it is of an extra not asked for."""
     extra = re.search(r"""extra\s*==\s*['"]([^'"]+)['"]""", requirement)
     if extra and extra.group(1) not in extras:
-        return None
-    return re.match(r"[A-Za-z0-9._-]+", requirement).group()
+        return ""
+    return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
 
 
 def is_installed(name: str) -> bool:

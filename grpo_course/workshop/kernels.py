@@ -18,6 +18,13 @@ VARIABLES = {
     "HF_HUB_OFFLINE": "1",  # no notebook waits for a network
     **QUIET,
 }
+# How PyTorch and MKL calculate on another processor: sums in another order.
+CPUS = {
+    "default": {"ATEN_CPU_CAPABILITY": "default"},
+    "avx2": {"ATEN_CPU_CAPABILITY": "avx2"},
+    "avx512": {"ATEN_CPU_CAPABILITY": "avx512"},
+    "compatible": {"MKL_CBWR": "COMPATIBLE"},
+}
 
 
 def use() -> None:

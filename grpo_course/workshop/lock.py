@@ -6,7 +6,7 @@ Standard library only: this runs before anything is installed.
 from __future__ import annotations
 
 import errno
-import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +38,7 @@ def one_at_a_time(path: Path, waiting: str) -> Iterator[None]:
 def try_lock(file: IO) -> bool:
     """Whether the lock is held now. It goes when the file is closed."""
     try:
-        if os.name == "nt":
+        if sys.platform == "win32":
             import msvcrt
 
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)

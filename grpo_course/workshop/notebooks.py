@@ -1,6 +1,7 @@
 """Find the course's notebooks and execute them."""
 
 import argparse
+import os
 import re
 from pathlib import Path
 
@@ -21,34 +22,51 @@ class Failed(Exception):
     """A notebook stopped; the message names the cell and the error."""
 
 
+class TwiceClient(NotebookClient):
+    """Executes each cell twice in a row, and notes which cells stop the second time."""
+
+    stopped: tuple[str, ...] = ()
+
+    async def async_execute_cell(self, cell, cell_index, *given, **named):
+        """Go on after a second time that fails: the first has done the cell's work."""
+        cell = await super().async_execute_cell(cell, cell_index, *given, **named)
+        try:
+            await super().async_execute_cell(cell, cell_index, *given, **named)
+        except CellExecutionError as error:
+            self.stopped += (f"cell {cell_index}, the second time: {reason(error)}",)
+        return cell
+
+
+def parser(command: str) -> argparse.ArgumentParser:
+    """The command line of a command that takes names of notebooks."""
+    made = argparse.ArgumentParser(prog=f"python3 -m grpo_course {command}")
+    made.add_argument("names", nargs="*", help="like 01 or 01_rewards; all if none")
+    return made
+
+
 def choose(folder: Path, names: list[str]) -> list[Path]:
     """The notebooks in `folder`, or those whose names begin with one of `names`."""
     paths = sorted(folder.glob("*.ipynb"))
-    if not names:
-        return paths
-    chosen = []
+    known = ", ".join(path.stem for path in paths) or "none"
+    chosen = [] if names else paths
     for name in names:
         found = [path for path in paths if path.stem.startswith(Path(name).stem)]
         if not found:
-            known = ", ".join(path.stem for path in paths) or "none"
             raise SystemExit(f"There is no notebook {name!r}. Notebooks: {known}.")
         chosen += [path for path in found if path not in chosen]
+    if not chosen:
+        raise SystemExit("There are no notebooks.")
     return chosen
 
 
-def named(command: str, arguments: list[str], root: Path) -> list[Path]:
-    """The notebooks that the command line of `run` or `save` asks for."""
-    parser = argparse.ArgumentParser(prog=f"python3 -m grpo_course {command}")
-    parser.add_argument("names", nargs="*", help="like 01 or 01_rewards; all if none")
-    paths = choose(root / "notebooks", parser.parse_args(arguments).names)
-    if not paths:
-        raise SystemExit("There are no notebooks.")
-    return paths
-
-
-def execute(notebook: NotebookNode, folder: Path) -> None:
-    """Execute a notebook in place, with `folder` as its working folder."""
-    client = NotebookClient(
+def execute(
+    notebook: NotebookNode,
+    folder: Path,
+    variables: dict[str, str] | None = None,
+    kind: type[NotebookClient] = NotebookClient,
+) -> None:
+    """Execute a notebook in place; `folder` and `variables` are its kernel's."""
+    client = kind(
         notebook,
         timeout=CELL_SECONDS,
         startup_timeout=120,
@@ -61,9 +79,11 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
     running = {"index": 0}
     client.on_cell_start = lambda cell, cell_index: running.update(index=cell_index)
     try:
-        client.execute()
+        client.execute(env=os.environ | (variables or {}))
     except FAILURES as error:
         raise Failed(f"cell {running['index']}: {reason(error)}") from None
+    if stopped := getattr(client, "stopped", ()):
+        raise Failed("; ".join(stopped))
 
 
 def reason(error: Exception) -> str:

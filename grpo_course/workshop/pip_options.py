@@ -30,7 +30,7 @@ def torch_options() -> list[str]:
 
 def answers(url: str, seconds: float) -> bool:
     """Whether a web address answers in time, name look-up included."""
-    results = []
+    results: list[int] = []
     # A thread, because urlopen's own timeout does not cover the name look-up.
     thread = threading.Thread(target=ask, args=(url, seconds, results), daemon=True)
     thread.start()

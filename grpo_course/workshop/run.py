@@ -1,33 +1,47 @@
-"""`python3 -m grpo_course run [names]`: execute the notebooks, write nothing."""
+"""`python3 -m grpo_course run [names]`: execute the notebooks, write nothing.
+
+`--cpu default avx2 compatible` executes them as on other processors, once for each;
+`--twice` executes each cell twice in a row, and names the cells that cannot be.
+"""
 
 import shutil
 import tempfile
 import time
 from pathlib import Path
 
+from nbclient import NotebookClient
+
 from grpo_course.workshop import form, kernels, notebooks
 
 
 def main(arguments: list[str], root: Path) -> int:
     """Execute each notebook in a temporary copy; non-zero if any failed."""
-    paths = notebooks.named("run", arguments, root)
+    parser = notebooks.parser("run")
+    parser.add_argument("--cpu", nargs="+", choices=kernels.CPUS, default=[""])
+    parser.add_argument("--twice", action="store_true")
+    options = parser.parse_args(arguments)
+    paths = notebooks.choose(root / "notebooks", options.names)
     kernels.use()
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "notebooks")
-        shutil.copytree(root / "notebooks", copy)
-        passed = [run_one(copy / path.name) for path in paths]
+    passed = []
+    for cpu in options.cpu:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder, "notebooks")
+            shutil.copytree(root / "notebooks", copy)
+            passed += [run_one(copy / path.name, cpu, options.twice) for path in paths]
     return int(not all(passed))
 
 
-def run_one(path: Path) -> bool:
+def run_one(path: Path, cpu: str = "", twice: bool = False) -> bool:
     """Execute one notebook and print its line; whether it ran to the end."""
     notebook = form.read(path)
+    kind = notebooks.TwiceClient if twice else NotebookClient
     start = time.perf_counter()
     try:
-        notebooks.execute(notebook, path.parent)
+        notebooks.execute(notebook, path.parent, kernels.CPUS.get(cpu), kind)
         outcome = "ok"
     except notebooks.Failed as error:
         outcome = f"FAILED, {error}"
     seconds = time.perf_counter() - start
-    print(f"{path.stem:<20} {seconds:6.1f} s  {outcome}", flush=True)
+    column = f"{cpu:<10} " if cpu else ""
+    print(f"{path.stem:<20} {column}{seconds:6.1f} s  {outcome}", flush=True)
     return outcome == "ok"

@@ -7,12 +7,12 @@ Saving twice gives the same bytes. A notebook with an error, a warning or a path
 this machine in its outputs is not saved.
 """
 
-import os
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
+from grpo_course.files import write_atomically
 from grpo_course.workshop import (
     anywhere,
     form,
@@ -25,20 +25,19 @@ from grpo_course.workshop import (
     tidy,
 )
 
-FORM_ONLY = "--form-only"
-
 
 def main(arguments: list[str], root: Path) -> int:
     """Execute and store each notebook; non-zero if one was refused."""
-    execute = FORM_ONLY not in arguments
-    names = [argument for argument in arguments if argument != FORM_ONLY]
-    paths = notebooks.named("save", names, root)
+    parser = notebooks.parser("save")
+    parser.add_argument("--form-only", action="store_true")
+    options = parser.parse_args(arguments)
+    paths = notebooks.choose(root / "notebooks", options.names)
     kernels.use()
-    refused = [path for path in paths if not save_one(path, root, execute)]
+    saved = [save_one(path, root, not options.form_only) for path in paths]
     for path, text in minutes.documents(root).items():
-        write_atomically(path, text.encode())
+        write_atomically(path, text)
         print(f"{path.name:<20} saved: its table of minutes", flush=True)
-    return int(bool(refused))
+    return int(not all(saved))
 
 
 def save_one(path: Path, root: Path, execute: bool = True) -> bool:
@@ -50,7 +49,7 @@ def save_one(path: Path, root: Path, execute: bool = True) -> bool:
         return False
     changed = text != path.read_text(encoding="utf-8")
     if changed:
-        write_atomically(path, text.encode())
+        write_atomically(path, text)
     for name, image in pictures.taken_from(nbformat.reads(text, as_version=4)):
         write_atomically(root / "images" / name, image)
     print(f"{path.stem:<20} {'saved' if changed else 'unchanged'}", flush=True)
@@ -86,14 +85,3 @@ def arrange(notebook: NotebookNode, name: str, root: Path) -> None:
     anywhere.add(notebook, name, anywhere.repository(root))
     speaker.add_notes(notebook, name)
     slides.place(notebook)
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file in one step, so that an interruption leaves it whole."""
-    path.parent.mkdir(exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -10,12 +10,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from grpo_course.workshop import kernels
+from grpo_course.workshop import api_page, kernels
 from grpo_course.workshop.tidy import WIDGET_VIEW
 
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
 SLIDER = "*A slider stands here in the running notebook.*"
-PAGES = ("README.md", "INSTRUCTORS.md", "CONTRIBUTING.md", "LICENSE")
+PAGES = ("README.md", "INSTRUCTORS.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE")
 
 
 def main(arguments: list[str], root: Path) -> int:
@@ -48,6 +48,8 @@ def collect(root: Path, source: Path) -> None:
     for name in PAGES:
         if (root / name).exists():
             shutil.copy(root / name, source / name)
+    page = api_page.page(root / "grpo_course")
+    (source / "api.rst").write_text(page, encoding="utf-8")
     shutil.copy(mathjax(), source / "_static" / "tex-svg.js")
     for path in sorted((source / "notebooks").glob("*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))

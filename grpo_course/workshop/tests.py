@@ -1,4 +1,8 @@
-"""`python3 -m grpo_course test`: style, one-way imports, tests, every notebook."""
+"""`python3 -m grpo_course test`: style, imports, types, tests, every notebook.
+
+`--checks` stops before the tests, as the pre-commit hook does. What else is given goes
+to pytest: a file, `-x`, or `-n0` for one process (which `--pdb` needs).
+"""
 
 from pathlib import Path
 
@@ -10,7 +14,18 @@ CHECKS = {
     "ruff check": ["-m", "ruff", "check", "."],
     "ruff format": ["-m", "ruff", "format", "--check", "."],
     "lint-imports": ["-c", LINT_IMPORTS, "--no-cache", "--no-logo"],
+    "mypy": ["-m", "mypy"],
 }
+NOTEBOOKS = [
+    "--nbval",
+    "--nbval-current-env",
+    "--nbval-cell-timeout=300",
+    "--nbval-kernel-startup-timeout=120",
+]
+# A file at a time for each of two processes; the notebooks first, which take longest.
+TWO_AT_ONCE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+EVERYTHING = ["-o", "testpaths=notebooks tests"]  # where no file is named
+CHECKS_ONLY = "--checks"
 
 
 def main(arguments: list[str], root: Path) -> int:
@@ -21,8 +36,10 @@ def main(arguments: list[str], root: Path) -> int:
         print(f"== {name}", flush=True)
         if kernels.python(command, root) != 0:
             failed.append(name)
+    if CHECKS_ONLY in arguments:
+        return int(bool(failed))
     if failed:
         # Said before pytest, whose closing line is the last.
         print(f"== FAILED: {', '.join(failed)} (see above); now pytest", flush=True)
-    status = kernels.python(["-m", "pytest", *arguments], root)
-    return status or int(bool(failed))
+    pytest = ["-m", "pytest", *NOTEBOOKS, *TWO_AT_ONCE, *EVERYTHING, *arguments]
+    return kernels.python(pytest, root) or int(bool(failed))

@@ -51,3 +51,20 @@ def test_who_cannot_install_is_told_how(machine, tmp_path, programs, user):
     message = str(stopped.value)
     assert "No Chromium" in message and "sudo apt install chromium" in message
     assert all(name in message for name in browser_tests.CHROMIUM)
+
+
+def test_pytest_gets_its_options_where_the_browser_tests_lie(
+    machine, monkeypatch, tmp_path
+):
+    """In their folder a lone `-k site` means these tests, and not those of tests/."""
+    machine("chromium")
+    called = []
+    monkeypatch.setenv(browser_tests.QUICK, "")
+    monkeypatch.setattr(browser_tests.site, "main", lambda options, root: 0)
+    monkeypatch.setattr(
+        browser_tests.kernels, "python", lambda *given: called.append(given) or 3
+    )
+    assert browser_tests.main(["-k", "site", "--quick"], tmp_path) == 3
+    folder = tmp_path / "tests" / "browser"
+    assert called == [(["-m", "pytest", "-k", "site"], folder)]
+    assert browser_tests.os.environ[browser_tests.QUICK]

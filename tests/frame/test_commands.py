@@ -1,18 +1,13 @@
-"""The commands: making the environment (with fakes), running, saving (for real)."""
+"""The commands: making the environment (with fakes), bench, what is unknown."""
 
 import json
-import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
-from nbformat import v4
 
 from grpo_course import __main__ as command_line
-from grpo_course.workshop import bench, environment, form, installed, pip_options
-from grpo_course.workshop import run as run_command
-from grpo_course.workshop import save as save_command
+from grpo_course.workshop import bench, environment, installed, pip_options
 
 
 @pytest.fixture
@@ -151,10 +146,32 @@ def test_a_restart_that_leads_nowhere_stops(monkeypatch):
         environment.restart(python, ["test"])
 
 
-def test_this_environment_has_the_course_from_this_checkout(tmp_path):
-    assert installed.from_checkout(command_line.ROOT)
-    assert not installed.from_checkout(tmp_path)
-    assert installed.missing_packages(("test",)) == []
+@pytest.mark.parametrize("editable", [True, False])
+def test_an_editable_install_of_this_checkout_is_told(tmp_path, monkeypatch, editable):
+    checkout = tmp_path / "a checkout"
+    origin = {"url": checkout.as_uri(), "dir_info": {"editable": editable}}
+    install(tmp_path, monkeypatch, {"direct_url.json": json.dumps(origin)})
+    assert installed.from_checkout(checkout) == editable
+    assert not installed.from_checkout(tmp_path / "another")
+
+
+def test_packages_that_are_missing_are_named(tmp_path, monkeypatch):
+    needs = ["pytest", "no-such-package", 'none-such; extra == "slides"']
+    metadata = "".join(f"Requires-Dist: {line}\n" for line in needs)
+    install(tmp_path, monkeypatch, {"METADATA": metadata})
+    assert installed.missing_packages(()) == ["no-such-package"]
+    assert installed.missing_packages(("slides",)) == ["no-such-package", "none-such"]
+
+
+def install(folder, monkeypatch, files):
+    """An environment in which pip has left these files beside the course."""
+    site = folder / "site-packages" / "grpo_course-0.0.dist-info"
+    site.mkdir(parents=True)
+    head = f"Metadata-Version: 2.1\nName: {installed.COURSE}\nVersion: 0.0\n"
+    for name, content in {"METADATA": "", **files}.items():
+        text = head + content if name == "METADATA" else content
+        (site / name).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(site.parent))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +179,7 @@ def test_this_environment_has_the_course_from_this_checkout(tmp_path):
     [
         ("torch==2.13.*", (), "torch"),
         ('ruff; extra == "test"', ("test",), "ruff"),
-        ('ruff>=1; extra == "test"', (), None),
+        ('ruff>=1; extra == "test"', (), ""),
         ("no-such-package-here", (), "no-such-package-here"),
     ],
 )
@@ -205,86 +222,3 @@ def test_bench_without_benchmarks_helps_and_names_unknown_ones(tmp_path, capsys)
     assert bench.main(["two"], tmp_path) == 2
     assert "one" in capsys.readouterr().err
     assert bench.main(["one"], tmp_path) == 1
-
-
-PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2]);"
-
-
-def write(checkout, name, *sources, tags=()):
-    """Store a notebook of code cells as JupyterLab would: random ids, never run."""
-    path = checkout / "notebooks" / f"{name}.ipynb"
-    cells = [v4.new_code_cell(s, metadata={"tags": list(tags)}) for s in sources]
-    cells.insert(0, v4.new_markdown_cell("# Tiny"))
-    made = v4.new_notebook(cells=cells, metadata={"authors": [{"name": "me"}]})
-    del cells[1]["id"]
-    path.write_text(json.dumps(made), encoding="utf-8")
-    return path
-
-
-def test_save_is_deterministic_and_leaves_a_clean_form(checkout, capsys):
-    sources = ["x = 2 + 2\nx", "print('a')\nprint('b')", PLOT]
-    path = write(checkout, "01_tiny", *sources)
-    kept = form.read(path).cells[0].id
-    assert save_command.main([], checkout) == 0
-    first = path.read_bytes()
-    assert save_command.main(["01"], checkout) == 0
-    assert path.read_bytes() == first
-    assert capsys.readouterr().out.split()[1::2] == ["saved", "unchanged"]
-    stored = form.read(path)
-    checks = set(form.CHECKS) - {form.untold_pictures}  # it does not call setup()
-    assert [line for check in checks for line in check(stored)] == []
-    assert stored.cells[0].id == kept
-    assert set(stored.metadata) == {"kernelspec", "language_info", "rise"}
-    assert stored.cells[2].outputs[0].text == "a\nb\n"
-    assert first.endswith(b"}\n")
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
-
-
-@pytest.mark.parametrize(
-    "source, complaint",
-    [
-        ("1 / 0", "cell 1: ZeroDivisionError: division by zero"),
-        (
-            "import sys; print('careful', file=sys.stderr)",
-            "cell 1: it writes to stderr",
-        ),
-        ("import os; print(os.getcwd())", "cell 1: its output shows the path"),
-    ],
-)
-def test_save_refuses_and_leaves_the_file_alone(checkout, capsys, source, complaint):
-    path = write(checkout, "02_bad", source)
-    before = path.read_bytes()
-    assert save_command.main([], checkout) == 1
-    assert complaint in capsys.readouterr().out
-    assert path.read_bytes() == before
-
-
-def test_run_reports_each_notebook_and_writes_nothing(checkout, capsys):
-    write(checkout, "01_good", "open('made.txt', 'w').close()")
-    write(checkout, "02_bad", "x = 1", "raise ValueError('no such rule')")
-    before = {p.name: p.read_bytes() for p in (checkout / "notebooks").iterdir()}
-    assert run_command.main([], checkout) == 1
-    good, bad = capsys.readouterr().out.splitlines()
-    assert good.startswith("01_good") and good.endswith("ok")
-    assert bad.endswith("FAILED, cell 2: ValueError: no such rule")
-    after = {p.name: p.read_bytes() for p in (checkout / "notebooks").iterdir()}
-    assert after == before
-
-
-def test_an_unknown_notebook_lists_the_known(checkout):
-    write(checkout, "01_good", "1")
-    with pytest.raises(SystemExit, match="01_good"):
-        run_command.main(["07"], checkout)
-
-
-def test_nbval_passes_what_save_stored_and_fails_a_changed_number(checkout):
-    """A closing `;` included, which nbval alone would get wrong."""
-    path = write(checkout, "01_tiny", "print(41 + 1)", PLOT)
-    assert save_command.main([], checkout) == 0
-    settings = ["-c", "pyproject.toml", "-p", "conftest", "-p", "no:cacheprovider"]
-    nbval = [sys.executable, "-m", "pytest", *settings, str(path)]
-    run = partial(subprocess.run, nbval, cwd=command_line.ROOT, capture_output=True)
-    assert run(text=True).stdout.splitlines()[-1].count("2 passed") == 1
-    text = path.read_text(encoding="utf-8").replace('"42\\n"', '"43\\n"')
-    path.write_text(text, encoding="utf-8")
-    assert "1 failed, 1 passed" in run(text=True).stdout.splitlines()[-1]

@@ -6,6 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 import yaml
+from packaging.specifiers import SpecifierSet
 
 from grpo_course.workshop import environment, pip_options
 
@@ -81,3 +82,15 @@ def test_what_is_installed_is_what_is_pinned():
         if name in installed and name != "torch" and installed[name] != version
     }
     assert not other, f"pinned, installed: {other}. Install with -c constraints.txt."
+
+
+def test_every_pin_admits_the_oldest_python():
+    """3.11.0 and not only the latest 3.11: Debian 12 has 3.11.2."""
+    oldest = f"{environment.OLDEST_PYTHON[0]}.{environment.OLDEST_PYTHON[1]}.0"
+    refused = {
+        d.name: d.metadata["Requires-Python"]
+        for d in metadata.distributions()
+        if normal(d.name) in pins()
+        and not SpecifierSet(d.metadata["Requires-Python"] or "").contains(oldest)
+    }
+    assert not refused, f"pin versions that run on Python {oldest}"

@@ -1,5 +1,6 @@
 """The stored form of every notebook, and proof that each rule can be broken."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -17,6 +18,15 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 def test_stored_form(path, check):
     problems = check(form.read(path))
     assert not problems, "\n".join(f"{path.name} {problem}" for problem in problems)
+
+
+@pytest.mark.parametrize("before, path", [*pairwise(NOTEBOOKS)], ids=lambda p: p.stem)
+def test_the_map_and_the_notebook_before_lead_to_each_notebook(before, path):
+    texts = [c.source for c in form.read(NOTEBOOKS[0]).cells if c.cell_type != "code"]
+    (table,) = (text for text in texts if text.startswith("## The map"))
+    assert f"\n| `{path.stem}` |" in table
+    last = [cell.source for cell in form.read(before).cells][-3:]
+    assert path.stem in "".join(last)
 
 
 def test_a_good_notebook_has_no_complaints(make, lesson):

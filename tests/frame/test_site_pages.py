@@ -1,14 +1,17 @@
-"""What the website makes of a notebook, and that each command is complete."""
+"""What the website makes of notebooks and docstrings; that each command is complete."""
 
 import importlib.util
+import inspect
 import tomllib
 from pathlib import Path
 
 import pytest
+from docutils.core import publish_doctree
 from nbformat import v4
 
+import grpo_course
 from grpo_course import __main__ as command_line
-from grpo_course.workshop import lab, site
+from grpo_course.workshop import api_page, lab, site
 from grpo_course.workshop.tidy import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +56,61 @@ def test_a_slider_becomes_a_sentence():
     slider = v4.new_output("display_data", data=data)
     (cell,) = prepared(v4.new_code_cell("interact()", outputs=[slider]))
     assert cell["outputs"][0]["data"] == {"text/markdown": site.SLIDER}
+
+
+PACKAGE = ROOT / "grpo_course"
+PAGE = api_page.page(PACKAGE)
+MODULES = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "site_source"]
+MODULES = [path for path in MODULES if path.parent != PACKAGE]
+
+
+def typeset(text):
+    """What a reader sees of plain text, and the complaints of reStructuredText."""
+    tree = publish_doctree(api_page.plain(text), settings_overrides={"report_level": 5})
+    complaints = [node.astext() for node in tree.findall() if "problem" in node.tagname]
+    complaints += [n.astext() for n in tree.findall() if n.tagname == "system_message"]
+    return " ".join(tree.astext().split()), complaints
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rewards [batch trial], x_ and *args, **knobs, |a|, a:: and :b:.",
+        "- one\n- two\n1. three\n>>> four\n.. five\n=====",
+        "A map:\n\n    one    first\n    two_   second *",
+        "Raises ValueError:\n  for a mask\nthat is not 0/1",
+    ],
+)
+def test_a_docstring_is_plain_text(text):
+    assert typeset(text) == (" ".join(text.split()), [])
+
+
+def test_backticks_mark_code():
+    tree = publish_doctree(api_page.plain("What `a_b` s and `c\nd`s are."))
+    assert [n.astext() for n in tree.findall() if n.tagname == "literal"] == [
+        "a_b",
+        "c d",
+    ]
+    assert tree.astext() == "What a_b s and c ds are."
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_page_of_names_tells_what_each_module_is(path):
+    told = api_page.plain(api_page.docstring(path))
+    assert told and told in PAGE
+    assert typeset(api_page.docstring(path))[1] == []
+
+
+@pytest.mark.parametrize("name", grpo_course.HOMES)
+def test_the_page_of_names_has_each_name_in_its_module(name):
+    home = grpo_course.HOMES[name]
+    section = PAGE.split(f".. py:module:: {home}\n")[1].split(".. py:module::")[0]
+    value = getattr(grpo_course, name)
+    kind = "class" if inspect.isclass(value) else "function"
+    directive = f"auto{kind}" if callable(value) else "py:data"
+    assert f".. {directive}:: {name}\n" in section
+    if callable(value):
+        assert value.__doc__ and typeset(value.__doc__)[1] == []
 
 
 @pytest.mark.parametrize("name", command_line.COMMANDS)

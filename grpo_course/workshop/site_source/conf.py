@@ -2,10 +2,16 @@
 
 from docutils import nodes
 
+from grpo_course.workshop import api_page
+
 project = "GRPO: from a three-number sort to GSM8K"
 author = "GRPO course contributors"
 copyright = author
-extensions = ["myst_nb", "sphinx.ext.githubpages"]  # the second writes .nojekyll
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.githubpages",  # writes .nojekyll
+]
 exclude_patterns = ["**/.ipynb_checkpoints", "_static"]
 
 nb_execution_mode = "off"
@@ -14,6 +20,10 @@ nb_merge_streams = True
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 2
 mathjax_path = "tex-svg.js"
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # as written, not an address in memory
 
 html_theme = "sphinx_book_theme"
 html_title = "GRPO course"
@@ -21,6 +31,7 @@ html_static_path = ["_static"]
 html_css_files = ["course.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_domain_indices = False  # api.html lists the modules
 pygments_style = "a11y-high-contrast-light"
 # Light or dark as the reader's system says.
 html_context = {"default_mode": "auto"}
@@ -43,3 +54,4 @@ def box_plots(app, doctree, docname) -> None:
 
 def setup(app) -> None:
     app.connect("doctree-resolved", box_plots)
+    app.connect("autodoc-process-docstring", api_page.keep_plain)
