@@ -8,6 +8,7 @@
 
 import os
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 from grpo_course.runs.cli import (
@@ -34,21 +35,11 @@ def work(arguments: list[str]) -> int:
     made = training_parser("train", "Train a causal LM with GRPO.", out="runs/grpo")
     made.add_argument("--resume", action="store_true", help="go on with the run")
     options, flags = made.parse_known_args(arguments)
-    out = Path(options.out)
     if options.settings:
         print_settings(choose_config(options.config, options.task), made.prog)
         return 0
-    if options.resume:
-        saved = saved_config(out)
-        named = options.config or options.task
-        given = choose_config(options.config, options.task) if named else saved
-        require_same(with_flags(given, flags, made.prog), saved, out)
-        print_estimate(saved)
-    else:
-        config = choose_config(options.config, options.task)
-        config = with_flags(config, flags, made.prog)
-        print_estimate(config)
-        begin(config, out)
+    out = Path(options.out)
+    prepare(out, options, flags, made.prog)
     try:
         run = Run(out)
         run.go()
@@ -59,3 +50,18 @@ def work(arguments: list[str]) -> int:
     print(f"Trained for {run.trainer.epoch} epochs. The model is in {run.newest()}.")
     print(f"Measure it: python3 -m grpo_course evaluate --model {out}")
     return 0
+
+
+def prepare(out: Path, options: Namespace, flags: list[str], prog: str) -> None:
+    """Make the folder of a new run, or check that a resumed one has these settings."""
+    if not options.resume:
+        config = choose_config(options.config, options.task)
+        config = with_flags(config, flags, prog)
+        print_estimate(config)
+        begin(config, out)
+        return
+    saved = saved_config(out)
+    named = options.config or options.task
+    given = choose_config(options.config, options.task) if named else saved
+    require_same(with_flags(given, flags, prog), saved, out)
+    print_estimate(saved)
