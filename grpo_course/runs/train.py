@@ -1,9 +1,9 @@
 """`python3 -m grpo_course train`: GRPO on a text task, in a folder.
 
-    python3 -m grpo_course train --config laptop --out runs/laptop
-    python3 -m grpo_course train --resume --out runs/laptop
-    python3 -m grpo_course train --task countdown --learning-rate 1e-4
-    python3 -m grpo_course train --task my_file:MyTask
+python3 -m grpo_course train --config laptop --out runs/laptop
+python3 -m grpo_course train --resume --out runs/laptop
+python3 -m grpo_course train --task countdown --learning-rate 1e-4
+python3 -m grpo_course train --task my_file:MyTask
 """
 
 import os
@@ -42,11 +42,11 @@ def work(arguments: list[str]) -> int:
         saved = saved_config(out)
         named = options.config or options.task
         given = choose_config(options.config, options.task) if named else saved
-        require_same(with_flags(given, flags, made.prog), saved, out)
+        require_same(with_flags(given, flags, options, made.prog), saved, out)
         print_estimate(saved)
     else:
         config = choose_config(options.config, options.task)
-        config = with_flags(config, flags, made.prog)
+        config = with_flags(config, flags, options, made.prog)
         print_estimate(config)
         begin(config, out)
     try:
