@@ -1,21 +1,33 @@
-"""The recipes are complete, and each failure differs in what its name says."""
+"""The presets are complete, and each failure differs in what its name says."""
 
-from dataclasses import fields
+from dataclasses import asdict, replace
 
-from grpo_course.gsm8k.recipes import FAILURES, FINALE, GAP
+import pytest
+
+from grpo_course.gsm8k.presets import FAILURES, GAP, LAPTOP, PRESETS
+from grpo_course.language_model.build import make_task, weigh
 
 NO_KL = {"kl_penalty", "skip_tied_groups"}  # the second changes nothing but the time
 CHANGED = {
     "rate too high": {"learning_rate"},
     "no KL": NO_KL,
-    "format alone": {"correctness_weight"},
-    "too hard": {"operands", "steps", "format_weight"},
+    "format alone": {"weight of accuracy"},
+    "too hard": {"operands", "steps", "weight of format"},
 }
 
 
+def flat(config):
+    """The settings of a run, of its task, and the weights of its rewards."""
+    task = make_task(config)
+    rewards = weigh(task.rewards, config.reward_weights)
+    weights = {f"weight of {name}": weight for name, (_, weight) in rewards.items()}
+    plain = asdict(replace(config, task_settings={}, reward_weights={}))
+    return plain | asdict(task) | weights
+
+
 def changes(config):
-    names = [field.name for field in fields(FINALE)]
-    return {n for n in names if getattr(config, n) != getattr(FINALE, n)}
+    ours, others = flat(LAPTOP), flat(config)
+    return {name for name in ours if ours[name] != others[name]}
 
 
 def test_a_failure_changes_what_it_says_and_how_long_it_takes():
@@ -24,3 +36,8 @@ def test_a_failure_changes_what_it_says_and_how_long_it_takes():
         assert changes(config) == CHANGED[name] | {"num_epochs"}
         assert config.num_epochs <= 100
     assert changes(GAP) == {"num_epochs", "learning_rate"} | NO_KL
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_task_of_a_preset_can_be_made(name):
+    assert PRESETS[name].task == "gsm8k" and flat(PRESETS[name])

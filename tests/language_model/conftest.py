@@ -1,9 +1,4 @@
-"""Tiny causal LMs of three architectures, random and trained, and ragged prompts.
-
-And runs of the training program that take a second.
-"""
-
-import sys
+"""Tiny causal LMs of three architectures, random and trained, and ragged prompts."""
 
 import pytest
 import torch
@@ -11,39 +6,18 @@ from transformers import TopKLogitsWarper, TopPLogitsWarper
 
 from grpo_course.algorithm.masks import pad_rows, response_mask
 from grpo_course.algorithm.sampler import Sampler
-from grpo_course.gsm8k.command import run_command
-from grpo_course.gsm8k.config import GRPOConfig, make_config
-from grpo_course.gsm8k.encoding import prompt_text
-from grpo_course.gsm8k.generation import generate
-from grpo_course.gsm8k.policy import CausalPolicy
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.gsm8k.run import Run
-from grpo_course.gsm8k.run_folder import begin
-from grpo_course.gsm8k.tiny import MODELS, make_tiny_model
-from grpo_course.gsm8k.tokenizer import make_tokenizer
-from grpo_course.gsm8k.warm_start import warm_start
+from grpo_course.gsm8k.task import GSM8K
+from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.encoding import prompt_text
+from grpo_course.language_model.generation import generate
+from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
+from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.language_model.warm_start import warm_start
 
 EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
-SMALL_RUN = {
-    "num_epochs": 8,
-    "num_prompts": 3,
-    "num_responses": 4,
-    "num_problems": 40,
-    "max_new_tokens": 8,
-    "hidden_size": 16,
-    "num_layers": 1,
-    "num_heads": 2,
-    "vocab_size": 300,
-    "warm_start_steps": 3,
-    "warm_start_batch_size": 8,
-    "learning_rate": 3e-3,
-    "warmup_epochs": 1,
-    "save_every": 3,
-    "eval_problems": 9,
-    "eval_samples": 3,
-    "device": "cpu",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +82,8 @@ def trained(request, tokenizer, easy_problems):
     made = make_tiny_model(tokenizer, request.param, hidden_size=48, seed=1)
     policy = CausalPolicy(made, sampler, torch.Generator().manual_seed(0))
     config = GRPOConfig(warm_start_steps=100, warm_start_learning_rate=5e-3)
-    losses = warm_start(policy, tokenizer, easy_problems, config)
+    show = GSM8K().demonstration
+    losses = warm_start(policy, tokenizer, easy_problems, show, config)
     return policy, losses
 
 
@@ -126,56 +101,3 @@ def naive_log_probs():
         return logits.log_softmax(-1).gather(-1, response[:, None]).squeeze(-1)
 
     return score
-
-
-@pytest.fixture(scope="session")
-def small_run():
-    """Settings of a run that takes a second, as a config file has them."""
-    return dict(SMALL_RUN)
-
-
-@pytest.fixture(scope="session")
-def start(small_run):
-    """Begin a run in a folder, up to its first checkpoint."""
-
-    def started(out, **changes):
-        begin(make_config(small_run | changes), out)
-        return Run(out, show=False)
-
-    return started
-
-
-@pytest.fixture(scope="session")
-def outcome(small_run):
-    """The metrics and the last weights of a finished run, byte for byte."""
-
-    def read(out):
-        folder = out / "checkpoints" / f"{small_run['num_epochs']:06d}"
-        lines = (out / "metrics.jsonl").read_bytes()
-        return lines, (folder / "model.safetensors").read_bytes()
-
-    return read
-
-
-@pytest.fixture(scope="session")
-def alone(start, tmp_path_factory):
-    """A finished run that nobody disturbed. Look only."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    out = tmp_path_factory.mktemp("alone") / "run"
-    start(out).go()
-    torch.set_num_threads(before)
-    return out
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Run a command as its process would. -> (exit status, stdout, stderr)"""
-
-    def called(command, *arguments):
-        monkeypatch.setattr(sys, "argv", ["command", *map(str, arguments)])
-        capsys.readouterr()
-        status = run_command(command.main)
-        return status, *capsys.readouterr()
-
-    return called

@@ -1,4 +1,4 @@
-"""A config goes to JSON and back, and says what is wrong with a file."""
+"""A config goes to JSON and back, and says what is wrong with a value or a file."""
 
 import json
 from dataclasses import asdict, fields
@@ -6,29 +6,98 @@ from math import inf, nan
 
 import pytest
 
-from grpo_course.gsm8k.config import GRPOConfig, load_config, make_config
-from grpo_course.gsm8k.presets import LAPTOP, PRESETS, choose_config
-from grpo_course.gsm8k.tokenizer import make_tokenizer
+from grpo_course.gsm8k.presets import GPU, LAPTOP, PRESETS
+from grpo_course.language_model.build import make_task
+from grpo_course.language_model.config import GRPOConfig, from_values, load_config
+from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.runs.folder import differences
+
+
+@pytest.fixture
+def load(tmp_path):
+    """What a file with this content says."""
+
+    def loaded(content, task=None):
+        path = tmp_path / "my.json"
+        text = content if isinstance(content, str) else json.dumps(content)
+        path.write_text(text)
+        return load_config(path, task)
+
+    return loaded
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_go_through_json(name, tmp_path):
     PRESETS[name].save(tmp_path / "config.json")
-    assert load_config(tmp_path / "config.json") == PRESETS[name]
+    again = load_config(tmp_path / "config.json")
+    assert differences(again, PRESETS[name]) == ""
+    assert make_task(again) == make_task(PRESETS[name])
 
 
-def test_what_a_file_leaves_out_has_its_default(tmp_path):
-    (tmp_path / "c.json").write_text('{"num_prompts": 3, "operands": [2, 5]}')
-    config = load_config(tmp_path / "c.json")
-    assert (config.num_prompts, config.operands) == (3, (2, 5))
-    assert config.num_responses == GRPOConfig().num_responses
+def test_what_a_file_leaves_out_is_as_in_its_base(load):
+    config = load({"base": "gpu", "learning_rate": 1e-6})
+    assert config.learning_rate == 1e-6 != GPU.learning_rate
+    assert asdict(config) | {"learning_rate": GPU.learning_rate} == asdict(GPU)
+    assert (config.max_new_tokens, config.dtype) == (300, "bfloat16")
+    assert config.system_prompt == GPU.system_prompt
 
 
-def test_an_unknown_field_is_named_with_the_known_ones():
+def test_settings_of_the_task_go_through_a_file(load):
+    config = load({"base": "laptop", "task_settings": {"operands": [2, 5]}})
+    assert make_task(config).operands == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ({"seed": 5}, r"adam_beta1, adam_beta2.*are not set.*\"base\""),
+        ({"base": "laptops"}, r"base='laptops' is not known.*'gpu-smollm2'\.$"),
+        ({"base": ["gpu"]}, r"base=\['gpu'\] is not known"),
+        ({"base": "gpu", "task": "countdown"}, "base='gpu' is not known.*'laptop'"),
+        ({"base": "laptop", "task": 3}, "task=3 is not known"),
+        ({"base": "laptop", "task": ["gsm8k"]}, r"task=\['gsm8k'\] is not known"),
+        ({"base": "laptop", "num_prompts": 0}, "num_prompts=0"),
+        ("{", "is not JSON"),
+        ("[1, 2]", "must hold one object"),
+        ("3", "must hold one object"),
+        ("", "is not JSON"),
+    ],
+)
+def test_a_file_that_is_no_config(load, content, says):
+    with pytest.raises(ValueError, match=r"my\.json.*" + says):
+        load(content)
+
+
+def test_a_file_that_is_no_text(tmp_path):
+    (tmp_path / "my.json").write_bytes(b"\xff\xfe{}")
+    with pytest.raises(ValueError, match=r"my\.json is not JSON"):
+        load_config(tmp_path / "my.json")
+
+
+def test_a_file_with_every_setting_needs_no_base(load):
+    values = asdict(LAPTOP)
+    assert differences(load(values), LAPTOP) == ""
+    missing = {k: v for k, v in values.items() if k != "top_k"}
+    with pytest.raises(ValueError, match="top_k is not set"):
+        load(missing)
+
+
+def test_the_task_that_was_asked_for_goes_before_that_of_a_file(load):
+    config = load({"base": "laptop"}, task="countdown")
+    assert config.task == "countdown" and config.task_settings == {}
+
+
+def test_values_are_not_changed_by_reading_them():
+    values = {"base": "laptop", "seed": 3}
+    assert from_values(values).seed == 3
+    assert values == {"base": "laptop", "seed": 3}
+
+
+def test_an_unknown_field_is_named_with_the_known_ones(load):
     with pytest.raises(ValueError) as error:
-        make_config({"learning_rat": 1e-4}, "my.json")
+        load({"base": "laptop", "learning_rat": 1e-4})
     told = str(error.value)
-    assert "my.json: 'learning_rat'" in told
+    assert "my.json: " in told and "'learning_rat'" in told
     assert "Did you mean 'learning_rate'?" in told
     assert all(field.name in told for field in fields(GRPOConfig))
 
@@ -36,21 +105,25 @@ def test_an_unknown_field_is_named_with_the_known_ones():
 @pytest.mark.parametrize(
     ("name", "value", "kind"),
     [
-        ("num_prompts", "16", "whole number"),
-        ("num_prompts", 1.5, "whole number"),
-        ("num_prompts", True, "whole number"),
-        ("num_prompts", None, "whole number"),
+        ("num_prompts", "16", "integer"),
+        ("num_prompts", 1.5, "integer"),
+        ("num_prompts", True, "integer"),
+        ("num_prompts", None, "integer"),
         ("learning_rate", "1e-4", "number"),
-        ("model", 3, "text or None"),
-        ("top_k", "all", "whole number or None"),
-        ("gradient_checkpointing", 1, "True or False"),
-        ("operands", 9, "list of whole numbers"),
-        ("operands", [1, "9"], "list of whole numbers"),
+        ("model", 3, "string, or None"),
+        ("top_k", "all", "integer, or None"),
+        ("gradient_checkpointing", 1, "boolean"),
+        ("device", None, "string"),
+        ("task_settings", [1], "dictionary"),
+        ("reward_weights", [1.0], "dictionary"),
+        ("reward_weights", {"format": "1"}, "number"),
     ],
 )
-def test_a_wrong_type_is_told(name, value, kind):
-    with pytest.raises(ValueError, match=f"^my.json: {name}=.* of the type {kind}"):
-        make_config({name: value}, "my.json")
+def test_a_wrong_type_is_told(load, name, value, kind):
+    with pytest.raises(
+        ValueError, match=rf"my\.json: {name}=.* must be a valid {kind}"
+    ):
+        load({"base": "laptop", name: value})
 
 
 @pytest.mark.parametrize(
@@ -71,9 +144,10 @@ def test_a_wrong_type_is_told(name, value, kind):
         ("learning_rate", inf),
         ("warmup_epochs", -1),
         ("weight_decay", nan),
-        ("correctness_weight", -0.1),
-        ("format_weight", nan),
-        ("length_weight", -0.1),
+        ("weight_decay", -0.1),
+        ("reward_weights", {"accuracy": -0.1}),
+        ("reward_weights", {"format": nan}),
+        ("reward_weights", {"length_reward": -0.1}),
         ("adam_beta1", 2),
         ("adam_beta2", 1.0),
         ("adam_beta2", -0.1),
@@ -87,9 +161,6 @@ def test_a_wrong_type_is_told(name, value, kind):
         ("warm_start_steps", -1),
         ("warm_start_batch_size", 0),
         ("warm_start_learning_rate", nan),
-        ("warm_start_slips", 3),
-        ("warm_start_slips", -0.1),
-        ("warm_start_slips", nan),
         ("keep_checkpoints", 0),
         ("eval_problems", 0),
         ("eval_temperature", 0),
@@ -98,33 +169,14 @@ def test_a_wrong_type_is_told(name, value, kind):
         ("epsilon", 5),
         ("num_prompts", 1.5),
         ("eval_samples", 0),
-        ("warm_start_forms", (1.0, 1.0)),
-        ("warm_start_forms", (0, 0, 0, 0)),
-        ("warm_start_forms", (1, -1, 1, 1)),
-        ("warm_start_forms", (1, nan, 1, 1)),
-        ("operands", (1, 2, 3)),
-        ("operands", 5),
-        ("operations", "%"),
-        ("steps", (1.5,)),
+        ("seed", -1),
+        ("device", "tpu"),
+        ("device", ""),
+        ("device", "cpu:x"),
     ],
 )
 def test_a_value_out_of_range_is_told(name, value):
     with pytest.raises(ValueError, match=f"{name}="):
-        GRPOConfig(**{name: value})
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("operands", (9, 1), r"operands\[1\]=1.*at least 9"),
-        ("operands", (-1, 1), "operands=-1.*at least 0"),
-        ("operations", "", "operations and steps each need"),
-        ("steps", (), "operations and steps each need"),
-        ("steps", (1, 0), "steps=0.*at least 1"),
-    ],
-)
-def test_problems_that_cannot_be_made_are_told(name, value, says):
-    with pytest.raises(ValueError, match=says):
         GRPOConfig(**{name: value})
 
 
@@ -133,21 +185,3 @@ def test_the_smallest_vocabulary_is_that_of_the_tokenizer():
     assert make_tokenizer(["one plus one"], least)
     with pytest.raises(ValueError, match="vocab_size=262"):
         make_tokenizer(["one plus one"], least - 1)
-
-
-@pytest.mark.parametrize("text", ["{", "[1, 2]", "3"])
-def test_a_file_that_is_no_config(tmp_path, text):
-    (tmp_path / "c.json").write_text(text)
-    with pytest.raises(ValueError, match=r"c\.json"):
-        load_config(tmp_path / "c.json")
-
-
-def test_choosing(tmp_path):
-    assert choose_config(None, {}) == LAPTOP
-    assert choose_config("gpu", {"model": None}) == PRESETS["gpu"]
-    assert choose_config("gpu", {"model": "here"}).model == "here"
-    (tmp_path / "c.json").write_text(json.dumps(asdict(LAPTOP) | {"seed": 5}))
-    chosen = choose_config(str(tmp_path / "c.json"), {"num_epochs": 2})
-    assert (chosen.seed, chosen.num_epochs) == (5, 2)
-    with pytest.raises(ValueError, match=r"config='gpus'.*'gpu-smollm2'"):
-        choose_config("gpus", {})
