@@ -35,6 +35,7 @@ HOMES = {
     "Rollout": _ROLLOUT,
     "Trainer": "grpo_course.algorithm.loop",
     "train": "grpo_course.algorithm.train",
+    "collect": "grpo_course.algorithm.train",
     "TrainConfig": _CONFIG,
     "batch_table": "grpo_course.algorithm.table",
     "sort_distance_reward": _SORT_REWARDS,

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.loop import Trainer
@@ -43,6 +44,18 @@ def trainer_class(config: TrainConfig, kind: type[Trainer] = Trainer) -> type[Tr
     """`kind` with all that a config asks for: a subclass of it and of the variants."""
     asked = variants_for(config)
     return type(kind.__name__, (*asked, kind), {}) if asked else kind
+
+
+def collect(
+    policy: Policy,
+    prompts: Tensor,
+    reward_fn: Callable[[Rollout], Tensor],
+    config: TrainConfig,
+) -> Batch:
+    """One batch of int [batch pos], as the first epoch of a run would collect it."""
+    nothing_moves = torch.optim.SGD([torch.zeros(1)])
+    parts = (policy, prompts, reward_fn, nothing_moves, config)
+    return trainer_class(config)(*parts).collect(prompts)
 
 
 def train(

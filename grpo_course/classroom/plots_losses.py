@@ -4,8 +4,8 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.loss_inputs import clip_range
 from grpo_course.algorithm.losses import token_loss
+from grpo_course.algorithm.ratio import Clip
 from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
 
 
@@ -17,15 +17,16 @@ def plot_surrogate(
 ) -> Axes:
     """Minus the loss of one token by its ratio, with and without clipping."""
     ax = ax or axes_row(width=4.5)[0]
-    clip = clip_range(epsilon, epsilon_high)
+    clip = Clip(epsilon=epsilon, epsilon_high=epsilon_high)
     ratio = torch.linspace(0.01, 2.2, 220)[None, None]  # [batch trial pos]
-    deltas, old = torch.full((1, 1), float(delta)), torch.zeros_like(ratio)
+    deltas, old = torch.full((1, 1), float(delta)), torch.full_like(ratio, -1.0)
     for mode, colour, line in zip(
         ("unclipped", "clipped"), COLOURS, LINES[1::-1], strict=False
     ):
-        objective = -token_loss(ratio.log(), deltas, mode, old, **clip)
+        how = {"epsilon": clip.epsilon, "epsilon_high": clip.high}
+        objective = -token_loss(old + ratio.log(), deltas, mode, old, **how)
         ax.plot(ratio[0, 0], objective[0, 0], color=colour, ls=line, label=mode)
-    ax.axvspan(1 - clip["epsilon"], 1 + clip["epsilon_high"], color="grey", alpha=0.15)
+    ax.axvspan(1 - clip.epsilon, 1 + clip.high, color="grey", alpha=0.15)
     ax.set_ylim(-2.5, 2.5)
     ax.legend(loc="best")
     return finish(ax, "ratio", "objective", f"delta = {delta:+g}")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from grpo_course.classroom.exercise import Case, Exercise, Mistake
-from grpo_course.gsm8k.grading import extract_answer
+from grpo_course.language_model.template import extract_answer
 
 
 def text_case(description: str, completion: str, hint: str = "") -> Case:

@@ -6,14 +6,12 @@ from itertools import takewhile
 from grpo_course.classroom.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.gsm8k_data import text_case
 from grpo_course.gsm8k.grading import (
-    extract_answer,
     gold_number,
     is_correct,
     is_leniently_correct,
     read_number,
 )
-from grpo_course.gsm8k.prompts import TAGS
-from grpo_course.gsm8k.rewards import format_reward
+from grpo_course.language_model.template import TAGS, extract_answer, format_reward
 
 
 def _template(completion: str) -> bool:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.scoring import shifted_log_probs, token_log_probs
+from grpo_course.algorithm.sampler import shifted_log_probs, token_log_probs
 from grpo_course.classroom.exercise import Case, Exercise, Mistake
 
 
