@@ -1,10 +1,11 @@
 """World 3 gives the numbers that it gave before the package was rebuilt.
 
-`old_numbers.json` holds runs of the code of commit 5317f71 with the settings below, then
-under other names: the sum of all weights' sizes at the start of GRPO and at its end, what
-each step recorded, and what the model could do then. On one machine the new numbers were
-equal to the last bit. A processor's other instruction sets (ATEN_CPU_CAPABILITY=default
-and avx2, MKL_CBWR=COMPATIBLE) change them by less than one part in 10,000.
+`old_numbers.json` holds runs of the code of commit 5317f71 with the settings below,
+then under other names: the sum of all weights' sizes at the start of GRPO and at its
+end, what each step recorded, and what the model could do then. On one machine the new
+numbers were equal to the last bit. A processor's other instruction sets
+(ATEN_CPU_CAPABILITY=default and avx2, MKL_CBWR=COMPATIBLE) change them by less than one
+part in 10,000.
 """
 
 import copy
