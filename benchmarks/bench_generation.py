@@ -1,4 +1,4 @@
-"""Generation and scoring of the GSM8K world against what they replace.
+"""Generation and scoring of language models against what they replace.
 
 Completions per CPU-second of our sampler, of `model.generate`, and of a loop that
 keeps no cache; then the time and the memory of scoring. The rounds are interleaved,
@@ -18,12 +18,12 @@ import torch
 from torch import Generator, Tensor
 
 from grpo_course.algorithm.sampler import Sampler, draw
-from grpo_course.gsm8k.encoding import encode_prompts
-from grpo_course.gsm8k.generation import generate
 from grpo_course.gsm8k.problems import make_problems
-from grpo_course.gsm8k.scoring import chunked_log_probs, response_log_probs
-from grpo_course.gsm8k.tiny import make_tiny_model
-from grpo_course.gsm8k.tokenizer import make_tokenizer
+from grpo_course.language_model.encoding import encode_prompts
+from grpo_course.language_model.generation import generate
+from grpo_course.language_model.log_probs import chunked_log_probs, response_log_probs
+from grpo_course.language_model.tiny_model import make_tiny_model
+from grpo_course.language_model.tokenizer import make_tokenizer
 
 PROMPTS, TRIALS, NEW_TOKENS, ROUNDS = 16, 8, 24, 7
 

@@ -14,8 +14,8 @@ from bench_generation import PROMPTS, TRIALS, make_setting, report, rounds
 
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.steps import collect, improve
-from grpo_course.gsm8k.policy import CausalPolicy
+from grpo_course.algorithm.train import trainer_class
+from grpo_course.language_model.policy import CausalPolicy
 
 
 def half_tied(rollout: Rollout) -> torch.Tensor:
@@ -35,8 +35,9 @@ def updates() -> dict[str, Callable[[], dict]]:
     for name, skips in {"tied groups skipped": True, "all groups": False}.items():
         torch.manual_seed(0)
         config = TrainConfig(skip_tied_groups=skips, **how)
-        batch = collect(policy, prompts, half_tied, config)
-        ways[name] = partial(improve, policy, optimizer, batch, config)
+        chosen = trainer_class(config)
+        trainer = chosen(policy, prompts, half_tied, optimizer, config)
+        ways[name] = partial(trainer.improve, trainer.collect(prompts))
     return ways
 
 

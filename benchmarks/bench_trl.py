@@ -1,4 +1,4 @@
-"""Our GSM8K loop against TRL's GRPOTrainer: same model, prompts, lengths, steps.
+"""Our loop against TRL's GRPOTrainer: same language model, prompts, lengths, steps.
 
 Three workloads of fixed lengths, so that both programs write and learn as many tokens:
 in W1 matrix products weigh something, in W2 the overhead is nearly all, the third has
@@ -40,15 +40,15 @@ from workloads import (
     products,
 )
 
-from grpo_course.algorithm.loop import train
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.sampler import Sampler
+from grpo_course.algorithm.train import train
 from grpo_course.engines.mapping import to_trl_config
 from grpo_course.engines.require import require_trl
-from grpo_course.gsm8k.encoding import decode_responses, encode_prompts
-from grpo_course.gsm8k.policy import CausalPolicy
-from grpo_course.gsm8k.pretrained import load_model
-from grpo_course.gsm8k.prompts import chat_messages
+from grpo_course.language_model.encoding import decode_responses, encode_prompts
+from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.pretrained import load_model
+from grpo_course.language_model.template import chat_messages
 
 Given = tuple[Workload, Path, Any]  # what to do, where the model lies, its tokenizer
 

@@ -6,24 +6,24 @@ done again. Written to grpo_course/gsm8k/finale_seeds.json, which notebook 12 sh
 """
 
 import json
-import os
 import sys
 from dataclasses import replace
 
 import torch
 
-from grpo_course.gsm8k.evaluation_table import evaluate_policy, summary_rows
-from grpo_course.gsm8k.policy import CausalPolicy
+from grpo_course.files import write_atomically
 from grpo_course.gsm8k.presets import LAPTOP
 from grpo_course.gsm8k.recorded import PATH, read_finale
-from grpo_course.gsm8k.setting_up import (
+from grpo_course.language_model.build import (
     load_problems,
+    make_environment,
     make_policy,
     make_start,
-    make_task,
 )
-from grpo_course.gsm8k.task import Task
-from grpo_course.gsm8k.training import train_policy
+from grpo_course.language_model.environment import Environment
+from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.tables import evaluate_policy, summary
+from grpo_course.language_model.training import train_policy
 
 SPLITS = ("unseen_problems", "unseen_phrasings", "unseen_facts")
 PROBLEMS = 512
@@ -35,11 +35,11 @@ def record(seed: int) -> list[dict]:
     problems = load_problems(config)
     model, tokenizer = make_start(config, problems, show=False)
     held_out = {split: load_problems(config, split, PROBLEMS) for split in SPLITS}
-    tasks = {split: make_task(config, held_out[split], tokenizer) for split in SPLITS}
-    before = measure(tasks, make_policy(config, model, tokenizer))
-    task = make_task(config, problems, tokenizer)
-    policy, _ = train_policy(config, model, tokenizer, task)
-    after = measure(tasks, policy)
+    asked = {s: make_environment(config, held_out[s], tokenizer) for s in SPLITS}
+    before = measure(asked, make_policy(config, model, tokenizer))
+    environment = make_environment(config, problems, tokenizer)
+    policy, _ = train_policy(config, model, tokenizer, environment)
+    after = measure(asked, policy)
     return [
         {"seed": seed, "split": split, "problems": PROBLEMS}
         | named("before", before[split])
@@ -48,11 +48,13 @@ def record(seed: int) -> list[dict]:
     ]
 
 
-def measure(tasks: dict[str, Task], policy: CausalPolicy) -> dict[str, list[dict]]:
+def measure(
+    asked: dict[str, Environment], policy: CausalPolicy
+) -> dict[str, list[dict]]:
     """Every measure of every split, a row each: mean and interval over the problems."""
     return {
-        split: summary_rows({"": evaluate_policy(policy, task)})
-        for split, task in tasks.items()
+        split: summary({"": evaluate_policy(policy, environment)}).to_dict("records")
+        for split, environment in asked.items()
     }
 
 
@@ -74,9 +76,7 @@ def main(seeds: list[int]) -> None:
         rows = record(seed)
         kept = [r for r in read_finale() if r["seed"] != seed] if PATH.exists() else []
         rows = sorted([*kept, *rows], key=lambda r: (r["seed"], r["split"]))
-        partial = PATH.with_suffix(".partial")
-        partial.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
-        os.replace(partial, PATH)
+        write_atomically(PATH, json.dumps(rows, indent=1) + "\n")
         print("recorded seed", seed, flush=True)
 
 

@@ -8,29 +8,30 @@ A whole task in one file, to copy for one of your own: problems, rewards, settin
 import ast
 import operator
 import random
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 from zlib import crc32
 
 from pydantic import Field
 
 from grpo_course.algorithm.settings import settings
+from grpo_course.algorithm.validation import unknown_name
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.task import Problem, TextTask, require_count
 from grpo_course.language_model.template import (
     Completion,
-    completion_texts,
     extract_answer,
     format_reward,
+    graded,
     in_template,
 )
 
-SYSTEM_PROMPT = """\
-Write an expression that makes the target from the given numbers with + - * and
-brackets, each number used once. First reason step by step between <think> and </think>.
-Then write the expression, and nothing else, between <answer> and </answer>."""
 SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
-LONGEST = 100  # characters of an answer
+READ = re.compile(r"[0-9+*() -]{1,100}")  # no name, no call, nothing long
+SPLIT_OF = ("test", "validation", *["train"] * 8)  # by the last digit of a checksum
+MOST_MISSES = 10_000  # draws in a row without a new puzzle: then there are no more
 
 
 def work_out(expression: str) -> tuple[int, list[int]]:
@@ -40,76 +41,84 @@ def work_out(expression: str) -> tuple[int, list[int]]:
     """
 
     def walk(node: ast.expr) -> int:
-        if isinstance(node, ast.Constant) and type(node.value) is int:
+        if isinstance(node, ast.Constant):
             numbers.append(node.value)
             return node.value
         if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
             return SIGNS[type(node.op)](walk(node.left), walk(node.right))
-        raise ValueError("only whole numbers, + - * and brackets are read")
+        raise ValueError("a sign stands between two numbers or brackets")
 
     numbers: list[int] = []
-    if len(expression) > LONGEST:
-        raise ValueError(f"longer than {LONGEST} characters")
+    if not READ.fullmatch(expression):
+        raise ValueError("only a few numbers, + - * and brackets are read")
     try:
         return walk(ast.parse(expression.strip(), mode="eval").body), numbers
-    except (SyntaxError, RecursionError, MemoryError):
+    except SyntaxError:
         raise ValueError("this is no expression") from None
+
+
+def solves(completion: str, gold: dict) -> bool:
+    """Whether the tagged answer makes the target of all the numbers."""
+    try:
+        value, used = work_out(extract_answer(completion) or "")
+    except ValueError:
+        return False
+    return value == gold["target"] and sorted(used) == sorted(gold["numbers"])
 
 
 def reaches_target(
     completions: Sequence[Completion], answer: Sequence[dict], **kwargs: object
 ) -> list[float]:
     """1.0 where the tagged answer makes the target of all the numbers, else 0.0."""
-    pairs = zip(completion_texts(completions), answer, strict=True)
-    return [float(solves(extract_answer(text) or "", **gold)) for text, gold in pairs]
+    return graded(solves, completions, answer)
 
 
-def solves(expression: str, numbers: Sequence[int], target: int) -> bool:
-    """Whether it makes the target of all the numbers."""
-    try:
-        value, used = work_out(expression.partition("=")[0])
-    except ValueError:
-        return False
-    return value == target and sorted(used) == sorted(numbers)
+@dataclass(frozen=True)
+class Puzzle(Problem):
+    """One problem; the order of its numbers does not make it another."""
+
+    @property
+    def group(self) -> str:
+        """Numbers and target."""
+        return f"{sorted(self.answer['numbers'])} {self.answer['target']}"
 
 
 @settings()
 class Countdown(TextTask):
-    """Puzzles that have a solution; the splits differ in numbers and target."""
+    """Puzzles that have a solution; no two splits share one."""
 
     numbers: int = Field(3, ge=2, le=6)  # how many are given
-    largest: int = Field(9, ge=2)  # of the numbers
+    largest: int = Field(9, ge=2, le=99)  # of the numbers
 
     rewards: ClassVar = {
-        "accuracy": (reaches_target, 1),
+        "accuracy": (reaches_target, 1.0),
         "format": (format_reward, 0.2),
     }
     presets: ClassVar = {"laptop": GRPOConfig(task="countdown")}
 
-    def problems(self, split: str, count: int | None, seed: int) -> list[Problem]:
-        """`count` different puzzles of "train", "validation" or "test"."""
-        rng, made = random.Random(f"{split} {seed}"), {}
-        for _ in range(1000 * require_count(count)):
-            problem = self.draw(rng)
-            key = f"{sorted(problem.answer['numbers'])} {problem.answer['target']}"
-            share = crc32(key.encode()) % 10
-            if {0: "test", 1: "validation"}.get(share, "train") == split:
-                made[problem.question] = problem
-            if len(made) == count:
-                return list(made.values())
-        raise ValueError(f"{self} has fewer than {count} puzzles for {split!r}.")
+    def problems(self, split: str, count: int | None, seed: int) -> list[Puzzle]:
+        """At most `count` different puzzles of "train", "validation" or "test"."""
+        if split not in SPLIT_OF:
+            raise unknown_name("split", split, sorted(set(SPLIT_OF)))
+        wanted, rng, misses = require_count(count), random.Random(f"{split} {seed}"), 0
+        made: dict[str, Puzzle] = {}
+        while len(made) < wanted and misses < MOST_MISSES:
+            problem, misses = self.draw(rng), misses + 1
+            share = crc32(problem.group.encode()) % len(SPLIT_OF)
+            if SPLIT_OF[share] == split and problem.question not in made:
+                made[problem.question], misses = problem, 0
+        return list(made.values())
 
-    def draw(self, rng: random.Random) -> Problem:
+    def draw(self, rng: random.Random) -> Puzzle:
         """One puzzle, made from its solution."""
         numbers = [rng.randint(1, self.largest) for _ in range(self.numbers)]
         first, *rest = numbers
         solution = str(first) + "".join(f"{rng.choice('+-*')}{n}" for n in rest)
-        target, _ = work_out(solution)
-        given = rng.sample(numbers, len(numbers))
+        target, given = work_out(solution)[0], rng.sample(numbers, len(numbers))
         question = f"Make {target} of {' '.join(map(str, given))}."
-        gold = {"numbers": given, "target": target}
-        return Problem(question, gold, f"{solution}={target}")
+        return Puzzle(question, {"numbers": given, "target": target}, solution)
 
-    def gold(self, problem: Problem) -> str:
+    def gold(self, problem: Puzzle) -> str:
         """The solution, worked out and said."""
-        return in_template(problem.solution, problem.solution.partition("=")[0])
+        worked = f"{problem.solution}={problem.answer['target']}"
+        return in_template(worked, problem.solution)

@@ -65,7 +65,7 @@ def work(arguments: list[str]) -> int:
     except ImportError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    config = with_flags(config, flags, made.prog)
+    config = with_flags(config, flags, options, made.prog)
     own = own_arguments(options.trl)
     require_known(own)
     run(config, Path(options.out), own)

@@ -76,7 +76,7 @@ FAILURES = {
     "too hard": replace(
         LAPTOP,
         num_epochs=20,
-        task_settings={"operands": (60, 99), "steps": (3,)},
+        task_settings=LAPTOP.task_settings | {"operands": (60, 99), "steps": (3,)},
         reward_weights={"format": 0.0},
     ),
 }

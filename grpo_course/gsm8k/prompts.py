@@ -70,7 +70,7 @@ def with_slip(problem: WordProblem, rng: random.Random) -> WordProblem:
     if not problem.operations:
         raise ValueError(
             f"problem {problem.question[:40]!r} was not made by rule, so its steps are "
-            "not known. Slips are for make_problems: set warm_start_slips=0."
+            "not known. Slips are for make_problems: set slips=0."
         )
     step, change = rng.randrange(len(problem.operations)), rng.choice((-1, 1))
     results = slipped(problem, step, change)

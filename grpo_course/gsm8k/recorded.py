@@ -1,10 +1,12 @@
 """The finale with other seeds, as `benchmarks/finale_seeds.py` recorded it."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import torch
+from pandas import DataFrame
+
+from grpo_course.algorithm.validation import unknown_name
 
 PATH = Path(__file__).parent / "finale_seeds.json"
 SHOWN = {  # column of the table -> measure
@@ -14,9 +16,8 @@ SHOWN = {  # column of the table -> measure
     "greedy": "greedy strict accuracy",
     "gr. lenient": "greedy lenient accuracy",
 }
-LABEL, COLUMN = 8, 13  # characters
 WITH_INTERVALS = ("strict", "lenient")
-WIDE = 16  # a column of an interval
+TIMES = ("before", "after")
 
 
 def read_finale() -> list[dict]:
@@ -28,49 +29,55 @@ def read_finale() -> list[dict]:
     return json.loads(PATH.read_text("utf-8"))
 
 
-def recorded_table(rows: Sequence[dict], split: str) -> str:
-    """Lines of text: before > after for each seed, one column for each measure.
+def recorded_table(rows: Sequence[dict], split: str) -> DataFrame:
+    """A row for each seed, a column for each measure: its mean before > after.
 
-    The last line is the mean change over the seeds, with its standard error.
+    The last row is the mean change over the seeds, with its standard error.
     """
-    chosen = [row for row in rows if row["split"] == split]
-    lines = [line("", SHOWN)]
-    for row in chosen:
-        pairs = [(row["before"][name], row["after"][name]) for name in SHOWN.values()]
-        cells = [f"{before:.2f} > {after:.2f}" for before, after in pairs]
-        lines.append(line(f"seed {row['seed']}", cells))
-    changes = []
-    for name in SHOWN.values():
-        change = torch.tensor([r["after"][name] - r["before"][name] for r in chosen])
-        error = change.std().item() / len(change) ** 0.5
-        changes.append(f"{change.mean().item():+.2f} ±{error:.2f}")
-    return "\n".join([*lines, line("change", changes)])
+    table = {}
+    for column, name in SHOWN.items():
+        means = DataFrame(
+            {t: [r[t][name] for r in of_split(rows, split)] for t in TIMES}
+        )
+        cells = [f"{before:.2f} > {after:.2f}" for before, after in means.to_numpy()]
+        change = means["after"] - means["before"]
+        table[column] = [*cells, f"{change.mean():+.2f} ±{change.sem():.2f}"]
+    return DataFrame(table, index=[*seeds(rows, split), "change"])
 
 
-def recorded_intervals(rows: Sequence[dict], split: str) -> str:
-    """Lines of text: each seed's 95 % intervals over problems, before and after.
+def recorded_intervals(rows: Sequence[dict], split: str) -> DataFrame:
+    """A row for each seed: its 95 % intervals over problems, before and after.
 
     Raises ValueError for a record that holds means alone.
     """
-    times = ("before", "after")
-    heads = [f"{column} {time}" for column in WITH_INTERVALS for time in times]
-    lines = [line("", heads, WIDE)]
-    for row in (row for row in rows if row["split"] == split):
-        if not {f"{time}_intervals" for time in times} <= row.keys():
-            raise ValueError(
-                f"seed {row['seed']} was recorded without intervals. Record it again: "
-                f"python benchmarks/finale_seeds.py {row['seed']}"
-            )
-        ends = [
-            row[f"{time}_intervals"][SHOWN[column]]
-            for column in WITH_INTERVALS
-            for time in times
-        ]
-        cells = [f"[{low:.2f}, {high:.2f}]" for low, high in ends]
-        lines.append(line(f"seed {row['seed']}", cells, WIDE))
-    return "\n".join(lines)
+    table = {}
+    for column in WITH_INTERVALS:
+        for time in TIMES:
+            ends = [interval(row, time, column) for row in of_split(rows, split)]
+            table[f"{column} {time}"] = [
+                f"[{low:.2f}, {high:.2f}]" for low, high in ends
+            ]
+    return DataFrame(table, index=seeds(rows, split))
 
 
-def line(label: str, cells: Iterable[str], width: int = COLUMN) -> str:
-    """One line of a table."""
-    return f"{label:{LABEL}}" + "".join(f"{cell:>{width}}" for cell in cells)
+def interval(row: dict, time: str, column: str) -> list[float]:
+    """The ends of one interval. Raises ValueError if it was not recorded."""
+    if f"{time}_intervals" not in row:
+        raise ValueError(
+            f"seed {row['seed']} was recorded without intervals. Record it again: "
+            f"python benchmarks/finale_seeds.py {row['seed']}"
+        )
+    return row[f"{time}_intervals"][SHOWN[column]]
+
+
+def of_split(rows: Sequence[dict], split: str) -> list[dict]:
+    """The rows of one split. Raises ValueError if there is none."""
+    chosen = [row for row in rows if row["split"] == split]
+    if not chosen:
+        raise unknown_name("split", split, sorted({row["split"] for row in rows}))
+    return chosen
+
+
+def seeds(rows: Sequence[dict], split: str) -> list[str]:
+    """What the rows of a table are called."""
+    return [f"seed {row['seed']}" for row in of_split(rows, split)]

@@ -5,10 +5,10 @@ list of messages; the columns of the data set come as keyword arguments, and eac
 reward ignores those that it does not name.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from grpo_course.gsm8k.grading import is_correct, is_leniently_correct
-from grpo_course.language_model.template import Completion, completion_texts
+from grpo_course.language_model.template import Completion, completion_texts, graded
 
 FREE_CHARACTERS = 800  # a completion up to here costs nothing
 MOST_CHARACTERS = 1600  # from here on it costs the whole penalty
@@ -18,7 +18,7 @@ def correctness_reward(
     completions: Sequence[Completion], answer: Sequence[str], **kwargs: object
 ) -> list[float]:
     """1.0 where the number between the answer tags is the right one, else 0.0."""
-    return _graded(is_correct, completions, answer)
+    return graded(is_correct, completions, answer)
 
 
 def lenient_reward(
@@ -28,7 +28,7 @@ def lenient_reward(
 
     For measuring: beside the strict accuracy it tells arithmetic from format.
     """
-    return _graded(is_leniently_correct, completions, answer)
+    return graded(is_leniently_correct, completions, answer)
 
 
 def length_reward(
@@ -46,18 +46,3 @@ def length_reward(
         raise ValueError(f"free={free} and most={most}: free must be the smaller one.")
     lengths = [len(text) for text in completion_texts(completions)]
     return [max(min(free - n, 0) / (most - free), -1.0) for n in lengths]
-
-
-def _graded(
-    rule: Callable[[str, str], bool],
-    completions: Sequence[Completion],
-    answer: Sequence[str],
-) -> list[float]:
-    """`rule` for each completion with its own right answer."""
-    if isinstance(answer, str) or len(completions) != len(answer):
-        raise ValueError(
-            f"answer must be a list with one right answer for each of the "
-            f"{len(completions)} completions. Repeat an answer for its whole group."
-        )
-    pairs = zip(completion_texts(completions), answer, strict=True)
-    return [float(rule(text, right)) for text, right in pairs]

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -48,6 +48,14 @@ def weigh(
         if name not in rewards:
             raise ValueError(f"reward_weights: {name!r} {choices(rewards)}")
     return {name: (f, weights.get(name, w)) for name, (f, w) in rewards.items()}
+
+
+def spelled_out(config: GRPOConfig) -> GRPOConfig:
+    """The config with all that its task leaves at the default: settings and weights."""
+    task = make_task(config)
+    rewards = weigh(task.rewards, config.reward_weights)
+    weights = {name: weight for name, (_, weight) in rewards.items()}
+    return replace(config, task_settings=asdict(task), reward_weights=weights)
 
 
 def make_environment(

@@ -70,7 +70,7 @@ class GRPOConfig(TrainConfig):
     # a rollout; TRL: generation_batch_size / num_generations
     num_prompts: int = Field(16, ge=1)
     # of the task's rewards, by name, where they differ from its own; TRL: a list
-    reward_weights: dict[str, float] = Field({}, strict=False)
+    reward_weights: dict[str, Annotated[float, Field(ge=0)]] = Field({}, strict=False)
     max_new_tokens: int = Field(24, ge=1)  # TRL: max_completion_length
     temperature: float = Field(1.0, gt=0)  # of the samples to learn from
     top_k: int | None = Field(None, ge=1)  # TRL: 0 for None
@@ -138,44 +138,48 @@ class GRPOConfig(TrainConfig):
         write_atomically(path, json.dumps(asdict(self), indent=2) + "\n")
 
 
-def load_config(path: str | Path) -> GRPOConfig:
+def load_config(path: str | Path, task: str | None = None) -> GRPOConfig:
     """Read a JSON file: every setting, as `save` writes it, or those that differ from a
-    preset, {"base": "gpu", "learning_rate": 1e-6}.
+    preset, {"base": "gpu", "learning_rate": 1e-6}. `task` goes before the file's.
 
     Raises ValueError for a file that is not JSON, for an unknown setting, and for one
     that leaves settings out without saying what they are.
     """
     try:
         values = json.loads(Path(path).read_text("utf-8"))
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}.") from None
     if not isinstance(values, dict):
         raise ValueError(f'{path} must hold one object: {{"base": "laptop", ...}}.')
     try:
-        return from_values(values)
+        return from_values(values | ({"task": task} if task else {}))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def from_values(values: dict[str, Any]) -> GRPOConfig:
+def from_values(values: Mapping[str, Any]) -> GRPOConfig:
     """A config from names and values as JSON has them. Raises as `load_config`."""
-    presets = find_task(values.get("task", "gsm8k")).presets
+    presets = presets_of(values.get("task", "gsm8k"))
+    changes = {name: value for name, value in values.items() if name != "base"}
     if "base" in values:
-        base = choose_preset("base", values.pop("base"), presets)
-        return replace(base, **values)
-    missing = asdict(GRPOConfig()).keys() - values.keys()
-    if missing:
+        if values["base"] not in list(presets):
+            raise unknown_name("base", values["base"], presets)
+        return replace(presets[values["base"]], **changes)
+    left_out = sorted(asdict(GRPOConfig()).keys() - changes.keys())
+    if left_out:
+        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        are = "is" if len(left_out) == 1 else "are"
         raise ValueError(
-            f"{', '.join(sorted(missing)[:3])} and {max(0, len(missing) - 3)} more are "
-            f'not set. Say where they are from: "base": one of {", ".join(presets)}.'
+            f"{', '.join(left_out[:3])}{more} {are} not set. Say what the rest is as "
+            f'in: "base": one of {", ".join(presets)}.'
         )
-    return GRPOConfig(**values)
+    return GRPOConfig(**changes)
 
 
-def choose_preset(
-    argument: str, name: str, presets: Mapping[str, GRPOConfig]
-) -> GRPOConfig:
-    """One of a task's presets. Raises ValueError for another name."""
-    if name not in presets:
-        raise unknown_name(argument, name, (*presets, "a JSON file that exists"))
-    return presets[name]
+def presets_of(task: str) -> dict[str, GRPOConfig]:
+    """A task's settings of whole runs by name; "laptop" where it has none of its own.
+
+    A task of a learner's own is known by the name that it is asked for.
+    """
+    presets = find_task(task).presets or {"laptop": GRPOConfig()}
+    return {name: replace(preset, task=task) for name, preset in presets.items()}

@@ -6,6 +6,8 @@ prompt is found by its tokens. So a run that is resumed asks what it would have 
 
 import random
 from collections.abc import Mapping, Sequence
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import torch
@@ -17,7 +19,7 @@ from grpo_course.algorithm.masks import prompt_mask
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.validation import require_at_least
 from grpo_course.language_model.encoding import decode_responses, encode_prompts
-from grpo_course.language_model.task import Problem, Reward
+from grpo_course.language_model.task import Problem, Reward, require_rewards
 
 Tokens = tuple[int, ...]
 
@@ -44,6 +46,7 @@ class Environment:
         measures: Sequence[str] = (),
     ) -> None:
         require_problems(problems)
+        require_rewards(rewards, measures)
         require_at_least("num_prompts", num_prompts, 1)
         self.problems, self.tokenizer = list(problems), tokenizer
         self.rewards, self.num_prompts, self.seed = rewards, num_prompts, seed
@@ -143,12 +146,12 @@ def require_numbers(name: str, values: object, count: int) -> None:
             f"rewards[{name!r}] returned {given} for {count} completions. Return a "
             "list of floats, one for each."
         )
-    wrong = [value for value in values if not isinstance(value, int | float)]
-    if wrong:
-        raise ValueError(
-            f"rewards[{name!r}] returned {wrong[0]!r} for a completion. Return a "
-            "number for each; 0.0 where there is nothing to reward."
-        )
+    for value in values:
+        if not (isinstance(value, Real) and isfinite(value)):
+            raise ValueError(
+                f"rewards[{name!r}] returned {value!r} for a completion. Return a "
+                "finite number for each; 0.0 where there is nothing to reward."
+            )
 
 
 def join_answers(

@@ -5,17 +5,22 @@ your own by `module:name`.
 """
 
 import random
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from math import inf
 from typing import Any, ClassVar
+
+from grpo_course.algorithm.validation import choices, unknown_name
 
 # name: where its class is. A name with a colon says so itself.
 TASKS = {
     "gsm8k": "grpo_course.gsm8k.task:GSM8K",
     "countdown": "grpo_course.countdown:Countdown",
 }
+PLACE = re.compile(r"\w+(\.\w+)*:\w+")  # module:name
 
 # completions and `answer`, one for each, in; one float for each out: as TRL calls it
 Reward = Callable[..., Sequence[float]]
@@ -84,23 +89,54 @@ def require_count(count: int | None) -> int:
 def find_task(name: str) -> type[TextTask]:
     """The class of a task: one of TASKS, or "module:name" for one of your own.
 
-    Raises ValueError for what cannot be found, and says why.
+    Raises ValueError for what cannot be found or is no task, and says why.
     """
-    place = TASKS.get(name, name)
-    module, colon, attribute = place.partition(":")
-    if not colon:
-        known = ", ".join(repr(task) for task in TASKS)
+    place = TASKS.get(name, name) if isinstance(name, str) else ""
+    if not PLACE.fullmatch(place):
         raise ValueError(
-            f"task={name!r} is not known. Choose one of: {known}; or name a class of "
-            "your own, module:name, in a file of the current folder."
+            f"task={name!r} {choices(TASKS)} Or name a class of your own, module:name, "
+            "in a file of the current folder."
         )
+    module, _, attribute = place.partition(":")
     try:
         task = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as problem:
         raise ValueError(
             f"task={name!r} cannot be loaded: {problem}. Run from the folder of "
             f"{module.replace('.', '/')}.py, or put it on the PYTHONPATH."
-        ) from None
+        ) from problem
+    require_task(name, task)
+    return task
+
+
+def require_task(name: str, task: object) -> None:
+    """Check that this is a class with all that a task needs."""
     if not (isinstance(task, type) and issubclass(task, TextTask)):
         raise ValueError(f"task={name!r} must be a subclass of TextTask.")
-    return task
+    if task.__abstractmethods__:
+        lacks = ", ".join(sorted(task.__abstractmethods__))
+        raise ValueError(f"task={name!r} lacks {lacks}: define what TextTask asks for.")
+    if "__pydantic_fields__" not in vars(task):
+        raise ValueError(f"task={name!r} must be decorated with @settings().")
+    require_rewards(getattr(task, "rewards", None), task.measures)
+
+
+def require_rewards(rewards: object, measures: Sequence[str]) -> None:
+    """Check a task's rewards, a function and a weight under each name, and measures."""
+    pairs = list(rewards.values()) if isinstance(rewards, Mapping) else []
+    if not (pairs and all(map(is_weighted, pairs))):
+        raise ValueError(
+            f"rewards={rewards!r}, but it must hold a function and its weight under "
+            'each name, at least 0: {"accuracy": (my_reward, 1.0)}.'
+        )
+    for measure in measures:
+        if measure not in rewards:
+            raise unknown_name("measures", measure, rewards)
+
+
+def is_weighted(pair: object) -> bool:
+    """Whether this is a function and its weight."""
+    if not (isinstance(pair, tuple | list) and len(pair) == 2):
+        return False
+    function, weight = pair
+    return callable(function) and isinstance(weight, int | float) and 0 <= weight < inf

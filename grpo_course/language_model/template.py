@@ -4,7 +4,8 @@ A response thinks between <think> and </think>, and answers between <answer> and
 </answer>. A chat template turns messages into the one text that a model reads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 THINK, CLOSE_THINK = "<think>", "</think>"
 ANSWER, CLOSE_ANSWER = "<answer>", "</answer>"
@@ -89,6 +90,24 @@ def content_text(content: object) -> str:
     if isinstance(content, list | tuple):
         return "".join(str(part.get("text") or "") for part in content)
     return str(content or "")
+
+
+def graded(
+    rule: Callable[[str, Any], bool],
+    completions: Sequence[Completion],
+    answer: Sequence[Any],
+) -> list[float]:
+    """1.0 where `rule` holds of a completion's text and its own right answer, else 0.0.
+
+    Raises ValueError where there is not one answer for each completion.
+    """
+    texts = completion_texts(completions)
+    if isinstance(answer, str | Mapping) or len(texts) != len(answer):
+        raise ValueError(
+            f"answer must be a list with one right answer for each of the {len(texts)} "
+            "completions. Repeat an answer for its whole group."
+        )
+    return [float(rule(t, right)) for t, right in zip(texts, answer, strict=True)]
 
 
 def format_reward(completions: Sequence[Completion], **kwargs: object) -> list[float]:

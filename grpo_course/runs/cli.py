@@ -7,12 +7,14 @@ import argparse
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import Any
 
-from grpo_course.language_model.build import make_task
-from grpo_course.language_model.config import GRPOConfig, choose_preset, load_config
-from grpo_course.language_model.task import find_task
+from grpo_course.algorithm.validation import choices
+from grpo_course.language_model.build import make_task, spelled_out
+from grpo_course.language_model.config import GRPOConfig, load_config, presets_of
+from grpo_course.language_model.task import TextTask, find_task
 from grpo_course.runs.checkpoint import CheckpointError
 from grpo_course.runs.folder import find_model
 
@@ -34,7 +36,9 @@ def run_command(work: Callable[[list[str]], int], arguments: list[str]) -> int:
         return 1
 
 
-def training_parser(command: str, description: str, out: str) -> argparse.ArgumentParser:
+def training_parser(
+    command: str, description: str, out: str
+) -> argparse.ArgumentParser:
     """What every command that trains takes beside the settings themselves."""
     made = argparse.ArgumentParser(
         f"python3 -m grpo_course {command}",
@@ -53,47 +57,59 @@ def training_parser(command: str, description: str, out: str) -> argparse.Argume
 def choose_config(name: str | None, task: str | None) -> GRPOConfig:
     """A preset of the task, or a file. Raises ValueError for a name that is neither."""
     if name is not None and Path(name).is_file():
-        config = load_config(name)
-        return config if task is None else replace(config, task=task)
-    presets = find_task(task or "gsm8k").presets
-    if not presets and name is None:
-        return GRPOConfig(task=task)
-    preset = choose_preset("config", name or "laptop", presets)
-    # A task of a learner's own is known by the name it was asked for.
-    return replace(preset, task=task or preset.task)
+        return load_config(name, task)
+    presets, chosen = presets_of(task or "gsm8k"), name or "laptop"
+    if chosen not in presets:
+        raise ValueError(f"config={chosen!r} {choices(presets)} Or name a JSON file.")
+    return presets[chosen]
 
 
-def with_flags(config: GRPOConfig, flags: list[str], prog: str) -> GRPOConfig:
+def with_flags(
+    config: GRPOConfig, flags: list[str], options: argparse.Namespace, prog: str
+) -> GRPOConfig:
     """The config with what the command line says of it and of its task.
 
-    For a model that is the folder of a run, its newest checkpoint is taken. Ends the
-    program for a flag that is not known.
+    `options` are the command's own. For a model that is the folder of a run, its newest
+    checkpoint is taken. Ends the program for a flag that is not known.
     """
-    import tyro
-
-    how = {"prog": prog, "config": (tyro.conf.FlagConversionOff,)}
-    task, rest = tyro.cli(
-        find_task(config.task),
-        default=make_task(config),
-        args=flags,
-        return_unknown_args=True,
-        add_help=False,
-        **how,
+    kind, config = find_task(config.task), spelled_out(config)
+    require_free_names(kind, options)
+    task, rest = parse(
+        kind, make_task(config), flags, prog, return_unknown_args=True, add_help=False
     )
-    config = tyro.cli(GRPOConfig, default=config, args=rest, **how)
+    config = parse(GRPOConfig, replace(config, task_settings={}), rest, prog)
     config = replace(config, task_settings=asdict(task))
     if config.model is None:
         return config
     return replace(config, model=find_model(config.model))
 
 
+def parse(kind: type, default: Any, flags: list[str], prog: str, **more: bool) -> Any:
+    """Settings of some kind, each a flag with a value: --gradient-checkpointing True"""
+    import tyro  # only commands need it
+
+    how = (tyro.conf.FlagConversionOff,)
+    return tyro.cli(kind, default=default, args=flags, prog=prog, config=how, **more)
+
+
+def require_free_names(kind: type[TextTask], options: argparse.Namespace) -> None:
+    """Check that no flag of a task's own is one of the command's or of the run's."""
+    taken = {*vars(options), *(field.name for field in fields(GRPOConfig))}
+    for field in fields(kind):
+        if field.name in taken:
+            raise ValueError(
+                f"{kind.__name__} has a setting {field.name!r}, but --{field.name} is "
+                "a flag of every run. Give it another name."
+            )
+
+
 def print_settings(config: GRPOConfig, prog: str) -> None:
     """Every setting with its help: those of the task, then those of the run."""
-    import tyro
-
+    config = spelled_out(config)
+    plain = replace(config, task_settings={})
     for kind, default in (
         (find_task(config.task), make_task(config)),
-        (GRPOConfig, config),
+        (GRPOConfig, plain),
     ):
         with suppress(SystemExit):
-            tyro.cli(kind, prog=prog, default=default, args=["--help"])
+            parse(kind, default, ["--help"], prog)

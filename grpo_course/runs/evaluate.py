@@ -90,7 +90,7 @@ def settle(options: argparse.Namespace, flags: list[str]) -> tuple[GRPOConfig, s
         config = choose_config(options.config or "gpu", options.task)
     elif options.task not in (None, config.task):
         config = replace(config, task=options.task, task_settings={})
-    config = replace(with_flags(config, flags, PROG), model=None)
+    config = replace(with_flags(config, flags, options, PROG), model=None)
     splits = make_task(config).splits
     if options.split and options.split not in (*splits, "train"):
         raise unknown_name("split", options.split, (*splits, "train"))

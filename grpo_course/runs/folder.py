@@ -1,9 +1,9 @@
 """What lies in the folder of a run, and where."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
-from grpo_course.language_model.build import make_task
+from grpo_course.language_model.build import spelled_out
 from grpo_course.language_model.config import GRPOConfig, load_config
 from grpo_course.runs.checkpoint import checkpoint_path, newest_good, saved_epochs
 
@@ -55,11 +55,7 @@ def require_same(given: GRPOConfig, saved: GRPOConfig, out: Path) -> None:
 
 def differences(there: GRPOConfig, now: GRPOConfig) -> str:
     """In which settings two configs differ; empty if in none."""
-    # All of the task's settings, those too that one of the two leaves at the default.
-    old, new = (
-        asdict(replace(config, task_settings=asdict(make_task(config))))
-        for config in (there, now)
-    )
+    old, new = (asdict(spelled_out(config)) for config in (there, now))
     return "; ".join(
         f"{name} is {old[name]!r} there and {new[name]!r} now"
         for name in old

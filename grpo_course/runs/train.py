@@ -1,9 +1,9 @@
 """`python3 -m grpo_course train`: GRPO on a text task, in a folder.
 
-    python3 -m grpo_course train --config laptop --out runs/laptop
-    python3 -m grpo_course train --resume --out runs/laptop
-    python3 -m grpo_course train --task countdown --learning-rate 1e-4
-    python3 -m grpo_course train --task my_file:MyTask
+python3 -m grpo_course train --config laptop --out runs/laptop
+python3 -m grpo_course train --resume --out runs/laptop
+python3 -m grpo_course train --task countdown --learning-rate 1e-4
+python3 -m grpo_course train --task my_file:MyTask
 """
 
 import os
@@ -56,12 +56,12 @@ def prepare(out: Path, options: Namespace, flags: list[str], prog: str) -> None:
     """Make the folder of a new run, or check that a resumed one has these settings."""
     if not options.resume:
         config = choose_config(options.config, options.task)
-        config = with_flags(config, flags, prog)
+        config = with_flags(config, flags, options, prog)
         print_estimate(config)
         begin(config, out)
         return
     saved = saved_config(out)
     named = options.config or options.task
     given = choose_config(options.config, options.task) if named else saved
-    require_same(with_flags(given, flags, prog), saved, out)
+    require_same(with_flags(given, flags, options, prog), saved, out)
     print_estimate(saved)

@@ -11,12 +11,12 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.loop import train
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.sampler import Sampler
+from grpo_course.algorithm.train import train
 from grpo_course.engines.mapping import to_trl_config
-from grpo_course.gsm8k.policy import CausalPolicy
-from grpo_course.gsm8k.tiny import make_tiny_model
+from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.tiny_model import make_tiny_model
 
 trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 

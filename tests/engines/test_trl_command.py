@@ -11,20 +11,21 @@ from grpo_course.engines import trl as command
 from grpo_course.engines.trl_run import (
     batch_settings,
     chat_dataset,
+    paid_rewards,
     response_limit,
     trl_settings,
 )
-from grpo_course.gsm8k.config import GRPOConfig
 from grpo_course.gsm8k.presets import GPU_SMOLLM2, LAPTOP, PRESETS
 from grpo_course.gsm8k.problems import make_problems
+from grpo_course.language_model.config import GRPOConfig
 
 ENGINES = Path(command.__file__).parent
 OUT = Path("runs")
 # What of a GSM8K config makes the model, the data or the evaluation: not TRL's.
 NOT_TRL = (
-    "model data num_problems operands operations steps system_prompt num_prompts dtype"
-    " device architecture hidden_size num_layers num_heads vocab_size eval_problems"
-    " num_threads eval_samples eval_temperature micro_batch_size gradient_checkpointing"
+    "model task task_settings num_problems system_prompt dtype"
+    " device architecture hidden_size num_layers num_heads vocab_size context_length"
+    " eval_problems num_threads eval_samples eval_temperature"
 )
 
 
@@ -48,16 +49,13 @@ def test_every_preset_is_a_config_of_trl(trl, name):
 def test_the_settings_of_one_preset():
     made = trl_settings(replace(GPU_SMOLLM2, device="cpu"), OUT)
     expected = {"temperature": 0.9, "top_k": 50, "top_p": 0.9, "warmup_steps": 0}
-    expected |= {"reward_weights": [1.0, 0.5, 0.0], "max_completion_length": 300}
+    expected |= {"reward_weights": [1.0, 0.5], "max_completion_length": 300}
     expected |= {"learning_rate": 5e-5, "gradient_accumulation_steps": 4}
     assert {name: made[name] for name in expected} == expected
 
 
 CHANGES = {
     ("seed", 5): {"seed": 5},
-    ("correctness_weight", 2.0): {"reward_weights": [2.0, 0.2, 0.0]},
-    ("format_weight", 0.1): {"reward_weights": [1.0, 0.1, 0.0]},
-    ("length_weight", 0.3): {"reward_weights": [1.0, 0.2, 0.3]},
     ("max_new_tokens", 9): {"max_completion_length": 9},
     ("temperature", 0.5): {"temperature": 0.5},
     ("top_k", 3): {"top_k": 3},
@@ -84,13 +82,33 @@ def test_one_setting_at_a_time(name, value):
     assert changed == CHANGES[name, value]
 
 
+@pytest.mark.parametrize(
+    ("weights", "paid"),
+    [
+        ({}, {"correctness_reward": 1.0, "format_reward": 0.2}),
+        ({"accuracy": 2.0}, {"correctness_reward": 2.0, "format_reward": 0.2}),
+        ({"format": 0.1}, {"correctness_reward": 1.0, "format_reward": 0.1}),
+        ({"format": 0.0}, {"correctness_reward": 1.0}),
+        (
+            {"length_reward": 0.3},
+            {"correctness_reward": 1.0, "format_reward": 0.2, "length_reward": 0.3},
+        ),
+    ],
+)
+def test_the_rewards_that_pay_go_to_trl_with_their_weights(weights, paid):
+    config = replace(LAPTOP, device="cpu", reward_weights=weights)
+    found = paid_rewards(config)
+    assert {function.__name__: weight for function, weight in found} == paid
+    assert trl_settings(config, OUT)["reward_weights"] == list(paid.values())
+
+
 def test_no_setting_is_forgotten():
     own = {f.name for f in fields(GRPOConfig)} - {
         f.name for f in fields(GRPOConfig.__base__)
     }
-    changed = {name for name, _ in CHANGES}
+    changed = {"reward_weights", *(name for name, _ in CHANGES)}
     left = {name for name in own - changed if not name.startswith("warm_start")}
-    assert left <= set(NOT_TRL.split())
+    assert left == set(NOT_TRL.split())
 
 
 @pytest.mark.parametrize(
@@ -148,20 +166,20 @@ def test_own_arguments_must_be_names_of_trl(trl, tmp_path):
     given = ["--out", str(tmp_path / "run"), "--trl", '{"beta": 0.5, "nonsense": 1}']
     match = "--trl names 'nonsense', which trl.GRPOConfig does not have"
     with pytest.raises(ValueError, match=match):
-        command.main(given)
+        command.work(given)
     assert not (tmp_path / "run").exists()
 
 
 def test_without_trl_the_command_names_the_extra(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "trl", None)
-    assert command.main(["--config", "laptop"]) == 1
+    assert command.work(["--config", "laptop"]) == 1
     assert "needs TRL" in capsys.readouterr().err
 
 
 def test_a_finished_run_is_not_overwritten(trl, tmp_path):
     (tmp_path / "model").mkdir()
     with pytest.raises(FileExistsError, match="--out DIR"):
-        command.main(["--config", "laptop", "--out", str(tmp_path)])
+        command.work(["--config", "laptop", "--out", str(tmp_path)])
 
 
 def test_the_fsdp_file_is_one_that_accelerate_reads(trl):

@@ -5,20 +5,17 @@ from itertools import product
 import pytest
 import torch
 
-from grpo_course.algorithm import aggregation, kl, losses, mismatch, ratio, steps
+from grpo_course.algorithm import aggregation, kl, losses, ratio
 from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.deltas import compute_deltas
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.train import trainer_class
+from grpo_course.algorithm.variants import mismatch
 from grpo_course.engines.mapping import to_trl_config
 from grpo_course.engines.parity import TOLERANCE, compared_settings
 from grpo_course.engines.translate import LOSS_TYPES, SCALES
-from grpo_course.engines.trl_loss import (
-    plain_parts,
-    trl_advantages,
-    trl_loss,
-    trl_sampler_weights,
-)
+from grpo_course.engines.trl_loss import trl_loss
 
 pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 
@@ -33,6 +30,9 @@ class Given:
     def __init__(self, log_probs):
         self.leaf = log_probs
 
+    def sample(self, prompts, num_responses):
+        raise AssertionError("nothing is to be sampled")
+
     def log_probs(self, rollout):
         return self.leaf
 
@@ -42,11 +42,19 @@ def drawn(number):
     generator = torch.Generator().manual_seed(number)
     draw = {"generator": generator, "dtype": torch.float64}
     shape = (BATCH, TRIAL, POS)
-    new = -torch.rand(shape, **draw) * 3
+    new = -3 - torch.rand(shape, **draw) * 3  # so that the others are below 0 too
     old, ref, sampled = (new + torch.randn(shape, **draw) * 0.7 for _ in range(3))
     lengths = torch.randint(0, POS + 1, shape[:-1], generator=generator)
     mask = torch.arange(POS) < lengths[..., None]
     return new, old, ref, sampled, torch.randn(shape[:-1], **draw), mask
+
+
+def trainer_of(leaf, config):
+    """A trainer whose policy says what it is told; nobody asks for a response."""
+    optimizer = torch.optim.SGD([torch.zeros(1)])
+    return trainer_class(config)(
+        Given(leaf), torch.zeros(BATCH, 1), lambda _: None, optimizer, config
+    )
 
 
 def gradient_of(loss, leaf):
@@ -69,7 +77,7 @@ def errors(config, number=0, on_policy=False):
         None if on_policy else old,
         ref if config.kl_penalty else None,
     )
-    loss, _ = steps.batch_loss(Given(leaf), batch, config, config.kl_penalty)
+    loss, _ = trainer_of(leaf, config).loss(batch)
     theirs = trl_loss(
         to_trl_config(config, **TRL_ONLY),
         leaf,
@@ -107,41 +115,41 @@ def test_loss_and_gradient_with_a_sampler_of_its_own(pair):
         assert max(errors(config, number)) < TOLERANCE
 
 
-def test_the_weights_of_the_sampler():
+def test_the_weights_of_the_sampler(trl_step):
     _, old, _, sampled, _, _ = drawn(3)
     config = TrainConfig(sampler_cap=1.3, num_responses=TRIAL)
     args = to_trl_config(config, **TRL_ONLY)
-    theirs = trl_sampler_weights(args, old, sampled.float().double())
+    theirs = trl_step.sampler_weights(args, old, sampled.float().double())
     ours = mismatch.sampler_weights(old, sampled.float().double(), 1.3)
     assert (ours == 1.3).any() and (ours < 1).any()
     torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("mode", SCALES)
-def test_deltas(mode):
+def test_deltas(mode, trl_step):
     """Groups of 3, batches of 9: TRL's float32 n / (n - 1) is exact for both."""
     for number in range(5):
         rewards = drawn(number)[-2]
         config = TrainConfig(deltas_mode=mode, num_responses=TRIAL)
-        theirs = trl_advantages(to_trl_config(config, **TRL_ONLY), rewards)
+        theirs = trl_step.advantages(to_trl_config(config, **TRL_ONLY), rewards)
         ours = compute_deltas(rewards, mode)
         torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("mode", SCALES)
-def test_deltas_in_groups_of_eight(mode):
+def test_deltas_in_groups_of_eight(mode, trl_step):
     """TRL takes 8 / 7 in float32, which is wrong by up to 6e-8 of itself."""
     draw = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
     rewards = torch.randn((4, 8), **draw)
     args = TRL_ONLY | {"per_device_train_batch_size": 32, "num_generations": 8}
     config = TrainConfig(deltas_mode=mode, num_responses=8)
-    theirs = trl_advantages(to_trl_config(config, **args), rewards)
+    theirs = trl_step.advantages(to_trl_config(config, **args), rewards)
     ours = compute_deltas(rewards, mode)
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-7)
 
 
-def test_two_trainers_share_nothing():
-    first, second = plain_parts(), plain_parts()
+def test_two_trainers_share_nothing(trl_step):
+    first, second = trl_step.plain_parts(), trl_step.plain_parts()
     first["_logs"]["rewards"]["reward"].append(1.0)
     first["_pending_metrics"]["reward"] = 1.0
     assert not second["_logs"]["rewards"] and not second["_pending_metrics"]

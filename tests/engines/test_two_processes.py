@@ -15,18 +15,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpo_course.gsm8k.config import make_config
 from grpo_course.gsm8k.problems import make_problems
+from grpo_course.language_model.config import from_values
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {
+    "base": "laptop",
     "num_epochs": 2,
     "num_prompts": 4,
     "num_responses": 4,
     "num_problems": 40,
-    "operands": [1, 4],
-    "operations": "+",
-    "steps": [1],
+    "task_settings": {"operands": [1, 4], "operations": "+", "steps": [1]},
     "max_new_tokens": 8,
     "hidden_size": 32,
     "num_layers": 1,
@@ -79,11 +78,11 @@ def gradients(start: Path, out: Path, world_size: int, rank: int) -> dict:
 
     found = {}
     for name, knobs in LOSSES.items():
-        config = make_config(SMALL | {"kl_penalty": 0.0} | knobs)
+        config = from_values(SMALL | {"kl_penalty": 0.0} | knobs)
         args = trl_run.make_args(config, out, world_size, **PLAIN, **QUIET)
         problems = make_problems("train", 40, seed=0)
         trainer = trl_run.make_trainer(config, args, start, problems, Fixed)
-        trainer.reward_funcs = [fixed_rewards] * 3
+        trainer.reward_funcs = [fixed_rewards] * len(trainer.reward_funcs)
         before = [w.detach().clone() for w in trainer.model.parameters()]
         trainer.train()
         after = trainer.accelerator.unwrap_model(trainer.model).parameters()
@@ -101,16 +100,16 @@ def program(start: str, config: str, out: str) -> None:
     rank = int(os.environ["RANK"])
     gradients(Path(start), Path(out), int(os.environ["WORLD_SIZE"]), rank)
     quiet = json.dumps(QUIET)
-    trl.main(["--config", config, "--out", f"{out}/run", "--trl", quiet])
+    trl.work(["--config", config, "--out", f"{out}/run", "--trl", quiet])
 
 
 def start_model(folder: Path) -> Path:
     """A tiny random model on disk."""
-    from grpo_course.gsm8k.pretrained import save_model
-    from grpo_course.gsm8k.setting_up import make_model
+    from grpo_course.language_model.build import make_model
+    from grpo_course.language_model.pretrained import save_model
 
     problems = make_problems("train", 40, seed=0)
-    save_model(*make_model(make_config(SMALL), problems), folder)
+    save_model(*make_model(from_values(SMALL), problems), folder)
     return folder
 
 
@@ -192,7 +191,7 @@ def test_the_command_on_one_process(tmp_path):
 
 def look_at(printed: str, run: Path) -> None:
     """Check that a run was measured once, and that a trained model was saved."""
-    from grpo_course.gsm8k.pretrained import load_model, load_tokenizer
+    from grpo_course.language_model.pretrained import load_model, load_tokenizer
 
     assert printed.count("greedy strict accuracy") == 1  # the first process alone
     before, after = load_model(run / "start"), load_model(run / "model")

@@ -90,7 +90,7 @@ def errors(losses, names, mean, number):
     (mode, level), (theirs, told) = names, LOSSES[names]
     generator = torch.Generator().manual_seed(number)
     draw = {"generator": generator, "dtype": torch.float64}
-    new = (-torch.rand((BATCH, TRIAL, POS), **draw) * 3).requires_grad_()
+    new = (-3 - torch.rand((BATCH, TRIAL, POS), **draw) * 3).requires_grad_()
     old = new.detach() + torch.randn(new.shape, **draw) * 0.7
     deltas = torch.randn((BATCH, TRIAL), **draw)
     lengths = torch.randint(1, POS + 1, (BATCH, TRIAL), generator=generator)

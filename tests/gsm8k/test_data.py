@@ -2,19 +2,17 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from grpo_course.gsm8k.data import load_gsm8k, save_gsm8k
+from grpo_course.gsm8k.data import load_gsm8k
 from grpo_course.gsm8k.grading import gold_number
-from grpo_course.gsm8k.problems import Problem, make_problems
-from grpo_course.gsm8k.prompts import in_template, plain_thinking
-from grpo_course.gsm8k.rewards import (
-    correctness_reward,
-    format_reward,
-    lenient_reward,
-)
+from grpo_course.gsm8k.problems import WordProblem, make_problems
+from grpo_course.gsm8k.prompts import plain_thinking
+from grpo_course.gsm8k.rewards import correctness_reward, lenient_reward
+from grpo_course.language_model.template import format_reward, in_template
 
 ROW = {"question": "How many?", "answer": "3*400 = <<3*400=1200>>1,200\n#### 1,200"}
 FOLDER = os.environ.get("GSM8K_DIR", "")
@@ -59,10 +57,12 @@ def test_a_mark_before_the_first_character_is_passed_over(tmp_path: Path) -> Non
     file = tmp_path / "train.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps(ROW).encode())
     (problem,) = load_gsm8k("train", file)
-    assert problem == Problem(ROW["question"], ROW["answer"], "1,200")
+    assert problem == WordProblem(ROW["question"], "1,200", ROW["answer"])
 
 
-def test_generated_problems_go_through_the_same_format(tmp_path: Path) -> None:
+def test_generated_problems_go_through_the_same_format(
+    tmp_path: Path, save_gsm8k: Callable
+) -> None:
     problems = make_problems("train", 50, seed=0)
     save_gsm8k(problems, tmp_path / "train.jsonl")
     loaded = load_gsm8k("train", tmp_path)

@@ -13,11 +13,13 @@ import matplotlib
 import nbformat
 import pytest
 
-from grpo_course.gsm8k.data import load_gsm8k, save_gsm8k
+from grpo_course.gsm8k.data import load_gsm8k
 from grpo_course.gsm8k.presets import PRESETS
-from grpo_course.gsm8k.prompts import conversation_text
-from grpo_course.gsm8k.tiny import make_tiny_model
-from grpo_course.gsm8k.tokenizer import make_tokenizer
+from grpo_course.gsm8k.problems import make_problems
+from grpo_course.gsm8k.prompts import demonstration
+from grpo_course.language_model.template import conversation_text
+from grpo_course.language_model.tiny_model import make_tiny_model
+from grpo_course.language_model.tokenizer import make_tokenizer
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "12_gsm8k_grpo.ipynb"
@@ -28,18 +30,19 @@ NO_ROWS = pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with 
 
 
 @pytest.fixture(params=["generated", pytest.param("real", marks=NO_ROWS)])
-def problems(request, easy_problems):
+def problems(request):
     """Rows in GSM8K's own format."""
     if request.param == "generated":
-        return easy_problems
+        return make_problems("train", 300, 0, operands=(1, 4), steps=(1,))
     return load_gsm8k("train", FOLDER)[:100]
 
 
 @pytest.fixture(params=ARCHITECTURES)
-def preset(request, problems, tmp_path, monkeypatch):
+def preset(request, problems, save_gsm8k, tmp_path, monkeypatch):
     """The name of a preset that was given a small model and these rows."""
     config = PRESETS[request.param]
-    texts = [conversation_text(p, config.system_prompt) for p in problems]
+    system = config.system_prompt
+    texts = [conversation_text(p.question, demonstration(p), system) for p in problems]
     tokenizer = make_tokenizer(texts)
     sizes = {"hidden_size": 16, "num_heads": 2, "context_length": 1024}
     model = make_tiny_model(tokenizer, ARCHITECTURES[request.param], **sizes)
@@ -47,10 +50,9 @@ def preset(request, problems, tmp_path, monkeypatch):
         part.save_pretrained(tmp_path / "model")
     for split in ("train", "test"):
         save_gsm8k(problems, tmp_path / f"{split}.jsonl")
-    model, data = str(tmp_path / "model"), str(tmp_path)
-    monkeypatch.setitem(
-        PRESETS, request.param, replace(config, model=model, data=data, **SMALL)
-    )
+    settings = {"model": str(tmp_path / "model"), **SMALL}
+    small = replace(config, task_settings={"data": str(tmp_path)}, **settings)
+    monkeypatch.setitem(PRESETS, request.param, small)
     return request.param
 
 

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from grpo_course.gsm8k.grading import (
     LONGEST_ANSWER,
     LONGEST_NUMBER,
-    extract_answer,
     is_correct,
     is_leniently_correct,
     last_number,
     read_number,
 )
-from grpo_course.gsm8k.prompts import in_template
+from grpo_course.language_model.template import extract_answer, in_template
 
 NUMBERS = st.integers(-(10**9), 10**9)
 DECIMALS = st.decimals(-(10**6), 10**6, places=3, allow_nan=False)

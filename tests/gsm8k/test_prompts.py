@@ -1,28 +1,24 @@
 """Messages, the template, and demonstrations with and without tags."""
 
-import random
-from collections import Counter
-
 import pytest
 
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.gsm8k.prompts import (
-    CHAT_TEMPLATE,
     FORMS,
     SHORT_SYSTEM_PROMPT,
     SYSTEM_PROMPT,
+    demonstration,
+    plain_thinking,
+)
+from grpo_course.gsm8k.rewards import correctness_reward, lenient_reward
+from grpo_course.language_model.template import (
+    CHAT_TEMPLATE,
     TAGS,
     chat_messages,
     conversation_text,
-    demonstration,
-    draw_form,
-    plain_thinking,
-)
-from grpo_course.gsm8k.rewards import (
-    correctness_reward,
     format_reward,
-    lenient_reward,
 )
+from grpo_course.language_model.tokenizer import make_tokenizer
 
 SHARES = {"full": 1.0, "no_tags": 0.0, "no_answer_tag": 0.4, "no_think_tag": 0.4}
 
@@ -41,15 +37,6 @@ def test_demonstrations_are_right_and_lack_what_their_form_says(form: str) -> No
 def test_unknown_form() -> None:
     with pytest.raises(ValueError, match="form='wild' is not known"):
         demonstration(make_problems("train", 1, seed=0)[0], "wild")
-
-
-def test_forms_come_as_often_as_their_weights() -> None:
-    rng = random.Random(0)
-    counts = Counter(draw_form(rng, {"full": 3, "no_tags": 1}) for _ in range(4000))
-    assert set(counts) == {"full", "no_tags"}
-    assert 2850 < counts["full"] < 3150  # 3000 and five standard errors
-    even = dict.fromkeys(FORMS, 1)
-    assert {draw_form(rng, even) for _ in range(200)} == set(FORMS)
 
 
 def test_thinking_has_no_marks_and_no_final_line() -> None:
@@ -75,24 +62,25 @@ def test_the_example_in_the_system_prompt_is_in_full_form() -> None:
 
 
 def test_the_tokenizer_has_this_template_and_these_tags() -> None:
-    from grpo_course.gsm8k.tokenizer import make_tokenizer
-
     problems = make_problems("train", 200, seed=0)
-    tokenizer = make_tokenizer([conversation_text(p) for p in problems])
+    system = SHORT_SYSTEM_PROMPT
+    tokenizer = make_tokenizer(
+        [conversation_text(p.question, demonstration(p), system) for p in problems]
+    )
     assert tokenizer.chat_template == CHAT_TEMPLATE
     for tag in TAGS:
         assert len(tokenizer.encode(tag, add_special_tokens=False)) == 1
-    messages = chat_messages(problems[0].question, SHORT_SYSTEM_PROMPT)
+    messages = chat_messages(problems[0].question, system)
     text = tokenizer.apply_chat_template(
         messages, tokenize=False, add_generation_prompt=True
     )
     assert text == (
-        f"<|im_start|>system\n{SHORT_SYSTEM_PROMPT}<|im_end|>\n"
+        f"<|im_start|>system\n{system}<|im_end|>\n"
         f"<|im_start|>user\n{problems[0].question}<|im_end|>\n"
         "<|im_start|>assistant\n"
     )
     for problem in problems:
-        messages = chat_messages(problem.question, SHORT_SYSTEM_PROMPT)
+        messages = chat_messages(problem.question, system)
         ids = tokenizer.apply_chat_template(
             messages, add_generation_prompt=True, return_dict=False
         )

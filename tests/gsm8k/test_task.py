@@ -1,146 +1,177 @@
-"""The task asks by seed and epoch alone, and finds answers by a prompt's tokens."""
+"""GSM8K as a task: its splits, its settings, and what its demonstrations show."""
+
+import random
+from collections import Counter
+from math import nan
 
 import pytest
-import torch
 
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.masks import response_mask
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.gsm8k.encoding import encode_prompts, encode_responses
-from grpo_course.gsm8k.problems import Problem
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.gsm8k.task import Task
+from grpo_course.gsm8k.data import load_gsm8k, load_run_split
+from grpo_course.gsm8k.grading import is_correct
+from grpo_course.gsm8k.problems import WordProblem, make_problems
+from grpo_course.gsm8k.prompts import FORMS, demonstration, with_slip
+from grpo_course.gsm8k.task import GSM8K
+from grpo_course.language_model.build import load_problems
+from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.template import TAGS
 
-
-@pytest.fixture
-def problems(easy_problems):
-    return list({p.question: p for p in easy_problems}.values())[:10]
+PROBLEMS = make_problems("train", 300, seed=3)
+FULL = (1, 0, 0, 0)
 
 
 @pytest.fixture
-def task(problems, tokenizer):
-    return Task(problems, tokenizer, num_prompts=4, seed=1)
+def folder(tmp_path, save_gsm8k):
+    def filled(rows):
+        save_gsm8k(make_problems("train", rows, seed=0), tmp_path / "train.jsonl")
+        save_gsm8k(make_problems("train", 7, seed=1), tmp_path / "test.jsonl")
+        return tmp_path
+
+    return filled
 
 
-def rollout_of(task, prompts, groups):
-    """Prompts with given texts as responses, [batch trial]."""
-    flat = encode_responses(
-        task.tokenizer, [text for group in groups for text in group]
-    )
-    tokens = flat.view(len(groups), -1, flat.shape[-1])
-    return Rollout(prompts, tokens, response_mask(tokens, task.tokenizer.eos_token_id))
+@pytest.mark.parametrize(("rows", "last"), [(3000, 256), (40, 4), (9, 0)])
+def test_validation_is_the_end_of_train(folder, rows, last):
+    path = folder(rows)
+    whole = load_gsm8k("train", path)
+    kept, held = load_run_split("train", path), load_run_split("validation", path)
+    assert len(whole) == rows and len(held) == last
+    assert kept + held == whole
+    assert load_run_split("test", path) == load_gsm8k("test", path)
 
 
-def test_what_is_asked_depends_on_seed_and_epoch_alone(task, problems, tokenizer):
-    late_first = [task.prompts(epoch) for epoch in (7, 2, 0)]
-    again = Task(problems, tokenizer, num_prompts=4, seed=1)
-    in_order = [again.prompts(epoch) for epoch in range(8)]
-    for asked, epoch in zip(late_first, (7, 2, 0), strict=True):
-        assert torch.equal(asked, in_order[epoch])
-    other = Task(problems, tokenizer, num_prompts=4, seed=2)
-    assert any(task.chosen(e) != other.chosen(e) for e in range(3))
+def test_a_run_knows_them(folder):
+    """Settings are chosen on problems that are neither end's."""
+    settings = {"data": str(folder(40))}
+    config = GRPOConfig(task_settings=settings)
+    splits = GSM8K(**settings).splits
+    assert splits == ("test", "validation", "train")
+    sizes = [len(load_problems(config, split)) for split in splits]
+    assert sizes == [7, 4, 36]
+    assert len(load_problems(config, "validation", 3)) == 3
+    with pytest.raises(ValueError, match=r"split='unseen'.*'validation'"):
+        load_problems(config, "unseen")
 
 
-def test_every_problem_is_asked_once_before_any_comes_again(task):
-    places = [place for epoch in range(10) for place in task.chosen(epoch)]
-    turns = [places[i : i + 10] for i in range(0, 40, 10)]
-    assert all(sorted(turn) == list(range(10)) for turn in turns)
-    assert len({tuple(turn) for turn in turns}) == 4
+def test_generated_problems_are_as_many_as_wanted():
+    with pytest.raises(ValueError, match="num_problems=None asks for all problems"):
+        GSM8K().problems("train", None, 0)
+    assert GSM8K().splits[0] == "unseen_problems" and len(GSM8K().splits) == 5
 
 
-def test_more_prompts_than_problems(problems, tokenizer):
-    chosen = Task(problems[:3], tokenizer, num_prompts=7).chosen(0)
-    assert len(chosen) == 7
-    assert {chosen.count(place) for place in range(3)} == {2, 3}
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("slips", 3),
+        ("slips", -0.1),
+        ("slips", nan),
+        ("forms", (1.0, 1.0)),
+        ("forms", (0, 0, 0, 0)),
+        ("forms", (1, -1, 1, 1)),
+        ("forms", (1, nan, 1, 1)),
+        ("operands", (1, 2, 3)),
+        ("operands", 5),
+        ("operands", [1, "9"]),
+        ("operations", "%"),
+        ("steps", (1.5,)),
+        ("data", 3),
+    ],
+)
+def test_a_value_out_of_range_is_told(name, value):
+    with pytest.raises(ValueError, match=f"{name}="):
+        GSM8K(**{name: value})
 
 
-def test_prompts_are_no_wider_than_they_must_be(task, problems, tokenizer):
-    for epoch in range(5):
-        chosen = task.chosen(epoch)
-        expected = encode_prompts(tokenizer, [problems[i].question for i in chosen])
-        assert torch.equal(task.prompts(epoch), expected)
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("operands", (9, 1), r"operands\[1\]=1.*at least 9"),
+        ("operands", (-1, 1), "operands=-1.*at least 0"),
+        ("operations", "", "operations and steps each need"),
+        ("steps", (), "operations and steps each need"),
+        ("steps", (1, 0), "steps=0.*at least 1"),
+    ],
+)
+def test_problems_that_cannot_be_made_are_told(name, value, says):
+    with pytest.raises(ValueError, match=says):
+        GSM8K(**{name: value})
 
 
-def test_rewards_of_texts(task, problems):
-    first = problems[0]
-    wrong = demonstration(first).replace(
-        f"<answer>{first.answer}", f"<answer>{first.answer}9"
-    )
-    texts = [demonstration(first), wrong, demonstration(first, "no_tags"), "?"]
-    rollout = rollout_of(task, task.ask([0]), [texts])
-    expected = {
-        "accuracy": [1.0, 0.0, 0.0, 0.0],
-        "lenient_accuracy": [1.0, 0.0, 1.0, 0.0],
-        "format": [1.0, 1.0, 0.0, 0.0],
-        "length_reward": [0.0, 0.0, 0.0, 0.0],
+def test_an_unknown_setting_is_told():
+    with pytest.raises(ValueError, match=r"GSM8K has no 'operand'.*mean 'operands'"):
+        GSM8K(operand=(1, 4))
+
+
+def test_gold_earns_every_reward_that_pays():
+    golds = [GSM8K().gold(problem) for problem in PROBLEMS]
+    answers = [problem.answer for problem in PROBLEMS]
+    for name, (reward, _) in GSM8K.rewards.items():
+        best = 0.0 if name == "length_reward" else 1.0
+        assert reward(golds, answer=answers) == [best] * len(golds)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_share_of_slips(share):
+    task, rng = GSM8K(slips=share, forms=FULL), random.Random(0)
+    texts = [task.demonstration(problem, rng) for problem in PROBLEMS]
+    pairs = zip(texts, PROBLEMS, strict=True)
+    wrong = sum(not is_correct(text, p.answer) for text, p in pairs) / len(texts)
+    assert abs(wrong - share) <= 4 * (share * (1 - share) / len(texts)) ** 0.5
+
+
+def form_of(text):
+    """Which of FORMS a demonstration has."""
+    there = tuple(tag in text for tag in TAGS)
+    by_tags = {
+        (True, True, True, True): "full",
+        (False, False, False, False): "no_tags",
+        (True, True, False, False): "no_answer_tag",
+        (False, False, True, True): "no_think_tag",
     }
-    graded = task.grade(rollout)
-    assert {name: column.tolist()[0] for name, column in graded.items()} == expected
-    assert task.reward(rollout)[0].tolist() == pytest.approx([1.2, 0.2, 0.0, 0.0])
-    means = {"accuracy": 0.25, "lenient_accuracy": 0.5, "format": 0.5}
-    assert task.latest == pytest.approx(means | {"length_reward": 0.0})
+    return by_tags[there]
 
 
-def test_weights(problems, tokenizer):
-    task = Task(problems, tokenizer, correctness_weight=0.0, format_weight=3.0)
-    rollout = rollout_of(task, task.ask([1]), [[demonstration(problems[1])]])
-    assert task.reward(rollout).tolist() == [[3.0]]
+def test_forms_come_as_often_as_their_weights():
+    rng, task = random.Random(0), GSM8K(forms=(3, 1, 0, 0))
+    texts = [task.demonstration(PROBLEMS[i % 300], rng) for i in range(4000)]
+    counts = Counter(map(form_of, texts))
+    assert set(counts) == {"full", "no_tags"}
+    assert 2850 < counts["full"] < 3150  # 3000 and five standard errors
+    even = GSM8K(forms=(1, 1, 1, 1))
+    some = {form_of(even.demonstration(PROBLEMS[0], rng)) for _ in range(200)}
+    assert some == set(FORMS)
 
 
-def test_a_long_response_costs_what_its_weight_says(problems, tokenizer):
-    """1200 characters lie half-way between 800, which cost nothing, and 1600."""
-    task = Task(problems, tokenizer, length_weight=0.5)
-    rollout = rollout_of(task, task.ask([1]), [["a" * 800, "a" * 1200, "a" * 1700]])
-    assert task.reward(rollout).tolist() == [[0.0, -0.25, -0.5]]
+def test_a_slip_is_off_by_one_either_way_and_carried_on():
+    changes = []
+    for i, problem in enumerate(PROBLEMS):
+        slip = with_slip(problem, random.Random(i))
+        changes.append(int(slip.answer) - int(problem.answer))
+        assert slip.question == problem.question
+        *lines, last = slip.solution.split("\n")
+        assert last == f"#### {slip.answer}" and lines[-1].endswith(f"={slip.answer}")
+        assert len(lines) == len(problem.operations)
+        results = [int(line.partition("=")[2]) for line in lines]
+        assert min(results) >= 0
+        if len(lines) == 2:  # the second sum begins with what the first said
+            assert lines[1].startswith(f"{results[0]}{problem.operations[1]}")
+    assert set(changes) == {-1, 1}
+    assert min(changes.count(-1), changes.count(1)) > 100  # of 300
 
 
-def test_answers_are_found_in_any_order_under_any_padding(task, problems):
-    groups = [[demonstration(problems[i])] for i in (3, 0, 9)]
-    prompts = torch.nn.functional.pad(
-        task.ask([3, 0, 9]), (5, 0), value=task.tokenizer.pad_token_id
+def test_a_result_that_would_be_negative_goes_up():
+    nothing = next(p for p in PROBLEMS if p.kind == "-" and p.answer == "0")
+    slips = {with_slip(nothing, random.Random(i)).answer for i in range(20)}
+    assert slips == {"1"}
+
+
+def test_a_slip_needs_a_problem_that_was_made_by_rule():
+    problem = WordProblem("What is 3+4?", "7", "3+4=7\n#### 7")
+    with pytest.raises(ValueError, match=r"was not made by rule.*slips=0"):
+        with_slip(problem, random.Random(0))
+
+
+def test_a_demonstration_without_a_slip_is_the_solution():
+    task = GSM8K(forms=FULL)
+    assert task.demonstration(PROBLEMS[0], random.Random(0)) == demonstration(
+        PROBLEMS[0]
     )
-    assert task.grade(rollout_of(task, prompts, groups))["accuracy"].all()
-    shifted = groups[1:] + groups[:1]
-    right = [
-        [float(problems[i].answer == problems[j].answer)]
-        for i, j in ((3, 0), (0, 9), (9, 3))
-    ]
-    graded = task.grade(rollout_of(task, prompts, shifted))
-    assert graded["accuracy"].tolist() == right
-
-
-def test_what_stands_after_the_end_does_not_count(task, problems, tokenizer):
-    text = demonstration(problems[0])
-    more = tokenizer("<answer>99</answer>").input_ids
-    ended = [*tokenizer(text).input_ids, tokenizer.eos_token_id]
-    tokens = torch.tensor([[ended + more]])
-    mask = response_mask(tokens, tokenizer.eos_token_id)
-    assert task.reward(Rollout(task.ask([0]), tokens, mask)).item() == pytest.approx(
-        1.2
-    )
-
-
-def test_a_prompt_of_somebody_else(task):
-    with pytest.raises(ValueError, match=r"prompts\[0\] is none of this task's 10"):
-        task.answers_to(task.ask([0])[:, 1:])
-
-
-def test_problems_that_cannot_be_asked(problems, tokenizer):
-    with pytest.raises(ValueError, match="problems is empty"):
-        Task([], tokenizer)
-    with pytest.raises(ValueError, match="num_prompts=0"):
-        Task(problems, tokenizer, num_prompts=0)
-    twice = Problem(problems[0].question, "", problems[0].answer)
-    assert len(Task([*problems, twice], tokenizer).answers) == 10
-    other = Problem(problems[0].question, "", "12345")
-    with pytest.raises(ValueError, match=r"Two problems ask .* '12345'"):
-        Task([*problems, other], tokenizer)
-
-
-def test_notes_join_the_first_record_of_the_latest_epoch(task):
-    task.latest = {"accuracy": 0.5}
-    places = [(0, 0), (0, 1), (1, 0), (1, 1)]
-    history = History([{"epoch": e, "step": s} for e, s in places])
-    task.note(history)
-    assert ["accuracy" in record for record in history.records] == [0, 0, 1, 0]
-    assert history.epochs("accuracy").tolist() == [0.5]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpo_course.gsm8k import checkpoint, metrics, train
-from grpo_course.gsm8k.run import Run
+from grpo_course.runs import checkpoint, metrics, train
+from grpo_course.runs.run import Run
 
 KILLER = Path(__file__).with_name("kill_and_resume.py")
 # Everything that has a state: minibatches, an adapted beta, a moving reference.
@@ -99,7 +99,7 @@ def test_the_history_of_a_resumed_run_is_whole(start, tmp_path):
     whole = start(out).go()
     shutil.rmtree(out / "checkpoints" / "000008")
     resumed = Run(out, show=False)
-    assert resumed.state.epoch == 6
+    assert resumed.trainer.epoch == 6
     resumed = resumed.go()
     for name in ("accuracy", "kl", "gradient_norm"):
         assert torch.equal(resumed.epochs(name), whole.epochs(name))
@@ -113,7 +113,7 @@ def test_other_settings_are_refused(small_run, start, tmp_path, call):
     file = tmp_path / "other.json"
     file.write_text(json.dumps(small_run | {"learning_rate": 0.5, "save_every": 2}))
     options = ["--resume", "--out", out, "--config", file]
-    status, _, told = call(train, *options, "--steps", 9)
+    status, _, told = call(train, *options, "--num-epochs", 9)
     assert status == 1
     for part in ("learning_rate is 0.003 there and 0.5 now", "num_epochs is 8 there"):
         assert part in told
@@ -135,7 +135,7 @@ def test_a_new_run_does_not_overwrite_an_old_one(start, tmp_path, call):
 def test_a_longer_run_begins_with_the_model_of_a_finished_one(alone, tmp_path, call):
     """As the error of other settings says it."""
     out, config = tmp_path / "longer", alone / "grpo_config.json"
-    options = ["--config", config, "--model", alone, "--out", out, "--steps", 2]
+    options = ["--config", config, "--model", alone, "--out", out, "--num-epochs", 2]
     assert call(train, *options)[0] == 0
     last, first = alone / "checkpoints" / "000008", out / "checkpoints" / "000000"
     name = "model.safetensors"

@@ -5,8 +5,8 @@ import torch
 
 from grpo_course.algorithm.masks import pad_rows, response_mask
 from grpo_course.algorithm.sampler import Sampler
-from grpo_course.gsm8k.encoding import encode_prompts
-from grpo_course.gsm8k.generation import generate
+from grpo_course.language_model.encoding import encode_prompts
+from grpo_course.language_model.generation import generate
 
 SETTINGS = [
     {},

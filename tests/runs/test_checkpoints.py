@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course.gsm8k import checkpoint, metrics, saved_state, train
-from grpo_course.gsm8k.checkpoint import CheckpointError
-from grpo_course.gsm8k.run import Run
+from grpo_course import files
+from grpo_course.runs import checkpoint, metrics, state, train
+from grpo_course.runs.checkpoint import CheckpointError
+from grpo_course.runs.run import Run
 
 
 def path_of(out, epoch):
@@ -26,8 +27,8 @@ def torn(*args, **kwargs):
 @pytest.mark.parametrize(
     ("owner", "name", "error"),
     [
-        (saved_state.torch, "save", no_space),
-        (saved_state.torch, "save", torn),
+        (state.torch, "save", no_space),
+        (state.torch, "save", torn),
         (checkpoint, "force_to_disk", no_space),
         (checkpoint.os, "rename", no_space),
     ],
@@ -62,7 +63,7 @@ def test_no_room_for_the_metrics(alone, start, outcome, tmp_path, monkeypatch, c
     out = tmp_path / "run"
     start(out)
     with monkeypatch.context() as patch:
-        patch.setattr(metrics.json, "dumps", no_space)
+        patch.setattr(files.json, "dumps", no_space)
         status, _, told = call(train, "--resume", "--out", out)
     assert status == 1 and "No space left" in told
     Run(out, show=False).go()
@@ -90,7 +91,7 @@ def test_a_damaged_checkpoint_is_passed_over(
     start(out).go()
     harm(path_of(out, 8) / name)
     run = Run(out, show=False)
-    assert run.state.epoch == 6
+    assert run.trainer.epoch == 6
     assert "checkpoint of epoch 8 is damaged" in capsys.readouterr().out
     run.go()
     assert outcome(out) == outcome(alone)

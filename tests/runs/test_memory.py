@@ -4,12 +4,14 @@ import pytest
 import torch
 from transformers import DynamicCache
 
-from grpo_course.algorithm.accumulation import split
 from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.buffer import inner_batches
 from grpo_course.algorithm.rollout import Rollout
-from grpo_course.gsm8k.config import GRPOConfig
-from grpo_course.gsm8k.memory import (
+from grpo_course.algorithm.variants.micro_batches import split
+from grpo_course.gsm8k.presets import PRESETS
+from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
+from grpo_course.runs.memory import (
     activation_bytes,
     adam_bytes,
     cache_bytes,
@@ -21,8 +23,6 @@ from grpo_course.gsm8k.memory import (
     tiny_shape,
     weight_bytes,
 )
-from grpo_course.gsm8k.presets import PRESETS
-from grpo_course.gsm8k.tiny import MODELS, make_tiny_model
 
 ROWS, POS = 3, 40
 

@@ -7,11 +7,11 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Qwen2Config
 
 from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.loop import train
 from grpo_course.algorithm.masks import pad_rows
 from grpo_course.algorithm.sampler import Sampler
-from grpo_course.gsm8k.policy import CausalPolicy
-from grpo_course.gsm8k.tiny import make_tiny_model
+from grpo_course.algorithm.train import train
+from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.tiny_model import make_tiny_model
 
 INNER = {
     "mu=1": {"old_log_probs_from": "first_step"},

@@ -1,6 +1,7 @@
 """Measures against enumeration, and an evaluation that leaves the policy alone."""
 
 import copy
+import re
 from dataclasses import replace
 from itertools import combinations
 from statistics import mean
@@ -10,8 +11,11 @@ import torch
 
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.sampler import Sampler
-from grpo_course.gsm8k.encoding import encode_responses
-from grpo_course.gsm8k.evaluation import (
+from grpo_course.gsm8k.prompts import demonstration
+from grpo_course.gsm8k.task import GSM8K
+from grpo_course.language_model.encoding import encode_responses
+from grpo_course.language_model.environment import Environment
+from grpo_course.language_model.evaluation import (
     Scores,
     bootstrap_interval,
     collect_scores,
@@ -20,23 +24,23 @@ from grpo_course.gsm8k.evaluation import (
     per_problem,
     sampled_scores,
 )
-from grpo_course.gsm8k.evaluation_table import (
+from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.tables import (
+    Measures,
     evaluate_policy,
     evaluation_table,
     name_measures,
-    summary_rows,
+    summary,
 )
-from grpo_course.gsm8k.policy import CausalPolicy
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.gsm8k.task import Task
-from grpo_course.gsm8k.tiny import make_tiny_model
+from grpo_course.language_model.tiny_model import make_tiny_model
 
 N = 6
+MEASURES = GSM8K.measures
 
 
 @pytest.fixture
-def task(easy_problems, tokenizer):
-    return Task(easy_problems[:7], tokenizer)
+def environment(easy_problems, tokenizer):
+    return Environment(easy_problems[:7], tokenizer, GSM8K.rewards, measures=MEASURES)
 
 
 @pytest.fixture
@@ -107,14 +111,14 @@ def test_every_value_needs_its_group():
         bootstrap_interval(torch.ones(3), ["a", "b"])
 
 
-def test_the_intervals_of_a_table_go_by_calculation(task, tokenizer):
+def test_the_intervals_of_a_table_go_by_calculation(environment, tokenizer):
     """Two calculations in three stories each, one of them never right.
 
     Drawn one by one, six problems are all wrong once in 64 times; two calculations
     are, one time in four.
     """
-    known = task.problems[0]
-    other = next(p for p in task.problems if p.calculation != known.calculation)
+    known = environment.problems[0]
+    other = next(p for p in environment.problems if p.group != known.group)
     stories = [
         replace(problem, question=f"{problem.question} {end}")
         for problem in (known, other)
@@ -125,15 +129,17 @@ def test_the_intervals_of_a_table_go_by_calculation(task, tokenizer):
     def answer(prompts):
         return Rollout(prompts, encode_responses(tokenizer, said)[:, None])
 
-    scores = collect_scores(Task(stories, tokenizer), answer, batch_size=6)
-    row = summary_rows({"m": name_measures(scores, scores)})[0]
+    scores = collect_scores(
+        Environment(stories, tokenizer, GSM8K.rewards), answer, batch_size=6
+    )
+    row = summary({"m": name_measures(scores, scores)}).iloc[0]
     assert (row["mean"], row["low"], row["high"]) == (0.5, 0.0, 1.0)
     assert bootstrap_interval(scores.accuracy[:, 0])[0] > 0
 
 
-def test_scores_stand_beside_their_problems(task, tokenizer):
+def test_scores_stand_beside_their_problems(environment, tokenizer):
     """Gold for every problem but the third; in batches of three."""
-    texts = [demonstration(p) for p in task.problems]
+    texts = [demonstration(p) for p in environment.problems]
     texts[2] = "no idea"
     left = list(texts)
 
@@ -141,35 +147,38 @@ def test_scores_stand_beside_their_problems(task, tokenizer):
         said, left[:] = left[: len(prompts)], left[len(prompts) :]
         return Rollout(prompts, encode_responses(tokenizer, said)[:, None])
 
-    scores = collect_scores(task, answer, batch_size=3)
+    scores = collect_scores(environment, answer, batch_size=3)
     expected = [[1.0], [1.0], [0.0], [1.0], [1.0], [1.0], [1.0]]
-    assert scores.accuracy.tolist() == expected == scores.format.tolist()
+    assert scores.accuracy.tolist() == expected == scores.earned["format"].tolist()
     assert scores.texts == [[text] for text in texts]
 
 
-def test_greedy_does_not_depend_on_the_batches_nor_samples_on_the_policy(policy, task):
-    one, many = (greedy_scores(policy, task, batch_size=n) for n in (1, 7))
+def test_greedy_does_not_depend_on_the_batches_nor_samples_on_the_policy(
+    policy, environment
+):
+    one, many = (greedy_scores(policy, environment, batch_size=n) for n in (1, 7))
     assert one.texts == many.texts
     before = policy.generator.get_state()
-    first = sampled_scores(policy, task, 4, seed=5)
+    first = sampled_scores(policy, environment, 4, seed=5)
     assert torch.equal(policy.generator.get_state(), before)
     policy.generator.manual_seed(99)
-    assert sampled_scores(policy, task, 4, seed=5).texts == first.texts
-    assert sampled_scores(policy, task, 4, seed=6).texts != first.texts
+    assert sampled_scores(policy, environment, 4, seed=5).texts == first.texts
+    assert sampled_scores(policy, environment, 4, seed=6).texts != first.texts
     assert first.accuracy.shape == (7, 4)
     assert [len(group) for group in first.texts] == [4] * 7
 
 
-def test_temperature_is_the_evaluations_own(policy, task):
-    cold = sampled_scores(policy, task, 2, temperature=1e-4)
-    assert cold.texts == [text * 2 for text in greedy_scores(policy, task).texts]
+def test_temperature_is_the_evaluations_own(policy, environment):
+    cold = sampled_scores(policy, environment, 2, temperature=1e-4)
+    assert cold.texts == [text * 2 for text in greedy_scores(policy, environment).texts]
     assert policy.sampler.temperature == 1.0
 
 
 def test_measures_of_one_problem_each():
     accuracy = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
-    others = torch.ones(2, 2), 0.5 * torch.ones(2, 2)
-    scores = Scores(accuracy, *others, texts=[], calculations=["1+2", "2+2"])
+    lenient, format = torch.ones(2, 2), 0.5 * torch.ones(2, 2)
+    earned = {"accuracy": accuracy, "lenient_accuracy": lenient, "format": format}
+    scores = Scores(earned, texts=[], groups=["1+2", "2+2"])
     found = {k: v.tolist() for k, v in per_problem(scores, ks=(1, 2)).items()}
     assert found == {
         "accuracy": [0.5, 0.0],
@@ -180,16 +189,31 @@ def test_measures_of_one_problem_each():
     }
 
 
-def test_the_table(policy, task):
-    measured = evaluate_policy(policy, task, num_samples=3)
+def test_the_table(policy, environment):
+    measured = evaluate_policy(policy, environment, num_samples=3)
     assert all(values.shape == (7,) for values in measured.values())
     for models in (["before"], ["before", "after"], list("abcdef")):
-        text = evaluation_table(dict.fromkeys(models, measured))
-        lines = text.splitlines()
-        assert max(map(len, lines)) <= 75
-        assert lines[0].split() == ["7", "problems", *models]
-        assert any(line.startswith("sampled pass@3") for line in lines)
+        table = evaluation_table(dict.fromkeys(models, measured))
+        assert table.index.name == "7 problems" and list(table.columns) == models
+        assert list(table.index) == list(measured)
+        assert "sampled pass@3" in table.index
     changed = copy.deepcopy(measured)
     changed["greedy strict accuracy"] = torch.tensor([1.0] * 3 + [0.0] * 4)
-    line = evaluation_table({"m": changed}).splitlines()[1]
-    assert line.split()[:4] == ["greedy", "strict", "accuracy", "0.429"]
+    table = evaluation_table({"m": changed})
+    mean, low, high = re.findall(r"[0-9.]+", table.loc["greedy strict accuracy", "m"])
+    assert mean == "0.429" and float(low) < 0.429 < float(high)
+
+
+def test_models_measured_on_other_problems_stand_side_by_side(policy, environment):
+    measured = evaluate_policy(policy, environment, num_samples=2)
+    few = Measures({"greedy format": torch.ones(3)}, ["a", "b", "c"])
+    table = evaluation_table({"seven": measured, "three": few})
+    assert table.index.name == "3 or 7 problems"
+    assert table.loc["greedy format", "three"] == "1.000 [1.000, 1.000]"
+    assert table.loc["sampled format", "three"] == ""
+
+
+def test_every_reward_is_measured_unless_the_task_says_which(easy_problems, tokenizer):
+    every = Environment(easy_problems[:2], tokenizer, GSM8K.rewards)
+    assert every.measures == tuple(GSM8K.rewards)
+    assert set(MEASURES) < set(every.measures)

@@ -8,11 +8,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from grpo_course.gsm8k import train
-from grpo_course.gsm8k.data import save_gsm8k
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.gsm8k.run import Run
-from grpo_course.gsm8k.tiny import MODELS, make_tiny_model
+from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
+from grpo_course.runs import train
+from grpo_course.runs.run import Run
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
 
@@ -48,9 +46,10 @@ def weights_of(folder):
     return AutoModelForCausalLM.from_pretrained(folder).state_dict()
 
 
-def test_a_model_from_nothing(small_run, config_file, tmp_path, capsys):
+def test_a_model_from_nothing(small_run, config_file, tmp_path, call):
     out = tmp_path / "run"
-    assert train.main(["--config", config_file(), "--out", str(out)]) == 0
+    status, printed, told = call(train, "--config", config_file(), "--out", out)
+    assert status == 0
     lines = lines_of(out)
     assert [line["epoch"] for line in lines] == [0, 1, 2]
     needed = {"mean_reward", "accuracy", "format", "kl", "gradient_norm", "loss"}
@@ -59,16 +58,16 @@ def test_a_model_from_nothing(small_run, config_file, tmp_path, capsys):
     rates = [line["learning_rate"] for line in lines]
     assert rates == pytest.approx([1.5e-3, 3e-3, 1.5e-3])
     saved = json.loads((out / "grpo_config.json").read_text())
-    assert {k: saved[k] for k in small_run} == small_run | SHORT
-    printed = capsys.readouterr()
-    assert "parameters" in printed.out and "most at once" in printed.out
-    bar = printed.err.splitlines()[-1].rpartition("\r")[2]
+    given = {k: v for k, v in (small_run | SHORT).items() if k != "base"}
+    assert {k: saved[k] for k in given} == given
+    assert "parameters" in printed and "most at once" in printed
+    bar = told.splitlines()[-1].rpartition("\r")[2]
     assert all(name in bar for name in ("3/3", "reward=", "accuracy=", "kl="))
 
 
-def test_checkpoints_load_and_differ(config_file, tmp_path):
+def test_checkpoints_load_and_differ(start, tmp_path):
     out = tmp_path / "run"
-    train.main(["--config", config_file(keep_checkpoints=2), "--out", str(out)])
+    start(out, keep_checkpoints=2, **SHORT).go()
     folders = sorted((out / "checkpoints").iterdir())
     assert [path.name for path in folders] == ["000000", "000002", "000003"]
     first, last = weights_of(folders[0]), weights_of(folders[-1])
@@ -83,27 +82,25 @@ def test_checkpoints_load_and_differ(config_file, tmp_path):
     [{}, {"dtype": "bfloat16", "gradient_checkpointing": True, "micro_batch_size": 1}],
     ids=["plain", "as on a GPU"],
 )
-def test_a_given_model(saved_model, config_file, tmp_path, machine):
+def test_a_given_model(saved_model, config_file, tmp_path, call, machine):
     out = tmp_path / "run"
-    options = ["--model", str(saved_model), "--steps", "2", "--out", str(out)]
-    file = config_file(format_weight=5.0, **machine)
-    assert train.main(["--config", file, *options]) == 0
+    options = ["--model", saved_model, "--num-epochs", 2, "--out", out]
+    file = config_file(reward_weights={"format": 5.0}, **machine)
+    assert call(train, "--config", file, *options)[0] == 0
     lines = lines_of(out)
     assert len(lines) == 2 and all(map(math.isfinite, lines[-1].values()))
     given, start = weights_of(saved_model), weights_of(out / "checkpoints" / "000000")
     assert all(torch.equal(given[name], start[name]) for name in given)
 
 
-def test_parts_and_recomputing_leave_the_gradient_alone(
-    saved_model, config_file, tmp_path
-):
+def test_parts_and_recomputing_leave_the_gradient_alone(saved_model, start, tmp_path):
     """The same run with one group a forward pass, and with layers made again."""
     norms = {}
     changes = {"micro_batch_size": 1}, {"gradient_checkpointing": True}
     for number, change in enumerate(({}, *changes)):
         out = tmp_path / f"run{number}"
-        file = config_file(kl_penalty=0.5, learning_rate=1e-2, **change)
-        train.main(["--config", file, "--model", str(saved_model), "--out", str(out)])
+        settings = {"kl_penalty": 0.5, "learning_rate": 1e-2, "max_new_tokens": 24}
+        start(out, model=str(saved_model), **settings, **SHORT, **change).go()
         norms[number] = [line["gradient_norm"] for line in lines_of(out)]
     assert min(norms[0]) > 0
     assert norms[1] == pytest.approx(norms[0], rel=1e-3)
@@ -114,30 +111,30 @@ def test_nothing_but_the_kl_needs_a_reference(start, tmp_path):
     out = tmp_path / "run"
     run = start(out, kl_penalty=0.0, **SHORT)
     run.go()
-    assert run.state.ref_policy is None
+    assert run.trainer.ref_policy is None
     assert "kl" not in lines_of(out)[-1]
 
 
 def test_the_reference_is_the_start_after_resuming_too(alone):
     out = alone
-    reference = Run(out, show=False).state.ref_policy.model.state_dict()
+    reference = Run(out, show=False).trainer.ref_policy.model.state_dict()
     first = weights_of(out / "checkpoints" / "000000")
     assert all(torch.equal(reference[name], first[name]) for name in first)
 
 
-def test_generated_problems_from_a_folder(config_file, tmp_path):
-    save_gsm8k(make_problems("train", 20, seed=0), tmp_path / "train.jsonl")
+def test_generated_problems_from_a_folder(config_file, save_gsm8k, tmp_path, call):
+    save_gsm8k(20, tmp_path / "train.jsonl")
     out = tmp_path / "run"
-    options = ["--data", str(tmp_path), "--out", str(out)]
-    assert train.main(["--config", config_file(), *options]) == 0
-    assert len(Run(out, show=False).task.problems) == 18  # two are for validation
+    options = ["--data", tmp_path, "--slips", 0, "--out", out]
+    assert call(train, "--config", config_file(), *options)[0] == 0
+    assert len(Run(out, show=False).problems) == 18  # two are for validation
 
 
 @pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with real GSM8K")
-def test_real_gsm8k(saved_model, config_file, tmp_path):
+def test_real_gsm8k(saved_model, config_file, tmp_path, call):
     out = tmp_path / "run"
-    options = ["--data", "gsm8k", "--model", str(saved_model), "--out", str(out)]
-    assert train.main(["--config", config_file(), *options, "--steps", "2"]) == 0
+    options = ["--data", "gsm8k", "--model", saved_model, "--out", out]
+    assert call(train, "--config", config_file(), *options, "--num-epochs", 2)[0] == 0
     assert len(lines_of(out)) == 2
 
 
@@ -145,16 +142,17 @@ def test_a_loss_that_is_no_number_stops_with_its_step(start, tmp_path):
     """The last good checkpoint stays, and no line is written for the bad epoch."""
     out = tmp_path / "run"
     run = start(out, save_every=1)
-    reward = run.task.reward
+    reward = run.trainer.reward_fn
 
     def broken(rollout):
-        if run.state.epoch == 2:
+        if run.trainer.epoch == 2:
             with torch.no_grad():
-                run.state.ref_policy.model.get_input_embeddings().weight.fill_(math.nan)
+                reference = run.trainer.ref_policy.model
+                reference.get_input_embeddings().weight.fill_(math.nan)
         return reward(rollout)
 
-    run.task.reward = broken
+    run.trainer.reward_fn = broken
     with pytest.raises(ValueError, match="the loss is nan in epoch 2, step 0"):
         run.go()
     assert [line["epoch"] for line in lines_of(out)] == [0, 1]
-    assert Run(out, show=False).state.epoch == 2
+    assert Run(out, show=False).trainer.epoch == 2

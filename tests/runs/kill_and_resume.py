@@ -18,9 +18,9 @@ from pathlib import Path
 
 import torch
 
-from grpo_course.gsm8k import checkpoint, metrics, run, saved_state
-from grpo_course.gsm8k.config import load_config
-from grpo_course.gsm8k.run_folder import begin
+from grpo_course.language_model.config import load_config
+from grpo_course.runs import checkpoint, metrics, run, state
+from grpo_course.runs.folder import begin
 
 # Places to die at: a function, and the latest call of it to choose.
 PLACES = (
@@ -28,7 +28,7 @@ PLACES = (
     (checkpoint, "force_to_disk", 20),
     (checkpoint, "put_in_place", 3),
     (os, "rename", 3),
-    (saved_state.torch, "save", 3),
+    (state.torch, "save", 3),
     (run, "remove_old", 3),
     (run, "write_checkpoint", 3),
     (metrics.MetricsFile, "cut", 2),
@@ -123,7 +123,7 @@ def same(one: Path, other: Path) -> dict[str, bool]:
         for x, e in zip((one, other), epochs, strict=True)
     ]
     weights = [(path / "model.safetensors").read_bytes() for path in last]
-    states = [torch.load(p / saved_state.FILE, weights_only=True) for p in last]
+    states = [torch.load(p / checkpoint.STATE, weights_only=True) for p in last]
     lines = [(x / run.METRICS).read_bytes() for x in (one, other)]
     return {
         "epochs": epochs[0] == epochs[1],

@@ -1,0 +1,103 @@
+"""Tiny causal LMs of three architectures, random and trained, and ragged prompts."""
+
+import pytest
+import torch
+from transformers import TopKLogitsWarper, TopPLogitsWarper
+
+from grpo_course.algorithm.masks import pad_rows, response_mask
+from grpo_course.algorithm.sampler import Sampler
+from grpo_course.gsm8k.problems import make_problems
+from grpo_course.gsm8k.prompts import demonstration
+from grpo_course.gsm8k.task import GSM8K
+from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.encoding import prompt_text
+from grpo_course.language_model.generation import generate
+from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
+from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.language_model.warm_start import warm_start
+
+EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small matrix products are slower on two threads than on one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def easy_problems():
+    return make_problems("train", 300, seed=0, **EASY)
+
+
+@pytest.fixture(scope="session")
+def tokenizer(easy_problems):
+    texts = [p.question for p in easy_problems] + list(
+        map(demonstration, easy_problems)
+    )
+    return make_tokenizer(texts)
+
+
+@pytest.fixture(scope="session")
+def rows(tokenizer, easy_problems):
+    """Prompts of unequal lengths, as lists."""
+    questions = [p.question for p in easy_problems[:5]]
+    texts = [questions[0][:9], "a", *questions[2:]]
+    encoded = [tokenizer(prompt_text(tokenizer, t, None)).input_ids for t in texts]
+    assert len(set(map(len, encoded))) >= 4
+    return encoded
+
+
+@pytest.fixture(scope="session", params=MODELS)
+def model(request, tokenizer):
+    """Random weights, scaled up until the next token is no longer a fair die."""
+    made = make_tiny_model(tokenizer, request.param, hidden_size=32, num_heads=2)
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.mul_(3)
+    return made
+
+
+@pytest.fixture(scope="session")
+def often(model, rows, tokenizer):
+    """As EOS, this token ends the rows at the most different lengths."""
+    sampler = Sampler(12, pad=tokenizer.pad_token_id)
+    prompts = pad_rows(rows, tokenizer.pad_token_id)
+    tokens, _ = generate(model, prompts, 8, sampler, torch.Generator().manual_seed(0))
+
+    def lengths(eos):
+        return response_mask(tokens, eos).sum(-1).unique().numel()
+
+    return max(tokens.unique().tolist(), key=lengths)
+
+
+@pytest.fixture(scope="session", params=MODELS)
+def trained(request, tokenizer, easy_problems):
+    """A policy that writes what the demonstrations showed it, in a few seconds."""
+    sampler = Sampler(24, tokenizer.eos_token_id, tokenizer.pad_token_id)
+    made = make_tiny_model(tokenizer, request.param, hidden_size=48, seed=1)
+    policy = CausalPolicy(made, sampler, torch.Generator().manual_seed(0))
+    config = GRPOConfig(warm_start_steps=100, warm_start_learning_rate=5e-3)
+    show = GSM8K().demonstration
+    losses = warm_start(policy, tokenizer, easy_problems, show, config)
+    return policy, losses
+
+
+@pytest.fixture(scope="session")
+def naive_log_probs():
+    """One text at a time, without padding or cache; truncated as transformers does."""
+
+    def score(model, prompt, response, sampler):
+        text = torch.tensor([*prompt, *response.tolist()])[None]
+        logits = model(text).logits[0, len(prompt) - 1 : -1] / sampler.temperature
+        if sampler.top_k is not None:
+            logits = TopKLogitsWarper(sampler.top_k)(text, logits)
+        if sampler.top_p is not None:
+            logits = TopPLogitsWarper(sampler.top_p)(text, logits)
+        return logits.log_softmax(-1).gather(-1, response[:, None]).squeeze(-1)
+
+    return score
