@@ -87,8 +87,8 @@ class Puzzle(Problem):
 class Countdown(TextTask):
     """Puzzles that have a solution; no two splits share one."""
 
-    numbers: int = Field(3, ge=2, le=6)  # how many are given
-    largest: int = Field(9, ge=2, le=99)  # of the numbers
+    numbers: int = Field(default=3, ge=2, le=6)  # how many are given
+    largest: int = Field(default=9, ge=2, le=99)  # of the numbers
 
     rewards: ClassVar = {
         "accuracy": (reaches_target, 1.0),

@@ -31,14 +31,14 @@ class GSM8K(TextTask):
     # "generated", "gsm8k" (hub or GSM8K_DIR), or a folder with JSONL
     data: str = GENERATED
     # smallest and largest number in a generated problem
-    operands: tuple[int, int] = Field((1, 9), strict=False)
+    operands: tuple[int, int] = Field(default=(1, 9), strict=False)
     operations: str = "+-"  # those in a generated problem, of + - *
     # operations in a generated problem; (1, 2, 2): two in three have two
-    steps: tuple[int, ...] = Field((1, 2), strict=False)
+    steps: tuple[int, ...] = Field(default=(1, 2), strict=False)
     # how often a demonstration has each of prompts.FORMS, as weights
-    forms: tuple[float, ...] = Field((3, 3, 3, 1), strict=False)
+    forms: tuple[float, ...] = Field(default=(3, 3, 3, 1), strict=False)
     # share of demonstrations with a wrong result
-    slips: float = Field(0.0, ge=0, le=1)
+    slips: float = Field(default=0.0, ge=0, le=1)
 
     rewards: ClassVar = {
         "accuracy": (correctness_reward, 1.0),

@@ -41,15 +41,15 @@ class GRPOConfig(TrainConfig):
     Raises as TrainConfig.
     """
 
-    num_epochs: int = Field(200, ge=0)  # rollouts; TRL: max_steps
-    num_steps_per_epoch: int = Field(1, ge=1)  # mu; TRL: num_iterations
-    num_responses: int = Field(8, ge=1)  # G; TRL: num_generations
+    num_epochs: int = Field(default=200, ge=0)  # rollouts; TRL: max_steps
+    num_steps_per_epoch: int = Field(default=1, ge=1)  # mu; TRL: num_iterations
+    num_responses: int = Field(default=8, ge=1)  # G; TRL: num_generations
     # beta; 0 means that no reference policy is kept
-    kl_penalty: float = Field(0.04, ge=0)
+    kl_penalty: float = Field(default=0.04, ge=0)
     # epochs between two copies of the policy, here: never; TRL: sync_ref_model
-    compute_ref_model_period: int = Field(1_000_000, ge=1)
+    compute_ref_model_period: int = Field(default=1_000_000, ge=1)
     # a longer gradient is scaled down to it; TRL: max_grad_norm
-    max_gradient_norm: float | None = Field(1.0, gt=0)
+    max_gradient_norm: float | None = Field(default=1.0, gt=0)
     # where pi_old is from: "policy", "sampler", or the only step itself
     old_log_probs_from: Literal["policy", "sampler", "first_step"] = "first_step"
 
@@ -61,31 +61,33 @@ class GRPOConfig(TrainConfig):
     # of the task's own settings, those that differ from its defaults
     task_settings: dict[str, Any] = Field({}, strict=False)
     # to train on, at most; None: all there are
-    num_problems: int | None = Field(4096, ge=1)
+    num_problems: int | None = Field(default=4096, ge=1)
     system_prompt: str | None = None  # None: no system message
-    seed: int = Field(0, ge=0)  # of problems, weights, order and samples
+    seed: int = Field(default=0, ge=0)  # of problems, weights, order and samples
 
     # What an epoch asks and how it is rewarded
 
     # a rollout; TRL: generation_batch_size / num_generations
-    num_prompts: int = Field(16, ge=1)
+    num_prompts: int = Field(default=16, ge=1)
     # of the task's rewards, by name, where they differ from its own; TRL: a list
     reward_weights: dict[str, Annotated[float, Field(ge=0)]] = Field({}, strict=False)
-    max_new_tokens: int = Field(24, ge=1)  # TRL: max_completion_length
-    temperature: float = Field(1.0, gt=0)  # of the samples to learn from
-    top_k: int | None = Field(None, ge=1)  # TRL: 0 for None
-    top_p: float | None = Field(None, gt=0, le=1)  # TRL: 1.0 for None
+    max_new_tokens: int = Field(default=24, ge=1)  # TRL: max_completion_length
+    temperature: float = Field(default=1.0, gt=0)  # of the samples to learn from
+    top_k: int | None = Field(default=None, ge=1)  # TRL: 0 for None
+    top_p: float | None = Field(default=None, gt=0, le=1)  # TRL: 1.0 for None
 
     # The optimizer: AdamW
 
-    learning_rate: float = Field(2e-4, ge=0)  # after the warmup
+    learning_rate: float = Field(default=2e-4, ge=0)  # after the warmup
     # falls to zero, or stays; TRL: lr_scheduler_type
     schedule: Literal["linear", "constant"] = "linear"
     # the rate rises to learning_rate; TRL: warmup_steps
-    warmup_epochs: int = Field(5, ge=0)
-    weight_decay: float = Field(0.0, ge=0)  # of AdamW
-    adam_beta1: float = Field(0.9, ge=0, lt=1)  # Adam's memory of gradients
-    adam_beta2: float = Field(0.95, ge=0, lt=1)  # Adam's memory of their squares
+    warmup_epochs: int = Field(default=5, ge=0)
+    weight_decay: float = Field(default=0.0, ge=0)  # of AdamW
+    adam_beta1: float = Field(default=0.9, ge=0, lt=1)  # Adam's memory of gradients
+    adam_beta2: float = Field(
+        default=0.95, ge=0, lt=1
+    )  # Adam's memory of their squares
 
     # The machine
 
@@ -94,30 +96,38 @@ class GRPOConfig(TrainConfig):
     # of matrix products; weights are float32. TRL: bf16=True
     dtype: Literal["float32", "bfloat16"] = "float32"
     # of the CPU; 1 is fastest for a small model; None: as torch has it
-    num_threads: int | None = Field(1, ge=1)
+    num_threads: int | None = Field(default=1, ge=1)
     # less memory, about a third more time
     gradient_checkpointing: bool = False
 
     # The tiny model and its warm start: nothing of this where `model` is given
 
     architecture: Annotated[str, one_of(MODELS)] = "qwen2"  # or "llama", "gpt2"
-    hidden_size: int = Field(96, ge=1)  # a multiple of num_heads
-    num_layers: int = Field(2, ge=1)  # of attention and feed-forward
-    num_heads: int = Field(4, ge=1)  # of attention
+    hidden_size: int = Field(default=96, ge=1)  # a multiple of num_heads
+    num_layers: int = Field(default=2, ge=1)  # of attention and feed-forward
+    num_heads: int = Field(default=4, ge=1)  # of attention
     # tokens that the tokenizer may learn, at most; the bytes come first
-    vocab_size: int = Field(512, ge=LEAST_VOCABULARY)
-    context_length: int = Field(256, ge=1)  # tokens of prompt and response together
-    warm_start_steps: int = Field(400, ge=0)  # supervised, before GRPO
-    warm_start_batch_size: int = Field(32, ge=1)  # demonstrations a step
-    warm_start_learning_rate: float = Field(2.5e-3, ge=0)  # of the warm start alone
+    vocab_size: int = Field(default=512, ge=LEAST_VOCABULARY)
+    context_length: int = Field(
+        default=256, ge=1
+    )  # tokens of prompt and response together
+    warm_start_steps: int = Field(default=400, ge=0)  # supervised, before GRPO
+    warm_start_batch_size: int = Field(default=32, ge=1)  # demonstrations a step
+    warm_start_learning_rate: float = Field(
+        default=2.5e-3, ge=0
+    )  # of the warm start alone
 
     # Keeping and measuring
 
-    save_every: int = Field(50, ge=1)  # epochs between checkpoints; TRL: save_steps
-    keep_checkpoints: int = Field(2, ge=1)  # beside the first; TRL: save_total_limit
-    eval_problems: int = Field(256, ge=1)  # to measure on, at most
-    eval_samples: int = Field(8, ge=1)  # responses to each problem
-    eval_temperature: float = Field(1.0, gt=0)  # of those samples
+    save_every: int = Field(
+        default=50, ge=1
+    )  # epochs between checkpoints; TRL: save_steps
+    keep_checkpoints: int = Field(
+        default=2, ge=1
+    )  # beside the first; TRL: save_total_limit
+    eval_problems: int = Field(default=256, ge=1)  # to measure on, at most
+    eval_samples: int = Field(default=8, ge=1)  # responses to each problem
+    eval_temperature: float = Field(default=1.0, gt=0)  # of those samples
 
     def __post_init__(self) -> None:
         super().__post_init__()
