@@ -14,7 +14,7 @@ _ROLLOUT = "grpo_course.algorithm.rollout"
 _CONFIG = "grpo_course.algorithm.config"
 _SORT_REWARDS = "grpo_course.sorting.rewards"
 _SORT_MODEL = "grpo_course.sorting.model"
-_SORT_TRAINING = "grpo_course.sorting.training"
+_POLICY_GRADIENT = "grpo_course.sorting.policy_gradient"
 _CRITIC = "grpo_course.actor_critic.critic"
 _REWARD_MODEL = "grpo_course.actor_critic.reward_model"
 _SEQUENCES = "grpo_course.sequences.sampling"
@@ -46,7 +46,7 @@ HOMES = {
     "SortModel": _SORT_MODEL,
     "generate_responses": _SORT_MODEL,
     "compute_log_probs": _SORT_MODEL,
-    "run_policy_gradient": _SORT_TRAINING,
+    "run_policy_gradient": _POLICY_GRADIENT,
     "PPO": "grpo_course.actor_critic.ppo",
     "PPOConfig": "grpo_course.actor_critic.ppo",
     "Critic": _CRITIC,

@@ -11,7 +11,7 @@ from grpo_course.algorithm.kl import KL_ESTIMATORS
 from grpo_course.algorithm.losses import LOSS_MODES
 from grpo_course.algorithm.ratio import Clip
 from grpo_course.algorithm.settings import one_of, settings
-from grpo_course.algorithm.variants.losses import require_dual_clip
+from grpo_course.algorithm.variants.bounds import require_dual_clip
 
 
 @settings()

@@ -16,7 +16,7 @@ from grpo_course.algorithm.validation import (
     require_log_probs,
     require_old_log_probs,
 )
-from grpo_course.algorithm.variants.losses import (
+from grpo_course.algorithm.variants.bounds import (
     cispo_loss,
     dual_clipped_loss,
     sapo_loss,

@@ -15,8 +15,12 @@ from grpo_course.actor_critic.reward_model import (
 )
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.train import train
+from grpo_course.sorting.policy_gradient import (
+    SORT_PROMPTS,
+    make_policy,
+    rollout_reward,
+)
 from grpo_course.sorting.rewards import sort_distance_reward
-from grpo_course.sorting.training import SORT_PROMPTS, make_policy, rollout_reward
 
 TOKENS = torch.zeros(3, 2, 3, dtype=torch.long)
 VALUES = torch.zeros(1, 2, 3)

@@ -10,8 +10,12 @@ from grpo_course.algorithm.kl import kl_values
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.train import trainer_class
 from grpo_course.sorting.exact import exact_entropy
+from grpo_course.sorting.policy_gradient import (
+    SORT_PROMPTS,
+    make_policy,
+    rollout_reward,
+)
 from grpo_course.sorting.rewards import sort_distance_reward
-from grpo_course.sorting.training import SORT_PROMPTS, make_policy, rollout_reward
 
 REWARD = rollout_reward(sort_distance_reward)
 QUICK = {"num_epochs": 3, "num_steps_per_epoch": 4, "num_responses": 6}

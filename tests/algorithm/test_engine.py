@@ -17,10 +17,10 @@ from grpo_course.algorithm.variants.mismatch import (
     sampler_weights,
 )
 from grpo_course.sequences.model import TinyLM
+from grpo_course.sequences.recipes import train_sort
 from grpo_course.sequences.sampling import SequencePolicy
 from grpo_course.sequences.scoring import response_logits
 from grpo_course.sequences.tasks import ASK, all_sort_prompts
-from grpo_course.sequences.training import train_sort
 
 PROMPTS, VOCAB, OWN = all_sort_prompts()[:6], 7, Sampler(3)
 

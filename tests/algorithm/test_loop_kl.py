@@ -12,13 +12,13 @@ from grpo_course.algorithm.history import History
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.table import batch_table
 from grpo_course.algorithm.train import train, trainer_class
-from grpo_course.sorting.rewards import sort_distance_reward
-from grpo_course.sorting.training import (
+from grpo_course.sorting.policy_gradient import (
     SORT_PROMPTS,
     make_policy,
     rollout_reward,
     run_policy_gradient,
 )
+from grpo_course.sorting.rewards import sort_distance_reward
 
 REWARD = rollout_reward(sort_distance_reward)
 

@@ -21,15 +21,15 @@ from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.train import train, variants_for
 from grpo_course.algorithm.variants.mismatch import EngineSampler
 from grpo_course.algorithm.variants.stale import StaleSampler
-from grpo_course.sequences.training import train_share, train_sort
+from grpo_course.sequences.recipes import train_share, train_sort
 from grpo_course.sorting.exact import exact_entropy
-from grpo_course.sorting.rewards import sort_distance_reward
-from grpo_course.sorting.training import (
+from grpo_course.sorting.policy_gradient import (
     SORT_PROMPTS,
     make_policy,
     rollout_reward,
     run_policy_gradient,
 )
+from grpo_course.sorting.rewards import sort_distance_reward
 
 OLD = json.loads((Path(__file__).parent / "old_runs.json").read_text("utf-8"))
 SGD = {  # Adam would make much of a gradient that is zero but for rounding

@@ -18,8 +18,12 @@ from grpo_course.algorithm.variants.lengths import (
 from grpo_course.algorithm.variants.mismatch import correct_deltas, sampler_weights
 from grpo_course.sequences.model import TinyLM
 from grpo_course.sequences.sampling import SequencePolicy
+from grpo_course.sorting.policy_gradient import (
+    SORT_PROMPTS,
+    make_policy,
+    rollout_reward,
+)
 from grpo_course.sorting.rewards import sort_distance_reward
-from grpo_course.sorting.training import SORT_PROMPTS, make_policy, rollout_reward
 
 PROMPTS = torch.tensor([[0], [1], [2]])
 

@@ -14,9 +14,9 @@ from grpo_course.algorithm.variants.mismatch import EngineSampler
 from grpo_course.algorithm.variants.reference import weights
 from grpo_course.algorithm.variants.stale import StaleSampler
 from grpo_course.sequences.model import TinyLM
+from grpo_course.sequences.recipes import train_sort
 from grpo_course.sequences.sampling import SequencePolicy
 from grpo_course.sequences.tasks import all_sort_prompts, place_reward
-from grpo_course.sequences.training import train_sort
 
 PROMPTS, LAG = all_sort_prompts()[:6], 2
 

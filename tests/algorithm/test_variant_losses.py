@@ -7,7 +7,7 @@ import torch
 
 from grpo_course.algorithm.kl import compute_kl_penalty
 from grpo_course.algorithm.losses import compute_loss, loss_report
-from grpo_course.algorithm.variants.losses import sapo_loss
+from grpo_course.algorithm.variants.bounds import sapo_loss
 
 LOW, HIGH, BOUND = 0.2, 0.4, 3.0
 RATIOS = [0.1, 0.79, 0.81, 1.0, 1.39, 1.41, 2.9, 3.1, 50.0]

@@ -17,8 +17,8 @@ from grpo_course.sorting.exact import (
     sampled_group_gradients,
 )
 from grpo_course.sorting.model import SortModel, generate_responses
+from grpo_course.sorting.policy_gradient import make_policy, run_policy_gradient
 from grpo_course.sorting.rewards import compute_reward, sort_distance_reward
-from grpo_course.sorting.training import make_policy, run_policy_gradient
 
 PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4]])
 LOGITS, REWARDS = torch.zeros(2, 3), torch.zeros(9)

@@ -5,8 +5,8 @@ import torch
 
 from grpo_course import files
 from grpo_course.sorting import cache
+from grpo_course.sorting.policy_gradient import run_policy_gradient
 from grpo_course.sorting.rewards import sort_distance_reward, sort_exact_reward
-from grpo_course.sorting.training import run_policy_gradient
 
 
 def run(folder, **settings):
@@ -17,7 +17,7 @@ def run(folder, **settings):
 
 def test_a_second_run_is_read_not_trained(tmp_path, monkeypatch):
     first = run(tmp_path)
-    monkeypatch.setattr("grpo_course.sorting.training.train", None)
+    monkeypatch.setattr("grpo_course.sorting.policy_gradient.train", None)
     second = run(tmp_path)
     for name in ("loss", "mean_reward", "expected_reward", "step"):
         assert torch.equal(first.curve(name), second.curve(name))

@@ -3,7 +3,7 @@
 A variant is a subclass of `algorithm.loop.Trainer` that replaces one method;
 `algorithm.train` puts together those that a config asks for.
 
-    losses         dual clip, CISPO, SAPO: other ways to hold the ratio back
+    bounds         dual clip, CISPO, SAPO: other ways to hold the ratio back
     resampling     dynamic sampling: tied groups are asked again
     lengths        responses that ran into the limit: pay for it, or leave them out
     mismatch       a sampler that is not quite the policy: weigh its tokens (TIS)

@@ -8,8 +8,8 @@ from torch import Tensor
 from grpo_course.algorithm.deltas import normalize
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.losses import clipped_loss
+from grpo_course.sorting.policy_gradient import run_policy_gradient
 from grpo_course.sorting.rewards import sort_distance_reward
-from grpo_course.sorting.training import run_policy_gradient
 
 # What every run of the hunt has, unless it says otherwise.
 BASE = {

@@ -10,6 +10,12 @@ import torch
 
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.sampler import Sampler
+from grpo_course.sequences.recipes import (
+    SHARE_LENGTH,
+    draw_prompts,
+    train_share,
+    train_sort,
+)
 from grpo_course.sequences.tasks import (
     ASK,
     all_sort_prompts,
@@ -19,12 +25,6 @@ from grpo_course.sequences.tasks import (
     place_reward,
     share_reward,
     token_share,
-)
-from grpo_course.sequences.training import (
-    SHARE_LENGTH,
-    draw_prompts,
-    train_share,
-    train_sort,
 )
 
 

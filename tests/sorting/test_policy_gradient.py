@@ -8,12 +8,16 @@ from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.deltas import DELTA_MODES
 from grpo_course.algorithm.train import train
 from grpo_course.sorting.exact import exact_expected_reward, exact_sorted_probability
+from grpo_course.sorting.policy_gradient import (
+    SORT_PROMPTS,
+    make_policy,
+    run_policy_gradient,
+)
 from grpo_course.sorting.rewards import (
     compute_reward,
     sort_distance_reward,
     sort_inclusion_ordering_reward,
 )
-from grpo_course.sorting.training import SORT_PROMPTS, make_policy, run_policy_gradient
 
 EPOCHS, STEPS, RESPONSES = 5, 4, 12
 SIZES = {
