@@ -15,10 +15,9 @@ from grpo_course.actor_critic.gae import (
     reward_per_token,
     whiten,
 )
-from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.config import TrainConfig, require_config
 from grpo_course.algorithm.loop import Trainer
-from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.algorithm.settings import settings
 from grpo_course.algorithm.validation import require_callable
 

@@ -9,8 +9,7 @@ The formulas
     masks        which tokens count
 
 What flows
-    rollout      responses, and what the loop asks of a policy
-    batch        a rollout with rewards, deltas and what other policies say of it
+    rollout      responses, the batch they become, and what a policy must do
     buffer       batches handed out in minibatches
     sampler      how a policy writes: the settings that sampling and scoring share
     history      a record for each optimizer step
@@ -21,7 +20,7 @@ The loop
     loop         from a rollout to the optimizer step on one page: Trainer
     train        the trainer that a config asks for
     gradient     its norm, its limit, the step
-    variants/    what Part IV adds: each replaces one method of the trainer
+    variants/    what later parts add: each replaces one method of the trainer
 
 Beneath
     settings     settings that check themselves

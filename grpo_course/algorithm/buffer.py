@@ -1,14 +1,17 @@
 """Keep what was collected, and hand it out in small parts."""
 
 from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
 
 import torch
 from einops import rearrange, repeat
-from torch import Generator
+from torch import Generator, Tensor
 
-from grpo_course.algorithm.batch import Batch, as_batch, choose, row_axis, tensors
-from grpo_course.algorithm.config import TrainConfig
+from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.algorithm.validation import require_at_least, require_tensor
+
+COLUMNS = ("rewards", "deltas", "old_log_probs", "ref_log_probs", "targets")
 
 
 class ExperienceBuffer:
@@ -80,18 +83,34 @@ class ExperienceBuffer:
         return (choose(everything, chosen) for chosen in order.split(size))
 
 
-def inner_batches(
-    batch: Batch, config: TrainConfig, generator: Generator
-) -> Iterator[Batch]:
-    """What each optimizer step of an epoch sees: all of it, or one minibatch."""
-    buffer = ExperienceBuffer()
-    if config.minibatch_size is not None:
-        buffer.add(batch)
-    for _ in range(config.num_steps_per_epoch):
-        if config.minibatch_size is None:
-            yield batch
-        else:
-            yield from buffer.minibatches(config.minibatch_size, generator)
+def choose(batch: Batch, chosen: Tensor) -> Batch:
+    """Some rows of a batch that has one response a row. int [chosen]"""
+    columns = tensors(batch)
+    return as_batch(
+        {
+            name: column.index_select(row_axis(name, columns), chosen)
+            for name, column in columns.items()
+        }
+    )
+
+
+def tensors(batch: Batch) -> dict[str, Tensor]:
+    """The tensors of a batch by name; those that are None are left out."""
+    of_rollout = {f.name: getattr(batch.rollout, f.name) for f in fields(Rollout)}
+    of_batch = {name: getattr(batch, name) for name in COLUMNS}
+    return {k: v for k, v in (of_rollout | of_batch).items() if v is not None}
+
+
+def as_batch(columns: dict[str, Tensor]) -> Batch:
+    """The other way round."""
+    rollout: dict[str, Any] = {f.name: columns.get(f.name) for f in fields(Rollout)}
+    others: dict[str, Any] = {name: columns.get(name) for name in COLUMNS}
+    return Batch(Rollout(**rollout), **others)
+
+
+def row_axis(name: str, columns: dict[str, Tensor]) -> int:
+    """Where the responses are: prompts have them first, the others after the seeds."""
+    return 0 if name == "prompts" else columns["rewards"].ndim - 2
 
 
 def one_response_a_row(batch: Batch) -> Batch:

@@ -1,19 +1,18 @@
 """The one nested loop, for any policy that can sample and score.
 
 From a rollout to the optimizer step on one page. What it leaves to others: the formulas
-(`deltas`, `losses`, `kl`), how a batch is cut into minibatches (`buffer`), and all that
-Part IV adds: each of `variants` replaces one method here, PPO replaces two.
+(`deltas`, `losses`, `kl`), and all that is added later, from minibatches to a moving
+reference: each of `variants` replaces one method here, PPO replaces two.
 """
 
 import copy
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.batch import Batch, rollout_report
-from grpo_course.algorithm.buffer import inner_batches
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.deltas import compute_deltas
 from grpo_course.algorithm.gradient import require_finite_loss, take_step
@@ -21,11 +20,13 @@ from grpo_course.algorithm.history import History
 from grpo_course.algorithm.kl import compute_kl_penalty
 from grpo_course.algorithm.losses import compute_loss, loss_report
 from grpo_course.algorithm.rollout import (
+    Batch,
     Policy,
     Rollout,
     checked_log_probs,
     checked_rewards,
     require_parts,
+    rollout_report,
 )
 
 
@@ -112,8 +113,8 @@ class Trainer:
     # Stage 2, inner: loss, gradient, optimizer step, several times.
 
     def inner_batches(self, batch: Batch) -> Iterator[Batch]:
-        """What each step of this epoch sees: mu times the batch, or its minibatches."""
-        return inner_batches(batch, self.config, self.shuffle)
+        """What each step of this epoch sees: all of the batch, mu times."""
+        return itertools.repeat(batch, self.config.num_steps_per_epoch)
 
     def improve(self, batch: Batch, step: int = 0) -> dict:
         """One optimizer step; returns what was seen, each value [] or [seed]."""

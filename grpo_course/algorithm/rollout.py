@@ -1,4 +1,4 @@
-"""What a policy hands to the loop, and what the loop asks of a policy."""
+"""What flows through the loop: a rollout, a batch; and what it asks of a policy."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol
 from torch import Tensor
 from torch.optim import Optimizer
 
-from grpo_course.algorithm.aggregation import as_floats
+from grpo_course.algorithm.aggregation import aggregate, as_bool_mask, as_floats
 from grpo_course.algorithm.config import require_config
 from grpo_course.algorithm.validation import (
     require_axes,
@@ -37,6 +37,18 @@ class Rollout:
     finished: Tensor | None = None
 
 
+@dataclass(frozen=True)
+class Batch:
+    """What the inner steps need to know about one rollout; nothing here has a graph."""
+
+    rollout: Rollout
+    rewards: Tensor  # [batch trial]
+    deltas: Tensor  # [batch trial] or [batch trial pos]
+    old_log_probs: Tensor | None = None  # [batch trial pos]; None: those of step one
+    ref_log_probs: Tensor | None = None  # [batch trial pos]
+    targets: Tensor | None = None  # [batch trial ...], of a critic
+
+
 class Policy(Protocol):
     """Anything that can answer prompts and say how likely its answers were."""
 
@@ -45,6 +57,29 @@ class Policy(Protocol):
 
     def log_probs(self, rollout: Rollout) -> Tensor:
         """Log-probability of each token of the rollout. -> [batch trial pos]"""
+
+
+def rollout_report(batch: Batch) -> dict[str, Tensor]:
+    """What can be read off a rollout before any step; each value is [] or [seed].
+
+    `tied_groups` is the share of groups that teach nothing. `sampled_entropy` is
+    minus the mean log-probability of the sampled tokens, if pi_old or the sampler noted
+    it: in nats a token, right on average, and all that can be had where responses
+    cannot be enumerated.
+    """
+    rollout, rewards = batch.rollout, batch.rewards
+    mask = as_bool_mask(rollout.mask, rollout.responses)
+    report = {
+        "mean_reward": rewards.mean(dim=(-2, -1)),
+        "tied_groups": tied_groups(rewards).float().mean(dim=-1),
+        "mean_length": mask.float().sum(dim=-1).mean(dim=(-2, -1)),
+    }
+    old = batch.old_log_probs
+    noted = rollout.sampled_log_probs if old is None else old
+    if noted is None:
+        return report
+    entropy = -aggregate(noted, rollout.mask, "token_mean")
+    return report | {"sampled_entropy": entropy}
 
 
 def tied_groups(rewards: Tensor) -> Tensor:

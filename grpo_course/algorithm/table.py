@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from grpo_course.algorithm.batch import Batch
+from grpo_course.algorithm.rollout import Batch
 from grpo_course.algorithm.validation import require_same_shape
 
 

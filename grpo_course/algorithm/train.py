@@ -6,14 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.config import TrainConfig, require_config
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.loop import Trainer
-from grpo_course.algorithm.rollout import Policy, Rollout
+from grpo_course.algorithm.rollout import Batch, Policy, Rollout
 from grpo_course.algorithm.variants.kl_control import AdaptiveKL, EarlyStop, KLInReward
 from grpo_course.algorithm.variants.lengths import TruncatedMasked
 from grpo_course.algorithm.variants.micro_batches import MicroBatches
+from grpo_course.algorithm.variants.minibatches import Minibatches
 from grpo_course.algorithm.variants.mismatch import SamplerCorrection
 from grpo_course.algorithm.variants.old_log_probs import FirstStepOld, SamplerOld
 from grpo_course.algorithm.variants.reference import SoftReference
@@ -34,6 +34,7 @@ def variants_for(config: TrainConfig) -> list[type[Trainer]]:
         KLInReward: config.kl_place == "reward",
         SamplerCorrection: config.sampler_cap is not None,
         EarlyStop: config.stop_kl is not None,
+        Minibatches: config.minibatch_size is not None,
         MicroBatches: config.micro_batch_size is not None or config.skip_tied_groups,
         SoftReference: config.ref_mixture < 1,
         AdaptiveKL: config.kl_target is not None,

@@ -8,14 +8,13 @@ import torch
 from torch import nn
 
 from grpo_course.algorithm.aggregation import aggregate
-from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.buffer import ExperienceBuffer
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.deltas import DELTA_MODES, compute_deltas
 from grpo_course.algorithm.kl import compute_kl_penalty, kl_reward, kl_values
 from grpo_course.algorithm.losses import compute_loss, loss_report
 from grpo_course.algorithm.masks import pad_rows, prompt_mask, response_mask
-from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.algorithm.sampler import (
     Sampler,
     draw,

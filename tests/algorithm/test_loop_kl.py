@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from grpo_course.algorithm import loop
-from grpo_course.algorithm.batch import Batch, rollout_report
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
-from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.rollout import Batch, Rollout, rollout_report
 from grpo_course.algorithm.table import batch_table
 from grpo_course.algorithm.train import train, trainer_class
 from grpo_course.sorting.policy_gradient import (

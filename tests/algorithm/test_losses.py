@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.losses import (
@@ -17,7 +16,7 @@ from grpo_course.algorithm.losses import (
     loss_report,
     token_loss,
 )
-from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.rollout import Batch, Rollout
 
 sizes = st.tuples(*[st.integers(1, 3)] * 3, st.integers(1, 5))  # seed batch trial pos
 property_test = settings(deadline=None, max_examples=30, derandomize=True)

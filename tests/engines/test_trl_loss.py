@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from grpo_course.algorithm import aggregation, kl, losses, ratio
-from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.algorithm.train import trainer_class
 from grpo_course.algorithm.variants import mismatch
 from grpo_course.engines.mapping import to_trl_config

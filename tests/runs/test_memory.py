@@ -1,11 +1,13 @@
 """The arithmetic of memory against models that were really made."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from transformers import DynamicCache
 
-from grpo_course.algorithm.batch import Batch
-from grpo_course.algorithm.buffer import inner_batches
+from grpo_course.algorithm.rollout import Batch
+from grpo_course.algorithm.train import trainer_class
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.variants.micro_batches import split
 from grpo_course.gsm8k.presets import PRESETS
@@ -145,9 +147,10 @@ def rows_of_the_loop(config):
     shape = (config.num_prompts, config.num_responses)
     rollout = Rollout(torch.zeros(shape[0], 3).long(), torch.zeros(*shape, 5).long())
     batch = Batch(rollout, torch.zeros(shape), torch.ones(shape))
+    loop = SimpleNamespace(config=config, shuffle=torch.Generator())
     parts = [
         part.batch
-        for seen in inner_batches(batch, config, torch.Generator())
+        for seen in trainer_class(config).inner_batches(loop, batch)
         for part in split(seen, config)
     ]
     return max(part.rewards.numel() for part in parts)

@@ -1,4 +1,4 @@
-"""What Part IV adds to GRPO, each beside the formula it needs.
+"""What later parts add to GRPO, each beside the formula it needs.
 
 A variant is a subclass of `algorithm.loop.Trainer` that replaces one method;
 `algorithm.train` puts together those that a config asks for.
@@ -11,5 +11,6 @@ A variant is a subclass of `algorithm.loop.Trainer` that replaces one method;
     old_log_probs  pi_old from the sampler, or from the step itself
     kl_control     KL in the reward, beta that adapts, a brake on the inner steps
     reference      a reference that moves slowly
+    minibatches    steps on parts of the batch (notebook 09)
     micro_batches  one gradient from several smaller forward passes
 """

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.kl import as_beta, kl_reward
 from grpo_course.algorithm.loop import Trainer
-from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.algorithm.validation import (
     require_finite,
     require_inside,

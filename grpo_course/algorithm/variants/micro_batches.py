@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import as_bool_mask
-from grpo_course.algorithm.batch import Batch, choose
+from grpo_course.algorithm.buffer import choose
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.gradient import require_finite_loss
 from grpo_course.algorithm.loop import Trainer
+from grpo_course.algorithm.rollout import Batch
 
 # What a record holds as a mean over tokens; the rest is weighed as the loss is.
 TOKEN_MEANS = (

@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import as_bool_mask, hide
-from grpo_course.algorithm.batch import Batch
 from grpo_course.algorithm.deltas import deltas_per_token
 from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.ratio import compute_ratio
-from grpo_course.algorithm.rollout import Policy, Rollout
+from grpo_course.algorithm.rollout import Batch, Policy, Rollout
 from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.validation import (
     require_inside,
