@@ -71,13 +71,12 @@ def _prepare_torch(seed: int) -> None:
 
 
 def _prepare_plots() -> None:
-    import matplotlib
     from cycler import cycler
+    from matplotlib import style
 
     from grpo_course.classroom.plots import COLOURS
 
-    matplotlib.rcParams.update(PLOT_STYLE)
-    matplotlib.rcParams["axes.prop_cycle"] = cycler(color=COLOURS)
+    style.use(PLOT_STYLE | {"axes.prop_cycle": cycler(color=COLOURS)})
     if _in_kernel():
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 

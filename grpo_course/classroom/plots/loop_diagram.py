@@ -56,10 +56,15 @@ def draw_loop() -> Axes:
     for box in OUTER + INNER:
         draw_box(ax, *box)
     for start, end, bend in ARROWS:
-        style = {"connectionstyle": f"arc3,rad={bend}", "mutation_scale": 14}
-        ax.add_patch(
-            FancyArrowPatch(start, end, arrowstyle="-|>", color="grey", **style)
+        arrow = FancyArrowPatch(
+            start,
+            end,
+            arrowstyle="-|>",
+            color="grey",
+            connectionstyle=f"arc3,rad={bend}",
+            mutation_scale=14,
         )
+        ax.add_patch(arrow)
     for x, y, text, align in WORDS:
         ax.text(x, y, text, ha=align, va="bottom", style="italic", color="grey")
     describe(ax.figure, LOOP_IN_WORDS)
@@ -68,10 +73,16 @@ def draw_loop() -> Axes:
 
 def draw_box(ax: Axes, left: float, bottom: float, colour: str, text: str) -> None:
     """One step of the loop."""
-    style = {"boxstyle": "round,pad=0,rounding_size=1.2", "facecolor": "white"}
-    ax.add_patch(
-        FancyBboxPatch((left, bottom), WIDTH, HEIGHT, edgecolor=colour, lw=2.2, **style)
+    box = FancyBboxPatch(
+        (left, bottom),
+        WIDTH,
+        HEIGHT,
+        boxstyle="round,pad=0,rounding_size=1.2",
+        facecolor="white",
+        edgecolor=colour,
+        lw=2.2,
     )
+    ax.add_patch(box)
     centre = (left + WIDTH / 2, bottom + HEIGHT / 2)
     ax.text(*centre, text, ha="center", va="center", color=colour, fontsize=10)
 
