@@ -63,13 +63,13 @@ def _advise_form(kind: str, given: Any, expected: Any) -> str:
     if isinstance(expected, Tensor):
         return (
             f"The result must be a tensor, but is a {found}. torch.stack makes one "
-            "from tensors; .tolist() and .item() unmake it."
+            "from tensors; .tolist() and .item() turn it into plain numbers."
         )
     return f"The result must be one number, but is a {found}."
 
 
 def _advise_shape(given: Tensor, expected: Tensor) -> str:
-    """A leftover axis of size 1 is told from a reduction along the wrong one."""
+    """Tell a leftover axis of size 1 from a reduction along the wrong axis."""
     left = [
         axis - given.ndim
         for axis in range(given.ndim)

@@ -40,7 +40,7 @@ def run(function: Callable, exercise: Exercise, case: Case) -> Outcome:
     for name in exercise.gradient_to:
         leaves[name].requires_grad_()
     # A copy of each leaf is handed out: torch forbids changing a leaf in place,
-    # and that mistake shall be reported as such.
+    # and that mistake is reported for what it is.
     given = {n: v.clone() if isinstance(v, Tensor) else v for n, v in leaves.items()}
     try:
         with torch.enable_grad():

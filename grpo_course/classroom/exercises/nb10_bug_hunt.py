@@ -189,7 +189,7 @@ REPAIRED_CLIP_LOSS = Exercise(
                 new, d, old_log_probs=old, epsilon=low, epsilon_high=high
             ),
             "Still on the wrong side: where delta is negative you keep the larger "
-            "product. The sign of delta turns the order round by itself.",
+            "product. The sign of delta reverses the order by itself.",
         ),
         Mistake(
             lambda *args: -torch.maximum(*_products(*args)),
@@ -328,8 +328,8 @@ REPAIRED_OLD_AND_NEW = Exercise(
         ),
         Mistake(
             _modes(True, False),
-            "Now the old scores are thinned: the copy that is compared with must "
-            "be whole, too.",
+            "Now the old scores are thinned: the copy that you compare with must be "
+            "whole, too.",
         ),
         Mistake(
             lambda model, tokens: _modes(False, False)(model, tokens).exp(),
@@ -493,7 +493,7 @@ REPAIRED_FORMAT_REWARD = Exercise(
     mistakes=(
         Mistake(
             reward_bugs.one_regex_reward,
-            "Still all or nothing: one expression decides about everything. Look "
+            "Still all or nothing: one expression decides everything. Look "
             "for each part on its own, and add.",
         ),
         Mistake(
@@ -709,8 +709,8 @@ REPAIRED_PENALTY = Exercise(
         Mistake(
             lambda new, ref: (new - ref) ** 2,
             "Twice too large: a plain square pulls twice as hard, as if beta were "
-            "doubled. (If you detached a factor, its slope may be right; the plain "
-            "function is asked.)",
+            "doubled. (If you detached a factor, the slope may be right, but the "
+            "exercise asks for the plain function.)",
         ),
         Mistake(
             lambda new, ref: (new - ref).abs(),
@@ -720,8 +720,8 @@ REPAIRED_PENALTY = Exercise(
         Mistake(
             k3,
             "This is the value of k3, and its mean gradient is that of KL(ref||pi). "
-            "(If you weigh it by a ratio, the slope may be right; a plain function of "
-            "the difference is asked.)",
+            "(If you weigh it by a ratio, the slope may be right, but the exercise "
+            "asks for a plain function of the difference.)",
         ),
         Mistake(
             lambda new, ref: (new - ref).detach() * new,
@@ -729,7 +729,7 @@ REPAIRED_PENALTY = Exercise(
             "expected. It would confuse whoever reads the log.",
         ),
     ),
-    insight="Slope log(pi/ref): no pull at the reference, more the further away.",
+    insight="Slope log(pi/ref): no pull at the reference, and more the further away.",
 )
 
 

@@ -7,7 +7,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     loop_diagram    the training loop as boxes, its three policies, a grid of results
     panel           what to look at while the loss says nothing
     alt_text        what a plot shows, for readers who cannot see it
-    alt_words       numbers, ranges and labels as they are read
+    alt_words       numbers, ranges and labels as one says them
 """
 
 from collections.abc import Sequence

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 
 from grpo_course.classroom.plots.alt_words import number, plain, span, tick_names
 
-MOST = 8  # lines or bars that are told one by one
-INNER = 0.1  # a bend is told where it leaves the ends by this share of the axis
+MOST = 8  # lines or bars that are described one by one
+INNER = 0.1  # a bend is mentioned if it leaves the ends by this share of the axis
 
 
 def describe(figure: Figure | SubFigure, text: str) -> None:
-    """Set the alternative text of a figure that its axes do not tell."""
+    """Set the alternative text of a drawing, whose axes say nothing."""
     figure.set_label(text)  # matplotlib gives a figure none, and draws it nowhere
 
 
@@ -37,7 +37,7 @@ def of(ax: Axes) -> str:
     """What one set of axes shows, in a sentence or two."""
     if not ax.axison and not ax.get_title():
         return ""
-    # Lines and points on bars are the seeds beside a bar: the bars alone are told.
+    # Lines and points on bars are the seeds beside a bar: bars alone are described.
     parts = [*pictures(ax), *(bars(ax) or [*lines(ax), *scatters(ax)])]
     return f"{heading(ax)}: {'; '.join(parts) or 'empty axes'}."
 
