@@ -75,14 +75,20 @@ def plot_seeds(
 def plot_policy(probs: Tensor, title: str = "", ax: Axes | None = None) -> Axes:
     """The probability of each number at each position. [pos vocab]"""
     ax = ax or axes_row(width=4.5)[0]
-    ax.imshow(probs, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for pos, row in enumerate(probs.tolist()):
-        for token, p in enumerate(row):
-            colour = "white" if p > 0.6 else "black"
-            ax.text(token, pos, f"{p:.2f}", ha="center", va="center", color=colour)
     ax.set_xticks(range(probs.shape[1]))
     ax.set_yticks(range(probs.shape[0]))
-    finish(ax, "number", "position", title).grid(visible=False)
+    return fill_cells(finish(ax, "number", "position", title), probs)
+
+
+def fill_cells(ax: Axes, values: Tensor) -> Axes:
+    """Numbers between 0 and 1, each in a cell of its colour. [row column]"""
+    ax.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for row, cells in enumerate(values.tolist()):
+        for column, value in enumerate(cells):
+            ink = "white" if value > 0.6 else "black"
+            text = f"{value:.2f}"
+            ax.text(column, row, text, ha="center", va="center", color=ink)
+    ax.grid(visible=False)
     return ax
 
 

@@ -11,7 +11,6 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from grpo_course.classroom.plots.alt_words import number, plain, span, tick_names
@@ -147,8 +146,8 @@ def bars(ax: Axes) -> list[str]:
         return []
     if any(len(group.patches) > 1 for group in groups) and len(groups) > 1:
         return [group_words(group) for group in groups]
-    lying = are_lying(patches)
-    feet = [(p.get_y() + p.get_height() / 2) if lying else middle(p) for p in patches]
+    lying = groups[0].orientation == "horizontal"
+    feet = [patch.get_center()[1 if lying else 0] for patch in patches]
     values = [p.get_width() if lying else p.get_height() for p in patches]
     names = tick_names(ax.yaxis if lying else ax.xaxis)
     told = [names.get(round(foot, 6), "") or number(foot) for foot in feet]
@@ -159,23 +158,6 @@ def bars(ax: Axes) -> list[str]:
     words = ", ".join([f"{name} at {number(value)}" for name, value in pairs][:MOST])
     more = f" and {len(values) - MOST} more" if len(values) > MOST else ""
     return [f"bars: {words}{more}"]
-
-
-def are_lying(patches: list[Rectangle]) -> bool:
-    """Whether bars grow to the right: equally thick, and not equally long."""
-    thick, long = (
-        {round(size, 6) for size in sizes}
-        for sizes in (
-            [patch.get_height() for patch in patches],
-            [patch.get_width() for patch in patches],
-        )
-    )
-    return len(thick) == 1 and (len(long) > 1 or len(patches) == 1)
-
-
-def middle(patch: Rectangle) -> float:
-    """The x at which a standing bar stands."""
-    return patch.get_x() + patch.get_width() / 2
 
 
 def group_words(group: BarContainer) -> str:

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from torch import Tensor
 
-from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
+from grpo_course.classroom.plots import COLOURS, LINES, axes_row, fill_cells, finish
 from grpo_course.classroom.plots.alt_text import describe
 
 # The same colour for a policy in every picture of the loop.
@@ -112,12 +112,6 @@ def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:
 def plot_heat(values: Tensor, rows: list[str], columns: list[str], title: str) -> Axes:
     """A table of numbers between 0 and 1 as colours. [row column]"""
     ax = axes_row(width=5.6, height=0.9 + 0.38 * len(rows))[0]
-    ax.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for row, column in torch.cartesian_prod(*map(torch.arange, values.shape)).tolist():
-        value = values[row, column].item()
-        ink = "white" if value > 0.6 else "black"
-        ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=ink)
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
-    finish(ax, "", "", title).grid(visible=False)
-    return ax
+    return fill_cells(finish(ax, "", "", title), values)
