@@ -72,9 +72,9 @@ def plot_seeds(
     return finish(ax, xlabel, "", title)
 
 
-def plot_policy(probs: Tensor, title: str = "", ax: Axes | None = None) -> Axes:
+def plot_policy(probs: Tensor, title: str = "") -> Axes:
     """The probability of each number at each position. [pos vocab]"""
-    ax = ax or axes_row(width=4.5)[0]
+    ax = axes_row(width=4.5)[0]
     ax.set_xticks(range(probs.shape[1]))
     ax.set_yticks(range(probs.shape[0]))
     return fill_cells(finish(ax, "number", "position", title), probs)
@@ -121,9 +121,7 @@ def plot_lines(
     return finish(ax, xlabel, ylabel, title)
 
 
-def plot_agreement(
-    truth: Tensor, estimates: dict[str, Tensor], title: str = ""
-) -> Axes:
+def plot_agreement(truth: Tensor, estimates: dict[str, Tensor]) -> Axes:
     """Each component of an estimate against the exact value; on the line they agree."""
     ax = axes_row(width=4.5, height=3.6)[0]
     for (label, estimate), colour in zip(estimates.items(), COLOURS, strict=False):
@@ -132,4 +130,4 @@ def plot_agreement(
         )
     ax.axline((0, 0), slope=1, color="grey", lw=1)
     ax.legend(loc="best")
-    return finish(ax, "exact gradient", "estimate", title)
+    return finish(ax, "exact gradient", "estimate")

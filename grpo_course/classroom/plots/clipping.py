@@ -18,21 +18,16 @@ def plot_surrogate(
     """Minus the loss of one token by its ratio, with and without clipping."""
     ax = ax or axes_row(width=4.5)[0]
     clip = Clip(epsilon=epsilon, epsilon_high=epsilon_high)
+    low, high = clip.epsilon, clip.high
     ratio = torch.linspace(0.01, 2.2, 220)[None, None]  # [batch trial pos]
     deltas, old = torch.full((1, 1), float(delta)), torch.full_like(ratio, -1.0)
+    new = old + ratio.log()
     for mode, colour, line in zip(
         ("unclipped", "clipped"), COLOURS, LINES[1::-1], strict=False
     ):
-        objective = -token_loss(
-            old + ratio.log(),
-            deltas,
-            mode,
-            old,
-            epsilon=clip.epsilon,
-            epsilon_high=clip.high,
-        )
+        objective = -token_loss(new, deltas, mode, old, epsilon=low, epsilon_high=high)
         ax.plot(ratio[0, 0], objective[0, 0], color=colour, ls=line, label=mode)
-    ax.axvspan(1 - clip.epsilon, 1 + clip.high, color="grey", alpha=0.15)
+    ax.axvspan(1 - low, 1 + high, color="grey", alpha=0.15)
     ax.set_ylim(-2.5, 2.5)
     ax.legend(loc="best")
     return finish(ax, "ratio", "objective", f"delta = {delta:+g}")

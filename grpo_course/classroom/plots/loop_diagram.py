@@ -1,5 +1,7 @@
 """Pictures of the training loop: its boxes, its three policies, a grid of results."""
 
+from typing import Any
+
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
@@ -56,15 +58,9 @@ def draw_loop() -> Axes:
     for box in OUTER + INNER:
         draw_box(ax, *box)
     for start, end, bend in ARROWS:
-        arrow = FancyArrowPatch(
-            start,
-            end,
-            arrowstyle="-|>",
-            color="grey",
-            connectionstyle=f"arc3,rad={bend}",
-            mutation_scale=14,
-        )
-        ax.add_patch(arrow)
+        style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 14}
+        style |= {"connectionstyle": f"arc3,rad={bend}", "color": "grey"}
+        ax.add_patch(FancyArrowPatch(start, end, **style))
     for x, y, text, align in WORDS:
         ax.text(x, y, text, ha=align, va="bottom", style="italic", color="grey")
     describe(ax.figure, LOOP_IN_WORDS)
@@ -73,16 +69,9 @@ def draw_loop() -> Axes:
 
 def draw_box(ax: Axes, left: float, bottom: float, colour: str, text: str) -> None:
     """One step of the loop."""
-    box = FancyBboxPatch(
-        (left, bottom),
-        WIDTH,
-        HEIGHT,
-        boxstyle="round,pad=0,rounding_size=1.2",
-        facecolor="white",
-        edgecolor=colour,
-        lw=2.2,
-    )
-    ax.add_patch(box)
+    style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=1.2", "lw": 2.2}
+    style |= {"facecolor": "white", "edgecolor": colour}
+    ax.add_patch(FancyBboxPatch((left, bottom), WIDTH, HEIGHT, **style))
     centre = (left + WIDTH / 2, bottom + HEIGHT / 2)
     ax.text(*centre, text, ha="center", va="center", color=colour, fontsize=10)
 
