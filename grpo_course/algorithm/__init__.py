@@ -13,7 +13,6 @@ What flows
     buffer       batches handed out in minibatches
     sampler      how a policy writes: the settings that sampling and scoring share
     history      a record for each optimizer step
-    table        a batch as text
 
 The loop
     config       the knobs, a line each

@@ -1,17 +1,18 @@
 """What a learner touches: the setup, the shown source, the exercises, the plots.
 
 A notebook begins
-    setup       seed, threads, printed digits, the style of plots
-    packages    is everything installed that the course needs?
-    show        the package's own source, in the notebook
+    setup         seed, threads, printed digits, the style of plots
+    packages      is everything installed that the course needs?
+    show          the package's own source, in the notebook
 
 Exercises
-    exercises   one module a notebook: tasks, cases, known misconceptions
-    check       judges an answer and says what is wrong with it
-    bugs        the broken pieces of notebook 10, their probes and repairs
+    exercises     one module a notebook: tasks, cases, known misconceptions
+    check         judges an answer and says what is wrong with it
+    bugs          the broken pieces of notebook 10, their probes and repairs
 
-Pictures
-    plots       one function for each kind of picture, and its words
-    live        curves and bars that move while a run trains
-    widgets     sliders
+Pictures and tables
+    plots         one function for each kind of picture, and its words
+    live          curves and bars that move while a run trains
+    widgets       sliders
+    batch_table   one rollout as text
 """

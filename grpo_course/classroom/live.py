@@ -62,4 +62,4 @@ class LiveCurve:
             self.handle = display(ax.figure, display_id=True)
         else:
             self.handle.update(ax.figure)
-        plt.close(ax.figure)
+        plt.close()  # or the kernel shows it a second time

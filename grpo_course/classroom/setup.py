@@ -71,22 +71,21 @@ def _prepare_torch(seed: int) -> None:
 
 
 def _prepare_plots() -> None:
-    import matplotlib
     from cycler import cycler
+    from matplotlib import style
 
     from grpo_course.classroom.plots import COLOURS
 
-    matplotlib.rcParams.update(PLOT_STYLE)
-    matplotlib.rcParams["axes.prop_cycle"] = cycler(color=COLOURS)
+    style.use(PLOT_STYLE | {"axes.prop_cycle": cycler(color=COLOURS)})
     if _in_kernel():
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         # Without the version stamp, the same figure is the same file.
         set_matplotlib_formats("png", metadata={"Software": None})
-        _tell_pictures()
+        _describe_pictures()
 
 
-def _tell_pictures() -> None:
+def _describe_pictures() -> None:
     # Each picture carries its alternative text, where nbconvert and the site look.
     from IPython import get_ipython
     from matplotlib.figure import Figure
@@ -96,10 +95,10 @@ def _tell_pictures() -> None:
     formatter = get_ipython().display_formatter.formatters["image/png"]
     draw = formatter.lookup_by_type(Figure)
 
-    def draw_and_tell(figure: Figure) -> tuple:
+    def draw_and_describe(figure: Figure) -> tuple:
         return draw(figure), {"alt": alternative_text(figure)}
 
-    formatter.for_type(Figure, draw_and_tell)
+    formatter.for_type(Figure, draw_and_describe)
 
 
 def _in_kernel() -> bool:

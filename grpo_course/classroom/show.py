@@ -1,6 +1,7 @@
 """Show the package's own source in a notebook: never a copy that could drift."""
 
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Callable
@@ -16,7 +17,8 @@ def show(function: Callable) -> None:
     """
     source = _source(function).rstrip()
     place = _place(function)
-    fence = "`" * max(3, _longest_run(source, "`") + 1)
+    inside = max(re.findall("`+", source), default="")  # the longest
+    fence = max("```", inside + "`")
     markdown = f"`{place}`\n\n{fence}python\n{source}\n{fence}"
     plain = f"# {place}\n{source}"
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -47,11 +49,3 @@ def _place(function: Callable) -> str:
         return "this notebook"
     path = module.__name__.replace(".", "/")
     return f"{path}/__init__.py" if hasattr(module, "__path__") else f"{path}.py"
-
-
-def _longest_run(text: str, character: str) -> int:
-    longest = run = 0
-    for each in text:
-        run = run + 1 if each == character else 0
-        longest = max(longest, run)
-    return longest

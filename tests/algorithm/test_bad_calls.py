@@ -21,7 +21,6 @@ from grpo_course.algorithm.sampler import (
     shifted_log_probs,
     token_log_probs,
 )
-from grpo_course.algorithm.table import batch_table
 from grpo_course.algorithm.train import train
 from grpo_course.algorithm.variants.kl_control import adapted_beta
 from grpo_course.algorithm.variants.lengths import (
@@ -123,10 +122,6 @@ FORMULAS = {
     "rewards in a list": (
         lambda: ExperienceBuffer().add(replace(BATCH, rewards=D.tolist())),
         "rewards is a list, not a tensor",
-    ),
-    "a table of other log-probs": (
-        lambda: batch_table(BATCH, L[:1]),
-        "log_probs has shape .1, 3, 4.*responses",
     ),
 }
 

@@ -11,7 +11,7 @@ import torch
 
 from grpo_course.algorithm.deltas import normalize
 from grpo_course.algorithm.losses import LOSS_MODES, clipped_loss
-from grpo_course.classroom.bugs import losses, rewards, runs, tokens
+from grpo_course.classroom.bugs import loss_bugs, reward_bugs, runs, token_bugs
 from grpo_course.classroom.bugs.sheet import BUGS
 from grpo_course.classroom.exercises.nb10_bug_hunt import RUNS, diagnosis
 
@@ -161,7 +161,7 @@ def test_deltas_from_rows_mix_prompts_only_in_the_broken_order():
     rewards_of = torch.tensor([[[1.0, 2.0], [10.0, 30.0]]])  # [seed batch trial]
     right, mixed = (
         runs.deltas_from_rows(rows)(rewards_of)
-        for rows in (tokens.repaired_rows, tokens.shuffled_rows)
+        for rows in (token_bugs.repaired_rows, token_bugs.shuffled_rows)
     )
     assert torch.equal(right, normalize(rewards_of))
     # Cut after two rows, a list of 1, 10, 2, 30 has the groups (1, 10) and (2, 30).
@@ -175,27 +175,27 @@ def test_deltas_from_rows_mix_prompts_only_in_the_broken_order():
     ("loss", "ratio", "delta", "expected"),
     [
         # d(-lp / old * delta) at old = -3: the wrong sign, a third as large
-        (losses.quotient_loss, 1.0, 1.0, -1 / 3),
-        (losses.quotient_loss, 1.0, -1.0, 1 / 3),
-        (losses.wrong_side_loss, 0.5, -1.0, -0.5),
-        (losses.wrong_side_loss, 2.0, -1.0, 0.0),
-        (losses.wrong_side_loss, 2.0, 1.0, 0.0),
+        (loss_bugs.quotient_loss, 1.0, 1.0, -1 / 3),
+        (loss_bugs.quotient_loss, 1.0, -1.0, 1 / 3),
+        (loss_bugs.wrong_side_loss, 0.5, -1.0, -0.5),
+        (loss_bugs.wrong_side_loss, 2.0, -1.0, 0.0),
+        (loss_bugs.wrong_side_loss, 2.0, 1.0, 0.0),
         (clipped_loss, 0.5, -1.0, 0.0),
         (clipped_loss, 2.0, -1.0, -2.0),
     ],
 )
 def test_pull(loss, ratio, delta, expected):
-    assert losses.pull(loss, ratio, delta) == pytest.approx(expected, abs=1e-5)
+    assert loss_bugs.pull(loss, ratio, delta) == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_quotient_trains_backwards_and_leaves_its_value_at_the_start():
     old = torch.tensor([[[-1.0, -3.0]]])
-    value = losses.quotient_loss(old, torch.ones(1, 1, 1), old_log_probs=old)
+    value = loss_bugs.quotient_loss(old, torch.ones(1, 1, 1), old_log_probs=old)
     assert torch.equal(value, -torch.ones(1, 1, 2))
     run = runs.run_with(
         LOSS_MODES,
         "loss_mode",
-        losses.quotient_loss,
+        loss_bugs.quotient_loss,
         num_epochs=20,
         num_steps_per_epoch=4,
         seeds=range(4),
@@ -206,75 +206,77 @@ def test_the_quotient_trains_backwards_and_leaves_its_value_at_the_start():
 
 
 def test_upside_down_k3_is_chi_square_minus_kl():
-    p, q = torch.tensor(losses.PROBS), torch.tensor(losses.REF_PROBS)
+    p, q = torch.tensor(loss_bugs.PROBS), torch.tensor(loss_bugs.REF_PROBS)
     chi_square = (p * p / q).sum() - 1
-    mean, kl = losses.mean_estimate(losses.upside_down_k3)
+    mean, kl = loss_bugs.mean_estimate(loss_bugs.upside_down_k3)
     assert mean == pytest.approx(chi_square.item() - kl, abs=1e-5)
 
 
 def test_k1_has_no_gradient_where_the_kl_has_one():
-    gradient, of_kl = losses.mean_gradient(losses.K1_AS_LOSS.broken)
+    gradient, of_kl = loss_bugs.mean_gradient(loss_bugs.K1_AS_LOSS.broken)
     assert gradient.abs().max() < 1e-6 and of_kl.abs().max() > 0.1
 
 
 def test_dropout_moves_the_ratio_of_unchanged_weights():
-    low, high = losses.ratio_range(losses.dropout_in_between)
+    low, high = loss_bugs.ratio_range(loss_bugs.dropout_in_between)
     assert low < 0.9 and high > 1.1
 
 
 def test_unshifted_scores_read_the_forecast_of_the_next_token():
     ids = torch.tensor([[0, 1, 2]])
-    logits = tokens.counting_logits(ids)
+    logits = token_bugs.counting_logits(ids)
     likely, unlikely = (torch.tensor([x, 0, 0, 0, 0, 0.0]) for x in (2.0, -0.0))
     total = likely.logsumexp(0)
     right = (likely[0] - total).expand(1, 2)
     wrong = (unlikely[0] - total).expand(1, 2)
-    assert torch.allclose(tokens.repaired_scores(logits, ids), right)
-    assert torch.allclose(tokens.unshifted_scores(logits, ids), wrong)
+    assert torch.allclose(token_bugs.repaired_scores(logits, ids), right)
+    assert torch.allclose(token_bugs.unshifted_scores(logits, ids), wrong)
 
 
 def test_the_mask_is_wrong_only_where_padding_is_not_eos():
-    assert tokens.mask_counts(tokens.padded_mask) == [6, 3]
+    assert token_bugs.mask_counts(token_bugs.padded_mask) == [6, 3]
 
 
 def test_shuffled_rows_put_every_prompt_into_the_first_group():
     prompts = torch.tensor([[0, 0], [1, 1]])
-    assert tokens.shuffled_rows(prompts, 2)[:2].tolist() == [[0, 0], [1, 1]]
-    assert tokens.repaired_rows(prompts, 2)[:2].tolist() == [[0, 0], [0, 0]]
+    assert token_bugs.shuffled_rows(prompts, 2)[:2].tolist() == [[0, 0], [1, 1]]
+    assert token_bugs.repaired_rows(prompts, 2)[:2].tolist() == [[0, 0], [0, 0]]
 
 
 def test_mean_of_means_weighs_a_lonely_token_more():
     per_token, mask = torch.tensor([[4.0, 9.0], [1.0, 1.0]]), torch.ones(2, 2).bool()
     mask[0, 1] = False  # one token of 4; two of 1
-    assert tokens.mean_of_means(per_token, mask, 1) == 2.5
-    assert tokens.repaired_token_mean(per_token, mask, 1) == 2.0
+    assert token_bugs.mean_of_means(per_token, mask, 1) == 2.5
+    assert token_bugs.repaired_token_mean(per_token, mask, 1) == 2.0
 
 
 def test_one_regex_pays_all_or_nothing():
     whole = "<think>a</think><answer>-5</answer>"
-    texts = [whole, "Hi " + whole, *(whole.replace(tag, "") for tag in rewards.TAGS)]
-    assert {rewards.one_regex_reward(text) for text in texts} == {0.0, 0.5}
+    without_a_tag = [whole.replace(tag, "") for tag in reward_bugs.TAGS]
+    texts = [whole, "Hi " + whole, *without_a_tag]
+    assert {reward_bugs.one_regex_reward(text) for text in texts} == {0.0, 0.5}
     # With a tag of the answer gone, the number is not between tags any more.
-    paid = [rewards.repaired_format_reward(text) for text in texts]
+    paid = [reward_bugs.repaired_format_reward(text) for text in texts]
     assert paid == [0.5, 0.5, 0.4, 0.4, 0.3, 0.3]
 
 
 def test_tiny_epsilon_makes_deltas_of_rounding():
-    largest = rewards.tiny_epsilon(torch.full((1, 8), 0.1)).abs().max()
+    largest = reward_bugs.tiny_epsilon(torch.full((1, 8), 0.1)).abs().max()
     assert largest > 0.1
 
 
 @pytest.mark.parametrize("size", [2, 4, 8])
 def test_the_two_spreads_differ_by_one_factor(size):
-    over_g = rewards.mean_square(rewards.population_normalize, size)
-    over_g_minus_1 = rewards.mean_square(rewards.SPREAD.repaired, size)
+    over_g = reward_bugs.mean_square(reward_bugs.population_normalize, size)
+    over_g_minus_1 = reward_bugs.mean_square(reward_bugs.SPREAD.repaired, size)
     assert over_g == pytest.approx(1, abs=1e-3)
     assert over_g_minus_1 == pytest.approx((size - 1) / size, abs=1e-3)
 
 
 def test_the_forgetful_step_fails_at_the_second_inner_step_only():
-    assert rewards.log_steps(rewards.forgetful_step, 1) == [2.0, 3.0, 4.0, 5.0]
-    assert rewards.forgetful_step(torch.tensor([[3.0, 1.0]]), None) == 2.0
+    assert reward_bugs.log_steps(reward_bugs.forgetful_step, 1) == [2.0, 3.0, 4.0, 5.0]
+    assert reward_bugs.forgetful_step(torch.tensor([[3.0, 1.0]]), None) == 2.0
     with pytest.raises(UnboundLocalError):
-        rewards.forgetful_step(None, 2.0)
-    assert rewards.log_steps(rewards.remembering_step, 2) == [2.0, 2.0, 4.0, 4.0]
+        reward_bugs.forgetful_step(None, 2.0)
+    logged = reward_bugs.log_steps(reward_bugs.remembering_step, 2)
+    assert logged == [2.0, 2.0, 4.0, 4.0]

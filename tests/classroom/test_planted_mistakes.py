@@ -73,13 +73,12 @@ def test_a_module_is_named_after_the_notebook_of_its_exercises(module):
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
 def test_the_catalogue_tells_its_own_mistakes_apart(exercise):
     for mistake in exercise.mistakes:
-        finding = diagnose(exercise, mistake.answer)
-        assert (finding.state, finding.hint) == ("x", mistake.hint)
+        assert diagnose(exercise, mistake.answer).hint == mistake.hint
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
 def test_the_course_answers_its_own_exercise(exercise):
-    assert diagnose(exercise, exercise.solution).state == "v"
+    assert diagnose(exercise, exercise.solution) is None
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)

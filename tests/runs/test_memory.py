@@ -6,9 +6,8 @@ import pytest
 import torch
 from transformers import DynamicCache
 
-from grpo_course.algorithm.rollout import Batch
+from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.algorithm.train import trainer_class
-from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.variants.micro_batches import split
 from grpo_course.gsm8k.presets import PRESETS
 from grpo_course.language_model.config import GRPOConfig

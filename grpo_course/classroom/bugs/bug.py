@@ -1,4 +1,4 @@
-"""A bug as data: what you see, what to measure, what is wrong, what mends it."""
+"""A bug as data: what you see, what to measure, what is wrong, what repairs it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

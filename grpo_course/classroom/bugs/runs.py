@@ -1,6 +1,7 @@
 """What puts a small piece, broken or repaired, into a training run."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from grpo_course.sorting.policy_gradient import run_policy_gradient
 from grpo_course.sorting.rewards import sort_distance_reward
 
 # What every run of the hunt has, unless it says otherwise.
-BASE = {
+BASE: dict[str, Any] = {
     "deltas_mode": "normalized_rewards",
     "reward_fn": sort_distance_reward,
     "init_scale": 0.1,
@@ -20,7 +21,7 @@ BASE = {
 }
 
 
-def run_with(table: dict, mode: str, entry: Callable, **knobs: object) -> History:
+def run_with(table: dict, mode: str, entry: Callable, **knobs: Any) -> History:
     """Train the sort task with `entry` in a table of modes (LOSS_MODES, say).
 
     `mode` is the argument that chooses from the table; knobs go before BASE. The table
@@ -82,7 +83,7 @@ def rereading_loss(score: Callable) -> Callable:
     """The clipped loss, its old log-probabilities read by `score`."""
 
     def loss(
-        log_probs: Tensor, deltas: Tensor, *, old_log_probs: Tensor, **clip: object
+        log_probs: Tensor, deltas: Tensor, *, old_log_probs: Tensor, **clip: float
     ) -> Tensor:
         old = reread(score, old_log_probs)
         return clipped_loss(log_probs, deltas, old_log_probs=old, **clip)

@@ -1,7 +1,8 @@
 """`check` judges the answer to an exercise in words; `progress` lists them all.
 
 From an exercise to the verdict
-    exercise    an exercise as data; one call of an answer, and what came of it
+    exercise    an exercise as data: cases, the course's answer, misconceptions
+    outcome     what one call of an answer did, and whether two did the same
     diagnosis   what is wrong, and which known misconception explains it
     advice      general advice, where no known misconception does
     report      the verdict in a few short lines
@@ -12,7 +13,7 @@ from collections.abc import Callable
 
 from grpo_course.classroom.check.diagnosis import diagnose
 from grpo_course.classroom.check.exercise import Exercise
-from grpo_course.classroom.check.report import report, wrap
+from grpo_course.classroom.check.report import mark, report, wrap
 
 STATES = {" ": "not attempted yet", "x": "not right yet", "v": "right"}
 
@@ -36,10 +37,10 @@ def check(function: Callable) -> Callable:
             text = "is the course's own here: run the cell that defines yours."
             lines = wrap(f"[ ] {exercise.key} {exercise.name} {text}")
         else:
-            finding = diagnose(exercise, function)
-            _session[exercise.key] = finding.state
-            lines = report(exercise, function, finding)
-            function = function if finding.state == "v" else exercise.solution
+            problem = diagnose(exercise, function)
+            lines = report(exercise, function, problem)
+            _session[exercise.key] = mark(problem)
+            function = exercise.solution if problem else function
     except Exception as error:  # the rest of the notebook must run
         lines = wrap(_broken(error))
         function = exercise.solution if exercise else function

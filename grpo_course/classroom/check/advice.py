@@ -1,16 +1,36 @@
 """General advice, for mistakes that no exercise lists by name."""
 
-import traceback
-from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Case, Outcome, agrees, as_number
+from grpo_course.classroom.check.outcome import Outcome, Pair, agrees, as_number
 
 
-def advise_error(error: BaseException) -> str:
-    """General advice for an exception in the learner's function."""
+def advise(kind: str, pairs: list[Pair], first: int) -> str:
+    """What helps against a problem of this kind; empty if nothing general does.
+
+    `pairs` are the outcomes of all cases; the first wrong one is at place `first`.
+    """
+    their, our = pairs[first].theirs, pairs[first].ours
+    if their.error is not None:
+        return _advise_error(their.error)
+    if kind == "none":
+        return _advise_none(pairs, first)
+    if kind == "changed":
+        return (
+            f"Your function changes its input `{their.changed}` in place (as .sort() "
+            "and += do). Others still use it: work on a copy, as sorted() does."
+        )
+    if kind == "gradient":
+        return _advise_gradient(their, our)
+    if kind == "values":
+        return _advise_values(pairs, first)
+    return _advise_form(kind, their.value, our.value)
+
+
+def _advise_error(error: BaseException) -> str:
     text = str(error).lower()
     if isinstance(error, NameError):
         return "A name is misspelt, or the cell that defines it has not been run."
@@ -24,30 +44,32 @@ def advise_error(error: BaseException) -> str:
     return "Run your function by hand on the input above, and print what it makes."
 
 
-def error_line(error: BaseException, function: Callable) -> str:
-    """The learner's own line that failed; none of the course's frames."""
-    code = getattr(function, "__code__", None)
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [f.line for f in frames if code and f.filename == code.co_filename]
-    return (lines[-1] or "") if lines else ""
+def _advise_none(pairs: list[Pair], first: int) -> str:
+    if all(pair.theirs.value is None for pair in pairs):
+        return "Your function returns None: is the `return` missing?"
+    return pairs[first].case.hint or (
+        "Here your function returns None, and elsewhere a value: does each branch "
+        "end with a `return`?"
+    )
 
 
-def advise_form(problem: str, given: object, expected: object) -> str:
-    """What to change in a result of another "type", "shape" or "dtype" (`problem`)."""
-    if problem == "type" and isinstance(expected, Tensor):
-        return (
-            f"The result must be a tensor, but is a {type(given).__name__}. "
-            "torch.stack makes one from tensors; .tolist() and .item() unmake it."
-        )
-    if problem == "type":
-        return f"The result must be one number, but is a {type(given).__name__}."
-    if problem == "shape":
+def _advise_form(kind: str, given: Any, expected: Any) -> str:
+    if kind == "shape":
         return _advise_shape(given, expected)
-    return f"The result's dtype must be {_short(expected)}, not {_short(given)}."
+    if kind == "dtype":
+        dtypes = [str(t.dtype).removeprefix("torch.") for t in (expected, given)]
+        return f"The result's dtype must be {dtypes[0]}, not {dtypes[1]}."
+    found = type(given).__name__
+    if isinstance(expected, Tensor):
+        return (
+            f"The result must be a tensor, but is a {found}. torch.stack makes one "
+            "from tensors; .tolist() and .item() turn it into plain numbers."
+        )
+    return f"The result must be one number, but is a {found}."
 
 
 def _advise_shape(given: Tensor, expected: Tensor) -> str:
-    """A leftover axis of size 1 is told from a reduction along the wrong one."""
+    """Tell a leftover axis of size 1 from a reduction along the wrong axis."""
     left = [
         axis - given.ndim
         for axis in range(given.ndim)
@@ -61,12 +83,7 @@ def _advise_shape(given: Tensor, expected: Tensor) -> str:
     return "Your result has the wrong shape: along which axis do you reduce?"
 
 
-def _short(tensor: Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
-
-
-def advise_gradient(their: Outcome, our: Outcome) -> str:
-    """What is wrong with the gradient where the values are right; empty if nothing."""
+def _advise_gradient(their: Outcome, our: Outcome) -> str:
     for name, expected in our.gradients.items():
         given = their.gradients.get(name)
         if given is None or (not given.any() and expected.any()):
@@ -84,34 +101,27 @@ def advise_gradient(their: Outcome, our: Outcome) -> str:
     return ""
 
 
-def advise_values(case: Case, first: int, theirs: list, ours: list) -> str:
-    """General advice for wrong numbers; empty if there is none.
-
-    `theirs` and `ours` are the outcomes of all cases; the first wrong one is at place
-    `first`, and `case` is the input there.
-    """
-    together = _side_by_side(theirs, ours)
-    alone = _side_by_side(theirs[first : first + 1], ours[first : first + 1])
-    for given, expected in (together, alone):
-        if relation := _relation(given, expected):
+def _advise_values(pairs: list[Pair], first: int) -> str:
+    """What relates all numbers to the right ones, or those of the first wrong case."""
+    alone = pairs[first : first + 1]
+    for some in (pairs, alone):
+        if relation := _relation(*_side_by_side(some)):
             return relation
-    given, expected = alone
-    if case.hint:
-        return case.hint
+    if pairs[first].case.hint:
+        return pairs[first].case.hint
+    given, expected = _side_by_side(alone)
     if expected.isfinite().all() and not given.isfinite().all():
         return "NaN or infinity came out: look for 0/0, log(0) or a huge exp."
     return "" if first == 0 else "Simpler input came out right: what is new here?"
 
 
-def _side_by_side(theirs: list, ours: list) -> tuple[Tensor, Tensor]:
+def _side_by_side(pairs: list[Pair]) -> tuple[Tensor, Tensor]:
     """All numbers of several results as two flat tensors; empty if they do not pair."""
-    given, expected = torch.zeros(0), torch.zeros(0)
-    for their, our in zip(theirs, ours, strict=True):
-        a, b = _flat(their.value), _flat(our.value)
-        if a.shape != b.shape:
-            return torch.zeros(0), torch.zeros(0)
-        given, expected = torch.cat([given, a]), torch.cat([expected, b])
-    return given, expected
+    theirs = [_flat(pair.theirs.value) for pair in pairs]
+    ours = [_flat(pair.ours.value) for pair in pairs]
+    if [len(flat) for flat in theirs] != [len(flat) for flat in ours]:
+        return torch.zeros(0), torch.zeros(0)
+    return torch.cat(theirs), torch.cat(ours)
 
 
 def _flat(value: object) -> Tensor:

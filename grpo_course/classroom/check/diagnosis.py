@@ -6,50 +6,48 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.advice import (
-    advise_error,
-    advise_form,
-    advise_gradient,
-    advise_values,
-)
-from grpo_course.classroom.check.exercise import (
-    TOLERANCE,
-    Case,
-    Exercise,
+from grpo_course.classroom.check.advice import advise
+from grpo_course.classroom.check.exercise import TOLERANCE, Exercise
+from grpo_course.classroom.check.outcome import (
     Outcome,
+    Pair,
     agrees,
     as_number,
     run,
+    same_gradients,
     same_kind,
 )
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A verdict: state " " untouched, "x" wrong, "v" right. The rest is for "x"."""
+class Problem:
+    """The first case that goes wrong, in which way, and what helps.
 
-    state: str
-    problem: str = ""
-    case: Case | None = None
-    theirs: Outcome | None = None
-    ours: Outcome | None = None
-    hint: str = ""
+    `kind` is "untouched", "error", "none", "changed", "type", "shape", "dtype",
+    "values" or "gradient".
+    """
+
+    kind: str
+    pair: Pair
+    hint: str
 
 
-def diagnose(exercise: Exercise, function: Callable) -> Finding:
-    """Judge an answer on all cases; the first case that fails is reported."""
-    theirs = [run(function, exercise, case) for case in exercise.cases]
-    if any(_is_stub(outcome.error) for outcome in theirs):
-        return Finding(" ")
-    ours = [run(exercise.solution, exercise, case) for case in exercise.cases]
+def diagnose(exercise: Exercise, function: Callable) -> Problem | None:
+    """Judge an answer on all cases: the first problem, or None if it is right."""
+    pairs = [
+        Pair(
+            case, run(function, exercise, case), run(exercise.solution, exercise, case)
+        )
+        for case in exercise.cases
+    ]
+    if any(_is_stub(pair.theirs.error) for pair in pairs):
+        return Problem("untouched", pairs[0], hint="")
     # Gradients are looked at only once every value is right.
     for find in (_value_problem, _gradient_problem):
-        for first, (their, our) in enumerate(zip(theirs, ours, strict=True)):
-            if problem := find(their, our, exercise.tolerance):
-                hint = _hint(exercise, function, problem, first, theirs, ours)
-                case = exercise.cases[first]
-                return Finding("x", problem, case, their, our, hint)
-    return Finding("v")
+        for first, pair in enumerate(pairs):
+            if kind := find(pair.theirs, pair.ours, exercise.tolerance):
+                return Problem(kind, pair, _hint(exercise, kind, pairs, first))
+    return None
 
 
 def _is_stub(error: BaseException | None) -> bool:
@@ -77,80 +75,57 @@ def _value_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
 
 
 def _gradient_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
-    if not our.gradients:
-        return ""
     zeros = {name: torch.zeros_like(grad) for name, grad in our.gradients.items()}
-    gradients = their.gradients or zeros
-    return "" if _same_gradients(gradients, our.gradients, tolerance) else "gradient"
+    found = their.gradients or zeros
+    if not our.gradients or same_gradients(found, our.gradients, tolerance):
+        return ""
+    return "gradient"
 
 
-def _same_gradients(given: dict, expected: dict, tolerance: float = TOLERANCE) -> bool:
-    return given.keys() == expected.keys() and all(
-        agrees(given[name], expected[name], tolerance) for name in expected
-    )
-
-
-def _hint(exercise, function, problem, first, theirs, ours) -> str:
+def _hint(exercise: Exercise, kind: str, pairs: list[Pair], first: int) -> str:
     """The misconception by name if the catalogue has it, else general advice."""
-    if problem == "none" and all(their.value is None for their in theirs):
-        return "Your function returns None: is the `return` missing?"
-    if problem == "changed":
-        name = theirs[first].changed
-        return (
-            f"Your function changes its input `{name}` in place (as .sort() and += "
-            "do). Others still use it: work on a copy, as sorted() does."
-        )
-    known = _known_mistake(exercise, theirs, ours, problem == "gradient")
-    if known:
-        return known
-    their, our = theirs[first], ours[first]
-    if problem == "none":
-        return exercise.cases[first].hint or (
-            "Here your function returns None, and elsewhere a value: does each branch "
-            "end with a `return`?"
-        )
-    if problem == "error":
-        return advise_error(their.error)
-    if problem == "gradient":
-        return advise_gradient(their, our)
-    if problem != "values":
-        return advise_form(problem, their.value, our.value)
-    return advise_values(exercise.cases[first], first, theirs, ours)
+    known = ""
+    # An input that is changed, or no value anywhere, says enough by itself.
+    if kind != "changed" and any(pair.theirs.value is not None for pair in pairs):
+        known = _known_mistake(exercise, pairs, kind == "gradient")
+    return known or advise(kind, pairs, first)
 
 
-def _known_mistake(exercise, theirs, ours, with_gradient) -> str:
+def _known_mistake(exercise: Exercise, pairs: list[Pair], with_gradient: bool) -> str:
     """A mistake that explains every case; else the one that explains most wrong ones.
 
     One of several is not enough: a wrong name for a mistake misleads more than none.
     """
     wrong = [
         index
-        for index, (their, our) in enumerate(zip(theirs, ours, strict=True))
-        if not _same_outcome(their, our, with_gradient, exercise.tolerance)
+        for index, pair in enumerate(pairs)
+        if not _same(pair.theirs, pair.ours, with_gradient, exercise.tolerance)
     ]
+    first = wrong[0]
+    # One of several numbers may agree by chance; a picked name does not.
+    needed = 1 if exercise.choice else min(2, len(wrong))
     partial, most = "", 0
     for mistake in exercise.mistakes:
-        runs = [run(mistake.answer, exercise, case) for case in exercise.cases]
-        pairs = list(zip(theirs, runs, strict=True))
-        same = [_same_outcome(their, other, with_gradient) for their, other in pairs]
+        runs = [run(mistake.answer, exercise, pair.case) for pair in pairs]
+        same = [
+            _same(pair.theirs, other, with_gradient)
+            for pair, other in zip(pairs, runs, strict=True)
+        ]
         if all(same) and any(other.error is None for other in runs):
             return mistake.hint
         explained = sum(same[index] for index in wrong)
-        # One of several numbers may agree by chance; a picked name does not.
-        needed = 1 if exercise.choice else min(2, len(wrong))
-        first = wrong[0]
-        names_it = same[first] and theirs[first].error is None
+        names_it = same[first] and pairs[first].theirs.error is None
         if names_it and explained >= needed and explained > most:
             partial, most = mistake.hint, explained
     # A single wrong case that has a hint of its own needs no other name.
-    return "" if len(wrong) == 1 and exercise.cases[wrong[0]].hint else partial
+    return "" if len(wrong) == 1 and pairs[first].case.hint else partial
 
 
-def _same_outcome(
+def _same(
     their: Outcome, other: Outcome, with_gradient: bool, tolerance: float = TOLERANCE
 ) -> bool:
     if their.error is not None or other.error is not None:
         return type(their.error) is type(other.error)
     if not agrees(their.value, other.value, tolerance):
         return False
-    return not with_gradient or _same_gradients(their.gradients, other.gradients)
+    return not with_gradient or same_gradients(their.gradients, other.gradients)

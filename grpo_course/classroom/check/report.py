@@ -1,80 +1,91 @@
 """The verdict on an answer, in a few short lines."""
 
 import textwrap
+import traceback
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.advice import error_line
-from grpo_course.classroom.check.diagnosis import Finding
+from grpo_course.classroom.check.diagnosis import Problem
 from grpo_course.classroom.check.exercise import Exercise
 
 WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 
 
-def report(exercise: Exercise, function: Callable, finding: Finding) -> list[str]:
+def mark(problem: Problem | None) -> str:
+    """The state of an exercise: "v" right, " " untouched, "x" wrong."""
+    if problem is None:
+        return "v"
+    return " " if problem.kind == "untouched" else "x"
+
+
+def report(
+    exercise: Exercise, function: Callable, problem: Problem | None
+) -> list[str]:
     """The verdict as lines of at most WIDTH characters."""
-    head = f"[{finding.state}] {exercise.key} {exercise.name}"
-    if finding.state == " ":
+    title = f"[{mark(problem)}] {exercise.key} {exercise.name}"
+    if problem is None:
+        return wrap(f"{title} is right. {exercise.insight}")
+    if problem.kind == "untouched":
         return wrap(
-            f"{head}: not attempted yet. Your code replaces `raise "
+            f"{title}: not attempted yet. Your code replaces `raise "
             "NotImplementedError`; the course's own stands in."
         )
-    if finding.state == "v":
-        return wrap(f"{head} is right. {exercise.insight}")
-    lines = [f"{head} is not right yet: {finding.case.description}"]
-    for name, value in finding.case.args.items():
-        lines.append(f"    given {_named(name, value, exercise)}")
-    lines += _results(exercise, function, finding)
-    return [_cut(line) for line in lines] + wrap(finding.hint, "    ")
+    lines = [f"{title} is not right yet: {problem.pair.case.description}"]
+    for name, value in problem.pair.case.args.items():
+        label = f"    given {name}{_brackets(exercise.axes.get(name, ''))}: "
+        lines.append(label + _value(value, WIDTH - len(label)))
+    lines += _results(exercise, function, problem)
+    return [_cut(line) for line in lines] + wrap(problem.hint, "    ")
 
 
-def _results(exercise: Exercise, function: Callable, finding: Finding) -> list[str]:
+def _results(exercise: Exercise, function: Callable, problem: Problem) -> list[str]:
     """What came out, and what was expected."""
-    error, theirs, ours = finding.theirs.error, finding.theirs.value, finding.ours.value
+    error = problem.pair.theirs.error
     if error is not None:
         first = next(iter(str(error).strip().splitlines()), "")
-        line = error_line(error, function)
-        where = [f"    your line: {line}"] if line else []
-        return [*where, *wrap(f"{type(error).__name__}: {first}", "    ")[:2]]
-    if finding.problem in ("none", "changed", "gradient"):
+        told = wrap(f"{type(error).__name__}: {first}", "    ")[:2]
+        return [*_failed_line(error, function), *told]
+    if problem.kind in ("none", "changed", "gradient"):
         return []
+    theirs, ours = problem.pair.theirs.value, problem.pair.ours.value
     axes = exercise.axes.get("return", "")
-    suffix = f" [{axes}]" if axes else ""
-    if finding.problem in ("shape", "dtype"):
+    if problem.kind in ("shape", "dtype"):
         return [
             f"    yours:    {_form(theirs)}",
-            f"    expected{suffix}: {_form(ours)}",
+            f"    expected{_brackets(axes)}: {_form(ours)}",
         ]
     shown = [_value(theirs), _value(ours)]
-    if finding.problem == "values" and any(text.startswith("shape") for text in shown):
+    both_long = problem.kind == "values" and isinstance(ours, Tensor)
+    if both_long and any(text.startswith("shape") for text in shown):
         return [_largest_difference(theirs, ours, axes)]
     if exercise.choice:
         return [f"    yours:    {shown[0]}"]
     return [f"    yours:    {shown[0]}", f"    expected: {shown[1]}"]
 
 
+def _failed_line(error: BaseException, function: Callable) -> list[str]:
+    """The learner's own line that failed; none of the course's frames."""
+    code = getattr(function, "__code__", None)
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f.line for f in frames if code and f.filename == code.co_filename]
+    return [f"    your line: {lines[-1]}"] if lines and lines[-1] else []
+
+
 def _largest_difference(theirs: Tensor, ours: Tensor, axes: str) -> str:
     distance = (theirs.detach().double() - ours.detach().double()).abs()
     # NaN first: it is the one to look at.
-    worst = distance.nan_to_num(nan=float("inf")).flatten().argmax()
-    place, index = [], int(worst)
-    for size, name in zip(reversed(ours.shape), reversed(axes.split()), strict=False):
-        place.insert(0, f"{name} {index % size}")
-        index //= size
-    yours, expected = theirs.flatten()[worst], ours.flatten()[worst]
-    return (
-        f"    at {', '.join(place)}: yours {_compact(yours)}, "
-        f"expected {_compact(expected)}"
-    )
+    worst = distance.nan_to_num(nan=float("inf")).argmax()
+    index = torch.unravel_index(worst, ours.shape)
+    named = zip(axes.split(), index, strict=False)
+    place = ", ".join(f"{axis} {number}" for axis, number in named)
+    yours, expected = _compact(theirs[index]), _compact(ours[index])
+    return f"    at {place}: yours {yours}, expected {expected}"
 
 
-def _named(name: str, value: object, exercise: Exercise) -> str:
-    axes = exercise.axes.get(name, "")
-    label = f"{name} [{axes}]" if axes else name
-    room = WIDTH - len(f"    given {label}: ")
-    text = _value(value, room)
-    return f"{label}: {text}"
+def _brackets(axes: str) -> str:
+    return f" [{axes}]" if axes else ""
 
 
 def _value(value: object, room: int = WIDTH - 14) -> str:

@@ -62,12 +62,12 @@ GATHER_LOG_PROBS = Exercise(
         ),
         Mistake(
             lambda x, ids: _gather(x.log_softmax(1), ids),
-            "You normalise over pos. The probabilities of all tokens at one position "
+            "You normalize over pos. The probabilities of all tokens at one position "
             "sum to 1: log_softmax over vocab, the last axis.",
         ),
         Mistake(
             lambda x, ids: _gather(x.log_softmax(0), ids),
-            "You normalise over the batch. The probabilities of all tokens at one "
+            "You normalize over the batch. The probabilities of all tokens at one "
             "position sum to 1: log_softmax over vocab, the last axis.",
         ),
         Mistake(
@@ -194,7 +194,7 @@ NAIVE_LOSS = Exercise(
     mistakes=(
         Mistake(
             lambda x, d: (d[..., None] * x).mean(),
-            "The minus sign is missing. An optimiser minimises the loss, and you "
+            "The minus sign is missing. An optimizer minimizes the loss, and you "
             "want likely responses where delta is positive.",
         ),
         Mistake(

@@ -139,8 +139,8 @@ NORMALIZE_BY_GROUP = Exercise(
     mistakes=(
         Mistake(
             lambda r: (r - group_mean(r)) / group_std(r),
-            "NaN: a tied group has no spread, and 0/0 is not a number. Its deltas "
-            "shall be exactly zero.",
+            "NaN: a tied group has no spread, and 0/0 is not a number. Its deltas must "
+            "be exactly zero.",
         ),
         Mistake(
             lambda r: CENTERED(r) / (r.std(-1, keepdim=True, correction=0) + 1e-4),

@@ -140,8 +140,8 @@ CLIPPED_SURROGATE_LOSS = Exercise(
         ),
         Mistake(
             lambda new, old, d: -_turned((new - old).exp(), d).mean(),
-            "For negative delta you clip the wrong side (as min over ratios does: "
-            "the order turns round). Multiply by delta first, then min.",
+            "For negative delta you clip the wrong side (as min over ratios does: the "
+            "order is reversed). Multiply by delta first, then min.",
         ),
         Mistake(
             lambda new, old, d: -_products((new - old).exp(), d)[1].mean(),
@@ -153,7 +153,7 @@ CLIPPED_SURROGATE_LOSS = Exercise(
         ),
         Mistake(
             lambda new, old, d: _smaller((new - old).exp(), d).mean(),
-            "The minus sign is missing: an optimizer would minimise the objective.",
+            "The minus sign is missing: an optimizer would minimize the objective.",
         ),
         Mistake(
             lambda new, old, d: -_smaller(new / old, d).mean(),
@@ -238,7 +238,8 @@ CLIP_FRACTION = Exercise(
             "clipping could have taken.",
         ),
     ),
-    insight="Outside the range is not clipped: some of it is on its way back.",
+    insight="Outside the range does not mean clipped: some tokens are on their way "
+    "back.",
 )
 
 EMPTY = (

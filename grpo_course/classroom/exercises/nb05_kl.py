@@ -159,7 +159,7 @@ def penalised_reward(
 ) -> Tensor:
     """[batch trial], [batch trial pos], [batch trial pos], [] -> [batch trial]"""
     judged = kl_reward(rewards, log_probs, ref_log_probs, kl_penalty)
-    # A gradient of zero, so that one that flows is seen; none would go unjudged.
+    # A gradient of zero, so that the learner's is compared with it.
     return judged + 0 * log_probs.sum(-1)
 
 
@@ -223,12 +223,12 @@ PENALISED_REWARD = Exercise(
         Mistake(
             lambda r, pi, ref, beta: _judge(r, k3(pi, ref).sum(-1), beta),
             "You put k3 into the reward. There the gradient comes from the score "
-            "function, and k1 is the one that gives that of KL(pi||ref).",
+            "function, and k1 is the one that gives the gradient of KL(pi||ref).",
         ),
         Mistake(
             lambda r, pi, ref, beta: _judge(r, ((pi - ref) ** 2 / 2).sum(-1), beta),
             "You put k2 into the reward. There the gradient comes from the score "
-            "function, and k1 is the one that gives that of KL(pi||ref).",
+            "function, and k1 is the one that gives the gradient of KL(pi||ref).",
         ),
         Mistake(
             lambda r, pi, ref, beta: _judge(r, (pi.exp() * (pi - ref)).sum(-1), beta),

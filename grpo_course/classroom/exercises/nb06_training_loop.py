@@ -65,7 +65,7 @@ INNER_STEP_LOSS = Exercise(
             lambda new, old, ref, d, b: (
                 _clipped(new, old, d) - b * _k3(new, ref).mean()
             ),
-            "You subtract the KL. The loss is minimised, so a penalty is added: "
+            "You subtract the KL. The loss is minimized, so a penalty is added: "
             "minus would reward leaving the reference.",
         ),
         Mistake(
@@ -79,8 +79,8 @@ INNER_STEP_LOSS = Exercise(
             lambda new, old, ref, d, b: (
                 _clipped(new, old, d) + b * _k3(new, old).mean()
             ),
-            "Your KL compares with pi_old. It is pi_ref that the policy shall stay "
-            "close to.",
+            "Your KL compares with pi_old. The policy is meant to stay close to "
+            "pi_ref.",
         ),
         Mistake(
             lambda new, old, ref, d, b: (
@@ -93,8 +93,8 @@ INNER_STEP_LOSS = Exercise(
             lambda new, old, ref, d, b: (
                 _clipped(new, ref, d) + b * _k3(new, old).mean()
             ),
-            "pi_old and pi_ref are swapped: pi_old belongs into the ratio, pi_ref "
-            "into the KL.",
+            "pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in the "
+            "KL.",
         ),
         Mistake(
             lambda new, old, ref, d, b: (
@@ -174,7 +174,7 @@ REFRESH_EPOCHS = Exercise(
         ),
         Mistake(
             lambda n, p: [e % p == 0 for e in range(n)],
-            "These are flags, one an epoch. List the epochs themselves.",
+            "These are flags, one per epoch. List the epochs themselves.",
         ),
         Mistake(
             lambda n, p: list(range(0, n * p, p)),
@@ -265,7 +265,7 @@ BYTES_KEPT = Exercise(
         ),
         Mistake(
             lambda n, r, c: n * (12 + 2 + 12),
-            "You count reference and critic always. Count them where the arguments "
+            "You always count reference and critic. Count them where the arguments "
             "say so.",
         ),
     ),

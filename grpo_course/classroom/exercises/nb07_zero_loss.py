@@ -164,8 +164,8 @@ FIND_TIED_GROUPS = Exercise(
         Mistake(lambda r: (r == r.mean(-1, keepdim=True)).all(-1), ROUNDING),
         Mistake(lambda r: r.amax(-1) - r.amin(-1) < 0.01, DIFFERENCE),
     ),
-    insight="Loss zero and gradient zero: this share near 1 with a low reward is "
-    "the run that is really stuck.",
+    insight="Loss zero and gradient zero: a share near 1 with a low reward means a run "
+    "that is really stuck.",
 )
 
 
@@ -237,7 +237,7 @@ TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
             "more, not less.",
         ),
     ),
-    insight="No log-probability is in it: at ratio 1 the printed loss knows nothing "
+    insight="It contains no log-probability: at ratio 1 the printed loss knows nothing "
     "about the policy.",
 )
 

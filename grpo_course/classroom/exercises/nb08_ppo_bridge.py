@@ -109,7 +109,7 @@ TD_ERRORS = Exercise(
         Mistake(
             lambda r, v, gamma: r + gamma * _before(v) - v,
             "You shifted the wrong way: this adds the value of the token before. "
-            "What may still come is judged at the token after.",
+            "What is still to come is judged at the next token.",
         ),
     ),
     insight="Each token is judged by what it changed: what it was paid, plus what is "
@@ -168,8 +168,8 @@ GENERALIZED_ADVANTAGES = Exercise(
         ),
         Mistake(
             lambda r, v, gamma, lam: gae.generalized_advantages(r, v, gamma, lam) + v,
-            "You return advantage plus value: that is the return, which the critic "
-            "shall learn. The policy needs the advantage.",
+            "You return advantage plus value: that is the return, which is what the "
+            "critic learns. The policy needs the advantage.",
         ),
         Mistake(
             lambda r, v, gamma, lam: gae.td_errors(r, v, gamma),
@@ -181,7 +181,7 @@ GENERALIZED_ADVANTAGES = Exercise(
                 -1
             ),
             "The numbers are right, but still in the order in which you found them, "
-            "from the last token to the first. Turn them round.",
+            "from the last token to the first. Reverse them.",
         ),
         Mistake(
             lambda r, v, gamma, lam: _recursion(r, 1.0) - v,
@@ -231,7 +231,7 @@ BRADLEY_TERRY_LOSS = Exercise(
     mistakes=(
         Mistake(
             _of_gap(F.logsigmoid),
-            "The sign is missing: this is the log-likelihood, which is to grow. A "
+            "The sign is missing: this is the log-likelihood, which should grow. A "
             "loss is minus that.",
         ),
         Mistake(
@@ -243,8 +243,8 @@ BRADLEY_TERRY_LOSS = Exercise(
         Mistake(_of_gap(lambda gap: 1 - gap.sigmoid()), NO_LOG),
         Mistake(
             _of_gap(lambda gap: gap.square()),
-            "You squared the difference: this pulls both rewards together. The "
-            "chosen one shall be above the rejected one.",
+            "You squared the difference: this pulls both rewards together. The chosen "
+            "one should be above the rejected one.",
         ),
         Mistake(
             _of_gap(lambda gap: -gap),

@@ -45,7 +45,7 @@ SHIFTED_LOG_PROBS = Exercise(
         Mistake(
             lambda x, ids: pick(_log(x), ids),
             "No shift: the logits at t have read token t. They score token t + 1, so "
-            "there is one score less than there are tokens.",
+            "there is one score fewer than there are tokens.",
         ),
         Mistake(
             lambda x, ids: pick(_log(x), ids)[..., 1:],
@@ -64,7 +64,7 @@ SHIFTED_LOG_PROBS = Exercise(
         ),
         Mistake(
             lambda x, ids: pick(x.log_softmax(-2)[..., :-1, :], ids[..., 1:]),
-            "Your softmax runs over pos, so places compete. Words do: normalise over "
+            "Your softmax runs over pos, so places compete. Words do: normalize over "
             "vocab, the last axis.",
         ),
         Mistake(
@@ -91,22 +91,22 @@ TEMPERATURE_LOG_PROBS = Exercise(
     mistakes=(
         Mistake(
             lambda x, ids, t: pick(_log(x), ids),
-            "Your scores do not depend on the temperature: they are those of another "
-            "policy than the one that sampled.",
+            "Your scores do not depend on the temperature: they belong to a policy "
+            "other than the one that sampled.",
         ),
         Mistake(
             lambda x, ids, t: pick(_log(x * t), ids),
-            "You multiply by the temperature. A low one makes the policy surer: "
+            "You multiply by the temperature. A low one makes the policy more certain: "
             "divide.",
         ),
         Mistake(
             lambda x, ids, t: pick(_log(x), ids) / t,
             "You divide the log-probabilities. They no longer sum to one: divide the "
-            "logits, then normalise.",
+            "logits, then normalize.",
         ),
         Mistake(
             lambda x, ids, t: pick(x / t, ids),
-            "These are logits. Normalise after dividing: log_softmax over vocab.",
+            "These are logits. Normalize after dividing: log_softmax over vocab.",
         ),
         Mistake(lambda x, ids, t: pick((x / t).softmax(-1), ids), NO_LOGARITHM),
         Mistake(

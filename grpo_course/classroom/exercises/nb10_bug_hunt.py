@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from grpo_course.algorithm.deltas import SPREAD_EPSILON, center, normalize
 from grpo_course.algorithm.kl import k1, k2, k3
 from grpo_course.algorithm.losses import clipped_loss, unclipped_loss
-from grpo_course.classroom.bugs import losses, rewards, tokens
+from grpo_course.classroom.bugs import loss_bugs, reward_bugs, token_bugs
 from grpo_course.classroom.bugs.bug import Bug
-from grpo_course.classroom.bugs.losses import PROBS, REF_PROBS
+from grpo_course.classroom.bugs.loss_bugs import PROBS, REF_PROBS
 from grpo_course.classroom.bugs.sheet import BUGS
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
@@ -30,13 +30,13 @@ from grpo_course.classroom.exercises.shared import (
 )
 
 RUNS = {  # the run -> its bug, and what is seen of it before any code is read
-    "A": (losses.QUOTIENT, "the reward falls from the first step on"),
-    "B": (losses.WRONG_SIDE, "it learns fast, then stays behind"),
-    "C": (tokens.UNSHIFTED, "ratios leave 1 before any update, each time alike"),
-    "D": (losses.DROPOUT, "ratios leave 1 before any update, each time by others"),
-    "E": (tokens.ROW_ORDER, "it stays behind only where prompts pay differently"),
-    "F": (rewards.TINY_EPSILON, "all rewards of a prompt are equal, and it drifts"),
-    "G": (losses.K1_AS_LOSS, "a heavy beta does not hold it at its reference"),
+    "A": (loss_bugs.QUOTIENT, "the reward falls from the first step on"),
+    "B": (loss_bugs.WRONG_SIDE, "it learns fast, then stays behind"),
+    "C": (token_bugs.UNSHIFTED, "ratios leave 1 before any update, each time alike"),
+    "D": (loss_bugs.DROPOUT, "ratios leave 1 before any update, each time by others"),
+    "E": (token_bugs.ROW_ORDER, "it stays behind only where prompts pay differently"),
+    "F": (reward_bugs.TINY_EPSILON, "all rewards of a prompt are equal, and it drifts"),
+    "G": (loss_bugs.K1_AS_LOSS, "a heavy beta does not hold it at its reference"),
 }
 
 
@@ -137,7 +137,7 @@ REPAIRED_RATIO_LOSS = Exercise(
     ),
     mistakes=(
         Mistake(
-            lambda new, d, old: losses.quotient_loss(new, d, old_log_probs=old),
+            lambda new, d, old: loss_bugs.quotient_loss(new, d, old_log_probs=old),
             "Still a quotient of log-probabilities. They are negative: a token "
             "that becomes likelier makes this quotient smaller.",
         ),
@@ -185,11 +185,11 @@ REPAIRED_CLIP_LOSS = Exercise(
     ),
     mistakes=(
         Mistake(
-            lambda new, d, old, low, high: losses.wrong_side_loss(
+            lambda new, d, old, low, high: loss_bugs.wrong_side_loss(
                 new, d, old_log_probs=old, epsilon=low, epsilon_high=high
             ),
             "Still on the wrong side: where delta is negative you keep the larger "
-            "product. The sign of delta turns the order round by itself.",
+            "product. The sign of delta reverses the order by itself.",
         ),
         Mistake(
             lambda *args: -torch.maximum(*_products(*args)),
@@ -221,7 +221,7 @@ def _scores_case(description: str, *rows: list[int]) -> Case:
 REPAIRED_SCORES = Exercise(
     key="10.3",
     name="repaired_scores",
-    solution=tokens.repaired_scores,
+    solution=token_bugs.repaired_scores,
     axes={"logits": "batch pos vocab", "tokens": ROWS, "return": ROWS},
     gradient_to=("logits",),
     cases=(
@@ -230,7 +230,7 @@ REPAIRED_SCORES = Exercise(
     ),
     mistakes=(
         Mistake(
-            tokens.unshifted_scores,
+            token_bugs.unshifted_scores,
             "Not shifted: you still read token t from the logits at t. They are "
             "the forecast of token t + 1.",
         ),
@@ -261,7 +261,7 @@ class _Model(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.layers, self.calls = losses.make_dropout_model(), 0
+        self.layers, self.calls = loss_bugs.make_dropout_model(), 0
 
     def forward(self, tokens: Tensor) -> Tensor:
         self.calls += 1
@@ -309,7 +309,7 @@ def _tokens_case(description: str, *shape: int) -> Case:
 REPAIRED_OLD_AND_NEW = Exercise(
     key="10.4",
     name="repaired_old_and_new",
-    solution=losses.without_dropout,
+    solution=loss_bugs.without_dropout,
     axes={"tokens": "batch pos", "return": "two batch pos"},
     gradient_to=("model",),
     cases=(
@@ -318,7 +318,7 @@ REPAIRED_OLD_AND_NEW = Exercise(
     ),
     mistakes=(
         Mistake(
-            losses.dropout_in_between,
+            loss_bugs.dropout_in_between,
             "The new scores still come from train mode: a thinned copy of the model.",
         ),
         Mistake(
@@ -328,8 +328,8 @@ REPAIRED_OLD_AND_NEW = Exercise(
         ),
         Mistake(
             _modes(True, False),
-            "Now the old scores are thinned: the copy that is compared with must "
-            "be whole, too.",
+            "Now the old scores are thinned: the copy that you compare with must be "
+            "whole, too.",
         ),
         Mistake(
             lambda model, tokens: _modes(False, False)(model, tokens).exp(),
@@ -358,7 +358,7 @@ REPAIRED_OLD_AND_NEW = Exercise(
 REPAIRED_MASK = Exercise(
     key="10.5",
     name="repaired_mask",
-    solution=tokens.repaired_mask,
+    solution=token_bugs.repaired_mask,
     axes={"tokens": ROWS, "return": ROWS},
     cases=(
         case("padding is 0, EOS is 2", tokens=[[5, 7, 2, 0, 0, 0]], eos=2),
@@ -374,7 +374,7 @@ REPAIRED_MASK = Exercise(
     ),
     mistakes=(
         Mistake(
-            tokens.padded_mask,
+            token_bugs.padded_mask,
             "The padding is still in: you wait for a second EOS. A token counts if "
             "no EOS came before it.",
         ),
@@ -404,7 +404,7 @@ def _rows_case(description: str, prompts: list, num_responses: int) -> Case:
 REPAIRED_ROWS = Exercise(
     key="10.6",
     name="repaired_rows",
-    solution=tokens.repaired_rows,
+    solution=token_bugs.repaired_rows,
     axes={"prompts": ROWS, "return": "row pos"},
     cases=(
         _rows_case("two prompts, three responses", [[1, 0, 2], [3, 2, 4]], 3),
@@ -414,7 +414,7 @@ REPAIRED_ROWS = Exercise(
     ),
     mistakes=(
         Mistake(
-            tokens.shuffled_rows,
+            token_bugs.shuffled_rows,
             "Still ABCABC: the whole block is repeated, so a group of neighbours "
             "holds different prompts. Repeat each row before the next one.",
         ),
@@ -449,7 +449,7 @@ def _answered(answer: str) -> str:
 
 
 def _parts(text: str, number: bool, once: bool = True) -> float:
-    found = [text.count(tag) for tag in rewards.TAGS]
+    found = [text.count(tag) for tag in reward_bugs.TAGS]
     points = sum(count == 1 if once else count > 0 for count in found)
     return (points + number) / 10
 
@@ -459,13 +459,13 @@ def _by_pattern(text: str, pattern: str) -> float:
 
 
 def _has_answer(text: str) -> bool:
-    return rewards.ANSWER.search(text) is not None
+    return reward_bugs.ANSWER.search(text) is not None
 
 
 REPAIRED_FORMAT_REWARD = Exercise(
     key="10.7",
     name="repaired_format_reward",
-    solution=rewards.repaired_format_reward,
+    solution=reward_bugs.repaired_format_reward,
     cases=(
         text_case("everything is there", WHOLE),
         text_case("the last tag is missing", WHOLE.removesuffix("</answer>")),
@@ -492,8 +492,8 @@ REPAIRED_FORMAT_REWARD = Exercise(
     ),
     mistakes=(
         Mistake(
-            rewards.one_regex_reward,
-            "Still all or nothing: one expression decides about everything. Look "
+            reward_bugs.one_regex_reward,
+            "Still all or nothing: one expression decides everything. Look "
             "for each part on its own, and add.",
         ),
         Mistake(
@@ -574,14 +574,14 @@ REPAIRED_NORMALIZE = Exercise(
     ),
     mistakes=(
         Mistake(
-            lambda r: r * 0 if (r == r[0, 0]).all() else rewards.tiny_epsilon(r),
+            lambda r: r * 0 if (r == r[0, 0]).all() else reward_bugs.tiny_epsilon(r),
             "You look whether the whole batch is tied. Each group is tied or not on "
             "its own.",
         ),
         Mistake(lambda r: _by_one_shift(r, 1e-8), ONE_SHIFT),
         Mistake(lambda r: _by_one_shift(r, 1e-4), ONE_SHIFT),
         Mistake(
-            rewards.tiny_epsilon,
+            reward_bugs.tiny_epsilon,
             "Ties are still not zero: the mean of equal numbers is rounded. Take "
             "off something first that makes tied rewards exactly 0.",
         ),
@@ -613,7 +613,7 @@ def converted_deltas(deltas: Tensor) -> Tensor:
 
 
 def _deltas_case(description: str, rewards_of: Tensor) -> Case:
-    return case(description, deltas=rewards.population_normalize(rewards_of))
+    return case(description, deltas=reward_bugs.population_normalize(rewards_of))
 
 
 CONVERTED_DELTAS = Exercise(
@@ -674,7 +674,7 @@ REPAIRED_K3 = Exercise(
     cases=KL_CASES,
     mistakes=(
         Mistake(
-            losses.upside_down_k3,
+            loss_bugs.upside_down_k3,
             "Still upside down: the quotient in k3 is ref/pi, because the samples "
             "come from pi.",
         ),
@@ -709,8 +709,8 @@ REPAIRED_PENALTY = Exercise(
         Mistake(
             lambda new, ref: (new - ref) ** 2,
             "Twice too large: a plain square pulls twice as hard, as if beta were "
-            "doubled. (If you detached a factor, its slope may be right; the plain "
-            "function is asked.)",
+            "doubled. (If you detached a factor, the slope may be right, but the "
+            "exercise asks for the plain function.)",
         ),
         Mistake(
             lambda new, ref: (new - ref).abs(),
@@ -720,8 +720,8 @@ REPAIRED_PENALTY = Exercise(
         Mistake(
             k3,
             "This is the value of k3, and its mean gradient is that of KL(ref||pi). "
-            "(If you weigh it by a ratio, the slope may be right; a plain function of "
-            "the difference is asked.)",
+            "(If you weigh it by a ratio, the slope may be right, but the exercise "
+            "asks for a plain function of the difference.)",
         ),
         Mistake(
             lambda new, ref: (new - ref).detach() * new,
@@ -729,7 +729,7 @@ REPAIRED_PENALTY = Exercise(
             "expected. It would confuse whoever reads the log.",
         ),
     ),
-    insight="Slope log(pi/ref): no pull at the reference, more the further away.",
+    insight="Slope log(pi/ref): no pull at the reference, and more the further away.",
 )
 
 
@@ -747,7 +747,7 @@ def _piecewise(per_token: Tensor, mask: Tensor, size: int, weigh) -> Tensor:
 REPAIRED_TOKEN_MEAN = Exercise(
     key="10.12",
     name="repaired_token_mean",
-    solution=tokens.repaired_token_mean,
+    solution=token_bugs.repaired_token_mean,
     axes={"per_token": "row pos", "mask": "row pos"},
     gradient_to=("per_token",),
     cases=(
@@ -762,7 +762,7 @@ REPAIRED_TOKEN_MEAN = Exercise(
     ),
     mistakes=(
         Mistake(
-            tokens.mean_of_means,
+            token_bugs.mean_of_means,
             "Still a mean of means: a token in a short micro-batch weighs more. "
             "Divide every sum by the number of tokens of the whole batch.",
         ),
@@ -791,7 +791,7 @@ REPAIRED_TOKEN_MEAN = Exercise(
 REPAIRED_STEP = Exercise(
     key="10.13",
     name="repaired_step",
-    solution=rewards.remembering_step,
+    solution=reward_bugs.remembering_step,
     axes={"rewards": "batch trial"},
     cases=(
         case("the very first step", rewards=[[3.0, 1.0]], last=None),
@@ -802,7 +802,7 @@ REPAIRED_STEP = Exercise(
     ),
     mistakes=(
         Mistake(
-            rewards.forgetful_step,
+            reward_bugs.forgetful_step,
             "Still unbound on an inner step: the name gets a value only where "
             "responses are new. What was logged last is in `last`.",
         ),

@@ -154,8 +154,8 @@ EXTRACT_ANSWER = Exercise(
         ),
         Mistake(
             lambda c: extract_answer(c) if "</think>" in c else None,
-            "Without any </think> you return None, but then nothing is thinking: the "
-            "whole text may answer.",
+            "Without any </think> you return None, but then no thinking is marked: the "
+            "whole text may hold the answer.",
         ),
         Mistake(
             _unclosed,

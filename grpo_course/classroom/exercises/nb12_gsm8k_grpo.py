@@ -116,7 +116,7 @@ def _bounds(
 
 
 def _first(condition: Callable, said: str) -> Callable:
-    """An answer that says `said` wherever the condition holds, before it asks on."""
+    """An answer that says `said` where the condition holds, whatever else is true."""
 
     def answer(start: dict, end: dict) -> str:
         return said if condition(start, end) else diagnose(start, end)

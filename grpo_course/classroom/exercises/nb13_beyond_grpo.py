@@ -253,7 +253,7 @@ WEIGHTED_LOSS = Exercise(
         ),
         Mistake(
             lambda a, b, d: -_pulled(_weight(a, b), d, a),
-            "The minus sign is missing: an optimizer minimises.",
+            "The minus sign is missing: an optimizer minimizes.",
         ),
         Mistake(
             lambda a, b, d: _pulled(_weight(a, b), d, a) * a.numel(),

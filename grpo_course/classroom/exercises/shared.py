@@ -26,12 +26,10 @@ def case(description: str, hint: str = "", **args: object) -> Case:
     return Case(description, tensors, hint)
 
 
-def two_policies(
-    description: str, probs: list, ref_probs: list, hint: str = ""
-) -> Case:
+def two_policies(description: str, probs: list, ref_probs: list) -> Case:
     """The log-probabilities of a policy and of its reference."""
     args = {"log_probs": probs, "ref_log_probs": ref_probs}
-    return Case(description, {n: torch.tensor(p).log() for n, p in args.items()}, hint)
+    return Case(description, {n: torch.tensor(p).log() for n, p in args.items()})
 
 
 def scored_text(

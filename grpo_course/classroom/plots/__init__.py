@@ -7,7 +7,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     loop_diagram    the training loop as boxes, its three policies, a grid of results
     panel           what to look at while the loss says nothing
     alt_text        what a plot shows, for readers who cannot see it
-    alt_words       numbers, ranges and labels as they are read
+    alt_words       numbers, ranges and labels as one says them
 """
 
 from collections.abc import Sequence
@@ -72,17 +72,23 @@ def plot_seeds(
     return finish(ax, xlabel, "", title)
 
 
-def plot_policy(probs: Tensor, title: str = "", ax: Axes | None = None) -> Axes:
+def plot_policy(probs: Tensor, title: str = "") -> Axes:
     """The probability of each number at each position. [pos vocab]"""
-    ax = ax or axes_row(width=4.5)[0]
-    ax.imshow(probs, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for pos, row in enumerate(probs.tolist()):
-        for token, p in enumerate(row):
-            colour = "white" if p > 0.6 else "black"
-            ax.text(token, pos, f"{p:.2f}", ha="center", va="center", color=colour)
+    ax = axes_row(width=4.5)[0]
     ax.set_xticks(range(probs.shape[1]))
     ax.set_yticks(range(probs.shape[0]))
-    finish(ax, "number", "position", title).grid(visible=False)
+    return fill_cells(finish(ax, "number", "position", title), probs)
+
+
+def fill_cells(ax: Axes, values: Tensor) -> Axes:
+    """Numbers between 0 and 1, each in a cell of its colour. [row column]"""
+    ax.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for row, cells in enumerate(values.tolist()):
+        for column, value in enumerate(cells):
+            ink = "white" if value > 0.6 else "black"
+            text = f"{value:.2f}"
+            ax.text(column, row, text, ha="center", va="center", color=ink)
+    ax.grid(visible=False)
     return ax
 
 
@@ -115,9 +121,7 @@ def plot_lines(
     return finish(ax, xlabel, ylabel, title)
 
 
-def plot_agreement(
-    truth: Tensor, estimates: dict[str, Tensor], title: str = ""
-) -> Axes:
+def plot_agreement(truth: Tensor, estimates: dict[str, Tensor]) -> Axes:
     """Each component of an estimate against the exact value; on the line they agree."""
     ax = axes_row(width=4.5, height=3.6)[0]
     for (label, estimate), colour in zip(estimates.items(), COLOURS, strict=False):
@@ -126,4 +130,4 @@ def plot_agreement(
         )
     ax.axline((0, 0), slope=1, color="grey", lw=1)
     ax.legend(loc="best")
-    return finish(ax, "exact gradient", "estimate", title)
+    return finish(ax, "exact gradient", "estimate")

@@ -5,28 +5,30 @@ the website find it. `describe(figure, ...)` sets one by hand for a drawing.
 """
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.container import BarContainer
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike
 
 from grpo_course.classroom.plots.alt_words import number, plain, span, tick_names
 
-MOST = 8  # lines or bars that are told one by one
-INNER = 0.1  # a bend is told where it leaves the ends by this share of the axis
+MOST = 8  # lines or bars that are described one by one
+INNER = 0.1  # a bend is mentioned if it leaves the ends by this share of the axis
 
 
-def describe(figure: Figure, text: str) -> None:
-    """Set the alternative text of a figure that its axes do not tell."""
-    figure.alternative_text = text
+def describe(figure: Figure | SubFigure, text: str) -> None:
+    """Set the alternative text of a drawing, whose axes say nothing."""
+    figure.set_label(text)  # matplotlib gives a figure none, and draws it nowhere
 
 
 def alternative_text(figure: Figure) -> str:
     """The text that was set, or what the axes hold."""
-    given = getattr(figure, "alternative_text", "")
-    told = [given] if given else [of(ax) for ax in figure.axes]
+    if given := str(figure.get_label()):
+        return given
+    told = [of(ax) for ax in figure.axes]
     return " ".join(filter(None, told)) or "A drawing without axes."
 
 
@@ -34,7 +36,7 @@ def of(ax: Axes) -> str:
     """What one set of axes shows, in a sentence or two."""
     if not ax.axison and not ax.get_title():
         return ""
-    # Lines and points on bars are the seeds beside a bar: the bars alone are told.
+    # Lines and points on bars are the seeds beside a bar: bars alone are described.
     parts = [*pictures(ax), *(bars(ax) or [*lines(ax), *scatters(ax)])]
     return f"{heading(ax)}: {'; '.join(parts) or 'empty axes'}."
 
@@ -49,20 +51,22 @@ def heading(ax: Axes) -> str:
 def lines(ax: Axes) -> list[str]:
     """Each named line with its first and last value; how many have a band."""
     drawn = [(line, points) for line in ax.lines if len(points := places(line, ax)) > 1]
-    named = [pair for pair in drawn if not pair[0].get_label().startswith("_")]
-    told = named or drawn
+    told = [(line, points) for line, points in drawn if label(line)] or drawn
     found = []
     for line, points in told[:MOST]:
-        label = line.get_label()
-        nameless = len(told) == 1 or label.startswith("_")
+        name = label(line) if len(told) > 1 else ""
         if line.get_linestyle() in ("None", " ", ""):
-            name = "" if nameless else f"{plain(label)}: "
-            found.append(name + points_words(points, ax))
+            found.append((f"{name}: " if name else "") + points_words(points, ax))
         else:
-            name = "a line" if nameless else plain(label)
-            found.append(f"{name} {line_words(points, ax)}")
+            found.append(f"{name or 'a line'} {line_words(points, ax)}")
     more = [f"{len(told) - MOST} more lines"] if len(told) > MOST else []
     return found + more + bands(ax, len(told))
+
+
+def label(thing: Artist | BarContainer) -> str:
+    """The name in the legend; empty for one that matplotlib made up."""
+    name = str(thing.get_label())
+    return "" if name.startswith("_") else plain(name)
 
 
 def places(line: Line2D, ax: Axes) -> np.ndarray:
@@ -72,10 +76,15 @@ def places(line: Line2D, ax: Axes) -> np.ndarray:
     return finite(line.get_xydata())
 
 
-def finite(points: np.ndarray) -> np.ndarray:
+def finite(points: ArrayLike) -> np.ndarray:
     """The rows without a NaN or an infinity."""
-    points = np.ma.filled(np.ma.asarray(points, dtype=float), np.nan)
-    return points[np.isfinite(points).all(axis=1)]
+    rows = floats(points)
+    return rows[np.isfinite(rows).all(axis=1)]
+
+
+def floats(values: ArrayLike | None) -> np.ndarray:
+    """Numbers that may be masked, as NaN where they are."""
+    return np.ma.asarray(values, dtype=float).filled(np.nan)
 
 
 def line_words(points: np.ndarray, ax: Axes) -> str:
@@ -102,11 +111,10 @@ def points_words(points: np.ndarray, ax: Axes) -> str:
 def scatters(ax: Axes) -> list[str]:
     """Each cloud of points."""
     clouds = [c for c in ax.collections if isinstance(c, PathCollection)]
-    found = [(c.get_label(), finite(c.get_offsets())) for c in clouds]
+    found = [(label(c), finite(c.get_offsets())) for c in clouds]
     return [
-        ("" if label.startswith("_") else f"{plain(label)}: ")
-        + points_words(points, ax)
-        for label, points in found
+        (f"{name}: " if name else "") + points_words(points, ax)
+        for name, points in found
         if len(points)
     ]
 
@@ -138,8 +146,8 @@ def bars(ax: Axes) -> list[str]:
         return []
     if any(len(group.patches) > 1 for group in groups) and len(groups) > 1:
         return [group_words(group) for group in groups]
-    lying = are_lying(patches)
-    feet = [(p.get_y() + p.get_height() / 2) if lying else middle(p) for p in patches]
+    lying = groups[0].orientation == "horizontal"
+    feet = [patch.get_center()[1 if lying else 0] for patch in patches]
     values = [p.get_width() if lying else p.get_height() for p in patches]
     names = tick_names(ax.yaxis if lying else ax.xaxis)
     told = [names.get(round(foot, 6), "") or number(foot) for foot in feet]
@@ -152,34 +160,17 @@ def bars(ax: Axes) -> list[str]:
     return [f"bars: {words}{more}"]
 
 
-def are_lying(patches: list[Rectangle]) -> bool:
-    """Whether bars grow to the right: equally thick, and not equally long."""
-    thick, long = (
-        {round(size, 6) for size in sizes}
-        for sizes in (
-            [patch.get_height() for patch in patches],
-            [patch.get_width() for patch in patches],
-        )
-    )
-    return len(thick) == 1 and (len(long) > 1 or len(patches) == 1)
-
-
-def middle(patch: Rectangle) -> float:
-    """The x at which a standing bar stands."""
-    return patch.get_x() + patch.get_width() / 2
-
-
 def group_words(group: BarContainer) -> str:
     """The heights of one of several groups of bars."""
     heights = ", ".join(number(patch.get_height()) for patch in group.patches[:MOST])
-    return f"{plain(group.get_label())} bars: {heights}"
+    return f"{label(group)} bars: {heights}".lstrip()
 
 
 def pictures(ax: Axes) -> list[str]:
     """A table of colours, with its size and range."""
-    tables = [image.get_array() for image in ax.images]
+    tables = [floats(image.get_array()) for image in ax.images]
     return [
         f"a table of {table.shape[0]} rows and {table.shape[1]} columns, "
-        f"values {span(np.ma.filled(table, np.nan))}"
+        f"values {span(table)}"
         for table in tables
     ]

@@ -1,4 +1,4 @@
-"""The words of an alternative text: numbers, ranges and labels as they are read."""
+"""The words of an alternative text: numbers, ranges and labels as one says them."""
 
 import re
 
@@ -22,7 +22,7 @@ def plain(text: str) -> str:
 
 
 def spoken(formula: str) -> str:
-    """The mathematics of matplotlib, as it is read: `10^{-4}` is 10 to the -4."""
+    """The mathematics of matplotlib, as one says it: `10^{-4}` is 10 to the -4."""
     bare = re.sub(r"\\(math\w+|text)|[{}]|\\", "", formula)
     return bare.replace("_", " ").replace("^", " to the ")
 

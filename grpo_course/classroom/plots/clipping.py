@@ -18,15 +18,16 @@ def plot_surrogate(
     """Minus the loss of one token by its ratio, with and without clipping."""
     ax = ax or axes_row(width=4.5)[0]
     clip = Clip(epsilon=epsilon, epsilon_high=epsilon_high)
+    low, high = clip.epsilon, clip.high
     ratio = torch.linspace(0.01, 2.2, 220)[None, None]  # [batch trial pos]
     deltas, old = torch.full((1, 1), float(delta)), torch.full_like(ratio, -1.0)
+    new = old + ratio.log()
     for mode, colour, line in zip(
         ("unclipped", "clipped"), COLOURS, LINES[1::-1], strict=False
     ):
-        how = {"epsilon": clip.epsilon, "epsilon_high": clip.high}
-        objective = -token_loss(old + ratio.log(), deltas, mode, old, **how)
+        objective = -token_loss(new, deltas, mode, old, epsilon=low, epsilon_high=high)
         ax.plot(ratio[0, 0], objective[0, 0], color=colour, ls=line, label=mode)
-    ax.axvspan(1 - clip.epsilon, 1 + clip.high, color="grey", alpha=0.15)
+    ax.axvspan(1 - low, 1 + high, color="grey", alpha=0.15)
     ax.set_ylim(-2.5, 2.5)
     ax.legend(loc="best")
     return finish(ax, "ratio", "objective", f"delta = {delta:+g}")
@@ -35,7 +36,7 @@ def plot_surrogate(
 def plot_ratios(ratios: dict[str, Tensor], epsilon: float = 0.2) -> list[Axes]:
     """A histogram for each entry on a logarithmic axis; the clip range is grey."""
     axes = axes_row(len(ratios), width=3.2 * len(ratios), height=2.8)
-    bins = torch.logspace(-4, 2, 49)
+    bins = torch.logspace(-4, 2, 49).tolist()
     for ax, (name, ratio), colour in zip(axes, ratios.items(), COLOURS, strict=False):
         weights = torch.full((ratio.numel(),), 1 / ratio.numel())
         inside = ratio.flatten().clamp(1.1e-4, 90.0)  # the ends collect the rest

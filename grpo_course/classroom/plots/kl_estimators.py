@@ -1,5 +1,6 @@
 """Pictures of a policy, its reference, and what the KL estimators say of them."""
 
+import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
@@ -25,7 +26,7 @@ def plot_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
     A disc's area grows with the token's probability; the dot with whiskers is mean
     and standard deviation.
     """
-    kl = exact_kl(log_probs, ref_log_probs)
+    kl = exact_kl(log_probs, ref_log_probs).item()
     left, right = axes_row(2, width=8.5, height=3.0)
     draw_pair(left, log_probs.exp(), ref_log_probs.exp())
     for row, name in enumerate(ESTIMATORS):
@@ -38,7 +39,7 @@ def plot_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
     right.set_yticks(range(len(ESTIMATORS)), ESTIMATORS)
     right.set_ylim(len(ESTIMATORS) - 0.5, -0.5)
     finish(right, "value (nats)", "", f"dashed: exact KL {kl:.3f}")
-    left.figure.tight_layout()
+    plt.tight_layout()
     return [left, right]
 
 
@@ -69,5 +70,5 @@ def plot_dial(runs: dict[float, tuple]) -> list[Axes]:
     for column, (ax, label) in enumerate(zip(axes, labels, strict=True)):
         rows = {f"beta {beta:g}": run[column] for beta, run in runs.items()}
         plot_seeds(rows, label, ax=ax)
-    axes[0].figure.tight_layout()
+    plt.tight_layout()
     return axes

@@ -1,11 +1,13 @@
 """Pictures of the training loop: its boxes, its three policies, a grid of results."""
 
+from typing import Any
+
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from torch import Tensor
 
-from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
+from grpo_course.classroom.plots import COLOURS, LINES, axes_row, fill_cells, finish
 from grpo_course.classroom.plots.alt_text import describe
 
 # The same colour for a policy in every picture of the loop.
@@ -56,10 +58,9 @@ def draw_loop() -> Axes:
     for box in OUTER + INNER:
         draw_box(ax, *box)
     for start, end, bend in ARROWS:
-        style = {"connectionstyle": f"arc3,rad={bend}", "mutation_scale": 14}
-        ax.add_patch(
-            FancyArrowPatch(start, end, arrowstyle="-|>", color="grey", **style)
-        )
+        style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 14}
+        style |= {"connectionstyle": f"arc3,rad={bend}", "color": "grey"}
+        ax.add_patch(FancyArrowPatch(start, end, **style))
     for x, y, text, align in WORDS:
         ax.text(x, y, text, ha=align, va="bottom", style="italic", color="grey")
     describe(ax.figure, LOOP_IN_WORDS)
@@ -68,10 +69,9 @@ def draw_loop() -> Axes:
 
 def draw_box(ax: Axes, left: float, bottom: float, colour: str, text: str) -> None:
     """One step of the loop."""
-    style = {"boxstyle": "round,pad=0,rounding_size=1.2", "facecolor": "white"}
-    ax.add_patch(
-        FancyBboxPatch((left, bottom), WIDTH, HEIGHT, edgecolor=colour, lw=2.2, **style)
-    )
+    style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=1.2", "lw": 2.2}
+    style |= {"facecolor": "white", "edgecolor": colour}
+    ax.add_patch(FancyBboxPatch((left, bottom), WIDTH, HEIGHT, **style))
     centre = (left + WIDTH / 2, bottom + HEIGHT / 2)
     ax.text(*centre, text, ha="center", va="center", color=colour, fontsize=10)
 
@@ -101,12 +101,6 @@ def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:
 def plot_heat(values: Tensor, rows: list[str], columns: list[str], title: str) -> Axes:
     """A table of numbers between 0 and 1 as colours. [row column]"""
     ax = axes_row(width=5.6, height=0.9 + 0.38 * len(rows))[0]
-    ax.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for row, column in torch.cartesian_prod(*map(torch.arange, values.shape)).tolist():
-        value = values[row, column].item()
-        ink = "white" if value > 0.6 else "black"
-        ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=ink)
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
-    finish(ax, "", "", title).grid(visible=False)
-    return ax
+    return fill_cells(finish(ax, "", "", title), values)

@@ -77,8 +77,8 @@ def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
     # A run without the measure keeps its place, so that colours stay the same.
     curves = {label: curve_or_gap(run, name) for label, run in runs.items()}
     plot_bands(curves, "", xlabel="", title=PANEL[name], ax=ax)
-    if ax.get_legend():  # one legend for the whole panel instead
-        ax.get_legend().remove()
+    if legend := ax.get_legend():
+        legend.remove()  # one for the whole panel instead
     ax.title.set_fontsize(11)
     if name in SHARES:
         ax.set_ylim(-0.05, 1.05)

@@ -21,7 +21,7 @@ def gather_log_probs():
     logp = torch.log_softmax
     yield "Without a trial axis", lambda x, ids: torch.gather(logp(x, 2), 2, ids)
     yield "raw logits", pick
-    yield "normalise over pos", lambda x, ids: pick(logp(x, dim=1), ids)
+    yield "normalize over pos", lambda x, ids: pick(logp(x, dim=1), ids)
     yield "softmax without the log", lambda x, ids: pick(softmax(x), ids)
     yield (
         "use log_softmax, which never leaves",

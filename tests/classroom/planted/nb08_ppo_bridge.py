@@ -150,7 +150,7 @@ def generalized_advantages():
 
     yield "return minus value", answer
     yield (
-        "Turn them round",
+        "Reverse them",
         lambda r, v, gamma, lam: torch.stack(
             backwards(r, v, gamma, gamma * lam), dim=1
         ),

@@ -454,7 +454,7 @@ def repaired_penalty():
         d = log_probs - ref_log_probs
         return d.detach() * d
 
-    yield "If you detached a factor, its slope may be right", answer
+    yield "If you detached a factor, the slope may be right", answer
 
     def answer(log_probs, ref_log_probs):
         ratio = (log_probs - log_probs.detach()).exp()

@@ -113,7 +113,7 @@ def extract_answer():
         found = last_pair(behind(completion))
         return found and found.strip()
 
-    yield "nothing is thinking", answer
+    yield "no thinking is marked", answer
 
     def answer(completion):
         found = re.findall("<answer>([^<]*)</answer>", behind(completion))

@@ -119,7 +119,7 @@ def mean_of_means(per_token: Tensor, mask: Tensor, size: int) -> Tensor:
 
 def repaired_token_mean(per_token: Tensor, mask: Tensor, size: int) -> Tensor:
     """[row pos], bool [row pos] -> token mean, `size` rows at a time -> scalar"""
-    total = 0.0
+    total = torch.zeros(())
     for part, kept in zip(per_token.split(size), mask.split(size), strict=True):
         total = total + torch.where(kept, part, 0.0).sum() / mask.sum()
     return total

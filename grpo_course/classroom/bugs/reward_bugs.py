@@ -99,16 +99,16 @@ def forgetful_step(rewards: Tensor | None, last: float | None) -> float:
     return mean_reward
 
 
-def remembering_step(rewards: Tensor | None, last: float | None) -> float:
+def remembering_step(rewards: Tensor | None, last: float | None) -> float | None:
     """The mean reward that one optimizer step logs; `last` is what was logged last."""
     if rewards is not None:  # None on an inner step: nothing was sampled
         last = rewards.mean().item()
     return last
 
 
-def log_steps(take_step: Callable, num_steps: int) -> list[float]:
+def log_steps(take_step: Callable, num_steps: int) -> list[float | None]:
     """What four optimizer steps log, with new responses every `num_steps` of them."""
-    logged = [None]
+    logged: list[float | None] = [None]
     for step in range(4):
         is_new = step % num_steps == 0
         new = torch.tensor([[3.0, 1.0 + 2 * step]]) if is_new else None

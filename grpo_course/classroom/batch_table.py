@@ -22,7 +22,7 @@ def batch_table(batch: Batch, log_probs: Tensor | None = None) -> str:
     log_probs = batch.old_log_probs if log_probs is None else log_probs
     if log_probs is None:
         raise ValueError(
-            "log_probs=None, and batch.old_log_probs is None too: the first step tells "
+            "log_probs=None, and batch.old_log_probs is None too: the first step notes "
             "them. Pass log_probs=policy.log_probs(batch.rollout)."
         )
     require_same_shape("log_probs", log_probs, "responses", batch.rollout.responses)
