@@ -1,4 +1,4 @@
-"""How much faster the vectorised sort rewards are than loops over responses.
+"""How much faster the vectorized sort rewards are than loops over responses.
 
 Run from the repository root: python benchmarks/bench_reward.py
 """
@@ -35,7 +35,7 @@ def loop_over_tensors(
 WAYS = {  # how to reward, and how many calls one measurement times
     "loop over tensors": (loop_over_tensors, 1),
     "loop over lists": (reward_one_by_one, 5),
-    "vectorised": (compute_reward, 50),
+    "vectorized": (compute_reward, 50),
 }
 
 
@@ -72,7 +72,7 @@ def main() -> None:
         times = measure(reward_fn, repeats)
         print(f"\n{reward_fn.__name__}\n{'':20}{'ms':>10}{'times slower':>15}")
         for name, milliseconds in times.items():
-            slower = milliseconds / times["vectorised"]
+            slower = milliseconds / times["vectorized"]
             print(f"{name:20}{milliseconds:10.3f}{slower:15.1f}")
 
 

@@ -85,7 +85,7 @@ def compute_loss(
     max_length: int | None = None,
     **clip: Any,
 ) -> Tensor:
-    """The policy loss to minimise: [...], a scalar without leading axes.
+    """The policy loss to minimize: [...], a scalar without leading axes.
 
     log_probs, old_log_probs and mask are [... batch trial pos] (nats), deltas are
     [... batch trial], or [... batch trial pos] where each token has its own.

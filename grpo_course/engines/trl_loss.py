@@ -24,7 +24,7 @@ def trl_loss(
     ref_log_probs: Tensor | None = None,
     sampler_weights: Tensor | None = None,
 ) -> Tensor:
-    """What TRL's GRPOTrainer would minimise: a scalar, differentiable in log_probs.
+    """What TRL's GRPOTrainer would minimize: a scalar, differentiable in log_probs.
 
     `args` is a trl.GRPOConfig. Shapes as in `compute_loss`: deltas [batch trial],
     all others [batch trial pos]. Without old_log_probs the batch is on-policy.

@@ -8,7 +8,7 @@ import torch
 from grpo_course.algorithm import loop
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.history import History
-from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.rollout import Batch, Rollout, rollout_report
 from grpo_course.algorithm.train import train, trainer_class
 from grpo_course.sorting.policy_gradient import (
     SORT_PROMPTS,

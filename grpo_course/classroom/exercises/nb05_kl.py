@@ -154,7 +154,7 @@ K3_ESTIMATE = Exercise(
 )
 
 
-def penalised_reward(
+def penalized_reward(
     rewards: Tensor, log_probs: Tensor, ref_log_probs: Tensor, kl_penalty: float
 ) -> Tensor:
     """[batch trial], [batch trial pos], [batch trial pos], [] -> [batch trial]"""
@@ -179,10 +179,10 @@ def _rewards_case(description: str, rewards: list, gap: list, beta: float) -> Ca
     )
 
 
-PENALISED_REWARD = Exercise(
+PENALIZED_REWARD = Exercise(
     key="5.3",
-    name="penalised_reward",
-    solution=penalised_reward,
+    name="penalized_reward",
+    solution=penalized_reward,
     axes={
         "rewards": "batch trial",
         "log_probs": TOKENS,

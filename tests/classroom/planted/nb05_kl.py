@@ -134,7 +134,7 @@ def k3_estimate():
     yield "is right", answer
 
 
-def penalised_reward():
+def penalized_reward():
     def answer(rewards, log_probs, ref_log_probs, kl_penalty):
         gap = log_probs.detach() - ref_log_probs
         return rewards + kl_penalty * gap.sum(dim=2)
