@@ -41,7 +41,7 @@ def work_out(expression: str) -> tuple[int, list[int]]:
     """
 
     def walk(node: ast.expr) -> int:
-        if isinstance(node, ast.Constant):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
             numbers.append(node.value)
             return node.value
         if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
@@ -84,7 +84,7 @@ class Puzzle(Problem):
 
 
 @settings()
-class Countdown(TextTask):
+class Countdown(TextTask[Puzzle]):
     """Puzzles that have a solution; no two splits share one."""
 
     numbers: int = Field(default=3, ge=2, le=6)  # how many are given

@@ -121,18 +121,18 @@ def chat_dataset(problems: Sequence[Problem], system_prompt: str | None) -> Data
 
 def make_args(
     config: GRPOConfig, out: Path, world_size: int = 1, **trl_only: Any
-) -> object:
+) -> Any:
     """The trl.GRPOConfig of a run; `trl_only` wins over what follows from `config`."""
     return to_trl_config(config, **trl_settings(config, out, world_size) | trl_only)
 
 
 def make_trainer(
     config: GRPOConfig,
-    args: object,
+    args: Any,
     start: str | Path,
     problems: Sequence[Problem],
     trainer_class: type | None = None,
-) -> object:
+) -> Any:
     """TRL's trainer at the model in `start`, a folder or a name on the hub.
 
     TRL loads the model itself, and the reference a second time from the same place.

@@ -25,7 +25,7 @@ MADE_OF = ("operands", "operations", "steps")
 
 
 @settings()
-class GSM8K(TextTask):
+class GSM8K(TextTask[WordProblem]):
     """Word problems. Raises ValueError for settings that no problem fits."""
 
     # "generated", "gsm8k" (hub or GSM8K_DIR), or a folder with JSONL

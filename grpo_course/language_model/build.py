@@ -164,7 +164,8 @@ def make_model(config: GRPOConfig, problems: Sequence[Problem]) -> Parts:
         context_length=config.context_length,
         seed=config.seed,
     )
-    return model.to(device), tokenizer
+    model.to(device)  # type: ignore[arg-type]  # its decorator hides `self`
+    return model, tokenizer
 
 
 def make_start(

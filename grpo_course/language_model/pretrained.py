@@ -38,7 +38,8 @@ def load_model(path: str | Path, device: str = "cpu") -> PreTrainedModel:
         )
     for tensor in (*model.parameters(), *model.buffers()):
         tensor.data = tensor.data.clone()
-    return model.to(device).eval()
+    model.to(device)  # type: ignore[arg-type]  # its decorator hides `self`
+    return model.eval()
 
 
 def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:

@@ -84,7 +84,7 @@ def with_flags(
     return replace(config, model=find_model(config.model))
 
 
-def parse(kind: type, default: Any, flags: list[str], prog: str, **more: bool) -> Any:
+def parse(kind: type, default: Any, flags: list[str], prog: str, **more: Any) -> Any:
     """Settings of some kind, each a flag with a value: --gradient-checkpointing True"""
     import tyro  # only commands need it
 
