@@ -19,7 +19,6 @@ from pydantic import Field
 from grpo_course.algorithm.settings import settings
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.task import Problem, TextTask, require_count
 from grpo_course.language_model.template import (
     Completion,
     extract_answer,
@@ -27,6 +26,7 @@ from grpo_course.language_model.template import (
     graded,
     in_template,
 )
+from grpo_course.language_model.text_task import Problem, TextTask, require_count
 
 SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 READ = re.compile(r"[0-9+*() -]{1,100}")  # no name, no call, nothing long

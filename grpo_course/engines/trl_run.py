@@ -14,16 +14,15 @@ from datasets import Dataset
 from grpo_course.engines.mapping import to_trl_config
 from grpo_course.engines.require import require_trl
 from grpo_course.language_model.build import (
-    find_device,
     load_trained,
     make_task,
     weigh,
 )
 from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.pretrained import load_tokenizer
+from grpo_course.language_model.pretrained import find_device, load_tokenizer
 from grpo_course.language_model.tables import Measures, evaluate_policy
-from grpo_course.language_model.task import Problem, Reward
 from grpo_course.language_model.template import chat_messages
+from grpo_course.language_model.text_task import Problem, Reward
 
 SAME_NAMES = (
     "learning_rate",

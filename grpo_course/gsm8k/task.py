@@ -17,8 +17,8 @@ from grpo_course.gsm8k.problems import (
 )
 from grpo_course.gsm8k.prompts import FORMS, demonstration, with_slip
 from grpo_course.gsm8k.rewards import correctness_reward, length_reward, lenient_reward
-from grpo_course.language_model.task import TextTask, require_count
 from grpo_course.language_model.template import format_reward
+from grpo_course.language_model.text_task import TextTask, require_count
 
 GENERATED = "generated"
 MADE_OF = ("operands", "operations", "steps")

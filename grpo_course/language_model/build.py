@@ -17,9 +17,13 @@ from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.environment import Environment
 from grpo_course.language_model.policy import CausalPolicy
 from grpo_course.language_model.prefill import require_room
-from grpo_course.language_model.pretrained import load_model, load_tokenizer
-from grpo_course.language_model.task import Problem, Reward, TextTask, find_task
+from grpo_course.language_model.pretrained import (
+    find_device,
+    load_model,
+    load_tokenizer,
+)
 from grpo_course.language_model.template import conversation_text
+from grpo_course.language_model.text_task import Problem, Reward, TextTask, find_task
 from grpo_course.language_model.tiny_model import make_tiny_model
 from grpo_course.language_model.tokenizer import make_tokenizer
 from grpo_course.language_model.warm_start import linear_schedule, warm_start
@@ -130,21 +134,6 @@ def use_threads(config: GRPOConfig) -> None:
     """Set the number of CPU threads: it decides how sums are rounded, too."""
     if config.num_threads is not None:
         torch.set_num_threads(config.num_threads)
-
-
-def find_device(name: str) -> str:
-    """ "auto" is a GPU if there is one. Raises ValueError for what cannot be used."""
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.zeros(1, device=name).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
-        raise ValueError(
-            f"device={name!r} cannot be used on this machine ({reason}). Choose "
-            '"auto", which takes a GPU if there is one, or "cpu".'
-        ) from None
-    return name
 
 
 def make_model(config: GRPOConfig, problems: Sequence[Problem]) -> Parts:

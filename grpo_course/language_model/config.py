@@ -14,7 +14,7 @@ from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.settings import one_of, settings
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.files import write_atomically
-from grpo_course.language_model.task import find_task
+from grpo_course.language_model.text_task import find_task
 from grpo_course.language_model.tiny_model import MODELS
 from grpo_course.language_model.tokenizer import LEAST_VOCABULARY
 

@@ -14,7 +14,7 @@ from typing import Any
 from grpo_course.algorithm.validation import choices
 from grpo_course.language_model.build import make_task, spelled_out
 from grpo_course.language_model.config import GRPOConfig, load_config, presets_of
-from grpo_course.language_model.task import TextTask, find_task
+from grpo_course.language_model.text_task import TextTask, find_task
 from grpo_course.runs.checkpoint import CheckpointError
 from grpo_course.runs.folder import find_model
 

@@ -8,7 +8,7 @@ import pytest
 from grpo_course import files
 from grpo_course.runs import checkpoint, metrics, state, train
 from grpo_course.runs.checkpoint import CheckpointError
-from grpo_course.runs.run import Run
+from grpo_course.runs.resumable import Run
 
 
 def path_of(out, epoch):

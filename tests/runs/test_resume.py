@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from grpo_course.runs import checkpoint, metrics, train
-from grpo_course.runs.run import Run
+from grpo_course.runs.resumable import Run
 
 KILLER = Path(__file__).with_name("kill_and_resume.py")
 # Everything that has a state: minibatches, an adapted beta, a moving reference.

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
 from grpo_course.runs import train
-from grpo_course.runs.run import Run
+from grpo_course.runs.resumable import Run
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
 

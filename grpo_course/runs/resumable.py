@@ -14,7 +14,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.train import trainer_class
 from grpo_course.language_model.build import (
-    find_device,
     load_problems,
     make_environment,
     make_optimizer,
@@ -25,6 +24,7 @@ from grpo_course.language_model.build import (
 )
 from grpo_course.language_model.config import load_config
 from grpo_course.language_model.pretrained import (
+    find_device,
     load_model,
     load_tokenizer,
     save_model,
