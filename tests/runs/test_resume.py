@@ -31,8 +31,8 @@ MUCH_STATE = {
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes to kill them")
 @pytest.mark.parametrize(
     ("changes", "seed", "trials"),
-    [(MUCH_STATE, 1, 6), ({}, 2, 4)],
-    ids=["much state", "little state"],
+    [(MUCH_STATE, 1, 6), ({}, 2, 4), ({"task": "countdown"}, 3, 4)],
+    ids=["much state", "little state", "another task"],
 )
 def test_killed_at_any_moment(small_run, tmp_path, changes, seed, trials):
     """SIGKILL at random moments and inside the writing of checkpoints and metrics."""
