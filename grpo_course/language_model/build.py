@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from grpo_course.algorithm.validation import choices
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.environment import Environment
-from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.policy import CausalPolicy, require_learning
 from grpo_course.language_model.prefill import require_room
 from grpo_course.language_model.pretrained import (
     find_device,
@@ -111,7 +111,8 @@ def load_trained(
 
 
 def make_optimizer(config: GRPOConfig, policy: CausalPolicy) -> AdamW:
-    """AdamW with the settings of the config."""
+    """AdamW with the settings of the config. Raises ValueError for a frozen model."""
+    require_learning(policy.model)
     return AdamW(
         policy.model.parameters(),
         lr=config.learning_rate,

@@ -7,6 +7,7 @@ from grpo_course.algorithm.sampler import Sampler
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.gsm8k.prompts import demonstration
 from grpo_course.gsm8k.task import GSM8K
+from grpo_course.language_model.build import make_optimizer, make_policy
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.encoding import as_rollout, decode_responses
 from grpo_course.language_model.policy import CausalPolicy
@@ -104,3 +105,20 @@ def test_a_system_prompt_is_read(tokenizer):
         show = GSM8K(forms=(1, 0, 0, 0)).demonstration
         (losses[prompt],) = warm_start(policy, tokenizer, PROBLEMS, show, config)
     assert losses[None] != losses["Think."]
+
+
+def test_a_frozen_model_is_refused(tokenizer):
+    """Before anything is trained, in the warm start and in GRPO."""
+    model = make_tiny_model(tokenizer, hidden_size=16, num_heads=2).requires_grad_(
+        False
+    )
+    config = GRPOConfig(warm_start_steps=1, warm_start_batch_size=8)
+    policy = make_policy(config, model, tokenizer)
+    show = GSM8K().demonstration
+    with pytest.raises(ValueError, match=r"frozen.*requires_grad_\(True\)"):
+        warm_start(policy, tokenizer, PROBLEMS, show, config)
+    with pytest.raises(ValueError, match=r"frozen.*requires_grad_\(True\)"):
+        make_optimizer(config, policy)
+    next(model.parameters()).requires_grad_(True)  # a part may be enough
+    assert warm_start(policy, tokenizer, PROBLEMS, show, config)
+    assert make_optimizer(config, policy)
