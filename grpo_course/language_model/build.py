@@ -190,6 +190,10 @@ def run_warm_start(
     problems: Sequence[Problem],
     watch: Callable[[list[float]], None] | None = None,
 ) -> list[float]:
-    """Supervised training of `model` on demonstrations; the loss of each step."""
+    """Supervised training of `model` on demonstrations; the loss of each step.
+
+    Raises ValueError for a frozen model, and as `warm_start`.
+    """
+    require_learning(model)
     policy, task = make_policy(config, model, tokenizer), make_task(config)
     return warm_start(policy, tokenizer, problems, task.demonstration, config, watch)

@@ -18,7 +18,7 @@ from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.validation import require_at_least
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.encoding import as_rollout
-from grpo_course.language_model.policy import CausalPolicy, require_learning
+from grpo_course.language_model.policy import CausalPolicy
 from grpo_course.language_model.text_task import Problem
 
 # AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) that remembers squares of gradients
@@ -43,10 +43,8 @@ def warm_start(
     warm_start counts, the system prompt, and the seed of order and demonstrations.
     Only the tokens of the response are learned: the prompt is read, not scored.
     `watch` sees the losses after each step.
-    Raises ValueError if there are fewer problems than a step takes, and for a frozen
-    model.
+    Raises ValueError if there are fewer problems than a step takes.
     """
-    require_learning(policy.model)
     steps, size = config.warm_start_steps, config.warm_start_batch_size
     require_at_least("the number of problems", len(problems), size)
     optimizer = AdamW(

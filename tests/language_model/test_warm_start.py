@@ -7,7 +7,11 @@ from grpo_course.algorithm.sampler import Sampler
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.gsm8k.prompts import demonstration
 from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model.build import make_optimizer, make_policy
+from grpo_course.language_model.build import (
+    make_optimizer,
+    make_policy,
+    run_warm_start,
+)
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.encoding import as_rollout, decode_responses
 from grpo_course.language_model.policy import CausalPolicy
@@ -114,11 +118,10 @@ def test_a_frozen_model_is_refused(tokenizer):
     )
     config = GRPOConfig(warm_start_steps=1, warm_start_batch_size=8)
     policy = make_policy(config, model, tokenizer)
-    show = GSM8K().demonstration
     with pytest.raises(ValueError, match=r"frozen.*requires_grad_\(True\)"):
-        warm_start(policy, tokenizer, PROBLEMS, show, config)
+        run_warm_start(config, model, tokenizer, PROBLEMS)
     with pytest.raises(ValueError, match=r"frozen.*requires_grad_\(True\)"):
         make_optimizer(config, policy)
     next(model.parameters()).requires_grad_(True)  # a part may be enough
-    assert warm_start(policy, tokenizer, PROBLEMS, show, config)
+    assert run_warm_start(config, model, tokenizer, PROBLEMS)
     assert make_optimizer(config, policy)
