@@ -26,6 +26,7 @@ def torn(*args, **kwargs):
     raise RuntimeError("PytorchStreamWriter failed writing file data.pkl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "error"),
     [
@@ -61,6 +62,7 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(
     assert outcome(out) == outcome(alone)
 
 
+@pytest.mark.slow
 def test_no_room_for_the_metrics(alone, start, outcome, tmp_path, monkeypatch, call):
     out = tmp_path / "run"
     start(out)
@@ -82,6 +84,7 @@ def flip(path):
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", [shorten, flip, Path.unlink])
 @pytest.mark.parametrize(
     "name", ["model.safetensors", "training.pt", "tokenizer.json", "digests.json"]
@@ -142,6 +145,7 @@ def test_what_lies_beside_the_checkpoints_is_passed_by(
     assert (folder / "000050").read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", ["an empty folder", "a foreign folder", "a file"])
 def test_a_run_that_has_only_strange_things_begins_anew(
     alone, start, outcome, tmp_path, there
@@ -156,6 +160,7 @@ def test_a_run_that_has_only_strange_things_begins_anew(
     assert outcome(out) == outcome(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "says"),
     [

@@ -62,6 +62,7 @@ def options(small_run, folder):
     return ["--config", "small.json", "--out", "out"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["countdown", "mytask:Mine", "copied:Mine"])
 def test_a_task_trains_evaluates_and_resumes(task, options, folder, outcome, call):
     status, printed, error = call(train, "--task", task, *options)
