@@ -18,13 +18,13 @@ ENDS = {
 CERTAIN = 0.01  # nats by which a row of log-probabilities may miss a sum of one
 
 
-def choices(allowed: Iterable[str]) -> str:
+def choices(allowed: Iterable[object]) -> str:
     """The end of an error for a name that is not on a list."""
     names = ", ".join(repr(name) for name in allowed)
     return f"is not known. Choose one of: {names}."
 
 
-def unknown_name(argument: str, given: object, allowed: Iterable[str]) -> ValueError:
+def unknown_name(argument: str, given: object, allowed: Iterable[object]) -> ValueError:
     """The error for a name that is not on the list; lists the names that are."""
     return ValueError(f"{argument}={given!r} {choices(allowed)}")
 

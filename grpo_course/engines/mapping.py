@@ -115,13 +115,13 @@ def to_trl_arguments(config: TrainConfig) -> dict[str, Any]:
     Raises ValueError for a setting that TRL's GRPOTrainer does not have, or would
     take in another way.
     """
-    translated = {}
+    translated: dict[str, Any] = {}
     for name in NAMES:
         translated |= name.arguments(config)
     return translated
 
 
-def to_trl_config(config: TrainConfig, **trl_only: Any) -> object:
+def to_trl_config(config: TrainConfig, **trl_only: Any) -> Any:
     """A trl.GRPOConfig that trains as `config` does.
 
     `trl_only` are TRL's own arguments: output_dir, learning_rate, batch sizes, ...

@@ -8,6 +8,7 @@ verl adds 1e-8 to a number of tokens; sapo 4e-8, as it keeps a factor in float32
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.ratio import RATIO_LEVELS
@@ -15,7 +16,10 @@ from grpo_course.engines.translate import LOSS_TYPES
 
 TOLERANCE = 1e-9  # of the loss and of each number of its gradient, in float64
 KL_TERMS = ((0.0, "k3"), (0.1, "k3"), (0.1, "corrected_k3"))  # beta, estimator
-CLIPS = ({"epsilon": 0.2}, {"epsilon": 0.1, "epsilon_high": 0.4})
+CLIPS: tuple[dict[str, Any], ...] = (
+    {"epsilon": 0.2},
+    {"epsilon": 0.1, "epsilon_high": 0.4},
+)
 
 
 def compared_settings() -> Iterator[TrainConfig]:

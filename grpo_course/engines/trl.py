@@ -33,7 +33,7 @@ from grpo_course.language_model.build import load_problems, make_start, use_thre
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.pretrained import save_model
 from grpo_course.language_model.tables import evaluation_table
-from grpo_course.language_model.task import Problem
+from grpo_course.language_model.text_task import Problem
 from grpo_course.runs.cli import (
     choose_config,
     print_settings,

@@ -6,6 +6,7 @@ its constructor, with only what that method reads, runs it unchanged.
 
 from collections import defaultdict
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from einops import rearrange
@@ -15,7 +16,7 @@ from grpo_course.engines.require import require_trl
 
 
 def trl_loss(
-    args: object,
+    args: Any,
     log_probs: Tensor,
     deltas: Tensor,
     mask: Tensor,
@@ -29,9 +30,8 @@ def trl_loss(
     `args` is a trl.GRPOConfig. Shapes as in `compute_loss`: deltas [batch trial],
     all others [batch trial pos]. Without old_log_probs the batch is on-policy.
     """
-    rows = [log_probs, mask, old_log_probs, ref_log_probs, sampler_weights]
-    new, mask, old, ref, weights = (flat(row) for row in rows)
-    trainer = bare_trainer(args, use_vllm=weights is not None)
+    new, mask = flat(log_probs), flat(mask)
+    trainer = bare_trainer(args, use_vllm=sampler_weights is not None)
     trainer._get_per_token_logps_and_entropies = lambda *_, **__: (
         new,
         torch.zeros_like(new).detach(),
@@ -44,19 +44,24 @@ def trl_loss(
         "completion_mask": mask.long(),
         "advantages": deltas.flatten(),
         "num_items_in_batch": mask.sum(),
-        "old_per_token_logps": old,
-        "ref_per_token_logps": ref,
-        "importance_sampling_ratio": weights,
+        "old_per_token_logps": flat_or_none(old_log_probs),
+        "ref_per_token_logps": flat_or_none(ref_log_probs),
+        "importance_sampling_ratio": flat_or_none(sampler_weights),
     }
     return trainer._compute_loss(None, inputs)
 
 
-def flat(rows: Tensor | None) -> Tensor | None:
+def flat(rows: Tensor) -> Tensor:
     """[batch trial pos] -> [(batch trial) pos]"""
-    return None if rows is None else rearrange(rows, "b t pos -> (b t) pos")
+    return rearrange(rows, "b t pos -> (b t) pos")
 
 
-def bare_trainer(args: object, use_vllm: bool = False) -> object:
+def flat_or_none(rows: Tensor | None) -> Tensor | None:
+    """The same, for what may be left out."""
+    return None if rows is None else flat(rows)
+
+
+def bare_trainer(args: Any, use_vllm: bool = False) -> Any:
     """A GRPOTrainer without model, data or optimizer: what its loss reads, no more."""
     from accelerate import Accelerator
 

@@ -14,16 +14,15 @@ from datasets import Dataset
 from grpo_course.engines.mapping import to_trl_config
 from grpo_course.engines.require import require_trl
 from grpo_course.language_model.build import (
-    find_device,
     load_trained,
     make_task,
     weigh,
 )
 from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.pretrained import load_tokenizer
+from grpo_course.language_model.pretrained import find_device, load_tokenizer
 from grpo_course.language_model.tables import Measures, evaluate_policy
-from grpo_course.language_model.task import Problem, Reward
 from grpo_course.language_model.template import chat_messages
+from grpo_course.language_model.text_task import Problem, Reward
 
 SAME_NAMES = (
     "learning_rate",
@@ -121,18 +120,18 @@ def chat_dataset(problems: Sequence[Problem], system_prompt: str | None) -> Data
 
 def make_args(
     config: GRPOConfig, out: Path, world_size: int = 1, **trl_only: Any
-) -> object:
+) -> Any:
     """The trl.GRPOConfig of a run; `trl_only` wins over what follows from `config`."""
     return to_trl_config(config, **trl_settings(config, out, world_size) | trl_only)
 
 
 def make_trainer(
     config: GRPOConfig,
-    args: object,
+    args: Any,
     start: str | Path,
     problems: Sequence[Problem],
     trainer_class: type | None = None,
-) -> object:
+) -> Any:
     """TRL's trainer at the model in `start`, a folder or a name on the hub.
 
     TRL loads the model itself, and the reference a second time from the same place.

@@ -1,6 +1,6 @@
 """World 3: word problems, real GSM8K and generated ones in its format.
 
-A task for `language_model`, in the order in which its files are best read:
+In the order in which they are best read:
 
     task       what a run should know of them: problems, rewards, settings
     data       GSM8K itself, from the hub or from files

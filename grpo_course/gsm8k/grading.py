@@ -103,12 +103,11 @@ def _value(
     sign: str | None, second_sign: str | None, written: str, power: str | None
 ) -> Fraction | None:
     """One number from its parts; a fraction a/b has two."""
-    parts = [_decimal(part) for part in written.split("/")]
-    if power or (sign and second_sign) or None in parts or len(parts) > 2:
+    above, slash, below = written.partition("/")
+    top, bottom = _decimal(above), _decimal(below) if slash else Fraction(1)
+    if power or (sign and second_sign) or top is None or not bottom:
         return None
-    if len(parts) == 2 and parts[1] == 0:
-        return None
-    value = parts[0] / parts[1] if len(parts) == 2 else parts[0]
+    value = top / bottom
     return -value if "-" in (sign, second_sign) else value
 
 

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from grpo_course.algorithm.validation import require_at_least, unknown_name
 from grpo_course.gsm8k.phrasings import HELD_OUT_SCENES, TRAINING_SCENES
-from grpo_course.language_model.task import Problem
+from grpo_course.language_model.text_task import Problem
 
 SPLITS = (
     "train",

@@ -41,7 +41,8 @@ def recorded_table(rows: Sequence[dict], split: str) -> DataFrame:
         )
         cells = [f"{before:.2f} > {after:.2f}" for before, after in means.to_numpy()]
         change = means["after"] - means["before"]
-        table[column] = [*cells, f"{change.mean():+.2f} ±{change.sem():.2f}"]
+        error = change.std() / len(change) ** 0.5  # the standard error of the mean
+        table[column] = [*cells, f"{change.mean():+.2f} ±{error:.2f}"]
     return DataFrame(table, index=[*seeds(rows, split), "change"])
 
 

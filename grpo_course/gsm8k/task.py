@@ -17,15 +17,15 @@ from grpo_course.gsm8k.problems import (
 )
 from grpo_course.gsm8k.prompts import FORMS, demonstration, with_slip
 from grpo_course.gsm8k.rewards import correctness_reward, length_reward, lenient_reward
-from grpo_course.language_model.task import TextTask, require_count
 from grpo_course.language_model.template import format_reward
+from grpo_course.language_model.text_task import TextTask, require_count
 
 GENERATED = "generated"
 MADE_OF = ("operands", "operations", "steps")
 
 
 @settings()
-class GSM8K(TextTask):
+class GSM8K(TextTask[WordProblem]):
     """Word problems. Raises ValueError for settings that no problem fits."""
 
     # "generated", "gsm8k" (hub or GSM8K_DIR), or a folder with JSONL

@@ -3,7 +3,7 @@
 In the order in which they are best read:
 
 The task
-    task         what a task must say: problems, rewards, settings
+    text_task    what a task must say: problems, rewards, settings
     template     the form of a response: tags, conversation, format reward
     environment  problems as the loop wants them: prompts in, rewards out
 

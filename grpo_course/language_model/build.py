@@ -15,11 +15,15 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from grpo_course.algorithm.validation import choices
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.environment import Environment
-from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.policy import CausalPolicy, require_learning
 from grpo_course.language_model.prefill import require_room
-from grpo_course.language_model.pretrained import load_model, load_tokenizer
-from grpo_course.language_model.task import Problem, Reward, TextTask, find_task
+from grpo_course.language_model.pretrained import (
+    find_device,
+    load_model,
+    load_tokenizer,
+)
 from grpo_course.language_model.template import conversation_text
+from grpo_course.language_model.text_task import Problem, Reward, TextTask, find_task
 from grpo_course.language_model.tiny_model import make_tiny_model
 from grpo_course.language_model.tokenizer import make_tokenizer
 from grpo_course.language_model.warm_start import linear_schedule, warm_start
@@ -107,7 +111,8 @@ def load_trained(
 
 
 def make_optimizer(config: GRPOConfig, policy: CausalPolicy) -> AdamW:
-    """AdamW with the settings of the config."""
+    """AdamW with the settings of the config. Raises ValueError for a frozen model."""
+    require_learning(policy.model)
     return AdamW(
         policy.model.parameters(),
         lr=config.learning_rate,
@@ -132,21 +137,6 @@ def use_threads(config: GRPOConfig) -> None:
         torch.set_num_threads(config.num_threads)
 
 
-def find_device(name: str) -> str:
-    """ "auto" is a GPU if there is one. Raises ValueError for what cannot be used."""
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.zeros(1, device=name).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
-        raise ValueError(
-            f"device={name!r} cannot be used on this machine ({reason}). Choose "
-            '"auto", which takes a GPU if there is one, or "cpu".'
-        ) from None
-    return name
-
-
 def make_model(config: GRPOConfig, problems: Sequence[Problem]) -> Parts:
     """The given model, or a tiny one with random weights and its own tokenizer."""
     device = find_device(config.device)
@@ -164,7 +154,8 @@ def make_model(config: GRPOConfig, problems: Sequence[Problem]) -> Parts:
         context_length=config.context_length,
         seed=config.seed,
     )
-    return model.to(device), tokenizer
+    model.to(device)  # type: ignore[arg-type]  # its decorator hides `self`
+    return model, tokenizer
 
 
 def make_start(
@@ -199,6 +190,10 @@ def run_warm_start(
     problems: Sequence[Problem],
     watch: Callable[[list[float]], None] | None = None,
 ) -> list[float]:
-    """Supervised training of `model` on demonstrations; the loss of each step."""
+    """Supervised training of `model` on demonstrations; the loss of each step.
+
+    Raises ValueError for a frozen model, and as `warm_start`.
+    """
+    require_learning(model)
     policy, task = make_policy(config, model, tokenizer), make_task(config)
     return warm_start(policy, tokenizer, problems, task.demonstration, config, watch)

@@ -14,7 +14,7 @@ from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.settings import one_of, settings
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.files import write_atomically
-from grpo_course.language_model.task import find_task
+from grpo_course.language_model.text_task import find_task
 from grpo_course.language_model.tiny_model import MODELS
 from grpo_course.language_model.tokenizer import LEAST_VOCABULARY
 
@@ -59,7 +59,7 @@ class GRPOConfig(TrainConfig):
     model: str | None = None
     task: str = "gsm8k"  # or "countdown", or "module:name" of your own
     # of the task's own settings, those that differ from its defaults
-    task_settings: dict[str, Any] = Field({}, strict=False)
+    task_settings: dict[str, Any] = Field(default_factory=dict, strict=False)
     # to train on, at most; None: all there are
     num_problems: int | None = Field(default=4096, ge=1)
     system_prompt: str | None = None  # None: no system message
@@ -70,7 +70,9 @@ class GRPOConfig(TrainConfig):
     # a rollout; TRL: generation_batch_size / num_generations
     num_prompts: int = Field(default=16, ge=1)
     # of the task's rewards, by name, where they differ from its own; TRL: a list
-    reward_weights: dict[str, Annotated[float, Field(ge=0)]] = Field({}, strict=False)
+    reward_weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict, strict=False
+    )
     max_new_tokens: int = Field(default=24, ge=1)  # TRL: max_completion_length
     temperature: float = Field(default=1.0, gt=0)  # of the samples to learn from
     top_k: int | None = Field(default=None, ge=1)  # TRL: 0 for None

@@ -20,9 +20,10 @@ def prompt_text(
     messages = chat_messages(question, system_prompt)
     if tokenizer.chat_template is None:
         return "".join(message["content"] + "\n\n" for message in messages)
-    return tokenizer.apply_chat_template(
+    text = tokenizer.apply_chat_template(
         messages, tokenize=False, add_generation_prompt=True
     )
+    return str(text)
 
 
 def encode_prompts(

@@ -19,7 +19,7 @@ from grpo_course.algorithm.masks import prompt_mask
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.validation import require_at_least
 from grpo_course.language_model.encoding import decode_responses, encode_prompts
-from grpo_course.language_model.task import Problem, Reward, require_rewards
+from grpo_course.language_model.text_task import Problem, Reward, require_rewards
 
 Tokens = tuple[int, ...]
 
@@ -83,7 +83,8 @@ class Environment:
         """The rewards of each response, weighed and added. -> [batch trial]"""
         graded = self.grade(rollout)
         self.latest = {name: column.mean().item() for name, column in graded.items()}
-        return sum(self.rewards[name][1] * column for name, column in graded.items())
+        weighed = (self.rewards[name][1] * each for name, each in graded.items())
+        return sum(weighed, torch.tensor(0.0))
 
     def grade(self, rollout: Rollout) -> dict[str, Tensor]:
         """Each reward of each response by its name, [batch trial], not weighed.
@@ -137,7 +138,7 @@ def require_problems(problems: Sequence[Problem]) -> None:
         )
 
 
-def require_numbers(name: str, values: object, count: int) -> None:
+def require_numbers(name: str, values: Any, count: int) -> None:
     """Check what a reward function returned."""
     listed = isinstance(values, list | tuple)
     if not listed or len(values) != count:

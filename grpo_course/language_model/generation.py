@@ -62,8 +62,9 @@ def blank_after_end(
     [(batch trial) pos] -> [batch trial pos]
     """
     mask = sampler.mask(tokens)
-    if mask is not None:
+    if mask is not None and sampler.pad is not None:
         tokens = torch.where(mask, tokens, sampler.pad)
         scores = torch.where(mask, scores, 0.0)
     pattern = "(batch trial) pos -> batch trial pos"
-    return tuple(rearrange(x, pattern, trial=trial) for x in (tokens, scores))
+    tokens = rearrange(tokens, pattern, trial=trial)
+    return tokens, rearrange(scores, pattern, trial=trial)

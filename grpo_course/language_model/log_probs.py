@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
-from grpo_course.algorithm.sampler import Sampler
+from grpo_course.algorithm.sampler import Sampler, pick
 from grpo_course.algorithm.validation import require_axes
 from grpo_course.language_model.prefill import (
     attention_mask,
@@ -105,9 +105,9 @@ def chunked_log_probs(
     """
 
     def scores(hidden: Tensor, tokens: Tensor) -> Tensor:
-        return sampler.token_log_probs(head(hidden), tokens)
+        return pick(sampler.log_probs(head(hidden), keep=tokens), tokens)
 
-    rows = max(1, most_logits // head.weight.shape[0])
+    rows = max(1, most_logits // head.get_parameter("weight").shape[0])
     if len(hidden) <= rows:
         return scores(hidden, tokens)
     pairs = zip(hidden.split(rows), tokens.split(rows), strict=True)

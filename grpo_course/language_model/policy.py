@@ -106,6 +106,15 @@ def require_plain_head(model: PreTrainedModel) -> None:
         )
 
 
+def require_learning(model: PreTrainedModel) -> None:
+    """Check that a model that is to be trained is not frozen."""
+    if not any(weight.requires_grad for weight in model.parameters()):
+        raise ValueError(
+            "the model is frozen: none of its weights takes a gradient, so nothing "
+            "can be learned. Call model.requires_grad_(True) first."
+        )
+
+
 def require_no_dropout(model: PreTrainedModel) -> None:
     """Check that training mode changes nothing but the recomputing."""
     on = [name for name, part in model.named_modules() if dropout_of(part)]

@@ -24,6 +24,21 @@ HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"
 
 
+def find_device(name: str) -> str:
+    """ "auto" is a GPU if there is one. Raises ValueError for what cannot be used."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=name).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        raise ValueError(
+            f"device={name!r} cannot be used on this machine ({reason}). Choose "
+            '"auto", which takes a GPU if there is one, or "cpu".'
+        ) from None
+    return name
+
+
 def load_model(path: str | Path, device: str = "cpu") -> PreTrainedModel:
     """The model with float32 weights, in evaluation mode.
 
@@ -38,7 +53,8 @@ def load_model(path: str | Path, device: str = "cpu") -> PreTrainedModel:
         )
     for tensor in (*model.parameters(), *model.buffers()):
         tensor.data = tensor.data.clone()
-    return model.to(device).eval()
+    model.to(device)  # type: ignore[arg-type]  # its decorator hides `self`
+    return model.eval()
 
 
 def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:

@@ -19,7 +19,7 @@ from grpo_course.algorithm.validation import require_at_least
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.encoding import as_rollout
 from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.task import Problem
+from grpo_course.language_model.text_task import Problem
 
 # AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) that remembers squares of gradients
 # for about 20 steps, not 1000: the run is short, and gradients shrink fast in it.

@@ -1,13 +1,16 @@
-"""Runs on disk, of any text task: begun, stopped, gone on with, measured.
+"""Runs in folders: the commands `train` and `evaluate`, and what they keep.
 
-train       python3 -m grpo_course train
-evaluate    python3 -m grpo_course evaluate
-cli         what the commands share: settings from a preset, a file and flags
-run         a run in a folder, begun and gone on with
-folder      what lies in the folder, and where
-checkpoint  checkpoints that are whole or not there
-state       what a run must remember beside its model
-metrics     one line of JSON for each epoch
-interrupt   Ctrl-C asks a run to stop
-memory      how much memory a run needs
+The commands
+    train        begin a run, or go on with one
+    evaluate     measure a model on other problems
+    cli          settings from a preset or a file, then from flags
+    memory       an estimate of what a run will need
+
+A run
+    resumable    a run in a folder that can be stopped at any moment
+    folder       what lies in that folder
+    checkpoint   checkpoints that are there whole or not at all
+    state        what a run must remember beside its model
+    metrics      one line of JSON for each epoch
+    interrupt    Ctrl-C lets the epoch end first
 """

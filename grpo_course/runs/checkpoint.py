@@ -28,7 +28,7 @@ def checkpoint_path(folder: Path, epoch: int) -> Path:
 
 
 def saved_epochs(folder: Path) -> list[int]:
-    """The epochs that have a checkpoint, in order; what is none of ours is passed by."""
+    """The epochs that have a checkpoint, in order; other things are passed by."""
     return sorted(int(path.name) for path in folder.glob("*") if is_checkpoint(path))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from grpo_course.algorithm.validation import choices
 from grpo_course.language_model.build import make_task, spelled_out
 from grpo_course.language_model.config import GRPOConfig, load_config, presets_of
-from grpo_course.language_model.task import TextTask, find_task
+from grpo_course.language_model.text_task import TextTask, find_task
 from grpo_course.runs.checkpoint import CheckpointError
 from grpo_course.runs.folder import find_model
 
@@ -84,7 +84,7 @@ def with_flags(
     return replace(config, model=find_model(config.model))
 
 
-def parse(kind: type, default: Any, flags: list[str], prog: str, **more: bool) -> Any:
+def parse(kind: type, default: Any, flags: list[str], prog: str, **more: Any) -> Any:
     """Settings of some kind, each a flag with a value: --gradient-checkpointing True"""
     import tyro  # only commands need it
 

@@ -148,8 +148,8 @@ def tiny_shape(config: GRPOConfig) -> Shape:
 
 def print_estimate(config: GRPOConfig) -> None:
     """Say before loading what a run will need."""
-    own = config.model is None
-    shape = tiny_shape(config) if own else shape_of(load_shape(config.model))
+    name = config.model
+    shape = tiny_shape(config) if name is None else shape_of(load_shape(name))
     tokens = SHORT_PROMPT if config.system_prompt is None else LONG_PROMPT
     print(memory_table(shape, estimate(shape, config, tokens), tokens))
 

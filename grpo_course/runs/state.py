@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import torch
+from torch import Generator
 from torch.optim.lr_scheduler import LRScheduler
 
 from grpo_course.algorithm.loop import Trainer
@@ -11,7 +12,11 @@ from grpo_course.runs.checkpoint import STATE, CheckpointError
 
 
 def save_state(
-    folder: Path, trainer: Trainer, schedule: LRScheduler, metrics_size: int
+    folder: Path,
+    trainer: Trainer,
+    generator: Generator,
+    schedule: LRScheduler,
+    metrics_size: int,
 ) -> None:
     """Write optimizer, random numbers and place in the loop into one file."""
     torch.save(
@@ -21,7 +26,7 @@ def save_state(
             "shuffle": trainer.shuffle.get_state(),
             "optimizer": trainer.optimizer.state_dict(),
             "schedule": schedule.state_dict(),
-            "generator": trainer.policy.generator.get_state(),
+            "generator": generator.get_state(),
             "torch": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all(),
             "python": random.getstate(),
@@ -31,7 +36,9 @@ def save_state(
     )
 
 
-def load_state(folder: Path, trainer: Trainer, schedule: LRScheduler) -> int:
+def load_state(
+    folder: Path, trainer: Trainer, generator: Generator, schedule: LRScheduler
+) -> int:
     """Put all of it back. -> the size of the metrics file at that time
 
     Raises CheckpointError for a checkpoint that lies under the name of another epoch.
@@ -45,7 +52,7 @@ def load_state(folder: Path, trainer: Trainer, schedule: LRScheduler) -> int:
         )
     trainer.optimizer.load_state_dict(saved["optimizer"])
     schedule.load_state_dict(saved["schedule"])
-    trainer.policy.generator.set_state(saved["generator"])
+    generator.set_state(saved["generator"])
     trainer.shuffle.set_state(saved["shuffle"])
     trainer.epoch, trainer.beta = saved["epoch"], saved["beta"]
     torch.set_rng_state(saved["torch"])

@@ -21,7 +21,7 @@ from grpo_course.runs.cli import (
 )
 from grpo_course.runs.folder import begin, require_same, saved_config
 from grpo_course.runs.memory import print_estimate
-from grpo_course.runs.run import Run
+from grpo_course.runs.resumable import Run
 
 
 def main(arguments: list[str], root: Path) -> int:

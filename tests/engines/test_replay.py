@@ -171,6 +171,7 @@ def distance(one, other):
     return max((a - b).abs().max().item() for a, b in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_replay(name, folder, tokenizer):
     config = replace(CONFIG, **RUNS[name])
@@ -243,6 +244,7 @@ def test_nothing_is_planted_yet(trl_run, folder, tokenizer):
     assert distance(model, trl_run.model) < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_a_planted_bug_is_caught(name, trl_run, folder, tokenizer):
     knobs, settings, spoil = BUGS[name]

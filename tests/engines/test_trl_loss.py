@@ -94,6 +94,7 @@ def names_of(config):
     return config.loss_mode, config.aggregation, config.ratio_level
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ratio.RATIO_LEVELS)
 @pytest.mark.parametrize("pair", LOSS_TYPES, ids="-".join)
 def test_loss_and_gradient(pair, level):
@@ -269,6 +270,7 @@ def test_nothing_is_planted_yet():
     assert not drawn(1)[-1].any(-1).all() and worst() < TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("owner", "key", "broken"), [bug[1:] for bug in BUGS],
                          ids=[bug[0] for bug in BUGS])  # fmt: skip
 def test_a_planted_bug_is_caught(monkeypatch, owner, key, broken):

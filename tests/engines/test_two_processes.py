@@ -18,6 +18,8 @@ import torch
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.language_model.config import from_values
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {
     "base": "laptop",

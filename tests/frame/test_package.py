@@ -13,7 +13,7 @@ import grpo_course
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "grpo_course"
 CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("bugs", "check", "plots")))
-MAPPED = (*CLASSROOM, "engines", "gsm8k", "workshop")
+MAPPED = (*CLASSROOM, "engines", "gsm8k", "language_model", "runs", "workshop")
 LOADED = """
 import sys
 import grpo_course.__main__

@@ -97,6 +97,7 @@ def test_offline_the_error_says_both_ways(
         assert part in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with real GSM8K")
 def test_every_gold_answer_of_gsm8k_earns_full_reward_and_no_other_row_does() -> None:
     problems = load_gsm8k("train", FOLDER)

@@ -76,6 +76,7 @@ def expected_sentences(sources):
     return [call.args[0].value for call in calls]
 
 
+@pytest.mark.slow
 def test_the_same_cells_take_a_pretrained_model(preset, capsys):
     matplotlib.use("Agg")
     sources, names = list(cells_to_run()), {"__name__": "__main__"}

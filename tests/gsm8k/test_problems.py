@@ -114,6 +114,7 @@ def test_held_out_scenes_have_no_sentence_but_only_words_of_training() -> None:
         assert words(" ".join(scene.sentences())) <= vocabulary
 
 
+@pytest.mark.slow
 def test_every_split_has_every_kind_in_several_phrasings() -> None:
     for split in SPLITS:
         told: dict[str, set] = {}

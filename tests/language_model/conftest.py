@@ -8,14 +8,10 @@ from grpo_course.algorithm.masks import pad_rows, response_mask
 from grpo_course.algorithm.sampler import Sampler
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.encoding import prompt_text
 from grpo_course.language_model.generation import generate
-from grpo_course.language_model.policy import CausalPolicy
 from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
 from grpo_course.language_model.tokenizer import make_tokenizer
-from grpo_course.language_model.warm_start import warm_start
 
 EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
 
@@ -75,18 +71,6 @@ def often(model, rows, tokenizer):
     return max(tokens.unique().tolist(), key=lengths)
 
 
-@pytest.fixture(scope="session", params=MODELS)
-def trained(request, tokenizer, easy_problems):
-    """A policy that writes what the demonstrations showed it, in a few seconds."""
-    sampler = Sampler(24, tokenizer.eos_token_id, tokenizer.pad_token_id)
-    made = make_tiny_model(tokenizer, request.param, hidden_size=48, seed=1)
-    policy = CausalPolicy(made, sampler, torch.Generator().manual_seed(0))
-    config = GRPOConfig(warm_start_steps=100, warm_start_learning_rate=5e-3)
-    show = GSM8K().demonstration
-    losses = warm_start(policy, tokenizer, easy_problems, show, config)
-    return policy, losses
-
-
 @pytest.fixture(scope="session")
 def naive_log_probs():
     """One text at a time, without padding or cache; truncated as transformers does."""
@@ -101,3 +85,19 @@ def naive_log_probs():
         return logits.log_softmax(-1).gather(-1, response[:, None]).squeeze(-1)
 
     return score
+
+
+@pytest.fixture(scope="session")
+def rows_seen_by():
+    """How many rows [rows pos ...] each forward pass of a module got."""
+
+    def look(module, call):
+        seen = []
+        hook = module.register_forward_hook(
+            lambda _, x, __: seen.append(x[0].shape[:-1])
+        )
+        call()
+        hook.remove()
+        return seen
+
+    return look

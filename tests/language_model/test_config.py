@@ -147,6 +147,7 @@ def test_a_wrong_type_is_told(load, name, value, kind):
         ("weight_decay", -0.1),
         ("reward_weights", {"accuracy": -0.1}),
         ("reward_weights", {"format": nan}),
+        ("reward_weights", {"format": inf}),
         ("reward_weights", {"length_reward": -0.1}),
         ("adam_beta1", 2),
         ("adam_beta2", 1.0),

@@ -14,7 +14,7 @@ from grpo_course.gsm8k.task import GSM8K
 from grpo_course.language_model.build import weigh
 from grpo_course.language_model.encoding import encode_prompts, encode_responses
 from grpo_course.language_model.environment import Environment
-from grpo_course.language_model.task import Problem
+from grpo_course.language_model.text_task import Problem
 
 REWARDS = GSM8K.rewards
 

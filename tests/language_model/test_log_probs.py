@@ -46,6 +46,7 @@ def weights_of(tokens):
     return torch.randn(tokens.shape, generator=torch.Generator().manual_seed(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1.0, 0.7, 1.5])
 def test_scores_and_gradients_are_those_of_each_text_alone(
     model, rows, rollout, temperature, naive_log_probs

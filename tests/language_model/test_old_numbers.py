@@ -85,6 +85,7 @@ def test_nothing_is_left_out():
     assert OLD.keys() == SETTINGS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_old_numbers(name, start):
     config, old = replace(SMALL, **SETTINGS[name]), OLD[name]

@@ -54,6 +54,7 @@ def test_a_rollout_and_its_scores(policy, prompts):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", INNER)
 def test_the_loop_trains_it(policy, prompts, inner):
     config = TrainConfig(

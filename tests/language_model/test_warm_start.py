@@ -7,6 +7,11 @@ from grpo_course.algorithm.sampler import Sampler
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.gsm8k.prompts import demonstration
 from grpo_course.gsm8k.task import GSM8K
+from grpo_course.language_model.build import (
+    make_optimizer,
+    make_policy,
+    run_warm_start,
+)
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.encoding import as_rollout, decode_responses
 from grpo_course.language_model.policy import CausalPolicy
@@ -18,11 +23,6 @@ from grpo_course.language_model.warm_start import (
 )
 
 PROBLEMS = make_problems("train", 300, seed=3)
-
-
-def test_demonstrations_are_learned(trained):
-    _, losses = trained
-    assert sum(losses[-10:]) / 10 < 0.25 * losses[0]
 
 
 def test_the_loss_is_that_of_the_library_on_response_tokens(model, tokenizer):
@@ -104,3 +104,19 @@ def test_a_system_prompt_is_read(tokenizer):
         show = GSM8K(forms=(1, 0, 0, 0)).demonstration
         (losses[prompt],) = warm_start(policy, tokenizer, PROBLEMS, show, config)
     assert losses[None] != losses["Think."]
+
+
+def test_a_frozen_model_is_refused(tokenizer):
+    """Before anything is trained, in the warm start and in GRPO."""
+    model = make_tiny_model(tokenizer, hidden_size=16, num_heads=2).requires_grad_(
+        False
+    )
+    config = GRPOConfig(warm_start_steps=1, warm_start_batch_size=8)
+    policy = make_policy(config, model, tokenizer)
+    with pytest.raises(ValueError, match=r"frozen.*requires_grad_\(True\)"):
+        run_warm_start(config, model, tokenizer, PROBLEMS)
+    with pytest.raises(ValueError, match=r"frozen.*requires_grad_\(True\)"):
+        make_optimizer(config, policy)
+    next(model.parameters()).requires_grad_(True)  # a part may be enough
+    assert run_warm_start(config, model, tokenizer, PROBLEMS)
+    assert make_optimizer(config, policy)

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 
 from grpo_course.language_model.config import load_config
-from grpo_course.runs import checkpoint, metrics, run, state
+from grpo_course.runs import checkpoint, metrics, resumable, state
 from grpo_course.runs.folder import begin
 
 # Places to die at: a function, and the latest call of it to choose.
@@ -29,15 +29,15 @@ PLACES = (
     (checkpoint, "put_in_place", 3),
     (os, "rename", 3),
     (state.torch, "save", 3),
-    (run, "remove_old", 3),
-    (run, "write_checkpoint", 3),
+    (resumable, "remove_old", 3),
+    (resumable, "write_checkpoint", 3),
     (metrics.MetricsFile, "cut", 2),
     (metrics.MetricsFile, "append", 6),
 )
 
 
 def go(out: Path) -> None:
-    run.Run(out, show=False).go()
+    resumable.Run(out, show=False).go()
 
 
 def fork(work: Callable[[], None]) -> int:
@@ -112,19 +112,19 @@ def killed_after(out: Path, seconds: float) -> bool:
 
 def left_behind(out: Path) -> list[str]:
     """Folders that are not finished checkpoints."""
-    return sorted(path.name for path in (out / run.CHECKPOINTS).glob(".*"))
+    return sorted(path.name for path in (out / resumable.CHECKPOINTS).glob(".*"))
 
 
 def same(one: Path, other: Path) -> dict[str, bool]:
     """What two finished runs have in common, bit by bit."""
-    epochs = [checkpoint.saved_epochs(x / run.CHECKPOINTS) for x in (one, other)]
+    epochs = [checkpoint.saved_epochs(x / resumable.CHECKPOINTS) for x in (one, other)]
     last = [
-        checkpoint.checkpoint_path(x / run.CHECKPOINTS, e[-1])
+        checkpoint.checkpoint_path(x / resumable.CHECKPOINTS, e[-1])
         for x, e in zip((one, other), epochs, strict=True)
     ]
     weights = [(path / "model.safetensors").read_bytes() for path in last]
     states = [torch.load(p / checkpoint.STATE, weights_only=True) for p in last]
-    lines = [(x / run.METRICS).read_bytes() for x in (one, other)]
+    lines = [(x / resumable.METRICS).read_bytes() for x in (one, other)]
     return {
         "epochs": epochs[0] == epochs[1],
         "metrics": lines[0] == lines[1],

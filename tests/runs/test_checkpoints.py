@@ -1,14 +1,16 @@
 """A full disk and damaged files: a clear error, and the last good checkpoint stays."""
 
 import errno
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from grpo_course import files
-from grpo_course.runs import checkpoint, metrics, state, train
+from grpo_course.runs import checkpoint, evaluate, metrics, state, train
 from grpo_course.runs.checkpoint import CheckpointError
-from grpo_course.runs.run import Run
+from grpo_course.runs.resumable import Run
 
 
 def path_of(out, epoch):
@@ -24,6 +26,7 @@ def torn(*args, **kwargs):
     raise RuntimeError("PytorchStreamWriter failed writing file data.pkl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "error"),
     [
@@ -59,6 +62,7 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(
     assert outcome(out) == outcome(alone)
 
 
+@pytest.mark.slow
 def test_no_room_for_the_metrics(alone, start, outcome, tmp_path, monkeypatch, call):
     out = tmp_path / "run"
     start(out)
@@ -80,6 +84,7 @@ def flip(path):
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", [shorten, flip, Path.unlink])
 @pytest.mark.parametrize(
     "name", ["model.safetensors", "training.pt", "tokenizer.json", "digests.json"]
@@ -113,3 +118,76 @@ def test_the_reference_is_damaged(start, tmp_path):
     flip(path_of(out, 0) / "model.safetensors")
     with pytest.raises(CheckpointError, match=r"epoch 0.*reference"):
         Run(out, show=False)
+
+
+def test_what_lies_beside_the_checkpoints_is_passed_by(
+    alone, start, outcome, tmp_path, capsys, call
+):
+    out = tmp_path / "run"
+    start(out).go()
+    folder = out / "checkpoints"
+    shutil.rmtree(path_of(out, 8))
+    for name in ("000007", "000099", "best", ".cache"):
+        (folder / name).mkdir()
+    (folder / "000099" / "notes.txt").write_text("mine")
+    for name in ("000050", "notes.txt", ".DS_Store"):
+        (folder / name).write_text("mine")
+    capsys.readouterr()
+    assert checkpoint.saved_epochs(folder) == [0, 6]
+    run = Run(out, show=False)
+    assert run.trainer.epoch == 6
+    run.go()
+    assert outcome(out) == outcome(alone)
+    assert call(evaluate, "--model", out, "--show", 0)[0] == 0
+    assert "damaged" not in capsys.readouterr().out
+    assert (folder / "000099" / "notes.txt").read_text() == "mine"
+    assert (folder / "000007").is_dir() and (folder / "best").is_dir()
+    assert (folder / "000050").read_text() == "mine"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("there", ["an empty folder", "a foreign folder", "a file"])
+def test_a_run_that_has_only_strange_things_begins_anew(
+    alone, start, outcome, tmp_path, there
+):
+    out = tmp_path / "run"
+    (out / "checkpoints").mkdir(parents=True)
+    path = path_of(out, 5)
+    path.write_text("mine") if there == "a file" else path.mkdir()
+    if there == "a foreign folder":
+        (path / "notes.txt").write_text("mine")
+    start(out).go()
+    assert outcome(out) == outcome(alone)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"seed": 1}, "seed is 1 there and 0 now"),
+        ({"hidden_size": 8}, "hidden_size is 8 there and 16 now"),
+        ({"task_settings": {"slips": 0.9}}, "task_settings is .*0.9"),
+    ],
+)
+def test_the_checkpoint_of_another_run_is_refused(start, tmp_path, call, changes, says):
+    out, other = tmp_path / "run", tmp_path / "other"
+    start(out).go()
+    start(other, **changes).go()
+    shutil.rmtree(path_of(out, 8))
+    shutil.copytree(path_of(other, 8), path_of(out, 8))
+    lines = (out / "metrics.jsonl").read_bytes()
+    status, _, told = call(train, "--resume", "--out", out)
+    assert status == 1 and "is the checkpoint of another run" in told
+    assert re.search(says, told) and "Remove it" in told and "Traceback" not in told
+    assert (out / "metrics.jsonl").read_bytes() == lines
+    shutil.rmtree(path_of(out, 8))  # as it says
+    assert call(train, "--resume", "--out", out)[0] == 0
+
+
+def test_a_checkpoint_under_the_name_of_another_epoch_is_refused(start, tmp_path, call):
+    out = tmp_path / "run"
+    start(out).go()
+    path_of(out, 6).rename(path_of(out, 9))
+    status, _, told = call(train, "--resume", "--out", out)
+    assert status == 1 and "holds the checkpoint of epoch 6" in told
+    assert "copied or renamed" in told

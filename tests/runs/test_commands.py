@@ -69,6 +69,7 @@ def broken_models(folder):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["missing/one", "empty", "other", "half", "strange"])
 @pytest.mark.parametrize("command", [train, evaluate])
 def test_a_wrong_model_folder(call, tmp_path, command, name):
@@ -173,6 +174,7 @@ def test_options_that_cannot_be(call, tmp_path, options, status, told):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_as_a_process(process, alone):
     options = ["--eval-problems", "2", "--eval-samples", "1"]
     done = process("evaluate", "--model", alone, *options)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from grpo_course.runs import checkpoint, metrics, train
-from grpo_course.runs.run import Run
+from grpo_course.runs.resumable import Run
 
 KILLER = Path(__file__).with_name("kill_and_resume.py")
 # Everything that has a state: minibatches, an adapted beta, a moving reference.
@@ -28,11 +28,12 @@ MUCH_STATE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes to kill them")
 @pytest.mark.parametrize(
     ("changes", "seed", "trials"),
-    [(MUCH_STATE, 1, 6), ({}, 2, 4)],
-    ids=["much state", "little state"],
+    [(MUCH_STATE, 1, 6), ({}, 2, 4), ({"task": "countdown"}, 3, 4)],
+    ids=["much state", "little state", "another task"],
 )
 def test_killed_at_any_moment(small_run, tmp_path, changes, seed, trials):
     """SIGKILL at random moments and inside the writing of checkpoints and metrics."""
@@ -64,6 +65,7 @@ def interrupt_at(monkeypatch, epoch, times=1):
     monkeypatch.setattr(metrics.MetricsFile, "append", pressed)
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_says_how_to_go_on(
     alone, start, outcome, tmp_path, monkeypatch, call
 ):
@@ -80,6 +82,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(
     assert outcome(out) == outcome(alone)
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_stops_at_once(
     alone, start, outcome, tmp_path, monkeypatch, call
 ):
@@ -94,6 +97,7 @@ def test_a_second_ctrl_c_stops_at_once(
     assert outcome(out) == outcome(alone)
 
 
+@pytest.mark.slow
 def test_the_history_of_a_resumed_run_is_whole(start, tmp_path):
     out = tmp_path / "run"
     whole = start(out).go()
@@ -158,6 +162,7 @@ def test_metrics_that_were_cut_by_hand(start, tmp_path, call):
     assert status == 1 and "metrics.jsonl has" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b"x" * 9, b"\xff" * 9, b"[1, 2, 3]", b'{"a": 1} '])
 def test_metrics_that_were_damaged_in_their_place(start, tmp_path, call, line):
     out = tmp_path / "run"

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
 from grpo_course.runs import train
-from grpo_course.runs.run import Run
+from grpo_course.runs.resumable import Run
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
 
@@ -77,6 +77,7 @@ def test_checkpoints_load_and_differ(start, tmp_path):
     assert tokenizer.chat_template and tokenizer.padding_side == "left"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "machine",
     [{}, {"dtype": "bfloat16", "gradient_checkpointing": True, "micro_batch_size": 1}],
@@ -93,6 +94,7 @@ def test_a_given_model(saved_model, config_file, tmp_path, call, machine):
     assert all(torch.equal(given[name], start[name]) for name in given)
 
 
+@pytest.mark.slow
 def test_parts_and_recomputing_leave_the_gradient_alone(saved_model, start, tmp_path):
     """The same run with one group a forward pass, and with layers made again."""
     norms = {}
@@ -130,6 +132,7 @@ def test_generated_problems_from_a_folder(config_file, save_gsm8k, tmp_path, cal
     assert len(Run(out, show=False).problems) == 18  # two are for validation
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with real GSM8K")
 def test_real_gsm8k(saved_model, config_file, tmp_path, call):
     out = tmp_path / "run"

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from math import inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
+from grpo_course.algorithm.settings import settings
 from grpo_course.algorithm.validation import choices, unknown_name
 
 # name: where its class is. A name with a colon says so itself.
@@ -40,11 +41,15 @@ class Problem:
         return self.question
 
 
-class TextTask(ABC):
-    """Problems, rewards, and what a run should know of them.
+Asked = TypeVar("Asked", bound=Problem)
 
-    A subclass is decorated with `algorithm.settings.settings()`; its fields are the
-    task's own settings, on the command line too.
+
+@settings()
+class TextTask(ABC, Generic[Asked]):
+    """Problems of one kind, rewards, and what a run should know of them.
+
+    A subclass is decorated with `settings()` too; its fields are the task's own
+    settings, on the command line too.
     """
 
     # name: (function, weight). The first says whether a response is right: it is the
@@ -61,17 +66,17 @@ class TextTask(ABC):
         return ("test", "validation")
 
     @abstractmethod
-    def problems(self, split: str, count: int | None, seed: int) -> Sequence[Problem]:
+    def problems(self, split: str, count: int | None, seed: int) -> Sequence[Asked]:
         """At most `count` problems of one split, all with None, if that is a number.
 
         Equal arguments give equal problems.
         """
 
     @abstractmethod
-    def gold(self, problem: Problem) -> str:
+    def gold(self, problem: Asked) -> str:
         """A response that earns every reward."""
 
-    def demonstration(self, problem: Problem, rng: random.Random) -> str:
+    def demonstration(self, problem: Asked, rng: random.Random) -> str:
         """What a model from nothing imitates before GRPO; it need not be perfect."""
         return self.gold(problem)
 
@@ -121,7 +126,7 @@ def require_task(name: str, task: object) -> None:
     require_rewards(getattr(task, "rewards", None), task.measures)
 
 
-def require_rewards(rewards: object, measures: Sequence[str]) -> None:
+def require_rewards(rewards: Any, measures: Sequence[str]) -> None:
     """Check a task's rewards, a function and a weight under each name, and measures."""
     pairs = list(rewards.values()) if isinstance(rewards, Mapping) else []
     if not (pairs and all(map(is_weighted, pairs))):

@@ -6,13 +6,14 @@ killed and resumed does what it would have done, bit for bit on the same machine
 
 from pathlib import Path
 
+import torch
+from torch import Generator
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.algorithm.history import History
 from grpo_course.algorithm.train import trainer_class
 from grpo_course.language_model.build import (
-    find_device,
     load_problems,
     make_environment,
     make_optimizer,
@@ -23,6 +24,7 @@ from grpo_course.language_model.build import (
 )
 from grpo_course.language_model.config import load_config
 from grpo_course.language_model.pretrained import (
+    find_device,
     load_model,
     load_tokenizer,
     save_model,
@@ -73,19 +75,20 @@ class Run:
         """What learns: trainer and learning rates."""
         config, self.tokenizer = self.config, tokenizer
         self.environment = make_environment(config, self.problems, tokenizer)
-        policy = make_policy(config, model, tokenizer)
-        optimizer = make_optimizer(config, policy)
+        self.policy = make_policy(config, model, tokenizer)
+        optimizer = make_optimizer(config, self.policy)
         self.schedule = make_schedule(config, optimizer)
         asked, rewarded = self.environment.prompts, self.environment.reward
         chosen = trainer_class(config)
-        self.trainer = chosen(policy, asked, rewarded, optimizer, config)
+        self.trainer = chosen(self.policy, asked, rewarded, optimizer, config)
 
     def restore(self, epoch: int) -> None:
         """Take everything from a checkpoint, and forget what was measured after it."""
         path = checkpoint_path(self.folder, epoch)
         self.require_own(path)
         self.set_up(self.load(epoch), load_tokenizer(path))
-        self.metrics.cut(load_state(path, self.trainer, self.schedule))
+        size = load_state(path, self.trainer, self.generator(), self.schedule)
+        self.metrics.cut(size)
         self.trainer.history = self.metrics.history()
         self.tidy()  # a run that was killed may not have come to it
         reference = self.reference_epoch()
@@ -108,6 +111,10 @@ class Run:
         path = checkpoint_path(self.folder, epoch)
         return load_model(path, find_device(self.config.device))
 
+    def generator(self) -> Generator:
+        """The random numbers of the samples."""
+        return self.policy.generator or torch.default_generator
+
     def reference_epoch(self) -> int:
         """When the policy was, or will at once be, copied as the reference."""
         epoch, period = self.trainer.epoch, self.config.compute_ref_model_period
@@ -117,8 +124,9 @@ class Run:
         """Write a checkpoint, then remove those that are no longer needed."""
 
         def fill(path: Path) -> None:
-            save_model(self.trainer.policy.model, self.tokenizer, path)
-            save_state(path, self.trainer, self.schedule, self.metrics.size())
+            save_model(self.policy.model, self.tokenizer, path)
+            size = self.metrics.size()
+            save_state(path, self.trainer, self.generator(), self.schedule, size)
             self.config.save(path / CONFIG)
 
         write_checkpoint(self.folder, self.trainer.epoch, fill)
@@ -163,7 +171,7 @@ class Run:
         """Note what was measured, set the next learning rate, save if it is time."""
         self.environment.note(history)
         line = epoch_line(history)
-        line["learning_rate"] = self.schedule.get_last_lr()[0]
+        line["learning_rate"] = float(self.schedule.get_last_lr()[0])
         self.schedule.step()
         self.metrics.append(line)
         bar.set_postfix(shown(line), refresh=False)

@@ -1,0 +1,171 @@
+"""Countdown: puzzles with a solution, splits apart, and answers that are only read."""
+
+import time
+
+import pytest
+
+from grpo_course.countdown import Countdown, reaches_target, solves, work_out
+from grpo_course.language_model.build import make_environment, make_model
+from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.encoding import as_rollout
+from grpo_course.language_model.template import extract_answer, in_template
+
+GOLD = {"numbers": [3, 4, 5], "target": 17}  # 3*4+5, say
+SPLITS = ("train", "validation", "test")
+
+
+def right(answer, gold=GOLD):
+    return solves(in_template("so", answer), gold)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"numbers": 2, "largest": 20}, {"numbers": 6, "largest": 99}]
+)
+def test_every_puzzle_has_the_solution_that_is_shown(settings):
+    task = Countdown(**settings)
+    golds = {}
+    for puzzle in task.problems("train", 200, seed=0):
+        value, used = work_out(puzzle.solution)
+        assert value == puzzle.answer["target"]
+        assert sorted(used) == sorted(puzzle.answer["numbers"])
+        assert len(used) == task.numbers and 1 <= min(used) <= max(used) <= task.largest
+        assert f"Make {value} of " in puzzle.question
+        golds[task.gold(puzzle)] = puzzle.answer
+    assert extract_answer(next(iter(golds))) is not None
+    for reward, _ in Countdown.rewards.values():
+        assert set(reward(list(golds), answer=list(golds.values()))) == {1.0}
+
+
+def test_no_two_splits_share_a_puzzle_in_any_order():
+    task, groups = Countdown(), {}
+    for split in SPLITS:
+        made = [p for seed in (0, 1) for p in task.problems(split, 300, seed)]
+        groups[split] = {problem.group for problem in made}
+        assert len(groups[split]) > 100
+    assert not groups["train"] & groups["test"]
+    assert not groups["train"] & groups["validation"]
+    assert not groups["test"] & groups["validation"]
+
+
+def test_equal_arguments_give_equal_puzzles_and_none_twice():
+    task = Countdown()
+    once, again = (task.problems("train", 500, seed=3) for _ in range(2))
+    assert once == again != task.problems("train", 500, seed=4)
+    assert len({p.question for p in once}) == len(once) == 500
+    assert task.problems("train", 100, seed=3) == once[:100]
+
+
+def test_where_there_are_few_puzzles_all_of_them_come():
+    few = Countdown(numbers=2, largest=2)
+    made = [p.group for split in SPLITS for p in few.problems(split, 1000, seed=0)]
+    # 1 1: 2, 0, 1. 1 2: 3, -1, 1, 2. 2 2: 4, 0. Some are asked in two orders.
+    assert len(set(made)) == 9 and len(made) < 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("tests", 5, 0), "split='tests' is not known.*'validation'"),
+        (("train", None, 0), "num_problems=None asks for all"),
+    ],
+)
+def test_puzzles_that_cannot_be_made_are_told(arguments, says):
+    with pytest.raises(ValueError, match=says):
+        Countdown().problems(*arguments)
+
+
+@pytest.mark.parametrize("settings", [{"numbers": 1}, {"numbers": 7}, {"largest": 1}])
+def test_settings_out_of_range_are_told(settings):
+    with pytest.raises(ValueError, match=f"{next(iter(settings))}="):
+        Countdown(**settings)
+
+
+@pytest.mark.parametrize(
+    "answer", ["3*4+5", "5 + 3*4", "(4*3)+5", "((5))+(3*4)", "5+4*3", " 5+4*3 "]
+)
+def test_each_way_to_the_target_is_right(answer):
+    assert right(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "17",  # the target itself
+        "3*4",  # another value, a number left out
+        "3*5+4",  # another value
+        "4*4+1",  # other numbers
+        "3*4+5+3-3",  # a number used twice
+        "3*4*5-43",
+        "3*4+5 = 17",
+        "3*4+5.0",
+        "3*4--5",  # a sign in front of a number
+        "+3*4+5",
+        "34+5",
+        "3**4*5",
+        "12+5",
+        "3*4+05",
+        "3*4+5)",
+        "3,4,5",
+        "3*4\n+5",
+        "٣*4+5",
+        "",
+    ],
+)
+def test_what_is_no_way_to_the_target_is_wrong(answer):
+    assert not right(answer)
+
+
+def test_signs_are_not_numbers():
+    """-3 is made of 4 and 7 by 4-7 alone."""
+    gold = {"numbers": [4, 7], "target": -3}
+    assert right("4-7", gold) and not right("-7+4", gold)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "__import__('os').mkdir('planted')",
+        "(lambda: open('planted', 'w'))()",
+        "[x for x in ()]",
+        "9**9**9**9**9",
+        "(" * 5000 + "1" + ")" * 5000,
+        "(" * 49 + "1" + ")" * 49,
+        "1+" * 100_000 + "1",
+        "9" * 10_000 + "*" + "9" * 10_000,
+        "(" * 5000,
+        "3 if 4 else 5",
+        "True+True",
+        "3(4)",
+        "()",
+        "\x00",
+    ],
+)
+def test_nothing_of_an_answer_is_run_and_none_takes_long(
+    answer, tmp_path, monkeypatch, recwarn
+):
+    monkeypatch.chdir(tmp_path)
+    begun = time.monotonic()
+    assert not right(answer)
+    assert time.monotonic() - begun < 0.5
+    assert not list(tmp_path.iterdir()) and not recwarn.list
+
+
+def test_only_the_tagged_answer_counts():
+    good = in_template("3*4=12", "3*4+5")
+    texts = [good, "3*4+5", "<answer>3*4+5</answer>", good.replace("+5<", "-5<")]
+    assert reaches_target(texts, [GOLD] * 4) == [1.0, 0.0, 1.0, 0.0]
+    with pytest.raises(ValueError, match="one right answer for each of the 2"):
+        reaches_target(texts[:2], GOLD)
+
+
+def test_the_weights_of_the_rewards():
+    config = GRPOConfig(task="countdown", num_problems=40, hidden_size=16)
+    problems = Countdown().problems("train", 40, 0)
+    _, tokenizer = make_model(config, problems)
+    environment = make_environment(config, problems, tokenizer)
+    gold = Countdown().gold(problems[0])
+    answer = extract_answer(gold)
+    texts = [gold, in_template("no", "1"), f"<answer>{answer}</answer>", "no"]
+    rollout = as_rollout(tokenizer, [problems[0].question] * 4, texts)
+    paid = environment.reward(rollout).flatten().tolist()
+    assert paid == pytest.approx([1.2, 0.2, 1.08, 0.0])

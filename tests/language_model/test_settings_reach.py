@@ -1,0 +1,392 @@
+"""Each setting of a text run reaches what it sets: change one, and that changes.
+
+A row says the changed value, what to look at, and what must be true of it without and
+with the change. A field without a row fails the test. The knobs of the loop have such
+a table in tests/algorithm; here the loop must be given the config as it is.
+"""
+
+import random
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from math import isclose
+from typing import Any
+
+import pytest
+import torch
+from transformers import GPT2LMHeadModel, Qwen2ForCausalLM
+
+from grpo_course.algorithm.config import TrainConfig
+from grpo_course.countdown import Countdown
+from grpo_course.files import json_lines
+from grpo_course.gsm8k.grading import is_correct
+from grpo_course.gsm8k.problems import make_problems
+from grpo_course.gsm8k.task import GSM8K
+from grpo_course.language_model import build, training
+from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.encoding import as_rollout
+from grpo_course.language_model.environment import Environment
+from grpo_course.language_model.pretrained import save_model
+from grpo_course.language_model.tiny_model import make_tiny_model
+from grpo_course.language_model.warm_start import warm_start
+from grpo_course.runs import evaluate
+from grpo_course.runs.checkpoint import saved_epochs
+from grpo_course.runs.folder import begin
+from grpo_course.runs.resumable import Run
+
+SMALL = {
+    "num_epochs": 4,
+    "num_prompts": 3,
+    "num_responses": 4,
+    "num_problems": 40,
+    "max_new_tokens": 6,
+    "hidden_size": 16,
+    "num_layers": 1,
+    "num_heads": 2,
+    "vocab_size": 300,
+    "warm_start_steps": 2,
+    "warm_start_batch_size": 8,
+    "warmup_epochs": 1,
+    "eval_problems": 9,
+    "device": "cpu",
+}
+
+
+class Bench:
+    """What comes of a config, each part made when it is looked at."""
+
+    def __init__(self, config, folder):
+        self.config, self.folder = config, folder
+
+    @cached_property
+    def task(self):
+        return build.make_task(self.config)
+
+    @cached_property
+    def problems(self):
+        return build.load_problems(self.config)
+
+    @cached_property
+    def parts(self):
+        return build.make_model(self.config, self.problems)
+
+    @cached_property
+    def environment(self):
+        return build.make_environment(self.config, self.problems, self.parts[1])
+
+    @cached_property
+    def policy(self):
+        return build.make_policy(self.config, *self.parts)
+
+    @cached_property
+    def run(self):
+        begin(self.config, self.folder)
+        return Run(self.folder, show=False)
+
+
+# What to look at
+
+
+def shape(name):
+    return lambda bench: getattr(bench.parts[0].config, name)
+
+
+def sampler(name):
+    return lambda bench: getattr(bench.policy.sampler, name)
+
+
+def adam(name):
+    return lambda bench: bench.run.trainer.optimizer.param_groups[0][name]
+
+
+def rates(bench):
+    """The learning rate of each epoch."""
+    optimizer, schedule, found = bench.run.trainer.optimizer, bench.run.schedule, []
+    for _ in range(bench.config.num_epochs):
+        found += schedule.get_last_lr()
+        optimizer.step()
+        schedule.step()
+    return [rate / bench.config.learning_rate for rate in found]
+
+
+def prompts(bench):
+    """What is asked, in the training and in the warm start."""
+    tokenizer, policy, seen = bench.parts[1], bench.policy, []
+    score = policy.log_probs
+    policy.log_probs = lambda rollout: (seen.append(rollout), score(rollout))[1]
+    demonstrate = bench.task.demonstration
+    warm_start(policy, tokenizer, bench.problems, demonstrate, bench.config)
+    return tokenizer.batch_decode(
+        [*bench.environment.tokens[:1], *seen[0].prompts[:1]], skip_special_tokens=True
+    )
+
+
+def random_parts(bench):
+    """All that a seed decides: problems, their order, weights, samples."""
+    weights = [weight.sum().item() for weight in bench.parts[0].parameters()]
+    chosen, samples = bench.environment.chosen(0), bench.policy.generator
+    questions = [problem.question for problem in bench.problems]
+    return questions, chosen, weights, samples.initial_seed(), shown(bench)
+
+
+def shown(bench):
+    """What the warm start demonstrates."""
+    told, plain = [], bench.task.demonstration
+
+    def demonstrate(problem, rng):
+        told.append(plain(problem, rng))
+        return told[-1]
+
+    warm_start(bench.policy, bench.parts[1], bench.problems, demonstrate, bench.config)
+    return told
+
+
+def gold_reward(bench):
+    """The reward of a perfect response."""
+    problem = bench.problems[0]
+    gold = as_rollout(
+        bench.parts[1], [problem.question], [bench.task.gold(problem)], None
+    )
+    return bench.environment.reward(gold).item()
+
+
+def way(bench):
+    """How far the warm start takes the weights."""
+    model = bench.parts[0]
+    before = [weight.detach().clone() for weight in model.parameters()]
+    build.run_warm_start(bench.config, *bench.parts, bench.problems)
+    pairs = zip(before, model.parameters(), strict=True)
+    return sum((a - b).abs().sum().item() for a, b in pairs)
+
+
+def device(bench):
+    try:
+        return bench.policy.model.device.type
+    except ValueError as refused:
+        return str(refused)
+
+
+def threads(bench):
+    assert bench.run
+    return torch.get_num_threads()
+
+
+def kept(bench):
+    bench.run.go()
+    return saved_epochs(bench.run.folder)
+
+
+def num_evaluated(bench):
+    path = bench.run.newest()
+    return len(build.load_trained(bench.config, path, "validation")[1].problems)
+
+
+def measures(bench):
+    """What `evaluate` reports of the lengths of responses."""
+    lengths = {"length": (lambda texts, **_: [float(len(t)) for t in texts], 1.0)}
+    environment = Environment(bench.problems[:9], bench.parts[1], lengths)
+    options = Namespace(batch=32, seed=0)
+    _, found = evaluate.measure(bench.policy, environment, bench.config, options)
+    return {name: values.tolist() for name, values in found.items()}
+
+
+def worked(look):
+    """Something about each demonstration of a task."""
+
+    def see(bench):
+        rng = random.Random(0)
+        told = [bench.task.demonstration(p, rng) for p in bench.problems]
+        return [look(*pair) for pair in zip(told, bench.problems, strict=True)]
+
+    return see
+
+
+@dataclass
+class Row:
+    """What a changed value must do, with which other settings."""
+
+    value: Any
+    look: Callable
+    is_right: Callable[[Any, Any], bool]
+    knobs: dict = field(default_factory=dict)
+
+
+def becomes(before, after):
+    return lambda b, a: (b, a) == (before, after)
+
+
+RUN = {
+    "model": Row("a folder", shape("hidden_size"), becomes(16, 8)),
+    "task": Row("countdown", lambda b: type(b.task), becomes(GSM8K, Countdown)),
+    "task_settings": Row({"slips": 0.5}, lambda b: b.task.slips, becomes(0.0, 0.5)),
+    "num_problems": Row(7, lambda b: len(b.problems), becomes(40, 7)),
+    "system_prompt": Row(
+        "Be brief.",
+        prompts,
+        lambda b, a: (
+            not any("brief" in text for text in b)
+            and all("brief" in text for text in a)
+        ),
+    ),
+    "seed": Row(
+        1,
+        random_parts,
+        lambda b, a: all(one != other for one, other in zip(b, a, strict=True)),
+    ),
+    "num_prompts": Row(5, lambda b: len(b.environment.prompts(0)), becomes(3, 5)),
+    "reward_weights": Row(
+        {"format": 3.0},
+        gold_reward,
+        lambda b, a: isclose(b, 1.2, abs_tol=1e-6) and isclose(a, 4),
+    ),
+    "max_new_tokens": Row(5, sampler("max_new_tokens"), becomes(6, 5)),
+    "temperature": Row(0.5, sampler("temperature"), becomes(1.0, 0.5)),
+    "top_k": Row(5, sampler("top_k"), becomes(None, 5)),
+    "top_p": Row(0.5, sampler("top_p"), becomes(None, 0.5)),
+    "learning_rate": Row(1e-3, adam("initial_lr"), becomes(2e-4, 1e-3)),
+    "schedule": Row(
+        "constant", rates, lambda b, a: b[3] < b[2] < b[1] == 1 == a[1] == a[2] == a[3]
+    ),
+    "warmup_epochs": Row(
+        3, rates, lambda b, a: (b[:2], a) == ([0.5, 1], [0.25, 0.5, 0.75, 1])
+    ),
+    "weight_decay": Row(0.3, adam("weight_decay"), becomes(0.0, 0.3)),
+    "adam_beta1": Row(0.5, adam("betas"), becomes((0.9, 0.95), (0.5, 0.95))),
+    "adam_beta2": Row(0.5, adam("betas"), becomes((0.9, 0.95), (0.9, 0.5))),
+    "device": Row("cuda", device, lambda b, a: b == "cpu" and "cuda" in a),
+    "dtype": Row(
+        "bfloat16", lambda b: b.policy.autocast, becomes(None, torch.bfloat16)
+    ),
+    "num_threads": Row(2, threads, becomes(1, 2)),
+    "gradient_checkpointing": Row(
+        True,
+        lambda b: b.policy.model.is_activation_checkpointing,
+        becomes(False, True),
+    ),
+    "architecture": Row(
+        "gpt2", lambda b: type(b.parts[0]), becomes(Qwen2ForCausalLM, GPT2LMHeadModel)
+    ),
+    "hidden_size": Row(8, shape("hidden_size"), becomes(16, 8)),
+    "num_layers": Row(2, shape("num_hidden_layers"), becomes(1, 2)),
+    "num_heads": Row(4, shape("num_attention_heads"), becomes(2, 4)),
+    "vocab_size": Row(270, lambda b: len(b.parts[1]), becomes(300, 270)),
+    "context_length": Row(64, shape("max_position_embeddings"), becomes(256, 64)),
+    "warm_start_steps": Row(3, lambda b: len(shown(b)), becomes(16, 24)),
+    "warm_start_batch_size": Row(5, lambda b: len(shown(b)), becomes(16, 10)),
+    "warm_start_learning_rate": Row(0.0, way, lambda b, a: b > 0.1 and a == 0),
+    "save_every": Row(3, kept, becomes([0, 2, 4], [0, 3, 4]), {"save_every": 2}),
+    "keep_checkpoints": Row(1, kept, becomes([0, 3, 4], [0, 4]), {"save_every": 1}),
+    "eval_problems": Row(5, num_evaluated, becomes(9, 5)),
+    "eval_samples": Row(
+        3, measures, lambda b, a: "sampled pass@8" in b and "sampled pass@3" in a
+    ),
+    "eval_temperature": Row(
+        1e-6,
+        measures,
+        lambda b, a: a["sampled length"] == a["greedy length"] != b["sampled length"],
+    ),
+}
+
+
+def numbers(problems):
+    return [number for problem in problems for number in problem.operands]
+
+
+TASKS = {
+    "gsm8k": {
+        "data": Row("a folder", lambda b: len(b.problems), becomes(40, 18)),
+        "operands": Row(
+            (2, 3),
+            lambda b: numbers(b.problems),
+            lambda b, a: max(b) > 3 and set(a) == {2, 3},
+        ),
+        "operations": Row(
+            "*",
+            lambda b: {sign for p in b.problems for sign in p.operations},
+            becomes({"+", "-"}, {"*"}),
+        ),
+        "steps": Row(
+            (1,),
+            lambda b: {len(p.operations) for p in b.problems},
+            becomes({1, 2}, {1}),
+        ),
+        "forms": Row(
+            (0, 1, 0, 0),
+            worked(lambda text, _: text.count("<")),
+            lambda b, a: 4 in b and set(a) == {0},  # the second is without tags
+        ),
+        "slips": Row(
+            1.0,
+            worked(lambda text, problem: is_correct(text, problem.answer)),
+            lambda b, a: any(b) and not any(a),
+        ),
+    },
+    "countdown": {
+        "numbers": Row(
+            4,
+            lambda b: {len(p.answer["numbers"]) for p in b.problems},
+            becomes({3}, {4}),
+        ),
+        "largest": Row(
+            3,
+            lambda b: max(max(p.answer["numbers"]) for p in b.problems),
+            becomes(9, 3),
+        ),
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def given(tokenizer, tmp_path_factory):
+    """The folders that some values name: a model, and a data set."""
+    folder = tmp_path_factory.mktemp("given")
+    model = make_tiny_model(tokenizer, hidden_size=8, num_layers=1, num_heads=2)
+    save_model(model, tokenizer, folder)
+    rows = make_problems("train", 20, seed=3)
+    lines = json_lines([{"question": p.question, "answer": p.solution} for p in rows])
+    (folder / "train.jsonl").write_text(lines)
+    return str(folder)
+
+
+def names(config):
+    return {field.name for field in fields(config)}
+
+
+def test_every_field_has_a_row():
+    assert RUN.keys() == names(GRPOConfig) - names(TrainConfig)
+    assert TASKS["gsm8k"].keys() == names(GSM8K)
+    assert TASKS["countdown"].keys() == names(Countdown)
+
+
+def check(row, plain, changed, folder):
+    """Look at both; the last line says that the row can fail."""
+    before = row.look(Bench(GRPOConfig(**SMALL | plain), folder / "before"))
+    after = row.look(Bench(GRPOConfig(**SMALL | plain | changed), folder / "after"))
+    assert row.is_right(before, after)
+    assert not row.is_right(before, before)
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_setting_of_a_run_reaches_what_it_sets(name, given, tmp_path):
+    row = RUN[name]
+    value = given if row.value == "a folder" else row.value
+    check(row, row.knobs, {name: value}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("task", "name"), [(task, name) for task in TASKS for name in TASKS[task]]
+)
+def test_a_setting_of_a_task_reaches_what_it_sets(task, name, given, tmp_path):
+    row = TASKS[task][name]
+    value = given if row.value == "a folder" else row.value
+    check(row, {"task": task}, {"task_settings": {name: value}}, tmp_path)
+
+
+def test_the_loop_is_given_the_config_as_it_is(monkeypatch, tmp_path):
+    """In a folder and in memory: so each knob of the loop reaches it."""
+    bench = Bench(GRPOConfig(**SMALL, epsilon=0.3), tmp_path)
+    assert bench.run.trainer.config == bench.config
+    monkeypatch.setattr(training, "train", lambda *parts, **_: parts[-1])
+    _, config = training.train_policy(bench.config, *bench.parts, bench.environment)
+    assert config is bench.config

@@ -1,0 +1,125 @@
+"""Countdown, and a task in a learner's own file, by the same commands as GSM8K."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from grpo_course.countdown import Countdown
+from grpo_course.runs import evaluate, train
+from grpo_course.runs.resumable import Run
+
+COUNTDOWN = Path(sys.modules[Countdown.__module__].__file__)
+# A task of a learner's own, whole: its rewards compare with a text.
+MINE = '''"""Say a word again."""
+
+import random
+from typing import ClassVar
+
+from grpo_course.algorithm.settings import settings
+from grpo_course.language_model.template import extract_answer, graded, in_template
+from grpo_course.language_model.text_task import Problem, TextTask
+
+
+def said_again(completions, answer, **kwargs):
+    return graded(lambda text, word: extract_answer(text) == word, completions, answer)
+
+
+@settings()
+class Mine(TextTask):
+    letters: str = "abcdefgh"  # of the words
+
+    rewards: ClassVar = {"accuracy": (said_again, 1.0)}
+
+    def problems(self, split, count, seed):
+        rng = random.Random(f"{split} {seed}")
+        words = ("".join(rng.sample(self.letters, 4)) for _ in range(count))
+        return [Problem(f"Say {word}.", word) for word in dict.fromkeys(words)]
+
+    def gold(self, problem):
+        return in_template("again", problem.answer)
+'''
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working directory with two tasks of a learner's own."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mytask.py").write_text(MINE)
+    copied = COUNTDOWN.read_text().replace("class Countdown(", "class Mine(")
+    (tmp_path / "copied.py").write_text(copied)
+    yield tmp_path
+    for name in ("mytask", "copied"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def options(small_run, folder):
+    """The settings of a short run, as flags read them from a file."""
+    (folder / "small.json").write_text(json.dumps(small_run))
+    return ["--config", "small.json", "--out", "out"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["countdown", "mytask:Mine", "copied:Mine"])
+def test_a_task_trains_evaluates_and_resumes(task, options, folder, outcome, call):
+    status, printed, error = call(train, "--task", task, *options)
+    assert status == 0, error
+    assert "Trained for 8 epochs" in printed
+    saved = json.loads((folder / "out" / "grpo_config.json").read_text())
+    assert saved["task"] == task and "accuracy" in saved["reward_weights"]
+    status, printed, error = call(evaluate, "--model", "out")
+    assert status == 0, error
+    assert f"on {task}, split test" in printed and "9 problems" in printed
+    assert "greedy strict accuracy" in printed and "sampled pass@3" in printed
+    whole = outcome(folder / "out")
+    for name in ("000006", "000008"):
+        shutil.rmtree(folder / "out" / "checkpoints" / name)
+    assert call(train, "--resume", "--out", "out")[0] == 0
+    assert outcome(folder / "out") == whole
+
+
+def test_settings_of_a_task_are_flags(options, folder, call):
+    options += ["--num-epochs", 1, "--warm-start-steps", 0]
+    chosen = ["--numbers", 2, "--largest", 5, "--reward-weights.format", 0.5]
+    assert call(train, "--task", "countdown", *options, *chosen)[0] == 0
+    run = Run(folder / "out", show=False)
+    assert run.config.task_settings == {"numbers": 2, "largest": 5}
+    assert run.config.reward_weights == {"accuracy": 1.0, "format": 0.5}
+    assert all(len(p.answer["numbers"]) == 2 for p in run.problems)
+
+
+@pytest.mark.parametrize(
+    ("task", "says"),
+    [
+        (
+            "mytasks:Mine",
+            "module named 'mytasks'. Run from the folder of mytasks.py",
+        ),
+        ("mytask:Mines", "has no attribute 'Mines'. Run from the folder of mytask.py"),
+        ("mytask:said_again", "must be a subclass of TextTask"),
+        ("mytask.py:Mine", "or put it on the PYTHONPATH"),
+        ("mytask", "is not known. Choose one of: 'gsm8k', 'countdown'"),
+        ("mytask:", "Or name a class of your own, module:name"),
+        ("half:Half", "lacks gold, problems: define what TextTask asks for"),
+        ("half:Plain", "must be decorated with @settings()"),
+        ("half:Unpaid", "a function and its weight under each name"),
+        ("half:Taken", "--seed is a flag of every run. Give it another name"),
+    ],
+)
+def test_a_wrong_name_of_a_task_is_refused_with_the_cure(
+    task, says, folder, options, call
+):
+    (folder / "half.py").write_text(
+        MINE
+        + "class Half(TextTask):\n    rewards: ClassVar = Mine.rewards\n\n"
+        + "class Plain(Mine):\n    pass\n\n"
+        + "@settings()\nclass Unpaid(Mine):\n    rewards: ClassVar = {'a': 1}\n\n"
+        + "@settings()\nclass Taken(Mine):\n    seed: int = 0\n"
+    )
+    status, _, error = call(train, "--task", task, *options)
+    sys.modules.pop("half", None)
+    assert status == 1 and says in error and "Traceback" not in error
+    assert not (folder / "out").exists()
