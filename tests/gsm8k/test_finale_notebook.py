@@ -79,7 +79,8 @@ def expected_sentences(sources):
 @pytest.mark.slow
 def test_the_same_cells_take_a_pretrained_model(preset, capsys):
     matplotlib.use("Agg")
-    sources, names = list(cells_to_run()), {"__name__": "__main__"}
+    sources = list(cells_to_run())
+    names = {"__name__": "__main__", "display": print}  # IPython brings one along
     for source in sources:
         exec(source.replace('RUN = "laptop"', f'RUN = "{preset}"'), names)
     assert names["RUN"] == preset and len(names["history"].records) == 12
