@@ -94,10 +94,13 @@ class Countdown(TextTask[Puzzle]):
         "accuracy": (reaches_target, 1.0),
         "format": (format_reward, 0.2),
     }
-    # A longer warm start than elsewhere: what is never right is never rewarded.
+    # Two numbers: what a small model can learn. A longer warm start alone would do it.
     presets: ClassVar = {
         "laptop": GRPOConfig(
-            task="countdown", warm_start_steps=2000, learning_rate=5e-4, num_epochs=200
+            task="countdown",
+            task_settings={"numbers": 2, "largest": 20},
+            warm_start_steps=150,
+            learning_rate=1e-3,
         )
     }
 

@@ -43,7 +43,8 @@ def recorded_table(rows: Sequence[dict], split: str) -> DataFrame:
         change = means["after"] - means["before"]
         error = change.std() / len(change) ** 0.5  # the standard error of the mean
         table[column] = [*cells, f"{change.mean():+.2f} ±{error:.2f}"]
-    return DataFrame(table, index=[*seeds(rows, split), "change"])
+    frame = DataFrame(table, index=[*seeds(rows, split), "change"])
+    return frame.rename_axis(columns=split)
 
 
 def recorded_intervals(rows: Sequence[dict], split: str) -> DataFrame:
@@ -58,7 +59,7 @@ def recorded_intervals(rows: Sequence[dict], split: str) -> DataFrame:
             table[f"{column} {time}"] = [
                 f"[{low:.2f}, {high:.2f}]" for low, high in ends
             ]
-    return DataFrame(table, index=seeds(rows, split))
+    return DataFrame(table, index=seeds(rows, split)).rename_axis(columns=split)
 
 
 def interval(row: dict, time: str, column: str) -> list[float]:
