@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from grpo_course.classroom.check.advice import advise
-from grpo_course.classroom.check.exercise import TOLERANCE, Exercise
+from grpo_course.classroom.check.exercise import Exercise
+from grpo_course.classroom.check.misconception import name_mistake
 from grpo_course.classroom.check.outcome import (
     Outcome,
     Pair,
@@ -75,11 +75,8 @@ def _value_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
 
 
 def _gradient_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
-    zeros = {name: torch.zeros_like(grad) for name, grad in our.gradients.items()}
-    found = their.gradients or zeros
-    if not our.gradients or same_gradients(found, our.gradients, tolerance):
-        return ""
-    return "gradient"
+    same = same_gradients(their.gradients, our.gradients, tolerance)
+    return "" if same else "gradient"
 
 
 def _hint(exercise: Exercise, kind: str, pairs: list[Pair], first: int) -> str:
@@ -87,45 +84,5 @@ def _hint(exercise: Exercise, kind: str, pairs: list[Pair], first: int) -> str:
     known = ""
     # An input that is changed, or no value anywhere, says enough by itself.
     if kind != "changed" and any(pair.theirs.value is not None for pair in pairs):
-        known = _known_mistake(exercise, pairs, kind == "gradient")
+        known = name_mistake(exercise, pairs, kind == "gradient")
     return known or advise(kind, pairs, first)
-
-
-def _known_mistake(exercise: Exercise, pairs: list[Pair], with_gradient: bool) -> str:
-    """A mistake that explains every case; else the one that explains most wrong ones.
-
-    One of several is not enough: a wrong name for a mistake misleads more than none.
-    """
-    wrong = [
-        index
-        for index, pair in enumerate(pairs)
-        if not _same(pair.theirs, pair.ours, with_gradient, exercise.tolerance)
-    ]
-    first = wrong[0]
-    # One of several numbers may agree by chance; a picked name does not.
-    needed = 1 if exercise.choice else min(2, len(wrong))
-    partial, most = "", 0
-    for mistake in exercise.mistakes:
-        runs = [run(mistake.answer, exercise, pair.case) for pair in pairs]
-        same = [
-            _same(pair.theirs, other, with_gradient)
-            for pair, other in zip(pairs, runs, strict=True)
-        ]
-        if all(same) and any(other.error is None for other in runs):
-            return mistake.hint
-        explained = sum(same[index] for index in wrong)
-        names_it = same[first] and pairs[first].theirs.error is None
-        if names_it and explained >= needed and explained > most:
-            partial, most = mistake.hint, explained
-    # A single wrong case that has a hint of its own needs no other name.
-    return "" if len(wrong) == 1 and pairs[first].case.hint else partial
-
-
-def _same(
-    their: Outcome, other: Outcome, with_gradient: bool, tolerance: float = TOLERANCE
-) -> bool:
-    if their.error is not None or other.error is not None:
-        return type(their.error) is type(other.error)
-    if not agrees(their.value, other.value, tolerance):
-        return False
-    return not with_gradient or same_gradients(their.gradients, other.gradients)

@@ -3,10 +3,16 @@
 from grpo_course.classroom.check.exercise import Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case
 
+
+def mean_by_group(rewards):
+    """float [batch trial] -> float [batch]"""
+    return rewards.mean(dim=-1)
+
+
 MEAN_BY_GROUP = Exercise(
     key="0.1",
     name="mean_by_group",
-    solution=lambda rewards: rewards.mean(dim=-1),
+    solution=mean_by_group,
     axes={"rewards": "batch trial", "return": "batch"},
     cases=(
         case("two groups", rewards=[[0.0, 1.0, 2.0], [4.0, 4.0, 7.0]]),

@@ -4,7 +4,6 @@ import torch
 from einops import repeat
 from torch import Tensor
 
-from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import TOKENS, case, numbers, pick
 
@@ -21,11 +20,6 @@ def _gather(table: Tensor, responses: Tensor) -> Tensor:
     return pick(table, responses)
 
 
-def gather_log_probs(logits: Tensor, responses: Tensor) -> Tensor:
-    """[batch pos vocab], int [batch trial pos] -> [batch trial pos]"""
-    return _gather(logits.log_softmax(dim=-1), responses)
-
-
 UNDERFLOW = (
     "A probability below 1e-45 rounds to zero, and log(0) is minus infinity: use "
     "log_softmax, which never leaves the log domain."
@@ -36,6 +30,14 @@ def _gather_case(description: str, logits: Tensor, trial: int, hint: str = "") -
     batch, pos, vocab = logits.shape
     responses = _tokens(batch, trial, pos, vocab=vocab)
     return case(description, hint, logits=logits, responses=responses)
+
+
+def gather_log_probs(logits, responses):
+    """float [batch pos vocab], int [batch trial pos] -> float [batch trial pos]"""
+    log_probs = logits.log_softmax(dim=-1)
+    trials = responses.shape[1]
+    copies = repeat(log_probs, "batch pos vocab -> batch trial pos vocab", trial=trials)
+    return copies.gather(dim=-1, index=responses[..., None]).squeeze(-1)
 
 
 GATHER_LOG_PROBS = Exercise(
@@ -96,10 +98,15 @@ GATHER_LOG_PROBS = Exercise(
 )
 
 
+def expected_reward(response_probs, rewards):
+    """float [batch all], float [batch all] -> float [batch]"""
+    return (response_probs * rewards).sum(dim=-1)
+
+
 EXPECTED_REWARD = Exercise(
     key="2.2",
     name="expected_reward",
-    solution=lambda response_probs, rewards: (response_probs * rewards).sum(dim=-1),
+    solution=expected_reward,
     axes={"response_probs": "batch all", "rewards": "batch all", "return": "batch"},
     gradient_to=("response_probs",),
     cases=(
@@ -180,10 +187,16 @@ WRONG_AXIS = (
     "positions: deltas[..., None] is [batch trial 1]."
 )
 
+
+def naive_loss(log_probs, deltas):
+    """float [batch trial pos], float [batch trial] -> scalar"""
+    return -(deltas[..., None] * log_probs).mean()
+
+
 NAIVE_LOSS = Exercise(
     key="2.3",
     name="naive_loss",
-    solution=lambda log_probs, deltas: compute_loss(log_probs, deltas, "naive"),
+    solution=naive_loss,
     axes={"log_probs": TOKENS, "deltas": "batch trial"},
     gradient_to=("log_probs",),
     cases=(

@@ -29,10 +29,16 @@ FORGOT_KEEPDIM = (
     "of size 1: mean(dim=-1, keepdim=True)."
 )
 
+
+def center_by_group(rewards):
+    """float [batch trial] -> float [batch trial], each row sums to zero"""
+    return rewards - rewards.mean(dim=-1, keepdim=True)
+
+
 CENTER_BY_GROUP = Exercise(
     key="3.1",
     name="center_by_group",
-    solution=CENTERED,
+    solution=center_by_group,
     axes=AXES,
     cases=(TWO_GROUPS, SQUARE, TIED),
     mistakes=(
@@ -69,10 +75,16 @@ def _best_other(rewards: Tensor) -> Tensor:
     return others.max(-1).values
 
 
+def leave_one_out(rewards):
+    """float [batch trial] -> float [batch trial]"""
+    others = rewards.sum(dim=-1, keepdim=True) - rewards
+    return rewards - others / (rewards.shape[-1] - 1)
+
+
 LEAVE_ONE_OUT = Exercise(
     key="3.2",
     name="leave_one_out",
-    solution=_solution("leave_one_out"),
+    solution=leave_one_out,
     axes=AXES,
     cases=(
         TWO_GROUPS,
@@ -129,10 +141,18 @@ TIED_HIGH = case(
     "epsilon: take one reward of the group off before you average.",
 )
 
+
+def normalize_by_group(rewards):
+    """float [batch trial] -> float [batch trial]"""
+    shifted = rewards - rewards[:, :1]  # exactly zero in a tied group
+    centered = shifted - shifted.mean(dim=-1, keepdim=True)
+    return centered / (centered.std(dim=-1, keepdim=True) + 1e-4)
+
+
 NORMALIZE_BY_GROUP = Exercise(
     key="3.3",
     name="normalize_by_group",
-    solution=_solution("normalized_rewards"),
+    solution=normalize_by_group,
     axes=AXES,
     tolerance=1e-3,  # with or without an epsilon of 1e-4
     cases=(TWO_GROUPS, SQUARE, TIED, TIED_TENTHS, TIED_HIGH),
@@ -176,10 +196,16 @@ NORMALIZE_BY_GROUP = Exercise(
     "rewards no longer outweigh the others.",
 )
 
+
+def softmax_minus_uniform(rewards):
+    """float [batch trial] -> float [batch trial], each row sums to zero"""
+    return rewards.softmax(dim=-1) - 1 / rewards.shape[-1]
+
+
 SOFTMAX_MINUS_UNIFORM = Exercise(
     key="3.4",
     name="softmax_minus_uniform",
-    solution=_solution("centered_softmax_rewards"),
+    solution=softmax_minus_uniform,
     axes=AXES,
     cases=(
         TWO_GROUPS,

@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.aggregation import aggregate, hide
-from grpo_course.algorithm.losses import compute_loss, loss_report
-from grpo_course.algorithm.ratio import compute_ratio
+from grpo_course.algorithm.aggregation import hide
+from grpo_course.algorithm.losses import loss_report
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     NOT_CLIPPED,
@@ -31,9 +30,9 @@ UNDERFLOW = (
 )
 
 
-def compute_ratio_from_logs(log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
-    """[batch trial pos], [batch trial pos] -> [batch trial pos]"""
-    return compute_ratio(log_probs, old_log_probs.detach())
+def compute_ratio_from_logs(log_probs, old_log_probs):
+    """float [batch trial pos] twice -> float [batch trial pos]"""
+    return torch.exp(log_probs - old_log_probs.detach())
 
 
 COMPUTE_RATIO_FROM_LOGS = Exercise(
@@ -83,13 +82,6 @@ COMPUTE_RATIO_FROM_LOGS = Exercise(
 )
 
 
-def clipped_surrogate_loss(
-    log_probs: Tensor, old_log_probs: Tensor, deltas: Tensor
-) -> Tensor:
-    """[batch trial pos], [batch trial pos], [batch trial] -> scalar"""
-    return compute_loss(log_probs, deltas, "clipped", old_log_probs, epsilon=0.2)
-
-
 def _products(ratio: Tensor, deltas: Tensor) -> tuple[Tensor, Tensor]:
     return products(ratio, deltas[..., None])
 
@@ -117,6 +109,14 @@ def _one_token(ratio: float, delta: float) -> Case:
 def _surrogate_case(description: str, *shape: int) -> Case:
     deltas = numbers(3, *shape[:-1], scale=2.0)[2]
     return case(description, **_log_probs(*shape, apart=0.6), deltas=deltas)
+
+
+def clipped_surrogate_loss(log_probs, old_log_probs, deltas):
+    """float [batch trial pos] twice, float [batch trial] -> scalar"""
+    ratio = torch.exp(log_probs - old_log_probs)
+    clipped = ratio.clamp(0.8, 1.2)
+    deltas = deltas[..., None]
+    return -torch.minimum(ratio * deltas, clipped * deltas).mean()
 
 
 CLIPPED_SURROGATE_LOSS = Exercise(
@@ -186,10 +186,18 @@ def _fraction_case(
     return case(description, hint, ratio=[ratio], deltas=[deltas], epsilon=epsilon)
 
 
+def clip_fraction(ratio, deltas, epsilon):
+    """float [batch trial pos], float [batch trial], number -> scalar"""
+    deltas = deltas[..., None]
+    high = (ratio > 1 + epsilon) & (deltas > 0)
+    low = (ratio < 1 - epsilon) & (deltas < 0)
+    return (low | high).float().mean()
+
+
 CLIP_FRACTION = Exercise(
     key="4.3",
     name="clip_fraction",
-    solution=_fraction,
+    solution=clip_fraction,
     axes={"ratio": TOKENS, "deltas": "batch trial"},
     cases=(
         _fraction_case(
@@ -258,10 +266,17 @@ def _masked_case(description: str, lengths: list, hint: str = "", pad=0.5) -> Ca
     return case(description, hint, per_token=per_token, mask=mask)
 
 
+def masked_sequence_mean(per_token, mask):
+    """float [batch trial pos], bool [batch trial pos] -> scalar"""
+    kept = torch.where(mask, per_token, 0.0)
+    lengths = mask.sum(dim=-1).clamp(min=1)
+    return (kept.sum(dim=-1) / lengths).mean()
+
+
 MASKED_SEQUENCE_MEAN = Exercise(
     key="4.4",
     name="masked_sequence_mean",
-    solution=lambda per_token, mask: aggregate(per_token, mask, "sequence_mean"),
+    solution=masked_sequence_mean,
     axes={"per_token": TOKENS, "mask": TOKENS},
     gradient_to=("per_token",),
     cases=(

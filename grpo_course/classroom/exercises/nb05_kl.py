@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.kl import exact_kl, k3, kl_reward
+from grpo_course.algorithm.kl import k3
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import TOKENS, case, two_policies
 
@@ -12,10 +12,16 @@ REVERSED = (
     "policy gives the weights here, and log pi comes first in the difference."
 )
 
+
+def exact_kl_of(log_probs, ref_log_probs):
+    """float [batch vocab], float [batch vocab] -> float [batch]"""
+    return (log_probs.exp() * (log_probs - ref_log_probs)).sum(dim=-1)
+
+
 EXACT_KL_OF = Exercise(
     key="5.1",
     name="exact_kl_of",
-    solution=exact_kl,
+    solution=exact_kl_of,
     axes={
         "log_probs": "batch vocab",
         "ref_log_probs": "batch vocab",
@@ -83,10 +89,16 @@ EXACT_KL_OF = Exercise(
 )
 
 
+def k3_estimate(log_probs, ref_log_probs):
+    """float [batch trial pos], float [batch trial pos] -> float [batch trial pos]"""
+    log_ratio = ref_log_probs - log_probs
+    return torch.expm1(log_ratio) - log_ratio
+
+
 K3_ESTIMATE = Exercise(
     key="5.2",
     name="k3_estimate",
-    solution=k3,
+    solution=k3_estimate,
     axes=dict.fromkeys(("log_probs", "ref_log_probs", "return"), TOKENS),
     gradient_to=("log_probs",),
     cases=(
@@ -154,15 +166,6 @@ K3_ESTIMATE = Exercise(
 )
 
 
-def penalized_reward(
-    rewards: Tensor, log_probs: Tensor, ref_log_probs: Tensor, kl_penalty: float
-) -> Tensor:
-    """[batch trial], [batch trial pos], [batch trial pos], [] -> [batch trial]"""
-    judged = kl_reward(rewards, log_probs, ref_log_probs, kl_penalty)
-    # A gradient of zero, so that the learner's is compared with it.
-    return judged + 0 * log_probs.sum(-1)
-
-
 def _judge(rewards: Tensor, kl: Tensor, beta: float) -> Tensor:
     return rewards - beta * kl.detach()
 
@@ -177,6 +180,12 @@ def _rewards_case(description: str, rewards: list, gap: list, beta: float) -> Ca
         ref_log_probs=ref,
         kl_penalty=beta,
     )
+
+
+def penalized_reward(rewards, log_probs, ref_log_probs, kl_penalty):
+    """float [batch trial], [batch trial pos] twice, [] -> float [batch trial]"""
+    log_ratio = (log_probs - ref_log_probs).detach().sum(dim=-1)
+    return rewards - kl_penalty * log_ratio
 
 
 PENALIZED_REWARD = Exercise(

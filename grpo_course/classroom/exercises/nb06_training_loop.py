@@ -3,22 +3,8 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.kl import compute_kl_penalty
-from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import TOKENS, case, numbers, products
-
-
-def inner_step_loss(
-    log_probs: Tensor,
-    old_log_probs: Tensor,
-    ref_log_probs: Tensor,
-    deltas: Tensor,
-    beta: float,
-) -> Tensor:
-    """Three times [batch trial pos], [batch trial], a number -> scalar"""
-    policy_loss = compute_loss(log_probs, deltas, "clipped", old_log_probs)
-    return policy_loss + beta * compute_kl_penalty(log_probs, ref_log_probs)
 
 
 def _step_case(description: str, *shape: int, beta: float, apart: float = 0.5) -> Case:
@@ -40,6 +26,15 @@ def _clipped(new: Tensor, old: Tensor, deltas: Tensor) -> Tensor:
 
 def _k3(new: Tensor, other: Tensor) -> Tensor:
     return torch.expm1(other - new) - (other - new)
+
+
+def inner_step_loss(log_probs, old_log_probs, ref_log_probs, deltas, beta):
+    """Three policies' log-probs, deltas, a number -> scalar"""
+    ratio, each = (log_probs - old_log_probs).exp(), deltas[..., None]
+    gain = torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each)
+    difference = ref_log_probs - log_probs
+    k3 = torch.expm1(difference) - difference
+    return -gain.mean() + beta * k3.mean()
 
 
 INNER_STEP_LOSS = Exercise(
@@ -140,10 +135,15 @@ INNER_STEP_LOSS = Exercise(
 )
 
 
+def refresh_epochs(num_epochs, period):
+    """two ints -> list of ints"""
+    return [epoch for epoch in range(num_epochs) if epoch % period == 0]
+
+
 REFRESH_EPOCHS = Exercise(
     key="6.2",
     name="refresh_epochs",
-    solution=lambda num_epochs, period: list(range(0, num_epochs, period)),
+    solution=refresh_epochs,
     cases=(
         case("10 epochs, a copy every 3", num_epochs=10, period=3),
         case("9 epochs, a copy every 3", num_epochs=9, period=3),
@@ -186,14 +186,6 @@ REFRESH_EPOCHS = Exercise(
 )
 
 
-def bytes_kept(num_parameters: int, with_reference: bool, with_critic: bool) -> int:
-    """Bytes of what stays in memory from step to step; pi_old is no model."""
-    trained = num_parameters * (2 + 2 + 4 + 4)  # weights, gradient, two moments
-    reference = num_parameters * 2 if with_reference else 0
-    critic = trained if with_critic else 0
-    return trained + reference + critic
-
-
 def _bytes_case(num_parameters: int, with_reference: bool, with_critic: bool) -> Case:
     parts = ["the policy"]
     parts += ["a reference"] * with_reference + ["a critic"] * with_critic
@@ -208,6 +200,15 @@ def _bytes_case(num_parameters: int, with_reference: bool, with_critic: bool) ->
 def _kept(policy: int, reference: int, critic: int, always: int = 0):
     """A wrong count: bytes a parameter of each part."""
     return lambda n, r, c: n * (policy + always + r * reference + c * critic)
+
+
+def bytes_kept(num_parameters, with_reference, with_critic):
+    """int, bool, bool -> bytes"""
+    trained, frozen = 2 + 2 + 2 * 4, 2
+    total = trained * num_parameters
+    total += frozen * num_parameters if with_reference else 0
+    total += trained * num_parameters if with_critic else 0
+    return total
 
 
 BYTES_KEPT = Exercise(

@@ -3,18 +3,8 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Exercise, Mistake
 from grpo_course.classroom.exercises.shared import TOKENS, case, mask_of
-
-
-def gradient_by_log_probs(deltas: Tensor, mask: Tensor) -> Tensor:
-    """[batch trial], bool [batch trial pos] -> [batch trial pos], by autograd"""
-    log_probs = torch.zeros(mask.shape, requires_grad=True)
-    old = log_probs.detach().clone()
-    loss = compute_loss(log_probs, deltas, "clipped", old, mask=mask)
-    return torch.autograd.grad(loss, log_probs)[0]
-
 
 EMPTY = (
     "A response without tokens makes 0/0. Give its length a floor: "
@@ -25,6 +15,13 @@ EMPTY = (
 def _share(deltas: Tensor, mask: Tensor) -> Tensor:
     """Minus delta over the length of the response, as [batch trial 1]."""
     return (-deltas / mask.sum(-1).clamp(min=1))[..., None]
+
+
+def gradient_by_log_probs(deltas, mask):
+    """float [batch trial], bool [batch trial pos] -> float [batch trial pos]"""
+    lengths = mask.sum(dim=-1).clamp(min=1)  # [batch trial]
+    share = -deltas / (lengths * deltas.numel())
+    return share[..., None] * mask
 
 
 GRADIENT_BY_LOG_PROBS = Exercise(
@@ -111,10 +108,16 @@ DIFFERENCE = (
     "whether the rewards are equal, not whether they are close."
 )
 
+
+def find_tied_groups(rewards):
+    """float [batch trial] -> bool [batch], True where a group teaches nothing"""
+    return rewards.amax(dim=-1) == rewards.amin(dim=-1)
+
+
 FIND_TIED_GROUPS = Exercise(
     key="7.2",
     name="find_tied_groups",
-    solution=lambda rewards: rewards.amax(-1) == rewards.amin(-1),
+    solution=find_tied_groups,
     axes={"rewards": "batch trial", "return": "batch"},
     cases=(
         case(
@@ -172,15 +175,6 @@ FIND_TIED_GROUPS = Exercise(
 LENGTH_AXES = {"deltas": "batch trial", "lengths": "batch trial", "return": ""}
 
 
-def token_mean_loss_at_ratio_one(deltas: Tensor, lengths: Tensor) -> Tensor:
-    """[batch trial], int [batch trial] -> scalar, by the package's loss"""
-    mask = mask_of(lengths)
-    old = torch.zeros(mask.shape)
-    return compute_loss(
-        old, deltas, "clipped", old, mask=mask, aggregation="token_mean"
-    )
-
-
 LONG_IS_GOOD = case("longer is better", deltas=[[1.0, -1.0]], lengths=[[6, 2]])
 TWO_GROUPS = case(
     "two groups of three",
@@ -192,6 +186,12 @@ SQUARE = case(
     deltas=[[1.0, -3.0, 2.0], [0.0, 4.0, -4.0], [-1.0, -1.0, 2.0]],
     lengths=[[3, 1, 2], [2, 8, 3], [1, 3, 10]],
 )
+
+
+def token_mean_loss_at_ratio_one(deltas, lengths):
+    """float [batch trial], int [batch trial] -> scalar"""
+    return -(lengths * deltas).sum() / lengths.sum()
+
 
 TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
     key="7.3",
@@ -242,12 +242,6 @@ TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
 )
 
 
-def length_covariance(deltas: Tensor, lengths: Tensor) -> Tensor:
-    """[batch trial], int [batch trial] -> scalar, over N"""
-    both = torch.stack([deltas.flatten(), lengths.flatten().to(deltas)])
-    return torch.cov(both, correction=0)[0, 1]
-
-
 def _spread(values: Tensor) -> Tensor:
     return values.float().std(correction=0)
 
@@ -256,6 +250,12 @@ def _by_group(deltas: Tensor, lengths: Tensor) -> Tensor:
     """The covariance inside each group, averaged."""
     pairs = zip(deltas, lengths, strict=True)
     return torch.stack([length_covariance(d, n) for d, n in pairs]).mean()
+
+
+def length_covariance(deltas, lengths):
+    """float [batch trial], int [batch trial] -> scalar"""
+    lengths = lengths.float()
+    return ((lengths - lengths.mean()) * (deltas - deltas.mean())).mean()
 
 
 LENGTH_COVARIANCE = Exercise(

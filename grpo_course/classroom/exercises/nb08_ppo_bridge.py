@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from grpo_course.actor_critic import gae, reward_model
+from grpo_course.actor_critic import gae
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case
 
@@ -64,10 +64,18 @@ BEYOND = (
     "TD error is reward minus value."
 )
 
+
+def td_errors(rewards, values, gamma):
+    """float [trial pos], float [trial pos], float -> float [trial pos]"""
+    after = torch.zeros_like(values)
+    after[:, :-1] = values[:, 1:]
+    return rewards + gamma * after - values
+
+
 TD_ERRORS = Exercise(
     key="8.1",
     name="td_errors",
-    solution=gae.td_errors,
+    solution=td_errors,
     axes=TOKEN_AXES,
     cases=_cases(gamma=(0.9, 0.6, 1.0, 0.8)),
     mistakes=(
@@ -132,10 +140,22 @@ def _whitened(deltas: Tensor) -> Tensor:
     return (deltas - deltas.mean()) / (deltas.std() + 1e-8)
 
 
+def generalized_advantages(rewards, values, gamma, lam):
+    """float [trial pos], float [trial pos], float, float -> float [trial pos]"""
+    after = torch.zeros_like(values)
+    after[:, :-1] = values[:, 1:]
+    errors = rewards + gamma * after - values
+    deltas, delta = torch.zeros_like(rewards), 0.0
+    for t in reversed(range(rewards.shape[1])):
+        delta = errors[:, t] + gamma * lam * delta
+        deltas[:, t] = delta
+    return deltas
+
+
 GENERALIZED_ADVANTAGES = Exercise(
     key="8.2",
     name="generalized_advantages",
-    solution=gae.generalized_advantages,
+    solution=generalized_advantages,
     axes=TOKEN_AXES,
     cases=_cases(gamma=(0.9, 0.8, 1.0, 0.7), lam=(0.6, 1.0, 0.0, 0.5)),
     mistakes=(
@@ -211,10 +231,16 @@ NO_LOG = (
     "loss is minus its logarithm, which does not stop pulling at a wrong pair."
 )
 
+
+def bradley_terry_loss(chosen, rejected):
+    """float [pair], float [pair] -> float []"""
+    return -torch.nn.functional.logsigmoid(chosen - rejected).mean()
+
+
 BRADLEY_TERRY_LOSS = Exercise(
     key="8.3",
     name="bradley_terry_loss",
-    solution=reward_model.bradley_terry_loss,
+    solution=bradley_terry_loss,
     axes={"chosen": "pair", "rejected": "pair"},
     gradient_to=("chosen", "rejected"),
     cases=(

@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.masks import response_mask
-from grpo_course.algorithm.sampler import shifted_log_probs, token_log_probs
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     NO_LOGARITHM,
@@ -14,7 +12,6 @@ from grpo_course.classroom.exercises.shared import (
     pick,
     scored_text,
 )
-from grpo_course.sequences.tasks import token_share
 
 
 def _log(logits: Tensor) -> Tensor:
@@ -30,6 +27,13 @@ SHIFT_WAY = (
     "You shift the wrong way: logits at t + 1 have read token t already. The logits "
     "at t score token t + 1: drop the last logits and the first token."
 )
+
+
+def shifted_log_probs(logits, tokens):
+    """float [batch pos vocab], int [batch pos] -> float [batch pos-1]"""
+    log_probs = logits[:, :-1].log_softmax(dim=-1)
+    return log_probs.gather(-1, tokens[:, 1:, None]).squeeze(-1)
+
 
 SHIFTED_LOG_PROBS = Exercise(
     key="9.1",
@@ -77,10 +81,16 @@ SHIFTED_LOG_PROBS = Exercise(
 )
 
 
+def temperature_log_probs(logits, tokens, temperature):
+    """float [batch pos vocab], int [batch pos], float -> float [batch pos]"""
+    log_probs = (logits / temperature).log_softmax(dim=-1)
+    return log_probs.gather(-1, tokens[..., None]).squeeze(-1)
+
+
 TEMPERATURE_LOG_PROBS = Exercise(
     key="9.2",
     name="temperature_log_probs",
-    solution=token_log_probs,
+    solution=temperature_log_probs,
     axes=SCORE_AXES | {"return": "batch pos"},
     gradient_to=("logits",),
     cases=(
@@ -142,6 +152,13 @@ DROPS_EOS = (
     "You drop the EOS itself. Ending is a choice of the policy, and it must be "
     "learned: keep the first EOS."
 )
+
+
+def response_mask(tokens, eos):
+    """int [batch trial pos], int -> bool [batch trial pos]"""
+    is_eos = (tokens == eos).long()
+    return is_eos.cumsum(dim=-1) - is_eos == 0
+
 
 RESPONSE_MASK = Exercise(
     key="9.3",
@@ -214,10 +231,16 @@ def _hits(responses: Tensor, mask: Tensor, token: int) -> Tensor:
     return ((responses == token) & mask).float()
 
 
+def token_share_reward(responses, mask, token):
+    """int, bool [batch trial pos], int -> float [batch trial]"""
+    hits = ((responses == token) & mask).sum(dim=-1)
+    return hits / mask.sum(dim=-1).clamp(min=1)
+
+
 TOKEN_SHARE = Exercise(
     key="9.4",
     name="token_share_reward",
-    solution=token_share,
+    solution=token_share_reward,
     axes={"responses": TOKENS, "mask": TOKENS, "return": "batch trial"},
     cases=(
         _share_case("responses of unequal length", 1, _ENDED),

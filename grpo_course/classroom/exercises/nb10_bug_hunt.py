@@ -5,9 +5,8 @@ import re
 import torch
 from torch import Tensor, nn
 
-from grpo_course.algorithm.deltas import SPREAD_EPSILON, center, normalize
+from grpo_course.algorithm.deltas import SPREAD_EPSILON, center
 from grpo_course.algorithm.kl import k1, k2, k3
-from grpo_course.algorithm.losses import clipped_loss, unclipped_loss
 from grpo_course.classroom.bugs import loss_bugs, reward_bugs, token_bugs
 from grpo_course.classroom.bugs.bug import Bug
 from grpo_course.classroom.bugs.loss_bugs import PROBS, REF_PROBS
@@ -40,11 +39,6 @@ RUNS = {  # the run -> its bug, and what is seen of it before any code is read
 }
 
 
-def diagnosis(run: str) -> str:
-    """The letter of a run -> the name of its bug"""
-    return RUNS[run][0].name
-
-
 def _mistake(run: str, bug: Bug) -> Mistake:
     """One run is taken for another bug."""
 
@@ -56,6 +50,20 @@ def _mistake(run: str, bug: Bug) -> Mistake:
         f"Of run {run} you saw: {RUNS[run][1]}."
     )
     return Mistake(answer, hint)
+
+
+def diagnosis(run):
+    """the letter of a run -> the name of its bug, one of the list"""
+    causes = {
+        "A": "quotient ratio",
+        "B": "clip on the wrong side",
+        "C": "old log-probabilities shifted by one",
+        "D": "dropout between old and new",
+        "E": "groups that mix prompts",
+        "F": "epsilon below rounding",
+        "G": "k1 as a loss",
+    }
+    return causes[run]
 
 
 DIAGNOSIS = Exercise(
@@ -85,26 +93,6 @@ NO_MINUS = "The minus sign is missing: an optimizer makes a loss smaller."
 LOSS_AXES = dict.fromkeys(("log_probs", "deltas", "old_log_probs", "return"), TOKENS)
 
 
-def repaired_ratio_loss(
-    log_probs: Tensor, deltas: Tensor, old_log_probs: Tensor, **_
-) -> Tensor:
-    """[batch trial pos] each -> the loss of each token"""
-    return unclipped_loss(log_probs, deltas, old_log_probs=old_log_probs.detach())
-
-
-def repaired_clip_loss(
-    log_probs: Tensor,
-    deltas: Tensor,
-    old_log_probs: Tensor,
-    epsilon: float,
-    epsilon_high: float,
-    **_,
-) -> Tensor:
-    """[batch trial pos] each -> the loss of each token"""
-    clip = {"epsilon": epsilon, "epsilon_high": epsilon_high}
-    return clipped_loss(log_probs, deltas, old_log_probs=old_log_probs, **clip)
-
-
 def _loss_case(description: str, ratio: list, deltas: list, **clip) -> Case:
     """One token in each response, with probability 0.2 under the old policy."""
     old = torch.full((1, len(ratio), 1), 0.2).log()
@@ -122,6 +110,12 @@ def _many_tokens(**clip) -> Case:
         old_log_probs=old,
         **clip,
     )
+
+
+def repaired_ratio_loss(log_probs, deltas, old_log_probs, **_):
+    """float [batch trial pos] each -> float [batch trial pos]"""
+    ratio = torch.exp(log_probs - old_log_probs)
+    return -ratio * deltas
 
 
 REPAIRED_RATIO_LOSS = Exercise(
@@ -169,6 +163,14 @@ CORNERS = (
     ("good and likelier", 1.5, 1.0),
     ("good, but rarer", 0.5, 1.0),
 )
+
+
+def repaired_clip_loss(log_probs, deltas, old_log_probs, epsilon, epsilon_high, **_):
+    """float [batch trial pos] each, float, float -> float [batch trial pos]"""
+    ratio = torch.exp(log_probs - old_log_probs)
+    clipped = ratio.clamp(1 - epsilon, 1 + epsilon_high)
+    return -torch.minimum(ratio * deltas, clipped * deltas)
+
 
 REPAIRED_CLIP_LOSS = Exercise(
     key="10.2",
@@ -218,10 +220,16 @@ def _scores_case(description: str, *rows: list[int]) -> Case:
     return case(description, logits=numbers(*ids.shape, 6, scale=2.0), tokens=ids)
 
 
+def repaired_scores(logits, tokens):
+    """float [batch pos vocab], int [batch pos] -> float [batch pos]"""
+    log_probs = logits.log_softmax(dim=-1)[:, :-1]
+    return log_probs.gather(-1, tokens[:, 1:, None]).squeeze(-1)
+
+
 REPAIRED_SCORES = Exercise(
     key="10.3",
     name="repaired_scores",
-    solution=token_bugs.repaired_scores,
+    solution=repaired_scores,
     axes={"logits": "batch pos vocab", "tokens": ROWS, "return": ROWS},
     gradient_to=("logits",),
     cases=(
@@ -306,10 +314,20 @@ def _tokens_case(description: str, *shape: int) -> Case:
     return case(description, model=_Model(), tokens=tokens)
 
 
+def repaired_old_and_new(model, tokens):
+    """model, int [batch pos] -> float [two batch pos], old first"""
+    model.eval()
+    index = tokens[..., None]
+    with torch.no_grad():
+        old = model(tokens).log_softmax(-1).gather(-1, index).squeeze(-1)
+    new = model(tokens).log_softmax(-1).gather(-1, index).squeeze(-1)
+    return torch.stack([old, new])
+
+
 REPAIRED_OLD_AND_NEW = Exercise(
     key="10.4",
     name="repaired_old_and_new",
-    solution=loss_bugs.without_dropout,
+    solution=repaired_old_and_new,
     axes={"tokens": "batch pos", "return": "two batch pos"},
     gradient_to=("model",),
     cases=(
@@ -355,10 +373,16 @@ REPAIRED_OLD_AND_NEW = Exercise(
 )
 
 
+def repaired_mask(tokens, eos):
+    """int [batch pos], int -> bool [batch pos], True where a token counts"""
+    is_eos = (tokens == eos).long()
+    return is_eos.cumsum(dim=-1) - is_eos == 0
+
+
 REPAIRED_MASK = Exercise(
     key="10.5",
     name="repaired_mask",
-    solution=token_bugs.repaired_mask,
+    solution=repaired_mask,
     axes={"tokens": ROWS, "return": ROWS},
     cases=(
         case("padding is 0, EOS is 2", tokens=[[5, 7, 2, 0, 0, 0]], eos=2),
@@ -401,10 +425,15 @@ def _rows_case(description: str, prompts: list, num_responses: int) -> Case:
     return case(description, prompts=prompts, num_responses=num_responses)
 
 
+def repaired_rows(prompts, num_responses):
+    """int [batch pos], int -> int [row pos], groups one after the other"""
+    return prompts.repeat_interleave(num_responses, dim=0)
+
+
 REPAIRED_ROWS = Exercise(
     key="10.6",
     name="repaired_rows",
-    solution=token_bugs.repaired_rows,
+    solution=repaired_rows,
     axes={"prompts": ROWS, "return": "row pos"},
     cases=(
         _rows_case("two prompts, three responses", [[1, 0, 2], [3, 2, 4]], 3),
@@ -462,10 +491,18 @@ def _has_answer(text: str) -> bool:
     return reward_bugs.ANSWER.search(text) is not None
 
 
+def repaired_format_reward(completion):
+    """str -> float between 0 and 0.5"""
+    tags = ("<think>", "</think>", "<answer>", "</answer>")
+    points = sum(completion.count(tag) == 1 for tag in tags)
+    number = re.search(r"<answer>\s*-?\d+\s*</answer>", completion)
+    return (points + (number is not None)) / 10
+
+
 REPAIRED_FORMAT_REWARD = Exercise(
     key="10.7",
     name="repaired_format_reward",
-    solution=reward_bugs.repaired_format_reward,
+    solution=repaired_format_reward,
     cases=(
         text_case("everything is there", WHOLE),
         text_case("the last tag is missing", WHOLE.removesuffix("</answer>")),
@@ -551,10 +588,18 @@ ONE_SHIFT = (
 )
 OWN_SHIFT = "Groups differ, and each needs a shift of its own: one of its own rewards."
 
+
+def repaired_normalize(rewards):
+    """float [batch trial] -> float [batch trial]"""
+    shifted = rewards - rewards[..., :1]
+    centered = shifted - shifted.mean(dim=-1, keepdim=True)
+    return centered / (shifted.std(dim=-1, keepdim=True) + 1e-4)
+
+
 REPAIRED_NORMALIZE = Exercise(
     key="10.8",
     name="repaired_normalize",
-    solution=normalize,
+    solution=repaired_normalize,
     axes={"rewards": "batch trial", "return": "batch trial"},
     tolerance=1e-3,  # with or without an epsilon of 1e-4
     cases=(
@@ -606,14 +651,14 @@ REPAIRED_NORMALIZE = Exercise(
 )
 
 
-def converted_deltas(deltas: Tensor) -> Tensor:
-    """float [batch trial], divided by the spread over G -> by that over G - 1"""
-    size = deltas.shape[-1]
-    return deltas * ((size - 1) / size) ** 0.5
-
-
 def _deltas_case(description: str, rewards_of: Tensor) -> Case:
     return case(description, deltas=reward_bugs.population_normalize(rewards_of))
+
+
+def converted_deltas(deltas):
+    """float [batch trial], over G -> float [batch trial], over G - 1"""
+    size = deltas.shape[-1]
+    return deltas * ((size - 1) / size) ** 0.5
 
 
 CONVERTED_DELTAS = Exercise(
@@ -661,9 +706,10 @@ KL_CASES = (
 )
 
 
-def repaired_k3(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
+def repaired_k3(log_probs, ref_log_probs):
     """any shape, the same for both -> one value each"""
-    return k3(log_probs, ref_log_probs.detach())
+    difference = ref_log_probs - log_probs
+    return torch.expm1(difference) - difference
 
 
 REPAIRED_K3 = Exercise(
@@ -693,9 +739,9 @@ REPAIRED_K3 = Exercise(
 )
 
 
-def repaired_penalty(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
+def repaired_penalty(log_probs, ref_log_probs, **_):
     """any shape, the same for both -> one value each"""
-    return k2(log_probs, ref_log_probs.detach())
+    return (log_probs - ref_log_probs) ** 2 / 2
 
 
 REPAIRED_PENALTY = Exercise(
@@ -744,10 +790,18 @@ def _piecewise(per_token: Tensor, mask: Tensor, size: int, weigh) -> Tensor:
     return sum((part * kept).sum() / kept.sum() * weigh(kept) for part, kept in pairs)
 
 
+def repaired_token_mean(per_token, mask, size):
+    """float [row pos], bool [row pos], int -> scalar"""
+    total = 0.0
+    for part, kept in zip(per_token.split(size), mask.split(size)):
+        total = total + torch.where(kept, part, 0.0).sum() / mask.sum()
+    return total
+
+
 REPAIRED_TOKEN_MEAN = Exercise(
     key="10.12",
     name="repaired_token_mean",
-    solution=token_bugs.repaired_token_mean,
+    solution=repaired_token_mean,
     axes={"per_token": "row pos", "mask": "row pos"},
     gradient_to=("per_token",),
     cases=(
@@ -788,10 +842,17 @@ REPAIRED_TOKEN_MEAN = Exercise(
 )
 
 
+def repaired_step(rewards, last):
+    """float [batch trial] or None, float or None -> float"""
+    if rewards is not None:
+        last = rewards.mean().item()
+    return last
+
+
 REPAIRED_STEP = Exercise(
     key="10.13",
     name="repaired_step",
-    solution=reward_bugs.remembering_step,
+    solution=repaired_step,
     axes={"rewards": "batch trial"},
     cases=(
         case("the very first step", rewards=[[3.0, 1.0]], last=None),

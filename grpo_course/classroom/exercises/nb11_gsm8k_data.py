@@ -16,7 +16,8 @@ from grpo_course.gsm8k.grading import (
     is_leniently_correct,
     read_number,
 )
-from grpo_course.language_model.template import TAGS, extract_answer, format_reward
+from grpo_course.gsm8k.rewards import correctness_reward
+from grpo_course.language_model.template import TAGS, format_reward
 
 
 def _said(completion: str) -> str:
@@ -65,6 +66,14 @@ def _unstripped(completion: str) -> str | None:
 def _behind_the_first(completion: str) -> str | None:
     said = completion.split("</think>", 1)[-1]
     return extract_answer(said.replace("</think>", ""))
+
+
+def extract_answer(completion):
+    """str -> str, or None"""
+    said = completion.rpartition("</think>")[2]
+    before = said.rpartition("</answer>")[0]
+    _, opened, inside = before.rpartition("<answer>")
+    return inside.partition("</answer>")[0].strip() if opened else None
 
 
 EXTRACT_ANSWER = Exercise(
@@ -189,10 +198,16 @@ def _one_behind_another(completion: str) -> float:
     return points / 4
 
 
+def tag_share(completion):
+    """str -> float from 0 to 1"""
+    tags = ("<think>", "</think>", "<answer>", "</answer>")
+    return sum(completion.count(tag) == 1 for tag in tags) / len(tags)
+
+
 TAG_SHARE = Exercise(
     key="11.2",
     name="tag_share",
-    solution=lambda completion: sum(completion.count(tag) == 1 for tag in TAGS) / 4,
+    solution=tag_share,
     cases=(
         text_case("the template", "<think>3+4=7</think><answer>7</answer>"),
         text_case("no answer tags", "<think>3+4=7</think>7"),
@@ -263,12 +278,17 @@ def _whole(completion: str) -> bool:
     return format_reward([completion]) == [1.0]
 
 
+def honest_reward(completion, answer):
+    """str, str -> 1.0 or 0.0"""
+    whole = format_reward([completion]) == [1.0]
+    right = correctness_reward([completion], [answer]) == [1.0]
+    return float(whole and right)
+
+
 HONEST_REWARD = Exercise(
     key="11.3",
     name="honest_reward",
-    solution=lambda completion, answer: float(
-        _whole(completion) and is_correct(completion, answer)
-    ),
+    solution=honest_reward,
     cases=(
         _reply(
             "a right response",
@@ -386,13 +406,6 @@ HONEST_REWARD = Exercise(
 )
 
 
-def completion_mask(tokens: Tensor, prompt_width: int, eos: int) -> Tensor:
-    """True on the tokens that the policy wrote. int [batch pos] -> bool [batch pos]"""
-    mask = torch.zeros_like(tokens, dtype=torch.bool)
-    mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)
-    return mask
-
-
 def _tokens_case(
     description: str, rows: list, hint: str = "", *, width: int = 4, eos: int = 2
 ) -> Case:
@@ -412,6 +425,13 @@ def _filled(tokens: Tensor, width: int, written: Tensor) -> Tensor:
 
 def _ended(tokens: Tensor, eos: int) -> Tensor:
     return (tokens == eos).long().cumsum(-1)
+
+
+def completion_mask(tokens, prompt_width, eos):
+    """int [batch pos], int, int -> bool [batch pos]"""
+    mask = torch.zeros_like(tokens, dtype=torch.bool)
+    mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)
+    return mask
 
 
 COMPLETION_MASK = Exercise(

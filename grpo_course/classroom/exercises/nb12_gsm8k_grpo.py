@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from grpo_course.algorithm.sampler import token_log_probs
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import RAW_LOGITS, case, pick, scored_text
 
@@ -13,9 +12,11 @@ def _scores(logits: Tensor, tokens: Tensor) -> Tensor:
     return pick(logits.log_softmax(-1), tokens)
 
 
-def response_log_probs(logits: Tensor, tokens: Tensor, prompt_length: int) -> Tensor:
-    """The log-probability of each response token. -> [batch pos-prompt_length]"""
-    return token_log_probs(logits[:, prompt_length - 1 : -1], tokens[:, prompt_length:])
+def response_log_probs(logits, tokens, prompt_length):
+    """float [batch pos vocab], int [batch pos] -> float [batch pos-prompt_length]"""
+    before = logits[:, prompt_length - 1 : -1].log_softmax(dim=-1)
+    chosen = tokens[:, prompt_length:, None]
+    return before.gather(-1, chosen).squeeze(-1)
 
 
 RESPONSE_SCORES = Exercise(
@@ -74,17 +75,6 @@ RESPONSE_SCORES = Exercise(
 )
 
 
-def diagnose(start: dict, end: dict) -> str:
-    """Name what happened between two readings of the panel of one run."""
-    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:
-        return "too hard"
-    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
-        return "format alone"
-    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
-        return "rate too high"
-    return "learns"
-
-
 def _reading(*values: float) -> dict:
     names = ("accuracy", "lenient_accuracy", "format", "tied_groups")
     return dict(zip(names, values, strict=True))
@@ -131,6 +121,17 @@ def _instead(wrong: str, right: str) -> Callable:
 
 def _rise(start: dict, end: dict) -> float:
     return end["lenient_accuracy"] - start["lenient_accuracy"]
+
+
+def diagnose(start, end):
+    """two readings of the panel -> str"""
+    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:
+        return "too hard"
+    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
+        return "format alone"
+    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
+        return "rate too high"
+    return "learns"
 
 
 PANEL_READING = Exercise(

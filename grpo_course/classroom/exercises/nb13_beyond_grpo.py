@@ -11,12 +11,6 @@ from grpo_course.classroom.exercises.shared import TOKENS, case, mask_of, number
 # Each exercise has a case with two prompts: with one, a lost batch axis is no mistake.
 
 
-def two_means(per_token: Tensor, mask: Tensor, max_length: int) -> Tensor:
-    """The token mean of DAPO, and the constant of Dr. GRPO. -> [2]"""
-    both = [_dapo(per_token, mask), _dr_grpo(per_token, mask, max_length)]
-    return torch.stack(both)
-
-
 def _dr_grpo(per_token: Tensor, mask: Tensor, max_length: int) -> Tensor:
     return aggregate(per_token, mask, "constant", max_length=max_length)
 
@@ -33,6 +27,13 @@ def _means_case(description: str, lengths: list, max_length: int) -> Case:
     mask = mask_of(lengths, 6)
     per_token = torch.where(mask, numbers(*mask.shape), 0.3)
     return case(description, per_token=per_token, mask=mask, max_length=max_length)
+
+
+def two_means(per_token, mask, max_length):
+    """[batch trial pos], bool [batch trial pos], int -> [2]"""
+    total = (per_token * mask).sum()
+    responses = mask.shape[0] * mask.shape[1]
+    return torch.stack([total / mask.sum(), total / (responses * max_length)])
 
 
 TWO_MEANS = Exercise(
@@ -95,12 +96,6 @@ TWO_MEANS = Exercise(
 )
 
 
-def sequence_ratio(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
-    """The geometric mean of each response's token ratios. -> [batch trial]"""
-    difference = hide(log_probs - old_log_probs, mask)
-    return (difference.sum(-1) / mask.sum(-1)).exp()
-
-
 OWN_LENGTH = "Each response has a length of its own, mask.sum(-1)."
 
 
@@ -109,6 +104,12 @@ def _ratio_case(description: str, lengths: list, apart: float) -> Case:
     new = -numbers(*mask.shape).abs() - 0.1
     shift = torch.linspace(-apart, apart, mask.numel()).reshape(mask.shape) + 0.1
     return case(description, log_probs=new, old_log_probs=new - shift, mask=mask)
+
+
+def sequence_ratio(log_probs, old_log_probs, mask):
+    """three times [batch trial pos] -> [batch trial]"""
+    log_ratio = ((log_probs - old_log_probs) * mask).sum(-1)
+    return (log_ratio / mask.sum(-1)).exp()
 
 
 SEQUENCE_RATIO = Exercise(
@@ -166,11 +167,6 @@ SEQUENCE_RATIO = Exercise(
 BOUND = 1.2
 
 
-def weighted_loss(log_probs: Tensor, old_log_probs: Tensor, deltas: Tensor) -> Tensor:
-    """CISPO, with the ratio bounded by 1.2; the mean over all tokens. -> scalar"""
-    return compute_loss(log_probs, deltas, "cispo", old_log_probs, epsilon_high=0.2)
-
-
 def _ratio(new: Tensor, old: Tensor) -> Tensor:
     return (new - old).exp()
 
@@ -188,6 +184,13 @@ def _loss_case(description: str, ratios: list, deltas: list) -> Case:
     old = torch.tensor([0.3, 0.4]).log().expand(log_ratios.shape)
     new, old = old + log_ratios, old.clone()
     return case(description, log_probs=new, old_log_probs=old, deltas=deltas)
+
+
+def weighted_loss(log_probs, old_log_probs, deltas):
+    """[batch trial pos] twice, [batch trial] -> scalar"""
+    ratio = (log_probs - old_log_probs).exp()
+    weight = ratio.clamp(max=1.2).detach()
+    return -(weight * deltas[..., None] * log_probs).mean()
 
 
 WEIGHTED_LOSS = Exercise(
