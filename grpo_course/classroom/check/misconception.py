@@ -60,7 +60,7 @@ def _candidates(exercise: Exercise) -> Iterator[tuple[str, Callable, bool]]:
     """(words, answer, whether by hand); words of the exercise's own come first."""
     for mistake in exercise.mistakes:
         yield mistake.hint, mistake.answer, True
-    found = first_mutants(exercise.solution)
+    found = first_mutants(exercise)
     named = [(words_for(exercise, mutant), mutant) for mutant in found]
     for words, mutant in sorted(named, key=lambda pair: pair[0] == pair[1].words):
         yield words, mutant.function, False
@@ -75,7 +75,7 @@ def _two_mistakes(
     """
     if not isinstance(pairs[first].theirs.value, Tensor) or len(pairs) == 1:
         return ""
-    for one, both in islice(pairs_of_mutants(exercise.solution), MOST_PAIRS):
+    for one, both in islice(pairs_of_mutants(exercise), MOST_PAIRS):
         if all(_compare(both.function, exercise, pairs, first, with_gradient)):
             words = words_for(exercise, one), words_for(exercise, both)
             same = words[0] == words[1]

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from grpo_course.classroom.check.exercise import Exercise
 from grpo_course.classroom.check.rules import NAMES, RULES
 from grpo_course.classroom.check.slips import slips
 
+ARROW = " => "
 METHODS = ("exp", "expm1", "log", "minimum", "maximum")
 WITH_AXIS = (*NAMES["REDUCE"], *NAMES["ALONG"])
 
@@ -33,28 +35,37 @@ class Mutant:
     by_rule: bool
 
 
-@cache
-def first_mutants(solution: Callable) -> tuple[Mutant, ...]:
+def first_mutants(exercise: Exercise) -> tuple[Mutant, ...]:
     """All mutants of a solution with one mistake, made once."""
-    return tuple(mutants(canonical(solution), solution))
+    own = tuple(pair for pair in exercise.words.items() if ARROW in pair[0])
+    return _first_mutants(exercise.solution, own)
 
 
-def pairs_of_mutants(solution: Callable) -> Iterator[tuple[Mutant, Mutant]]:
+@cache
+def _first_mutants(solution: Callable, own: tuple) -> tuple[Mutant, ...]:
+    rules = tuple(_parsed("own", words, key) for key, words in own) + _shared_rules()
+    return tuple(_mutants(canonical(solution), solution, rules, slips))
+
+
+def pairs_of_mutants(exercise: Exercise) -> Iterator[tuple[Mutant, Mutant]]:
     """Mutants with two mistakes, both by a rule: (the first one, both of them)."""
-    for one in first_mutants(solution):
+    solution = exercise.solution
+    for one in first_mutants(exercise):
         if one.by_rule:
-            for both in mutants(one.tree, solution, with_slips=False):
+            for both in _mutants(one.tree, solution, _shared_rules(), lambda *_: ()):
                 yield one, both
 
 
-def mutants(
-    tree: ast.Module, solution: Callable, with_slips: bool = True
+def _mutants(
+    tree: ast.Module, solution: Callable, rules: tuple, slips_at: Callable
 ) -> Iterator[Mutant]:
     """Each variant of `tree` that one rule or slip makes at one place."""
     seen = {ast.unparse(tree)}
     for node in [n for n in ast.walk(tree) if isinstance(n, ast.expr | ast.Return)]:
-        slipped = slips(node, tree) if with_slips else ()
-        for by_rule, changes in ((True, _by_rules(node)), (False, slipped)):
+        for by_rule, changes in (
+            (True, _by_rules(node, rules)),
+            (False, slips_at(node, tree)),
+        ):
             for kind, words, new in changes:
                 # deepcopy takes `new` for a copy of `node`, and so puts it there.
                 mutated = copy.deepcopy(tree, {id(node): new})
@@ -104,25 +115,24 @@ def _is_module(node: ast.expr) -> bool:
     return ast.unparse(node) == "torch"
 
 
-def _by_rules(node: ast.AST) -> Iterator[tuple[str, str, ast.expr]]:
-    for kind, words, pattern, replacement in _parsed_rules():
+def _by_rules(node: ast.AST, rules: tuple) -> Iterator[tuple[str, str, ast.expr]]:
+    for kind, words, pattern, replacement in rules:
         found: dict = {}
         if _matches(pattern, node, found):
             named = {word: found.get(word, "") for word in NAMES}
-            yield (
-                kind,
-                words.format(**named),
-                _Filled(found).visit(copy.deepcopy(replacement)),
-            )
+            new = _Filled(found).visit(copy.deepcopy(replacement))
+            yield kind, words.format(**named) if kind != "own" else words, new
 
 
 @cache
-def _parsed_rules() -> tuple:
+def _shared_rules() -> tuple:
     return tuple(
-        (rule.kind, rule.words, _expression(pattern), _expression(replacement))
-        for rule in RULES
-        for pattern, replacement in rule.pairs
+        _parsed(rule.kind, rule.words, pair) for rule in RULES for pair in rule.pairs
     )
+
+
+def _parsed(kind: str, words: str, pair: str) -> tuple:
+    return kind, words, *map(_expression, pair.split(ARROW))
 
 
 def _expression(code: str) -> ast.expr:

@@ -20,12 +20,12 @@ class Rule:
 
     kind: str
     words: str
-    pairs: tuple[tuple[str, str], ...]
+    pairs: tuple[str, ...]
 
 
 def _rule(kind: str, words: str, *pairs: str) -> Rule:
     """A pair is written `pattern => replacement`."""
-    return Rule(kind, words, tuple(tuple(pair.split(" => ")) for pair in pairs))
+    return Rule(kind, words, pairs)
 
 
 RULES = (

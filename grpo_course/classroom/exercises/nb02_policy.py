@@ -5,19 +5,12 @@ from einops import repeat
 from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import TOKENS, case, numbers, pick
+from grpo_course.classroom.exercises.shared import TOKENS, case, numbers
 
 
 def _tokens(*shape: int, vocab: int) -> Tensor:
     count = torch.Size(shape).numel()
     return (torch.arange(count).square() + 1).remainder(vocab).reshape(shape)
-
-
-def _gather(table: Tensor, responses: Tensor) -> Tensor:
-    """[batch pos vocab], int [batch trial pos] -> [batch trial pos]"""
-    trial = responses.shape[1]
-    table = repeat(table, "batch pos vocab -> batch trial pos vocab", trial=trial)
-    return pick(table, responses)
 
 
 UNDERFLOW = (
@@ -56,41 +49,26 @@ GATHER_LOG_PROBS = Exercise(
             UNDERFLOW,
         ),
     ),
+    words={
+        "not normalized": "You gather raw logits. They become log-probabilities only "
+        "after log_softmax over the vocabulary.",
+        "logits.log_softmax(dim=-2)": "You normalize over pos. The probabilities of "
+        "all tokens at one position sum to 1: log_softmax over vocab, the last axis.",
+        "logits.log_softmax(dim=0)": "You normalize over the batch. The probabilities "
+        "of all tokens at one position sum to 1: log_softmax over vocab, the last "
+        "axis.",
+        "log lost": "You return probabilities: softmax without the log. Use "
+        "log_softmax.",
+        "return (...).sum(-1)": "You sum over pos. The result keeps one "
+        "log-probability for each token: [batch trial pos].",
+        "negated": "You return minus the log-probability, which is the cross-entropy. "
+        "Log-probabilities are never above zero.",
+    },
     mistakes=(
-        Mistake(
-            _gather,
-            "You gather raw logits. They become log-probabilities only after "
-            "log_softmax over the vocabulary.",
-        ),
-        Mistake(
-            lambda x, ids: _gather(x.log_softmax(1), ids),
-            "You normalize over pos. The probabilities of all tokens at one position "
-            "sum to 1: log_softmax over vocab, the last axis.",
-        ),
-        Mistake(
-            lambda x, ids: _gather(x.log_softmax(0), ids),
-            "You normalize over the batch. The probabilities of all tokens at one "
-            "position sum to 1: log_softmax over vocab, the last axis.",
-        ),
-        Mistake(
-            lambda x, ids: _gather(x.softmax(-1), ids),
-            "You return probabilities: softmax without the log. Use log_softmax.",
-        ),
-        Mistake(lambda x, ids: _gather(x.softmax(-1).log(), ids), UNDERFLOW),
         Mistake(
             lambda x, ids: x.log_softmax(-1).gather(-1, ids),
             "Without a trial axis, gather reads row j of the prompt for response j. "
             "Repeat the log-probs along trial, and index with responses[..., None].",
-        ),
-        Mistake(
-            lambda x, ids: gather_log_probs(x, ids).sum(-1),
-            "You sum over pos. The result keeps one log-probability for each token: "
-            "[batch trial pos].",
-        ),
-        Mistake(
-            lambda x, ids: -gather_log_probs(x, ids),
-            "You return minus the log-probability, which is the cross-entropy. "
-            "Log-probabilities are never above zero.",
         ),
     ),
     insight="log_softmax over vocab, then gather at the response: extreme logits stay "
@@ -126,31 +104,19 @@ EXPECTED_REWARD = Exercise(
             rewards=[[100.0, 2.0, 1.0, 7.0]],
         ),
     ),
+    words={
+        "axis": "You sum over the batch, which mixes prompts. Sum over all responses "
+        "of one prompt: the last axis.",
+        "whole": "You sum over everything. Each prompt has its own expected reward: "
+        "sum over the last axis only.",
+        "mean for sum": "You divide by the number of responses. The probabilities "
+        "already sum to 1: take the sum, not the mean.",
+    },
     mistakes=(
         Mistake(
             lambda probs, rewards: rewards.mean(-1),
-            "You average the rewards without weights. A likely response counts "
-            "more: weight each reward by its probability.",
-        ),
-        Mistake(
-            lambda probs, rewards: (probs * rewards).sum(0),
-            "You sum over the batch, which mixes prompts. Sum over all responses of "
-            "one prompt: the last axis.",
-        ),
-        Mistake(
-            lambda probs, rewards: (probs * rewards).sum(),
-            "You sum over everything. Each prompt has its own expected reward: sum "
-            "over the last axis only.",
-        ),
-        Mistake(
-            lambda probs, rewards: (probs * rewards).mean(-1),
-            "You divide by the number of responses. The probabilities already sum "
-            "to 1: take the sum, not the mean.",
-        ),
-        Mistake(
-            lambda probs, rewards: (probs * rewards).sum(-1, keepdim=True),
-            "You kept the axis that you summed over. Each prompt has one number: "
-            "[batch], without keepdim.",
+            "You average the rewards without weights. A likely response counts more: "
+            "weight each reward by its probability.",
         ),
         Mistake(
             lambda probs, rewards: probs @ rewards.T,
@@ -159,8 +125,8 @@ EXPECTED_REWARD = Exercise(
         ),
         Mistake(
             lambda probs, rewards: rewards.max(-1).values,
-            "You take the best reward there is. The expected reward weights each "
-            "one by its probability.",
+            "You take the best reward there is. The expected reward weights each one "
+            "by its probability.",
         ),
         Mistake(
             lambda probs, rewards: rewards.gather(
@@ -204,24 +170,18 @@ NAIVE_LOSS = Exercise(
         _loss_case("all axes of the same size", 2, 2, 2),
         _loss_case("a long response", 1, 2, 9),
     ),
+    words={
+        "sign lost": "The minus sign is missing. An optimizer minimizes the loss, and "
+        "you want likely responses where delta is positive.",
+        "sum for mean": "You sum. The loss is the mean over batch, trial and pos, so "
+        "that it does not grow with the size of the batch.",
+        "(deltas[..., None] * log_probs).sum(dim=-1).mean()": "You sum over pos "
+        "before averaging, so a long response counts more. Take the mean over pos "
+        "too.",
+        "deltas[None]": WRONG_AXIS,
+        "deltas[:, None]": WRONG_AXIS,
+    },
     mistakes=(
-        Mistake(
-            lambda x, d: (d[..., None] * x).mean(),
-            "The minus sign is missing. An optimizer minimizes the loss, and you "
-            "want likely responses where delta is positive.",
-        ),
-        Mistake(
-            lambda x, d: -(d[..., None] * x).sum(),
-            "You sum. The loss is the mean over batch, trial and pos, so that it "
-            "does not grow with the size of the batch.",
-        ),
-        Mistake(
-            lambda x, d: -(d[..., None] * x).sum(-1).mean(),
-            "You sum over pos before averaging, so a long response counts more. "
-            "Take the mean over pos too.",
-        ),
-        Mistake(lambda x, d: -(d * x).mean(), WRONG_AXIS),
-        Mistake(lambda x, d: -(d[:, None, :] * x).mean(), WRONG_AXIS),
         Mistake(
             lambda x, d: -(d[..., None] * x.exp()).mean(),
             "You weight probabilities. The policy gradient is that of the "

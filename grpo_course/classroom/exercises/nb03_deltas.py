@@ -41,23 +41,16 @@ CENTER_BY_GROUP = Exercise(
     solution=center_by_group,
     axes=AXES,
     cases=(TWO_GROUPS, SQUARE, TIED),
+    words={
+        "whole": "Your deltas do not sum to zero in each group: you averaged over the "
+        "whole batch. Each prompt has its own mean.",
+        "axis": "You averaged over the batch axis, across prompts. A group is a row: "
+        "take the mean along trial, the last axis.",
+        "keepdim lost": FORGOT_KEEPDIM,
+        "difference turned": "The sign is reversed: a response better than its group "
+        "needs a positive delta. Reward minus mean, not mean minus reward.",
+    },
     mistakes=(
-        Mistake(
-            lambda r: r - r.mean(),
-            "Your deltas do not sum to zero in each group: you averaged over the "
-            "whole batch. Each prompt has its own mean.",
-        ),
-        Mistake(
-            lambda r: r - r.mean(0),
-            "You averaged over the batch axis, across prompts. A group is a row: "
-            "take the mean along trial, the last axis.",
-        ),
-        Mistake(lambda r: r - r.mean(-1), FORGOT_KEEPDIM),
-        Mistake(
-            lambda r: group_mean(r) - r,
-            "The sign is reversed: a response better than its group needs a "
-            "positive delta. Reward minus mean, not mean minus reward.",
-        ),
         Mistake(
             lambda r: (r - group_mean(r)) / group_std(r),
             "You also divide by the spread: that is normalizing, exercise 3.3. "
@@ -92,37 +85,30 @@ LEAVE_ONE_OUT = Exercise(
         TIED,
         case("groups of two", rewards=[[0.0, 1.0], [7.0, 3.0], [2.0, 2.0]]),
     ),
+    words={
+        "not divided": "You subtract the sum of the others. Divide it by their "
+        "number, G - 1.",
+        "rewards.shape[-1]": "You divide the sum of the others by G. There are only G "
+        "- 1 of them.",
+        "shift lost": "You divide by the number of prompts less one. shape[0] is the "
+        "batch axis; the group size is shape[-1].",
+        "others / (rewards.shape[-1] - 1)": "You return the baseline itself. The "
+        "delta is the reward minus it.",
+    },
     mistakes=(
         Mistake(
             lambda r: r - group_mean(r),
-            "Your mean contains the response's own reward. Leave it out: the mean "
-            "of the G - 1 others.",
-        ),
-        Mistake(
-            lambda r: r - (r.sum(-1, keepdim=True) - r),
-            "You subtract the sum of the others. Divide it by their number, G - 1.",
-        ),
-        Mistake(
-            lambda r: r - (r.sum(-1, keepdim=True) - r) / r.shape[-1],
-            "You divide the sum of the others by G. There are only G - 1 of them.",
-        ),
-        Mistake(
-            lambda r: r - (r.sum(-1, keepdim=True) - r) / (r.shape[0] - 1),
-            "You divide by the number of prompts less one. shape[0] is the batch "
-            "axis; the group size is shape[-1].",
+            "Your mean contains the response's own reward. Leave it out: the mean of "
+            "the G - 1 others.",
         ),
         Mistake(
             lambda r: r - _best_other(r),
             "You subtract the best of the others. The baseline is their mean.",
         ),
         Mistake(
-            lambda r: (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1),
-            "You return the baseline itself. The delta is the reward minus it.",
-        ),
-        Mistake(
             lambda r: r - (r.sum() - r) / (r.numel() - 1),
-            "Your others come from the whole batch. They are the other responses "
-            "to the same prompt: the same row.",
+            "Your others come from the whole batch. They are the other responses to "
+            "the same prompt: the same row.",
         ),
     ),
     insight="A baseline without the response's own reward leaves the gradient "
@@ -156,16 +142,14 @@ NORMALIZE_BY_GROUP = Exercise(
     axes=AXES,
     tolerance=1e-3,  # with or without an epsilon of 1e-4
     cases=(TWO_GROUPS, SQUARE, TIED, TIED_TENTHS, TIED_HIGH),
+    words={
+        "not divided": "You center but do not divide: the spread is missing.",
+    },
     mistakes=(
         Mistake(
             lambda r: (r - group_mean(r)) / group_std(r),
-            "NaN: a tied group has no spread, and 0/0 is not a number. Its deltas must "
-            "be exactly zero.",
-        ),
-        Mistake(
-            lambda r: CENTERED(r) / (r.std(-1, keepdim=True, correction=0) + 1e-4),
-            "You divide by the population spread (mean of squares). The sample "
-            "spread divides by G - 1, as torch.std does by default.",
+            "NaN: a tied group has no spread, and 0/0 is not a number. Its deltas "
+            "must be exactly zero.",
         ),
         Mistake(
             lambda r: CENTERED(r) / (r.std() + 1e-4),
@@ -180,16 +164,8 @@ NORMALIZE_BY_GROUP = Exercise(
         Mistake(lambda r: (r - group_mean(r)) / (group_std(r) + 1e-8), EPSILON),
         Mistake(
             lambda r: r / (group_std(r) + 1e-4),
-            "You divide by the spread but do not take the mean away: these deltas "
-            "are not centered.",
-        ),
-        Mistake(
-            lambda r: CENTERED(r) / (r.var(-1, keepdim=True) + 1e-4),
-            "You divide by the variance. The spread is its square root: std.",
-        ),
-        Mistake(
-            CENTERED,
-            "You center but do not divide: the spread is missing.",
+            "You divide by the spread but do not take the mean away: these deltas are "
+            "not centered.",
         ),
     ),
     insight="Deltas are now in units of their group's spread, so prompts with large "
@@ -218,17 +194,17 @@ SOFTMAX_MINUS_UNIFORM = Exercise(
             "largest reward away first.",
         ),
     ),
+    words={
+        "rewards.softmax(dim=-1)": "These weights are all positive: wrong answers are "
+        "pushed up too. Subtract their mean, which is 1/G.",
+        "axis": "Your softmax runs over the batch, so prompts compete. Responses to "
+        "one prompt do: softmax along trial.",
+        "shift lost": "You subtract 1 over the number of prompts. A group has G "
+        "responses: the size of the last axis.",
+        "log added": "You used log_softmax: logs of weights. The weights themselves "
+        "come from softmax.",
+    },
     mistakes=(
-        Mistake(
-            lambda r: r.softmax(-1),
-            "These weights are all positive: wrong answers are pushed up too. "
-            "Subtract their mean, which is 1/G.",
-        ),
-        Mistake(
-            lambda r: r.softmax(0) - 1 / r.shape[-1],
-            "Your softmax runs over the batch, so prompts compete. Responses to one "
-            "prompt do: softmax along trial.",
-        ),
         Mistake(
             lambda r: r.softmax(0) - 1 / r.shape[0],
             "Your softmax runs over the batch, so prompts compete. Responses to one "
@@ -236,23 +212,13 @@ SOFTMAX_MINUS_UNIFORM = Exercise(
         ),
         Mistake(
             lambda r: r.softmax(-1) - group_mean(r),
-            "You subtract the mean reward from the weights. Subtract the mean "
-            "weight: 1/G.",
-        ),
-        Mistake(
-            lambda r: r.softmax(-1) - 1 / r.shape[0],
-            "You subtract 1 over the number of prompts. A group has G responses: "
-            "the size of the last axis.",
+            "You subtract the mean reward from the weights. Subtract the mean weight: "
+            "1/G.",
         ),
         Mistake(
             lambda r: r.log_softmax(-1),
-            "You used log_softmax: logs of weights. The weights themselves come "
-            "from softmax.",
-        ),
-        Mistake(
-            lambda r: r.log_softmax(-1) - 1 / r.shape[-1],
-            "You used log_softmax: logs of weights. The weights themselves come "
-            "from softmax.",
+            "You used log_softmax: logs of weights. The weights themselves come from "
+            "softmax.",
         ),
     ),
     insight="With 1/G taken away, the weights of a group sum to zero: a tied group "

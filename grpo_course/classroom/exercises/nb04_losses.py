@@ -12,7 +12,6 @@ from grpo_course.classroom.exercises.shared import (
     case,
     mask_of,
     numbers,
-    products,
 )
 
 
@@ -55,39 +54,19 @@ COMPUTE_RATIO_FROM_LOGS = Exercise(
             old_log_probs=[[[-199.5, -150.0]]],
         ),
     ),
-    mistakes=(
-        Mistake(
-            lambda new, old: new / old.detach(),
-            "You divide log-probabilities. The ratio is a quotient of "
-            "probabilities: exp of the difference of their logarithms.",
-        ),
-        Mistake(
-            lambda new, old: new - old.detach(),
-            "This is the logarithm of the ratio: the exp is missing. Where both "
-            "policies agree, the ratio is 1, not 0.",
-        ),
-        Mistake(
-            lambda new, old: (old.detach() - new).exp(),
-            "Upside down: this is pi_old / pi. A token that became likelier has a "
-            "ratio above 1.",
-        ),
-        Mistake(lambda new, old: new.exp() / old.detach().exp(), UNDERFLOW),
-        Mistake(
-            lambda new, old: (new - old).exp(),
-            "The values are right, but pi_old is not frozen: a gradient flows into "
-            "old_log_probs. Detach it.",
-        ),
-    ),
+    words={
+        "log_probs / old_log_probs.detach()": "You divide log-probabilities. The "
+        "ratio is a quotient of probabilities: exp of the difference of their "
+        "logarithms.",
+        "exp lost": "This is the logarithm of the ratio: the exp is missing. Where "
+        "both policies agree, the ratio is 1, not 0.",
+        "difference turned": "Upside down: this is pi_old / pi. A token that became "
+        "likelier has a ratio above 1.",
+        "detach lost": "The values are right, but pi_old is not frozen: a gradient "
+        "flows into old_log_probs. Detach it.",
+    },
     insight="Subtract logarithms, then exp. pi_old is data here: no gradient enters.",
 )
-
-
-def _products(ratio: Tensor, deltas: Tensor) -> tuple[Tensor, Tensor]:
-    return products(ratio, deltas[..., None])
-
-
-def _smaller(ratio: Tensor, deltas: Tensor) -> Tensor:
-    return torch.minimum(*_products(ratio, deltas))
 
 
 def _turned(ratio: Tensor, deltas: Tensor) -> Tensor:
@@ -133,36 +112,24 @@ CLIPPED_SURROGATE_LOSS = Exercise(
         _surrogate_case("two prompts, two responses", 2, 2, 3),
         _surrogate_case("all axes of the same size", 3, 3, 3),
     ),
+    words={
+        "min for max": "max for min: PPO takes the pessimist's side, the smaller "
+        "product.",
+        "clipped * deltas": "Only the clipped product is left. Without the min, a "
+        "token that was pushed the wrong way out of the range can never come back.",
+        "clamp lost": NOT_CLIPPED,
+        "sign lost": "The minus sign is missing: an optimizer would minimize the "
+        "objective.",
+        "log_probs / old_log_probs": "You divide log-probabilities. The ratio is exp "
+        "of their difference.",
+        "added up early": "You average over pos before exp: one ratio for each "
+        "response. Here every token has a ratio of its own.",
+    },
     mistakes=(
-        Mistake(
-            lambda new, old, d: -torch.maximum(*_products((new - old).exp(), d)).mean(),
-            "max for min: PPO takes the pessimist's side, the smaller product.",
-        ),
         Mistake(
             lambda new, old, d: -_turned((new - old).exp(), d).mean(),
             "For negative delta you clip the wrong side (as min over ratios does: the "
             "order is reversed). Multiply by delta first, then min.",
-        ),
-        Mistake(
-            lambda new, old, d: -_products((new - old).exp(), d)[1].mean(),
-            "Only the clipped product is left. Without the min, a token that was "
-            "pushed the wrong way out of the range can never come back.",
-        ),
-        Mistake(
-            lambda new, old, d: -_products((new - old).exp(), d)[0].mean(), NOT_CLIPPED
-        ),
-        Mistake(
-            lambda new, old, d: _smaller((new - old).exp(), d).mean(),
-            "The minus sign is missing: an optimizer would minimize the objective.",
-        ),
-        Mistake(
-            lambda new, old, d: -_smaller(new / old, d).mean(),
-            "You divide log-probabilities. The ratio is exp of their difference.",
-        ),
-        Mistake(
-            lambda new, old, d: -_smaller((new - old).mean(-1, True).exp(), d).mean(),
-            "You average over pos before exp: one ratio for each response. Here "
-            "every token has a ratio of its own.",
         ),
     ),
     insight="The min lets go of a token only where moving on would look like a gain.",
@@ -222,28 +189,27 @@ CLIP_FRACTION = Exercise(
             "Your range is always the same. Its width is the argument epsilon.",
         ),
     ),
+    words={
+        "difference turned": "You count only good tokens above the range. Bad ones "
+        "below it are let go too.",
+    },
     mistakes=(
         Mistake(
             lambda r, d, e: _share(r < 1 - e, r > 1 + e),
-            "You count every token outside the range. One that must come back "
-            "keeps its gradient: delta's sign decides.",
+            "You count every token outside the range. One that must come back keeps "
+            "its gradient: delta's sign decides.",
         ),
         Mistake(
             lambda r, d, e: _fraction(r, -d, e),
-            "The sides are swapped: these are the tokens that must come back. A "
-            "good token is let go above the range, a bad one below.",
-        ),
-        Mistake(
-            lambda r, d, e: _fraction(r, d.clamp(min=0), e),
-            "You count only good tokens above the range. Bad ones below it are "
-            "let go too.",
+            "The sides are swapped: these are the tokens that must come back. A good "
+            "token is let go above the range, a bad one below.",
         ),
         Mistake(
             lambda r, d, e: _share(
                 (r < 1 - e) & (d <= 0)[..., None], (r > 1 + e) & (d >= 0)[..., None]
             ),
-            "You count tokens whose delta is zero. They had no gradient that "
-            "clipping could have taken.",
+            "You count tokens whose delta is zero. They had no gradient that clipping "
+            "could have taken.",
         ),
     ),
     insight="Outside the range does not mean clipped: some tokens are on their way "
@@ -285,23 +251,21 @@ MASKED_SEQUENCE_MEAN = Exercise(
         _masked_case("one response is empty", [3, 0, 5], EMPTY),
         _masked_case("infinity in the padding", [2, 4], ANYTHING, pad=float("inf")),
     ),
+    words={
+        "mask lost": "The mask is forgotten in the numerator: padding is summed too.",
+        "floor lost": EMPTY,
+    },
     mistakes=(
         Mistake(
             lambda x, m: hide(x, m).sum() / m.sum(),
-            "This is the token mean: every token weighs the same. Here every "
-            "response does: average each one first, then the averages.",
+            "This is the token mean: every token weighs the same. Here every response "
+            "does: average each one first, then the averages.",
         ),
         Mistake(
             lambda x, m: hide(x, m).mean(),
             "You divide by the width of the tensor: the mask is forgotten in the "
             "denominator. Divide by each response's own length.",
         ),
-        Mistake(
-            lambda x, m: (x.sum(-1) / m.sum(-1).clamp(min=1)).mean(),
-            "The mask is forgotten in the numerator: padding is summed too.",
-        ),
-        Mistake(lambda x, m: (hide(x, m).sum(-1) / m.sum(-1)).mean(), EMPTY),
-        Mistake(lambda x, m: ((x * m).sum(-1) / m.sum(-1).clamp(1)).mean(), ANYTHING),
     ),
     insight="Every response weighs the same, so a token of a long one weighs less.",
 )

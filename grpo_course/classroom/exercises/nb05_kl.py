@@ -41,37 +41,25 @@ EXACT_KL_OF = Exercise(
         ),
         two_policies("the policy is its reference", [[0.2, 0.8]], [[0.2, 0.8]]),
     ),
+    words={
+        "log_probs - ref_log_probs": "The weights are missing: every token counts the "
+        "same. Weigh each log-ratio with the probability that the policy gives the "
+        "token.",
+        "mean for sum": "You divide by the size of the vocabulary. The probabilities "
+        "are the weights of the average already: take the sum.",
+        "exp lost": "You weigh with log-probabilities. The weights are probabilities: "
+        "log_probs.exp().",
+        "difference turned": "The log-ratio is upside down, so the result is minus "
+        "the KL. It is log pi minus log ref.",
+        "whole": "You sum over the batch too. Each row is a distribution of its own: "
+        "sum over vocab, the last axis.",
+    },
     mistakes=(
         Mistake(lambda pi, ref: (ref.exp() * (ref - pi)).sum(-1), REVERSED),
         Mistake(
             lambda pi, ref: (ref.exp() * (pi - ref)).sum(-1),
             "You weigh with the reference's probabilities. KL(pi||ref) is an average "
             "over what the policy does: weigh with log_probs.exp().",
-        ),
-        Mistake(
-            lambda pi, ref: (pi - ref).sum(-1),
-            "The weights are missing: every token counts the same. Weigh each "
-            "log-ratio with the probability that the policy gives the token.",
-        ),
-        Mistake(
-            lambda pi, ref: (pi.exp() * (pi - ref)).mean(-1),
-            "You divide by the size of the vocabulary. The probabilities are the "
-            "weights of the average already: take the sum.",
-        ),
-        Mistake(
-            lambda pi, ref: (pi * (pi - ref)).sum(-1),
-            "You weigh with log-probabilities. The weights are probabilities: "
-            "log_probs.exp().",
-        ),
-        Mistake(
-            lambda pi, ref: (pi.exp() * (ref - pi)).sum(-1),
-            "The log-ratio is upside down, so the result is minus the KL. It is "
-            "log pi minus log ref.",
-        ),
-        Mistake(
-            lambda pi, ref: (pi.exp() * (pi - ref)).sum(),
-            "You sum over the batch too. Each row is a distribution of its own: sum "
-            "over vocab, the last axis.",
         ),
         Mistake(
             lambda pi, ref: -(pi.exp() * ref).sum(-1),
@@ -118,12 +106,20 @@ K3_ESTIMATE = Exercise(
             ref_log_probs=[[[-1.0, -2.0]]],
         ),
     ),
+    words={
+        "log_probs - ref_log_probs": "k3 is upside down. Your ratio is pi over ref; "
+        "its average under the policy is not 1, so the estimate is biased. Take ref "
+        "over pi.",
+        "one not taken away": "The -1 is missing: your estimate is 1 where both "
+        "policies agree, and 1 too large everywhere.",
+        "log_ratio.expm1() + log_ratio": "The sign of the logarithm is wrong. It is "
+        "minus log(ref/pi), which is k1.",
+        "log_ratio - log_ratio.expm1()": "Everything has the wrong sign: k3 is never "
+        "negative.",
+        "return (...).float().mean()": "You average already. Return one value for "
+        "each token: masks and means come later.",
+    },
     mistakes=(
-        Mistake(
-            lambda pi, ref: (pi - ref).exp() - 1 - (pi - ref),
-            "k3 is upside down. Your ratio is pi over ref; its average under the "
-            "policy is not 1, so the estimate is biased. Take ref over pi.",
-        ),
         Mistake(
             lambda pi, ref: (pi - ref).exp() - 1 + (pi - ref),
             "Only half of it is upside down: k1 is right, but the ratio whose average "
@@ -138,27 +134,9 @@ K3_ESTIMATE = Exercise(
             "That is k1. Add ref/pi - 1, whose average under the policy is zero.",
         ),
         Mistake(
-            lambda pi, ref: (ref - pi).exp() - (ref - pi),
-            "The -1 is missing: your estimate is 1 where both policies agree, and 1 "
-            "too large everywhere.",
-        ),
-        Mistake(
-            lambda pi, ref: (ref - pi).exp() - 1 + (ref - pi),
-            "The sign of the logarithm is wrong. It is minus log(ref/pi), which is k1.",
-        ),
-        Mistake(
-            lambda pi, ref: (ref - pi) + 1 - (ref - pi).exp(),
-            "Everything has the wrong sign: k3 is never negative.",
-        ),
-        Mistake(
             lambda pi, ref: ref / pi - 1 - (ref / pi).log(),
             "A quotient of log-probabilities is no ratio of probabilities. ref/pi is "
             "the exp of a difference of log-probabilities.",
-        ),
-        Mistake(
-            lambda pi, ref: k3(pi, ref).mean(),
-            "You average already. Return one value for each token: masks and means "
-            "come later.",
         ),
     ),
     insight="k1 plus a term whose average is zero: the same mean, never negative, "
@@ -218,17 +196,16 @@ PENALIZED_REWARD = Exercise(
         ),
         _rewards_case("beta is zero", [[2.0, 1.0]], [[[0.5], [-0.5]]], 0.0),
     ),
+    words={
+        "rewards + kl_penalty * log_ratio": "The sign is wrong: this pays the policy "
+        "for leaving its reference. Subtract beta times log(pi/ref).",
+        "mean for sum": "You average over pos. The log-ratio of a whole response is "
+        "the sum over its tokens; a mean makes beta smaller by the length.",
+        "log_ratio": "beta is missing: kl_penalty says how much a nat of KL costs.",
+        "detach lost": "The values are right, but a gradient flows through the "
+        "reward. A reward is a number: detach() the log-ratio or use torch.no_grad().",
+    },
     mistakes=(
-        Mistake(
-            lambda r, pi, ref, beta: _judge(r, -(pi - ref).sum(-1), beta),
-            "The sign is wrong: this pays the policy for leaving its reference. "
-            "Subtract beta times log(pi/ref).",
-        ),
-        Mistake(
-            lambda r, pi, ref, beta: _judge(r, (pi - ref).mean(-1), beta),
-            "You average over pos. The log-ratio of a whole response is the sum over "
-            "its tokens; a mean makes beta smaller by the length.",
-        ),
         Mistake(
             lambda r, pi, ref, beta: _judge(r, k3(pi, ref).sum(-1), beta),
             "You put k3 into the reward. There the gradient comes from the score "
@@ -243,15 +220,6 @@ PENALIZED_REWARD = Exercise(
             lambda r, pi, ref, beta: _judge(r, (pi.exp() * (pi - ref)).sum(-1), beta),
             "You weigh by probability, but these tokens were sampled: a likely token "
             "turns up more often already.",
-        ),
-        Mistake(
-            lambda r, pi, ref, beta: _judge(r, (pi - ref).sum(-1), 1.0),
-            "beta is missing: kl_penalty says how much a nat of KL costs.",
-        ),
-        Mistake(
-            lambda r, pi, ref, beta: r - beta * (pi - ref).sum(-1),
-            "The values are right, but a gradient flows through the reward. A reward "
-            "is a number: detach() the log-ratio or use torch.no_grad().",
         ),
     ),
     insight="Each response pays beta for every nat by which it is likelier under the "

@@ -55,21 +55,18 @@ INNER_STEP_LOSS = Exercise(
         _step_case("as many prompts as responses", 3, 3, 3, beta=0.1),
         _step_case("beta is 0", 2, 3, 4, beta=0.0),
     ),
+    words={
+        "difference - difference.expm1()": "You subtract the KL. The loss is "
+        "minimized, so a penalty is added: minus would reward leaving the reference.",
+        "k3.sum(dim=-1).mean()": "You sum the KL over pos. The policy loss is a mean "
+        "over positions, so the KL must be too, or beta grows with the length.",
+        "ratio * each": "Nothing is clipped: this is the unclipped loss plus the KL.",
+        "log_probs - ref_log_probs": "k3 upside down: its exponent is ref minus "
+        "policy, log(pi_ref / pi).",
+        "k3.mean()": "beta is not used: the KL is added at full weight.",
+        "-gain.mean()": "The KL is missing. Add beta times its mean.",
+    },
     mistakes=(
-        Mistake(
-            lambda new, old, ref, d, b: (
-                _clipped(new, old, d) - b * _k3(new, ref).mean()
-            ),
-            "You subtract the KL. The loss is minimized, so a penalty is added: "
-            "minus would reward leaving the reference.",
-        ),
-        Mistake(
-            lambda new, old, ref, d, b: (
-                _clipped(new, old, d) + b * _k3(new, ref).sum(-1).mean()
-            ),
-            "You sum the KL over pos. The policy loss is a mean over positions, so "
-            "the KL must be too, or beta grows with the length.",
-        ),
         Mistake(
             lambda new, old, ref, d, b: (
                 _clipped(new, old, d) + b * _k3(new, old).mean()
@@ -88,8 +85,8 @@ INNER_STEP_LOSS = Exercise(
             lambda new, old, ref, d, b: (
                 _clipped(new, ref, d) + b * _k3(new, old).mean()
             ),
-            "pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in the "
-            "KL.",
+            "pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in "
+            "the KL.",
         ),
         Mistake(
             lambda new, old, ref, d, b: (
@@ -99,29 +96,9 @@ INNER_STEP_LOSS = Exercise(
             "is ever clipped. Use the noted old_log_probs.",
         ),
         Mistake(
-            lambda new, old, ref, d, b: (
-                -((new - old).exp() * d[..., None]).mean() + b * _k3(new, ref).mean()
-            ),
-            "Nothing is clipped: this is the unclipped loss plus the KL.",
-        ),
-        Mistake(
-            lambda new, old, ref, d, b: (
-                _clipped(new, old, d) + b * _k3(ref, new).mean()
-            ),
-            "k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).",
-        ),
-        Mistake(
             lambda new, old, ref, d, b: _clipped(new, old, d) + b * (new - ref).mean(),
-            "This KL is k1, the plain difference: as a loss it teaches nothing. "
-            "Use k3.",
-        ),
-        Mistake(
-            lambda new, old, ref, d, b: _clipped(new, old, d) + _k3(new, ref).mean(),
-            "beta is not used: the KL is added at full weight.",
-        ),
-        Mistake(
-            lambda new, old, ref, d, b: _clipped(new, old, d),
-            "The KL is missing. Add beta times its mean.",
+            "This KL is k1, the plain difference: as a loss it teaches nothing. Use "
+            "k3.",
         ),
         Mistake(
             lambda new, old, ref, d, b: (
@@ -151,26 +128,19 @@ REFRESH_EPOCHS = Exercise(
         case("a period longer than the run", num_epochs=5, period=10),
         case("no epochs at all", num_epochs=0, period=3),
     ),
+    words={
+        "range(0 + 1, num_epochs)": "Epoch 0 is missing: without a copy there, the "
+        "first epochs have no reference to compare with.",
+        "range(0, num_epochs + 1)": "Your list goes up to num_epochs. Epochs count "
+        "from 0, so the last one is num_epochs - 1.",
+        "all counted": "A copy in every epoch: the period is not used, and the KL "
+        "would start every epoch at zero.",
+    },
     mistakes=(
-        Mistake(
-            lambda n, p: list(range(p, n, p)),
-            "Epoch 0 is missing: without a copy there, the first epochs have no "
-            "reference to compare with.",
-        ),
-        Mistake(
-            lambda n, p: list(range(0, n + 1, p)),
-            "Your list goes up to num_epochs. Epochs count from 0, so the last one "
-            "is num_epochs - 1.",
-        ),
         Mistake(
             lambda n, p: [e for e in range(n) if (e + 1) % p == 0],
             "Off by one: you copy in the last epoch of each period. The copy comes "
             "first: epoch % period == 0.",
-        ),
-        Mistake(
-            lambda n, p: list(range(n)),
-            "A copy in every epoch: the period is not used, and the KL would start "
-            "every epoch at zero.",
         ),
         Mistake(
             lambda n, p: [e % p == 0 for e in range(n)],
@@ -178,8 +148,8 @@ REFRESH_EPOCHS = Exercise(
         ),
         Mistake(
             lambda n, p: list(range(0, n * p, p)),
-            "You make num_epochs copies. There are num_epochs epochs, and only "
-            "every period-th has a copy.",
+            "You make num_epochs copies. There are num_epochs epochs, and only every "
+            "period-th has a copy.",
         ),
     ),
     insight="pi_ref changes at epochs 0, K, 2K, ... and stays frozen in between.",
@@ -221,25 +191,21 @@ BYTES_KEPT = Exercise(
         _bytes_case(1000, False, True),
         _bytes_case(500_000_000, True, True),
     ),
+    words={
+        "2 * 4": "Adam keeps two moments, each in 4 bytes: 8 bytes a weight on top of "
+        "weight and gradient.",
+        "2 + 2": "Adam is missing: its two moments take 8 bytes a weight, more than "
+        "weight and gradient together.",
+    },
     mistakes=(
         Mistake(
             _kept(10, 2, 10),
             "The gradient is missing: one number of 2 bytes for each trained weight.",
         ),
         Mistake(
-            _kept(8, 2, 8),
-            "Adam keeps two moments, each in 4 bytes: 8 bytes a weight on top of "
-            "weight and gradient.",
-        ),
-        Mistake(
-            _kept(4, 2, 4),
-            "Adam is missing: its two moments take 8 bytes a weight, more than "
-            "weight and gradient together.",
-        ),
-        Mistake(
             _kept(12, 12, 12),
-            "You count gradient and optimizer for the reference. It is never "
-            "trained: weights only.",
+            "You count gradient and optimizer for the reference. It is never trained: "
+            "weights only.",
         ),
         Mistake(
             _kept(12, 4, 12),
@@ -248,13 +214,13 @@ BYTES_KEPT = Exercise(
         ),
         Mistake(
             _kept(12, 2, 12, always=2),
-            "You count a full copy for pi_old. Its log-probabilities are noted, "
-            "and no model is kept.",
+            "You count a full copy for pi_old. Its log-probabilities are noted, and "
+            "no model is kept.",
         ),
         Mistake(
             _kept(12, 2, 2),
-            "You count only weights for the critic. It is trained too: gradient "
-            "and Adam as well.",
+            "You count only weights for the critic. It is trained too: gradient and "
+            "Adam as well.",
         ),
         Mistake(
             _kept(12, 2, 0),

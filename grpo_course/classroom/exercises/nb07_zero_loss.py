@@ -52,31 +52,22 @@ GRADIENT_BY_LOG_PROBS = Exercise(
             mask=mask_of([[2, 0]]),
         ),
     ),
+    words={
+        "sign lost": "The sign is reversed. A loss must fall when a better response "
+        "gets likelier: the gradient is negative where delta is positive.",
+        "deltas.numel()": "The length is missing: a response's tokens share its "
+        "weight, so each gets 1 / length of it.",
+        "lengths": "The mean over responses is missing: divide by their number, "
+        "deltas.numel().",
+        "deltas.shape[-1]": "You divide by G alone. The mean runs over all responses "
+        "of the batch: divide by deltas.numel().",
+        "floor lost": EMPTY,
+    },
     mistakes=(
         Mistake(
             lambda d, m: torch.zeros(m.shape),
-            "You return zero everywhere: that is the value of the loss. Its "
-            "gradient does not vanish where delta is not zero.",
-        ),
-        Mistake(
-            lambda d, m: -_share(d, m) * m / d.numel(),
-            "The sign is reversed. A loss must fall when a better response gets "
-            "likelier: the gradient is negative where delta is positive.",
-        ),
-        Mistake(
-            lambda d, m: -d[..., None] * m / d.numel(),
-            "The length is missing: a response's tokens share its weight, so each "
-            "gets 1 / length of it.",
-        ),
-        Mistake(
-            lambda d, m: _share(d, m) * m,
-            "The mean over responses is missing: divide by their number, "
-            "deltas.numel().",
-        ),
-        Mistake(
-            lambda d, m: _share(d, m) * m / d.shape[-1],
-            "You divide by G alone. The mean runs over all responses of the batch: "
-            "divide by deltas.numel().",
+            "You return zero everywhere: that is the value of the loss. Its gradient "
+            "does not vanish where delta is not zero.",
         ),
         Mistake(
             lambda d, m: _share(d, m).expand(m.shape) / d.numel(),
@@ -89,10 +80,9 @@ GRADIENT_BY_LOG_PROBS = Exercise(
         ),
         Mistake(
             lambda d, m: -d[..., None] * m / m.numel(),
-            "You divide by the width of the tensor, padding included. The length "
-            "of a response is what its mask sums to.",
+            "You divide by the width of the tensor, padding included. The length of a "
+            "response is what its mask sums to.",
         ),
-        Mistake(lambda d, m: (-d / m.sum(-1) / d.numel())[..., None] * m, EMPTY),
     ),
     insight="The value of the loss is the sum of the deltas, which cancel; the "
     "gradient gives every token its own, and nothing cancels.",
@@ -133,20 +123,23 @@ FIND_TIED_GROUPS = Exercise(
             rewards=[[1.0, 1.001, 1.0], [0.3, 0.3, 0.3]],
         ),
     ),
+    words={
+        "comparison": "The other way round: these are the groups that teach "
+        "something.",
+        "one for all": "One answer for the whole batch. Each group needs its own: "
+        "keep the batch axis.",
+        "(rewards.amax(dim=-1) - rewards.amin(dim=-1)).abs() < 0.01": DIFFERENCE,
+    },
     mistakes=(
         Mistake(
             lambda r: (r == 0).all(-1),
-            "You find groups where all are wrong. A group where all are right "
-            "teaches nothing either.",
+            "You find groups where all are wrong. A group where all are right teaches "
+            "nothing either.",
         ),
         Mistake(
             lambda r: (r == 1).all(-1),
-            "You find groups where all are right. A group where all are wrong "
-            "teaches nothing either.",
-        ),
-        Mistake(
-            lambda r: r.amax(-1) != r.amin(-1),
-            "The other way round: these are the groups that teach something.",
+            "You find groups where all are right. A group where all are wrong teaches "
+            "nothing either.",
         ),
         Mistake(
             lambda r: r.amax(0) == r.amin(0),
@@ -154,18 +147,12 @@ FIND_TIED_GROUPS = Exercise(
             "trial, the last axis.",
         ),
         Mistake(
-            lambda r: (r.amax(-1) == r.amin(-1)).all(),
-            "One answer for the whole batch. Each group needs its own: keep the "
-            "batch axis.",
-        ),
-        Mistake(
             lambda r: r[..., 0] == r[..., -1],
-            "You look at the first and the last response only. All of the group "
-            "must agree.",
+            "You look at the first and the last response only. All of the group must "
+            "agree.",
         ),
         Mistake(lambda r: r.std(-1) == 0, ROUNDING),
         Mistake(lambda r: (r == r.mean(-1, keepdim=True)).all(-1), ROUNDING),
-        Mistake(lambda r: r.amax(-1) - r.amin(-1) < 0.01, DIFFERENCE),
     ),
     insight="Loss zero and gradient zero: a share near 1 with a low reward means a run "
     "that is really stuck.",
@@ -199,24 +186,21 @@ TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
     solution=token_mean_loss_at_ratio_one,
     axes=LENGTH_AXES,
     cases=(LONG_IS_GOOD, TWO_GROUPS, SQUARE),
+    words={
+        "sign lost": "The minus sign is missing: a loss falls where good responses "
+        "gain.",
+        "not divided": "You sum. A token mean divides by the number of tokens.",
+    },
     mistakes=(
         Mistake(
-            lambda d, n: (n * d).sum() / n.sum(),
-            "The minus sign is missing: a loss falls where good responses gain.",
-        ),
-        Mistake(
             lambda d, n: -d.mean(),
-            "This is the sequence mean, and zero. In a token mean a response "
-            "counts once for each of its tokens.",
+            "This is the sequence mean, and zero. In a token mean a response counts "
+            "once for each of its tokens.",
         ),
         Mistake(
             lambda d, n: -(n * d).mean(),
             "You divide by the number of responses. A token mean divides by the "
             "number of tokens: lengths.sum().",
-        ),
-        Mistake(
-            lambda d, n: -(n * d).sum(),
-            "You sum. A token mean divides by the number of tokens.",
         ),
         Mistake(
             lambda d, n: -(n * d).sum() / (d.numel() * n.max()),
@@ -233,8 +217,8 @@ TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
         ),
         Mistake(
             lambda d, n: -(d / n).sum() / (1 / n).sum(),
-            "You divide by the length. In a token mean a longer response weighs "
-            "more, not less.",
+            "You divide by the length. In a token mean a longer response weighs more, "
+            "not less.",
         ),
     ),
     insight="It contains no log-probability: at ratio 1 the printed loss knows nothing "
@@ -272,34 +256,31 @@ LENGTH_COVARIANCE = Exercise(
             lengths=[[2, 7, 4], [9, 1, 8]],
         ),
     ),
+    words={
+        "difference turned": "The sign is reversed: the minus belongs to the loss. If "
+        "longer is better, the covariance is positive.",
+        "((lengths - lengths.mean()) * (deltas - deltas.mean())).sum()": "You sum the "
+        "products. The covariance is their mean.",
+    },
     mistakes=(
         Mistake(
             lambda d, n: length_covariance(d, n) * d.numel() / (d.numel() - 1),
-            "You divide by N - 1: the sample covariance. The identity needs the "
-            "plain mean, over N.",
+            "You divide by N - 1: the sample covariance. The identity needs the plain "
+            "mean, over N.",
         ),
         Mistake(
             lambda d, n: length_covariance(d, n) / (_spread(d) * _spread(n)),
             "This is the correlation. The covariance is not divided by the spreads.",
         ),
         Mistake(
-            lambda d, n: -length_covariance(d, n),
-            "The sign is reversed: the minus belongs to the loss. If longer is "
-            "better, the covariance is positive.",
-        ),
-        Mistake(
-            lambda d, n: length_covariance(d, n) * d.numel(),
-            "You sum the products. The covariance is their mean.",
-        ),
-        Mistake(
             _by_group,
-            "You centre lengths within each group. Here both means run over the "
-            "whole batch.",
+            "You centre lengths within each group. Here both means run over the whole "
+            "batch.",
         ),
         Mistake(
             lambda d, n: (d * n).mean(),
-            "Only right while the deltas average zero. Take the mean away from one "
-            "of the two before you multiply.",
+            "Only right while the deltas average zero. Take the mean away from one of "
+            "the two before you multiply.",
         ),
     ),
     insight="Its sign says whether the longer responses of this batch were better. "

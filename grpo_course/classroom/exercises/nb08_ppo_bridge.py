@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from grpo_course.actor_critic import gae
@@ -78,6 +77,10 @@ TD_ERRORS = Exercise(
     solution=td_errors,
     axes=TOKEN_AXES,
     cases=_cases(gamma=(0.9, 0.6, 1.0, 0.8)),
+    words={
+        "difference turned": "The sign is reversed: a token after which more is to be "
+        "expected has a positive TD error.",
+    },
     mistakes=(
         Mistake(lambda r, v, gamma: r + gamma * _after(v, v[:, -1:]) - v, BEYOND),
         Mistake(
@@ -96,11 +99,6 @@ TD_ERRORS = Exercise(
             "the critic says one token later.",
         ),
         Mistake(
-            lambda r, v, gamma: v - r - gamma * _after(v),
-            "The sign is reversed: a token after which more is to be expected has a "
-            "positive TD error.",
-        ),
-        Mistake(
             lambda r, v, gamma: gamma * (r + _after(v)) - v,
             "You discount the token's own reward too. It is paid now: only the next "
             "value is multiplied by gamma.",
@@ -116,8 +114,8 @@ TD_ERRORS = Exercise(
         ),
         Mistake(
             lambda r, v, gamma: r + gamma * _before(v) - v,
-            "You shifted the wrong way: this adds the value of the token before. "
-            "What is still to come is judged at the next token.",
+            "You shifted the wrong way: this adds the value of the token before. What "
+            "is still to come is judged at the next token.",
         ),
     ),
     insight="Each token is judged by what it changed: what it was paid, plus what is "
@@ -158,14 +156,13 @@ GENERALIZED_ADVANTAGES = Exercise(
     solution=generalized_advantages,
     axes=TOKEN_AXES,
     cases=_cases(gamma=(0.9, 0.8, 1.0, 0.7), lam=(0.6, 1.0, 0.0, 0.5)),
+    words={
+        "order": "Your sum runs forward: a token collects the errors before it. A "
+        "token is answerable for what comes after; start at the end.",
+        "errors[:, t]": "These are the TD errors, which is lam = 0. Add what comes "
+        "later, gamma times lam as much for each step.",
+    },
     mistakes=(
-        Mistake(
-            lambda r, v, gamma, lam: _recursion(
-                gae.td_errors(r, v, gamma), gamma * lam, forward=True
-            ),
-            "Your sum runs forward: a token collects the errors before it. A token "
-            "is answerable for what comes after; start at the end.",
-        ),
         Mistake(
             lambda r, v, gamma, lam: _recursion(gae.td_errors(r, v, gamma), lam),
             "You forgot gamma in the recursion: each step back multiplies the sum by "
@@ -190,11 +187,6 @@ GENERALIZED_ADVANTAGES = Exercise(
             lambda r, v, gamma, lam: gae.generalized_advantages(r, v, gamma, lam) + v,
             "You return advantage plus value: that is the return, which is what the "
             "critic learns. The policy needs the advantage.",
-        ),
-        Mistake(
-            lambda r, v, gamma, lam: gae.td_errors(r, v, gamma),
-            "These are the TD errors, which is lam = 0. Add what comes later, gamma "
-            "times lam as much for each step.",
         ),
         Mistake(
             lambda r, v, gamma, lam: gae.generalized_advantages(r, v, gamma, lam).flip(
@@ -254,18 +246,18 @@ BRADLEY_TERRY_LOSS = Exercise(
             rejected=[200.0],
         ),
     ),
+    words={
+        "sign lost": "The sign is missing: this is the log-likelihood, which should "
+        "grow. A loss is minus that.",
+        "difference turned": "You swapped the two: this teaches that the rejected "
+        "response is better. It is chosen minus rejected.",
+        "log lost": NO_LOG,
+        "sum for mean": "You sum over the pairs. Take the mean, or the learning rate "
+        "would depend on how many pairs there are.",
+        "torch.nn.functional.logsigmoid(chosen - rejected)": "You return one number "
+        "for each pair. The loss is their mean.",
+    },
     mistakes=(
-        Mistake(
-            _of_gap(F.logsigmoid),
-            "The sign is missing: this is the log-likelihood, which should grow. A "
-            "loss is minus that.",
-        ),
-        Mistake(
-            lambda chosen, rejected: -F.logsigmoid(rejected - chosen).mean(),
-            "You swapped the two: this teaches that the rejected response is better. "
-            "It is chosen minus rejected.",
-        ),
-        Mistake(_of_gap(lambda gap: -gap.sigmoid()), NO_LOG),
         Mistake(_of_gap(lambda gap: 1 - gap.sigmoid()), NO_LOG),
         Mistake(
             _of_gap(lambda gap: gap.square()),
@@ -276,15 +268,6 @@ BRADLEY_TERRY_LOSS = Exercise(
             _of_gap(lambda gap: -gap),
             "This is minus the difference alone: nothing ever stops it from growing. "
             "Take -log sigmoid of the difference.",
-        ),
-        Mistake(
-            lambda chosen, rejected: -F.logsigmoid(chosen - rejected).sum(),
-            "You sum over the pairs. Take the mean, or the learning rate would "
-            "depend on how many pairs there are.",
-        ),
-        Mistake(
-            lambda chosen, rejected: -F.logsigmoid(chosen - rejected),
-            "You return one number for each pair. The loss is their mean.",
         ),
     ),
     insight="Only the difference counts, so a constant added to all rewards changes "

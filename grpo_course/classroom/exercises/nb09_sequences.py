@@ -45,35 +45,28 @@ SHIFTED_LOG_PROBS = Exercise(
         scored_text("two texts of four tokens", 2, 4, 5),
         scored_text("as many tokens as words", 3, 5, 5),
     ),
+    words={
+        "logits[:, 1:]": "You drop the first score but do not shift: each token still "
+        "meets the logits that have read it. Pair logits[:, :-1] with tokens[:, 1:].",
+        "tokens[:, :-1, None]": "You drop the last score but do not shift: each token "
+        "still meets the logits that have read it. Pair logits[:, :-1] with tokens[:, "
+        "1:].",
+        "not normalized": RAW_LOGITS,
+        "log lost": NO_LOGARITHM,
+        "return (...).sum(-1)": "You sum over pos. The loss wants a log-probability "
+        "for each token.",
+    },
     mistakes=(
         Mistake(
             lambda x, ids: pick(_log(x), ids),
             "No shift: the logits at t have read token t. They score token t + 1, so "
             "there is one score fewer than there are tokens.",
         ),
-        Mistake(
-            lambda x, ids: pick(_log(x), ids)[..., 1:],
-            "You drop the first score but do not shift: each token still meets the "
-            "logits that have read it. Pair logits[:, :-1] with tokens[:, 1:].",
-        ),
-        Mistake(
-            lambda x, ids: pick(_log(x), ids)[..., :-1],
-            "You drop the last score but do not shift: each token still meets the "
-            "logits that have read it. Pair logits[:, :-1] with tokens[:, 1:].",
-        ),
         Mistake(lambda x, ids: pick(_log(x)[..., 1:, :], ids[..., :-1]), SHIFT_WAY),
-        Mistake(lambda x, ids: pick(x[..., :-1, :], ids[..., 1:]), RAW_LOGITS),
-        Mistake(
-            lambda x, ids: pick(x.softmax(-1)[..., :-1, :], ids[..., 1:]), NO_LOGARITHM
-        ),
         Mistake(
             lambda x, ids: pick(x.log_softmax(-2)[..., :-1, :], ids[..., 1:]),
             "Your softmax runs over pos, so places compete. Words do: normalize over "
             "vocab, the last axis.",
-        ),
-        Mistake(
-            lambda x, ids: pick(_log(x)[..., :-1, :], ids[..., 1:]).sum(-1),
-            "You sum over pos. The loss wants a log-probability for each token.",
         ),
     ),
     insight="A greedy text scores best at the right shift: a probe that works on any "
@@ -98,27 +91,21 @@ TEMPERATURE_LOG_PROBS = Exercise(
         scored_text("temperature 1", 2, 3, 5, temperature=1.0),
         scored_text("temperature 2", 2, 3, 5, temperature=2.0),
     ),
+    words={
+        "not divided": "Your scores do not depend on the temperature: they belong to "
+        "a policy other than the one that sampled.",
+        "times for divided": "You multiply by the temperature. A low one makes the "
+        "policy more certain: divide.",
+        "not normalized": "These are logits. Normalize after dividing: log_softmax "
+        "over vocab.",
+        "log lost": NO_LOGARITHM,
+    },
     mistakes=(
-        Mistake(
-            lambda x, ids, t: pick(_log(x), ids),
-            "Your scores do not depend on the temperature: they belong to a policy "
-            "other than the one that sampled.",
-        ),
-        Mistake(
-            lambda x, ids, t: pick(_log(x * t), ids),
-            "You multiply by the temperature. A low one makes the policy more certain: "
-            "divide.",
-        ),
         Mistake(
             lambda x, ids, t: pick(_log(x), ids) / t,
             "You divide the log-probabilities. They no longer sum to one: divide the "
             "logits, then normalize.",
         ),
-        Mistake(
-            lambda x, ids, t: pick(x / t, ids),
-            "These are logits. Normalize after dividing: log_softmax over vocab.",
-        ),
-        Mistake(lambda x, ids, t: pick((x / t).softmax(-1), ids), NO_LOGARITHM),
         Mistake(
             lambda x, ids, t: pick(_log(x[..., :-1, :] / t), ids[..., 1:]),
             "You shift here as well. These logits already stand where their token "
@@ -132,11 +119,6 @@ TEMPERATURE_LOG_PROBS = Exercise(
 
 def _is_eos(tokens: Tensor, eos: int) -> Tensor:
     return (tokens == eos).long()
-
-
-def _before(tokens: Tensor, eos: int, axis: int = -1) -> Tensor:
-    """How many EOS came strictly before each token."""
-    return _is_eos(tokens, eos).cumsum(axis) - _is_eos(tokens, eos)
 
 
 def _first(tokens: Tensor, eos: int) -> Tensor:
@@ -177,11 +159,17 @@ RESPONSE_MASK = Exercise(
             eos=7,
         ),
     ),
+    words={
+        "plus for minus": DROPS_EOS,
+        "is_eos.cumsum(dim=-1) - is_eos != 0": "The other way round: this is True on "
+        "the padding. True marks the tokens that count.",
+        "is_eos.cumsum(dim=-2)": "You count along trial: the EOS of one response ends "
+        "another. Count along pos, the last axis.",
+    },
     mistakes=(
         Mistake(
             lambda tokens, eos: _is_eos(tokens, eos).cumsum(-1) <= 1, KEEPS_PADDING
         ),
-        Mistake(lambda tokens, eos: _is_eos(tokens, eos).cumsum(-1) == 0, DROPS_EOS),
         Mistake(
             lambda tokens, eos: tokens != eos,
             "`tokens != eos` drops the EOS, which the policy chose, and keeps padding "
@@ -189,23 +177,13 @@ RESPONSE_MASK = Exercise(
         ),
         Mistake(
             lambda tokens, eos: tokens != 0,
-            "`tokens != pad` asks what a token is, not where it stands. With pad equal "
-            "to EOS it drops or keeps both. Only the first EOS decides.",
-        ),
-        Mistake(
-            lambda tokens, eos: _before(tokens, eos) > 0,
-            "The other way round: this is True on the padding. True marks the tokens "
-            "that count.",
+            "`tokens != pad` asks what a token is, not where it stands. With pad "
+            "equal to EOS it drops or keeps both. Only the first EOS decides.",
         ),
         Mistake(
             lambda tokens, eos: torch.arange(tokens.shape[-1]) <= _first(tokens, eos),
             "argmax gives 0 where no EOS was found, so a response that was cut off "
             "loses all but its first token. Without EOS every token counts.",
-        ),
-        Mistake(
-            lambda tokens, eos: _before(tokens, eos, axis=-2) == 0,
-            "You count along trial: the EOS of one response ends another. Count along "
-            "pos, the last axis.",
         ),
     ),
     insight="It never asks for the pad token, so it is right for any: all that counts "
@@ -261,6 +239,14 @@ TOKEN_SHARE = Exercise(
             "count, and it is paid like the others.",
         ),
     ),
+    words={
+        "mask.float().mean(dim=-1)": "This is a count, and longer responses have "
+        "more. A share is divided by the length.",
+        "responses == token": "You divide by the length but count hits in the padding "
+        "as well. Mask both.",
+        "floor lost": "0/0 in the empty response. Divide by clamp(min=1): its share "
+        "is 0.",
+    },
     mistakes=(
         Mistake(
             lambda x, m, token: (x == token).float().mean(-1),
@@ -271,20 +257,6 @@ TOKEN_SHARE = Exercise(
             lambda x, m, token: _hits(x, m, token).mean(-1),
             "You divide by the width of the tensor. Longer padding would lower the "
             "share: divide by the response's own length.",
-        ),
-        Mistake(
-            lambda x, m, token: _hits(x, m, token).sum(-1),
-            "This is a count, and longer responses have more. A share is divided by "
-            "the length.",
-        ),
-        Mistake(
-            lambda x, m, token: (x == token).sum(-1) / m.sum(-1).clamp(min=1),
-            "You divide by the length but count hits in the padding as well. Mask "
-            "both.",
-        ),
-        Mistake(
-            lambda x, m, token: _hits(x, m, token).sum(-1) / m.sum(-1),
-            "0/0 in the empty response. Divide by clamp(min=1): its share is 0.",
         ),
         Mistake(
             lambda x, m, token: _hits(x, m, token).sum() / m.sum(),

@@ -5,7 +5,6 @@ import re
 import torch
 from torch import Tensor, nn
 
-from grpo_course.algorithm.deltas import SPREAD_EPSILON, center
 from grpo_course.algorithm.kl import k1, k2, k3
 from grpo_course.classroom.bugs import loss_bugs, reward_bugs, token_bugs
 from grpo_course.classroom.bugs.bug import Bug
@@ -129,21 +128,15 @@ REPAIRED_RATIO_LOSS = Exercise(
         _loss_case("a bad token, half as likely as it was", [0.5], [-1.0]),
         _many_tokens(),
     ),
+    words={
+        "log_probs / old_log_probs": "Still a quotient of log-probabilities. They are "
+        "negative: a token that becomes likelier makes this quotient smaller.",
+        "difference turned": "Upside down: the ratio is new over old, so subtract old "
+        "from new.",
+        "exp lost": "This difference is the logarithm of the ratio: exp is missing.",
+        "sign lost": NO_MINUS,
+    },
     mistakes=(
-        Mistake(
-            lambda new, d, old: loss_bugs.quotient_loss(new, d, old_log_probs=old),
-            "Still a quotient of log-probabilities. They are negative: a token "
-            "that becomes likelier makes this quotient smaller.",
-        ),
-        Mistake(
-            lambda new, d, old: -(old - new).exp() * d,
-            "Upside down: the ratio is new over old, so subtract old from new.",
-        ),
-        Mistake(
-            lambda new, d, old: -(new - old) * d,
-            "This difference is the logarithm of the ratio: exp is missing.",
-        ),
-        Mistake(lambda new, d, old: (new - old).exp() * d, NO_MINUS),
         Mistake(
             lambda new, d, old: -new * d,
             "This is the naive loss: it forgets who sampled. Weigh by the ratio.",
@@ -185,6 +178,14 @@ REPAIRED_CLIP_LOSS = Exercise(
         ),
         _many_tokens(epsilon=0.2, epsilon_high=0.3),
     ),
+    words={
+        "min for max": "max for both signs: now good tokens run away, too. Take the "
+        "smaller.",
+        "clipped * deltas": "Only the clipped product is left: a bad token that "
+        "became likelier can never come back. Compare it with the free product.",
+        "clamp lost": NOT_CLIPPED,
+        "sign lost": NO_MINUS,
+    },
     mistakes=(
         Mistake(
             lambda new, d, old, low, high: loss_bugs.wrong_side_loss(
@@ -193,17 +194,6 @@ REPAIRED_CLIP_LOSS = Exercise(
             "Still on the wrong side: where delta is negative you keep the larger "
             "product. The sign of delta reverses the order by itself.",
         ),
-        Mistake(
-            lambda *args: -torch.maximum(*_products(*args)),
-            "max for both signs: now good tokens run away, too. Take the smaller.",
-        ),
-        Mistake(
-            lambda *args: -_products(*args)[1],
-            "Only the clipped product is left: a bad token that became likelier "
-            "can never come back. Compare it with the free product.",
-        ),
-        Mistake(lambda *args: -_products(*args)[0], NOT_CLIPPED),
-        Mistake(lambda *args: torch.minimum(*_products(*args)), NO_MINUS),
         Mistake(
             lambda new, d, old, low, high: (
                 -torch.minimum(*_products(new, d, old, low, low))
@@ -236,24 +226,18 @@ REPAIRED_SCORES = Exercise(
         _scores_case("one response of three tokens", [1, 4, 2]),
         _scores_case("two responses", [0, 1, 2, 3], [5, 3, 3, 0]),
     ),
+    words={
+        "logits.log_softmax(dim=-1)[:, 1:]": "Not shifted: you still read token t "
+        "from the logits at t. They are the forecast of token t + 1.",
+        "not normalized": "These are logits: log_softmax over the vocabulary is "
+        "missing.",
+        "log lost": NO_LOGARITHM_FOR_A_RATIO,
+    },
     mistakes=(
         Mistake(
-            token_bugs.unshifted_scores,
-            "Not shifted: you still read token t from the logits at t. They are "
-            "the forecast of token t + 1.",
-        ),
-        Mistake(
             lambda x, ids: pick(x.log_softmax(-1)[:, 1:], ids[:, :-1]),
-            "Shifted the other way: logits at t forecast what comes after t, so "
-            "the logits lose their last position and the tokens their first.",
-        ),
-        Mistake(
-            lambda x, ids: pick(x[:, :-1], ids[:, 1:]),
-            "These are logits: log_softmax over the vocabulary is missing.",
-        ),
-        Mistake(
-            lambda x, ids: pick(x.softmax(-1)[:, :-1], ids[:, 1:]),
-            NO_LOGARITHM_FOR_A_RATIO,
+            "Shifted the other way: logits at t forecast what comes after t, so the "
+            "logits lose their last position and the tokens their first.",
         ),
         Mistake(
             lambda x, ids: pick(x.log_softmax(-1), ids),
@@ -396,16 +380,15 @@ REPAIRED_MASK = Exercise(
             eos=7,
         ),
     ),
+    words={
+        "plus for minus": "The EOS itself is lost. It was sampled, and the policy "
+        "must learn to write it: count the EOS tokens before each token.",
+    },
     mistakes=(
         Mistake(
             token_bugs.padded_mask,
-            "The padding is still in: you wait for a second EOS. A token counts if "
-            "no EOS came before it.",
-        ),
-        Mistake(
-            lambda ids, eos: (ids == eos).cumsum(-1) == 0,
-            "The EOS itself is lost. It was sampled, and the policy must learn to "
-            "write it: count the EOS tokens before each token.",
+            "The padding is still in: you wait for a second EOS. A token counts if no "
+            "EOS came before it.",
         ),
         Mistake(
             lambda ids, eos: ids != eos,
@@ -441,29 +424,25 @@ REPAIRED_ROWS = Exercise(
         _rows_case("the same prompt twice", [[1, 0], [1, 0], [5, 4]], 3),
         _rows_case("a prompt before a smaller one", [[3, 2], [1, 0]], 2),
     ),
+    words={
+        "prompts.repeat(num_responses, 1)": "Still ABCABC: the whole block is "
+        "repeated, so a group of neighbours holds different prompts. Repeat each row "
+        "before the next one.",
+        "prompts.repeat_interleave(num_responses, dim=1)": "You repeat the numbers "
+        "inside a prompt. The axis to repeat is batch.",
+        "prompts.repeat_interleave(num_responses)": "Without dim, repeat_interleave "
+        "flattens first. Name the axis.",
+    },
     mistakes=(
-        Mistake(
-            token_bugs.shuffled_rows,
-            "Still ABCABC: the whole block is repeated, so a group of neighbours "
-            "holds different prompts. Repeat each row before the next one.",
-        ),
         Mistake(
             lambda p, n: torch.tensor(sorted(p.repeat(n, 1).tolist())),
             "You sort the rows. The groups stand in the order of the prompts: another "
             "order pairs them with the wrong answers.",
         ),
         Mistake(
-            lambda p, n: p.repeat_interleave(n, dim=1),
-            "You repeat the numbers inside a prompt. The axis to repeat is batch.",
-        ),
-        Mistake(
-            lambda p, n: p.repeat_interleave(n),
-            "Without dim, repeat_interleave flattens first. Name the axis.",
-        ),
-        Mistake(
             lambda p, n: p[:, None].expand(-1, n, -1),
-            "The groups are right, as an axis of their own. Flatten batch and "
-            "trial into one axis of rows.",
+            "The groups are right, as an axis of their own. Flatten batch and trial "
+            "into one axis of rows.",
         ),
     ),
     insight="AABBCC: neighbours are a group, and view(batch, trial) is safe.",
@@ -485,10 +464,6 @@ def _parts(text: str, number: bool, once: bool = True) -> float:
 
 def _by_pattern(text: str, pattern: str) -> float:
     return _parts(text, re.search(pattern, text) is not None)
-
-
-def _has_answer(text: str) -> bool:
-    return reward_bugs.ANSWER.search(text) is not None
 
 
 def repaired_format_reward(completion):
@@ -527,24 +502,20 @@ REPAIRED_FORMAT_REWARD = Exercise(
             "Each of the four tags pays only if it occurs exactly once.",
         ),
     ),
+    words={
+        "completion.count(tag) > 0": "A tag that occurs twice still pays. The policy "
+        "will repeat it: count, and pay for exactly one.",
+        "points": "The number is not paid for: 0.1 if the answer is a whole number.",
+    },
     mistakes=(
         Mistake(
             reward_bugs.one_regex_reward,
-            "Still all or nothing: one expression decides everything. Look "
-            "for each part on its own, and add.",
-        ),
-        Mistake(
-            lambda c: _parts(c, _has_answer(c), once=False),
-            "A tag that occurs twice still pays. The policy will repeat it: count, "
-            "and pay for exactly one.",
+            "Still all or nothing: one expression decides everything. Look for each "
+            "part on its own, and add.",
         ),
         Mistake(
             lambda c: _parts(c, re.search(r"\d", c) is not None),
             "You pay for a number anywhere. It must stand between the answer tags.",
-        ),
-        Mistake(
-            lambda c: _parts(c, False),
-            "The number is not paid for: 0.1 if the answer is a whole number.",
         ),
         Mistake(
             lambda c: _by_pattern(c, r"<answer>.*\d.*</answer>"),
@@ -617,6 +588,16 @@ REPAIRED_NORMALIZE = Exercise(
             rewards=[[1.0] * 12, [100.1] * 12, [3.0, 1.0, 2.0, 0.0] * 3],
         ),
     ),
+    words={
+        "first group": ONE_SHIFT,
+        "rewards": "A larger epsilon alone helps where rewards are small. Rounding "
+        "grows with the rewards: shift them before you average.",
+        "shifted": "Shifted, but not centered: the shift comes before the mean, and "
+        "the mean of the shifted rewards still has to go.",
+        "shifted.std(dim=-1, keepdim=True)": "NaN: a tied group has no spread now, "
+        "and 0/0 is not a number. An epsilon is needed as well.",
+        "not divided": "You center, but do not divide by the spread.",
+    },
     mistakes=(
         Mistake(
             lambda r: r * 0 if (r == r[0, 0]).all() else reward_bugs.tiny_epsilon(r),
@@ -624,28 +605,11 @@ REPAIRED_NORMALIZE = Exercise(
             "its own.",
         ),
         Mistake(lambda r: _by_one_shift(r, 1e-8), ONE_SHIFT),
-        Mistake(lambda r: _by_one_shift(r, 1e-4), ONE_SHIFT),
         Mistake(
             reward_bugs.tiny_epsilon,
-            "Ties are still not zero: the mean of equal numbers is rounded. Take "
-            "off something first that makes tied rewards exactly 0.",
+            "Ties are still not zero: the mean of equal numbers is rounded. Take off "
+            "something first that makes tied rewards exactly 0.",
         ),
-        Mistake(
-            lambda r: (r - group_mean(r)) / (group_std(r) + 1e-4),
-            "A larger epsilon alone helps where rewards are small. Rounding grows "
-            "with the rewards: shift them before you average.",
-        ),
-        Mistake(
-            lambda r: (r - r[..., :1]) / (group_std(r) + SPREAD_EPSILON),
-            "Shifted, but not centered: the shift comes before the mean, and the "
-            "mean of the shifted rewards still has to go.",
-        ),
-        Mistake(
-            lambda r: center(r) / group_std(center(r)),
-            "NaN: a tied group has no spread now, and 0/0 is not a number. An "
-            "epsilon is needed as well.",
-        ),
-        Mistake(center, "You center, but do not divide by the spread."),
     ),
     insight="Shift first: then ties are exactly zero, however large the rewards.",
 )
@@ -671,28 +635,19 @@ CONVERTED_DELTAS = Exercise(
         _deltas_case("three groups of four", numbers(3, 4)),
         _deltas_case("a group that is tied", torch.tensor([[2.0, 2.0, 2.0]])),
     ),
+    words={
+        "quotient turned": "The other way round: over G - 1 the spread is larger, so "
+        "the deltas become smaller.",
+        "root lost": "The factor of the squares: a spread is their root.",
+        "shift lost": "You count the groups. G is the size of one: the trial axis.",
+        "deltas.numel()": "You count all responses of the batch. G is the size of one "
+        "group.",
+    },
     mistakes=(
         Mistake(
-            lambda d: d / converted_deltas(torch.ones_like(d)),
-            "The other way round: over G - 1 the spread is larger, so the deltas "
-            "become smaller.",
-        ),
-        Mistake(
-            lambda d: d * (d.shape[-1] - 1) / d.shape[-1],
-            "The factor of the squares: a spread is their root.",
-        ),
-        Mistake(
-            lambda d: d * ((d.shape[0] - 1) / d.shape[0]) ** 0.5,
-            "You count the groups. G is the size of one: the trial axis.",
-        ),
-        Mistake(
-            lambda d: d * ((d.numel() - 1) / d.numel()) ** 0.5,
-            "You count all responses of the batch. G is the size of one group.",
-        ),
-        Mistake(
             lambda d: d / group_std(d),
-            "Do not divide by the spread of the deltas: only G is needed. A tied group "
-            "has no spread at all.",
+            "Do not divide by the spread of the deltas: only G is needed. A tied "
+            "group has no spread at all.",
         ),
     ),
     insight="One factor for all groups: 0.707 for G = 2, and near 1 for large G.",
@@ -718,20 +673,14 @@ REPAIRED_K3 = Exercise(
     solution=repaired_k3,
     gradient_to=("log_probs",),
     cases=KL_CASES,
+    words={
+        "log_probs - ref_log_probs": "Still upside down: the quotient in k3 is "
+        "ref/pi, because the samples come from pi.",
+        "one not taken away": "The -1 is missing: where both agree, k3 is 0.",
+        "difference.expm1() + difference": "Only the exp is turned: exp(d) - 1 - d "
+        "has the same d twice.",
+    },
     mistakes=(
-        Mistake(
-            loss_bugs.upside_down_k3,
-            "Still upside down: the quotient in k3 is ref/pi, because the samples "
-            "come from pi.",
-        ),
-        Mistake(
-            lambda new, ref: (ref - new).exp() - (ref - new),
-            "The -1 is missing: where both agree, k3 is 0.",
-        ),
-        Mistake(
-            lambda new, ref: (ref - new).exp() - 1 - (new - ref),
-            "Only the exp is turned: exp(d) - 1 - d has the same d twice.",
-        ),
         Mistake(k1, "This is k1: right on average, often negative. k3 never is."),
         Mistake(k2, "This is k2: close to k3 near zero, but biased as a value."),
     ),
@@ -750,14 +699,13 @@ REPAIRED_PENALTY = Exercise(
     solution=repaired_penalty,
     gradient_to=("log_probs",),
     cases=KL_CASES,
+    words={
+        "not divided": "Twice too large: a plain square pulls twice as hard, as if "
+        "beta were doubled. (If you detached a factor, the slope may be right, but "
+        "the exercise asks for the plain function.)",
+    },
     mistakes=(
         Mistake(k1, "Still k1: its slope is 1 at every token, and pulls nowhere."),
-        Mistake(
-            lambda new, ref: (new - ref) ** 2,
-            "Twice too large: a plain square pulls twice as hard, as if beta were "
-            "doubled. (If you detached a factor, the slope may be right, but the "
-            "exercise asks for the plain function.)",
-        ),
         Mistake(
             lambda new, ref: (new - ref).abs(),
             "The slope of this is a sign, 1 or -1. The pull must grow with the "
@@ -874,8 +822,8 @@ REPAIRED_STEP = Exercise(
         ),
         Mistake(
             lambda r, last: float("nan") if r is None else r.mean().item(),
-            "NaN is honest, but the log has holes: the inner step trains on "
-            "responses whose mean reward was logged before.",
+            "NaN is honest, but the log has holes: the inner step trains on responses "
+            "whose mean reward was logged before.",
         ),
         Mistake(
             lambda r, last: (0.0 if r is None else r.mean().item()) or last,

@@ -37,6 +37,11 @@ RESPONSE_SCORES = Exercise(
         scored_text("a response of one token", 2, 5, 5, prompt_length=4),
         scored_text("a batch of one", 1, 7, 5, prompt_length=3),
     ),
+    words={
+        "return (...).sum(-1)": "You sum over pos. The ratio and the mask work on "
+        "single tokens: return a score for each.",
+        "not normalized": RAW_LOGITS,
+    },
     mistakes=(
         Mistake(
             lambda x, ids, n: _scores(x[:, n:], ids[:, n:]),
@@ -53,17 +58,6 @@ RESPONSE_SCORES = Exercise(
             "You score the prompt as well. Nobody sampled it: keep the scores of the "
             "response only.",
         ),
-        Mistake(
-            lambda x, ids, n: _scores(x[:, n - 1 : -1], ids[:, n:]).sum(-1),
-            "You sum over pos. The ratio and the mask work on single tokens: return a "
-            "score for each.",
-        ),
-        Mistake(
-            lambda x, ids, n: response_log_probs(x, ids, n).squeeze(),
-            "squeeze() also drops a batch or pos axis of length 1. squeeze(-1) drops "
-            "only the axis that gather left.",
-        ),
-        Mistake(lambda x, ids, n: pick(x[:, n - 1 : -1], ids[:, n:]), RAW_LOGITS),
         Mistake(
             lambda x, ids, n: _scores(x[:, n - 1 : -1], ids[:, n - 1 : -1]),
             "You shift the logits and the tokens. The tokens stay those of the "
@@ -186,6 +180,14 @@ PANEL_READING = Exercise(
         _case("good at the start, then far less", (0.6, 0.6, 0.99, 0.3), _HIGH),
         _case("good at the start, then clearly less", (0.83, 0.83, 0.99, 0.3), _HIGH),
     ),
+    words={
+        "difference turned": "A rising format hides sums that got worse: lenient "
+        "accuracy fell by more than 0.1 in some of these runs.",
+        "start['lenient_accuracy']": "Any fall counts for you. Readings are samples "
+        "and wobble: the task counts a fall of more than 0.1.",
+        "end['accuracy'] < 0.1": "Few right answers alone are not `too hard`: while "
+        "groups differ, the policy can learn. Ask for tied groups as well.",
+    },
     mistakes=(
         Mistake(
             _first(lambda start, end: end["tied_groups"] > 0.8, "too hard"),
@@ -193,14 +195,9 @@ PANEL_READING = Exercise(
             "where the reward does not look at them. Ask the accuracy which it is.",
         ),
         Mistake(
-            _instead("learns", "rate too high"),
-            "A rising format hides sums that got worse: lenient accuracy fell by more "
-            "than 0.1 in some of these runs.",
-        ),
-        Mistake(
             _instead("learns", "format alone"),
-            "Part of the responses are right, yet nearly all groups are tied: a reward "
-            "that saw the answers would tell them apart.",
+            "Part of the responses are right, yet nearly all groups are tied: a "
+            "reward that saw the answers would tell them apart.",
         ),
         Mistake(
             _instead("format alone", "learns"),
@@ -212,13 +209,8 @@ PANEL_READING = Exercise(
                 lambda start, end: end["accuracy"] > start["accuracy"],
                 "learns",
             ),
-            "Strict accuracy rises with the form alone, while the sums get worse. Look "
-            "at tied groups and lenient accuracy first.",
-        ),
-        Mistake(
-            _bounds(fall=0.0),
-            "Any fall counts for you. Readings are samples and wobble: the task counts "
-            "a fall of more than 0.1.",
+            "Strict accuracy rises with the form alone, while the sums get worse. "
+            "Look at tied groups and lenient accuracy first.",
         ),
         Mistake(
             lambda start, end: diagnose(_reading(*_START), end),
@@ -235,11 +227,6 @@ PANEL_READING = Exercise(
             "the start, in this order and without abs().",
         ),
         Mistake(
-            _first(lambda start, end: end["accuracy"] < 0.1, "too hard"),
-            "Few right answers alone are not `too hard`: while groups differ, the "
-            "policy can learn. Ask for tied groups as well.",
-        ),
-        Mistake(
             _bounds(hard=0.5),
             "`too hard` is for runs with hardly any response right: an accuracy below "
             "0.1. Yours reaches higher.",
@@ -251,8 +238,8 @@ PANEL_READING = Exercise(
         ),
         Mistake(
             _bounds(tied=0.9),
-            "Your bound for tied groups is too high: more than eight in ten are nearly "
-            "all.",
+            "Your bound for tied groups is too high: more than eight in ten are "
+            "nearly all.",
         ),
         Mistake(
             lambda start, end: diagnose(

@@ -55,7 +55,8 @@ TWO_MEANS = Exercise(
         Mistake(
             lambda x, m, n: torch.stack([_dapo(x, m), aggregate(x, m, "constant")]),
             "The second divides by the width of the tensor. The width is that of the "
-            "longest response, so it changes from batch to batch; max_length does not.",
+            "longest response, so it changes from batch to batch; max_length does "
+            "not.",
         ),
         Mistake(
             lambda x, m, n: torch.stack([_dapo(x, m), hide(x, m).sum() / n]),
@@ -123,12 +124,15 @@ SEQUENCE_RATIO = Exercise(
         _ratio_case("responses of 2 and 6 tokens", [[2, 6]], 0.8),
         _ratio_case("two prompts, three responses", [[2, 6, 3], [1, 4, 5]], 0.5),
     ),
+    words={
+        "not divided": "This is the ratio of the whole response, without the length: "
+        "for a long one it is far from 1 in no time. GSPO takes the mean of the "
+        "logarithms.",
+        "difference turned": "Upside down: pi stands above, pi_old below.",
+        "exp lost": "This is the logarithm of the ratio: the exp is missing.",
+        "mask.sum()": "You divide by the tokens of the whole batch. " + OWN_LENGTH,
+    },
     mistakes=(
-        Mistake(
-            lambda a, b, m: hide(a - b, m).sum(-1).exp(),
-            "This is the ratio of the whole response, without the length: for a long "
-            "one it is far from 1 in no time. GSPO takes the mean of the logarithms.",
-        ),
         Mistake(
             lambda a, b, m: hide((a - b).exp(), m).sum(-1) / m.sum(-1),
             "This is the arithmetic mean of the token ratios. Take the mean of their "
@@ -139,14 +143,6 @@ SEQUENCE_RATIO = Exercise(
             "The mask is forgotten: padding takes part in the mean.",
         ),
         Mistake(
-            lambda a, b, m: (hide(b - a, m).sum(-1) / m.sum(-1)).exp(),
-            "Upside down: pi stands above, pi_old below.",
-        ),
-        Mistake(
-            lambda a, b, m: hide(a - b, m).sum(-1) / m.sum(-1),
-            "This is the logarithm of the ratio: the exp is missing.",
-        ),
-        Mistake(
             lambda a, b, m: hide(a - b, m).mean(-1).exp(),
             "You divide by the width of the tensor: .mean(-1) takes padding for "
             "tokens. Divide by the response's own length, mask.sum(-1).",
@@ -154,10 +150,6 @@ SEQUENCE_RATIO = Exercise(
         Mistake(
             lambda a, b, m: (hide(a - b, m).sum(-1) / m.sum((0, -1))).exp(),
             "You divide by the tokens of all prompts. " + OWN_LENGTH,
-        ),
-        Mistake(
-            lambda a, b, m: (hide(a - b, m).sum(-1) / m.sum()).exp(),
-            "You divide by the tokens of the whole batch. " + OWN_LENGTH,
         ),
     ),
     insight="One ratio a response: it is clipped or kept as a whole, and its range "
@@ -212,60 +204,39 @@ WEIGHTED_LOSS = Exercise(
             "all far above the bound", [[[1.6, 2.0], [2.2, 1.4]]], [[1.0, -1.0]]
         ),
     ),
+    words={
+        "detach lost": "The weight is not frozen: a gradient flows through the ratio "
+        "too. Detach the bounded ratio.",
+        "weight * deltas[..., None]": "This is the bounded ratio times delta, without "
+        "log pi: above the bound nothing pulls. CISPO weighs delta log pi, so every "
+        "token pulls.",
+        "clamp lost": "The ratio has no bound. Clamp it from above, at 1.2.",
+        "clamp two-sided": "You bound the ratio from below too. Only the upper bound "
+        "is used here.",
+        "clamp turned": "min=1.2 bounds from below: no weight is under 1.2 then. The "
+        "bound is from above, max=1.2.",
+        "difference turned": "The ratio is upside down: pi stands above, pi_old "
+        "below.",
+        "sign lost": "The minus sign is missing: an optimizer minimizes.",
+        "sum for mean": "This is the sum over all tokens. Take their mean, or a "
+        "larger batch is a larger loss.",
+        "(weight * deltas[..., None] * log_probs).sum(dim=0).mean()": "You divide by "
+        "the tokens of one prompt. Divide by those of all prompts.",
+    },
     mistakes=(
-        Mistake(
-            lambda a, b, d: _pulled(_ratio(a, b).clamp(max=BOUND), d, a),
-            "The weight is not frozen: a gradient flows through the ratio too. "
-            "Detach the bounded ratio.",
-        ),
-        Mistake(
-            lambda a, b, d: -(_ratio(a, b).clamp(max=BOUND) * d[..., None]).mean(),
-            "This is the bounded ratio times delta, without log pi: above the bound "
-            "nothing pulls. CISPO weighs delta log pi, so every token pulls.",
-        ),
         Mistake(
             lambda a, b, d: compute_loss(a, d, "clipped", b),
             "This is PPO's clipped loss: it takes the gradient of the tokens that it "
             "clips. CISPO weighs delta log pi, so every token pulls.",
         ),
         Mistake(
-            lambda a, b, d: _pulled(_ratio(a, b).detach(), d, a),
-            "The ratio has no bound. Clamp it from above, at 1.2.",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_ratio(a, b).clamp(0.8, BOUND).detach(), d, a),
-            "You bound the ratio from below too. Only the upper bound is used here.",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_ratio(a, b).clamp(min=BOUND).detach(), d, a),
-            "min=1.2 bounds from below: no weight is under 1.2 then. The bound is "
-            "from above, max=1.2.",
-        ),
-        Mistake(
             lambda a, b, d: _pulled(_weight(a, b) * (_ratio(a, b) <= BOUND), d, a),
             "Tokens above the bound are dropped. CISPO keeps them, with weight 1.2.",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_weight(b, a), d, a),
-            "The ratio is upside down: pi stands above, pi_old below.",
         ),
         Mistake(
             lambda a, b, d: _pulled(_ratio(a, b).clamp(max=BOUND), d, a.detach()),
             "log pi is detached. It is the weight that is frozen; log pi is where the "
             "gradient comes from.",
-        ),
-        Mistake(
-            lambda a, b, d: -_pulled(_weight(a, b), d, a),
-            "The minus sign is missing: an optimizer minimizes.",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_weight(a, b), d, a) * a.numel(),
-            "This is the sum over all tokens. Take their mean, or a larger batch is a "
-            "larger loss.",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_weight(a, b), d, a) * len(a),
-            "You divide by the tokens of one prompt. Divide by those of all prompts.",
         ),
         Mistake(
             lambda a, b, d: -(_weight(a, b) * d.T * a).mean(),
