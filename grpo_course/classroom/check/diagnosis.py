@@ -7,15 +7,15 @@ from torch import Tensor
 
 from grpo_course.classroom.check.advice import advise
 from grpo_course.classroom.check.exercise import Exercise
-from grpo_course.classroom.check.misconception import name_mistake
+from grpo_course.classroom.check.misconception import name_mistake, name_two_mistakes
 from grpo_course.classroom.check.outcome import (
-    Outcome,
     Pair,
     agrees,
     as_number,
     run,
     same_gradients,
     same_kind,
+    tolerance_of,
 )
 
 
@@ -34,6 +34,16 @@ class Problem:
 
 def diagnose(exercise: Exercise, function: Callable) -> Problem | None:
     """Judge an answer on all cases: the first problem, or None if it is right."""
+    kind, first, pairs = judged(exercise, function)
+    if not kind:
+        return None
+    if kind == "untouched":
+        return Problem(kind, pairs[0], hint="")
+    return Problem(kind, pairs[first], _hint(exercise, kind, pairs, first))
+
+
+def judged(exercise: Exercise, function: Callable) -> tuple[str, int, list[Pair]]:
+    """(what kind of problem, or "", and where; the outcomes of all cases)."""
     pairs = [
         Pair(
             case, run(function, exercise, case), run(exercise.solution, exercise, case)
@@ -41,13 +51,13 @@ def diagnose(exercise: Exercise, function: Callable) -> Problem | None:
         for case in exercise.cases
     ]
     if any(_is_stub(pair.theirs.error) for pair in pairs):
-        return Problem("untouched", pairs[0], hint="")
+        return "untouched", 0, pairs
     # Gradients are looked at only once every value is right.
     for find in (_value_problem, _gradient_problem):
         for first, pair in enumerate(pairs):
-            if kind := find(pair.theirs, pair.ours, exercise.tolerance):
-                return Problem(kind, pair, _hint(exercise, kind, pairs, first))
-    return None
+            if kind := find(pair, exercise):
+                return kind, first, pairs
+    return "", 0, pairs
 
 
 def _is_stub(error: BaseException | None) -> bool:
@@ -55,14 +65,17 @@ def _is_stub(error: BaseException | None) -> bool:
     return isinstance(error, NotImplementedError) and not error.args
 
 
-def _value_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
+def _value_problem(pair: Pair, exercise: Exercise) -> str:
+    their, our = pair.theirs, pair.ours
     if their.error is not None:
         return "error"
     if their.value is None and our.value is not None:
         return "none"
     if their.changed:
         return "changed"
-    if agrees(their.value, our.value, tolerance):
+    if exercise.plain_number and isinstance(their.value, Tensor):
+        return "type"
+    if agrees(their.value, our.value, tolerance_of(exercise, pair.case)):
         return ""
     if not isinstance(our.value, Tensor):
         is_number = as_number(our.value) is not None
@@ -74,15 +87,21 @@ def _value_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
     return "values" if same_kind(their.value, our.value) else "dtype"
 
 
-def _gradient_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
-    same = same_gradients(their.gradients, our.gradients, tolerance)
+def _gradient_problem(pair: Pair, exercise: Exercise) -> str:
+    tolerance = tolerance_of(exercise, pair.case)
+    same = same_gradients(pair.theirs.gradients, pair.ours.gradients, tolerance)
     return "" if same else "gradient"
 
 
 def _hint(exercise: Exercise, kind: str, pairs: list[Pair], first: int) -> str:
-    """The misconception by name if the catalogue has it, else general advice."""
-    known = ""
+    """The misconception by name if one is known, else general advice."""
     # An input that is changed, or no value anywhere, says enough by itself.
-    if kind != "changed" and any(pair.theirs.value is not None for pair in pairs):
-        known = name_mistake(exercise, pairs, kind == "gradient")
-    return known or advise(kind, pairs, first)
+    if kind == "changed" or all(pair.theirs.value is None for pair in pairs):
+        return advise(kind, pairs, first)
+    with_gradient = kind == "gradient"
+    return (
+        name_mistake(exercise, pairs, with_gradient)
+        or advise(kind, pairs, first)
+        or (kind != "shape" and name_two_mistakes(exercise, pairs, with_gradient))
+        or ("Simpler input came out right: what is new here?" if first else "")
+    )

@@ -17,6 +17,7 @@ from grpo_course.classroom.check.outcome import (
     agrees,
     run,
     same_gradients,
+    tolerance_of,
 )
 
 MOST_PAIRS = 1500  # looked at where one mistake does not explain: about a second
@@ -25,54 +26,66 @@ MOST_PAIRS = 1500  # looked at where one mistake does not explain: about a secon
 def name_mistake(exercise: Exercise, pairs: list[Pair], with_gradient: bool) -> str:
     """The words for a mistake that explains all cases, else two thirds of the wrong.
 
-    A wrong name for a mistake misleads more than none.
+    A wrong name for a mistake misleads more than none: words of a rule for all stand
+    back where the first wrong case has a hint, or words of the exercise's own fit.
     """
-    wrong = [
-        index
-        for index, pair in enumerate(pairs)
-        if not _same(pair.theirs, pair.ours, with_gradient, exercise.tolerance)
-    ]
+    wrong = _wrong(exercise, pairs, with_gradient)
+    hint, value = pairs[wrong[0]].case.hint, pairs[wrong[0]].theirs.value
+    own, fits_all = _best(_own(exercise), exercise, pairs, wrong, with_gradient)
+    if fits_all:
+        return own
+    if len(wrong) == 1 and hint:
+        return ""
+    # Among a few whole numbers or words a mutant may agree by chance.
+    many_agree = not isinstance(value, Tensor)
+    if many_agree and (own or hint):
+        return own
+    shared, fits_all = _best(_shared(exercise), exercise, pairs, wrong, with_gradient)
+    return shared if fits_all else own or ("" if many_agree else shared)
+
+
+def _best(
+    candidates: Iterator[tuple[str, Callable, bool]],
+    exercise: Exercise,
+    pairs: list[Pair],
+    wrong: list[int],
+    with_gradient: bool,
+) -> tuple[str, bool]:
+    """The words that explain most, and whether they explain every case."""
     first, partial, most = wrong[0], "", 0
     told = [index for index in wrong if pairs[index].theirs.error is None]
-    for words, answer, by_hand in _candidates(exercise):
+    for words, answer, by_hand in candidates:
         same = _compare(answer, exercise, pairs, first, with_gradient)
         # That both fail says little: a mutant has to agree on a wrong value as well.
         if all(same) and (by_hand or any(same[index] for index in told)):
-            return words
+            return words, True
         explained = sum(same[index] for index in wrong)
         # Of a single number that is picked from a list, one is enough.
         enough = exercise.choice or 3 * explained >= 2 * len(wrong)
         if same[first] and first in told and enough and explained > most:
             partial, most = words, explained
-    # A single wrong case that has a hint of its own needs no other name.
-    if len(wrong) == 1 and pairs[first].case.hint:
-        return ""
-    return partial or _two_mistakes(exercise, pairs, first, with_gradient)
+    return partial, False
 
 
-def words_for(exercise: Exercise, mutant: Mutant) -> str:
-    """The exercise's own words for a mutant, else those of its rule."""
-    own = exercise.words
-    return own.get(mutant.change) or own.get(mutant.kind) or mutant.words
+def _wrong(exercise: Exercise, pairs: list[Pair], with_gradient: bool) -> list[int]:
+    """The places of the cases that came out wrong."""
+    return [
+        index
+        for index, pair in enumerate(pairs)
+        if not _same(
+            pair.theirs, pair.ours, with_gradient, tolerance_of(exercise, pair.case)
+        )
+    ]
 
 
-def _candidates(exercise: Exercise) -> Iterator[tuple[str, Callable, bool]]:
-    """(words, answer, whether by hand); words of the exercise's own come first."""
-    for mistake in exercise.mistakes:
-        yield mistake.hint, mistake.answer, True
-    found = first_mutants(exercise)
-    named = [(words_for(exercise, mutant), mutant) for mutant in found]
-    for words, mutant in sorted(named, key=lambda pair: pair[0] == pair[1].words):
-        yield words, mutant.function, False
-
-
-def _two_mistakes(
-    exercise: Exercise, pairs: list[Pair], first: int, with_gradient: bool
+def name_two_mistakes(
+    exercise: Exercise, pairs: list[Pair], with_gradient: bool
 ) -> str:
     """Two mutations at once, if they explain every case; empty if none do.
 
     Only for tensors: among small whole numbers two of many would agree by chance.
     """
+    first = _wrong(exercise, pairs, with_gradient)[0]
     if not isinstance(pairs[first].theirs.value, Tensor) or len(pairs) == 1:
         return ""
     for one, both in islice(pairs_of_mutants(exercise), MOST_PAIRS):
@@ -81,6 +94,29 @@ def _two_mistakes(
             same = words[0] == words[1]
             return words[0] if same else f"Two things. {words[0]} And: {words[1]}"
     return ""
+
+
+def words_for(exercise: Exercise, mutant: Mutant) -> str:
+    """The exercise's own words for a mutant, else those of its rule."""
+    own = exercise.words
+    return own.get(mutant.change) or own.get(mutant.kind) or mutant.words
+
+
+def _own(exercise: Exercise) -> Iterator[tuple[str, Callable, bool]]:
+    """(words, answer, whether by hand) of what has words of the exercise's own."""
+    for mistake in exercise.mistakes:
+        yield mistake.hint, mistake.answer, True
+    for mutant in first_mutants(exercise):
+        words = words_for(exercise, mutant)
+        if words != mutant.words or mutant.kind == "own":
+            yield words, mutant.function, False
+
+
+def _shared(exercise: Exercise) -> Iterator[tuple[str, Callable, bool]]:
+    """The same of mutants that have only the words of their rule."""
+    for mutant in first_mutants(exercise):
+        if words_for(exercise, mutant) == mutant.words and mutant.kind != "own":
+            yield mutant.words, mutant.function, False
 
 
 def _compare(

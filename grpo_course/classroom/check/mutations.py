@@ -19,6 +19,8 @@ from grpo_course.classroom.check.rules import NAMES, RULES
 from grpo_course.classroom.check.slips import slips
 
 ARROW = " => "
+LOST = " lost"
+REDUCED = ("return (...).float().mean", "return (...).su", "return (...).sq")
 METHODS = ("exp", "expm1", "log", "minimum", "maximum")
 WITH_AXIS = (*NAMES["REDUCE"], *NAMES["ALONG"])
 
@@ -38,7 +40,15 @@ class Mutant:
 def first_mutants(exercise: Exercise) -> tuple[Mutant, ...]:
     """All mutants of a solution with one mistake, made once."""
     own = tuple(pair for pair in exercise.words.items() if ARROW in pair[0])
-    return _first_mutants(exercise.solution, own)
+    found = _first_mutants(exercise.solution, own)
+    return tuple(each for each in found if _can_show(each, exercise))
+
+
+def _can_show(mutant: Mutant, exercise: Exercise) -> bool:
+    """A lost gradient shows where gradients are compared, a lost axis where one is."""
+    if mutant.kind == "frozen":
+        return mutant.change.removesuffix(".detach()") in exercise.gradient_to
+    return bool(exercise.axes.get("return")) or not mutant.change.startswith(REDUCED)
 
 
 @cache
@@ -51,8 +61,11 @@ def pairs_of_mutants(exercise: Exercise) -> Iterator[tuple[Mutant, Mutant]]:
     """Mutants with two mistakes, both by a rule: (the first one, both of them)."""
     solution = exercise.solution
     for one in first_mutants(exercise):
-        if one.by_rule:
-            for both in _mutants(one.tree, solution, _shared_rules(), lambda *_: ()):
+        if not one.by_rule or not one.words:
+            continue
+        for both in _mutants(one.tree, solution, _shared_rules(), lambda *_: ()):
+            # Of what is left when two things are lost, others tell more.
+            if both.words and not (LOST in one.kind and LOST in both.kind):
                 yield one, both
 
 

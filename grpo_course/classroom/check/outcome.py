@@ -88,6 +88,11 @@ def _unchanged(now: Any, before: Any) -> bool:
     return now == before
 
 
+def tolerance_of(exercise: Exercise, case: Case) -> float:
+    """That of the case if it has one of its own, else that of the exercise."""
+    return exercise.tolerance if case.tolerance is None else case.tolerance
+
+
 def same_kind(given: Tensor, expected: Tensor) -> bool:
     """Both float (of any width), both integer, or both bool."""
     kinds = [(t.is_floating_point(), t.dtype == torch.bool) for t in (given, expected)]

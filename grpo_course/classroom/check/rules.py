@@ -3,6 +3,7 @@
 A pattern is Python. A single capital stands for any expression, and a word in capitals
 for one of the names in `NAMES`; the same capital means the same in the replacement.
 `words` are for whoever made the mistake: they name it, and leave the code to them.
+They are empty where general advice says more.
 Calls are written as methods, with `dim=` by name (see `mutations.canonical`).
 """
 
@@ -198,7 +199,7 @@ RULES = (
     ),
     _rule(
         "detach lost",
-        "A gradient flows where none may: something has to be frozen with detach().",
+        "",  # general advice names the argument
         "A.detach() => A",
     ),
     _rule(
@@ -336,7 +337,7 @@ RULES = (
     ),
     _rule(
         "axis left",
-        "An axis of size 1 is left at the end.",
+        "",  # general advice says which
         "A.squeeze(-1) => A",
     ),
     _rule(
@@ -348,7 +349,6 @@ RULES = (
         "A[:, 1:] => A[:, :-1]",
         "A[:, 1:, None] => A[:, :-1, None]",
         "A[:, 1:, None] => A[:, :, None]",
-        "A.shape[-1] => A.shape[-2]",
     ),
     _rule(
         "first group",
@@ -359,6 +359,7 @@ RULES = (
     _rule(
         "wrong count",
         "You count along the wrong axis: ask how many of what you divide by.",
+        "A.shape[-1] => A.shape[-2]",
         "A.shape[-1] => A.shape[0]",
         "A.shape[-1] => A.numel()",
         "A.numel() => A.shape[-1]",

@@ -40,6 +40,7 @@ COUNT_MATCHES = Exercise(
         _case("a half-sorted response", [3, 1, 0, 2], [0, 3, 1, 2]),
         _case("the sorted response", [3, 1, 0, 2], [0, 1, 2, 3]),
         _case("a response far off", [3, 1, 0, 2], [7, 2, 2, 5]),
+        _case("a response in order, of other numbers", [3, 1, 0, 2], [0, 0, 1, 1]),
         _case("the prompt itself", [2, 0, 1], [2, 0, 1]),
         _case("a repeated number", [2, 0, 2], [2, 2, 0]),
         _case("a prompt of one number", [5], [5]),
@@ -146,6 +147,9 @@ BATCH_DISTANCE = Exercise(
             "as a float.",
         ),
     ),
+    equivalent={
+        "almost equal": "tokens are whole numbers",
+    },
     insight="One comparison replaces three loops: an axis of size 1 lets each prompt "
     "meet all its responses.",
 )

@@ -5,18 +5,12 @@ from einops import repeat
 from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import TOKENS, case, numbers
+from grpo_course.classroom.exercises.shared import TOKENS, TOO_LATE, case, numbers
 
 
 def _tokens(*shape: int, vocab: int) -> Tensor:
     count = torch.Size(shape).numel()
     return (torch.arange(count).square() + 1).remainder(vocab).reshape(shape)
-
-
-UNDERFLOW = (
-    "A probability below 1e-45 rounds to zero, and log(0) is minus infinity: use "
-    "log_softmax, which never leaves the log domain."
-)
 
 
 def _gather_case(description: str, logits: Tensor, trial: int, hint: str = "") -> Case:
@@ -42,11 +36,13 @@ GATHER_LOG_PROBS = Exercise(
     cases=(
         _gather_case("two prompts, two responses", numbers(2, 3, 4), 2),
         _gather_case("all axes of the same size", numbers(3, 3, 3), 3),
+        _gather_case("one prompt, six responses", numbers(1, 2, 4), 6),
+        _gather_case("one response of one token", numbers(1, 1, 3), 1),
         _gather_case(
             "extreme logits",
             torch.tensor([[[1000.0, 0.0, -1000.0], [0.0, 0.0, 500.0]]]),
             3,
-            UNDERFLOW,
+            TOO_LATE,
         ),
     ),
     words={
@@ -71,6 +67,9 @@ GATHER_LOG_PROBS = Exercise(
             "Repeat the log-probs along trial, and index with responses[..., None].",
         ),
     ),
+    equivalent={
+        "responses[:1]": "every prompt has as many responses",
+    },
     insight="log_softmax over vocab, then gather at the response: extreme logits stay "
     "finite, and the gradient reaches every logit.",
 )
@@ -102,6 +101,11 @@ EXPECTED_REWARD = Exercise(
             "a policy that always gives one response",
             response_probs=[[0.0, 0.0, 1.0, 0.0]],
             rewards=[[100.0, 2.0, 1.0, 7.0]],
+        ),
+        case(
+            "more prompts than responses",
+            response_probs=[[0.4, 0.6]] * 3,
+            rewards=[[1.0, 2.0], [0.0, 3.0], [5.0, -1.0]],
         ),
     ),
     words={
@@ -169,6 +173,7 @@ NAIVE_LOSS = Exercise(
         _loss_case("two prompts, two responses", 2, 2, 3),
         _loss_case("all axes of the same size", 2, 2, 2),
         _loss_case("a long response", 1, 2, 9),
+        _loss_case("one prompt, one response, one token", 1, 1, 1),
     ),
     words={
         "sign lost": "The minus sign is missing. An optimizer minimizes the loss, and "

@@ -22,6 +22,7 @@ SQUARE = case(
     "as many groups as responses",
     rewards=[[1.0, 2.0, 6.0], [0.0, 0.0, 3.0], [4.0, 8.0, 9.0]],
 )
+ALONE = case("one group", rewards=[[1.0, 4.0, 2.5, 0.5]])
 TIED = case("a group whose rewards tie", rewards=[[1.0, 1.0, 1.0], [0.0, 2.0, 4.0]])
 
 FORGOT_KEEPDIM = (
@@ -40,7 +41,7 @@ CENTER_BY_GROUP = Exercise(
     name="center_by_group",
     solution=center_by_group,
     axes=AXES,
-    cases=(TWO_GROUPS, SQUARE, TIED),
+    cases=(TWO_GROUPS, SQUARE, TIED, ALONE),
     words={
         "whole": "Your deltas do not sum to zero in each group: you averaged over the "
         "whole batch. Each prompt has its own mean.",
@@ -83,6 +84,7 @@ LEAVE_ONE_OUT = Exercise(
         TWO_GROUPS,
         SQUARE,
         TIED,
+        ALONE,
         case("groups of two", rewards=[[0.0, 1.0], [7.0, 3.0], [2.0, 2.0]]),
     ),
     words={
@@ -90,7 +92,7 @@ LEAVE_ONE_OUT = Exercise(
         "number, G - 1.",
         "rewards.shape[-1]": "You divide the sum of the others by G. There are only G "
         "- 1 of them.",
-        "shift lost": "You divide by the number of prompts less one. shape[0] is the "
+        "wrong count": "You divide by the number of prompts less one. shape[0] is the "
         "batch axis; the group size is shape[-1].",
         "others / (rewards.shape[-1] - 1)": "You return the baseline itself. The "
         "delta is the reward minus it.",
@@ -111,6 +113,9 @@ LEAVE_ONE_OUT = Exercise(
             "the same prompt: the same row.",
         ),
     ),
+    equivalent={
+        "rewards[:1]": "every group has the same size",
+    },
     insight="A baseline without the response's own reward leaves the gradient "
     "unbiased. It equals centering times G / (G - 1).",
 )
@@ -141,7 +146,27 @@ NORMALIZE_BY_GROUP = Exercise(
     solution=normalize_by_group,
     axes=AXES,
     tolerance=1e-3,  # with or without an epsilon of 1e-4
-    cases=(TWO_GROUPS, SQUARE, TIED, TIED_TENTHS, TIED_HIGH),
+    cases=(
+        TWO_GROUPS,
+        SQUARE,
+        TIED,
+        ALONE,
+        TIED_TENTHS,
+        TIED_HIGH,
+        case(
+            "a tied group beside two that are not",
+            "Each group is tied or not on its own, and needs a shift of its own: one "
+            "of its own rewards.",
+            rewards=[[1.0, 0.0, 0.0, 2.0] * 2, [1000.1] * 8, [3.0, 1.0] * 4],
+        ),
+        case(
+            "rewards that lie close together",
+            "A small difference is a difference: divided by its spread it is as large "
+            "as any. Do not round, and keep epsilon near 1e-4.",
+            rewards=[[0.0, 0.001], [0.001, 0.0]],
+            within=0.15,
+        ),
+    ),
     words={
         "not divided": "You center but do not divide: the spread is missing.",
     },
@@ -168,6 +193,9 @@ NORMALIZE_BY_GROUP = Exercise(
             "not centered.",
         ),
     ),
+    equivalent={
+        "1e-08": "after the shift ties are exactly zero, so any small epsilon does",
+    },
     insight="Deltas are now in units of their group's spread, so prompts with large "
     "rewards no longer outweigh the others.",
 )
@@ -187,11 +215,18 @@ SOFTMAX_MINUS_UNIFORM = Exercise(
         TWO_GROUPS,
         SQUARE,
         TIED,
+        ALONE,
         case(
             "large rewards",
             rewards=[[200.0, 201.0, 199.0]],
             hint="exp(200) is infinite in float32. Use softmax, which takes the "
             "largest reward away first.",
+        ),
+        case(
+            "a group of large rewards beside one of small",
+            rewards=[[0.0, 1.0, 2.0], [200.0, 201.0, 199.0]],
+            hint="You take the largest reward of the whole batch away, and exp of "
+            "what is left is zero in the other group. softmax does it for each row.",
         ),
     ),
     words={
@@ -199,7 +234,7 @@ SOFTMAX_MINUS_UNIFORM = Exercise(
         "pushed up too. Subtract their mean, which is 1/G.",
         "axis": "Your softmax runs over the batch, so prompts compete. Responses to "
         "one prompt do: softmax along trial.",
-        "shift lost": "You subtract 1 over the number of prompts. A group has G "
+        "wrong count": "You subtract 1 over the number of prompts. A group has G "
         "responses: the size of the last axis.",
         "log added": "You used log_softmax: logs of weights. The weights themselves "
         "come from softmax.",
@@ -221,6 +256,9 @@ SOFTMAX_MINUS_UNIFORM = Exercise(
             "softmax.",
         ),
     ),
+    equivalent={
+        "rewards[:1]": "every group has the same size",
+    },
     insight="With 1/G taken away, the weights of a group sum to zero: a tied group "
     "pushes nothing any more.",
 )

@@ -7,8 +7,10 @@ from grpo_course.algorithm.aggregation import hide
 from grpo_course.algorithm.losses import loss_report
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
+    ANYTHING,
     NOT_CLIPPED,
     TOKENS,
+    TOO_EARLY,
     case,
     mask_of,
     numbers,
@@ -21,12 +23,6 @@ def _log_probs(*shape: int, apart: float) -> dict:
     # Further along the same sine, so that new and old move on their own.
     new = old + numbers(2, *shape, scale=apart)[1]
     return {"log_probs": new, "old_log_probs": old}
-
-
-UNDERFLOW = (
-    "exp(-200) rounds to zero, and 0/0 is not a number. Subtract first, while both "
-    "are logarithms; exp comes last."
-)
 
 
 def compute_ratio_from_logs(log_probs, old_log_probs):
@@ -49,7 +45,7 @@ COMPUTE_RATIO_FROM_LOGS = Exercise(
         case("two prompts, two responses", **_log_probs(2, 2, 3, apart=0.9)),
         case(
             "tokens that are next to impossible",
-            UNDERFLOW,
+            TOO_EARLY,
             log_probs=[[[-200.0, -150.0]]],
             old_log_probs=[[[-199.5, -150.0]]],
         ),
@@ -111,6 +107,21 @@ CLIPPED_SURROGATE_LOSS = Exercise(
         _one_token(0.5, -1.0),
         _surrogate_case("two prompts, two responses", 2, 2, 3),
         _surrogate_case("all axes of the same size", 3, 3, 3),
+        case(
+            "ratios of 50 and 0.01, and a delta of zero",
+            "No ratio has another bound than 0.8 and 1.2, and every token counts in "
+            "the mean, also one whose loss is zero.",
+            log_probs=torch.tensor([[[0.5, 0.001]] * 3]).log(),
+            old_log_probs=torch.tensor([[[0.01, 0.1]] * 3]).log(),
+            deltas=[[1.0, -1.0, 0.0]],
+        ),
+        case(
+            "tokens that are next to impossible",
+            TOO_EARLY,
+            log_probs=[[[-200.0, -150.0]]],
+            old_log_probs=[[[-199.9, -150.0]]],
+            deltas=[[1.0]],
+        ),
     ),
     words={
         "min for max": "max for min: PPO takes the pessimist's side, the smaller "
@@ -153,6 +164,14 @@ def _fraction_case(
     return case(description, hint, ratio=[ratio], deltas=[deltas], epsilon=epsilon)
 
 
+TWO_PROMPTS = case(
+    "two prompts, two responses",
+    ratio=[[[0.9, 0.5], [1.1, 3.0]], [[50.0, 1.0], [0.01, 0.9]]],
+    deltas=[[-1.0, 2.0], [0.5, -0.5]],
+    epsilon=0.2,
+)
+
+
 def clip_fraction(ratio, deltas, epsilon):
     """float [batch trial pos], float [batch trial], number -> scalar"""
     deltas = deltas[..., None]
@@ -188,6 +207,7 @@ CLIP_FRACTION = Exercise(
             0.5,
             "Your range is always the same. Its width is the argument epsilon.",
         ),
+        TWO_PROMPTS,
     ),
     words={
         "difference turned": "You count only good tokens above the range. Bad ones "
@@ -212,6 +232,10 @@ CLIP_FRACTION = Exercise(
             "could have taken.",
         ),
     ),
+    equivalent={
+        "ratio >= 1 + epsilon": "no ratio lies exactly on the bound",
+        "ratio <= 1 - epsilon": "no ratio lies exactly on the bound",
+    },
     insight="Outside the range does not mean clipped: some tokens are on their way "
     "back.",
 )
@@ -220,14 +244,10 @@ EMPTY = (
     "A response without tokens makes 0/0. Divide by mask.sum(-1).clamp(min=1): "
     "then it adds zero, and still counts as a response."
 )
-ANYTHING = (
-    "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
-    "multiplying: torch.where(mask, per_token, 0.0)."
-)
 
 
 def _masked_case(description: str, lengths: list, hint: str = "", pad=0.5) -> Case:
-    mask = mask_of([lengths], max(*lengths, 4))
+    mask = mask_of(lengths, 6)
     per_token = torch.where(mask, numbers(*mask.shape), pad)
     return case(description, hint, per_token=per_token, mask=mask)
 
@@ -246,10 +266,11 @@ MASKED_SEQUENCE_MEAN = Exercise(
     axes={"per_token": TOKENS, "mask": TOKENS},
     gradient_to=("per_token",),
     cases=(
-        _masked_case("two responses, of 2 and 6 tokens", [2, 6]),
-        _masked_case("three responses", [1, 4, 3]),
-        _masked_case("one response is empty", [3, 0, 5], EMPTY),
-        _masked_case("infinity in the padding", [2, 4], ANYTHING, pad=float("inf")),
+        _masked_case("two responses, of 2 and 6 tokens", [[2, 6]]),
+        _masked_case("two prompts, three responses", [[1, 4, 3], [6, 2, 5]]),
+        _masked_case("one response is empty", [[3, 0, 5]], EMPTY),
+        _masked_case("infinity in the padding", [[2, 4]], ANYTHING, pad=float("inf")),
+        _masked_case("NaN in the padding", [[3], [5]], ANYTHING, pad=float("nan")),
     ),
     words={
         "mask lost": "The mask is forgotten in the numerator: padding is summed too.",

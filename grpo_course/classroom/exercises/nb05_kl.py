@@ -5,7 +5,7 @@ from torch import Tensor
 
 from grpo_course.algorithm.kl import k3
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import TOKENS, case, two_policies
+from grpo_course.classroom.exercises.shared import TOKENS, TOO_EARLY, case, two_policies
 
 REVERSED = (
     "That is KL(ref||pi), the other direction: weights and ratio are swapped. The "
@@ -40,7 +40,11 @@ EXACT_KL_OF = Exercise(
             [[0.4, 0.6], [0.5, 0.5]],
         ),
         two_policies("the policy is its reference", [[0.2, 0.8]], [[0.2, 0.8]]),
+        two_policies(
+            "three states", [[0.5, 0.5]] * 3, [[0.1, 0.9], [0.6, 0.4], [0.5, 0.5]]
+        ),
     ),
+    distributions=("log_probs",),
     words={
         "log_probs - ref_log_probs": "The weights are missing: every token counts the "
         "same. Weigh each log-ratio with the probability that the policy gives the "
@@ -72,6 +76,9 @@ EXACT_KL_OF = Exercise(
             "often it visits a token, so they carry gradient too.",
         ),
     ),
+    equivalent={
+        "log_probs.detach()": "the gradient of log pi, weighted by pi, sums to zero",
+    },
     insight="Weights from the policy, log-ratio policy over reference: never "
     "negative in sum, and zero only where both agree.",
 )
@@ -104,6 +111,12 @@ K3_ESTIMATE = Exercise(
             "the policy is its reference",
             log_probs=[[[-1.0, -2.0]]],
             ref_log_probs=[[[-1.0, -2.0]]],
+        ),
+        case(
+            "two prompts, and tokens next to impossible",
+            TOO_EARLY,
+            log_probs=[[[-200.0, -1.0]], [[-150.0, -2.0]]],
+            ref_log_probs=[[[-199.0, -1.5]], [[-151.0, -1.0]]],
         ),
     ),
     words={

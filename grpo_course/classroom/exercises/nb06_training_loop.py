@@ -4,7 +4,13 @@ import torch
 from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import TOKENS, case, numbers, products
+from grpo_course.classroom.exercises.shared import (
+    TOKENS,
+    TOO_EARLY,
+    case,
+    numbers,
+    products,
+)
 
 
 def _step_case(description: str, *shape: int, beta: float, apart: float = 0.5) -> Case:
@@ -54,6 +60,23 @@ INNER_STEP_LOSS = Exercise(
         _step_case("two prompts, three responses", 2, 3, 4, beta=0.5),
         _step_case("as many prompts as responses", 3, 3, 3, beta=0.1),
         _step_case("beta is 0", 2, 3, 4, beta=0.0),
+        case(
+            "ratios of 50 and 0.01",
+            log_probs=torch.tensor([[[0.5, 0.001]] * 2]).log(),
+            old_log_probs=torch.tensor([[[0.01, 0.1]] * 2]).log(),
+            ref_log_probs=torch.tensor([[[0.3, 0.002]] * 2]).log(),
+            deltas=[[1.0, -1.0]],
+            beta=0.5,
+        ),
+        case(
+            "tokens that are next to impossible",
+            TOO_EARLY,
+            log_probs=[[[-200.0, -150.0]]],
+            old_log_probs=[[[-199.9, -150.0]]],
+            ref_log_probs=[[[-200.5, -149.5]]],
+            deltas=[[1.0]],
+            beta=0.5,
+        ),
     ),
     words={
         "difference - difference.expm1()": "You subtract the KL. The loss is "

@@ -51,6 +51,13 @@ GRADIENT_BY_LOG_PROBS = Exercise(
             deltas=[[1.5, -1.5]],
             mask=mask_of([[2, 0]]),
         ),
+        case(
+            "deltas that are not centered",
+            "These deltas do not sum to zero, and they are taken as they are.",
+            deltas=[[3.0, 1.0], [0.5, 2.0]],
+            mask=mask_of([[2, 3], [1, 2]]),
+        ),
+        case("one response of one token", deltas=[[2.0]], mask=mask_of([[1]])),
     ),
     words={
         "sign lost": "The sign is reversed. A loss must fall when a better response "
@@ -118,14 +125,24 @@ FIND_TIED_GROUPS = Exercise(
         case("sums to zero", rewards=[[-1.0, 1.0], [-1.0, -1.0]]),
         case("eight rewards that tie at 0.1", ROUNDING, rewards=[[0.1] * 8]),
         case(
+            "eight that tie at 1000.1, beside others",
+            ROUNDING,
+            rewards=[[1000.1] * 8, [3.0, 1.0] * 4],
+        ),
+        case("the first two agree", rewards=[[2.0, 2.0, 5.0], [1.0, 1.0, 1.0]]),
+        case(
+            "the last two agree, and one group",
+            rewards=[[0.0, 4.0, 4.0]],
+        ),
+        case("a tiny difference", DIFFERENCE, rewards=[[0.0, 1e-7, 0.0], [0.5] * 3]),
+        case(
             "a small difference",
             DIFFERENCE,
             rewards=[[1.0, 1.001, 1.0], [0.3, 0.3, 0.3]],
         ),
     ),
     words={
-        "comparison": "The other way round: these are the groups that teach "
-        "something.",
+        "comparison": "The other way round: these are the groups that teach something.",
         "one for all": "One answer for the whole batch. Each group needs its own: "
         "keep the batch axis.",
         "(rewards.amax(dim=-1) - rewards.amin(dim=-1)).abs() < 0.01": DIFFERENCE,
@@ -185,7 +202,16 @@ TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
     name="token_mean_loss_at_ratio_one",
     solution=token_mean_loss_at_ratio_one,
     axes=LENGTH_AXES,
-    cases=(LONG_IS_GOOD, TWO_GROUPS, SQUARE),
+    cases=(
+        LONG_IS_GOOD,
+        TWO_GROUPS,
+        SQUARE,
+        case(
+            "deltas that are not centered",
+            deltas=[[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]],
+            lengths=[[2, 7, 4], [9, 1, 8]],
+        ),
+    ),
     words={
         "sign lost": "The minus sign is missing: a loss falls where good responses "
         "gain.",
@@ -242,6 +268,8 @@ def length_covariance(deltas, lengths):
     return ((lengths - lengths.mean()) * (deltas - deltas.mean())).mean()
 
 
+ONE_MEAN = "one centered factor is enough: a constant in the other adds nothing"
+
 LENGTH_COVARIANCE = Exercise(
     key="7.4",
     name="length_covariance",
@@ -283,6 +311,14 @@ LENGTH_COVARIANCE = Exercise(
             "the two before you multiply.",
         ),
     ),
+    equivalent={
+        "plus for minus": ONE_MEAN,
+        "difference lost": ONE_MEAN,
+        "sum for mean": ONE_MEAN,
+        "sum along one axis": ONE_MEAN,
+        "another name": ONE_MEAN,
+        "first row": ONE_MEAN,
+    },
     insight="Its sign says whether the longer responses of this batch were better. "
     "That is all a token-mean loss shows on the first step.",
 )

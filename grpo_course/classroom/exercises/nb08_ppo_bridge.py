@@ -118,6 +118,9 @@ TD_ERRORS = Exercise(
             "is still to come is judged at the next token.",
         ),
     ),
+    equivalent={
+        "rewards": "both have the same shape",
+    },
     insight="Each token is judged by what it changed: what it was paid, plus what is "
     "expected after it, minus what was expected before.",
 )
@@ -149,6 +152,8 @@ def generalized_advantages(rewards, values, gamma, lam):
         deltas[:, t] = delta
     return deltas
 
+
+SAME_SHAPE = "only its shape or size along an axis is used here"
 
 GENERALIZED_ADVANTAGES = Exercise(
     key="8.2",
@@ -208,6 +213,11 @@ GENERALIZED_ADVANTAGES = Exercise(
             "the whole batch; the critic's targets need them as they are.",
         ),
     ),
+    equivalent={
+        "rewards": SAME_SHAPE,
+        "values": SAME_SHAPE,
+        "rewards[:1]": SAME_SHAPE,
+    },
     insight="One pass from the end: each token's TD error plus gamma times lam of "
     "the advantage after it.",
 )
@@ -238,6 +248,7 @@ BRADLEY_TERRY_LOSS = Exercise(
     cases=(
         case("three pairs", chosen=[1.0, 0.5, -1.0], rejected=[0.0, 1.5, -3.0]),
         case("rewards that tie", chosen=[2.0, 2.0], rejected=[2.0, 2.0]),
+        case("one pair", chosen=[0.5], rejected=[0.25]),
         case(
             "a pair that the model gets very wrong",
             "The sigmoid of a very negative number is 0, and its logarithm is "
@@ -270,6 +281,9 @@ BRADLEY_TERRY_LOSS = Exercise(
             "Take -log sigmoid of the difference.",
         ),
     ),
+    equivalent={
+        "mean left open": "there is only one axis",
+    },
     insight="Only the difference counts, so a constant added to all rewards changes "
     "nothing, and pairs that are right already pull little.",
 )

@@ -8,6 +8,7 @@ from grpo_course.classroom.exercises.shared import (
     NO_LOGARITHM,
     RAW_LOGITS,
     TOKENS,
+    TOO_LATE,
     case,
     pick,
     scored_text,
@@ -44,6 +45,8 @@ SHIFTED_LOG_PROBS = Exercise(
     cases=(
         scored_text("two texts of four tokens", 2, 4, 5),
         scored_text("as many tokens as words", 3, 5, 5),
+        scored_text("one text of two tokens", 1, 2, 5),
+        scored_text("logits of 200 and -200", 2, 3, 4, TOO_LATE, scale=200.0),
     ),
     words={
         "logits[:, 1:]": "You drop the first score but do not shift: each token still "
@@ -69,6 +72,9 @@ SHIFTED_LOG_PROBS = Exercise(
             "vocab, the last axis.",
         ),
     ),
+    equivalent={
+        "logits": "gather reads only as many places as the tokens have",
+    },
     insight="A greedy text scores best at the right shift: a probe that works on any "
     "model.",
 )
@@ -90,6 +96,8 @@ TEMPERATURE_LOG_PROBS = Exercise(
         scored_text("temperature 0.7", 2, 3, 5, temperature=0.7),
         scored_text("temperature 1", 2, 3, 5, temperature=1.0),
         scored_text("temperature 2", 2, 3, 5, temperature=2.0),
+        scored_text("one text of one token", 1, 1, 5, temperature=0.5),
+        scored_text("large logits", 2, 3, 4, TOO_LATE, scale=200.0, temperature=0.7),
     ),
     words={
         "not divided": "Your scores do not depend on the temperature: they belong to "
@@ -150,6 +158,7 @@ RESPONSE_MASK = Exercise(
     cases=(
         case("pad is 0", tokens=[[[5, 2, 0, 0], [4, 5, 2, 0]]], eos=2),
         case("pad is EOS itself", tokens=[[[5, 2, 2, 2], [2, 2, 2, 2]]], eos=2),
+        case("two prompts", tokens=[[[5, 4, 2]], [[2, 0, 0]], [[4, 4, 4]]], eos=2),
         case("a response without EOS", tokens=[[[5, 4, 5, 4], [3, 2, 0, 0]]], eos=2),
         case("0 is a word as well", tokens=[[[5, 0, 5, 2], [0, 2, 0, 0]]], eos=2),
         case(
@@ -186,6 +195,10 @@ RESPONSE_MASK = Exercise(
             "loses all but its first token. Without EOS every token counts.",
         ),
     ),
+    equivalent={
+        "almost equal": "tokens are whole numbers",
+        "difference turned": "zero has no sign",
+    },
     insight="It never asks for the pad token, so it is right for any: all that counts "
     "is how many EOS came before.",
 )
@@ -223,6 +236,7 @@ TOKEN_SHARE = Exercise(
     cases=(
         _share_case("responses of unequal length", 1, _ENDED),
         _share_case("the token that is also the padding", 0, _ENDED),
+        _share_case("the token that ends a response", 2, _ENDED),
         _share_case(
             "a response whose mask is empty",
             1,
@@ -264,5 +278,8 @@ TOKEN_SHARE = Exercise(
             "reward: sum along pos only.",
         ),
     ),
+    equivalent={
+        "almost equal": "tokens are whole numbers",
+    },
     insight="A reward must not change when somebody pads the batch wider.",
 )

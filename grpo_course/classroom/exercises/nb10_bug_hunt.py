@@ -12,10 +12,13 @@ from grpo_course.classroom.bugs.loss_bugs import PROBS, REF_PROBS
 from grpo_course.classroom.bugs.sheet import BUGS
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
+    ANYTHING,
     NO_LOGARITHM_FOR_A_RATIO,
     NOT_CLIPPED,
     ROWS,
     TOKENS,
+    TOO_EARLY,
+    TOO_LATE,
     case,
     group_mean,
     group_std,
@@ -84,6 +87,9 @@ DIAGNOSIS = Exercise(
         for bug in BUGS
         if bug is not right
     ),
+    equivalent={
+        "run[:1]": "the name of a run is one letter",
+    },
     insight="Seven causes from seven symptoms. Now find the line at fault in each.",
 )
 
@@ -117,6 +123,17 @@ def repaired_ratio_loss(log_probs, deltas, old_log_probs, **_):
     return -ratio * deltas
 
 
+def _impossible(**clip) -> Case:
+    return case(
+        "tokens that are next to impossible",
+        TOO_EARLY,
+        log_probs=[[[-200.0], [-150.0]]],
+        deltas=[[[1.0], [-2.0]]],
+        old_log_probs=[[[-199.9], [-150.0]]],
+        **clip,
+    )
+
+
 REPAIRED_RATIO_LOSS = Exercise(
     key="10.1",
     name="repaired_ratio_loss",
@@ -127,6 +144,7 @@ REPAIRED_RATIO_LOSS = Exercise(
         _loss_case("a good token, twice as likely as it was", [2.0], [1.0]),
         _loss_case("a bad token, half as likely as it was", [0.5], [-1.0]),
         _many_tokens(),
+        _impossible(),
     ),
     words={
         "log_probs / old_log_probs": "Still a quotient of log-probabilities. They are "
@@ -177,6 +195,14 @@ REPAIRED_CLIP_LOSS = Exercise(
             for name, ratio, d in CORNERS
         ),
         _many_tokens(epsilon=0.2, epsilon_high=0.3),
+        _loss_case(
+            "ratios of 4 and 0.01, either sign",
+            [4.0, 4.0, 0.01, 0.01],
+            [1.0, -1.0, 1.0, -1.0],
+            epsilon=0.2,
+            epsilon_high=0.3,
+        ),
+        _impossible(epsilon=0.2, epsilon_high=0.3),
     ),
     words={
         "min for max": "max for both signs: now good tokens run away, too. Take the "
@@ -225,6 +251,13 @@ REPAIRED_SCORES = Exercise(
     cases=(
         _scores_case("one response of three tokens", [1, 4, 2]),
         _scores_case("two responses", [0, 1, 2, 3], [5, 3, 3, 0]),
+        _scores_case("one response of two tokens", [3, 1]),
+        case(
+            "logits of 200 and -200",
+            TOO_LATE,
+            logits=200 * numbers(2, 3, 6),
+            tokens=[[1, 4, 2], [0, 3, 5]],
+        ),
     ),
     words={
         "logits.log_softmax(dim=-1)[:, 1:]": "Not shifted: you still read token t "
@@ -244,6 +277,10 @@ REPAIRED_SCORES = Exercise(
             "One score too many: nothing forecasts the first token.",
         ),
     ),
+    equivalent={
+        "logits.log_softmax(dim=-1)": "gather reads only as many places as the tokens "
+        "have",
+    },
     insight="Drop the last logits and the first token, and the two line up.",
 )
 
@@ -353,6 +390,10 @@ REPAIRED_OLD_AND_NEW = Exercise(
             "the new. Old comes first, without a gradient.",
         ),
     ),
+    equivalent={
+        "log too late": "the logits of this model are small",
+        "log of padded softmax": "the logits of this model are small",
+    },
     insight="One model, scored twice in the same mode: every ratio is exactly 1.",
 )
 
@@ -400,6 +441,10 @@ REPAIRED_MASK = Exercise(
             "be EOS. Only the first EOS says where a response ends.",
         ),
     ),
+    equivalent={
+        "almost equal": "tokens are whole numbers",
+        "difference turned": "zero has no sign",
+    },
     insight="No EOS before it: that holds whatever the padding is.",
 )
 
@@ -423,6 +468,7 @@ REPAIRED_ROWS = Exercise(
         _rows_case("three prompts, two responses", [[1, 0], [3, 2], [5, 4]], 2),
         _rows_case("the same prompt twice", [[1, 0], [1, 0], [5, 4]], 3),
         _rows_case("a prompt before a smaller one", [[3, 2], [1, 0]], 2),
+        _rows_case("one prompt, one response", [[3, 2]], 1),
     ),
     words={
         "prompts.repeat(num_responses, 1)": "Still ABCABC: the whole block is "
@@ -585,7 +631,14 @@ REPAIRED_NORMALIZE = Exercise(
         case(
             "large tied rewards beside others",
             OWN_SHIFT,
-            rewards=[[1.0] * 12, [100.1] * 12, [3.0, 1.0, 2.0, 0.0] * 3],
+            rewards=[[1.0] * 12, [1000.1] * 12, [3.0, 1.0, 2.0, 0.0] * 3],
+        ),
+        case(
+            "rewards that lie close together",
+            "A small difference is a difference: divided by its spread it is as large "
+            "as any. Do not round, and keep epsilon near 1e-4.",
+            rewards=[[0.0, 0.001], [0.001, 0.0]],
+            within=0.15,
         ),
     ),
     words={
@@ -611,6 +664,9 @@ REPAIRED_NORMALIZE = Exercise(
             "something first that makes tied rewards exactly 0.",
         ),
     ),
+    equivalent={
+        "1e-08": "after the shift ties are exactly zero, so any small epsilon does",
+    },
     insight="Shift first: then ties are exactly zero, however large the rewards.",
 )
 
@@ -630,6 +686,7 @@ CONVERTED_DELTAS = Exercise(
     name="converted_deltas",
     solution=converted_deltas,
     axes={"deltas": "batch trial", "return": "batch trial"},
+    tolerance=1e-3,  # with or without a small epsilon
     cases=(
         _deltas_case("a group of two", torch.tensor([[1.0, 0.0]])),
         _deltas_case("three groups of four", numbers(3, 4)),
@@ -639,7 +696,7 @@ CONVERTED_DELTAS = Exercise(
         "quotient turned": "The other way round: over G - 1 the spread is larger, so "
         "the deltas become smaller.",
         "root lost": "The factor of the squares: a spread is their root.",
-        "shift lost": "You count the groups. G is the size of one: the trial axis.",
+        "wrong count": "You count the groups. G is the size of one: the trial axis.",
         "deltas.numel()": "You count all responses of the batch. G is the size of one "
         "group.",
     },
@@ -650,6 +707,9 @@ CONVERTED_DELTAS = Exercise(
             "group has no spread at all.",
         ),
     ),
+    equivalent={
+        "deltas[:1]": "every group has the same size",
+    },
     insight="One factor for all groups: 0.707 for G = 2, and near 1 for large G.",
 )
 
@@ -658,6 +718,12 @@ KL_CASES = (
     two_policies("a token twice as likely as under the reference", [0.5], [0.25]),
     two_policies("five tokens", PROBS, REF_PROBS),
     two_policies("two responses of two tokens", [PROBS[:2]] * 2, [REF_PROBS[:2]] * 2),
+    case(
+        "tokens that are next to impossible",
+        TOO_EARLY,
+        log_probs=[-200.0, -150.0],
+        ref_log_probs=[-199.0, -151.0],
+    ),
 )
 
 
@@ -723,13 +789,19 @@ REPAIRED_PENALTY = Exercise(
             "expected. It would confuse whoever reads the log.",
         ),
     ),
+    equivalent={
+        "difference turned": "a square has no sign",
+    },
     insight="Slope log(pi/ref): no pull at the reference, and more the further away.",
 )
 
 
-def _mean_case(description: str, lengths: list[int], size: int, hint="") -> Case:
+def _mean_case(
+    description: str, lengths: list[int], size: int, hint: str = "", pad: float = 0.5
+) -> Case:
     mask = mask_of(lengths, 6)
-    return case(description, hint, per_token=numbers(*mask.shape), mask=mask, size=size)
+    per_token = torch.where(mask, numbers(*mask.shape), pad)
+    return case(description, hint, per_token=per_token, mask=mask, size=size)
 
 
 def _piecewise(per_token: Tensor, mask: Tensor, size: int, weigh) -> Tensor:
@@ -755,12 +827,15 @@ REPAIRED_TOKEN_MEAN = Exercise(
     cases=(
         _mean_case("four responses of unequal length, two at a time", [1, 2, 6, 5], 2),
         _mean_case("three responses, two at a time", [4, 1, 6], 2),
+        _mean_case("seven responses, three at a time", [4, 1, 6, 2, 5, 3, 6], 3),
+        _mean_case("one response", [2], 4),
         _mean_case(
             "one micro-batch is empty",
             [0, 3, 5],
             1,
             "0/0: this piece has no token, so it has no mean. Add sums, divide once.",
         ),
+        _mean_case("NaN in the padding", [2, 4, 1], 2, ANYTHING, pad=float("nan")),
     ),
     mistakes=(
         Mistake(
@@ -801,6 +876,7 @@ REPAIRED_STEP = Exercise(
     key="10.13",
     name="repaired_step",
     solution=repaired_step,
+    plain_number=True,  # it is written to a log, where a tensor would keep its graph
     axes={"rewards": "batch trial"},
     cases=(
         case("the very first step", rewards=[[3.0, 1.0]], last=None),
@@ -808,6 +884,7 @@ REPAIRED_STEP = Exercise(
         case("new responses", rewards=[[1.0, 0.0, 0.5]], last=2.0),
         case("an inner step after a mean of 0", rewards=None, last=0.0),
         case("new responses, all of them paid 0", rewards=[[0.0, 0.0]], last=2.0),
+        case("two prompts", rewards=[[1.0, 2.0, 0.0], [3.0, 4.0, 5.0]], last=None),
     ),
     mistakes=(
         Mistake(

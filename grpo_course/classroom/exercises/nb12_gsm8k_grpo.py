@@ -5,7 +5,13 @@ from collections.abc import Callable
 from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import RAW_LOGITS, case, pick, scored_text
+from grpo_course.classroom.exercises.shared import (
+    RAW_LOGITS,
+    TOO_LATE,
+    case,
+    pick,
+    scored_text,
+)
 
 
 def _scores(logits: Tensor, tokens: Tensor) -> Tensor:
@@ -36,6 +42,10 @@ RESPONSE_SCORES = Exercise(
         scored_text("a prompt of one token", 2, 4, 5, prompt_length=1),
         scored_text("a response of one token", 2, 5, 5, prompt_length=4),
         scored_text("a batch of one", 1, 7, 5, prompt_length=3),
+        scored_text("one token each", 1, 2, 5, prompt_length=1),
+        scored_text(
+            "logits of 200 and -200", 2, 5, 4, TOO_LATE, scale=200.0, prompt_length=2
+        ),
     ),
     words={
         "return (...).sum(-1)": "You sum over pos. The ratio and the mask work on "
@@ -108,11 +118,6 @@ def _first(condition: Callable, said: str) -> Callable:
     return answer
 
 
-def _instead(wrong: str, right: str) -> Callable:
-    """An answer that says `wrong` where `right` would be right."""
-    return _first(lambda start, end: diagnose(start, end) == right, wrong)
-
-
 def _rise(start: dict, end: dict) -> float:
     return end["lenient_accuracy"] - start["lenient_accuracy"]
 
@@ -127,6 +132,8 @@ def diagnose(start, end):
         return "rate too high"
     return "learns"
 
+
+ON_A_BOUND = "no reading lies exactly on a bound"
 
 PANEL_READING = Exercise(
     key="12.2",
@@ -153,6 +160,7 @@ PANEL_READING = Exercise(
         _case("all tied, most of them right", (0.87, 0.87, 1.0, 0.85)),
         _case("all tied, sums got worse", (0.3, 0.4, 1.0, 0.9)),
         _case("many tied, not nearly all", (0.5, 0.6, 0.9, 0.77)),
+        _case("many tied, hardly any right", (0.05, 0.56, 0.9, 0.77)),
         _case(
             "all tied at the start only",
             (0.5, 0.6, 0.9, 0.3),
@@ -160,6 +168,10 @@ PANEL_READING = Exercise(
             "These groups were tied at the start and are not any more. What a run "
             'became stands in `end`: ask for end["tied_groups"] alone.',
         ),
+        _case(
+            "tied at the start, hardly any right yet", (0.08, 0.1, 0.7, 0.5), _NOTHING
+        ),
+        _case("few tied at the start, too hard at the end", (0.05, 0.55, 0.9, 0.9)),
         _case("sums got worse", (0.35, 0.36, 0.99, 0.3)),
         _case("sums a little worse", (0.55, 0.55, 0.99, 0.3)),
         _case(
@@ -181,29 +193,36 @@ PANEL_READING = Exercise(
         _case("good at the start, then clearly less", (0.83, 0.83, 0.99, 0.3), _HIGH),
     ),
     words={
-        "difference turned": "A rising format hides sums that got worse: lenient "
-        "accuracy fell by more than 0.1 in some of these runs.",
-        "start['lenient_accuracy']": "Any fall counts for you. Readings are samples "
-        "and wobble: the task counts a fall of more than 0.1.",
-        "end['accuracy'] < 0.1": "Few right answers alone are not `too hard`: while "
-        "groups differ, the policy can learn. Ask for tied groups as well.",
+        'A and end["accuracy"] < 0.1 => A': "Groups are tied where all responses are "
+        "wrong, where all are right, and where the reward does not look at them. Ask "
+        "the accuracy which it is.",
+        'A and end["accuracy"] < 0.1 => end["accuracy"] < 0.1': "Few right answers "
+        "alone are not `too hard`: while groups differ, the policy can learn. Ask for "
+        "tied groups as well.",
+        'end["accuracy"] < 0.1 => end["accuracy"] < 0.5': "`too hard` is for runs "
+        "with hardly any response right: an accuracy below 0.1. Yours reaches higher.",
+        'A and end["accuracy"] < 0.9 => A': "You call a run that learns broken. Where "
+        "all is right, groups are tied too, and that is no fault: ask for an accuracy "
+        "below 0.9.",
+        'end["accuracy"] < 0.9 => end["accuracy"] < 0.1': "Part of the responses are "
+        "right, yet nearly all groups are tied: a reward that saw the answers would "
+        "tell them apart.",
+        'A < start["lenient_accuracy"] - 0.1 => False': "A rising format hides sums "
+        "that got worse: lenient accuracy fell by more than 0.1 in some of these "
+        "runs.",
+        'A < start["lenient_accuracy"] - 0.1 => A < start["lenient_accuracy"]': "Any "
+        "fall counts for you. Readings are samples and wobble: the task counts a fall "
+        "of more than 0.1.",
+        'A < start["lenient_accuracy"] - 0.1 => A < 0.5': "You judge where lenient "
+        "accuracy ends, not how far it fell: a run may start low, or fall from a "
+        "height. Subtract the end from the start.",
+        "A < B - 0.1 => abs(A - B) > 0.1": "Lenient accuracy rose there, and that is "
+        "no fault. Subtract the end from the start, in this order and without abs().",
+        'end["lenient_accuracy"] => end["accuracy"]': "Strict accuracy may be low "
+        "since part of the form is missing. Compare lenient accuracy at the end with "
+        "lenient accuracy at the start.",
     },
     mistakes=(
-        Mistake(
-            _first(lambda start, end: end["tied_groups"] > 0.8, "too hard"),
-            "Groups are tied where all responses are wrong, where all are right, and "
-            "where the reward does not look at them. Ask the accuracy which it is.",
-        ),
-        Mistake(
-            _instead("learns", "format alone"),
-            "Part of the responses are right, yet nearly all groups are tied: a "
-            "reward that saw the answers would tell them apart.",
-        ),
-        Mistake(
-            _instead("format alone", "learns"),
-            "You call a run that learns broken. Where all is right, groups are tied "
-            "too, and that is no fault: ask for an accuracy below 0.9.",
-        ),
         Mistake(
             _first(
                 lambda start, end: end["accuracy"] > start["accuracy"],
@@ -211,25 +230,6 @@ PANEL_READING = Exercise(
             ),
             "Strict accuracy rises with the form alone, while the sums get worse. "
             "Look at tied groups and lenient accuracy first.",
-        ),
-        Mistake(
-            lambda start, end: diagnose(_reading(*_START), end),
-            "You judge where lenient accuracy ends, not how far it fell: a run may "
-            "start low, or fall from a height. Subtract the end from the start.",
-        ),
-        Mistake(
-            lambda start, end: (
-                "rate too high"
-                if end["tied_groups"] <= 0.8 and abs(_rise(start, end)) > 0.1
-                else diagnose(start, end)
-            ),
-            "Lenient accuracy rose there, and that is no fault. Subtract the end from "
-            "the start, in this order and without abs().",
-        ),
-        Mistake(
-            _bounds(hard=0.5),
-            "`too hard` is for runs with hardly any response right: an accuracy below "
-            "0.1. Yours reaches higher.",
         ),
         Mistake(
             _bounds(tied=0.5),
@@ -253,6 +253,12 @@ PANEL_READING = Exercise(
             "for tied groups first, and for the fall after them.",
         ),
     ),
+    equivalent={
+        "end['lenient_accuracy'] <= start['lenient_accuracy'] - 0.1": ON_A_BOUND,
+        "end['tied_groups'] >= 0.8": ON_A_BOUND,
+        "end['accuracy'] <= 0.1": ON_A_BOUND,
+        "end['accuracy'] <= 0.9": ON_A_BOUND,
+    },
     insight="Reward, format and strict accuracy rise in good runs and in bad ones. "
     "Tied groups and lenient accuracy tell them apart.",
 )

@@ -6,7 +6,13 @@ from torch import Tensor
 from grpo_course.algorithm.aggregation import aggregate, hide
 from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import TOKENS, case, mask_of, numbers
+from grpo_course.classroom.exercises.shared import (
+    TOKENS,
+    TOO_EARLY,
+    case,
+    mask_of,
+    numbers,
+)
 
 # Each exercise has a case with two prompts: with one, a lost batch axis is no mistake.
 
@@ -36,6 +42,8 @@ def two_means(per_token, mask, max_length):
     return torch.stack([total / mask.sum(), total / (responses * max_length)])
 
 
+SAME_SHAPE = "only its shape or size along an axis is used here"
+
 TWO_MEANS = Exercise(
     key="13.1",
     name="two_means",
@@ -45,6 +53,7 @@ TWO_MEANS = Exercise(
     cases=(
         _means_case("responses of 2 and 6 tokens, at most 6", [[2, 6]], 6),
         _means_case("two prompts, at most 10", [[2, 6, 3], [1, 4, 5]], 10),
+        _means_case("three prompts, one response each", [[2], [6], [1]], 8),
     ),
     mistakes=(
         Mistake(
@@ -91,6 +100,11 @@ TWO_MEANS = Exercise(
             "mask.shape[0] * mask.shape[1] responses.",
         ),
     ),
+    equivalent={
+        "per_token": SAME_SHAPE,
+        "~mask": SAME_SHAPE,
+        "mask[:1]": SAME_SHAPE,
+    },
     insight="Neither looks at a response's own length. They differ by one number for "
     "the batch. Adam does not see a number that stays the same; this one moves with "
     "the mean length.",
@@ -123,6 +137,7 @@ SEQUENCE_RATIO = Exercise(
     cases=(
         _ratio_case("responses of 2 and 6 tokens", [[2, 6]], 0.8),
         _ratio_case("two prompts, three responses", [[2, 6, 3], [1, 4, 5]], 0.5),
+        _ratio_case("one response of one token", [[1]], 0.4),
     ),
     words={
         "not divided": "This is the ratio of the whole response, without the length: "
@@ -173,8 +188,8 @@ def _pulled(weight: Tensor, deltas: Tensor, log_probs: Tensor) -> Tensor:
 
 def _loss_case(description: str, ratios: list, deltas: list) -> Case:
     log_ratios = torch.tensor(ratios).log()
-    old = torch.tensor([0.3, 0.4]).log().expand(log_ratios.shape)
-    new, old = old + log_ratios, old.clone()
+    old = -1.0 - numbers(*log_ratios.shape, scale=0.4).abs()
+    new = old + log_ratios
     return case(description, log_probs=new, old_log_probs=old, deltas=deltas)
 
 
@@ -201,7 +216,15 @@ WEIGHTED_LOSS = Exercise(
             [[1.0, -2.0, 0.5], [-1.0, 0.3, 2.0]],
         ),
         _loss_case(
-            "all far above the bound", [[[1.6, 2.0], [2.2, 1.4]]], [[1.0, -1.0]]
+            "all far above the bound", [[[1.6, 50.0], [2.2, 1.4]]], [[1.0, -1.0]]
+        ),
+        _loss_case("far below", [[[0.01, 0.3], [0.02, 0.1]]], [[1.0, -1.0]]),
+        case(
+            "tokens that are next to impossible",
+            TOO_EARLY,
+            log_probs=[[[-200.0, -150.0]]],
+            old_log_probs=[[[-199.9, -150.0]]],
+            deltas=[[1.0]],
         ),
     ),
     words={
@@ -215,8 +238,7 @@ WEIGHTED_LOSS = Exercise(
         "is used here.",
         "clamp turned": "min=1.2 bounds from below: no weight is under 1.2 then. The "
         "bound is from above, max=1.2.",
-        "difference turned": "The ratio is upside down: pi stands above, pi_old "
-        "below.",
+        "difference turned": "The ratio is upside down: pi stands above, pi_old below.",
         "sign lost": "The minus sign is missing: an optimizer minimizes.",
         "sum for mean": "This is the sum over all tokens. Take their mean, or a "
         "larger batch is a larger loss.",
@@ -249,6 +271,9 @@ WEIGHTED_LOSS = Exercise(
             "add an axis at the end: deltas[..., None].",
         ),
     ),
+    equivalent={
+        "log_probs.detach()": "the weight is detached as a whole",
+    },
     insight="The clip of PPO takes a token's gradient; the bound of CISPO only limits "
     "its weight.",
 )
