@@ -188,7 +188,7 @@ def _pulled(weight: Tensor, deltas: Tensor, log_probs: Tensor) -> Tensor:
 
 def _loss_case(description: str, ratios: list, deltas: list) -> Case:
     log_ratios = torch.tensor(ratios).log()
-    old = -1.0 - numbers(*log_ratios.shape, scale=0.4).abs()
+    old = -5.0 - numbers(*log_ratios.shape, scale=0.4).abs()
     new = old + log_ratios
     return case(description, log_probs=new, old_log_probs=old, deltas=deltas)
 
