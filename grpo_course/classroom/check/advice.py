@@ -84,7 +84,19 @@ def _advise_shape(pairs: list[Pair]) -> str:
         return f"The numbers may be right; an axis of size 1 is left: squeeze({axis})."
     if squeezed := _squeezed(pairs):
         return squeezed
-    return "Your result has the wrong shape: along which axis do you reduce?"
+    first = next(pair for pair in pairs if not _right_shape(pair))
+    given, expected = _shape(first.theirs.value), _shape(first.ours.value)
+    if given is None or len(given) < len(expected):
+        return "Your result has lost an axis: along which one do you reduce too much?"
+    if len(given) > len(expected):
+        return "Your result has the wrong shape: an axis is left that has to go."
+    return (
+        "Your result has the wrong shape: the right axes, with other numbers in them."
+    )
+
+
+def _right_shape(pair: Pair) -> bool:
+    return _shape(pair.theirs.value) == _shape(pair.ours.value)
 
 
 def _left_over(given: Any, expected: Any) -> set[int]:
@@ -137,7 +149,7 @@ def _advise_values(pairs: list[Pair], first: int) -> str:
 
     One case alone proves no relation: in a small one it may hold by chance.
     """
-    if relation := _relation(*_side_by_side(pairs)):
+    if relation := _relation(pairs):
         return relation
     if pairs[first].case.hint:
         return pairs[first].case.hint
@@ -163,17 +175,21 @@ def _flat(value: object) -> Tensor:
     return torch.zeros(0) if number is None else torch.tensor([number]).double()
 
 
-def _relation(given: Tensor, expected: Tensor) -> str:
-    """Minus sign, constant factor or constant offset, if one explains everything."""
+def _relation(pairs: list[Pair]) -> str:
+    """Minus sign, constant factor or constant offset, if one explains every case."""
+    given, expected = _side_by_side(pairs)
     finite = (given.isfinite() & expected.isfinite()).all()
     if expected.count_nonzero() < 2 or not finite:
         return ""
+    each = [_side_by_side([pair]) for pair in pairs]
     factor = ((given @ expected) / (expected @ expected)).item()
-    if abs(factor) > 1e-6 and agrees(given, factor * expected):
+    scaled = all(agrees(theirs, factor * ours) for theirs, ours in each)
+    if abs(factor) > 1e-6 and abs(factor - 1) > 1e-3 and scaled:
         if abs(factor + 1) < 1e-5:
             return "Exactly the negative of the expected: a minus sign is wrong."
         return f"Always {factor:.6g} times the expected: a constant factor is wrong."
     offset = (given - expected).mean().item()
-    if expected.unique().numel() > 1 and agrees(given, expected + offset):
+    shifted = all(agrees(theirs, ours + offset) for theirs, ours in each)
+    if expected.unique().numel() > 1 and shifted and abs(offset) > 1e-4:
         return f"Always {abs(offset):.4g} too {'large' if offset > 0 else 'small'}."
     return ""

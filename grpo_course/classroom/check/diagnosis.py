@@ -17,6 +17,7 @@ from grpo_course.classroom.check.outcome import (
     same_kind,
     tolerance_of,
 )
+from grpo_course.classroom.check.probes import probe
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def diagnose(exercise: Exercise, function: Callable) -> Problem | None:
         return None
     if kind == "untouched":
         return Problem(kind, pairs[0], hint="")
-    return Problem(kind, pairs[first], _hint(exercise, kind, pairs, first))
+    return Problem(kind, pairs[first], _hint(exercise, function, kind, pairs, first))
 
 
 def judged(exercise: Exercise, function: Callable) -> tuple[str, int, list[Pair]]:
@@ -93,7 +94,9 @@ def _gradient_problem(pair: Pair, exercise: Exercise) -> str:
     return "" if same else "gradient"
 
 
-def _hint(exercise: Exercise, kind: str, pairs: list[Pair], first: int) -> str:
+def _hint(
+    exercise: Exercise, function: Callable, kind: str, pairs: list[Pair], first: int
+) -> str:
     """The misconception by name if one is known, else general advice."""
     # An input that is changed, or no value anywhere, says enough by itself.
     if kind == "changed" or all(pair.theirs.value is None for pair in pairs):
@@ -103,5 +106,6 @@ def _hint(exercise: Exercise, kind: str, pairs: list[Pair], first: int) -> str:
         name_mistake(exercise, pairs, with_gradient)
         or advise(kind, pairs, first)
         or (kind != "shape" and name_two_mistakes(exercise, pairs, with_gradient))
+        or (kind == "values" and probe(exercise, function, pairs))
         or ("Simpler input came out right: what is new here?" if first else "")
     )

@@ -30,6 +30,8 @@ def name_mistake(exercise: Exercise, pairs: list[Pair], with_gradient: bool) -> 
     back where the first wrong case has a hint, or words of the exercise's own fit.
     """
     wrong = _wrong(exercise, pairs, with_gradient)
+    if not wrong:  # only the type is
+        return ""
     hint, value = pairs[wrong[0]].case.hint, pairs[wrong[0]].theirs.value
     own, fits_all = _best(_own(exercise), exercise, pairs, wrong, with_gradient)
     if fits_all:

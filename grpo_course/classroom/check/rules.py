@@ -447,6 +447,89 @@ RULES = (
         "A.repeat_interleave(B, dim=0) => A.repeat_interleave(B)",
     ),
     _rule(
+        "another statistic",
+        "You take another number than the mean of the group: the middle one, or an "
+        "extreme one.",
+        "A.mean(dim=B, keepdim=True) => A.median(dim=B, keepdim=True).values",
+        "A.mean(dim=B, keepdim=True) => A.amax(dim=B, keepdim=True)",
+        "A.mean(dim=B) => A.median(dim=B).values",
+        "A.mean(dim=B) => A.amax(dim=B)",
+    ),
+    _rule(
+        "range for spread",
+        "You divide by the distance from the smallest to the largest. The spread is "
+        "the standard deviation.",
+        "A.std(dim=B, keepdim=True) => "
+        "(A.amax(dim=B, keepdim=True) - A.amin(dim=B, keepdim=True))",
+    ),
+    _rule(
+        "sign dropped",
+        "You take the size of a difference, without its sign. Here the sign counts.",
+        "A - B => (A - B).abs()",
+    ),
+    _rule(
+        "difference squared",
+        "You square a difference. That is another measure: small ones count for less, "
+        "and the sign is lost.",
+        "A.expm1() - A => A ** 2 / 2",
+        "A.expm1() - A => A ** 2",
+        "A.expm1() - A => A.abs()",
+    ),
+    _rule(
+        "difference of probabilities",
+        "You take a difference of probabilities. Here it is one of their logarithms.",
+        "A - B => A.exp() - B.exp()",
+    ),
+    _rule(
+        "logarithm for probability",
+        "You use a logarithm where the probability itself is the weight, or the other "
+        "way round.",
+        "A.exp() * B => A * B",
+        "A * B => A.log() * B",
+        "A * B => A * B.exp()",
+    ),
+    _rule(
+        "gradient in part",
+        "The values are right, but the exp no longer carries a gradient: it was "
+        "detached on the way.",
+        "A.exp() => A.detach().exp()",
+        "A.expm1() => A.detach().expm1()",
+    ),
+    _rule(
+        "linear for exp",
+        "1 + x is exp(x) only near zero. The exp itself is asked for.",
+        "A.exp() => 1 + A",
+    ),
+    _rule(
+        "upper bound only",
+        "You bound the ratio and forget the free product. Both are compared, so that "
+        "what went the wrong way can come back.",
+        "A.minimum(B) => B",
+    ),
+    _rule(
+        "group for batch",
+        "You divide by another number than that of what you added up.",
+        "A.mean(dim=-1) => A.sum(dim=-1) / A.shape[0]",
+        "A.sum(dim=B) => A.float().sum(dim=B) / A.shape[1]",
+    ),
+    _rule(
+        "sorted the wrong way",
+        "You sort from the largest to the smallest.",
+        "sorted(A) => sorted(A, reverse=True)",
+        "A.sort(dim=B) => A.sort(dim=B, descending=True)",
+    ),
+    _rule(
+        "both sorted",
+        "You sort the responses too, which does the policy's work for it.",
+        "A == B => A.sort(dim=-1).values == B",
+    ),
+    _rule(
+        "size of the difference",
+        "You add up how far the numbers are apart. What counts is whether they are "
+        "equal.",
+        "(A == B).sum(dim=C) => (A - B).abs().sum(dim=C)",
+    ),
+    _rule(
         "number type",
         "The values are right, but not their type: a later cell calculates with them.",
         "A.float() => A",

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import re
 from collections.abc import Iterator
 
 Slip = tuple[str, str, ast.AST]
@@ -23,6 +24,8 @@ def slips(node: ast.AST, tree: ast.Module) -> Iterator[Slip]:
             new = copy.deepcopy(node)
             new.generators[0].ifs = []
             yield "all counted", "You count all of them: a condition is missing.", new
+        case ast.Call(func=ast.Name(id="zip")):
+            yield from _in_all_places(node, [a.arg for a in tree.body[0].args.args])
         case ast.Call(func=ast.Name(id="range")):
             yield from _ranges(node)
         case ast.Return(value=ast.expr()):
@@ -41,6 +44,16 @@ def _names(name: str, parameters: list[str]) -> Iterator[Slip]:
     if name == "mask":
         words = "The mask is the wrong way round: True marks what counts."
         yield "mask inverted", words, _expression("~mask")
+
+
+def _in_all_places(node: ast.Call, parameters: list[str]) -> Iterator[Slip]:
+    """One argument is taken for another wherever it stands in a call."""
+    for name in parameters:
+        for other in parameters:
+            code = re.sub(rf"\b{name}\b", other, ast.unparse(node))
+            if code != ast.unparse(node):
+                words = f"You use `{other}` where `{name}` belongs."
+                yield "another name", words, _expression(code)
 
 
 def _frozen(name: str, tree: ast.Module) -> Iterator[Slip]:
