@@ -1,7 +1,8 @@
-"""Wrong answers that no hint was written for: (exercise, what fits, answer).
+"""Wrong answers that no rule, case or hint was made for: (exercise, what fits, answer).
 
-They measure how far the checks reach beyond what they were built with, so no rule,
-case or hint is tuned to them. `fits` is a pattern of words that name the mistake.
+They measure how far the checks reach beyond what they were built with: extend the
+checks by others, and leave these alone. `fits` is a pattern of words that name the
+mistake.
 """
 
 import re
@@ -10,6 +11,8 @@ from collections import Counter
 import torch
 import torch.nn.functional as F
 from einops import rearrange, reduce, repeat
+
+HELD_OUT = []
 
 
 def _(name, fits):
@@ -20,732 +23,515 @@ def _(name, fits):
     return keep
 
 
-HELD_OUT = []
+_("mean_by_group", "largest|extreme|another number")(lambda r: reduce(r, "b t -> b", "max"))
+_("mean_by_group", "axis|batch|lengths?|trial")(lambda r: reduce(r, "b t -> t", "mean"))
+_("mean_by_group", "divi|sum|one|G - 1")(lambda r: r.sum(1) / (r.shape[1] - 1 or 1))
 
-_("mean_by_group", "whole|every|axis")(lambda r: torch.full((len(r),), r.mean().item()))
-_("mean_by_group", "median|mean")(lambda r: r.median(-1).values)
-_("mean_by_group", "size|axis|divide")(lambda r: r.sum(-1) / r.shape[0])
-
-_("count_matches", "sorted|stands")(
-    lambda p, r: sum(r[i] == p[i] for i in range(len(r)))
+_("count_matches", "wrong|position|==")(
+    lambda p, r: len(p) - sum(a == b for a, b in zip(sorted(p), r))
 )
-_("count_matches", "order|sort|revers")(
-    lambda p, r: sum(x == y for x, y in zip(sorted(p, reverse=True), r))
-)
-_("count_matches", "anywhere|position")(lambda p, r: len(set(p) & set(r)))
-
-
-@_("count_matches", "first|return|one|later|stop")
-def _answer(p, r):
-    points = 0
-    for x, y in zip(sorted(p), r):
-        if x == y:
-            points += 1
-        return points
-
-
-_("batch_distance", "along|axis|sum|pos")(
-    lambda p, r: (p.sort(-1).values[:, None] == r).float().sum(1)
-)
-_("batch_distance", "fraction|divide|mean")(
-    lambda p, r: (p.sort(-1).values[:, None] == r).sum(-1) / r.shape[1]
-)
-_("batch_distance", "differ|compare|equal|position")(
-    lambda p, r: (p.sort(-1).values[:, None] - r).abs().sum(-1).float()
-)
-_("batch_distance", "sort")(
-    lambda p, r: (p.sort(-1).values[:, None] == r.sort(-1).values).sum(-1).float()
+_("count_matches", "fraction|divide")(
+    lambda p, r: sum(a == b for a, b in zip(sorted(p), r)) / len(r)
 )
 
-_("duplicate_proof_reward", "order|adjacent|neighbour|pairs")(
-    lambda p, r: (Counter(p) & Counter(r)).total() + (r == sorted(r))
+_("batch_distance", "sort|stand")(
+    lambda p, r: (rearrange(p, "b p -> b 1 p") == r).sum(-1).float()
 )
-_("duplicate_proof_reward", "response|prompt|order")(
+_("batch_distance", "average|mean|one number|sum|axis")(
+    lambda p, r: (p.sort().values[:, None] == r).sum(-1).float().mean(1)
+)
+_("batch_distance", "wrong|!=|other way|equal|comparison")(
+    lambda p, r: (p.sort().values[:, None] != r).sum(-1).float()
+)
+
+_("duplicate_proof_reward", "set|multiplicity|often|once")(
     lambda p, r: (
-        (Counter(p) & Counter(r)).total() + sum(a <= b for a, b in zip(p, p[1:]))
+        sum(x in r for x in set(p)) + sum(a <= b for a, b in zip(r, r[1:]))
     )
 )
-_("duplicate_proof_reward", "x <= y|side|order|comparison|>=")(
-    lambda p, r: (
-        (Counter(p) & Counter(r)).total() + sum(a >= b for a, b in zip(r, r[1:]))
+_("duplicate_proof_reward", "inclusion|missing")(
+    lambda p, r: sum(r[i] <= r[i + 1] for i in range(len(r) - 1))
+)
+_("duplicate_proof_reward", "tie|strict|<")(
+    lambda p, r: sum((Counter(p) & Counter(r)).values())
+    + sum(r[i] < r[i + 1] for i in range(len(r) - 1))
+)
+
+
+@_("gather_log_probs", "log|probabilit|underflow|zero")
+def _answer(x, ids):
+    p = x.softmax(-1)
+    return torch.stack(
+        [p.gather(-1, ids[:, t, :, None]).squeeze(-1).log() for t in range(ids.shape[1])],
+        1,
+    )
+
+
+@_("gather_log_probs", "raw|logit|softmax|normaliz")
+def _answer(x, ids):
+    x = repeat(x, "b p v -> b t p v", t=ids.shape[1])
+    return torch.take_along_dim(x, ids[..., None], -1)[..., 0]
+
+
+_("expected_reward", "axis|keepdim")(lambda p, r: (p[:, None] @ r[..., None])[..., 0])
+_("expected_reward", "detach|gradient")(lambda p, r: (p.detach() * r).sum(-1))
+_("expected_reward", "most likely|all responses")(
+    lambda p, r: r[torch.arange(len(r)), p.argmax(-1)]
+)
+
+_("naive_loss", "minus|sign")(lambda x, d: torch.einsum("btp,bt->btp", x, d).mean())
+_("naive_loss", "trial|batch|row|axis")(
+    lambda x, d: -(x * d.mean(0, keepdim=True)[..., None]).mean()
+)
+_("naive_loss", "one number|mean|sum|axis")(
+    lambda x, d: -(x * rearrange(d, "b t -> b t 1")).mean((1, 2))
+)
+
+_("center_by_group", "first|mean")(lambda r: r - r[:, :1])
+_("center_by_group", "spread|divide|normaliz")(
+    lambda r: (r - r.mean(1, keepdim=True)) / (r.std(1, keepdim=True) + 1e-4)
+)
+_("center_by_group", "batch|whole|everything")(lambda r: r - torch.mean(r))
+
+_("leave_one_out", "own|its own|G - 1")(lambda r: r - reduce(r, "b t -> b 1", "mean"))
+_("leave_one_out", "sum|divide")(lambda r: r - (r.sum(1, keepdim=True) - r))
+_("leave_one_out", "own|count|sum|others|divide|twice")(
+    lambda r: r - r.sum(1, keepdim=True) / (r.shape[1] - 1)
+)
+
+_("normalize_by_group", "root|variance")(
+    lambda r: (
+        (r - r[:, :1] - (r - r[:, :1]).mean(1, keepdim=True))
+        / (r.var(1, keepdim=True) + 1e-4)
     )
 )
-
-_("gather_log_probs", "soft|normaliz|axis|vocab")(
-    lambda x, ids: torch.stack(
-        [
-            (x - x.exp().sum(1, keepdim=True).log())[i].gather(-1, row.T).T
-            for i, row in enumerate(ids)
-        ]
-    )
-)
-_("gather_log_probs", "trial|repeat|copies|row")(
-    lambda x, ids: (
-        repeat(x.log_softmax(-1), "b p v -> b t p v", t=2)
-        .gather(-1, ids[..., None])
-        .squeeze(-1)
-    )
-)
-_("gather_log_probs", "squeeze")(
-    lambda x, ids: (
-        x.log_softmax(-1)[:, None]
-        .expand(-1, ids.shape[1], -1, -1)
-        .gather(-1, ids[..., None])
-        .squeeze()
-    )
-)
-_("gather_log_probs", "probabilit|log")(
-    lambda x, ids: (
-        repeat(x.softmax(-1), "b p v -> b t p v", t=ids.shape[1])
-        .gather(-1, ids[..., None])
-        .squeeze(-1)
-    )
-)
-
-_("expected_reward", "sign|negat")(lambda p, r: -torch.einsum("ba,ba->b", p, r))
-_("expected_reward", "log|probabilit")(lambda p, r: (p.log() * r).sum(-1))
-_("expected_reward", "batch|average|mean|prompt|everything")(
-    lambda p, r: (p * r).sum() / len(p)
-)
-
-_("naive_loss", "sum|large|batch|mean")(lambda x, d: -(x.sum(-1) * d).mean())
-_("naive_loss", "sum")(lambda x, d: -(x * d.unsqueeze(-1)).sum() / x.shape[0])
-_("naive_loss", "delta|factor|missing")(lambda x, d: -x.mean())
-_("naive_loss", "abs|sign|delta")(lambda x, d: -(x * d.abs()[..., None]).mean())
-
-_("center_by_group", "median|mean")(lambda r: r - r.median(-1, keepdim=True).values)
-_("center_by_group", "largest|max|mean|smaller|best")(
-    lambda r: r - r.amax(-1, keepdim=True)
-)
-_("center_by_group", "sum|mean|add up")(lambda r: r - r.sum(-1, keepdim=True))
-
-_("leave_one_out", "others|own|G - 1|mean|divide")(
-    lambda r: r - (r.sum(-1, keepdim=True) - r) / (r.shape[-1] + 1)
-)
-_("leave_one_out", "sign|minus|revers|way round")(
-    lambda r: (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1) - r
-)
-_("leave_one_out", "batch|prompt|axis|column")(
-    lambda r: r - (r.sum(0, keepdim=True) - r) / max(len(r) - 1, 1)
-)
-
 _("normalize_by_group", "tied|epsilon|round|equal")(
-    lambda r: torch.nan_to_num((r - r.mean(-1, keepdim=True)) / r.std(-1, keepdim=True))
+    lambda r: (r - r.mean(1, keepdim=True)) / (r.std(1, keepdim=True) + 1e-6)
 )
-_("normalize_by_group", "batch|first|group|own")(
+_("normalize_by_group", "not divi|divide|missing|spread")(
+    lambda r: r - r.mean(-1, keepdim=True)
+)
+_("normalize_by_group", "abs|spread|std")(
     lambda r: (
-        (r - r[0, 0] - (r - r[0, 0]).mean(-1, keepdim=True))
-        / ((r - r[0, 0]).std(-1, keepdim=True) + 1e-4)
-    )
-)
-_("normalize_by_group", "G - 1|spread|sample|squares")(
-    lambda r: F.layer_norm(r - r[:, :1], r.shape[-1:], eps=1e-8)
-)
-_("normalize_by_group", "range|spread|std")(
-    lambda r: (
-        (r - r.mean(-1, keepdim=True))
-        / (r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True) + 1e-4)
+        (c := r - r.mean(1, keepdim=True))
+        / (c.abs().mean(1, keepdim=True) + 1e-4)
     )
 )
 
-_("softmax_minus_uniform", "sum to zero|1/G|mean|size|groups|divide|count")(
-    lambda r: r.softmax(-1) - 1 / r.numel()
+_("softmax_minus_uniform", "batch|axis|prompt|along")(
+    lambda r: torch.softmax(r, 0) - 1 / r.shape[1]
 )
-_("softmax_minus_uniform", "exp|softmax|largest|infinit")(
-    lambda r: r.exp() / r.exp().sum(-1, keepdim=True) - 1 / r.shape[1]
+_("softmax_minus_uniform", "mean|1/G|subtract|difference|missing|positive")(
+    lambda r: F.softmax(r, dim=1)
 )
-_("softmax_minus_uniform", "times|factor|multipl")(
-    lambda r: r.softmax(-1) * r.shape[-1] - 1
+_("softmax_minus_uniform", "softmax|exp|reward|weights")(
+    lambda r: r / r.sum(1, keepdim=True) - 1 / r.shape[1]
 )
 
-_("compute_ratio_from_logs", "frozen|gradient|detach")(lambda n, o: (n - o).exp())
-_("compute_ratio_from_logs", "gradient|detach")(
-    lambda n, o: (n.detach() - o.detach()).exp()
+_("compute_ratio_from_logs", "exp|logarithm")(lambda n, o: n - o.detach())
+_("compute_ratio_from_logs", "divide|quotient")(lambda n, o: (n / o.detach()).exp())
+_("compute_ratio_from_logs", "average|token|each|along")(
+    lambda n, o: (n - o.detach()).mean(-1, keepdim=True).exp().expand_as(n)
 )
-_("compute_ratio_from_logs", "upside|way round|pi_old")(
-    lambda n, o: o.detach().exp() / n.exp()
-)
-_("compute_ratio_from_logs", "exp")(lambda n, o: 1 + n - o.detach())
 
 
-@_("clipped_surrogate_loss", "clip|min|larger|bad|side|sign")
+@_("clipped_surrogate_loss", "free|only|clipped|come back|compare")
 def _answer(n, o, d):
-    r, d = (n - o).exp(), d[..., None]
-    return -torch.where(d > 0, r.clamp(max=1.2) * d, r.clamp(max=1.2) * d).mean()
+    return -((n - o).exp().clamp(0.8, 1.2) * d[..., None]).mean()
 
 
-@_("clipped_surrogate_loss", "ratio|mean|pos|token")
+@_("clipped_surrogate_loss", "upside|way round")
 def _answer(n, o, d):
-    r, d = (n.sum(-1) - o.sum(-1)).exp(), d
-    return -torch.minimum(r * d, r.clamp(0.8, 1.2) * d).mean()
+    r, d = (o - n).exp(), d[..., None]
+    return -torch.min(r * d, r.clamp(0.8, 1.2) * d).mean()
 
 
-@_("clipped_surrogate_loss", "detach|gradient")
+@_("clipped_surrogate_loss", "axis|trial|partner|broadcast|line up|first row|row")
 def _answer(n, o, d):
-    r, d = (n - o).exp().detach(), d[..., None]
-    return -(torch.minimum(r * d, r.clamp(0.8, 1.2) * d)).mean()
+    r, d = (n - o).exp(), d[:, None]
+    return -torch.min(r * d, r.clamp(0.8, 1.2) * d).mean()
 
 
-@_("clipped_surrogate_loss", "sum|mean")
-def _answer(n, o, d):
-    r, d = (n - o).exp(), d[..., None]
-    return -torch.minimum(r * d, r.clamp(0.8, 1.2) * d).sum(-1).mean()
-
-
-_("clip_fraction", "side|sign|delta|outside")(
-    lambda r, d, e: ((r - 1).abs() > e).float().mean()
+_("clip_fraction", "swap|sides|come back|comparison")(
+    lambda r, d, e: (
+        ((r > 1 + e) & (d < 0)[..., None]) | ((r < 1 - e) & (d > 0)[..., None])
+    )
+    .float()
+    .mean()
 )
-_("clip_fraction", "both|range|fraction|sum|mean|count")(
+_("clip_fraction", "bad|one|either|only")(
+    lambda r, d, e: ((r > 1 + e) & (d > 0)[..., None]).float().mean()
+)
+_("clip_fraction", "along|one number|axis|average|mean")(
     lambda r, d, e: (
         ((r > 1 + e) & (d > 0)[..., None]) | ((r < 1 - e) & (d < 0)[..., None])
-    ).sum()
+    )
+    .float()
+    .mean(-1)
 )
-_("clip_fraction", "epsilon|range")(
-    lambda r, d, e: (
-        (((r > 1.2) & (d > 0)[..., None]) | ((r < 0.8) & (d < 0)[..., None]))
-        .float()
-        .mean()
+
+_("masked_sequence_mean", "width|denominator|length|mask")(
+    lambda x, m: torch.where(m, x, 0.0).mean(-1).mean()
+)
+_("masked_sequence_mean", "sum|mean|number")(
+    lambda x, m: (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(min=1)).sum()
+)
+_("masked_sequence_mean", "padding|mask|anything")(
+    lambda x, m: (x.sum(-1) / m.sum(-1).clamp(min=1)).mean()
+)
+
+_("exact_kl_of", "batch|row|everything|average|mean|axis")(
+    lambda p, q: (p.exp() * (p - q)).sum(-1).mean()
+)
+_("exact_kl_of", "upside|direction|way round|minus|sign|other")(
+    lambda p, q: (p.exp() * (q - p)).sum(-1)
+)
+_("exact_kl_of", "log|entropy|own|difference|missing")(
+    lambda p, q: (p.exp() * p).sum(-1)
+)
+
+_("k3_estimate", "upside|pi over ref|way round")(
+    lambda p, q: torch.exp(p - q) - (p - q) - 1
+)
+_("k3_estimate", "1 |one|constant|large")(lambda p, q: torch.exp(q - p) - q + p)
+_("k3_estimate", "k1|exp|ref/pi")(lambda p, q: p - q)
+
+_("penalized_reward", "sign|add|pays")(
+    lambda r, p, q, b: r + b * (p - q).sum(-1).detach()
+)
+_("penalized_reward", "gradient|detach")(lambda r, p, q, b: r - b * (p - q).sum(-1))
+_("penalized_reward", "mean|average|length")(
+    lambda r, p, q, b: r - b * reduce(p - q, "b t p -> b t", "mean").detach()
+)
+_("penalized_reward", "reward|twice|multipl|factor|missing|plus")(
+    lambda r, p, q, b: r * (1 - b * (p - q).sum(-1).detach())
+)
+
+
+def _inner(n, o, ref, d, b, ratio=None, kl=None, weight=None):
+    r = (n - o).exp() if ratio is None else ratio
+    d = d[..., None]
+    g = ref - n
+    k = (g.exp() - 1 - g) if kl is None else kl
+    return -torch.minimum(r * d, r.clamp(0.8, 1.2) * d).mean() + b * k.mean()
+
+
+_("inner_step_loss", "clip|minimum|bound|free")(
+    lambda n, o, ref, d, b: (
+        -((n - o).exp() * d[..., None]).mean()
+        + b * (torch.expm1(ref - n) - (ref - n)).mean()
     )
 )
+_("inner_step_loss", "ref|pi_old|swap|old")(
+    lambda n, o, ref, d, b: _inner(n, ref, o, d, b)
+)
+_("inner_step_loss", "upside|way round|k3")(
+    lambda n, o, ref, d, b: _inner(n, o, ref, d, b, kl=(n - ref).expm1() - (n - ref))
+)
+_("inner_step_loss", "beta|weight")(lambda n, o, ref, d, b: _inner(n, o, ref, d, 1.0))
 
-_("masked_sequence_mean", "length|sum|divide|mean")(
-    lambda x, m: torch.where(m, x, 0.0).sum(-1).mean()
+_("refresh_epochs", "period|every|each")(lambda n, p: list(range(0, n)))
+_("refresh_epochs", "flag|epochs|list|numbers")(
+    lambda n, p: [int(e % p == 0) for e in range(n)]
 )
-_("masked_sequence_mean", "response|empty|count|mean")(
-    lambda x, m: (
-        (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(min=1)).sum()
-        / m.any(-1).sum()
-    )
-)
-_("masked_sequence_mean", "NaN|0/0|choose|zero|padding|anything")(
-    lambda x, m: torch.nan_to_num((x * m).sum(-1) / m.sum(-1)).mean()
-)
-_("masked_sequence_mean", "token mean|weigh|response")(lambda x, m: x[m].mean())
-
-_("exact_kl_of", "reference|weigh|direction|KL")(
-    lambda p, q: F.kl_div(p, q, log_target=True, reduction="none").sum(-1)
-)
-_("exact_kl_of", "abs|sign|difference")(lambda p, q: (p.exp() * (p - q).abs()).sum(-1))
-_("exact_kl_of", "log")(lambda p, q: (p.exp() * (p.exp() - q.exp())).sum(-1))
-_("exact_kl_of", "quotient|log|exp|divide")(lambda p, q: (p.exp() * (p / q)).sum(-1))
-
-_("k3_estimate", "gradient|detach")(
-    lambda p, q: torch.expm1((q - p).detach()) - (q - p)
-)
-_("k3_estimate", "sum|add|each token|last axis")(
-    lambda p, q: ((q - p).exp() - 1 - (q - p)).sum(-1)
-)
-_("k3_estimate", "abs|k1|difference|log")(lambda p, q: (p - q).abs())
-
-_("penalized_reward", "last|pos|sum|add|token")(
-    lambda r, p, q, b: r - b * (p - q)[..., -1].detach()
-)
-_("penalized_reward", "beta|divide|multiply|kl_penalty")(
-    lambda r, p, q, b: r - (p - q).sum(-1).detach() * b * b
-)
-_("penalized_reward", "batch|each|everything|response")(
-    lambda r, p, q, b: r - b * (p - q).sum().detach()
-)
-_("penalized_reward", "abs|sign|difference")(
-    lambda r, p, q, b: r - b * (p - q).abs().sum(-1).detach()
+_("refresh_epochs", "first|0|off|begin")(
+    lambda n, p: [e for e in range(n) if e % p == p - 1]
 )
 
+_("bytes_kept", "Adam|moment|optimizer|8")(lambda n, r, c: n * (4 + 2 * r + 4 * c))
+_("bytes_kept", "critic|trained")(lambda n, r, c: n * (12 + 2 * r + 2 * c))
+_("bytes_kept", "always|arguments")(lambda n, r, c: 26 * n)
 
-def _step(new, old, ref, d, beta, low=0.8, high=1.2, first=None, k=None):
-    r, d = (new - old).exp(), d[..., None]
-    gap = ref - new
-    gain = first(r, d) if first else torch.minimum(r * d, r.clamp(low, high) * d)
-    kl = k(gap) if k else gap.exp() - 1 - gap
-    return -gain.mean() + beta * kl.mean()
-
-
-_("inner_step_loss", "one side|bound|clip")(
-    lambda *a: _step(*a, first=lambda r, d: torch.minimum(r * d, r.clamp(max=1.2) * d))
+_("gradient_by_log_probs", "number|mean|missing|divi")(
+    lambda d, m: (-d / m.sum(-1).clamp(min=1))[..., None] * m
 )
-_("inner_step_loss", "max|larger|smaller")(
-    lambda *a: _step(*a, first=lambda r, d: torch.maximum(r * d, r.clamp(0.8, 1.2) * d))
+_("gradient_by_log_probs", "G alone|number|batch|numel|count")(
+    lambda d, m: (-d / (m.sum(-1).clamp(min=1) * d.shape[1]))[..., None] * m
 )
-_("inner_step_loss", "k2|KL|square")(lambda *a: _step(*a, k=lambda g: g**2 / 2))
-_("inner_step_loss", "minus|sign")(lambda n, o, ref, d, b: _step(n, o, ref, -d, b))
-
-_("refresh_epochs", "last|n - 1|num_epochs|count|end")(
-    lambda n, p: [e for e in range(n + 1) if e % p == 0]
-)
-_("refresh_epochs", "first|0|begin|Epoch 0|miss")(
-    lambda n, p: [e for e in range(1, n) if e % p == 0]
-)
-_("refresh_epochs", "epochs|numbers|list|index|copies")(
-    lambda n, p: list(range(n // p + 1))
+_("gradient_by_log_probs", "length|token")(
+    lambda d, m: -d[..., None] * m / d.numel()
 )
 
-_("bytes_kept", "reference|frozen")(lambda n, r, c: n * (12 + 2 * c + 12 * r))
-_("bytes_kept", "4|bytes|float")(lambda n, r, c: n * (16 + 4 * r + 16 * c))
-_("bytes_kept", "reference|missing")(lambda n, r, c: n * 12 * (1 + c))
+_("find_tied_groups", "one|batch|each")(lambda r: (r == r[:, :1]).all())
+_("find_tied_groups", "round|mean|0.1|close")(
+    lambda r: ((r - r.mean(-1, keepdim=True)) == 0).all(-1)
+)
+_("find_tied_groups", "prompt|axis|row|across")(lambda r: (r == r[:1]).all(-1))
 
-_("gradient_by_log_probs", "mask|padding")(
-    lambda d, m: (
-        (-d / (m.sum(-1).clamp(min=1) * d.numel()))[..., None] * torch.ones(m.shape)
-    )
+_("token_mean_loss_at_ratio_one", "responses|tokens|divide|number")(
+    lambda d, n: -(d * n).sum() / d.numel()
 )
-_("gradient_by_log_probs", "length|each|token")(
-    lambda d, m: -d[..., None] * m / (m.shape[-1] * d.numel())
-)
-_("gradient_by_log_probs", "mean|cent")(
-    lambda d, m: (
-        (-(d - d.mean(-1, keepdim=True)) / (m.sum(-1).clamp(min=1) * d.numel()))[
-            ..., None
-        ]
-        * m
-    )
-)
-_("gradient_by_log_probs", "sign|minus|revers")(
-    lambda d, m: (d / (m.sum(-1).clamp(min=1) * d.numel()))[..., None] * m
+_("token_mean_loss_at_ratio_one", "length|token|sequence|each")(lambda d, n: -d.mean())
+_("token_mean_loss_at_ratio_one", "padd|max|width")(
+    lambda d, n: -(d * n).sum() / (n.max() * n.numel())
 )
 
-_("find_tied_groups", "first|all|all of the group|two")(lambda r: r[:, 0] == r[:, 1])
-_("find_tied_groups", "differ|close|round|equal")(lambda r: r.std(-1) < 1e-6)
-_("find_tied_groups", "sum|zero|right|wrong|cancel|equal")(lambda r: r.sum(-1) == 0)
-_("find_tied_groups", "other way|tied|swap|inverted")(lambda r: (r != r[:, :1]).any(-1))
-
-_("token_mean_loss_at_ratio_one", "sign|minus|revers")(
-    lambda d, n: (d * n / n.sum()).sum()
+_("length_covariance", "mean|centered|take")(
+    lambda d, n: (d * n.float()).mean()
 )
-_("token_mean_loss_at_ratio_one", "length|mean|divide|sum")(
-    lambda d, n: -(d * n).mean() / n.float().mean() * 2
+_("length_covariance", "sign|minus|way round")(
+    lambda d, n: ((d - d.mean()) * (n.float().mean() - n)).mean()
 )
-_("token_mean_loss_at_ratio_one", "group|batch|all")(
-    lambda d, n: -((d * n).sum(1) / n.sum(1)).sum()
+_("length_covariance", "sum|mean")(
+    lambda d, n: ((d - d.mean()) * (n - n.float().mean())).sum()
 )
 
-_("length_covariance", "N - 1|sample|mean")(
-    lambda d, n: torch.cov(torch.stack([d.flatten(), n.flatten().float()]))[0, 1]
-)
-_("length_covariance", "one|both|mean|number|not|batch")(
-    lambda d, n: ((d - d.mean()) * (n.float() - n.float().mean())).mean(-1)
-)
-_("length_covariance", "spread|correlation|divide")(
-    lambda d, n: torch.corrcoef(torch.stack([d.flatten(), n.flatten().float()]))[0, 1]
-)
-_("length_covariance", "group|batch|axis|whole")(
-    lambda d, n: (
-        (d - d.mean(-1, keepdim=True)) * (n - n.float().mean(-1, keepdim=True))
-    ).mean()
+_("td_errors", "gamma")(lambda r, v, g: r + F.pad(v[:, 1:], (0, 1)) - v)
+_("td_errors", "next|value|after|missing")(lambda r, v, g: r - v)
+_("td_errors", "wrap|last|roll")(lambda r, v, g: r + g * torch.roll(v, -1, 1) - v)
+_("td_errors", "own|subtract|value|minus|missing|side")(
+    lambda r, v, g: r + g * F.pad(v[:, 1:], (0, 1))
 )
 
 
-@_("td_errors", "end|last|bootstrap|zero")
-def _answer(r, v, gamma):
-    after = torch.cat([v[:, 1:], torch.ones_like(v[:, :1])], 1)
-    return r + gamma * after - v
+def _errors(r, v, gamma):
+    return r + gamma * F.pad(v[:, 1:], (0, 1)) - v
 
 
-_("td_errors", "next|after|value")(lambda r, v, g: r + g * v - v)
-_("td_errors", "reward|gamma|discount|square|twice")(
-    lambda r, v, g: r + g * g * F.pad(v[:, 1:], (0, 1)) - v
-)
-
-
-@_("generalized_advantages", "gamma|lam|discount")
-def _answer(r, v, gamma, lam):
-    e = r + gamma * F.pad(v[:, 1:], (0, 1)) - v
-    out, last = torch.zeros_like(r), 0.0
-    for t in reversed(range(r.shape[1])):
-        out[:, t] = last = e[:, t] + (gamma + lam) * last
+def _collect(errors, factor):
+    out, last = torch.zeros_like(errors), 0.0
+    for t in reversed(range(errors.shape[1])):
+        out[:, t] = last = errors[:, t] + factor * last
     return out
 
 
-@_("generalized_advantages", "forward|order|end|begin")
-def _answer(r, v, gamma, lam):
-    e = r + gamma * F.pad(v[:, 1:], (0, 1)) - v
-    out, last = torch.zeros_like(r), 0.0
-    for t in range(r.shape[1]):
-        out[:, t] = last = e[:, t] + gamma * lam * last
-    return out
-
-
-@_("generalized_advantages", "value|return|reward|TD")
-def _answer(r, v, gamma, lam):
-    out, last = torch.zeros_like(r), 0.0
-    for t in reversed(range(r.shape[1])):
-        out[:, t] = last = r[:, t] + gamma * lam * last
-    return out
-
-
-_("bradley_terry_loss", "sum|mean")(lambda c, r: F.softplus(r - c).sum())
-_("bradley_terry_loss", "swap|way round|rejected")(
-    lambda c, r: F.softplus(c - r).mean()
+_("generalized_advantages", "lam")(lambda r, v, g, lam: _collect(_errors(r, v, g), g))
+_("generalized_advantages", "gamma")(
+    lambda r, v, g, lam: _collect(_errors(r, v, g), lam)
 )
-_("bradley_terry_loss", "margin|hinge|log|sigmoid")(
-    lambda c, r: F.relu(1 - (c - r)).mean()
+_("generalized_advantages", "return|value")(
+    lambda r, v, g, lam: _collect(_errors(r, v, g), g * lam) + v
 )
-_("bradley_terry_loss", "difference|log|mean|each")(
-    lambda c, r: -F.logsigmoid((c - r).mean())
-)
-
-_("shifted_log_probs", "shift|place|first|token")(
-    lambda x, ids: x.log_softmax(-1)[:, 1:].gather(-1, ids[:, 1:, None]).squeeze(-1)
-)
-_("shifted_log_probs", "sign|minus|negat")(
-    lambda x, ids: F.cross_entropy(
-        x[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none"
+_("generalized_advantages", "whiten|mean|spread")(
+    lambda r, v, g, lam: (
+        (a := _collect(_errors(r, v, g), g * lam)) - a.mean()
     )
 )
-_("shifted_log_probs", "squeeze")(
-    lambda x, ids: x[:, :-1].log_softmax(-1).gather(-1, ids[:, 1:, None]).squeeze()
+
+_("bradley_terry_loss", "sign|minus")(lambda c, r: torch.sigmoid(c - r).log().mean())
+_("bradley_terry_loss", "log|infinit|sigmoid")(
+    lambda c, r: -torch.log(torch.sigmoid(c - r)).mean()
 )
-_("shifted_log_probs", "largest|token|chosen|gather|index")(
-    lambda x, ids: x[:, :-1].log_softmax(-1).amax(-1)
+_("bradley_terry_loss", "one number|mean|each")(lambda c, r: -F.logsigmoid(c - r))
+
+_("shifted_log_probs", "raw|logit|normaliz")(
+    lambda x, ids: x[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
+)
+_("shifted_log_probs", "shift|place|last|drop")(
+    lambda x, ids: x.log_softmax(-1).gather(-1, ids[..., None])[:, :-1, 0]
+)
+_("shifted_log_probs", "sum|add|each token|last axis")(
+    lambda x, ids: (
+        x[:, :-1].log_softmax(-1).gather(-1, ids[:, 1:, None]).squeeze(-1).sum(-1)
+    )
 )
 
-_("temperature_log_probs", "normaliz|after|divide|temperature")(
-    lambda x, ids, t: (x.log_softmax(-1) / t).gather(-1, ids[..., None]).squeeze(-1)
+_("temperature_log_probs", "multipl|divide")(
+    lambda x, ids, t: (x * t).log_softmax(-1).gather(-1, ids[..., None])[..., 0]
 )
-_("temperature_log_probs", "axis|vocab|along")(
-    lambda x, ids, t: (x / t).log_softmax(1).gather(-1, ids[..., None]).squeeze(-1)
+_("temperature_log_probs", "probabilit|log")(
+    lambda x, ids, t: (x / t).softmax(-1).gather(-1, ids[..., None])[..., 0]
 )
-_("temperature_log_probs", "temperature")(
-    lambda x, ids, t: (x / 0.7).log_softmax(-1).gather(-1, ids[..., None]).squeeze(-1)
-)
-
-_("response_mask", "first|EOS|after|behind|padding|other way")(
-    lambda t, eos: (t == eos).cumsum(-1) > 0
-)
-_("response_mask", "EOS|drop|keep")(
-    lambda t, eos: (t == eos).flip(-1).cumsum(-1).flip(-1) > 0
-)
-_("response_mask", "eos|argument|token")(
-    lambda t, eos: (t == 2).long().cumsum(-1) - (t == 2).long() == 0
+_("temperature_log_probs", "shift|one score")(
+    lambda x, ids, t: (
+        (x / t).log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None])[..., 0]
+    )
 )
 
-_("token_share_reward", "mask|padding")(
-    lambda x, m, k: (x == k).float().sum(-1) / x.shape[-1]
+_("response_mask", "EOS itself|drop")(lambda t, eos: (t == eos).cumsum(-1) < 1)
+_("response_mask", "trial|axis|along|batch")(
+    lambda t, eos: (t == eos).long().cumsum(1) - (t == eos).long() == 0
 )
-_("token_share_reward", "mask|length|share|divide")(
-    lambda x, m, k: (((x == k) & m).sum(-1) / (m.sum(-1) + 1e-8)).round()
-)
-_("token_share_reward", "length|divide|one more|floor|high")(
-    lambda x, m, k: ((x == k) & m).sum(-1) / (m.sum(-1) + 1)
+_("response_mask", "second|padding|strictly")(
+    lambda t, eos: (t == eos).cumsum(-1) < 2
 )
 
-_("diagnosis", "ratio|token|reward|seen|saw|symptom|list")(lambda run: "k1 as a loss")
-_("diagnosis", "list")(lambda run: "learning rate too high")
+_("token_share_reward", "count|length|divi")(
+    lambda x, m, k: ((x == k) & m).sum(-1).float()
+)
+_("token_share_reward", "width|mask|length")(
+    lambda x, m, k: ((x == k) & m).float().mean(-1)
+)
+_("token_share_reward", "0/0|floor|empty|nothing")(
+    lambda x, m, k: ((x == k) & m).sum(-1) / m.sum(-1)
+)
 
-_("repaired_ratio_loss", "exp|log")(lambda n, d, o: -(1 + n - o) * d)
-_("repaired_ratio_loss", "upside|new over old|old")(lambda n, d, o: -d / (n - o).exp())
-_("repaired_ratio_loss", "gradient|detach")(lambda n, d, o: -(n.detach() - o).exp() * d)
-
-_("repaired_clip_loss", "epsilon_high|upper|range|symmetric")(
+_("repaired_ratio_loss", "sign|minus")(lambda n, d, o: (n - o).exp() * d)
+_("repaired_ratio_loss", "mean|average|each|wrong shape|axis")(
+    lambda n, d, o: -((n - o).exp() * d).mean()
+)
+_("repaired_clip_loss", "clip")(lambda n, d, o, e, h: -(n - o).exp() * d)
+_("repaired_clip_loss", "sides?|product|ratio|range|delta|sign")(
     lambda n, d, o, e, h: (
-        -torch.minimum((n - o).exp() * d, (n - o).exp().clamp(1 - h, 1 + h) * d)
+        -torch.minimum((n - o).exp(), (n - o).exp().clamp(1 - e, 1 + h)) * d
     )
 )
-_("repaired_clip_loss", "bad|come back|clipped|free|both|one side")(
-    lambda n, d, o, e, h: -(n - o).exp().clamp(max=1 + h) * d
+_("repaired_scores", "shift|forecast|place")(
+    lambda x, ids: x.log_softmax(-1)[:, 1:].gather(-1, ids[:, :-1, None]).squeeze(-1)
 )
-_("repaired_clip_loss", "bound|dual|range|clip|unbounded|ratio|free")(
-    lambda n, d, o, e, h: (
-        -torch.where(
-            d < 0,
-            torch.maximum(
-                torch.minimum((n - o).exp() * d, (n - o).exp().clamp(1 - e, 1 + h) * d),
-                3 * d,
-            ),
-            torch.minimum((n - o).exp() * d, (n - o).exp().clamp(1 - e, 1 + h) * d),
-        )
-    )
+_("repaired_scores", "probabilit|log")(
+    lambda x, ids: x.softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
 )
-
-_("repaired_scores", "squeeze|axis of size 1|stay")(
-    lambda x, ids: x.log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze()
+_("repaired_mask", "EOS itself|lost|drop")(lambda t, eos: ~((t == eos).cumsum(-1) > 0))
+_("repaired_mask", "second|padding")(
+    lambda t, eos: ((t == eos).cumsum(-1) <= 1)
 )
-_("repaired_scores", "vocab|axis|along")(
-    lambda x, ids: x.log_softmax(1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
+_("repaired_rows", "inside|axis|batch|numbers")(
+    lambda p, n: p.repeat_interleave(n, dim=-1)
 )
-_("repaired_scores", "sign|minus|negat")(
-    lambda x, ids: -x.log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
-)
+_("repaired_rows", "block|ABC|group")(lambda p, n: torch.cat([p] * n))
 
 
-@_("repaired_old_and_new", "order|old comes first|row|swap|first")
-def _answer(model, ids):
-    model.eval()
-    new = model(ids).log_softmax(-1).gather(-1, ids[..., None]).squeeze(-1)
-    return torch.stack([new, new.detach()])
-
-
-@_("repaired_old_and_new", "logit|normaliz|log_softmax")
-def _answer(model, ids):
-    model.eval()
-    new = model(ids).gather(-1, ids[..., None]).squeeze(-1)
-    return torch.stack([new.detach(), new])
-
-
-_("repaired_mask", "pad|EOS|other way|first|keep")(
-    lambda t, eos: (t == eos).cumsum(-1) >= 1
-)
-_("repaired_mask", "first|EOS|cut|without|none")(
-    lambda t, eos: torch.arange(t.shape[1]) <= (t == eos).int().argmax(-1, keepdim=True)
-)
-
-_("repaired_rows", "order|block|group|neighbour")(
-    lambda p, n: rearrange(p[None].expand(n, -1, -1), "t b p -> (t b) p")
-)
-_("repaired_rows", "times|number|rows|once|off")(
-    lambda p, n: p.repeat_interleave(n + 1, dim=0)
-)
-_("repaired_rows", "num_responses|argument|number|rows")(
-    lambda p, n: p.repeat_interleave(2, dim=0)
-)
-
-TAGS = ("<think>", "</think>", "<answer>", "</answer>")
-
-
-@_("repaired_format_reward", "first|number|<answer>|anywhere|only")
+@_("repaired_format_reward", "all or nothing|each part|add")
 def _answer(text):
-    points = sum(text.count(t) == 1 for t in TAGS)
-    inside = text.partition("<answer>")[2].partition("</answer>")[0].strip()
-    return (points + inside.lstrip("-").isdigit()) / 10
+    pattern = r"<think>.*</think>\s*<answer>\s*-?\d+\s*</answer>"
+    return 0.5 * bool(re.fullmatch(pattern, text, re.S))
 
 
-@_("repaired_format_reward", "twice|once|exactly")
+@_("repaired_format_reward", "minus|negative")
 def _answer(text):
-    points = sum(t in text for t in TAGS)
-    return (points + bool(re.search(r"<answer>\s*-?\d+\s*</answer>", text))) / 10
+    points = sum(text.count(t) == 1 for t in ("<think>", "</think>", "<answer>", "</answer>"))
+    return (points + bool(re.search(r"<answer>\s*\d+\s*</answer>", text))) / 10
 
 
-@_("repaired_format_reward", "0.1|divi|price|part|share|factor|times")
-def _answer(text):
-    points = sum(text.count(t) == 1 for t in TAGS)
-    return (points + bool(re.search(r"<answer>\s*-?\d+\s*</answer>", text))) / 5
-
-
-_("repaired_normalize", "small|round|spread|differ|close|tied")(
-    lambda r: torch.where(
-        r.std(-1, keepdim=True) < 1e-2,
-        0.0,
-        (r - r.mean(-1, keepdim=True)) / r.std(-1, keepdim=True),
-    )
+_("repaired_normalize", "centered|mean")(
+    lambda r: (r - r[:, :1]) / ((r - r[:, :1]).std(1, keepdim=True) + 1e-4)
 )
-_("repaired_normalize", "squares|G - 1|spread|sample")(
+_("repaired_normalize", "0/0|NaN|epsilon")(
     lambda r: (
-        ((s := r - r[:, :1]) - s.mean(-1, keepdim=True))
-        / (s.std(-1, keepdim=True, unbiased=False) + 1e-4)
+        (s := r - r[:, :1]) - s.mean(1, keepdim=True)
     )
+    / s.std(1, keepdim=True)
 )
-_("repaired_normalize", "batch|group|own|everything")(
-    lambda r: ((s := r - r[:, :1]) - s.mean(-1, keepdim=True)) / (s.std() + 1e-4)
+_("converted_deltas", "root|square")(lambda d: d * (1 - 1 / d.shape[1]))
+_("converted_deltas", "way round|upside|other")(
+    lambda d: d / ((d.shape[1] - 1) / d.shape[1]) ** 0.5
 )
-
-_("converted_deltas", "root|other way|upside|way round|square")(
-    lambda d: d * d.shape[-1] / (d.shape[-1] - 1)
-)
-_("converted_deltas", "off|size|count|G|one more")(
-    lambda d: d * (d.shape[-1] / (d.shape[-1] + 1)) ** 0.5
-)
-
-_("repaired_k3", "average|mean|one number|each")(
-    lambda p, q: ((q - p).exp() - 1 - (q - p)).mean()
-)
-_("repaired_k3", "sign|minus")(lambda p, q: 1 + (q - p) - (q - p).exp())
-_("repaired_k3", "underflow|zero|subtract first|nan|exp last|comes last")(
-    lambda p, q: q.exp() / p.exp() - 1 - (q - p)
-)
-
-_("repaired_penalty", "k1|sign|abs|half|slope")(lambda p, q: (p - q).abs() / 2)
-_("repaired_penalty", "sign|minus|negat")(lambda p, q: -((p - q) ** 2) / 2)
-_("repaired_penalty", "gradient|detach|slope")(lambda p, q: (p - q).detach() ** 2 / 2)
+_("repaired_k3", "k2|square")(lambda p, q: 0.5 * (p - q).pow(2))
+_("repaired_k3", "upside|way round")(lambda p, q: (p - q).exp() - 1 - (p - q))
+_("repaired_penalty", "k1")(lambda p, q: p - q)
+_("repaired_penalty", "twice|half|divi")(lambda p, q: (p - q).square())
 
 
-@_("repaired_token_mean", "pieces|micro|size|divide|number|means")
+@_("repaired_token_mean", "add|more micro|means|size|divide")
 def _answer(x, m, size):
-    parts = [
+    return sum(
         torch.where(k, p, 0.0).sum() / k.sum().clamp(min=1)
         for p, k in zip(x.split(size), m.split(size))
-    ]
-    return torch.stack(parts).mean()
+    )
 
 
-@_("repaired_token_mean", "last|rest|piece|divide|chunk|left|all")
-def _answer(x, m, size):
-    total = 0.0
-    for i in range(max(len(x) // size, 1)):
-        rows = slice(i * size, (i + 1) * size)
-        total = total + torch.where(m[rows], x[rows], 0.0).sum()
-    return total / m.sum()
-
-
-_("repaired_token_mean", "padding|mask|width|tokens|count")(
-    lambda x, m, size: torch.where(m, x, 0.0).mean()
+_("repaired_token_mean", "sequence|response|each")(
+    lambda x, m, size: (
+        (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(min=1)).mean()
+    )
 )
-
-_("repaired_step", "tensor|plain|item")(lambda r, last: last if r is None else r.mean())
-_("repaired_step", "sum|mean|add")(
-    lambda r, last: last if r is None else r.sum().item()
+_("repaired_step", "first|forever|new")(
+    lambda r, last: r.mean().item() if last is None else last
 )
-_("repaired_step", "0|None|new|last|mean")(
-    lambda r, last: last if last else r.mean().item()
+_("repaired_step", "0|None|`or`|wrong log")(
+    lambda r, last: 0.0 if r is None else r.mean().item()
 )
 
 
-@_("extract_answer", "closed|cut off|without")
+@_("extract_answer", "first|last|corrects")
 def _answer(text):
-    text = text.split("</think>")[-1]
-    if "<answer>" not in text:
+    said = text.split("</think>")[-1]
+    if "<answer>" not in said or "</answer>" not in said:
         return None
-    return text.split("<answer>")[-1].split("</answer>")[0].strip()
+    return said.split("<answer>")[1].split("</answer>")[0].strip()
 
 
-@_("extract_answer", "thinking|last|</think>")
+@_("extract_answer", "None|empty")
 def _answer(text):
-    found = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
-    return found[-1].strip() if found else None
+    said = text.rpartition("</think>")[2].rpartition("</answer>")[0]
+    return said.rpartition("<answer>")[2].partition("</answer>")[0].strip()
 
 
-@_("extract_answer", "number|text|digits|words|stands")
-def _answer(text):
-    said = text.rpartition("</think>")[2]
-    found = re.findall(r"<answer>\s*(-?[\d,.$]+)\s*</answer>", said)
-    return found[-1] if found else None
-
-
-_("tag_share", "three|once|exactly|copies|repeat|twice|limit")(
-    lambda c: len([t for t in TAGS if t in c]) / 4
+_("tag_share", "count|share|divide|number of tags")(
+    lambda c: sum(
+        c.count(t) == 1 for t in ("<think>", "</think>", "<answer>", "</answer>")
+    )
 )
-_("tag_share", "any|each|all or nothing|pairs|every")(
-    lambda c: float(all(c.count(t) == 1 for t in TAGS))
-)
-_("tag_share", "answer|missing|four|tags|all|not the one")(
-    lambda c: sum(c.count(t) == 1 for t in TAGS[:2]) / 2
-)
-
-
-def _rewards():
-    from grpo_course import correctness_reward, format_reward
-
-    return correctness_reward, format_reward
-
-
-@_("honest_reward", "both|form|one of|right|broken|either")
-def _answer(text, answer):
-    right, form = _rewards()
-    return float(form([text]) == [1.0] or right([text], [answer]) == [1.0])
-
-
-@_("honest_reward", "form|answer|right|number")
-def _answer(text, answer):
-    return float(_rewards()[1]([text]) == [1.0])
-
-
-@_("honest_reward", "part|all or nothing|broken|form")
-def _answer(text, answer):
-    right, form = _rewards()
-    return form([text])[0] * right([text], [answer])[0]
-
-
-_("completion_mask", "prompt_width|prompt|begin")(
-    lambda t, w, eos: (
-        ((t == eos).long().cumsum(-1) - (t == eos).long() == 0)
-        & (torch.arange(t.shape[1]) >= w)
+_("tag_share", "copy|copies|exactly|once|three")(
+    lambda c: min(
+        sum(c.count(t) for t in ("<think>", "</think>", "<answer>", "</answer>")) / 4, 1
     )
 )
 
 
-@_("completion_mask", "shape|prompt|width|whole|rows")
-def _answer(t, w, eos):
-    is_eos = (t[:, w:] == eos).long()
-    return is_eos.cumsum(-1) - is_eos == 0
+@_("honest_reward", "form|answer and not")
+def _answer(text, answer):
+    from grpo_course import correctness_reward
+
+    return correctness_reward([text], [answer])[0]
 
 
-@_("completion_mask", "off|place|begin")
+@_("honest_reward", "text|number|\\$1,200|compare")
+def _answer(text, answer):
+    from grpo_course import format_reward
+
+    found = re.search("<answer>(.*?)</answer>", text, re.S)
+    return float(format_reward([text]) == [1.0] and found[1].strip() == answer)
+
+
+@_("completion_mask", "prompt")
 def _answer(t, w, eos):
     is_eos = (t[:, w:] == eos).long()
-    mask = torch.zeros_like(t, dtype=torch.bool)
-    mask[:, w - 1 : -1] = is_eos.cumsum(-1) - is_eos == 0
+    mask = torch.ones_like(t, dtype=torch.bool)
+    mask[:, w:] = is_eos.cumsum(-1) - is_eos == 0
     return mask
 
 
-_("response_log_probs", "shift|place|begin|off|prompt_length")(
-    lambda x, ids, n: x[:, n:].log_softmax(-1).gather(-1, ids[:, n:, None]).squeeze(-1)
+@_("completion_mask", "EOS|stop")
+def _answer(t, w, eos):
+    mask = torch.zeros_like(t, dtype=torch.bool)
+    mask[:, w:] = (t[:, w:] == eos).cumsum(-1) == 0
+    return mask
+
+
+_("response_log_probs", "raw|normaliz|logit")(
+    lambda x, ids, n: x[:, n - 1 : -1].gather(-1, ids[:, n:, None]).squeeze(-1)
 )
-_("response_log_probs", "squeeze|axis")(
+_("response_log_probs", "first response token|lose|begin")(
     lambda x, ids, n: (
-        x[:, n - 1 : -1].log_softmax(-1).gather(-1, ids[:, n:, None]).squeeze(1)
+        x[:, n:-1].log_softmax(-1).gather(-1, ids[:, n + 1 :, None]).squeeze(-1)
     )
 )
-_("response_log_probs", "prompt|response|width")(
-    lambda x, ids, n: x[:, :-1].log_softmax(-1).gather(-1, ids[:, 1:, None]).squeeze(-1)
-)
 
 
-@_("diagnose", "accuracy|hard|right")
+@_("diagnose", "below 0.9|learns|no fault")
 def _answer(start, end):
     if end["tied_groups"] > 0.8:
-        return "format alone" if end["format"] > 0.9 else "too hard"
-    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
-        return "rate too high"
-    return "learns"
+        return "too hard" if end["accuracy"] < 0.1 else "format alone"
+    fell = start["lenient_accuracy"] - end["lenient_accuracy"]
+    return "rate too high" if fell > 0.1 else "learns"
 
 
-@_("diagnose", "tied|first|order")
+@_("diagnose", "lenient|form|strict")
 def _answer(start, end):
-    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
-        return "rate too high"
-    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:
-        return "too hard"
     if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
-        return "format alone"
-    return "learns"
+        return "too hard" if end["accuracy"] < 0.1 else "format alone"
+    return "rate too high" if end["accuracy"] < start["accuracy"] - 0.1 else "learns"
 
 
-_("two_means", "sequence|response|each|first")(
-    lambda x, m, n: torch.stack(
-        [
-            (torch.where(m, x, 0.0).sum(-1) / m.sum(-1)).mean(),
-            torch.where(m, x, 0.0).sum() / (m.shape[0] * m.shape[1] * n),
-        ]
-    )
+_("two_means", "responses|number|batch")(
+    lambda x, m, n: torch.stack([(x * m).sum() / m.sum(), (x * m).sum() / n])
 )
-_("two_means", "mask|padding|width|max_length")(
-    lambda x, m, n: torch.stack([(x * m).sum() / m.sum(), (x * m).sum() / m.numel()])
+_("two_means", "padding|mask")(
+    lambda x, m, n: torch.stack([x.mean(), x.sum() / (m.shape[0] * m.shape[1] * n)])
 )
-_("two_means", "order")(
-    lambda x, m, n: torch.stack(
-        [(x * m).sum() / (m.shape[0] * m.shape[1] * n), (x * m).sum() / m.sum()]
-    )
+_("sequence_ratio", "length|divided|division")(
+    lambda n, o, m: ((n - o) * m).sum(-1).exp()
 )
-
-_("sequence_ratio", "mask|padding|width|length")(
-    lambda n, o, m: ((n - o) * m).mean(-1).exp()
+_("sequence_ratio", "whole batch|tokens|everything|own")(
+    lambda n, o, m: (((n - o) * m).sum(-1) / m.sum() * len(m)).exp()
 )
-_("sequence_ratio", "upside|way round|pi stands")(
-    lambda n, o, m: 1 / (((n - o) * m).sum(-1) / m.sum(-1)).exp()
-)
-_("sequence_ratio", "logarithm|arithmetic|exp|mean")(
-    lambda n, o, m: (n - o).exp().mul(m).sum(-1) / m.sum(-1)
-)
-
-_("weighted_loss", "bound|1.2|clamp|above")(
-    lambda n, o, d: -((n - o).exp().detach() * d[..., None] * n).mean()
-)
-_("weighted_loss", "detach|frozen|freeze|gradient")(
-    lambda n, o, d: -((n - o).exp().clamp(max=1.2) * d[..., None] * n).mean()
-)
-_("weighted_loss", "log pi|log|probabilit")(
+_("weighted_loss", "drop|keeps|above")(
     lambda n, o, d: (
-        -((n - o).exp().clamp(max=1.2).detach() * d[..., None] * n.exp()).mean()
+        -(((r := (n - o).exp().detach()) * (r < 1.2)) * d[..., None] * n).mean()
     )
 )
-_("weighted_loss", "sum|mean")(
-    lambda n, o, d: (
-        -((n - o).exp().clamp(max=1.2).detach() * d[..., None] * n).sum(-1).mean()
-    )
-)
-_("gather_log_probs", "average|mean|last axis|each")(
-    lambda x, ids: reduce(
-        repeat(x.log_softmax(-1), "b p v -> b t p v", t=ids.shape[1])
-        .gather(-1, ids[..., None])
-        .squeeze(-1),
-        "b t p -> b t",
-        "mean",
-    )
+_("weighted_loss", "log pi|ratio|pulls|missing")(
+    lambda n, o, d: -((n - o).exp().clamp(max=1.2) * d[..., None]).mean()
 )

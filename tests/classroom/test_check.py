@@ -114,7 +114,7 @@ FORMS = [
     (
         "leave_one_out",
         lambda r: (r.mean(1, keepdim=True) - r) * r.shape[1] / (r.shape[1] - 1),
-        "The sign is reversed",
+        "wrong way round",
     ),
     (
         "center_by_group",

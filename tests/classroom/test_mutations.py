@@ -101,9 +101,9 @@ def test_a_mutant_is_the_solution_with_one_piece_changed():
 ANSWERS = [
     (lambda r, w: torch.einsum("ij,ij->i", r, w) - r.mean(), "everything at once"),
     (lambda r, w: (r**w).sum(-1) - r.mean(-1), "a power"),
-    (lambda r, w: r.mean(-1) - (r * w).sum(-1), "The sign is reversed"),
+    (lambda r, w: r.mean(-1) - (r * w).sum(-1), "wrong way round"),
     (lambda r, w: (r * w).mean(-1) - r.mean(-1), "mean where a sum is asked for"),
-    (lambda r, w: (r + w).sum(-1) - r.cos().sum(-1), ""),
+    (lambda r, w: (r.sin() + w.cos()).sum(-1), ""),
     # Two mistakes: the sum is a mean, and the difference is turned.
     (lambda r, w: r.mean(-1) - (r * w).mean(-1), "Two things."),
 ]

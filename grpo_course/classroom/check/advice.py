@@ -87,7 +87,9 @@ def _advise_shape(pairs: list[Pair]) -> str:
     first = next(pair for pair in pairs if not _right_shape(pair))
     given, expected = _shape(first.theirs.value), _shape(first.ours.value)
     if given is None or len(given) < len(expected):
-        return "Your result has lost an axis: along which one do you reduce too much?"
+        return (
+            "Your result has the wrong shape, with an axis lost: which one must stay?"
+        )
     if len(given) > len(expected):
         return "Your result has the wrong shape: an axis is left that has to go."
     return (

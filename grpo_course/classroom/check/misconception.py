@@ -42,6 +42,8 @@ def name_mistake(exercise: Exercise, pairs: list[Pair], with_gradient: bool) -> 
     many_agree = not isinstance(value, Tensor)
     if many_agree and (own or hint):
         return own
+    if with_gradient and not own and _is_cut(pairs[wrong[0]]):
+        return ""  # general advice names the argument
     shared, fits_all = _best(_shared(exercise), exercise, pairs, wrong, with_gradient)
     return shared if fits_all else own or ("" if many_agree else shared)
 
@@ -64,9 +66,16 @@ def _best(
         explained = sum(same[index] for index in wrong)
         # Of a single number that is picked from a list, one is enough.
         enough = exercise.choice or 3 * explained >= 2 * len(wrong)
+        # Where theirs is right, the mistake must not be made either.
+        enough = enough and (exercise.choice or 3 * sum(same) >= 2 * len(same))
         if same[first] and first in told and enough and explained > most:
             partial, most = words, explained
     return partial, False
+
+
+def _is_cut(pair: Pair) -> bool:
+    """No gradient at all where one is expected."""
+    return not any(grad.any() for grad in pair.theirs.gradients.values())
 
 
 def _wrong(exercise: Exercise, pairs: list[Pair], with_gradient: bool) -> list[int]:
@@ -130,15 +139,14 @@ def _compare(
 ) -> list[bool]:
     """Where an answer does what theirs did. The first wrong case is looked at first:
     most answers differ there already, and need not be run on the others."""
-    failed = [False] * len(pairs)
-    other = run(answer, exercise, pairs[first].case)
-    if not _same(pairs[first].theirs, other, with_gradient):
-        return failed
-    runs = [run(answer, exercise, pair.case) for pair in pairs]
-    return [
-        _same(pair.theirs, other, with_gradient)
-        for pair, other in zip(pairs, runs, strict=True)
-    ]
+
+    def alike(index: int) -> bool:
+        other = run(answer, exercise, pairs[index].case)
+        return _same(pairs[index].theirs, other, with_gradient, exercise.tolerance)
+
+    if not alike(first):
+        return [False] * len(pairs)
+    return [alike(index) for index in range(len(pairs))]
 
 
 def _same(

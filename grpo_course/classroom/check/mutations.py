@@ -54,7 +54,9 @@ def _can_show(mutant: Mutant, exercise: Exercise) -> bool:
 @cache
 def _first_mutants(solution: Callable, own: tuple) -> tuple[Mutant, ...]:
     rules = tuple(_parsed("own", words, key) for key, words in own) + _shared_rules()
-    return tuple(_mutants(canonical(solution), solution, rules, slips))
+    found = _mutants(canonical(solution), solution, rules, slips)
+    # Of two that behave alike the shorter is the simpler explanation.
+    return tuple(sorted(found, key=lambda each: len(ast.unparse(each.tree))))
 
 
 def pairs_of_mutants(exercise: Exercise) -> Iterator[tuple[Mutant, Mutant]]:

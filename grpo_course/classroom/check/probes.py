@@ -1,7 +1,7 @@
 """What experiments with a wrong answer show, where no mutant behaves like it."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ def probe(exercise: Exercise, function: Callable, pairs: list[Pair]) -> str:
     """Words for the first thing that an experiment shows; empty if none does."""
     return (
         _unused_argument(exercise, function)
+        or _unused_row(exercise, function)
         or _padding(exercise, function)
         or _mixed_rows(exercise, function)
         or _place(exercise, pairs)
@@ -43,6 +44,27 @@ def _unused_argument(exercise: Exercise, function: Callable) -> str:
         if needed and not any(_moves(exercise, function, *pair) for pair in needed):
             return f"Your result does not depend on `{name}`, and it has to."
     return ""
+
+
+def _unused_row(exercise: Exercise, function: Callable) -> str:
+    """The last row of all tensors is changed: theirs does not see it."""
+    changed = [
+        (case, replace(case, args=_with_another_last_row(case.args)))
+        for case in exercise.cases
+    ]
+    needed = [pair for pair in changed if _moves(exercise, exercise.solution, *pair)]
+    if needed and not any(_moves(exercise, function, *pair) for pair in needed):
+        return "Your result does not depend on the last row, and it has to."
+    return ""
+
+
+def _with_another_last_row(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Only where there are several rows: of one alone the argument says enough."""
+    other = {}
+    for name, value in args.items():
+        new = _other(value) if isinstance(value, Tensor) and len(value) > 1 else None
+        other[name] = value if new is None else torch.cat([value[:-1], new[-1:]])
+    return other
 
 
 def _other(value: Any) -> Any:
@@ -124,10 +146,13 @@ def _place(exercise: Exercise, pairs: list[Pair]) -> str:
     found = list(_wrong_places(pairs))
     if len(found) < len(pairs):
         return ""
-    for number, axis in enumerate(exercise.axes.get("return", "").split()):
+    axes = exercise.axes.get("return", "").split()
+    for number, axis in enumerate(axes[1:], start=1):
         for place, index in (("first", 0), ("last", -1)):
             if all(_only_at(wrong, number, index) for wrong, _ in found):
-                return f"Only the {place} place along {axis} is wrong: what is special there?"
+                return (
+                    f"Only the {place} place along {axis} is wrong. What differs there?"
+                )
     return ""
 
 
@@ -143,10 +168,11 @@ def _sign(pairs: list[Pair]) -> str:
         return ""
     wrong = torch.cat([each.flatten() for each, _ in found])
     ours = torch.cat([each.detach().flatten() for _, each in found])
-    for name, has_sign in (("negative", ours < 0), ("positive", ours > 0)):
-        if wrong[has_sign].all() and not wrong[~has_sign].any() and has_sign.sum() > 2:
+    for name, signed in (("negative", ours < 0), ("positive", ours > 0)):
+        several = min(signed.sum(), (~signed & (ours != 0)).sum()) > 2
+        if several and wrong[signed].all() and not wrong[~signed].any():
             return (
-                f"Right where the expected is not {name}, and wrong where it is: look at "
-                "what happens to the sign."
+                f"Right where the expected is not {name}, and wrong where it is: what "
+                "happens to the sign?"
             )
     return ""

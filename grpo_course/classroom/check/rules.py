@@ -456,6 +456,30 @@ RULES = (
         "A.mean(dim=B) => A.amax(dim=B)",
     ),
     _rule(
+        "factor twice",
+        "A factor stands there twice.",
+        "A * B => A * A * B",
+        "A * B => A * B * B",
+    ),
+    _rule(
+        "plus for times",
+        "You add two numbers that have to be multiplied.",
+        "A * B => A + B",
+    ),
+    _rule(
+        "last one only",
+        "You keep the last one along an axis where all of them count.",
+        "A.sum(dim=-1) => A[..., -1]",
+        "A.mean(dim=-1) => A[..., -1]",
+    ),
+    _rule(
+        "another axis squeezed",
+        "You squeeze another axis than the one that gather left.",
+        "A.squeeze(-1) => A.squeeze(-2)",
+        "A.squeeze(-1) => A.squeeze(0)",
+        "A.squeeze(-1) => A.squeeze(1)",
+    ),
+    _rule(
         "range for spread",
         "You divide by the distance from the smallest to the largest. The spread is "
         "the standard deviation.",
@@ -484,7 +508,6 @@ RULES = (
         "logarithm for probability",
         "You use a logarithm where the probability itself is the weight, or the other "
         "way round.",
-        "A.exp() * B => A * B",
         "A * B => A.log() * B",
         "A * B => A * B.exp()",
     ),
@@ -499,12 +522,6 @@ RULES = (
         "linear for exp",
         "1 + x is exp(x) only near zero. The exp itself is asked for.",
         "A.exp() => 1 + A",
-    ),
-    _rule(
-        "upper bound only",
-        "You bound the ratio and forget the free product. Both are compared, so that "
-        "what went the wrong way can come back.",
-        "A.minimum(B) => B",
     ),
     _rule(
         "group for batch",

@@ -41,6 +41,9 @@ def _names(name: str, parameters: list[str]) -> Iterator[Slip]:
     yield "not used", words, _expression("1.0")
     words = f"You use the first row of `{name}` only. Every row counts."
     yield "first row", words, _expression(f"{name}[:1]")
+    if name == "deltas":
+        words = "You drop the sign of `deltas`: a bad response is pushed up then."
+        yield "sign dropped", words, _expression("deltas.abs()")
     if name == "mask":
         words = "The mask is the wrong way round: True marks what counts."
         yield "mask inverted", words, _expression("~mask")

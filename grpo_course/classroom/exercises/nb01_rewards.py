@@ -70,6 +70,10 @@ COUNT_MATCHES = Exercise(
         Mistake(lambda p, r: sum(y in p for y in r), MEMBERSHIP),
         Mistake(lambda p, r: sum(x in r for x in p), MEMBERSHIP),
         Mistake(
+            lambda p, r: float(sorted(p)[0] == r[0]),
+            "You look at the first position only. Is the `return` inside the loop?",
+        ),
+        Mistake(
             lambda p, r: float(sorted(p) == r),
             "You give all or nothing. Partial credit gives one point for each "
             "position that is right.",

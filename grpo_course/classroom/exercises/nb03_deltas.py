@@ -22,7 +22,7 @@ SQUARE = case(
     "as many groups as responses",
     rewards=[[1.0, 2.0, 6.0], [0.0, 0.0, 3.0], [4.0, 8.0, 9.0]],
 )
-ALONE = case("one group", rewards=[[1.0, 4.0, 2.5, 0.5]])
+ALONE = case("one group", rewards=[[-1.0, 0.5, -4.0, 1.5]])
 TIED = case("a group whose rewards tie", rewards=[[1.0, 1.0, 1.0], [0.0, 2.0, 4.0]])
 
 FORGOT_KEEPDIM = (

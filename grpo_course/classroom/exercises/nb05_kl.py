@@ -152,6 +152,9 @@ K3_ESTIMATE = Exercise(
             "the exp of a difference of log-probabilities.",
         ),
     ),
+    equivalent={
+        "(log_ratio.expm1() - log_ratio).abs()": "it is never negative",
+    },
     insight="k1 plus a term whose average is zero: the same mean, never negative, "
     "and far less spread where the policies are close.",
 )

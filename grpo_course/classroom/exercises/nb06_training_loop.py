@@ -131,6 +131,9 @@ INNER_STEP_LOSS = Exercise(
             "changes nothing. Only pi_old and pi_ref are frozen.",
         ),
     ),
+    equivalent={
+        "(difference.expm1() - difference).abs()": "it is never negative",
+    },
     insight="pi_old stands in the ratio, pi_ref in the KL, and only pi has a gradient.",
 )
 

@@ -91,6 +91,10 @@ GRADIENT_BY_LOG_PROBS = Exercise(
             "response is what its mask sums to.",
         ),
     ),
+    equivalent={
+        "deltas.abs()": "only the number of deltas is used in one place",
+        "factor twice": "a mask is its own square",
+    },
     insight="The value of the loss is the sum of the deltas, which cancel; the "
     "gradient gives every token its own, and nothing cancels.",
 )
@@ -167,6 +171,10 @@ FIND_TIED_GROUPS = Exercise(
             lambda r: r[..., 0] == r[..., -1],
             "You look at the first and the last response only. All of the group must "
             "agree.",
+        ),
+        Mistake(
+            lambda r: r[..., 0] == r[..., 1],
+            "You look at the first two responses only. All of the group must agree.",
         ),
         Mistake(lambda r: r.std(-1) == 0, ROUNDING),
         Mistake(lambda r: (r == r.mean(-1, keepdim=True)).all(-1), ROUNDING),
@@ -312,6 +320,7 @@ LENGTH_COVARIANCE = Exercise(
         ),
     ),
     equivalent={
+        "sign dropped": ONE_MEAN,
         "plus for minus": ONE_MEAN,
         "difference lost": ONE_MEAN,
         "sum for mean": ONE_MEAN,

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
+    FROM_EOS_ON,
     NO_LOGARITHM,
     RAW_LOGITS,
     TOKENS,
@@ -170,6 +171,14 @@ RESPONSE_MASK = Exercise(
     ),
     words={
         "plus for minus": DROPS_EOS,
+        "A - B == 0 => A <= 1": KEEPS_PADDING,
+        "A - B == 0 => A > 0": FROM_EOS_ON,
+        "A - B == 0 => tokens != eos": "`tokens != eos` drops the EOS, which the "
+        "policy chose, and keeps padding that is another token. Count the EOS before "
+        "each position.",
+        "A - B == 0 => tokens != 0": "`tokens != pad` asks what a token is, not where "
+        "it stands. With pad equal to EOS it drops or keeps both. Only the first EOS "
+        "decides.",
         "is_eos.cumsum(dim=-1) - is_eos != 0": "The other way round: this is True on "
         "the padding. True marks the tokens that count.",
         "is_eos.cumsum(dim=-2)": "You count along trial: the EOS of one response ends "
@@ -177,25 +186,15 @@ RESPONSE_MASK = Exercise(
     },
     mistakes=(
         Mistake(
-            lambda tokens, eos: _is_eos(tokens, eos).cumsum(-1) <= 1, KEEPS_PADDING
-        ),
-        Mistake(
-            lambda tokens, eos: tokens != eos,
-            "`tokens != eos` drops the EOS, which the policy chose, and keeps padding "
-            "that is another token. Count the EOS before each position.",
-        ),
-        Mistake(
-            lambda tokens, eos: tokens != 0,
-            "`tokens != pad` asks what a token is, not where it stands. With pad "
-            "equal to EOS it drops or keeps both. Only the first EOS decides.",
-        ),
-        Mistake(
             lambda tokens, eos: torch.arange(tokens.shape[-1]) <= _first(tokens, eos),
             "argmax gives 0 where no EOS was found, so a response that was cut off "
             "loses all but its first token. Without EOS every token counts.",
         ),
     ),
     equivalent={
+        "both sorted": "a running count is sorted already",
+        "sign dropped": "zero has no sign",
+        "difference of probabilities": "it is zero where the two are equal",
         "almost equal": "tokens are whole numbers",
         "difference turned": "zero has no sign",
     },

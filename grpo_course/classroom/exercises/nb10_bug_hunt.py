@@ -13,6 +13,7 @@ from grpo_course.classroom.bugs.sheet import BUGS
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     ANYTHING,
+    FROM_EOS_ON,
     NO_LOGARITHM_FOR_A_RATIO,
     NOT_CLIPPED,
     ROWS,
@@ -98,12 +99,15 @@ NO_MINUS = "The minus sign is missing: an optimizer makes a loss smaller."
 LOSS_AXES = dict.fromkeys(("log_probs", "deltas", "old_log_probs", "return"), TOKENS)
 
 
-def _loss_case(description: str, ratio: list, deltas: list, **clip) -> Case:
+def _loss_case(
+    description: str, ratio: list, deltas: list, hint: str = "", **clip
+) -> Case:
     """One token in each response, with probability 0.2 under the old policy."""
     old = torch.full((1, len(ratio), 1), 0.2).log()
     new = old + torch.tensor(ratio)[:, None].log()
     each = torch.tensor([deltas])[..., None]
-    return case(description, log_probs=new, deltas=each, old_log_probs=old, **clip)
+    args = {"log_probs": new, "deltas": each, "old_log_probs": old}
+    return case(description, hint, **args, **clip)
 
 
 def _many_tokens(**clip) -> Case:
@@ -199,6 +203,8 @@ REPAIRED_CLIP_LOSS = Exercise(
             "ratios of 4 and 0.01, either sign",
             [4.0, 4.0, 0.01, 0.01],
             [1.0, -1.0, 1.0, -1.0],
+            "No ratio has a bound beside these two: a bad token that became far "
+            "likelier is pulled back with all its ratio.",
             epsilon=0.2,
             epsilon_high=0.3,
         ),
@@ -422,26 +428,30 @@ REPAIRED_MASK = Exercise(
         ),
     ),
     words={
+        "A - B == 0 => A <= 1": "The padding is still in: you wait for a second EOS. "
+        "A token counts if no EOS came before it.",
+        "A - B == 0 => A > 0": FROM_EOS_ON,
+        "A - B == 0 => tokens != eos": "You drop EOS and keep what follows. It is the "
+        "other way round.",
+        "A - B == 0 => tokens != 0": "You take 0 for padding. Here 0 is a token like "
+        "others, and padding may be EOS. Only the first EOS says where a response "
+        "ends.",
         "plus for minus": "The EOS itself is lost. It was sampled, and the policy "
         "must learn to write it: count the EOS tokens before each token.",
     },
     mistakes=(
         Mistake(
-            token_bugs.padded_mask,
-            "The padding is still in: you wait for a second EOS. A token counts if no "
-            "EOS came before it.",
-        ),
-        Mistake(
-            lambda ids, eos: ids != eos,
-            "You drop EOS and keep what follows. It is the other way round.",
-        ),
-        Mistake(
-            lambda ids, eos: ids != 0,
-            "You take 0 for padding. Here 0 is a token like others, and padding may "
-            "be EOS. Only the first EOS says where a response ends.",
+            lambda ids, eos: (
+                torch.arange(ids.shape[1]) <= (ids == eos).int().argmax(-1)[:, None]
+            ),
+            "argmax gives 0 where no EOS was found, so a response that was cut off "
+            "loses all but its first token. Without EOS every token counts.",
         ),
     ),
     equivalent={
+        "both sorted": "a running count is sorted already",
+        "sign dropped": "zero has no sign",
+        "difference of probabilities": "it is zero where the two are equal",
         "almost equal": "tokens are whole numbers",
         "difference turned": "zero has no sign",
     },
@@ -708,6 +718,7 @@ CONVERTED_DELTAS = Exercise(
         ),
     ),
     equivalent={
+        "deltas.abs()": "only the size is used in one place",
         "deltas[:1]": "every group has the same size",
     },
     insight="One factor for all groups: 0.707 for G = 2, and near 1 for large G.",
@@ -750,6 +761,9 @@ REPAIRED_K3 = Exercise(
         Mistake(k1, "This is k1: right on average, often negative. k3 never is."),
         Mistake(k2, "This is k2: close to k3 near zero, but biased as a value."),
     ),
+    equivalent={
+        "(difference.expm1() - difference).abs()": "it is never negative",
+    },
     insight="ref/pi has mean 1 under pi, so ref/pi - 1 takes noise away and no KL.",
 )
 
@@ -790,6 +804,7 @@ REPAIRED_PENALTY = Exercise(
         ),
     ),
     equivalent={
+        "sign dropped": "a square has no sign",
         "difference turned": "a square has no sign",
     },
     insight="Slope log(pi/ref): no pull at the reference, and more the further away.",

@@ -101,6 +101,7 @@ TWO_MEANS = Exercise(
         ),
     ),
     equivalent={
+        "factor twice": "a mask is its own square",
         "per_token": SAME_SHAPE,
         "~mask": SAME_SHAPE,
         "mask[:1]": SAME_SHAPE,
@@ -167,6 +168,9 @@ SEQUENCE_RATIO = Exercise(
             "You divide by the tokens of all prompts. " + OWN_LENGTH,
         ),
     ),
+    equivalent={
+        "factor twice": "a mask is its own square",
+    },
     insight="One ratio a response: it is clipped or kept as a whole, and its range "
     "is much narrower, because a mean of many tokens moves little.",
 )
@@ -272,6 +276,7 @@ WEIGHTED_LOSS = Exercise(
         ),
     ),
     equivalent={
+        "gradient in part": "the weight is detached as a whole",
         "log_probs.detach()": "the weight is detached as a whole",
     },
     insight="The clip of PPO takes a token's gradient; the bound of CISPO only limits "

@@ -26,6 +26,10 @@ ANYTHING = (
     "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
     "multiplying: torch.where(mask, per_token, 0.0)."
 )
+FROM_EOS_ON = (
+    "The other way round: this is True from the first EOS on. True marks the tokens up "
+    "to it."
+)
 NOT_CLIPPED = "Nothing is clipped: this is the unclipped loss."
 
 
