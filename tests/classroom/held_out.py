@@ -23,7 +23,9 @@ def _(name, fits):
     return keep
 
 
-_("mean_by_group", "largest|extreme|another number")(lambda r: reduce(r, "b t -> b", "max"))
+_("mean_by_group", "largest|extreme|another number")(
+    lambda r: reduce(r, "b t -> b", "max")
+)
 _("mean_by_group", "axis|batch|lengths?|trial")(lambda r: reduce(r, "b t -> t", "mean"))
 _("mean_by_group", "divi|sum|one|G - 1")(lambda r: r.sum(1) / (r.shape[1] - 1 or 1))
 
@@ -45,16 +47,16 @@ _("batch_distance", "wrong|!=|other way|equal|comparison")(
 )
 
 _("duplicate_proof_reward", "set|multiplicity|often|once")(
-    lambda p, r: (
-        sum(x in r for x in set(p)) + sum(a <= b for a, b in zip(r, r[1:]))
-    )
+    lambda p, r: sum(x in r for x in set(p)) + sum(a <= b for a, b in zip(r, r[1:]))
 )
 _("duplicate_proof_reward", "inclusion|missing")(
     lambda p, r: sum(r[i] <= r[i + 1] for i in range(len(r) - 1))
 )
 _("duplicate_proof_reward", "tie|strict|<")(
-    lambda p, r: sum((Counter(p) & Counter(r)).values())
-    + sum(r[i] < r[i + 1] for i in range(len(r) - 1))
+    lambda p, r: (
+        sum((Counter(p) & Counter(r)).values())
+        + sum(r[i] < r[i + 1] for i in range(len(r) - 1))
+    )
 )
 
 
@@ -62,7 +64,10 @@ _("duplicate_proof_reward", "tie|strict|<")(
 def _answer(x, ids):
     p = x.softmax(-1)
     return torch.stack(
-        [p.gather(-1, ids[:, t, :, None]).squeeze(-1).log() for t in range(ids.shape[1])],
+        [
+            p.gather(-1, ids[:, t, :, None]).squeeze(-1).log()
+            for t in range(ids.shape[1])
+        ],
         1,
     )
 
@@ -113,8 +118,7 @@ _("normalize_by_group", "not divi|divide|missing|spread")(
 )
 _("normalize_by_group", "abs|spread|std")(
     lambda r: (
-        (c := r - r.mean(1, keepdim=True))
-        / (c.abs().mean(1, keepdim=True) + 1e-4)
+        (c := r - r.mean(1, keepdim=True)) / (c.abs().mean(1, keepdim=True) + 1e-4)
     )
 )
 
@@ -154,20 +158,20 @@ def _answer(n, o, d):
 
 _("clip_fraction", "swap|sides|come back|comparison")(
     lambda r, d, e: (
-        ((r > 1 + e) & (d < 0)[..., None]) | ((r < 1 - e) & (d > 0)[..., None])
+        (((r > 1 + e) & (d < 0)[..., None]) | ((r < 1 - e) & (d > 0)[..., None]))
+        .float()
+        .mean()
     )
-    .float()
-    .mean()
 )
 _("clip_fraction", "bad|one|either|only")(
     lambda r, d, e: ((r > 1 + e) & (d > 0)[..., None]).float().mean()
 )
 _("clip_fraction", "along|one number|axis|average|mean")(
     lambda r, d, e: (
-        ((r > 1 + e) & (d > 0)[..., None]) | ((r < 1 - e) & (d < 0)[..., None])
+        (((r > 1 + e) & (d > 0)[..., None]) | ((r < 1 - e) & (d < 0)[..., None]))
+        .float()
+        .mean(-1)
     )
-    .float()
-    .mean(-1)
 )
 
 _("masked_sequence_mean", "width|denominator|length|mask")(
@@ -248,9 +252,7 @@ _("gradient_by_log_probs", "number|mean|missing|divi")(
 _("gradient_by_log_probs", "G alone|number|batch|numel|count")(
     lambda d, m: (-d / (m.sum(-1).clamp(min=1) * d.shape[1]))[..., None] * m
 )
-_("gradient_by_log_probs", "length|token")(
-    lambda d, m: -d[..., None] * m / d.numel()
-)
+_("gradient_by_log_probs", "length|token")(lambda d, m: -d[..., None] * m / d.numel())
 
 _("find_tied_groups", "one|batch|each")(lambda r: (r == r[:, :1]).all())
 _("find_tied_groups", "round|mean|0.1|close")(
@@ -266,9 +268,7 @@ _("token_mean_loss_at_ratio_one", "padd|max|width")(
     lambda d, n: -(d * n).sum() / (n.max() * n.numel())
 )
 
-_("length_covariance", "mean|centered|take")(
-    lambda d, n: (d * n.float()).mean()
-)
+_("length_covariance", "mean|centered|take")(lambda d, n: (d * n.float()).mean())
 _("length_covariance", "sign|minus|way round")(
     lambda d, n: ((d - d.mean()) * (n.float().mean() - n)).mean()
 )
@@ -303,9 +303,7 @@ _("generalized_advantages", "return|value")(
     lambda r, v, g, lam: _collect(_errors(r, v, g), g * lam) + v
 )
 _("generalized_advantages", "whiten|mean|spread")(
-    lambda r, v, g, lam: (
-        (a := _collect(_errors(r, v, g), g * lam)) - a.mean()
-    )
+    lambda r, v, g, lam: (a := _collect(_errors(r, v, g), g * lam)) - a.mean()
 )
 
 _("bradley_terry_loss", "sign|minus")(lambda c, r: torch.sigmoid(c - r).log().mean())
@@ -342,9 +340,7 @@ _("response_mask", "EOS itself|drop")(lambda t, eos: (t == eos).cumsum(-1) < 1)
 _("response_mask", "trial|axis|along|batch")(
     lambda t, eos: (t == eos).long().cumsum(1) - (t == eos).long() == 0
 )
-_("response_mask", "second|padding|strictly")(
-    lambda t, eos: (t == eos).cumsum(-1) < 2
-)
+_("response_mask", "second|padding|strictly")(lambda t, eos: (t == eos).cumsum(-1) < 2)
 
 _("token_share_reward", "count|length|divi")(
     lambda x, m, k: ((x == k) & m).sum(-1).float()
@@ -373,9 +369,7 @@ _("repaired_scores", "probabilit|log")(
     lambda x, ids: x.softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
 )
 _("repaired_mask", "EOS itself|lost|drop")(lambda t, eos: ~((t == eos).cumsum(-1) > 0))
-_("repaired_mask", "second|padding")(
-    lambda t, eos: ((t == eos).cumsum(-1) <= 1)
-)
+_("repaired_mask", "second|padding")(lambda t, eos: (t == eos).cumsum(-1) <= 1)
 _("repaired_rows", "inside|axis|batch|numbers")(
     lambda p, n: p.repeat_interleave(n, dim=-1)
 )
@@ -390,7 +384,9 @@ def _answer(text):
 
 @_("repaired_format_reward", "minus|negative")
 def _answer(text):
-    points = sum(text.count(t) == 1 for t in ("<think>", "</think>", "<answer>", "</answer>"))
+    points = sum(
+        text.count(t) == 1 for t in ("<think>", "</think>", "<answer>", "</answer>")
+    )
     return (points + bool(re.search(r"<answer>\s*\d+\s*</answer>", text))) / 10
 
 
@@ -398,10 +394,7 @@ _("repaired_normalize", "centered|mean")(
     lambda r: (r - r[:, :1]) / ((r - r[:, :1]).std(1, keepdim=True) + 1e-4)
 )
 _("repaired_normalize", "0/0|NaN|epsilon")(
-    lambda r: (
-        (s := r - r[:, :1]) - s.mean(1, keepdim=True)
-    )
-    / s.std(1, keepdim=True)
+    lambda r: ((s := r - r[:, :1]) - s.mean(1, keepdim=True)) / s.std(1, keepdim=True)
 )
 _("converted_deltas", "root|square")(lambda d: d * (1 - 1 / d.shape[1]))
 _("converted_deltas", "way round|upside|other")(
@@ -422,9 +415,7 @@ def _answer(x, m, size):
 
 
 _("repaired_token_mean", "sequence|response|each")(
-    lambda x, m, size: (
-        (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(min=1)).mean()
-    )
+    lambda x, m, size: (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(min=1)).mean()
 )
 _("repaired_step", "first|forever|new")(
     lambda r, last: r.mean().item() if last is None else last

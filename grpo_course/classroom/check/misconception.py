@@ -20,7 +20,7 @@ from grpo_course.classroom.check.outcome import (
     tolerance_of,
 )
 
-MOST_PAIRS = 1500  # looked at where one mistake does not explain: about a second
+MOST_PAIRS = 600  # looked at where one mistake does not explain: a moment
 
 
 def name_mistake(exercise: Exercise, pairs: list[Pair], with_gradient: bool) -> str:

@@ -76,7 +76,7 @@ def _mutants(
 ) -> Iterator[Mutant]:
     """Each variant of `tree` that one rule or slip makes at one place."""
     seen = {ast.unparse(tree)}
-    for node in [n for n in ast.walk(tree) if isinstance(n, ast.expr | ast.Return)]:
+    for node in filter(_is_read, ast.walk(tree)):
         for by_rule, changes in (
             (True, _by_rules(node, rules)),
             (False, slips_at(node, tree)),
@@ -87,8 +87,14 @@ def _mutants(
                 code = ast.unparse(mutated)
                 if code not in seen:
                     seen.add(code)
-                    made = _compiled(code, solution)
+                    made = _compiled(mutated, solution)
                     yield Mutant(kind, _piece(new), words, made, mutated, by_rule)
+
+
+def _is_read(node: ast.AST) -> bool:
+    """An expression whose value is used, not a name that gets one."""
+    stored = isinstance(getattr(node, "ctx", None), ast.Store)
+    return isinstance(node, ast.expr | ast.Return) and not stored
 
 
 def _piece(new: ast.AST) -> str:
@@ -159,7 +165,7 @@ def _is_capital(pattern: object) -> bool:
 
 
 def _matches(pattern: object, node: object, found: dict) -> bool:
-    """Whether a node looks like the pattern; what its capitals stand for is noted."""
+    """Whether a node looks like it; what the capitals stand for is noted."""
     if _is_capital(pattern) and isinstance(node, ast.expr):
         before = found.setdefault(pattern.id, node)
         return ast.dump(before) == ast.dump(node)
@@ -192,8 +198,9 @@ class _Filled(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def _compiled(code: str, solution: Callable) -> Callable:
+def _compiled(tree: ast.Module, solution: Callable) -> Callable:
+    ast.fix_missing_locations(tree)
     space = dict(solution.__globals__)
     with warnings.catch_warnings(action="ignore"):  # of what no learner would write
-        exec(compile(code, "<mutant>", "exec"), space)
+        exec(compile(tree, "<mutant>", "exec"), space)
     return space[solution.__name__]

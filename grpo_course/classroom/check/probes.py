@@ -42,8 +42,16 @@ def _unused_argument(exercise: Exercise, function: Callable) -> str:
             pair for pair in changed if _moves(exercise, exercise.solution, *pair)
         ]
         if needed and not any(_moves(exercise, function, *pair) for pair in needed):
+            # A yes or no may stand still by chance.
+            if _is_yes_or_no(exercise):
+                return ""
             return f"Your result does not depend on `{name}`, and it has to."
     return ""
+
+
+def _is_yes_or_no(exercise: Exercise) -> bool:
+    value = run(exercise.solution, exercise, exercise.cases[0]).value
+    return isinstance(value, Tensor) and value.dtype == torch.bool
 
 
 def _unused_row(exercise: Exercise, function: Callable) -> str:
@@ -53,7 +61,8 @@ def _unused_row(exercise: Exercise, function: Callable) -> str:
         for case in exercise.cases
     ]
     needed = [pair for pair in changed if _moves(exercise, exercise.solution, *pair)]
-    if needed and not any(_moves(exercise, function, *pair) for pair in needed):
+    moved = any(_moves(exercise, function, *pair) for pair in needed)
+    if needed and not moved and not _is_yes_or_no(exercise):
         return "Your result does not depend on the last row, and it has to."
     return ""
 
