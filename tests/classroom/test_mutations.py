@@ -146,8 +146,8 @@ def test_rules_have_words_in_sentences_and_kinds_of_their_own():
     kinds = [rule.kind for rule in RULES]
     assert len(kinds) == len(set(kinds))
     assert [rule.kind for rule in RULES if not rule.words] == [
-        "detach lost",
         "axis left",
+        "detach lost",
     ]
     for rule in RULES:
         assert len(rule.words) < 200 and not rule.words.rstrip(".?").endswith(" ")

@@ -85,8 +85,8 @@ def _advise_shape(pairs: list[Pair]) -> str:
     if squeezed := _squeezed(pairs):
         return squeezed
     first = next(pair for pair in pairs if not _right_shape(pair))
-    given, expected = _shape(first.theirs.value), _shape(first.ours.value)
-    if given is None or len(given) < len(expected):
+    given, expected = _shape(first.theirs.value) or [], list(first.ours.value.shape)
+    if len(given) < len(expected):
         return (
             "Your result has the wrong shape, with an axis lost: which one must stay?"
         )

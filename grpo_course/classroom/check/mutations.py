@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from grpo_course.classroom.check.exercise import Exercise
+from grpo_course.classroom.check.patterns import AsMethods, expression, filled, matches
 from grpo_course.classroom.check.rules import NAMES, RULES
 from grpo_course.classroom.check.slips import slips
 
 ARROW = " => "
 LOST = " lost"
 REDUCED = ("return (...).float().mean", "return (...).su", "return (...).sq")
-METHODS = ("exp", "expm1", "log", "minimum", "maximum")
-WITH_AXIS = (*NAMES["REDUCE"], *NAMES["ALONG"])
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def _mutants(
                 if code not in seen:
                     seen.add(code)
                     made = _compiled(mutated, solution)
-                    yield Mutant(kind, _piece(new), words, made, mutated, by_rule)
+                    yield Mutant(kind, _piece(new, node), words, made, mutated, by_rule)
 
 
 def _is_read(node: ast.AST) -> bool:
@@ -97,51 +96,31 @@ def _is_read(node: ast.AST) -> bool:
     return isinstance(node, ast.expr | ast.Return) and not stored
 
 
-def _piece(new: ast.AST) -> str:
+def _piece(new: ast.AST, old: ast.AST) -> str:
     """The new piece of code; of a result only what is done to it."""
-    return getattr(new, "piece", None) or ast.unparse(new)
+    code = ast.unparse(new)
+    if isinstance(old, ast.Return) and old.value is not None:
+        whole = ast.unparse(old.value)
+        return code.replace(f"({whole})", "(...)").replace(whole, "(...)")
+    return code
 
 
 def canonical(solution: Callable) -> ast.Module:
     """The code of a plain function, with calls written as the rules expect them."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(solution)))
     definition = tree.body[0]
+    assert isinstance(definition, ast.FunctionDef), "a solution is a plain function"
     if ast.get_docstring(definition):
         definition.body = definition.body[1:]
-    return ast.fix_missing_locations(_AsMethods().visit(tree))
-
-
-class _AsMethods(ast.NodeTransformer):
-    """torch.exp(x) -> x.exp(), x.sum(-1) -> x.sum(dim=-1), and -1 is one number."""
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            return ast.Constant(-node.operand.value)
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.Call:
-        self.generic_visit(node)
-        if not isinstance(node.func, ast.Attribute):
-            return node
-        if node.func.attr in METHODS and _is_module(node.func.value):
-            node.func.value, *node.args = node.args
-        if node.func.attr in WITH_AXIS and len(node.args) == 1:
-            axis = ast.keyword("dim", node.args.pop())
-            node.keywords = [axis, *node.keywords]
-        return node
-
-
-def _is_module(node: ast.expr) -> bool:
-    return ast.unparse(node) == "torch"
+    return ast.fix_missing_locations(AsMethods().visit(tree))
 
 
 def _by_rules(node: ast.AST, rules: tuple) -> Iterator[tuple[str, str, ast.expr]]:
     for kind, words, pattern, replacement in rules:
         found: dict = {}
-        if _matches(pattern, node, found):
+        if matches(pattern, node, found):
             named = {word: found.get(word, "") for word in NAMES}
-            new = _Filled(found).visit(copy.deepcopy(replacement))
+            new = filled(replacement, found)
             yield kind, words.format(**named) if kind != "own" else words, new
 
 
@@ -153,49 +132,7 @@ def _shared_rules() -> tuple:
 
 
 def _parsed(kind: str, words: str, pair: str) -> tuple:
-    return kind, words, *map(_expression, pair.split(ARROW))
-
-
-def _expression(code: str) -> ast.expr:
-    return _AsMethods().visit(ast.parse(code, mode="eval").body)
-
-
-def _is_capital(pattern: object) -> bool:
-    return isinstance(pattern, ast.Name) and len(pattern.id) == 1
-
-
-def _matches(pattern: object, node: object, found: dict) -> bool:
-    """Whether a node looks like it; what the capitals stand for is noted."""
-    if _is_capital(pattern) and isinstance(node, ast.expr):
-        before = found.setdefault(pattern.id, node)
-        return ast.dump(before) == ast.dump(node)
-    if isinstance(pattern, str) and pattern in NAMES:
-        return node in NAMES[pattern] and found.setdefault(pattern, node) == node
-    if isinstance(pattern, list):
-        return len(pattern) == len(node) and all(
-            map(_matches, pattern, node, [found] * len(node))
-        )
-    if isinstance(pattern, ast.AST):
-        return type(pattern) is type(node) and all(
-            _matches(getattr(pattern, name), getattr(node, name), found)
-            for name in pattern._fields
-            if name != "ctx"
-        )
-    return type(pattern) is type(node) and pattern == node
-
-
-class _Filled(ast.NodeTransformer):
-    """A replacement with what the capitals stand for in it."""
-
-    def __init__(self, found: dict):
-        self.found = found
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.found.get(node.id, node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
-        node.attr = self.found.get(node.attr, node.attr)
-        return self.generic_visit(node)
+    return kind, words, *map(expression, pair.split(ARROW))
 
 
 def _compiled(tree: ast.Module, solution: Callable) -> Callable:

@@ -10,26 +10,27 @@ Slip = tuple[str, str, ast.AST]
 
 def slips(node: ast.AST, tree: ast.Module) -> Iterator[Slip]:
     """(kind, words, new node) of each slip that can happen at this node."""
+    arguments = [each.arg for each in ast.walk(tree) if isinstance(each, ast.arg)]
+    parameters = [name for name in arguments if name != "_"]
     match node:
         case ast.Name(ctx=ast.Load()):
-            parameters = [a.arg for a in tree.body[0].args.args]
             if node.id in parameters:
                 yield from _names(node.id, parameters)
                 yield from _frozen(node.id, tree)
         case ast.Constant(value=bool() | str() | None):
             return
-        case ast.Constant(value=int() | float()):
-            yield from _numbers(node.value)
+        case ast.Constant(value=int() | float() as number):
+            yield from _numbers(number)
         case ast.GeneratorExp() | ast.ListComp() if node.generators[0].ifs:
             new = copy.deepcopy(node)
             new.generators[0].ifs = []
             yield "all counted", "You count all of them: a condition is missing.", new
         case ast.Call(func=ast.Name(id="zip")):
-            yield from _in_all_places(node, [a.arg for a in tree.body[0].args.args])
+            yield from _in_all_places(node, parameters)
         case ast.Call(func=ast.Name(id="range")):
             yield from _ranges(node)
-        case ast.Return(value=ast.expr()):
-            yield from _results(node.value)
+        case ast.Return(value=ast.expr() as value):
+            yield from _results(value)
 
 
 def _names(name: str, parameters: list[str]) -> Iterator[Slip]:
@@ -72,9 +73,9 @@ def _frozen(name: str, tree: ast.Module) -> Iterator[Slip]:
 
 def _numbers(value: float) -> Iterator[Slip]:
     if isinstance(value, int):
-        for other in (value + 1, value - 1):
+        for near in (value + 1, value - 1):
             words = "You are off by one: count by hand where it begins and ends."
-            yield "off by one", words, ast.Constant(other)
+            yield "off by one", words, ast.Constant(near)
     elif 0 < value < 0.01:
         words = (
             "Your small number is too small against the rounding error of a mean, or "
@@ -128,9 +129,7 @@ RESULTS = {
 
 def _results(value: ast.expr) -> Iterator[Slip]:
     for code, (kind, words) in RESULTS.items():
-        new = ast.Return(_expression(code.format(ast.unparse(value))))
-        new.piece = "return " + code.format("...")
-        yield kind, words, new
+        yield kind, words, ast.Return(_expression(code.format(ast.unparse(value))))
 
 
 def _expression(code: str) -> ast.expr:

@@ -46,6 +46,8 @@ COUNT_MATCHES = Exercise(
         _case("a prompt of one number", [5], [5]),
     ),
     words={
+        "response[:1]": "You look at the first position only. Is the `return` inside "
+        "the loop?",
         "not sorted": "You compare with the prompt as it stands. The truth is the "
         "sorted prompt: compare with sorted(prompt).",
         "sorted too much": "You sort the response too, which does the policy's work "
@@ -69,10 +71,6 @@ COUNT_MATCHES = Exercise(
         ),
         Mistake(lambda p, r: sum(y in p for y in r), MEMBERSHIP),
         Mistake(lambda p, r: sum(x in r for x in p), MEMBERSHIP),
-        Mistake(
-            lambda p, r: float(sorted(p)[0] == r[0]),
-            "You look at the first position only. Is the `return` inside the loop?",
-        ),
         Mistake(
             lambda p, r: float(sorted(p) == r),
             "You give all or nothing. Partial credit gives one point for each "

@@ -128,11 +128,6 @@ EXPECTED_REWARD = Exercise(
             "its own rewards only: multiply, then sum over the last axis.",
         ),
         Mistake(
-            lambda probs, rewards: rewards.max(-1).values,
-            "You take the best reward there is. The expected reward weights each one "
-            "by its probability.",
-        ),
-        Mistake(
             lambda probs, rewards: rewards.gather(
                 -1, probs.argmax(-1, keepdim=True)
             ).squeeze(-1),
@@ -176,6 +171,8 @@ NAIVE_LOSS = Exercise(
         _loss_case("one prompt, one response, one token", 1, 1, 1),
     ),
     words={
+        "deltas[..., None] * log_probs.exp()": "You weight probabilities. The policy "
+        "gradient is that of the log-probability: leave out the exp.",
         "sign lost": "The minus sign is missing. An optimizer minimizes the loss, and "
         "you want likely responses where delta is positive.",
         "sum for mean": "You sum. The loss is the mean over batch, trial and pos, so "
@@ -187,11 +184,6 @@ NAIVE_LOSS = Exercise(
         "deltas[:, None]": WRONG_AXIS,
     },
     mistakes=(
-        Mistake(
-            lambda x, d: -(d[..., None] * x.exp()).mean(),
-            "You weight probabilities. The policy gradient is that of the "
-            "log-probability: leave out the exp.",
-        ),
         Mistake(
             lambda x, d: -d.mean() * x.mean(),
             "You multiply two means. Each response's log-probabilities meet its own "

@@ -1,22 +1,14 @@
 """The exercises of 03_deltas."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.deltas import compute_deltas
 from grpo_course.classroom.check.exercise import Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case, group_mean, group_std
 
 AXES = {"rewards": "batch trial", "return": "batch trial"}
 
 
-def _solution(mode: str) -> Callable:
-    return lambda rewards: compute_deltas(rewards, mode)
-
-
-CENTERED = _solution("centered_rewards")
 TWO_GROUPS = case("two groups", rewards=[[0.0, 1.0, 3.0, 4.0], [5.0, 5.0, 5.0, 9.0]])
 SQUARE = case(
     "as many groups as responses",
@@ -176,17 +168,6 @@ NORMALIZE_BY_GROUP = Exercise(
             "NaN: a tied group has no spread, and 0/0 is not a number. Its deltas "
             "must be exactly zero.",
         ),
-        Mistake(
-            lambda r: CENTERED(r) / (r.std() + 1e-4),
-            "You divide by the spread of the whole batch. Each group is measured in "
-            "its own spread: std along trial.",
-        ),
-        Mistake(
-            lambda r: (r - r.mean()) / (r.std() + 1e-4),
-            "You use mean and spread of the whole batch. Both belong to the group: "
-            "take them along trial, the last axis.",
-        ),
-        Mistake(lambda r: (r - group_mean(r)) / (group_std(r) + 1e-8), EPSILON),
         Mistake(
             lambda r: r / (group_std(r) + 1e-4),
             "You divide by the spread but do not take the mean away: these deltas are "

@@ -46,6 +46,8 @@ EXACT_KL_OF = Exercise(
     ),
     distributions=("log_probs",),
     words={
+        "gradient in part": "The values are right, but you froze the weights. The "
+        "policy decides how often it visits a token, so they carry gradient too.",
         "log_probs - ref_log_probs": "The weights are missing: every token counts the "
         "same. Weigh each log-ratio with the probability that the policy gives the "
         "token.",
@@ -69,11 +71,6 @@ EXACT_KL_OF = Exercise(
             lambda pi, ref: -(pi.exp() * ref).sum(-1),
             "That is the cross-entropy. It lacks the policy's own log-probability, "
             "and is not zero where both agree.",
-        ),
-        Mistake(
-            lambda pi, ref: (pi.detach().exp() * (pi - ref)).sum(-1),
-            "The values are right, but you froze the weights. The policy decides how "
-            "often it visits a token, so they carry gradient too.",
         ),
     ),
     equivalent={
@@ -120,6 +117,8 @@ K3_ESTIMATE = Exercise(
         ),
     ),
     words={
+        "log_ratio ** 2 / 2": "That is k2, half the squared log-ratio. Its average is "
+        "not the KL.",
         "log_probs - ref_log_probs": "k3 is upside down. Your ratio is pi over ref; "
         "its average under the policy is not 1, so the estimate is biased. Take ref "
         "over pi.",
@@ -137,10 +136,6 @@ K3_ESTIMATE = Exercise(
             lambda pi, ref: (pi - ref).exp() - 1 + (pi - ref),
             "Only half of it is upside down: k1 is right, but the ratio whose average "
             "under the policy is 1 is ref over pi.",
-        ),
-        Mistake(
-            lambda pi, ref: (pi - ref) ** 2 / 2,
-            "That is k2, half the squared log-ratio. Its average is not the KL.",
         ),
         Mistake(
             lambda pi, ref: pi - ref,

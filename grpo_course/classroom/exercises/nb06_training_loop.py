@@ -79,6 +79,8 @@ INNER_STEP_LOSS = Exercise(
         ),
     ),
     words={
+        "frozen": "The value is right, but the KL is cut off: it sends no gradient, "
+        "so it changes nothing. Only pi_old and pi_ref are frozen.",
         "difference - difference.expm1()": "You subtract the KL. The loss is "
         "minimized, so a penalty is added: minus would reward leaving the reference.",
         "k3.sum(dim=-1).mean()": "You sum the KL over pos. The policy loss is a mean "
@@ -122,13 +124,6 @@ INNER_STEP_LOSS = Exercise(
             lambda new, old, ref, d, b: _clipped(new, old, d) + b * (new - ref).mean(),
             "This KL is k1, the plain difference: as a loss it teaches nothing. Use "
             "k3.",
-        ),
-        Mistake(
-            lambda new, old, ref, d, b: (
-                _clipped(new, old, d) + b * _k3(new, ref).mean().detach()
-            ),
-            "The value is right, but the KL is cut off: it sends no gradient, so it "
-            "changes nothing. Only pi_old and pi_ref are frozen.",
         ),
     ),
     equivalent={
@@ -218,6 +213,10 @@ BYTES_KEPT = Exercise(
         _bytes_case(500_000_000, True, True),
     ),
     words={
+        "2 + 4": "The gradient is missing: one number of 2 bytes for each trained "
+        "weight.",
+        "frozen * frozen * num_parameters": "You count a gradient for the reference. "
+        "It is never trained: weights only.",
         "2 * 4": "Adam keeps two moments, each in 4 bytes: 8 bytes a weight on top of "
         "weight and gradient.",
         "2 + 2": "Adam is missing: its two moments take 8 bytes a weight, more than "
@@ -225,18 +224,9 @@ BYTES_KEPT = Exercise(
     },
     mistakes=(
         Mistake(
-            _kept(10, 2, 10),
-            "The gradient is missing: one number of 2 bytes for each trained weight.",
-        ),
-        Mistake(
             _kept(12, 12, 12),
             "You count gradient and optimizer for the reference. It is never trained: "
             "weights only.",
-        ),
-        Mistake(
-            _kept(12, 4, 12),
-            "You count a gradient for the reference. It is never trained: weights "
-            "only.",
         ),
         Mistake(
             _kept(12, 2, 12, always=2),

@@ -176,8 +176,6 @@ FIND_TIED_GROUPS = Exercise(
             lambda r: r[..., 0] == r[..., 1],
             "You look at the first two responses only. All of the group must agree.",
         ),
-        Mistake(lambda r: r.std(-1) == 0, ROUNDING),
-        Mistake(lambda r: (r == r.mean(-1, keepdim=True)).all(-1), ROUNDING),
     ),
     insight="Loss zero and gradient zero: a share near 1 with a low reward means a run "
     "that is really stuck.",

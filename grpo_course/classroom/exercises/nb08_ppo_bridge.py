@@ -78,6 +78,8 @@ TD_ERRORS = Exercise(
     axes=TOKEN_AXES,
     cases=_cases(gamma=(0.9, 0.6, 1.0, 0.8)),
     words={
+        "after": "gamma is missing: the next value is one token away and counts gamma "
+        "times itself.",
         "difference turned": "The sign is reversed: a token after which more is to be "
         "expected has a positive TD error.",
     },
@@ -87,11 +89,6 @@ TD_ERRORS = Exercise(
             lambda r, v, gamma: r + gamma * v.roll(-1, 1) - v,
             "Your last token sees the first value: roll and index -1 wrap around. "
             "After the last token the next value is zero.",
-        ),
-        Mistake(
-            lambda r, v, gamma: r + _after(v) - v,
-            "gamma is missing: the next value is one token away and counts gamma "
-            "times itself.",
         ),
         Mistake(
             lambda r, v, gamma: r - v,
@@ -162,6 +159,7 @@ GENERALIZED_ADVANTAGES = Exercise(
     axes=TOKEN_AXES,
     cases=_cases(gamma=(0.9, 0.8, 1.0, 0.7), lam=(0.6, 1.0, 0.0, 0.5)),
     words={
+        "after": "Your recursion is right, but the TD errors in it lack their gamma.",
         "order": "Your sum runs forward: a token collects the errors before it. A "
         "token is answerable for what comes after; start at the end.",
         "errors[:, t]": "These are the TD errors, which is lam = 0. Add what comes "
@@ -177,10 +175,6 @@ GENERALIZED_ADVANTAGES = Exercise(
             lambda r, v, gamma, lam: _recursion(gae.td_errors(r, v, gamma), gamma),
             "lam is missing: this is return minus value, which is lam = 1. Each step "
             "back multiplies the sum by gamma times lam.",
-        ),
-        Mistake(
-            lambda r, v, gamma, lam: _recursion(gae.td_errors(r, v), gamma * lam),
-            "Your recursion is right, but the TD errors in it lack their gamma.",
         ),
         Mistake(
             lambda r, v, gamma, lam: _recursion(

@@ -262,11 +262,6 @@ TOKEN_SHARE = Exercise(
     },
     mistakes=(
         Mistake(
-            lambda x, m, token: (x == token).float().mean(-1),
-            "You count padding too. Only tokens under the mask were written by the "
-            "policy.",
-        ),
-        Mistake(
             lambda x, m, token: _hits(x, m, token).mean(-1),
             "You divide by the width of the tensor. Longer padding would lower the "
             "share: divide by the response's own length.",

@@ -5,7 +5,7 @@ import re
 import torch
 from torch import Tensor, nn
 
-from grpo_course.algorithm.kl import k1, k2, k3
+from grpo_course.algorithm.kl import k1, k3
 from grpo_course.classroom.bugs import loss_bugs, reward_bugs, token_bugs
 from grpo_course.classroom.bugs.bug import Bug
 from grpo_course.classroom.bugs.loss_bugs import PROBS, REF_PROBS
@@ -21,7 +21,6 @@ from grpo_course.classroom.exercises.shared import (
     TOO_EARLY,
     TOO_LATE,
     case,
-    group_mean,
     group_std,
     mask_of,
     numbers,
@@ -106,8 +105,9 @@ def _loss_case(
     old = torch.full((1, len(ratio), 1), 0.2).log()
     new = old + torch.tensor(ratio)[:, None].log()
     each = torch.tensor([deltas])[..., None]
-    args = {"log_probs": new, "deltas": each, "old_log_probs": old}
-    return case(description, hint, **args, **clip)
+    return case(
+        description, hint, log_probs=new, deltas=each, old_log_probs=old, **clip
+    )
 
 
 def _many_tokens(**clip) -> Case:
@@ -604,11 +604,6 @@ REPAIRED_FORMAT_REWARD = Exercise(
 )
 
 
-def _by_one_shift(rewards: Tensor, epsilon: float) -> Tensor:
-    shifted = rewards - rewards[0, 0]
-    return (shifted - group_mean(shifted)) / (group_std(shifted) + epsilon)
-
-
 ONE_SHIFT = (
     "One shift for the whole batch: a tied group elsewhere is rounded as before. Take "
     "off a reward of the same group: rewards[..., :1]."
@@ -667,7 +662,6 @@ REPAIRED_NORMALIZE = Exercise(
             "You look whether the whole batch is tied. Each group is tied or not on "
             "its own.",
         ),
-        Mistake(lambda r: _by_one_shift(r, 1e-8), ONE_SHIFT),
         Mistake(
             reward_bugs.tiny_epsilon,
             "Ties are still not zero: the mean of equal numbers is rounded. Take off "
@@ -751,6 +745,8 @@ REPAIRED_K3 = Exercise(
     gradient_to=("log_probs",),
     cases=KL_CASES,
     words={
+        "difference ** 2 / 2": "This is k2: close to k3 near zero, but biased as a "
+        "value.",
         "log_probs - ref_log_probs": "Still upside down: the quotient in k3 is "
         "ref/pi, because the samples come from pi.",
         "one not taken away": "The -1 is missing: where both agree, k3 is 0.",
@@ -759,7 +755,6 @@ REPAIRED_K3 = Exercise(
     },
     mistakes=(
         Mistake(k1, "This is k1: right on average, often negative. k3 never is."),
-        Mistake(k2, "This is k2: close to k3 near zero, but biased as a value."),
     ),
     equivalent={
         "(difference.expm1() - difference).abs()": "it is never negative",

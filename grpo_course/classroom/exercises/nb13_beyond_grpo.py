@@ -163,10 +163,6 @@ SEQUENCE_RATIO = Exercise(
             "You divide by the width of the tensor: .mean(-1) takes padding for "
             "tokens. Divide by the response's own length, mask.sum(-1).",
         ),
-        Mistake(
-            lambda a, b, m: (hide(a - b, m).sum(-1) / m.sum((0, -1))).exp(),
-            "You divide by the tokens of all prompts. " + OWN_LENGTH,
-        ),
     ),
     equivalent={
         "factor twice": "a mask is its own square",
@@ -268,11 +264,6 @@ WEIGHTED_LOSS = Exercise(
             lambda a, b, d: -(_weight(a, b) * d.T * a).mean(),
             "deltas.T has the axes [trial batch], and fits by accident. Deltas need "
             "one more axis at the end: deltas[..., None].",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_weight(a, b), d[:1], a),
-            "deltas[0] holds the deltas of the first prompt only. Keep them all, and "
-            "add an axis at the end: deltas[..., None].",
         ),
     ),
     equivalent={

@@ -48,7 +48,7 @@ def expected_reward():
     yield "without weights", lambda p, r: r.sum(dim=1) / r.shape[1]
     yield "mixes prompts", lambda p, r: torch.einsum("br,br->r", p, r)
     yield "divide by the number of responses", lambda p, r: (r * p).sum(1) / r.shape[1]
-    yield "best reward there is", lambda p, r: r.amax(dim=-1)
+    yield "does not depend on `response_probs`", lambda p, r: r.amax(dim=-1)
 
     def answer(response_probs, rewards):
         best = response_probs.argmax(1)

@@ -77,7 +77,7 @@ def normalize_by_group():
         gap = rewards - rewards.mean(1, keepdim=True)
         return gap / (torch.std(rewards) + 1e-4)
 
-    yield "spread of the whole batch", answer
+    yield "mixes what stands along batch", answer
 
     def answer(rewards):
         m, s = rewards.mean(1, keepdim=True), rewards.std(1, keepdim=True)

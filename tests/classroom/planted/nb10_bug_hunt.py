@@ -359,7 +359,7 @@ def repaired_normalize():
         shifted = rewards - rewards.flatten()[0]
         return (shifted - mean(shifted)) / (std(shifted) + 1e-8)
 
-    yield "One shift for the whole batch", answer
+    yield "a shift of its own", answer
 
     def answer(rewards):
         shifted = rewards - rewards.flatten()[0]
