@@ -114,7 +114,7 @@ FORMS = [
     (
         "leave_one_out",
         lambda r: (r.mean(1, keepdim=True) - r) * r.shape[1] / (r.shape[1] - 1),
-        "Exactly the negative",
+        "wrong way round",
     ),
     (
         "center_by_group",
@@ -273,7 +273,7 @@ GRADIENTS = [
         lambda new, old: (2 * new - new.detach() - old.detach()).exp(),
         "gradient of",
     ),
-    (lambda new, old: new / old, "NaN"),
+    (lambda new, old: new / old, "You divide logarithms"),
     (lambda new, old: 1 + new.flip(-1) - new.detach().flip(-1), "gradient of"),
 ]
 

@@ -1,7 +1,9 @@
 """Every stub and every shown solution in the notebooks, executed and judged."""
 
 import ast
+import inspect
 import re
+import textwrap
 from pathlib import Path
 
 import nbformat
@@ -120,6 +122,23 @@ def test_every_shown_solution_is_right(path, name, source, capsys, monkeypatch):
     assert name, f"a solution in {path.name} defines no exercise's function:\n{source}"
     printed = verdict(path, name, source, capsys, monkeypatch)
     assert printed.startswith("[v]"), printed
+
+
+def code_of(source: str, name: str) -> str:
+    """A function's code, without what it says about itself."""
+    for node in tree(textwrap.dedent(source)).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            if ast.get_docstring(node):
+                node.body = node.body[1:]
+            return ast.unparse(node)
+    return ""
+
+
+@pytest.mark.parametrize(("path", "name", "source"), cases(solutions))
+def test_a_shown_solution_is_the_one_that_answers_are_compared_with(path, name, source):
+    """Its mutants are what learners' answers are recognised by."""
+    own = next(each.solution for each in EXERCISES if each.name == name)
+    assert code_of(source, name) == code_of(inspect.getsource(own), name) != ""
 
 
 CHAPTERS = sorted({exercise.key.split(".")[0] for exercise in EXERCISES}, key=int)

@@ -3,20 +3,21 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from grpo_course.classroom.check.advice import advise
-from grpo_course.classroom.check.exercise import TOLERANCE, Exercise
+from grpo_course.classroom.check.exercise import Exercise
+from grpo_course.classroom.check.misconception import name_mistake, name_two_mistakes
 from grpo_course.classroom.check.outcome import (
-    Outcome,
     Pair,
     agrees,
     as_number,
     run,
     same_gradients,
     same_kind,
+    tolerance_of,
 )
+from grpo_course.classroom.check.probes import probe
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,16 @@ class Problem:
 
 def diagnose(exercise: Exercise, function: Callable) -> Problem | None:
     """Judge an answer on all cases: the first problem, or None if it is right."""
+    kind, first, pairs = judged(exercise, function)
+    if not kind:
+        return None
+    if kind == "untouched":
+        return Problem(kind, pairs[0], hint="")
+    return Problem(kind, pairs[first], _hint(exercise, function, kind, pairs, first))
+
+
+def judged(exercise: Exercise, function: Callable) -> tuple[str, int, list[Pair]]:
+    """(what kind of problem, or "", and where; the outcomes of all cases)."""
     pairs = [
         Pair(
             case, run(function, exercise, case), run(exercise.solution, exercise, case)
@@ -41,13 +52,13 @@ def diagnose(exercise: Exercise, function: Callable) -> Problem | None:
         for case in exercise.cases
     ]
     if any(_is_stub(pair.theirs.error) for pair in pairs):
-        return Problem("untouched", pairs[0], hint="")
+        return "untouched", 0, pairs
     # Gradients are looked at only once every value is right.
     for find in (_value_problem, _gradient_problem):
         for first, pair in enumerate(pairs):
-            if kind := find(pair.theirs, pair.ours, exercise.tolerance):
-                return Problem(kind, pair, _hint(exercise, kind, pairs, first))
-    return None
+            if kind := find(pair, exercise):
+                return kind, first, pairs
+    return "", 0, pairs
 
 
 def _is_stub(error: BaseException | None) -> bool:
@@ -55,14 +66,17 @@ def _is_stub(error: BaseException | None) -> bool:
     return isinstance(error, NotImplementedError) and not error.args
 
 
-def _value_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
+def _value_problem(pair: Pair, exercise: Exercise) -> str:
+    their, our = pair.theirs, pair.ours
     if their.error is not None:
         return "error"
     if their.value is None and our.value is not None:
         return "none"
     if their.changed:
         return "changed"
-    if agrees(their.value, our.value, tolerance):
+    if exercise.plain_number and isinstance(their.value, Tensor):
+        return "type"
+    if agrees(their.value, our.value, tolerance_of(exercise, pair.case)):
         return ""
     if not isinstance(our.value, Tensor):
         is_number = as_number(our.value) is not None
@@ -74,58 +88,24 @@ def _value_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
     return "values" if same_kind(their.value, our.value) else "dtype"
 
 
-def _gradient_problem(their: Outcome, our: Outcome, tolerance: float) -> str:
-    zeros = {name: torch.zeros_like(grad) for name, grad in our.gradients.items()}
-    found = their.gradients or zeros
-    if not our.gradients or same_gradients(found, our.gradients, tolerance):
-        return ""
-    return "gradient"
+def _gradient_problem(pair: Pair, exercise: Exercise) -> str:
+    tolerance = tolerance_of(exercise, pair.case)
+    same = same_gradients(pair.theirs.gradients, pair.ours.gradients, tolerance)
+    return "" if same else "gradient"
 
 
-def _hint(exercise: Exercise, kind: str, pairs: list[Pair], first: int) -> str:
-    """The misconception by name if the catalogue has it, else general advice."""
-    known = ""
+def _hint(
+    exercise: Exercise, function: Callable, kind: str, pairs: list[Pair], first: int
+) -> str:
+    """The misconception by name if one is known, else general advice."""
     # An input that is changed, or no value anywhere, says enough by itself.
-    if kind != "changed" and any(pair.theirs.value is not None for pair in pairs):
-        known = _known_mistake(exercise, pairs, kind == "gradient")
-    return known or advise(kind, pairs, first)
-
-
-def _known_mistake(exercise: Exercise, pairs: list[Pair], with_gradient: bool) -> str:
-    """A mistake that explains every case; else the one that explains most wrong ones.
-
-    One of several is not enough: a wrong name for a mistake misleads more than none.
-    """
-    wrong = [
-        index
-        for index, pair in enumerate(pairs)
-        if not _same(pair.theirs, pair.ours, with_gradient, exercise.tolerance)
-    ]
-    first = wrong[0]
-    # One of several numbers may agree by chance; a picked name does not.
-    needed = 1 if exercise.choice else min(2, len(wrong))
-    partial, most = "", 0
-    for mistake in exercise.mistakes:
-        runs = [run(mistake.answer, exercise, pair.case) for pair in pairs]
-        same = [
-            _same(pair.theirs, other, with_gradient)
-            for pair, other in zip(pairs, runs, strict=True)
-        ]
-        if all(same) and any(other.error is None for other in runs):
-            return mistake.hint
-        explained = sum(same[index] for index in wrong)
-        names_it = same[first] and pairs[first].theirs.error is None
-        if names_it and explained >= needed and explained > most:
-            partial, most = mistake.hint, explained
-    # A single wrong case that has a hint of its own needs no other name.
-    return "" if len(wrong) == 1 and pairs[first].case.hint else partial
-
-
-def _same(
-    their: Outcome, other: Outcome, with_gradient: bool, tolerance: float = TOLERANCE
-) -> bool:
-    if their.error is not None or other.error is not None:
-        return type(their.error) is type(other.error)
-    if not agrees(their.value, other.value, tolerance):
-        return False
-    return not with_gradient or same_gradients(their.gradients, other.gradients)
+    if kind == "changed" or all(pair.theirs.value is None for pair in pairs):
+        return advise(kind, pairs, first)
+    with_gradient = kind == "gradient"
+    return (
+        name_mistake(exercise, pairs, with_gradient)
+        or advise(kind, pairs, first)
+        or (kind != "shape" and name_two_mistakes(exercise, pairs, with_gradient))
+        or (kind == "values" and probe(exercise, function, pairs))
+        or ("Simpler input came out right: what is new here?" if first else "")
+    )

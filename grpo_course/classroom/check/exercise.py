@@ -20,11 +20,13 @@ class Case:
     """One call of the function. `args` are in the order of the stub's parameters.
 
     `hint` is for a case whose failure alone names the misconception (ties, say).
+    `tolerance` replaces that of the exercise where this case needs a wider one.
     """
 
     description: str
     args: Mapping[str, Any]
     hint: str = ""
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,27 @@ class Exercise:
     as well; where the course's own gradient is zero, the learner's must be zero too.
     A wider `tolerance` lets through what the task leaves open (a small epsilon, say).
     A `choice` picks from a list: a wrong pick gets its own hint, not the right name.
+
+    The solution is a plain function, as a learner writes it. Mistakes that are a
+    mutation of it are not listed: `words` gives one words of its own where those of
+    the rule say less. It is named by its new piece of code, or by the kind of all such
+    mutations. In the same way `equivalent` names those that change nothing, and why.
+    `mistakes` are the misconceptions that no mutation expresses.
+    `distributions` are arguments whose last axis is a whole distribution.
+    With `plain_number` a tensor without axes is not taken for a number.
     """
 
     key: str
     name: str
     solution: Callable
     cases: tuple[Case, ...]
-    mistakes: tuple[Mistake, ...]
     insight: str
+    mistakes: tuple[Mistake, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
+    equivalent: Mapping[str, str] = field(default_factory=dict)
     axes: Mapping[str, str] = field(default_factory=dict)
     gradient_to: tuple[str, ...] = ()
+    distributions: tuple[str, ...] = ()
     tolerance: float = TOLERANCE
     choice: bool = False
+    plain_number: bool = False

@@ -16,7 +16,7 @@ from grpo_course.classroom.check.exercise import TOLERANCE, Case, Exercise
 class Outcome:
     """What one call did: a value or an error, an input changed, gradients.
 
-    `gradients` is empty if no gradient reaches the result at all.
+    `gradients` is empty where none are looked at; one that reaches nothing is zero.
     """
 
     value: Any = None
@@ -39,19 +39,30 @@ def run(function: Callable, exercise: Exercise, case: Case) -> Outcome:
     leaves = copy.deepcopy(dict(case.args))
     for name in exercise.gradient_to:
         leaves[name].requires_grad_()
-    # A copy of each leaf is handed out: torch forbids changing a leaf in place,
-    # and that mistake is reported for what it is.
-    given = {n: v.clone() if isinstance(v, Tensor) else v for n, v in leaves.items()}
+    given = {name: _handed_out(name, leaves[name], exercise) for name in leaves}
+    copies = {n: v.clone() for n, v in given.items() if isinstance(v, Tensor)}
+    before = {**case.args, **copies}
     try:
         with torch.enable_grad():
             value = function(*given.values())
-            changed = [n for n in given if not _unchanged(given[n], case.args[n])]
+            changed = [n for n in given if not _unchanged(given[n], before[n])]
             if changed:
                 return Outcome(value, changed=changed[0])
             tracked = {name: _leaf(leaves[name]) for name in exercise.gradient_to}
             return Outcome(value, gradients=_gradients(value, tracked))
     except (Exception, SystemExit) as error:
         return Outcome(error=error)
+
+
+def _handed_out(name: str, leaf: Any, exercise: Exercise) -> Any:
+    """A copy of a leaf: torch forbids changing a leaf in place.
+
+    Of a distribution only its logits are free: through log_softmax every right form
+    has the same gradient, also one that normalizes again.
+    """
+    if name in exercise.distributions:
+        return leaf.log_softmax(dim=-1)
+    return leaf.clone() if isinstance(leaf, Tensor) else leaf
 
 
 def _leaf(value: Tensor | nn.Module) -> Tensor:
@@ -61,8 +72,8 @@ def _leaf(value: Tensor | nn.Module) -> Tensor:
 
 def _gradients(value: object, leaves: dict[str, Tensor]) -> dict[str, Tensor]:
     """The gradient of a weighted sum: different weights show a permuted result."""
-    if not (leaves and isinstance(value, Tensor) and value.requires_grad):
-        return {}
+    if not (isinstance(value, Tensor) and value.requires_grad):
+        return {name: torch.zeros_like(leaf) for name, leaf in leaves.items()}
     weights = torch.linspace(0.5, 1.5, value.numel()).reshape(value.shape)
     total, inputs = (value * weights).sum(), tuple(leaves.values())
     found = torch.autograd.grad(total, inputs, materialize_grads=True)
@@ -75,6 +86,11 @@ def _unchanged(now: Any, before: Any) -> bool:
             now.detach().double(), before.double(), rtol=0, atol=0, equal_nan=True
         )
     return now == before
+
+
+def tolerance_of(exercise: Exercise, case: Case) -> float:
+    """That of the case if it has one of its own, else that of the exercise."""
+    return exercise.tolerance if case.tolerance is None else case.tolerance
 
 
 def same_kind(given: Tensor, expected: Tensor) -> bool:

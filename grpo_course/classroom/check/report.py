@@ -62,6 +62,8 @@ def _results(exercise: Exercise, function: Callable, problem: Problem) -> list[s
         return [_largest_difference(theirs, ours, axes)]
     if exercise.choice:
         return [f"    yours:    {shown[0]}"]
+    if shown[0] == shown[1]:
+        shown = [_precise(theirs), _precise(ours)]
     return [f"    yours:    {shown[0]}", f"    expected: {shown[1]}"]
 
 
@@ -102,6 +104,15 @@ def _compact(value: object) -> str:
     if isinstance(value, float):
         return f"{value + 0.0:.4g}"
     return repr(value)
+
+
+def _precise(value: object) -> str:
+    """With what four digits hide: all digits, and the type if it is no number."""
+    if isinstance(value, Tensor) and value.ndim == 0:
+        return f"tensor({value.item()!r})"
+    if isinstance(value, Tensor):
+        return repr(value.detach().tolist())
+    return repr(value) if isinstance(value, int | float) else f"{value!r}"
 
 
 def _form(tensor: Tensor) -> str:

@@ -8,9 +8,7 @@ from torch import Tensor
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case
 from grpo_course.sorting.rewards import (
-    compute_reward,
     sort_distance_reward,
-    sort_multiset_reward,
 )
 
 
@@ -27,29 +25,37 @@ DISTANCE = (
     "positions: one point where both numbers are equal."
 )
 
+
+def count_matches(prompt, response):
+    """two lists of the same length -> number of right positions"""
+    truth = sorted(prompt)
+    return sum(1.0 for x, y in zip(response, truth) if x == y)
+
+
 COUNT_MATCHES = Exercise(
     key="1.1",
     name="count_matches",
-    solution=sort_distance_reward,
+    solution=count_matches,
     cases=(
         _case("a half-sorted response", [3, 1, 0, 2], [0, 3, 1, 2]),
         _case("the sorted response", [3, 1, 0, 2], [0, 1, 2, 3]),
         _case("a response far off", [3, 1, 0, 2], [7, 2, 2, 5]),
+        _case("a response in order, of other numbers", [3, 1, 0, 2], [0, 0, 1, 1]),
         _case("the prompt itself", [2, 0, 1], [2, 0, 1]),
         _case("a repeated number", [2, 0, 2], [2, 2, 0]),
         _case("a prompt of one number", [5], [5]),
     ),
+    words={
+        "response[:1]": "You look at the first position only. Is the `return` inside "
+        "the loop?",
+        "not sorted": "You compare with the prompt as it stands. The truth is the "
+        "sorted prompt: compare with sorted(prompt).",
+        "sorted too much": "You sort the response too, which does the policy's work "
+        "for it. Sort the prompt only.",
+        "comparison": "You count the positions that are wrong. A reward grows with "
+        "what is right: compare with ==.",
+    },
     mistakes=(
-        Mistake(
-            lambda p, r: sum(x == y for x, y in zip(p, r, strict=True)),
-            "You compare with the prompt as it stands. The truth is the sorted "
-            "prompt: compare with sorted(prompt).",
-        ),
-        Mistake(
-            lambda p, r: sum(x == y for x, y in zip(sorted(p), sorted(r), strict=True)),
-            "You sort the response too, which does the policy's work for it. Sort "
-            "the prompt only.",
-        ),
         Mistake(
             lambda p, r: sum(abs(x - y) for x, y in zip(sorted(p), r, strict=True)),
             DISTANCE,
@@ -71,11 +77,6 @@ COUNT_MATCHES = Exercise(
             "position that is right.",
         ),
         Mistake(
-            lambda p, r: sum(x != y for x, y in zip(sorted(p), r, strict=True)),
-            "You count the positions that are wrong. A reward grows with what is "
-            "right: compare with ==.",
-        ),
-        Mistake(
             lambda p, r: len(
                 list(
                     takewhile(lambda xy: xy[0] == xy[1], zip(sorted(p), r, strict=True))
@@ -94,12 +95,16 @@ def _matches(prompts: Tensor, responses: Tensor) -> Tensor:
     return prompts.sort(dim=-1).values[:, None, :] == responses
 
 
+def batch_distance(prompts, responses):
+    """int [batch pos], int [batch trial pos] -> float [batch trial]"""
+    truth = prompts.sort(dim=-1).values[:, None, :]  # [batch 1 pos]
+    return (responses == truth).sum(dim=-1).float()
+
+
 BATCH_DISTANCE = Exercise(
     key="1.2",
     name="batch_distance",
-    solution=lambda prompts, responses: compute_reward(
-        prompts, responses, sort_distance_reward
-    ),
+    solution=batch_distance,
     axes={
         "prompts": "batch pos",
         "responses": "batch trial pos",
@@ -121,48 +126,32 @@ BATCH_DISTANCE = Exercise(
         ),
         case("one prompt, one response", prompts=[[4, 3]], responses=[[[3, 4]]]),
     ),
+    words={
+        "not sorted": "You compare with the prompts as they stand. The truth is the "
+        "sorted prompt: prompts.sort(dim=-1).values.",
+        "prompts.sort(dim=0)": "You sort over the batch axis, which mixes prompts. "
+        "Sort along pos, the last axis.",
+        "mean for sum": "You take the mean over pos: a fraction. The reward is the "
+        "number of matches: sum over pos.",
+        "(responses == truth).sum(dim=-2)": "You sum over the trial axis. Each "
+        "response keeps its own reward: sum over pos, the last axis.",
+        "return (...).sum(-1)": "You sum over trial and pos. Each response keeps its "
+        "own reward: sum over pos only.",
+        "trial axis": "The prompts lack the trial axis, so batch is matched with "
+        "trial. Give them one of size 1: [batch 1 pos], by [:, None, :].",
+        "number type": "You return whole numbers (int64). Rewards are averaged and "
+        "divided later: return floats, with .float().",
+    },
     mistakes=(
         Mistake(
-            lambda p, r: (p[:, None] == r).sum(-1).float(),
-            "You compare with the prompts as they stand. The truth is the sorted "
-            "prompt: prompts.sort(dim=-1).values.",
-        ),
-        Mistake(
-            lambda p, r: (p.sort(0).values[:, None] == r).sum(-1).float(),
-            "You sort over the batch axis, which mixes prompts. Sort along pos, the "
-            "last axis.",
-        ),
-        Mistake(
-            lambda p, r: _matches(p, r).float().mean(-1),
-            "You take the mean over pos: a fraction. The reward is the number of "
-            "matches: sum over pos.",
-        ),
-        Mistake(
-            lambda p, r: _matches(p, r).sum(1).float(),
-            "You sum over the trial axis. Each response keeps its own reward: sum "
-            "over pos, the last axis.",
-        ),
-        Mistake(
-            lambda p, r: _matches(p, r).sum((1, 2)).float(),
-            "You sum over trial and pos. Each response keeps its own reward: sum "
-            "over pos only.",
-        ),
-        Mistake(
-            lambda p, r: (p.sort(-1).values == r).sum(-1).float(),
-            "The prompts lack the trial axis, so batch is matched with trial. Give "
-            "them one of size 1: [batch 1 pos], by [:, None, :].",
-        ),
-        Mistake(
-            lambda p, r: _matches(p, r).sum(-1),
-            "You return whole numbers (int64). Rewards are averaged and divided "
-            "later: return floats, with .float().",
-        ),
-        Mistake(
             lambda p, r: _matches(p, r).all(-1),
-            "You return True and False: all or nothing. Count the matching "
-            "positions, as a float.",
+            "You return True and False: all or nothing. Count the matching positions, "
+            "as a float.",
         ),
     ),
+    equivalent={
+        "almost equal": "tokens are whole numbers",
+    },
     insight="One comparison replaces three loops: an axis of size 1 lets each prompt "
     "meet all its responses.",
 )
@@ -172,10 +161,17 @@ def _ordered(response: list) -> int:
     return sum(x <= y for x, y in pairwise(response))
 
 
+def duplicate_proof_reward(prompt, response):
+    """two lists of the same length -> inclusion points + ordering points"""
+    shared = Counter(prompt) & Counter(response)
+    ordering = sum(1 for x, y in zip(response, response[1:]) if x <= y)
+    return float(shared.total() + ordering)
+
+
 DUPLICATE_PROOF_REWARD = Exercise(
     key="1.3",
     name="duplicate_proof_reward",
-    solution=sort_multiset_reward,
+    solution=duplicate_proof_reward,
     cases=(
         _case("the hack", [2, 2, 0], [0, 0, 2]),
         _case("the sorted response", [2, 2, 0], [0, 2, 2]),
@@ -184,43 +180,31 @@ DUPLICATE_PROOF_REWARD = Exercise(
         _case("a descending response", [1, 1, 2], [2, 1, 1]),
         _case("one number over and over", [0, 0, 0], [0, 1, 3]),
     ),
+    words={
+        "x < y": "You use a strict < for neighbours. A sorted list may repeat a "
+        "number, so a tie is in order: x <= y.",
+        "and for or": "| keeps the larger of two counts, so numbers that only one "
+        "list has are paid too. & keeps the smaller: what both have.",
+        "shared.total()": "The points for order are missing: add one for each "
+        "adjacent pair of the response with x <= y.",
+        "ordering": "The points for inclusion are missing: each number of the prompt "
+        "that the response covers earns one.",
+    },
     mistakes=(
         Mistake(
             lambda p, r: sum(x in r for x in p) + _ordered(r),
-            "`x in response` lets one number of the response cover the same number "
-            "of the prompt twice: this is the hack. Use up what is covered.",
-        ),
-        Mistake(
-            lambda p, r: (
-                (Counter(p) & Counter(r)).total() + sum(x < y for x, y in pairwise(r))
-            ),
-            "You use a strict < for neighbours. A sorted list may repeat a number, "
-            "so a tie is in order: x <= y.",
+            "`x in response` lets one number of the response cover the same number of "
+            "the prompt twice: this is the hack. Use up what is covered.",
         ),
         Mistake(
             lambda p, r: len(set(p) & set(r)) + _ordered(r),
-            "A set forgets how often a number occurs, so a repeated number earns "
-            "only once. Count with multiplicity: Counter keeps the numbers.",
-        ),
-        Mistake(
-            lambda p, r: (Counter(p) | Counter(r)).total() + _ordered(r),
-            "| keeps the larger of two counts, so numbers that only one list has are "
-            "paid too. & keeps the smaller: what both have.",
-        ),
-        Mistake(
-            lambda p, r: (Counter(p) & Counter(r)).total(),
-            "The points for order are missing: add one for each adjacent pair of "
-            "the response with x <= y.",
-        ),
-        Mistake(
-            lambda p, r: _ordered(r),
-            "The points for inclusion are missing: each number of the prompt that "
-            "the response covers earns one.",
+            "A set forgets how often a number occurs, so a repeated number earns only "
+            "once. Count with multiplicity: Counter keeps the numbers.",
         ),
         Mistake(
             lambda p, r: sum(y in p for y in r) + _ordered(r),
-            "You count numbers of the response that occur in the prompt, so "
-            "repeating one pays. Count prompt numbers, each covered once.",
+            "You count numbers of the response that occur in the prompt, so repeating "
+            "one pays. Count prompt numbers, each covered once.",
         ),
     ),
     insight="Only a sorted response earns full score now. A policy finds each gap in "

@@ -4,9 +4,8 @@ import torch
 from einops import repeat
 from torch import Tensor
 
-from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import TOKENS, case, numbers, pick
+from grpo_course.classroom.exercises.shared import TOKENS, TOO_LATE, case, numbers
 
 
 def _tokens(*shape: int, vocab: int) -> Tensor:
@@ -14,28 +13,18 @@ def _tokens(*shape: int, vocab: int) -> Tensor:
     return (torch.arange(count).square() + 1).remainder(vocab).reshape(shape)
 
 
-def _gather(table: Tensor, responses: Tensor) -> Tensor:
-    """[batch pos vocab], int [batch trial pos] -> [batch trial pos]"""
-    trial = responses.shape[1]
-    table = repeat(table, "batch pos vocab -> batch trial pos vocab", trial=trial)
-    return pick(table, responses)
-
-
-def gather_log_probs(logits: Tensor, responses: Tensor) -> Tensor:
-    """[batch pos vocab], int [batch trial pos] -> [batch trial pos]"""
-    return _gather(logits.log_softmax(dim=-1), responses)
-
-
-UNDERFLOW = (
-    "A probability below 1e-45 rounds to zero, and log(0) is minus infinity: use "
-    "log_softmax, which never leaves the log domain."
-)
-
-
 def _gather_case(description: str, logits: Tensor, trial: int, hint: str = "") -> Case:
     batch, pos, vocab = logits.shape
     responses = _tokens(batch, trial, pos, vocab=vocab)
     return case(description, hint, logits=logits, responses=responses)
+
+
+def gather_log_probs(logits, responses):
+    """float [batch pos vocab], int [batch trial pos] -> float [batch trial pos]"""
+    log_probs = logits.log_softmax(dim=-1)
+    trials = responses.shape[1]
+    copies = repeat(log_probs, "batch pos vocab -> batch trial pos vocab", trial=trials)
+    return copies.gather(dim=-1, index=responses[..., None]).squeeze(-1)
 
 
 GATHER_LOG_PROBS = Exercise(
@@ -47,59 +36,54 @@ GATHER_LOG_PROBS = Exercise(
     cases=(
         _gather_case("two prompts, two responses", numbers(2, 3, 4), 2),
         _gather_case("all axes of the same size", numbers(3, 3, 3), 3),
+        _gather_case("one prompt, six responses", numbers(1, 2, 4), 6),
+        _gather_case("one response of one token", numbers(1, 1, 3), 1),
         _gather_case(
             "extreme logits",
             torch.tensor([[[1000.0, 0.0, -1000.0], [0.0, 0.0, 500.0]]]),
             3,
-            UNDERFLOW,
+            TOO_LATE,
         ),
     ),
+    words={
+        "not normalized": "You gather raw logits. They become log-probabilities only "
+        "after log_softmax over the vocabulary.",
+        "logits.log_softmax(dim=-2)": "You normalize over pos. The probabilities of "
+        "all tokens at one position sum to 1: log_softmax over vocab, the last axis.",
+        "logits.log_softmax(dim=0)": "You normalize over the batch. The probabilities "
+        "of all tokens at one position sum to 1: log_softmax over vocab, the last "
+        "axis.",
+        "log lost": "You return probabilities: softmax without the log. Use "
+        "log_softmax.",
+        "return (...).sum(-1)": "You sum over pos. The result keeps one "
+        "log-probability for each token: [batch trial pos].",
+        "negated": "You return minus the log-probability, which is the cross-entropy. "
+        "Log-probabilities are never above zero.",
+    },
     mistakes=(
-        Mistake(
-            _gather,
-            "You gather raw logits. They become log-probabilities only after "
-            "log_softmax over the vocabulary.",
-        ),
-        Mistake(
-            lambda x, ids: _gather(x.log_softmax(1), ids),
-            "You normalize over pos. The probabilities of all tokens at one position "
-            "sum to 1: log_softmax over vocab, the last axis.",
-        ),
-        Mistake(
-            lambda x, ids: _gather(x.log_softmax(0), ids),
-            "You normalize over the batch. The probabilities of all tokens at one "
-            "position sum to 1: log_softmax over vocab, the last axis.",
-        ),
-        Mistake(
-            lambda x, ids: _gather(x.softmax(-1), ids),
-            "You return probabilities: softmax without the log. Use log_softmax.",
-        ),
-        Mistake(lambda x, ids: _gather(x.softmax(-1).log(), ids), UNDERFLOW),
         Mistake(
             lambda x, ids: x.log_softmax(-1).gather(-1, ids),
             "Without a trial axis, gather reads row j of the prompt for response j. "
             "Repeat the log-probs along trial, and index with responses[..., None].",
         ),
-        Mistake(
-            lambda x, ids: gather_log_probs(x, ids).sum(-1),
-            "You sum over pos. The result keeps one log-probability for each token: "
-            "[batch trial pos].",
-        ),
-        Mistake(
-            lambda x, ids: -gather_log_probs(x, ids),
-            "You return minus the log-probability, which is the cross-entropy. "
-            "Log-probabilities are never above zero.",
-        ),
     ),
+    equivalent={
+        "responses[:1]": "every prompt has as many responses",
+    },
     insight="log_softmax over vocab, then gather at the response: extreme logits stay "
     "finite, and the gradient reaches every logit.",
 )
 
 
+def expected_reward(response_probs, rewards):
+    """float [batch all], float [batch all] -> float [batch]"""
+    return (response_probs * rewards).sum(dim=-1)
+
+
 EXPECTED_REWARD = Exercise(
     key="2.2",
     name="expected_reward",
-    solution=lambda response_probs, rewards: (response_probs * rewards).sum(dim=-1),
+    solution=expected_reward,
     axes={"response_probs": "batch all", "rewards": "batch all", "return": "batch"},
     gradient_to=("response_probs",),
     cases=(
@@ -118,42 +102,30 @@ EXPECTED_REWARD = Exercise(
             response_probs=[[0.0, 0.0, 1.0, 0.0]],
             rewards=[[100.0, 2.0, 1.0, 7.0]],
         ),
+        case(
+            "more prompts than responses",
+            response_probs=[[0.4, 0.6]] * 3,
+            rewards=[[1.0, 2.0], [0.0, 3.0], [5.0, -1.0]],
+        ),
     ),
+    words={
+        "axis": "You sum over the batch, which mixes prompts. Sum over all responses "
+        "of one prompt: the last axis.",
+        "whole": "You sum over everything. Each prompt has its own expected reward: "
+        "sum over the last axis only.",
+        "mean for sum": "You divide by the number of responses. The probabilities "
+        "already sum to 1: take the sum, not the mean.",
+    },
     mistakes=(
         Mistake(
             lambda probs, rewards: rewards.mean(-1),
-            "You average the rewards without weights. A likely response counts "
-            "more: weight each reward by its probability.",
-        ),
-        Mistake(
-            lambda probs, rewards: (probs * rewards).sum(0),
-            "You sum over the batch, which mixes prompts. Sum over all responses of "
-            "one prompt: the last axis.",
-        ),
-        Mistake(
-            lambda probs, rewards: (probs * rewards).sum(),
-            "You sum over everything. Each prompt has its own expected reward: sum "
-            "over the last axis only.",
-        ),
-        Mistake(
-            lambda probs, rewards: (probs * rewards).mean(-1),
-            "You divide by the number of responses. The probabilities already sum "
-            "to 1: take the sum, not the mean.",
-        ),
-        Mistake(
-            lambda probs, rewards: (probs * rewards).sum(-1, keepdim=True),
-            "You kept the axis that you summed over. Each prompt has one number: "
-            "[batch], without keepdim.",
+            "You average the rewards without weights. A likely response counts more: "
+            "weight each reward by its probability.",
         ),
         Mistake(
             lambda probs, rewards: probs @ rewards.T,
             "A matrix product pairs every prompt with every other. Each prompt meets "
             "its own rewards only: multiply, then sum over the last axis.",
-        ),
-        Mistake(
-            lambda probs, rewards: rewards.max(-1).values,
-            "You take the best reward there is. The expected reward weights each "
-            "one by its probability.",
         ),
         Mistake(
             lambda probs, rewards: rewards.gather(
@@ -180,40 +152,38 @@ WRONG_AXIS = (
     "positions: deltas[..., None] is [batch trial 1]."
 )
 
+
+def naive_loss(log_probs, deltas):
+    """float [batch trial pos], float [batch trial] -> scalar"""
+    return -(deltas[..., None] * log_probs).mean()
+
+
 NAIVE_LOSS = Exercise(
     key="2.3",
     name="naive_loss",
-    solution=lambda log_probs, deltas: compute_loss(log_probs, deltas, "naive"),
+    solution=naive_loss,
     axes={"log_probs": TOKENS, "deltas": "batch trial"},
     gradient_to=("log_probs",),
     cases=(
         _loss_case("two prompts, two responses", 2, 2, 3),
         _loss_case("all axes of the same size", 2, 2, 2),
         _loss_case("a long response", 1, 2, 9),
+        _loss_case("one prompt, one response, one token", 1, 1, 1),
     ),
+    words={
+        "deltas[..., None] * log_probs.exp()": "You weight probabilities. The policy "
+        "gradient is that of the log-probability: leave out the exp.",
+        "sign lost": "The minus sign is missing. An optimizer minimizes the loss, and "
+        "you want likely responses where delta is positive.",
+        "sum for mean": "You sum. The loss is the mean over batch, trial and pos, so "
+        "that it does not grow with the size of the batch.",
+        "(deltas[..., None] * log_probs).sum(dim=-1).mean()": "You sum over pos "
+        "before averaging, so a long response counts more. Take the mean over pos "
+        "too.",
+        "deltas[None]": WRONG_AXIS,
+        "deltas[:, None]": WRONG_AXIS,
+    },
     mistakes=(
-        Mistake(
-            lambda x, d: (d[..., None] * x).mean(),
-            "The minus sign is missing. An optimizer minimizes the loss, and you "
-            "want likely responses where delta is positive.",
-        ),
-        Mistake(
-            lambda x, d: -(d[..., None] * x).sum(),
-            "You sum. The loss is the mean over batch, trial and pos, so that it "
-            "does not grow with the size of the batch.",
-        ),
-        Mistake(
-            lambda x, d: -(d[..., None] * x).sum(-1).mean(),
-            "You sum over pos before averaging, so a long response counts more. "
-            "Take the mean over pos too.",
-        ),
-        Mistake(lambda x, d: -(d * x).mean(), WRONG_AXIS),
-        Mistake(lambda x, d: -(d[:, None, :] * x).mean(), WRONG_AXIS),
-        Mistake(
-            lambda x, d: -(d[..., None] * x.exp()).mean(),
-            "You weight probabilities. The policy gradient is that of the "
-            "log-probability: leave out the exp.",
-        ),
         Mistake(
             lambda x, d: -d.mean() * x.mean(),
             "You multiply two means. Each response's log-probabilities meet its own "

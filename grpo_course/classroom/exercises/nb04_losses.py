@@ -3,17 +3,17 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.aggregation import aggregate, hide
-from grpo_course.algorithm.losses import compute_loss, loss_report
-from grpo_course.algorithm.ratio import compute_ratio
+from grpo_course.algorithm.aggregation import hide
+from grpo_course.algorithm.losses import loss_report
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
+    ANYTHING,
     NOT_CLIPPED,
     TOKENS,
+    TOO_EARLY,
     case,
     mask_of,
     numbers,
-    products,
 )
 
 
@@ -25,15 +25,9 @@ def _log_probs(*shape: int, apart: float) -> dict:
     return {"log_probs": new, "old_log_probs": old}
 
 
-UNDERFLOW = (
-    "exp(-200) rounds to zero, and 0/0 is not a number. Subtract first, while both "
-    "are logarithms; exp comes last."
-)
-
-
-def compute_ratio_from_logs(log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
-    """[batch trial pos], [batch trial pos] -> [batch trial pos]"""
-    return compute_ratio(log_probs, old_log_probs.detach())
+def compute_ratio_from_logs(log_probs, old_log_probs):
+    """float [batch trial pos] twice -> float [batch trial pos]"""
+    return torch.exp(log_probs - old_log_probs.detach())
 
 
 COMPUTE_RATIO_FROM_LOGS = Exercise(
@@ -51,51 +45,24 @@ COMPUTE_RATIO_FROM_LOGS = Exercise(
         case("two prompts, two responses", **_log_probs(2, 2, 3, apart=0.9)),
         case(
             "tokens that are next to impossible",
-            UNDERFLOW,
+            TOO_EARLY,
             log_probs=[[[-200.0, -150.0]]],
             old_log_probs=[[[-199.5, -150.0]]],
         ),
     ),
-    mistakes=(
-        Mistake(
-            lambda new, old: new / old.detach(),
-            "You divide log-probabilities. The ratio is a quotient of "
-            "probabilities: exp of the difference of their logarithms.",
-        ),
-        Mistake(
-            lambda new, old: new - old.detach(),
-            "This is the logarithm of the ratio: the exp is missing. Where both "
-            "policies agree, the ratio is 1, not 0.",
-        ),
-        Mistake(
-            lambda new, old: (old.detach() - new).exp(),
-            "Upside down: this is pi_old / pi. A token that became likelier has a "
-            "ratio above 1.",
-        ),
-        Mistake(lambda new, old: new.exp() / old.detach().exp(), UNDERFLOW),
-        Mistake(
-            lambda new, old: (new - old).exp(),
-            "The values are right, but pi_old is not frozen: a gradient flows into "
-            "old_log_probs. Detach it.",
-        ),
-    ),
+    words={
+        "log_probs / old_log_probs.detach()": "You divide log-probabilities. The "
+        "ratio is a quotient of probabilities: exp of the difference of their "
+        "logarithms.",
+        "exp lost": "This is the logarithm of the ratio: the exp is missing. Where "
+        "both policies agree, the ratio is 1, not 0.",
+        "difference turned": "Upside down: this is pi_old / pi. A token that became "
+        "likelier has a ratio above 1.",
+        "detach lost": "The values are right, but pi_old is not frozen: a gradient "
+        "flows into old_log_probs. Detach it.",
+    },
     insight="Subtract logarithms, then exp. pi_old is data here: no gradient enters.",
 )
-
-
-def clipped_surrogate_loss(
-    log_probs: Tensor, old_log_probs: Tensor, deltas: Tensor
-) -> Tensor:
-    """[batch trial pos], [batch trial pos], [batch trial] -> scalar"""
-    return compute_loss(log_probs, deltas, "clipped", old_log_probs, epsilon=0.2)
-
-
-def _products(ratio: Tensor, deltas: Tensor) -> tuple[Tensor, Tensor]:
-    return products(ratio, deltas[..., None])
-
-
-def _smaller(ratio: Tensor, deltas: Tensor) -> Tensor:
-    return torch.minimum(*_products(ratio, deltas))
 
 
 def _turned(ratio: Tensor, deltas: Tensor) -> Tensor:
@@ -119,6 +86,14 @@ def _surrogate_case(description: str, *shape: int) -> Case:
     return case(description, **_log_probs(*shape, apart=0.6), deltas=deltas)
 
 
+def clipped_surrogate_loss(log_probs, old_log_probs, deltas):
+    """float [batch trial pos] twice, float [batch trial] -> scalar"""
+    ratio = torch.exp(log_probs - old_log_probs)
+    clipped = ratio.clamp(0.8, 1.2)
+    deltas = deltas[..., None]
+    return -torch.minimum(ratio * deltas, clipped * deltas).mean()
+
+
 CLIPPED_SURROGATE_LOSS = Exercise(
     key="4.2",
     name="clipped_surrogate_loss",
@@ -132,37 +107,40 @@ CLIPPED_SURROGATE_LOSS = Exercise(
         _one_token(0.5, -1.0),
         _surrogate_case("two prompts, two responses", 2, 2, 3),
         _surrogate_case("all axes of the same size", 3, 3, 3),
-    ),
-    mistakes=(
-        Mistake(
-            lambda new, old, d: -torch.maximum(*_products((new - old).exp(), d)).mean(),
-            "max for min: PPO takes the pessimist's side, the smaller product.",
+        case(
+            "ratios of 50 and 0.01, and a delta of zero",
+            "No ratio has another bound than 0.8 and 1.2, and every token counts in "
+            "the mean, also one whose loss is zero.",
+            log_probs=torch.tensor([[[0.5, 0.001]] * 3]).log(),
+            old_log_probs=torch.tensor([[[0.01, 0.1]] * 3]).log(),
+            deltas=[[1.0, -1.0, 0.0]],
         ),
+        case(
+            "tokens that are next to impossible",
+            TOO_EARLY,
+            log_probs=[[[-200.0, -150.0]]],
+            old_log_probs=[[[-199.9, -150.0]]],
+            deltas=[[1.0]],
+        ),
+    ),
+    words={
+        "min for max": "max for min: PPO takes the pessimist's side, the smaller "
+        "product.",
+        "clipped * deltas": "Only the clipped product is left. Without the min, a "
+        "token that was pushed the wrong way out of the range can never come back.",
+        "clamp lost": NOT_CLIPPED,
+        "sign lost": "The minus sign is missing: an optimizer would minimize the "
+        "objective.",
+        "log_probs / old_log_probs": "You divide log-probabilities. The ratio is exp "
+        "of their difference.",
+        "added up early": "You average over pos before exp: one ratio for each "
+        "response. Here every token has a ratio of its own.",
+    },
+    mistakes=(
         Mistake(
             lambda new, old, d: -_turned((new - old).exp(), d).mean(),
             "For negative delta you clip the wrong side (as min over ratios does: the "
             "order is reversed). Multiply by delta first, then min.",
-        ),
-        Mistake(
-            lambda new, old, d: -_products((new - old).exp(), d)[1].mean(),
-            "Only the clipped product is left. Without the min, a token that was "
-            "pushed the wrong way out of the range can never come back.",
-        ),
-        Mistake(
-            lambda new, old, d: -_products((new - old).exp(), d)[0].mean(), NOT_CLIPPED
-        ),
-        Mistake(
-            lambda new, old, d: _smaller((new - old).exp(), d).mean(),
-            "The minus sign is missing: an optimizer would minimize the objective.",
-        ),
-        Mistake(
-            lambda new, old, d: -_smaller(new / old, d).mean(),
-            "You divide log-probabilities. The ratio is exp of their difference.",
-        ),
-        Mistake(
-            lambda new, old, d: -_smaller((new - old).mean(-1, True).exp(), d).mean(),
-            "You average over pos before exp: one ratio for each response. Here "
-            "every token has a ratio of its own.",
         ),
     ),
     insight="The min lets go of a token only where moving on would look like a gain.",
@@ -186,10 +164,26 @@ def _fraction_case(
     return case(description, hint, ratio=[ratio], deltas=[deltas], epsilon=epsilon)
 
 
+TWO_PROMPTS = case(
+    "two prompts, two responses",
+    ratio=[[[0.9, 0.5], [1.1, 3.0]], [[50.0, 1.0], [0.01, 0.9]]],
+    deltas=[[-1.0, 2.0], [0.5, -0.5]],
+    epsilon=0.2,
+)
+
+
+def clip_fraction(ratio, deltas, epsilon):
+    """float [batch trial pos], float [batch trial], number -> scalar"""
+    deltas = deltas[..., None]
+    high = (ratio > 1 + epsilon) & (deltas > 0)
+    low = (ratio < 1 - epsilon) & (deltas < 0)
+    return (low | high).float().mean()
+
+
 CLIP_FRACTION = Exercise(
     key="4.3",
     name="clip_fraction",
-    solution=_fraction,
+    solution=clip_fraction,
     axes={"ratio": TOKENS, "deltas": "batch trial"},
     cases=(
         _fraction_case(
@@ -213,31 +207,35 @@ CLIP_FRACTION = Exercise(
             0.5,
             "Your range is always the same. Its width is the argument epsilon.",
         ),
+        TWO_PROMPTS,
     ),
+    words={
+        "difference turned": "You count only good tokens above the range. Bad ones "
+        "below it are let go too.",
+    },
     mistakes=(
         Mistake(
             lambda r, d, e: _share(r < 1 - e, r > 1 + e),
-            "You count every token outside the range. One that must come back "
-            "keeps its gradient: delta's sign decides.",
+            "You count every token outside the range. One that must come back keeps "
+            "its gradient: delta's sign decides.",
         ),
         Mistake(
             lambda r, d, e: _fraction(r, -d, e),
-            "The sides are swapped: these are the tokens that must come back. A "
-            "good token is let go above the range, a bad one below.",
-        ),
-        Mistake(
-            lambda r, d, e: _fraction(r, d.clamp(min=0), e),
-            "You count only good tokens above the range. Bad ones below it are "
-            "let go too.",
+            "The sides are swapped: these are the tokens that must come back. A good "
+            "token is let go above the range, a bad one below.",
         ),
         Mistake(
             lambda r, d, e: _share(
                 (r < 1 - e) & (d <= 0)[..., None], (r > 1 + e) & (d >= 0)[..., None]
             ),
-            "You count tokens whose delta is zero. They had no gradient that "
-            "clipping could have taken.",
+            "You count tokens whose delta is zero. They had no gradient that clipping "
+            "could have taken.",
         ),
     ),
+    equivalent={
+        "ratio >= 1 + epsilon": "no ratio lies exactly on the bound",
+        "ratio <= 1 - epsilon": "no ratio lies exactly on the bound",
+    },
     insight="Outside the range does not mean clipped: some tokens are on their way "
     "back.",
 )
@@ -246,47 +244,49 @@ EMPTY = (
     "A response without tokens makes 0/0. Divide by mask.sum(-1).clamp(min=1): "
     "then it adds zero, and still counts as a response."
 )
-ANYTHING = (
-    "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
-    "multiplying: torch.where(mask, per_token, 0.0)."
-)
 
 
 def _masked_case(description: str, lengths: list, hint: str = "", pad=0.5) -> Case:
-    mask = mask_of([lengths], max(*lengths, 4))
+    mask = mask_of(lengths, 6)
     per_token = torch.where(mask, numbers(*mask.shape), pad)
     return case(description, hint, per_token=per_token, mask=mask)
+
+
+def masked_sequence_mean(per_token, mask):
+    """float [batch trial pos], bool [batch trial pos] -> scalar"""
+    kept = torch.where(mask, per_token, 0.0)
+    lengths = mask.sum(dim=-1).clamp(min=1)
+    return (kept.sum(dim=-1) / lengths).mean()
 
 
 MASKED_SEQUENCE_MEAN = Exercise(
     key="4.4",
     name="masked_sequence_mean",
-    solution=lambda per_token, mask: aggregate(per_token, mask, "sequence_mean"),
+    solution=masked_sequence_mean,
     axes={"per_token": TOKENS, "mask": TOKENS},
     gradient_to=("per_token",),
     cases=(
-        _masked_case("two responses, of 2 and 6 tokens", [2, 6]),
-        _masked_case("three responses", [1, 4, 3]),
-        _masked_case("one response is empty", [3, 0, 5], EMPTY),
-        _masked_case("infinity in the padding", [2, 4], ANYTHING, pad=float("inf")),
+        _masked_case("two responses, of 2 and 6 tokens", [[2, 6]]),
+        _masked_case("two prompts, three responses", [[1, 4, 3], [6, 2, 5]]),
+        _masked_case("one response is empty", [[3, 0, 5]], EMPTY),
+        _masked_case("infinity in the padding", [[2, 4]], ANYTHING, pad=float("inf")),
+        _masked_case("NaN in the padding", [[3], [5]], ANYTHING, pad=float("nan")),
     ),
+    words={
+        "mask lost": "The mask is forgotten in the numerator: padding is summed too.",
+        "floor lost": EMPTY,
+    },
     mistakes=(
         Mistake(
             lambda x, m: hide(x, m).sum() / m.sum(),
-            "This is the token mean: every token weighs the same. Here every "
-            "response does: average each one first, then the averages.",
+            "This is the token mean: every token weighs the same. Here every response "
+            "does: average each one first, then the averages.",
         ),
         Mistake(
             lambda x, m: hide(x, m).mean(),
             "You divide by the width of the tensor: the mask is forgotten in the "
             "denominator. Divide by each response's own length.",
         ),
-        Mistake(
-            lambda x, m: (x.sum(-1) / m.sum(-1).clamp(min=1)).mean(),
-            "The mask is forgotten in the numerator: padding is summed too.",
-        ),
-        Mistake(lambda x, m: (hide(x, m).sum(-1) / m.sum(-1)).mean(), EMPTY),
-        Mistake(lambda x, m: ((x * m).sum(-1) / m.sum(-1).clamp(1)).mean(), ANYTHING),
     ),
     insight="Every response weighs the same, so a token of a long one weighs less.",
 )

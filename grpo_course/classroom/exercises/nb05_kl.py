@@ -3,19 +3,25 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.kl import exact_kl, k3, kl_reward
+from grpo_course.algorithm.kl import k3
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import TOKENS, case, two_policies
+from grpo_course.classroom.exercises.shared import TOKENS, TOO_EARLY, case, two_policies
 
 REVERSED = (
     "That is KL(ref||pi), the other direction: weights and ratio are swapped. The "
     "policy gives the weights here, and log pi comes first in the difference."
 )
 
+
+def exact_kl_of(log_probs, ref_log_probs):
+    """float [batch vocab], float [batch vocab] -> float [batch]"""
+    return (log_probs.exp() * (log_probs - ref_log_probs)).sum(dim=-1)
+
+
 EXACT_KL_OF = Exercise(
     key="5.1",
     name="exact_kl_of",
-    solution=exact_kl,
+    solution=exact_kl_of,
     axes={
         "log_probs": "batch vocab",
         "ref_log_probs": "batch vocab",
@@ -34,7 +40,26 @@ EXACT_KL_OF = Exercise(
             [[0.4, 0.6], [0.5, 0.5]],
         ),
         two_policies("the policy is its reference", [[0.2, 0.8]], [[0.2, 0.8]]),
+        two_policies(
+            "three states", [[0.5, 0.5]] * 3, [[0.1, 0.9], [0.6, 0.4], [0.5, 0.5]]
+        ),
     ),
+    distributions=("log_probs",),
+    words={
+        "gradient in part": "The values are right, but you froze the weights. The "
+        "policy decides how often it visits a token, so they carry gradient too.",
+        "log_probs - ref_log_probs": "The weights are missing: every token counts the "
+        "same. Weigh each log-ratio with the probability that the policy gives the "
+        "token.",
+        "mean for sum": "You divide by the size of the vocabulary. The probabilities "
+        "are the weights of the average already: take the sum.",
+        "exp lost": "You weigh with log-probabilities. The weights are probabilities: "
+        "log_probs.exp().",
+        "difference turned": "The log-ratio is upside down, so the result is minus "
+        "the KL. It is log pi minus log ref.",
+        "whole": "You sum over the batch too. Each row is a distribution of its own: "
+        "sum over vocab, the last axis.",
+    },
     mistakes=(
         Mistake(lambda pi, ref: (ref.exp() * (ref - pi)).sum(-1), REVERSED),
         Mistake(
@@ -43,50 +68,29 @@ EXACT_KL_OF = Exercise(
             "over what the policy does: weigh with log_probs.exp().",
         ),
         Mistake(
-            lambda pi, ref: (pi - ref).sum(-1),
-            "The weights are missing: every token counts the same. Weigh each "
-            "log-ratio with the probability that the policy gives the token.",
-        ),
-        Mistake(
-            lambda pi, ref: (pi.exp() * (pi - ref)).mean(-1),
-            "You divide by the size of the vocabulary. The probabilities are the "
-            "weights of the average already: take the sum.",
-        ),
-        Mistake(
-            lambda pi, ref: (pi * (pi - ref)).sum(-1),
-            "You weigh with log-probabilities. The weights are probabilities: "
-            "log_probs.exp().",
-        ),
-        Mistake(
-            lambda pi, ref: (pi.exp() * (ref - pi)).sum(-1),
-            "The log-ratio is upside down, so the result is minus the KL. It is "
-            "log pi minus log ref.",
-        ),
-        Mistake(
-            lambda pi, ref: (pi.exp() * (pi - ref)).sum(),
-            "You sum over the batch too. Each row is a distribution of its own: sum "
-            "over vocab, the last axis.",
-        ),
-        Mistake(
             lambda pi, ref: -(pi.exp() * ref).sum(-1),
             "That is the cross-entropy. It lacks the policy's own log-probability, "
             "and is not zero where both agree.",
         ),
-        Mistake(
-            lambda pi, ref: (pi.detach().exp() * (pi - ref)).sum(-1),
-            "The values are right, but you froze the weights. The policy decides how "
-            "often it visits a token, so they carry gradient too.",
-        ),
     ),
+    equivalent={
+        "log_probs.detach()": "the gradient of log pi, weighted by pi, sums to zero",
+    },
     insight="Weights from the policy, log-ratio policy over reference: never "
     "negative in sum, and zero only where both agree.",
 )
 
 
+def k3_estimate(log_probs, ref_log_probs):
+    """float [batch trial pos], float [batch trial pos] -> float [batch trial pos]"""
+    log_ratio = ref_log_probs - log_probs
+    return torch.expm1(log_ratio) - log_ratio
+
+
 K3_ESTIMATE = Exercise(
     key="5.2",
     name="k3_estimate",
-    solution=k3,
+    solution=k3_estimate,
     axes=dict.fromkeys(("log_probs", "ref_log_probs", "return"), TOKENS),
     gradient_to=("log_probs",),
     cases=(
@@ -105,62 +109,50 @@ K3_ESTIMATE = Exercise(
             log_probs=[[[-1.0, -2.0]]],
             ref_log_probs=[[[-1.0, -2.0]]],
         ),
-    ),
-    mistakes=(
-        Mistake(
-            lambda pi, ref: (pi - ref).exp() - 1 - (pi - ref),
-            "k3 is upside down. Your ratio is pi over ref; its average under the "
-            "policy is not 1, so the estimate is biased. Take ref over pi.",
+        case(
+            "two prompts, and tokens next to impossible",
+            TOO_EARLY,
+            log_probs=[[[-200.0, -1.0]], [[-150.0, -2.0]]],
+            ref_log_probs=[[[-199.0, -1.5]], [[-151.0, -1.0]]],
         ),
+    ),
+    words={
+        "log_ratio ** 2 / 2": "That is k2, half the squared log-ratio. Its average is "
+        "not the KL.",
+        "log_probs - ref_log_probs": "k3 is upside down. Your ratio is pi over ref; "
+        "its average under the policy is not 1, so the estimate is biased. Take ref "
+        "over pi.",
+        "one not taken away": "The -1 is missing: your estimate is 1 where both "
+        "policies agree, and 1 too large everywhere.",
+        "log_ratio.expm1() + log_ratio": "The sign of the logarithm is wrong. It is "
+        "minus log(ref/pi), which is k1.",
+        "log_ratio - log_ratio.expm1()": "Everything has the wrong sign: k3 is never "
+        "negative.",
+        "return (...).float().mean()": "You average already. Return one value for "
+        "each token: masks and means come later.",
+    },
+    mistakes=(
         Mistake(
             lambda pi, ref: (pi - ref).exp() - 1 + (pi - ref),
             "Only half of it is upside down: k1 is right, but the ratio whose average "
             "under the policy is 1 is ref over pi.",
         ),
         Mistake(
-            lambda pi, ref: (pi - ref) ** 2 / 2,
-            "That is k2, half the squared log-ratio. Its average is not the KL.",
-        ),
-        Mistake(
             lambda pi, ref: pi - ref,
             "That is k1. Add ref/pi - 1, whose average under the policy is zero.",
-        ),
-        Mistake(
-            lambda pi, ref: (ref - pi).exp() - (ref - pi),
-            "The -1 is missing: your estimate is 1 where both policies agree, and 1 "
-            "too large everywhere.",
-        ),
-        Mistake(
-            lambda pi, ref: (ref - pi).exp() - 1 + (ref - pi),
-            "The sign of the logarithm is wrong. It is minus log(ref/pi), which is k1.",
-        ),
-        Mistake(
-            lambda pi, ref: (ref - pi) + 1 - (ref - pi).exp(),
-            "Everything has the wrong sign: k3 is never negative.",
         ),
         Mistake(
             lambda pi, ref: ref / pi - 1 - (ref / pi).log(),
             "A quotient of log-probabilities is no ratio of probabilities. ref/pi is "
             "the exp of a difference of log-probabilities.",
         ),
-        Mistake(
-            lambda pi, ref: k3(pi, ref).mean(),
-            "You average already. Return one value for each token: masks and means "
-            "come later.",
-        ),
     ),
+    equivalent={
+        "(log_ratio.expm1() - log_ratio).abs()": "it is never negative",
+    },
     insight="k1 plus a term whose average is zero: the same mean, never negative, "
     "and far less spread where the policies are close.",
 )
-
-
-def penalized_reward(
-    rewards: Tensor, log_probs: Tensor, ref_log_probs: Tensor, kl_penalty: float
-) -> Tensor:
-    """[batch trial], [batch trial pos], [batch trial pos], [] -> [batch trial]"""
-    judged = kl_reward(rewards, log_probs, ref_log_probs, kl_penalty)
-    # A gradient of zero, so that the learner's is compared with it.
-    return judged + 0 * log_probs.sum(-1)
 
 
 def _judge(rewards: Tensor, kl: Tensor, beta: float) -> Tensor:
@@ -177,6 +169,12 @@ def _rewards_case(description: str, rewards: list, gap: list, beta: float) -> Ca
         ref_log_probs=ref,
         kl_penalty=beta,
     )
+
+
+def penalized_reward(rewards, log_probs, ref_log_probs, kl_penalty):
+    """float [batch trial], [batch trial pos] twice, [] -> float [batch trial]"""
+    log_ratio = (log_probs - ref_log_probs).detach().sum(dim=-1)
+    return rewards - kl_penalty * log_ratio
 
 
 PENALIZED_REWARD = Exercise(
@@ -209,17 +207,16 @@ PENALIZED_REWARD = Exercise(
         ),
         _rewards_case("beta is zero", [[2.0, 1.0]], [[[0.5], [-0.5]]], 0.0),
     ),
+    words={
+        "rewards + kl_penalty * log_ratio": "The sign is wrong: this pays the policy "
+        "for leaving its reference. Subtract beta times log(pi/ref).",
+        "mean for sum": "You average over pos. The log-ratio of a whole response is "
+        "the sum over its tokens; a mean makes beta smaller by the length.",
+        "log_ratio": "beta is missing: kl_penalty says how much a nat of KL costs.",
+        "detach lost": "The values are right, but a gradient flows through the "
+        "reward. A reward is a number: detach() the log-ratio or use torch.no_grad().",
+    },
     mistakes=(
-        Mistake(
-            lambda r, pi, ref, beta: _judge(r, -(pi - ref).sum(-1), beta),
-            "The sign is wrong: this pays the policy for leaving its reference. "
-            "Subtract beta times log(pi/ref).",
-        ),
-        Mistake(
-            lambda r, pi, ref, beta: _judge(r, (pi - ref).mean(-1), beta),
-            "You average over pos. The log-ratio of a whole response is the sum over "
-            "its tokens; a mean makes beta smaller by the length.",
-        ),
         Mistake(
             lambda r, pi, ref, beta: _judge(r, k3(pi, ref).sum(-1), beta),
             "You put k3 into the reward. There the gradient comes from the score "
@@ -234,15 +231,6 @@ PENALIZED_REWARD = Exercise(
             lambda r, pi, ref, beta: _judge(r, (pi.exp() * (pi - ref)).sum(-1), beta),
             "You weigh by probability, but these tokens were sampled: a likely token "
             "turns up more often already.",
-        ),
-        Mistake(
-            lambda r, pi, ref, beta: _judge(r, (pi - ref).sum(-1), 1.0),
-            "beta is missing: kl_penalty says how much a nat of KL costs.",
-        ),
-        Mistake(
-            lambda r, pi, ref, beta: r - beta * (pi - ref).sum(-1),
-            "The values are right, but a gradient flows through the reward. A reward "
-            "is a number: detach() the log-ratio or use torch.no_grad().",
         ),
     ),
     insight="Each response pays beta for every nat by which it is likelier under the "

@@ -3,22 +3,14 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.kl import compute_kl_penalty
-from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import TOKENS, case, numbers, products
-
-
-def inner_step_loss(
-    log_probs: Tensor,
-    old_log_probs: Tensor,
-    ref_log_probs: Tensor,
-    deltas: Tensor,
-    beta: float,
-) -> Tensor:
-    """Three times [batch trial pos], [batch trial], a number -> scalar"""
-    policy_loss = compute_loss(log_probs, deltas, "clipped", old_log_probs)
-    return policy_loss + beta * compute_kl_penalty(log_probs, ref_log_probs)
+from grpo_course.classroom.exercises.shared import (
+    TOKENS,
+    TOO_EARLY,
+    case,
+    numbers,
+    products,
+)
 
 
 def _step_case(description: str, *shape: int, beta: float, apart: float = 0.5) -> Case:
@@ -42,6 +34,15 @@ def _k3(new: Tensor, other: Tensor) -> Tensor:
     return torch.expm1(other - new) - (other - new)
 
 
+def inner_step_loss(log_probs, old_log_probs, ref_log_probs, deltas, beta):
+    """Three policies' log-probs, deltas, a number -> scalar"""
+    ratio, each = (log_probs - old_log_probs).exp(), deltas[..., None]
+    gain = torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each)
+    difference = ref_log_probs - log_probs
+    k3 = torch.expm1(difference) - difference
+    return -gain.mean() + beta * k3.mean()
+
+
 INNER_STEP_LOSS = Exercise(
     key="6.1",
     name="inner_step_loss",
@@ -59,22 +60,38 @@ INNER_STEP_LOSS = Exercise(
         _step_case("two prompts, three responses", 2, 3, 4, beta=0.5),
         _step_case("as many prompts as responses", 3, 3, 3, beta=0.1),
         _step_case("beta is 0", 2, 3, 4, beta=0.0),
+        case(
+            "ratios of 50 and 0.01",
+            log_probs=torch.tensor([[[0.5, 0.001]] * 2]).log(),
+            old_log_probs=torch.tensor([[[0.01, 0.1]] * 2]).log(),
+            ref_log_probs=torch.tensor([[[0.3, 0.002]] * 2]).log(),
+            deltas=[[1.0, -1.0]],
+            beta=0.5,
+        ),
+        case(
+            "tokens that are next to impossible",
+            TOO_EARLY,
+            log_probs=[[[-200.0, -150.0]]],
+            old_log_probs=[[[-199.9, -150.0]]],
+            ref_log_probs=[[[-200.5, -149.5]]],
+            deltas=[[1.0]],
+            beta=0.5,
+        ),
     ),
+    words={
+        "frozen": "The value is right, but the KL is cut off: it sends no gradient, "
+        "so it changes nothing. Only pi_old and pi_ref are frozen.",
+        "difference - difference.expm1()": "You subtract the KL. The loss is "
+        "minimized, so a penalty is added: minus would reward leaving the reference.",
+        "k3.sum(dim=-1).mean()": "You sum the KL over pos. The policy loss is a mean "
+        "over positions, so the KL must be too, or beta grows with the length.",
+        "ratio * each": "Nothing is clipped: this is the unclipped loss plus the KL.",
+        "log_probs - ref_log_probs": "k3 upside down: its exponent is ref minus "
+        "policy, log(pi_ref / pi).",
+        "k3.mean()": "beta is not used: the KL is added at full weight.",
+        "-gain.mean()": "The KL is missing. Add beta times its mean.",
+    },
     mistakes=(
-        Mistake(
-            lambda new, old, ref, d, b: (
-                _clipped(new, old, d) - b * _k3(new, ref).mean()
-            ),
-            "You subtract the KL. The loss is minimized, so a penalty is added: "
-            "minus would reward leaving the reference.",
-        ),
-        Mistake(
-            lambda new, old, ref, d, b: (
-                _clipped(new, old, d) + b * _k3(new, ref).sum(-1).mean()
-            ),
-            "You sum the KL over pos. The policy loss is a mean over positions, so "
-            "the KL must be too, or beta grows with the length.",
-        ),
         Mistake(
             lambda new, old, ref, d, b: (
                 _clipped(new, old, d) + b * _k3(new, old).mean()
@@ -93,8 +110,8 @@ INNER_STEP_LOSS = Exercise(
             lambda new, old, ref, d, b: (
                 _clipped(new, ref, d) + b * _k3(new, old).mean()
             ),
-            "pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in the "
-            "KL.",
+            "pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in "
+            "the KL.",
         ),
         Mistake(
             lambda new, old, ref, d, b: (
@@ -104,46 +121,27 @@ INNER_STEP_LOSS = Exercise(
             "is ever clipped. Use the noted old_log_probs.",
         ),
         Mistake(
-            lambda new, old, ref, d, b: (
-                -((new - old).exp() * d[..., None]).mean() + b * _k3(new, ref).mean()
-            ),
-            "Nothing is clipped: this is the unclipped loss plus the KL.",
-        ),
-        Mistake(
-            lambda new, old, ref, d, b: (
-                _clipped(new, old, d) + b * _k3(ref, new).mean()
-            ),
-            "k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).",
-        ),
-        Mistake(
             lambda new, old, ref, d, b: _clipped(new, old, d) + b * (new - ref).mean(),
-            "This KL is k1, the plain difference: as a loss it teaches nothing. "
-            "Use k3.",
-        ),
-        Mistake(
-            lambda new, old, ref, d, b: _clipped(new, old, d) + _k3(new, ref).mean(),
-            "beta is not used: the KL is added at full weight.",
-        ),
-        Mistake(
-            lambda new, old, ref, d, b: _clipped(new, old, d),
-            "The KL is missing. Add beta times its mean.",
-        ),
-        Mistake(
-            lambda new, old, ref, d, b: (
-                _clipped(new, old, d) + b * _k3(new, ref).mean().detach()
-            ),
-            "The value is right, but the KL is cut off: it sends no gradient, so it "
-            "changes nothing. Only pi_old and pi_ref are frozen.",
+            "This KL is k1, the plain difference: as a loss it teaches nothing. Use "
+            "k3.",
         ),
     ),
+    equivalent={
+        "(difference.expm1() - difference).abs()": "it is never negative",
+    },
     insight="pi_old stands in the ratio, pi_ref in the KL, and only pi has a gradient.",
 )
+
+
+def refresh_epochs(num_epochs, period):
+    """two ints -> list of ints"""
+    return [epoch for epoch in range(num_epochs) if epoch % period == 0]
 
 
 REFRESH_EPOCHS = Exercise(
     key="6.2",
     name="refresh_epochs",
-    solution=lambda num_epochs, period: list(range(0, num_epochs, period)),
+    solution=refresh_epochs,
     cases=(
         case("10 epochs, a copy every 3", num_epochs=10, period=3),
         case("9 epochs, a copy every 3", num_epochs=9, period=3),
@@ -151,26 +149,19 @@ REFRESH_EPOCHS = Exercise(
         case("a period longer than the run", num_epochs=5, period=10),
         case("no epochs at all", num_epochs=0, period=3),
     ),
+    words={
+        "range(0 + 1, num_epochs)": "Epoch 0 is missing: without a copy there, the "
+        "first epochs have no reference to compare with.",
+        "range(0, num_epochs + 1)": "Your list goes up to num_epochs. Epochs count "
+        "from 0, so the last one is num_epochs - 1.",
+        "all counted": "A copy in every epoch: the period is not used, and the KL "
+        "would start every epoch at zero.",
+    },
     mistakes=(
-        Mistake(
-            lambda n, p: list(range(p, n, p)),
-            "Epoch 0 is missing: without a copy there, the first epochs have no "
-            "reference to compare with.",
-        ),
-        Mistake(
-            lambda n, p: list(range(0, n + 1, p)),
-            "Your list goes up to num_epochs. Epochs count from 0, so the last one "
-            "is num_epochs - 1.",
-        ),
         Mistake(
             lambda n, p: [e for e in range(n) if (e + 1) % p == 0],
             "Off by one: you copy in the last epoch of each period. The copy comes "
             "first: epoch % period == 0.",
-        ),
-        Mistake(
-            lambda n, p: list(range(n)),
-            "A copy in every epoch: the period is not used, and the KL would start "
-            "every epoch at zero.",
         ),
         Mistake(
             lambda n, p: [e % p == 0 for e in range(n)],
@@ -178,20 +169,12 @@ REFRESH_EPOCHS = Exercise(
         ),
         Mistake(
             lambda n, p: list(range(0, n * p, p)),
-            "You make num_epochs copies. There are num_epochs epochs, and only "
-            "every period-th has a copy.",
+            "You make num_epochs copies. There are num_epochs epochs, and only every "
+            "period-th has a copy.",
         ),
     ),
     insight="pi_ref changes at epochs 0, K, 2K, ... and stays frozen in between.",
 )
-
-
-def bytes_kept(num_parameters: int, with_reference: bool, with_critic: bool) -> int:
-    """Bytes of what stays in memory from step to step; pi_old is no model."""
-    trained = num_parameters * (2 + 2 + 4 + 4)  # weights, gradient, two moments
-    reference = num_parameters * 2 if with_reference else 0
-    critic = trained if with_critic else 0
-    return trained + reference + critic
 
 
 def _bytes_case(num_parameters: int, with_reference: bool, with_critic: bool) -> Case:
@@ -210,6 +193,15 @@ def _kept(policy: int, reference: int, critic: int, always: int = 0):
     return lambda n, r, c: n * (policy + always + r * reference + c * critic)
 
 
+def bytes_kept(num_parameters, with_reference, with_critic):
+    """int, bool, bool -> bytes"""
+    trained, frozen = 2 + 2 + 2 * 4, 2
+    total = trained * num_parameters
+    total += frozen * num_parameters if with_reference else 0
+    total += trained * num_parameters if with_critic else 0
+    return total
+
+
 BYTES_KEPT = Exercise(
     key="6.3",
     name="bytes_kept",
@@ -220,40 +212,31 @@ BYTES_KEPT = Exercise(
         _bytes_case(1000, False, True),
         _bytes_case(500_000_000, True, True),
     ),
+    words={
+        "2 + 4": "The gradient is missing: one number of 2 bytes for each trained "
+        "weight.",
+        "frozen * frozen * num_parameters": "You count a gradient for the reference. "
+        "It is never trained: weights only.",
+        "2 * 4": "Adam keeps two moments, each in 4 bytes: 8 bytes a weight on top of "
+        "weight and gradient.",
+        "2 + 2": "Adam is missing: its two moments take 8 bytes a weight, more than "
+        "weight and gradient together.",
+    },
     mistakes=(
         Mistake(
-            _kept(10, 2, 10),
-            "The gradient is missing: one number of 2 bytes for each trained weight.",
-        ),
-        Mistake(
-            _kept(8, 2, 8),
-            "Adam keeps two moments, each in 4 bytes: 8 bytes a weight on top of "
-            "weight and gradient.",
-        ),
-        Mistake(
-            _kept(4, 2, 4),
-            "Adam is missing: its two moments take 8 bytes a weight, more than "
-            "weight and gradient together.",
-        ),
-        Mistake(
             _kept(12, 12, 12),
-            "You count gradient and optimizer for the reference. It is never "
-            "trained: weights only.",
-        ),
-        Mistake(
-            _kept(12, 4, 12),
-            "You count a gradient for the reference. It is never trained: weights "
-            "only.",
+            "You count gradient and optimizer for the reference. It is never trained: "
+            "weights only.",
         ),
         Mistake(
             _kept(12, 2, 12, always=2),
-            "You count a full copy for pi_old. Its log-probabilities are noted, "
-            "and no model is kept.",
+            "You count a full copy for pi_old. Its log-probabilities are noted, and "
+            "no model is kept.",
         ),
         Mistake(
             _kept(12, 2, 2),
-            "You count only weights for the critic. It is trained too: gradient "
-            "and Adam as well.",
+            "You count only weights for the critic. It is trained too: gradient and "
+            "Adam as well.",
         ),
         Mistake(
             _kept(12, 2, 0),

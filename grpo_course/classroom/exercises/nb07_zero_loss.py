@@ -3,18 +3,8 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Exercise, Mistake
 from grpo_course.classroom.exercises.shared import TOKENS, case, mask_of
-
-
-def gradient_by_log_probs(deltas: Tensor, mask: Tensor) -> Tensor:
-    """[batch trial], bool [batch trial pos] -> [batch trial pos], by autograd"""
-    log_probs = torch.zeros(mask.shape, requires_grad=True)
-    old = log_probs.detach().clone()
-    loss = compute_loss(log_probs, deltas, "clipped", old, mask=mask)
-    return torch.autograd.grad(loss, log_probs)[0]
-
 
 EMPTY = (
     "A response without tokens makes 0/0. Give its length a floor: "
@@ -25,6 +15,13 @@ EMPTY = (
 def _share(deltas: Tensor, mask: Tensor) -> Tensor:
     """Minus delta over the length of the response, as [batch trial 1]."""
     return (-deltas / mask.sum(-1).clamp(min=1))[..., None]
+
+
+def gradient_by_log_probs(deltas, mask):
+    """float [batch trial], bool [batch trial pos] -> float [batch trial pos]"""
+    lengths = mask.sum(dim=-1).clamp(min=1)  # [batch trial]
+    share = -deltas / (lengths * deltas.numel())
+    return share[..., None] * mask
 
 
 GRADIENT_BY_LOG_PROBS = Exercise(
@@ -54,32 +51,30 @@ GRADIENT_BY_LOG_PROBS = Exercise(
             deltas=[[1.5, -1.5]],
             mask=mask_of([[2, 0]]),
         ),
+        case(
+            "deltas that are not centered",
+            "These deltas do not sum to zero, and they are taken as they are.",
+            deltas=[[3.0, 1.0], [0.5, 2.0]],
+            mask=mask_of([[2, 3], [1, 2]]),
+        ),
+        case("one response of one token", deltas=[[2.0]], mask=mask_of([[1]])),
     ),
+    words={
+        "sign lost": "The sign is reversed. A loss must fall when a better response "
+        "gets likelier: the gradient is negative where delta is positive.",
+        "deltas.numel()": "The length is missing: a response's tokens share its "
+        "weight, so each gets 1 / length of it.",
+        "lengths": "The mean over responses is missing: divide by their number, "
+        "deltas.numel().",
+        "deltas.shape[-1]": "You divide by G alone. The mean runs over all responses "
+        "of the batch: divide by deltas.numel().",
+        "floor lost": EMPTY,
+    },
     mistakes=(
         Mistake(
             lambda d, m: torch.zeros(m.shape),
-            "You return zero everywhere: that is the value of the loss. Its "
-            "gradient does not vanish where delta is not zero.",
-        ),
-        Mistake(
-            lambda d, m: -_share(d, m) * m / d.numel(),
-            "The sign is reversed. A loss must fall when a better response gets "
-            "likelier: the gradient is negative where delta is positive.",
-        ),
-        Mistake(
-            lambda d, m: -d[..., None] * m / d.numel(),
-            "The length is missing: a response's tokens share its weight, so each "
-            "gets 1 / length of it.",
-        ),
-        Mistake(
-            lambda d, m: _share(d, m) * m,
-            "The mean over responses is missing: divide by their number, "
-            "deltas.numel().",
-        ),
-        Mistake(
-            lambda d, m: _share(d, m) * m / d.shape[-1],
-            "You divide by G alone. The mean runs over all responses of the batch: "
-            "divide by deltas.numel().",
+            "You return zero everywhere: that is the value of the loss. Its gradient "
+            "does not vanish where delta is not zero.",
         ),
         Mistake(
             lambda d, m: _share(d, m).expand(m.shape) / d.numel(),
@@ -92,11 +87,14 @@ GRADIENT_BY_LOG_PROBS = Exercise(
         ),
         Mistake(
             lambda d, m: -d[..., None] * m / m.numel(),
-            "You divide by the width of the tensor, padding included. The length "
-            "of a response is what its mask sums to.",
+            "You divide by the width of the tensor, padding included. The length of a "
+            "response is what its mask sums to.",
         ),
-        Mistake(lambda d, m: (-d / m.sum(-1) / d.numel())[..., None] * m, EMPTY),
     ),
+    equivalent={
+        "deltas.abs()": "only the number of deltas is used in one place",
+        "factor twice": "a mask is its own square",
+    },
     insight="The value of the loss is the sum of the deltas, which cancel; the "
     "gradient gives every token its own, and nothing cancels.",
 )
@@ -111,10 +109,16 @@ DIFFERENCE = (
     "whether the rewards are equal, not whether they are close."
 )
 
+
+def find_tied_groups(rewards):
+    """float [batch trial] -> bool [batch], True where a group teaches nothing"""
+    return rewards.amax(dim=-1) == rewards.amin(dim=-1)
+
+
 FIND_TIED_GROUPS = Exercise(
     key="7.2",
     name="find_tied_groups",
-    solution=lambda rewards: rewards.amax(-1) == rewards.amin(-1),
+    solution=find_tied_groups,
     axes={"rewards": "batch trial", "return": "batch"},
     cases=(
         case(
@@ -125,25 +129,38 @@ FIND_TIED_GROUPS = Exercise(
         case("sums to zero", rewards=[[-1.0, 1.0], [-1.0, -1.0]]),
         case("eight rewards that tie at 0.1", ROUNDING, rewards=[[0.1] * 8]),
         case(
+            "eight that tie at 1000.1, beside others",
+            ROUNDING,
+            rewards=[[1000.1] * 8, [3.0, 1.0] * 4],
+        ),
+        case("the first two agree", rewards=[[2.0, 2.0, 5.0], [1.0, 1.0, 1.0]]),
+        case(
+            "the last two agree, and one group",
+            rewards=[[0.0, 4.0, 4.0]],
+        ),
+        case("a tiny difference", DIFFERENCE, rewards=[[0.0, 1e-7, 0.0], [0.5] * 3]),
+        case(
             "a small difference",
             DIFFERENCE,
             rewards=[[1.0, 1.001, 1.0], [0.3, 0.3, 0.3]],
         ),
     ),
+    words={
+        "comparison": "The other way round: these are the groups that teach something.",
+        "one for all": "One answer for the whole batch. Each group needs its own: "
+        "keep the batch axis.",
+        "(rewards.amax(dim=-1) - rewards.amin(dim=-1)).abs() < 0.01": DIFFERENCE,
+    },
     mistakes=(
         Mistake(
             lambda r: (r == 0).all(-1),
-            "You find groups where all are wrong. A group where all are right "
-            "teaches nothing either.",
+            "You find groups where all are wrong. A group where all are right teaches "
+            "nothing either.",
         ),
         Mistake(
             lambda r: (r == 1).all(-1),
-            "You find groups where all are right. A group where all are wrong "
-            "teaches nothing either.",
-        ),
-        Mistake(
-            lambda r: r.amax(-1) != r.amin(-1),
-            "The other way round: these are the groups that teach something.",
+            "You find groups where all are right. A group where all are wrong teaches "
+            "nothing either.",
         ),
         Mistake(
             lambda r: r.amax(0) == r.amin(0),
@@ -151,18 +168,14 @@ FIND_TIED_GROUPS = Exercise(
             "trial, the last axis.",
         ),
         Mistake(
-            lambda r: (r.amax(-1) == r.amin(-1)).all(),
-            "One answer for the whole batch. Each group needs its own: keep the "
-            "batch axis.",
+            lambda r: r[..., 0] == r[..., -1],
+            "You look at the first and the last response only. All of the group must "
+            "agree.",
         ),
         Mistake(
-            lambda r: r[..., 0] == r[..., -1],
-            "You look at the first and the last response only. All of the group "
-            "must agree.",
+            lambda r: r[..., 0] == r[..., 1],
+            "You look at the first two responses only. All of the group must agree.",
         ),
-        Mistake(lambda r: r.std(-1) == 0, ROUNDING),
-        Mistake(lambda r: (r == r.mean(-1, keepdim=True)).all(-1), ROUNDING),
-        Mistake(lambda r: r.amax(-1) - r.amin(-1) < 0.01, DIFFERENCE),
     ),
     insight="Loss zero and gradient zero: a share near 1 with a low reward means a run "
     "that is really stuck.",
@@ -170,15 +183,6 @@ FIND_TIED_GROUPS = Exercise(
 
 
 LENGTH_AXES = {"deltas": "batch trial", "lengths": "batch trial", "return": ""}
-
-
-def token_mean_loss_at_ratio_one(deltas: Tensor, lengths: Tensor) -> Tensor:
-    """[batch trial], int [batch trial] -> scalar, by the package's loss"""
-    mask = mask_of(lengths)
-    old = torch.zeros(mask.shape)
-    return compute_loss(
-        old, deltas, "clipped", old, mask=mask, aggregation="token_mean"
-    )
 
 
 LONG_IS_GOOD = case("longer is better", deltas=[[1.0, -1.0]], lengths=[[6, 2]])
@@ -193,30 +197,42 @@ SQUARE = case(
     lengths=[[3, 1, 2], [2, 8, 3], [1, 3, 10]],
 )
 
+
+def token_mean_loss_at_ratio_one(deltas, lengths):
+    """float [batch trial], int [batch trial] -> scalar"""
+    return -(lengths * deltas).sum() / lengths.sum()
+
+
 TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
     key="7.3",
     name="token_mean_loss_at_ratio_one",
     solution=token_mean_loss_at_ratio_one,
     axes=LENGTH_AXES,
-    cases=(LONG_IS_GOOD, TWO_GROUPS, SQUARE),
+    cases=(
+        LONG_IS_GOOD,
+        TWO_GROUPS,
+        SQUARE,
+        case(
+            "deltas that are not centered",
+            deltas=[[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]],
+            lengths=[[2, 7, 4], [9, 1, 8]],
+        ),
+    ),
+    words={
+        "sign lost": "The minus sign is missing: a loss falls where good responses "
+        "gain.",
+        "not divided": "You sum. A token mean divides by the number of tokens.",
+    },
     mistakes=(
         Mistake(
-            lambda d, n: (n * d).sum() / n.sum(),
-            "The minus sign is missing: a loss falls where good responses gain.",
-        ),
-        Mistake(
             lambda d, n: -d.mean(),
-            "This is the sequence mean, and zero. In a token mean a response "
-            "counts once for each of its tokens.",
+            "This is the sequence mean, and zero. In a token mean a response counts "
+            "once for each of its tokens.",
         ),
         Mistake(
             lambda d, n: -(n * d).mean(),
             "You divide by the number of responses. A token mean divides by the "
             "number of tokens: lengths.sum().",
-        ),
-        Mistake(
-            lambda d, n: -(n * d).sum(),
-            "You sum. A token mean divides by the number of tokens.",
         ),
         Mistake(
             lambda d, n: -(n * d).sum() / (d.numel() * n.max()),
@@ -233,19 +249,13 @@ TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
         ),
         Mistake(
             lambda d, n: -(d / n).sum() / (1 / n).sum(),
-            "You divide by the length. In a token mean a longer response weighs "
-            "more, not less.",
+            "You divide by the length. In a token mean a longer response weighs more, "
+            "not less.",
         ),
     ),
     insight="It contains no log-probability: at ratio 1 the printed loss knows nothing "
     "about the policy.",
 )
-
-
-def length_covariance(deltas: Tensor, lengths: Tensor) -> Tensor:
-    """[batch trial], int [batch trial] -> scalar, over N"""
-    both = torch.stack([deltas.flatten(), lengths.flatten().to(deltas)])
-    return torch.cov(both, correction=0)[0, 1]
 
 
 def _spread(values: Tensor) -> Tensor:
@@ -257,6 +267,14 @@ def _by_group(deltas: Tensor, lengths: Tensor) -> Tensor:
     pairs = zip(deltas, lengths, strict=True)
     return torch.stack([length_covariance(d, n) for d, n in pairs]).mean()
 
+
+def length_covariance(deltas, lengths):
+    """float [batch trial], int [batch trial] -> scalar"""
+    lengths = lengths.float()
+    return ((lengths - lengths.mean()) * (deltas - deltas.mean())).mean()
+
+
+ONE_MEAN = "one centered factor is enough: a constant in the other adds nothing"
 
 LENGTH_COVARIANCE = Exercise(
     key="7.4",
@@ -272,36 +290,42 @@ LENGTH_COVARIANCE = Exercise(
             lengths=[[2, 7, 4], [9, 1, 8]],
         ),
     ),
+    words={
+        "difference turned": "The sign is reversed: the minus belongs to the loss. If "
+        "longer is better, the covariance is positive.",
+        "((lengths - lengths.mean()) * (deltas - deltas.mean())).sum()": "You sum the "
+        "products. The covariance is their mean.",
+    },
     mistakes=(
         Mistake(
             lambda d, n: length_covariance(d, n) * d.numel() / (d.numel() - 1),
-            "You divide by N - 1: the sample covariance. The identity needs the "
-            "plain mean, over N.",
+            "You divide by N - 1: the sample covariance. The identity needs the plain "
+            "mean, over N.",
         ),
         Mistake(
             lambda d, n: length_covariance(d, n) / (_spread(d) * _spread(n)),
             "This is the correlation. The covariance is not divided by the spreads.",
         ),
         Mistake(
-            lambda d, n: -length_covariance(d, n),
-            "The sign is reversed: the minus belongs to the loss. If longer is "
-            "better, the covariance is positive.",
-        ),
-        Mistake(
-            lambda d, n: length_covariance(d, n) * d.numel(),
-            "You sum the products. The covariance is their mean.",
-        ),
-        Mistake(
             _by_group,
-            "You centre lengths within each group. Here both means run over the "
-            "whole batch.",
+            "You centre lengths within each group. Here both means run over the whole "
+            "batch.",
         ),
         Mistake(
             lambda d, n: (d * n).mean(),
-            "Only right while the deltas average zero. Take the mean away from one "
-            "of the two before you multiply.",
+            "Only right while the deltas average zero. Take the mean away from one of "
+            "the two before you multiply.",
         ),
     ),
+    equivalent={
+        "sign dropped": ONE_MEAN,
+        "plus for minus": ONE_MEAN,
+        "difference lost": ONE_MEAN,
+        "sum for mean": ONE_MEAN,
+        "sum along one axis": ONE_MEAN,
+        "another name": ONE_MEAN,
+        "first row": ONE_MEAN,
+    },
     insight="Its sign says whether the longer responses of this batch were better. "
     "That is all a token-mean loss shows on the first step.",
 )

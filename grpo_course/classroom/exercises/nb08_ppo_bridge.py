@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from grpo_course.actor_critic import gae, reward_model
+from grpo_course.actor_critic import gae
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case
 
@@ -64,12 +63,26 @@ BEYOND = (
     "TD error is reward minus value."
 )
 
+
+def td_errors(rewards, values, gamma):
+    """float [trial pos], float [trial pos], float -> float [trial pos]"""
+    after = torch.zeros_like(values)
+    after[:, :-1] = values[:, 1:]
+    return rewards + gamma * after - values
+
+
 TD_ERRORS = Exercise(
     key="8.1",
     name="td_errors",
-    solution=gae.td_errors,
+    solution=td_errors,
     axes=TOKEN_AXES,
     cases=_cases(gamma=(0.9, 0.6, 1.0, 0.8)),
+    words={
+        "after": "gamma is missing: the next value is one token away and counts gamma "
+        "times itself.",
+        "difference turned": "The sign is reversed: a token after which more is to be "
+        "expected has a positive TD error.",
+    },
     mistakes=(
         Mistake(lambda r, v, gamma: r + gamma * _after(v, v[:, -1:]) - v, BEYOND),
         Mistake(
@@ -78,19 +91,9 @@ TD_ERRORS = Exercise(
             "After the last token the next value is zero.",
         ),
         Mistake(
-            lambda r, v, gamma: r + _after(v) - v,
-            "gamma is missing: the next value is one token away and counts gamma "
-            "times itself.",
-        ),
-        Mistake(
             lambda r, v, gamma: r - v,
             "The next value is missing. The reward still to come is judged by what "
             "the critic says one token later.",
-        ),
-        Mistake(
-            lambda r, v, gamma: v - r - gamma * _after(v),
-            "The sign is reversed: a token after which more is to be expected has a "
-            "positive TD error.",
         ),
         Mistake(
             lambda r, v, gamma: gamma * (r + _after(v)) - v,
@@ -108,10 +111,13 @@ TD_ERRORS = Exercise(
         ),
         Mistake(
             lambda r, v, gamma: r + gamma * _before(v) - v,
-            "You shifted the wrong way: this adds the value of the token before. "
-            "What is still to come is judged at the next token.",
+            "You shifted the wrong way: this adds the value of the token before. What "
+            "is still to come is judged at the next token.",
         ),
     ),
+    equivalent={
+        "rewards": "both have the same shape",
+    },
     insight="Each token is judged by what it changed: what it was paid, plus what is "
     "expected after it, minus what was expected before.",
 )
@@ -132,20 +138,34 @@ def _whitened(deltas: Tensor) -> Tensor:
     return (deltas - deltas.mean()) / (deltas.std() + 1e-8)
 
 
+def generalized_advantages(rewards, values, gamma, lam):
+    """float [trial pos], float [trial pos], float, float -> float [trial pos]"""
+    after = torch.zeros_like(values)
+    after[:, :-1] = values[:, 1:]
+    errors = rewards + gamma * after - values
+    deltas, delta = torch.zeros_like(rewards), 0.0
+    for t in reversed(range(rewards.shape[1])):
+        delta = errors[:, t] + gamma * lam * delta
+        deltas[:, t] = delta
+    return deltas
+
+
+SAME_SHAPE = "only its shape or size along an axis is used here"
+
 GENERALIZED_ADVANTAGES = Exercise(
     key="8.2",
     name="generalized_advantages",
-    solution=gae.generalized_advantages,
+    solution=generalized_advantages,
     axes=TOKEN_AXES,
     cases=_cases(gamma=(0.9, 0.8, 1.0, 0.7), lam=(0.6, 1.0, 0.0, 0.5)),
+    words={
+        "after": "Your recursion is right, but the TD errors in it lack their gamma.",
+        "order": "Your sum runs forward: a token collects the errors before it. A "
+        "token is answerable for what comes after; start at the end.",
+        "errors[:, t]": "These are the TD errors, which is lam = 0. Add what comes "
+        "later, gamma times lam as much for each step.",
+    },
     mistakes=(
-        Mistake(
-            lambda r, v, gamma, lam: _recursion(
-                gae.td_errors(r, v, gamma), gamma * lam, forward=True
-            ),
-            "Your sum runs forward: a token collects the errors before it. A token "
-            "is answerable for what comes after; start at the end.",
-        ),
         Mistake(
             lambda r, v, gamma, lam: _recursion(gae.td_errors(r, v, gamma), lam),
             "You forgot gamma in the recursion: each step back multiplies the sum by "
@@ -157,10 +177,6 @@ GENERALIZED_ADVANTAGES = Exercise(
             "back multiplies the sum by gamma times lam.",
         ),
         Mistake(
-            lambda r, v, gamma, lam: _recursion(gae.td_errors(r, v), gamma * lam),
-            "Your recursion is right, but the TD errors in it lack their gamma.",
-        ),
-        Mistake(
             lambda r, v, gamma, lam: _recursion(
                 r + gamma * _after(v, v[:, -1:]) - v, gamma * lam
             ),
@@ -170,11 +186,6 @@ GENERALIZED_ADVANTAGES = Exercise(
             lambda r, v, gamma, lam: gae.generalized_advantages(r, v, gamma, lam) + v,
             "You return advantage plus value: that is the return, which is what the "
             "critic learns. The policy needs the advantage.",
-        ),
-        Mistake(
-            lambda r, v, gamma, lam: gae.td_errors(r, v, gamma),
-            "These are the TD errors, which is lam = 0. Add what comes later, gamma "
-            "times lam as much for each step.",
         ),
         Mistake(
             lambda r, v, gamma, lam: gae.generalized_advantages(r, v, gamma, lam).flip(
@@ -196,6 +207,11 @@ GENERALIZED_ADVANTAGES = Exercise(
             "the whole batch; the critic's targets need them as they are.",
         ),
     ),
+    equivalent={
+        "rewards": SAME_SHAPE,
+        "values": SAME_SHAPE,
+        "rewards[:1]": SAME_SHAPE,
+    },
     insight="One pass from the end: each token's TD error plus gamma times lam of "
     "the advantage after it.",
 )
@@ -211,15 +227,22 @@ NO_LOG = (
     "loss is minus its logarithm, which does not stop pulling at a wrong pair."
 )
 
+
+def bradley_terry_loss(chosen, rejected):
+    """float [pair], float [pair] -> float []"""
+    return -torch.nn.functional.logsigmoid(chosen - rejected).mean()
+
+
 BRADLEY_TERRY_LOSS = Exercise(
     key="8.3",
     name="bradley_terry_loss",
-    solution=reward_model.bradley_terry_loss,
+    solution=bradley_terry_loss,
     axes={"chosen": "pair", "rejected": "pair"},
     gradient_to=("chosen", "rejected"),
     cases=(
         case("three pairs", chosen=[1.0, 0.5, -1.0], rejected=[0.0, 1.5, -3.0]),
         case("rewards that tie", chosen=[2.0, 2.0], rejected=[2.0, 2.0]),
+        case("one pair", chosen=[0.5], rejected=[0.25]),
         case(
             "a pair that the model gets very wrong",
             "The sigmoid of a very negative number is 0, and its logarithm is "
@@ -228,18 +251,18 @@ BRADLEY_TERRY_LOSS = Exercise(
             rejected=[200.0],
         ),
     ),
+    words={
+        "sign lost": "The sign is missing: this is the log-likelihood, which should "
+        "grow. A loss is minus that.",
+        "difference turned": "You swapped the two: this teaches that the rejected "
+        "response is better. It is chosen minus rejected.",
+        "log lost": NO_LOG,
+        "sum for mean": "You sum over the pairs. Take the mean, or the learning rate "
+        "would depend on how many pairs there are.",
+        "torch.nn.functional.logsigmoid(chosen - rejected)": "You return one number "
+        "for each pair. The loss is their mean.",
+    },
     mistakes=(
-        Mistake(
-            _of_gap(F.logsigmoid),
-            "The sign is missing: this is the log-likelihood, which should grow. A "
-            "loss is minus that.",
-        ),
-        Mistake(
-            lambda chosen, rejected: -F.logsigmoid(rejected - chosen).mean(),
-            "You swapped the two: this teaches that the rejected response is better. "
-            "It is chosen minus rejected.",
-        ),
-        Mistake(_of_gap(lambda gap: -gap.sigmoid()), NO_LOG),
         Mistake(_of_gap(lambda gap: 1 - gap.sigmoid()), NO_LOG),
         Mistake(
             _of_gap(lambda gap: gap.square()),
@@ -251,16 +274,10 @@ BRADLEY_TERRY_LOSS = Exercise(
             "This is minus the difference alone: nothing ever stops it from growing. "
             "Take -log sigmoid of the difference.",
         ),
-        Mistake(
-            lambda chosen, rejected: -F.logsigmoid(chosen - rejected).sum(),
-            "You sum over the pairs. Take the mean, or the learning rate would "
-            "depend on how many pairs there are.",
-        ),
-        Mistake(
-            lambda chosen, rejected: -F.logsigmoid(chosen - rejected),
-            "You return one number for each pair. The loss is their mean.",
-        ),
     ),
+    equivalent={
+        "mean left open": "there is only one axis",
+    },
     insight="Only the difference counts, so a constant added to all rewards changes "
     "nothing, and pairs that are right already pull little.",
 )

@@ -3,18 +3,17 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.masks import response_mask
-from grpo_course.algorithm.sampler import shifted_log_probs, token_log_probs
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
+    FROM_EOS_ON,
     NO_LOGARITHM,
     RAW_LOGITS,
     TOKENS,
+    TOO_LATE,
     case,
     pick,
     scored_text,
 )
-from grpo_course.sequences.tasks import token_share
 
 
 def _log(logits: Tensor) -> Tensor:
@@ -31,6 +30,13 @@ SHIFT_WAY = (
     "at t score token t + 1: drop the last logits and the first token."
 )
 
+
+def shifted_log_probs(logits, tokens):
+    """float [batch pos vocab], int [batch pos] -> float [batch pos-1]"""
+    log_probs = logits[:, :-1].log_softmax(dim=-1)
+    return log_probs.gather(-1, tokens[:, 1:, None]).squeeze(-1)
+
+
 SHIFTED_LOG_PROBS = Exercise(
     key="9.1",
     name="shifted_log_probs",
@@ -40,75 +46,75 @@ SHIFTED_LOG_PROBS = Exercise(
     cases=(
         scored_text("two texts of four tokens", 2, 4, 5),
         scored_text("as many tokens as words", 3, 5, 5),
+        scored_text("one text of two tokens", 1, 2, 5),
+        scored_text("logits of 200 and -200", 2, 3, 4, TOO_LATE, scale=200.0),
     ),
+    words={
+        "logits[:, 1:]": "You drop the first score but do not shift: each token still "
+        "meets the logits that have read it. Pair logits[:, :-1] with tokens[:, 1:].",
+        "tokens[:, :-1, None]": "You drop the last score but do not shift: each token "
+        "still meets the logits that have read it. Pair logits[:, :-1] with tokens[:, "
+        "1:].",
+        "not normalized": RAW_LOGITS,
+        "log lost": NO_LOGARITHM,
+        "return (...).sum(-1)": "You sum over pos. The loss wants a log-probability "
+        "for each token.",
+    },
     mistakes=(
         Mistake(
             lambda x, ids: pick(_log(x), ids),
             "No shift: the logits at t have read token t. They score token t + 1, so "
             "there is one score fewer than there are tokens.",
         ),
-        Mistake(
-            lambda x, ids: pick(_log(x), ids)[..., 1:],
-            "You drop the first score but do not shift: each token still meets the "
-            "logits that have read it. Pair logits[:, :-1] with tokens[:, 1:].",
-        ),
-        Mistake(
-            lambda x, ids: pick(_log(x), ids)[..., :-1],
-            "You drop the last score but do not shift: each token still meets the "
-            "logits that have read it. Pair logits[:, :-1] with tokens[:, 1:].",
-        ),
         Mistake(lambda x, ids: pick(_log(x)[..., 1:, :], ids[..., :-1]), SHIFT_WAY),
-        Mistake(lambda x, ids: pick(x[..., :-1, :], ids[..., 1:]), RAW_LOGITS),
-        Mistake(
-            lambda x, ids: pick(x.softmax(-1)[..., :-1, :], ids[..., 1:]), NO_LOGARITHM
-        ),
         Mistake(
             lambda x, ids: pick(x.log_softmax(-2)[..., :-1, :], ids[..., 1:]),
             "Your softmax runs over pos, so places compete. Words do: normalize over "
             "vocab, the last axis.",
         ),
-        Mistake(
-            lambda x, ids: pick(_log(x)[..., :-1, :], ids[..., 1:]).sum(-1),
-            "You sum over pos. The loss wants a log-probability for each token.",
-        ),
     ),
+    equivalent={
+        "logits": "gather reads only as many places as the tokens have",
+    },
     insight="A greedy text scores best at the right shift: a probe that works on any "
     "model.",
 )
 
 
+def temperature_log_probs(logits, tokens, temperature):
+    """float [batch pos vocab], int [batch pos], float -> float [batch pos]"""
+    log_probs = (logits / temperature).log_softmax(dim=-1)
+    return log_probs.gather(-1, tokens[..., None]).squeeze(-1)
+
+
 TEMPERATURE_LOG_PROBS = Exercise(
     key="9.2",
     name="temperature_log_probs",
-    solution=token_log_probs,
+    solution=temperature_log_probs,
     axes=SCORE_AXES | {"return": "batch pos"},
     gradient_to=("logits",),
     cases=(
         scored_text("temperature 0.7", 2, 3, 5, temperature=0.7),
         scored_text("temperature 1", 2, 3, 5, temperature=1.0),
         scored_text("temperature 2", 2, 3, 5, temperature=2.0),
+        scored_text("one text of one token", 1, 1, 5, temperature=0.5),
+        scored_text("large logits", 2, 3, 4, TOO_LATE, scale=200.0, temperature=0.7),
     ),
+    words={
+        "not divided": "Your scores do not depend on the temperature: they belong to "
+        "a policy other than the one that sampled.",
+        "times for divided": "You multiply by the temperature. A low one makes the "
+        "policy more certain: divide.",
+        "not normalized": "These are logits. Normalize after dividing: log_softmax "
+        "over vocab.",
+        "log lost": NO_LOGARITHM,
+    },
     mistakes=(
-        Mistake(
-            lambda x, ids, t: pick(_log(x), ids),
-            "Your scores do not depend on the temperature: they belong to a policy "
-            "other than the one that sampled.",
-        ),
-        Mistake(
-            lambda x, ids, t: pick(_log(x * t), ids),
-            "You multiply by the temperature. A low one makes the policy more certain: "
-            "divide.",
-        ),
         Mistake(
             lambda x, ids, t: pick(_log(x), ids) / t,
             "You divide the log-probabilities. They no longer sum to one: divide the "
             "logits, then normalize.",
         ),
-        Mistake(
-            lambda x, ids, t: pick(x / t, ids),
-            "These are logits. Normalize after dividing: log_softmax over vocab.",
-        ),
-        Mistake(lambda x, ids, t: pick((x / t).softmax(-1), ids), NO_LOGARITHM),
         Mistake(
             lambda x, ids, t: pick(_log(x[..., :-1, :] / t), ids[..., 1:]),
             "You shift here as well. These logits already stand where their token "
@@ -122,11 +128,6 @@ TEMPERATURE_LOG_PROBS = Exercise(
 
 def _is_eos(tokens: Tensor, eos: int) -> Tensor:
     return (tokens == eos).long()
-
-
-def _before(tokens: Tensor, eos: int, axis: int = -1) -> Tensor:
-    """How many EOS came strictly before each token."""
-    return _is_eos(tokens, eos).cumsum(axis) - _is_eos(tokens, eos)
 
 
 def _first(tokens: Tensor, eos: int) -> Tensor:
@@ -143,6 +144,13 @@ DROPS_EOS = (
     "learned: keep the first EOS."
 )
 
+
+def response_mask(tokens, eos):
+    """int [batch trial pos], int -> bool [batch trial pos]"""
+    is_eos = (tokens == eos).long()
+    return is_eos.cumsum(dim=-1) - is_eos == 0
+
+
 RESPONSE_MASK = Exercise(
     key="9.3",
     name="response_mask",
@@ -151,6 +159,7 @@ RESPONSE_MASK = Exercise(
     cases=(
         case("pad is 0", tokens=[[[5, 2, 0, 0], [4, 5, 2, 0]]], eos=2),
         case("pad is EOS itself", tokens=[[[5, 2, 2, 2], [2, 2, 2, 2]]], eos=2),
+        case("two prompts", tokens=[[[5, 4, 2]], [[2, 0, 0]], [[4, 4, 4]]], eos=2),
         case("a response without EOS", tokens=[[[5, 4, 5, 4], [3, 2, 0, 0]]], eos=2),
         case("0 is a word as well", tokens=[[[5, 0, 5, 2], [0, 2, 0, 0]]], eos=2),
         case(
@@ -160,37 +169,35 @@ RESPONSE_MASK = Exercise(
             eos=7,
         ),
     ),
+    words={
+        "plus for minus": DROPS_EOS,
+        "A - B == 0 => A <= 1": KEEPS_PADDING,
+        "A - B == 0 => A > 0": FROM_EOS_ON,
+        "A - B == 0 => tokens != eos": "`tokens != eos` drops the EOS, which the "
+        "policy chose, and keeps padding that is another token. Count the EOS before "
+        "each position.",
+        "A - B == 0 => tokens != 0": "`tokens != pad` asks what a token is, not where "
+        "it stands. With pad equal to EOS it drops or keeps both. Only the first EOS "
+        "decides.",
+        "is_eos.cumsum(dim=-1) - is_eos != 0": "The other way round: this is True on "
+        "the padding. True marks the tokens that count.",
+        "is_eos.cumsum(dim=-2)": "You count along trial: the EOS of one response ends "
+        "another. Count along pos, the last axis.",
+    },
     mistakes=(
-        Mistake(
-            lambda tokens, eos: _is_eos(tokens, eos).cumsum(-1) <= 1, KEEPS_PADDING
-        ),
-        Mistake(lambda tokens, eos: _is_eos(tokens, eos).cumsum(-1) == 0, DROPS_EOS),
-        Mistake(
-            lambda tokens, eos: tokens != eos,
-            "`tokens != eos` drops the EOS, which the policy chose, and keeps padding "
-            "that is another token. Count the EOS before each position.",
-        ),
-        Mistake(
-            lambda tokens, eos: tokens != 0,
-            "`tokens != pad` asks what a token is, not where it stands. With pad equal "
-            "to EOS it drops or keeps both. Only the first EOS decides.",
-        ),
-        Mistake(
-            lambda tokens, eos: _before(tokens, eos) > 0,
-            "The other way round: this is True on the padding. True marks the tokens "
-            "that count.",
-        ),
         Mistake(
             lambda tokens, eos: torch.arange(tokens.shape[-1]) <= _first(tokens, eos),
             "argmax gives 0 where no EOS was found, so a response that was cut off "
             "loses all but its first token. Without EOS every token counts.",
         ),
-        Mistake(
-            lambda tokens, eos: _before(tokens, eos, axis=-2) == 0,
-            "You count along trial: the EOS of one response ends another. Count along "
-            "pos, the last axis.",
-        ),
     ),
+    equivalent={
+        "both sorted": "a running count is sorted already",
+        "sign dropped": "zero has no sign",
+        "difference of probabilities": "it is zero where the two are equal",
+        "almost equal": "tokens are whole numbers",
+        "difference turned": "zero has no sign",
+    },
     insight="It never asks for the pad token, so it is right for any: all that counts "
     "is how many EOS came before.",
 )
@@ -214,14 +221,21 @@ def _hits(responses: Tensor, mask: Tensor, token: int) -> Tensor:
     return ((responses == token) & mask).float()
 
 
+def token_share_reward(responses, mask, token):
+    """int, bool [batch trial pos], int -> float [batch trial]"""
+    hits = ((responses == token) & mask).sum(dim=-1)
+    return hits / mask.sum(dim=-1).clamp(min=1)
+
+
 TOKEN_SHARE = Exercise(
     key="9.4",
     name="token_share_reward",
-    solution=token_share,
+    solution=token_share_reward,
     axes={"responses": TOKENS, "mask": TOKENS, "return": "batch trial"},
     cases=(
         _share_case("responses of unequal length", 1, _ENDED),
         _share_case("the token that is also the padding", 0, _ENDED),
+        _share_case("the token that ends a response", 2, _ENDED),
         _share_case(
             "a response whose mask is empty",
             1,
@@ -238,30 +252,19 @@ TOKEN_SHARE = Exercise(
             "count, and it is paid like the others.",
         ),
     ),
+    words={
+        "mask.float().mean(dim=-1)": "This is a count, and longer responses have "
+        "more. A share is divided by the length.",
+        "responses == token": "You divide by the length but count hits in the padding "
+        "as well. Mask both.",
+        "floor lost": "0/0 in the empty response. Divide by clamp(min=1): its share "
+        "is 0.",
+    },
     mistakes=(
-        Mistake(
-            lambda x, m, token: (x == token).float().mean(-1),
-            "You count padding too. Only tokens under the mask were written by the "
-            "policy.",
-        ),
         Mistake(
             lambda x, m, token: _hits(x, m, token).mean(-1),
             "You divide by the width of the tensor. Longer padding would lower the "
             "share: divide by the response's own length.",
-        ),
-        Mistake(
-            lambda x, m, token: _hits(x, m, token).sum(-1),
-            "This is a count, and longer responses have more. A share is divided by "
-            "the length.",
-        ),
-        Mistake(
-            lambda x, m, token: (x == token).sum(-1) / m.sum(-1).clamp(min=1),
-            "You divide by the length but count hits in the padding as well. Mask "
-            "both.",
-        ),
-        Mistake(
-            lambda x, m, token: _hits(x, m, token).sum(-1) / m.sum(-1),
-            "0/0 in the empty response. Divide by clamp(min=1): its share is 0.",
         ),
         Mistake(
             lambda x, m, token: _hits(x, m, token).sum() / m.sum(),
@@ -269,5 +272,8 @@ TOKEN_SHARE = Exercise(
             "reward: sum along pos only.",
         ),
     ),
+    equivalent={
+        "almost equal": "tokens are whole numbers",
+    },
     insight="A reward must not change when somebody pads the batch wider.",
 )

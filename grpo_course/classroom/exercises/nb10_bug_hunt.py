@@ -5,21 +5,22 @@ import re
 import torch
 from torch import Tensor, nn
 
-from grpo_course.algorithm.deltas import SPREAD_EPSILON, center, normalize
-from grpo_course.algorithm.kl import k1, k2, k3
-from grpo_course.algorithm.losses import clipped_loss, unclipped_loss
+from grpo_course.algorithm.kl import k1, k3
 from grpo_course.classroom.bugs import loss_bugs, reward_bugs, token_bugs
 from grpo_course.classroom.bugs.bug import Bug
 from grpo_course.classroom.bugs.loss_bugs import PROBS, REF_PROBS
 from grpo_course.classroom.bugs.sheet import BUGS
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
+    ANYTHING,
+    FROM_EOS_ON,
     NO_LOGARITHM_FOR_A_RATIO,
     NOT_CLIPPED,
     ROWS,
     TOKENS,
+    TOO_EARLY,
+    TOO_LATE,
     case,
-    group_mean,
     group_std,
     mask_of,
     numbers,
@@ -40,11 +41,6 @@ RUNS = {  # the run -> its bug, and what is seen of it before any code is read
 }
 
 
-def diagnosis(run: str) -> str:
-    """The letter of a run -> the name of its bug"""
-    return RUNS[run][0].name
-
-
 def _mistake(run: str, bug: Bug) -> Mistake:
     """One run is taken for another bug."""
 
@@ -56,6 +52,20 @@ def _mistake(run: str, bug: Bug) -> Mistake:
         f"Of run {run} you saw: {RUNS[run][1]}."
     )
     return Mistake(answer, hint)
+
+
+def diagnosis(run):
+    """the letter of a run -> the name of its bug, one of the list"""
+    causes = {
+        "A": "quotient ratio",
+        "B": "clip on the wrong side",
+        "C": "old log-probabilities shifted by one",
+        "D": "dropout between old and new",
+        "E": "groups that mix prompts",
+        "F": "epsilon below rounding",
+        "G": "k1 as a loss",
+    }
+    return causes[run]
 
 
 DIAGNOSIS = Exercise(
@@ -77,6 +87,9 @@ DIAGNOSIS = Exercise(
         for bug in BUGS
         if bug is not right
     ),
+    equivalent={
+        "run[:1]": "the name of a run is one letter",
+    },
     insight="Seven causes from seven symptoms. Now find the line at fault in each.",
 )
 
@@ -85,32 +98,16 @@ NO_MINUS = "The minus sign is missing: an optimizer makes a loss smaller."
 LOSS_AXES = dict.fromkeys(("log_probs", "deltas", "old_log_probs", "return"), TOKENS)
 
 
-def repaired_ratio_loss(
-    log_probs: Tensor, deltas: Tensor, old_log_probs: Tensor, **_
-) -> Tensor:
-    """[batch trial pos] each -> the loss of each token"""
-    return unclipped_loss(log_probs, deltas, old_log_probs=old_log_probs.detach())
-
-
-def repaired_clip_loss(
-    log_probs: Tensor,
-    deltas: Tensor,
-    old_log_probs: Tensor,
-    epsilon: float,
-    epsilon_high: float,
-    **_,
-) -> Tensor:
-    """[batch trial pos] each -> the loss of each token"""
-    clip = {"epsilon": epsilon, "epsilon_high": epsilon_high}
-    return clipped_loss(log_probs, deltas, old_log_probs=old_log_probs, **clip)
-
-
-def _loss_case(description: str, ratio: list, deltas: list, **clip) -> Case:
+def _loss_case(
+    description: str, ratio: list, deltas: list, hint: str = "", **clip
+) -> Case:
     """One token in each response, with probability 0.2 under the old policy."""
     old = torch.full((1, len(ratio), 1), 0.2).log()
     new = old + torch.tensor(ratio)[:, None].log()
     each = torch.tensor([deltas])[..., None]
-    return case(description, log_probs=new, deltas=each, old_log_probs=old, **clip)
+    return case(
+        description, hint, log_probs=new, deltas=each, old_log_probs=old, **clip
+    )
 
 
 def _many_tokens(**clip) -> Case:
@@ -120,6 +117,23 @@ def _many_tokens(**clip) -> Case:
         log_probs=old + numbers(2, 2, 2, 3, scale=0.6)[1],
         deltas=numbers(3, 2, 2, 3, scale=2.0)[2],
         old_log_probs=old,
+        **clip,
+    )
+
+
+def repaired_ratio_loss(log_probs, deltas, old_log_probs, **_):
+    """float [batch trial pos] each -> float [batch trial pos]"""
+    ratio = torch.exp(log_probs - old_log_probs)
+    return -ratio * deltas
+
+
+def _impossible(**clip) -> Case:
+    return case(
+        "tokens that are next to impossible",
+        TOO_EARLY,
+        log_probs=[[[-200.0], [-150.0]]],
+        deltas=[[[1.0], [-2.0]]],
+        old_log_probs=[[[-199.9], [-150.0]]],
         **clip,
     )
 
@@ -134,22 +148,17 @@ REPAIRED_RATIO_LOSS = Exercise(
         _loss_case("a good token, twice as likely as it was", [2.0], [1.0]),
         _loss_case("a bad token, half as likely as it was", [0.5], [-1.0]),
         _many_tokens(),
+        _impossible(),
     ),
+    words={
+        "log_probs / old_log_probs": "Still a quotient of log-probabilities. They are "
+        "negative: a token that becomes likelier makes this quotient smaller.",
+        "difference turned": "Upside down: the ratio is new over old, so subtract old "
+        "from new.",
+        "exp lost": "This difference is the logarithm of the ratio: exp is missing.",
+        "sign lost": NO_MINUS,
+    },
     mistakes=(
-        Mistake(
-            lambda new, d, old: loss_bugs.quotient_loss(new, d, old_log_probs=old),
-            "Still a quotient of log-probabilities. They are negative: a token "
-            "that becomes likelier makes this quotient smaller.",
-        ),
-        Mistake(
-            lambda new, d, old: -(old - new).exp() * d,
-            "Upside down: the ratio is new over old, so subtract old from new.",
-        ),
-        Mistake(
-            lambda new, d, old: -(new - old) * d,
-            "This difference is the logarithm of the ratio: exp is missing.",
-        ),
-        Mistake(lambda new, d, old: (new - old).exp() * d, NO_MINUS),
         Mistake(
             lambda new, d, old: -new * d,
             "This is the naive loss: it forgets who sampled. Weigh by the ratio.",
@@ -170,6 +179,14 @@ CORNERS = (
     ("good, but rarer", 0.5, 1.0),
 )
 
+
+def repaired_clip_loss(log_probs, deltas, old_log_probs, epsilon, epsilon_high, **_):
+    """float [batch trial pos] each, float, float -> float [batch trial pos]"""
+    ratio = torch.exp(log_probs - old_log_probs)
+    clipped = ratio.clamp(1 - epsilon, 1 + epsilon_high)
+    return -torch.minimum(ratio * deltas, clipped * deltas)
+
+
 REPAIRED_CLIP_LOSS = Exercise(
     key="10.2",
     name="repaired_clip_loss",
@@ -182,7 +199,25 @@ REPAIRED_CLIP_LOSS = Exercise(
             for name, ratio, d in CORNERS
         ),
         _many_tokens(epsilon=0.2, epsilon_high=0.3),
+        _loss_case(
+            "ratios of 4 and 0.01, either sign",
+            [4.0, 4.0, 0.01, 0.01],
+            [1.0, -1.0, 1.0, -1.0],
+            "No ratio has a bound beside these two: a bad token that became far "
+            "likelier is pulled back with all its ratio.",
+            epsilon=0.2,
+            epsilon_high=0.3,
+        ),
+        _impossible(epsilon=0.2, epsilon_high=0.3),
     ),
+    words={
+        "min for max": "max for both signs: now good tokens run away, too. Take the "
+        "smaller.",
+        "clipped * deltas": "Only the clipped product is left: a bad token that "
+        "became likelier can never come back. Compare it with the free product.",
+        "clamp lost": NOT_CLIPPED,
+        "sign lost": NO_MINUS,
+    },
     mistakes=(
         Mistake(
             lambda new, d, old, low, high: loss_bugs.wrong_side_loss(
@@ -191,17 +226,6 @@ REPAIRED_CLIP_LOSS = Exercise(
             "Still on the wrong side: where delta is negative you keep the larger "
             "product. The sign of delta reverses the order by itself.",
         ),
-        Mistake(
-            lambda *args: -torch.maximum(*_products(*args)),
-            "max for both signs: now good tokens run away, too. Take the smaller.",
-        ),
-        Mistake(
-            lambda *args: -_products(*args)[1],
-            "Only the clipped product is left: a bad token that became likelier "
-            "can never come back. Compare it with the free product.",
-        ),
-        Mistake(lambda *args: -_products(*args)[0], NOT_CLIPPED),
-        Mistake(lambda *args: torch.minimum(*_products(*args)), NO_MINUS),
         Mistake(
             lambda new, d, old, low, high: (
                 -torch.minimum(*_products(new, d, old, low, low))
@@ -218,40 +242,51 @@ def _scores_case(description: str, *rows: list[int]) -> Case:
     return case(description, logits=numbers(*ids.shape, 6, scale=2.0), tokens=ids)
 
 
+def repaired_scores(logits, tokens):
+    """float [batch pos vocab], int [batch pos] -> float [batch pos]"""
+    log_probs = logits.log_softmax(dim=-1)[:, :-1]
+    return log_probs.gather(-1, tokens[:, 1:, None]).squeeze(-1)
+
+
 REPAIRED_SCORES = Exercise(
     key="10.3",
     name="repaired_scores",
-    solution=token_bugs.repaired_scores,
+    solution=repaired_scores,
     axes={"logits": "batch pos vocab", "tokens": ROWS, "return": ROWS},
     gradient_to=("logits",),
     cases=(
         _scores_case("one response of three tokens", [1, 4, 2]),
         _scores_case("two responses", [0, 1, 2, 3], [5, 3, 3, 0]),
+        _scores_case("one response of two tokens", [3, 1]),
+        case(
+            "logits of 200 and -200",
+            TOO_LATE,
+            logits=200 * numbers(2, 3, 6),
+            tokens=[[1, 4, 2], [0, 3, 5]],
+        ),
     ),
+    words={
+        "logits.log_softmax(dim=-1)[:, 1:]": "Not shifted: you still read token t "
+        "from the logits at t. They are the forecast of token t + 1.",
+        "not normalized": "These are logits: log_softmax over the vocabulary is "
+        "missing.",
+        "log lost": NO_LOGARITHM_FOR_A_RATIO,
+    },
     mistakes=(
         Mistake(
-            token_bugs.unshifted_scores,
-            "Not shifted: you still read token t from the logits at t. They are "
-            "the forecast of token t + 1.",
-        ),
-        Mistake(
             lambda x, ids: pick(x.log_softmax(-1)[:, 1:], ids[:, :-1]),
-            "Shifted the other way: logits at t forecast what comes after t, so "
-            "the logits lose their last position and the tokens their first.",
-        ),
-        Mistake(
-            lambda x, ids: pick(x[:, :-1], ids[:, 1:]),
-            "These are logits: log_softmax over the vocabulary is missing.",
-        ),
-        Mistake(
-            lambda x, ids: pick(x.softmax(-1)[:, :-1], ids[:, 1:]),
-            NO_LOGARITHM_FOR_A_RATIO,
+            "Shifted the other way: logits at t forecast what comes after t, so the "
+            "logits lose their last position and the tokens their first.",
         ),
         Mistake(
             lambda x, ids: pick(x.log_softmax(-1), ids),
             "One score too many: nothing forecasts the first token.",
         ),
     ),
+    equivalent={
+        "logits.log_softmax(dim=-1)": "gather reads only as many places as the tokens "
+        "have",
+    },
     insight="Drop the last logits and the first token, and the two line up.",
 )
 
@@ -306,10 +341,20 @@ def _tokens_case(description: str, *shape: int) -> Case:
     return case(description, model=_Model(), tokens=tokens)
 
 
+def repaired_old_and_new(model, tokens):
+    """model, int [batch pos] -> float [two batch pos], old first"""
+    model.eval()
+    index = tokens[..., None]
+    with torch.no_grad():
+        old = model(tokens).log_softmax(-1).gather(-1, index).squeeze(-1)
+    new = model(tokens).log_softmax(-1).gather(-1, index).squeeze(-1)
+    return torch.stack([old, new])
+
+
 REPAIRED_OLD_AND_NEW = Exercise(
     key="10.4",
     name="repaired_old_and_new",
-    solution=loss_bugs.without_dropout,
+    solution=repaired_old_and_new,
     axes={"tokens": "batch pos", "return": "two batch pos"},
     gradient_to=("model",),
     cases=(
@@ -351,14 +396,24 @@ REPAIRED_OLD_AND_NEW = Exercise(
             "the new. Old comes first, without a gradient.",
         ),
     ),
+    equivalent={
+        "log too late": "the logits of this model are small",
+        "log of padded softmax": "the logits of this model are small",
+    },
     insight="One model, scored twice in the same mode: every ratio is exactly 1.",
 )
+
+
+def repaired_mask(tokens, eos):
+    """int [batch pos], int -> bool [batch pos], True where a token counts"""
+    is_eos = (tokens == eos).long()
+    return is_eos.cumsum(dim=-1) - is_eos == 0
 
 
 REPAIRED_MASK = Exercise(
     key="10.5",
     name="repaired_mask",
-    solution=token_bugs.repaired_mask,
+    solution=repaired_mask,
     axes={"tokens": ROWS, "return": ROWS},
     cases=(
         case("padding is 0, EOS is 2", tokens=[[5, 7, 2, 0, 0, 0]], eos=2),
@@ -372,27 +427,34 @@ REPAIRED_MASK = Exercise(
             eos=7,
         ),
     ),
+    words={
+        "A - B == 0 => A <= 1": "The padding is still in: you wait for a second EOS. "
+        "A token counts if no EOS came before it.",
+        "A - B == 0 => A > 0": FROM_EOS_ON,
+        "A - B == 0 => tokens != eos": "You drop EOS and keep what follows. It is the "
+        "other way round.",
+        "A - B == 0 => tokens != 0": "You take 0 for padding. Here 0 is a token like "
+        "others, and padding may be EOS. Only the first EOS says where a response "
+        "ends.",
+        "plus for minus": "The EOS itself is lost. It was sampled, and the policy "
+        "must learn to write it: count the EOS tokens before each token.",
+    },
     mistakes=(
         Mistake(
-            token_bugs.padded_mask,
-            "The padding is still in: you wait for a second EOS. A token counts if "
-            "no EOS came before it.",
-        ),
-        Mistake(
-            lambda ids, eos: (ids == eos).cumsum(-1) == 0,
-            "The EOS itself is lost. It was sampled, and the policy must learn to "
-            "write it: count the EOS tokens before each token.",
-        ),
-        Mistake(
-            lambda ids, eos: ids != eos,
-            "You drop EOS and keep what follows. It is the other way round.",
-        ),
-        Mistake(
-            lambda ids, eos: ids != 0,
-            "You take 0 for padding. Here 0 is a token like others, and padding may "
-            "be EOS. Only the first EOS says where a response ends.",
+            lambda ids, eos: (
+                torch.arange(ids.shape[1]) <= (ids == eos).int().argmax(-1)[:, None]
+            ),
+            "argmax gives 0 where no EOS was found, so a response that was cut off "
+            "loses all but its first token. Without EOS every token counts.",
         ),
     ),
+    equivalent={
+        "both sorted": "a running count is sorted already",
+        "sign dropped": "zero has no sign",
+        "difference of probabilities": "it is zero where the two are equal",
+        "almost equal": "tokens are whole numbers",
+        "difference turned": "zero has no sign",
+    },
     insight="No EOS before it: that holds whatever the padding is.",
 )
 
@@ -401,40 +463,42 @@ def _rows_case(description: str, prompts: list, num_responses: int) -> Case:
     return case(description, prompts=prompts, num_responses=num_responses)
 
 
+def repaired_rows(prompts, num_responses):
+    """int [batch pos], int -> int [row pos], groups one after the other"""
+    return prompts.repeat_interleave(num_responses, dim=0)
+
+
 REPAIRED_ROWS = Exercise(
     key="10.6",
     name="repaired_rows",
-    solution=token_bugs.repaired_rows,
+    solution=repaired_rows,
     axes={"prompts": ROWS, "return": "row pos"},
     cases=(
         _rows_case("two prompts, three responses", [[1, 0, 2], [3, 2, 4]], 3),
         _rows_case("three prompts, two responses", [[1, 0], [3, 2], [5, 4]], 2),
         _rows_case("the same prompt twice", [[1, 0], [1, 0], [5, 4]], 3),
         _rows_case("a prompt before a smaller one", [[3, 2], [1, 0]], 2),
+        _rows_case("one prompt, one response", [[3, 2]], 1),
     ),
+    words={
+        "prompts.repeat(num_responses, 1)": "Still ABCABC: the whole block is "
+        "repeated, so a group of neighbours holds different prompts. Repeat each row "
+        "before the next one.",
+        "prompts.repeat_interleave(num_responses, dim=1)": "You repeat the numbers "
+        "inside a prompt. The axis to repeat is batch.",
+        "prompts.repeat_interleave(num_responses)": "Without dim, repeat_interleave "
+        "flattens first. Name the axis.",
+    },
     mistakes=(
-        Mistake(
-            token_bugs.shuffled_rows,
-            "Still ABCABC: the whole block is repeated, so a group of neighbours "
-            "holds different prompts. Repeat each row before the next one.",
-        ),
         Mistake(
             lambda p, n: torch.tensor(sorted(p.repeat(n, 1).tolist())),
             "You sort the rows. The groups stand in the order of the prompts: another "
             "order pairs them with the wrong answers.",
         ),
         Mistake(
-            lambda p, n: p.repeat_interleave(n, dim=1),
-            "You repeat the numbers inside a prompt. The axis to repeat is batch.",
-        ),
-        Mistake(
-            lambda p, n: p.repeat_interleave(n),
-            "Without dim, repeat_interleave flattens first. Name the axis.",
-        ),
-        Mistake(
             lambda p, n: p[:, None].expand(-1, n, -1),
-            "The groups are right, as an axis of their own. Flatten batch and "
-            "trial into one axis of rows.",
+            "The groups are right, as an axis of their own. Flatten batch and trial "
+            "into one axis of rows.",
         ),
     ),
     insight="AABBCC: neighbours are a group, and view(batch, trial) is safe.",
@@ -458,14 +522,18 @@ def _by_pattern(text: str, pattern: str) -> float:
     return _parts(text, re.search(pattern, text) is not None)
 
 
-def _has_answer(text: str) -> bool:
-    return reward_bugs.ANSWER.search(text) is not None
+def repaired_format_reward(completion):
+    """str -> float between 0 and 0.5"""
+    tags = ("<think>", "</think>", "<answer>", "</answer>")
+    points = sum(completion.count(tag) == 1 for tag in tags)
+    number = re.search(r"<answer>\s*-?\d+\s*</answer>", completion)
+    return (points + (number is not None)) / 10
 
 
 REPAIRED_FORMAT_REWARD = Exercise(
     key="10.7",
     name="repaired_format_reward",
-    solution=reward_bugs.repaired_format_reward,
+    solution=repaired_format_reward,
     cases=(
         text_case("everything is there", WHOLE),
         text_case("the last tag is missing", WHOLE.removesuffix("</answer>")),
@@ -490,24 +558,20 @@ REPAIRED_FORMAT_REWARD = Exercise(
             "Each of the four tags pays only if it occurs exactly once.",
         ),
     ),
+    words={
+        "completion.count(tag) > 0": "A tag that occurs twice still pays. The policy "
+        "will repeat it: count, and pay for exactly one.",
+        "points": "The number is not paid for: 0.1 if the answer is a whole number.",
+    },
     mistakes=(
         Mistake(
             reward_bugs.one_regex_reward,
-            "Still all or nothing: one expression decides everything. Look "
-            "for each part on its own, and add.",
-        ),
-        Mistake(
-            lambda c: _parts(c, _has_answer(c), once=False),
-            "A tag that occurs twice still pays. The policy will repeat it: count, "
-            "and pay for exactly one.",
+            "Still all or nothing: one expression decides everything. Look for each "
+            "part on its own, and add.",
         ),
         Mistake(
             lambda c: _parts(c, re.search(r"\d", c) is not None),
             "You pay for a number anywhere. It must stand between the answer tags.",
-        ),
-        Mistake(
-            lambda c: _parts(c, False),
-            "The number is not paid for: 0.1 if the answer is a whole number.",
         ),
         Mistake(
             lambda c: _by_pattern(c, r"<answer>.*\d.*</answer>"),
@@ -540,21 +604,24 @@ REPAIRED_FORMAT_REWARD = Exercise(
 )
 
 
-def _by_one_shift(rewards: Tensor, epsilon: float) -> Tensor:
-    shifted = rewards - rewards[0, 0]
-    return (shifted - group_mean(shifted)) / (group_std(shifted) + epsilon)
-
-
 ONE_SHIFT = (
     "One shift for the whole batch: a tied group elsewhere is rounded as before. Take "
     "off a reward of the same group: rewards[..., :1]."
 )
 OWN_SHIFT = "Groups differ, and each needs a shift of its own: one of its own rewards."
 
+
+def repaired_normalize(rewards):
+    """float [batch trial] -> float [batch trial]"""
+    shifted = rewards - rewards[..., :1]
+    centered = shifted - shifted.mean(dim=-1, keepdim=True)
+    return centered / (shifted.std(dim=-1, keepdim=True) + 1e-4)
+
+
 REPAIRED_NORMALIZE = Exercise(
     key="10.8",
     name="repaired_normalize",
-    solution=normalize,
+    solution=repaired_normalize,
     axes={"rewards": "batch trial", "return": "batch trial"},
     tolerance=1e-3,  # with or without an epsilon of 1e-4
     cases=(
@@ -569,51 +636,53 @@ REPAIRED_NORMALIZE = Exercise(
         case(
             "large tied rewards beside others",
             OWN_SHIFT,
-            rewards=[[1.0] * 12, [100.1] * 12, [3.0, 1.0, 2.0, 0.0] * 3],
+            rewards=[[1.0] * 12, [1000.1] * 12, [3.0, 1.0, 2.0, 0.0] * 3],
+        ),
+        case(
+            "rewards that lie close together",
+            "A small difference is a difference: divided by its spread it is as large "
+            "as any. Do not round, and keep epsilon near 1e-4.",
+            rewards=[[0.0, 0.001], [0.001, 0.0]],
+            within=0.15,
         ),
     ),
+    words={
+        "first group": ONE_SHIFT,
+        "rewards": "A larger epsilon alone helps where rewards are small. Rounding "
+        "grows with the rewards: shift them before you average.",
+        "shifted": "Shifted, but not centered: the shift comes before the mean, and "
+        "the mean of the shifted rewards still has to go.",
+        "shifted.std(dim=-1, keepdim=True)": "NaN: a tied group has no spread now, "
+        "and 0/0 is not a number. An epsilon is needed as well.",
+        "not divided": "You center, but do not divide by the spread.",
+    },
     mistakes=(
         Mistake(
             lambda r: r * 0 if (r == r[0, 0]).all() else reward_bugs.tiny_epsilon(r),
             "You look whether the whole batch is tied. Each group is tied or not on "
             "its own.",
         ),
-        Mistake(lambda r: _by_one_shift(r, 1e-8), ONE_SHIFT),
-        Mistake(lambda r: _by_one_shift(r, 1e-4), ONE_SHIFT),
         Mistake(
             reward_bugs.tiny_epsilon,
-            "Ties are still not zero: the mean of equal numbers is rounded. Take "
-            "off something first that makes tied rewards exactly 0.",
+            "Ties are still not zero: the mean of equal numbers is rounded. Take off "
+            "something first that makes tied rewards exactly 0.",
         ),
-        Mistake(
-            lambda r: (r - group_mean(r)) / (group_std(r) + 1e-4),
-            "A larger epsilon alone helps where rewards are small. Rounding grows "
-            "with the rewards: shift them before you average.",
-        ),
-        Mistake(
-            lambda r: (r - r[..., :1]) / (group_std(r) + SPREAD_EPSILON),
-            "Shifted, but not centered: the shift comes before the mean, and the "
-            "mean of the shifted rewards still has to go.",
-        ),
-        Mistake(
-            lambda r: center(r) / group_std(center(r)),
-            "NaN: a tied group has no spread now, and 0/0 is not a number. An "
-            "epsilon is needed as well.",
-        ),
-        Mistake(center, "You center, but do not divide by the spread."),
     ),
+    equivalent={
+        "1e-08": "after the shift ties are exactly zero, so any small epsilon does",
+    },
     insight="Shift first: then ties are exactly zero, however large the rewards.",
 )
 
 
-def converted_deltas(deltas: Tensor) -> Tensor:
-    """float [batch trial], divided by the spread over G -> by that over G - 1"""
-    size = deltas.shape[-1]
-    return deltas * ((size - 1) / size) ** 0.5
-
-
 def _deltas_case(description: str, rewards_of: Tensor) -> Case:
     return case(description, deltas=reward_bugs.population_normalize(rewards_of))
+
+
+def converted_deltas(deltas):
+    """float [batch trial], over G -> float [batch trial], over G - 1"""
+    size = deltas.shape[-1]
+    return deltas * ((size - 1) / size) ** 0.5
 
 
 CONVERTED_DELTAS = Exercise(
@@ -621,35 +690,31 @@ CONVERTED_DELTAS = Exercise(
     name="converted_deltas",
     solution=converted_deltas,
     axes={"deltas": "batch trial", "return": "batch trial"},
+    tolerance=1e-3,  # with or without a small epsilon
     cases=(
         _deltas_case("a group of two", torch.tensor([[1.0, 0.0]])),
         _deltas_case("three groups of four", numbers(3, 4)),
         _deltas_case("a group that is tied", torch.tensor([[2.0, 2.0, 2.0]])),
     ),
+    words={
+        "quotient turned": "The other way round: over G - 1 the spread is larger, so "
+        "the deltas become smaller.",
+        "root lost": "The factor of the squares: a spread is their root.",
+        "wrong count": "You count the groups. G is the size of one: the trial axis.",
+        "deltas.numel()": "You count all responses of the batch. G is the size of one "
+        "group.",
+    },
     mistakes=(
         Mistake(
-            lambda d: d / converted_deltas(torch.ones_like(d)),
-            "The other way round: over G - 1 the spread is larger, so the deltas "
-            "become smaller.",
-        ),
-        Mistake(
-            lambda d: d * (d.shape[-1] - 1) / d.shape[-1],
-            "The factor of the squares: a spread is their root.",
-        ),
-        Mistake(
-            lambda d: d * ((d.shape[0] - 1) / d.shape[0]) ** 0.5,
-            "You count the groups. G is the size of one: the trial axis.",
-        ),
-        Mistake(
-            lambda d: d * ((d.numel() - 1) / d.numel()) ** 0.5,
-            "You count all responses of the batch. G is the size of one group.",
-        ),
-        Mistake(
             lambda d: d / group_std(d),
-            "Do not divide by the spread of the deltas: only G is needed. A tied group "
-            "has no spread at all.",
+            "Do not divide by the spread of the deltas: only G is needed. A tied "
+            "group has no spread at all.",
         ),
     ),
+    equivalent={
+        "deltas.abs()": "only the size is used in one place",
+        "deltas[:1]": "every group has the same size",
+    },
     insight="One factor for all groups: 0.707 for G = 2, and near 1 for large G.",
 )
 
@@ -658,12 +723,19 @@ KL_CASES = (
     two_policies("a token twice as likely as under the reference", [0.5], [0.25]),
     two_policies("five tokens", PROBS, REF_PROBS),
     two_policies("two responses of two tokens", [PROBS[:2]] * 2, [REF_PROBS[:2]] * 2),
+    case(
+        "tokens that are next to impossible",
+        TOO_EARLY,
+        log_probs=[-200.0, -150.0],
+        ref_log_probs=[-199.0, -151.0],
+    ),
 )
 
 
-def repaired_k3(log_probs: Tensor, ref_log_probs: Tensor) -> Tensor:
+def repaired_k3(log_probs, ref_log_probs):
     """any shape, the same for both -> one value each"""
-    return k3(log_probs, ref_log_probs.detach())
+    difference = ref_log_probs - log_probs
+    return torch.expm1(difference) - difference
 
 
 REPAIRED_K3 = Exercise(
@@ -672,30 +744,28 @@ REPAIRED_K3 = Exercise(
     solution=repaired_k3,
     gradient_to=("log_probs",),
     cases=KL_CASES,
+    words={
+        "difference ** 2 / 2": "This is k2: close to k3 near zero, but biased as a "
+        "value.",
+        "log_probs - ref_log_probs": "Still upside down: the quotient in k3 is "
+        "ref/pi, because the samples come from pi.",
+        "one not taken away": "The -1 is missing: where both agree, k3 is 0.",
+        "difference.expm1() + difference": "Only the exp is turned: exp(d) - 1 - d "
+        "has the same d twice.",
+    },
     mistakes=(
-        Mistake(
-            loss_bugs.upside_down_k3,
-            "Still upside down: the quotient in k3 is ref/pi, because the samples "
-            "come from pi.",
-        ),
-        Mistake(
-            lambda new, ref: (ref - new).exp() - (ref - new),
-            "The -1 is missing: where both agree, k3 is 0.",
-        ),
-        Mistake(
-            lambda new, ref: (ref - new).exp() - 1 - (new - ref),
-            "Only the exp is turned: exp(d) - 1 - d has the same d twice.",
-        ),
         Mistake(k1, "This is k1: right on average, often negative. k3 never is."),
-        Mistake(k2, "This is k2: close to k3 near zero, but biased as a value."),
     ),
+    equivalent={
+        "(difference.expm1() - difference).abs()": "it is never negative",
+    },
     insight="ref/pi has mean 1 under pi, so ref/pi - 1 takes noise away and no KL.",
 )
 
 
-def repaired_penalty(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
+def repaired_penalty(log_probs, ref_log_probs, **_):
     """any shape, the same for both -> one value each"""
-    return k2(log_probs, ref_log_probs.detach())
+    return (log_probs - ref_log_probs) ** 2 / 2
 
 
 REPAIRED_PENALTY = Exercise(
@@ -704,14 +774,13 @@ REPAIRED_PENALTY = Exercise(
     solution=repaired_penalty,
     gradient_to=("log_probs",),
     cases=KL_CASES,
+    words={
+        "not divided": "Twice too large: a plain square pulls twice as hard, as if "
+        "beta were doubled. (If you detached a factor, the slope may be right, but "
+        "the exercise asks for the plain function.)",
+    },
     mistakes=(
         Mistake(k1, "Still k1: its slope is 1 at every token, and pulls nowhere."),
-        Mistake(
-            lambda new, ref: (new - ref) ** 2,
-            "Twice too large: a plain square pulls twice as hard, as if beta were "
-            "doubled. (If you detached a factor, the slope may be right, but the "
-            "exercise asks for the plain function.)",
-        ),
         Mistake(
             lambda new, ref: (new - ref).abs(),
             "The slope of this is a sign, 1 or -1. The pull must grow with the "
@@ -729,13 +798,20 @@ REPAIRED_PENALTY = Exercise(
             "expected. It would confuse whoever reads the log.",
         ),
     ),
+    equivalent={
+        "sign dropped": "a square has no sign",
+        "difference turned": "a square has no sign",
+    },
     insight="Slope log(pi/ref): no pull at the reference, and more the further away.",
 )
 
 
-def _mean_case(description: str, lengths: list[int], size: int, hint="") -> Case:
+def _mean_case(
+    description: str, lengths: list[int], size: int, hint: str = "", pad: float = 0.5
+) -> Case:
     mask = mask_of(lengths, 6)
-    return case(description, hint, per_token=numbers(*mask.shape), mask=mask, size=size)
+    per_token = torch.where(mask, numbers(*mask.shape), pad)
+    return case(description, hint, per_token=per_token, mask=mask, size=size)
 
 
 def _piecewise(per_token: Tensor, mask: Tensor, size: int, weigh) -> Tensor:
@@ -744,21 +820,32 @@ def _piecewise(per_token: Tensor, mask: Tensor, size: int, weigh) -> Tensor:
     return sum((part * kept).sum() / kept.sum() * weigh(kept) for part, kept in pairs)
 
 
+def repaired_token_mean(per_token, mask, size):
+    """float [row pos], bool [row pos], int -> scalar"""
+    total = 0.0
+    for part, kept in zip(per_token.split(size), mask.split(size)):
+        total = total + torch.where(kept, part, 0.0).sum() / mask.sum()
+    return total
+
+
 REPAIRED_TOKEN_MEAN = Exercise(
     key="10.12",
     name="repaired_token_mean",
-    solution=token_bugs.repaired_token_mean,
+    solution=repaired_token_mean,
     axes={"per_token": "row pos", "mask": "row pos"},
     gradient_to=("per_token",),
     cases=(
         _mean_case("four responses of unequal length, two at a time", [1, 2, 6, 5], 2),
         _mean_case("three responses, two at a time", [4, 1, 6], 2),
+        _mean_case("seven responses, three at a time", [4, 1, 6, 2, 5, 3, 6], 3),
+        _mean_case("one response", [2], 4),
         _mean_case(
             "one micro-batch is empty",
             [0, 3, 5],
             1,
             "0/0: this piece has no token, so it has no mean. Add sums, divide once.",
         ),
+        _mean_case("NaN in the padding", [2, 4, 1], 2, ANYTHING, pad=float("nan")),
     ),
     mistakes=(
         Mistake(
@@ -788,10 +875,18 @@ REPAIRED_TOKEN_MEAN = Exercise(
 )
 
 
+def repaired_step(rewards, last):
+    """float [batch trial] or None, float or None -> float"""
+    if rewards is not None:
+        last = rewards.mean().item()
+    return last
+
+
 REPAIRED_STEP = Exercise(
     key="10.13",
     name="repaired_step",
-    solution=reward_bugs.remembering_step,
+    solution=repaired_step,
+    plain_number=True,  # it is written to a log, where a tensor would keep its graph
     axes={"rewards": "batch trial"},
     cases=(
         case("the very first step", rewards=[[3.0, 1.0]], last=None),
@@ -799,6 +894,7 @@ REPAIRED_STEP = Exercise(
         case("new responses", rewards=[[1.0, 0.0, 0.5]], last=2.0),
         case("an inner step after a mean of 0", rewards=None, last=0.0),
         case("new responses, all of them paid 0", rewards=[[0.0, 0.0]], last=2.0),
+        case("two prompts", rewards=[[1.0, 2.0, 0.0], [3.0, 4.0, 5.0]], last=None),
     ),
     mistakes=(
         Mistake(
@@ -813,8 +909,8 @@ REPAIRED_STEP = Exercise(
         ),
         Mistake(
             lambda r, last: float("nan") if r is None else r.mean().item(),
-            "NaN is honest, but the log has holes: the inner step trains on "
-            "responses whose mean reward was logged before.",
+            "NaN is honest, but the log has holes: the inner step trains on responses "
+            "whose mean reward was logged before.",
         ),
         Mistake(
             lambda r, last: (0.0 if r is None else r.mean().item()) or last,

@@ -16,7 +16,8 @@ from grpo_course.gsm8k.grading import (
     is_leniently_correct,
     read_number,
 )
-from grpo_course.language_model.template import TAGS, extract_answer, format_reward
+from grpo_course.gsm8k.rewards import correctness_reward
+from grpo_course.language_model.template import TAGS, format_reward
 
 
 def _said(completion: str) -> str:
@@ -34,37 +35,23 @@ def _last_found(pattern: str) -> Callable:
     return answer
 
 
-def _first_found(completion: str) -> str | None:
-    found = re.search(r"(?s)<answer>(.*?)</answer>", _said(completion))
-    return found.group(1).strip() if found else None
-
-
-def _closed_twice(completion: str) -> str | None:
-    before = _said(completion).rpartition("</answer>")[0]
-    _, opened, inside = before.rpartition("<answer>")
-    return inside.strip() if opened else None
-
-
 def _begun_again(completion: str) -> str | None:
     _, opened, inside = _said(completion).rpartition("<answer>")
     inside, closed, _ = inside.partition("</answer>")
     return inside.strip() if opened and closed else None
 
 
-def _unclosed(completion: str) -> str | None:
-    _, opened, inside = _said(completion).rpartition("<answer>")
-    return inside.partition("</answer>")[0].strip() if opened else None
-
-
-def _unstripped(completion: str) -> str | None:
-    before = _said(completion).rpartition("</answer>")[0]
-    _, opened, inside = before.rpartition("<answer>")
-    return inside.partition("</answer>")[0] if opened else None
-
-
 def _behind_the_first(completion: str) -> str | None:
     said = completion.split("</think>", 1)[-1]
     return extract_answer(said.replace("</think>", ""))
+
+
+def extract_answer(completion):
+    """str -> str, or None"""
+    said = completion.rpartition("</think>")[2]
+    before = said.rpartition("</answer>")[0]
+    _, opened, inside = before.rpartition("<answer>")
+    return inside.partition("</answer>")[0].strip() if opened else None
 
 
 EXTRACT_ANSWER = Exercise(
@@ -105,21 +92,26 @@ EXTRACT_ANSWER = Exercise(
         text_case("opened twice", "<answer>5<answer>7</answer>"),
         text_case("an answer, and one begun", "<answer>7</answer><answer>8"),
     ),
+    words={
+        "completion": "You look into the thinking as well. A model may try an answer "
+        "there; what counts comes after the last </think>.",
+        "before.partition('<answer>')": "You take the first pair. A model that "
+        "corrects itself means its last answer: search from the end, with rpartition "
+        "or rfind.",
+        "not stripped": "White space is left around the answer: strip() it.",
+        "inside": "A closing tag is left in the answer of a model that closes it "
+        "twice. Cut at the first </answer> behind the <answer>: partition.",
+        "said": "You accept an answer that is never closed. It may have been cut off "
+        "in the middle of a number: without </answer> return None.",
+        "inside.partition('</answer>')[0].strip()": "Without a pair of tags you "
+        "return an empty text. Return None, so that nobody takes it for an answer "
+        "that was given.",
+    },
     mistakes=(
-        Mistake(
-            lambda c: extract_answer(c.replace("</think>", "")),
-            "You look into the thinking as well. A model may try an answer there; what "
-            "counts comes after the last </think>.",
-        ),
         Mistake(
             _behind_the_first,
             "You cut at the first </think>. A model may write it again, so cut at the "
             "last: rpartition, or split(...)[-1].",
-        ),
-        Mistake(
-            _first_found,
-            "You take the first pair. A model that corrects itself means its last "
-            "answer: search from the end, with rpartition or rfind.",
         ),
         Mistake(
             _last_found("(?s)<answer>(.*)</answer>"),
@@ -133,19 +125,14 @@ EXTRACT_ANSWER = Exercise(
         ),
         Mistake(
             _last_found("(?s)<answer>(.*?)</answer>"),
-            "Your pattern begins at the first <answer> that it meets and runs over the "
-            "next one. Search from the end: the last <answer> before the </answer>.",
+            "Your pattern begins at the first <answer> that it meets and runs over "
+            "the next one. Search from the end: the last <answer> before the "
+            "</answer>.",
         ),
         Mistake(
             _last_found(r"<answer>\s*([0-9]+)\s*</answer>"),
             "You ask for digits, and $1,200, -3 or words are answers too. Return the "
             "text as it stands; what number it says is judged later.",
-        ),
-        Mistake(_unstripped, "White space is left around the answer: strip() it."),
-        Mistake(
-            _closed_twice,
-            "A closing tag is left in the answer of a model that closes it twice. Cut "
-            "at the first </answer> behind the <answer>: partition.",
         ),
         Mistake(
             _begun_again,
@@ -154,18 +141,8 @@ EXTRACT_ANSWER = Exercise(
         ),
         Mistake(
             lambda c: extract_answer(c) if "</think>" in c else None,
-            "Without any </think> you return None, but then no thinking is marked: the "
-            "whole text may hold the answer.",
-        ),
-        Mistake(
-            _unclosed,
-            "You accept an answer that is never closed. It may have been cut off in "
-            "the middle of a number: without </answer> return None.",
-        ),
-        Mistake(
-            lambda c: extract_answer(c) or "",
-            "Without a pair of tags you return an empty text. Return None, so that "
-            "nobody takes it for an answer that was given.",
+            "Without any </think> you return None, but then no thinking is marked: "
+            "the whole text may hold the answer.",
         ),
     ),
     insight="Plain searches from the end: one pass, whatever a model writes.",
@@ -189,10 +166,16 @@ def _one_behind_another(completion: str) -> float:
     return points / 4
 
 
+def tag_share(completion):
+    """str -> float from 0 to 1"""
+    tags = ("<think>", "</think>", "<answer>", "</answer>")
+    return sum(completion.count(tag) == 1 for tag in tags) / len(tags)
+
+
 TAG_SHARE = Exercise(
     key="11.2",
     name="tag_share",
-    solution=lambda completion: sum(completion.count(tag) == 1 for tag in TAGS) / 4,
+    solution=tag_share,
     cases=(
         text_case("the template", "<think>3+4=7</think><answer>7</answer>"),
         text_case("no answer tags", "<think>3+4=7</think>7"),
@@ -208,22 +191,20 @@ TAG_SHARE = Exercise(
         text_case("the answer first", "<answer>7</answer><think>3+4=7</think>"),
         text_case("closed, then opened", "</answer><answer>7"),
     ),
+    words={
+        "completion.count(tag) > 0": "A tag that stands three times earns its point. "
+        "Then a model may repeat tags for free: count() must be 1.",
+        "completion.count(tag)": "You pay for each copy of a tag, so the best "
+        "response is nothing but tags. A tag counts when it stands exactly once.",
+        "not divided": "This is a count from 0 to 4. A share is divided by the number "
+        "of tags.",
+    },
     mistakes=(
         Mistake(
             lambda c: float(_template(c)),
             "All or nothing: a response with three tags earns as little as one with "
             "none, so a group that has not found the template yet is tied. Pay for "
             "each tag.",
-        ),
-        Mistake(
-            lambda c: sum(tag in c for tag in TAGS) / 4,
-            "A tag that stands three times earns its point. Then a model may repeat "
-            "tags for free: count() must be 1.",
-        ),
-        Mistake(
-            lambda c: sum(c.count(tag) for tag in TAGS) / 4,
-            "You pay for each copy of a tag, so the best response is nothing but "
-            "tags. A tag counts when it stands exactly once.",
         ),
         Mistake(
             lambda c: (
@@ -239,12 +220,8 @@ TAG_SHARE = Exercise(
         ),
         Mistake(
             _one_behind_another,
-            "You count a tag only behind those before it. The order is another matter: "
-            "here any tag counts, wherever it stands.",
-        ),
-        Mistake(
-            lambda c: sum(c.count(tag) == 1 for tag in TAGS),
-            "This is a count from 0 to 4. A share is divided by the number of tags.",
+            "You count a tag only behind those before it. The order is another "
+            "matter: here any tag counts, wherever it stands.",
         ),
     ),
     insight="Each tag pays for itself, so most groups have something to compare.",
@@ -263,12 +240,17 @@ def _whole(completion: str) -> bool:
     return format_reward([completion]) == [1.0]
 
 
+def honest_reward(completion, answer):
+    """str, str -> 1.0 or 0.0"""
+    whole = format_reward([completion]) == [1.0]
+    right = correctness_reward([completion], [answer]) == [1.0]
+    return float(whole and right)
+
+
 HONEST_REWARD = Exercise(
     key="11.3",
     name="honest_reward",
-    solution=lambda completion, answer: float(
-        _whole(completion) and is_correct(completion, answer)
-    ),
+    solution=honest_reward,
     cases=(
         _reply(
             "a right response",
@@ -329,6 +311,11 @@ HONEST_REWARD = Exercise(
     ),
     # The narrow mistakes stand first: where two explain as many wrong cases, the
     # first is named.
+    words={
+        "right": "You judge the answer and not the form: no thinking, and several "
+        "answers, are paid in full. Ask for format_reward([completion]) == [1.0] as "
+        "well.",
+    },
     mistakes=(
         Mistake(
             lambda c, gold: float(format_reward([c])[0] >= 0.8 and is_correct(c, gold)),
@@ -337,18 +324,13 @@ HONEST_REWARD = Exercise(
         ),
         Mistake(
             lambda c, gold: float(_template(c) and is_correct(c, gold)),
-            "`.+` in a pattern runs over tags, so a second answer hides inside it. The "
-            "whole form has each tag once: format_reward([completion]) == [1.0].",
+            "`.+` in a pattern runs over tags, so a second answer hides inside it. "
+            "The whole form has each tag once: format_reward([completion]) == [1.0].",
         ),
         Mistake(
             lambda c, gold: float(_whole(c) and is_leniently_correct(c, gold)),
             "You take the last number, even of `6 or 7`, and even one outside the "
             "answer. Grade the answer as a whole: correctness_reward does.",
-        ),
-        Mistake(
-            lambda c, gold: float(is_correct(c, gold)),
-            "You judge the answer and not the form: no thinking, and several answers, "
-            "are paid in full. Ask for format_reward([completion]) == [1.0] as well.",
         ),
         Mistake(
             lambda c, gold: float(is_leniently_correct(c, gold)),
@@ -386,13 +368,6 @@ HONEST_REWARD = Exercise(
 )
 
 
-def completion_mask(tokens: Tensor, prompt_width: int, eos: int) -> Tensor:
-    """True on the tokens that the policy wrote. int [batch pos] -> bool [batch pos]"""
-    mask = torch.zeros_like(tokens, dtype=torch.bool)
-    mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)
-    return mask
-
-
 def _tokens_case(
     description: str, rows: list, hint: str = "", *, width: int = 4, eos: int = 2
 ) -> Case:
@@ -412,6 +387,13 @@ def _filled(tokens: Tensor, width: int, written: Tensor) -> Tensor:
 
 def _ended(tokens: Tensor, eos: int) -> Tensor:
     return (tokens == eos).long().cumsum(-1)
+
+
+def completion_mask(tokens, prompt_width, eos):
+    """int [batch pos], int, int -> bool [batch pos]"""
+    mask = torch.zeros_like(tokens, dtype=torch.bool)
+    mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)
+    return mask
 
 
 COMPLETION_MASK = Exercise(

@@ -4,18 +4,25 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from grpo_course.algorithm.sampler import token_log_probs
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import RAW_LOGITS, case, pick, scored_text
+from grpo_course.classroom.exercises.shared import (
+    RAW_LOGITS,
+    TOO_LATE,
+    case,
+    pick,
+    scored_text,
+)
 
 
 def _scores(logits: Tensor, tokens: Tensor) -> Tensor:
     return pick(logits.log_softmax(-1), tokens)
 
 
-def response_log_probs(logits: Tensor, tokens: Tensor, prompt_length: int) -> Tensor:
-    """The log-probability of each response token. -> [batch pos-prompt_length]"""
-    return token_log_probs(logits[:, prompt_length - 1 : -1], tokens[:, prompt_length:])
+def response_log_probs(logits, tokens, prompt_length):
+    """float [batch pos vocab], int [batch pos] -> float [batch pos-prompt_length]"""
+    before = logits[:, prompt_length - 1 : -1].log_softmax(dim=-1)
+    chosen = tokens[:, prompt_length:, None]
+    return before.gather(-1, chosen).squeeze(-1)
 
 
 RESPONSE_SCORES = Exercise(
@@ -35,7 +42,16 @@ RESPONSE_SCORES = Exercise(
         scored_text("a prompt of one token", 2, 4, 5, prompt_length=1),
         scored_text("a response of one token", 2, 5, 5, prompt_length=4),
         scored_text("a batch of one", 1, 7, 5, prompt_length=3),
+        scored_text("one token each", 1, 2, 5, prompt_length=1),
+        scored_text(
+            "logits of 200 and -200", 2, 5, 4, TOO_LATE, scale=200.0, prompt_length=2
+        ),
     ),
+    words={
+        "return (...).sum(-1)": "You sum over pos. The ratio and the mask work on "
+        "single tokens: return a score for each.",
+        "not normalized": RAW_LOGITS,
+    },
     mistakes=(
         Mistake(
             lambda x, ids, n: _scores(x[:, n:], ids[:, n:]),
@@ -53,17 +69,6 @@ RESPONSE_SCORES = Exercise(
             "response only.",
         ),
         Mistake(
-            lambda x, ids, n: _scores(x[:, n - 1 : -1], ids[:, n:]).sum(-1),
-            "You sum over pos. The ratio and the mask work on single tokens: return a "
-            "score for each.",
-        ),
-        Mistake(
-            lambda x, ids, n: response_log_probs(x, ids, n).squeeze(),
-            "squeeze() also drops a batch or pos axis of length 1. squeeze(-1) drops "
-            "only the axis that gather left.",
-        ),
-        Mistake(lambda x, ids, n: pick(x[:, n - 1 : -1], ids[:, n:]), RAW_LOGITS),
-        Mistake(
             lambda x, ids, n: _scores(x[:, n - 1 : -1], ids[:, n - 1 : -1]),
             "You shift the logits and the tokens. The tokens stay those of the "
             "response; only the logits begin one place earlier.",
@@ -72,17 +77,6 @@ RESPONSE_SCORES = Exercise(
     insight="With left padding all prompts end at one place, so a single slice cuts "
     "every row of the batch.",
 )
-
-
-def diagnose(start: dict, end: dict) -> str:
-    """Name what happened between two readings of the panel of one run."""
-    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:
-        return "too hard"
-    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
-        return "format alone"
-    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
-        return "rate too high"
-    return "learns"
 
 
 def _reading(*values: float) -> dict:
@@ -124,14 +118,22 @@ def _first(condition: Callable, said: str) -> Callable:
     return answer
 
 
-def _instead(wrong: str, right: str) -> Callable:
-    """An answer that says `wrong` where `right` would be right."""
-    return _first(lambda start, end: diagnose(start, end) == right, wrong)
-
-
 def _rise(start: dict, end: dict) -> float:
     return end["lenient_accuracy"] - start["lenient_accuracy"]
 
+
+def diagnose(start, end):
+    """two readings of the panel -> str"""
+    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:
+        return "too hard"
+    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
+        return "format alone"
+    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
+        return "rate too high"
+    return "learns"
+
+
+ON_A_BOUND = "no reading lies exactly on a bound"
 
 PANEL_READING = Exercise(
     key="12.2",
@@ -158,6 +160,7 @@ PANEL_READING = Exercise(
         _case("all tied, most of them right", (0.87, 0.87, 1.0, 0.85)),
         _case("all tied, sums got worse", (0.3, 0.4, 1.0, 0.9)),
         _case("many tied, not nearly all", (0.5, 0.6, 0.9, 0.77)),
+        _case("many tied, hardly any right", (0.05, 0.56, 0.9, 0.77)),
         _case(
             "all tied at the start only",
             (0.5, 0.6, 0.9, 0.3),
@@ -165,6 +168,10 @@ PANEL_READING = Exercise(
             "These groups were tied at the start and are not any more. What a run "
             'became stands in `end`: ask for end["tied_groups"] alone.',
         ),
+        _case(
+            "tied at the start, hardly any right yet", (0.08, 0.1, 0.7, 0.5), _NOTHING
+        ),
+        _case("few tied at the start, too hard at the end", (0.05, 0.55, 0.9, 0.9)),
         _case("sums got worse", (0.35, 0.36, 0.99, 0.3)),
         _case("sums a little worse", (0.55, 0.55, 0.99, 0.3)),
         _case(
@@ -185,63 +192,44 @@ PANEL_READING = Exercise(
         _case("good at the start, then far less", (0.6, 0.6, 0.99, 0.3), _HIGH),
         _case("good at the start, then clearly less", (0.83, 0.83, 0.99, 0.3), _HIGH),
     ),
+    words={
+        'A and end["accuracy"] < 0.1 => A': "Groups are tied where all responses are "
+        "wrong, where all are right, and where the reward does not look at them. Ask "
+        "the accuracy which it is.",
+        'A and end["accuracy"] < 0.1 => end["accuracy"] < 0.1': "Few right answers "
+        "alone are not `too hard`: while groups differ, the policy can learn. Ask for "
+        "tied groups as well.",
+        'end["accuracy"] < 0.1 => end["accuracy"] < 0.5': "`too hard` is for runs "
+        "with hardly any response right: an accuracy below 0.1. Yours reaches higher.",
+        'A and end["accuracy"] < 0.9 => A': "You call a run that learns broken. Where "
+        "all is right, groups are tied too, and that is no fault: ask for an accuracy "
+        "below 0.9.",
+        'end["accuracy"] < 0.9 => end["accuracy"] < 0.1': "Part of the responses are "
+        "right, yet nearly all groups are tied: a reward that saw the answers would "
+        "tell them apart.",
+        'A < start["lenient_accuracy"] - 0.1 => False': "A rising format hides sums "
+        "that got worse: lenient accuracy fell by more than 0.1 in some of these "
+        "runs.",
+        'A < start["lenient_accuracy"] - 0.1 => A < start["lenient_accuracy"]': "Any "
+        "fall counts for you. Readings are samples and wobble: the task counts a fall "
+        "of more than 0.1.",
+        'A < start["lenient_accuracy"] - 0.1 => A < 0.5': "You judge where lenient "
+        "accuracy ends, not how far it fell: a run may start low, or fall from a "
+        "height. Subtract the end from the start.",
+        "A < B - 0.1 => abs(A - B) > 0.1": "Lenient accuracy rose there, and that is "
+        "no fault. Subtract the end from the start, in this order and without abs().",
+        'end["lenient_accuracy"] => end["accuracy"]': "Strict accuracy may be low "
+        "since part of the form is missing. Compare lenient accuracy at the end with "
+        "lenient accuracy at the start.",
+    },
     mistakes=(
-        Mistake(
-            _first(lambda start, end: end["tied_groups"] > 0.8, "too hard"),
-            "Groups are tied where all responses are wrong, where all are right, and "
-            "where the reward does not look at them. Ask the accuracy which it is.",
-        ),
-        Mistake(
-            _instead("learns", "rate too high"),
-            "A rising format hides sums that got worse: lenient accuracy fell by more "
-            "than 0.1 in some of these runs.",
-        ),
-        Mistake(
-            _instead("learns", "format alone"),
-            "Part of the responses are right, yet nearly all groups are tied: a reward "
-            "that saw the answers would tell them apart.",
-        ),
-        Mistake(
-            _instead("format alone", "learns"),
-            "You call a run that learns broken. Where all is right, groups are tied "
-            "too, and that is no fault: ask for an accuracy below 0.9.",
-        ),
         Mistake(
             _first(
                 lambda start, end: end["accuracy"] > start["accuracy"],
                 "learns",
             ),
-            "Strict accuracy rises with the form alone, while the sums get worse. Look "
-            "at tied groups and lenient accuracy first.",
-        ),
-        Mistake(
-            _bounds(fall=0.0),
-            "Any fall counts for you. Readings are samples and wobble: the task counts "
-            "a fall of more than 0.1.",
-        ),
-        Mistake(
-            lambda start, end: diagnose(_reading(*_START), end),
-            "You judge where lenient accuracy ends, not how far it fell: a run may "
-            "start low, or fall from a height. Subtract the end from the start.",
-        ),
-        Mistake(
-            lambda start, end: (
-                "rate too high"
-                if end["tied_groups"] <= 0.8 and abs(_rise(start, end)) > 0.1
-                else diagnose(start, end)
-            ),
-            "Lenient accuracy rose there, and that is no fault. Subtract the end from "
-            "the start, in this order and without abs().",
-        ),
-        Mistake(
-            _first(lambda start, end: end["accuracy"] < 0.1, "too hard"),
-            "Few right answers alone are not `too hard`: while groups differ, the "
-            "policy can learn. Ask for tied groups as well.",
-        ),
-        Mistake(
-            _bounds(hard=0.5),
-            "`too hard` is for runs with hardly any response right: an accuracy below "
-            "0.1. Yours reaches higher.",
+            "Strict accuracy rises with the form alone, while the sums get worse. "
+            "Look at tied groups and lenient accuracy first.",
         ),
         Mistake(
             _bounds(tied=0.5),
@@ -250,8 +238,8 @@ PANEL_READING = Exercise(
         ),
         Mistake(
             _bounds(tied=0.9),
-            "Your bound for tied groups is too high: more than eight in ten are nearly "
-            "all.",
+            "Your bound for tied groups is too high: more than eight in ten are "
+            "nearly all.",
         ),
         Mistake(
             lambda start, end: diagnose(
@@ -265,6 +253,12 @@ PANEL_READING = Exercise(
             "for tied groups first, and for the fall after them.",
         ),
     ),
+    equivalent={
+        "end['lenient_accuracy'] <= start['lenient_accuracy'] - 0.1": ON_A_BOUND,
+        "end['tied_groups'] >= 0.8": ON_A_BOUND,
+        "end['accuracy'] <= 0.1": ON_A_BOUND,
+        "end['accuracy'] <= 0.9": ON_A_BOUND,
+    },
     insight="Reward, format and strict accuracy rise in good runs and in bad ones. "
     "Tied groups and lenient accuracy tell them apart.",
 )

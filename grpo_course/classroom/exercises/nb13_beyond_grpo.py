@@ -6,15 +6,15 @@ from torch import Tensor
 from grpo_course.algorithm.aggregation import aggregate, hide
 from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import TOKENS, case, mask_of, numbers
+from grpo_course.classroom.exercises.shared import (
+    TOKENS,
+    TOO_EARLY,
+    case,
+    mask_of,
+    numbers,
+)
 
 # Each exercise has a case with two prompts: with one, a lost batch axis is no mistake.
-
-
-def two_means(per_token: Tensor, mask: Tensor, max_length: int) -> Tensor:
-    """The token mean of DAPO, and the constant of Dr. GRPO. -> [2]"""
-    both = [_dapo(per_token, mask), _dr_grpo(per_token, mask, max_length)]
-    return torch.stack(both)
 
 
 def _dr_grpo(per_token: Tensor, mask: Tensor, max_length: int) -> Tensor:
@@ -35,6 +35,15 @@ def _means_case(description: str, lengths: list, max_length: int) -> Case:
     return case(description, per_token=per_token, mask=mask, max_length=max_length)
 
 
+def two_means(per_token, mask, max_length):
+    """[batch trial pos], bool [batch trial pos], int -> [2]"""
+    total = (per_token * mask).sum()
+    responses = mask.shape[0] * mask.shape[1]
+    return torch.stack([total / mask.sum(), total / (responses * max_length)])
+
+
+SAME_SHAPE = "only its shape or size along an axis is used here"
+
 TWO_MEANS = Exercise(
     key="13.1",
     name="two_means",
@@ -44,6 +53,7 @@ TWO_MEANS = Exercise(
     cases=(
         _means_case("responses of 2 and 6 tokens, at most 6", [[2, 6]], 6),
         _means_case("two prompts, at most 10", [[2, 6, 3], [1, 4, 5]], 10),
+        _means_case("three prompts, one response each", [[2], [6], [1]], 8),
     ),
     mistakes=(
         Mistake(
@@ -54,7 +64,8 @@ TWO_MEANS = Exercise(
         Mistake(
             lambda x, m, n: torch.stack([_dapo(x, m), aggregate(x, m, "constant")]),
             "The second divides by the width of the tensor. The width is that of the "
-            "longest response, so it changes from batch to batch; max_length does not.",
+            "longest response, so it changes from batch to batch; max_length does "
+            "not.",
         ),
         Mistake(
             lambda x, m, n: torch.stack([_dapo(x, m), hide(x, m).sum() / n]),
@@ -89,16 +100,16 @@ TWO_MEANS = Exercise(
             "mask.shape[0] * mask.shape[1] responses.",
         ),
     ),
+    equivalent={
+        "factor twice": "a mask is its own square",
+        "per_token": SAME_SHAPE,
+        "~mask": SAME_SHAPE,
+        "mask[:1]": SAME_SHAPE,
+    },
     insight="Neither looks at a response's own length. They differ by one number for "
     "the batch. Adam does not see a number that stays the same; this one moves with "
     "the mean length.",
 )
-
-
-def sequence_ratio(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
-    """The geometric mean of each response's token ratios. -> [batch trial]"""
-    difference = hide(log_probs - old_log_probs, mask)
-    return (difference.sum(-1) / mask.sum(-1)).exp()
 
 
 OWN_LENGTH = "Each response has a length of its own, mask.sum(-1)."
@@ -111,6 +122,12 @@ def _ratio_case(description: str, lengths: list, apart: float) -> Case:
     return case(description, log_probs=new, old_log_probs=new - shift, mask=mask)
 
 
+def sequence_ratio(log_probs, old_log_probs, mask):
+    """three times [batch trial pos] -> [batch trial]"""
+    log_ratio = ((log_probs - old_log_probs) * mask).sum(-1)
+    return (log_ratio / mask.sum(-1)).exp()
+
+
 SEQUENCE_RATIO = Exercise(
     key="13.2",
     name="sequence_ratio",
@@ -121,13 +138,17 @@ SEQUENCE_RATIO = Exercise(
     cases=(
         _ratio_case("responses of 2 and 6 tokens", [[2, 6]], 0.8),
         _ratio_case("two prompts, three responses", [[2, 6, 3], [1, 4, 5]], 0.5),
+        _ratio_case("one response of one token", [[1]], 0.4),
     ),
+    words={
+        "not divided": "This is the ratio of the whole response, without the length: "
+        "for a long one it is far from 1 in no time. GSPO takes the mean of the "
+        "logarithms.",
+        "difference turned": "Upside down: pi stands above, pi_old below.",
+        "exp lost": "This is the logarithm of the ratio: the exp is missing.",
+        "mask.sum()": "You divide by the tokens of the whole batch. " + OWN_LENGTH,
+    },
     mistakes=(
-        Mistake(
-            lambda a, b, m: hide(a - b, m).sum(-1).exp(),
-            "This is the ratio of the whole response, without the length: for a long "
-            "one it is far from 1 in no time. GSPO takes the mean of the logarithms.",
-        ),
         Mistake(
             lambda a, b, m: hide((a - b).exp(), m).sum(-1) / m.sum(-1),
             "This is the arithmetic mean of the token ratios. Take the mean of their "
@@ -138,37 +159,19 @@ SEQUENCE_RATIO = Exercise(
             "The mask is forgotten: padding takes part in the mean.",
         ),
         Mistake(
-            lambda a, b, m: (hide(b - a, m).sum(-1) / m.sum(-1)).exp(),
-            "Upside down: pi stands above, pi_old below.",
-        ),
-        Mistake(
-            lambda a, b, m: hide(a - b, m).sum(-1) / m.sum(-1),
-            "This is the logarithm of the ratio: the exp is missing.",
-        ),
-        Mistake(
             lambda a, b, m: hide(a - b, m).mean(-1).exp(),
             "You divide by the width of the tensor: .mean(-1) takes padding for "
             "tokens. Divide by the response's own length, mask.sum(-1).",
         ),
-        Mistake(
-            lambda a, b, m: (hide(a - b, m).sum(-1) / m.sum((0, -1))).exp(),
-            "You divide by the tokens of all prompts. " + OWN_LENGTH,
-        ),
-        Mistake(
-            lambda a, b, m: (hide(a - b, m).sum(-1) / m.sum()).exp(),
-            "You divide by the tokens of the whole batch. " + OWN_LENGTH,
-        ),
     ),
+    equivalent={
+        "factor twice": "a mask is its own square",
+    },
     insight="One ratio a response: it is clipped or kept as a whole, and its range "
     "is much narrower, because a mean of many tokens moves little.",
 )
 
 BOUND = 1.2
-
-
-def weighted_loss(log_probs: Tensor, old_log_probs: Tensor, deltas: Tensor) -> Tensor:
-    """CISPO, with the ratio bounded by 1.2; the mean over all tokens. -> scalar"""
-    return compute_loss(log_probs, deltas, "cispo", old_log_probs, epsilon_high=0.2)
 
 
 def _ratio(new: Tensor, old: Tensor) -> Tensor:
@@ -185,9 +188,16 @@ def _pulled(weight: Tensor, deltas: Tensor, log_probs: Tensor) -> Tensor:
 
 def _loss_case(description: str, ratios: list, deltas: list) -> Case:
     log_ratios = torch.tensor(ratios).log()
-    old = torch.tensor([0.3, 0.4]).log().expand(log_ratios.shape)
-    new, old = old + log_ratios, old.clone()
+    old = -5.0 - numbers(*log_ratios.shape, scale=0.4).abs()
+    new = old + log_ratios
     return case(description, log_probs=new, old_log_probs=old, deltas=deltas)
+
+
+def weighted_loss(log_probs, old_log_probs, deltas):
+    """[batch trial pos] twice, [batch trial] -> scalar"""
+    ratio = (log_probs - old_log_probs).exp()
+    weight = ratio.clamp(max=1.2).detach()
+    return -(weight * deltas[..., None] * log_probs).mean()
 
 
 WEIGHTED_LOSS = Exercise(
@@ -206,45 +216,44 @@ WEIGHTED_LOSS = Exercise(
             [[1.0, -2.0, 0.5], [-1.0, 0.3, 2.0]],
         ),
         _loss_case(
-            "all far above the bound", [[[1.6, 2.0], [2.2, 1.4]]], [[1.0, -1.0]]
+            "all far above the bound", [[[1.6, 50.0], [2.2, 1.4]]], [[1.0, -1.0]]
+        ),
+        _loss_case("far below", [[[0.01, 0.3], [0.02, 0.1]]], [[1.0, -1.0]]),
+        case(
+            "tokens that are next to impossible",
+            TOO_EARLY,
+            log_probs=[[[-200.0, -150.0]]],
+            old_log_probs=[[[-199.9, -150.0]]],
+            deltas=[[1.0]],
         ),
     ),
+    words={
+        "detach lost": "The weight is not frozen: a gradient flows through the ratio "
+        "too. Detach the bounded ratio.",
+        "weight * deltas[..., None]": "This is the bounded ratio times delta, without "
+        "log pi: above the bound nothing pulls. CISPO weighs delta log pi, so every "
+        "token pulls.",
+        "clamp lost": "The ratio has no bound. Clamp it from above, at 1.2.",
+        "clamp two-sided": "You bound the ratio from below too. Only the upper bound "
+        "is used here.",
+        "clamp turned": "min=1.2 bounds from below: no weight is under 1.2 then. The "
+        "bound is from above, max=1.2.",
+        "difference turned": "The ratio is upside down: pi stands above, pi_old below.",
+        "sign lost": "The minus sign is missing: an optimizer minimizes.",
+        "sum for mean": "This is the sum over all tokens. Take their mean, or a "
+        "larger batch is a larger loss.",
+        "(weight * deltas[..., None] * log_probs).sum(dim=0).mean()": "You divide by "
+        "the tokens of one prompt. Divide by those of all prompts.",
+    },
     mistakes=(
-        Mistake(
-            lambda a, b, d: _pulled(_ratio(a, b).clamp(max=BOUND), d, a),
-            "The weight is not frozen: a gradient flows through the ratio too. "
-            "Detach the bounded ratio.",
-        ),
-        Mistake(
-            lambda a, b, d: -(_ratio(a, b).clamp(max=BOUND) * d[..., None]).mean(),
-            "This is the bounded ratio times delta, without log pi: above the bound "
-            "nothing pulls. CISPO weighs delta log pi, so every token pulls.",
-        ),
         Mistake(
             lambda a, b, d: compute_loss(a, d, "clipped", b),
             "This is PPO's clipped loss: it takes the gradient of the tokens that it "
             "clips. CISPO weighs delta log pi, so every token pulls.",
         ),
         Mistake(
-            lambda a, b, d: _pulled(_ratio(a, b).detach(), d, a),
-            "The ratio has no bound. Clamp it from above, at 1.2.",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_ratio(a, b).clamp(0.8, BOUND).detach(), d, a),
-            "You bound the ratio from below too. Only the upper bound is used here.",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_ratio(a, b).clamp(min=BOUND).detach(), d, a),
-            "min=1.2 bounds from below: no weight is under 1.2 then. The bound is "
-            "from above, max=1.2.",
-        ),
-        Mistake(
             lambda a, b, d: _pulled(_weight(a, b) * (_ratio(a, b) <= BOUND), d, a),
             "Tokens above the bound are dropped. CISPO keeps them, with weight 1.2.",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_weight(b, a), d, a),
-            "The ratio is upside down: pi stands above, pi_old below.",
         ),
         Mistake(
             lambda a, b, d: _pulled(_ratio(a, b).clamp(max=BOUND), d, a.detach()),
@@ -252,29 +261,15 @@ WEIGHTED_LOSS = Exercise(
             "gradient comes from.",
         ),
         Mistake(
-            lambda a, b, d: -_pulled(_weight(a, b), d, a),
-            "The minus sign is missing: an optimizer minimizes.",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_weight(a, b), d, a) * a.numel(),
-            "This is the sum over all tokens. Take their mean, or a larger batch is a "
-            "larger loss.",
-        ),
-        Mistake(
-            lambda a, b, d: _pulled(_weight(a, b), d, a) * len(a),
-            "You divide by the tokens of one prompt. Divide by those of all prompts.",
-        ),
-        Mistake(
             lambda a, b, d: -(_weight(a, b) * d.T * a).mean(),
             "deltas.T has the axes [trial batch], and fits by accident. Deltas need "
             "one more axis at the end: deltas[..., None].",
         ),
-        Mistake(
-            lambda a, b, d: _pulled(_weight(a, b), d[:1], a),
-            "deltas[0] holds the deltas of the first prompt only. Keep them all, and "
-            "add an axis at the end: deltas[..., None].",
-        ),
     ),
+    equivalent={
+        "gradient in part": "the weight is detached as a whole",
+        "log_probs.detach()": "the weight is detached as a whole",
+    },
     insight="The clip of PPO takes a token's gradient; the bound of CISPO only limits "
     "its weight.",
 )

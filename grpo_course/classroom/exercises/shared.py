@@ -14,16 +14,37 @@ RAW_LOGITS = (
 )
 NO_LOGARITHM = "These are probabilities. Use log_softmax instead of softmax."
 NO_LOGARITHM_FOR_A_RATIO = "These are probabilities: a ratio needs their logarithms."
+TOO_LATE = (
+    "A probability below 1e-45 rounds to zero, and its logarithm is infinite: use "
+    "log_softmax, which never leaves the log domain."
+)
+TOO_EARLY = (
+    "exp(-200) rounds to zero, and 0/0 is not a number. Subtract first, while both "
+    "are logarithms; exp comes last."
+)
+ANYTHING = (
+    "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
+    "multiplying: torch.where(mask, per_token, 0.0)."
+)
+FROM_EOS_ON = (
+    "The other way round: this is True from the first EOS on. True marks the tokens up "
+    "to it."
+)
 NOT_CLIPPED = "Nothing is clipped: this is the unclipped loss."
 
 
-def case(description: str, hint: str = "", **args: object) -> Case:
-    """One call of the function; a list among its arguments becomes a tensor."""
+def case(
+    description: str, hint: str = "", *, within: float | None = None, **args: object
+) -> Case:
+    """One call of the function; a list among its arguments becomes a tensor.
+
+    `within` is a tolerance of this case's own.
+    """
     tensors = {
         name: torch.tensor(value) if isinstance(value, list) else value
         for name, value in args.items()
     }
-    return Case(description, tensors, hint)
+    return Case(description, tensors, hint, within)
 
 
 def two_policies(description: str, probs: list, ref_probs: list) -> Case:
@@ -33,13 +54,19 @@ def two_policies(description: str, probs: list, ref_probs: list) -> Case:
 
 
 def scored_text(
-    description: str, batch: int, pos: int, vocab: int, **more: Any
+    description: str,
+    batch: int,
+    pos: int,
+    vocab: int,
+    hint: str = "",
+    scale: float = 2.0,
+    **more: Any,
 ) -> Case:
     """A model's logits at each token of a text, drawn at random, and its tokens."""
     generator = torch.Generator().manual_seed(pos)
-    logits = 2 * torch.randn(batch, pos, vocab, generator=generator)
+    logits = scale * torch.randn(batch, pos, vocab, generator=generator)
     tokens = torch.randint(vocab, (batch, pos), generator=generator)
-    return case(description, logits=logits, tokens=tokens, **more)
+    return case(description, hint, logits=logits, tokens=tokens, **more)
 
 
 def text_case(description: str, text: str, hint: str = "") -> Case:

@@ -11,7 +11,7 @@ from einops import reduce
 def mean_by_group():
     yield "over the whole batch", lambda r: torch.mean(r)
     yield "over the batch axis", lambda r: reduce(r, "b t -> t", "mean")
-    yield "kept the trial axis", lambda r: reduce(r, "b t -> b 1", "mean")
+    yield "keeps an axis of size 1", lambda r: reduce(r, "b t -> b 1", "mean")
     yield "the sum of each group", lambda r: torch.einsum("bt->b", r)
 
     def answer(rewards):

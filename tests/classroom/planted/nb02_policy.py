@@ -44,11 +44,11 @@ def gather_log_probs():
 
 def expected_reward():
     yield "A matrix product", lambda p, r: torch.matmul(p, r.t())
-    yield "kept the axis", lambda p, r: torch.sum(p * r, 1, True)
+    yield "keeps an axis of size 1", lambda p, r: torch.sum(p * r, 1, True)
     yield "without weights", lambda p, r: r.sum(dim=1) / r.shape[1]
     yield "mixes prompts", lambda p, r: torch.einsum("br,br->r", p, r)
     yield "divide by the number of responses", lambda p, r: (r * p).sum(1) / r.shape[1]
-    yield "best reward there is", lambda p, r: r.amax(dim=-1)
+    yield "does not depend on `response_probs`", lambda p, r: r.amax(dim=-1)
 
     def answer(response_probs, rewards):
         best = response_probs.argmax(1)

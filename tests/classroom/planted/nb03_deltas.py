@@ -71,13 +71,13 @@ def normalize_by_group():
         std = gap.pow(2).mean(1, keepdim=True).sqrt()
         return gap / (std + 1e-4)
 
-    yield "population spread", answer
+    yield "divide the squares by G", answer
 
     def answer(rewards):
         gap = rewards - rewards.mean(1, keepdim=True)
         return gap / (torch.std(rewards) + 1e-4)
 
-    yield "spread of the whole batch", answer
+    yield "mixes what stands along batch", answer
 
     def answer(rewards):
         m, s = rewards.mean(1, keepdim=True), rewards.std(1, keepdim=True)
@@ -99,7 +99,7 @@ def normalize_by_group():
 
     def answer(rewards):
         s = rewards.std(1, keepdim=True)
-        return rewards / torch.clamp(s, min=1e-4).add(1e-4)
+        return rewards / s.add(1e-4)
 
     yield "not centered", answer
 

@@ -189,7 +189,7 @@ def masked_sequence_mean():
         kept = per_token * mask.float()
         return (kept.sum(-1) / mask.sum(-1).clamp(min=1)).mean()
 
-    yield "0 * inf is not a number", answer
+    yield "0 times infinity is not a number", answer
 
     def answer(per_token, mask):
         means = []

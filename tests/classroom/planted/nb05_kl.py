@@ -131,6 +131,12 @@ def k3_estimate():
         ratio = ref_log_probs.exp() / log_probs.exp()
         return ratio - 1 - ratio.log()
 
+    yield "exp comes last", answer
+
+    def answer(log_probs, ref_log_probs):
+        ratio = torch.exp(ref_log_probs - log_probs)
+        return ratio - 1 - ratio.log()
+
     yield "is right", answer
 
 

@@ -121,7 +121,7 @@ def response_mask():
 
 def token_share_reward():
     yield (
-        "count padding too",
+        "Padding takes part",
         lambda ids, m, token: torch.mean((ids == token).float(), dim=2),
     )
 

@@ -67,10 +67,11 @@ def repaired_ratio_loss():
         for new, old, d in zip(
             log_probs.flatten(), old_log_probs.flatten(), deltas.flatten()
         ):
-            rows.append(-(new.exp() / old.exp()) * d)
+            rows.append(-(new - old).exp() * d)
         return torch.stack(rows).reshape(log_probs.shape)
 
     yield "is right", answer
+    yield "exp comes last", lambda new, d, old: -new.exp() / old.exp() * d
 
 
 def repaired_clip_loss():
@@ -101,7 +102,7 @@ def repaired_clip_loss():
     )
 
     def answer(log_probs, deltas, old_log_probs, epsilon, epsilon_high):
-        ratio = log_probs.exp() / old_log_probs.exp()
+        ratio = log_probs.sub(old_log_probs).exp()
         gone_up = (ratio > 1 + epsilon_high) & (deltas > 0)
         gone_down = (ratio < 1 - epsilon) & (deltas < 0)
         kept = torch.where(gone_up, 1.0 + epsilon_high, ratio)
@@ -358,7 +359,7 @@ def repaired_normalize():
         shifted = rewards - rewards.flatten()[0]
         return (shifted - mean(shifted)) / (std(shifted) + 1e-8)
 
-    yield "One shift for the whole batch", answer
+    yield "a shift of its own", answer
 
     def answer(rewards):
         shifted = rewards - rewards.flatten()[0]
@@ -397,13 +398,13 @@ def converted_deltas():
         return deltas * ((n - 1) / n) ** 0.5
 
     yield "You count all responses of the batch", answer
-    yield "only G is needed", lambda d: d / d.std(dim=1, keepdim=True)
+    yield "tied group has no spread", lambda d: d / d.std(dim=1, keepdim=True)
 
     def answer(deltas):
         spread = deltas.std(dim=1, keepdim=True)
         return torch.where(spread > 0, deltas / spread, 0)
 
-    yield "Do not divide by the spread of the deltas", answer
+    yield "is right", answer
 
     def answer(deltas):
         rows = []

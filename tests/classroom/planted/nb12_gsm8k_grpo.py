@@ -33,7 +33,7 @@ def response_log_probs():
         lambda x, ids, n: pick(logp(x[:, n - 1 : -1]), ids[:, n - 1 : -1]),
     )
     yield (
-        "drops a batch or pos axis of length 1",
+        "also drops a batch, trial or pos axis",
         lambda x, ids, n: logp(x[:, n - 1 : -1]).gather(-1, ids[:, n:, None]).squeeze(),
     )
 
@@ -88,7 +88,7 @@ def diagnose():
             return "too hard"
         return fall(start, end) if end["format"] < 1 else "learns"
 
-    yield "nearly all groups are tied", answer
+    yield "what is new here", answer
 
     def answer(start, end):
         if end["tied_groups"] > 0.8 and end["accuracy"] > 0.1:
@@ -113,7 +113,7 @@ def diagnose():
         form_only = end["format"] > 0.9 and end["accuracy"] < 0.5
         return nearly_all_tied(end) or ("rate too high" if form_only else "learns")
 
-    yield "hides sums that got worse", answer
+    yield "what is new here", answer
 
     def answer(start, end):
         change = abs(start["lenient_accuracy"] - end["lenient_accuracy"])
@@ -162,7 +162,7 @@ def diagnose():
         tied = max(start["tied_groups"], end["tied_groups"])
         return nearly_all_tied({**end, "tied_groups": tied}) or fall(start, end)
 
-    yield "tied at the start and are not any more", answer
+    yield "What a run became stands in `end`", answer
 
     def answer(start, end):
         said = nearly_all_tied(end) or fall(start, end)

@@ -99,7 +99,7 @@ def sequence_ratio():
         difference = (log_probs - old_log_probs) * mask
         return (difference.sum(-1) / mask.sum((0, -1))).exp()
 
-    yield "tokens of all prompts", answer
+    yield "mixes what stands along batch", answer
 
     def answer(log_probs, old_log_probs, mask):
         difference = (log_probs - old_log_probs) * mask
@@ -196,7 +196,7 @@ def weighted_loss():
         lambda new, old, d: -(bounded(new, old) * d.T * new).mean(),
     )
     yield (
-        "first prompt only",
+        "the first row of `deltas` only",
         lambda new, old, d: -(bounded(new, old) * d[0][:, None] * new).mean(),
     )
 

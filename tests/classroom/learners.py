@@ -1,0 +1,751 @@
+"""Wrong answers as learners write them: (exercise, what fits, answer).
+
+The rules and experiments were extended by what these showed; `held_out` holds those
+that came later. `fits` is a pattern of words that name the mistake.
+"""
+
+import re
+from collections import Counter
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange, reduce, repeat
+
+
+def _(name, fits):
+    def keep(answer):
+        LEARNERS.append((name, fits, answer))
+        return answer
+
+    return keep
+
+
+LEARNERS = []
+
+_("mean_by_group", "whole|every|axis")(lambda r: torch.full((len(r),), r.mean().item()))
+_("mean_by_group", "median|mean")(lambda r: r.median(-1).values)
+_("mean_by_group", "size|axis|divide")(lambda r: r.sum(-1) / r.shape[0])
+
+_("count_matches", "sorted|stands")(
+    lambda p, r: sum(r[i] == p[i] for i in range(len(r)))
+)
+_("count_matches", "order|sort|revers")(
+    lambda p, r: sum(x == y for x, y in zip(sorted(p, reverse=True), r))
+)
+_("count_matches", "anywhere|position")(lambda p, r: len(set(p) & set(r)))
+
+
+@_("count_matches", "first|return|one|later|stop")
+def _answer(p, r):
+    points = 0
+    for x, y in zip(sorted(p), r):
+        if x == y:
+            points += 1
+        return points
+
+
+_("batch_distance", "along|axis|sum|pos")(
+    lambda p, r: (p.sort(-1).values[:, None] == r).float().sum(1)
+)
+_("batch_distance", "fraction|divide|mean")(
+    lambda p, r: (p.sort(-1).values[:, None] == r).sum(-1) / r.shape[1]
+)
+_("batch_distance", "differ|compare|equal|position")(
+    lambda p, r: (p.sort(-1).values[:, None] - r).abs().sum(-1).float()
+)
+_("batch_distance", "sort")(
+    lambda p, r: (p.sort(-1).values[:, None] == r.sort(-1).values).sum(-1).float()
+)
+
+_("duplicate_proof_reward", "order|adjacent|neighbour|pairs")(
+    lambda p, r: (Counter(p) & Counter(r)).total() + (r == sorted(r))
+)
+_("duplicate_proof_reward", "response|prompt|order")(
+    lambda p, r: (
+        (Counter(p) & Counter(r)).total() + sum(a <= b for a, b in zip(p, p[1:]))
+    )
+)
+_("duplicate_proof_reward", "x <= y|side|order|comparison|>=")(
+    lambda p, r: (
+        (Counter(p) & Counter(r)).total() + sum(a >= b for a, b in zip(r, r[1:]))
+    )
+)
+
+_("gather_log_probs", "soft|normaliz|axis|vocab")(
+    lambda x, ids: torch.stack(
+        [
+            (x - x.exp().sum(1, keepdim=True).log())[i].gather(-1, row.T).T
+            for i, row in enumerate(ids)
+        ]
+    )
+)
+_("gather_log_probs", "trial|repeat|copies|row")(
+    lambda x, ids: (
+        repeat(x.log_softmax(-1), "b p v -> b t p v", t=2)
+        .gather(-1, ids[..., None])
+        .squeeze(-1)
+    )
+)
+_("gather_log_probs", "squeeze")(
+    lambda x, ids: (
+        x.log_softmax(-1)[:, None]
+        .expand(-1, ids.shape[1], -1, -1)
+        .gather(-1, ids[..., None])
+        .squeeze()
+    )
+)
+_("gather_log_probs", "probabilit|log")(
+    lambda x, ids: (
+        repeat(x.softmax(-1), "b p v -> b t p v", t=ids.shape[1])
+        .gather(-1, ids[..., None])
+        .squeeze(-1)
+    )
+)
+
+_("expected_reward", "sign|negat")(lambda p, r: -torch.einsum("ba,ba->b", p, r))
+_("expected_reward", "log|probabilit")(lambda p, r: (p.log() * r).sum(-1))
+_("expected_reward", "batch|average|mean|prompt|everything")(
+    lambda p, r: (p * r).sum() / len(p)
+)
+
+_("naive_loss", "sum|large|batch|mean")(lambda x, d: -(x.sum(-1) * d).mean())
+_("naive_loss", "sum")(lambda x, d: -(x * d.unsqueeze(-1)).sum() / x.shape[0])
+_("naive_loss", "delta|factor|missing")(lambda x, d: -x.mean())
+_("naive_loss", "abs|sign|delta")(lambda x, d: -(x * d.abs()[..., None]).mean())
+
+_("center_by_group", "median|mean")(lambda r: r - r.median(-1, keepdim=True).values)
+_("center_by_group", "largest|max|mean|smaller|best")(
+    lambda r: r - r.amax(-1, keepdim=True)
+)
+_("center_by_group", "sum|mean|add up")(lambda r: r - r.sum(-1, keepdim=True))
+
+_("leave_one_out", "others|own|G - 1|mean|divide")(
+    lambda r: r - (r.sum(-1, keepdim=True) - r) / (r.shape[-1] + 1)
+)
+_("leave_one_out", "sign|minus|revers|way round")(
+    lambda r: (r.sum(-1, keepdim=True) - r) / (r.shape[-1] - 1) - r
+)
+_("leave_one_out", "batch|prompt|axis|column")(
+    lambda r: r - (r.sum(0, keepdim=True) - r) / max(len(r) - 1, 1)
+)
+
+_("normalize_by_group", "tied|epsilon|round|equal")(
+    lambda r: torch.nan_to_num((r - r.mean(-1, keepdim=True)) / r.std(-1, keepdim=True))
+)
+_("normalize_by_group", "batch|first|group|own")(
+    lambda r: (
+        (r - r[0, 0] - (r - r[0, 0]).mean(-1, keepdim=True))
+        / ((r - r[0, 0]).std(-1, keepdim=True) + 1e-4)
+    )
+)
+_("normalize_by_group", "G - 1|spread|sample|squares")(
+    lambda r: F.layer_norm(r - r[:, :1], r.shape[-1:], eps=1e-8)
+)
+_("normalize_by_group", "range|spread|std")(
+    lambda r: (
+        (r - r.mean(-1, keepdim=True))
+        / (r.amax(-1, keepdim=True) - r.amin(-1, keepdim=True) + 1e-4)
+    )
+)
+
+_("softmax_minus_uniform", "sum to zero|1/G|mean|size|groups|divide|count")(
+    lambda r: r.softmax(-1) - 1 / r.numel()
+)
+_("softmax_minus_uniform", "exp|softmax|largest|infinit")(
+    lambda r: r.exp() / r.exp().sum(-1, keepdim=True) - 1 / r.shape[1]
+)
+_("softmax_minus_uniform", "times|factor|multipl")(
+    lambda r: r.softmax(-1) * r.shape[-1] - 1
+)
+
+_("compute_ratio_from_logs", "frozen|gradient|detach")(lambda n, o: (n - o).exp())
+_("compute_ratio_from_logs", "gradient|detach")(
+    lambda n, o: (n.detach() - o.detach()).exp()
+)
+_("compute_ratio_from_logs", "upside|way round|pi_old")(
+    lambda n, o: o.detach().exp() / n.exp()
+)
+_("compute_ratio_from_logs", "exp")(lambda n, o: 1 + n - o.detach())
+
+
+@_("clipped_surrogate_loss", "clip|min|larger|bad|side|sign")
+def _answer(n, o, d):
+    r, d = (n - o).exp(), d[..., None]
+    return -torch.where(d > 0, r.clamp(max=1.2) * d, r.clamp(max=1.2) * d).mean()
+
+
+@_("clipped_surrogate_loss", "ratio|mean|pos|token")
+def _answer(n, o, d):
+    r, d = (n.sum(-1) - o.sum(-1)).exp(), d
+    return -torch.minimum(r * d, r.clamp(0.8, 1.2) * d).mean()
+
+
+@_("clipped_surrogate_loss", "detach|gradient")
+def _answer(n, o, d):
+    r, d = (n - o).exp().detach(), d[..., None]
+    return -(torch.minimum(r * d, r.clamp(0.8, 1.2) * d)).mean()
+
+
+@_("clipped_surrogate_loss", "sum|mean")
+def _answer(n, o, d):
+    r, d = (n - o).exp(), d[..., None]
+    return -torch.minimum(r * d, r.clamp(0.8, 1.2) * d).sum(-1).mean()
+
+
+_("clip_fraction", "side|sign|delta|outside")(
+    lambda r, d, e: ((r - 1).abs() > e).float().mean()
+)
+_("clip_fraction", "both|range|fraction|sum|mean|count")(
+    lambda r, d, e: (
+        ((r > 1 + e) & (d > 0)[..., None]) | ((r < 1 - e) & (d < 0)[..., None])
+    ).sum()
+)
+_("clip_fraction", "epsilon|range")(
+    lambda r, d, e: (
+        (((r > 1.2) & (d > 0)[..., None]) | ((r < 0.8) & (d < 0)[..., None]))
+        .float()
+        .mean()
+    )
+)
+
+_("masked_sequence_mean", "length|sum|divide|mean")(
+    lambda x, m: torch.where(m, x, 0.0).sum(-1).mean()
+)
+_("masked_sequence_mean", "response|empty|count|mean")(
+    lambda x, m: (
+        (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(min=1)).sum()
+        / m.any(-1).sum()
+    )
+)
+_("masked_sequence_mean", "NaN|0/0|choose|zero|padding|anything")(
+    lambda x, m: torch.nan_to_num((x * m).sum(-1) / m.sum(-1)).mean()
+)
+_("masked_sequence_mean", "token mean|weigh|response")(lambda x, m: x[m].mean())
+
+_("exact_kl_of", "reference|weigh|direction|KL")(
+    lambda p, q: F.kl_div(p, q, log_target=True, reduction="none").sum(-1)
+)
+_("exact_kl_of", "abs|sign|difference")(lambda p, q: (p.exp() * (p - q).abs()).sum(-1))
+_("exact_kl_of", "log")(lambda p, q: (p.exp() * (p.exp() - q.exp())).sum(-1))
+_("exact_kl_of", "quotient|log|exp|divide")(lambda p, q: (p.exp() * (p / q)).sum(-1))
+
+_("k3_estimate", "gradient|detach")(
+    lambda p, q: torch.expm1((q - p).detach()) - (q - p)
+)
+_("k3_estimate", "sum|add|each token|last axis")(
+    lambda p, q: ((q - p).exp() - 1 - (q - p)).sum(-1)
+)
+_("k3_estimate", "abs|k1|difference|log")(lambda p, q: (p - q).abs())
+
+_("penalized_reward", "last|pos|sum|add|token")(
+    lambda r, p, q, b: r - b * (p - q)[..., -1].detach()
+)
+_("penalized_reward", "beta|divide|multiply|kl_penalty")(
+    lambda r, p, q, b: r - (p - q).sum(-1).detach() * b * b
+)
+_("penalized_reward", "batch|each|everything|response")(
+    lambda r, p, q, b: r - b * (p - q).sum().detach()
+)
+_("penalized_reward", "abs|sign|difference")(
+    lambda r, p, q, b: r - b * (p - q).abs().sum(-1).detach()
+)
+
+
+def _step(new, old, ref, d, beta, low=0.8, high=1.2, first=None, k=None):
+    r, d = (new - old).exp(), d[..., None]
+    gap = ref - new
+    gain = first(r, d) if first else torch.minimum(r * d, r.clamp(low, high) * d)
+    kl = k(gap) if k else gap.exp() - 1 - gap
+    return -gain.mean() + beta * kl.mean()
+
+
+_("inner_step_loss", "one side|bound|clip")(
+    lambda *a: _step(*a, first=lambda r, d: torch.minimum(r * d, r.clamp(max=1.2) * d))
+)
+_("inner_step_loss", "max|larger|smaller")(
+    lambda *a: _step(*a, first=lambda r, d: torch.maximum(r * d, r.clamp(0.8, 1.2) * d))
+)
+_("inner_step_loss", "k2|KL|square")(lambda *a: _step(*a, k=lambda g: g**2 / 2))
+_("inner_step_loss", "minus|sign")(lambda n, o, ref, d, b: _step(n, o, ref, -d, b))
+
+_("refresh_epochs", "last|n - 1|num_epochs|count|end")(
+    lambda n, p: [e for e in range(n + 1) if e % p == 0]
+)
+_("refresh_epochs", "first|0|begin|Epoch 0|miss")(
+    lambda n, p: [e for e in range(1, n) if e % p == 0]
+)
+_("refresh_epochs", "epochs|numbers|list|index|copies")(
+    lambda n, p: list(range(n // p + 1))
+)
+
+_("bytes_kept", "reference|frozen")(lambda n, r, c: n * (12 + 2 * c + 12 * r))
+_("bytes_kept", "4|bytes|float")(lambda n, r, c: n * (16 + 4 * r + 16 * c))
+_("bytes_kept", "reference|missing")(lambda n, r, c: n * 12 * (1 + c))
+
+_("gradient_by_log_probs", "mask|padding")(
+    lambda d, m: (
+        (-d / (m.sum(-1).clamp(min=1) * d.numel()))[..., None] * torch.ones(m.shape)
+    )
+)
+_("gradient_by_log_probs", "length|each|token")(
+    lambda d, m: -d[..., None] * m / (m.shape[-1] * d.numel())
+)
+_("gradient_by_log_probs", "mean|cent")(
+    lambda d, m: (
+        (-(d - d.mean(-1, keepdim=True)) / (m.sum(-1).clamp(min=1) * d.numel()))[
+            ..., None
+        ]
+        * m
+    )
+)
+_("gradient_by_log_probs", "sign|minus|revers")(
+    lambda d, m: (d / (m.sum(-1).clamp(min=1) * d.numel()))[..., None] * m
+)
+
+_("find_tied_groups", "first|all|all of the group|two")(lambda r: r[:, 0] == r[:, 1])
+_("find_tied_groups", "differ|close|round|equal")(lambda r: r.std(-1) < 1e-6)
+_("find_tied_groups", "sum|zero|right|wrong|cancel|equal")(lambda r: r.sum(-1) == 0)
+_("find_tied_groups", "other way|tied|swap|inverted")(lambda r: (r != r[:, :1]).any(-1))
+
+_("token_mean_loss_at_ratio_one", "sign|minus|revers")(
+    lambda d, n: (d * n / n.sum()).sum()
+)
+_("token_mean_loss_at_ratio_one", "length|mean|divide|sum")(
+    lambda d, n: -(d * n).mean() / n.float().mean() * 2
+)
+_("token_mean_loss_at_ratio_one", "group|batch|all")(
+    lambda d, n: -((d * n).sum(1) / n.sum(1)).sum()
+)
+
+_("length_covariance", "N - 1|sample|mean")(
+    lambda d, n: torch.cov(torch.stack([d.flatten(), n.flatten().float()]))[0, 1]
+)
+_("length_covariance", "one|both|mean|number|not|batch")(
+    lambda d, n: ((d - d.mean()) * (n.float() - n.float().mean())).mean(-1)
+)
+_("length_covariance", "spread|correlation|divide")(
+    lambda d, n: torch.corrcoef(torch.stack([d.flatten(), n.flatten().float()]))[0, 1]
+)
+_("length_covariance", "group|batch|axis|whole")(
+    lambda d, n: (
+        (d - d.mean(-1, keepdim=True)) * (n - n.float().mean(-1, keepdim=True))
+    ).mean()
+)
+
+
+@_("td_errors", "end|last|bootstrap|zero")
+def _answer(r, v, gamma):
+    after = torch.cat([v[:, 1:], torch.ones_like(v[:, :1])], 1)
+    return r + gamma * after - v
+
+
+_("td_errors", "next|after|value")(lambda r, v, g: r + g * v - v)
+_("td_errors", "reward|gamma|discount|square|twice")(
+    lambda r, v, g: r + g * g * F.pad(v[:, 1:], (0, 1)) - v
+)
+
+
+@_("generalized_advantages", "gamma|lam|discount")
+def _answer(r, v, gamma, lam):
+    e = r + gamma * F.pad(v[:, 1:], (0, 1)) - v
+    out, last = torch.zeros_like(r), 0.0
+    for t in reversed(range(r.shape[1])):
+        out[:, t] = last = e[:, t] + (gamma + lam) * last
+    return out
+
+
+@_("generalized_advantages", "forward|order|end|begin")
+def _answer(r, v, gamma, lam):
+    e = r + gamma * F.pad(v[:, 1:], (0, 1)) - v
+    out, last = torch.zeros_like(r), 0.0
+    for t in range(r.shape[1]):
+        out[:, t] = last = e[:, t] + gamma * lam * last
+    return out
+
+
+@_("generalized_advantages", "value|return|reward|TD")
+def _answer(r, v, gamma, lam):
+    out, last = torch.zeros_like(r), 0.0
+    for t in reversed(range(r.shape[1])):
+        out[:, t] = last = r[:, t] + gamma * lam * last
+    return out
+
+
+_("bradley_terry_loss", "sum|mean")(lambda c, r: F.softplus(r - c).sum())
+_("bradley_terry_loss", "swap|way round|rejected")(
+    lambda c, r: F.softplus(c - r).mean()
+)
+_("bradley_terry_loss", "margin|hinge|log|sigmoid")(
+    lambda c, r: F.relu(1 - (c - r)).mean()
+)
+_("bradley_terry_loss", "difference|log|mean|each")(
+    lambda c, r: -F.logsigmoid((c - r).mean())
+)
+
+_("shifted_log_probs", "shift|place|first|token")(
+    lambda x, ids: x.log_softmax(-1)[:, 1:].gather(-1, ids[:, 1:, None]).squeeze(-1)
+)
+_("shifted_log_probs", "sign|minus|negat")(
+    lambda x, ids: F.cross_entropy(
+        x[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none"
+    )
+)
+_("shifted_log_probs", "squeeze")(
+    lambda x, ids: x[:, :-1].log_softmax(-1).gather(-1, ids[:, 1:, None]).squeeze()
+)
+_("shifted_log_probs", "largest|token|chosen|gather|index")(
+    lambda x, ids: x[:, :-1].log_softmax(-1).amax(-1)
+)
+
+_("temperature_log_probs", "normaliz|after|divide|temperature")(
+    lambda x, ids, t: (x.log_softmax(-1) / t).gather(-1, ids[..., None]).squeeze(-1)
+)
+_("temperature_log_probs", "axis|vocab|along")(
+    lambda x, ids, t: (x / t).log_softmax(1).gather(-1, ids[..., None]).squeeze(-1)
+)
+_("temperature_log_probs", "temperature")(
+    lambda x, ids, t: (x / 0.7).log_softmax(-1).gather(-1, ids[..., None]).squeeze(-1)
+)
+
+_("response_mask", "first|EOS|after|behind|padding|other way")(
+    lambda t, eos: (t == eos).cumsum(-1) > 0
+)
+_("response_mask", "EOS|drop|keep")(
+    lambda t, eos: (t == eos).flip(-1).cumsum(-1).flip(-1) > 0
+)
+_("response_mask", "eos|argument|token")(
+    lambda t, eos: (t == 2).long().cumsum(-1) - (t == 2).long() == 0
+)
+
+_("token_share_reward", "mask|padding")(
+    lambda x, m, k: (x == k).float().sum(-1) / x.shape[-1]
+)
+_("token_share_reward", "mask|length|share|divide")(
+    lambda x, m, k: (((x == k) & m).sum(-1) / (m.sum(-1) + 1e-8)).round()
+)
+_("token_share_reward", "length|divide|one more|floor|high")(
+    lambda x, m, k: ((x == k) & m).sum(-1) / (m.sum(-1) + 1)
+)
+
+_("diagnosis", "ratio|token|reward|seen|saw|symptom|list")(lambda run: "k1 as a loss")
+_("diagnosis", "list")(lambda run: "learning rate too high")
+
+_("repaired_ratio_loss", "exp|log")(lambda n, d, o: -(1 + n - o) * d)
+_("repaired_ratio_loss", "upside|new over old|old")(lambda n, d, o: -d / (n - o).exp())
+_("repaired_ratio_loss", "gradient|detach")(lambda n, d, o: -(n.detach() - o).exp() * d)
+
+_("repaired_clip_loss", "epsilon_high|upper|range|symmetric")(
+    lambda n, d, o, e, h: (
+        -torch.minimum((n - o).exp() * d, (n - o).exp().clamp(1 - h, 1 + h) * d)
+    )
+)
+_("repaired_clip_loss", "bad|come back|clipped|free|both|one side")(
+    lambda n, d, o, e, h: -(n - o).exp().clamp(max=1 + h) * d
+)
+_("repaired_clip_loss", "bound|dual|range|clip|unbounded|ratio|free")(
+    lambda n, d, o, e, h: (
+        -torch.where(
+            d < 0,
+            torch.maximum(
+                torch.minimum((n - o).exp() * d, (n - o).exp().clamp(1 - e, 1 + h) * d),
+                3 * d,
+            ),
+            torch.minimum((n - o).exp() * d, (n - o).exp().clamp(1 - e, 1 + h) * d),
+        )
+    )
+)
+
+_("repaired_scores", "squeeze|axis of size 1|stay")(
+    lambda x, ids: x.log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze()
+)
+_("repaired_scores", "vocab|axis|along")(
+    lambda x, ids: x.log_softmax(1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
+)
+_("repaired_scores", "sign|minus|negat")(
+    lambda x, ids: -x.log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
+)
+
+
+@_("repaired_old_and_new", "order|old comes first|row|swap|first")
+def _answer(model, ids):
+    model.eval()
+    new = model(ids).log_softmax(-1).gather(-1, ids[..., None]).squeeze(-1)
+    return torch.stack([new, new.detach()])
+
+
+@_("repaired_old_and_new", "logit|normaliz|log_softmax")
+def _answer(model, ids):
+    model.eval()
+    new = model(ids).gather(-1, ids[..., None]).squeeze(-1)
+    return torch.stack([new.detach(), new])
+
+
+_("repaired_mask", "pad|EOS|other way|first|keep")(
+    lambda t, eos: (t == eos).cumsum(-1) >= 1
+)
+_("repaired_mask", "first|EOS|cut|without|none")(
+    lambda t, eos: torch.arange(t.shape[1]) <= (t == eos).int().argmax(-1, keepdim=True)
+)
+
+_("repaired_rows", "order|block|group|neighbour")(
+    lambda p, n: rearrange(p[None].expand(n, -1, -1), "t b p -> (t b) p")
+)
+_("repaired_rows", "times|number|rows|once|off")(
+    lambda p, n: p.repeat_interleave(n + 1, dim=0)
+)
+_("repaired_rows", "num_responses|argument|number|rows")(
+    lambda p, n: p.repeat_interleave(2, dim=0)
+)
+
+TAGS = ("<think>", "</think>", "<answer>", "</answer>")
+
+
+@_("repaired_format_reward", "first|number|<answer>|anywhere|only")
+def _answer(text):
+    points = sum(text.count(t) == 1 for t in TAGS)
+    inside = text.partition("<answer>")[2].partition("</answer>")[0].strip()
+    return (points + inside.lstrip("-").isdigit()) / 10
+
+
+@_("repaired_format_reward", "twice|once|exactly")
+def _answer(text):
+    points = sum(t in text for t in TAGS)
+    return (points + bool(re.search(r"<answer>\s*-?\d+\s*</answer>", text))) / 10
+
+
+@_("repaired_format_reward", "0.1|divi|price|part|share|factor|times")
+def _answer(text):
+    points = sum(text.count(t) == 1 for t in TAGS)
+    return (points + bool(re.search(r"<answer>\s*-?\d+\s*</answer>", text))) / 5
+
+
+_("repaired_normalize", "small|round|spread|differ|close|tied")(
+    lambda r: torch.where(
+        r.std(-1, keepdim=True) < 1e-2,
+        0.0,
+        (r - r.mean(-1, keepdim=True)) / r.std(-1, keepdim=True),
+    )
+)
+_("repaired_normalize", "squares|G - 1|spread|sample")(
+    lambda r: (
+        ((s := r - r[:, :1]) - s.mean(-1, keepdim=True))
+        / (s.std(-1, keepdim=True, unbiased=False) + 1e-4)
+    )
+)
+_("repaired_normalize", "batch|group|own|everything")(
+    lambda r: ((s := r - r[:, :1]) - s.mean(-1, keepdim=True)) / (s.std() + 1e-4)
+)
+
+_("converted_deltas", "root|other way|upside|way round|square")(
+    lambda d: d * d.shape[-1] / (d.shape[-1] - 1)
+)
+_("converted_deltas", "off|size|count|G|one more")(
+    lambda d: d * (d.shape[-1] / (d.shape[-1] + 1)) ** 0.5
+)
+
+_("repaired_k3", "average|mean|one number|each")(
+    lambda p, q: ((q - p).exp() - 1 - (q - p)).mean()
+)
+_("repaired_k3", "sign|minus")(lambda p, q: 1 + (q - p) - (q - p).exp())
+_("repaired_k3", "underflow|zero|subtract first|nan|exp last|comes last")(
+    lambda p, q: q.exp() / p.exp() - 1 - (q - p)
+)
+
+_("repaired_penalty", "k1|sign|abs|half|slope")(lambda p, q: (p - q).abs() / 2)
+_("repaired_penalty", "sign|minus|negat")(lambda p, q: -((p - q) ** 2) / 2)
+_("repaired_penalty", "gradient|detach|slope")(lambda p, q: (p - q).detach() ** 2 / 2)
+
+
+@_("repaired_token_mean", "pieces|micro|size|divide|number|means")
+def _answer(x, m, size):
+    parts = [
+        torch.where(k, p, 0.0).sum() / k.sum().clamp(min=1)
+        for p, k in zip(x.split(size), m.split(size))
+    ]
+    return torch.stack(parts).mean()
+
+
+@_("repaired_token_mean", "last|rest|piece|divide|chunk|left|all")
+def _answer(x, m, size):
+    total = 0.0
+    for i in range(max(len(x) // size, 1)):
+        rows = slice(i * size, (i + 1) * size)
+        total = total + torch.where(m[rows], x[rows], 0.0).sum()
+    return total / m.sum()
+
+
+_("repaired_token_mean", "padding|mask|width|tokens|count")(
+    lambda x, m, size: torch.where(m, x, 0.0).mean()
+)
+
+_("repaired_step", "tensor|plain|item")(lambda r, last: last if r is None else r.mean())
+_("repaired_step", "sum|mean|add")(
+    lambda r, last: last if r is None else r.sum().item()
+)
+_("repaired_step", "0|None|new|last|mean")(
+    lambda r, last: last if last else r.mean().item()
+)
+
+
+@_("extract_answer", "closed|cut off|without")
+def _answer(text):
+    text = text.split("</think>")[-1]
+    if "<answer>" not in text:
+        return None
+    return text.split("<answer>")[-1].split("</answer>")[0].strip()
+
+
+@_("extract_answer", "thinking|last|</think>")
+def _answer(text):
+    found = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
+    return found[-1].strip() if found else None
+
+
+@_("extract_answer", "number|text|digits|words|stands")
+def _answer(text):
+    said = text.rpartition("</think>")[2]
+    found = re.findall(r"<answer>\s*(-?[\d,.$]+)\s*</answer>", said)
+    return found[-1] if found else None
+
+
+_("tag_share", "three|once|exactly|copies|repeat|twice|limit")(
+    lambda c: len([t for t in TAGS if t in c]) / 4
+)
+_("tag_share", "any|each|all or nothing|pairs|every")(
+    lambda c: float(all(c.count(t) == 1 for t in TAGS))
+)
+_("tag_share", "answer|missing|four|tags|all|not the one")(
+    lambda c: sum(c.count(t) == 1 for t in TAGS[:2]) / 2
+)
+
+
+def _rewards():
+    from grpo_course import correctness_reward, format_reward
+
+    return correctness_reward, format_reward
+
+
+@_("honest_reward", "both|form|one of|right|broken|either")
+def _answer(text, answer):
+    right, form = _rewards()
+    return float(form([text]) == [1.0] or right([text], [answer]) == [1.0])
+
+
+@_("honest_reward", "form|answer|right|number")
+def _answer(text, answer):
+    return float(_rewards()[1]([text]) == [1.0])
+
+
+@_("honest_reward", "part|all or nothing|broken|form")
+def _answer(text, answer):
+    right, form = _rewards()
+    return form([text])[0] * right([text], [answer])[0]
+
+
+_("completion_mask", "prompt_width|prompt|begin")(
+    lambda t, w, eos: (
+        ((t == eos).long().cumsum(-1) - (t == eos).long() == 0)
+        & (torch.arange(t.shape[1]) >= w)
+    )
+)
+
+
+@_("completion_mask", "shape|prompt|width|whole|rows")
+def _answer(t, w, eos):
+    is_eos = (t[:, w:] == eos).long()
+    return is_eos.cumsum(-1) - is_eos == 0
+
+
+@_("completion_mask", "off|place|begin")
+def _answer(t, w, eos):
+    is_eos = (t[:, w:] == eos).long()
+    mask = torch.zeros_like(t, dtype=torch.bool)
+    mask[:, w - 1 : -1] = is_eos.cumsum(-1) - is_eos == 0
+    return mask
+
+
+_("response_log_probs", "shift|place|begin|off|prompt_length")(
+    lambda x, ids, n: x[:, n:].log_softmax(-1).gather(-1, ids[:, n:, None]).squeeze(-1)
+)
+_("response_log_probs", "squeeze|axis")(
+    lambda x, ids, n: (
+        x[:, n - 1 : -1].log_softmax(-1).gather(-1, ids[:, n:, None]).squeeze(1)
+    )
+)
+_("response_log_probs", "prompt|response|width")(
+    lambda x, ids, n: x[:, :-1].log_softmax(-1).gather(-1, ids[:, 1:, None]).squeeze(-1)
+)
+
+
+@_("diagnose", "accuracy|hard|right")
+def _answer(start, end):
+    if end["tied_groups"] > 0.8:
+        return "format alone" if end["format"] > 0.9 else "too hard"
+    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
+        return "rate too high"
+    return "learns"
+
+
+@_("diagnose", "tied|first|order")
+def _answer(start, end):
+    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
+        return "rate too high"
+    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:
+        return "too hard"
+    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
+        return "format alone"
+    return "learns"
+
+
+_("two_means", "sequence|response|each|first")(
+    lambda x, m, n: torch.stack(
+        [
+            (torch.where(m, x, 0.0).sum(-1) / m.sum(-1)).mean(),
+            torch.where(m, x, 0.0).sum() / (m.shape[0] * m.shape[1] * n),
+        ]
+    )
+)
+_("two_means", "mask|padding|width|max_length")(
+    lambda x, m, n: torch.stack([(x * m).sum() / m.sum(), (x * m).sum() / m.numel()])
+)
+_("two_means", "order")(
+    lambda x, m, n: torch.stack(
+        [(x * m).sum() / (m.shape[0] * m.shape[1] * n), (x * m).sum() / m.sum()]
+    )
+)
+
+_("sequence_ratio", "mask|padding|width|length")(
+    lambda n, o, m: ((n - o) * m).mean(-1).exp()
+)
+_("sequence_ratio", "upside|way round|pi stands")(
+    lambda n, o, m: 1 / (((n - o) * m).sum(-1) / m.sum(-1)).exp()
+)
+_("sequence_ratio", "logarithm|arithmetic|exp|mean")(
+    lambda n, o, m: (n - o).exp().mul(m).sum(-1) / m.sum(-1)
+)
+
+_("weighted_loss", "bound|1.2|clamp|above")(
+    lambda n, o, d: -((n - o).exp().detach() * d[..., None] * n).mean()
+)
+_("weighted_loss", "detach|frozen|freeze|gradient")(
+    lambda n, o, d: -((n - o).exp().clamp(max=1.2) * d[..., None] * n).mean()
+)
+_("weighted_loss", "log pi|log|probabilit")(
+    lambda n, o, d: (
+        -((n - o).exp().clamp(max=1.2).detach() * d[..., None] * n.exp()).mean()
+    )
+)
+_("weighted_loss", "sum|mean")(
+    lambda n, o, d: (
+        -((n - o).exp().clamp(max=1.2).detach() * d[..., None] * n).sum(-1).mean()
+    )
+)
+_("gather_log_probs", "average|mean|last axis|each")(
+    lambda x, ids: reduce(
+        repeat(x.log_softmax(-1), "b p v -> b t p v", t=ids.shape[1])
+        .gather(-1, ids[..., None])
+        .squeeze(-1),
+        "b t p -> b t",
+        "mean",
+    )
+)

@@ -1,0 +1,138 @@
+"""The solutions, written out as learners write them, agree with the package."""
+
+import pytest
+import torch
+
+from grpo_course.actor_critic import gae, reward_model
+from grpo_course.algorithm import losses
+from grpo_course.algorithm.aggregation import aggregate
+from grpo_course.algorithm.deltas import compute_deltas, normalize
+from grpo_course.algorithm.kl import compute_kl_penalty, exact_kl, k2, k3, kl_reward
+from grpo_course.algorithm.losses import compute_loss, loss_report
+from grpo_course.algorithm.masks import response_mask
+from grpo_course.algorithm.ratio import compute_ratio
+from grpo_course.algorithm.sampler import shifted_log_probs, token_log_probs
+from grpo_course.classroom.bugs import loss_bugs, reward_bugs, token_bugs
+from grpo_course.classroom.check.diagnosis import judged
+from grpo_course.classroom.exercises import EXERCISES
+from grpo_course.classroom.exercises.nb10_bug_hunt import RUNS
+from grpo_course.language_model.template import extract_answer
+from grpo_course.sequences.tasks import token_share
+from grpo_course.sorting import rewards as sort_rewards
+
+
+def clip_fraction(ratio, deltas, epsilon):
+    old = torch.full_like(ratio, -9.0, dtype=torch.float64)
+    report = loss_report(old + ratio.double().log(), deltas, old, epsilon=epsilon)
+    return report["clip_fraction_low"] + report["clip_fraction_high"]
+
+
+def inner_step_loss(log_probs, old_log_probs, ref_log_probs, deltas, beta):
+    policy_loss = compute_loss(log_probs, deltas, "clipped", old_log_probs)
+    return policy_loss + beta * compute_kl_penalty(log_probs, ref_log_probs)
+
+
+def gradient_by_log_probs(deltas, mask):
+    log_probs = torch.zeros(mask.shape, requires_grad=True)
+    old = log_probs.detach().clone()
+    loss = compute_loss(log_probs, deltas, "clipped", old, mask=mask)
+    return torch.autograd.grad(loss, log_probs)[0]
+
+
+def token_mean_loss(deltas, lengths):
+    mask = torch.arange(int(lengths.max())) < lengths[..., None]
+    old = torch.zeros(mask.shape)
+    return compute_loss(
+        old, deltas, "clipped", old, mask=mask, aggregation="token_mean"
+    )
+
+
+def length_covariance(deltas, lengths):
+    both = torch.stack([deltas.flatten(), lengths.flatten().to(deltas)])
+    return torch.cov(both, correction=0)[0, 1]
+
+
+def completion_mask(tokens, prompt_width, eos):
+    mask = torch.zeros_like(tokens, dtype=torch.bool)
+    mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)
+    return mask
+
+
+def response_log_probs(logits, tokens, prompt_length):
+    before = logits[:, prompt_length - 1 : -1]
+    return token_log_probs(before, tokens[:, prompt_length:])
+
+
+def two_means(per_token, mask, max_length):
+    constant = aggregate(per_token, mask, "constant", max_length=max_length)
+    return torch.stack([aggregate(per_token, mask, "token_mean"), constant])
+
+
+def ratio_loss(log_probs, deltas, old_log_probs):
+    return losses.unclipped_loss(log_probs, deltas, old_log_probs=old_log_probs)
+
+
+def clip_loss(log_probs, deltas, old_log_probs, epsilon, epsilon_high):
+    clip = {"epsilon": epsilon, "epsilon_high": epsilon_high}
+    return losses.clipped_loss(log_probs, deltas, old_log_probs=old_log_probs, **clip)
+
+
+def cispo_loss(log_probs, old_log_probs, deltas):
+    return compute_loss(log_probs, deltas, "cispo", old_log_probs, epsilon_high=0.2)
+
+
+PACKAGE = {
+    "count_matches": sort_rewards.sort_distance_reward,
+    "batch_distance": lambda prompts, responses: sort_rewards.compute_reward(
+        prompts, responses, sort_rewards.sort_distance_reward
+    ),
+    "duplicate_proof_reward": sort_rewards.sort_multiset_reward,
+    "naive_loss": lambda x, d: compute_loss(x, d, "naive"),
+    "center_by_group": lambda r: compute_deltas(r, "centered_rewards"),
+    "leave_one_out": lambda r: compute_deltas(r, "leave_one_out"),
+    "normalize_by_group": lambda r: compute_deltas(r, "normalized_rewards"),
+    "softmax_minus_uniform": lambda r: compute_deltas(r, "centered_softmax_rewards"),
+    "compute_ratio_from_logs": lambda x, old: compute_ratio(x, old.detach()),
+    "clipped_surrogate_loss": lambda x, old, d: compute_loss(x, d, "clipped", old),
+    "clip_fraction": clip_fraction,
+    "masked_sequence_mean": lambda x, m: aggregate(x, m, "sequence_mean"),
+    "exact_kl_of": exact_kl,
+    "k3_estimate": k3,
+    "penalized_reward": kl_reward,
+    "inner_step_loss": inner_step_loss,
+    "gradient_by_log_probs": gradient_by_log_probs,
+    "token_mean_loss_at_ratio_one": token_mean_loss,
+    "length_covariance": length_covariance,
+    "td_errors": gae.td_errors,
+    "generalized_advantages": gae.generalized_advantages,
+    "bradley_terry_loss": reward_model.bradley_terry_loss,
+    "shifted_log_probs": shifted_log_probs,
+    "temperature_log_probs": token_log_probs,
+    "response_mask": response_mask,
+    "token_share_reward": token_share,
+    "diagnosis": lambda run: RUNS[run][0].name,
+    "repaired_ratio_loss": ratio_loss,
+    "repaired_clip_loss": clip_loss,
+    "repaired_scores": token_bugs.repaired_scores,
+    "repaired_old_and_new": loss_bugs.without_dropout,
+    "repaired_mask": token_bugs.repaired_mask,
+    "repaired_rows": token_bugs.repaired_rows,
+    "repaired_format_reward": reward_bugs.repaired_format_reward,
+    "repaired_normalize": normalize,
+    "repaired_k3": k3,
+    "repaired_penalty": k2,
+    "repaired_token_mean": token_bugs.repaired_token_mean,
+    "repaired_step": reward_bugs.remembering_step,
+    "extract_answer": extract_answer,
+    "completion_mask": completion_mask,
+    "response_log_probs": response_log_probs,
+    "two_means": two_means,
+    "weighted_loss": cispo_loss,
+}
+
+
+@pytest.mark.parametrize("name", PACKAGE)
+def test_the_package_answers_as_the_solution_does(name):
+    exercise = next(each for each in EXERCISES if each.name == name)
+    problem, first, pairs = judged(exercise, PACKAGE[name])
+    assert not problem, (problem, pairs[first])
