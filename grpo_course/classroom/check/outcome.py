@@ -72,7 +72,7 @@ def _leaf(value: Tensor | nn.Module) -> Tensor:
 
 def _gradients(value: object, leaves: dict[str, Tensor]) -> dict[str, Tensor]:
     """The gradient of a weighted sum: different weights show a permuted result."""
-    if not (isinstance(value, Tensor) and value.requires_grad):
+    if not (leaves and isinstance(value, Tensor) and value.requires_grad):
         return {name: torch.zeros_like(leaf) for name, leaf in leaves.items()}
     weights = torch.linspace(0.5, 1.5, value.numel()).reshape(value.shape)
     total, inputs = (value * weights).sum(), tuple(leaves.values())

@@ -1,11 +1,16 @@
 """The exercises of 02_policy."""
 
+from collections.abc import Callable
+
 import torch
-from einops import repeat
-from torch import Tensor
+from einops import rearrange, repeat
+from torch import Generator, Tensor
+from torch.optim import SGD, Optimizer
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import TOKENS, TOO_LATE, case, numbers
+from grpo_course.sorting.model import SortModel
+from grpo_course.sorting.rewards import compute_reward, sort_distance_reward
 
 
 def _tokens(*shape: int, vocab: int) -> Tensor:
@@ -192,4 +197,110 @@ NAIVE_LOSS = Exercise(
     ),
     insight="Its gradient raises log-probabilities where delta is positive and lowers "
     "them where it is negative, in proportion to delta.",
+)
+
+
+PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 3]])  # [batch pos]
+Start = Callable[[], tuple[SortModel, Generator, Optimizer]]
+ON_THE_WAY = {
+    "torch.multinomial(rows, num_responses, replacement=True, generator=generator) => "
+    "torch.multinomial(rows, num_responses, replacement=True)": "Your samples do not "
+    "come from the generator that start returned: pass generator=generator.",
+    "sort_distance_reward => sort_exact_reward": "You pay with another reward. Here "
+    "it is sort_distance_reward.",
+    "deltas[..., None] => 1.0": "The rewards do not count: weigh each response's "
+    "log-probabilities with its reward.",
+}
+
+SAME_HERE = {
+    "detach lost": "no gradient flows through multinomial, nor out of the result",
+    "gradient in part": "it is detached twice",
+    "squeezed too much": "the deltas' axes broadcast over what is left",
+    "log too late": "these logits are small",
+    "log of padded softmax": "these logits are small",
+}
+
+
+def start() -> tuple[SortModel, Generator, Optimizer]:
+    """The same model, random numbers and optimizer at each call."""
+    torch.manual_seed(2)
+    model = SortModel(5, 10, 3, 3, init_scale=0.1)
+    return model, Generator().manual_seed(2), SGD(model.parameters(), lr=0.1)
+
+
+def group_loss(start, prompts, num_responses):
+    """-> scalar"""
+    model, generator, _ = start()
+    log_probs = model(prompts).log_softmax(dim=-1)
+    rows = rearrange(log_probs.detach().exp(), "batch pos vocab -> (batch pos) vocab")
+    drawn = torch.multinomial(
+        rows, num_responses, replacement=True, generator=generator
+    )
+    pattern = "(batch pos) trial -> batch trial pos"
+    responses = rearrange(drawn, pattern, batch=len(prompts))
+    deltas = compute_reward(prompts, responses, sort_distance_reward)
+    pattern = "batch pos vocab -> batch trial pos vocab"
+    copies = repeat(log_probs, pattern, trial=num_responses)
+    picked = copies.gather(dim=-1, index=responses[..., None]).squeeze(-1)
+    return -(deltas[..., None] * picked).mean()
+
+
+def _group_case(description: str, prompts: Tensor, num_responses: int) -> Case:
+    return case(description, start=start, prompts=prompts, num_responses=num_responses)
+
+
+UPDATE_CASES = (
+    _group_case("one prompt, one response", PROMPTS[:1], 1),
+    _group_case("one prompt, four responses", PROMPTS[:1], 4),
+    _group_case("three prompts, sixteen responses", PROMPTS, 16),
+)
+
+GROUP_LOSS = Exercise(
+    key="2.4",
+    name="group_loss",
+    solution=group_loss,
+    axes={"prompts": "batch pos", "return": ""},
+    cases=UPDATE_CASES,
+    words=ON_THE_WAY,
+    equivalent=SAME_HERE,
+    insight="Sample, reward, score, weigh: the value says little, but its gradient is "
+    "an estimate of the way up.",
+)
+
+
+def one_update(start, prompts, num_responses):
+    """-> the logits after one step, float [batch pos vocab]"""
+    model, generator, optimizer = start()
+    log_probs = model(prompts).log_softmax(dim=-1)
+    rows = rearrange(log_probs.detach().exp(), "batch pos vocab -> (batch pos) vocab")
+    drawn = torch.multinomial(
+        rows, num_responses, replacement=True, generator=generator
+    )
+    pattern = "(batch pos) trial -> batch trial pos"
+    responses = rearrange(drawn, pattern, batch=len(prompts))
+    deltas = compute_reward(prompts, responses, sort_distance_reward)
+    pattern = "batch pos vocab -> batch trial pos vocab"
+    copies = repeat(log_probs, pattern, trial=num_responses)
+    picked = copies.gather(dim=-1, index=responses[..., None]).squeeze(-1)
+    loss = -(deltas[..., None] * picked).mean()
+    loss.backward()
+    optimizer.step()
+    return model(prompts).detach()
+
+
+ONE_UPDATE = Exercise(
+    key="2.5",
+    name="one_update",
+    solution=one_update,
+    axes={"prompts": "batch pos", "return": "batch pos vocab"},
+    cases=UPDATE_CASES,
+    words=ON_THE_WAY
+    | {
+        "optimizer.step() => None": "Nothing has moved: optimizer.step() is missing.",
+        "loss.backward() => None": "There is no gradient to step along: call "
+        "loss.backward() before optimizer.step().",
+    },
+    equivalent=SAME_HERE,
+    insight="Sample, reward, loss, backward, step: a whole update of a policy. "
+    "Everything that follows changes one of these lines.",
 )

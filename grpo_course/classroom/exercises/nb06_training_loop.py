@@ -1,8 +1,15 @@
 """The exercises of 06_training_loop."""
 
-import torch
-from torch import Tensor
+import copy
+from collections.abc import Callable
 
+import torch
+from torch import Generator, Tensor
+from torch.optim import Adam, Optimizer
+
+from grpo_course.algorithm.deltas import compute_deltas
+from grpo_course.algorithm.kl import compute_kl_penalty
+from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     TOKENS,
@@ -11,6 +18,8 @@ from grpo_course.classroom.exercises.shared import (
     numbers,
     products,
 )
+from grpo_course.sorting.model import SortModel, compute_log_probs, generate_responses
+from grpo_course.sorting.rewards import compute_reward, sort_distance_reward
 
 
 def _step_case(description: str, *shape: int, beta: float, apart: float = 0.5) -> Case:
@@ -177,6 +186,186 @@ REFRESH_EPOCHS = Exercise(
 )
 
 
+PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 3]])  # [batch pos]
+Start = Callable[[], tuple[SortModel, Generator, Optimizer]]
+FAULTS = {
+    'compute_loss(log_probs, deltas, "clipped", old) => '
+    'compute_loss(log_probs, deltas, "clipped", log_probs.detach())': "You note pi_old "
+    "anew in every step, so the ratio is always 1. Note it once, when the responses "
+    "are new.",
+    "compute_kl_penalty(log_probs, ref) => compute_kl_penalty(log_probs, "
+    "log_probs.detach())": "Your reference scores the responses with the model as it "
+    "is now. Score them with the copy, once, when they are new.",
+    "optimizer.zero_grad() => None": "The gradients of all steps add up. Call "
+    "optimizer.zero_grad() before each backward.",
+    "optimizer.step() => None": "Nothing moves: optimizer.step() is missing.",
+    '"normalized_rewards" => "rewards"': "Your deltas are the raw rewards. Compare "
+    "each response with its group: compute_deltas(rewards, 'normalized_rewards').",
+    '"normalized_rewards" => "centered_rewards"': "Your deltas are centered and not "
+    "divided by the spread of their group: 'normalized_rewards'.",
+    '"clipped" => "unclipped"': "Nothing is clipped: ask compute_loss for 'clipped'.",
+    'compute_loss(log_probs, deltas, "clipped", old) => '
+    'compute_loss(log_probs, deltas, "naive")': "Your loss has no ratio: it is the "
+    "naive one. Ask compute_loss for 'clipped', with pi_old.",
+    "loss + beta * compute_kl_penalty(log_probs, ref) => "
+    "loss - beta * compute_kl_penalty(log_probs, ref)": "You subtract the KL. The loss "
+    "is minimized, so a penalty is added.",
+    "loss + beta * compute_kl_penalty(log_probs, ref) => loss": "The KL is missing: "
+    "add beta times compute_kl_penalty(log_probs, ref).",
+}
+SAMPLES_INSIDE = (
+    "You sample in every step. All steps of an epoch use the same responses: that is "
+    "what the ratio and the clip are for."
+)
+
+
+def fresh_start() -> tuple[SortModel, Generator, Optimizer]:
+    """The same model, random numbers and optimizer at each call."""
+    torch.manual_seed(0)
+    model = SortModel(5, 10, 3, 3, init_scale=0.1)
+    return model, Generator().manual_seed(1), Adam(model.parameters(), lr=0.01)
+
+
+def one_epoch(start, prompts, num_steps, beta):
+    """-> losses [step]"""
+    model, generator, optimizer = start()
+    ref_model = copy.deepcopy(model)
+    responses = generate_responses(prompts, model, 4, generator)
+    rewards = compute_reward(prompts, responses, sort_distance_reward)
+    deltas = compute_deltas(rewards, "normalized_rewards")
+    with torch.no_grad():
+        old = compute_log_probs(prompts, responses, model)
+        ref = compute_log_probs(prompts, responses, ref_model)
+    losses = []
+    for _ in range(num_steps):
+        log_probs = compute_log_probs(prompts, responses, model)
+        loss = compute_loss(log_probs, deltas, "clipped", old)
+        loss = loss + beta * compute_kl_penalty(log_probs, ref)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+def _epoch_case(description: str, num_steps: int, beta: float) -> Case:
+    return case(
+        description,
+        start=fresh_start,
+        prompts=PROMPTS,
+        num_steps=num_steps,
+        beta=beta,
+    )
+
+
+ONE_EPOCH = Exercise(
+    key="6.3",
+    name="one_epoch",
+    solution=one_epoch,
+    axes={"prompts": "batch pos", "return": "step"},
+    cases=(
+        _epoch_case("one step", 1, beta=0.1),
+        _epoch_case("three steps, no KL", 3, beta=0.0),
+        _epoch_case("three steps", 3, beta=0.5),
+        _epoch_case("twelve steps, enough to be clipped", 12, beta=0.1),
+    ),
+    words=FAULTS,
+    mistakes=(
+        Mistake(
+            lambda start, prompts, steps, beta: train_by_hand(
+                start, prompts, steps, 1, steps, beta
+            ),
+            SAMPLES_INSIDE,
+        ),
+    ),
+    equivalent={"detach lost": "what is kept alive is memory, not another number"},
+    insight="One epoch is one rollout: everything that is compared with is noted "
+    "before the first step, and only pi moves.",
+)
+
+
+def train_by_hand(start, prompts, num_epochs, num_steps, period, beta):
+    """-> losses [step], of all epochs one after another"""
+    model, generator, optimizer = start()
+    losses = []
+    for epoch in range(num_epochs):
+        if epoch % period == 0:
+            ref_model = copy.deepcopy(model)
+        responses = generate_responses(prompts, model, 4, generator)
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        with torch.no_grad():
+            old = compute_log_probs(prompts, responses, model)
+            ref = compute_log_probs(prompts, responses, ref_model)
+        for _ in range(num_steps):
+            log_probs = compute_log_probs(prompts, responses, model)
+            loss = compute_loss(log_probs, deltas, "clipped", old)
+            loss = loss + beta * compute_kl_penalty(log_probs, ref)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+def _run_case(
+    description: str, num_epochs: int, num_steps: int, period: int, beta: float
+) -> Case:
+    return case(
+        description,
+        start=fresh_start,
+        prompts=PROMPTS,
+        num_epochs=num_epochs,
+        num_steps=num_steps,
+        period=period,
+        beta=beta,
+    )
+
+
+TRAIN_BY_HAND = Exercise(
+    key="6.4",
+    name="train_by_hand",
+    solution=train_by_hand,
+    axes={"prompts": "batch pos", "return": "step"},
+    cases=(
+        _run_case("one epoch of one step", 1, 1, period=1, beta=0.1),
+        _run_case("one epoch", 1, 3, period=1, beta=0.1),
+        _run_case("three epochs, one copy", 3, 2, period=5, beta=0.5),
+        _run_case("four epochs, a copy every second", 4, 2, period=2, beta=0.5),
+        _run_case("three epochs, a copy in each", 3, 2, period=1, beta=0.5),
+        _run_case("six epochs of three steps", 6, 3, period=3, beta=0.1),
+    ),
+    words=FAULTS
+    | {
+        "copy.deepcopy(model) => model": "Your reference is the model itself, not a "
+        "copy of it: it moves along, and the KL stays 0. Copy it with copy.deepcopy.",
+        "compute_kl_penalty(log_probs, ref) => compute_kl_penalty(log_probs, old)": ""
+        "Your KL compares with pi_old. The policy is meant to stay close to pi_ref.",
+        "epoch % period == 0 => epoch == 0": "Your reference is copied once and never "
+        "again. It is renewed every `period` epochs.",
+        "epoch % period == 0 => epoch >= 0": "Your reference is renewed in every "
+        "epoch. It is renewed every `period` epochs, and else kept.",
+    },
+    mistakes=(
+        Mistake(
+            lambda start, prompts, epochs, steps, period, beta: train_by_hand(
+                start, prompts, epochs * steps, 1, period * steps, beta
+            ),
+            SAMPLES_INSIDE,
+        ),
+        Mistake(
+            lambda start, prompts, epochs, steps, period, beta: torch.cat(
+                [one_epoch(start, prompts, steps, beta) for _ in range(epochs)]
+            ),
+            "Every epoch begins with a new model. Call start once, before the loops.",
+        ),
+    ),
+    equivalent={"detach lost": "what is kept alive is memory, not another number"},
+    insight="Two loops: the outer one notes pi_old with each rollout and copies pi_ref "
+    "at times, the inner one only moves pi.",
+)
+
+
 def _bytes_case(num_parameters: int, with_reference: bool, with_critic: bool) -> Case:
     parts = ["the policy"]
     parts += ["a reference"] * with_reference + ["a critic"] * with_critic
@@ -203,7 +392,7 @@ def bytes_kept(num_parameters, with_reference, with_critic):
 
 
 BYTES_KEPT = Exercise(
-    key="6.3",
+    key="6.5",
     name="bytes_kept",
     solution=bytes_kept,
     cases=(

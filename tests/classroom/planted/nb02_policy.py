@@ -4,7 +4,17 @@ Each function is named after its exercise. It yields every answer with words tha
 `check` must print: those of a wrong answer's hint, or that it "is right".
 """
 
+from functools import partial
+
 import torch
+from torch import Generator
+
+from grpo_course import (
+    compute_log_probs,
+    compute_reward,
+    generate_responses,
+    sort_distance_reward,
+)
 
 
 def gather_log_probs():
@@ -106,3 +116,41 @@ def naive_loss():
         return total / count
 
     yield "is right", answer
+
+
+def update(
+    start, prompts, num_responses, *, sign=-1, paid=True, seeded=True, whole=True
+):
+    """An update as a learner may write it, with a knob for each mistake."""
+    model, generator, optimizer = start()
+    responses = generate_responses(
+        prompts, model, num_responses, generator if seeded else Generator()
+    )
+    rewards = compute_reward(prompts, responses, sort_distance_reward)
+    deltas = rewards if paid else torch.ones_like(rewards)
+    log_probs = compute_log_probs(prompts, responses, model)
+    loss = sign * (deltas[..., None] * log_probs).mean()
+    if not whole:
+        return loss
+    loss.backward()
+    optimizer.step()
+    return model(prompts).detach()
+
+
+def group_loss():
+    yield "sign", partial(update, whole=False, sign=1)
+    yield "do not come from the generator", partial(update, whole=False, seeded=False)
+    yield "The rewards do not count", partial(update, whole=False, paid=False)
+    yield "is right", partial(update, whole=False)
+
+
+def one_update():
+    yield "sign", partial(update, sign=1)
+    yield "do not come from the generator", partial(update, seeded=False)
+    yield "The rewards do not count", partial(update, paid=False)
+
+    def answer(start, prompts, num_responses):
+        return start()[0](prompts).detach()
+
+    yield "Nothing has moved", answer
+    yield "is right", update

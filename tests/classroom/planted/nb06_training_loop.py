@@ -4,7 +4,20 @@ Each function is named after its exercise. It yields every answer with words tha
 `check` must print: those of a wrong answer's hint, or that it "is right".
 """
 
+import copy
+from functools import partial
+
 import torch
+
+from grpo_course import (
+    compute_deltas,
+    compute_kl_penalty,
+    compute_log_probs,
+    compute_loss,
+    compute_reward,
+    generate_responses,
+    sort_distance_reward,
+)
 
 
 def inner_step_loss():
@@ -170,4 +183,89 @@ def bytes_kept():
             total += per_weight["weight"] * num_parameters
         return total
 
+    yield "is right", answer
+
+
+def epoch(
+    start,
+    prompts,
+    num_steps,
+    beta,
+    *,
+    mode="normalized_rewards",
+    sign=1,
+    copied=True,
+    noted=True,
+    fresh=False,
+    zero=True,
+):
+    """One epoch as a learner may write it, with a knob for each mistake."""
+    model, generator, optimizer = start()
+    reference = copy.deepcopy(model) if copied else model
+    losses = []
+    for step in range(num_steps):
+        if step == 0 or fresh:
+            responses = generate_responses(prompts, model, 4, generator)
+            rewards = compute_reward(prompts, responses, sort_distance_reward)
+            deltas = compute_deltas(rewards, mode)
+            old = compute_log_probs(prompts, responses, model).detach()
+        new = compute_log_probs(prompts, responses, model)
+        with torch.no_grad():
+            ref = compute_log_probs(prompts, responses, reference)
+        pi_old = old if noted else new.detach()
+        loss = compute_loss(new, deltas, "clipped", pi_old)
+        loss = loss + sign * beta * compute_kl_penalty(new, ref)
+        if zero:
+            optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return torch.tensor(losses)
+
+
+def one_epoch():
+    yield "as it is now", partial(epoch, copied=False)
+    yield "You subtract the KL", partial(epoch, sign=-1)
+    yield "always 1", partial(epoch, noted=False)
+    yield "gradients of all steps add up", partial(epoch, zero=False)
+    yield "raw rewards", partial(epoch, mode="rewards")
+    yield "You sample in every step", partial(epoch, fresh=True)
+    yield "is right", partial(epoch)
+
+
+def train_by_hand():
+    def answer(start, prompts, num_epochs, num_steps, period, beta, due=None):
+        parts, losses = start(), []
+        for number in range(num_epochs):
+            if due(number, period) if due else number % period == 0:
+                frozen = copy.deepcopy(parts[0])
+            losses.append(inner(parts, frozen, prompts, num_steps, beta))
+        return torch.cat(losses)
+
+    def inner(parts, frozen, prompts, num_steps, beta):
+        model, generator, optimizer = parts
+        responses = generate_responses(prompts, model, 4, generator)
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        old = compute_log_probs(prompts, responses, model).detach()
+        ref = compute_log_probs(prompts, responses, frozen).detach()
+        losses = []
+        for _ in range(num_steps):
+            new = compute_log_probs(prompts, responses, model)
+            kl = compute_kl_penalty(new, ref)
+            loss = compute_loss(new, deltas, "clipped", old) + beta * kl
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
+        return torch.stack(losses)
+
+    yield "copied once and never", partial(answer, due=lambda epoch, period: epoch == 0)
+    yield "renewed in every epoch", partial(answer, due=lambda epoch, period: True)
+
+    def forgetful(start, prompts, num_epochs, num_steps, period, beta):
+        runs = [epoch(start, prompts, num_steps, beta) for _ in range(num_epochs)]
+        return torch.cat(runs)
+
+    yield "begins with a new model", forgetful
     yield "is right", answer
