@@ -1,11 +1,17 @@
 """`check` judges the answer to an exercise in words; `progress` lists them all.
 
 From an exercise to the verdict
-    exercise    an exercise as data: cases, the course's answer, misconceptions
-    outcome     what one call of an answer did, and whether two did the same
-    diagnosis   what is wrong, and which known misconception explains it
-    advice      general advice, where no known misconception does
-    report      the verdict in a few short lines
+    exercise       an exercise as data: cases, the solution, misconceptions
+    outcome        what one call of an answer did, and whether two did the same
+    diagnosis      what is wrong, and what helps
+    misconception  which mistake explains it: the one that behaves in the same way
+    mutations      mistakes as mutations of the solution's own code
+    rules          what learners write instead, as patterns and replacements
+    patterns       how a pattern matches a piece of code
+    slips          mutations that no pattern expresses
+    advice         general advice, where no mistake explains it
+    probes         experiments with a wrong answer, where no advice does
+    report         the verdict in a few short lines
 """
 
 import difflib

@@ -546,6 +546,7 @@ REPAIRED_FORMAT_REWARD = Exercise(
         text_case("two numbers and words", _answered("about 12 or 5")),
         text_case("a decimal", _answered("4.5")),
         text_case("two digits", _answered("12")),
+        text_case("words, then a number", _answered("four") + "<answer>4</answer>"),
         text_case(
             "a number that no <answer> opens",
             "<think>2 + 2</think>12 4</answer>",

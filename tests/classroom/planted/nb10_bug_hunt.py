@@ -307,14 +307,14 @@ def repaired_format_reward():
         once += completion.count(tags[0]) == 1
         return (once + bool(number)) / 10
 
-    yield "Each of the four tags pays only if it occurs exactly once", answer
+    yield "count, and pay for exactly one", answer
 
     def answer(completion):
         points = 0
         for tag in tags:
             if len(completion.split(tag)) == 2:
                 points += 1
-        inside = completion.partition("<answer>")[2].partition("</answer>")
+        inside = completion.rpartition("<answer>")[2].partition("</answer>")
         if inside[1]:
             try:
                 int(inside[0])

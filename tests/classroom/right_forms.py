@@ -1,0 +1,236 @@
+"""Right answers of unusual form, and wrong ones that looked right in simpler cases."""
+
+import re
+
+import torch
+import torch.nn.functional as F
+from einops import einsum, rearrange, reduce, repeat
+from torch.distributions import Categorical, kl_divergence
+
+RIGHT = [
+    ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),
+    ("mean_by_group", lambda r: torch.stack([row.mean() for row in r])),
+    (
+        "count_matches",
+        lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
+    ),
+    ("count_matches", lambda p, r: [a == b for a, b in zip(sorted(p), r)].count(True)),
+    ("batch_distance", lambda p, r: (p.sort().values[:, None] == r).double().sum(-1)),
+    (
+        "gather_log_probs",
+        lambda x, ids: torch.stack(
+            [Categorical(logits=x).log_prob(ids[:, t]) for t in range(ids.shape[1])],
+            1,
+        ),
+    ),
+    (
+        "gather_log_probs",
+        lambda x, ids: (
+            -F.cross_entropy(
+                rearrange(
+                    repeat(x, "b p v -> b t p v", t=ids.shape[1]), "b t p v -> b v t p"
+                ),
+                ids,
+                reduction="none",
+            )
+        ),
+    ),
+    ("expected_reward", lambda p, r: einsum(p, r, "b a, b a -> b")),
+    ("expected_reward", lambda p, r: (p.mT.contiguous().mT * r).sum(-1)),
+    ("naive_loss", lambda x, d: -torch.einsum("btp,bt->", x, d) / x.numel()),
+    (
+        "center_by_group",
+        lambda r: r - torch.tensor([[sum(g) / len(g)] for g in r.tolist()]),
+    ),
+    ("center_by_group", lambda r: (r.T - r.mean(1)).T),
+    (
+        "normalize_by_group",
+        lambda r: torch.stack(
+            [
+                g * 0 if g.min() == g.max() else (g - g.mean()) / g.std()
+                for g in r.double()
+            ]
+        ),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: (
+            ((s := r - r[:, -1:]) - s.mean(1, True))
+            / s.std(1, keepdim=True).clamp(min=1e-8)
+        ),
+    ),
+    (
+        "softmax_minus_uniform",
+        lambda r: F.softmax(r, -1) - F.softmax(r, -1).mean(-1, True),
+    ),
+    (
+        "exact_kl_of",
+        lambda p, q: kl_divergence(Categorical(logits=p), Categorical(logits=q)),
+    ),
+    ("exact_kl_of", lambda p, q: (p.softmax(-1) * (p - q)).sum(-1)),
+    ("exact_kl_of", lambda p, q: (p.exp() * ((q - p).exp() - 1 - (q - p))).sum(-1)),
+    (
+        "exact_kl_of",
+        lambda p, q: (p.softmax(-1) * (p.log_softmax(-1) - q.log_softmax(-1))).sum(-1),
+    ),
+    (
+        "exact_kl_of",
+        lambda p, q: F.kl_div(q, p, log_target=True, reduction="none").sum(-1),
+    ),
+    (
+        "masked_sequence_mean",
+        lambda x, m: (
+            x.masked_fill(~m, 0).double().sum(-1).div(m.sum(-1).clamp(1)).mean()
+        ),
+    ),
+    (
+        "clip_fraction",
+        lambda r, d, e: (
+            torch.where((d > 0)[..., None], r > 1 + e, (r < 1 - e) & (d < 0)[..., None])
+            .double()
+            .mean()
+        ),
+    ),
+    (
+        "length_covariance",
+        lambda d, n: torch.cov(
+            torch.stack([d.flatten(), n.flatten().double()]), correction=0
+        )[0, 1],
+    ),
+    (
+        "find_tied_groups",
+        lambda r: torch.tensor([len(set(g)) == 1 for g in r.tolist()]),
+    ),
+    ("bradley_terry_loss", lambda c, r: F.softplus(r - c).mean()),
+    (
+        "shifted_log_probs",
+        lambda x, ids: Categorical(logits=x[:, :-1]).log_prob(ids[:, 1:]),
+    ),
+    (
+        "temperature_log_probs",
+        lambda x, ids, t: Categorical(logits=x / t).log_prob(ids),
+    ),
+    (
+        "converted_deltas",
+        lambda d: torch.where((s := d.std(-1, keepdim=True)) > 0, d / s, d),
+    ),
+    ("converted_deltas", lambda d: d / (d.std(-1, keepdim=True) + 1e-6)),
+    ("repaired_rows", lambda p, n: repeat(p, "b p -> (b n) p", n=n)),
+    ("repaired_penalty", lambda p, q: (p - q).double().pow(2) / 2),
+    ("repaired_step", lambda r, last: last if r is None else float(r.mean())),
+]
+
+
+def _cap(most):
+    def answer(n, o, d):
+        r, d = (n - o).exp().clamp(max=most), d[..., None]
+        return -torch.minimum(r * d, r.clamp(0.8, 1.2) * d).mean()
+
+    return answer
+
+
+def _of_nonzero(n, o, d):
+    r, d = (n - o).exp(), d[..., None]
+    loss = torch.minimum(r * d, r.clamp(0.8, 1.2) * d)
+    return -loss.sum() / (loss != 0).sum()
+
+
+def _shifted(r):
+    return r - r[..., :1]
+
+
+def _normalized(c):
+    return c / (c.std(-1, keepdim=True) + 1e-4)
+
+
+def _first_answer_only(text):
+    points = sum(
+        text.count(t) == 1 for t in ("<think>", "</think>", "<answer>", "</answer>")
+    )
+    found = re.search(r"<answer>(.*?)</answer>", text, re.DOTALL)
+    return (points + bool(found and re.fullmatch(r"\s*-?\d+\s*", found[1]))) / 10
+
+
+WRONG = [
+    (
+        "gather_log_probs",
+        lambda x, ids: (
+            repeat(x.log_softmax(-1), "b p v -> b t p v", t=4)[:, : ids.shape[1]]
+            .gather(-1, ids[..., None])
+            .squeeze(-1)
+        ),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: (
+            r * 0
+            if (r == r[:, :1]).all()
+            else (r - r.mean(-1, True)) / (r.std(-1, keepdim=True) + 1e-8)
+        ),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: _normalized(r - r[0, 0] - (r - r[0, 0]).mean(-1, True)),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: torch.where(
+            r.std(-1, keepdim=True) < 1e-2, 0.0, _normalized(r - r.mean(-1, True))
+        ),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: _normalized((r - r.mean(-1, True)).round(decimals=3)),
+    ),
+    (
+        "softmax_minus_uniform",
+        lambda r: (e := (r - r.max()).exp()) / e.sum(-1, True) - 1 / r.shape[1],
+    ),
+    ("clipped_surrogate_loss", _cap(2.0)),
+    ("clipped_surrogate_loss", _cap(3.0)),
+    ("clipped_surrogate_loss", _of_nonzero),
+    (
+        "masked_sequence_mean",
+        lambda x, m: (
+            (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(1)).mean(-1).sum()
+        ),
+    ),
+    (
+        "masked_sequence_mean",
+        lambda x, m: (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(1))[0].mean(),
+    ),
+    (
+        "masked_sequence_mean",
+        lambda x, m: (
+            (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(1)).mean(-1).squeeze(-1)
+        ),
+    ),
+    ("find_tied_groups", lambda r: r[:, 0] == r[:, 1]),
+    ("find_tied_groups", lambda r: r.std(-1) < 1e-6),
+    (
+        "shifted_log_probs",
+        lambda x, ids: (
+            (x[:, :-1].softmax(-1) + 1e-8).log().gather(-1, ids[:, 1:, None])[..., 0]
+        ),
+    ),
+    ("repaired_ratio_loss", lambda n, d, o: -n.exp() / o.exp() * d),
+    ("repaired_k3", lambda p, q: (q.exp() / p.exp()) - 1 - (q - p)),
+    ("repaired_format_reward", _first_answer_only),
+    (
+        "repaired_normalize",
+        lambda r: torch.where(
+            r.std(-1, keepdim=True) < 1e-3, 0.0, _normalized(r - r.mean(-1, True))
+        ),
+    ),
+    (
+        "repaired_normalize",
+        lambda r: _normalized((r - r.mean(-1, True)).round(decimals=3)),
+    ),
+    (
+        "repaired_token_mean",
+        lambda x, m, size: (
+            sum((p * k).sum() for p, k in zip(x.split(size), m.split(size))) / m.sum()
+        ),
+    ),
+    ("repaired_step", lambda r, last: last if r is None else r.mean()),
+]
