@@ -10,7 +10,11 @@ from torch.optim import SGD, Optimizer
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import TOKENS, TOO_LATE, case, numbers
 from grpo_course.sorting.model import SortModel
-from grpo_course.sorting.rewards import compute_reward, sort_distance_reward
+from grpo_course.sorting.rewards import (  # noqa: F401
+    compute_reward,
+    sort_distance_reward,
+    sort_exact_reward,  # of a mutant
+)
 
 
 def _tokens(*shape: int, vocab: int) -> Tensor:
@@ -203,9 +207,6 @@ NAIVE_LOSS = Exercise(
 PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 3]])  # [batch pos]
 Start = Callable[[], tuple[SortModel, Generator, Optimizer]]
 ON_THE_WAY = {
-    "torch.multinomial(rows, num_responses, replacement=True, generator=generator) => "
-    "torch.multinomial(rows, num_responses, replacement=True)": "Your samples do not "
-    "come from the generator that start returned: pass generator=generator.",
     "sort_distance_reward => sort_exact_reward": "You pay with another reward. Here "
     "it is sort_distance_reward.",
     "deltas[..., None] => 1.0": "The rewards do not count: weigh each response's "

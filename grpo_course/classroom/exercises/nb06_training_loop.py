@@ -188,14 +188,17 @@ REFRESH_EPOCHS = Exercise(
 
 PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 3]])  # [batch pos]
 Start = Callable[[], tuple[SortModel, Generator, Optimizer]]
+NO_KL = (
+    "The KL is 0 in all steps: it is missing, or it compares the model with itself as "
+    "it is now."
+)
 FAULTS = {
     'compute_loss(log_probs, deltas, "clipped", old) => '
     'compute_loss(log_probs, deltas, "clipped", log_probs.detach())': "You note pi_old "
     "anew in every step, so the ratio is always 1. Note it once, when the responses "
     "are new.",
     "compute_kl_penalty(log_probs, ref) => compute_kl_penalty(log_probs, "
-    "log_probs.detach())": "Your reference scores the responses with the model as it "
-    "is now. Score them with the copy, once, when they are new.",
+    "log_probs.detach())": NO_KL,
     "optimizer.zero_grad() => None": "The gradients of all steps add up. Call "
     "optimizer.zero_grad() before each backward.",
     "optimizer.step() => None": "Nothing moves: optimizer.step() is missing.",
@@ -210,8 +213,7 @@ FAULTS = {
     "loss + beta * compute_kl_penalty(log_probs, ref) => "
     "loss - beta * compute_kl_penalty(log_probs, ref)": "You subtract the KL. The loss "
     "is minimized, so a penalty is added.",
-    "loss + beta * compute_kl_penalty(log_probs, ref) => loss": "The KL is missing: "
-    "add beta times compute_kl_penalty(log_probs, ref).",
+    "loss + beta * compute_kl_penalty(log_probs, ref) => loss": NO_KL,
 }
 SAMPLES_INSIDE = (
     "You sample in every step. All steps of an epoch use the same responses: that is "
@@ -344,7 +346,7 @@ TRAIN_BY_HAND = Exercise(
         "epoch % period == 0 => epoch == 0": "Your reference is copied once and never "
         "again. It is renewed every `period` epochs.",
         "epoch % period == 0 => epoch >= 0": "Your reference is renewed in every "
-        "epoch. It is renewed every `period` epochs, and else kept.",
+        "epoch, not every `period` epochs.",
     },
     mistakes=(
         Mistake(

@@ -7,13 +7,13 @@ Each function is named after its exercise. It yields every answer with words tha
 from functools import partial
 
 import torch
-from torch import Generator
 
 from grpo_course import (
     compute_log_probs,
     compute_reward,
     generate_responses,
     sort_distance_reward,
+    sort_exact_reward,
 )
 
 
@@ -119,14 +119,19 @@ def naive_loss():
 
 
 def update(
-    start, prompts, num_responses, *, sign=-1, paid=True, seeded=True, whole=True
+    start,
+    prompts,
+    num_responses,
+    *,
+    sign=-1,
+    paid=True,
+    whole=True,
+    reward_fn=sort_distance_reward,
 ):
     """An update as a learner may write it, with a knob for each mistake."""
     model, generator, optimizer = start()
-    responses = generate_responses(
-        prompts, model, num_responses, generator if seeded else Generator()
-    )
-    rewards = compute_reward(prompts, responses, sort_distance_reward)
+    responses = generate_responses(prompts, model, num_responses, generator)
+    rewards = compute_reward(prompts, responses, reward_fn)
     deltas = rewards if paid else torch.ones_like(rewards)
     log_probs = compute_log_probs(prompts, responses, model)
     loss = sign * (deltas[..., None] * log_probs).mean()
@@ -139,14 +144,14 @@ def update(
 
 def group_loss():
     yield "sign", partial(update, whole=False, sign=1)
-    yield "do not come from the generator", partial(update, whole=False, seeded=False)
+    exact = partial(update, reward_fn=sort_exact_reward)
+    yield "You pay with another reward", partial(exact, whole=False)
     yield "The rewards do not count", partial(update, whole=False, paid=False)
     yield "is right", partial(update, whole=False)
 
 
 def one_update():
     yield "sign", partial(update, sign=1)
-    yield "do not come from the generator", partial(update, seeded=False)
     yield "The rewards do not count", partial(update, paid=False)
 
     def answer(start, prompts, num_responses):
