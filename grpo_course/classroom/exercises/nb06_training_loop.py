@@ -188,6 +188,10 @@ REFRESH_EPOCHS = Exercise(
 
 PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 3]])  # [batch pos]
 Start = Callable[[], tuple[SortModel, Generator, Optimizer]]
+RENEWED = (
+    "Your reference is the policy as it was when the epoch began. Copy it, with "
+    "copy.deepcopy, and only every `period` epochs."
+)
 NO_KL = (
     "The KL is 0 in all steps: it is missing, or it compares the model with itself as "
     "it is now."
@@ -339,14 +343,12 @@ TRAIN_BY_HAND = Exercise(
     ),
     words=FAULTS
     | {
-        "copy.deepcopy(model) => model": "Your reference is the model itself, not a "
-        "copy of it: it moves along, and the KL stays 0. Copy it with copy.deepcopy.",
+        "copy.deepcopy(model) => model": RENEWED,
         "compute_kl_penalty(log_probs, ref) => compute_kl_penalty(log_probs, old)": ""
         "Your KL compares with pi_old. The policy is meant to stay close to pi_ref.",
         "epoch % period == 0 => epoch == 0": "Your reference is copied once and never "
         "again. It is renewed every `period` epochs.",
-        "epoch % period == 0 => epoch >= 0": "Your reference is renewed in every "
-        "epoch, not every `period` epochs.",
+        "epoch % period == 0 => epoch >= 0": RENEWED,
     },
     mistakes=(
         Mistake(

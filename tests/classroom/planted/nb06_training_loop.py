@@ -261,7 +261,7 @@ def train_by_hand():
         return torch.stack(losses)
 
     yield "copied once and never", partial(answer, due=lambda epoch, period: epoch == 0)
-    yield "renewed in every epoch", partial(answer, due=lambda epoch, period: True)
+    yield "when the epoch began", partial(answer, due=lambda epoch, period: True)
 
     def forgetful(start, prompts, num_epochs, num_steps, period, beta):
         runs = [epoch(start, prompts, num_steps, beta) for _ in range(num_epochs)]
