@@ -71,6 +71,7 @@ HOMES = {
     "progress": _CHECK,
     "predict": _PREDICT,
     "guesses": _PREDICT,
+    "poll": "grpo_course.classroom.poll",
 }
 
 

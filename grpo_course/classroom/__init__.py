@@ -12,6 +12,7 @@ Exercises
 
 Guesses
     predict       asks before a result is seen, and counts what was right
+    poll          asks a whole class, and counts its hands
     record        keeps guesses and exercises in a file beside the notebook
 
 Pictures and tables
