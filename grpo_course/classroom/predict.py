@@ -62,7 +62,7 @@ class Guess:
         if self.buttons is not None:
             self.buttons.disabled = True  # run the question again to guess again
         told = f"Came out: {label(answer)}"
-        if self.answer != answer:
+        if label(self.answer) != label(answer):
             told += f", nearest to {label(self.answer)}"
         if self.guess is None:
             print(f"{told}.")

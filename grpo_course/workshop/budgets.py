@@ -82,7 +82,11 @@ def exercises(notebook: NotebookNode) -> list[str]:
 
 def code_lengths(notebook: NotebookNode) -> list[str]:
     """Code cells too long for a slide."""
-    cells = [(index, line_count(cell)) for index, cell in code_cells(notebook)]
+    cells = [
+        (index, line_count(cell))
+        for index, cell in form.code_cells(notebook)
+        if not is_generated(cell)
+    ]
     found = [
         f"cell {index}: {lines} lines of code; {CODE_MOST} at most"
         for index, lines in cells
