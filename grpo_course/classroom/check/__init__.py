@@ -6,12 +6,14 @@ From an exercise to the verdict
     diagnosis   what is wrong, and which known misconception explains it
     advice      general advice, where no known misconception does
     report      the verdict in a few short lines
+    colour      the same in colour, where a learner sees HTML
 """
 
 import difflib
 from collections.abc import Callable
 
 from grpo_course.classroom import record
+from grpo_course.classroom.check.colour import show_verdict
 from grpo_course.classroom.check.diagnosis import diagnose
 from grpo_course.classroom.check.exercise import Exercise
 from grpo_course.classroom.check.report import mark, report, wrap
@@ -45,7 +47,7 @@ def check(function: Callable) -> Callable:
     except Exception as error:  # the rest of the notebook must run
         lines = wrap(_broken(error))
         function = exercise.solution if exercise else function
-    print("\n".join(lines))
+    show_verdict(lines)
     return function
 
 
