@@ -37,7 +37,7 @@ def as_html(lines: Sequence[str]) -> str:
     """The lines, each in its colour, with the sizes that differ between two shapes."""
     sizes = [found.group().split(", ") for x in lines if (found := SHAPE.search(x))]
     rows = [coloured(line, sizes if len(sizes) == 2 else []) for line in lines]
-    return f'<pre style="white-space: pre-wrap">{"<br>".join(rows)}</pre>'
+    return f'<pre style="white-space: pre-wrap; margin: 0; padding: 0">{"<br>".join(rows)}</pre>'
 
 
 def coloured(line: str, sizes: list[list[str]]) -> str:
