@@ -19,6 +19,7 @@ COLOURS = {
     "    your line": "var(--jp-error-color1, #b71c1c)",
     "    expected": "var(--jp-success-color0, #1b5e20)",
 }
+STYLE = "white-space: pre-wrap; margin: 0; padding: 0"
 SHAPE = re.compile(r"(?<=shape \[)[\d, ]*(?=\])")
 
 
@@ -37,7 +38,7 @@ def as_html(lines: Sequence[str]) -> str:
     """The lines, each in its colour, with the sizes that differ between two shapes."""
     sizes = [found.group().split(", ") for x in lines if (found := SHAPE.search(x))]
     rows = [coloured(line, sizes if len(sizes) == 2 else []) for line in lines]
-    return f'<pre style="white-space: pre-wrap; margin: 0; padding: 0">{"<br>".join(rows)}</pre>'
+    return f'<pre style="{STYLE}">{"<br>".join(rows)}</pre>'
 
 
 def coloured(line: str, sizes: list[list[str]]) -> str:
