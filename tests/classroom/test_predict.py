@@ -140,6 +140,8 @@ def test_a_folder_that_cannot_be_written_stops_nothing(learner, monkeypatch, cap
 
 
 def test_progress_survives_a_restart(learner, judge, capsys, monkeypatch):
+    plain = lambda lines: print("\n".join(lines))  # noqa: E731
+    monkeypatch.setattr(checking, "show_verdict", plain)
     judge("center_by_group", lambda r: r - r.mean(1, keepdim=True))
     monkeypatch.setattr(checking, "_session", {})
     progress()
