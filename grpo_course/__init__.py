@@ -22,6 +22,7 @@ _GSM8K_REWARDS = "grpo_course.gsm8k.rewards"
 _SETUP = "grpo_course.classroom.setup"
 _SHOW = "grpo_course.classroom.show"
 _CHECK = "grpo_course.classroom.check"
+_PREDICT = "grpo_course.classroom.predict"
 
 HOMES = {
     "compute_deltas": _DELTAS,
@@ -68,6 +69,9 @@ HOMES = {
     "show": _SHOW,
     "check": _CHECK,
     "progress": _CHECK,
+    "predict": _PREDICT,
+    "guesses": _PREDICT,
+    "poll": "grpo_course.classroom.poll",
 }
 
 

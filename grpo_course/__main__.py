@@ -25,6 +25,7 @@ COMMANDS = {
     "test": ("workshop.tests", ("test", "scale"), "run every check and every notebook"),
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
     "save": ("workshop.save", (), "execute the notebooks and store their outputs"),
+    "progress": ("workshop.progress", (), "what is done, of all notebooks"),
     "bench": ("workshop.bench", ("scale",), "run the benchmarks"),
     "site": ("workshop.site", ("site",), "build the website into _site"),
     "test-browser": (

@@ -10,6 +10,11 @@ Exercises
     check         judges an answer and says what is wrong with it
     bugs          the broken pieces of notebook 10, their probes and repairs
 
+Guesses
+    predict       asks before a result is seen, and counts what was right
+    poll          asks a whole class, and counts its hands
+    record        keeps guesses and exercises in a file beside the notebook
+
 Pictures and tables
     plots         one function for each kind of picture, and its words
     live          curves and bars that move while a run trains

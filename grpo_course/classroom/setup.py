@@ -77,7 +77,7 @@ def _prepare_plots() -> None:
     from grpo_course.classroom.plots import COLOURS
 
     style.use(PLOT_STYLE | {"axes.prop_cycle": cycler(color=COLOURS)})
-    if _in_kernel():
+    if in_kernel():
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         # Without the version stamp, the same figure is the same file.
@@ -101,7 +101,7 @@ def _describe_pictures() -> None:
     formatter.for_type(Figure, draw_and_describe)
 
 
-def _in_kernel() -> bool:
+def in_kernel() -> bool:
     """Whether this runs in a Jupyter kernel (not in plain Python or a test)."""
     if "IPython" not in sys.modules:
         return False

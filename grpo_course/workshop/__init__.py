@@ -11,6 +11,7 @@ A command each
     tests          `test`: style, imports, tests, notebooks
     run            execute the notebooks, write nothing
     save           execute the notebooks, store their outputs
+    progress       what a learner has done
     bench          the benchmarks
     site           the website
     api_page       its page of names, from the docstrings
@@ -23,8 +24,10 @@ What the commands share
 What a stored notebook is
     cells          tags, and the cells that `save` writes
     exercise_cells  the three cells of an exercise, and its minutes
+    prediction_cells  a question, and the output that is closed until it runs
     form           how it must be stored
     budgets        how long it and its cells may be
+    measure        the lines and words of a cell
     tidy           what varies between executions is dropped
     slides         the place of each cell among the slides
     minutes        what follows from the minutes that authors state

@@ -3,14 +3,14 @@
 Each check takes a notebook and returns its complaints, as in `form`.
 """
 
-import re
 import statistics
 from collections.abc import Callable
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop import anywhere, exercise_cells, form, minutes
+from grpo_course.workshop import exercise_cells, form, minutes, prediction_cells
 from grpo_course.workshop.cells import is_generated, tags
+from grpo_course.workshop.measure import HEADING, NOT_PROSE, line_count, word_count
 
 CELLS = (40, 70)
 CODE_MEDIAN, CODE_RULE, CODE_MOST = 8, 20, 30
@@ -21,8 +21,6 @@ UNLIMITED = {"exercise", "solution", "reference"}
 FIRST_CODE = 4
 SLIDE_TYPES = {"slide", "subslide", "fragment", "skip", "notes", "-"}
 CLOSING = "What you saw"
-HEADING = re.compile(r"^(#{1,6}) +(.+)$", re.MULTILINE)
-NOT_PROSE = re.compile(r"```.*?```|\$\$.*?\$\$|<!--.*?-->", re.DOTALL)
 
 
 def text_cells(notebook: NotebookNode) -> list[tuple[int, NotebookNode]]:
@@ -35,8 +33,12 @@ def text_cells(notebook: NotebookNode) -> list[tuple[int, NotebookNode]]:
 
 
 def code_cells(notebook: NotebookNode) -> list[tuple[int, NotebookNode]]:
-    """The code cells of the author, each with its index in the notebook."""
-    return [pair for pair in form.code_cells(notebook) if not is_generated(pair[1])]
+    """The code cells of the author that do something, each with its index."""
+    return [
+        (index, cell)
+        for index, cell in form.code_cells(notebook)
+        if not is_generated(cell) and not prediction_cells.asks(cell)
+    ]
 
 
 def headings(notebook: NotebookNode) -> list[tuple[int, int, str]]:
@@ -48,23 +50,11 @@ def headings(notebook: NotebookNode) -> list[tuple[int, int, str]]:
     ]
 
 
-def line_count(cell: NotebookNode) -> int:
-    """The lines of a code cell that are not blank."""
-    return sum(bool(line.strip()) for line in cell.source.splitlines())
-
-
-def word_count(cell: NotebookNode) -> int:
-    """The words of a text cell; code, formulas, headings, what `save` writes apart."""
-    own = minutes.STATED.sub("", anywhere.LINE.sub("", cell.source))
-    prose = HEADING.sub("", NOT_PROSE.sub("", own))
-    prose = re.sub(r"\$[^$]+\$", "formula", prose)
-    return sum(any(letter.isalnum() for letter in word) for word in prose.split())
-
-
 def cell_number(notebook: NotebookNode) -> list[str]:
-    """Too few or too many cells, those of the exercises not counted."""
-    own = sum(not is_generated(cell) for cell in notebook.cells)
-    count = own - 3 * len(exercise_cells.triples(notebook.cells))
+    """Too few or too many cells, exercises and questions not counted."""
+    own = [cell for cell in notebook.cells if not is_generated(cell)]
+    count = sum(not prediction_cells.asks(cell) for cell in own)
+    count -= 3 * len(exercise_cells.triples(notebook.cells))
     if CELLS[0] <= count <= CELLS[1]:
         return []
     rule = f"a notebook has {CELLS[0]} to {CELLS[1]}"
@@ -92,7 +82,11 @@ def exercises(notebook: NotebookNode) -> list[str]:
 
 def code_lengths(notebook: NotebookNode) -> list[str]:
     """Code cells too long for a slide."""
-    cells = [(index, line_count(cell)) for index, cell in code_cells(notebook)]
+    cells = [
+        (index, line_count(cell))
+        for index, cell in form.code_cells(notebook)
+        if not is_generated(cell)
+    ]
     found = [
         f"cell {index}: {lines} lines of code; {CODE_MOST} at most"
         for index, lines in cells
@@ -110,7 +104,8 @@ def code_lengths(notebook: NotebookNode) -> list[str]:
 def code_runs(notebook: NotebookNode) -> list[str]:
     """More than two code cells without a word between them."""
     kinds = [
-        "text" if is_generated(cell) else cell.cell_type for cell in notebook.cells
+        "text" if is_generated(cell) or prediction_cells.asks(cell) else cell.cell_type
+        for cell in notebook.cells
     ]
     return [
         f"cell {index}: the third code cell in a row; put a text cell before it"
@@ -197,4 +192,5 @@ CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
     closing,
     slide_types,
     heading_jumps,
+    prediction_cells.complaints,
 )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from grpo_course.classroom.record import STORED
 from grpo_course.classroom.setup import QUIET
 
 VARIABLES = {
@@ -16,6 +17,7 @@ VARIABLES = {
     "MKL_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",
     "HF_HUB_OFFLINE": "1",  # no notebook waits for a network
+    STORED: "1",  # plain text, and no file of a learner
     **QUIET,
 }
 # How PyTorch and MKL calculate on another processor: sums in another order.

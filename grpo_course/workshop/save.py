@@ -20,6 +20,7 @@ from grpo_course.workshop import (
     minutes,
     notebooks,
     pictures,
+    prediction_cells,
     slides,
     speaker,
     tidy,
@@ -80,8 +81,9 @@ def executed_text(path: Path, root: Path, execute: bool) -> tuple[list[str], str
 
 
 def arrange(notebook: NotebookNode, name: str, root: Path) -> None:
-    """Write what is made from the notebook itself: minutes, links, slides, notes."""
+    """Write what is made from the notebook itself: minutes, links, slides, ..."""
     minutes.state(notebook)
     anywhere.add(notebook, name, anywhere.repository(root))
     speaker.add_notes(notebook, name)
     slides.place(notebook)
+    prediction_cells.close(notebook)

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from grpo_course.workshop import api_page, kernels
+from grpo_course.workshop.prediction_cells import HIDDEN
 from grpo_course.workshop.tidy import WIDGET_VIEW
 
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
@@ -66,8 +67,11 @@ def mathjax() -> Path:
 
 
 def prepare(notebook: dict) -> None:
-    """Name the pictures, and put a sentence where a slider would show nothing."""
+    """Name the pictures, fold what a guess comes before, say where a slider stands."""
     notebook["metadata"].pop("widgets", None)
+    for cell in notebook["cells"]:
+        if cell["metadata"].get("jupyter", {}).get(HIDDEN):
+            cell["metadata"].setdefault("tags", []).append("hide-output")
     notebook["cells"] = [
         part for cell in notebook["cells"] for part in one_picture_each(cell)
     ]

@@ -8,7 +8,7 @@ import re
 
 from nbformat import NotebookNode, v4
 
-from grpo_course.workshop import exercise_cells, minutes
+from grpo_course.workshop import exercise_cells, minutes, prediction_cells
 from grpo_course.workshop.cells import SPEAKER, digest, tags
 
 # `remove-cell` keeps the notes out of the website.
@@ -66,10 +66,17 @@ def words(part: list[NotebookNode], start: int, minutes: int) -> str:
     """The note of one section; one that rounds to no minute takes one."""
     begin = f"{start // 60}:{start % 60:02d}"
     lines = [f"*Presenting: {max(minutes, 1)} min, from {begin}.*"]
-    predictions = sum(len(PREDICT.findall(cell.source)) for cell in part)
+    predictions = sum(map(predictions_in, part))
     if predictions:
         count = "a prediction" if predictions == 1 else f"{predictions} predictions"
         lines.append(f"*Collect {count} before you run the cells.*")
     for number, each in exercise_cells.stated(part):
         lines.append(f"*Exercise {number}: {each} min; its solution is no slide.*")
     return " ".join(lines)
+
+
+def predictions_in(cell: NotebookNode) -> int:
+    """The questions of a cell: with choices, or as a text to think about."""
+    if prediction_cells.asks(cell):
+        return len(prediction_cells.asked(cell))
+    return len(PREDICT.findall(cell.source))

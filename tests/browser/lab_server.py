@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from grpo_course.classroom import record
 from grpo_course.workshop import kernels
 
 STARTUP_SECONDS = 120
@@ -46,6 +47,7 @@ OPTIONS = [
 def serve(folder: Path, private: Path) -> Iterator[str]:
     """Serve `folder` in JupyterLab; the address."""
     environment = {**os.environ, **kernels.VARIABLES}
+    environment.pop(record.STORED)  # the tests click as a learner does
     environment |= {name: str(private / name.lower()) for name in PRIVATE}
     write_settings(Path(environment["JUPYTERLAB_SETTINGS_DIR"]))
     command = [sys.executable, "-m", "jupyterlab", *OPTIONS]

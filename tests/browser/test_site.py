@@ -63,6 +63,21 @@ def test_links_lead_somewhere(page):
     assert not broken
 
 
+def test_what_a_guess_comes_before_is_folded(name, site, visit):
+    """One toggle or more for each result; the learner's question above stays open."""
+    text = (SITE.parent / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
+    closed = text.count('"outputs_hidden": true')
+    page = visit().page
+    page.goto(f"{site}/notebooks/{name}.html")
+    toggles = page.locator("details.hide:has(.cell_output)")
+    answers = page.get_by_text("Came out: ")
+    assert toggles.count() >= closed == answers.count()
+    assert not any(answers.nth(k).is_visible() for k in range(closed))
+    if closed:
+        toggles.first.locator("summary").click()
+        assert toggles.first.locator(".cell_output").first.is_visible()
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in TOOLS])
 def test_a_page_is_whole(page, site, visit, pictures):
     """No error, nothing missing, nothing from elsewhere; folded; readable."""

@@ -12,11 +12,14 @@ From an exercise to the verdict
     advice         general advice, where no mistake explains it
     probes         experiments with a wrong answer, where no advice does
     report         the verdict in a few short lines
+    colour         the same in colour, where a learner sees HTML
 """
 
 import difflib
 from collections.abc import Callable
 
+from grpo_course.classroom import record
+from grpo_course.classroom.check.colour import show_verdict
 from grpo_course.classroom.check.diagnosis import diagnose
 from grpo_course.classroom.check.exercise import Exercise
 from grpo_course.classroom.check.report import mark, report, wrap
@@ -45,30 +48,44 @@ def check(function: Callable) -> Callable:
         else:
             problem = diagnose(exercise, function)
             lines = report(exercise, function, problem)
-            _session[exercise.key] = mark(problem)
+            _note(exercise.key, mark(problem))
             function = exercise.solution if problem else function
     except Exception as error:  # the rest of the notebook must run
         lines = wrap(_broken(error))
         function = exercise.solution if exercise else function
-    print("\n".join(lines))
+    show_verdict(lines)
     return function
 
 
 def progress() -> None:
-    """Print the exercises of this session as a small table."""
-    chapters = {key.split(".")[0] for key in _session}
+    """Print the exercises of this notebook as a small table.
+
+    Those are the notebook's from which one was checked in this session; before the
+    first, all that were kept from the sessions before.
+    """
+    states = record.kept("exercises") | _session
+    chapters = {key.split(".")[0] for key in _session or states}
     rows = [e for e in _exercises() if e.key.split(".")[0] in chapters]
     if not rows:
-        print("No exercise has been checked in this session yet.")
+        print("No exercise has been checked yet.")
         return
     margin = max(5, *(len(exercise.key) + 1 for exercise in rows))
     width = max(len(exercise.name) for exercise in rows)
     for exercise in rows:
-        state = _session.get(exercise.key, " ")
+        state = states.get(exercise.key, " ")
         name = f"{exercise.key:<{margin}}{exercise.name:<{width}}"
         print(f"{name}  [{state}] {STATES[state]}")
-    right = sum(_session.get(exercise.key) == "v" for exercise in rows)
+    right = sum(states.get(exercise.key) == "v" for exercise in rows)
     print(f"{right} of {len(rows)} right.")
+
+
+def _note(key: str, state: str) -> None:
+    """Remember a state. A stub that was not touched leaves what was there before."""
+    if state == " ":
+        state = record.kept("exercises").get(key, state)
+    else:
+        record.keep("exercises", key, state)
+    _session[key] = state
 
 
 def _find(function: Callable) -> Exercise | None:

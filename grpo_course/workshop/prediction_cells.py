@@ -1,0 +1,79 @@
+"""The cells of a prediction: one that asks, one that shows what comes out.
+
+The question is a code cell tagged `predict` that calls `predict("...", ...)`; it counts
+towards no budget of cells. The cell that computes the result calls `.reveal(...)`, and
+its stored output is closed until it runs, so that nobody reads the answer before.
+"""
+
+import ast
+import re
+from collections.abc import Iterable
+
+from nbformat import NotebookNode
+
+from grpo_course.workshop.cells import tags
+
+PREDICT = "predict"
+REVEAL = re.compile(r"\.reveal\(")
+HIDDEN = "outputs_hidden"
+SOON = 2  # one cell may train before the next one shows
+
+
+def asks(cell: NotebookNode) -> bool:
+    """Whether a cell asks for a guess."""
+    return cell.cell_type == "code" and PREDICT in tags(cell)
+
+
+def reveals(cell: NotebookNode) -> bool:
+    """Whether a cell shows what came out."""
+    return cell.cell_type == "code" and bool(REVEAL.search(cell.source))
+
+
+def asked(cell: NotebookNode) -> dict[str, str]:
+    """The questions of a cell, by the variable that holds the guess."""
+    found = {}
+    for node in ast.walk(ast.parse(cell.source)):
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+            continue
+        if ast.unparse(node.value.func) == PREDICT:
+            question = ast.literal_eval(node.value.args[0])
+            found[ast.unparse(node.targets[0])] = question
+    return found
+
+
+def questions(cells: Iterable[NotebookNode]) -> list[str]:
+    """The question of every prediction, as it is typed."""
+    return [text for cell in cells if asks(cell) for text in asked(cell).values()]
+
+
+def close(notebook: NotebookNode) -> None:
+    """Close the stored outputs that show what came out; open the others again."""
+    for cell in notebook.cells:
+        settings = cell.metadata.setdefault("jupyter", {})
+        settings.pop(HIDDEN, None)
+        if reveals(cell):
+            settings[HIDDEN] = True
+        if not settings:
+            del cell.metadata["jupyter"]
+
+
+def complaints(notebook: NotebookNode) -> list[str]:
+    """A question is not tagged, or none of the next two code cells answers it."""
+    code = [(i, c) for i, c in enumerate(notebook.cells) if c.cell_type == "code"]
+    results = [(index, cell) for index, cell in code if not asks(cell)]
+    found = [
+        f"cell {index}: it asks for a guess; tag it {PREDICT!r}"
+        for index, cell in results
+        if "= predict(" in cell.source
+    ]
+    for index, cell in code:
+        after = [c.source for i, c in results if i > index][:SOON]
+        names = asked(cell) if asks(cell) else {}
+        if asks(cell) and not names:
+            found.append(f"cell {index}: write name = predict(...), or drop its tag")
+        found += [
+            f"cell {index}: none of the next {SOON} code cells calls {name}.reveal(...)"
+            for name in names
+            if f"{name}.reveal(" not in "".join(after)
+        ]
+    return found

@@ -1,0 +1,190 @@
+"""A guess before the result, kept beside the notebook, and what is never kept."""
+
+import json
+import sys
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from grpo_course.classroom import check as checking
+from grpo_course.classroom import predict as guessing
+from grpo_course.classroom import record
+from grpo_course.classroom.check import progress
+from grpo_course.classroom.predict import guesses, predict
+from grpo_course.workshop import kernels
+
+QUESTION = "Which way does the entropy go?"
+WAYS = ("rises", "falls", "stays")
+
+
+@pytest.fixture(autouse=True)
+def nothing_asked(monkeypatch):
+    monkeypatch.setattr(guessing, "_session", {})
+    monkeypatch.setattr(checking, "_session", {})
+
+
+@pytest.fixture
+def learner(monkeypatch, tmp_path):
+    """A learner who works in a notebook in `tmp_path`."""
+    monkeypatch.setattr(record, "learner_is_here", lambda: True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def printed(capsys):
+    return capsys.readouterr().out.splitlines()
+
+
+def ask(question=QUESTION, *choices):
+    """Ask, and click on the first choice, where there is a button."""
+    guess = predict(question, *(choices or WAYS))
+    if guess.buttons:
+        guess.buttons.value = guess.choices[0]
+    return guess
+
+
+def test_without_a_learner_it_is_text_and_nothing_is_kept(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / record.NAME).write_text(json.dumps({"guesses": {QUESTION: "no"}}))
+    guess = predict(QUESTION, *WAYS)
+    guess.reveal("falls")
+    guesses()
+    assert printed(capsys) == [
+        QUESTION,
+        "  ( ) rises   ( ) falls   ( ) stays",
+        "Came out: falls.",
+        "No guess was made in this notebook yet.",
+    ]
+    assert "exercises" not in (tmp_path / record.NAME).read_text()
+
+
+def test_long_choices_stand_below_each_other(capsys):
+    predict("What happens to the policy?", "it learns nothing" * 3, "it forgets" * 4)
+    assert [line[:6] for line in printed(capsys)[1:]] == ["  ( ) "] * 2
+
+
+def test_a_wrong_guess_stands_beside_what_came_out(learner, capsys):
+    ask().reveal("falls")
+    assert printed(capsys)[-1] == "Came out: falls. You guessed: rises."
+    ask("And with centered rewards?", "stays", "falls").reveal("stays")
+    assert printed(capsys)[-1] == "Came out: stays, as you guessed."
+    guesses()
+    assert printed(capsys) == [
+        "1 of 2 guesses right; the ones to look at again:",
+        f"- {QUESTION} You guessed: rises. It was: falls.",
+    ]
+
+
+def test_all_right_needs_no_list_and_an_open_question_does_not_count(learner, capsys):
+    ask().reveal("rises")
+    ask("Not revealed?")
+    predict("Not guessed?", *WAYS).reveal("falls")
+    capsys.readouterr()
+    guesses()
+    assert printed(capsys) == ["1 of 1 guesses right."]
+
+
+def test_of_numbers_the_nearest_counts(learner, capsys):
+    guess = ask("How often?", 0.1, 0.5, 0.9)
+    guess.reveal(0.938)
+    assert "Came out: 0.938, nearest to 0.9. You guessed: 0.1." in printed(capsys)[-1]
+    guess.reveal(0.1)
+    assert printed(capsys)[-1] == "Came out: 0.1, as you guessed."
+
+
+def test_an_answer_that_is_no_choice_names_them():
+    with pytest.raises(ValueError, match=r"answer='sinks' .*'rises', 'falls', 'stays'"):
+        predict(QUESTION, *WAYS).reveal("sinks")
+    with pytest.raises(ValueError, match=r"answer=3\.0 is no choice"):
+        predict("Mixed?", 1, "many").reveal(3.0)
+
+
+@pytest.mark.parametrize("choices", [(), ("one",), ("up", "up")])
+def test_a_guess_needs_two_choices(choices):
+    with pytest.raises(ValueError, match="two or more that differ"):
+        predict(QUESTION, *choices)
+
+
+def test_a_guess_is_there_again_in_the_next_session(learner):
+    ask().reveal("falls")
+    assert predict(QUESTION, *WAYS).buttons.value == "rises"
+    assert predict(QUESTION, "up", "down").guess is None  # it was asked otherwise
+    stored = record.read(learner)["guesses"][QUESTION]
+    assert stored == {"guess": "rises", "answer": "falls"}
+
+
+def test_what_was_seen_cannot_be_guessed_until_asked_again(learner):
+    guess = ask()
+    guess.reveal("falls")
+    assert guess.buttons.disabled
+    assert not predict(QUESTION, *WAYS).buttons.disabled
+
+
+def test_a_file_that_cannot_be_read_stops_nothing(learner, capsys):
+    for text in ("{ broken", "[]", '{"guesses": 3}'):
+        (learner / record.NAME).write_text(text, encoding="utf-8")
+        ask().reveal("falls")
+        assert "You guessed: rises." in printed(capsys)[-1]
+
+
+def test_a_folder_that_cannot_be_written_stops_nothing(learner, monkeypatch, capsys):
+    def refuse(*_):
+        raise OSError("read-only")
+
+    monkeypatch.setattr(record, "write_atomically", refuse)
+    ask().reveal("falls")
+    assert "You guessed: rises." in printed(capsys)[-1]
+
+
+def test_progress_survives_a_restart(learner, judge, capsys, monkeypatch):
+    plain = lambda lines: print("\n".join(lines))  # noqa: E731
+    monkeypatch.setattr(checking, "show_verdict", plain)
+    judge("center_by_group", lambda r: r - r.mean(1, keepdim=True))
+    monkeypatch.setattr(checking, "_session", {})
+    progress()
+    assert "3.1  center_by_group        [v] right" in capsys.readouterr().out
+
+    def stub(rewards):
+        raise NotImplementedError
+
+    judge("center_by_group", stub)  # Run All of a fresh copy takes nothing back
+    progress()
+    assert "3.1  center_by_group        [v] right" in capsys.readouterr().out
+    judge("center_by_group", lambda r: r)
+    assert record.read(learner)["exercises"] == {"3.1": "x"}
+
+
+ASK = """
+from grpo_course import predict
+guess = predict("up?", "yes", "no")
+guess.buttons and setattr(guess.buttons, "value", "no")
+guess.reveal("yes")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workshop", [True, False])
+def test_in_a_kernel_buttons_appear_for_a_learner_alone(
+    tmp_path, monkeypatch, workshop
+):
+    for name, value in kernels.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    if not workshop:
+        monkeypatch.delenv(record.STORED)
+    monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
+    cells = [nbformat.v4.new_code_cell(ASK)]
+    book = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(book, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = book.cells[0].outputs
+    views = [o.data for o in outputs if o.output_type == "display_data"]
+    text = "".join(o.get("text", "") for o in outputs)
+    if workshop:
+        assert views == [] and "( ) yes" in text and not any(tmp_path.iterdir())
+    else:
+        assert "application/vnd.jupyter.widget-view+json" in views[0]
+        assert "( ) yes" in views[0]["text/plain"]
+        assert "Came out: yes. You guessed: no." in text
+        assert (tmp_path / record.NAME).exists()
