@@ -16,6 +16,7 @@ FORMS = runpy.run_path(str(FOLDER / "right_forms.py"))
 HELD_OUT = runpy.run_path(str(FOLDER / "held_out.py"))["HELD_OUT"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "share"), [(LEARNERS, 0.75), (HELD_OUT, 0.85)], ids=["seen", "held out"]
 )

@@ -30,6 +30,7 @@ def names(mutant):
     return {mutant.change, mutant.kind}
 
 
+@pytest.mark.slow
 @every_exercise
 def test_every_mutant_is_refused_or_listed_as_equivalent(exercise):
     mutants = first_mutants(exercise)
