@@ -42,6 +42,7 @@ def test_every_mutant_is_refused_or_listed_as_equivalent(exercise):
     assert exercise.equivalent.keys() <= listed, "listed, and refused or never made"
 
 
+@pytest.mark.slow
 @every_exercise
 def test_words_of_an_exercise_s_own_belong_to_a_mutant_that_is_refused(exercise):
     found = {
