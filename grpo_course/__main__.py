@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # command: (module, extras of pyproject.toml that it needs, help)
 COMMANDS = {
     "lab": ("workshop.lab", (), "open the course in JupyterLab"),
-    "slides": ("workshop.lab", ("slides",), "the same, with live slides"),
+    "slides": ("workshop.present", ("slides",), "present copies as live slides"),
     "train": ("runs.train", (), "train a language model on a text task"),
     "evaluate": ("runs.evaluate", (), "measure what a model can do"),
     "test": ("workshop.tests", ("test", "scale"), "run every check and every notebook"),

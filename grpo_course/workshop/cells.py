@@ -4,9 +4,7 @@ import hashlib
 
 from nbformat import NotebookNode
 
-# Cells that `save` writes: they do not count among a notebook's own.
-SPEAKER, COLAB = "speaker", "colab"
-GENERATED = {SPEAKER, COLAB}
+COLAB = "colab"  # a cell that `save` writes: it does not count among a notebook's own
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -16,7 +14,7 @@ def tags(cell: NotebookNode) -> list[str]:
 
 def is_generated(cell: NotebookNode) -> bool:
     """Whether `save` wrote the cell."""
-    return bool(GENERATED & set(tags(cell)))
+    return COLAB in tags(cell)
 
 
 def digest(text: str, length: int) -> str:

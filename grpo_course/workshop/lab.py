@@ -8,8 +8,12 @@ from grpo_course.workshop import kernels
 
 def main(arguments: list[str], root: Path) -> int:
     """Start JupyterLab at the welcome notebook; `arguments` go to JupyterLab."""
-    welcome = Path("notebooks", "00_welcome.ipynb")
-    start = [str(welcome)] if (root / welcome).exists() else []
+    return open_at(Path("notebooks", "00_welcome.ipynb"), arguments, root)
+
+
+def open_at(notebook: Path, arguments: list[str], root: Path) -> int:
+    """Start JupyterLab with a notebook, a path from `root`, if it is there."""
+    start = [str(notebook)] if (root / notebook).exists() else []
     # JupyterLab refuses to run as root (a container, say) unless it is told to.
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     allow = ["--allow-root"] if is_root else []

@@ -1,7 +1,7 @@
 """`python3 -m grpo_course save [names]`: execute the notebooks, store their outputs.
 
-`--form-only` keeps the stored outputs, and brings minutes, links, slides and notes up
-to date. The minutes in README.md, INSTRUCTORS.md and the map of the course follow.
+`--form-only` keeps the stored outputs, and brings minutes, links and slides up to
+date. The minutes in README.md, INSTRUCTORS.md and the map of the course follow.
 
 Saving twice gives the same bytes. A notebook with an error, a warning or a path of
 this machine in its outputs is not saved.
@@ -22,7 +22,6 @@ from grpo_course.workshop import (
     pictures,
     prediction_cells,
     slides,
-    speaker,
     tidy,
 )
 
@@ -84,6 +83,5 @@ def arrange(notebook: NotebookNode, name: str, root: Path) -> None:
     """Write what is made from the notebook itself: minutes, links, slides, ..."""
     minutes.state(notebook)
     anywhere.add(notebook, name, anywhere.repository(root))
-    speaker.add_notes(notebook, name)
     slides.place(notebook)
     prediction_cells.close(notebook)

@@ -1,7 +1,7 @@
 """Notes for the presenter: the minutes of each section and what to ask.
 
-They are made from the section itself, so they cannot disagree with it. `save` puts
-one cell of slide type `notes` under each section's heading.
+They are made from the section itself, so they cannot disagree with it, and only in
+the copies that are presented: a learner does not meet them.
 """
 
 import re
@@ -9,26 +9,22 @@ import re
 from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import exercise_cells, minutes, prediction_cells
-from grpo_course.workshop.cells import SPEAKER, digest, tags
+from grpo_course.workshop.cells import tags
 
-# `remove-cell` keeps the notes out of the website.
-METADATA = {"tags": [SPEAKER, "remove-cell"], "slideshow": {"slide_type": "notes"}}
 PREDICT = re.compile(r"\*\*Predict\b")
 WORDS_A_MINUTE, MINUTES_A_CODE_CELL = 120, 0.5
 
 
-def add_notes(notebook: NotebookNode, name: str) -> None:
-    """Replace the notes of every section."""
-    cells = [cell for cell in notebook.cells if SPEAKER not in tags(cell)]
-    parts = sections(cells)
+def add_notes(notebook: NotebookNode) -> None:
+    """Put a cell of slide type `notes` under each section's heading."""
+    parts = sections(notebook.cells)
     mine = minutes.of(notebook)
     if mine and len(parts) > 1:
         lengths = shares([weight(part) for part in parts], mine.total)
         start = lengths[0]
         for number, part in enumerate(parts[1:], start=1):
             note = v4.new_markdown_cell(words(part, start, lengths[number]))
-            note.id = digest(f"{name}:{SPEAKER}:{number}", 8)
-            note.metadata.update({**METADATA, "tags": list(METADATA["tags"])})
+            note.metadata["slideshow"] = {"slide_type": "notes"}
             part.insert(1, note)
             start += lengths[number]
     notebook.cells = [cell for part in parts for cell in part]

@@ -9,6 +9,8 @@ import pytest
 from chromium import Visit, open_browser
 from lab_server import serve
 
+from grpo_course.workshop import present
+
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 
@@ -41,11 +43,14 @@ def visit(browser):
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
-    """A copy of the notebooks: `stored` as they are, `fresh` without outputs."""
+    """A copy of the notebooks: `stored` as they are, `fresh` without outputs,
+    `slides` with the presenter's notes."""
     folder = tmp_path_factory.mktemp("course")
     shutil.copytree(ROOT / "notebooks", folder / "stored")
     shutil.copytree(ROOT / "notebooks", folder / "fresh")
     shutil.copytree(ROOT / "images", folder / "images")
+    for path in (folder / "stored").glob("*.ipynb"):
+        present.copy(path, folder / "slides")
     for path in (folder / "fresh").glob("*.ipynb"):
         strip(path)
     return folder

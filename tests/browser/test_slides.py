@@ -12,7 +12,7 @@ def test_every_slide_fits_the_stage(name, visit, lab, pictures):
     """Nothing leaves the slide and nothing scrolls but a listing in its box."""
     leave_out(name, LOOK)
     stage = visit(*STAGE)
-    open_slides(stage.page, lab, f"stored/{name}.ipynb")
+    open_slides(stage.page, lab, f"slides/{name}.ipynb")
 
     def each(slide):
         wrong = complaint(slide)
@@ -89,7 +89,7 @@ def test_a_cell_runs_on_stage(visit, lab):
 def test_speaker_notes_open_with_the_minutes(visit, lab):
     """Click the title, Escape, T: the speaker's window follows the stage."""
     stage = visit(*STAGE)
-    open_slides(stage.page, lab, "stored/01_rewards.ipynb")
+    open_slides(stage.page, lab, "slides/01_rewards.ipynb")
     stage.page.locator(".reveal section.present section.present h1").click()
     stage.page.keyboard.press("Escape")
     with stage.context.expect_page(timeout=20_000) as opened:

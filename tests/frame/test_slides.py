@@ -4,12 +4,13 @@ import copy
 import json
 from pathlib import Path
 
+import nbformat
 import pytest
 from nbformat import v4
 
-from grpo_course.workshop import anywhere, form, slides, speaker
+from grpo_course.workshop import anywhere, form, present, slides, speaker
 from grpo_course.workshop import save as save_command
-from grpo_course.workshop.cells import COLAB, GENERATED, SPEAKER, tags
+from grpo_course.workshop.cells import COLAB, is_generated, tags
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -22,6 +23,7 @@ def test_what_is_generated_is_up_to_date(path):
     """The cure: `python3 -m grpo_course save --form-only`."""
     notebook = form.read(path)
     stored = [(cell.source, copy.deepcopy(cell.metadata)) for cell in notebook.cells]
+    assert not notes_of(notebook), "notes are for the copies that are presented"
     save_command.arrange(notebook, path.stem, ROOT)
     assert [(cell.source, cell.metadata) for cell in notebook.cells] == stored
 
@@ -81,16 +83,55 @@ def lesson():
     )
 
 
+def notes_of(notebook):
+    return [
+        c for c in notebook.cells if c.metadata["slideshow"]["slide_type"] == "notes"
+    ]
+
+
 def test_speaker_notes_say_minutes_predictions_and_exercises():
     notebook = lesson()
-    speaker.add_notes(notebook, "01")
-    speaker.add_notes(notebook, "01")  # twice changes nothing
-    notes = [cell for cell in notebook.cells if SPEAKER in tags(cell)]
-    assert len(notes) == 2
-    assert notebook.cells[3] is notes[0]
-    assert notes[0].metadata.slideshow.slide_type == "notes"
-    assert "a prediction" in notes[0].source and "Exercise" not in notes[0].source
-    assert "Exercise 1.1: 6 min" in notes[1].source
+    slides.place(notebook)
+    speaker.add_notes(notebook)
+    first, second = notes_of(notebook)
+    assert notebook.cells[3] is first
+    assert "a prediction" in first.source and "Exercise" not in first.source
+    assert "Exercise 1.1: 6 min" in second.source
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A course of one notebook."""
+    notebook = lesson()
+    slides.place(notebook)
+    (tmp_path / "notebooks").mkdir()
+    path = tmp_path / "notebooks" / "01_x.ipynb"
+    path.write_text(nbformat.writes(notebook), encoding="utf-8")
+    return path
+
+
+def test_notes_are_in_the_copies_that_are_presented(course, monkeypatch):
+    opened, stored = [], course.read_bytes()
+    monkeypatch.setattr(present.lab, "open_at", lambda *given: opened.append(given))
+    root = course.parent.parent
+    present.main(["--no-browser"], root)
+    assert opened == [(Path("slides", "01_x.ipynb"), ["--no-browser"], root)]
+    assert len(notes_of(form.read(root / "slides" / "01_x.ipynb"))) == 2
+    assert course.read_bytes() == stored
+
+
+def test_a_presenters_changes_stay_until_the_notebook_changes(course):
+    folder = course.parent.parent / "slides"
+    copy = present.copy(course, folder)
+    changed = copy.read_text(encoding="utf-8").replace("print(2)", "print(22)")
+    copy.write_text(changed, encoding="utf-8")
+    assert present.copy(course, folder).read_text(encoding="utf-8") == changed
+    source = course.read_text(encoding="utf-8")
+    course.write_text(source.replace("print(3)", "print(33)"), encoding="utf-8")
+    made = present.copy(course, folder).read_text(encoding="utf-8")
+    assert "print(33)" in made and "print(22)" not in made
+    (kept,) = folder.glob("*.before-*.ipynb")
+    assert kept.read_text(encoding="utf-8") == changed
 
 
 def test_minutes_add_up():
@@ -131,9 +172,7 @@ def test_the_colab_cell_does_nothing_elsewhere_and_installs_there(monkeypatch):
 def test_generated_cells_are_marked():
     notebook = lesson()
     anywhere.add(notebook, "01", ADDRESS)
-    speaker.add_notes(notebook, "01")
-    marked = [cell for cell in notebook.cells if GENERATED & set(tags(cell))]
-    assert len(marked) == 3
+    assert len(list(filter(is_generated, notebook.cells))) == 1
 
 
 def test_form_only_refuses_a_notebook_that_was_not_run(tmp_path, capsys):
