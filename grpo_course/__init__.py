@@ -72,6 +72,7 @@ HOMES = {
     "predict": _PREDICT,
     "guesses": _PREDICT,
     "poll": "grpo_course.classroom.poll",
+    "verdict": "grpo_course.classroom.verdict",
 }
 
 

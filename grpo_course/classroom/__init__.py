@@ -13,6 +13,7 @@ Exercises
 Guesses
     predict       asks before a result is seen, and counts what was right
     poll          asks a whole class, and counts its hands
+    verdict       says whether a claim still holds, in standard errors
     record        keeps guesses and exercises in a file beside the notebook
 
 Pictures and tables

@@ -187,6 +187,7 @@ CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
     code_lengths,
     code_runs,
     text_lengths,
+    exercise_cells.experiments_to_change,
     late_code,
     opening,
     closing,

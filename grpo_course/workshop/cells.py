@@ -4,6 +4,7 @@ import hashlib
 
 from nbformat import NotebookNode
 
+CHANGE_IT = "change-it"  # an experiment whose knobs the learner turns
 COLAB = "colab"  # a cell that `save` writes: it does not count among a notebook's own
 
 

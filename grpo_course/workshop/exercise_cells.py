@@ -1,4 +1,4 @@
-"""The cells of an exercise, and the minutes that they state.
+"""What a learner does: exercises with their minutes, experiments to change.
 
 An exercise is three cells in a row: a text tagged `exercise`, a stub that is handed to
 `check`, and a text tagged `solution`. They count towards no budget of cells. Two small
@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop.cells import is_generated, tags
+from grpo_course.workshop import form
+from grpo_course.workshop.cells import CHANGE_IT, is_generated, tags
 
 EXERCISE, SOLUTION = "exercise", "solution"
 STATED = re.compile(r"\*\*Exercise (\d+\.\d+)\*\*.*?(\d+) minutes")
@@ -32,3 +33,13 @@ def stated(cells: Iterable[NotebookNode]) -> list[tuple[str, int]]:
     """Number and minutes of every exercise that the cells state."""
     found = [pair for cell in cells for pair in STATED.findall(cell.source)]
     return [(number, int(minutes)) for number, minutes in found]
+
+
+def experiments_to_change(notebook: NotebookNode) -> list[str]:
+    """A cell whose knobs a learner turns stops with an error, or gives no verdict."""
+    return [
+        f"cell {index}: tagged '{CHANGE_IT}', it gives a verdict(...), asserts nothing"
+        for index, cell in form.code_cells(notebook)
+        if CHANGE_IT in tags(cell)
+        if "verdict(" not in cell.source or "assert " in cell.source
+    ]

@@ -45,6 +45,15 @@ def test_the_cells_of_exercises_do_not_count(make):
     assert budgets.cell_number(poor)
 
 
+@pytest.mark.parametrize(
+    "source, wrong",
+    [("verdict('A', a, b)", 0), ("print(a)", 1), ("verdict('A', a, b)\nassert a", 1)],
+)
+def test_a_cell_to_change_gives_a_verdict_and_asserts_nothing(make, source, wrong):
+    notebook = make.notebook(make.code(source, "change-it"))
+    assert len(exercise_cells.experiments_to_change(notebook)) == wrong
+
+
 def test_two_exercises_may_share_three_cells(make):
     both = "**Exercise 1.1** · 5 minutes\n\n**Exercise 1.2** · 6 minutes"
     notebook = make.notebook(*exercise(make, both))

@@ -92,6 +92,9 @@ def test_tags_lift_rules(make):
     raising.outputs = output("error", ename="ZeroDivisionError", evalue="")
     bar = make.code("bar", form.IGNORED)
     bar.outputs = widget("0%| | 0/5")
+    assert form.unchecked_ignored(make.notebook(bar))
+    bar.metadata.tags.append("change-it")
+    assert form.unchecked_ignored(make.notebook(bar)) == []
     picture = make.code("plot")
     picture.outputs = shown("x" * 99, **{"image/png": "aGk="})
     notebook = make.notebook(raising, bar, picture)

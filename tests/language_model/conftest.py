@@ -16,15 +16,6 @@ from grpo_course.language_model.tokenizer import make_tokenizer
 EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small matrix products are slower on two threads than on one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="session")
 def easy_problems():
     return make_problems("train", 300, seed=0, **EASY)

@@ -28,14 +28,6 @@ from grpo_course.sequences.tasks import (
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # small models run slower on more
-    yield
-    torch.set_num_threads(threads)
-
-
 def sort_rollout(prompt, *responses):
     return Rollout(torch.tensor([[*prompt, ASK]]), torch.tensor([responses]))
 

@@ -1,14 +1,18 @@
 """The exercises of 02_policy."""
 
-from collections.abc import Callable
-
 import torch
 from einops import rearrange, repeat
 from torch import Generator, Tensor
 from torch.optim import SGD, Optimizer
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import TOKENS, TOO_LATE, case, numbers
+from grpo_course.classroom.exercises.shared import (
+    PROMPTS,
+    TOKENS,
+    TOO_LATE,
+    case,
+    numbers,
+)
 from grpo_course.sorting.model import SortModel
 from grpo_course.sorting.rewards import (  # noqa: F401
     compute_reward,
@@ -204,8 +208,6 @@ NAIVE_LOSS = Exercise(
 )
 
 
-PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 3]])  # [batch pos]
-Start = Callable[[], tuple[SortModel, Generator, Optimizer]]
 ON_THE_WAY = {
     "sort_distance_reward => sort_exact_reward": "You pay with another reward. Here "
     "it is sort_distance_reward.",

@@ -4,7 +4,12 @@ import torch
 from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Exercise, Mistake
-from grpo_course.classroom.exercises.shared import case, group_mean, group_std
+from grpo_course.classroom.exercises.shared import (
+    CLOSE_TOGETHER,
+    case,
+    group_mean,
+    group_std,
+)
 
 AXES = {"rewards": "batch trial", "return": "batch trial"}
 
@@ -151,13 +156,7 @@ NORMALIZE_BY_GROUP = Exercise(
             "of its own rewards.",
             rewards=[[1.0, 0.0, 0.0, 2.0] * 2, [1000.1] * 8, [3.0, 1.0] * 4],
         ),
-        case(
-            "rewards that lie close together",
-            "A small difference is a difference: divided by its spread it is as large "
-            "as any. Do not round, and keep epsilon near 1e-4.",
-            rewards=[[0.0, 0.001], [0.001, 0.0]],
-            within=0.15,
-        ),
+        CLOSE_TOGETHER,
     ),
     words={
         "not divided": "You center but do not divide: the spread is missing.",

@@ -8,6 +8,7 @@ from grpo_course.algorithm.losses import loss_report
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     ANYTHING,
+    NEXT_TO_IMPOSSIBLE,
     NOT_CLIPPED,
     TOKENS,
     TOO_EARLY,
@@ -115,13 +116,7 @@ CLIPPED_SURROGATE_LOSS = Exercise(
             old_log_probs=torch.tensor([[[0.01, 0.1]] * 3]).log(),
             deltas=[[1.0, -1.0, 0.0]],
         ),
-        case(
-            "tokens that are next to impossible",
-            TOO_EARLY,
-            log_probs=[[[-200.0, -150.0]]],
-            old_log_probs=[[[-199.9, -150.0]]],
-            deltas=[[1.0]],
-        ),
+        NEXT_TO_IMPOSSIBLE,
     ),
     words={
         "min for max": "max for min: PPO takes the pessimist's side, the smaller "

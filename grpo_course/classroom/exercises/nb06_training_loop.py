@@ -1,7 +1,6 @@
 """The exercises of 06_training_loop."""
 
 import copy
-from collections.abc import Callable
 
 import torch
 from torch import Generator, Tensor
@@ -12,6 +11,7 @@ from grpo_course.algorithm.kl import compute_kl_penalty
 from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
+    PROMPTS,
     TOKENS,
     TOO_EARLY,
     case,
@@ -186,8 +186,6 @@ REFRESH_EPOCHS = Exercise(
 )
 
 
-PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 3]])  # [batch pos]
-Start = Callable[[], tuple[SortModel, Generator, Optimizer]]
 RENEWED = (
     "Your reference is the policy as it was when the epoch began. Copy it, with "
     "copy.deepcopy, and only every `period` epochs."

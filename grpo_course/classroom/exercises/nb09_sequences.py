@@ -5,9 +5,11 @@ from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
+    FIRST_EOS_BY_ARGMAX,
     FROM_EOS_ON,
     NO_LOGARITHM,
     RAW_LOGITS,
+    SAME_COUNT_OF_EOS,
     TOKENS,
     TOO_LATE,
     case,
@@ -126,14 +128,6 @@ TEMPERATURE_LOG_PROBS = Exercise(
 )
 
 
-def _is_eos(tokens: Tensor, eos: int) -> Tensor:
-    return (tokens == eos).long()
-
-
-def _first(tokens: Tensor, eos: int) -> Tensor:
-    return _is_eos(tokens, eos).argmax(-1, keepdim=True)
-
-
 KEEPS_PADDING = (
     "You keep everything before the second EOS. With a pad token of its own no second "
     "EOS ever comes, and all the padding counts. Ask how many came strictly before: "
@@ -184,20 +178,8 @@ RESPONSE_MASK = Exercise(
         "is_eos.cumsum(dim=-2)": "You count along trial: the EOS of one response ends "
         "another. Count along pos, the last axis.",
     },
-    mistakes=(
-        Mistake(
-            lambda tokens, eos: torch.arange(tokens.shape[-1]) <= _first(tokens, eos),
-            "argmax gives 0 where no EOS was found, so a response that was cut off "
-            "loses all but its first token. Without EOS every token counts.",
-        ),
-    ),
-    equivalent={
-        "both sorted": "a running count is sorted already",
-        "sign dropped": "zero has no sign",
-        "difference of probabilities": "it is zero where the two are equal",
-        "almost equal": "tokens are whole numbers",
-        "difference turned": "zero has no sign",
-    },
+    mistakes=(FIRST_EOS_BY_ARGMAX,),
+    equivalent=SAME_COUNT_OF_EOS,
     insight="It never asks for the pad token, so it is right for any: all that counts "
     "is how many EOS came before.",
 )

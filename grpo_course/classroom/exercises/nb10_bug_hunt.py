@@ -13,10 +13,13 @@ from grpo_course.classroom.bugs.sheet import BUGS
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     ANYTHING,
+    CLOSE_TOGETHER,
+    FIRST_EOS_BY_ARGMAX,
     FROM_EOS_ON,
     NO_LOGARITHM_FOR_A_RATIO,
     NOT_CLIPPED,
     ROWS,
+    SAME_COUNT_OF_EOS,
     TOKENS,
     TOO_EARLY,
     TOO_LATE,
@@ -439,22 +442,8 @@ REPAIRED_MASK = Exercise(
         "plus for minus": "The EOS itself is lost. It was sampled, and the policy "
         "must learn to write it: count the EOS tokens before each token.",
     },
-    mistakes=(
-        Mistake(
-            lambda ids, eos: (
-                torch.arange(ids.shape[1]) <= (ids == eos).int().argmax(-1)[:, None]
-            ),
-            "argmax gives 0 where no EOS was found, so a response that was cut off "
-            "loses all but its first token. Without EOS every token counts.",
-        ),
-    ),
-    equivalent={
-        "both sorted": "a running count is sorted already",
-        "sign dropped": "zero has no sign",
-        "difference of probabilities": "it is zero where the two are equal",
-        "almost equal": "tokens are whole numbers",
-        "difference turned": "zero has no sign",
-    },
+    mistakes=(FIRST_EOS_BY_ARGMAX,),
+    equivalent=SAME_COUNT_OF_EOS,
     insight="No EOS before it: that holds whatever the padding is.",
 )
 
@@ -639,13 +628,7 @@ REPAIRED_NORMALIZE = Exercise(
             OWN_SHIFT,
             rewards=[[1.0] * 12, [1000.1] * 12, [3.0, 1.0, 2.0, 0.0] * 3],
         ),
-        case(
-            "rewards that lie close together",
-            "A small difference is a difference: divided by its spread it is as large "
-            "as any. Do not round, and keep epsilon near 1e-4.",
-            rewards=[[0.0, 0.001], [0.001, 0.0]],
-            within=0.15,
-        ),
+        CLOSE_TOGETHER,
     ),
     words={
         "first group": ONE_SHIFT,

@@ -7,8 +7,8 @@ from grpo_course.algorithm.aggregation import aggregate, hide
 from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
+    NEXT_TO_IMPOSSIBLE,
     TOKENS,
-    TOO_EARLY,
     case,
     mask_of,
     numbers,
@@ -219,13 +219,7 @@ WEIGHTED_LOSS = Exercise(
             "all far above the bound", [[[1.6, 50.0], [2.2, 1.4]]], [[1.0, -1.0]]
         ),
         _loss_case("far below", [[[0.01, 0.3], [0.02, 0.1]]], [[1.0, -1.0]]),
-        case(
-            "tokens that are next to impossible",
-            TOO_EARLY,
-            log_probs=[[[-200.0, -150.0]]],
-            old_log_probs=[[[-199.9, -150.0]]],
-            deltas=[[1.0]],
-        ),
+        NEXT_TO_IMPOSSIBLE,
     ),
     words={
         "detach lost": "The weight is not frozen: a gradient flows through the ratio "

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Case
+from grpo_course.classroom.check.exercise import Case, Mistake
 
 TOKENS, ROWS = "batch trial pos", "batch pos"
 RAW_LOGITS = (
@@ -45,6 +45,40 @@ def case(
         for name, value in args.items()
     }
     return Case(description, tensors, hint, within)
+
+
+PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 3]])  # [batch pos]
+
+NEXT_TO_IMPOSSIBLE = case(
+    "tokens that are next to impossible",
+    TOO_EARLY,
+    log_probs=[[[-200.0, -150.0]]],
+    old_log_probs=[[[-199.9, -150.0]]],
+    deltas=[[1.0]],
+)
+CLOSE_TOGETHER = case(
+    "rewards that lie close together",
+    "A small difference is a difference: divided by its spread it is as large "
+    "as any. Do not round, and keep epsilon near 1e-4.",
+    rewards=[[0.0, 0.001], [0.001, 0.0]],
+    within=0.15,
+)
+
+# Where the first EOS ends a response.
+FIRST_EOS_BY_ARGMAX = Mistake(
+    lambda tokens, eos: (
+        torch.arange(tokens.shape[-1]) <= (tokens == eos).int().argmax(-1, keepdim=True)
+    ),
+    "argmax gives 0 where no EOS was found, so a response that was cut off "
+    "loses all but its first token. Without EOS every token counts.",
+)
+SAME_COUNT_OF_EOS = {
+    "both sorted": "a running count is sorted already",
+    "sign dropped": "zero has no sign",
+    "difference of probabilities": "it is zero where the two are equal",
+    "almost equal": "tokens are whole numbers",
+    "difference turned": "zero has no sign",
+}
 
 
 def two_policies(description: str, probs: list, ref_probs: list) -> Case:

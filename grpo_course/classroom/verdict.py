@@ -1,0 +1,60 @@
+"""Whether a claim still holds once its experiment has been changed."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+ENOUGH = 2.0  # standard errors; seeds alone differ by as many in one case of twenty
+
+
+def verdict(
+    claim: str, higher: Tensor | Sequence[float], lower: Tensor | Sequence[float]
+) -> None:
+    """Print whether `higher` lies above `lower`, and by how many standard errors.
+
+    `higher` and `lower` [seed] are one result of each seed, in the same order of
+    seeds: they are compared seed by seed. `claim` is the sentence that they are to
+    show. Fewer than two standard errors decide nothing.
+
+    Raises ValueError for fewer than 3 seeds, or lengths that differ.
+    """
+    above = torch.as_tensor(higher).detach().double()
+    below = torch.as_tensor(lower).detach().double()
+    _require_seeds(above, below)
+    difference = above - below
+    mean = difference.mean().item()
+    error = (difference.std() / len(difference) ** 0.5).item()
+    size = mean / error if error else float("inf") * mean if mean else 0.0
+    if size >= ENOUGH:
+        answer = "It holds"
+    elif size <= -ENOUGH:
+        answer = "It is the other way round"
+    else:
+        answer = "Undecided"
+    print(f'"{claim}"')
+    print(
+        f"{answer}: {above.mean().item():.3f} against {below.mean().item():.3f}, "
+        f"{_counted(mean, error)}, {len(difference)} seeds."
+    )
+    if answer == "Undecided":
+        print(f"These seeds show a difference from about {ENOUGH * error:.3f} on.")
+
+
+def _counted(mean: float, error: float) -> str:
+    """A difference with its standard errors."""
+    if not error:
+        return f"a difference of {mean:+.3f} in every seed"
+    return (
+        f"a difference of {mean:+.3f} or {abs(mean / error):.1f} standard errors "
+        f"of {error:.3f}"
+    )
+
+
+def _require_seeds(above: Tensor, below: Tensor) -> None:
+    if above.dim() != 1 or above.shape != below.shape or len(above) < 3:
+        raise ValueError(
+            f"higher has the shape {list(above.shape)}, lower {list(below.shape)}; "
+            "both need one number for each seed, the same seeds, at least 3: train "
+            "with seeds=range(8) and take `history.final(...)`"
+        )
