@@ -8,6 +8,7 @@ A notebook begins
 Exercises
     exercises     one module a notebook: tasks, cases, known misconceptions
     check         judges an answer and says what is wrong with it
+    own_reward    judges a reward of the learner's own design
     bugs          the broken pieces of notebook 10, their probes and repairs
 
 Guesses

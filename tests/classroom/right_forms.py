@@ -15,6 +15,14 @@ RIGHT = [
         lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
     ),
     ("count_matches", lambda p, r: [a == b for a, b in zip(sorted(p), r)].count(True)),
+    (
+        "duplicate_proof_reward",
+        lambda p, r: torch.tensor(
+            [min(p.count(x), r.count(x)) for x in {*p}]
+            + [a <= b for a, b in zip(r, r[1:])],
+            dtype=torch.float64,
+        ).sum(),
+    ),
     ("batch_distance", lambda p, r: (p.sort().values[:, None] == r).double().sum(-1)),
     (
         "gather_log_probs",
