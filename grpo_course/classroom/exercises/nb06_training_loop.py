@@ -1,7 +1,7 @@
 """The exercises of 06_training_loop."""
 
 import copy
-from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Generator, Tensor
@@ -332,42 +332,34 @@ def train_by_hand(start, prompts, num_epochs, num_steps, period, beta):
     return torch.stack(losses)
 
 
-def _loop(
-    often: dict[str, str],
-) -> Callable[[Callable, Tensor, int, int, int, float], Tensor]:
-    """The loop where a piece of work is done as `often` says: once a run, epoch, step.
+WHEN_DUE = {"responses": "epoch", "old": "epoch", "ref": "epoch", "zeros": "step"}
 
-    As it should be, responses, old and ref are made once an epoch, zeros once a step.
-    """
 
-    def answer(start, prompts, num_epochs, num_steps, period, beta):
-        model, generator, optimizer = start()
-        losses = []
-        for count in range(num_epochs * num_steps):
-            epoch, step = divmod(count, num_steps)
-            copies = step == 0 and epoch % period == 0
-            now = {"run": count == 0, "copy": copies, "epoch": step == 0, "step": True}
-            if copies:
-                ref_model = copy.deepcopy(model)
-            if now[often.get("responses", "epoch")]:
-                responses = generate_responses(prompts, model, 4, generator)
-                rewards = compute_reward(prompts, responses, sort_distance_reward)
-                deltas = compute_deltas(rewards, "normalized_rewards")
-            if now[often.get("old", "epoch")]:
-                old = compute_log_probs(prompts, responses, model).detach()
-            if now[often.get("ref", "epoch")]:
-                ref = compute_log_probs(prompts, responses, ref_model).detach()
-            if now[often.get("zeros", "step")]:
-                optimizer.zero_grad()
-            log_probs = compute_log_probs(prompts, responses, model)
-            loss = compute_loss(log_probs, deltas, "clipped", old)
-            loss = loss + beta * compute_kl_penalty(log_probs, ref)
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.detach())
-        return torch.stack(losses)
-
-    return answer
+def _loop(start, prompts, num_epochs, num_steps, period, beta, **often):
+    """The loop; `often` says what is done once a "run", "copy", "epoch" or "step"."""
+    model, generator, optimizer = start()
+    losses = []
+    for count in range(num_epochs * num_steps):
+        begins, copies = count % num_steps == 0, count % (num_steps * period) == 0
+        now = {"run": count == 0, "copy": copies, "epoch": begins, "step": True}
+        due = {work: now[when] for work, when in (WHEN_DUE | often).items()}
+        if copies:
+            ref_model = copy.deepcopy(model)
+        if due["responses"]:
+            responses = generate_responses(prompts, model, 4, generator)
+        if due["old"]:
+            old = compute_log_probs(prompts, responses, model).detach()
+        if due["ref"]:
+            ref = compute_log_probs(prompts, responses, ref_model).detach()
+        if due["zeros"]:
+            optimizer.zero_grad()
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        log_probs = compute_log_probs(prompts, responses, model)
+        losses.append(inner_step_loss(log_probs, old, ref, deltas, beta))
+        losses[-1].backward()
+        optimizer.step()
+    return torch.stack(losses).detach()
 
 
 SAMPLES_ONCE = (
@@ -435,21 +427,21 @@ TRAIN_BY_HAND = Exercise(
             ),
             "Every epoch begins with a new model. Call start once, before the loops.",
         ),
-        Mistake(_loop({"responses": "run"}), SAMPLES_ONCE),
-        Mistake(_loop({"responses": "run", "old": "run"}), SAMPLES_ONCE),
-        Mistake(_loop({"responses": "run", "old": "run", "ref": "run"}), SAMPLES_ONCE),
+        Mistake(partial(_loop, responses="run"), SAMPLES_ONCE),
+        Mistake(partial(_loop, responses="run", old="run"), SAMPLES_ONCE),
+        Mistake(partial(_loop, responses="run", old="run", ref="run"), SAMPLES_ONCE),
         Mistake(
-            _loop({"old": "run"}),
+            partial(_loop, old="run"),
             "Your pi_old belongs to the responses of the first epoch. Note it anew "
             "with each new rollout.",
         ),
         Mistake(
-            _loop({"ref": "copy"}),
+            partial(_loop, ref="copy"),
             "You ask pi_ref only when it is copied. The copy is kept, but every epoch "
             "has new responses: let it score those.",
         ),
         Mistake(
-            _loop({"zeros": "epoch"}),
+            partial(_loop, zeros="epoch"),
             "You zero the gradients once an epoch, so those of its steps add up. Call "
             "optimizer.zero_grad() before each backward.",
         ),
