@@ -103,7 +103,7 @@ def _compact(value: object) -> str:
         return "[" + ", ".join(_compact(each) for each in value) + "]"
     if isinstance(value, float):
         return f"{value + 0.0:.4g}"
-    return repr(value)
+    return getattr(value, "__name__", None) or repr(value)  # of a function the name
 
 
 def _precise(value: object) -> str:
