@@ -9,6 +9,7 @@ Exercises
     exercises     one module a notebook: tasks, cases, known misconceptions
     check         judges an answer and says what is wrong with it
     bugs          the broken pieces of notebook 10, their probes and repairs
+    designs       judges of runs that a learner designs, in words
 
 Guesses
     predict       asks before a result is seen, and counts what was right
