@@ -45,4 +45,8 @@ def plot_ratios(ratios: dict[str, Tensor], epsilon: float = 0.2) -> list[Axes]:
         ax.set_xscale("log")
         ax.set_xticks([1e-4, 1e-2, 1])
         finish(ax, "ratio", "share of tokens" if ax is axes[0] else "", name)
+    for ax in axes[1:]:
+        ax.sharey(axes[0])
+    axes[0].autoscale(axis="y")
+    axes[0].figure.tight_layout()
     return axes
