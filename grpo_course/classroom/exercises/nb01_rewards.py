@@ -184,6 +184,7 @@ DUPLICATE_PROOF_REWARD = Exercise(
         _case("a descending response", [1, 1, 2], [2, 1, 1]),
         _case("one number over and over", [0, 0, 0], [0, 1, 3]),
         _case("in order towards the end", [0, 1, 2, 3], [2, 0, 1, 3]),
+        _case("up again behind a step down", [2, 2, 2], [2, 0, 2]),
     ),
     words={
         "x < y": "You use a strict < for neighbours. A sorted list may repeat a "

@@ -240,6 +240,7 @@ TOKEN_SHARE = Exercise(
             "The first response has no EOS: the length limit cut it off. Its tokens "
             "count, and it is paid like the others.",
         ),
+        _share_case("padding of another kind", 1, [[[1, 2, 3, 3], [1, 1, 2, 3]]]),
     ),
     words={
         "mask.float().mean(dim=-1)": "This is a count, and longer responses have "
