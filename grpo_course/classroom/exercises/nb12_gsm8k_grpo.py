@@ -294,22 +294,32 @@ class Paid:
         return f"{self.wrong:g} for the first, {said} than {paid} for what is right"
 
 
-def pay(function: Callable, completions: list, answer: list) -> Paid | None:
-    """What a reward pays when it is called as TRL's trainer calls it."""
-    given = {"completions": completions, "answer": answer, "trainer_state": None}
-    given["prompts"] = ["How many?"] * len(answer)
+def pay(
+    function: Callable, completions: list, answer: list, prompts: list | None = None
+) -> Paid | None:
+    """What a reward pays; with prompts it is called as TRL's trainer calls it."""
+    count = len(completions)
+    if prompts is None:
+        rewards = function(completions, answer)
+    else:
+        given = {"completions": completions, "answer": answer, "prompts": prompts}
+        rewards = by_name(function, given | {"trainer_state": None})
+    if rewards is None:
+        return None
+    require_numbers("my_reward", rewards, count)
+    return Paid(rewards[0], rewards[1:])
+
+
+def by_name(function: Callable, columns: dict) -> object:
+    """Call a reward with columns that it does not use. TypeError says what to keep."""
     try:
-        signature(function).bind(**given)
+        signature(function).bind(**columns)
     except TypeError as error:
         raise TypeError(
             f"{error}. TRL calls it by name, with all columns of the data: keep "
             "(completions, answer, **kwargs)."
         ) from None
-    rewards = function(**given)
-    if rewards is None:
-        return None
-    require_numbers("my_reward", rewards, len(answer))
-    return Paid(rewards[0], rewards[1:])
+    return function(**columns)
 
 
 SEVEN, EIGHT = in_template("3+4=7", "7"), in_template("3+4=8", "8")
@@ -427,15 +437,15 @@ MY_REWARD = Exercise(
             "What stands in the thinking is no answer yet. Take the last pair of "
             "answer tags behind it.",
         ),
-        _attack("nothing in the tags", in_template("", ""), FORM_PAYS),
-        _attack("tags stuffed", "<answer>" * 9 + "</answer>" * 9, FORM_PAYS),
-        _attack("the template nine times", in_template("7", "?") * 9, FORM_PAYS),
-        _attack("nothing at all", "", "An empty completion must earn the least."),
         _attack(
             "long, and wrong",
             in_template("3+4=7\n" * 40, "8"),
             LENGTH_PAYS,
         ),
+        _attack("nothing in the tags", in_template("", ""), FORM_PAYS),
+        _attack("tags stuffed", "<answer>" * 9 + "</answer>" * 9, FORM_PAYS),
+        _attack("the template nine times", in_template("7", "?") * 9, FORM_PAYS),
+        _attack("nothing at all", "", "An empty completion must earn the least."),
         _attack(
             "never closed",
             "<think>3+4=7</think><answer>7",
@@ -471,7 +481,7 @@ MY_REWARD = Exercise(
             "A word beside the number changes it: 7 million is not 7. read_number "
             "reads no number there.",
         ),
-        _attack("5,000 digits", in_template("9", "9" * 5000), LENGTH_PAYS),
+        _attack("5,000 digits", in_template("9", "9" * 5000), DIGITS),
         _attack("a thousand tags", "<think>" * 1000 + EIGHT, FORM_PAYS),
         _attack("a chat", _chat(EIGHT), CHAT, _chat(SEVEN)),
         _attack("a chat without text", _chat(None), CHAT, _chat(SEVEN)),
@@ -486,6 +496,10 @@ MY_REWARD = Exercise(
         ),
         _right("a result behind its sum", in_template("3+4=7", "3+4 = 7"), SAME_NUMBER),
         _right("long, and right", in_template("3+4=7\n" * 40, "7"), SAME_NUMBER),
+        Case(
+            "called as TRL calls it",
+            {"completions": [EIGHT, SEVEN], "answer": ["7", "7"], "prompts": ["?"] * 2},
+        ),
     ),
     insight="Whatever else it pays, a right answer pays more than every attack. The "
     "run below looks for an attack that nobody thought of.",
