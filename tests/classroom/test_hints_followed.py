@@ -32,7 +32,7 @@ from grpo_course.classroom.exercises import EXERCISES
 fresh_cases = runpy.run_path(str(Path(__file__).parent / "fresh_inputs.py"))[
     "fresh_cases"
 ]
-CHANGED_AGAIN = 3  # mutants of each exercise; all their mutants were looked at once
+CHANGED_AGAIN = 2  # mutants of each exercise; all their mutants were looked at once
 
 # What hints ask to do, done to the result.
 DONE_TO_IT = {
