@@ -12,6 +12,7 @@ from grpo_course.algorithm.losses import compute_loss, loss_report
 from grpo_course.algorithm.masks import response_mask
 from grpo_course.algorithm.ratio import compute_ratio
 from grpo_course.algorithm.sampler import shifted_log_probs, token_log_probs
+from grpo_course.algorithm.variants.kl_control import adapted_beta
 from grpo_course.classroom.bugs import loss_bugs, reward_bugs, token_bugs
 from grpo_course.classroom.check.diagnosis import judged
 from grpo_course.classroom.exercises import EXERCISES
@@ -116,6 +117,7 @@ PACKAGE = {
     "exact_kl_of": exact_kl,
     "k3_estimate": k3,
     "penalized_reward": kl_reward,
+    "next_beta": adapted_beta,
     "inner_step_loss": inner_step_loss,
     "gradient_by_log_probs": gradient_by_log_probs,
     "token_mean_loss_at_ratio_one": token_mean_loss,

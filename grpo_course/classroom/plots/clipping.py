@@ -1,5 +1,6 @@
 """The pictures of 04_losses: one token's objective, and where ratios end up."""
 
+import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from torch import Tensor
@@ -48,5 +49,5 @@ def plot_ratios(ratios: dict[str, Tensor], epsilon: float = 0.2) -> list[Axes]:
     for ax in axes[1:]:
         ax.sharey(axes[0])
     axes[0].autoscale(axis="y")
-    axes[0].figure.tight_layout()
+    plt.tight_layout()
     return axes
