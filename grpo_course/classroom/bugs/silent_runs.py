@@ -53,8 +53,9 @@ def short_run(
 class WrongSign(Trainer):
     """The better response of a group gets the lower delta."""
 
-    def compare(self, *seen: Tensor | None) -> Tensor:
-        return -super().compare(*seen)
+    def collect(self, prompts: Tensor) -> Batch:
+        batch = super().collect(prompts)
+        return replace(batch, deltas=-batch.deltas)
 
 
 class NotedAnew(Trainer):
