@@ -1,5 +1,7 @@
 """The exercises of 09_sequences."""
 
+from collections.abc import Callable, Sequence
+
 import torch
 from torch import Tensor
 
@@ -519,7 +521,7 @@ def _batch_case(
     rows: list,
     hint: str = "",
     *,
-    prompts: list = ((5, 3),),
+    prompts: Sequence = ((5, 3),),
     eos: int = 2,
     beta: float = 0.5,
     pad: float = 0.0,
@@ -576,6 +578,12 @@ def _over_all_tokens(logits, tokens, old, ref, deltas, eos, beta):
     )
     per_token = beta * _k3(new, ref, mask) - _gain(new, old, deltas, mask)
     return per_token.sum() / mask.sum()
+
+
+def _with_beta_times(factor: float) -> Callable:
+    return lambda x, ids, old, ref, deltas, eos, beta: masked_loss(
+        x, ids, old, ref, deltas, eos, factor * beta
+    )
 
 
 _ROWS = [
@@ -641,8 +649,8 @@ MASKED_LOSS = Exercise(
             "You shift twice: the logits just before a token score it, not those two "
             "places before.",
         ),
-        Mistake(lambda *given: masked_loss(*given[:-1], 0.0), NO_KL),
-        Mistake(lambda *given: masked_loss(*given[:-1], -given[-1]), SUBTRACTED),
+        Mistake(_with_beta_times(0.0), NO_KL),
+        Mistake(_with_beta_times(-1.0), SUBTRACTED),
         Mistake(
             lambda x, ids, old, ref, *rest: masked_loss(x, ids, ref, old, *rest),
             "pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in "
