@@ -21,12 +21,6 @@ UNUSUAL = runpy.run_path(str(Path(__file__).parent / "unusual.py"))
 FORMS, answer_in = UNUSUAL["FORMS"], UNUSUAL["answer_in"]
 # 12 and 13 train for minutes below their exercises.
 PATHS = [p for p in sorted(NOTEBOOKS.glob("*.ipynb")) if p.stem[:2] not in ("12", "13")]
-# The cells that stop, by how they begin. Whoever mends one deletes its line here.
-STOP = {
-    "01_rewards": "rewards = compute_reward(prompts, responses.expand(125, 125, 3), ",
-    "08_ppo_bridge": "for lam in (0.0, 0.5, 0.95, 1.0):",
-    "09_sequences": "right = shifted_log_probs(model(text), text)[:, 1:]",
-}
 NAMES_THE_TYPE = ("dtype must be", "must be a tensor", "must be a plain number")
 
 
@@ -99,18 +93,8 @@ def below_and_before(cells, stubs):
     return [cells[index] for index in sorted(kept)]
 
 
-class Stopped(Exception):
-    """A cell that is known to stop has done so."""
-
-
-def expected(path):
-    known = STOP.get(path.stem, "")
-    marks = pytest.mark.xfail(bool(known), reason=known, raises=Stopped, strict=True)
-    return pytest.param(path, id=path.stem, marks=marks)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("path", map(expected, PATHS))
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_the_cells_below_take_an_unusual_answer(path, tmp_path):
     kernels.use()
     folder = tmp_path / "notebooks"
@@ -127,7 +111,4 @@ def test_the_cells_below_take_an_unusual_answer(path, tmp_path):
     outputs = [(cell, each) for cell in notebook.cells for each in cell.outputs]
     assert "[x]" not in "".join(output.get("text", "") for _, output in outputs)
     failed = [(c.source, o.evalue) for c, o in outputs if o.output_type == "error"]
-    known = STOP.get(path.stem)
-    assert not [each for each in failed if not (known and each[0].startswith(known))]
-    if failed:
-        raise Stopped
+    assert not failed
