@@ -70,8 +70,10 @@ def _is_stub(error: BaseException | None) -> bool:
 
 def same_code(function: Callable, draft: Callable) -> bool:
     """Whether a function does, step for step, what the draft in the stub does."""
-    codes = [getattr(each, "__code__", None) for each in (function, draft)]
-    return None not in codes and _steps(codes[0]) == _steps(codes[1])
+    one, two = (getattr(each, "__code__", None) for each in (function, draft))
+    if one is None or two is None:
+        return False
+    return _steps(one) == _steps(two)
 
 
 def _steps(code: CodeType) -> tuple:
