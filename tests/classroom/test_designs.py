@@ -19,7 +19,9 @@ def words_for(capsys, num_epochs, num_responses, num_steps, rate, **knobs):
     return " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize("design", [(5, 8, 10, 0.01), (4, 10, 20, 0.01), (5, 8, 4, 0.01)])
+@pytest.mark.parametrize(
+    "design", [(5, 8, 10, 0.01), (4, 10, 20, 0.01), (5, 8, 4, 0.01)]
+)
 def test_several_designs_reach_the_goal(capsys, design):
     words = words_for(capsys, *design)
     assert "120 of 120 responses" in words and REACHED in words
