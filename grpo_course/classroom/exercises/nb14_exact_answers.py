@@ -61,8 +61,8 @@ PROMPT_WEIGHT = Exercise(
     solution=prompt_weight,
     axes={"solve_rate": "prompt", "chance": "prompt count", "return": "prompt"},
     cases=(
-        _weight_case("three prompts, groups of 4", [0.1, 0.5, 0.7], 4),
-        _weight_case("two prompts, groups of 8", [0.05, 0.9], 8),
+        _weight_case("three prompts, groups of 4", [0.1, 0.5, 0.6], 4),
+        _weight_case("two prompts, groups of 8", [0.05, 0.6], 8),
         _weight_case("one prompt, groups of 2", [0.25], 2),
     ),
     mistakes=(
