@@ -30,5 +30,4 @@ def plot_landings(ideal: Tensor, landed: dict[tuple[float, str], Tensor]) -> Axe
             label=f"{term}, beta {beta}",
         )
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
-    finish(ax, "exact KL (nats)", "expected reward").figure.tight_layout()
-    return ax
+    return finish(ax, "exact KL (nats)", "expected reward")
