@@ -5,6 +5,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     clipping        one token's objective by its ratio, and where ratios end up
     kl_estimators   two policies, and what k1, k2 and k3 say of them
     loop_diagram    the training loop as boxes, its three policies, a grid of results
+    landings        reward over KL: where runs end, and the best there is
     panel           what to look at while the loss says nothing
     alt_text        what a plot shows, for readers who cannot see it
     alt_words       numbers, ranges and labels as one says them
