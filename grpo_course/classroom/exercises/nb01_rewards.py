@@ -165,6 +165,12 @@ def _ordered(response: list) -> int:
     return sum(x <= y for x, y in pairwise(response))
 
 
+EQUALLY_OFTEN = (
+    "You pay for a number only if both lists hold it equally often. Each copy that "
+    "both have earns a point: count the smaller of the two counts."
+)
+
+
 def duplicate_proof_reward(prompt, response):
     """two lists of the same length -> inclusion points + ordering points"""
     shared = Counter(prompt) & Counter(response)
@@ -185,6 +191,7 @@ DUPLICATE_PROOF_REWARD = Exercise(
         _case("one number over and over", [0, 0, 0], [0, 1, 3]),
         _case("in order towards the end", [0, 1, 2, 3], [2, 0, 1, 3]),
         _case("up again behind a step down", [2, 2, 2], [2, 0, 2]),
+        _case("a copy too few of one, too many of another", [3, 1, 1, 0], [3, 1, 0, 0]),
     ),
     words={
         "x < y": "You use a strict < for neighbours. A sorted list may repeat a "
@@ -206,6 +213,19 @@ DUPLICATE_PROOF_REWARD = Exercise(
             lambda p, r: len(set(p) & set(r)) + _ordered(r),
             "A set forgets how often a number occurs, so a repeated number earns only "
             "once. Count with multiplicity: Counter keeps the numbers.",
+        ),
+        Mistake(
+            lambda p, r: sum(p.count(x) == r.count(x) for x in p) + _ordered(r),
+            EQUALLY_OFTEN,
+        ),
+        Mistake(
+            lambda p, r: sum(p.count(x) == r.count(x) for x in {*p}) + _ordered(r),
+            EQUALLY_OFTEN,
+        ),
+        Mistake(
+            lambda p, r: len(p) * (sorted(p) == sorted(r)) + _ordered(r),
+            "You pay for inclusion only if the response covers the whole prompt. Each "
+            "number that it covers earns a point of its own.",
         ),
         Mistake(
             lambda p, r: sum(y in p for y in r) + _ordered(r),

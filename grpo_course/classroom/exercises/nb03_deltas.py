@@ -148,6 +148,10 @@ NEAR_1000 = (
 TIED_HIGH = case(
     "eight rewards that tie at 1000.1", rewards=[[1000.1] * 8], hint=NEAR_1000
 )
+EPSILON_TOO_LARGE = (
+    "Your epsilon is too large: it counts as part of the spread, and beside a small "
+    "spread it makes the deltas vanish. Keep it near 1e-4."
+)
 
 
 def normalize_by_group(rewards):
@@ -181,6 +185,7 @@ NORMALIZE_BY_GROUP = Exercise(
     words={
         "not divided": "You center but do not divide: the spread is missing.",
         "rewards": NEAR_1000,
+        "0.1": EPSILON_TOO_LARGE,
         "shifted": "You take one reward of the group off, and not the mean: these "
         "deltas are not centered.",
     },
@@ -194,6 +199,10 @@ NORMALIZE_BY_GROUP = Exercise(
             lambda r: r / (group_std(r) + 1e-4),
             "You divide by the spread but do not take the mean away: these deltas are "
             "not centered.",
+        ),
+        Mistake(
+            lambda r: (r - group_mean(r)) / (group_std(r) + 1e-2),
+            EPSILON_TOO_LARGE,
         ),
     ),
     equivalent={

@@ -15,6 +15,7 @@ from grpo_course.classroom.exercises.shared import (
     case,
     mask_of,
     numbers,
+    products,
 )
 
 
@@ -50,6 +51,13 @@ COMPUTE_RATIO_FROM_LOGS = Exercise(
             log_probs=[[[-200.0, -150.0]]],
             old_log_probs=[[[-199.5, -150.0]]],
         ),
+        case(
+            "ratios far from 1",
+            "Nothing bounds a ratio here: take exp of the difference as it is, however "
+            "large it is. The loss clips later.",
+            log_probs=[[[-1.0, -5.0]], [[-3.0, -0.5]]],
+            old_log_probs=[[[-5.0, -1.0]], [[-0.5, -4.5]]],
+        ),
     ),
     words={
         "log_probs / old_log_probs.detach()": "You divide log-probabilities. The "
@@ -62,6 +70,13 @@ COMPUTE_RATIO_FROM_LOGS = Exercise(
         "detach lost": "The values are right, but pi_old is not frozen: a gradient "
         "flows into old_log_probs. Detach it.",
     },
+    mistakes=(
+        Mistake(
+            lambda new, old: (new - old.detach()).exp().clamp(0.8, 1.2),
+            "You clip the ratio. It is asked for as it is: clipping is the next "
+            "exercise.",
+        ),
+    ),
     insight="Subtract logarithms, then exp. pi_old is data here: no gradient enters.",
 )
 
@@ -69,6 +84,11 @@ COMPUTE_RATIO_FROM_LOGS = Exercise(
 def _turned(ratio: Tensor, deltas: Tensor) -> Tensor:
     """The smaller ratio, and only then the product."""
     return torch.minimum(ratio, ratio.clamp(0.8, 1.2)) * deltas[..., None]
+
+
+def _clipped(ratio: Tensor, deltas: Tensor) -> Tensor:
+    """[batch trial pos], [batch trial] -> scalar"""
+    return -torch.minimum(*products(ratio, deltas[..., None])).mean()
 
 
 def _one_token(ratio: float, delta: float) -> Case:
@@ -136,6 +156,11 @@ CLIPPED_SURROGATE_LOSS = Exercise(
             lambda new, old, d: -_turned((new - old).exp(), d).mean(),
             "For negative delta you clip the wrong side (as min over ratios does: the "
             "order is reversed). Multiply by delta first, then min.",
+        ),
+        Mistake(
+            lambda new, old, d: _clipped((new - old).sum(-1, True).exp(), d),
+            "You add up over pos before exp: one ratio for the whole response. Here "
+            "every token has a ratio of its own, and the mean comes last.",
         ),
     ),
     insight="The min lets go of a token only where moving on would look like a gain.",
@@ -272,6 +297,13 @@ MASKED_SEQUENCE_MEAN = Exercise(
         _masked_case("one response is empty", [[3, 0, 5]], EMPTY),
         _masked_case("infinity in the padding", [[2, 4]], ANYTHING, pad=float("inf")),
         _masked_case("NaN in the padding", [[3], [5]], ANYTHING, pad=float("nan")),
+        case(
+            "NaN in a token that counts",
+            "This NaN is no padding, and it must come out: nan_to_num would turn a "
+            "broken loss into a harmless number. Avoid 0/0 by clamp(min=1) instead.",
+            per_token=[[[0.5, float("nan"), 0.0], [1.0, 2.0, 3.0]]],
+            mask=mask_of([[2, 3]]),
+        ),
     ),
     words={
         "mask lost": "The mask is forgotten in the numerator: padding is summed too.",

@@ -111,6 +111,13 @@ INNER_STEP_LOSS = Exercise(
         ),
         Mistake(
             lambda new, old, ref, d, b: (
+                _clipped(new, old, d) + b * _k3(old, ref).mean()
+            ),
+            "Your KL compares pi_ref with pi_old: both are frozen, so it teaches "
+            "nothing. It is the new log_probs that must stay close to pi_ref.",
+        ),
+        Mistake(
+            lambda new, old, ref, d, b: (
                 _clipped(new, ref, d) + b * _k3(new, ref).mean()
             ),
             "Your ratio divides by pi_ref. The responses came from pi_old, so the "
@@ -263,6 +270,35 @@ def one_epoch(start, prompts, num_steps, beta):
     return torch.stack(losses)
 
 
+def _sampling_inside(start, prompts, num_steps, beta, anew=""):
+    """Samples before the loop and again in each step; `anew` is made again as well."""
+    model, generator, optimizer = start()
+    ref_model, losses, made = copy.deepcopy(model), [], {}
+    for step in range(1 + num_steps):
+        responses = generate_responses(prompts, model, 4, generator)
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        now = {
+            "deltas": compute_deltas(rewards, "normalized_rewards"),
+            "old": compute_log_probs(prompts, responses, model).detach(),
+            "ref": compute_log_probs(prompts, responses, ref_model).detach(),
+        }
+        made |= {name: now[name] for name in now if step == 0 or name in anew}
+        if step == 0:
+            continue
+        new = compute_log_probs(prompts, responses, model)
+        losses.append(
+            inner_step_loss(new, made["old"], made["ref"], made["deltas"], beta)
+        )
+        optimizer.zero_grad()
+        losses[-1].backward()
+        optimizer.step()
+    return torch.stack(losses).detach()
+
+
+AS_A_LIST = (
+    "You return a list. One tensor of all losses is asked for: torch.tensor makes it "
+    "from numbers, torch.stack from tensors."
+)
 LEFT_EARLY = (
     "Your function returns after the first {}. Does `return` stand in the loop?"
 )
@@ -297,10 +333,18 @@ ONE_EPOCH = Exercise(
             ),
             SAMPLES_INSIDE,
         ),
+        *(
+            Mistake(partial(_sampling_inside, anew=anew), SAMPLES_INSIDE)
+            for anew in (
+                *("", "deltas", "old", "ref"),
+                *("deltas old", "deltas ref", "old ref", "deltas old ref"),
+            )
+        ),
         Mistake(
             lambda start, prompts, steps, beta: one_epoch(start, prompts, 1, beta),
             LEFT_EARLY.format("step"),
         ),
+        Mistake(lambda *given: one_epoch(*given).tolist(), AS_A_LIST),
     ),
     equivalent={"detach lost": "what is kept alive is memory, not another number"},
     insight="One epoch is one rollout: everything that is compared with is noted "
@@ -405,6 +449,9 @@ TRAIN_BY_HAND = Exercise(
         "epoch % period == 0 => epoch >= 0": RENEWED,
         "epoch % period == 0 => epoch == 0 or (epoch + 1) % period == 0": "You copy "
         "one epoch too early: the copy is due when epochs 0, period, 2 period begin.",
+        "epoch % period == 0 => epoch == 0 or (epoch - 1) % period == 0": "You copy "
+        "one epoch too late, behind the steps of an epoch. The copy is due before "
+        "them, when epochs 0, period, 2 period begin.",
         "epoch % period == 0 => epoch == 0 or epoch % period": "You copy in all epochs "
         "but those that need it: epoch % period is 0 there, and 0 counts as false.",
         "generate_responses(prompts, model, 4, generator) => "
@@ -471,6 +518,7 @@ TRAIN_BY_HAND = Exercise(
             )[steps - 1 :: steps],
             "Only the last loss of each epoch comes back. Append in the inner loop.",
         ),
+        Mistake(lambda *given: train_by_hand(*given).tolist(), AS_A_LIST),
     ),
     equivalent={"detach lost": "what is kept alive is memory, not another number"},
     insight="Two loops: the outer one notes pi_old with each rollout and copies pi_ref "

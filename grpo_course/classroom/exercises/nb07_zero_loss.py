@@ -64,6 +64,8 @@ GRADIENT_BY_LOG_PROBS = Exercise(
         "gets likelier: the gradient is negative where delta is positive.",
         "deltas.numel()": "The length is missing: a response's tokens share its "
         "weight, so each gets 1 / length of it.",
+        "share[..., None]": "The mask is missing: multiply by it, so that each token "
+        "of a response gets the share and padding gets 0.",
         "lengths": "The mean over responses is missing: divide by their number, "
         "deltas.numel().",
         "deltas.shape[-1]": "You divide by G alone. The mean runs over all responses "
@@ -252,6 +254,16 @@ TOKEN_MEAN_LOSS_AT_RATIO_ONE = Exercise(
             "You divide by the length. In a token mean a longer response weighs more, "
             "not less.",
         ),
+        Mistake(
+            lambda d, n: -(d / n).sum() / n.sum(),
+            "You divide each delta by its length. In a token mean a response counts "
+            "once for each of its tokens: multiply by the length.",
+        ),
+        Mistake(
+            lambda d, n: -(d * n / n.sum(-1, keepdim=True)).mean(),
+            "You divide twice: by the tokens of each group, then by the number of "
+            "responses. A token mean divides once, by the tokens of the whole batch.",
+        ),
     ),
     insight="It contains no log-probability: at ratio 1 the printed loss knows nothing "
     "about the policy.",
@@ -289,6 +301,11 @@ LENGTH_COVARIANCE = Exercise(
             deltas=[[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]],
             lengths=[[2, 7, 4], [9, 1, 8]],
         ),
+        case(
+            "lengths that are floats already",
+            deltas=[[1.0, -1.0, 0.5]],
+            lengths=[[3.0, 5.0, 2.0]],
+        ),
     ),
     words={
         "difference turned": "The sign is reversed: the minus belongs to the loss. If "
@@ -315,6 +332,11 @@ LENGTH_COVARIANCE = Exercise(
             lambda d, n: (d * n).mean(),
             "Only right while the deltas average zero. Take the mean away from one of "
             "the two before you multiply.",
+        ),
+        Mistake(
+            lambda d, n: ((n - n.mean()) * (d - d.mean())).mean(),
+            "`lengths` holds integers, and torch takes no mean of integers. Turn them "
+            "into floats first: lengths.float().",
         ),
     ),
     equivalent={

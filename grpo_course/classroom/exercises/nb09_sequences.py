@@ -146,6 +146,10 @@ DROPS_EOS = (
     "You drop the EOS itself. Ending is a choice of the policy, and it must be "
     "learned: keep the first EOS."
 )
+DROPS_AND_KEEPS = (
+    " drops the EOS, which the policy chose, and keeps padding that is another token. "
+    "Count the EOS before each position."
+)
 
 
 def response_mask(tokens, eos):
@@ -176,9 +180,7 @@ RESPONSE_MASK = Exercise(
         "plus for minus": DROPS_EOS,
         "A - B == 0 => A <= 1": KEEPS_PADDING,
         "A - B == 0 => A > 0": FROM_EOS_ON,
-        "A - B == 0 => tokens != eos": "`tokens != eos` drops the EOS, which the "
-        "policy chose, and keeps padding that is another token. Count the EOS before "
-        "each position.",
+        "A - B == 0 => tokens != eos": "`tokens != eos`" + DROPS_AND_KEEPS,
         "A - B == 0 => tokens != 0": "`tokens != pad` asks what a token is, not where "
         "it stands. With pad equal to EOS it drops or keeps both. Only the first EOS "
         "decides.",
@@ -293,6 +295,10 @@ UNSHIFTED = (
 )
 NEVER_SEEN = dict.fromkeys(("0.1", "-0.1"), "the mask leaves it out afterwards")
 NEVER_NEGATIVE = {"(gap.expm1() - gap).abs()": "k3 is never negative"}
+WIDTH_COUNTED = (
+    "You divide by the width of the tensor. Padding counts in neither sum nor length: "
+    "divide by mask.sum."
+)
 
 
 def _padded(mask: Tensor, pad: float, *, apart: float = 0.5) -> dict[str, Tensor]:
@@ -399,8 +405,23 @@ MASKED_CLIP_LOSS = Exercise(
     mistakes=(
         Mistake(
             lambda new, old, d, m, how: -_gain(new, old, d, m).mean(),
-            "You divide by the width of the tensor. Padding counts in neither sum nor "
-            "length: divide by mask.sum.",
+            WIDTH_COUNTED,
+        ),
+        Mistake(
+            lambda new, old, d, m, how: (
+                -_gain(new, old, d, m).mean()
+                if how == "token_mean"
+                else masked_clip_loss(new, old, d, m, how)
+            ),
+            WIDTH_COUNTED,
+        ),
+        Mistake(
+            lambda new, old, d, m, how: (
+                -_gain(new, old, d, m).mean()
+                if how == "sequence_mean"
+                else masked_clip_loss(new, old, d, m, how)
+            ),
+            WIDTH_COUNTED,
         ),
         Mistake(
             lambda new, old, d, m, how: -_gain(new, old, d, m).sum() / m.sum(),
@@ -580,6 +601,33 @@ def _over_all_tokens(logits, tokens, old, ref, deltas, eos, beta):
     return per_token.sum() / mask.sum()
 
 
+EOS_OF_PROMPT = (
+    "Your mask looks at the prompt as well, so an EOS in the prompt hides the whole "
+    "response. Cut the response out first, then count its own EOS."
+)
+
+
+def _before_eos(tokens: Tensor, width: int, eos: int) -> Tensor:
+    return (tokens[..., -width:] == eos).cumsum(-1) == 0
+
+
+def _of_whole_text(tokens: Tensor, width: int, eos: int) -> Tensor:
+    return response_mask(tokens, eos)[..., -width:]
+
+
+def _with_mask(made: Callable, floor: int) -> Callable:
+    """The loss with another mask, and a floor for the lengths."""
+
+    def answer(logits, tokens, old, ref, deltas, eos, beta):
+        width = old.shape[-1]
+        ids, mask = tokens[..., -width:], made(tokens, width, eos)
+        new = pick(_log(logits[..., -width - 1 : -1, :]), ids)
+        per_token = beta * _k3(new, ref, mask) - _gain(new, old, deltas, mask)
+        return (per_token.sum(-1) / mask.sum(-1).clamp(min=floor)).mean()
+
+    return answer
+
+
 def _with_beta_times(factor: float) -> Callable:
     return lambda x, ids, old, ref, deltas, eos, beta: masked_loss(
         x, ids, old, ref, deltas, eos, factor * beta
@@ -636,6 +684,7 @@ MASKED_LOSS = Exercise(
         "A - B == 0 => A <= 1": "You keep all before the second EOS, which may "
         "never come. Count how many came strictly before.",
         "A - B == 0 => A > 0": FROM_EOS_ON,
+        "A - B == 0 => responses != eos": "`responses != eos`" + DROPS_AND_KEEPS,
         "ratio * each": NOT_CLIPPED,
         "log_probs - ref_log_probs": UPSIDE_DOWN,
         "gain - beta * (gap.expm1() - gap)": "The sign is reversed: the gain is taken "
@@ -656,6 +705,9 @@ MASKED_LOSS = Exercise(
             "pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in "
             "the KL.",
         ),
+        Mistake(_with_mask(_before_eos, floor=1), DROPS_EOS),
+        Mistake(_with_mask(_of_whole_text, floor=0), EOS_OF_PROMPT),
+        Mistake(_with_mask(_of_whole_text, floor=1), EOS_OF_PROMPT),
         Mistake(
             _over_all_tokens,
             "This is the token mean. Here every response weighs the same: average "

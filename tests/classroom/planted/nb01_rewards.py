@@ -139,6 +139,27 @@ def duplicate_proof_reward():
     def shared(p, r):
         return sum(min(p.count(x), r.count(x)) for x in set(p))
 
+    def ordered(r):
+        return sum(a <= b for a, b in zip(r, r[1:]))
+
+    yield (
+        "equally often",
+        lambda p, r: sum(p.count(x) == r.count(x) for x in r) + ordered(r),
+    )
+
+    def answer(prompt, response):
+        score = float(ordered(response))
+        for x in set(prompt):
+            if prompt.count(x) == response.count(x):
+                score += 1
+        return score
+
+    yield "count the smaller of the two counts", answer
+    yield (
+        "covers the whole prompt",
+        lambda p, r: ordered(r) + (len(p) if Counter(p) == Counter(r) else 0),
+    )
+
     def answer(prompt, response):
         score = shared(prompt, response)
         for i in range(len(response) - 2):

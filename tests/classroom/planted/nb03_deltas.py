@@ -142,6 +142,26 @@ def normalize_by_group():
     yield "divide by the variance", answer
 
     def answer(rewards):
+        gap = rewards - rewards[:, :1]
+        gap = gap - gap.mean(1, keepdim=True)
+        return gap / (gap.std(1, keepdim=True) + 1e-2)
+
+    yield "Your epsilon is too large", answer
+
+    def answer(rewards):
+        gap = rewards - rewards.mean(1, keepdim=True)
+        return gap / (rewards.std(1, keepdim=True) + 0.01)
+
+    yield "Your epsilon is too large", answer
+
+    def answer(rewards):
+        gap = rewards - rewards[:, :1]
+        gap = gap - gap.mean(1, keepdim=True)
+        return gap / (gap.std(1, keepdim=True) + 0.1)
+
+    yield "Your epsilon is too large", answer
+
+    def answer(rewards):
         rows = []
         for row in rewards.double():
             if row.max() == row.min():

@@ -27,6 +27,15 @@ def compute_ratio_from_logs():
     yield "pi_old is not frozen", lambda new, old: torch.exp(new - old)
     yield "no gradient reaches `log_probs`", lambda new, old: (new - old).exp().detach()
 
+    def bounded(log_probs, old_log_probs):
+        return (log_probs - old_log_probs.detach()).clamp(-1, 1).exp()
+
+    yield "Nothing bounds a ratio here", bounded
+    yield (
+        "You clip the ratio",
+        lambda new, old: torch.exp(new - old.detach()).clip(0.8, 1.2),
+    )
+
     def answer(log_probs, old_log_probs):
         flat = []
         for new, old in zip(log_probs.flatten(), old_log_probs.flatten().tolist()):
@@ -92,6 +101,18 @@ def clipped_surrogate_loss():
         return -torch.min(*both(gap.exp(), deltas)).mean()
 
     yield "one ratio for each response", answer
+
+    def answer(log_probs, old_log_probs, deltas):
+        r = (log_probs - old_log_probs).sum(-1).exp()
+        return -torch.min(*both(r, deltas)).mean()
+
+    yield "one ratio for the whole response", answer
+
+    def answer(log_probs, old_log_probs, deltas):
+        r = torch.exp((log_probs - old_log_probs).sum(2, keepdim=True))
+        return -torch.min(*both(r, deltas[..., None])).mean()
+
+    yield "one ratio for the whole response", answer
 
     def answer(log_probs, old_log_probs, deltas):
         total, count = 0.0, 0
@@ -190,6 +211,12 @@ def masked_sequence_mean():
         return (kept.sum(-1) / mask.sum(-1).clamp(min=1)).mean()
 
     yield "0 times infinity is not a number", answer
+
+    def answer(per_token, mask):
+        kept = per_token.masked_fill(~mask, 0)
+        return (kept.sum(-1) / mask.sum(-1)).nan_to_num(0).mean()
+
+    yield "This NaN is no padding", answer
 
     def answer(per_token, mask):
         means = []

@@ -57,6 +57,12 @@ def inner_step_loss():
         ),
     )
     yield (
+        "compares pi_ref with pi_old",
+        lambda new, old, ref, d, beta: (
+            clipped(new, old, d) + beta * k3(old, ref).mean()
+        ),
+    )
+    yield (
         "divides by pi_ref",
         lambda new, old, ref, d, beta: (
             clipped(new, ref, d) + beta * k3(new, ref).mean()
@@ -233,6 +239,34 @@ def one_epoch():
     yield "gradients of all steps add up", partial(epoch, zero=False)
     yield "raw rewards", partial(epoch, mode="rewards")
     yield "You sample in every step", partial(epoch, fresh=True)
+
+    def sampled_again(start, prompts, num_steps, beta, scored=False):
+        model, generator, optimizer = start()
+        frozen, losses = copy.deepcopy(model), []
+        responses = generate_responses(prompts, model, 4, generator)
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        with torch.no_grad():
+            old = compute_log_probs(prompts, responses, model)
+            ref = compute_log_probs(prompts, responses, frozen)
+        for _ in range(num_steps):
+            responses = generate_responses(prompts, model, 4, generator)
+            if scored:
+                rewards = compute_reward(prompts, responses, sort_distance_reward)
+                deltas = compute_deltas(rewards, "normalized_rewards")
+            new = compute_log_probs(prompts, responses, model)
+            loss = compute_loss(new, deltas, "clipped", old)
+            loss = loss + beta * compute_kl_penalty(new, ref)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return torch.tensor(losses)
+
+    yield "You sample in every step", sampled_again
+    yield "You sample in every step", partial(sampled_again, scored=True)
+    yield "One tensor of all losses", lambda *given: [x.item() for x in epoch(*given)]
+    yield "One tensor of all losses", lambda *given: list(epoch(*given))
     yield "draw four responses", partial(epoch, size=10)
     yield "hand the generator", partial(epoch, seeded=False)
 
@@ -296,6 +330,18 @@ def train_by_hand():
         partial(answer, due=lambda e, p: e == 0 or (e + 1) % p == 0),
     )
     yield "those that need it", partial(answer, due=lambda e, p: e == 0 or e % p)
+
+    def renewed_behind(start, prompts, num_epochs, num_steps, period, beta):
+        parts, losses = start(), []
+        frozen = copy.deepcopy(parts[0])
+        for number in range(num_epochs):
+            losses.append(inner(parts, frozen, prompts, num_steps, beta))
+            if number % period == 0:
+                frozen = copy.deepcopy(parts[0])
+        return torch.cat(losses)
+
+    yield "one epoch too late", renewed_behind
+    yield "One tensor of all losses", lambda *given: answer(*given).tolist()
     yield (
         "two loops are swapped",
         lambda start, prompts, n, steps, *rest: answer(start, prompts, steps, n, *rest),

@@ -40,6 +40,12 @@ def gradient_by_log_probs():
         return repeat(-deltas / n, "b t -> b t p", p=mask.shape[-1])
 
     yield "Padding gets a gradient", answer
+
+    def answer(deltas, mask):
+        n = mask.sum(-1, keepdim=True).clamp(min=1) * deltas.numel()
+        return -deltas[..., None] / n
+
+    yield "The mask is missing", answer
     yield "belongs to the token mean", lambda d, m: -(m / m.sum()) * d[..., None]
 
     def answer(deltas, mask):
@@ -101,6 +107,8 @@ def token_mean_loss_at_ratio_one():
     yield "padded size", answer
     yield "in each group", lambda d, n: -(n / n.sum(1, keepdim=True) * d).sum(1).mean()
     yield "divide by the length", lambda d, n: -(1 / n * d).sum() / (1 / n).sum()
+    yield "each delta by its length", lambda d, n: -(d / n).sum() / n.sum()
+    yield "You divide twice", lambda d, n: -(n * d / n.sum(1, keepdim=True)).mean()
 
     def answer(deltas, lengths):
         total, tokens = 0.0, 0
@@ -143,6 +151,8 @@ def length_covariance():
 
     yield "within each group", answer
     yield "deltas average zero", lambda d, n: (n * d).mean()
+    yield "no mean of integers", lambda d, n: ((n - n.mean()) * (d - d.mean())).mean()
+    yield "no mean of integers", lambda d, n: ((n - torch.mean(n)) * d).mean()
 
     def answer(deltas, lengths):
         d, n = deltas.flatten().tolist(), lengths.flatten().tolist()

@@ -205,6 +205,18 @@ def masked_clip_loss():
         "the width of the tensor",
         lambda new, old, d, mask, how: (clipped(new, old, d, mask) * mask).mean(),
     )
+
+    def width_for(name):
+        def answer(log_probs, old_log_probs, deltas, mask, aggregation):
+            per_token = clipped(log_probs, old_log_probs, deltas, mask) * mask
+            if aggregation == name:
+                return per_token.mean()
+            return aggregated(per_token, mask, aggregation)
+
+        return answer
+
+    yield "the width of the tensor", width_for("token_mean")
+    yield "the width of the tensor", width_for("sequence_mean")
     yield (
         "the token mean whatever",
         lambda new, old, d, mask, how: aggregated(
@@ -271,7 +283,15 @@ def loss_with_kl():
 
 
 def masked_loss():
-    def with_knobs(shift=1, strict=True, swap=False, sign=1, how="sequence_mean", **to):
+    def with_knobs(
+        shift=1,
+        strict=True,
+        swap=False,
+        sign=1,
+        how="sequence_mean",
+        masked=None,
+        **to,
+    ):
         def answer(logits, tokens, old, ref, deltas, eos, beta):
             width = tokens.shape[-1]
             start = width - old.shape[-1]
@@ -282,6 +302,8 @@ def masked_loss():
             )
             ended = (response == eos).cumsum(-1)
             mask = (ended - (response == eos).long() if strict else ended) < 1
+            if masked:
+                mask = masked(tokens, eos)[:, :, start:]
             old, ref = (ref, old) if swap else (old, ref)
             per_token = clipped(new, old, deltas, mask, **to)
             return aggregated(
@@ -290,8 +312,39 @@ def masked_loss():
 
         return answer
 
+    def whole_text(tokens, eos):
+        is_eos = (tokens == eos).int()
+        return is_eos.cumsum(-1) - is_eos == 0
+
+    def floored(masked):
+        def answer(logits, tokens, old, ref, deltas, eos, beta):
+            start = tokens.shape[-1] - old.shape[-1]
+            response = tokens[:, :, start:]
+            scores = torch.log_softmax(logits[:, :, start - 1 : -1], dim=-1)
+            new = torch.gather(scores, 3, response.unsqueeze(3))[..., 0]
+            mask = masked(tokens, start, eos)
+            per_token = clipped(new, old, deltas, mask) + beta * k3(new, ref, mask)
+            kept = torch.where(mask, per_token, 0.0)
+            return (kept.sum(-1) / mask.sum(-1).clamp(min=1)).mean()
+
+        return answer
+
     yield "No shift", with_knobs(shift=0)
     yield "drop the EOS itself", with_knobs(strict=False)
+    yield (
+        "drop the EOS itself",
+        floored(lambda ids, start, eos: (ids[..., start:] == eos).cumsum(-1) < 1),
+    )
+    yield (
+        "`responses != eos` drops the EOS",
+        floored(lambda ids, start, eos: ids[..., start:] != eos),
+    )
+    yield "`responses != eos` drops the EOS", with_knobs(masked=torch.ne)
+    yield "looks at the prompt as well", with_knobs(masked=whole_text)
+    yield (
+        "looks at the prompt as well",
+        floored(lambda ids, start, eos: whole_text(ids, eos)[..., start:]),
+    )
     yield "pi_old and pi_ref are swapped", with_knobs(swap=True)
     yield "You subtract the KL", with_knobs(sign=-1)
     yield "The KL is missing", with_knobs(sign=0)
