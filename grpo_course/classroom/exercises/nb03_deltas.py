@@ -57,8 +57,7 @@ CENTER_BY_GROUP = Exercise(
             "Centering only takes the mean away.",
         ),
     ),
-    insight="The deltas of each group sum to zero: a tied group says nothing, and a "
-    "constant added to all rewards changes nothing.",
+    insight="The deltas of each group sum to zero, and a tied group says nothing.",
 )
 
 

@@ -348,8 +348,7 @@ LENGTH_COVARIANCE = Exercise(
         "another name": ONE_MEAN,
         "first row": ONE_MEAN,
     },
-    insight="Its sign says whether the longer responses of this batch were better. "
-    "That is all a token-mean loss shows on the first step.",
+    insight="That is all a token-mean loss shows on the first step.",
 )
 
 
