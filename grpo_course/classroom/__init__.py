@@ -8,7 +8,9 @@ A notebook begins
 Exercises
     exercises     one module a notebook: tasks, cases, known misconceptions
     check         judges an answer and says what is wrong with it
+    own_reward    judges a reward of the learner's own design
     bugs          the broken pieces of notebook 10, their probes and repairs
+    designs       judges of runs that a learner designs, in words
 
 Guesses
     predict       asks before a result is seen, and counts what was right

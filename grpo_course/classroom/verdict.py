@@ -1,10 +1,12 @@
 """Whether a claim still holds once its experiment has been changed."""
 
+import textwrap
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 ENOUGH = 2.0  # standard errors; seeds alone differ by as many in one case of twenty
 
 
@@ -33,10 +35,11 @@ def verdict(
     else:
         answer = "Undecided"
     print(f'"{claim}"')
-    print(
+    told = (
         f"{answer}: {above.mean().item():.3f} against {below.mean().item():.3f}, "
         f"{_counted(mean, error)}, {len(difference)} seeds."
     )
+    print(textwrap.fill(told, WIDTH))
     if answer == "Undecided":
         print(f"These seeds show a difference from about {ENOUGH * error:.3f} on.")
 

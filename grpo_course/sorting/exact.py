@@ -14,7 +14,7 @@ from grpo_course.algorithm.validation import (
     require_vocabulary,
 )
 from grpo_course.sorting.model import SortModel, compute_log_probs
-from grpo_course.sorting.rewards import compute_reward
+from grpo_course.sorting.rewards import compute_reward, sort_exact_reward
 
 MAX_RESPONSES = 1_000_000  # more than this does not fit a laptop's patience
 
@@ -44,6 +44,19 @@ def all_rewards(prompts: Tensor, vocab_size: int, reward_fn: Callable) -> Tensor
     require_vocabulary("prompts", prompts, vocab_size)
     responses = responses.expand(prompts.shape[0], *responses.shape)
     return compute_reward(prompts, responses, reward_fn)
+
+
+def best_paid_mistakes(
+    prompts: Tensor, vocab_size: int, reward_fn: Callable
+) -> tuple[Tensor, Tensor]:
+    """The wrong response that earns most. int [batch pos] -> [batch pos], [batch]
+
+    The second is what each earns. Of several that earn the same, the first counts.
+    """
+    rewards = all_rewards(prompts, vocab_size, reward_fn)
+    right = all_rewards(prompts, vocab_size, sort_exact_reward) > 0
+    earned, index = rewards.masked_fill(right, -torch.inf).max(dim=-1)
+    return all_responses(vocab_size, prompts.shape[-1])[index], earned
 
 
 def all_log_probs(model: SortModel, prompts: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ responses at once; `compute_reward` picks the twin where there is one.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from numbers import Real
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +16,6 @@ from torch import Tensor
 from grpo_course.algorithm.validation import require_axes, require_callable
 
 ListReward = Callable[[list[int], list[int]], float]
-NUMBERS = {"int", "float", "bool"}
 
 
 def require_same_length(prompt: Sequence[int], response: Sequence[int]) -> None:
@@ -131,14 +131,21 @@ def reward_one_by_one(
     require_callable("reward_fn", reward_fn, what)
     questions = prompts.tolist()
     rewards = [
-        [reward_fn(question, response) for response in group]
+        [one_number(reward_fn(question, response)) for response in group]
         for groups in responses.reshape(-1, *responses.shape[-3:]).tolist()
         for question, group in zip(questions, groups, strict=True)
     ]
-    wrong = {type(r).__name__ for group in rewards for r in group} - NUMBERS
-    if wrong:
-        raise TypeError(
-            f"reward_fn returned {wrong.pop()}, but a reward is one number. "
-            "Is its `return` missing?"
-        )
     return torch.tensor(rewards, dtype=torch.float32).reshape(responses.shape[:-1])
+
+
+def one_number(reward: object) -> float:
+    """The number that a reward returned: of Python, of numpy, or a tensor without axes.
+
+    Raises TypeError for anything else.
+    """
+    if isinstance(reward, Real) or (isinstance(reward, Tensor) and reward.ndim == 0):
+        return float(reward)
+    raise TypeError(
+        f"reward_fn returned {type(reward).__name__}, but a reward is one number. "
+        "Is its `return` missing?"
+    )

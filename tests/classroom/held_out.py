@@ -352,6 +352,91 @@ _("token_share_reward", "0/0|floor|empty|nothing")(
     lambda x, m, k: ((x == k) & m).sum(-1) / m.sum(-1)
 )
 
+
+def _scored(x, ids, width):
+    rows, ids = x[..., :-1, :].log_softmax(-1), ids[..., 1:]
+    return rows.gather(-1, ids[..., None]).squeeze(-1)[..., -width:]
+
+
+def _object(n, o, d, m, floor=0.8):
+    r, d = (n - o).masked_fill(~m, 0.0).exp(), rearrange(d, "b t -> b t 1")
+    return torch.minimum(r * d, r.clamp(floor, 1.2) * d).masked_fill(~m, 0.0)
+
+
+def _means(x, m, how):
+    return x.sum() / m.sum() if how == "token_mean" else (x.sum(-1) / m.sum(-1)).mean()
+
+
+def _price(n, ref, m):
+    gap = (ref - n).masked_fill(~m, 0.0)
+    return gap.expm1() - gap
+
+
+_("masked_clip_loss", "minus|sign")(
+    lambda n, o, d, m, how: _means(_object(n, o, d, m), m, how)
+)
+_("masked_clip_loss", "way round|swap|other")(
+    lambda n, o, d, m, how: (
+        -_means(
+            _object(n, o, d, m),
+            m,
+            {"token_mean": "", "sequence_mean": "token_mean"}[how],
+        )
+    )
+)
+_("masked_clip_loss", "width|padding|length")(
+    lambda n, o, d, m, how: -_object(n, o, d, m).mean()
+)
+_("masked_clip_loss", "side|bound|clip")(
+    lambda n, o, d, m, how: -_means(_object(n, o, d, m, floor=0.0), m, how)
+)
+_("masked_clip_loss", "clip|bound|compared")(
+    lambda n, o, d, m, how: (
+        -_means((n - o).masked_fill(~m, 0.0).exp() * m * d[..., None], m, how)
+    )
+)
+_("masked_clip_loss", "exp|1 \\+ x|log")(
+    lambda n, o, d, m, how: -_means((n - o).masked_fill(~m, 0.0) * d[..., None], m, how)
+)
+
+_("loss_with_kl", "subtract|minus|take away")(
+    lambda loss, n, ref, m, b: loss - b * _means(_price(n, ref, m), m, "")
+)
+_("loss_with_kl", "upside|way round")(
+    lambda loss, n, ref, m, b: loss + b * _means(_price(ref, n, m), m, "")
+)
+_("loss_with_kl", "sum|length")(
+    lambda loss, n, ref, m, b: loss + b * _price(n, ref, m).sum(-1).mean()
+)
+_("loss_with_kl", "beta|weight")(
+    lambda loss, n, ref, m, b: loss + _means(_price(n, ref, m), m, "")
+)
+
+
+def _whole(x, ids, o, ref, d, eos, b, width=None, strict=True, mean=""):
+    ids_, n = ids[..., -o.shape[-1] :], _scored(x, ids, o.shape[-1])
+    is_eos = (ids_ == eos).long()
+    m = is_eos.cumsum(-1) - is_eos * strict == 0
+    policy, kl = (
+        _means(_object(n, o, d, m), m, mean),
+        _means(_price(n, ref, m), m, mean),
+    )
+    return b * kl - policy
+
+
+_("masked_loss", "EOS|drop")(lambda *given: _whole(*given, strict=False))
+_("masked_loss", "token mean|weighs")(lambda *given: _whole(*given, mean="token_mean"))
+_("masked_loss", "swap|pi_old|pi_ref")(
+    lambda x, ids, o, ref, *rest: _whole(x, ids, ref, o, *rest)
+)
+_("masked_loss", "sign|minus|revers")(
+    lambda x, ids, o, ref, d, e, b: -_whole(x, ids, o, ref, d, e, b)
+)
+_("masked_loss", "subtract|sign|KL")(lambda *given: _whole(*given[:-1], -given[-1]))
+_("masked_loss", "shift|read")(
+    lambda x, *given: _whole(torch.cat([x[..., 1:, :], x[..., :1, :]], -2), *given)
+)
+
 _("repaired_ratio_loss", "sign|minus")(lambda n, d, o: (n - o).exp() * d)
 _("repaired_ratio_loss", "mean|average|each|wrong shape|axis")(
     lambda n, d, o: -((n - o).exp() * d).mean()

@@ -427,6 +427,93 @@ _("token_share_reward", "length|divide|one more|floor|high")(
     lambda x, m, k: ((x == k) & m).sum(-1) / (m.sum(-1) + 1)
 )
 
+
+def _ended(x, m, how="sequence_mean"):
+    x = torch.where(m, x, 0.0)
+    return x.sum() / m.sum() if how == "token_mean" else (x.sum(2) / m.sum(2)).mean()
+
+
+def _gain(n, o, d, m, low=0.8, high=1.2):
+    r = torch.where(m, n - o, 0.0).exp()
+    return torch.minimum(r * d[..., None], r.clamp(low, high) * d[..., None])
+
+
+def _gap(n, ref, m):
+    return torch.where(m, ref - n, 0.0)
+
+
+_("masked_clip_loss", "upside|way round|ratio")(
+    lambda n, o, d, m, how: -_ended(_gain(o, n, d, m), m, how)
+)
+_("masked_clip_loss", "clamp|clip|bound|compared|smaller")(
+    lambda n, o, d, m, how: (
+        -_ended(torch.where(m, n - o, 0.0).exp().clamp(0.8, 1.2) * d[..., None], m, how)
+    )
+)
+_("masked_clip_loss", "anything|choose|padding")(
+    lambda n, o, d, m, how: (
+        -_ended(
+            torch.minimum(
+                (r := (n - o).exp()) * d[..., None], r.clamp(0.8, 1.2) * d[..., None]
+            ),
+            m,
+            how,
+        )
+    )
+)
+_("masked_clip_loss", "padding|mask")(
+    lambda n, o, d, m, how: -_ended(_gain(n, o, d, m == m), m, how)
+)
+_("masked_clip_loss", "number|0.8|1.2")(
+    lambda n, o, d, m, how: -_ended(_gain(n, o, d, m, 0.9, 1.1), m, how)
+)
+
+_("loss_with_kl", "square|k2|measure")(
+    lambda loss, n, ref, m, b: loss + b * _ended(_gap(n, ref, m) ** 2 / 2, m)
+)
+_("loss_with_kl", "gradient|frozen|cut|detach")(
+    lambda loss, n, ref, m, b: (
+        loss + b * _ended((g := _gap(n.detach(), ref, m)).expm1() - g, m)
+    )
+)
+_("loss_with_kl", "policy loss|missing")(
+    lambda loss, n, ref, m, b: b * _ended((g := _gap(n, ref, m)).expm1() - g, m)
+)
+_("loss_with_kl", "1 |exp")(
+    lambda loss, n, ref, m, b: loss + b * _ended((g := _gap(n, ref, m)).exp() - g, m)
+)
+
+
+def _batch(x, ids, o, ref, d, eos, b, shift=1, mask=None, how="sequence_mean"):
+    w, total = o.shape[-1], ids.shape[-1]
+    ids = ids[..., -w:]
+    x = x[..., total - w - shift : total - shift, :]
+    n = x.log_softmax(-1).gather(-1, ids[..., None])[..., 0]
+    m = (ids == eos).cumsum(-1) - (ids == eos).long() == 0
+    m = m if mask is None else mask(ids, eos)
+    k = (g := _gap(n, ref, m)).expm1() - g
+    return _ended(b * k - _gain(n, o, d, m), m, how)
+
+
+_("masked_loss", "shift|read it")(lambda *a: _batch(*a, shift=0))
+_("masked_loss", "shift|twice|before")(lambda *a: _batch(*a, shift=2))
+_("masked_loss", "second|padding|strictly")(
+    lambda *a: _batch(*a, mask=lambda ids, eos: (ids == eos).cumsum(-1) <= 1)
+)
+_("masked_loss", "EOS|drop")(
+    lambda *a: _batch(*a, mask=lambda ids, eos: (ids == eos).cumsum(-1) == 0)
+)
+_("masked_loss", "padding|mask|pad")(
+    lambda *a: _batch(*a, mask=lambda ids, eos: ids == ids)
+)
+_("masked_loss", "token mean|each response|weighs")(
+    lambda *a: _batch(*a, how="token_mean")
+)
+_("masked_loss", "KL|beta")(lambda *a: _batch(*a[:-1], 0.0))
+_("masked_loss", "eos|argument|another token")(
+    lambda x, ids, o, ref, d, eos, b: _batch(x, ids, o, ref, d, 2, b)
+)
+
 _("diagnosis", "ratio|token|reward|seen|saw|symptom|list")(lambda run: "k1 as a loss")
 _("diagnosis", "list")(lambda run: "learning rate too high")
 

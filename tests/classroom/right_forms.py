@@ -1,11 +1,29 @@
 """Right answers of unusual form, and wrong ones that looked right in simpler cases."""
 
+import itertools
 import re
 
 import torch
 import torch.nn.functional as F
 from einops import einsum, rearrange, reduce, repeat
 from torch.distributions import Categorical, kl_divergence
+
+
+def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):
+    """No mask at all: each response is cut off behind its first EOS."""
+    start, parts = tokens.shape[-1] - old.shape[-1], []
+    for i, j in itertools.product(range(len(tokens)), range(tokens.shape[1])):
+        kept = tokens[i, j, start:].tolist()
+        kept = kept[: kept.index(eos) + 1] if eos in kept else kept
+        end = start + len(kept)
+        policy = Categorical(logits=logits[i, j, start - 1 : end - 1])
+        new = policy.log_prob(tokens[i, j, start:end])
+        ratio = torch.exp(new - old[i, j, : len(kept)])
+        gain = torch.minimum(ratio * deltas[i, j], ratio.clip(0.8, 1.2) * deltas[i, j])
+        gap = ref[i, j, : len(kept)] - new
+        parts.append(torch.mean(beta * (gap.exp() - 1 - gap) - gain))
+    return sum(parts) / len(parts)
+
 
 RIGHT = [
     ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),
@@ -15,6 +33,14 @@ RIGHT = [
         lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
     ),
     ("count_matches", lambda p, r: [a == b for a, b in zip(sorted(p), r)].count(True)),
+    (
+        "duplicate_proof_reward",
+        lambda p, r: torch.tensor(
+            [min(p.count(x), r.count(x)) for x in {*p}]
+            + [a <= b for a, b in zip(r, r[1:])],
+            dtype=torch.float64,
+        ).sum(),
+    ),
     ("batch_distance", lambda p, r: (p.sort().values[:, None] == r).double().sum(-1)),
     (
         "gather_log_probs",
@@ -110,6 +136,36 @@ RIGHT = [
         "temperature_log_probs",
         lambda x, ids, t: Categorical(logits=x / t).log_prob(ids),
     ),
+    (
+        "masked_clip_loss",
+        lambda n, o, d, m, how: (
+            -torch.cat(
+                [
+                    torch.minimum(r * d[i, j], r.clamp(0.8, 1.2) * d[i, j])
+                    / (m.sum() if how == "token_mean" else len(r) * d.numel())
+                    for i in range(len(d))
+                    for j in range(d.shape[1])
+                    for r in [(n[i, j][m[i, j]] - o[i, j][m[i, j]]).exp()]
+                ]
+            ).sum()
+        ),
+    ),
+    (
+        "loss_with_kl",
+        lambda loss, n, ref, m, b: (
+            loss.double()
+            + b
+            * torch.stack(
+                [
+                    (torch.exp(g) - 1 - g).mean()
+                    for row in zip(n.double(), ref.double(), m)
+                    for a, c, keep in zip(*row)
+                    for g in [c[keep] - a[keep]]
+                ]
+            ).mean()
+        ),
+    ),
+    ("masked_loss", lambda *given: _response_by_response(*given)),
     (
         "converted_deltas",
         lambda d: torch.where((s := d.std(-1, keepdim=True)) > 0, d / s, d),

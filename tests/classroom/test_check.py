@@ -294,3 +294,40 @@ def test_a_mistake_in_the_gradient_alone_is_found_in_the_catalogue():
         return (new - old.detach() + new - new.detach()).exp()
 
     assert diagnose(exercise, learner).hint == "twice"
+
+
+def doubled(number):
+    return number * 2
+
+
+def increased(number):
+    return sum([n + 1 for n in [number]])
+
+
+DRAFTED = Exercise(
+    key="99.3",
+    name="doubled",
+    solution=doubled,
+    draft=increased,
+    use=lambda function, number: function(number) > number + 1,
+    cases=(Case("three", {"number": 3}), Case("five", {"number": 5})),
+    insight="",
+)
+
+
+def the_draft_as_it_stands(number):
+    return sum([n + 1 for n in [number]])
+
+
+def the_draft_with_another_number(number):
+    return sum([n + 0.5 for n in [number]])
+
+
+def test_a_draft_in_the_stub_is_untouched_until_a_step_of_it_changes():
+    assert diagnose(DRAFTED, the_draft_as_it_stands).kind == "untouched"
+    assert diagnose(DRAFTED, the_draft_with_another_number).kind == "values"
+
+
+def test_an_answer_may_be_judged_by_what_it_is_good_for():
+    assert diagnose(DRAFTED, lambda number: number**2) is None
+    assert diagnose(DRAFTED, lambda number: -number).kind == "values"

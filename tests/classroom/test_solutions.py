@@ -12,6 +12,7 @@ from grpo_course.algorithm.losses import compute_loss, loss_report
 from grpo_course.algorithm.masks import response_mask
 from grpo_course.algorithm.ratio import compute_ratio
 from grpo_course.algorithm.sampler import shifted_log_probs, token_log_probs
+from grpo_course.algorithm.variants.kl_control import adapted_beta
 from grpo_course.classroom.bugs import loss_bugs, reward_bugs, token_bugs
 from grpo_course.classroom.check.diagnosis import judged
 from grpo_course.classroom.exercises import EXERCISES
@@ -81,6 +82,23 @@ def cispo_loss(log_probs, old_log_probs, deltas):
     return compute_loss(log_probs, deltas, "cispo", old_log_probs, epsilon_high=0.2)
 
 
+def masked_clip_loss(log_probs, old_log_probs, deltas, mask, aggregation):
+    how = {"mask": mask, "aggregation": aggregation}
+    return compute_loss(log_probs, deltas, "clipped", old_log_probs, **how)
+
+
+def loss_with_kl(policy_loss, log_probs, ref_log_probs, mask, beta):
+    return policy_loss + beta * compute_kl_penalty(log_probs, ref_log_probs, mask=mask)
+
+
+def masked_loss(logits, tokens, old_log_probs, ref_log_probs, deltas, eos, beta):
+    width = old_log_probs.shape[-1]
+    log_probs = shifted_log_probs(logits, tokens)[..., -width:]
+    mask = response_mask(tokens[..., -width:], eos)
+    loss = compute_loss(log_probs, deltas, "clipped", old_log_probs, mask=mask)
+    return loss + beta * compute_kl_penalty(log_probs, ref_log_probs, mask=mask)
+
+
 PACKAGE = {
     "count_matches": sort_rewards.sort_distance_reward,
     "batch_distance": lambda prompts, responses: sort_rewards.compute_reward(
@@ -99,6 +117,7 @@ PACKAGE = {
     "exact_kl_of": exact_kl,
     "k3_estimate": k3,
     "penalized_reward": kl_reward,
+    "next_beta": adapted_beta,
     "inner_step_loss": inner_step_loss,
     "gradient_by_log_probs": gradient_by_log_probs,
     "token_mean_loss_at_ratio_one": token_mean_loss,
@@ -110,6 +129,9 @@ PACKAGE = {
     "temperature_log_probs": token_log_probs,
     "response_mask": response_mask,
     "token_share_reward": token_share,
+    "masked_clip_loss": masked_clip_loss,
+    "loss_with_kl": loss_with_kl,
+    "masked_loss": masked_loss,
     "diagnosis": lambda run: RUNS[run][0].name,
     "repaired_ratio_loss": ratio_loss,
     "repaired_clip_loss": clip_loss,

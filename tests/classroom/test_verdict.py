@@ -12,6 +12,7 @@ def said(capsys, higher, lower):
     verdict("A learns more than B", higher, lower)
     first, *rest = capsys.readouterr().out.splitlines()
     assert first == '"A learns more than B"'
+    assert max(map(len, rest)) <= 75
     return " ".join(rest)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from grpo_course.workshop import budgets, exercise_cells, form
+from grpo_course.workshop.cells import CHANGE_IT, tags
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -15,6 +16,16 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 def test_notebook_keeps_its_budgets(path, check):
     problems = check(form.read(path))
     assert not problems, "\n".join(f"{path.name} {problem}" for problem in problems)
+
+
+# 00 and 11 compare no training; 10 is a hunt; eight runs of 12 take minutes.
+NOTHING_TO_CHANGE = ("00", "10", "11", "12")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_that_compares_training_lets_the_learner_change_it(path):
+    cells = [cell for cell in form.read(path).cells if CHANGE_IT in tags(cell)]
+    assert bool(cells) != path.stem.startswith(NOTHING_TO_CHANGE)
 
 
 def test_a_good_lesson_has_no_complaints(lesson):

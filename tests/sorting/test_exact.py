@@ -11,6 +11,7 @@ from grpo_course.sorting.exact import (
     all_log_probs,
     all_responses,
     all_rewards,
+    best_paid_mistakes,
     exact_entropy,
     exact_expected_reward,
     exact_gradient_variance,
@@ -78,6 +79,16 @@ def test_all_rewards_are_the_rewards_of_all_responses():
         [sort_distance_reward(p, list(t)) for t in TRIPLES] for p in PROMPTS.tolist()
     ]
     assert rewards.tolist() == expected
+
+
+def test_the_best_paid_mistakes_are_those_of_a_plain_search():
+    reward_fn = sort_inclusion_ordering_reward
+    mistakes, earned = best_paid_mistakes(PROMPTS, 5, reward_fn)
+    for prompt, mistake, pay in zip(PROMPTS.tolist(), mistakes, earned, strict=True):
+        wrong = [list(row) for row in TRIPLES if list(row) != sorted(prompt)]
+        best = max(wrong, key=lambda row: reward_fn(prompt, row))
+        assert (mistake.tolist(), pay.item()) == (best, reward_fn(prompt, best))
+    assert mistakes[2].tolist() == [0, 0, 2]  # the hack of the repeated 2
 
 
 @pytest.mark.parametrize("seeds", [None, (5, 6)])

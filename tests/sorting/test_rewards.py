@@ -1,7 +1,9 @@
 """The sort rewards: worked examples, equal list and tensor paths, the hack."""
 
+from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 import torch
 
@@ -197,3 +199,29 @@ def test_lists_where_tensors_belong_are_named():
         compute_reward([[1, 0, 2]], numbers, sort_distance_reward)
     with pytest.raises(TypeError, match=r"responses is a list.*torch\.tensor"):
         compute_reward(numbers[0, :1], [[[1, 0, 2]]], sort_distance_reward)
+
+
+PROMPTS = torch.tensor([[1, 0, 2], [2, 2, 0]])
+UNUSUAL_NUMBERS = {
+    "tensor": torch.tensor,
+    "float64 tensor": lambda x: torch.tensor(x, dtype=torch.float64),
+    "numpy": np.float64,
+    "fraction": Fraction,
+    "int": int,
+}
+
+
+@pytest.mark.parametrize("make", UNUSUAL_NUMBERS.values(), ids=UNUSUAL_NUMBERS)
+def test_a_reward_may_be_a_number_of_any_type(make):
+    def reward_fn(prompt, response):
+        return make(sort_multiset_reward(prompt, response))
+
+    rewards = compute_reward(PROMPTS, all_answers(PROMPTS, 5), reward_fn)
+    wanted = compute_reward(PROMPTS, all_answers(PROMPTS, 5), sort_multiset_reward)
+    assert rewards.dtype == torch.float32
+    assert torch.equal(rewards, wanted)
+
+
+def test_a_reward_with_an_axis_is_no_number():
+    with pytest.raises(TypeError, match="a reward is one number"):
+        compute_reward(PROMPTS, all_answers(PROMPTS, 5), lambda p, r: torch.ones(1))

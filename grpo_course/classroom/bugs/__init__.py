@@ -4,6 +4,7 @@ What a bug is
     bug           its symptom, probe, cause and repair, as data
     sheet         all of them, in the order of the hunt
     runs          puts a piece, broken or repaired, into a training run
+    silent_runs   five runs whose loss says next to nothing, for notebook 07
 
 The bugs
     loss_bugs     in the ratio, the clip, the KL and dropout

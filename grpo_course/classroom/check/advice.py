@@ -1,11 +1,23 @@
 """General advice, for mistakes that no exercise lists by name."""
 
+import re
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from grpo_course.classroom.check.outcome import Outcome, Pair, agrees, as_number
+
+ERRORS = {  # pattern of an error's kind or message -> what helps; the first one counts
+    "nameerror": "A name is misspelt, or what defines it (a cell, a line) has not run.",
+    "positional argument": "Keep the stub's signature: the check passes its arguments "
+    "in order.",
+    "graph a second time": "Each backward uses up what was computed for it. Compute "
+    "the log-probabilities and the loss anew in each step.",
+    "size|shape|dimension": "The shapes do not line up. Name each axis; keepdim=True "
+    "or [..., None] keeps an axis of size 1, which broadcasts.",
+    "": "Run your function by hand on the input above, and print what it makes.",
+}
 
 
 def advise(kind: str, pairs: list[Pair], first: int) -> str:
@@ -33,17 +45,8 @@ def advise(kind: str, pairs: list[Pair], first: int) -> str:
 
 
 def _advise_error(error: BaseException) -> str:
-    text = str(error).lower()
-    if isinstance(error, NameError):
-        return "A name is misspelt, or the cell that defines it has not been run."
-    if "positional argument" in text:
-        return "Keep the stub's signature: the check passes its arguments in order."
-    if "size" in text or "shape" in text or "dimension" in text:
-        return (
-            "The shapes do not line up. Name each axis; keepdim=True or [..., None] "
-            "keeps an axis of size 1, which broadcasts."
-        )
-    return "Run your function by hand on the input above, and print what it makes."
+    text = f"{type(error).__mro__} {error}".lower()
+    return next(words for part, words in ERRORS.items() if re.search(part, text))
 
 
 def _advise_none(pairs: list[Pair], first: int) -> str:

@@ -46,6 +46,8 @@ class Exercise:
     `mistakes` are the misconceptions that no mutation expresses.
     `distributions` are arguments whose last axis is a whole distribution.
     With `plain_number` a tensor without axes is not taken for a number.
+    With `use` an answer is judged by what it is good for: `use(function, *args)` is
+    what is compared. A `draft` stands in the stub instead of NotImplementedError.
     """
 
     key: str
@@ -62,3 +64,5 @@ class Exercise:
     tolerance: float = TOLERANCE
     choice: bool = False
     plain_number: bool = False
+    use: Callable | None = None
+    draft: Callable | None = None

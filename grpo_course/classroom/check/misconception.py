@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from time import monotonic
 
 from torch import Tensor
 
@@ -21,6 +22,7 @@ from grpo_course.classroom.check.outcome import (
 )
 
 MOST_PAIRS = 600  # looked at where one mistake does not explain: a moment
+PATIENCE = 6.0  # seconds for them: an answer that trains a model takes longer
 
 
 def name_mistake(exercise: Exercise, pairs: list[Pair], with_gradient: bool) -> str:
@@ -99,7 +101,10 @@ def name_two_mistakes(
     first = _wrong(exercise, pairs, with_gradient)[0]
     if not isinstance(pairs[first].theirs.value, Tensor) or len(pairs) == 1:
         return ""
+    start = monotonic()
     for one, both in islice(pairs_of_mutants(exercise), MOST_PAIRS):
+        if monotonic() - start > PATIENCE:
+            break
         if all(_compare(both.function, exercise, pairs, first, with_gradient)):
             words = words_for(exercise, one), words_for(exercise, both)
             same = words[0] == words[1]

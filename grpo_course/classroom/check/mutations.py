@@ -60,14 +60,18 @@ def _first_mutants(solution: Callable, own: tuple) -> tuple[Mutant, ...]:
 
 def pairs_of_mutants(exercise: Exercise) -> Iterator[tuple[Mutant, Mutant]]:
     """Mutants with two mistakes, both by a rule: (the first one, both of them)."""
-    solution = exercise.solution
     for one in first_mutants(exercise):
         if not one.by_rule or not one.words:
             continue
-        for both in _mutants(one.tree, solution, _shared_rules(), lambda *_: ()):
+        for both in second_mutants(exercise, one):
             # Of what is left when two things are lost, others tell more.
             if both.words and not (LOST in one.kind and LOST in both.kind):
                 yield one, both
+
+
+def second_mutants(exercise: Exercise, one: Mutant) -> Iterator[Mutant]:
+    """The mutants of a mutant: with a second mistake, by a rule."""
+    return _mutants(one.tree, exercise.solution, _shared_rules(), lambda *_: ())
 
 
 def _mutants(

@@ -71,7 +71,8 @@ def _with_another_last_row(args: Mapping[str, Any]) -> dict[str, Any]:
     """Only where there are several rows: of one alone the argument says enough."""
     other = {}
     for name, value in args.items():
-        new = _other(value) if isinstance(value, Tensor) and len(value) > 1 else None
+        rows = isinstance(value, Tensor) and value.ndim and len(value) > 1
+        new = _other(value) if rows else None
         other[name] = value if new is None else torch.cat([value[:-1], new[-1:]])
     return other
 

@@ -12,6 +12,9 @@ from grpo_course.classroom.check.exercise import Exercise
 
 WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 
+STUB = "Your code replaces `raise NotImplementedError`; the course's own stands in."
+DRAFT = "What stands there is a draft, and it can be fooled: write your own."
+
 
 def mark(problem: Problem | None) -> str:
     """The state of an exercise: "v" right, " " untouched, "x" wrong."""
@@ -28,10 +31,8 @@ def report(
     if problem is None:
         return wrap(f"{title} is right. {exercise.insight}")
     if problem.kind == "untouched":
-        return wrap(
-            f"{title}: not attempted yet. Your code replaces `raise "
-            "NotImplementedError`; the course's own stands in."
-        )
+        untouched = DRAFT if exercise.draft else STUB
+        return wrap(f"{title}: not attempted yet. {untouched}")
     lines = [f"{title} is not right yet: {problem.pair.case.description}"]
     for name, value in problem.pair.case.args.items():
         label = f"    given {name}{_brackets(exercise.axes.get(name, ''))}: "
@@ -103,7 +104,7 @@ def _compact(value: object) -> str:
         return "[" + ", ".join(_compact(each) for each in value) + "]"
     if isinstance(value, float):
         return f"{value + 0.0:.4g}"
-    return repr(value)
+    return getattr(value, "__name__", None) or repr(value)  # of a function the name
 
 
 def _precise(value: object) -> str:

@@ -157,6 +157,10 @@ BATCH_DISTANCE = Exercise(
 )
 
 
+def _shared(prompt: list, response: list) -> int:
+    return (Counter(prompt) & Counter(response)).total()
+
+
 def _ordered(response: list) -> int:
     return sum(x <= y for x, y in pairwise(response))
 
@@ -176,9 +180,11 @@ DUPLICATE_PROOF_REWARD = Exercise(
         _case("the hack", [2, 2, 0], [0, 0, 2]),
         _case("the sorted response", [2, 2, 0], [0, 2, 2]),
         _case("numbers all different", [3, 1, 0, 2], [0, 3, 1, 2]),
-        _case("numbers not in the prompt", [3, 1, 0, 2], [7, 2, 2, 5]),
+        _case("numbers not in the prompt", [0, 1, 2, 3], [7, 2, 2, 5]),
         _case("a descending response", [1, 1, 2], [2, 1, 1]),
         _case("one number over and over", [0, 0, 0], [0, 1, 3]),
+        _case("in order towards the end", [0, 1, 2, 3], [2, 0, 1, 3]),
+        _case("up again behind a step down", [2, 2, 2], [2, 0, 2]),
     ),
     words={
         "x < y": "You use a strict < for neighbours. A sorted list may repeat a "
@@ -205,6 +211,27 @@ DUPLICATE_PROOF_REWARD = Exercise(
             lambda p, r: sum(y in p for y in r) + _ordered(r),
             "You count numbers of the response that occur in the prompt, so repeating "
             "one pays. Count prompt numbers, each covered once.",
+        ),
+        Mistake(
+            lambda p, r: _shared(p, r) + _ordered(r[:-1]),
+            "The last pair is missing: a list of n numbers has n - 1 pairs of "
+            "neighbours.",
+        ),
+        Mistake(
+            lambda p, r: _shared(p, r) + sum(x >= y for x, y in pairwise(r)),
+            "You pay for neighbours in descending order. Ascending is x <= y.",
+        ),
+        Mistake(
+            lambda p, r: _shared(p, r) + (_ordered(r) == len(r) - 1),
+            "You pay one point if the whole response is in order. Each pair of "
+            "neighbours in order earns a point of its own.",
+        ),
+        Mistake(
+            lambda p, r: (
+                _shared(p, r) + sum(x == y for x, y in zip(r, sorted(r), strict=True))
+            ),
+            "You pay for positions at which the response agrees with itself sorted. "
+            "Ordering compares neighbours: x <= y.",
         ),
     ),
     insight="Only a sorted response earns full score now. A policy finds each gap in "

@@ -2,7 +2,7 @@
 
 import torch
 from einops import rearrange, repeat
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 from torch.optim import SGD, Optimizer
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
@@ -18,6 +18,7 @@ from grpo_course.sorting.rewards import (  # noqa: F401
     compute_reward,
     sort_distance_reward,
     sort_exact_reward,  # of a mutant
+    sort_inclusion_ordering_reward,  # of another
 )
 
 
@@ -208,11 +209,26 @@ NAIVE_LOSS = Exercise(
 )
 
 
+DRAWN = "num_responses, replacement=True, generator=generator"
+DRAWN_ONCE = "num_responses, generator=generator"
+SAMPLED = "compute_reward(prompts, responses, sort_distance_reward)"
 ON_THE_WAY = {
     "sort_distance_reward => sort_exact_reward": "You pay with another reward. Here "
     "it is sort_distance_reward.",
+    "sort_distance_reward => sort_inclusion_ordering_reward": "You pay with another "
+    "reward. Here it is sort_distance_reward.",
     "deltas[..., None] => 1.0": "The rewards do not count: weigh each response's "
     "log-probabilities with its reward.",
+    f"{SAMPLED} => {SAMPLED} - {SAMPLED}.mean(dim=-1, keepdim=True)": "You take the "
+    "mean of the group away. That is notebook 03; here the deltas are the rewards.",
+    f"torch.multinomial(rows, {DRAWN}) => torch.multinomial(rows, {DRAWN_ONCE})": "You "
+    "draw without replacement, so no number comes twice at a position: "
+    "replacement=True.",
+    "copies.gather => copies.exp().log_softmax(dim=-1).gather": "You score with "
+    "probabilities where logits belong: log_softmax takes what model(prompts) gives.",
+    "'(batch pos) trial -> batch trial pos' => "
+    "'(pos batch) trial -> batch trial pos'": "The rows came from '(batch pos)': the "
+    "same order brings the axes back.",
 }
 
 SAME_HERE = {
@@ -224,11 +240,36 @@ SAME_HERE = {
 }
 
 
-def start() -> tuple[SortModel, Generator, Optimizer]:
-    """The same model, random numbers and optimizer at each call."""
-    torch.manual_seed(2)
-    model = SortModel(5, 10, 3, 3, init_scale=0.1)
-    return model, Generator().manual_seed(2), SGD(model.parameters(), lr=0.1)
+def _made(seed: int) -> SortModel:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return SortModel(5, 10, 3, 3, init_scale=0.1)
+
+
+class Start(nn.Module):
+    """What the notebook calls start(): the same three from each call, made anew.
+
+    The first call hands out `model`, whose gradient is compared.
+    """
+
+    def __init__(self, seed: int):
+        super().__init__()
+        self.seed, self.calls, self.model = seed, 0, _made(seed)
+
+    def forward(self) -> tuple[SortModel, Generator, Optimizer]:
+        self.calls += 1
+        model = self.model if self.calls == 1 else _made(self.seed)
+        generator = Generator().manual_seed(self.seed)
+        return model, generator, SGD(model.parameters(), lr=0.1)
+
+    # A step of its model is no change of an input.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Start)
+
+    __hash__ = nn.Module.__hash__
+
+    def __repr__(self) -> str:
+        return f"a start like the one above, from seed {self.seed}"
 
 
 def group_loss(start, prompts, num_responses):
@@ -248,26 +289,47 @@ def group_loss(start, prompts, num_responses):
     return -(deltas[..., None] * picked).mean()
 
 
-def _group_case(description: str, prompts: Tensor, num_responses: int) -> Case:
-    return case(description, start=start, prompts=prompts, num_responses=num_responses)
+def _update_cases(hint: str) -> tuple[Case, ...]:
+    """No number of the notebook's own start() is right here."""
+    sizes = {
+        "one prompt, one response": (PROMPTS[:1], 1, 24),
+        "one prompt, four responses": (PROMPTS[:1], 4, 38),
+        "three prompts, sixteen responses": (PROMPTS, 16, 22),
+    }
+    return tuple(
+        case(words, hint, start=Start(seed), prompts=prompts, num_responses=responses)
+        for words, (prompts, responses, seed) in sizes.items()
+    )
 
-
-UPDATE_CASES = (
-    _group_case("one prompt, one response", PROMPTS[:1], 1),
-    _group_case("one prompt, four responses", PROMPTS[:1], 4),
-    _group_case("three prompts, sixteen responses", PROMPTS, 16),
-)
 
 GROUP_LOSS = Exercise(
     key="2.4",
     name="group_loss",
     solution=group_loss,
     axes={"prompts": "batch pos", "return": ""},
-    cases=UPDATE_CASES,
+    gradient_to=("start",),
+    cases=_update_cases(
+        "Are these other responses? Take the model and the generator that start() "
+        "gives you, not those of a cell above, and draw all rows in one "
+        "torch.multinomial."
+    ),
     words=ON_THE_WAY,
+    mistakes=(
+        Mistake(
+            torch.no_grad()(group_loss),
+            "The number is right, but nothing can be learned from it: you score under "
+            "no_grad(), or detach. Only the sampling goes without a gradient.",
+        ),
+    ),
     equivalent=SAME_HERE,
     insight="Sample, reward, score, weigh: the value says little, but its gradient is "
     "an estimate of the way up.",
+)
+
+
+NOT_MOVED = (
+    "Nothing has moved. After loss.backward() comes optimizer.step(), and then you ask "
+    "the model anew. All three belong to one call of start(): each makes a new model."
 )
 
 
@@ -296,12 +358,18 @@ ONE_UPDATE = Exercise(
     name="one_update",
     solution=one_update,
     axes={"prompts": "batch pos", "return": "batch pos vocab"},
-    cases=UPDATE_CASES,
+    cases=_update_cases(
+        "One sample, one backward, one step: with the model, the generator and the "
+        "optimizer of one call of start(), and all rows in one torch.multinomial."
+    ),
     words=ON_THE_WAY
     | {
-        "optimizer.step() => None": "Nothing has moved: optimizer.step() is missing.",
-        "loss.backward() => None": "There is no gradient to step along: call "
-        "loss.backward() before optimizer.step().",
+        "optimizer.step() => None": NOT_MOVED,
+        "loss.backward() => None": NOT_MOVED,
+        "model(prompts).detach() => model(prompts).softmax(dim=-1).detach()": "You "
+        "return probabilities. The logits are what model(prompts) gives.",
+        "model(prompts).detach() => model(prompts).log_softmax(dim=-1).detach()": "You "
+        "return log-probabilities. The logits are what model(prompts) gives.",
     },
     equivalent=SAME_HERE,
     insight="Sample, reward, loss, backward, step: a whole update of a policy. "

@@ -45,6 +45,8 @@ CENTER_BY_GROUP = Exercise(
         "axis": "You averaged over the batch axis, across prompts. A group is a row: "
         "take the mean along trial, the last axis.",
         "keepdim lost": FORGOT_KEEPDIM,
+        "rewards.mean(dim=-1, keepdim=True)": "You return the mean itself. The delta "
+        "is the reward minus it, one for each response.",
         "difference turned": "The sign is reversed: a response better than its group "
         "needs a positive delta. Reward minus mean, not mean minus reward.",
     },
@@ -91,6 +93,8 @@ LEAVE_ONE_OUT = Exercise(
         "- 1 of them.",
         "wrong count": "You divide by the number of prompts less one. shape[0] is the "
         "batch axis; the group size is shape[-1].",
+        "rewards.sum(dim=-1, keepdim=True)": "Your sum is that of the whole group. "
+        "Take the response's own reward off before you divide.",
         "others / (rewards.shape[-1] - 1)": "You return the baseline itself. The "
         "delta is the reward minus it.",
     },
@@ -99,6 +103,21 @@ LEAVE_ONE_OUT = Exercise(
             lambda r: r - group_mean(r),
             "Your mean contains the response's own reward. Leave it out: the mean of "
             "the G - 1 others.",
+        ),
+        Mistake(
+            lambda r: (r - group_mean(r)) * (r.shape[-1] - 1) / r.shape[-1],
+            "The factor is upside down: centering is leave-one-out times (G - 1) / G, "
+            "so leave-one-out is centering times G / (G - 1).",
+        ),
+        Mistake(
+            lambda r: r - r.roll(1, -1),
+            "You subtract the reward of one neighbour. The baseline is the mean of "
+            "all the others.",
+        ),
+        Mistake(
+            lambda r: r - r[:, 1:].mean(-1, keepdim=True),
+            "You leave the first response out of every mean. Each response leaves "
+            "out itself.",
         ),
         Mistake(
             lambda r: r - _best_other(r),
@@ -122,11 +141,12 @@ EPSILON = (
     "error, and your epsilon is too small against it."
 )
 TIED_TENTHS = case("eight rewards that tie at 0.1", rewards=[[0.1] * 8], hint=EPSILON)
+NEAR_1000 = (
+    "A tied group must give zero. Near 1000 a rounding error is larger than your "
+    "epsilon: take one reward of the group off before you average."
+)
 TIED_HIGH = case(
-    "eight rewards that tie at 1000.1",
-    rewards=[[1000.1] * 8],
-    hint="A tied group must give zero. Near 1000 a rounding error is larger than your "
-    "epsilon: take one reward of the group off before you average.",
+    "eight rewards that tie at 1000.1", rewards=[[1000.1] * 8], hint=NEAR_1000
 )
 
 
@@ -160,12 +180,15 @@ NORMALIZE_BY_GROUP = Exercise(
     ),
     words={
         "not divided": "You center but do not divide: the spread is missing.",
+        "rewards": NEAR_1000,
+        "shifted": "You take one reward of the group off, and not the mean: these "
+        "deltas are not centered.",
     },
     mistakes=(
         Mistake(
             lambda r: (r - group_mean(r)) / group_std(r),
-            "NaN: a tied group has no spread, and 0/0 is not a number. Its deltas "
-            "must be exactly zero.",
+            "A tied group has no spread: 0/0 is not a number, and a rounding error "
+            "over a rounding error is noise. Its deltas must be exactly zero.",
         ),
         Mistake(
             lambda r: r / (group_std(r) + 1e-4),
@@ -224,6 +247,11 @@ SOFTMAX_MINUS_UNIFORM = Exercise(
             lambda r: r.softmax(0) - 1 / r.shape[0],
             "Your softmax runs over the batch, so prompts compete. Responses to one "
             "prompt do: softmax along trial.",
+        ),
+        Mistake(
+            lambda r: r.softmax(-1) - 0.25,
+            "You subtract 1/4, which fits groups of four only. A group has "
+            "rewards.shape[-1] responses.",
         ),
         Mistake(
             lambda r: r.softmax(-1) - group_mean(r),

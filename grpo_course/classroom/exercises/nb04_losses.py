@@ -203,6 +203,12 @@ CLIP_FRACTION = Exercise(
             "Your range is always the same. Its width is the argument epsilon.",
         ),
         TWO_PROMPTS,
+        case(
+            "another prompt, where more is let go",
+            ratio=[[[0.5, 1.5], [2.0, 1.0]], [[0.5, 1.0], [0.6, 0.7]]],
+            deltas=[[1.0, -1.0], [-1.0, -2.0]],
+            epsilon=0.2,
+        ),
     ),
     words={
         "difference turned": "You count only good tokens above the range. Bad ones "

@@ -236,3 +236,58 @@ PENALIZED_REWARD = Exercise(
     insight="Each response pays beta for every nat by which it is likelier under the "
     "policy than under the reference.",
 )
+
+
+def _beta_case(description: str, kl: list, hint: str = "", beta: float = 0.1) -> Case:
+    return case(description, hint, beta=beta, kl=kl, target=0.2)
+
+
+def next_beta(beta, kl, target):
+    """number, float [seed], number -> float [seed]"""
+    error = kl / target - 1
+    return beta * (1 + error.clamp(-0.2, 0.2))
+
+
+NEXT_BETA = Exercise(
+    key="5.4",
+    name="next_beta",
+    solution=next_beta,
+    axes={"kl": "seed", "return": "seed"},
+    cases=(
+        _beta_case("on target, a little above, a little below", [0.2, 0.21, 0.19]),
+        _beta_case(
+            "far above, and far below",
+            [2.0, 0.0],
+            "Far from its target, beta moves by a fifth at most: clamp the error to "
+            "-0.2 and 0.2.",
+        ),
+        case("another target", beta=0.1, kl=[1.1, 0.95, 5.0], target=1.0),
+        case("beta is 2, one seed", beta=2.0, kl=[0.19], target=0.2),
+    ),
+    words={
+        "clamp lost": "The error is not held back. A KL ten times too large would "
+        "multiply beta by ten: clamp the error to -0.2 and 0.2.",
+    },
+    mistakes=(
+        Mistake(
+            lambda beta, kl, target: beta * (1 - (kl / target - 1).clamp(-0.2, 0.2)),
+            "The wrong way: where the KL is too large, leaving must cost more, so beta "
+            "goes up.",
+        ),
+        Mistake(
+            lambda beta, kl, target: beta * (1 + (kl - target).clamp(-0.2, 0.2)),
+            "You take the difference. The error is relative: kl / target - 1.",
+        ),
+        Mistake(
+            lambda beta, kl, target: beta + (kl / target - 1).clamp(-0.2, 0.2),
+            "You add the error. Beta is multiplied by one plus the error, so that it "
+            "never falls below zero and moves alike at every size.",
+        ),
+        Mistake(
+            lambda beta, kl, target: (beta * kl / target).clamp(-0.2, 0.2),
+            "You clamp beta itself. The error is what stays between -0.2 and 0.2.",
+        ),
+    ),
+    insight="Too far from the reference makes leaving dearer, too close makes it "
+    "cheaper; the clamp keeps a single noisy KL from moving beta far.",
+)

@@ -1,6 +1,7 @@
 """The exercises of 06_training_loop."""
 
 import copy
+from functools import partial
 
 import torch
 from torch import Generator, Tensor
@@ -203,7 +204,17 @@ FAULTS = {
     "log_probs.detach())": NO_KL,
     "optimizer.zero_grad() => None": "The gradients of all steps add up. Call "
     "optimizer.zero_grad() before each backward.",
-    "optimizer.step() => None": "Nothing moves: optimizer.step() is missing.",
+    "optimizer.step() => None": "Nothing moves. Zero the gradients, then "
+    "loss.backward(), then optimizer.step(): is one missing, or out of order?",
+    "generate_responses(prompts, model, 4, generator) => "
+    "generate_responses(prompts, model, 10, generator)": "Your groups are too large: "
+    "draw four responses to each prompt.",
+    "generate_responses(prompts, model, 4, generator) => "
+    "generate_responses(prompts, model, 4)": "You draw other responses: hand the "
+    "generator of start() to generate_responses.",
+    "beta * compute_kl_penalty(log_probs, ref) => "
+    "compute_kl_penalty(log_probs, ref)": "beta is not used: the KL is added at full "
+    "weight.",
     '"normalized_rewards" => "rewards"': "Your deltas are the raw rewards. Compare "
     "each response with its group: compute_deltas(rewards, 'normalized_rewards').",
     '"normalized_rewards" => "centered_rewards"': "Your deltas are centered and not "
@@ -252,6 +263,11 @@ def one_epoch(start, prompts, num_steps, beta):
     return torch.stack(losses)
 
 
+LEFT_EARLY = (
+    "Your function returns after the first {}. Does `return` stand in the loop?"
+)
+
+
 def _epoch_case(description: str, num_steps: int, beta: float) -> Case:
     return case(
         description,
@@ -280,6 +296,10 @@ ONE_EPOCH = Exercise(
                 start, prompts, steps, 1, steps, beta
             ),
             SAMPLES_INSIDE,
+        ),
+        Mistake(
+            lambda start, prompts, steps, beta: one_epoch(start, prompts, 1, beta),
+            LEFT_EARLY.format("step"),
         ),
     ),
     equivalent={"detach lost": "what is kept alive is memory, not another number"},
@@ -310,6 +330,42 @@ def train_by_hand(start, prompts, num_epochs, num_steps, period, beta):
             optimizer.step()
             losses.append(loss.detach())
     return torch.stack(losses)
+
+
+WHEN_DUE = {"responses": "epoch", "old": "epoch", "ref": "epoch", "zeros": "step"}
+
+
+def _loop(start, prompts, num_epochs, num_steps, period, beta, **often):
+    """The loop; `often` says what is done once a "run", "copy", "epoch" or "step"."""
+    model, generator, optimizer = start()
+    losses = []
+    for count in range(num_epochs * num_steps):
+        begins, copies = count % num_steps == 0, count % (num_steps * period) == 0
+        now = {"run": count == 0, "copy": copies, "epoch": begins, "step": True}
+        due = {work: now[when] for work, when in (WHEN_DUE | often).items()}
+        if copies:
+            ref_model = copy.deepcopy(model)
+        if due["responses"]:
+            responses = generate_responses(prompts, model, 4, generator)
+        if due["old"]:
+            old = compute_log_probs(prompts, responses, model).detach()
+        if due["ref"]:
+            ref = compute_log_probs(prompts, responses, ref_model).detach()
+        if due["zeros"]:
+            optimizer.zero_grad()
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        log_probs = compute_log_probs(prompts, responses, model)
+        losses.append(inner_step_loss(log_probs, old, ref, deltas, beta))
+        losses[-1].backward()
+        optimizer.step()
+    return torch.stack(losses).detach()
+
+
+SAMPLES_ONCE = (
+    "All epochs use the responses of the first. Sample anew in each epoch, with the "
+    "policy as it is by then."
+)
 
 
 def _run_case(
@@ -347,6 +403,16 @@ TRAIN_BY_HAND = Exercise(
         "epoch % period == 0 => epoch == 0": "Your reference is copied once and never "
         "again. It is renewed every `period` epochs.",
         "epoch % period == 0 => epoch >= 0": RENEWED,
+        "epoch % period == 0 => epoch == 0 or (epoch + 1) % period == 0": "You copy "
+        "one epoch too early: the copy is due when epochs 0, period, 2 period begin.",
+        "epoch % period == 0 => epoch == 0 or epoch % period": "You copy in all epochs "
+        "but those that need it: epoch % period is 0 there, and 0 counts as false.",
+        "generate_responses(prompts, model, 4, generator) => "
+        "generate_responses(prompts, ref_model, 4, generator)": "pi_ref writes your "
+        "responses. The policy that trains must write them.",
+        "compute_log_probs(prompts, responses, model) => "
+        "compute_log_probs(prompts, responses, ref_model)": "pi_ref is scored where pi "
+        "belongs. Only the KL asks the reference.",
     },
     mistakes=(
         Mistake(
@@ -360,6 +426,50 @@ TRAIN_BY_HAND = Exercise(
                 [one_epoch(start, prompts, steps, beta) for _ in range(epochs)]
             ),
             "Every epoch begins with a new model. Call start once, before the loops.",
+        ),
+        Mistake(partial(_loop, responses="run"), SAMPLES_ONCE),
+        Mistake(partial(_loop, responses="run", old="run"), SAMPLES_ONCE),
+        Mistake(partial(_loop, responses="run", old="run", ref="run"), SAMPLES_ONCE),
+        Mistake(
+            partial(_loop, old="run"),
+            "Your pi_old belongs to the responses of the first epoch. Note it anew "
+            "with each new rollout.",
+        ),
+        Mistake(
+            partial(_loop, ref="copy"),
+            "You ask pi_ref only when it is copied. The copy is kept, but every epoch "
+            "has new responses: let it score those.",
+        ),
+        Mistake(
+            partial(_loop, zeros="epoch"),
+            "You zero the gradients once an epoch, so those of its steps add up. Call "
+            "optimizer.zero_grad() before each backward.",
+        ),
+        Mistake(
+            lambda start, prompts, epochs, steps, period, beta: train_by_hand(
+                start, prompts, steps, epochs, period, beta
+            ),
+            "The two loops are swapped: the outer one runs num_epochs times, the inner "
+            "one num_steps times.",
+        ),
+        Mistake(
+            lambda start, prompts, epochs, *others: train_by_hand(
+                start, prompts, 1, *others
+            ),
+            LEFT_EARLY.format("epoch"),
+        ),
+        Mistake(
+            lambda start, prompts, epochs, steps, *others: train_by_hand(
+                start, prompts, epochs, steps, *others
+            )[-steps:],
+            "Only the losses of the last epoch come back. Begin the list before both "
+            "loops.",
+        ),
+        Mistake(
+            lambda start, prompts, epochs, steps, *others: train_by_hand(
+                start, prompts, epochs, steps, *others
+            )[steps - 1 :: steps],
+            "Only the last loss of each epoch comes back. Append in the inner loop.",
         ),
     ),
     equivalent={"detach lost": "what is kept alive is memory, not another number"},

@@ -329,3 +329,135 @@ LENGTH_COVARIANCE = Exercise(
     insight="Its sign says whether the longer responses of this batch were better. "
     "That is all a token-mean loss shows on the first step.",
 )
+
+
+# What a log shows: column -> what it may say -> in words.
+LOG = {
+    "loss": {
+        "zero": "a loss of 0.000 at step 0 in every row",
+        "grows": "a loss above 0 at step 0 of the later rows, which is beta times KL",
+    },
+    "reward": {
+        "rises": "a reward that rises",
+        "falls": "a reward that falls",
+        "stays": "a reward that stays where it was",
+    },
+    "gradient": {
+        "some": "a gradient norm above 0 in the first row",
+        "none": "a gradient norm of 0 in every row",
+    },
+    "ratio": {
+        "leaves 1": "a ratio that leaves 1 within the first epoch",
+        "one": "a ratio of exactly 1 in every row",
+    },
+    "entropy": {
+        "slow": "an entropy still above 0.3 in the second row",
+        "gone": "an entropy near 0 in the second row already",
+    },
+}
+# Cause -> what it does to the columns, the one that gives it away first.
+SIGNS = {
+    "all groups tied": {
+        "gradient": "none",
+        "reward": "stays",
+        "ratio": "one",
+        "entropy": "slow",
+        "loss": "zero",
+    },
+    "deltas with the wrong sign": {
+        "reward": "falls",
+        "ratio": "leaves 1",
+        "gradient": "some",
+        "entropy": "slow",
+        "loss": "zero",
+    },
+    "healthy": {
+        "reward": "rises",
+        "ratio": "leaves 1",
+        "gradient": "some",
+        "entropy": "slow",
+        "loss": "zero",
+    },
+    "KL weight far too large": {
+        "loss": "grows",
+        "reward": "stays",
+        "ratio": "leaves 1",
+        "gradient": "some",
+        "entropy": "slow",
+    },
+    "learning rate far too large": {
+        "entropy": "gone",
+        "reward": "rises",
+        "ratio": "leaves 1",
+        "gradient": "some",
+        "loss": "zero",
+    },
+    "no step is taken": {
+        "ratio": "one",
+        "gradient": "some",
+        "reward": "stays",
+        "entropy": "slow",
+        "loss": "zero",
+    },
+    "old log-probs noted anew": {
+        "ratio": "one",
+        "gradient": "some",
+        "reward": "rises",
+        "entropy": "slow",
+        "loss": "zero",
+    },
+}
+
+
+def _ruled_out(run: str, cause: str) -> str:
+    """The first number of a run's log that another cause would have made different."""
+    seen = SIGNS[cause_of_run(run)]
+    column = next(name for name, sign in SIGNS[cause].items() if sign != seen[name])
+    expected, found = LOG[column][SIGNS[cause][column]], LOG[column][seen[column]]
+    return f"'{cause}' would show {expected}. Run {run} shows {found}."
+
+
+def _takes_for(run: str, cause: str) -> Mistake:
+    """One run is taken for the victim of another cause."""
+
+    def answer(asked: str) -> str:
+        return cause if asked == run else cause_of_run(asked)
+
+    return Mistake(answer, _ruled_out(run, cause))
+
+
+def cause_of_run(run):
+    """the letter of a run -> its cause, one of the list"""
+    causes = {
+        "A": "deltas with the wrong sign",
+        "B": "no step is taken",
+        "C": "healthy",
+        "D": "all groups tied",
+        "E": "old log-probs noted anew",
+    }
+    return causes[run]
+
+
+CAUSE_OF_RUN = Exercise(
+    key="7.5",
+    name="cause_of_run",
+    solution=cause_of_run,
+    choice=True,
+    cases=tuple(
+        case(
+            f"run {run}",
+            "No cause of the list has this name. Copy one, letter by letter.",
+            run=run,
+        )
+        for run in "ABCDE"
+    ),
+    mistakes=tuple(
+        _takes_for(run, cause)
+        for run in "ABCDE"
+        for cause in SIGNS
+        if cause != cause_of_run(run)
+    ),
+    equivalent={"run[:1]": "the name of a run is one letter"},
+    insight="Five runs print a loss of 0.000 at step 0. The reward, the gradient norm "
+    "and the ratio at the last step tell them apart.",
+)

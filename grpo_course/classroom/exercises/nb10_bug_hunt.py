@@ -424,6 +424,9 @@ REPAIRED_MASK = Exercise(
         case("cut off: no EOS at all", tokens=[[5, 0, 7, 4], [5, 2, 0, 0]], eos=2),
         case("EOS comes first, and once more", tokens=[[2, 0, 2, 0]], eos=2),
         case(
+            "one response ends, one is cut", tokens=[[5, 2, 0, 0], [5, 0, 7, 4]], eos=2
+        ),
+        case(
             "EOS is 7",
             "You look for the token 2. Which one ends a response is `eos`.",
             tokens=[[2, 7, 0, 0]],

@@ -41,6 +41,11 @@ def _begun_again(completion: str) -> str | None:
     return inside.strip() if opened and closed else None
 
 
+def _as_a_number(completion: str) -> object:
+    said = extract_answer(completion)
+    return int(said) if said and said.isdecimal() else said
+
+
 def _behind_the_first(completion: str) -> str | None:
     said = completion.split("</think>", 1)[-1]
     return extract_answer(said.replace("</think>", ""))
@@ -140,6 +145,16 @@ EXTRACT_ANSWER = Exercise(
             "last </answer> first, then look for the <answer> before that.",
         ),
         Mistake(
+            _as_a_number,
+            "You turn the text into a number. Return the text as it stands: `$1,200` "
+            "and `seven` are answers too, and what they say is judged later.",
+        ),
+        Mistake(
+            lambda c: _said(c).replace("<answer>", "").replace("</answer>", "").strip(),
+            "You delete the tags and keep all the text around them. Only what stands "
+            "between the last <answer> and its </answer> is the answer.",
+        ),
+        Mistake(
             lambda c: extract_answer(c) if "</think>" in c else None,
             "Without any </think> you return None, but then no thinking is marked: "
             "the whole text may hold the answer.",
@@ -214,6 +229,10 @@ TAG_SHARE = Exercise(
             "and one tag is what a model finds first.",
         ),
         Mistake(
+            lambda c: (c.count(TAGS[0]) == 1) / 4,
+            "Only the first tag is looked at. Is the `return` inside the loop?",
+        ),
+        Mistake(
             _up_to_the_first_missing,
             "You stop at the first tag that is missing. Any tag counts, alone or not: "
             "go on with the others.",
@@ -267,7 +286,13 @@ HONEST_REWARD = Exercise(
         _reply("a digit of it", "<think>8+9=17</think><answer>17</answer>"),
         _reply("right, then wrong", "<think>7</think><answer>8</answer>"),
         _reply("no number in the tag", "<think>7</think><answer>?</answer>"),
-        _reply("$1,200.00", "<think>a</think><answer>$1,200.00</answer>", "1200"),
+        _reply(
+            "$1,200.00",
+            "<think>a</think><answer>$1,200.00</answer>",
+            "1200",
+            "As texts $1,200.00 and 1200 differ, as numbers they are one: let "
+            "correctness_reward compare them.",
+        ),
         _reply(
             "a minus",
             "<think>2-5</think><answer>-3</answer>",
@@ -404,10 +429,14 @@ COMPLETION_MASK = Exercise(
     cases=(
         _tokens_case("pad is 0", [[1, 5, 2, 1, 6, 7, 2, 0], [0, 5, 2, 1, 2, 0, 0, 0]]),
         _tokens_case(
-            "pad is EOS", [[1, 5, 2, 1, 6, 7, 2, 2], [2, 5, 2, 1, 2, 2, 2, 2]]
+            "pad is EOS",
+            [[1, 5, 2, 1, 6, 7, 2, 2], [2, 5, 2, 1, 2, 2, 2, 2]],
+            "Padding may be EOS, too. Only the first EOS of a response was chosen.",
         ),
         _tokens_case(
-            "cut off, no EOS", [[0, 5, 2, 1, 6, 7, 8, 9], [1, 5, 2, 1, 6, 2, 0, 0]]
+            "cut off, no EOS",
+            [[0, 5, 2, 1, 6, 7, 8, 9], [1, 5, 2, 1, 6, 2, 0, 0]],
+            "The first response was cut off before any EOS: all its tokens count.",
         ),
         _tokens_case("a prompt without EOS", [[1, 5, 6, 1, 6, 7, 2, 0]]),
         _tokens_case(
@@ -466,6 +495,18 @@ COMPLETION_MASK = Exercise(
             lambda ids, width, eos: (ids != eos) & _after(ids, width),
             "`tokens != eos` drops the EOS that the policy chose, and keeps padding "
             "that is another token.",
+        ),
+        Mistake(
+            lambda ids, width, eos: response_mask(ids[:, width:], eos),
+            "Your mask is as wide as the response. It has to be as wide as the row: "
+            "put it behind `prompt_width` places that are False.",
+        ),
+        Mistake(
+            lambda ids, width, eos: _filled(
+                ids, width - 1, response_mask(ids[:, width - 1 :], eos)
+            ),
+            "You begin one place too early, with the last token of the prompt. The "
+            "response begins at the index prompt_width: tokens[:, prompt_width:].",
         ),
         Mistake(
             lambda ids, width, eos: completion_mask(ids, width, eos).roll(-1, 1),

@@ -1,6 +1,8 @@
 """The exercises of 12_gsm8k_grpo."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import signature
 
 from torch import Tensor
 
@@ -11,6 +13,14 @@ from grpo_course.classroom.exercises.shared import (
     case,
     pick,
     scored_text,
+)
+from grpo_course.gsm8k.grading import read_number
+from grpo_course.gsm8k.rewards import lenient_reward
+from grpo_course.language_model.environment import require_numbers
+from grpo_course.language_model.template import (
+    completion_texts,
+    extract_answer,
+    in_template,
 )
 
 
@@ -261,4 +271,236 @@ PANEL_READING = Exercise(
     },
     insight="Reward, format and strict accuracy rise in good runs and in bad ones. "
     "Tied groups and lenient accuracy tell them apart.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Paid:
+    """What was paid for a wrong completion and for right ones: the order is judged."""
+
+    wrong: float
+    right: Sequence[float]
+
+    @property
+    def in_order(self) -> bool:
+        return self.wrong < min(self.right)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Paid) and self.in_order == other.in_order
+
+    def __repr__(self) -> str:
+        paid = ", ".join(f"{each:g}" for each in self.right)
+        said = "less" if self.in_order else "no less"
+        return f"{self.wrong:g} for the first, {said} than {paid} for what is right"
+
+
+def pay(
+    function: Callable, completions: list, answer: list, prompts: list | None = None
+) -> Paid | None:
+    """What a reward pays; with prompts it is called as TRL's trainer calls it."""
+    count = len(completions)
+    if prompts is None:
+        rewards = function(completions, answer)
+    else:
+        given = {"completions": completions, "answer": answer, "prompts": prompts}
+        rewards = by_name(function, given | {"trainer_state": None})
+    if rewards is None:
+        return None
+    require_numbers("my_reward", rewards, count)
+    return Paid(rewards[0], rewards[1:])
+
+
+def by_name(function: Callable, columns: dict) -> object:
+    """Call a reward with columns that it does not use. TypeError says what to keep."""
+    try:
+        signature(function).bind(**columns)
+    except TypeError as error:
+        raise TypeError(
+            f"{error}. TRL calls it by name, with all columns of the data: keep "
+            "(completions, answer, **kwargs)."
+        ) from None
+    return function(**columns)
+
+
+SEVEN, EIGHT = in_template("3+4=7", "7"), in_template("3+4=8", "8")
+
+
+def _attack(
+    description: str, wrong: object, hint: str, right: object = SEVEN, gold: str = "7"
+) -> Case:
+    """A wrong completion before a right one."""
+    given = {"completions": [wrong, right], "answer": [gold, gold]}
+    return Case(description, given, hint)
+
+
+def _right(description: str, text: object, hint: str, gold: str = "7") -> Case:
+    """A wrong completion before one that is right in another form."""
+    return _attack(description, EIGHT, hint, text, gold)
+
+
+def _chat(text: str | None) -> list[dict]:
+    return [{"role": "assistant", "content": text}]
+
+
+ANYWHERE = (
+    "The right number stands somewhere in the text, and the answer is another one. "
+    "A policy learns to mention numbers. Read what stands between the answer tags."
+)
+SEVERAL = (
+    "Several answers at once: whoever names many numbers names the right one. Pay "
+    "only where one single number stands there, as read_number does."
+)
+DIGITS = (
+    "As texts, 7 is a part of 17 and of 70. Compare numbers, not texts: read_number "
+    "makes one of a text."
+)
+FORM_PAYS = (
+    "Tags without an answer: your reward pays for the form as much as for the right "
+    "number. Pay each tag once, and for all of them less than for the number."
+)
+LENGTH_PAYS = (
+    "A long text with a wrong answer: your reward pays for length or for lines of "
+    "working. A policy writes as much as is paid for."
+)
+CHAT = (
+    "A completion may be a chat, a list of messages. completion_texts makes plain "
+    "texts of both kinds."
+)
+SAME_NUMBER = (
+    "This is a right answer, written in another way. It has to earn more than a wrong "
+    "one: read_number reads it as the course's grader does."
+)
+
+
+def draft(completions, answer, **kwargs):
+    """lists in, a list of floats out"""
+    right = lenient_reward(completions, answer)
+    texts = completion_texts(completions)
+    return [r + 0.5 * max(0, 1 - len(text) / 60) for r, text in zip(right, texts)]
+
+
+def my_reward(completions, answer, **kwargs):
+    """lists in, a list of floats out"""
+    rewards = []
+    for text, gold in zip(completion_texts(completions), answer):
+        given = extract_answer(text)
+        right = given is not None and read_number(given) == read_number(gold)
+        rewards.append(float(right))
+    return rewards
+
+
+MY_REWARD = Exercise(
+    key="12.3",
+    name="my_reward",
+    solution=my_reward,
+    draft=draft,
+    use=pay,
+    cases=(
+        _attack(
+            "a wrong number in perfect form",
+            EIGHT,
+            "The form is whole and the number is wrong. The form may earn a little, "
+            "but never as much as the right number.",
+        ),
+        Case(
+            "the right answer to another prompt",
+            {
+                "completions": [
+                    in_template("8+4=12", "12"),
+                    SEVEN,
+                    "<answer>12</answer>",
+                ],
+                "answer": ["7", "7", "12"],
+            },
+            "Each completion has a right answer of its own, at the same place of "
+            "`answer`: zip the two lists.",
+        ),
+        _attack(
+            "the right number in the thinking", in_template("3+4=7", "8"), ANYWHERE
+        ),
+        _attack("all digits, no tags", "0 1 2 3 4 5 6 8 9 7 0 8", ANYWHERE),
+        _attack("right behind a wrong answer", EIGHT + " or 7", ANYWHERE),
+        _attack("a list of guesses", in_template("?", "5 6 7 8 9"), SEVERAL),
+        _attack("two guesses", in_template("?", "6 or 7"), SEVERAL),
+        _attack("two guesses, the right one first", in_template("?", "7, 8"), SEVERAL),
+        _attack("17 for 7", in_template("9+8=17", "17"), DIGITS),
+        _attack("70 for 7", in_template("60+10=70", "70"), DIGITS),
+        _attack(
+            "two answer tags",
+            in_template("3+4=7", "7") + "<answer>8</answer>",
+            "It answers twice, and the last answer is wrong. Take the last pair of "
+            "tags, as extract_answer does, or pay nothing for several.",
+        ),
+        _attack(
+            "an answer in the thinking",
+            in_template("<answer>7</answer>", "8"),
+            "What stands in the thinking is no answer yet. Take the last pair of "
+            "answer tags behind it.",
+        ),
+        _attack(
+            "long, and wrong",
+            in_template("3+4=7\n" * 40, "8"),
+            LENGTH_PAYS,
+        ),
+        _attack("nothing in the tags", in_template("", ""), FORM_PAYS),
+        _attack("tags stuffed", "<answer>" * 9 + "</answer>" * 9, FORM_PAYS),
+        _attack("the template nine times", in_template("7", "?") * 9, FORM_PAYS),
+        _attack("nothing at all", "", "An empty completion must earn the least."),
+        _attack(
+            "never closed",
+            "<think>3+4=7</think><answer>7",
+            "The answer is not closed, so nobody knows whether it would have become "
+            "70. Pay only for what stands between both tags.",
+        ),
+        _attack(
+            "a minus too many",
+            in_template("3-10", "-7"),
+            "-7 is not 7: the minus belongs to the number.",
+        ),
+        _attack(
+            "a minus lost",
+            in_template("2-5", "3"),
+            "3 is not -3: the minus belongs to the number.",
+            in_template("2-5", "-3"),
+            "-3",
+        ),
+        _attack(
+            "a sum that is left to you",
+            in_template("3+4", "3+4"),
+            "The policy leaves the sum to the reward. Never compute what a policy "
+            "wrote, and never run it: eval would run any code.",
+        ),
+        _attack(
+            "nearly right",
+            in_template("3+4=7.4", "7.4"),
+            "7.4 is not 7. Compare without rounding: int() cuts off what is wrong.",
+        ),
+        _attack(
+            "7 million",
+            in_template("3+4", "7 million"),
+            "A word beside the number changes it: 7 million is not 7. read_number "
+            "reads no number there.",
+        ),
+        _attack("5,000 digits", in_template("9", "9" * 5000), DIGITS),
+        _attack("a thousand tags", "<think>" * 1000 + EIGHT, FORM_PAYS),
+        _attack("a chat", _chat(EIGHT), CHAT, _chat(SEVEN)),
+        _attack("a chat without text", _chat(None), CHAT, _chat(SEVEN)),
+        _right("no thinking", "<answer>7</answer>", SAME_NUMBER),
+        _right("white space", "<think>a</think>\n<answer>\n 7 </answer>", SAME_NUMBER),
+        _right("with a unit", in_template("3+4=7", "7 apples"), SAME_NUMBER),
+        _right("a price", in_template("3+4=7", "$7.00"), SAME_NUMBER),
+        _right("a leading zero", in_template("3+4=7", "07"), SAME_NUMBER),
+        _right("a minus", in_template("2-5", "-3"), SAME_NUMBER, "-3"),
+        _right(
+            "a thousands comma", in_template("a", "1,200"), SAME_NUMBER, gold="1200"
+        ),
+        _right("a result behind its sum", in_template("3+4=7", "3+4 = 7"), SAME_NUMBER),
+        _right("long, and right", in_template("3+4=7\n" * 40, "7"), SAME_NUMBER),
+        Case(
+            "called as TRL calls it",
+            {"completions": [EIGHT, SEVEN], "answer": ["7", "7"], "prompts": ["?"] * 2},
+        ),
+    ),
+    insight="Whatever else it pays, a right answer pays more than every attack. The "
+    "run below looks for an attack that nobody thought of.",
 )

@@ -1,5 +1,6 @@
 """The pictures of 04_losses: one token's objective, and where ratios end up."""
 
+import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from torch import Tensor
@@ -45,4 +46,8 @@ def plot_ratios(ratios: dict[str, Tensor], epsilon: float = 0.2) -> list[Axes]:
         ax.set_xscale("log")
         ax.set_xticks([1e-4, 1e-2, 1])
         finish(ax, "ratio", "share of tokens" if ax is axes[0] else "", name)
+    for ax in axes[1:]:
+        ax.sharey(axes[0])
+    axes[0].autoscale(axis="y")
+    plt.tight_layout()
     return axes

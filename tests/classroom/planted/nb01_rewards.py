@@ -136,6 +136,35 @@ def duplicate_proof_reward():
 
     yield "so repeating one pays", answer
 
+    def shared(p, r):
+        return sum(min(p.count(x), r.count(x)) for x in set(p))
+
+    def answer(prompt, response):
+        score = shared(prompt, response)
+        for i in range(len(response) - 2):
+            score += response[i] <= response[i + 1]
+        return score
+
+    yield "The last pair is missing", answer
+    yield (
+        "in descending order",
+        lambda p, r: shared(p, r) + sum(not a < b for a, b in zip(r, r[1:])),
+    )
+    yield "if the whole response", lambda p, r: shared(p, r) + int(sorted(r) == r)
+
+    def answer(prompt, response):
+        score = shared(prompt, response)
+        for x, y in zip(response, sorted(response)):
+            if x == y:
+                score += 1
+        return score
+
+    yield "agrees with itself sorted", answer
+    yield (
+        "You use `prompt` where",
+        lambda p, r: shared(p, r) + sum(a <= b for a, b in zip(p, p[1:])),
+    )
+
     def answer(prompt, response):
         left = list(response)
         score = 0

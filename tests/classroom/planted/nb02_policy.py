@@ -9,11 +9,13 @@ from functools import partial
 import torch
 
 from grpo_course import (
+    SortModel,
     compute_log_probs,
     compute_reward,
     generate_responses,
     sort_distance_reward,
     sort_exact_reward,
+    sort_inclusion_ordering_reward,
 )
 
 
@@ -126,10 +128,12 @@ def update(
     sign=-1,
     paid=True,
     whole=True,
+    seeded=True,
     reward_fn=sort_distance_reward,
 ):
     """An update as a learner may write it, with a knob for each mistake."""
     model, generator, optimizer = start()
+    generator = generator if seeded else None
     responses = generate_responses(prompts, model, num_responses, generator)
     rewards = compute_reward(prompts, responses, reward_fn)
     deltas = rewards if paid else torch.ones_like(rewards)
@@ -146,7 +150,35 @@ def group_loss():
     yield "sign", partial(update, whole=False, sign=1)
     exact = partial(update, reward_fn=sort_exact_reward)
     yield "You pay with another reward", partial(exact, whole=False)
+    inclusion = partial(update, reward_fn=sort_inclusion_ordering_reward)
+    yield "You pay with another reward", partial(inclusion, whole=False)
     yield "The rewards do not count", partial(update, whole=False, paid=False)
+    yield (
+        "nothing can be learned from it",
+        torch.no_grad()(partial(update, whole=False)),
+    )
+    yield "other responses", partial(update, whole=False, seeded=False)
+
+    def answer(start, prompts, num_responses):
+        _, generator, optimizer = start()
+        parts = (SortModel(5, 10, 3, 3), generator, optimizer)  # of a cell above
+        return update(lambda: parts, prompts, num_responses, whole=False)
+
+    yield "not those of a cell above", answer
+
+    def answer(start, prompts, num_responses):
+        model, generator, _ = start()
+        logits = model(prompts)
+        rows = logits.softmax(dim=-1).flatten(0, 1)
+        drawn = torch.multinomial(rows, num_responses, True, generator=generator)
+        responses = drawn.T.reshape(num_responses, *prompts.shape).transpose(0, 1)
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        table = logits.softmax(dim=-1).log_softmax(dim=-1)
+        picked = table[:, None].expand(-1, num_responses, -1, -1)
+        scores = picked.gather(-1, responses[..., None])[..., 0]
+        return -(rewards[..., None] * scores).mean()
+
+    yield "probabilities where logits belong", answer
     yield "is right", partial(update, whole=False)
 
 
@@ -158,4 +190,17 @@ def one_update():
         return start()[0](prompts).detach()
 
     yield "Nothing has moved", answer
+
+    def answer(start, prompts, num_responses):
+        loss = update(start, prompts, num_responses, whole=False)
+        loss.backward()
+        model, _, optimizer = start()
+        optimizer.step()
+        return model(prompts).detach()
+
+    yield "each makes a new model", answer
+    yield (
+        "You return probabilities",
+        lambda *given: update(*given).softmax(dim=-1),
+    )
     yield "is right", update

@@ -12,6 +12,7 @@ def center_by_group():
     yield "whole batch", lambda r: r - r.sum() / r.numel()
     yield "across prompts", lambda r: r - reduce(r, "b t -> 1 t", "mean")
     yield "sign is reversed", lambda r: r.mean(1).unsqueeze(1) - r
+    yield "return the mean itself", lambda r: reduce(r, "b t -> b 1", "mean")
 
     def answer(rewards):
         gap = rewards - rewards.mean(1, keepdim=True)
@@ -47,6 +48,19 @@ def leave_one_out():
         return torch.tensor(rows)
 
     yield "best of the others", answer
+    yield (
+        "sum is that of the whole group",
+        lambda r: r - r.sum(1, keepdim=True) / (r.shape[1] - 1),
+    )
+    yield "reward of one neighbour", lambda r: r - torch.roll(r, 1, dims=1)
+    yield "leave the first response out", lambda r: r - r[:, 1:].mean(1, keepdim=True)
+
+    def answer(rewards):
+        g = rewards.size(1)
+        gap = rewards - rewards.mean(1, keepdim=True)
+        return gap / g * (g - 1)
+
+    yield "factor is upside down", answer
 
     def answer(rewards):
         g = rewards.shape[1]
@@ -98,6 +112,24 @@ def normalize_by_group():
     yield "0/0 is not a number", answer
 
     def answer(rewards):
+        gap = rewards - rewards.mean(1, keepdim=True)
+        return (gap / rewards.std(1, keepdim=True)).nan_to_num()
+
+    yield "over a rounding error", answer
+
+    def answer(rewards):
+        gap = rewards - rewards.mean(1, keepdim=True)
+        return gap / rewards.std(1, keepdim=True).clamp(min=1e-4)
+
+    yield "rounding error is larger than your epsilon", answer
+
+    def answer(rewards):
+        gap = rewards - rewards[:, 0].unsqueeze(1)
+        return gap / (gap.std(1, keepdim=True) + 1e-4)
+
+    yield "not centered", answer
+
+    def answer(rewards):
         s = rewards.std(1, keepdim=True)
         return rewards / s.add(1e-4)
 
@@ -130,6 +162,7 @@ def softmax_minus_uniform():
         return weights - rewards.mean(dim=1, keepdim=True)
 
     yield "subtract the mean reward", answer
+    yield "groups of four only", lambda r: torch.softmax(r, dim=1) - 1 / 4
     yield "You used log_softmax", lambda r: torch.log_softmax(r, dim=1)
 
     def answer(rewards):

@@ -195,3 +195,38 @@ def penalized_reward():
         return judged
 
     yield "is right", answer
+
+
+def next_beta():
+    def answer(beta, kl, target):
+        error = (target / kl - 1).clamp(-0.2, 0.2)
+        return beta * (1 + error)
+
+    yield "pside down", answer
+
+    def answer(beta, kl, target):
+        return beta * kl / target
+
+    yield "not held back", answer
+
+    def answer(beta, kl, target):
+        error = torch.clamp((kl - target) / target, -0.2, 0.2)
+        return beta * (1 - error)
+
+    yield "The wrong way", answer
+
+    def answer(beta, kl, target):
+        return beta * (1 + torch.clip(kl - target, -0.2, 0.2))
+
+    yield "The error is relative", answer
+
+    def answer(beta, kl, target):
+        return beta + torch.clip(kl / target - 1, -0.2, 0.2)
+
+    yield "You add the error", answer
+
+    def answer(beta, kl, target):
+        factor = torch.clamp(kl / target, min=0.8, max=1.2)
+        return beta * factor
+
+    yield "is right", answer

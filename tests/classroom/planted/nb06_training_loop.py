@@ -198,6 +198,8 @@ def epoch(
     noted=True,
     fresh=False,
     zero=True,
+    size=4,
+    seeded=True,
 ):
     """One epoch as a learner may write it, with a knob for each mistake."""
     model, generator, optimizer = start()
@@ -205,7 +207,8 @@ def epoch(
     losses = []
     for step in range(num_steps):
         if step == 0 or fresh:
-            responses = generate_responses(prompts, model, 4, generator)
+            random = generator if seeded else None
+            responses = generate_responses(prompts, model, size, random)
             rewards = compute_reward(prompts, responses, sort_distance_reward)
             deltas = compute_deltas(rewards, mode)
             old = compute_log_probs(prompts, responses, model).detach()
@@ -230,6 +233,26 @@ def one_epoch():
     yield "gradients of all steps add up", partial(epoch, zero=False)
     yield "raw rewards", partial(epoch, mode="rewards")
     yield "You sample in every step", partial(epoch, fresh=True)
+    yield "draw four responses", partial(epoch, size=10)
+    yield "hand the generator", partial(epoch, seeded=False)
+
+    def scored_once(start, prompts, num_steps, beta):
+        model, generator, optimizer = start()
+        responses = generate_responses(prompts, model, 4, generator)
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        new = compute_log_probs(prompts, responses, model)
+        loss = compute_loss(new, deltas, "clipped", new.detach())
+        losses = []
+        for _ in range(num_steps):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
+        return torch.stack(losses)
+
+    yield "Each backward uses up", scored_once
+    yield "returns after the first step", lambda *args: partial(epoch)(*args)[:1]
     yield "is right", partial(epoch)
 
 
@@ -268,4 +291,42 @@ def train_by_hand():
         return torch.cat(runs)
 
     yield "begins with a new model", forgetful
+    yield (
+        "one epoch too early",
+        partial(answer, due=lambda e, p: e == 0 or (e + 1) % p == 0),
+    )
+    yield "those that need it", partial(answer, due=lambda e, p: e == 0 or e % p)
+    yield (
+        "two loops are swapped",
+        lambda start, prompts, n, steps, *rest: answer(start, prompts, steps, n, *rest),
+    )
+    yield "losses of the last epoch", lambda *args: answer(*args)[-args[3] :]
+    yield "last loss of each epoch", lambda *args: answer(*args)[args[3] - 1 :: args[3]]
+
+    def once(start, prompts, num_epochs, num_steps, period, beta, noted=False):
+        model, generator, optimizer = start()
+        losses, old = [], None
+        for number in range(num_epochs):
+            if number % period == 0:
+                frozen = copy.deepcopy(model)
+            if number == 0 or noted:
+                responses = generate_responses(prompts, model, 4, generator)
+            rewards = compute_reward(prompts, responses, sort_distance_reward)
+            deltas = compute_deltas(rewards, "normalized_rewards")
+            with torch.no_grad():
+                if old is None or not noted:
+                    old = compute_log_probs(prompts, responses, model)
+                ref = compute_log_probs(prompts, responses, frozen)
+            for _ in range(num_steps):
+                new = compute_log_probs(prompts, responses, model)
+                loss = compute_loss(new, deltas, "clipped", old)
+                loss = loss + beta * compute_kl_penalty(new, ref)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        return torch.tensor(losses)
+
+    yield "use the responses of the first", once
+    yield "Note it anew with each new rollout", partial(once, noted=True)
     yield "is right", answer

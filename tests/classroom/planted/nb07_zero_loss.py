@@ -151,3 +151,41 @@ def length_covariance():
         return torch.tensor(total / len(n))
 
     yield "is right", answer
+
+
+def cause_of_run():
+    causes = {
+        "A": "deltas with the wrong sign",
+        "B": "no step is taken",
+        "C": "healthy",
+        "D": "all groups tied",
+        "E": "old log-probs noted anew",
+    }
+
+    def but(**wrong):
+        return lambda run: (causes | wrong)[run]
+
+    yield (
+        "would show a reward that rises. Run A shows a reward that falls",
+        but(A="healthy"),
+    )
+    yield "Run B shows a gradient norm above 0", but(B="all groups tied")
+    yield "Run D shows a gradient norm of 0", but(D="no step is taken")
+    yield "would show a ratio that leaves 1", but(E="healthy")
+    yield "of exactly 1 in every row. Run C shows", but(C="old log-probs noted anew")
+    yield "beta times KL. Run B shows", but(B="KL weight far too large")
+    yield "near 0 in the second row already", but(E="learning rate far too large")
+    yield "No cause of the list", but(B="optimizer step missing")
+    yield (
+        "Run A shows a reward that falls",
+        but(  # two wrong: the first one is named
+            A="healthy", C="deltas with the wrong sign"
+        ),
+    )
+
+    def answer(run):
+        if run in "AC":
+            return causes["A"] if run == "A" else "healthy"
+        return [causes["B"], causes["D"], causes["E"]]["BDE".index(run)]
+
+    yield "is right", answer

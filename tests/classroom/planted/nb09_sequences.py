@@ -4,6 +4,7 @@ Each function is named after its exercise. It yields every answer with words tha
 `check` must print: those of a wrong answer's hint, or that it "is right".
 """
 
+import numpy as np
 import torch
 
 
@@ -157,3 +158,143 @@ def token_share_reward():
         return out
 
     yield "is right", answer
+
+
+def aggregated(per_token, mask, aggregation):
+    kept = per_token.masked_fill(~mask, 0.0)
+    if aggregation == "token_mean":
+        return kept.sum() / mask.sum()
+    return torch.stack(
+        [kept[i, j].sum() / mask[i, j].sum() for i, j in np.ndindex(mask.shape[:2])]
+    ).mean()
+
+
+def clipped(new, old, deltas, mask, *, low=0.8, high=1.2, hidden=True, sign=-1):
+    """The clipped loss of each token, with a knob for each mistake."""
+    if hidden:
+        new, old = (torch.where(mask, each, torch.zeros(())) for each in (new, old))
+    r, d = torch.exp(new - old), deltas.unsqueeze(-1)
+    return sign * torch.min(r * d, r.clip(low, high) * d)
+
+
+def k3(new, ref, mask, *, hidden=True):
+    if hidden:
+        new, ref = (torch.where(mask, each, torch.zeros(())) for each in (new, ref))
+    return torch.exp(ref - new) - 1 - (ref - new)
+
+
+def masked_clip_loss():
+    def with_knobs(**knobs):
+        return lambda new, old, d, mask, how: aggregated(
+            clipped(new, old, d, mask, **knobs), mask, how
+        )
+
+    yield "Choose before exp", with_knobs(hidden=False)
+    yield "Nothing is clipped", with_knobs(low=0.0, high=99.0)
+    yield "a minus sign is wrong", with_knobs(sign=1)
+    yield "on one side only", with_knobs(low=0.0)
+    yield (
+        "the delta still counts there",
+        lambda new, old, d, mask, how: (
+            clipped(new, old, d, mask).sum() / mask.sum()
+            if how == "token_mean"
+            else (clipped(new, old, d, mask).sum(2) / mask.sum(2)).mean()
+        ),
+    )
+    yield (
+        "the width of the tensor",
+        lambda new, old, d, mask, how: (clipped(new, old, d, mask) * mask).mean(),
+    )
+    yield (
+        "the token mean whatever",
+        lambda new, old, d, mask, how: aggregated(
+            clipped(new, old, d, mask), mask, "token_mean"
+        ),
+    )
+    yield (
+        "the sequence mean whatever",
+        lambda new, old, d, mask, how: aggregated(
+            clipped(new, old, d, mask), mask, "sequence_mean"
+        ),
+    )
+    yield "is right", with_knobs()
+
+
+def loss_with_kl():
+    def mean(per_token, mask):
+        return aggregated(per_token, mask, "sequence_mean")
+
+    yield (
+        "Choose before exp",
+        lambda loss, new, ref, mask, beta: (
+            loss + beta * mean(k3(new, ref, mask, hidden=False), mask)
+        ),
+    )
+    yield (
+        "You subtract the KL",
+        lambda loss, new, ref, mask, beta: loss - beta * mean(k3(new, ref, mask), mask),
+    )
+    yield (
+        "k3 upside down",
+        lambda loss, new, ref, mask, beta: loss + beta * mean(k3(ref, new, mask), mask),
+    )
+    yield (
+        "You sum the KL over pos",
+        lambda loss, new, ref, mask, beta: (
+            loss + beta * k3(new, ref, mask).sum(-1).mean()
+        ),
+    )
+    yield (
+        "divided by the width",
+        lambda loss, new, ref, mask, beta: loss + beta * k3(new, ref, mask).mean(),
+    )
+    yield (
+        "This is the token mean",
+        lambda loss, new, ref, mask, beta: (
+            loss + beta * aggregated(k3(new, ref, mask), mask, "token_mean")
+        ),
+    )
+    yield (
+        "This KL is k1",
+        lambda loss, new, ref, mask, beta: (
+            loss + beta * mean((new - ref).masked_fill(~mask, 0.0), mask)
+        ),
+    )
+    yield (
+        "beta is not used",
+        lambda loss, new, ref, mask, beta: loss + mean(k3(new, ref, mask), mask),
+    )
+    yield (
+        "is right",
+        lambda loss, new, ref, mask, beta: beta * mean(k3(new, ref, mask), mask) + loss,
+    )
+
+
+def masked_loss():
+    def with_knobs(shift=1, strict=True, swap=False, sign=1, how="sequence_mean", **to):
+        def answer(logits, tokens, old, ref, deltas, eos, beta):
+            width = tokens.shape[-1]
+            start = width - old.shape[-1]
+            response = tokens[:, :, start:]
+            before = logits[:, :, start - shift : width - shift]
+            new = -torch.nn.functional.cross_entropy(
+                before.movedim(-1, 1), response, reduction="none"
+            )
+            ended = (response == eos).cumsum(-1)
+            mask = (ended - (response == eos).long() if strict else ended) < 1
+            old, ref = (ref, old) if swap else (old, ref)
+            per_token = clipped(new, old, deltas, mask, **to)
+            return aggregated(
+                per_token + sign * beta * k3(new, ref, mask, **to), mask, how
+            )
+
+        return answer
+
+    yield "No shift", with_knobs(shift=0)
+    yield "drop the EOS itself", with_knobs(strict=False)
+    yield "pi_old and pi_ref are swapped", with_knobs(swap=True)
+    yield "You subtract the KL", with_knobs(sign=-1)
+    yield "The KL is missing", with_knobs(sign=0)
+    yield "This is the token mean", with_knobs(how="token_mean")
+    yield "Choose before exp", with_knobs(hidden=False)
+    yield "is right", with_knobs()

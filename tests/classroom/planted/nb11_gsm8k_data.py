@@ -108,6 +108,21 @@ def extract_answer():
     yield "hides the pair before it", answer
 
     def answer(completion):
+        found = re.findall(r"<answer>\s*(.*?)\s*</answer>", behind(completion), re.S)
+        last = found[-1] if found else None
+        return int(last) if last and last.isdigit() else last
+
+    yield "You turn the text into a number", answer
+
+    def answer(completion):
+        said = behind(completion)
+        for tag in TAGS:
+            said = said.replace(tag, "")
+        return said.strip()
+
+    yield "You delete the tags", answer
+
+    def answer(completion):
         if "</think>" not in completion:
             return None
         found = last_pair(behind(completion))
@@ -139,6 +154,15 @@ def tag_share():
     yield "All or nothing", answer
     yield "stands three times", lambda text: len([t for t in TAGS if t in text]) / 4
     yield "each copy of a tag", lambda text: 0.25 * sum(map(text.count, TAGS))
+
+    def answer(completion):
+        share = 0.0
+        for tag in TAGS:
+            if completion.count(tag) == 1:
+                share += 0.25
+            return share
+
+    yield "Is the `return` inside the loop?", answer
 
     def answer(completion):
         c = completion.count
@@ -268,6 +292,13 @@ def honest_reward():
     yield "words around them", answer
 
     def answer(completion, answer):
+        form = r"(?s)\s*<think>([^<]+)</think>\s*<answer>([^<]+)</answer>\s*"
+        found = re.fullmatch(form, completion)
+        return float(found is not None and found[2].strip() == answer)
+
+    yield "let correctness_reward compare them", answer
+
+    def answer(completion, answer):
         whole = format_reward([completion]) == [1.0]
         return float(whole and last_number(completion) == read_number(answer))
 
@@ -361,6 +392,24 @@ def completion_mask():
         "drops the EOS that the policy chose",
         lambda ids, width, eos: without_prompt(ids.ne(eos), width),
     )
+
+    def answer(tokens, prompt_width, eos):
+        return response_mask(tokens[:, prompt_width:], eos)
+
+    yield "as wide as the row", answer
+    yield (
+        "one place too early",
+        lambda ids, width, eos: behind_prompt(ids, width - 1, eos),
+    )
+
+    def answer(tokens, prompt_width, eos):
+        mask = torch.zeros_like(tokens, dtype=torch.bool)
+        for row, text in zip(mask, tokens[:, prompt_width:], strict=True):
+            end = (text == eos).int().argmax()
+            row[prompt_width : prompt_width + end + 1] = True
+        return mask
+
+    yield "all its tokens count", answer
     yield "begins at prompt_width", lambda ids, width, eos: behind_prompt(ids, 4, eos)
     yield (
         "The ending token is the argument eos",

@@ -4,7 +4,17 @@ Each function is named after its exercise. It yields every answer with words tha
 `check` must print: those of a wrong answer's hint, or that it "is right".
 """
 
+import re
+
 import torch
+
+from grpo_course.gsm8k.grading import read_number
+from grpo_course.gsm8k.rewards import correctness_reward, lenient_reward
+from grpo_course.language_model.template import (
+    completion_texts,
+    extract_answer,
+    format_reward,
+)
 
 
 def response_log_probs():
@@ -184,3 +194,125 @@ def diagnose():
         return "learns" if change >= -0.1 else "rate too high"
 
     yield "is right", answer
+
+
+def my_reward():
+    def each(pay):
+        """A reward that pays each completion for itself."""
+
+        def answer(completions, answer, **kwargs):
+            pairs = zip(completion_texts(completions), answer)
+            return [float(pay(text, gold)) for text, gold in pairs]
+
+        return answer
+
+    def given(text):
+        return extract_answer(text) or ""
+
+    def plus(bonus, weight=0.2):
+        """The right number, and some of a bonus for the text."""
+        return each(
+            lambda text, gold: (
+                correctness_reward([text], [gold])[0] + weight * bonus(text)
+            )
+        )
+
+    yield (
+        "The form is whole and the number is wrong",
+        each(lambda text, gold: format_reward([text])[0]),
+    )
+    yield (
+        "The form is whole and the number is wrong",
+        each(lambda text, gold: given(text).isdigit()),
+    )
+    yield "somewhere in the text", each(lambda text, gold: gold in text)
+    yield (
+        "somewhere in the text",
+        each(lambda text, gold: gold in re.findall("[0-9]+", text)),
+    )
+    yield (
+        "somewhere in the text",
+        lambda completions, answer, **kwargs: lenient_reward(completions, answer),
+    )
+    yield (
+        "Several answers at once",
+        each(lambda text, gold: gold in re.findall("-?[0-9]+", given(text))),
+    )
+    yield (
+        "a part of 17",
+        each(lambda text, gold: given(text).endswith(gold) and " " not in given(text)),
+    )
+    yield (
+        "It answers twice",
+        each(
+            lambda text, gold: any(
+                read_number(found) == read_number(gold)
+                for found in re.findall("<answer>([^<]*)</answer>", text)
+            )
+        ),
+    )
+    yield "Tags without an answer", plus(lambda text: text.count("<answer>"))
+    yield "pays for length", plus(lambda text: text.count("="))
+    yield "pays for length", plus(len, weight=0.01)
+    yield (
+        "The answer is not closed",
+        each(
+            lambda text, gold: (
+                read_number(text.rpartition("<answer>")[2].split("<")[0])
+                == read_number(gold)
+            )
+        ),
+    )
+    yield (
+        "the minus belongs to the number",
+        each(lambda text, gold: given(text).strip(" -$") == gold.strip("-")),
+    )
+
+    def computed(text):
+        try:
+            return eval(given(text))
+        except Exception:
+            return None
+
+    yield "never run it", each(lambda text, gold: computed(text) == int(gold))
+    yield (
+        "read_number reads it as the course",
+        each(lambda text, gold: given(text) == gold),
+    )
+    yield (
+        "zip the two lists",
+        lambda completions, answer, **kwargs: correctness_reward(
+            completions, answer[:1] * len(answer)
+        ),
+    )
+    yield "`return` missing", lambda completions, answer, **kwargs: None
+    yield (
+        "Return a list of floats",
+        lambda completions, answer, **kwargs: sum(
+            correctness_reward(completions, answer)
+        ),
+    )
+    yield (
+        "keep (completions,",
+        lambda completions, answer: correctness_reward(completions, answer),
+    )
+    yield (
+        "completion_texts makes plain",
+        lambda completions, answer, **kwargs: [
+            correctness_reward([c], [gold])[0] if isinstance(c, str) else 0.0
+            for c, gold in zip(completions, answer)
+        ],
+    )
+
+    def answer(completions, answer, **kwargs):
+        right = correctness_reward(completions, answer)
+        form = format_reward(completions)
+        return [3 * r + f - 1 for r, f in zip(right, form)]
+
+    yield "is right", answer
+    yield (
+        "is right",
+        lambda completions, answer, **columns: torch.tensor(
+            correctness_reward(completions, answer)
+        ).tolist(),
+    )
