@@ -26,6 +26,7 @@ COMMANDS = {
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
     "save": ("workshop.save", (), "execute the notebooks and store their outputs"),
     "progress": ("workshop.progress", (), "what is done, of all notebooks"),
+    "claims": ("claims.ledger", (), "replicate what the notebooks claim"),
     "bench": ("workshop.bench", ("scale",), "run the benchmarks"),
     "site": ("workshop.site", ("site",), "build the website into _site"),
     "test-browser": (

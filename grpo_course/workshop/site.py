@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from grpo_course.claims import ledger, table
 from grpo_course.workshop import api_page, kernels
 from grpo_course.workshop.prediction_cells import HIDDEN
 from grpo_course.workshop.tidy import WIDGET_VIEW
@@ -51,6 +52,8 @@ def collect(root: Path, source: Path) -> None:
             shutil.copy(root / name, source / name)
     page = api_page.page(root / "grpo_course")
     (source / "api.rst").write_text(page, encoding="utf-8")
+    claims = table.page(ledger.all_claims(), ledger.stored())
+    (source / "claims.md").write_text(claims, encoding="utf-8")
     shutil.copy(mathjax(), source / "_static" / "tex-svg.js")
     for path in sorted((source / "notebooks").glob("*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))

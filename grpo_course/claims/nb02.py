@@ -1,0 +1,42 @@
+"""The claims of 02_policy."""
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from grpo_course.claims.claim import Claim, Setting
+from grpo_course.claims.experiments import PROMPT_SETS, one_step
+from grpo_course.sorting.exact import exact_expected_reward, exact_sorted_probability
+from grpo_course.sorting.model import SortModel
+from grpo_course.sorting.rewards import sort_distance_reward
+
+
+def follow_exactly(setting: Setting) -> Tensor:
+    """Adam along the exact gradient of the expected reward. -> [seed]"""
+    prompts = PROMPT_SETS[setting.prompts]
+    model = SortModel(5, 10, 3, 3, init_scale=0.1, seeds=setting.seeds)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01 * setting.rate)
+    for _ in range(round(100 * setting.length)):
+        optimizer.zero_grad()
+        reward = exact_expected_reward(model, prompts, sort_distance_reward)
+        (-reward.mean(dim=-1)).sum().backward()  # each seed has weights of its own
+        optimizer.step()
+    return exact_sorted_probability(model, prompts).mean(dim=-1).detach()
+
+
+CLAIMS = (
+    Claim(
+        "02.noise",
+        "The exact gradient sorts nearly always, so it is the noise that stops the "
+        "seeds.",
+        follow_exactly,
+        partial(one_step, deltas_mode="rewards"),
+    ),
+    Claim(
+        "02.start",
+        "Initial entropy decides what can be learned.",
+        partial(one_step, deltas_mode="centered_rewards"),
+        partial(one_step, deltas_mode="centered_rewards", init_scale=1.0),
+    ),
+)
