@@ -19,10 +19,13 @@ def uneven(prompt: list[int], response: list[int]) -> float:
     return LOUDER[tuple(prompt)] * sort_distance_reward(prompt, response)
 
 
+unevenly = partial(one_step, reward_fn=uneven, num_epochs=200)
+
+
 def of_size(size: int) -> partial:
     """A thousand responses to each prompt, in groups of one size."""
-    knobs = {"deltas_mode": "normalized_rewards", "num_epochs": 1000 // size}
-    return partial(one_step, num_responses=size, **knobs)
+    arm = partial(one_step, deltas_mode="normalized_rewards")
+    return partial(arm, num_responses=size, num_epochs=1000 // size)
 
 
 CLAIMS = (
@@ -37,10 +40,8 @@ CLAIMS = (
         "03.uneven",
         "Dividing by the spread helps when prompts pay unevenly, and gives rare "
         "outcomes more weight.",
-        *(
-            partial(one_step, deltas_mode=mode, reward_fn=uneven, num_epochs=200)
-            for mode in ("normalized_rewards", "centered_rewards")
-        ),
+        partial(unevenly, deltas_mode="normalized_rewards"),
+        partial(unevenly, deltas_mode="centered_rewards"),
     ),
     Claim("03.pairs", NOISE, of_size(32), of_size(2)),
     Claim(

@@ -11,6 +11,7 @@ gentle = partial(
 large = partial(
     sort_after, deltas_mode="normalized_rewards", num_responses=16, learning_rate=0.01
 )
+many = partial(large, num_epochs=60, num_steps_per_epoch=10)
 
 CLAIMS = (
     Claim(
@@ -43,9 +44,7 @@ CLAIMS = (
         "04.clip",
         "With many large steps, naive and unclipped become certain too early; clipped "
         "does not.",
-        *(
-            partial(large, num_epochs=60, num_steps_per_epoch=10, loss_mode=mode)
-            for mode in ("clipped", "unclipped")
-        ),
+        partial(many, loss_mode="clipped"),
+        partial(many, loss_mode="unclipped"),
     ),
 )

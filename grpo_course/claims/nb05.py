@@ -13,9 +13,13 @@ from grpo_course.claims.experiments import PROMPT_SETS, sort_after
 from grpo_course.sorting.policy_gradient import make_policy, rollout_reward
 from grpo_course.sorting.rewards import sort_distance_reward
 
-knobs = {"deltas_mode": "normalized_rewards", "loss_mode": "clipped"}
 held = partial(
-    sort_after, num_epochs=60, num_steps_per_epoch=5, kl_penalty=1.0, **knobs
+    sort_after,
+    num_epochs=60,
+    num_steps_per_epoch=5,
+    kl_penalty=1.0,
+    deltas_mode="normalized_rewards",
+    loss_mode="clipped",
 )
 
 

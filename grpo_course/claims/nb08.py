@@ -1,6 +1,7 @@
 """The claims of 08_ppo_bridge."""
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,7 +20,8 @@ def learned(setting: Setting, critic: bool, num_epochs: int = 50, **knobs) -> Te
     """P(sorted) of PPO with a critic, or of the same loop without. -> [seed]"""
     prompts = PROMPT_SETS[setting.prompts]
     policy = make_policy(prompts, setting.seeds, init_scale=0.1)
-    groups, kind = [{"params": policy.model.parameters()}], {}
+    groups: list[dict] = [{"params": policy.model.parameters()}]
+    kind: dict[str, Any] = {}
     if critic:
         values_of = Critic(5, 10, 3, 3, setting.seeds)
         rate = 0.01 * setting.rate
@@ -33,8 +35,6 @@ def learned(setting: Setting, critic: bool, num_epochs: int = 50, **knobs) -> Te
     return exact_sorted_probability(policy.model, prompts).mean(dim=-1).detach()
 
 
-alone = partial(learned, num_responses=1, num_epochs=300, deltas_mode="rewards")
-
 CLAIMS = (
     Claim(
         "08.groups",
@@ -42,12 +42,6 @@ CLAIMS = (
         partial(learned, critic=True),
         partial(learned, critic=False),
         within=0.1,
-    ),
-    Claim(
-        "08.alone",
-        "With groups of one GRPO cannot run, and a learned value beats raw rewards;",
-        partial(alone, critic=True),
-        partial(alone, critic=False),
     ),
     Claim(
         "08.lambda",

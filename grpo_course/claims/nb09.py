@@ -22,8 +22,9 @@ def early_length(setting: Setting, aggregation: str) -> Tensor:
     """Tokens of a response, over the epochs that are compared. -> [seed]"""
     ends = Sampler(SHARE_LENGTH, eos=EOS, pad=EOS)
     rate = 1e-3 * setting.rate
-    knobs = {"aggregation": aggregation, "sampler": ends}
-    _, history = train_share(setting.seeds, 16, rate, **knobs)
+    _, history = train_share(
+        setting.seeds, 16, rate, sampler=ends, aggregation=aggregation
+    )
     return history.epochs("mean_length")[EARLY].mean(dim=0)
 
 

@@ -273,7 +273,8 @@ def one_epoch(start, prompts, num_steps, beta):
 def _sampling_inside(start, prompts, num_steps, beta, anew=""):
     """Samples before the loop and again in each step; `anew` is made again as well."""
     model, generator, optimizer = start()
-    ref_model, losses, made = copy.deepcopy(model), [], {}
+    ref_model, losses = copy.deepcopy(model), []
+    made: dict = {}
     for step in range(1 + num_steps):
         responses = generate_responses(prompts, model, 4, generator)
         rewards = compute_reward(prompts, responses, sort_distance_reward)

@@ -14,9 +14,9 @@ def _chance(solve_rate: Tensor, num_responses: int) -> Tensor:
 
 
 def _weight_case(description: str, rates: list, num_responses: int) -> Case:
-    rates = torch.tensor(rates)
-    chance = _chance(rates, num_responses)
-    return case(description, solve_rate=rates, chance=chance)
+    solve_rate = torch.tensor(rates)
+    chance = _chance(solve_rate, num_responses)
+    return case(description, solve_rate=solve_rate, chance=chance)
 
 
 def _parts(chance: Tensor) -> tuple[Tensor, int]:
