@@ -1,13 +1,45 @@
 """What lies in the folder of a run, and where."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 from grpo_course.language_model.build import spelled_out
 from grpo_course.language_model.config import GRPOConfig, load_config
+from grpo_course.lock import try_lock
 from grpo_course.runs.checkpoint import checkpoint_path, newest_good, saved_epochs
 
 CONFIG, METRICS, CHECKPOINTS = "grpo_config.json", "metrics.jsonl", "checkpoints"
+LOCK = ".lock"
+
+
+@contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """Make the folder of a run if need be, and keep other processes out of it.
+
+    The system frees the lock when its holder ends or dies. Raises OSError if another
+    process trains there, and if the folder cannot be made.
+    """
+    make_folder(out)
+    with (out / LOCK).open("a") as file:
+        if not try_lock(file):
+            raise OSError(
+                f"Another process is training in {out}. Wait until it ends, or choose "
+                "another folder: --out DIR."
+            )
+        yield
+
+
+def make_folder(out: Path) -> None:
+    """Make a folder. Raises FileExistsError where that cannot be."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise FileExistsError(
+            f"--out {out} cannot be a folder: it is a file, or lies below one. Choose "
+            "another folder: --out DIR."
+        ) from None
 
 
 def begin(config: GRPOConfig, out: Path) -> None:
@@ -21,13 +53,7 @@ def begin(config: GRPOConfig, out: Path) -> None:
             f"{out} holds a run already. Go on with it: --resume. Or choose another "
             "folder: --out DIR. If nothing in it is worth keeping, delete it."
         )
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise FileExistsError(
-            f"--out {out} cannot be a folder: it is a file, or lies below one. Choose "
-            "another folder: --out DIR."
-        ) from None
+    make_folder(out)
     config.save(out / CONFIG)
 
 

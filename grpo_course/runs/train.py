@@ -11,6 +11,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+from grpo_course.language_model.config import GRPOConfig
 from grpo_course.runs.cli import (
     STOPPED,
     choose_config,
@@ -19,7 +20,7 @@ from grpo_course.runs.cli import (
     training_parser,
     with_flags,
 )
-from grpo_course.runs.folder import begin, require_same, saved_config
+from grpo_course.runs.folder import alone_in, begin, require_same, saved_config
 from grpo_course.runs.memory import print_estimate
 from grpo_course.runs.resumable import Run
 
@@ -39,10 +40,14 @@ def work(arguments: list[str]) -> int:
         print_settings(choose_config(options.config, options.task), made.prog)
         return 0
     out = Path(options.out)
-    prepare(out, options, flags, made.prog)
+    config = config_of_run(out, options, flags, made.prog)
+    print_estimate(config)
     try:
-        run = Run(out)
-        run.go()
+        with alone_in(out):
+            if not options.resume:
+                begin(config, out)
+            run = Run(out)
+            run.go()
     except KeyboardInterrupt:
         again = f"python3 -m grpo_course train --resume --out {out}"
         print(f"\nStopped. To go on: {again}", file=sys.stderr)
@@ -52,16 +57,15 @@ def work(arguments: list[str]) -> int:
     return 0
 
 
-def prepare(out: Path, options: Namespace, flags: list[str], prog: str) -> None:
-    """Make the folder of a new run, or check that a resumed one has these settings."""
+def config_of_run(
+    out: Path, options: Namespace, flags: list[str], prog: str
+) -> GRPOConfig:
+    """The settings of a new run, or those of a resumed one, checked to be the same."""
     if not options.resume:
         config = choose_config(options.config, options.task)
-        config = with_flags(config, flags, options, prog)
-        print_estimate(config)
-        begin(config, out)
-        return
+        return with_flags(config, flags, options, prog)
     saved = saved_config(out)
     named = options.config or options.task
     given = choose_config(options.config, options.task) if named else saved
     require_same(with_flags(given, flags, options, prog), saved, out)
-    print_estimate(saved)
+    return saved

@@ -3,15 +3,18 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torch
 
 from grpo_course.algorithm.history import History, as_json, from_json
 from grpo_course.files import json_lines, read_json_lines, write_atomically
+
+Code = FunctionType | BuiltinFunctionType | type
 
 
 def cache_key(settings: dict) -> str:
@@ -21,17 +24,58 @@ def cache_key(settings: dict) -> str:
 
 
 def describe(value: Any) -> str:
-    """A setting as text; a function is its source, so that a new body is a new run."""
+    """A setting as text; a function is its source and all that it reads besides.
+
+    Raises ValueError for what has no text of its own: it would be taken for another.
+    """
     if isinstance(value, torch.Tensor):
         return str(value.tolist())
-    if not callable(value):
-        return repr(value)
-    name = getattr(value, "__qualname__", "<lambda>")  # functools.partial has none
-    if "<lambda>" in name:
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, Code):
+        return describe_function(value)
+    if callable(value) or " at 0x" in repr(value):
+        raise ValueError(
+            f"use_cache=True cannot tell {value!r} from another of its kind. Let the "
+            "reward be a function that reads plain numbers, texts, lists or tensors; "
+            "or leave use_cache out."
+        )
+    return repr(value)
+
+
+def describe_function(function: Code) -> str:
+    """Its source, and what its code finds outside: defaults, closure, globals."""
+    if "<lambda>" in function.__qualname__:
         raise ValueError(
             "use_cache=True cannot tell one lambda from another. Define it with `def`."
         )
-    return f"{value.__module__}.{name}: {inspect.getsource(value)}"
+    home = function.__module__
+    told = [f"{home}.{function.__qualname__}: {inspect.getsource(function)}"]
+    for value in outside(function):
+        elsewhere = isinstance(value, Code) and value.__module__ != home
+        if not elsewhere and value is not function:
+            told.append(describe(value))
+    return " ".join(told)
+
+
+def outside(function: Code) -> Iterator[Any]:
+    """The values that a function's code reads and does not make."""
+    yield from getattr(function, "__defaults__", None) or ()
+    yield from (getattr(function, "__kwdefaults__", None) or {}).values()
+    for cell in getattr(function, "__closure__", None) or ():
+        yield cell.cell_contents
+    code = getattr(function, "__code__", None)
+    known = getattr(function, "__globals__", {})
+    yield from (known[name] for name in names_in(code) if name in known)
+
+
+def names_in(code: CodeType | None) -> Iterator[str]:
+    """The names that code and the code inside it look up."""
+    if code is not None:
+        yield from code.co_names
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                yield from names_in(inner)
 
 
 def cached(run: Callable[[], History], log: Path) -> History:

@@ -4,7 +4,6 @@ Before anything is installed: standard library only
     environment    the `.venv` in the checkout, made when needed
     installed      what the running Python has
     pip_options    which torch pip is sent to
-    lock           one process at a time
 
 A command each
     lab            JupyterLab

@@ -13,8 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from grpo_course.lock import one_at_a_time
 from grpo_course.workshop import installed, pip_options
-from grpo_course.workshop.lock import one_at_a_time
 
 OLDEST_PYTHON = (3, 11)
 STAMP = "grpo_course_stamp.json"  # written last: its presence means a whole install

@@ -1,6 +1,9 @@
 """What the commands say, and the exit status they end with."""
 
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -180,3 +183,39 @@ def test_as_a_process(process, alone):
     done = process("evaluate", "--model", alone, *options)
     assert done.returncode == 0, done.stderr
     assert "greedy strict accuracy" in done.stdout
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from grpo_course.runs.folder import alone_in
+with alone_in(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def busy(tmp_path):
+    """The folder of a run that another process has just begun."""
+    out = tmp_path / "busy"
+    command = [sys.executable, "-c", HOLD, str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        yield out
+        process.kill()
+
+
+def test_two_processes_do_not_train_in_one_folder(call, small_run, busy, tmp_path):
+    """Not even while the first makes its warm start and has saved nothing yet."""
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps(small_run))
+    status, _, error = call(train, "--config", file, "--out", busy)
+    assert status == 1 and f"Another process is training in {busy}" in error
+    assert not (busy / "grpo_config.json").exists()
+
+
+def test_a_run_that_another_process_goes_on_with_is_not_resumed(call, busy, alone):
+    shutil.copytree(alone, busy, dirs_exist_ok=True)
+    status, _, error = call(train, "--resume", "--out", busy)
+    assert status == 1 and f"Another process is training in {busy}" in error

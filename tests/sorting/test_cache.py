@@ -52,6 +52,51 @@ def test_a_reward_is_known_by_its_code_and_a_lambda_is_refused():
         cache.cache_key({"reward_fn": lambda p, r: 1.0})
 
 
+def paying(points, per_place=(1.0, 2.0)):
+    def reward(prompt, response):
+        return points + sum(SCALE[0] * place for place in per_place) + HALF.item()
+
+    return reward
+
+
+SCALE, HALF = [1.0], torch.tensor(0.5)
+
+
+def test_a_reward_is_known_by_the_values_it_reads(monkeypatch):
+    """Of a closure, a default, and a global, in a comprehension too."""
+    keys = {cache.cache_key({"reward_fn": paying(2.0)})}
+    assert cache.cache_key({"reward_fn": paying(2.0)}) in keys
+    keys.add(cache.cache_key({"reward_fn": paying(-2.0)}))
+    keys.add(cache.cache_key({"reward_fn": paying(2.0, per_place=(3.0,))}))
+    monkeypatch.setitem(globals(), "SCALE", [5.0])
+    keys.add(cache.cache_key({"reward_fn": paying(2.0)}))
+    monkeypatch.setitem(globals(), "HALF", torch.tensor(0.25))
+    keys.add(cache.cache_key({"reward_fn": paying(2.0)}))
+    assert len(keys) == 5
+
+
+def test_a_reward_is_known_by_the_functions_it_calls():
+    def keyed(points):
+        def inner(response):
+            return points
+
+        def reward(prompt, response):
+            return inner(response)
+
+        return cache.cache_key({"reward_fn": reward})
+
+    assert keyed(1.0) != keyed(2.0)
+
+
+@pytest.mark.parametrize("thing", [object(), torch.nn.Linear(1, 1)])
+def test_what_has_no_text_of_its_own_is_refused(thing):
+    def reward(prompt, response):
+        return float(thing is None)
+
+    with pytest.raises(ValueError, match=r"cannot tell (<object|Linear)"):
+        cache.cache_key({"reward_fn": reward})
+
+
 def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
     def stop(beside, path):
         assert beside.read_bytes()
