@@ -1,29 +1,35 @@
-"""Ctrl-C asks a run to stop; a second one stops it at once."""
+"""Ctrl-C and the system's ways to end a program ask a run to stop, to be gone on with.
+
+The first is only noted, and the run saves after its epoch; a second one stops at once.
+"""
 
 import signal
 import threading
 from collections.abc import Callable
 
+# SIGTERM comes from `kill` and from job queues, SIGHUP when a terminal closes.
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
+
 
 class Interrupt:
-    """Inside its block the first Ctrl-C is only noted, in `asked`."""
+    """Inside its block the first request to stop is only noted, in `asked`."""
 
     def __init__(self, tell: Callable[[str], None] = print):
         self.asked, self.tell = False, tell
 
     def __enter__(self) -> "Interrupt":
-        # Only the main thread may set a handler; elsewhere Ctrl-C does not arrive.
-        self.main = threading.current_thread() is threading.main_thread()
-        if self.main:
-            self.before = signal.signal(signal.SIGINT, self.note)
+        # Only the main thread may set a handler; elsewhere no signal arrives.
+        main = threading.current_thread() is threading.main_thread()
+        self.before = {s: signal.signal(s, self.note) for s in SIGNALS if main}
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.main:
-            signal.signal(signal.SIGINT, self.before)
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
 
     def note(self, *_: object) -> None:
-        """What Ctrl-C does."""
+        """What such a signal does."""
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from grpo_course.runs import checkpoint, metrics, train
+from grpo_course.runs.interrupt import SIGNALS
 from grpo_course.runs.resumable import Run
 
 KILLER = Path(__file__).with_name("kill_and_resume.py")
@@ -53,26 +54,27 @@ def test_killed_at_any_moment(small_run, tmp_path, changes, seed, trials):
         assert all(trial["same"].values()), trial
 
 
-def interrupt_at(monkeypatch, epoch, times=1):
-    """Press Ctrl-C while an epoch's line is written."""
+def interrupt_at(monkeypatch, epoch, times=1, by=signal.SIGINT):
+    """Press Ctrl-C, or what else stops a run, while an epoch's line is written."""
     append = metrics.MetricsFile.append
 
     def pressed(self, line):
         append(self, line)
         for _ in range(times if line["epoch"] == epoch else 0):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(by)
 
     monkeypatch.setattr(metrics.MetricsFile, "append", pressed)
 
 
 @pytest.mark.slow
-def test_ctrl_c_saves_and_says_how_to_go_on(
-    alone, start, outcome, tmp_path, monkeypatch, call
+@pytest.mark.parametrize("by", SIGNALS, ids=lambda by: by.name)
+def test_a_signal_saves_and_says_how_to_go_on(
+    alone, start, outcome, tmp_path, monkeypatch, call, by
 ):
     out = tmp_path / "run"
     start(out)
     with monkeypatch.context() as patch:
-        interrupt_at(patch, epoch=4)
+        interrupt_at(patch, epoch=4, by=by)
         status, printed, error = call(train, "--resume", "--out", out)
     assert status == 130
     assert "Stopping after this epoch" in printed
@@ -93,6 +95,7 @@ def test_a_second_ctrl_c_stops_at_once(
         assert call(train, "--resume", "--out", out)[0] == 130
     assert checkpoint.saved_epochs(out / "checkpoints")[-1] == 3
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     Run(out, show=False).go()
     assert outcome(out) == outcome(alone)
 
