@@ -20,13 +20,14 @@ def sort_after(
     learning_rate: float = 1e-3,
     reward_fn: Callable = sort_distance_reward,
     init_scale: float = 0.1,
+    prompt_sets: Sequence[Tensor] = PROMPT_SETS,
     **knobs,
 ) -> Tensor:
     """What a sort policy has reached after training. -> [seed]"""
     run = run_policy_gradient(
         num_epochs=max(1, round(num_epochs * setting.length)),
         learning_rate=learning_rate * setting.rate,
-        prompts=PROMPT_SETS[setting.prompts],
+        prompts=prompt_sets[setting.prompts],
         seeds=setting.seeds,
         reward_fn=reward_fn,
         init_scale=init_scale,

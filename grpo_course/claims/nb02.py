@@ -7,7 +7,11 @@ from torch import Tensor
 
 from grpo_course.claims.claim import Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS, one_step
-from grpo_course.sorting.exact import exact_expected_reward, exact_sorted_probability
+from grpo_course.sorting.exact import (
+    all_responses,
+    exact_expected_reward,
+    exact_sorted_probability,
+)
 from grpo_course.sorting.model import SortModel
 from grpo_course.sorting.rewards import sort_distance_reward
 
@@ -25,6 +29,23 @@ def follow_exactly(setting: Setting) -> Tensor:
     return exact_sorted_probability(model, prompts).mean(dim=-1).detach()
 
 
+def unseen_after(setting: Setting, count: int, num_responses: int) -> Tensor:
+    """How often 25 prompts held out are sorted after training on others. -> [seed]"""
+    order = torch.randperm(
+        125, generator=torch.Generator().manual_seed(setting.prompts)
+    )
+    held_out, rest = all_responses(5, 3)[order].split([25, 100])
+    return one_step(
+        setting,
+        measure="held_out_probability",
+        prompt_sets=[rest[:count]] * 2,
+        held_out=held_out,
+        num_responses=num_responses,
+        num_epochs=200,
+        deltas_mode="centered_rewards",
+    )
+
+
 CLAIMS = (
     Claim(
         "02.noise",
@@ -38,5 +59,13 @@ CLAIMS = (
         "Initial entropy decides what can be learned.",
         partial(one_step, deltas_mode="centered_rewards"),
         partial(one_step, deltas_mode="centered_rewards", init_scale=1.0),
+    ),
+    Claim(
+        "02.prompts",
+        "Training on a hundred prompts teaches sorting, also of prompts held out; "
+        "training on three teaches those three, from as many responses in all.",
+        partial(unseen_after, count=100, num_responses=10),
+        partial(unseen_after, count=3, num_responses=333),
+        told=Setting(range(8)),
     ),
 )

@@ -60,17 +60,22 @@ def make_policy(
     return SortPolicy(model, [Generator().manual_seed(1000 + seed) for seed in seeds])
 
 
-def watch_exactly(prompts: Tensor, reward_fn: Callable) -> Callable[[SortPolicy], dict]:
+def watch_exactly(
+    prompts: Tensor, reward_fn: Callable, held_out: Tensor | None = None
+) -> Callable[[SortPolicy], dict]:
     """What to note each epoch, all exact.
 
-    expected_reward, sorted_probability and entropy are [seed]; answer, the most
-    likely response to each prompt, is [seed batch pos].
+    expected_reward, sorted_probability and entropy are [seed], and so is
+    held_out_probability, that of sorting the prompts held out; answer, the most likely
+    response to each prompt, is [seed batch pos].
     """
+    if held_out is not None:
+        require_axes("held_out", held_out, "batch pos")
 
     @torch.no_grad()
     def observe(policy: SortPolicy) -> dict:
         model = policy.model
-        return {
+        seen = {
             "expected_reward": exact_expected_reward(model, prompts, reward_fn).mean(
                 -1
             ),
@@ -78,6 +83,10 @@ def watch_exactly(prompts: Tensor, reward_fn: Callable) -> Callable[[SortPolicy]
             "entropy": exact_entropy(model, prompts).mean(-1),
             "answer": model(prompts).argmax(-1),
         }
+        if held_out is None:
+            return seen
+        unseen = exact_sorted_probability(model, held_out).mean(-1)
+        return seen | {"held_out_probability": unseen}
 
     return observe
 
@@ -94,6 +103,7 @@ def run_policy_gradient(
     use_cache: bool = False,
     *,
     prompts: Tensor = SORT_PROMPTS,
+    held_out: Tensor | None = None,
     seeds: Sequence[int] = (5,),
     init_scale: float = 1.0,
     learning_rate: float = 1e-3,
@@ -103,6 +113,9 @@ def run_policy_gradient(
     **knobs,
 ) -> History:
     """Train one sort model for each seed; the history's curves are [step seed].
+
+    With held_out, prompts [batch pos] that are not trained on, it also notes each
+    epoch how often those are sorted: held_out_probability.
 
     Further knobs are those of TrainConfig (epsilon, kl_estimator, ...). The last
     record holds the exact measures of the trained models. With use_cache, a run of
@@ -124,6 +137,7 @@ def run_policy_gradient(
         "config": config,
         "reward_fn": reward_fn,
         "prompts": prompts,
+        "held_out": held_out,
         "seeds": tuple(seeds),
         "init_scale": init_scale,
         "learning_rate": learning_rate,
@@ -139,6 +153,7 @@ def run_sort(
     config: TrainConfig,
     reward_fn: Callable,
     prompts: Tensor,
+    held_out: Tensor | None,
     seeds: Sequence[int],
     init_scale: float,
     learning_rate: float,
@@ -149,7 +164,7 @@ def run_sort(
     require_inside("learning_rate", learning_rate, LEARNING_RATE)
     require_callable("optimizer", optimizer, "makes one, such as torch.optim.Adam")
     policy = make_policy(prompts, seeds, init_scale)
-    observe = watch_exactly(prompts, reward_fn)
+    observe = watch_exactly(prompts, reward_fn, held_out)
     stepper = optimizer(policy.model.parameters(), lr=learning_rate)
     reward_of = rollout_reward(reward_fn)
     history = train(policy, prompts, reward_of, stepper, config, observe, watch)

@@ -202,6 +202,27 @@ def test_the_exact_curves_start_and_end_at_the_models_own_values():
     assert not history.curve("expected_reward").requires_grad
 
 
+def test_prompts_held_out_are_measured_and_not_trained_on():
+    sizes = dict(num_responses=RESPONSES, seeds=(3, 4), learning_rate=1e-2)
+    others = torch.tensor([[4, 4, 0], [2, 1, 3]])
+    run = run_policy_gradient(3, 2, held_out=others, **sizes)
+    assert torch.equal(
+        run.curve("loss"), run_policy_gradient(3, 2, **sizes).curve("loss")
+    )
+    start = exact_sorted_probability(make_policy(SORT_PROMPTS, (3, 4)).model, others)
+    curve = run.curve("held_out_probability")
+    torch.testing.assert_close(curve[0], start.mean(-1).detach())
+    assert curve.shape == (4, 2) and not torch.equal(curve[0], curve[-1])
+    same = run_policy_gradient(3, 2, held_out=SORT_PROMPTS, **sizes)
+    for name in ("held_out_probability", "sorted_probability"):
+        assert torch.equal(same.curve(name), run.curve("sorted_probability"))
+
+
+def test_prompts_held_out_are_a_batch():
+    with pytest.raises(ValueError, match="held_out"):
+        run_policy_gradient(1, held_out=torch.tensor([1, 0, 2]))
+
+
 def test_watching_changes_nothing():
     watched = run_policy_gradient(
         EPOCHS,
