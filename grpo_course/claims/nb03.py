@@ -116,7 +116,7 @@ CLAIMS = (
         of_size(2, learning_rate=0.003),
         within=0.15,
         told=Setting(range(32)),
-        leave_out=RATES,
+        leave_out=RATES | {"half as long": "that is 03.pairs_reversed"},
     ),
     Claim(
         "03.pairs_reversed",
@@ -124,7 +124,7 @@ CLAIMS = (
         of_size(2, samples=500, learning_rate=0.003),
         of_size(32, samples=500, learning_rate=0.003),
         told=Setting(range(32)),
-        leave_out=RATES,
+        leave_out=RATES | {"twice as long": "that is 03.pairs_small"},
     ),
     Claim("03.baseline", NOISE, centered, raw, told=Setting(range(32))),
     Claim(
