@@ -7,7 +7,7 @@ from pydantic import Field
 
 from grpo_course.algorithm.aggregation import AGGREGATIONS
 from grpo_course.algorithm.deltas import DELTA_MODES, MODES_WITHOUT_GROUP
-from grpo_course.algorithm.kl import KL_ESTIMATORS
+from grpo_course.algorithm.kl import GAIN, KL_ESTIMATORS
 from grpo_course.algorithm.losses import LOSS_MODES
 from grpo_course.algorithm.ratio import Clip
 from grpo_course.algorithm.settings import one_of, settings
@@ -50,6 +50,8 @@ class TrainConfig(Clip):
     kl_place: Literal["loss", "reward"] = "loss"
     # adapt beta until the KL is this; None: keep it
     kl_target: float | None = Field(default=None, gt=0)
+    # K_beta: share of the error of the KL by which beta moves after an epoch
+    kl_gain: float = Field(default=GAIN, gt=0, le=1)
     # epochs between two copies of the policy
     compute_ref_model_period: int = Field(default=10, ge=1)
     # share of the policy in its next reference; 1: a copy

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.aggregation import aggregate, as_bool_mask, as_floats, hide
-from grpo_course.algorithm.ratio import compute_ratio, old_at_level
+from grpo_course.algorithm.ratio import compute_ratio
 from grpo_course.algorithm.validation import (
     CERTAIN,
     require_axes,
@@ -17,6 +17,9 @@ from grpo_course.algorithm.validation import (
     require_one_each,
     require_ref_log_probs,
 )
+
+# how fast beta follows the KL's error, and how far that counts: arXiv 1909.08593, 2.2
+GAIN, LARGEST_ERROR = 0.1, 0.2
 
 
 def k1(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
@@ -48,10 +51,12 @@ def k3(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
 def corrected_k3(
     log_probs: Tensor, ref_log_probs: Tensor, *, old_log_probs: Tensor | None = None
 ) -> Tensor:
-    """(pi / pi_old) k3: unbiased for samples of pi_old, gradient of KL(pi||ref).
+    """(pi / pi_old) k3: for samples of pi_old, with the gradient of KL(pi||ref).
 
-    [...] each -> the same. The ratio is 1 on the policy's own samples, but it must
-    carry its gradient. DeepSeek-V3.2: 2025, arXiv 2512.02556.
+    [...] each -> the same. Unbiased for each token given those before it. It is not
+    for whole responses: which tokens came before was still pi_old's choice. The ratio
+    is that of the token, whatever the loss takes; it is 1 on the policy's own samples,
+    but must carry its gradient. DeepSeek-V3.2: 2025, arXiv 2512.02556.
     """
     old = log_probs.detach() if old_log_probs is None else old_log_probs
     return compute_ratio(log_probs, old) * k3(log_probs, ref_log_probs)
@@ -101,13 +106,11 @@ def compute_kl_penalty(
     aggregation: str = "sequence_mean",
     max_length: int | None = None,
     old_log_probs: Tensor | None = None,
-    ratio_level: str = "token",
 ) -> Tensor:
     """The KL estimate of a rollout, to be added to the loss times beta: [...].
 
     log_probs, ref_log_probs and mask are [... batch trial pos]. It is a mean over
     positions: a sum over them would need a beta that is smaller by the length.
-    `ratio_level` is that of the ratio in "corrected_k3", as in `compute_loss`.
     Raises as `kl_values` and `aggregate`.
     """
     require_known("estimator", estimator, KL_ESTIMATORS)
@@ -120,7 +123,6 @@ def compute_kl_penalty(
         require_old_log_probs(old, log_probs, estimator)
         old = hide(old, mask)
         require_log_probs(old_log_probs=old)
-        old = old_at_level(new, old, mask, ratio_level)
     values = KL_ESTIMATORS[estimator](new, ref, old_log_probs=old)
     return aggregate(values, mask, aggregation, max_length=max_length)
 

@@ -151,7 +151,7 @@ class Trainer:
         config, ref, mask = self.config, batch.ref_log_probs, batch.rollout.mask
         if ref is None:
             return loss, {}
-        how = config.mean | {"old_log_probs": old, "ratio_level": config.ratio_level}
+        how = config.mean | {"old_log_probs": old}
         kl = compute_kl_penalty(log_probs, ref, config.kl_estimator, mask, **how)
         beta = torch.zeros_like(kl.detach()) + self.beta
         return loss + beta * kl, {"kl": kl.detach(), "beta": beta}

@@ -76,6 +76,7 @@ NAMES = (
     ),
     alone("kl_place", "loss", "algorithm.use_kl_in_reward"),
     alone("kl_target", None, "algorithm.kl_ctrl.target_kl (type: adaptive)"),
+    silent("kl_gain", "-", "algorithm.kl_ctrl.horizon"),
     row("compute_ref_model_period", "ref_model_sync_steps", "-", translate.reference),
     row("ref_mixture", "ref_model_mixup_alpha", "-"),
     alone("num_resamples", 0, "algorithm.filter_groups"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.ratio import RATIO_LEVELS
-from grpo_course.engines.translate import LOSS_TYPES
+from grpo_course.engines.translate import LOSS_TYPES, PER_TOKEN
 
 TOLERANCE = 1e-9  # of the loss and of each number of its gradient, in float64
 KL_TERMS = ((0.0, "k3"), (0.1, "k3"), (0.1, "corrected_k3"))  # beta, estimator
@@ -25,10 +25,13 @@ CLIPS: tuple[dict[str, Any], ...] = (
 def compared_settings() -> Iterator[TrainConfig]:
     """Every loss that TRL has too, with both ratios, KL terms and clip ranges.
 
+    But for the corrected KL beside a response's ratio, where TRL means another loss.
     Few tokens, wide log-probs: each bound must be reached to be tested.
     """
     kinds = product(LOSS_TYPES, RATIO_LEVELS, KL_TERMS, CLIPS)
     for (loss_mode, mean), level, (beta, estimator), clip in kinds:
+        if (estimator, level) == PER_TOKEN:
+            continue
         yield TrainConfig(
             loss_mode=loss_mode,
             aggregation=mean,

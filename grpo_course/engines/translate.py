@@ -25,6 +25,7 @@ SCALES = {
     "batch_normalized_rewards": "batch",
 }
 ESTIMATORS = {"k3": False, "corrected_k3": True}
+PER_TOKEN = ("corrected_k3", "sequence")  # here the ratio is a token's all the same
 
 
 def loss_type(config: TrainConfig) -> dict[str, Any]:
@@ -58,6 +59,12 @@ def estimator(config: TrainConfig) -> dict[str, Any]:
     """k3, with or without the ratio; without a penalty nobody reads it."""
     if config.kl_penalty and config.kl_estimator not in ESTIMATORS:
         raise unknown_name("kl_estimator", config.kl_estimator, ESTIMATORS)
+    if config.kl_penalty and (config.kl_estimator, config.ratio_level) == PER_TOKEN:
+        raise ValueError(
+            "kl_estimator='corrected_k3' with ratio_level='sequence': TRL would weigh "
+            "the KL of each token with the ratio of its whole response, which bends "
+            "the gradient. Choose kl_estimator='k3' or ratio_level='token' there."
+        )
     return {"use_bias_correction_kl": ESTIMATORS.get(config.kl_estimator, True)}
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -123,6 +124,28 @@ def test_two_tokens_in_the_loss_miss_what_the_first_does_to_the_second():
         torch.testing.assert_close(seen[0] + missed[0], truth[0], **EXACT)
 
 
+def test_corrected_k3_is_exact_for_each_token_given_those_before():
+    """But not for whole responses: that the first token was pi_old's choice stays."""
+    logits, log_probs, ref, _, kl = two_token_world()
+    generator = torch.Generator().manual_seed(1)
+    draw = {"generator": generator, "dtype": torch.float64}
+    old = all_responses(torch.randn(4, **draw), torch.randn(4, 4, **draw))
+    values = kl_values(log_probs, ref, "corrected_k3", old_log_probs=old).sum(-1)
+    mean = (old.sum(-1).exp() * values).sum()
+    new, ref, old = (x.reshape(4, 4, 2) for x in (log_probs, ref, old))
+    in_each_state = exact_kl(new[..., 1], ref[..., 1])
+    first = exact_kl(new[:, 0, 0], ref[:, 0, 0])
+    seen = first + (old[:, 0, 0].exp() * in_each_state).sum()
+    torch.testing.assert_close(mean, seen, **EXACT)
+    for one, other in zip(
+        torch.autograd.grad(mean, logits, retain_graph=True),
+        torch.autograd.grad(seen, logits, retain_graph=True),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, **EXACT)
+    assert abs(mean - kl) > 0.05 * kl
+
+
 def test_k1_in_the_reward_is_exact_for_two_tokens():
     logits, log_probs, ref, probs, kl = two_token_world()
     rewards = kl_reward(torch.zeros_like(probs), log_probs, ref, 1.0)
@@ -201,19 +224,31 @@ def test_the_penalty_is_zero_at_the_reference():
         assert compute_kl_penalty(log_probs, log_probs.detach(), name) == 0
 
 
-def test_adaptive_coefficient():
-    beta = adapted_beta(0.5, 0.11, target=0.1, share=0.5)
-    assert beta == pytest.approx(0.5 * (1 + 0.1 * 0.5))
-    beta = adapted_beta(0.5, 9.0, target=0.1)
-    assert beta == pytest.approx(0.6)  # error clipped to 0.2
-    assert adapted_beta(beta, torch.tensor(0.0), target=0.1) == pytest.approx(0.48)
-    # two seeds: each has its own
+@pytest.mark.parametrize("kl", [0.0, 0.05, 0.085, 0.1, 0.11, 0.13, 9.0])
+def test_adaptive_coefficient(kl):
+    """Ziegler et al. 2019, 2.2, and verl's controller, each in its own words."""
+    error = min(max((kl - 0.1) / 0.1, -0.2), 0.2)
+    by_paper = 0.5 * (1 + 0.1 * error)
+    assert adapted_beta(0.5, kl, target=0.1) == pytest.approx(by_paper)
+    assert abs(by_paper / 0.5 - 1) <= 0.02 + 1e-12
+    samples, horizon = 512, 10_000
+    by_verl = 0.5 * (1 + float(np.clip(kl / 0.1 - 1, -0.2, 0.2)) * samples / horizon)
+    beta = adapted_beta(0.5, kl, target=0.1, gain=samples / horizon)
+    assert beta == pytest.approx(by_verl)
+    wider = adapted_beta(0.5, kl, target=0.1, gain=1.0, largest_error=0.4)
+    assert wider == pytest.approx(0.5 * min(max(kl / 0.1, 0.6), 1.4))
+
+
+def test_each_seed_has_its_own_coefficient():
     both = adapted_beta(0.5, torch.tensor([9.0, 0.1]), target=0.1)
-    assert both.tolist() == [pytest.approx(0.6), pytest.approx(0.5)]
-    # a policy whose KL falls as beta rises settles at the target
+    assert both.tolist() == [pytest.approx(0.51), pytest.approx(0.5)]
+
+
+def test_the_coefficient_settles_where_the_kl_is_its_target():
+    """Of a policy whose KL falls as beta rises."""
     beta = 0.01
-    for _ in range(200):
-        beta = adapted_beta(beta, 0.05 / beta, target=0.1, share=0.5)
+    for _ in range(1000):
+        beta = adapted_beta(beta, 0.05 / beta, target=0.1)
     assert 0.05 / beta == pytest.approx(0.1, rel=0.01)
 
 
@@ -235,8 +270,12 @@ A = torch.full((1, 2, 3), -1.0)
         ),
         (lambda: kl_reward(A[..., 0], A, A, -0.1), "beta is 0 or more"),
         (lambda: adapted_beta(1.0, 0.1, target=-0.1), "target=-0.1"),
-        (lambda: adapted_beta(1.0, 0.1, target=0.1, share=1.1), "share=1.1.*jump"),
-        (lambda: adapted_beta(1.0, 0.1, target=0.1, share=0.0), "share=0.0"),
+        (lambda: adapted_beta(1.0, 0.1, target=0.1, gain=1.1), "gain=1.1.*jump"),
+        (lambda: adapted_beta(1.0, 0.1, target=0.1, gain=0.0), "gain=0.0.*above 0"),
+        (
+            lambda: adapted_beta(1.0, 0.1, target=0.1, largest_error=-0.2),
+            "largest_error=-0.2.*above 0 and at most 1",
+        ),
         (lambda: adapted_beta(1.0, math.nan, target=0.1), "finite"),
     ],
 )

@@ -69,6 +69,26 @@ def test_the_loss_is_policy_loss_plus_beta_times_kl():
     torch.testing.assert_close(history.curve("loss"), total)
 
 
+def test_the_kl_keeps_its_token_ratios_where_the_loss_has_one_a_response():
+    """With a ratio of the response the KL of a token would get a wrong gradient."""
+    knobs = {"kl_penalty": 0.5, "kl_estimator": "corrected_k3"}
+    found = []
+    for level in ("token", "sequence"):
+        policy = make_policy(SORT_PROMPTS, (0,), 0.3)
+        trainer = make_trainer(policy, ratio_level=level, **knobs)
+        trainer.ref_policy = make_policy(SORT_PROMPTS, (1,), 0.3)
+        torch.manual_seed(0)
+        batch = trainer.collect(SORT_PROMPTS)
+        new = torch.randn_like(batch.old_log_probs).mul(0.3) + batch.old_log_probs
+        new = new.clamp(max=0).requires_grad_()
+        loss, kl = trainer.add_kl(torch.zeros(1), new, batch.old_log_probs, batch)
+        found.append((kl["kl"], *torch.autograd.grad(loss.sum(), new)))
+    torch.testing.assert_close(*found, rtol=0, atol=0)
+    ratio = (new - batch.old_log_probs).exp()
+    k3 = torch.expm1(batch.ref_log_probs - new) - (batch.ref_log_probs - new)
+    torch.testing.assert_close(kl["kl"], (ratio * k3).mean((-3, -2, -1)))
+
+
 def test_in_the_reward_the_kl_leaves_the_loss_and_changes_the_deltas():
     policy = make_policy(SORT_PROMPTS, (0,), 0.3)
     away = make_policy(SORT_PROMPTS, (1,), 0.3)
@@ -89,7 +109,10 @@ def test_a_target_moves_beta_for_each_seed():
     beta = history.epochs("beta")
     assert beta.shape == (4, 2) and beta.dtype == torch.float32
     torch.testing.assert_close(beta[0], torch.full((2,), 0.1))
-    torch.testing.assert_close(beta[1], torch.full((2,), 0.12))  # far above target
+    torch.testing.assert_close(beta[1], torch.full((2,), 0.102))  # far above target
+    knobs = {"kl_penalty": 0.1, "kl_target": 1e-4, "kl_gain": 1.0, "num_epochs": 2}
+    beta = run(compute_ref_model_period=100, **knobs)[1].epochs("beta")
+    torch.testing.assert_close(beta[1], torch.full((2,), 0.12))
 
 
 def test_the_report_of_a_rollout():

@@ -153,8 +153,8 @@ def check_other_kl():
     sums = map(sum, each_token(lambda new, ref: new - ref, NEW, REF))
     expected = [delta - 0.3 * k1 for delta, k1 in zip(DELTAS, sums, strict=True)]
     close(inside.flatten(), expected)
-    beta = kl_control.adapted_beta(0.5, 0.11, target=0.1, share=0.5)
-    assert math.isclose(beta, 0.525)
+    beta = kl_control.adapted_beta(0.5, 0.11, target=0.1)
+    assert math.isclose(beta, 0.505)
 
 
 def check_all():
@@ -250,7 +250,9 @@ BUGS = [
     ("KL reward: mean for sum", kl, "kl_reward",
         lambda r, a, b, beta, m: r - (r - REWARD(r, a, b, beta, m)) / 3),
     ("adaptive beta: sign", kl_control, "adapted_beta",
-        lambda beta, value, target, share: beta * (1 - (value / target - 1) * share)),
+        lambda beta, value, target: beta * (1 - (value / target - 1) * 0.1)),
+    ("adaptive beta: no gain", kl_control, "adapted_beta",
+        lambda beta, value, target: beta * value / target),
 ]  # fmt: skip
 
 

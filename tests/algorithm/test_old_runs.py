@@ -58,7 +58,7 @@ SORT = {
     "kl corrected_k3": KL
     | {"kl_estimator": "corrected_k3", "compute_ref_model_period": 4},
     "kl reward": KL | {"kl_place": "reward", "deltas_mode": "centered_rewards"},
-    "kl target": KL | {"kl_target": 0.05},
+    "kl target": KL | {"kl_target": 0.05, "kl_gain": 1.0},
     "mixture": KL | {"compute_ref_model_period": 2, "ref_mixture": 0.6},
     "resample": GRPO | {"num_resamples": 2},
     "minibatch": GRPO

@@ -193,7 +193,13 @@ TRAIN = {
         KL,
     ),
     "kl_target": Row(
-        1e-6, after_training("beta"), lambda b, a: b == 0.1 < a < 0.145, KL
+        1e-6, after_training("beta"), lambda b, a: b == 0.1 < a < 0.105, KL
+    ),
+    "kl_gain": Row(
+        1.0,
+        after_training("beta"),
+        lambda b, a: b < 0.105 < a < 0.145,
+        KL | {"kl_target": 1e-6},
     ),
     "compute_ref_model_period": Row(
         1, at_start("kl"), lambda b, a: b[1] > 1e-4 > a[1].abs(), KL

@@ -105,6 +105,14 @@ def test_the_bound_of_cispo_is_absolute_in_trl():
         ({"kl_penalty": 0.1, "kl_estimator": "k1"}, "kl_estimator='k1'.*corrected_k3"),
         ({"kl_penalty": 0.1, "kl_place": "reward"}, "nothing like kl_place='reward'"),
         ({"kl_penalty": 0.1, "kl_target": 0.1}, "nothing like kl_target=0.1"),
+        (
+            {
+                "kl_penalty": 0.1,
+                "kl_estimator": "corrected_k3",
+                "ratio_level": "sequence",
+            },
+            "TRL would weigh the KL of each token.*kl_estimator='k3'",
+        ),
         ({"num_resamples": 2}, "nothing like num_resamples=2"),
         ({"stop_kl": 0.1}, "nothing like stop_kl=0.1"),
         ({"minibatch_size": 4}, "steps_per_generation.*minibatch_size=None here"),

@@ -37,15 +37,16 @@ CONFIG = TrainConfig(
     compute_ref_model_period=100,
     max_gradient_norm=1.0,
 )
+SEQUENCE = {"ratio_level": "sequence", "kl_estimator": "k3"}  # as in both programs
 RUNS = {
     "GRPO": {"kl_estimator": "k3"},
     "DAPO": {"aggregation": "token_mean"},
     "Dr. GRPO": {"aggregation": "constant", "deltas_mode": "centered_rewards"},
     "dual clip": {"loss_mode": "dual_clipped", "dual_clip": 1.3},
-    "GSPO": {"ratio_level": "sequence", "epsilon": 0.003, "epsilon_high": 0.004},
+    "GSPO": SEQUENCE | {"epsilon": 0.003, "epsilon_high": 0.004},
     "CISPO": {"loss_mode": "cispo", "aggregation": "token_mean", "epsilon_high": 4.0},
     "SAPO": {"loss_mode": "sapo"},
-    "LUSPO": {"ratio_level": "sequence", "aggregation": "sequence_sum"},
+    "LUSPO": SEQUENCE | {"aggregation": "sequence_sum"},
 }
 
 

@@ -250,7 +250,7 @@ BUGS = [
 
 
 def a_few_settings():
-    """One of each loss type and level, with a corrected KL, and one with a plain one.
+    """One of each loss type and level, with a corrected KL where TRL means the same.
 
     Batch 1 has a response without a token.
     """
@@ -259,7 +259,8 @@ def a_few_settings():
     yield TrainConfig(**knobs)
     for (mode, mean), level in product(LOSS_TYPES, LEVELS):
         names = {"loss_mode": mode, "aggregation": mean, "ratio_level": level}
-        yield TrainConfig(**knobs, **names, kl_estimator="corrected_k3")
+        estimator = "corrected_k3" if level == "token" else "k3"
+        yield TrainConfig(**knobs, **names, kl_estimator=estimator)
 
 
 def worst():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.kl import as_beta, kl_reward
+from grpo_course.algorithm.kl import GAIN, LARGEST_ERROR, as_beta, kl_reward
 from grpo_course.algorithm.loop import Trainer
 from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.algorithm.validation import (
@@ -15,26 +15,30 @@ from grpo_course.algorithm.validation import (
     require_number,
 )
 
-LARGEST_ERROR = 0.2  # of the KL against its target: more does not move beta faster
-
 
 def adapted_beta(
-    beta: float | Tensor, kl: float | Tensor, target: float, share: float = 1.0
+    beta: float | Tensor,
+    kl: float | Tensor,
+    target: float,
+    gain: float = GAIN,
+    largest_error: float = LARGEST_ERROR,
 ) -> float | Tensor:
-    """Beta after one proportional step: up where the KL is above its target.
+    """beta (1 + gain clip(kl / target - 1, -largest_error, largest_error)).
 
     kl and target in nats; with a kl for each seed, [seed], beta becomes [seed] too. The
-    relative error is clipped to +-0.2, and `share` of it moves beta: the number of
-    samples over a horizon of samples. Ziegler et al. 2019, arXiv 1909.08593.
-    Raises ValueError for a kl that is not finite and a share outside (0, 1].
+    defaults move beta by at most 2 %: Ziegler et al. 2019, arXiv 1909.08593, 2.2. Where
+    a program has a horizon, as verl's controller, gain is the samples of a step over
+    that horizon. Raises ValueError for a kl that is not finite, a gain or a largest
+    error outside (0, 1].
     """
     require_number("kl", kl)
     kl = kl if isinstance(kl, Tensor) else torch.tensor(kl, dtype=torch.float64)
     require_finite("kl", kl)
     as_beta(beta, kl, "beta")  # refuses one below 0
     require_inside("target", target, {"above": 0, "below": math.inf})
-    require_inside("share", share, {"above": 0, "at most": 1}, ", or beta would jump")
-    factor = 1 + (kl / target - 1).clamp(-LARGEST_ERROR, LARGEST_ERROR) * share
+    for name, value in (("gain", gain), ("largest_error", largest_error)):
+        require_inside(name, value, {"above": 0, "at most": 1}, ", or beta would jump")
+    factor = 1 + gain * (kl / target - 1).clamp(-largest_error, largest_error)
     return beta * (factor if factor.ndim else factor.item())
 
 
@@ -45,7 +49,7 @@ class AdaptiveKL(Trainer):
         """Before anybody looks, so that a checkpoint has the beta of the next epoch."""
         kl, target = self.history.records[-1]["kl"], self.config.kl_target
         if target is not None:
-            self.beta = adapted_beta(self.beta, kl, target)
+            self.beta = adapted_beta(self.beta, kl, target, self.config.kl_gain)
         super().end_epoch()
 
 

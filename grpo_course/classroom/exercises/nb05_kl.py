@@ -238,14 +238,14 @@ PENALIZED_REWARD = Exercise(
 )
 
 
-def _beta_case(description: str, kl: list, hint: str = "", beta: float = 0.1) -> Case:
-    return case(description, hint, beta=beta, kl=kl, target=0.2)
+def _beta_case(description: str, kl: list, hint: str = "", gain: float = 0.5) -> Case:
+    return case(description, hint, beta=0.1, kl=kl, target=0.2, gain=gain)
 
 
-def next_beta(beta, kl, target):
-    """number, float [seed], number -> float [seed]"""
-    error = kl / target - 1
-    return beta * (1 + error.clamp(-0.2, 0.2))
+def next_beta(beta, kl, target, gain):
+    """number, float [seed], number, number -> float [seed]"""
+    error = (kl / target - 1).clamp(-0.2, 0.2)
+    return beta * (1 + gain * error)
 
 
 NEXT_BETA = Exercise(
@@ -258,36 +258,60 @@ NEXT_BETA = Exercise(
         _beta_case(
             "far above, and far below",
             [2.0, 0.0],
-            "Far from its target, beta moves by a fifth at most: clamp the error to "
-            "-0.2 and 0.2.",
+            "Far from its target, the error is a fifth at most: clamp it to -0.2 and "
+            "0.2 before you take a part of it.",
         ),
-        case("another target", beta=0.1, kl=[1.1, 0.95, 5.0], target=1.0),
-        case("beta is 2, one seed", beta=2.0, kl=[0.19], target=0.2),
+        _beta_case("the gain of the paper", [0.1, 0.22, 0.3], gain=0.1),
+        _beta_case("beta follows the whole error", [0.18, 0.5], gain=1.0),
+        case("another target", beta=0.1, kl=[1.1, 0.95, 5.0], target=1.0, gain=0.5),
+        case("beta is 2, one seed", beta=2.0, kl=[0.19], target=0.2, gain=0.2),
     ),
     words={
         "clamp lost": "The error is not held back. A KL ten times too large would "
-        "multiply beta by ten: clamp the error to -0.2 and 0.2.",
+        "multiply beta several times over: clamp the error to -0.2 and 0.2.",
+        "error": "The gain is missing: beta follows the whole error. Only the part "
+        "gain * error moves it.",
+        "gain": "The error is missing: beta grows in every step, whatever the KL is.",
     },
     mistakes=(
         Mistake(
-            lambda beta, kl, target: beta * (1 - (kl / target - 1).clamp(-0.2, 0.2)),
+            lambda beta, kl, target, gain: (
+                beta * (1 - gain * (kl / target - 1).clamp(-0.2, 0.2))
+            ),
             "The wrong way: where the KL is too large, leaving must cost more, so beta "
             "goes up.",
         ),
         Mistake(
-            lambda beta, kl, target: beta * (1 + (kl - target).clamp(-0.2, 0.2)),
+            lambda beta, kl, target, gain: (
+                beta * (1 + gain * (kl - target).clamp(-0.2, 0.2))
+            ),
             "You take the difference. The error is relative: kl / target - 1.",
         ),
         Mistake(
-            lambda beta, kl, target: beta + (kl / target - 1).clamp(-0.2, 0.2),
-            "You add the error. Beta is multiplied by one plus the error, so that it "
-            "never falls below zero and moves alike at every size.",
+            lambda beta, kl, target, gain: (
+                beta + gain * (kl / target - 1).clamp(-0.2, 0.2)
+            ),
+            "You add the error. Beta is multiplied by one plus its part of the error, "
+            "so that it never falls below zero and moves alike at every size.",
         ),
         Mistake(
-            lambda beta, kl, target: (beta * kl / target).clamp(-0.2, 0.2),
+            lambda beta, kl, target, gain: (
+                beta * (1 + (gain * (kl / target - 1)).clamp(-0.2, 0.2))
+            ),
+            "You clamp gain * error. Clamp the error first: then a gain of 0.1 moves "
+            "beta by 2 % at most.",
+        ),
+        Mistake(
+            lambda beta, kl, target, gain: (
+                beta * (1 + gain * (kl / target).clamp(-0.2, 0.2))
+            ),
+            "The -1 is missing: on its target, the KL has an error of zero.",
+        ),
+        Mistake(
+            lambda beta, kl, target, gain: (beta * kl / target).clamp(-0.2, 0.2),
             "You clamp beta itself. The error is what stays between -0.2 and 0.2.",
         ),
     ),
     insight="Too far from the reference makes leaving dearer, too close makes it "
-    "cheaper; the clamp keeps a single noisy KL from moving beta far.",
+    "cheaper; clamp and gain keep a single noisy KL from moving beta far.",
 )

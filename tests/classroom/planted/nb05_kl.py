@@ -198,35 +198,52 @@ def penalized_reward():
 
 
 def next_beta():
-    def answer(beta, kl, target):
+    def answer(beta, kl, target, gain):
         error = (target / kl - 1).clamp(-0.2, 0.2)
-        return beta * (1 + error)
+        return beta * (1 + gain * error)
 
     yield "pside down", answer
 
-    def answer(beta, kl, target):
-        return beta * kl / target
+    def answer(beta, kl, target, gain):
+        return beta * (1 + gain * (kl - target) / target)
 
     yield "not held back", answer
 
-    def answer(beta, kl, target):
+    def answer(beta, kl, target, gain):
         error = torch.clamp((kl - target) / target, -0.2, 0.2)
-        return beta * (1 - error)
+        return beta * (1 - error * gain)
 
     yield "The wrong way", answer
 
-    def answer(beta, kl, target):
-        return beta * (1 + torch.clip(kl - target, -0.2, 0.2))
+    def answer(beta, kl, target, gain):
+        return beta * (1 + gain * torch.clip(kl - target, -0.2, 0.2))
 
     yield "The error is relative", answer
 
-    def answer(beta, kl, target):
-        return beta + torch.clip(kl / target - 1, -0.2, 0.2)
+    def answer(beta, kl, target, gain):
+        return beta + gain * torch.clip(kl / target - 1, -0.2, 0.2)
 
     yield "You add the error", answer
 
-    def answer(beta, kl, target):
+    def answer(beta, kl, target, gain):
+        return beta * torch.clamp(kl / target, min=0.8, max=1.2)
+
+    yield "The gain is missing", answer
+    yield "beta grows in every step", lambda beta, kl, target, gain: beta * (1 + gain)
+
+    def answer(beta, kl, target, gain):
+        move = gain * (kl - target) / target
+        return beta + beta * move.clip(-0.2, 0.2)
+
+    yield "Clamp the error first", answer
+
+    def answer(beta, kl, target, gain):
+        return beta + beta * gain * torch.clip(kl / target, -0.2, 0.2)
+
+    yield "The -1 is missing", answer
+
+    def answer(beta, kl, target, gain):
         factor = torch.clamp(kl / target, min=0.8, max=1.2)
-        return beta * factor
+        return beta * (factor * gain + 1 - gain)
 
     yield "is right", answer
