@@ -47,7 +47,7 @@ def mean_of(arms: Sequence[Callable], setting: Setting) -> Tensor:
 
 
 def repeated(arm: Callable, runs: int, setting: Setting) -> Tensor:
-    """An arm whose every seed is the mean of several runs, for small effects. -> [seed]"""
+    """An arm of which each seed is the mean of several runs: for small effects."""
     first, count = setting.seeds.start, len(setting.seeds)
     many = replace(setting, seeds=range(first, first + runs * count))
     return torch.as_tensor(arm(many)).view(count, runs).mean(dim=-1)
