@@ -90,7 +90,8 @@ def compute_loss(
     log_probs, old_log_probs and mask are [... batch trial pos] (nats), deltas are
     [... batch trial], or [... batch trial pos] where each token has its own.
     `clip` are the settings of `ratio.Clip`: epsilon=0.2 and epsilon_high=None for the
-    clip range [1 - epsilon, 1 + epsilon_high], ratio_level and dual_clip.
+    clip range [1 - epsilon, 1 + epsilon_high], ratio_level and dual_clip. An epsilon of
+    1 or more leaves no lower bound, since no ratio is below 0.
 
     Raises ValueError for an unknown mode, aggregation or setting, for old log-probs
     that are missing or carry a gradient, for shapes that do not line up, and for values

@@ -62,8 +62,8 @@ def old_at_level(
 class Clip:
     """How far a ratio may go before its token stops pulling; PPO and GRPO take 0.2."""
 
-    # clip range below 1: a ratio is never below 0
-    epsilon: float = Field(default=0.2, gt=0, le=1)
+    # clip range below 1; from 1 on there is none, since a ratio is never below 0
+    epsilon: float = Field(default=0.2, gt=0)
     # clip range above 1; None: the same (DAPO: Yu et al. 2025, arXiv 2503.14476)
     epsilon_high: float | None = Field(default=None, gt=0)
     # "token", or "sequence" for one ratio a response (GSPO)

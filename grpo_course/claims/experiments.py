@@ -1,6 +1,7 @@
 """Runs that the claims of several notebooks are made of."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -44,6 +45,13 @@ def loss_of(better: Callable, worse: Callable, setting: Setting) -> Tensor:
 def mean_of(arms: Sequence[Callable], setting: Setting) -> Tensor:
     """The mean over several arms. -> [seed]"""
     return torch.stack([arm(setting) for arm in arms]).mean(dim=0)
+
+
+def repeated(arm: Callable, runs: int, setting: Setting) -> Tensor:
+    """An arm of which each seed is the mean of several runs: for small effects."""
+    first, count = setting.seeds.start, len(setting.seeds)
+    many = replace(setting, seeds=range(first, first + runs * count))
+    return torch.as_tensor(arm(many)).view(count, runs).mean(dim=-1)
 
 
 one_step = partial(

@@ -3,16 +3,22 @@
 from functools import partial
 
 from grpo_course.claims.claim import Claim
-from grpo_course.claims.experiments import loss_of, mean_of, sort_after
+from grpo_course.claims.experiments import loss_of, mean_of, repeated, sort_after
+from grpo_course.sorting.rewards import sort_inclusion_ordering_reward
 
 LOSSES = ("naive", "unclipped", "clipped")
 GRID = "In the grid a baseline helps, most of all raw rewards."
-CLOSE = "Normalized and centered deltas, and with them the clipped and the unclipped "
-CLOSE += "loss, lie a few hundredths apart."
-START = "At the grid's learning rate a start that is sure of itself costs more than "
-START += "any choice in the grid."
+START = "Of four changes to the defaults, the start with high entropy matters most"
+CLIP = "The clip pays off at larger rates and with more inner steps."
 grid = partial(sort_after, num_epochs=50)
 grpo = partial(grid, deltas_mode="normalized_rewards", loss_mode="clipped")
+four = partial(grpo, num_epochs=100)
+ten_times = partial(grpo, num_epochs=30, learning_rate=0.01, num_steps_per_epoch=20)
+
+
+def clipped(mode: str) -> partial:
+    """One kind of deltas with the clipped loss."""
+    return partial(grid, deltas_mode=mode, loss_mode="clipped")
 
 
 def row(mode: str) -> partial:
@@ -22,17 +28,43 @@ def row(mode: str) -> partial:
     )
 
 
-CLAIMS = (
-    Claim("06.baseline", GRID, row("centered_rewards"), row("rewards")),
-    Claim("06.spread", CLOSE, row("normalized_rewards"), row("centered_rewards"), 0.1),
-    Claim("06.clip", CLOSE, grpo, partial(grpo, loss_mode="unclipped"), 0.1),
-    Claim(
-        "06.start",
+def costs_more(change: dict) -> Claim:
+    """That the default start costs more than another change's default."""
+    (knob,) = change
+    return Claim(
+        f"06.start_{knob.split('_')[0]}",
         START,
-        partial(loss_of, grpo, partial(grpo, init_scale=1.0)),
-        partial(loss_of, grpo, partial(grpo, deltas_mode="rewards")),
+        partial(four, **change),
+        partial(four, init_scale=1.0),
+    )
+
+
+CLAIMS = (
+    costs_more({"deltas_mode": "rewards"}),
+    costs_more({"reward_fn": sort_inclusion_ordering_reward}),
+    costs_more({"loss_mode": "naive"}),
+    Claim("06.baseline", GRID, row("centered_rewards"), row("rewards")),
+    Claim(
+        "06.most",
+        GRID,
+        partial(loss_of, clipped("centered_rewards"), clipped("rewards")),
+        partial(loss_of, clipped("centered_max_rewards"), clipped("max_rewards")),
         leave_out={"each at its best rate": "both arms are what a run loses"},
     ),
+    Claim(
+        "06.spread",
+        "Normalized and centered deltas lie a few hundredths apart.",
+        partial(repeated, grpo, 4),
+        partial(repeated, partial(grpo, deltas_mode="centered_rewards"), 4),
+        within=0.1,
+    ),
+    Claim(
+        "06.clip",
+        CLIP,
+        partial(grpo, learning_rate=0.01),
+        partial(grpo, learning_rate=0.01, loss_mode="unclipped"),
+    ),
+    Claim("06.inner", CLIP, ten_times, partial(ten_times, loss_mode="unclipped")),
     Claim(
         "06.reference",
         "With the frozen reference the pull grows until it balances the reward, long "

@@ -75,6 +75,23 @@ def test_epsilon_high_widens_only_the_upper_side():
         assert (gradient != 0).item() is pulls
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 1.5, 5.0])
+def test_an_epsilon_from_1_on_leaves_no_lower_bound(epsilon):
+    """Down to a ratio of zero the loss is the unclipped one; above, it is cut."""
+    for ratio in (1e-30, 0.1, 0.9, 1 + epsilon / 2, 2 + epsilon):
+        for delta in (1.0, -1.0):
+            log_probs, deltas, old = one_token(ratio, delta)
+            given = log_probs, deltas, "clipped", old
+            loss, gradient = loss_and_gradient(*given, epsilon=epsilon)
+            bound = min(ratio, 1 + epsilon)
+            assert loss.item() == pytest.approx(-min(ratio * delta, bound * delta))
+            pulls = ratio < 1 + epsilon or delta < 0
+            assert gradient.item() == pytest.approx(-delta * ratio * pulls, abs=1e-15)
+            report = loss_report(log_probs, deltas, old, epsilon=epsilon)
+            assert report["clip_fraction_low"] == 0
+            assert report["gradient_fraction"] == pulls
+
+
 RATIOS = [0.5, 1.0, 3.0, 5.0]
 CUT = {  # mode: for delta +1 and -1, tokens cut (from below, from above) of RATIOS
     "clipped": ((0, 2), (1, 0)),
@@ -259,7 +276,9 @@ ONES, DELTAS = torch.zeros(2, 3, 4), torch.ones(2, 3)
         ((ONES, DELTAS, "naive"), {"mask": ONES[:1]}, "mask has shape"),
         ((ONES, DELTAS, "naive"), {"aggregation": "sum"}, "token_mean"),
         ((ONES, DELTAS, "clipped", ONES), {"epsilon": 0.0}, "epsilon=0"),
-        ((ONES, DELTAS, "clipped", ONES), {"epsilon": 1.2}, "epsilon=1.2"),
+        ((ONES, DELTAS, "clipped", ONES), {"epsilon": -0.1}, "epsilon=-0.1"),
+        ((ONES, DELTAS, "clipped", ONES), {"epsilon": math.inf}, "epsilon=inf"),
+        ((ONES, DELTAS, "clipped", ONES), {"epsilon": math.nan}, "epsilon=nan"),
         ((ONES, DELTAS, "clipped", ONES), {"epsilon_high": -1.0}, "epsilon_high=-1"),
     ],
 )

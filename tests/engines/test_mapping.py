@@ -60,6 +60,7 @@ CHANGES = {  # one knob changed: what changes in TRL's arguments
     ("loss_mode", "sapo"): {"loss_type": "sapo"},
     ("max_length", 9): {"max_completion_length": 9},
     ("epsilon", 0.1): {"epsilon": 0.1, "epsilon_high": 0.1},
+    ("epsilon", 1.5): {"epsilon": 1.5, "epsilon_high": 1.5},
     ("epsilon_high", 0.28): {"epsilon_high": 0.28},
     ("ratio_level", "sequence"): {"importance_sampling_level": "sequence"},
     ("dual_clip", 5.0): {},

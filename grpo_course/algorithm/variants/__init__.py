@@ -4,6 +4,7 @@ A variant is a subclass of `algorithm.loop.Trainer` that replaces one method;
 `algorithm.train` puts together those that a config asks for.
 
     bounds         dual clip, CISPO, SAPO: other ways to hold the ratio back
+    penalty_form   PPO with a price on the distance from pi_old, in place of the clip
     resampling     dynamic sampling: tied groups are asked again
     lengths        responses that ran into the limit: pay for it, or leave them out
     mismatch       a sampler that is not quite the policy: weigh its tokens (TIS)
