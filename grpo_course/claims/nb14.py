@@ -47,8 +47,7 @@ def passed(setting: Setting, k: int, how: dict, reward_fn=None, **knobs) -> Tens
 def most_likely(setting: Setting) -> Tensor:
     """The share of prompts whose likeliest answer is right at the start. -> [seed]"""
     prompts = all_prompts(setting)
-    with torch.no_grad():
-        best = start(setting, **STRONG).model(prompts).argmax(-1)
+    best = start(setting, **STRONG).model(prompts).argmax(-1)
     return (best == ascending(prompts)).all(-1).double().mean(-1)
 
 
@@ -76,10 +75,16 @@ CLAIMS = (
     ),
     Claim(
         "14.vote",
-        "A vote raised the policy to its own most likely answer.",
+        "A vote raised the policy,",
         partial(passed, k=1, how=STRONG, reward_fn=majority),
+        partial(passed, k=1, how=STRONG),
+        leave_out={BEST: "one arm is the start"},
+    ),
+    Claim(
+        "14.ceiling",
+        "but not above its own most likely answer.",
         most_likely,
-        within=0.05,
+        partial(passed, k=1, how=STRONG, reward_fn=majority),
         leave_out={BEST: "one arm is the start"},
     ),
     Claim(
