@@ -24,5 +24,5 @@ The loop
 Beneath
     settings     settings that check themselves
     validation   errors that name the argument and the cure
-    seeds        several models side by side
+    seeds        several models side by side, and what they reach on average
 """

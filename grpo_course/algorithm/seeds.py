@@ -1,4 +1,4 @@
-"""Random weights for one model, or for several that train side by side."""
+"""Several models side by side: random weights, and the mean of what they reach."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,6 +8,7 @@ from torch import Generator, Tensor
 from grpo_course.algorithm.validation import require_at_least
 
 Draw = Callable[..., Tensor]
+ENOUGH = 2.0  # standard errors; seeds alone differ by as many in one case of twenty
 
 
 def require_seeds(seeds: Sequence[int] | None) -> None:
@@ -33,3 +34,9 @@ def make_draw(seeds: Sequence[int] | None) -> Draw:
     return lambda *shape: torch.stack(
         [torch.randn(shape, generator=g) for g in generators]
     )
+
+
+def mean_and_error(values: Tensor | Sequence[float]) -> tuple[Tensor, Tensor]:
+    """The mean over the seeds and its standard error. [... seed] -> two of [...]"""
+    results = torch.as_tensor(values).detach().double()
+    return results.mean(dim=-1), results.std(dim=-1) / results.shape[-1] ** 0.5

@@ -5,5 +5,7 @@ replication  one claim in one variation: the effect, its standard error, the ver
 ledger       all claims; run, stored, resumed
 table        the stored results as text and as a page of the website
 experiments  runs that several claims are made of
+after_start  runs from a policy that knows something
+short_world  the responses of the exact claims
 nb03, ...    the claims of a notebook
 """

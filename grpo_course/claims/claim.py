@@ -25,7 +25,8 @@ class Claim:
 
     `sentence` stands in the notebook word for word. `key` begins with the notebook's
     number. `told` are the settings of the notebook, `leave_out` names variations that
-    the experiment does not have, with the reason.
+    the experiment does not have, with the reason. The seeds of an exact claim draw the
+    policies that it is computed for.
     """
 
     key: str
@@ -50,6 +51,10 @@ CHANGES: dict[str, dict] = {
     "twice as long": {"seeds": FRESH, "length": 2.0},
 }
 VARIATIONS = (*CHANGES, BEST)
+# What an exact claim leaves out: its seeds are random policies, and nothing trains.
+RATES_OF_NOTHING = dict.fromkeys(
+    ("a third of the rate", "three times the rate", BEST), "nothing is trained"
+)
 
 
 def varied(claim: Claim, variation: str) -> Setting:

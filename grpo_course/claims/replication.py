@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from grpo_course.algorithm.seeds import ENOUGH, mean_and_error
 from grpo_course.claims.claim import BEST, FRESH, Arm, Claim, varied
 
-ENOUGH = 2.0  # standard errors
 RATES = (1 / 9, 1 / 3, 1.0, 3.0, 9.0)
 TUNING_SEEDS = range(300, 308)  # none that the rates are judged on
 
@@ -65,6 +65,7 @@ def compare(higher: Tensor | float, lower: Tensor | float) -> Effect:
             f"the arms are {list(above.shape)} and {list(below.shape)}; at least one "
             "must have one number for each of at least 3 seeds"
         )
-    error = each.std().item() / len(each) ** 0.5
-    means = above.mean().item(), below.mean().item(), each.mean().item()
-    return Effect(*means, error, len(each))
+    difference, error = (value.item() for value in mean_and_error(each))
+    return Effect(
+        above.mean().item(), below.mean().item(), difference, error, len(each)
+    )

@@ -1,7 +1,8 @@
 """The replications as text, and as a page of the website."""
 
+from grpo_course.algorithm.seeds import ENOUGH
 from grpo_course.claims.claim import Claim, variations
-from grpo_course.claims.replication import ENOUGH, Effect
+from grpo_course.claims.replication import Effect
 
 WORDS = {True: "holds", False: "flips", None: "undecided"}
 HEADING = """# Claims, replicated
@@ -11,7 +12,8 @@ seeds that it was not found on, at a third of the learning rate and three times 
 other prompts, half and twice as long, and with each arm at the best of five rates. A
 difference is between the same seeds; behind ± stands its standard error. A claim holds
 where the difference is more than two of them, and flips where it is as far on the other
-side. `python3 -m grpo_course claims` runs all of it anew.
+side. What is exact is computed again for other random policies, other rewards and other
+lengths. `python3 -m grpo_course claims` runs all of it anew.
 """
 
 
@@ -43,7 +45,7 @@ def summary(claim: Claim, rows: dict[str, dict]) -> str:
     words = f"holds in {count} of {len(rows)}"
     words += f", flips in {flips}" if flips else ""
     words += f", {missing} not run" if missing else ""
-    return f"{words}; {seconds:.0f} s"
+    return f"{words}; {seconds:.0f} s to run"
 
 
 def text(claims: dict[str, Claim], rows: dict[str, dict[str, dict]]) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from grpo_course.algorithm.history import History
+from grpo_course.algorithm.seeds import ENOUGH, mean_and_error
 from grpo_course.classroom.check.report import WIDTH
 
-SURE = 2.0  # standard errors
 CERTAIN, CUT = 0.15, 0.4  # nats of entropy, share of tokens without gradient
 
 
@@ -115,11 +115,11 @@ def short_of(goal: float, sure: float) -> str:
 
 def sure_of(values: Tensor) -> float:
     """Two standard errors below the mean over the seeds."""
-    return (values.mean() - SURE * values.std() / len(values) ** 0.5).item()
+    mean, error = mean_and_error(values)
+    return (mean - ENOUGH * error).item()
 
 
 def with_spread(values: Tensor) -> str:
     """The mean, its standard error, and how far the seeds lie apart."""
-    mean, spread = values.mean().item(), values.std().item()
-    error = spread / len(values) ** 0.5
+    (mean, error), spread = mean_and_error(values), values.std()
     return f"{mean:.2f} ± {error:.2f}, {len(values)} seeds (their spread {spread:.2f})"

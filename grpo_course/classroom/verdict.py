@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from grpo_course.algorithm.seeds import ENOUGH, mean_and_error
+
 WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
-ENOUGH = 2.0  # standard errors; seeds alone differ by as many in one case of twenty
 
 
 def verdict(
@@ -24,9 +25,7 @@ def verdict(
     above = torch.as_tensor(higher).detach().double()
     below = torch.as_tensor(lower).detach().double()
     _require_seeds(above, below)
-    difference = above - below
-    mean = difference.mean().item()
-    error = (difference.std() / len(difference) ** 0.5).item()
+    mean, error = (value.item() for value in mean_and_error(above - below))
     size = mean / error if error else float("inf") * mean if mean else 0.0
     if size >= ENOUGH:
         answer = "It holds"
@@ -37,7 +36,7 @@ def verdict(
     print(f'"{claim}"')
     told = (
         f"{answer}: {above.mean().item():.3f} against {below.mean().item():.3f}, "
-        f"{_counted(mean, error)}, {len(difference)} seeds."
+        f"{_counted(mean, error)}, {len(above)} seeds."
     )
     print(textwrap.fill(told, WIDTH))
     if answer == "Undecided":

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pandas import DataFrame
 
+from grpo_course.algorithm.seeds import mean_and_error
 from grpo_course.algorithm.validation import unknown_name
 
 PATH = Path(__file__).parent / "finale_seeds.json"
@@ -40,9 +41,8 @@ def recorded_table(rows: Sequence[dict], split: str) -> DataFrame:
             {t: [r[t][name] for r in of_split(rows, split)] for t in TIMES}
         )
         cells = [f"{before:.2f} > {after:.2f}" for before, after in means.to_numpy()]
-        change = means["after"] - means["before"]
-        error = change.std() / len(change) ** 0.5  # the standard error of the mean
-        table[column] = [*cells, f"{change.mean():+.2f} ±{error:.2f}"]
+        mean, error = mean_and_error((means["after"] - means["before"]).tolist())
+        table[column] = [*cells, f"{mean:+.2f} ±{error:.2f}"]
     frame = DataFrame(table, index=[*seeds(rows, split), "change"])
     return frame.rename_axis(columns=split)
 

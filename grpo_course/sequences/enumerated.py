@@ -62,3 +62,7 @@ class ShortAnswers:
         """
         chosen = logits.log_softmax(-1)[..., self.states, self.responses]
         return torch.where(self.mask, chosen, 0.0)
+
+    def chances(self, logits: Tensor) -> Tensor:
+        """The probability of every response. [... state token] -> [... all]"""
+        return self.log_probs(logits).sum(-1).exp()

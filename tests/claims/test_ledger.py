@@ -123,6 +123,25 @@ def test_what_was_run_is_kept_and_not_run_again(made_up, capsys):
     assert len(made_up.runs) > ran
 
 
+def test_a_bar_shows_what_is_running(made_up, capsys):
+    ledger.main([], ROOT)
+    shown = capsys.readouterr().err
+    assert "99.a, half as long" in shown
+    assert "9/9" in shown
+
+
+def test_each_claim_says_what_it_cost(made_up, capsys):
+    ledger.main([], ROOT)
+    rows = ledger.stored()
+    for name in rows["99.a"]:
+        rows["99.a"][name]["seconds"] = 40.4 if name == "as told" else 0.2
+    ledger.store(rows)
+    ledger.main(["--list"], ROOT)
+    page = table.page(ledger.all_claims(), ledger.stored())
+    for shown in (capsys.readouterr().out, page):
+        assert "holds in 9 of 9; 42 s to run" in shown
+
+
 def test_an_unknown_name_lists_the_known_ones(made_up):
     with pytest.raises(SystemExit, match=r"no claim '98'; there are 99\.a"):
         ledger.main(["98"], ROOT)

@@ -25,13 +25,13 @@ def test_lengths_count_the_end_and_stop_at_the_longest():
 def test_probabilities_sum_to_one():
     world = ShortAnswers(2, 4)
     logits = world.random_logits(range(5))
-    total = world.log_probs(logits).sum(-1).exp().sum(-1)
+    total = world.chances(logits).sum(-1)
     torch.testing.assert_close(total, torch.ones(5, dtype=torch.float64))
 
 
 def test_a_uniform_policy_ends_geometrically():
     world = ShortAnswers(2, 4)
-    probs = world.log_probs(0 * world.random_logits([0])).sum(-1).exp()
+    probs = world.chances(0 * world.random_logits([0]))
     length = (probs * world.lengths).sum()
     assert length.item() == pytest.approx(1 + 2 / 3 + 4 / 9 + 8 / 27)
 

@@ -3,6 +3,7 @@
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from grpo_course.algorithm.seeds import mean_and_error
 from grpo_course.classroom.plots import COLOURS, axes_row, finish
 
 MARKERS = ("o", "s", "^", "D")
@@ -19,7 +20,7 @@ def plot_landings(ideal: Tensor, landed: dict[tuple[float, str], Tensor]) -> Axe
     ax.plot(ideal[:, 1], ideal[:, 0], color="grey", label="best for its KL")
     betas, terms = ([*dict.fromkeys(column)] for column in zip(*landed, strict=True))
     for (beta, term), ends in landed.items():
-        (paid, kl), errors = ends.mean(-1), ends.std(-1) / ends.shape[-1] ** 0.5
+        (paid, kl), errors = mean_and_error(ends)
         ax.errorbar(
             kl,
             paid,
