@@ -1,0 +1,119 @@
+"""The claims of 13_beyond_grpo."""
+
+from dataclasses import replace
+from functools import cache, partial
+
+from torch import Tensor
+
+from grpo_course.algorithm.rollout import Rollout
+from grpo_course.algorithm.sampler import Sampler
+from grpo_course.algorithm.variants.lengths import with_overlong_penalty
+from grpo_course.algorithm.variants.mismatch import EngineSampler
+from grpo_course.algorithm.variants.stale import StaleSampler
+from grpo_course.claims.claim import Claim, Setting
+from grpo_course.sequences.recipes import train_sort
+from grpo_course.sequences.sampling import SequencePolicy
+from grpo_course.sequences.tasks import (
+    ASK,
+    LENGTH,
+    all_sort_prompts,
+    place_reward,
+    sorted_numbers,
+)
+
+NO_PROMPTS = {"other prompts": "the epochs draw from all 216 of them"}
+NO_RATE = {"each at its best rate": "a longer response is not better"}
+LIMIT = Sampler(6, eos=ASK, pad=ASK)
+
+
+def ended_reward(rollout: Rollout) -> Tensor:
+    """Right places among all that was written, at least three. -> [... batch trial]"""
+    right = rollout.responses[..., :LENGTH] == sorted_numbers(rollout.prompts)[:, None]
+    right = (right & rollout.mask[..., :LENGTH]).sum(-1)
+    written = rollout.mask.sum(-1) - rollout.finished.long()  # EOS is free
+    return right / written.clamp(min=LENGTH)
+
+
+@cache  # one run of plain GRPO is compared with every variant
+def trained(setting: Setting, reward_fn=ended_reward, **change) -> tuple:
+    """Reward on all prompts and numbers written, after 20 epochs. -> two of [seed]"""
+    knobs = {"sampler": LIMIT, "num_steps_per_epoch": 4} | change
+    num_epochs, rate = round(20 * setting.length), 0.01 * setting.rate
+    policy, _ = train_sort(reward_fn, setting.seeds, num_epochs, rate, **knobs)
+    answers = policy.sample(all_sort_prompts(), 4)
+    written = (answers.mask.sum(-1) - answers.finished.long()).float()
+    return ended_reward(answers).mean((-2, -1)), written.mean((-2, -1))
+
+
+def paid(setting: Setting, **change) -> Tensor:
+    """The reward that a variant reaches. -> [seed]"""
+    return trained(setting, **change)[0]
+
+
+def written(setting: Setting, **change) -> Tensor:
+    """How many numbers its responses hold. -> [seed]"""
+    return trained(setting, **change)[1]
+
+
+def hot_engine(policy: SequencePolicy) -> EngineSampler:
+    """Another engine draws the samples, at temperature 0.5."""
+    return EngineSampler(policy, replace(LIMIT, temperature=0.5))
+
+
+penalized = with_overlong_penalty(ended_reward, 6, 2)
+dr_grpo = partial(paid, deltas_mode="centered_rewards", aggregation="constant")
+rloo = partial(paid, deltas_mode="leave_one_out")
+batch = partial(paid, deltas_mode="batch_normalized_rewards")
+plus_plus = partial(paid, deltas_mode="whitened_rewards")
+four = {"aggregation": "token_mean", "epsilon_high": 0.28, "num_resamples": 3}
+gspo = partial(paid, ratio_level="sequence", epsilon=0.03, epsilon_high=0.04)
+cispo = partial(paid, loss_mode="cispo", aggregation="token_mean")
+
+
+def stale(setting: Setting, lag: int = 4, **change) -> Tensor:
+    """The reward of the last five epochs, with an old writer. -> [seed]"""
+    lagging = {"wrap": lambda policy: StaleSampler(policy, lag)}
+    knobs = lagging | {"num_steps_per_epoch": 4} | change
+    num_epochs, rate = round(20 * setting.length), 0.003 * setting.rate
+    _, seen = train_sort(place_reward, setting.seeds, num_epochs, rate, **knobs)
+    return seen.epochs("mean_reward")[-5:].mean(dim=0)
+
+
+def compared(name: str, sentence: str, higher, lower, **more) -> Claim:
+    """A claim of this notebook: its epochs draw from all prompts."""
+    return Claim(f"13.{name}", sentence, higher, lower, leave_out=NO_PROMPTS, **more)
+
+
+CLAIMS = (
+    compared("dr_grpo", "Dr. GRPO ends above", dr_grpo, paid),
+    compared("rloo", "RLOO ends above", rloo, paid),
+    compared("plus_plus", "REINFORCE++ ends above", plus_plus, paid),
+    compared("cispo", "CISPO ends below", paid, cispo),
+    compared("sapo", "SAPO ends below", paid, partial(paid, loss_mode="sapo")),
+    compared("gspo", "GSPO ends below", paid, gspo),
+    compared(
+        "dapo", "DAPO ends below", paid, partial(paid, reward_fn=penalized, **four)
+    ),
+    compared("pieces", "DAPO without", partial(paid, **four), paid),
+    compared("batch", "batch spread", batch, paid),
+    Claim(
+        "13.penalty",
+        "A loud penalty for length is learned first.",
+        written,
+        partial(written, reward_fn=penalized),
+        leave_out=NO_PROMPTS | NO_RATE,
+    ),
+    compared("engine", "An engine", paid, partial(paid, wrap=hot_engine)),
+    compared(
+        "tis",
+        "TIS wins back",
+        partial(paid, wrap=hot_engine, sampler_cap=2.0),
+        partial(paid, wrap=hot_engine),
+    ),
+    compared(
+        "stale",
+        "a clip around a stale writer is a speed limit.",
+        stale,
+        partial(stale, old_log_probs_from="sampler"),
+    ),
+)
