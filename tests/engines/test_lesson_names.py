@@ -108,6 +108,7 @@ REFUSED = {  # variant: why TRL's GRPOTrainer cannot do it
     "RLOO": "deltas_mode='leave_one_out' is not known",
     "REINFORCE++ baseline": "deltas_mode='whitened_rewards' is not known",
     "DAPO": "nothing like num_resamples=3",
+    "DAPO, no penalty": "nothing like num_resamples=3",
     "KL in the reward": "nothing like kl_place='reward'",
 }
 

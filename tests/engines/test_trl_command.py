@@ -198,7 +198,9 @@ def test_the_vllm_flags_are_arguments_of_trl(trl):
     assert all(json.loads(flag).keys() <= known for flag in flags)
 
 
-@pytest.mark.parametrize("flag", command.__doc__.replace("\n", " ").split("--trl '")[1:])
+@pytest.mark.parametrize(
+    "flag", command.__doc__.replace("\n", " ").split("--trl '")[1:]
+)
 def test_vllm_is_corrected_for_as_trl_does_by_default(trl, flag):
     """No preset speaks of its sampler, so none may switch TRL's correction off."""
     from grpo_course.engines.trl_run import make_args
@@ -217,7 +219,7 @@ def test_a_preset_with_a_sampler_cap_says_what_it_needs_and_reaches_trl(trl):
     from grpo_course.engines.trl_run import make_args
 
     config = replace(LAPTOP, device="cpu", old_log_probs_from="policy")
-    with pytest.raises(ValueError, match="sampler_cap=2.0, set old_log_probs_from='po"):
+    with pytest.raises(ValueError, match=r"sampler_cap=2\.0, set old_log_probs_from='po"):
         replace(LAPTOP, sampler_cap=2.0)
     made = make_args(replace(config, sampler_cap=2.0), OUT, use_vllm=True)
     assert made.vllm_importance_sampling_mode == "token_truncate"
