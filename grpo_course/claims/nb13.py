@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 from torch import Tensor
 
@@ -26,23 +27,30 @@ NO_RATE = {"each at its best rate": "a longer response is not better"}
 LIMIT = Sampler(6, eos=ASK, pad=ASK)
 
 
+def numbers_written(rollout: Rollout) -> Tensor:
+    """The tokens of a response; the end is free. -> int [... batch trial]"""
+    if rollout.mask is None or rollout.finished is None:
+        raise ValueError("a response here can end: sample with LIMIT")
+    return rollout.mask.sum(-1) - rollout.finished.long()
+
+
 def ended_reward(rollout: Rollout) -> Tensor:
     """Right places among all that was written, at least three. -> [... batch trial]"""
+    count = numbers_written(rollout)
+    # The end and the padding after it are no number of any prompt: never right.
     right = rollout.responses[..., :LENGTH] == sorted_numbers(rollout.prompts)[:, None]
-    right = (right & rollout.mask[..., :LENGTH]).sum(-1)
-    written = rollout.mask.sum(-1) - rollout.finished.long()  # EOS is free
-    return right / written.clamp(min=LENGTH)
+    return right.sum(-1) / count.clamp(min=LENGTH)
 
 
 @cache  # one run of plain GRPO is compared with every variant
 def trained(setting: Setting, reward_fn=ended_reward, **change) -> tuple:
     """Reward on all prompts and numbers written, after 20 epochs. -> two of [seed]"""
-    knobs = {"sampler": LIMIT, "num_steps_per_epoch": 4} | change
+    knobs: dict[str, Any] = {"sampler": LIMIT, "num_steps_per_epoch": 4} | change
     num_epochs, rate = round(20 * setting.length), 0.01 * setting.rate
     policy, _ = train_sort(reward_fn, setting.seeds, num_epochs, rate, **knobs)
     answers = policy.sample(all_sort_prompts(), 4)
-    written = (answers.mask.sum(-1) - answers.finished.long()).float()
-    return ended_reward(answers).mean((-2, -1)), written.mean((-2, -1))
+    written = numbers_written(answers).float().mean((-2, -1))
+    return ended_reward(answers).mean((-2, -1)), written
 
 
 def paid(setting: Setting, **change) -> Tensor:
@@ -63,14 +71,18 @@ def hot_engine(policy: SequencePolicy) -> EngineSampler:
 penalized = with_overlong_penalty(ended_reward, 6, 2)
 dr_grpo = partial(paid, deltas_mode="centered_rewards", aggregation="constant")
 rloo = partial(paid, deltas_mode="leave_one_out")
-four = {"aggregation": "token_mean", "epsilon_high": 0.28, "num_resamples": 3}
+four: dict[str, Any] = {
+    "aggregation": "token_mean",
+    "epsilon_high": 0.28,
+    "num_resamples": 3,
+}
 cispo = partial(paid, loss_mode="cispo", aggregation="token_mean")
 
 
 def stale(setting: Setting, lag: int = 4, **change) -> Tensor:
     """The reward of the last five epochs, with an old writer. -> [seed]"""
-    lagging = {"wrap": lambda policy: StaleSampler(policy, lag)}
-    knobs = lagging | {"num_steps_per_epoch": 4} | change
+    knobs: dict[str, Any] = {"wrap": lambda policy: StaleSampler(policy, lag)}
+    knobs |= {"num_steps_per_epoch": 4} | change
     num_epochs, rate = round(20 * setting.length), 0.003 * setting.rate
     _, seen = train_sort(place_reward, setting.seeds, num_epochs, rate, **knobs)
     return seen.epochs("mean_reward")[-5:].mean(dim=0)
@@ -80,7 +92,8 @@ def stale(setting: Setting, lag: int = 4, **change) -> Tensor:
 def in_four_minutes(setting: Setting, age: int, seconds: float) -> Tensor:
     """The reward where an update takes so many seconds, from so old samples. [seed]"""
     num_epochs, rate = round(240 / seconds * setting.length), 0.01 * setting.rate
-    knobs = {"wrap": lambda policy: StaleSampler(policy, age), "num_steps_per_epoch": 4}
+    knobs: dict[str, Any] = {"wrap": lambda policy: StaleSampler(policy, age)}
+    knobs |= {"num_steps_per_epoch": 4}
     policy, _ = train_sort(place_reward, setting.seeds, num_epochs, rate, **knobs)
     return place_reward(policy.sample(all_sort_prompts(), 4)).mean((-2, -1))
 

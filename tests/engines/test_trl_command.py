@@ -219,7 +219,7 @@ def test_a_preset_with_a_sampler_cap_says_what_it_needs_and_reaches_trl(trl):
     from grpo_course.engines.trl_run import make_args
 
     config = replace(LAPTOP, device="cpu", old_log_probs_from="policy")
-    with pytest.raises(ValueError, match=r"sampler_cap=2\.0, set old_log_probs_from='po"):
+    with pytest.raises(ValueError, match=r"cap=2\.0, set old_log_probs_from='policy'"):
         replace(LAPTOP, sampler_cap=2.0)
     made = make_args(replace(config, sampler_cap=2.0), OUT, use_vllm=True)
     assert made.vllm_importance_sampling_mode == "token_truncate"
