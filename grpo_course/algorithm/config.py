@@ -138,8 +138,10 @@ class TrainConfig(Clip):
             raise ValueError(
                 "old_log_probs_from='first_step' needs num_steps_per_epoch=1, no "
                 "minibatch_size, no sampler_cap and the KL in the loss: else pi_old is "
-                "asked for after the policy has moved, or before its first step. "
-                "Choose 'policy'."
+                "asked for after the policy has moved, or before its first step. With "
+                f"num_steps_per_epoch={self.num_steps_per_epoch}, "
+                f"minibatch_size={self.minibatch_size}, kl_place={self.kl_place!r} and "
+                f"sampler_cap={self.sampler_cap}, set old_log_probs_from='policy'."
             )
         if source == "sampler" and self.sampler_cap is not None:
             raise ValueError(

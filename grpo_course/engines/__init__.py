@@ -9,5 +9,6 @@ In the order in which they are best read:
     trl_run     a text task on TRL's GRPOTrainer
     trl         python -m grpo_course.engines.trl: that run as a command
     scale       what a trainer holds at scale
+    waiting     who waits for whom: writers, a queue and a learner, simulated
     require     TRL is optional: load it, or say how to get it
 """

@@ -71,11 +71,19 @@ NAMES = (
     row(
         "kl_estimator",
         "use_bias_correction_kl",
-        "actor.kl_loss_type",
+        "actor.kl_loss_type (k3 is clamped at 10; k3+; no r k3)",
         translate.estimator,
     ),
-    alone("kl_place", "loss", "algorithm.use_kl_in_reward"),
-    alone("kl_target", None, "algorithm.kl_ctrl.target_kl (type: adaptive)"),
+    alone(
+        "kl_place",
+        "loss",
+        "algorithm.use_kl_in_reward (beta is kl_ctrl.kl_coef)",
+    ),
+    alone(
+        "kl_target",
+        None,
+        "algorithm.kl_ctrl.target_kl (with use_kl_in_reward, type: adaptive)",
+    ),
     silent("kl_gain", "-", "algorithm.kl_ctrl.horizon"),
     row("compute_ref_model_period", "ref_model_sync_steps", "-", translate.reference),
     row("ref_mixture", "ref_model_mixup_alpha", "-"),

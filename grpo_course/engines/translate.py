@@ -79,12 +79,17 @@ def reference(config: TrainConfig) -> dict[str, Any]:
 
 
 def truncated_sampling(config: TrainConfig) -> dict[str, Any]:
-    """TRL corrects for vLLM only, and by default: off must be said."""
-    on = config.sampler_cap is not None
+    """TRL corrects for vLLM only, and by default: without a cap, as it likes to.
+
+    Here the sampler is the policy itself, so None corrects nothing. vLLM never is, and
+    TRL then drops whole responses (mode sequence_mask, at 3).
+    """
+    if config.sampler_cap is None:
+        return {}
     return {
-        "vllm_importance_sampling_correction": on,
+        "vllm_importance_sampling_correction": True,
         "vllm_importance_sampling_mode": "token_truncate",
-        "vllm_importance_sampling_clip_max": config.sampler_cap if on else 3.0,
+        "vllm_importance_sampling_clip_max": config.sampler_cap,
     }
 
 

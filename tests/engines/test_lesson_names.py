@@ -15,6 +15,7 @@ HERE = Path(__file__).parent
 LESSON = HERE.parents[1] / "notebooks" / "13_beyond_grpo.ipynb"
 SHORT = {"actor": "actor_rollout_ref.actor", "rollout": "actor_rollout_ref.rollout"}
 NOT_NAMES = {"with", "for", "the", "sampler's", "counts", "prompts", "1", "False"}
+NOT_NAMES |= {"is", "clamped", "at", "10", "no", "r", "beta"}
 
 
 def verl_settings():
@@ -107,6 +108,7 @@ REFUSED = {  # variant: why TRL's GRPOTrainer cannot do it
     "RLOO": "deltas_mode='leave_one_out' is not known",
     "REINFORCE++ baseline": "deltas_mode='whitened_rewards' is not known",
     "DAPO": "nothing like num_resamples=3",
+    "DAPO, no penalty": "nothing like num_resamples=3",
     "KL in the reward": "nothing like kl_place='reward'",
 }
 

@@ -71,6 +71,7 @@ CHANGES = {  # one knob changed: what changes in TRL's arguments
     ("mask_truncated", True): {"mask_truncated_completions": True},
     ("sampler_cap", 2.0): {
         "vllm_importance_sampling_correction": True,
+        "vllm_importance_sampling_mode": "token_truncate",
         "vllm_importance_sampling_clip_max": 2.0},
     ("max_gradient_norm", 1.0): {"max_grad_norm": 1.0},
 }  # fmt: skip

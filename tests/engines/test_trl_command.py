@@ -196,3 +196,31 @@ def test_the_vllm_flags_are_arguments_of_trl(trl):
     known = {f.name for f in fields(trl.GRPOConfig)}
     assert len(flags) == 2
     assert all(json.loads(flag).keys() <= known for flag in flags)
+
+
+@pytest.mark.parametrize(
+    "flag", command.__doc__.replace("\n", " ").split("--trl '")[1:]
+)
+def test_vllm_is_corrected_for_as_trl_does_by_default(trl, flag):
+    """No preset speaks of its sampler, so none may switch TRL's correction off."""
+    from grpo_course.engines.trl_run import make_args
+
+    flags = json.loads(flag.split("'")[0])
+    made = make_args(replace(LAPTOP, device="cpu"), OUT, **flags)
+    default = {f.name: f.default for f in fields(trl.GRPOConfig)}
+    names = [name for name in default if name.startswith("vllm_importance_sampling")]
+    assert made.use_vllm and len(names) > 3
+    assert {n: getattr(made, n) for n in names} == {n: default[n] for n in names}
+    assert made.vllm_importance_sampling_correction is True
+    assert made.vllm_importance_sampling_mode == "sequence_mask"
+
+
+def test_a_preset_with_a_sampler_cap_says_what_it_needs_and_reaches_trl(trl):
+    from grpo_course.engines.trl_run import make_args
+
+    config = replace(LAPTOP, device="cpu", old_log_probs_from="policy")
+    with pytest.raises(ValueError, match=r"cap=2\.0, set old_log_probs_from='policy'"):
+        replace(LAPTOP, sampler_cap=2.0)
+    made = make_args(replace(config, sampler_cap=2.0), OUT, use_vllm=True)
+    assert made.vllm_importance_sampling_mode == "token_truncate"
+    assert made.vllm_importance_sampling_clip_max == 2.0

@@ -1,0 +1,46 @@
+"""Who waits for whom: writers, a queue and a learner, in simulated seconds."""
+
+from collections import deque
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+from grpo_course.algorithm.validation import require_inside, require_sizes
+
+
+def simulate_queue(
+    write: Sequence[float],
+    update: float,
+    writers: int = 1,
+    ahead: int = 1,
+    sync: float = 0.0,
+) -> tuple[list[int], float]:
+    """How old each batch is when it is learned from, in updates; the seconds in all.
+
+    Writing batch number i takes `write[i]` seconds. Each of the writers takes the
+    weights of the moment and writes a batch of its own, as long as fewer than `ahead`
+    batches are begun and not yet learned from. The learner takes them in the order in
+    which they are ready: `update` seconds each, and `sync` more to send the new weights
+    out. With ahead=1 writer and learner take turns, and every batch is fresh.
+
+    Raises ValueError for fewer than one writer or batch, and for a negative time.
+    """
+    require_sizes(writers=writers, ahead=ahead, batches=len(write))
+    for name, seconds in {"write": min(write), "update": update, "sync": sync}.items():
+        require_inside(name, seconds, {"at least": 0})
+    clock, begun, version, ages = 0.0, 0, 0, []
+    writing: list[tuple[float, int, int]] = []  # ready at, number, version of weights
+    ready: deque[int] = deque()  # versions of the batches that wait
+    learned = None  # when the update will be done; None: the learner waits
+    while version < len(write):
+        while len(writing) < writers and begun < min(version + ahead, len(write)):
+            heappush(writing, (clock + write[begun], begun, version))
+            begun += 1
+        if learned is None and ready:
+            ages.append(version - ready.popleft())
+            learned = clock + update + sync
+        if learned is None or (writing and writing[0][0] <= learned):
+            clock, _, born = heappop(writing)
+            ready.append(born)
+        else:
+            clock, learned, version = learned, None, version + 1
+    return ages, clock
