@@ -4,7 +4,6 @@ The model is small and random, of the architecture that the preset names; all el
 the preset's: bfloat16 products, gradient checkpointing, the long system prompt.
 """
 
-import ast
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -65,28 +64,15 @@ def cells_to_run():
             yield cell.source
 
 
-def expected_sentences(sources):
-    """What `expect` would say of the stored run."""
-    calls = [
-        node
-        for source in sources
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "expect"
-    ]
-    return [call.args[0].value for call in calls]
-
-
 @pytest.mark.slow
 def test_the_same_cells_take_a_pretrained_model(preset, capsys):
     matplotlib.use("Agg")
-    sources = list(cells_to_run())
     names = {"__name__": "__main__", "display": print}  # IPython brings one along
-    for source in sources:
+    for source in cells_to_run():
         exec(source.replace('RUN = "laptop"', f'RUN = "{preset}"'), names)
     assert names["RUN"] == preset and len(names["history"].records) == 12
     assert names["model"].config.model_type == ARCHITECTURES[preset]
     assert len(names["unseen"]) == 5 and names["before"].keys() == names["after"].keys()
-    printed, sentences = capsys.readouterr().out, expected_sentences(sources)
-    assert any("strict rose most" in sentence for sentence in sentences)
-    assert not any(sentence in printed for sentence in sentences)
-    assert printed.count("another model: judge for yourself") == len(sentences)
+    assert "rise: strict accuracy" in capsys.readouterr().out
+    rise = names["rise"]["strict accuracy"]
+    assert rise < 0.3  # less than the stored run promises, and no cell stopped
