@@ -116,11 +116,4 @@ CLAIMS = (
         partial(repeated, ten_tuned, 4),
         partial(repeated, one_tuned, 4),
     ),
-    Claim(
-        "04.later",
-        "After 30 the lead is gone",
-        partial(ten_tuned, num_epochs=30),
-        partial(one_tuned, num_epochs=30),
-        within=0.1,
-    ),
 )
