@@ -91,7 +91,13 @@ CLAIMS = (
         leave_out=NO_BEST | NO_PROMPTS,
     ),
     Claim("05.dial", DIAL, ends_at(0.0), ends_at(0.1), leave_out=NO_BEST),
-    Claim("05.dial_end", DIAL, ends_at(1.0), ends_at(3.0), leave_out=NO_BEST),
+    Claim(
+        "05.dial_end",
+        "β works like a dial, but how strongly depends on the estimator it weighs.",
+        ends_at(1.0),
+        ends_at(3.0),
+        leave_out=NO_BEST,
+    ),
     Claim(
         "05.estimator",
         "At β = 0.1 and 0.3, k3 holds the policy much closer than k2;",
@@ -116,7 +122,7 @@ CLAIMS = (
     ),
     Claim(
         "05.reference",
-        "**A frozen reference holds back, a moving one follows**:",
+        "A frozen reference holds back, a moving one follows",
         partial(held, kl_penalty=1.0, num_epochs=60, compute_ref_model_period=10),
         partial(still, kl_penalty=1.0, num_epochs=60),
     ),

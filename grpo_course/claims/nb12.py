@@ -32,8 +32,7 @@ def gain(setting: Setting, name: str, split: str = "unseen_problems") -> Tensor:
 CLAIMS = (
     Recorded(
         "12.right",
-        "**Lenient** accuracy rose too: with the form ignored, more of the samples are "
-        "right.",
+        "GRPO makes it say the right result more often.",
         partial(measured, time="after", name=LENIENT),
         partial(measured, time="before", name=LENIENT),
     ),
