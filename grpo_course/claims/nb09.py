@@ -108,7 +108,8 @@ CLAIMS = (
     ),
     Claim(
         "09.pull",
-        r"With $\beta = 0$ the toy passes 0.9; $\beta = 0.1$ holds it near three quarters",
+        r"With $\beta = 0$ the toy passes 0.9; $\beta = 0.1$ holds it near three "
+        "quarters",
         partial(share_after, beta=0.0),
         partial(share_after, beta=0.1),
         leave_out=SAME_PROMPTS,
