@@ -108,9 +108,12 @@ def climb(
     """
     watch = watch_both(scores_of(model, prompts), policy, prompts)
     optimizer = torch.optim.Adam(policy.model.parameters(), lr=learning_rate)
-    kl = {"kl_penalty": beta, "kl_estimator": "k2"}
-    period = {"compute_ref_model_period": num_epochs + 1}
-    config = TrainConfig(num_epochs=num_epochs, **kl, **period)
+    config = TrainConfig(
+        num_epochs=num_epochs,
+        kl_penalty=beta,
+        kl_estimator="k2",
+        compute_ref_model_period=num_epochs + 1,
+    )
     reward = model.as_reward()
     history = train(policy, prompts, reward, optimizer, config, watch)
     history.records.append({"epoch": num_epochs} | watch(policy))

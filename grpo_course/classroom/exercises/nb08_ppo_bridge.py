@@ -219,7 +219,7 @@ GENERALIZED_ADVANTAGES = Exercise(
 
 def masked_advantages(rewards, values, gamma, lam, mask, bootstrap):
     """... as 8.2; bool [trial pos], float [trial] -> float [trial pos], 0 if hidden"""
-    deltas, delta, after = torch.zeros_like(rewards), 0.0, bootstrap
+    deltas, delta, after = torch.zeros_like(rewards), torch.tensor(0.0), bootstrap
     for t in reversed(range(rewards.shape[1])):
         error = rewards[:, t] + gamma * after - values[:, t]
         delta = torch.where(mask[:, t], error + gamma * lam * delta, delta)
