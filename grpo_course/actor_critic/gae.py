@@ -1,5 +1,7 @@
 """From rewards and values to one delta a token: TD errors and their discounted sum."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -25,13 +27,22 @@ GAMMA, LAM = {"above": 0, "at most": 1}, {"at least": 0, "at most": 1}
 
 
 def td_errors(
-    rewards: Tensor, values: Tensor, gamma: float = 1.0, mask: Tensor | None = None
+    rewards: Tensor,
+    values: Tensor,
+    gamma: float = 1.0,
+    mask: Tensor | None = None,
+    bootstrap: Tensor | None = None,
 ) -> Tensor:
     """Reward plus discounted next value minus value: [... batch trial pos].
 
     `rewards` and `values` have one entry a token; a value is the critic's guess
-    before the token is written. After the last token there is nothing to expect.
-    `mask` is True on a response's tokens and False on the padding after them.
+    before the token is written. `mask` is False on padding, and on tokens that the
+    policy did not write, such as the answer of a tool: they are passed over.
+
+    After the last token there is nothing to expect, unless the response was cut off
+    there and would have gone on. `bootstrap` [... batch trial] is the critic's guess
+    after the last token, zero where a response ended. A limit that belongs to the
+    task is an end: Pardo et al. 2018, arXiv 1712.00378.
 
     Raises ValueError for shapes that do not line up, and for gamma outside (0, 1].
     """
@@ -44,10 +55,28 @@ def td_errors(
             "whole response goes to its last token: reward_per_token."
         )
     require_inside("gamma", gamma, GAMMA)
-    mask = None if mask is None else as_bool_mask(mask, values)
+    mask = as_bool_mask(mask, values)
     rewards, values = (hide(as_floats(x), mask) for x in (rewards, values))
-    after = torch.cat([values[..., 1:], torch.zeros_like(values[..., :1])], dim=-1)
-    return rewards + gamma * after - values
+    after = next_values(values, mask, bootstrap)
+    return hide(rewards + gamma * after - values, mask)
+
+
+def next_values(values: Tensor, mask: Tensor, bootstrap: Tensor | None) -> Tensor:
+    """The value of the next token under the mask, after the last one `bootstrap`."""
+    after = torch.zeros_like(values[..., 0])
+    if bootstrap is not None:
+        require_same_shape("bootstrap", bootstrap, "values[..., 0]", after)
+        after = as_floats(bootstrap)
+    backwards = []
+    for value, kept in from_the_end(values, mask):
+        backwards.append(after)
+        after = torch.where(kept, value, after)
+    return torch.stack(backwards[::-1], dim=-1)
+
+
+def from_the_end(values: Tensor, mask: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """The entries of one position after another, from the last to the first."""
+    return zip(reversed(values.unbind(-1)), reversed(mask.unbind(-1)), strict=True)
 
 
 def generalized_advantages(
@@ -56,22 +85,25 @@ def generalized_advantages(
     gamma: float = 1.0,
     lam: float = 0.95,
     mask: Tensor | None = None,
+    bootstrap: Tensor | None = None,
 ) -> Tensor:
     """GAE: the TD errors from a token on, each step weighed by gamma * lam.
 
-    Shapes as `td_errors`. lam = 0 is the TD error (little noise, as wrong as the
-    critic), lam = 1 the return minus the value (right on average, noisy).
+    Arguments as `td_errors`. lam = 0 is the TD error (little noise, as wrong as the
+    critic), lam = 1 the return minus the value (right on average, noisy). Only tokens
+    under the mask are steps; the others get zero, as in verl.
     Schulman et al. 2015, arXiv 1506.02438.
 
     Raises as `td_errors`, and ValueError for lam outside [0, 1].
     """
     require_inside("lam", lam, LAM)
-    errors = td_errors(rewards, values, gamma, mask)
-    advantage, backwards = torch.zeros_like(errors[..., 0]), []
-    for error in reversed(errors.unbind(-1)):
-        advantage = error + gamma * lam * advantage
+    errors = td_errors(rewards, values, gamma, mask, bootstrap)
+    mask, backwards = as_bool_mask(mask, errors), []
+    advantage = torch.zeros_like(errors[..., 0])
+    for error, kept in from_the_end(errors, mask):
+        advantage = torch.where(kept, error + gamma * lam * advantage, advantage)
         backwards.append(advantage)
-    return torch.stack(backwards[::-1], dim=-1)
+    return hide(torch.stack(backwards[::-1], dim=-1), mask)
 
 
 def reward_per_token(

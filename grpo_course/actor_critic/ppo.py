@@ -42,7 +42,10 @@ class PPO(Trainer):
     Two methods differ from GRPO's: `collect` makes the deltas, `loss` adds what the
     critic learns. `critic` maps a rollout to values [... batch trial pos]; the
     optimizer must hold its weights beside the policy's. `entropy` maps a rollout to the
-    exact entropy of its policy, [... batch] in nats. Further arguments as `Trainer`.
+    exact entropy of its policy, [... batch] in nats. `bootstrap` maps a rollout to the
+    critic's guess after its last token, [... batch trial], which counts where
+    `rollout.finished` is False; without it a cut is an end. Further arguments as
+    `Trainer`.
 
     Raises ValueError for an entropy bonus without a way to compute the entropy.
     """
@@ -54,12 +57,13 @@ class PPO(Trainer):
         *parts: Any,
         critic: Callable[[Rollout], Tensor],
         entropy: Callable[[Rollout], Tensor] | None = None,
+        bootstrap: Callable[[Rollout], Tensor] | None = None,
         **callbacks: Any,
     ):
         super().__init__(*parts, **callbacks)
         require_config(self.config, PPOConfig)
         require_callable("critic", critic, "maps a rollout to values [... pos]")
-        self.critic, self.entropy = critic, entropy
+        self.critic, self.entropy, self.bootstrap = critic, entropy, bootstrap
         if self.config.entropy_bonus and entropy is None:
             raise ValueError(
                 f"entropy_bonus={self.config.entropy_bonus} needs entropy, a function "
@@ -76,11 +80,18 @@ class PPO(Trainer):
         """
         batch, config = super().collect(prompts), self.config
         values, mask = self.critic(batch.rollout), batch.rollout.mask
-        rewards = self.token_rewards(batch)
-        deltas = generalized_advantages(rewards, values, config.gamma, config.lam, mask)
+        rewards, after = self.token_rewards(batch), self.value_after(batch.rollout)
+        knobs = config.gamma, config.lam
+        deltas = generalized_advantages(rewards, values, *knobs, mask, after)
         targets = torch.cat([deltas + values, values], dim=-1)
         deltas = whiten(deltas, mask) if config.whiten_deltas else deltas
         return replace(batch, deltas=deltas, targets=targets)
+
+    def value_after(self, rollout: Rollout) -> Tensor | None:
+        """What is expected after a response that was cut off. -> [... batch trial]"""
+        if self.bootstrap is None or rollout.finished is None:
+            return None
+        return self.bootstrap(rollout).masked_fill(rollout.finished, 0.0)
 
     def token_rewards(self, batch: Batch) -> Tensor:
         """The reward at the last token, and each token's KL, if rewards pay for it."""

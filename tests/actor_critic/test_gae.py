@@ -98,6 +98,67 @@ def test_padding_does_not_reach_the_response():
     torch.testing.assert_close(long[0, 0], torch.cat([short, torch.zeros(2)]))
 
 
+def by_hand(rewards, values, mask, gamma, lam, bootstrap):
+    """GAE of one response: the plain recursion over the tokens that are kept."""
+    kept = [t for t, keep in enumerate(mask) if keep]
+    deltas, after, delta = [0.0] * len(mask), bootstrap, 0.0
+    for t in reversed(kept):
+        delta = rewards[t] + gamma * after - values[t] + gamma * lam * delta
+        deltas[t], after = delta, values[t]
+    return deltas
+
+
+TOKENS = st.lists(st.tuples(NUMBERS, NUMBERS, st.booleans()), min_size=1, max_size=9)
+
+
+@settings(deadline=None)
+@given(TOKENS, NUMBERS, st.floats(0.01, 1), st.floats(0, 1))
+def test_holes_and_cuts_are_those_of_a_plain_recursion(tokens, bootstrap, gamma, lam):
+    rewards, values, mask = map(list, zip(*tokens, strict=True))
+    expected = by_hand(rewards, values, mask, gamma, lam, bootstrap)
+    junk = [r if keep else float("nan") for r, keep in zip(rewards, mask, strict=True)]
+    columns = (torch.tensor([[x]], dtype=torch.float64) for x in (junk, values))
+    after = torch.tensor([[bootstrap]], dtype=torch.float64)
+    found = generalized_advantages(
+        *columns, gamma, lam, torch.tensor([[mask]]), bootstrap=after
+    )
+    assert found[0, 0].tolist() == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_hole_neither_pays_nor_ends_nor_discounts():
+    """The tokens of a tool stand between those of the policy."""
+    rewards, values = torch.tensor([[0.0, 0.0, 2.0], [1.0, 0.8, 1.5]])
+    alone = generalized_advantages(rewards, values, 0.9, 0.5)
+    with_tool = torch.tensor([[[0.0, 9.0, 0.0, 2.0]], [[1.0, 7.0, 0.8, 1.5]]])
+    mask = torch.tensor([[[True, False, True, True]]])
+    found = generalized_advantages(*with_tool[:, None], 0.9, 0.5, mask)
+    torch.testing.assert_close(found[0, 0, [0, 2, 3]], alone)
+    assert found[0, 0, 1] == 0
+
+
+def test_with_a_right_critic_only_the_bootstrap_makes_a_cut_harmless():
+    """A walk that pays 1 a step and ends by a coin is worth 2 from everywhere.
+
+    Cut after three tokens, the delta of a token is right, zero on average over what
+    follows, if the cut counts as going on; as an end the last one loses the value.
+    """
+    ends = torch.tensor([1, 2, 3, 3])[None]  # the tokens written, each way equally
+    chance = torch.tensor([0.5, 0.25, 0.125, 0.125])  # the last way was cut off
+    mask = torch.arange(3) < ends[..., None]
+    values, rewards = 2 * torch.ones(1, 4, 3), torch.ones(1, 4, 3)
+    after = torch.tensor([[0.0, 0.0, 0.0, 2.0]])
+    for lam in (0.0, 0.5, 1.0):
+        right = generalized_advantages(rewards, values, 1.0, lam, mask, after)[0]
+        assert (right * chance[:, None]).sum(0).abs().max() < 1e-6
+        wrong = generalized_advantages(rewards, values, 1.0, lam, mask)[0]
+        assert (wrong * chance[:, None]).sum(0)[-1].item() == pytest.approx(-0.25)
+
+
+def test_one_bootstrap_for_each_response():
+    with pytest.raises(ValueError, match="bootstrap"):
+        td_errors(torch.zeros(1, 2, 3), torch.zeros(1, 2, 3), bootstrap=torch.zeros(3))
+
+
 def test_the_reward_is_given_at_the_last_token():
     rewards, like = torch.tensor([[2.0, 3.0, 5.0]]), torch.zeros(1, 3, 4)
     assert reward_per_token(rewards, like)[0, :, -1].tolist() == [2, 3, 5]

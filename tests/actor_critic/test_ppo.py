@@ -1,5 +1,7 @@
 """PPO in the one loop: a critic's deltas, its losses, seeds side by side."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -47,6 +49,19 @@ def test_a_zero_critic_without_discount_gives_each_token_the_reward():
     assert torch.equal(batch.deltas, expected)
     returns, old_values = batch.targets.chunk(2, dim=-1)
     assert torch.equal(returns, expected) and not old_values.any()
+
+
+def test_a_cut_response_is_worth_what_the_critic_expects_after_it():
+    """Of six responses the first two were cut off; a bootstrap of 5 for all."""
+    cut = torch.tensor([True, True, False, False, False, False]).expand(2, 3, 6)
+    ppo = make((0, 1), lam=1.0, whiten_deltas=False)
+    sample = ppo.policy.sample
+    ppo.policy.sample = lambda *asked: replace(sample(*asked), finished=~cut)
+    as_ends = ppo.collect(SORT_PROMPTS)
+    assert torch.equal(as_ends.deltas[..., 0], as_ends.rewards)
+    ppo.bootstrap = lambda rollout: torch.full(rollout.responses.shape[:-1], 5.0)
+    batch = ppo.collect(SORT_PROMPTS)
+    torch.testing.assert_close(batch.deltas[..., 0], batch.rewards + 5.0 * cut)
 
 
 def test_deltas_are_whitened_and_targets_are_not():

@@ -306,6 +306,24 @@ _("generalized_advantages", "whiten|mean|spread")(
     lambda r, v, g, lam: (a := _collect(_errors(r, v, g), g * lam)) - a.mean()
 )
 
+
+@_("masked_advantages", "bootstrap|cut|padd|hidden|mask|last")
+def _answer(r, v, g, lam, mask, last):
+    after = torch.cat([v[:, 1:], last[:, None]], 1)
+    return _collect((r + g * after - v) * mask, g * lam) * mask
+
+
+@_("masked_advantages", "gamma")
+def _answer(r, v, g, lam, mask, last):
+    out, total, after = torch.zeros_like(r), torch.zeros(len(r)), last
+    for t in reversed(range(r.shape[1])):
+        error = r[:, t] + after - v[:, t]
+        total = torch.where(mask[:, t], error + g * lam * total, total)
+        after = torch.where(mask[:, t], v[:, t], after)
+        out[:, t] = total
+    return out * mask
+
+
 _("bradley_terry_loss", "sign|minus")(lambda c, r: torch.sigmoid(c - r).log().mean())
 _("bradley_terry_loss", "log|infinit|sigmoid")(
     lambda c, r: -torch.log(torch.sigmoid(c - r)).mean()

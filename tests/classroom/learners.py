@@ -371,6 +371,30 @@ def _answer(r, v, gamma, lam):
     return out
 
 
+def _gae_of_kept(r, v, gamma, lam, mask, last):
+    out, total, after = torch.zeros_like(r), torch.zeros(len(r)), last
+    for t in reversed(range(r.shape[1])):
+        error = r[:, t] + gamma * after - v[:, t]
+        total = torch.where(mask[:, t], error + gamma * lam * total, total)
+        after = torch.where(mask[:, t], v[:, t], after)
+        out[:, t] = total
+    return out * mask
+
+
+@_("masked_advantages", "bootstrap|cut|after|value")
+def _answer(r, v, g, lam, mask, last):
+    return _gae_of_kept(r, v, g, lam, mask, torch.zeros_like(last))
+
+
+_("masked_advantages", "hole|hidden|mask|step")(
+    lambda r, v, g, lam, mask, last: (
+        _gae_of_kept(r * mask, v * mask, g, lam, torch.ones_like(mask), last) * mask
+    )
+)
+_("masked_advantages", "lam")(
+    lambda r, v, g, lam, mask, last: _gae_of_kept(r, v, g, 1.0, mask, last)
+)
+
 _("bradley_terry_loss", "sum|mean")(lambda c, r: F.softplus(r - c).sum())
 _("bradley_terry_loss", "swap|way round|rejected")(
     lambda c, r: F.softplus(c - r).mean()

@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from einops import einsum, rearrange, reduce, repeat
 from torch.distributions import Categorical, kl_divergence
 
+from grpo_course.actor_critic import gae
+
 
 def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):
     """No mask at all: each response is cut off behind its first EOS."""
@@ -126,6 +128,12 @@ RIGHT = [
     (
         "find_tied_groups",
         lambda r: torch.tensor([len(set(g)) == 1 for g in r.tolist()]),
+    ),
+    (
+        "masked_advantages",
+        lambda r, v, g, lam, m, last: gae.generalized_advantages(
+            r[None], v[None], g, lam, m[None], last[None]
+        )[0],
     ),
     ("bradley_terry_loss", lambda c, r: F.softplus(r - c).mean()),
     (

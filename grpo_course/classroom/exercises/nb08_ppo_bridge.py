@@ -217,6 +217,164 @@ GENERALIZED_ADVANTAGES = Exercise(
 )
 
 
+def masked_advantages(rewards, values, gamma, lam, mask, bootstrap):
+    """... as 8.2; bool [trial pos], float [trial] -> float [trial pos], 0 if hidden"""
+    deltas, delta, after = torch.zeros_like(rewards), torch.tensor(0.0), bootstrap
+    for t in reversed(range(rewards.shape[1])):
+        error = rewards[:, t] + gamma * after - values[:, t]
+        delta = torch.where(mask[:, t], error + gamma * lam * delta, delta)
+        after = torch.where(mask[:, t], values[:, t], after)
+        deltas[:, t] = delta
+    return torch.where(mask, deltas, 0.0)
+
+
+def _kept_only(r, v, gamma, lam, mask, bootstrap, first=0.0, factor=None):
+    """GAE over the kept tokens; `first` is the sum that the last one adds to."""
+    deltas, delta, after = torch.zeros_like(r), torch.as_tensor(first), bootstrap
+    for t in reversed(range(r.shape[1])):
+        here = r[:, t] + gamma * after - v[:, t] + gamma * lam * delta
+        missed = delta if factor is None else factor * delta
+        delta = torch.where(mask[:, t], here, missed)
+        after = torch.where(mask[:, t], v[:, t], after)
+        deltas[:, t] = delta
+    return deltas * mask
+
+
+def _every_token(r, v, gamma, lam, mask, bootstrap):
+    """GAE in which what the mask hides is a step like the others."""
+    return _recursion(r + gamma * _after(v, bootstrap[:, None]) - v, gamma * lam) * mask
+
+
+def _until_a_hole(r, v, gamma, lam, mask, bootstrap):
+    """GAE that begins anew, with the bootstrap, before each hidden token."""
+    deltas, delta, after = torch.zeros_like(r), torch.zeros(len(r)), bootstrap
+    for t in reversed(range(r.shape[1])):
+        error = r[:, t] + gamma * after - v[:, t]
+        delta = torch.where(mask[:, t], error + gamma * lam * delta, 0.0)
+        after = torch.where(mask[:, t], v[:, t], bootstrap)
+        deltas[:, t] = delta
+    return deltas
+
+
+HOLE = (
+    "A hidden token is a step in your recursion. The token before it must see the "
+    "value and the sum of the next token that counts: carry both on where the mask is "
+    "False."
+)
+WHERE_CUT = (
+    "The bootstrap is missing where a response was cut off: the value after its last "
+    "token is bootstrap, which is 0 for those that ended."
+)
+
+MASKED_ADVANTAGES = Exercise(
+    key="8.3",
+    name="masked_advantages",
+    solution=masked_advantages,
+    axes=TOKEN_AXES | {"mask": "trial pos", "bootstrap": "trial"},
+    cases=(
+        case(
+            "one that ended beside one that was cut off",
+            rewards=[[0.0, 0.0, 2.0], [0.0, 0.5, 1.0]],
+            values=[[1.0, 0.8, 1.5], [0.7, 1.2, 0.9]],
+            gamma=0.9,
+            lam=0.6,
+            mask=[[True, True, True], [True, True, True]],
+            bootstrap=[0.0, 1.4],
+        ),
+        case(
+            "padding after a short response",
+            rewards=[[0.0, 2.0, 0.0, 0.0], [0.3, 0.0, 1.0, 0.0]],
+            values=[[1.0, 0.8, 0.6, 0.2], [0.7, 1.2, 0.9, 5.0]],
+            gamma=0.8,
+            lam=0.7,
+            mask=[[True, True, False, False], [True, True, True, False]],
+            bootstrap=[0.0, 1.1],
+        ),
+        case(
+            "the answer of a tool in the middle",
+            rewards=[[0.0, 0.0, 0.0, 0.4, 2.0], [0.0, 1.0, 0.0, 0.0, 1.0]],
+            values=[[1.0, 3.0, 2.0, 0.8, 1.5], [0.5, 0.6, 0.9, 4.0, 0.3]],
+            gamma=0.7,
+            lam=0.5,
+            mask=[[True, False, False, True, True], [True, True, True, False, True]],
+            bootstrap=[0.0, 0.6],
+        ),
+        case(
+            "one response",
+            rewards=[[0.0, 1.0, 0.5]],
+            values=[[0.4, 0.9, 0.2]],
+            gamma=0.9,
+            lam=0.8,
+            mask=[[True, False, True]],
+            bootstrap=[0.7],
+        ),
+        case(
+            "a response without any token",
+            rewards=[[0.0, 0.0], [1.0, 0.5]],
+            values=[[1.0, 0.8], [0.5, 0.4]],
+            gamma=1.0,
+            lam=1.0,
+            mask=[[False, False], [True, True]],
+            bootstrap=[0.0, 2.0],
+        ),
+    ),
+    words={
+        "after": "gamma is missing: what is expected after a token counts gamma times "
+        "itself, bootstrap included.",
+        "order": "Your recursion runs forward: start at the last token.",
+    },
+    mistakes=(
+        Mistake(
+            lambda r, v, gamma, lam, mask, bootstrap: _kept_only(
+                r, v, gamma, lam, mask, torch.zeros_like(bootstrap)
+            ),
+            WHERE_CUT,
+        ),
+        Mistake(_every_token, HOLE),
+        Mistake(
+            lambda r, v, gamma, lam, mask, bootstrap: _every_token(
+                r * mask, v * mask, gamma, lam, mask, bootstrap
+            ),
+            HOLE,
+        ),
+        Mistake(
+            lambda r, v, gamma, lam, mask, bootstrap: _kept_only(
+                r, v, gamma, lam, mask, bootstrap, factor=gamma * lam
+            ),
+            "A hidden token costs a factor of gamma times lam in your sum. Only tokens "
+            "that count are steps: carry the sum on as it is.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam, mask, bootstrap: _kept_only(
+                r, v, gamma, lam, mask, bootstrap, first=bootstrap
+            ),
+            "The bootstrap enters twice: as the next value and as the sum to begin "
+            "with. It is a value; the sum begins with zero.",
+        ),
+        Mistake(
+            lambda r, v, gamma, lam, mask, bootstrap: _kept_only(
+                r, v, gamma, lam, mask, torch.zeros_like(bootstrap), first=bootstrap
+            ),
+            "Your sum begins with the bootstrap. It is a value, which belongs into the "
+            "last TD error; the sum begins with zero.",
+        ),
+        Mistake(
+            _until_a_hole,
+            "Your recursion begins anew at a hole, as if the response ended before the "
+            "tool answered. Carry the next value and the sum across it.",
+        ),
+    ),
+    equivalent={
+        "values": SAME_SHAPE,
+        "rewards[:1]": SAME_SHAPE,
+        "mask": SAME_SHAPE,
+        "mask * deltas": "no number is infinite here",
+    },
+    insight="Only the policy's own tokens are steps. What follows the last one is zero "
+    "where the response ended, and what the critic expects where it was cut off.",
+)
+
+
 def _of_gap(loss: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
     """A loss of the difference of two rewards, mean over the pairs."""
     return lambda chosen, rejected: loss(chosen - rejected).mean()
@@ -234,7 +392,7 @@ def bradley_terry_loss(chosen, rejected):
 
 
 BRADLEY_TERRY_LOSS = Exercise(
-    key="8.3",
+    key="8.4",
     name="bradley_terry_loss",
     solution=bradley_terry_loss,
     axes={"chosen": "pair", "rejected": "pair"},

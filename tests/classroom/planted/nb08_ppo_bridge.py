@@ -4,6 +4,8 @@ Each function is named after its exercise. It yields every answer with words tha
 `check` must print: those of a wrong answer's hint, or that it "is right".
 """
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 
@@ -186,6 +188,89 @@ def generalized_advantages():
         return out
 
     yield "is right", answer
+
+
+def masked_advantages():
+    def backwards(rewards, values, gamma, lam, mask, bootstrap, step=1.0, anew=False):
+        """One response after another; `step` is what a hidden token costs."""
+        out = torch.zeros_like(rewards)
+        for i in range(len(rewards)):
+            total, after = 0.0, bootstrap[i]
+            for t in reversed(range(rewards.shape[1])):
+                if mask[i, t]:
+                    error = rewards[i, t] + gamma * after - values[i, t]
+                    total, after = error + gamma * lam * total, values[i, t]
+                    out[i, t] = total
+                elif anew:
+                    total, after = 0.0, bootstrap[i]
+                else:
+                    total = step * total
+        return out
+
+    yield "is right", backwards
+
+    def answer(rewards, values, gamma, lam, mask, bootstrap):
+        out = torch.zeros_like(rewards)
+        for i, keep in enumerate(mask):
+            kept = torch.cat([values[i, keep], bootstrap[i : i + 1]])
+            errors = rewards[i, keep] + gamma * kept[1:] - kept[:-1]
+            power = torch.arange(len(errors))
+            sums = [
+                ((gamma * lam) ** power[: len(errors) - t] * errors[t:]).sum()
+                for t in range(len(errors))
+            ]
+            if sums:
+                out[i, keep] = torch.stack(sums)
+        return out
+
+    yield "is right", answer
+
+    def answer(rewards, values, gamma, lam, mask, bootstrap):
+        return backwards(rewards, values, gamma, lam, mask, 0 * bootstrap)
+
+    yield "bootstrap is missing where a response was cut off", answer
+
+    def answer(rewards, values, gamma, lam, mask, bootstrap):
+        everything = torch.ones_like(mask)
+        return mask * backwards(rewards, values, gamma, lam, everything, bootstrap)
+
+    yield "A hidden token is a step", answer
+
+    def answer(rewards, values, gamma, lam, mask, bootstrap):
+        rewards, values = rewards * mask, values * mask
+        everything = torch.ones_like(mask)
+        return mask * backwards(rewards, values, gamma, lam, everything, bootstrap)
+
+    yield "A hidden token is a step", answer
+
+    def answer(rewards, values, gamma, lam, mask, bootstrap):
+        return backwards(rewards, values, gamma, lam, mask, bootstrap, gamma * lam)
+
+    yield "costs a factor of gamma times lam", answer
+
+    def answer(rewards, values, gamma, lam, mask, bootstrap):
+        return backwards(rewards, values, gamma, lam, mask, bootstrap, anew=True)
+
+    yield "begins anew at a hole", answer
+
+    def answer(rewards, values, gamma, lam, mask, bootstrap, after=None):
+        delta = bootstrap
+        after = bootstrap if after is None else after
+        out = torch.zeros_like(rewards)
+        for t in reversed(range(rewards.shape[1])):
+            new = rewards[:, t] + gamma * after - values[:, t] + gamma * lam * delta
+            delta = torch.where(mask[:, t], new, delta)
+            after = torch.where(mask[:, t], values[:, t], after)
+            out[:, t] = delta
+        return torch.where(mask, out, torch.zeros(()))
+
+    yield "enters twice", answer
+    yield "sum begins with the bootstrap", partial(answer, after=torch.zeros(()))
+
+    def answer(rewards, values, gamma, lam, mask, bootstrap):
+        return backwards(rewards, values, gamma, 1.0, mask, bootstrap)
+
+    yield "lam", answer
 
 
 def bradley_terry_loss():
