@@ -5,5 +5,6 @@ replication  one claim in one variation: the effect, its standard error, the ver
 ledger       all claims; run, stored, resumed
 table        the stored results as text and as a page of the website
 experiments  runs that several claims are made of
+preferences  a reward learned from pairs, what climbs it, and DPO
 nb03, ...    the claims of a notebook
 """
