@@ -7,5 +7,6 @@ table        the stored results as text and as a page of the website
 experiments  runs that several claims are made of
 after_start  runs from a policy that knows something
 short_world  the responses of the exact claims
+preferences  a reward learned from pairs, what climbs it, and DPO
 nb03, ...    the claims of a notebook
 """
