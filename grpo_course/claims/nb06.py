@@ -42,7 +42,6 @@ def costs_more(change: dict) -> Claim:
 CLAIMS = (
     costs_more({"deltas_mode": "rewards"}),
     costs_more({"reward_fn": sort_inclusion_ordering_reward}),
-    costs_more({"loss_mode": "naive"}),
     Claim("06.baseline", GRID, row("centered_rewards"), row("rewards")),
     Claim(
         "06.most",
