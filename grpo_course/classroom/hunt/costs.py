@@ -1,0 +1,89 @@
+"""What each defect costs, over seeds: `python -m grpo_course.classroom.hunt.costs`.
+
+Runs what is not yet recorded, and records after each defect; `--again` runs all.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from grpo_course.classroom.hunt import recorded
+from grpo_course.classroom.hunt.broken import broken
+from grpo_course.classroom.hunt.defects import DEFECTS
+from grpo_course.classroom.hunt.judge import run_probe
+from grpo_course.classroom.hunt.properties import COURSE_PROBES
+from grpo_course.classroom.hunt.script import Trainer
+from grpo_course.classroom.hunt.sleeping import KNOBS, update_error
+from grpo_course.files import write_atomically
+
+SEEDS = range(8)
+NUM_GRADED = 64  # prompts, eight responses each, for the reward at the end
+
+
+def true_reward(trainer: Trainer, seed: int) -> float:
+    """What the trained weights earn from the healthy script, on fresh prompts."""
+    grader = Trainer(seed=1000 + seed, num_prompts=NUM_GRADED)
+    grader.model.load_state_dict(trainer.model.state_dict())
+    return round(grader.collect().rewards.mean().item(), 4)
+
+
+def rewards_at_the_end(make_trainer: Callable, settings: dict) -> list[float]:
+    """The reward after a whole run, for each seed."""
+    rewards = []
+    for seed in SEEDS:
+        trainer = make_trainer(**(settings | {"seed": seed}))
+        trainer.train()
+        rewards.append(true_reward(trainer, seed))
+    return rewards
+
+
+def jobs() -> dict[Path, dict[str, Callable]]:
+    """What is recorded in which file, by key."""
+    wanted = [{}, *(defect.settings for defect in DEFECTS.values())]
+    settings = {recorded.key_of(each): each for each in wanted}
+    runs = {key: lambda k=key: recorded.run_healthy(k) for key in settings}
+    ends: dict[str, Callable] = {
+        f"healthy {key}": lambda s=known: rewards_at_the_end(Trainer, s)
+        for key, known in settings.items()
+    }
+    for number, defect in DEFECTS.items():
+        for known in {recorded.key_of({}), recorded.key_of(defect.settings)}:
+            ends[f"{defect.cause} {known}"] = lambda n=number, k=known: (
+                rewards_at_the_end(broken(n).Trainer, json.loads(k))
+            )
+    sweeps = {f"sweep {cause}": lambda c=cause: sweep(c) for cause in KNOBS}
+    rows = {
+        name: lambda p=probe: asdict(run_probe(p))
+        for name, probe in COURSE_PROBES.items()
+    }
+    return {recorded.MATRIX: rows, recorded.RUNS: runs, recorded.COSTS: ends | sweeps}
+
+
+def sweep(cause: str) -> list[list[float]]:
+    """The error of the first update: [value seed], four seeds."""
+    return [
+        [round(update_error(cause, value, seed), 5) for seed in range(4)]
+        for value in KNOBS[cause][1]
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Record what is missing."""
+    torch.set_num_threads(1)
+    for path, wanted in jobs().items():
+        known = {} if "--again" in arguments else dict(recorded.stored(path))
+        known = {key: value for key, value in known.items() if key in wanted}
+        for key, job in wanted.items():
+            if key not in known:
+                known[key] = job()
+                print(f"{path.name}: {key}", flush=True)
+                write_atomically(path, json.dumps(known, indent=None) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
