@@ -57,7 +57,7 @@ class Tokenizer:
 class Reader(TinyLM):
     """The tiny language model, up to its last layer."""
 
-    def forward(
+    def forward(  # type: ignore[override]
         self, tokens: Tensor, hidden: Tensor | None = None, real: Tensor | None = None
     ) -> Tensor:
         """int [row pos] -> states [row pos dim]"""
@@ -96,7 +96,7 @@ class AdaptedLM(nn.Module):
 
     def weights(self) -> dict[str, Tensor]:
         """All weights, those of the adapter added."""
-        weights = dict(self.base.named_parameters())
+        weights: dict[str, Tensor] = dict(self.base.named_parameters())
         if self.adapter_is_on:
             for name in self.adapted:
                 weights[name] = weights[name] + self.down[name] @ self.up[name]

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 from grpo_course.algorithm.validation import require_known
 from grpo_course.classroom.check.report import WIDTH, wrap
@@ -78,7 +79,7 @@ class Case:
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
-    def make_trainer(self, **settings: float) -> object:
+    def make_trainer(self, **settings: float) -> Any:
         """A fresh trainer under test; the settings of the case, then these."""
         return self.module.Trainer(**(self.settings | settings))
 

@@ -1,6 +1,7 @@
 """What each defect costs, over seeds: `python -m grpo_course.classroom.hunt.costs`.
 
 Runs what is not yet recorded, and records after each defect; `--again` runs all.
+Further words choose entries that hold one of them: `sweep`, `matrix.json`, a cause.
 """
 
 import json
@@ -74,15 +75,24 @@ def sweep(cause: str) -> list[list[float]]:
 def main(arguments: list[str]) -> int:
     """Record what is missing."""
     torch.set_num_threads(1)
+    named = [each for each in arguments if each != "--again"]
     for path, wanted in jobs().items():
-        known = {} if "--again" in arguments else dict(recorded.stored(path))
-        known = {key: value for key, value in known.items() if key in wanted}
         for key, job in wanted.items():
-            if key not in known:
-                known[key] = job()
+            if named and not any(each in f"{path.name}: {key}" for each in named):
+                continue
+            if "--again" in arguments or key not in recorded.read(path):
+                done = job()
+                # Read once more: another process may have written in the meantime.
+                known = {k: v for k, v in recorded.read(path).items() if k in wanted}
+                write_atomically(path, as_lines(known | {key: done}))
                 print(f"{path.name}: {key}", flush=True)
-                write_atomically(path, json.dumps(known, indent=None) + "\n")
     return 0
+
+
+def as_lines(record: dict) -> str:
+    """A record as JSON, one entry a line, in order."""
+    lines = [f"{json.dumps(key)}: {json.dumps(record[key])}" for key in sorted(record)]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 if __name__ == "__main__":

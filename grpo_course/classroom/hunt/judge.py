@@ -16,7 +16,7 @@ from grpo_course.classroom.hunt.script import Trainer
 from grpo_course.classroom.plots.probe_matrix import plot_matrix
 
 # A healthy trainer has to look healthy with any of these.
-VARIANTS = {
+VARIANTS: dict[str, dict[str, float]] = {
     "as it is": {},
     "seed 1": {"seed": 1},
     "seed 2": {"seed": 2},

@@ -56,7 +56,12 @@ def trained_on_what_was_sampled(make_trainer: Callable) -> bool:
     """The last tokens of the batch are those that `sample` returned."""
     trainer, sampled = make_trainer(), []
     sample = trainer.sample
-    trainer.sample = lambda *given: sampled.append(sample(*given)) or sampled[0]
+
+    def noted(*given: torch.Tensor) -> torch.Tensor:
+        sampled.append(sample(*given))
+        return sampled[-1]
+
+    trainer.sample = noted
     batch = trainer.collect()
     return torch.equal(batch.tokens[:, -sampled[0].shape[1] :], sampled[0])
 

@@ -1,4 +1,4 @@
-"""Runs and costs as a command recorded them: `python -m grpo_course hunt`."""
+"""Runs, costs and answers of probes, as the command of `costs` recorded them."""
 
 import json
 from functools import cache
@@ -20,6 +20,11 @@ def key_of(settings: dict) -> str:
 
 @cache
 def stored(path: Path) -> dict:
+    """A record, read once."""
+    return read(path)
+
+
+def read(path: Path) -> dict:
     """A record, or nothing where none was made."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 

@@ -13,6 +13,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from grpo_course.classroom.hunt.base import LARGEST, Tokenizer, load_model
 
 MEASURES = ("loss", "kl", "entropy", "ratio", "clip_fraction")  # of each token
+NOT_YET = torch.empty(0)
 
 
 @dataclass
@@ -44,8 +45,8 @@ class Batch:
     deltas: Tensor  # [row]
     problems: list[list[int]]
     texts: list[str]
-    old_log_probs: Tensor | None = None  # [row pos-1]
-    ref_log_probs: Tensor | None = None  # [row pos-1]
+    old_log_probs: Tensor = NOT_YET  # [row pos-1]
+    ref_log_probs: Tensor = NOT_YET  # [row pos-1]
 
     def part(self, rows: slice) -> "Batch":
         return Batch(*[getattr(self, field.name)[rows] for field in fields(self)])

@@ -18,8 +18,11 @@ COLUMN, ROW = 0.22, 0.24  # inches
 class Said(Protocol):
     """What one probe said of trainers: "silent", "fires", or an error."""
 
-    healthy: dict[str, str]
-    broken: dict[int, str]
+    @property
+    def healthy(self) -> dict[str, str]: ...
+
+    @property
+    def broken(self) -> dict[int, str]: ...
 
 
 def plot_matrix(rows: Mapping[str, Said]) -> Axes:
