@@ -46,7 +46,7 @@ UPDATES = [
                 "len(batch.tokens)\n",
             ),
         ),
-        settings={"micro_batch_size": 4},
+        settings={"micro_batch_size": 16},
         knob="micro-batches: in one part nothing is wrong",
     ),
     Defect(
@@ -82,7 +82,7 @@ UPDATES = [
                 "        self.schedule.step()\n",
             ),
         ),
-        settings={"micro_batch_size": 8},
+        settings={"micro_batch_size": 16},
         knob="micro-batches: in one part nothing is wrong",
     ),
     Defect(
