@@ -2,10 +2,11 @@
 
 import json
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from grpo_course.classroom.hunt import costs, recorded
+from grpo_course.classroom.hunt import costs, recorded, slider
 from grpo_course.classroom.hunt.broken import broken
 from grpo_course.classroom.hunt.defects import DEFECTS, number_of
 from grpo_course.classroom.hunt.findings import cost_of, course_matrix, sweep_of
@@ -13,6 +14,7 @@ from grpo_course.classroom.hunt.judge import faults
 from grpo_course.classroom.hunt.properties import PROPERTIES
 from grpo_course.classroom.hunt.script import Trainer
 from grpo_course.classroom.hunt.sleeping import KNOBS, first_update, update_error
+from grpo_course.classroom.plots.sweeps import plot_costs, plot_sweep
 
 # Cause -> a value of its setting with which nothing is wrong.
 ASLEEP = {
@@ -105,3 +107,25 @@ def test_the_command_records_what_is_missing(tmp_path, monkeypatch, capsys):
     costs.main(["--again", "a"])
     assert recorded.read(path) == {"a": 7, "b": 8}
     assert capsys.readouterr().out.count("record.json") == 2
+
+
+def test_the_pictures_show_the_numbers():
+    setting, values, errors = sweep_of("k1 as a loss")
+    ax = plot_sweep(setting, values, errors, marked=2)
+    assert ax.get_xlabel() == "beta" and len(ax.get_xticks()) == len(values)
+    assert ax.texts[0].get_text() == f"{errors[2].mean():.2f}"
+    ax = plot_costs({"one": (-0.2, 0.05), "two": (0.0, 0.1)})
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["one", "two"]
+    assert ax.yaxis_inverted()
+    plt.close("all")
+
+
+def test_the_slider_takes_every_sleeping_defect(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(slider, "plot_sweep", lambda *given: drawn.append(given))
+    monkeypatch.setattr(
+        slider, "interact", lambda draw, **_: [draw(cause, 9) for cause in KNOBS]
+    )
+    slider.slide_sleeping()
+    assert len(drawn) == len(KNOBS)
+    assert all(place == len(values) - 1 for _, values, _, _, place in drawn)

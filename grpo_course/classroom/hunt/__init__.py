@@ -17,7 +17,7 @@ Cases
     repair              compares a repaired trainer with the healthy one
 
 What it costs
-    sleeping            how wrong the first update is, as a setting moves
+    sleeping            how wrong the first update is, as a setting moves: slider
     costs               the command that records runs, costs and probes
     recorded, findings  what it recorded, and how to read it
 """

@@ -11,10 +11,11 @@ BETA = "beta: a small one shows nothing"
 LOSSES = [
     Defect(
         cause="ratio of log-probabilities",
-        complaint="The reward falls from the first step on, and the logged ratios "
-        "reach into the thousands, or below zero.",
-        first_look="ratio range of the log; can a ratio be negative?",
-        shows="ratios that no clip range holds, and a reward that falls",
+        complaint="The reward falls from the first step on, in every seed, while "
+        "ratios, KL and lengths look quite ordinary.",
+        first_look="reward of the first steps, over seeds",
+        shows="a reward that falls slowly in every seed, with ratios that look "
+        "ordinary",
         probe="better_responses_gain",
         why="Log-probabilities are negative: their quotient shrinks where the "
         "probability grows, so good tokens are pushed down.",
@@ -75,8 +76,8 @@ LOSSES = [
     ),
     Defect(
         cause="k3 upside down",
-        complaint="Single tokens make the KL in my log jump, and it is far above the "
-        "KL that I compute from the whole distributions.",
+        complaint="The KL in my log is not the KL that I compute from the whole "
+        "distributions, and single tokens make it jump.",
         first_look="logged KL beside an exact one on a few states",
         shows="a KL whose average is not the KL",
         probe="kl_is_right_on_average",
@@ -95,7 +96,7 @@ LOSSES = [
     Defect(
         cause="k1 as a loss",
         complaint="The logged KL is sometimes negative, and whether beta is 0.04 or "
-        "0.5 makes no difference.",
+        "0.5 hardly makes a difference.",
         first_look="sign of the logged KL; a run with a much larger beta",
         shows="a logged KL below zero, and a beta without effect",
         probe="kl_pulls_back",
@@ -135,8 +136,8 @@ LOSSES = [
     ),
     Defect(
         cause="reference is the policy itself",
-        complaint="The KL returns to zero at each new rollout, however far the "
-        "policy has gone.",
+        complaint="The KL in the log stays near zero whatever I train, however far "
+        "the samples have moved.",
         first_look="KL before the first inner step of a late rollout",
         shows="a KL that starts from zero at every rollout",
         probe="reference_stays_behind",

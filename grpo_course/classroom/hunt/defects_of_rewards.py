@@ -5,8 +5,8 @@ from grpo_course.classroom.hunt.defect import Defect
 REWARDS = [
     Defect(
         cause="groups that mix prompts",
-        complaint="It learns, but long lists seem to be taught and short ones "
-        "punished; nearly no group is ever tied, even late in training.",
+        complaint="It learns, but perfect answers to short lists come out with a "
+        "negative delta.",
         first_look="prompts of one group, printed",
         shows="a group of rows with different prompts",
         probe="groups_share_a_prompt",
@@ -41,8 +41,8 @@ REWARDS = [
     ),
     Defect(
         cause="cut-off responses paid",
-        complaint="With a short limit on new tokens, the share of responses that end "
-        "by themselves goes down while the reward goes up.",
+        complaint="With a limit of eight new tokens long lists never get finished, "
+        "and the reward does not seem to mind.",
         first_look="share of responses without an end token, and their rewards",
         shows="a reward for responses that never ended",
         probe="cut_off_pays_nothing",
@@ -58,8 +58,8 @@ REWARDS = [
     ),
     Defect(
         cause="best of several answers paid",
-        complaint="Training reward is high, but my own strict grader, run on the same "
-        "samples, gives much less.",
+        complaint="My own strict grader gives the same samples less than the "
+        "training reward does, most of all in the first rollouts.",
         first_look="samples with more than one answer in them",
         shows="full pay for a text that holds several answers, one of them right",
         probe="one_answer_is_paid",
@@ -106,8 +106,8 @@ REWARDS = [
     ),
     Defect(
         cause="mean and spread of the whole batch",
-        complaint="Prompts that pay well get better and better, those that pay little "
-        "get worse, as if the model were rewarded for being asked easy things.",
+        complaint="Every answer to a long list seems to count as good and every "
+        "answer to a short one as bad, whatever it says.",
         first_look="sum of the deltas of each group",
         shows="deltas of a group that do not sum to zero",
         probe="groups_stand_alone",
@@ -122,8 +122,8 @@ REWARDS = [
     ),
     Defect(
         cause="tied groups normalized by rounding error",
-        complaint="Late in the run, when nearly all groups are perfect, the gradient "
-        "norm goes up instead of down.",
+        complaint="Early on my gradient norm is two or three times that of my "
+        "colleague's run, while more and more of my groups are perfect.",
         first_look="deltas of a group in which all rewards are equal",
         shows="deltas that are not zero in a group of equal rewards",
         probe="tied_groups_are_silent",

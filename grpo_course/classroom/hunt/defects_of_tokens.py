@@ -25,8 +25,8 @@ TOKENS = [
     ),
     Defect(
         cause="attention mask left out of the scores",
-        complaint="The KL is not zero in the very first steps, and the surprise at its "
-        "own samples is highest for my shortest prompts.",
+        complaint="The entropy in the log is twice what I estimate from the samples, "
+        "and most of all when a batch mixes short prompts with long ones.",
         first_look="old scores of short and of long prompts in one batch",
         shows="scores that depend on how much padding stands before a prompt",
         probe="padding_leaves_no_trace",
@@ -60,8 +60,8 @@ TOKENS = [
     ),
     Defect(
         cause="end token masked as if it were padding",
-        complaint="Mean length is one token shorter than what I count in the samples, "
-        "and in long runs the model forgets how to stop.",
+        complaint="The mean length in the log is one token shorter than what I count "
+        "in the samples, in every single step.",
         first_look="last token that the mask keeps",
         shows="a mean length that is one token short",
         probe="mask_keeps_the_response",
@@ -164,10 +164,10 @@ TOKENS = [
     ),
     Defect(
         cause="old scores in low precision",
-        complaint="Clipping starts in the first inner step, where I expected every "
-        "ratio to be one.",
+        complaint="The ratios of the first inner step scatter by up to eight per "
+        "cent, where I expected every one of them to be one.",
         first_look="ratio range of the first inner step",
-        shows="ratios a few per cent off one before anything was learned",
+        shows="ratios up to a tenth off one before anything was learned",
         probe="ratios_start_at_one",
         why="The sampler computes in bfloat16, the trainer in float32; its scores, "
         "taken as old, make a ratio out of rounding.",

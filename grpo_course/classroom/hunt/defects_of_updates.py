@@ -7,8 +7,8 @@ MEAN = "            loss = losses[part.mask].sum() / num_tokens\n"
 UPDATES = [
     Defect(
         cause="dropout on in the update",
-        complaint="Ratios from 0.01 to 10 in the first inner step, others each time I "
-        "run it, and the KL is noisy from the start.",
+        complaint="Ratios from under 0.01 to over 10, others each time I score the "
+        "same batch, and a KL that is high from the first step on.",
         first_look="ratio range of the first inner step, twice",
         shows="ratios far from one before anything was learned, others each time",
         probe="ratios_start_at_one",
@@ -31,8 +31,8 @@ UPDATES = [
     ),
     Defect(
         cause="each part divided by its own tokens",
-        complaint="With smaller micro-batches I get another gradient norm from the "
-        "same seed, and shorter answers.",
+        complaint="From the same seed I get another gradient norm with micro-batches "
+        "of 4 than with one of 64.",
         first_look="gradient norm of one batch, in one part and in many",
         shows="a gradient that depends on the size of the micro-batches",
         probe="parts_make_no_difference",
@@ -46,7 +46,7 @@ UPDATES = [
                 "len(batch.tokens)\n",
             ),
         ),
-        settings={"micro_batch_size": 4},
+        settings={"micro_batch_size": 16},
         knob="micro-batches: in one part nothing is wrong",
     ),
     Defect(
@@ -64,8 +64,8 @@ UPDATES = [
     ),
     Defect(
         cause="gradient cleared for each part",
-        complaint="Gradient accumulation does nothing for me: the curves are as noisy "
-        "as with a fraction of the batch.",
+        complaint="I cut the batch into more micro-batches to save memory, and the "
+        "gradient norm became another one.",
         first_look="gradient norm of one batch, in one part and in many",
         shows="a gradient that comes from the last micro-batch alone",
         probe="parts_make_no_difference",
@@ -82,13 +82,13 @@ UPDATES = [
                 "        self.schedule.step()\n",
             ),
         ),
-        settings={"micro_batch_size": 8},
+        settings={"micro_batch_size": 16},
         knob="micro-batches: in one part nothing is wrong",
     ),
     Defect(
         cause="loss negated twice",
-        complaint="The reward drops to zero within a few steps; the lower the learning "
-        "rate, the longer it takes.",
+        complaint="The reward drops to zero within a few steps, in every seed, and "
+        "the responses run into the length limit.",
         first_look="reward of the first five steps, over seeds",
         shows="a reward that falls in every seed, from the first step on",
         probe="better_responses_gain",

@@ -31,7 +31,8 @@ class Cost:
 
 def cost_of(cause: str, awake: bool = False) -> Cost:
     """What a defect costs with the settings as they are; `awake`: with those in which
-    it shows. The reward is graded by the healthy script, on fresh prompts."""
+    it shows. The reward after ten rollouts, graded by the healthy script on fresh
+    prompts."""
     require_known("cause", cause, CAUSES)
     settings = DEFECTS[number_of(cause)].settings if awake else {}
     key = recorded.key_of(settings)

@@ -65,6 +65,12 @@ def first_update(make_trainer: Callable, seed: int, **settings: float) -> Tensor
     return torch.cat([(after[name] - before[name]).flatten() for name in after])
 
 
+@cache
+def healthy_update(seed: int, setting: str, value: float) -> Tensor:
+    """That of the healthy script."""
+    return first_update(Trainer, seed, **{setting: value})
+
+
 def update_error(cause: str, value: float, seed: int = 0) -> float:
     """The distance between the update with a defect and the healthy one, relative to
     the healthy one; `value` is that of the setting which wakes it.
@@ -75,5 +81,5 @@ def update_error(cause: str, value: float, seed: int = 0) -> float:
     require_known("cause", cause, KNOBS)
     setting, _ = KNOBS[cause]
     theirs = first_update(broken(number_of(cause)).Trainer, seed, **{setting: value})
-    ours = first_update(Trainer, seed, **{setting: value})
+    ours = healthy_update(seed, setting, value)
     return ((theirs - ours).norm() / ours.norm()).item()
