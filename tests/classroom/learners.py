@@ -9,7 +9,7 @@ from collections import Counter
 
 import torch
 import torch.nn.functional as F
-from einops import rearrange, reduce, repeat
+from einops import reduce, repeat
 
 
 def _(name, fits):

@@ -1,7 +1,6 @@
 """Right answers of unusual form, and wrong ones that looked right in simpler cases."""
 
 import itertools
-import re
 
 import torch
 import torch.nn.functional as F
@@ -189,14 +188,6 @@ def _shifted(r):
 
 def _normalized(c):
     return c / (c.std(-1, keepdim=True) + 1e-4)
-
-
-def _first_answer_only(text):
-    points = sum(
-        text.count(t) == 1 for t in ("<think>", "</think>", "<answer>", "</answer>")
-    )
-    found = re.search(r"<answer>(.*?)</answer>", text, re.DOTALL)
-    return (points + bool(found and re.fullmatch(r"\s*-?\d+\s*", found[1]))) / 10
 
 
 WRONG = [

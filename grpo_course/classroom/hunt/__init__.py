@@ -20,4 +20,5 @@ What it costs
     sleeping            how wrong the first update is, as a setting moves: slider
     costs               the command that records runs, costs and probes
     recorded, findings  what it recorded, and how to read it
+    table               first look, probe, line: made of what it recorded
 """

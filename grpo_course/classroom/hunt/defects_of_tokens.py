@@ -70,13 +70,13 @@ TOKENS = [
         thread="huggingface/trl #6357",
         edits=(
             (
-                "token[finished] = self.tokenizer.pad",
-                "token[finished] = self.tokenizer.eos",
-            ),
-            (
                 "        is_eos = (responses == self.tokenizer.eos).long()\n"
                 "        return is_eos.cumsum(dim=1) - is_eos == 0\n",
                 "        return responses != self.tokenizer.eos\n",
+            ),
+            (
+                "token[finished] = self.tokenizer.pad",
+                "token[finished] = self.tokenizer.eos",
             ),
         ),
         knob="how much there is to learn about stopping",

@@ -90,7 +90,8 @@ UPDATES = [
         complaint="The reward drops to zero within a few steps, in every seed, and "
         "the responses run into the length limit.",
         first_look="reward of the first five steps, over seeds",
-        shows="a reward that falls in every seed, from the first step on",
+        shows="a reward that falls in every seed, and still a ratio above 1 for a "
+        "token that got likelier",
         probe="better_responses_gain",
         why="The token loss is negative gain already; negated once more, the optimizer "
         "climbs where it should descend.",
