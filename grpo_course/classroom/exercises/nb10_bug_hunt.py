@@ -62,14 +62,14 @@ HOLDS = "Something else is wrong with this trainer; what you are to ask for hold
 def _silent(*names: str, hint: str = WRONG_ALARM) -> tuple[Case, ...]:
     """Healthy variants."""
     return tuple(
-        Case("a healthy trainer", {"trainer": f"{HEALTHY}{name}"}, hint)
+        Case("a healthy trainer", {"make_trainer": f"{HEALTHY}{name}"}, hint)
         for name in names
     )
 
 
 def _of(cause: str, description: str, hint: str) -> Case:
     """The trainer with a cause, which the description does not name."""
-    return Case(description, {"trainer": f"trainer {number_of(cause)}"}, hint)
+    return Case(description, {"make_trainer": f"trainer {number_of(cause)}"}, hint)
 
 
 def _found(cause: str, hint: str) -> Case:
@@ -85,7 +85,7 @@ def _always(answer: bool) -> Callable:
 
 
 def _decoy(name: str, hint: str = HOLDS) -> Case:
-    return Case("a trainer made for this exercise", {"trainer": name}, hint)
+    return Case("a trainer made for this exercise", {"make_trainer": name}, hint)
 
 
 NO_LOOK = (
@@ -94,10 +94,10 @@ NO_LOOK = (
 )
 
 
-@decoy("its deltas are the rewards")
+@decoy("its deltas are rewards, times the largest of the batch")
 class _Raw(Trainer):
     def compute_deltas(self, rewards):
-        return rewards
+        return rewards * rewards.max()
 
 
 @decoy("its deltas are differences from the median of the batch")
@@ -160,7 +160,10 @@ GROUPS_STAND_ALONE = Exercise(
         ),
         *_silent("two prompts", "seed 1"),
         _passed("loss negated twice"),
-        _decoy("its deltas are the rewards", "A bonus for one prompt shows here."),
+        _decoy(
+            "its deltas are rewards, times the largest of the batch",
+            "A bonus for one prompt moves the largest, and so the deltas of others.",
+        ),
         _decoy(
             "its deltas are differences from the median of the batch",
             "A bonus for one prompt moves the median, and so the deltas of others.",
@@ -327,8 +330,8 @@ def padding_leaves_no_trace(make_trainer):
     trainer = make_trainer()
     batch = trainer.collect()
     before = trainer.score(batch)
-    batch.tokens = pad(batch.tokens, (3, 0), value=trainer.tokenizer.pad)
-    batch.attention = pad(batch.attention, (3, 0), value=False)
+    batch.tokens = torch.nn.functional.pad(batch.tokens, (3, 0))
+    batch.attention = torch.nn.functional.pad(batch.attention, (3, 0))
     return torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4)
 
 
@@ -755,10 +758,10 @@ DIAGNOSIS = Exercise(
 
 TO_REPAIR = number_of("each part divided by its own tokens")
 RUNS = {
-    "64 rows in two parts": {},
-    "64 rows, 8 at a time": {"seed": 1, "micro_batch_size": 8},
-    "24 rows, 16 at a time": {"num_prompts": 3, "micro_batch_size": 16},
-    "all rows at once": {"seed": 2, "micro_batch_size": 64},
+    "trainer 6: 64 rows in two parts": {},
+    "trainer 6: 64 rows, 8 at a time": {"seed": 1, "micro_batch_size": 8},
+    "trainer 6: 24 rows, 16 at a time": {"num_prompts": 3, "micro_batch_size": 16},
+    "trainer 6: all rows at once": {"seed": 2, "micro_batch_size": 64},
 }
 
 
@@ -804,7 +807,7 @@ REPAIRED_SCRIPT = Exercise(
     cases=tuple(
         Case(
             name,
-            {"run": name},
+            {"source": name},
             "The trainer still learns something else. What should one token weigh, in "
             "whichever part it comes?",
         )

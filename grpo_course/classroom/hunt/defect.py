@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 class Defect:
     """What was done to the script, and how it comes to light.
 
-    `edits` are pairs (old text, new text), the line at fault first; each old text stands
-    in the script once.
+    `edits` are pairs (old text, new text), the line at fault first; each old text
+    stands in the script once.
     `settings` are those of a run in which the defect shows, where the script's own do
     not; `knob` says in words what lets it sleep.
     """
