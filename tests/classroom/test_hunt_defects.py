@@ -76,7 +76,7 @@ def test_a_traceback_shows_the_line_of_the_variant():
     with pytest.raises(RuntimeError) as stopped:
         trainer.token_losses(torch.zeros(3, 1000), batch)
     told = "".join(traceback.format_exception(stopped.value))
-    assert "ratio = log_probs / (batch.old_log_probs + 1e-8)" in told
+    assert "ratio = log_probs / batch.old_log_probs" in told
     linecache.checkcache()
     assert "batch.old_log_probs" in inspect.getsource(module.Trainer.token_losses)
 

@@ -104,6 +104,7 @@ PROPERTIES = {
     "ratios_start_at_one": Property(
         "In the first inner step every ratio is one.",
         ("old scores in low precision", "dropout on in the update"),
+        ("ratio of log-probabilities",),
     ),
     "ratios_leave_one": Property(
         "In later inner steps ratios differ from one.",
