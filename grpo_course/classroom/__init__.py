@@ -10,6 +10,7 @@ Exercises
     check         judges an answer and says what is wrong with it
     own_reward    judges a reward of the learner's own design
     bugs          the broken pieces of notebook 10, their probes and repairs
+    hunt          a trainer in one file, its defects, probes and cases
     designs       judges of runs that a learner designs, in words
 
 Guesses
