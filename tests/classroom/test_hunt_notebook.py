@@ -33,7 +33,7 @@ def printed(cell):
     """What a cell shows: text and pictures' words."""
     outputs = cell.get("outputs", [])
     data = [o.get("text", "") + str(o.get("data", "")) for o in outputs]
-    return " ".join([*data, str(cell.metadata)])
+    return " ".join(" ".join([*data, str(cell.metadata)]).split())
 
 
 @pytest.mark.parametrize("letter", GUIDED)

@@ -19,7 +19,6 @@ REWARDS = [
                 "drawn * self.settings.num_responses",
             ),
         ),
-        knob="how differently prompts pay",
     ),
     Defect(
         cause="reward looks at another prompt's answer",
@@ -118,7 +117,6 @@ REWARDS = [
             ("groups.mean(dim=1, keepdim=True)", "groups.mean()"),
             ("groups.std(dim=1, keepdim=True)", "groups.std()"),
         ),
-        knob="how differently prompts pay",
     ),
     Defect(
         cause="tied groups normalized by rounding error",

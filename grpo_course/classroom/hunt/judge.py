@@ -115,14 +115,7 @@ def faults(row: Row, asked: Property) -> list[str]:
     found, asked_of = set(row.found()), set(row.broken)
     missed = sorted((asked.must_find() & asked_of) - found)
     wrongly = sorted(asked.must_not() & found)
-    words = []
-    if errors := [said for said in row.healthy.values() if said not in (SILENT, FIRES)]:
-        words.append(f"On a healthy trainer it ends in an error: {errors[0]}")
-    elif alarms := row.alarms():
-        words.append(
-            f"It fires on healthy trainers: {', '.join(alarms)}. What you look at "
-            "depends on more than the property, or the tolerance is too narrow."
-        )
+    words = alarm_words(row)
     if missed:
         words.append(
             f"It stays silent for {numbered(missed)}, where the property is broken. "
@@ -140,6 +133,18 @@ def faults(row: Row, asked: Property) -> list[str]:
             f"{SLOW:g} s. Train less, or not at all."
         )
     return words
+
+
+def alarm_words(row: Row) -> list[str]:
+    """What to say of a probe that is not silent on healthy trainers."""
+    if errors := [said for said in row.healthy.values() if said not in (SILENT, FIRES)]:
+        return [f"On a healthy trainer it ends in an error: {errors[0]}"]
+    if alarms := row.alarms():
+        return [
+            f"It fires on healthy trainers: {', '.join(alarms)}. What you look at "
+            "depends on more than the property, or the tolerance is too narrow."
+        ]
+    return []
 
 
 def told(row: Row, problems: list[str]) -> list[str]:

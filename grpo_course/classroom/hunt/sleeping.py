@@ -22,8 +22,6 @@ KNOBS: dict[str, tuple[str, Sequence[float]]] = {
     "temperature missing from the scores": HEAT,
     "rare tokens never sampled, yet scored": HEAT,
     "attention mask left out of the scores": SHORTEST,
-    "groups that mix prompts": SHORTEST,
-    "mean and spread of the whole batch": SHORTEST,
     "cut-off responses paid": ("max_new_tokens", (6, 8, 10, 14, 20)),
     "old scores in low precision": ("epsilon", (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)),
     "old scores taken from the current policy": INNER,

@@ -48,7 +48,7 @@ def plot_matrix(rows: Mapping[str, Said]) -> Axes:
     ax.set_yticks(range(len(rows)), list(rows), fontsize=8)
     ax.set_xticks([x - 0.5 for x in range(columns)], minor=True)
     ax.set_yticks([y - 0.5 for y in range(len(rows))], minor=True)
-    ax.grid(visible=False, which="major")
+    ax.grid(visible=False)
     ax.grid(which="minor", color="white", lw=1.2)
     ax.tick_params(which="both", length=0)
     ax.set_xlabel("trainer")
