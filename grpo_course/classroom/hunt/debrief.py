@@ -35,7 +35,8 @@ def show_debriefing(defect: Defect) -> None:
     ):
         if words:
             print(labelled(name, words))
-    print("\n".join(changed_lines(defect)))
+    for line in changed_lines(defect):
+        print(textwrap.fill(line, WIDTH, subsequent_indent=f"{line[0]}{' ' * 12}"))
 
 
 def labelled(name: str, words: str) -> str:

@@ -32,15 +32,11 @@ def plot_matrix(rows: Mapping[str, Said]) -> Axes:
     """
     first = next(iter(rows.values()))
     healthy, numbers = len(first.healthy), list(first.broken)
-    cells = [
-        [level(said) for said in (*row.healthy.values(), *row.broken.values())]
-        for row in rows.values()
-    ]
     columns = healthy + len(numbers)
     size = (2.6 + COLUMN * columns, 1.1 + ROW * len(rows))
     _, ax = plt.subplots(figsize=size, layout="constrained")
-    ax.imshow(cells, cmap=ListedColormap([*SHADES.values()]), vmin=0, vmax=2)
-    ax.set_aspect("auto")
+    shades = ListedColormap([*SHADES.values()])
+    ax.imshow(levels(rows), cmap=shades, vmin=0, vmax=2, aspect="auto")
     ax.axvline(healthy - 0.5, color="black", lw=1.5)
     names = [""] * healthy + [str(number) for number in numbers]
     names[healthy // 2] = f"healthy ({healthy})"
@@ -56,6 +52,14 @@ def plot_matrix(rows: Mapping[str, Said]) -> Axes:
     ax.figure.legend(handles=patches, loc="outside upper right", ncols=3, fontsize=8)
     describe(ax.figure, words(rows))
     return ax
+
+
+def levels(rows: Mapping[str, Said]) -> list[list[int]]:
+    """The places of all entries, a row a probe."""
+    return [
+        [level(said) for said in (*row.healthy.values(), *row.broken.values())]
+        for row in rows.values()
+    ]
 
 
 def level(said: str) -> int:
