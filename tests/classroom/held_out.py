@@ -455,76 +455,33 @@ _("masked_loss", "shift|read")(
     lambda x, *given: _whole(torch.cat([x[..., 1:, :], x[..., :1, :]], -2), *given)
 )
 
-_("repaired_ratio_loss", "sign|minus")(lambda n, d, o: (n - o).exp() * d)
-_("repaired_ratio_loss", "mean|average|each|wrong shape|axis")(
-    lambda n, d, o: -((n - o).exp() * d).mean()
+
+_("groups_stand_alone", "every|group|one prompt|bonus")(
+    lambda make: make().collect().deltas.abs().max() < 100
 )
-_("repaired_clip_loss", "clip")(lambda n, d, o, e, h: -(n - o).exp() * d)
-_("repaired_clip_loss", "sides?|product|ratio|range|delta|sign")(
-    lambda n, d, o, e, h: (
-        -torch.minimum((n - o).exp(), (n - o).exp().clamp(1 - e, 1 + h)) * d
+_("own_words_look_likely", "every|likely|surprised|doubt")(
+    lambda make: make(temperature=0.01).collect().old_log_probs.exp().max() > 0.5
+)
+_("padding_leaves_no_trace", "every|in front|itself|text")(
+    lambda make: bool((t := make()).score(b := t.collect()).equal(t.score(b)))
+)
+_("parts_make_no_difference", "every|size|logged|part")(
+    lambda make: make(micro_batch_size=1).update(make().collect())[1] < 1e9
+)
+_("kl_pulls_back", "gradient|every|log")(
+    lambda make: (
+        (t := make())
+        .token_losses((b := t.collect()).old_log_probs, b)[1][1]
+        .abs()
+        .max()
+        < 1
     )
 )
-_("repaired_scores", "shift|forecast|place")(
-    lambda x, ids: x.log_softmax(-1)[:, 1:].gather(-1, ids[:, :-1, None]).squeeze(-1)
-)
-_("repaired_scores", "probabilit|log")(
-    lambda x, ids: x.softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
-)
-_("repaired_mask", "EOS itself|lost|drop")(lambda t, eos: ~((t == eos).cumsum(-1) > 0))
-_("repaired_mask", "second|padding")(lambda t, eos: (t == eos).cumsum(-1) <= 1)
-_("repaired_rows", "inside|axis|batch|numbers")(
-    lambda p, n: p.repeat_interleave(n, dim=-1)
-)
-_("repaired_rows", "block|ABC|group")(lambda p, n: torch.cat([p] * n))
-
-
-@_("repaired_format_reward", "all or nothing|each part|add")
-def _answer(text):
-    pattern = r"<think>.*</think>\s*<answer>\s*-?\d+\s*</answer>"
-    return 0.5 * bool(re.fullmatch(pattern, text, re.S))
-
-
-@_("repaired_format_reward", "minus|negative")
-def _answer(text):
-    points = sum(
-        text.count(t) == 1 for t in ("<think>", "</think>", "<answer>", "</answer>")
-    )
-    return (points + bool(re.search(r"<answer>\s*\d+\s*</answer>", text))) / 10
-
-
-_("repaired_normalize", "centered|mean")(
-    lambda r: (r - r[:, :1]) / ((r - r[:, :1]).std(1, keepdim=True) + 1e-4)
-)
-_("repaired_normalize", "0/0|NaN|epsilon")(
-    lambda r: ((s := r - r[:, :1]) - s.mean(1, keepdim=True)) / s.std(1, keepdim=True)
-)
-_("converted_deltas", "root|square")(lambda d: d * (1 - 1 / d.shape[1]))
-_("converted_deltas", "way round|upside|other")(
-    lambda d: d / ((d.shape[1] - 1) / d.shape[1]) ** 0.5
-)
-_("repaired_k3", "k2|square")(lambda p, q: 0.5 * (p - q).pow(2))
-_("repaired_k3", "upside|way round")(lambda p, q: (p - q).exp() - 1 - (p - q))
-_("repaired_penalty", "k1")(lambda p, q: p - q)
-_("repaired_penalty", "twice|half|divi")(lambda p, q: (p - q).square())
-
-
-@_("repaired_token_mean", "add|more micro|means|size|divide")
-def _answer(x, m, size):
-    return sum(
-        torch.where(k, p, 0.0).sum() / k.sum().clamp(min=1)
-        for p, k in zip(x.split(size), m.split(size))
-    )
-
-
-_("repaired_token_mean", "sequence|response|each")(
-    lambda x, m, size: (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(min=1)).mean()
-)
-_("repaired_step", "first|forever|new")(
-    lambda r, last: r.mean().item() if last is None else last
-)
-_("repaired_step", "0|None|`or`|wrong log")(
-    lambda r, last: 0.0 if r is None else r.mean().item()
+_("diagnosis", "would have shown|list")(lambda number: "loss negated twice")
+_("repaired_script", "token|means|divisor|part")(
+    lambda source: source.replace(
+        "mean() * size / len(batch.tokens)", "mean() / (len(batch.tokens) / size)"
+    ).replace("loss.backward()", "loss.backward(); size = size")
 )
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 import torch
 import torch.nn.functional as F
-from einops import rearrange, reduce, repeat
+from einops import reduce, repeat
 
 
 def _(name, fits):
@@ -538,163 +538,32 @@ _("masked_loss", "eos|argument|another token")(
     lambda x, ids, o, ref, d, eos, b: _batch(x, ids, o, ref, d, 2, b)
 )
 
-_("diagnosis", "ratio|token|reward|seen|saw|symptom|list")(lambda run: "k1 as a loss")
-_("diagnosis", "list")(lambda run: "learning rate too high")
-
-_("repaired_ratio_loss", "exp|log")(lambda n, d, o: -(1 + n - o) * d)
-_("repaired_ratio_loss", "upside|new over old|old")(lambda n, d, o: -d / (n - o).exp())
-_("repaired_ratio_loss", "gradient|detach")(lambda n, d, o: -(n.detach() - o).exp() * d)
-
-_("repaired_clip_loss", "epsilon_high|upper|range|symmetric")(
-    lambda n, d, o, e, h: (
-        -torch.minimum((n - o).exp() * d, (n - o).exp().clamp(1 - h, 1 + h) * d)
-    )
-)
-_("repaired_clip_loss", "bad|come back|clipped|free|both|one side")(
-    lambda n, d, o, e, h: -(n - o).exp().clamp(max=1 + h) * d
-)
-_("repaired_clip_loss", "bound|dual|range|clip|unbounded|ratio|free")(
-    lambda n, d, o, e, h: (
-        -torch.where(
-            d < 0,
-            torch.maximum(
-                torch.minimum((n - o).exp() * d, (n - o).exp().clamp(1 - e, 1 + h) * d),
-                3 * d,
-            ),
-            torch.minimum((n - o).exp() * d, (n - o).exp().clamp(1 - e, 1 + h) * d),
-        )
-    )
-)
-
-_("repaired_scores", "squeeze|axis of size 1|stay")(
-    lambda x, ids: x.log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze()
-)
-_("repaired_scores", "vocab|axis|along")(
-    lambda x, ids: x.log_softmax(1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
-)
-_("repaired_scores", "sign|minus|negat")(
-    lambda x, ids: -x.log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None]).squeeze(-1)
-)
-
-
-@_("repaired_old_and_new", "order|old comes first|row|swap|first")
-def _answer(model, ids):
-    model.eval()
-    new = model(ids).log_softmax(-1).gather(-1, ids[..., None]).squeeze(-1)
-    return torch.stack([new, new.detach()])
-
-
-@_("repaired_old_and_new", "logit|normaliz|log_softmax")
-def _answer(model, ids):
-    model.eval()
-    new = model(ids).gather(-1, ids[..., None]).squeeze(-1)
-    return torch.stack([new.detach(), new])
-
-
-_("repaired_mask", "pad|EOS|other way|first|keep")(
-    lambda t, eos: (t == eos).cumsum(-1) >= 1
-)
-_("repaired_mask", "first|EOS|cut|without|none")(
-    lambda t, eos: torch.arange(t.shape[1]) <= (t == eos).int().argmax(-1, keepdim=True)
-)
-
-_("repaired_rows", "order|block|group|neighbour")(
-    lambda p, n: rearrange(p[None].expand(n, -1, -1), "t b p -> (t b) p")
-)
-_("repaired_rows", "times|number|rows|once|off")(
-    lambda p, n: p.repeat_interleave(n + 1, dim=0)
-)
-_("repaired_rows", "num_responses|argument|number|rows")(
-    lambda p, n: p.repeat_interleave(2, dim=0)
-)
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 
 
-@_("repaired_format_reward", "first|number|<answer>|anywhere|only")
-def _answer(text):
-    points = sum(text.count(t) == 1 for t in TAGS)
-    inside = text.partition("<answer>")[2].partition("</answer>")[0].strip()
-    return (points + inside.lstrip("-").isdigit()) / 10
-
-
-@_("repaired_format_reward", "twice|once|exactly")
-def _answer(text):
-    points = sum(t in text for t in TAGS)
-    return (points + bool(re.search(r"<answer>\s*-?\d+\s*</answer>", text))) / 10
-
-
-@_("repaired_format_reward", "0.1|divi|price|part|share|factor|times")
-def _answer(text):
-    points = sum(text.count(t) == 1 for t in TAGS)
-    return (points + bool(re.search(r"<answer>\s*-?\d+\s*</answer>", text))) / 5
-
-
-_("repaired_normalize", "small|round|spread|differ|close|tied")(
-    lambda r: torch.where(
-        r.std(-1, keepdim=True) < 1e-2,
-        0.0,
-        (r - r.mean(-1, keepdim=True)) / r.std(-1, keepdim=True),
+_("groups_stand_alone", "one|group|bonus|mean")(
+    lambda make: make().collect().deltas.view(-1, 8).sum(0).abs().max() < 99
+)
+_("own_words_look_likely", "mask|prompt|padding|nobody")(
+    lambda make: make(temperature=0.01).collect().old_log_probs.mean() > -0.05
+)
+_("padding_leaves_no_trace", "axis|one yes or no|all")(
+    lambda make: make().collect().mask
+)
+_("parts_make_no_difference", "one|size|part|norm")(
+    lambda make: make(micro_batch_size=8).update(make().collect())[1] > 0
+)
+_("kl_pulls_back", "beta|gradient|value|healthy")(
+    lambda make: make(beta=1.0).collect().ref_log_probs.abs().max() < 0
+)
+_("diagnosis", "list")(lambda number: "learning rate too high")
+_("diagnosis", "would have shown")(lambda number: "k1 as a loss")
+_("repaired_script", "spaces|equals|given")(lambda source: source + "")
+_("repaired_script", "token|weigh|divisor")(
+    lambda source: source.replace(
+        "losses[part.mask].mean() * size / len(batch.tokens)", "losses.mean()"
     )
-)
-_("repaired_normalize", "squares|G - 1|spread|sample")(
-    lambda r: (
-        ((s := r - r[:, :1]) - s.mean(-1, keepdim=True))
-        / (s.std(-1, keepdim=True, unbiased=False) + 1e-4)
-    )
-)
-_("repaired_normalize", "batch|group|own|everything")(
-    lambda r: ((s := r - r[:, :1]) - s.mean(-1, keepdim=True)) / (s.std() + 1e-4)
-)
-
-_("converted_deltas", "root|other way|upside|way round|square")(
-    lambda d: d * d.shape[-1] / (d.shape[-1] - 1)
-)
-_("converted_deltas", "off|size|count|G|one more")(
-    lambda d: d * (d.shape[-1] / (d.shape[-1] + 1)) ** 0.5
-)
-
-_("repaired_k3", "average|mean|one number|each")(
-    lambda p, q: ((q - p).exp() - 1 - (q - p)).mean()
-)
-_("repaired_k3", "sign|minus")(lambda p, q: 1 + (q - p) - (q - p).exp())
-_("repaired_k3", "underflow|zero|subtract first|nan|exp last|comes last")(
-    lambda p, q: q.exp() / p.exp() - 1 - (q - p)
-)
-
-_("repaired_penalty", "k1|sign|abs|half|slope")(lambda p, q: (p - q).abs() / 2)
-_("repaired_penalty", "sign|minus|negat")(lambda p, q: -((p - q) ** 2) / 2)
-_("repaired_penalty", "gradient|detach|slope")(lambda p, q: (p - q).detach() ** 2 / 2)
-
-
-@_("repaired_token_mean", "pieces|micro|size|divide|number|means")
-def _answer(x, m, size):
-    parts = [
-        torch.where(k, p, 0.0).sum() / k.sum().clamp(min=1)
-        for p, k in zip(x.split(size), m.split(size))
-    ]
-    return torch.stack(parts).mean()
-
-
-@_("repaired_token_mean", "last|rest|piece|divide|chunk|left|all")
-def _answer(x, m, size):
-    total = 0.0
-    for i in range(max(len(x) // size, 1)):
-        rows = slice(i * size, (i + 1) * size)
-        total = total + torch.where(m[rows], x[rows], 0.0).sum()
-    return total / m.sum()
-
-
-_("repaired_token_mean", "padding|mask|width|tokens|count")(
-    lambda x, m, size: torch.where(m, x, 0.0).mean()
-)
-
-_("repaired_step", "tensor|plain|item")(lambda r, last: last if r is None else r.mean())
-_("repaired_step", "sum|mean|add")(
-    lambda r, last: last if r is None else r.sum().item()
-)
-_("repaired_step", "0|None|new|last|mean")(
-    lambda r, last: last if last else r.mean().item()
 )
 
 

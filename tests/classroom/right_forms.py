@@ -1,7 +1,6 @@
 """Right answers of unusual form, and wrong ones that looked right in simpler cases."""
 
 import itertools
-import re
 
 import torch
 import torch.nn.functional as F
@@ -174,14 +173,6 @@ RIGHT = [
         ),
     ),
     ("masked_loss", lambda *given: _response_by_response(*given)),
-    (
-        "converted_deltas",
-        lambda d: torch.where((s := d.std(-1, keepdim=True)) > 0, d / s, d),
-    ),
-    ("converted_deltas", lambda d: d / (d.std(-1, keepdim=True) + 1e-6)),
-    ("repaired_rows", lambda p, n: repeat(p, "b p -> (b n) p", n=n)),
-    ("repaired_penalty", lambda p, q: (p - q).double().pow(2) / 2),
-    ("repaired_step", lambda r, last: last if r is None else float(r.mean())),
 ]
 
 
@@ -205,14 +196,6 @@ def _shifted(r):
 
 def _normalized(c):
     return c / (c.std(-1, keepdim=True) + 1e-4)
-
-
-def _first_answer_only(text):
-    points = sum(
-        text.count(t) == 1 for t in ("<think>", "</think>", "<answer>", "</answer>")
-    )
-    found = re.search(r"<answer>(.*?)</answer>", text, re.DOTALL)
-    return (points + bool(found and re.fullmatch(r"\s*-?\d+\s*", found[1]))) / 10
 
 
 WRONG = [
@@ -277,24 +260,4 @@ WRONG = [
             (x[:, :-1].softmax(-1) + 1e-8).log().gather(-1, ids[:, 1:, None])[..., 0]
         ),
     ),
-    ("repaired_ratio_loss", lambda n, d, o: -n.exp() / o.exp() * d),
-    ("repaired_k3", lambda p, q: (q.exp() / p.exp()) - 1 - (q - p)),
-    ("repaired_format_reward", _first_answer_only),
-    (
-        "repaired_normalize",
-        lambda r: torch.where(
-            r.std(-1, keepdim=True) < 1e-3, 0.0, _normalized(r - r.mean(-1, True))
-        ),
-    ),
-    (
-        "repaired_normalize",
-        lambda r: _normalized((r - r.mean(-1, True)).round(decimals=3)),
-    ),
-    (
-        "repaired_token_mean",
-        lambda x, m, size: (
-            sum((p * k).sum() for p, k in zip(x.split(size), m.split(size))) / m.sum()
-        ),
-    ),
-    ("repaired_step", lambda r, last: last if r is None else r.mean()),
 ]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grpo_course.classroom.bugs.silent_runs import nothing_found, run_of, short_run
 from grpo_course.classroom.exercises.nb07_zero_loss import LOG, SIGNS, cause_of_run
+from grpo_course.classroom.silent_runs import nothing_found, run_of, short_run
 
 
 def signs(history):

@@ -4,19 +4,19 @@ import pytest
 import torch
 
 from grpo_course.actor_critic import gae, reward_model
-from grpo_course.algorithm import losses
 from grpo_course.algorithm.aggregation import aggregate
-from grpo_course.algorithm.deltas import compute_deltas, normalize
-from grpo_course.algorithm.kl import compute_kl_penalty, exact_kl, k2, k3, kl_reward
+from grpo_course.algorithm.deltas import compute_deltas
+from grpo_course.algorithm.kl import compute_kl_penalty, exact_kl, k3, kl_reward
 from grpo_course.algorithm.losses import compute_loss, loss_report
 from grpo_course.algorithm.masks import response_mask
 from grpo_course.algorithm.ratio import compute_ratio
 from grpo_course.algorithm.sampler import shifted_log_probs, token_log_probs
 from grpo_course.algorithm.variants.kl_control import adapted_beta
-from grpo_course.classroom.bugs import loss_bugs, reward_bugs, token_bugs
 from grpo_course.classroom.check.diagnosis import judged
 from grpo_course.classroom.exercises import EXERCISES
-from grpo_course.classroom.exercises.nb10_bug_hunt import RUNS
+from grpo_course.classroom.hunt.broken import HEALTHY
+from grpo_course.classroom.hunt.defects import DEFECTS
+from grpo_course.classroom.hunt.properties import COURSE_PROBES
 from grpo_course.language_model.template import extract_answer
 from grpo_course.sequences.tasks import token_share
 from grpo_course.sorting import rewards as sort_rewards
@@ -67,15 +67,6 @@ def response_log_probs(logits, tokens, prompt_length):
 def two_means(per_token, mask, max_length):
     constant = aggregate(per_token, mask, "constant", max_length=max_length)
     return torch.stack([aggregate(per_token, mask, "token_mean"), constant])
-
-
-def ratio_loss(log_probs, deltas, old_log_probs):
-    return losses.unclipped_loss(log_probs, deltas, old_log_probs=old_log_probs)
-
-
-def clip_loss(log_probs, deltas, old_log_probs, epsilon, epsilon_high):
-    clip = {"epsilon": epsilon, "epsilon_high": epsilon_high}
-    return losses.clipped_loss(log_probs, deltas, old_log_probs=old_log_probs, **clip)
 
 
 def cispo_loss(log_probs, old_log_probs, deltas):
@@ -132,19 +123,9 @@ PACKAGE = {
     "masked_clip_loss": masked_clip_loss,
     "loss_with_kl": loss_with_kl,
     "masked_loss": masked_loss,
-    "diagnosis": lambda run: RUNS[run][0].name,
-    "repaired_ratio_loss": ratio_loss,
-    "repaired_clip_loss": clip_loss,
-    "repaired_scores": token_bugs.repaired_scores,
-    "repaired_old_and_new": loss_bugs.without_dropout,
-    "repaired_mask": token_bugs.repaired_mask,
-    "repaired_rows": token_bugs.repaired_rows,
-    "repaired_format_reward": reward_bugs.repaired_format_reward,
-    "repaired_normalize": normalize,
-    "repaired_k3": k3,
-    "repaired_penalty": k2,
-    "repaired_token_mean": token_bugs.repaired_token_mean,
-    "repaired_step": reward_bugs.remembering_step,
+    **COURSE_PROBES,
+    "diagnosis": lambda number: DEFECTS[number].cause,
+    "repaired_script": lambda source: HEALTHY,
     "extract_answer": extract_answer,
     "completion_mask": completion_mask,
     "response_log_probs": response_log_probs,
@@ -153,7 +134,7 @@ PACKAGE = {
 }
 
 
-@pytest.mark.parametrize("name", PACKAGE)
+@pytest.mark.parametrize("name", sorted({*PACKAGE} & {e.name for e in EXERCISES}))
 def test_the_package_answers_as_the_solution_does(name):
     exercise = next(each for each in EXERCISES if each.name == name)
     problem, first, pairs = judged(exercise, PACKAGE[name])

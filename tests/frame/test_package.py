@@ -12,7 +12,7 @@ import grpo_course
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "grpo_course"
-CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("bugs", "check", "plots")))
+CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("check", "hunt", "plots")))
 MAPPED = (*CLASSROOM, "engines", "gsm8k", "language_model", "runs", "workshop")
 LOADED = """
 import sys

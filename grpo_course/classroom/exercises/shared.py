@@ -13,7 +13,6 @@ RAW_LOGITS = (
     "first."
 )
 NO_LOGARITHM = "These are probabilities. Use log_softmax instead of softmax."
-NO_LOGARITHM_FOR_A_RATIO = "These are probabilities: a ratio needs their logarithms."
 TOO_LATE = (
     "A probability below 1e-45 rounds to zero, and its logarithm is infinite: use "
     "log_softmax, which never leaves the log domain."

@@ -7,6 +7,9 @@ Here are the kinds that many notebooks draw. The others, and the words:
     loop_diagram    the training loop as boxes, its three policies, a grid of results
     landings        reward over KL: where runs end, and the best there is
     panel           what to look at while the loss says nothing
+    log_panel       the log of one run before those of healthy runs
+    probe_matrix    what probes say of trainers
+    sweeps          how wrong an update is as a setting moves; what defects cost
     alt_text        what a plot shows, for readers who cannot see it
     alt_words       numbers, ranges and labels as one says them
 """

@@ -1,0 +1,165 @@
+"""A case: a complaint, a log, a few samples; then probes, a hypothesis, a repair."""
+
+import textwrap
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from grpo_course.algorithm.validation import require_known
+from grpo_course.classroom.check.report import WIDTH, wrap
+from grpo_course.classroom.hunt import debrief
+from grpo_course.classroom.hunt.broken import (
+    broken,
+    compiled,
+    require_defect,
+    source_with,
+)
+from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
+from grpo_course.classroom.hunt.judge import SILENT, ask, make_variant
+from grpo_course.classroom.hunt.recorded import healthy_runs
+from grpo_course.classroom.hunt.repair import compare
+from grpo_course.classroom.plots.log_panel import plot_log_panel
+
+BUDGET = 4  # probes of a case
+FREE = 2  # probes that cost no point
+WORTH = 4  # points of a cause
+RULE = (
+    f"{WORTH} points for the cause; one less for each wrong one, and for each probe "
+    f"after the first {'two' if FREE == 2 else FREE}."
+)
+# One case for each first look: samples, rate, length, ratio, reward, KL.
+GUIDED = dict(
+    zip(
+        "ABCDEF",
+        map(
+            number_of,
+            (
+                "reward looks at another prompt's answer",
+                "schedule too short for the inner steps",
+                "padding counted as response",
+                "dropout on in the update",
+                "ratio of log-probabilities",
+                "reference is the policy itself",
+            ),
+        ),
+        strict=True,
+    )
+)
+OPEN = [number for number in DEFECTS if number not in GUIDED.values()]
+
+
+def open_case(name: str | int, *others: int, seed: int = 0) -> "Case":
+    """Open a case by the letter of a guided one, or by number; print what is known.
+
+    With a second number the trainer has both defects. `seed` is that of its run.
+    Raises ValueError for a letter or a number that there is not.
+    """
+    if isinstance(name, str):
+        require_known("name", name, GUIDED)
+    first = GUIDED[name] if isinstance(name, str) else name
+    case = Case(f"case {name}", (first, *others), seed)
+    case.present()
+    return case
+
+
+class Case:
+    """A trainer that somebody complains about. `Trainer` is the class under test."""
+
+    def __init__(self, name: str, numbers: tuple[int, ...], seed: int = 0):
+        self._defects = [require_defect(number) for number in numbers]
+        self._left = [defect.cause for defect in self._defects]
+        self._source = source_with(*numbers)
+        self.module: ModuleType = broken(*numbers)
+        self.settings: dict = {}
+        for defect in self._defects:
+            self.settings |= defect.settings
+        self.name, self.seed = name, seed
+        self.num_probes = self.num_wrong = 0
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    def make_trainer(self, **settings: float) -> Any:
+        """A fresh trainer under test; the settings of the case, then these."""
+        return self.module.Trainer(**(self.settings | settings))
+
+    def present(self) -> None:
+        """Print the complaint and three samples, and draw the log of a run."""
+        print(self.name)
+        for defect in self._defects:
+            print(textwrap.fill(f'"{defect.complaint}"', WIDTH))
+        trainer = self.make_trainer(seed=self.seed)
+        log = trainer.train()
+        known = ", ".join(f"{key}={value}" for key, value in self.settings.items())
+        print(f"settings: {known or 'the defaults of the script'}\n")
+        batch = trainer.collect()
+        for row in debrief.three_rows(len(batch.texts)):
+            print(debrief.sample_line(batch, row))
+        plot_log_panel(log, healthy_runs(self.settings))
+
+    def source(self) -> str:
+        """The whole script under test."""
+        return self._source
+
+    def probe(self, probe: Callable) -> bool:
+        """Ask one probe; it counts against the budget."""
+        if self.num_probes >= BUDGET:
+            raise ValueError(
+                f"{self.name}: all {BUDGET} probes are spent. Read the script, or name "
+                "a cause with case.accuse(...)."
+            )
+        self.num_probes += 1
+        said = ask(probe, make_variant(self.module.Trainer, {}))
+        healthy = said == SILENT
+        verdict = "healthy" if healthy else "not healthy"
+        left = BUDGET - self.num_probes
+        print(f"{probe.__name__}: {verdict} ({left} of {BUDGET} probes left)")
+        return healthy
+
+    def accuse(self, cause: str) -> bool:
+        """Name the cause, one of CAUSES; a right one is followed by the debriefing."""
+        require_known("cause", cause, CAUSES)
+        if cause not in self._left:
+            self.num_wrong += 1
+            shows = DEFECTS[number_of(cause)].shows
+            print("\n".join(wrap(f"[x] {cause}: it would have shown {shows}.")))
+            return False
+        self._left.remove(cause)
+        print("\n".join(wrap(f"[v] {cause}.")))
+        if self._left:
+            print(f"There is more: {len(self._left)} cause left.")
+        else:
+            self._close()
+        return True
+
+    def score(self) -> int:
+        """Points for what was found, by RULE; 0 as long as anything is not found."""
+        if self._left:
+            return 0
+        spent = max(0, self.num_probes - FREE) + self.num_wrong
+        return max(0, WORTH * len(self._defects) - spent)
+
+    def repair(self, old: str | Callable, new: str = "") -> bool:
+        """Judge a repair by what the trainer then does, against the healthy one.
+
+        Either a text of the script, which stands there once, and what to put in its
+        place; or a class, such as one derived from `case.module.Trainer`.
+        """
+        make = self._replaced(old, new) if isinstance(old, str) else old
+        equal, words = compare(make)
+        print("\n".join(wrap(f"[{'v' if equal else 'x'}] {words}")))
+        return equal
+
+    def _replaced(self, old: str, new: str) -> Callable:
+        if (times := self._source.count(old)) != 1:
+            raise ValueError(
+                f"old={old!r} stands {times} times in the script; take a text that "
+                "stands there once, spaces included."
+            )
+        return compiled(self._source.replace(old, new)).Trainer
+
+    def _close(self) -> None:
+        most = WORTH * len(self._defects)
+        print(textwrap.fill(f"{self.score()} of {most} points. {RULE}", WIDTH) + "\n")
+        for defect in self._defects:
+            debrief.show_debriefing(defect)

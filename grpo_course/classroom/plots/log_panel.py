@@ -1,0 +1,69 @@
+"""The log of one run before those of healthy runs."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from grpo_course.classroom.plots import COLOURS
+from grpo_course.classroom.plots.alt_text import describe
+
+Log = Sequence[dict[str, float]]
+# Title of a small plot -> what it draws of the log.
+PANEL = {
+    "reward": ("reward",),
+    "length (tokens)": ("length",),
+    "entropy (nats a token)": ("entropy",),
+    "KL (nats a token)": ("kl",),
+    "ratio, lowest and highest": ("ratio_low", "ratio_high"),
+    "clipped tokens (share)": ("clip_fraction",),
+    "gradient norm": ("gradient_norm",),
+    "learning rate": ("learning_rate",),
+}
+WIDE = 8.0  # a range this many times that of the healthy runs is drawn by powers of ten
+
+
+def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
+    """A small plot for each measure: healthy runs in grey, this run in colour."""
+    figure, grid = plt.subplots(2, 4, figsize=(11, 4.4), layout="constrained")
+    for ax, (title, names) in zip(grid.flat, PANEL.items(), strict=True):
+        for name in names:
+            for number, run in enumerate(healthy):
+                label = "healthy runs" if not number and name == names[0] else None
+                ax.plot([row[name] for row in run], color="0.7", lw=1, label=label)
+            label = "this run" if name == names[0] else None
+            curve = [row[name] for row in log]
+            ax.plot(curve, color=COLOURS[1], lw=1.8, label=label)
+        fit_scale(ax, log, healthy, names)
+        ax.set_title(title, fontsize=10)
+        ax.tick_params(labelsize=8)
+        ax.grid(alpha=0.3)
+    handles, labels = grid.flat[0].get_legend_handles_labels()
+    figure.supxlabel("rollout", fontsize=10)
+    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    describe(figure, words(log, healthy))
+    return list(grid.flat)
+
+
+def fit_scale(
+    ax: Axes, log: Log, healthy: Sequence[Log], names: tuple[str, ...]
+) -> None:
+    """Powers of ten where the run leaves the healthy range far behind."""
+    usual = [abs(row[name]) for run in healthy for row in run for name in names]
+    here = [abs(row[name]) for row in log for name in names]
+    if usual and max(here) > WIDE * max(usual):
+        ax.set_yscale("symlog", linthresh=max(usual))
+
+
+def words(log: Log, healthy: Sequence[Log]) -> str:
+    """The panel for readers who cannot see it: where each measure starts and ends."""
+    told = []
+    for names in PANEL.values():
+        for name in names:
+            ends = [f"{log[i][name]:.3g}" for i in (0, -1)]
+            usual = [run[-1][name] for run in healthy] or [float("nan")]
+            told.append(
+                f"{name} goes from {ends[0]} to {ends[1]}, in healthy runs it ends "
+                f"between {min(usual):.3g} and {max(usual):.3g}"
+            )
+    return f"The log of a run beside healthy ones: {'; '.join(told)}."
