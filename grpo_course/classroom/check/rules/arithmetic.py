@@ -68,17 +68,6 @@ RULES = (
         "A.std(dim=B, keepdim=True) => A.var(dim=B, keepdim=True)",
     ),
     rule(
-        "root lost",
-        "The square root is missing.",
-        "A ** 0.5 => A",
-    ),
-    rule(
-        "square lost",
-        "The square is missing.",
-        "A ** 2 => A",
-        "A ** 2 => A.abs()",
-    ),
-    rule(
         "another statistic",
         "You take another number than the mean of the group: the middle one, or an "
         "extreme one.",

@@ -123,13 +123,6 @@ RULES = (
         "A.cumsum(dim=B) => A",
     ),
     rule(
-        "repeated as a block",
-        "The whole block is repeated, so neighbours belong to different groups.",
-        "A.repeat_interleave(B, dim=0) => A.repeat(B, 1)",
-        "A.repeat_interleave(B, dim=0) => A.repeat_interleave(B, dim=1)",
-        "A.repeat_interleave(B, dim=0) => A.repeat_interleave(B)",
-    ),
-    rule(
         "last one only",
         "You keep the last one along an axis where all of them count.",
         "A.sum(dim=-1) => A[..., -1]",
