@@ -158,3 +158,18 @@ def test_healthy_runs_are_recorded_or_run(monkeypatch):
     runs = recorded.healthy_runs({"num_steps": 1, "num_prompts": 1})
     assert len(runs) == 2 and len(runs[0]) == 1 and "reward" in runs[0][0]
     assert cases.RULE.startswith("4 points") and len(CAUSES) == len(DEFECTS)
+
+
+def test_a_probe_sees_the_settings_of_its_case():
+    case = Case("case", (number_of("old scores that carry a gradient"),))
+    seen = []
+    case.probe(lambda make_trainer: seen.append(make_trainer().settings) or True)
+    assert case.settings
+    assert {name: getattr(seen[0], name) for name in case.settings} == case.settings
+
+
+@pytest.mark.parametrize("probe", [lambda make: make.typo, lambda make: None])
+def test_a_probe_that_fails_is_no_evidence_and_costs_nothing(case, probe):
+    with pytest.raises(ValueError, match="says nothing of the trainer"):
+        case.probe(probe)
+    assert case.num_probes == 0

@@ -207,7 +207,9 @@ WEAKENED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "probe"), WEAKENED, ids=lambda x: str(x)[:40])
+@pytest.mark.parametrize(
+    ("name", "probe"), WEAKENED, ids=lambda x: getattr(x, "__name__", x)
+)
 def test_a_weakened_probe_is_told_what_it_misses(name, probe):
     assert judged(probe, name)
     assert {name for name, _ in WEAKENED} == {*PROPERTIES}

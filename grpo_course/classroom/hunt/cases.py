@@ -15,7 +15,7 @@ from grpo_course.classroom.hunt.broken import (
     source_with,
 )
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
-from grpo_course.classroom.hunt.judge import SILENT, ask, make_variant
+from grpo_course.classroom.hunt.judge import FIRES, SILENT, ask, make_variant
 from grpo_course.classroom.hunt.recorded import healthy_runs
 from grpo_course.classroom.hunt.repair import compare
 from grpo_course.classroom.plots.log_panel import plot_log_panel
@@ -102,14 +102,22 @@ class Case:
         return self._source
 
     def probe(self, probe: Callable) -> bool:
-        """Ask one probe; it counts against the budget."""
+        """Ask one probe, with the settings of the case; it counts against the budget.
+
+        Raises ValueError for one that ends in an error, and where none is left.
+        """
         if self.num_probes >= BUDGET:
             raise ValueError(
                 f"{self.name}: all {BUDGET} probes are spent. Read the script, or name "
                 "a cause with case.accuse(...)."
             )
+        said = ask(probe, make_variant(self.module.Trainer, self.settings))
+        if said not in (SILENT, FIRES):
+            raise ValueError(
+                f"{probe.__name__} ended in an error and says nothing of the trainer: "
+                f"{said}. It was not counted."
+            )
         self.num_probes += 1
-        said = ask(probe, make_variant(self.module.Trainer, {}))
         healthy = said == SILENT
         verdict = "healthy" if healthy else "not healthy"
         left = BUDGET - self.num_probes

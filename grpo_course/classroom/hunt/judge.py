@@ -68,7 +68,10 @@ def ask(probe: Callable, make_trainer: Callable) -> str:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         try:
-            return SILENT if bool(probe(make_trainer)) else FIRES
+            healthy = probe(make_trainer)
+            if healthy is None:
+                return "it returned nothing: end it with `return` and a truth value"
+            return SILENT if bool(healthy) else FIRES
         except Exception as error:
             return f"{type(error).__name__}: {error}"
 
