@@ -168,7 +168,7 @@ def test_a_wrong_type_is_told(load, name, value, kind):
         ("eval_temperature", 0),
         ("eval_temperature", -1),
         ("num_responses", 1),
-        ("epsilon", 5),
+        ("epsilon", 0),
         ("num_prompts", 1.5),
         ("eval_samples", 0),
         ("seed", -1),

@@ -120,7 +120,7 @@ CALLS = {
     ),
     "a function without a name": (
         lambda: cache_key({"optimizer": functools.partial(torch.optim.Adam)}),
-        "Define it with `def`",
+        "cannot tell functools.partial.*be a function",
     ),
 }
 
