@@ -16,6 +16,8 @@ side. What is exact is computed again for other random policies, other rewards a
 lengths. `python3 -m grpo_course claims` runs all of it anew.
 """
 
+SIGNS = {r"\beta": "β", r"\lambda": "λ", r"\mu": "μ", r"\sqrt ": "√"}
+
 
 def effect_of(row: dict) -> Effect:
     """What was stored, as it was."""
@@ -66,9 +68,23 @@ def page(claims: dict[str, Claim], rows: dict[str, dict[str, dict]]) -> str:
     parts = [HEADING]
     for key, claim in claims.items():
         mine = rows.get(key, {})
-        parts += [f"## {key}", "", f"> {claim.sentence}", "", summary(claim, mine), ""]
+        parts += [
+            f"## {key}",
+            "",
+            f"> {plain(claim.sentence)}",
+            "",
+            summary(claim, mine),
+            "",
+        ]
         parts += ["| varied | arms | difference | |", "|---|---|---|---|"]
         parts += ["| " + " | ".join(line(claim, *row)) + " |" for row in mine.items()]
         parts += [f"\nNot tried, {n}: {why}" for n, why in claim.leave_out.items()]
         parts.append("")
     return "\n".join(parts)
+
+
+def plain(sentence: str) -> str:
+    """A sentence with its formulas as text: the page typesets no mathematics."""
+    for written, sign in SIGNS.items():
+        sentence = sentence.replace(written, sign)
+    return sentence.replace("$", "")
