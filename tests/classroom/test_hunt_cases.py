@@ -1,6 +1,7 @@
 """A case goes from a complaint to a debriefing, and judges repairs by what they do."""
 
 import inspect
+import re
 
 import matplotlib.pyplot as plt
 import pytest
@@ -8,13 +9,21 @@ import torch
 
 from grpo_course.classroom.hunt import cases, recorded
 from grpo_course.classroom.hunt.broken import HEALTHY, source_with
-from grpo_course.classroom.hunt.cases import GUIDED, OPEN, Case, open_case
+from grpo_course.classroom.hunt.cases import (
+    GUIDED,
+    HUNTED,
+    SOLVED,
+    Case,
+    hunt,
+    open_case,
+)
 from grpo_course.classroom.hunt.debrief import changed_lines
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
 from grpo_course.classroom.hunt.probes import groups_share_a_prompt
 from grpo_course.classroom.hunt.properties import COURSE_PROBES
 from grpo_course.classroom.hunt.repair import compare
 from grpo_course.classroom.hunt.script import Trainer
+from grpo_course.classroom.plots.log_panel import PANEL
 
 PADDING = "padding counted as response"
 
@@ -30,9 +39,30 @@ def no_figures_left():
     plt.close("all")
 
 
-def test_guided_and_open_cases_are_all_the_defects():
-    assert len(GUIDED) == 6 and sorted([*GUIDED.values(), *OPEN]) == sorted(DEFECTS)
+def test_solved_and_hunted_cases_are_all_the_defects():
+    assert len(GUIDED) == 6 and sorted([*SOLVED, *HUNTED]) == sorted(DEFECTS)
     assert len({DEFECTS[n].first_look for n in GUIDED.values()}) == 6
+
+
+def test_the_hunt_opens_each_case_once(monkeypatch):
+    monkeypatch.setattr(cases, "open_case", lambda number: number)
+    orders = [[hunt(turn, seed) for turn in range(1, 18)] for seed in (0, 1)]
+    assert orders[0] != orders[1] and sorted(orders[0]) == sorted(HUNTED)
+    with pytest.raises(ValueError, match="turns 1 to 17"):
+        hunt(18)
+
+
+@pytest.mark.parametrize("number", DEFECTS)
+def test_a_complaint_names_what_is_seen_and_not_its_cause(number):
+    """Of the words of its cause, only those of the log and of a sample stand in it."""
+    defect = DEFECTS[number]
+    seen = {*re.findall(r"[a-z]{4,}", " ".join(PANEL) + str(defect.settings))}
+    seen |= {"first", "looks", "samples", "responses", "token", "tokens", "step"}
+    of_cause, said = (
+        {*re.findall(r"[a-z]{4,}", words.lower())} - seen
+        for words in (defect.cause, defect.complaint)
+    )
+    assert not of_cause & said
 
 
 @pytest.mark.slow
@@ -60,7 +90,7 @@ def test_a_probe_counts_and_the_budget_ends(case, capsys):
 
 
 def test_wrong_causes_are_answered_and_cost_points(case, capsys):
-    for wrong in ("k1 as a loss", "k3 upside down"):
+    for wrong in ("k1 as a loss", "k3 upside down", "k3 upside down"):  # costs once
         assert not case.accuse(wrong)
     assert case.score() == 0 and PADDING not in capsys.readouterr().out
     case.num_probes = 3
@@ -74,7 +104,7 @@ def test_wrong_causes_are_answered_and_cost_points(case, capsys):
 def test_four_points_at_the_first_try_and_never_below_zero(case):
     case.accuse(PADDING)
     assert case.score() == 4
-    case.num_wrong = 9
+    case.wrong_causes = {*CAUSES}
     assert case.score() == 0
 
 
@@ -83,8 +113,9 @@ def test_two_defects_are_two_causes(capsys):
     case = Case("case", tuple(number_of(cause) for cause in causes))
     case.accuse(causes[1])
     assert case.score() == 0 and "1 cause left" in capsys.readouterr().out
+    assert case.accuse(causes[1]) and case.score() == 0  # found already
     case.accuse(causes[0])
-    assert case.score() == 8
+    assert case.score() == 8 and "look into collect" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("number", DEFECTS)
@@ -157,7 +188,7 @@ def test_healthy_runs_are_recorded_or_run(monkeypatch):
     monkeypatch.setattr(recorded, "HEALTHY_SEEDS", range(2))
     runs = recorded.healthy_runs({"num_steps": 1, "num_prompts": 1})
     assert len(runs) == 2 and len(runs[0]) == 1 and "reward" in runs[0][0]
-    assert cases.RULE.startswith("4 points") and len(CAUSES) == len(DEFECTS)
+    assert len(CAUSES) == len(DEFECTS)
 
 
 def test_a_probe_sees_the_settings_of_its_case():

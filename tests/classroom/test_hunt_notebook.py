@@ -8,13 +8,16 @@ import pytest
 
 from grpo_course.classroom.exercises import EXERCISES
 from grpo_course.classroom.exercises.nb10_bug_hunt import (
-    CASES,
     DECOYS,
-    TO_REPAIR,
     diagnosis,
     verdict_on,
 )
-from grpo_course.classroom.hunt.cases import GUIDED, OPEN
+from grpo_course.classroom.hunt.cases import (
+    DIAGNOSED,
+    GUIDED,
+    HUNTED,
+    REPAIRED,
+)
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "10_bug_hunt.ipynb"
@@ -49,7 +52,7 @@ def test_no_cell_above_the_guess_names_the_cause(letter):
     assert f'"{defect.cause}"' in below
 
 
-@pytest.mark.parametrize("number", OPEN)
+@pytest.mark.parametrize("number", [*DIAGNOSED, REPAIRED, *HUNTED])
 def test_no_cause_of_an_open_case_stands_in_the_notebook(number):
     """But in solutions, in the list of all causes, and in the table at the end."""
     cause = DEFECTS[number].cause
@@ -73,18 +76,18 @@ def test_no_cause_of_an_open_case_stands_in_the_notebook(number):
 
 
 def test_the_cases_of_the_diagnosis_are_open_ones_that_no_other_exercise_uses():
-    assert {*CASES} <= {*OPEN} and TO_REPAIR not in CASES
+    assert REPAIRED not in DIAGNOSED and not {*HUNTED} & {REPAIRED, *DIAGNOSED}
     complaints = SOURCES[place_of("for number in (")]
     (numbers,) = [
         ast.literal_eval(node.iter)
         for node in ast.walk(ast.parse(complaints))
         if isinstance(node, ast.For) and ast.unparse(node.target) == "number"
     ]
-    assert numbers == CASES
-    assert f"fires for trainer {TO_REPAIR}." in SOURCES[place_of("Exercise 10.7")]
+    assert numbers == DIAGNOSED
+    assert f"fires for trainer {REPAIRED}." in SOURCES[place_of("Exercise 10.7")]
 
 
-@pytest.mark.parametrize("number", CASES)
+@pytest.mark.parametrize("number", DIAGNOSED)
 def test_a_wrong_diagnosis_does_not_tell_the_right_name(judge, number):
     def one_wrong(asked):
         return "loss negated twice" if asked == number else diagnosis(asked)

@@ -6,12 +6,13 @@ import pytest
 
 from grpo_course.classroom.hunt.broken import broken
 from grpo_course.classroom.hunt.cases import Case
+from grpo_course.classroom.hunt.debrief import stage_of
 from grpo_course.classroom.hunt.defects import CAUSES, number_of
 from grpo_course.classroom.hunt.findings import course_matrix
 from grpo_course.classroom.hunt.judge import SILENT, ask
 from grpo_course.classroom.hunt.properties import COURSE_PROBES, PROPERTIES
 from grpo_course.classroom.hunt.script import Trainer
-from grpo_course.classroom.hunt.table import advice, decision_table, stage_of
+from grpo_course.classroom.hunt.table import advice, decision_table
 
 ROWS = {row.cause: row for row in advice()}
 

@@ -9,6 +9,7 @@ from torch.nn.functional import pad
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.hunt.broken import broken, compiled, source_with
+from grpo_course.classroom.hunt.cases import DIAGNOSED, REPAIRED
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
 from grpo_course.classroom.hunt.judge import VARIANTS, make_variant
 from grpo_course.classroom.hunt.probes_of_learning import token_with
@@ -702,9 +703,6 @@ KL_PULLS_BACK = Exercise(
 )
 
 
-CASES = (24, 8, 20, 14, 3, 27)  # the trainers whose causes are to be named
-
-
 def _takes(number: int, cause: str) -> Mistake:
     """One trainer is taken for another cause."""
 
@@ -744,11 +742,11 @@ DIAGNOSIS = Exercise(
             f"No cause of the list has this name. Open trainer {number} once more, "
             f"and look at: {DEFECTS[number].first_look}.",
         )
-        for number in CASES
+        for number in DIAGNOSED
     ),
     mistakes=tuple(
         _takes(number, cause)
-        for number in CASES
+        for number in DIAGNOSED
         for cause in CAUSES
         if cause != DEFECTS[number].cause
     ),
@@ -756,7 +754,6 @@ DIAGNOSIS = Exercise(
 )
 
 
-TO_REPAIR = number_of("each part divided by its own tokens")
 RUNS = {
     "trainer 6: 64 rows in two parts": {},
     "trainer 6: 64 rows, 8 at a time": {"seed": 1, "micro_batch_size": 8},
@@ -772,7 +769,7 @@ def _healthy(run: str) -> dict[str, Tensor]:
 
 def behaves(function: Callable, run: str) -> str | None:
     """What the trainer of a repaired script does in a run, beside the healthy one."""
-    source = source_with(TO_REPAIR)
+    source = source_with(REPAIRED)
     text = function(source)
     if text is None:
         return None

@@ -1,5 +1,6 @@
 """A case: a complaint, a log, a few samples; then probes, a hypothesis, a repair."""
 
+import random
 import textwrap
 from collections.abc import Callable
 from types import ModuleType
@@ -15,7 +16,7 @@ from grpo_course.classroom.hunt.broken import (
     source_with,
 )
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
-from grpo_course.classroom.hunt.judge import FIRES, SILENT, ask, make_variant
+from grpo_course.classroom.hunt.judge import FIRES, SILENT, ask
 from grpo_course.classroom.hunt.recorded import healthy_runs
 from grpo_course.classroom.hunt.repair import compare
 from grpo_course.classroom.plots.log_panel import plot_log_panel
@@ -23,29 +24,33 @@ from grpo_course.classroom.plots.log_panel import plot_log_panel
 BUDGET = 4  # probes of a case
 FREE = 2  # probes that cost no point
 WORTH = 4  # points of a cause
-RULE = (
-    f"{WORTH} points for the cause; one less for each wrong one, and for each probe "
-    f"after the first {'two' if FREE == 2 else FREE}."
-)
 # One case for each first look: samples, rate, length, ratio, reward, KL.
-GUIDED = dict(
-    zip(
-        "ABCDEF",
-        map(
-            number_of,
-            (
-                "reward looks at another prompt's answer",
-                "schedule too short for the inner steps",
-                "padding counted as response",
-                "dropout on in the update",
-                "ratio of log-probabilities",
-                "reference is the policy itself",
-            ),
-        ),
-        strict=True,
+GUIDED = {
+    letter: number_of(cause)
+    for letter, cause in {
+        "A": "reward looks at another prompt's answer",
+        "B": "schedule too short for the inner steps",
+        "C": "padding counted as response",
+        "D": "dropout on in the update",
+        "E": "ratio of log-probabilities",
+        "F": "reference is the policy itself",
+    }.items()
+}
+DIAGNOSED = tuple(
+    number_of(cause)
+    for cause in (
+        "best of several answers paid",
+        "old scores taken from the current policy",
+        "prompt trained along with the response",
+        "k3 upside down",
+        "groups that mix prompts",
+        "old scores in low precision",
     )
 )
-OPEN = [number for number in DEFECTS if number not in GUIDED.values()]
+REPAIRED = number_of("each part divided by its own tokens")
+PAIR = (number_of("end token left in the graded text"), GUIDED["A"])
+SOLVED = {*GUIDED.values(), *DIAGNOSED, REPAIRED, *PAIR}  # in the notebook
+HUNTED = [number for number in DEFECTS if number not in SOLVED]
 
 
 def open_case(name: str | int, *others: int, seed: int = 0) -> "Case":
@@ -57,9 +62,22 @@ def open_case(name: str | int, *others: int, seed: int = 0) -> "Case":
     if isinstance(name, str):
         require_known("name", name, GUIDED)
     first = GUIDED[name] if isinstance(name, str) else name
-    case = Case(f"case {name}", (first, *others), seed)
+    title = " and ".join(map(str, (f"case {name}", *others)))
+    case = Case(title, (first, *others), seed)
     case.present()
     return case
+
+
+def hunt(turn: int, seed: int = 0) -> "Case":
+    """Open one of the cases that the notebook does not solve; none comes twice.
+
+    `turn` counts from 1 to their number, `seed` chooses their order. Raises ValueError
+    for a turn that there is not.
+    """
+    order = random.Random(seed).sample(HUNTED, len(HUNTED))
+    if turn not in range(1, len(order) + 1):
+        raise ValueError(f"turn={turn!r}: there are turns 1 to {len(order)}.")
+    return open_case(order[turn - 1])
 
 
 class Case:
@@ -74,7 +92,7 @@ class Case:
         for defect in self._defects:
             self.settings |= defect.settings
         self.name, self.seed = name, seed
-        self.num_probes = self.num_wrong = 0
+        self.num_probes, self.wrong_causes = 0, set[str]()
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -111,7 +129,7 @@ class Case:
                 f"{self.name}: all {BUDGET} probes are spent. Read the script, or name "
                 "a cause with case.accuse(...)."
             )
-        said = ask(probe, make_variant(self.module.Trainer, self.settings))
+        said = ask(probe, self.make_trainer)
         if said not in (SILENT, FIRES):
             raise ValueError(
                 f"{probe.__name__} ended in an error and says nothing of the trainer: "
@@ -127,24 +145,25 @@ class Case:
     def accuse(self, cause: str) -> bool:
         """Name the cause, one of CAUSES; a right one is followed by the debriefing."""
         require_known("cause", cause, CAUSES)
-        if cause not in self._left:
-            self.num_wrong += 1
+        if cause not in [defect.cause for defect in self._defects]:
+            self.wrong_causes.add(cause)
             shows = DEFECTS[number_of(cause)].shows
             print("\n".join(wrap(f"[x] {cause}: it would have shown {shows}.")))
             return False
-        self._left.remove(cause)
+        self._left = [each for each in self._left if each != cause]
         print("\n".join(wrap(f"[v] {cause}.")))
-        if self._left:
-            print(f"There is more: {len(self._left)} cause left.")
-        else:
-            self._close()
+        debrief.show_debriefing(DEFECTS[number_of(cause)])
+        print(f"\n{self._standing()}")
         return True
 
     def score(self) -> int:
-        """Points for what was found, by RULE; 0 as long as anything is not found."""
+        """WORTH for each cause, one less for each wrong one and each probe after FREE.
+
+        0 as long as anything is not found.
+        """
         if self._left:
             return 0
-        spent = max(0, self.num_probes - FREE) + self.num_wrong
+        spent = max(0, self.num_probes - FREE) + len(self.wrong_causes)
         return max(0, WORTH * len(self._defects) - spent)
 
     def repair(self, old: str | Callable, new: str = "") -> bool:
@@ -166,8 +185,8 @@ class Case:
             )
         return compiled(self._source.replace(old, new)).Trainer
 
-    def _close(self) -> None:
-        most = WORTH * len(self._defects)
-        print(textwrap.fill(f"{self.score()} of {most} points. {RULE}", WIDTH) + "\n")
-        for defect in self._defects:
-            debrief.show_debriefing(defect)
+    def _standing(self) -> str:
+        """What is left to find, or the points."""
+        if self._left:
+            return f"There is more: {len(self._left)} cause left."
+        return f"{self.score()} of {WORTH * len(self._defects)} points."

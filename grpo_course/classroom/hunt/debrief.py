@@ -29,7 +29,7 @@ def show_debriefing(defect: Defect) -> None:
         ("symptom", defect.complaint),
         ("first look", defect.first_look),
         ("cause", f"{defect.cause}. {defect.why}"),
-        ("probe", defect.probe),
+        ("probe", f"{defect.probe}; look into {stages_of(defect)}"),
         ("sleeps", defect.knob),
         ("seen in", defect.thread),
     ):
@@ -44,6 +44,17 @@ def labelled(name: str, words: str) -> str:
     return textwrap.fill(
         words, WIDTH, initial_indent=f"{name + ':':12}", subsequent_indent=" " * 12
     )
+
+
+def stage_of(text: str) -> str:
+    """The method of the trainer in which a text of the script stands."""
+    before = HEALTHY[: HEALTHY.index(text) + len(text)]
+    return before.rpartition("    def ")[2].partition("(")[0]
+
+
+def stages_of(defect: Defect) -> str:
+    """The methods in which its lines stand."""
+    return " and ".join(dict.fromkeys(stage_of(old) for old, _ in defect.edits))
 
 
 def changed_lines(defect: Defect) -> list[str]:

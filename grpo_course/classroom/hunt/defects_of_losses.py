@@ -11,8 +11,8 @@ BETA = "beta: a small one shows nothing"
 LOSSES = [
     Defect(
         cause="ratio of log-probabilities",
-        complaint="The reward falls from the first step on, in every seed, and the "
-        "lowest ratio in my log is 0.",
+        complaint="The reward falls from the first step on, in every seed, and ends "
+        "next to zero.",
         first_look="reward of the first steps, over seeds",
         shows="a reward that falls in every seed, and ratios of exactly 0",
         probe="better_responses_gain",
@@ -28,8 +28,8 @@ LOSSES = [
     ),
     Defect(
         cause="clip blind to the sign of delta",
-        complaint="Some bad tokens get likelier within a rollout and are never pulled "
-        "back, and my clip fraction is a tenth of what others report.",
+        complaint="My clip fraction is a quarter of a colleague's, and my gradient "
+        "norm half as large again as hers.",
         first_look="clip fraction beside the ratio range",
         shows="a bad token at ratio 2 that feels no pull",
         probe="bad_tokens_are_pulled_back",
@@ -46,8 +46,8 @@ LOSSES = [
     ),
     Defect(
         cause="old scores taken from the current policy",
-        complaint="clip_fraction is 0 for the whole run and the ratio is always 1, "
-        "although I take four inner steps.",
+        complaint="In the first rollouts my KL is several times a colleague's; at the "
+        "end the two are alike.",
         first_look="ratio range of the last inner step",
         shows="ratios of exactly 1 at every inner step",
         probe="ratios_leave_one",
@@ -59,8 +59,8 @@ LOSSES = [
     ),
     Defect(
         cause="old scores that carry a gradient",
-        complaint="Rewards differ within each group, and still the weights do not move "
-        "at all with one inner step; with two it learns.",
+        complaint="Rewards differ within each group, and the gradient norm is 0.0 in "
+        "every step.",
         first_look="gradient norm",
         shows="a gradient norm of 0 while rewards differ",
         probe="better_responses_gain",
@@ -80,8 +80,9 @@ LOSSES = [
     ),
     Defect(
         cause="k3 upside down",
-        complaint="The KL in my log is not the KL that I compute from the whole "
-        "distributions, and single tokens make it jump.",
+        complaint="Over many batches, the KL in my log and the one that I compute "
+        "from the whole distributions differ by up to a half; they ought to "
+        "agree.",
         first_look="logged KL beside an exact one on a few states",
         shows="a KL whose average is not the KL",
         probe="kl_is_right_on_average",
@@ -99,10 +100,10 @@ LOSSES = [
     ),
     Defect(
         cause="k1 as a loss",
-        complaint="The logged KL is sometimes negative, and whether beta is 0.04 or "
-        "0.5 hardly makes a difference.",
+        complaint="The KL in my log begins below zero in every run, and later climbs "
+        "to several times a colleague's.",
         first_look="sign of the logged KL; a run with a much larger beta",
-        shows="a logged KL below zero, and a beta without effect",
+        shows="a logged KL below zero in the first rollouts",
         probe="kl_pulls_back",
         why="The gradient of log(policy/reference) is the same wherever the policy "
         "stands; on average it is zero.",
@@ -113,8 +114,8 @@ LOSSES = [
     ),
     Defect(
         cause="KL with the wrong sign",
-        complaint="The larger beta, the sooner the run collapses: I wanted to keep the "
-        "policy near its reference.",
+        complaint="Within ten rollouts the reward is down at 0.2, and the KL has been "
+        "at 15 and more.",
         first_look="KL of two runs, beta 0.04 and 0.5",
         shows="a KL that runs away the faster the larger beta is",
         probe="kl_pulls_back",
@@ -127,8 +128,8 @@ LOSSES = [
     ),
     Defect(
         cause="KL computed and not used",
-        complaint="The KL in the log looks right, and still beta changes nothing, not "
-        "even in the last digit.",
+        complaint="I raised beta to 0.5, and still the KL climbs to several times "
+        "that of a colleague with this beta.",
         first_look="two runs that differ in beta alone: are they equal?",
         shows="two runs with different beta that are equal to the last digit",
         probe="kl_pulls_back",

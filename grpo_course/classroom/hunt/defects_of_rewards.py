@@ -5,8 +5,8 @@ from grpo_course.classroom.hunt.defect import Defect
 REWARDS = [
     Defect(
         cause="groups that mix prompts",
-        complaint="It learns, but perfect answers to short lists come out with a "
-        "negative delta.",
+        complaint="The reward rises as it should, but late in the run most of the "
+        "perfect answers to short lists have a negative delta.",
         first_look="prompts of one group, printed",
         shows="a group of rows with different prompts",
         probe="groups_share_a_prompt",
@@ -40,8 +40,8 @@ REWARDS = [
     ),
     Defect(
         cause="cut-off responses paid",
-        complaint="With a limit of eight new tokens long lists never get finished, "
-        "and the reward does not seem to mind.",
+        complaint="From the same seed, my first rollout earns more than a colleague's "
+        "in four runs of five, with the same limit of eight tokens.",
         first_look="share of responses without an end token, and their rewards",
         shows="a reward for responses that never ended",
         probe="cut_off_pays_nothing",
@@ -57,8 +57,8 @@ REWARDS = [
     ),
     Defect(
         cause="best of several answers paid",
-        complaint="My own strict grader gives the same samples less than the "
-        "training reward does, most of all in the first rollouts.",
+        complaint="From the same seed, my first rollout earns an eighth to a third "
+        "more than a colleague's, with the very same samples.",
         first_look="samples with more than one answer in them",
         shows="full pay for a text that holds several answers, one of them right",
         probe="one_answer_is_paid",
@@ -105,8 +105,8 @@ REWARDS = [
     ),
     Defect(
         cause="mean and spread of the whole batch",
-        complaint="Every answer to a long list seems to count as good and every "
-        "answer to a short one as bad, whatever it says.",
+        complaint="In the second half of the run the loss stays below zero, and "
+        "perfect answers to short lists have negative deltas by then.",
         first_look="sum of the deltas of each group",
         shows="deltas of a group that do not sum to zero",
         probe="groups_stand_alone",
@@ -120,8 +120,8 @@ REWARDS = [
     ),
     Defect(
         cause="tied groups normalized by rounding error",
-        complaint="Early on my gradient norm is two or three times that of my "
-        "colleague's run, while more and more of my groups are perfect.",
+        complaint="In every run the loss leaps to below -1 at some point, where a "
+        "colleague's lies between -0.05 and 0.15. The rewards are alike.",
         first_look="deltas of a group in which all rewards are equal",
         shows="deltas that are not zero in a group of equal rewards",
         probe="tied_groups_are_silent",

@@ -10,9 +10,8 @@ PAY = "        texts, rewards = self.pay(problems, responses)\n"
 TOKENS = [
     Defect(
         cause="temperature missing from the scores",
-        complaint="The entropy in my log is not that of the samples I read: they vary "
-        "far less than it says, and since I changed the temperature I cannot compare "
-        "two runs.",
+        complaint="At a temperature of 0.4 my run ends with about twice the entropy "
+        "of a colleague's in the log, and the rewards are alike.",
         first_look="entropy of the log beside a few samples, at two temperatures",
         shows="an entropy in the log that does not fit what was sampled",
         probe="own_words_look_likely",
@@ -25,8 +24,8 @@ TOKENS = [
     ),
     Defect(
         cause="attention mask left out of the scores",
-        complaint="The entropy in the log is twice what I estimate from the samples, "
-        "and most of all when a batch mixes short prompts with long ones.",
+        complaint="The entropy in my log is one and a half to three times a "
+        "colleague's in the first rollout, and stays above it.",
         first_look="old scores of short and of long prompts in one batch",
         shows="scores that depend on how much padding stands before a prompt",
         probe="padding_leaves_no_trace",
@@ -40,8 +39,8 @@ TOKENS = [
     ),
     Defect(
         cause="responses encoded anew from their text",
-        complaint="Samples and rewards look right, but the entropy starts at twice the "
-        "value that the same model shows elsewhere.",
+        complaint="Before any training my log says nearly twice the entropy that a "
+        "colleague's says for the same weights. At the end the two agree.",
         first_look="tokens of a response beside its text",
         shows="tokens in the batch that were never sampled",
         probe="trained_on_what_was_sampled",
@@ -60,8 +59,8 @@ TOKENS = [
     ),
     Defect(
         cause="end token masked as if it were padding",
-        complaint="The mean length in the log is one token shorter than what I count "
-        "in the samples, in every single step.",
+        complaint="The mean length in my log is eight tenths of a token below a "
+        "colleague's, for the same samples.",
         first_look="last token that the mask keeps",
         shows="a mean length that is one token short",
         probe="mask_keeps_the_response",
@@ -100,8 +99,8 @@ TOKENS = [
     ),
     Defect(
         cause="scores of the next token",
-        complaint="Training makes it worse from the first step, and the model claims "
-        "to be surprised by every word that it has just written.",
+        complaint="The reward falls, and my log says about 15 nats a token of entropy "
+        "from the first rollout on.",
         first_look="entropy in the first row of the log: is it below log(vocabulary)?",
         shows="a surprise of many nats a token at the model's own samples",
         probe="own_words_look_likely",
@@ -112,8 +111,8 @@ TOKENS = [
     ),
     Defect(
         cause="mask shifted by one token",
-        complaint="It learns, but the entropy is several times too high for samples as "
-        "tidy as mine, and it does not come down.",
+        complaint="It learns, but the entropy in my log is over three times a "
+        "colleague's, and does not come down.",
         first_look="first and last token that the mask keeps",
         shows="a mask that leaves out the first token and keeps one behind the last",
         probe="mask_keeps_the_response",
@@ -124,8 +123,8 @@ TOKENS = [
     ),
     Defect(
         cause="prompt trained along with the response",
-        complaint="Mean length grows when I write longer prompts, and the entropy is "
-        "ten times that of the samples.",
+        complaint="My log says a mean length of 16 tokens in the first rollouts, "
+        "where I allow 14, and an entropy of 3 nats a token.",
         first_look="mean length in the log beside the samples",
         shows="a mean length that holds the prompt too",
         probe="mask_keeps_the_response",
@@ -141,8 +140,8 @@ TOKENS = [
     ),
     Defect(
         cause="rare tokens never sampled, yet scored",
-        complaint="At a high temperature my samples stay strangely tidy, and the "
-        "surprise in the log lies below the entropy that I compute from the logits.",
+        complaint="At a temperature of 1.5 my entropy is below a colleague's from the "
+        "first rollout on, and my reward soon above hers.",
         first_look="the rarest token among many samples of one prompt",
         shows="samples that are more likely than samples of the scored policy can be",
         probe="surprise_equals_entropy",
@@ -164,8 +163,8 @@ TOKENS = [
     ),
     Defect(
         cause="old scores in low precision",
-        complaint="The ratios of the first inner step scatter by up to eight per "
-        "cent, where I expected every one of them to be one.",
+        complaint="As a test I ran one rollout with a learning rate of 0. The ratios "
+        "in the log still reach from 0.9 to 1.08.",
         first_look="ratio range of the first inner step",
         shows="ratios up to a tenth off one before anything was learned",
         probe="ratios_start_at_one",

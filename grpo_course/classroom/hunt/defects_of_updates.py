@@ -7,8 +7,8 @@ MEAN = "            loss = losses[part.mask].sum() / num_tokens\n"
 UPDATES = [
     Defect(
         cause="dropout on in the update",
-        complaint="Ratios from under 0.01 to over 10, others each time I score the "
-        "same batch, and a KL that is high from the first step on.",
+        complaint="My ratios go from under 0.01 to over 10, and the KL is far above a "
+        "colleague's from the first step on.",
         first_look="ratio range of the first inner step, twice",
         shows="ratios far from one before anything was learned, others each time",
         probe="ratios_start_at_one",
@@ -31,8 +31,9 @@ UPDATES = [
     ),
     Defect(
         cause="each part divided by its own tokens",
-        complaint="From the same seed I get another gradient norm with micro-batches "
-        "of 4 than with one of 64.",
+        complaint="I moved to a machine with less memory, with micro-batches of 16 "
+        "rows. From the same seed, the gradient norm of the first rollout "
+        "is a few per cent off.",
         first_look="gradient norm of one batch, in one part and in many",
         shows="a gradient that depends on the size of the micro-batches",
         probe="parts_make_no_difference",
@@ -64,8 +65,9 @@ UPDATES = [
     ),
     Defect(
         cause="gradient cleared for each part",
-        complaint="I cut the batch into more micro-batches to save memory, and the "
-        "gradient norm became another one.",
+        complaint="I moved to a machine with less memory, with micro-batches of 16 "
+        "rows. The gradient norm is a third of what it was, and the reward "
+        "lags behind.",
         first_look="gradient norm of one batch, in one part and in many",
         shows="a gradient that comes from the last micro-batch alone",
         probe="parts_make_no_difference",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from grpo_course.classroom.hunt.broken import HEALTHY
+from grpo_course.classroom.hunt.debrief import stage_of
 from grpo_course.classroom.hunt.defects import DEFECTS
 from grpo_course.classroom.hunt.findings import course_matrix
 from grpo_course.classroom.hunt.properties import PROPERTIES
@@ -30,12 +30,6 @@ def advice() -> list[Advice]:
         rows.append(Advice(defect.first_look, tuple(fired), defect.cause, stage))
     order = [*PROPERTIES]
     return sorted(rows, key=lambda row: order.index(row.probes[0]))
-
-
-def stage_of(text: str) -> str:
-    """The method of the trainer in which a text of the script stands."""
-    before = HEALTHY[: HEALTHY.index(text) + len(text)]
-    return before.rpartition("    def ")[2].partition("(")[0]
 
 
 def decision_table() -> str:
