@@ -7,21 +7,15 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from grpo_course.classroom.hunt import cases, recorded
+from grpo_course.classroom.hunt import recorded
 from grpo_course.classroom.hunt.broken import HEALTHY, source_with
-from grpo_course.classroom.hunt.cases import (
-    GUIDED,
-    HUNTED,
-    SOLVED,
-    Case,
-    hunt,
-    open_case,
-)
+from grpo_course.classroom.hunt.cases import Case, hunt, open_case
 from grpo_course.classroom.hunt.debrief import changed_lines
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
 from grpo_course.classroom.hunt.probes import groups_share_a_prompt
 from grpo_course.classroom.hunt.properties import COURSE_PROBES
 from grpo_course.classroom.hunt.repair import compare
+from grpo_course.classroom.hunt.roles import GUIDED, HUNTED, SOLVED
 from grpo_course.classroom.hunt.script import Trainer
 from grpo_course.classroom.plots.log_panel import PANEL
 
@@ -45,9 +39,11 @@ def test_solved_and_hunted_cases_are_all_the_defects():
 
 
 def test_the_hunt_opens_each_case_once(monkeypatch):
-    monkeypatch.setattr(cases, "open_case", lambda number: number)
-    orders = [[hunt(turn, seed) for turn in range(1, 18)] for seed in (0, 1)]
+    monkeypatch.setattr(Case, "present", lambda case: None)
+    opened = [[hunt(turn, seed) for turn in range(1, 18)] for seed in (0, 1)]
+    orders = [[number_of(case._left[0]) for case in order] for order in opened]
     assert orders[0] != orders[1] and sorted(orders[0]) == sorted(HUNTED)
+    assert [case.name for case in opened[0][:2]] == ["turn 1", "turn 2"]
     with pytest.raises(ValueError, match="turns 1 to 17"):
         hunt(18)
 
@@ -93,7 +89,7 @@ def test_wrong_causes_are_answered_and_cost_points(case, capsys):
     for wrong in ("k1 as a loss", "k3 upside down", "k3 upside down"):  # costs once
         assert not case.accuse(wrong)
     assert case.score() == 0 and PADDING not in capsys.readouterr().out
-    case.num_probes = 3
+    case.num_probes = 2
     assert case.accuse(PADDING) and case.score() == 4 - 2 - 1
     said = capsys.readouterr().out
     assert "MemGen #33" in said and "is_eos.cumsum(dim=1) <= 1" in said

@@ -12,13 +12,8 @@ from grpo_course.classroom.exercises.nb10_bug_hunt import (
     diagnosis,
     verdict_on,
 )
-from grpo_course.classroom.hunt.cases import (
-    DIAGNOSED,
-    GUIDED,
-    HUNTED,
-    REPAIRED,
-)
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS
+from grpo_course.classroom.hunt.roles import DIAGNOSED, GUIDED, HUNTED, REPAIRED
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "10_bug_hunt.ipynb"
 CELLS = nbformat.read(NOTEBOOK, as_version=4).cells

@@ -9,11 +9,11 @@ from torch.nn.functional import pad
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.hunt.broken import broken, compiled, source_with
-from grpo_course.classroom.hunt.cases import DIAGNOSED, REPAIRED
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
 from grpo_course.classroom.hunt.judge import VARIANTS, make_variant
 from grpo_course.classroom.hunt.probes_of_learning import token_with
 from grpo_course.classroom.hunt.repair import CLOSE, behaviour, distance
+from grpo_course.classroom.hunt.roles import DIAGNOSED, REPAIRED
 from grpo_course.classroom.hunt.script import Trainer
 
 HEALTHY = "healthy, "  # before the name of a variant
@@ -276,8 +276,8 @@ OWN_WORDS_LOOK_LIKELY = Exercise(
         ),
         Mistake(
             lambda make_trainer: _at_any_temperature(make_trainer, -1.0),
-            "So wide a bound is needed only because you sample warm. Sample so cold "
-            "that a healthy policy has no doubt: then a narrow bound will do.",
+            "The bound is too wide. Sample so cold that a healthy policy has no doubt, "
+            "and ask for a mean next to 0.",
         ),
         Mistake(
             _without_the_mask,

@@ -19,6 +19,7 @@ Probes
 
 Cases
     cases               a complaint, a log, samples; probes, a cause, a score
+    roles               which defect the notebook uses for what
     debrief             what is told afterwards
     repair              compares a repaired trainer with the healthy one
 

@@ -19,38 +19,12 @@ from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
 from grpo_course.classroom.hunt.judge import FIRES, SILENT, ask
 from grpo_course.classroom.hunt.recorded import healthy_runs
 from grpo_course.classroom.hunt.repair import compare
+from grpo_course.classroom.hunt.roles import GUIDED, HUNTED
 from grpo_course.classroom.plots.log_panel import plot_log_panel
 
 BUDGET = 4  # probes of a case
-FREE = 2  # probes that cost no point
+FREE = 1  # probe for each defect that costs no point
 WORTH = 4  # points of a cause
-# One case for each first look: samples, rate, length, ratio, reward, KL.
-GUIDED = {
-    letter: number_of(cause)
-    for letter, cause in {
-        "A": "reward looks at another prompt's answer",
-        "B": "schedule too short for the inner steps",
-        "C": "padding counted as response",
-        "D": "dropout on in the update",
-        "E": "ratio of log-probabilities",
-        "F": "reference is the policy itself",
-    }.items()
-}
-DIAGNOSED = tuple(
-    number_of(cause)
-    for cause in (
-        "best of several answers paid",
-        "old scores taken from the current policy",
-        "prompt trained along with the response",
-        "k3 upside down",
-        "groups that mix prompts",
-        "old scores in low precision",
-    )
-)
-REPAIRED = number_of("each part divided by its own tokens")
-PAIR = (number_of("end token left in the graded text"), GUIDED["A"])
-SOLVED = {*GUIDED.values(), *DIAGNOSED, REPAIRED, *PAIR}  # in the notebook
-HUNTED = [number for number in DEFECTS if number not in SOLVED]
 
 
 def open_case(name: str | int, *others: int, seed: int = 0) -> "Case":
@@ -63,7 +37,11 @@ def open_case(name: str | int, *others: int, seed: int = 0) -> "Case":
         require_known("name", name, GUIDED)
     first = GUIDED[name] if isinstance(name, str) else name
     title = " and ".join(map(str, (f"case {name}", *others)))
-    case = Case(title, (first, *others), seed)
+    return presented(Case(title, (first, *others), seed))
+
+
+def presented(case: "Case") -> "Case":
+    """The case, once it was shown."""
     case.present()
     return case
 
@@ -77,7 +55,8 @@ def hunt(turn: int, seed: int = 0) -> "Case":
     order = random.Random(seed).sample(HUNTED, len(HUNTED))
     if turn not in range(1, len(order) + 1):
         raise ValueError(f"turn={turn!r}: there are turns 1 to {len(order)}.")
-    return open_case(order[turn - 1])
+    # Not by its number, which the verdicts on probes have told.
+    return presented(Case(f"turn {turn}", (order[turn - 1],)))
 
 
 class Case:
@@ -104,16 +83,22 @@ class Case:
     def present(self) -> None:
         """Print the complaint and three samples, and draw the log of a run."""
         print(self.name)
-        for defect in self._defects:
-            print(textwrap.fill(f'"{defect.complaint}"', WIDTH))
+        print(textwrap.fill(f'"{self._complaint()}"', WIDTH))
         trainer = self.make_trainer(seed=self.seed)
         log = trainer.train()
         known = ", ".join(f"{key}={value}" for key, value in self.settings.items())
-        print(f"settings: {known or 'the defaults of the script'}\n")
+        print(f"settings: {known or 'the defaults of the script'}")
+        print("three samples after the last rollout:")
         batch = trainer.collect()
         for row in debrief.three_rows(len(batch.texts)):
             print(debrief.sample_line(batch, row))
         plot_log_panel(log, healthy_runs(self.settings))
+
+    def _complaint(self) -> str:
+        """Of one defect; two together show something else than either alone."""
+        if len(self._defects) == 1:
+            return self._defects[0].complaint
+        return "At least two things are wrong here. This is all that I have."
 
     def source(self) -> str:
         """The whole script under test."""
@@ -163,7 +148,8 @@ class Case:
         """
         if self._left:
             return 0
-        spent = max(0, self.num_probes - FREE) + len(self.wrong_causes)
+        free = FREE * len(self._defects)
+        spent = max(0, self.num_probes - free) + len(self.wrong_causes)
         return max(0, WORTH * len(self._defects) - spent)
 
     def repair(self, old: str | Callable, new: str = "") -> bool:

@@ -35,8 +35,11 @@ def show_debriefing(defect: Defect) -> None:
     ):
         if words:
             print(labelled(name, words))
-    for line in changed_lines(defect):
-        print(textwrap.fill(line, WIDTH, subsequent_indent=f"{line[0]}{' ' * 12}"))
+    lines = changed_lines(defect)
+    margin = min(len(line) - len(line[1:].lstrip()) for line in lines)
+    for line in lines:
+        text = f"{line[0]} {line[margin:]}"
+        print(textwrap.fill(text, WIDTH, subsequent_indent=f"{line[0]}     "))
 
 
 def labelled(name: str, words: str) -> str:

@@ -28,8 +28,8 @@ LOSSES = [
     ),
     Defect(
         cause="clip blind to the sign of delta",
-        complaint="My clip fraction is a quarter of a colleague's, and my gradient "
-        "norm half as large again as hers.",
+        complaint="A quarter as many tokens are clipped as in a colleague's run, and "
+        "my gradient norm is half as large again.",
         first_look="clip fraction beside the ratio range",
         shows="a bad token at ratio 2 that feels no pull",
         probe="bad_tokens_are_pulled_back",
@@ -49,7 +49,7 @@ LOSSES = [
         complaint="In the first rollouts my KL is several times a colleague's; at the "
         "end the two are alike.",
         first_look="ratio range of the last inner step",
-        shows="ratios of exactly 1 at every inner step",
+        shows="ratios of exactly 1 at every inner step, and a gradient all the same",
         probe="ratios_leave_one",
         why="The policy is compared with itself, so nothing is ever clipped and every "
         "inner step pulls with full force.",

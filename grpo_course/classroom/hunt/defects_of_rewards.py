@@ -84,7 +84,6 @@ REWARDS = [
                 "        return 0.2 * bool(found) + 0.2 * right\n",
             ),
         ),
-        knob="whether the model ever writes two answers",
     ),
     Defect(
         cause="end token left in the graded text",
@@ -105,7 +104,7 @@ REWARDS = [
     ),
     Defect(
         cause="mean and spread of the whole batch",
-        complaint="In the second half of the run the loss stays below zero, and "
+        complaint="In the second half of the run the loss is mostly below zero, and "
         "perfect answers to short lists have negative deltas by then.",
         first_look="sum of the deltas of each group",
         shows="deltas of a group that do not sum to zero",

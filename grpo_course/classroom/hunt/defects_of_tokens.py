@@ -78,7 +78,6 @@ TOKENS = [
                 "token[finished] = self.tokenizer.eos",
             ),
         ),
-        knob="how much there is to learn about stopping",
     ),
     Defect(
         cause="padding counted as response",

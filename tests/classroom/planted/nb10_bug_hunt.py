@@ -59,7 +59,7 @@ def own_words_look_likely():
         batch = make_trainer().collect()
         return batch.old_log_probs[batch.mask].mean() > -1.2
 
-    yield "So wide a bound", answer
+    yield "The bound is too wide", answer
 
     def answer(make_trainer):
         return make_trainer(temperature=0.02).collect().old_log_probs.mean() > -0.2

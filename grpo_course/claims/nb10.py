@@ -1,0 +1,56 @@
+"""The claims of 10_bug_hunt: what two defects do to the reward."""
+
+from functools import cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grpo_course.claims.claim import Claim, Setting
+from grpo_course.classroom.hunt.broken import broken
+from grpo_course.classroom.hunt.costs import SHORT, true_reward
+from grpo_course.classroom.hunt.defects import number_of
+from grpo_course.classroom.hunt.script import Settings, Trainer
+
+EIGHT = Setting(seeds=range(8))
+
+
+def lists(setting: Setting) -> dict[str, int]:
+    """What is to be sorted; the other set has no short lists."""
+    return {} if setting.prompts == 0 else {"min_numbers": 4, "max_numbers": 4}
+
+
+@cache
+def earned(setting: Setting, cause: str = "", beta: float = Settings.beta) -> Tensor:
+    """The reward that the healthy script pays a trainer in the end. -> [seed]"""
+    kind = broken(number_of(cause)).Trainer if cause else Trainer
+    known: dict[str, Any] = lists(setting) | {
+        "num_steps": round(SHORT["num_steps"] * setting.length),
+        "learning_rate": Settings.learning_rate * setting.rate,
+        "beta": beta,
+    }
+    rewards = []
+    for seed in setting.seeds:
+        trainer = kind(seed=seed, **known)
+        trainer.train()
+        rewards.append(true_reward(trainer, seed))
+    return torch.tensor(rewards)
+
+
+held_by_itself = partial(earned, cause="reference is the policy itself", beta=0.5)
+CLAIMS = (
+    Claim(
+        "10.padding",
+        "The cost is real, and smaller than the spread of single healthy runs",
+        earned,
+        partial(earned, cause="padding counted as response"),
+        told=EIGHT,
+    ),
+    Claim(
+        "10.reference",
+        r"with this $\beta$ the reward even gains by it",
+        held_by_itself,
+        partial(earned, beta=0.5),
+        told=EIGHT,
+    ),
+)
