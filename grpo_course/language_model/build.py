@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import torch
 from torch import Generator
@@ -91,23 +90,6 @@ def make_policy(
     sampler = config.sampler(tokenizer.eos_token_id, tokenizer.pad_token_id)
     autocast = torch.bfloat16 if config.dtype == "bfloat16" else None
     return CausalPolicy(model, sampler, generator, autocast)
-
-
-def load_trained(
-    config: GRPOConfig, path: str | Path, split: str
-) -> tuple[CausalPolicy, Environment]:
-    """A saved model, and the problems of one split to measure it on.
-
-    `path` is a folder or a name on the hub. Raises ValueError or OSError for a model or
-    problems that cannot be loaded.
-    """
-    tokenizer = load_tokenizer(path)
-    model = load_model(path, find_device(config.device))
-    problems = load_problems(config, split, config.eval_problems)
-    # Nothing is trained here, so nothing needs to be made again.
-    config = replace(config, gradient_checkpointing=False)
-    policy = make_policy(config, model, tokenizer)
-    return policy, make_environment(config, problems, tokenizer)
 
 
 def make_optimizer(config: GRPOConfig, policy: CausalPolicy) -> AdamW:

@@ -6,7 +6,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import torch
 from pydantic import AfterValidator, Field
 
 from grpo_course.algorithm.config import TrainConfig
@@ -14,22 +13,10 @@ from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.settings import one_of, settings
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.files import write_atomically
+from grpo_course.language_model.pretrained import device_name
 from grpo_course.language_model.text_task import find_task
 from grpo_course.language_model.tiny_model import MODELS
 from grpo_course.language_model.tokenizer import LEAST_VOCABULARY
-
-
-def device_name(name: str) -> str:
-    """ "auto", or what torch takes for a device."""
-    if name != "auto":
-        try:
-            torch.device(name)
-        except RuntimeError:
-            raise ValueError(
-                'is no device. Choose "auto", which takes a GPU if there is one, '
-                '"cpu" or "cuda".'
-            ) from None
-    return name
 
 
 @settings()
@@ -127,6 +114,10 @@ class GRPOConfig(TrainConfig):
     keep_checkpoints: int = Field(
         default=2, ge=1
     )  # beside the first; TRL: save_total_limit
+    # epochs between two looks at the accuracy on held-out problems; 0: none
+    held_out_every: int = Field(default=20, ge=0)
+    # prompts an epoch whose responses are kept as text; TRL: log_completions
+    keep_samples: int = Field(default=1, ge=0)
     eval_problems: int = Field(default=256, ge=1)  # to measure on, at most
     eval_samples: int = Field(default=8, ge=1)  # responses to each problem
     eval_temperature: float = Field(default=1.0, gt=0)  # of those samples

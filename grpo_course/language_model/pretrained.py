@@ -24,6 +24,19 @@ HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"
 
 
+def device_name(name: str) -> str:
+    """ "auto", or what torch takes for a device."""
+    if name != "auto":
+        try:
+            torch.device(name)
+        except RuntimeError:
+            raise ValueError(
+                'is no device. Choose "auto", which takes a GPU if there is one, '
+                '"cpu" or "cuda".'
+            ) from None
+    return name
+
+
 def find_device(name: str) -> str:
     """ "auto" is a GPU if there is one. Raises ValueError for what cannot be used."""
     if name == "auto":

@@ -10,11 +10,12 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
+from grpo_course.files import PARSING
+
 DIGESTS, STATE = "digests.json", "training.pt"
-OURS = re.compile(r"\d{6,}")  # the name of a checkpoint
 HALF = re.compile(r"\.\d{6,}\.(writing|old)")  # of what a killed run leaves behind
 
 
@@ -34,8 +35,9 @@ def saved_epochs(folder: Path) -> list[int]:
 
 def is_checkpoint(path: Path) -> bool:
     """Whether this is a checkpoint of a run, whole or damaged."""
-    named = OURS.fullmatch(path.name) and path.is_dir()
-    return bool(named) and any((path / name).exists() for name in (DIGESTS, STATE))
+    number = path.name
+    named = number.isascii() and number.isdigit() and number == f"{int(number):06d}"
+    return named and any((path / name).exists() for name in (DIGESTS, STATE))
 
 
 def write_checkpoint(folder: Path, epoch: int, fill: Callable[[Path], None]) -> Path:
@@ -54,6 +56,9 @@ def write_checkpoint(folder: Path, epoch: int, fill: Callable[[Path], None]) -> 
         fill(unfinished)
         found = {path.name: digest(path) for path in unfinished.iterdir()}
         (unfinished / DIGESTS).write_text(json.dumps(found, indent=2))
+        mode = (unfinished / DIGESTS).stat().st_mode
+        for path in unfinished.iterdir():
+            path.chmod(mode)  # safetensors makes its files for the owner alone
         for path in (*unfinished.iterdir(), unfinished):
             force_to_disk(path)
         put_in_place(unfinished, target)
@@ -106,7 +111,7 @@ def damage(path: Path) -> str | None:
         for name, expected in listed.items():
             if digest(path / name) != expected:
                 return f"{name} is not what was written"
-    except (OSError, ValueError, AttributeError, TypeError) as error:
+    except (OSError, *PARSING) as error:
         return f"{DIGESTS} or what it lists cannot be read: {error}"
     return None
 
@@ -140,8 +145,14 @@ def newest_good(folder: Path, tell: Callable[[str], None] = print) -> int | None
     return None
 
 
-def remove_old(folder: Path, current: int, keep: int, needed: Collection[int]) -> None:
-    """Remove what is older than the `keep` newest up to `current`, but not `needed`."""
-    older = [epoch for epoch in saved_epochs(folder) if epoch <= current][:-keep]
-    for epoch in set(older) - set(needed):
+def remove_old(
+    folder: Path, current: int, keep: int, needs: Callable[[int], int]
+) -> None:
+    """Remove what is older than the `keep` newest up to `current`.
+
+    The first stays, and `needs` says which other checkpoint one cannot do without.
+    """
+    there = [epoch for epoch in saved_epochs(folder) if epoch <= current]
+    kept = there[-keep:]
+    for epoch in set(there) - {0, *kept, *map(needs, kept)}:
         shutil.rmtree(checkpoint_path(folder, epoch), ignore_errors=True)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.files import write_atomically
-from grpo_course.language_model.build import load_trained, make_task, use_threads
+from grpo_course.language_model.build import make_task, use_threads
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.environment import Environment
 from grpo_course.language_model.evaluation import Scores, greedy_scores, sampled_scores
+from grpo_course.language_model.held_out import load_trained
 from grpo_course.language_model.policy import CausalPolicy
 from grpo_course.language_model.tables import (
     Measures,

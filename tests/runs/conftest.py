@@ -41,6 +41,7 @@ SMALL_RUN = {
     "learning_rate": 3e-3,
     "warmup_epochs": 1,
     "save_every": 3,
+    "held_out_every": 3,
     "eval_problems": 9,
     "eval_samples": 3,
     "device": "cpu",

@@ -15,7 +15,7 @@ from grpo_course.runs.resumable import Run
 FOLDER = os.environ.get("GSM8K_DIR", "")
 
 
-SHORT = {"num_epochs": 3, "save_every": 1}
+SHORT = {"num_epochs": 3, "save_every": 1, "held_out_every": 0}
 
 
 @pytest.fixture
