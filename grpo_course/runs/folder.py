@@ -68,8 +68,8 @@ def saved_config(out: Path) -> GRPOConfig:
                 f"{copy} is a copy of it."
             )
         raise FileNotFoundError(
-            f"There is no run in {out} to resume: it has no {CONFIG}. Leave out "
-            "--resume to begin one, or pass its folder: --out DIR."
+            f"There is no run in {out}: it has no {CONFIG}. Pass the folder of a run. "
+            "To begin one, leave out --resume."
         )
     return load_config(out / CONFIG)
 

@@ -71,7 +71,7 @@ def draw_panel(ax: Axes, record: Record, title: str, colour: str) -> None:
     """The columns of one small plot, of one run."""
     rows = record.times if title == TIME else record.metrics
     for name, style in zip(PANELS[title], LINES, strict=False):
-        marker = "o" if name in POINTS else None
-        label = LABELS.get(name, name)
-        look = {"color": colour, "ls": style, "marker": marker, "ms": 3.5, "lw": 1.2}
-        ax.plot(*series(rows, name), label=label, **look)
+        (line,) = ax.plot(*series(rows, name), color=colour, ls=style, lw=1.2)
+        line.set_label(LABELS.get(name, name))
+        if name in POINTS:
+            line.set(marker="o", markersize=3.5)

@@ -4,6 +4,7 @@ Every run, a new one too, goes on from a checkpoint on the disk. So a run that i
 killed and resumed does what it would have done, bit for bit on the same machine.
 """
 
+import copy
 from pathlib import Path
 
 import torch
@@ -22,6 +23,7 @@ from grpo_course.language_model.build import (
     use_threads,
 )
 from grpo_course.language_model.held_out import watched_problems
+from grpo_course.language_model.policy import CausalPolicy
 from grpo_course.language_model.pretrained import (
     find_device,
     load_model,
@@ -112,14 +114,18 @@ class SavedRun:
     def restore_reference(self, epoch: int, mixed: dict | None) -> None:
         """The reference policy, unless the loop will copy it from the policy itself."""
         origin = self.reference_epoch(epoch)
-        if mixed is None and origin == epoch:
-            return
-        if mixed is None:
+        if self.config.lora_rank and epoch and self.config.kl_penalty:
+            self.trainer.ref_policy = copy.deepcopy(self.policy)  # the adapter off
+        elif mixed is not None:
+            self.trainer.ref_policy = self.policy_of(epoch)
+            self.trainer.ref_policy.model.load_state_dict(mixed)
+        elif origin < epoch:
             require_whole(self.folder, origin, "the reference policy")
-        model = self.load(origin)
-        if mixed is not None:
-            model.load_state_dict(mixed)
-        self.trainer.ref_policy = make_policy(self.config, model, self.tokenizer)
+            self.trainer.ref_policy = self.policy_of(origin)
+
+    def policy_of(self, epoch: int) -> CausalPolicy:
+        """A policy of its own with the model of a checkpoint."""
+        return make_policy(self.config, self.load(epoch), self.tokenizer)
 
     def load(self, epoch: int) -> PreTrainedModel:
         """The model of a checkpoint."""
@@ -136,8 +142,14 @@ class SavedRun:
 
     @property
     def has_copies(self) -> bool:
-        """Whether the reference is the policy of an earlier epoch, not a mixture."""
-        return self.config.kl_penalty > 0 and self.config.ref_mixture == 1
+        """Whether the reference is the policy of an earlier epoch.
+
+        It may be a mixture, which is kept with the state, or the policy's own model.
+        """
+        config = self.config
+        return bool(
+            config.kl_penalty and config.ref_mixture == 1 and not config.lora_rank
+        )
 
     def save(self) -> None:
         """Write a checkpoint, then remove those that are no longer needed."""

@@ -8,6 +8,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 
@@ -46,8 +48,8 @@ def work(arguments: list[str]) -> int:
     """Read, print, draw. -> the exit status"""
     made = parser()
     options = made.parse_args(arguments)
-    if len(options.runs) > 2:
-        made.error("name one run, or two.")
+    if len(options.runs) > 2 or len({*options.runs}) < len(options.runs):
+        made.error("name one run, or two different ones.")
     records = [read_record(Path(run)) for run in options.runs]
     print(table(records).to_string())
     for record in records:
@@ -94,25 +96,20 @@ def progress(record: Record) -> str:
 
 def time_spent(record: Record) -> str:
     """The time of a run, and the share of each part."""
-    sums = {
-        n: sum(series(record.times, n)[1]) for n in record.times[:1] and parts(record)
-    }
+    names = [name for name in (record.times or [{}])[0] if name != "epoch"]
+    sums = {name: sum(series(record.times, name)[1]) for name in names}
     whole = sum(sums.values())
     if not whole:
         return "no time was measured"
-    shares = ", ".join(
-        f"{name} {100 * each / whole:.0f} %" for name, each in sums.items()
-    )
-    return f"{whole / 60:.1f} minutes: {shares}"
-
-
-def parts(record: Record) -> list[str]:
-    """What the time was spent on."""
-    return [name for name in record.times[0] if name != "epoch"]
+    shares = (f"{name} {100 * seconds / whole:.0f} %" for name, seconds in sums.items())
+    return f"{whole / 60:.1f} minutes: {', '.join(shares)}"
 
 
 def print_samples(record: Record, count: int) -> None:
-    """The newest responses that were kept."""
-    for row in record.samples[-count:] if count else []:
-        print(f"epoch {row['epoch']}: {row['question']}")
-        print(f"-> {row['completion']}  (reward {row['reward']:.2f})")
+    """The newest responses that were kept, each question once."""
+    newest = record.samples[-count:] if count > 0 else []
+    for question, rows in groupby(newest, itemgetter("question")):
+        print(question)
+        for row in rows:
+            told = f"epoch {row['epoch']}, reward {row['reward']:.2f}"
+            print(f"-> {row['completion']}  ({told})")

@@ -168,6 +168,15 @@ def device(bench):
         return str(refused)
 
 
+def needed(bench):
+    """The rank of the adapter; without peft, what is said of that."""
+    try:
+        adapters = getattr(bench.policy.model, "peft_config", None)
+    except ValueError as refused:
+        return refused
+    return adapters["default"].r if adapters else 0
+
+
 def threads(bench):
     assert bench.run
     return torch.get_num_threads()
@@ -282,6 +291,7 @@ RUN = {
         lambda b: b.policy.model.is_activation_checkpointing,
         becomes(False, True),
     ),
+    "lora_rank": Row(4, needed, lambda b, a: b == 0 and (a == 4 or "peft" in str(a))),
     "architecture": Row(
         "gpt2", lambda b: type(b.parts[0]), becomes(Qwen2ForCausalLM, GPT2LMHeadModel)
     ),

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course import files
 from grpo_course.runs import checkpoint, evaluate, journal, state, train
 from grpo_course.runs.checkpoint import CheckpointError
 from grpo_course.runs.resumable import Run
@@ -67,7 +66,7 @@ def test_no_room_for_the_metrics(alone, start, outcome, tmp_path, monkeypatch, c
     out = tmp_path / "run"
     start(out)
     with monkeypatch.context() as patch:
-        patch.setattr(files.json, "dumps", no_space)
+        patch.setattr(journal, "json_lines", no_space)
         status, _, told = call(train, "--resume", "--out", out)
     assert status == 1 and "No space left" in told
     assert f"{out / 'samples.jsonl'} could not be written" in told
