@@ -9,9 +9,9 @@ from torch import Generator, Tensor
 from grpo_course.language_model.policy import CausalPolicy
 
 # The mean over tokens that rounding explains, in nats. Measured on CPUs with models of
-# up to 24 layers: at most 2e-6 in float32, and 0.007 in bfloat16, which has 8 bits.
-# There, single tokens differed by up to 0.12.
-EXPECTED = {None: 1e-4, torch.bfloat16: 0.02}
+# up to 24 layers: at most 5e-6 in float32, and 0.032 in bfloat16, which has 8 bits.
+# There, single tokens differed by up to 0.19.
+EXPECTED = {None: 1e-4, torch.bfloat16: 0.05}
 
 
 @torch.no_grad()
