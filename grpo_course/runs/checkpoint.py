@@ -54,13 +54,7 @@ def write_checkpoint(folder: Path, epoch: int, fill: Callable[[Path], None]) -> 
     try:
         unfinished.mkdir(parents=True)
         fill(unfinished)
-        found = {path.name: digest(path) for path in unfinished.iterdir()}
-        (unfinished / DIGESTS).write_text(json.dumps(found, indent=2))
-        mode = (unfinished / DIGESTS).stat().st_mode
-        for path in unfinished.iterdir():
-            path.chmod(mode)  # safetensors makes its files for the owner alone
-        for path in (*unfinished.iterdir(), unfinished):
-            force_to_disk(path)
+        seal(unfinished)
         put_in_place(unfinished, target)
     except Exception as error:  # torch and safetensors raise errors of their own
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -72,6 +66,17 @@ def write_checkpoint(folder: Path, epoch: int, fill: Callable[[Path], None]) -> 
             "room; then go on with --resume."
         ) from error
     return target
+
+
+def seal(unfinished: Path) -> None:
+    """Write the list of digests, and force all to the disk, with one mode."""
+    found = {path.name: digest(path) for path in unfinished.iterdir()}
+    listed = unfinished / DIGESTS
+    listed.write_text(json.dumps(found, indent=2))
+    for path in unfinished.iterdir():
+        path.chmod(listed.stat().st_mode)  # safetensors' are for the owner alone
+        force_to_disk(path)
+    force_to_disk(unfinished)
 
 
 def put_in_place(unfinished: Path, target: Path) -> None:

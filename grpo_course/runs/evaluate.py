@@ -39,11 +39,18 @@ def parser() -> argparse.ArgumentParser:
     add("--task", help="gsm8k, countdown, or module:name (default: that of the run)")
     add("--config", help="preset or JSON file (default: that of the run, else gpu)")
     add("--split", help="default: the first of the task's")
-    add("--seed", type=int, default=0, help="of samples and intervals")
+    add("--seed", type=seed, default=0, help="of samples and intervals")
     add("--batch", type=int, default=32, help="problems at once")
     add("--show", type=int, default=2, help="print the greedy response to so many")
     add("--out", help="also write the measures to this JSON file")
     return made
+
+
+def seed(text: str) -> int:
+    """A seed that a generator takes. Raises ArgumentTypeError for another."""
+    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0 to 2**63-1")
+    return int(text)
 
 
 def main(arguments: list[str], root: Path) -> int:
