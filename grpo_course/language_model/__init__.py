@@ -25,7 +25,7 @@ Learning and measuring
     build        from a config to problems, model, policy and optimizer
     warm_start   supervised training on demonstrations
     training     GRPO in memory
-    rollout_rows the texts of a rollout, and why groups are tied
+    samples      the texts of a rollout, and why groups are tied
     probe        whether scores agree with what the sampler noted
     held_out     the problems that a model is measured on
     evaluation   accuracy and pass@k, with intervals

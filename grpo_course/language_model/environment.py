@@ -19,7 +19,7 @@ from grpo_course.algorithm.masks import prompt_mask
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.validation import require_at_least
 from grpo_course.language_model.encoding import decode_responses, encode_prompts
-from grpo_course.language_model.rollout_rows import split_ties
+from grpo_course.language_model.samples import split_ties
 from grpo_course.language_model.text_task import Problem, Reward, require_rewards
 
 Tokens = tuple[int, ...]

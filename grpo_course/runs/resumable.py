@@ -3,7 +3,7 @@
 from tqdm import tqdm
 
 from grpo_course.algorithm.history import History, as_json
-from grpo_course.language_model.rollout_rows import sample_rows
+from grpo_course.language_model.samples import sample_rows
 from grpo_course.runs.interrupt import Interrupt
 from grpo_course.runs.journal import epoch_line
 from grpo_course.runs.saved_run import SavedRun
