@@ -15,13 +15,18 @@ from grpo_course.runs.checkpoint import CheckpointError
 CONFIG = "grpo_config.json"
 
 
+def differing(one: GRPOConfig, other: GRPOConfig) -> dict[str, tuple[Any, Any]]:
+    """The settings in which two configs differ, and what each says."""
+    first, second = (asdict(spelled_out(config)) for config in (one, other))
+    pairs = {name: (value, second[name]) for name, value in first.items()}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
 def differences(there: GRPOConfig, now: GRPOConfig) -> str:
-    """In which settings two configs differ; empty if in none."""
-    old, new = (asdict(spelled_out(config)) for config in (there, now))
+    """In which settings two configs differ, in words; empty if in none."""
     return "; ".join(
-        f"{name} is {old[name]!r} there and {new[name]!r} now"
-        for name in old
-        if old[name] != new[name]
+        f"{name} is {old!r} there and {new!r} now"
+        for name, (old, new) in differing(there, now).items()
     )
 
 

@@ -14,11 +14,11 @@ from grpo_course.runs.record import Record, read_record, series
 
 PICTURE = "run.png"
 TIME = "seconds an epoch"
-# title of a small plot -> its columns; the second and third are dashed and dotted
+# title of a small plot -> its columns; the second is dashed
 PANELS: dict[str, tuple[str, ...]] = {
     "mean reward": ("mean_reward",),
     "accuracy": ("accuracy", "held_out"),
-    "tied groups (share)": ("tied_groups", "tied_right", "tied_wrong"),
+    "tied groups (share)": ("tied_right", "tied_wrong"),
     "KL to the reference (nats)": ("kl",),
     "gradient norm": ("gradient_norm",),
     "entropy (nats a token)": ("sampled_entropy",),
@@ -28,11 +28,10 @@ PANELS: dict[str, tuple[str, ...]] = {
 LABELS = {
     "accuracy": "training",
     "held_out": "held-out",
-    "tied_groups": "all",
     "tied_right": "all right",
     "tied_wrong": "all wrong",
 }
-LINES = ("-", "--", ":")
+LINES = ("-", "--")
 POINTS = {"held_out"}  # measured now and then: each look is a point
 COLOURS = library["tableau-colorblind10"]["axes.prop_cycle"].by_key()["color"]
 
@@ -41,7 +40,7 @@ def redraw(out: Path, tell: Callable[[str], None] = print) -> None:
     """Draw a run into its folder. A run does not stop where that cannot be done."""
     try:
         write_atomically(out / PICTURE, draw([read_record(out)]))
-    except OSError as problem:
+    except Exception as problem:  # no picture is worth a run
         tell(f"{out / PICTURE} could not be written ({problem}); the run goes on.")
 
 

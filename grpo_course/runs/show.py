@@ -17,7 +17,7 @@ from pandas import DataFrame
 
 from grpo_course.files import write_atomically
 from grpo_course.runs.cli import run_command
-from grpo_course.runs.identity import differences
+from grpo_course.runs.identity import differing
 from grpo_course.runs.picture import PANELS, PICTURE, TIME, draw
 from grpo_course.runs.record import Record, read_record, series
 
@@ -56,15 +56,18 @@ def work(arguments: list[str]) -> int:
         print(f"\n{record.name}: {time_spent(record)}")
         print_samples(record, options.samples)
     if len(records) == 2:
-        differing = differences(*(record.config for record in records))
-        print(
-            f"\nFrom the first (there) to the second (now): {differing or 'nothing'}."
-        )
+        print(f"\nThey differ in: {settings_beside(*records)}")
     beside = Path(options.runs[0]) / PICTURE if len(records) == 1 else Path(BOTH)
     out = Path(options.out or beside)
     write_atomically(out, draw(records))
     print(f"\nThe picture is {out}.")
     return 0
+
+
+def settings_beside(one: Record, other: Record) -> str:
+    """The settings in which two runs differ."""
+    pairs = differing(one.config, other.config).items()
+    return "; ".join(f"{name} {a!r} | {b!r}" for name, (a, b) in pairs) or "nothing"
 
 
 def table(records: Sequence[Record]) -> DataFrame:

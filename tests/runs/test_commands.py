@@ -62,7 +62,8 @@ def broken_models(folder):
     (folder / "other").mkdir()
     (folder / "other" / "notes.txt").write_text("hello")
     (folder / "half").mkdir()
-    (folder / "half" / "config.json").write_text('{"model_type": "qwen2"}')
+    small = {"model_type": "qwen2", "num_hidden_layers": 1, "hidden_size": 32}
+    (folder / "half" / "config.json").write_text(json.dumps(small))
     (folder / "strange").mkdir()
     (folder / "strange" / "config.json").write_text('{"model_type": "qwen99"}')
     return {

@@ -38,7 +38,7 @@ def test_two_runs_stand_side_by_side(call, two, tmp_path):
     status, printed, _ = call(show, *two, "--out", tmp_path / "both.png")
     assert status == 0
     assert "8 of 8" in printed and "4 of 8" in printed
-    assert "learning_rate is 0.003 there and 0.5 now" in printed
+    assert "They differ in: learning_rate 0.003 | 0.5" in printed
 
 
 def test_what_is_no_run_is_refused(call, alone, tmp_path):
