@@ -29,15 +29,15 @@ def require_memory(config: GRPOConfig) -> None:
     advice = cures(shape, config, tokens)
     if there and need > IMPOSSIBLE * there:
         raise ValueError(
-            f"the run needs about {gigabytes(need)}, and this machine has "
-            f"{gigabytes(there)}. Lower num_prompts={config.num_prompts}, "
+            f"the run needs about {in_words(need)}, and this machine has "
+            f"{in_words(there)}. Lower num_prompts={config.num_prompts}, "
             f"num_responses={config.num_responses} or "
             f"max_new_tokens={config.max_new_tokens}. {advice}"
         )
     if there and need > there:
-        print(f"That may be more than this machine has: {gigabytes(there)}.")
+        print(f"That may be more than this machine has: {in_words(there)}.")
     if config.model is not None or (there and need > there):
-        print(f"The run needs about {gigabytes(need)}. {advice}")
+        print(f"The run needs about {in_words(need)}. {advice}".rstrip())
 
 
 def memory_of(device: str) -> int | None:
@@ -55,7 +55,7 @@ def cures(shape: Shape, config: GRPOConfig, prompt_tokens: int) -> str:
     for flag, smaller in smaller_runs(config):
         need = estimate(shape, smaller, prompt_tokens)[MOST]
         if need < last:
-            told.append(f"{flag} ({gigabytes(need)})")
+            told.append(f"{flag} ({in_words(need)})")
             last = need
     return f"To need less: {', then '.join(told)}." if told else ""
 
@@ -74,6 +74,6 @@ def smaller_runs(config: GRPOConfig) -> Iterator[tuple[str, GRPOConfig]]:
         yield f"--lora-rank {RANK}", replace(config, lora_rank=config.lora_rank or RANK)
 
 
-def gigabytes(size: float) -> str:
+def in_words(size: float) -> str:
     """Bytes as one reads them."""
-    return f"{size / 1e9:,.1f} GB"
+    return f"{size / 1e9:,.1f} GB" if size > 1e9 else f"{size / 1e6:,.1f} MB"

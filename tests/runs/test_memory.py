@@ -278,7 +278,7 @@ def test_a_run_that_cannot_fit_is_refused(capsys, monkeypatch):
         fits.require_memory(GRPOConfig())
     monkeypatch.setattr(fits, "memory_of", lambda device: 60_000_000)
     fits.require_memory(GRPOConfig(num_prompts=8))
-    assert "may be more than this machine has: 0.1 GB" in capsys.readouterr().out
+    assert "may be more than this machine has: 60.0 MB" in capsys.readouterr().out
     monkeypatch.setattr(fits, "memory_of", lambda device: None)
     fits.require_memory(GRPOConfig(num_prompts=8))
     assert "more than" not in capsys.readouterr().out
