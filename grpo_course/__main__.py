@@ -22,6 +22,7 @@ COMMANDS = {
     "slides": ("workshop.present", ("slides",), "present copies as live slides"),
     "train": ("runs.train", (), "train a language model on a text task"),
     "evaluate": ("runs.evaluate", (), "measure what a model can do"),
+    "show": ("runs.show", (), "print and draw a run, or two side by side"),
     "test": ("workshop.tests", ("test", "scale"), "run every check and every notebook"),
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
     "save": ("workshop.save", (), "execute the notebooks and store their outputs"),

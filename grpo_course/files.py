@@ -2,9 +2,12 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+# What a text raises that is not the JSON that was meant; RecursionError: too deep.
+PARSING = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -19,15 +22,9 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         beside.unlink(missing_ok=True)
 
 
-def json_lines(records: list[dict]) -> str:
+def json_lines(records: Iterable[Mapping]) -> str:
     """One record a line."""
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-
-
-def append_json_line(path: Path, record: dict) -> None:
-    """One more line, to be seen by readers at once."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json_lines([record]))
 
 
 def read_json_lines(
@@ -41,7 +38,7 @@ def read_json_lines(
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             yield parse(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except PARSING as error:
             raise ValueError(
                 f"{path}, line {number} is not what was written "
                 f"({type(error).__name__}: {error}). {cure}"

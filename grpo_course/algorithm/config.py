@@ -70,7 +70,8 @@ class TrainConfig(Clip):
 
     # responses a step; None: all, one step a pass
     minibatch_size: int | None = Field(default=None, ge=1)
-    minibatch_seed: int = Field(default=0, ge=0)  # of the shuffling
+    # of the shuffling
+    minibatch_seed: int = Field(default=0, ge=0, lt=2**63)
     # a longer gradient is scaled down to it; None: no limit
     max_gradient_norm: float | None = Field(default=None, gt=0)
     # nats a token: an epoch ends after the step that sees KL(pi_old||pi), `old_kl` in

@@ -7,7 +7,8 @@ are not counted: they depend on the batch, on recomputing and on kernels.
 from dataclasses import dataclass
 
 from grpo_course.algorithm.validation import require_at_least
-from grpo_course.runs.memory import Shape, cache_bytes
+from grpo_course.runs.memory import cache_bytes
+from grpo_course.runs.shape import Shape
 
 
 @dataclass(frozen=True)

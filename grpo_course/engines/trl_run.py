@@ -13,12 +13,10 @@ from datasets import Dataset
 
 from grpo_course.engines.mapping import to_trl_config
 from grpo_course.engines.require import require_trl
-from grpo_course.language_model.build import (
-    load_trained,
-    make_task,
-    weigh,
-)
+from grpo_course.language_model.build import make_task, weigh
 from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.held_out import load_trained
+from grpo_course.language_model.lora import lora_config
 from grpo_course.language_model.pretrained import find_device, load_tokenizer
 from grpo_course.language_model.tables import Measures, evaluate_policy
 from grpo_course.language_model.template import chat_messages
@@ -142,6 +140,7 @@ def make_trainer(
         args=args,
         train_dataset=chat_dataset(problems, config.system_prompt),
         processing_class=load_tokenizer(start),
+        peft_config=lora_config(config.lora_rank) if config.lora_rank else None,
     )
 
 

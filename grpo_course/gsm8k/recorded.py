@@ -31,7 +31,7 @@ def read_finale() -> list[dict]:
 
 
 def recorded_table(rows: Sequence[dict], split: str) -> DataFrame:
-    """A row for each seed, a column for each measure: its mean before > after.
+    """A row for each seed, a column for each measure: its mean before → after.
 
     The last row is the mean change over the seeds, with its standard error.
     """
@@ -40,7 +40,7 @@ def recorded_table(rows: Sequence[dict], split: str) -> DataFrame:
         means = DataFrame(
             {t: [r[t][name] for r in of_split(rows, split)] for t in TIMES}
         )
-        cells = [f"{before:.2f} > {after:.2f}" for before, after in means.to_numpy()]
+        cells = [f"{before:.2f} → {after:.2f}" for before, after in means.to_numpy()]
         mean, error = mean_and_error((means["after"] - means["before"]).tolist())
         table[column] = [*cells, f"{mean:+.2f} ±{error:.2f}"]
     frame = DataFrame(table, index=[*seeds(rows, split), "change"])

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from grpo_course.algorithm.settings import settings
 from grpo_course.gsm8k.data import RUN_SPLITS, load_run_split
-from grpo_course.gsm8k.presets import PRESETS
+from grpo_course.gsm8k.presets import PRESETS, SMALLER_GPUS
 from grpo_course.gsm8k.problems import (
     SPLITS,
     WordProblem,
@@ -47,7 +47,7 @@ class GSM8K(TextTask[WordProblem]):
         "length_reward": (length_reward, 0.0),
     }
     measures: ClassVar = ("accuracy", "lenient_accuracy", "format")
-    presets: ClassVar = PRESETS
+    presets: ClassVar = PRESETS | SMALLER_GPUS
 
     def __post_init__(self) -> None:
         require_choices("train", self.operands, self.operations, self.steps)

@@ -18,12 +18,16 @@ The model
     generation   sample groups of responses
     log_probs    score responses, with a gradient
     policy       a causal LM as the policy of the loop
+    lora         small matrices that learn beside a model that does not
 
 Learning and measuring
     config       all settings of a run, a line each
     build        from a config to problems, model, policy and optimizer
     warm_start   supervised training on demonstrations
     training     GRPO in memory
+    samples      the texts of a rollout, and why groups are tied
+    probe        whether scores agree with what the sampler noted
+    held_out     the problems that a model is measured on
     evaluation   accuracy and pass@k, with intervals
     tables       the measures as tables
 """

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import torch
 from torch import Generator
@@ -15,6 +14,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from grpo_course.algorithm.validation import choices
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.environment import Environment
+from grpo_course.language_model.lora import (
+    LoraPolicy,
+    require_whole_model,
+    with_adapter,
+)
 from grpo_course.language_model.policy import CausalPolicy, require_learning
 from grpo_course.language_model.prefill import require_room
 from grpo_course.language_model.pretrained import (
@@ -26,7 +30,11 @@ from grpo_course.language_model.template import conversation_text
 from grpo_course.language_model.text_task import Problem, Reward, TextTask, find_task
 from grpo_course.language_model.tiny_model import make_tiny_model
 from grpo_course.language_model.tokenizer import make_tokenizer
-from grpo_course.language_model.warm_start import linear_schedule, warm_start
+from grpo_course.language_model.warm_start import (
+    linear_schedule,
+    require_tiny,
+    warm_start,
+)
 
 Parts = tuple[PreTrainedModel, PreTrainedTokenizerBase]
 
@@ -84,37 +92,23 @@ def make_policy(
     config: GRPOConfig, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> CausalPolicy:
     """The model with its sampler and random numbers of its own."""
+    kind = CausalPolicy
+    if config.lora_rank:
+        model, kind = with_adapter(model, config.lora_rank), LoraPolicy
     if config.gradient_checkpointing:
         model.activation_checkpointing_enable({"use_reentrant": False})
     generator = Generator(model.device)
     generator.manual_seed(config.seed)
     sampler = config.sampler(tokenizer.eos_token_id, tokenizer.pad_token_id)
     autocast = torch.bfloat16 if config.dtype == "bfloat16" else None
-    return CausalPolicy(model, sampler, generator, autocast)
-
-
-def load_trained(
-    config: GRPOConfig, path: str | Path, split: str
-) -> tuple[CausalPolicy, Environment]:
-    """A saved model, and the problems of one split to measure it on.
-
-    `path` is a folder or a name on the hub. Raises ValueError or OSError for a model or
-    problems that cannot be loaded.
-    """
-    tokenizer = load_tokenizer(path)
-    model = load_model(path, find_device(config.device))
-    problems = load_problems(config, split, config.eval_problems)
-    # Nothing is trained here, so nothing needs to be made again.
-    config = replace(config, gradient_checkpointing=False)
-    policy = make_policy(config, model, tokenizer)
-    return policy, make_environment(config, problems, tokenizer)
+    return kind(model, sampler, generator, autocast, config.micro_batch_size)
 
 
 def make_optimizer(config: GRPOConfig, policy: CausalPolicy) -> AdamW:
     """AdamW with the settings of the config. Raises ValueError for a frozen model."""
     require_learning(policy.model)
     return AdamW(
-        policy.model.parameters(),
+        [weight for weight in policy.model.parameters() if weight.requires_grad],
         lr=config.learning_rate,
         betas=(config.adam_beta1, config.adam_beta2),
         weight_decay=config.weight_decay,
@@ -141,6 +135,7 @@ def make_model(config: GRPOConfig, problems: Sequence[Problem]) -> Parts:
     """The given model, or a tiny one with random weights and its own tokenizer."""
     device = find_device(config.device)
     if config.model is not None:
+        require_whole_model(config.model)
         return load_model(config.model, device), load_tokenizer(config.model)
     task, system = make_task(config), config.system_prompt
     texts = [conversation_text(p.question, task.gold(p), system) for p in problems]
@@ -168,8 +163,10 @@ def make_start(
     torch.manual_seed(config.seed)
     random.seed(config.seed)
     model, tokenizer = make_model(config, problems)
-    environment = make_environment(config, problems, tokenizer)
-    require_room(model, environment.tokens, config.max_new_tokens)
+    tokens = make_environment(config, problems, tokenizer).tokens
+    if config.model is None:
+        require_tiny(config, tokens.shape[-1])
+    require_room(model, tokens, config.max_new_tokens)
     total = config.warm_start_steps if config.model is None else 0
     hidden = not (show and total)
     with tqdm(total=total, desc="warm start", unit="step", disable=hidden) as bar:

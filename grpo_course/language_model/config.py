@@ -6,7 +6,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import torch
 from pydantic import AfterValidator, Field
 
 from grpo_course.algorithm.config import TrainConfig
@@ -14,22 +13,10 @@ from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.settings import one_of, settings
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.files import write_atomically
+from grpo_course.language_model.pretrained import device_name
 from grpo_course.language_model.text_task import find_task
 from grpo_course.language_model.tiny_model import MODELS
 from grpo_course.language_model.tokenizer import LEAST_VOCABULARY
-
-
-def device_name(name: str) -> str:
-    """ "auto", or what torch takes for a device."""
-    if name != "auto":
-        try:
-            torch.device(name)
-        except RuntimeError:
-            raise ValueError(
-                'is no device. Choose "auto", which takes a GPU if there is one, '
-                '"cpu" or "cuda".'
-            ) from None
-    return name
 
 
 @settings()
@@ -63,7 +50,8 @@ class GRPOConfig(TrainConfig):
     # to train on, at most; None: all there are
     num_problems: int | None = Field(default=4096, ge=1)
     system_prompt: str | None = None  # None: no system message
-    seed: int = Field(default=0, ge=0)  # of problems, weights, order and samples
+    # of problems, weights, order and samples
+    seed: int = Field(default=0, ge=0, lt=2**63)
 
     # What an epoch asks and how it is rewarded
 
@@ -87,9 +75,8 @@ class GRPOConfig(TrainConfig):
     warmup_epochs: int = Field(default=5, ge=0)
     weight_decay: float = Field(default=0.0, ge=0)  # of AdamW
     adam_beta1: float = Field(default=0.9, ge=0, lt=1)  # Adam's memory of gradients
-    adam_beta2: float = Field(
-        default=0.95, ge=0, lt=1
-    )  # Adam's memory of their squares
+    # Adam's memory of their squares
+    adam_beta2: float = Field(default=0.95, ge=0, lt=1)
 
     # The machine
 
@@ -101,6 +88,9 @@ class GRPOConfig(TrainConfig):
     num_threads: int | None = Field(default=1, ge=1)
     # less memory, about a third more time
     gradient_checkpointing: bool = False
+    # of small matrices that learn in place of the model's weights; 0: the weights.
+    # TRL: peft_config
+    lora_rank: int = Field(default=0, ge=0)
 
     # The tiny model and its warm start: nothing of this where `model` is given
 
@@ -110,23 +100,23 @@ class GRPOConfig(TrainConfig):
     num_heads: int = Field(default=4, ge=1)  # of attention
     # tokens that the tokenizer may learn, at most; the bytes come first
     vocab_size: int = Field(default=512, ge=LEAST_VOCABULARY)
-    context_length: int = Field(
-        default=256, ge=1
-    )  # tokens of prompt and response together
+    # tokens of prompt and response together
+    context_length: int = Field(default=256, ge=1)
     warm_start_steps: int = Field(default=400, ge=0)  # supervised, before GRPO
     warm_start_batch_size: int = Field(default=32, ge=1)  # demonstrations a step
-    warm_start_learning_rate: float = Field(
-        default=2.5e-3, ge=0
-    )  # of the warm start alone
+    # of the warm start alone
+    warm_start_learning_rate: float = Field(default=2.5e-3, ge=0)
 
     # Keeping and measuring
 
-    save_every: int = Field(
-        default=50, ge=1
-    )  # epochs between checkpoints; TRL: save_steps
-    keep_checkpoints: int = Field(
-        default=2, ge=1
-    )  # beside the first; TRL: save_total_limit
+    # epochs between checkpoints; TRL: save_steps
+    save_every: int = Field(default=50, ge=1)
+    # beside the first; TRL: save_total_limit
+    keep_checkpoints: int = Field(default=2, ge=1)
+    # epochs between two looks at the accuracy on held-out problems; 0: none
+    held_out_every: int = Field(default=20, ge=0)
+    # prompts an epoch whose responses are kept as text; TRL: log_completions
+    keep_samples: int = Field(default=1, ge=0)
     eval_problems: int = Field(default=256, ge=1)  # to measure on, at most
     eval_samples: int = Field(default=8, ge=1)  # responses to each problem
     eval_temperature: float = Field(default=1.0, gt=0)  # of those samples
@@ -137,6 +127,15 @@ class GRPOConfig(TrainConfig):
             raise ValueError(
                 f"hidden_size={self.hidden_size} with num_heads={self.num_heads}: each "
                 "head takes an equal part, so choose a multiple of num_heads."
+            )
+
+        fixed = self.compute_ref_model_period >= self.num_epochs
+        if self.lora_rank and not (fixed and self.ref_mixture == 1):
+            raise ValueError(
+                f"lora_rank={self.lora_rank} with "
+                f"compute_ref_model_period={self.compute_ref_model_period} and "
+                f"ref_mixture={self.ref_mixture}: the reference is the model with the "
+                "adapter off, which never moves. Leave out both settings, or LoRA."
             )
 
     def sampler(self, eos: int | None = None, pad: int | None = None) -> Sampler:
@@ -159,7 +158,7 @@ def load_config(path: str | Path, task: str | None = None) -> GRPOConfig:
     """
     try:
         values = json.loads(Path(path).read_text("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}.") from None
     if not isinstance(values, dict):
         raise ValueError(f'{path} must hold one object: {{"base": "laptop", ...}}.')

@@ -19,6 +19,7 @@ from grpo_course.algorithm.masks import prompt_mask
 from grpo_course.algorithm.rollout import Rollout
 from grpo_course.algorithm.validation import require_at_least
 from grpo_course.language_model.encoding import decode_responses, encode_prompts
+from grpo_course.language_model.samples import split_ties
 from grpo_course.language_model.text_task import Problem, Reward, require_rewards
 
 Tokens = tuple[int, ...]
@@ -29,8 +30,9 @@ class Environment:
 
     `prompts` and `reward` are what the loop calls. `rewards` maps a name to a function
     and its weight, `measures` are those that an evaluation reports; both as in
-    `TextTask`. Called as the loop's `watch`, `note` adds the
-    mean of each of them over the latest rollout to the history, as further columns.
+    `TextTask`. Called as the loop's `watch`, `note` adds the mean of each of them over
+    the latest rollout to the history, as further columns, and how many groups are tied
+    because all of their responses are right, or wrong.
     Raises ValueError if there is no problem, and for one prompt with two answers.
     """
 
@@ -53,8 +55,11 @@ class Environment:
         self.measures = tuple(measures) or tuple(rewards)
         questions = [problem.question for problem in self.problems]
         self.tokens = encode_prompts(tokenizer, questions, system_prompt)
-        self.answers = join_answers(self.problems, self.keys(self.tokens))
+        keys = self.keys(self.tokens)
+        self.answers = join_answers(self.problems, keys)
+        self.questions = dict(zip(keys, questions, strict=True))
         self.latest: dict[str, float] = {}
+        self.seen: tuple[Rollout, dict[str, Tensor]] | None = None
 
     def prompts(self, epoch: int) -> Tensor:
         """What to ask in an epoch, padded on the left. -> int [batch pos]"""
@@ -80,11 +85,18 @@ class Environment:
         return tokens[:, used]
 
     def reward(self, rollout: Rollout) -> Tensor:
-        """The rewards of each response, weighed and added. -> [batch trial]"""
+        """What each response earns, which is also noted. -> [batch trial]"""
         graded = self.grade(rollout)
-        self.latest = {name: column.mean().item() for name, column in graded.items()}
-        weighed = (self.rewards[name][1] * each for name, each in graded.items())
-        return sum(weighed, torch.tensor(0.0))
+        self.seen = rollout, graded
+        total, right = self.weighed(graded), next(iter(graded.values()))
+        means = {name: column.mean().item() for name, column in graded.items()}
+        self.latest = means | split_ties(total, right)
+        return total
+
+    def weighed(self, graded: dict[str, Tensor]) -> Tensor:
+        """The rewards of each response, weighed and added. -> [batch trial]"""
+        parts = (self.rewards[name][1] * each for name, each in graded.items())
+        return sum(parts, torch.tensor(0.0))
 
     def grade(self, rollout: Rollout) -> dict[str, Tensor]:
         """Each reward of each response by its name, [batch trial], not weighed.

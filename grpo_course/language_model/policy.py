@@ -1,5 +1,6 @@
 """A Hugging Face causal LM as the policy of the one loop."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -28,6 +29,9 @@ class CausalPolicy:
         generator: random numbers on the model's device; None: torch's own.
         autocast: a dtype to multiply in, torch.bfloat16 on a GPU. The softmax stays
             in float32. None: the dtype of the weights.
+        prompts_at_once: whose responses are scored in one forward pass where no
+            gradient is asked for, as for a reference; None: all. With a gradient, the
+            loop splits the batch itself.
 
     Raises ValueError for a model that does more to its logits, and for one that
     recomputes in the backward pass (gradient checkpointing) and has dropout.
@@ -39,9 +43,10 @@ class CausalPolicy:
         sampler: Sampler,
         generator: Generator | None = None,
         autocast: torch.dtype | None = None,
+        prompts_at_once: int | None = None,
     ):
         self.model, self.sampler, self.generator = model.eval(), sampler, generator
-        self.autocast = autocast
+        self.autocast, self.prompts_at_once = autocast, prompts_at_once
         require_plain_head(model)
 
     def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
@@ -62,14 +67,16 @@ class CausalPolicy:
         if recompute:
             require_no_dropout(self.model)
         self.model.train(recompute)
+        rows = len(rollout.prompts)
+        most = rows if torch.is_grad_enabled() else self.prompts_at_once or rows
+        columns = rollout.prompts, rollout.responses, rollout.mask
+        parts = zip(*[in_parts(column, most, rows) for column in columns], strict=True)
         with self.precision():
-            return response_log_probs(
-                self.model,
-                rollout.prompts,
-                rollout.responses,
-                self.sampler,
-                rollout.mask,
-            )
+            scores = [
+                response_log_probs(self.model, prompts, responses, self.sampler, mask)
+                for prompts, responses, mask in parts
+            ]
+        return torch.cat(scores)
 
     @torch.no_grad()
     def answer(self, prompts: Tensor) -> Tensor:
@@ -85,6 +92,13 @@ class CausalPolicy:
         if self.autocast is None:
             return nullcontext()
         return torch.autocast(self.model.device.type, self.autocast)
+
+
+def in_parts(column: Tensor | None, most: int, rows: int) -> Sequence[Tensor | None]:
+    """A column of a rollout in parts of at most so many rows."""
+    if column is None:
+        return [None] * -(-rows // most)
+    return column.split(most)
 
 
 @torch.no_grad()

@@ -19,9 +19,24 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from grpo_course.language_model.lora import has_adapter, require_peft
+
 HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 # For a base model that knows no roles: the messages, one below the other.
 PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"
+
+
+def device_name(name: str) -> str:
+    """ "auto", or what torch takes for a device."""
+    if name != "auto":
+        try:
+            torch.device(name)
+        except RuntimeError:
+            raise ValueError(
+                'is no device. Choose "auto", which takes a GPU if there is one, '
+                '"cpu" or "cuda".'
+            ) from None
+    return name
 
 
 def find_device(name: str) -> str:
@@ -92,7 +107,9 @@ def require_source(path: str | Path) -> None:
     """Check that a model can be there: a folder with config.json, or a hub name."""
     folder = Path(path)
     if folder.is_dir():
-        if not (folder / "config.json").is_file():
+        if has_adapter(folder):
+            require_peft()
+        elif not (folder / "config.json").is_file():
             found = ", ".join(sorted(p.name for p in folder.iterdir())[:8]) or "nothing"
             raise FileNotFoundError(
                 f"model={str(path)!r} has no config.json, so it is not the folder of a "

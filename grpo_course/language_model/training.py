@@ -54,16 +54,19 @@ def train_policy(
 class HeldOutProbe:
     """Measures other problems every so many epochs: pass it as `observe`.
 
-    Adds the column `held_out`, the accuracy of one sampled response a problem.
+    Adds the column `held_out`, the accuracy of one sampled response a problem. `calls`
+    is the epoch that a resumed run begins with.
     """
 
-    def __init__(self, environment: Environment, every: int = 10):
-        self.environment, self.every, self.calls = environment, every, 0
+    def __init__(self, environment: Environment, every: int = 10, calls: int = 0):
+        self.environment, self.every, self.calls = environment, every, calls
 
     def __call__(self, policy: CausalPolicy) -> dict:
         """What joins the record of the epoch that begins."""
         due, self.calls = self.calls % self.every == 0, self.calls + 1
-        if not due:
-            return {}
+        return self.look(policy) if due else {}
+
+    def look(self, policy: CausalPolicy) -> dict:
+        """The accuracy now."""
         scores = sampled_scores(policy, self.environment, 1)
         return {"held_out": scores.accuracy.mean()}

@@ -72,6 +72,24 @@ def warm_start(
     return losses
 
 
+def require_tiny(config: GRPOConfig, prompt_tokens: int) -> None:
+    """Check that a model from nothing can read and write what it is to learn."""
+    if config.lora_rank:
+        raise ValueError(
+            f"lora_rank={config.lora_rank} needs a model to stand beside: name one "
+            "with --model, or leave it out: a tiny model from nothing learns whole."
+        )
+    needed = prompt_tokens + config.max_new_tokens
+    if needed > config.context_length:
+        raise ValueError(
+            f"the longest prompt has {prompt_tokens} tokens and a response may have "
+            f"{config.max_new_tokens} (max_new_tokens), but the model knows "
+            f"{config.context_length} positions (context_length). For real data, such "
+            "as GSM8K, take a pretrained model: --config gpu, or --model. For "
+            f"problems of your own, --context-length {needed}."
+        )
+
+
 def demonstration_loss(policy: CausalPolicy, batch: Rollout) -> Tensor:
     """Minus the mean log-probability of the demonstrations' tokens, in nats."""
     return -aggregate(policy.log_probs(batch), batch.mask, "token_mean")

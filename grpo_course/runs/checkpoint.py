@@ -10,11 +10,12 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
+from grpo_course.files import PARSING
+
 DIGESTS, STATE = "digests.json", "training.pt"
-OURS = re.compile(r"\d{6,}")  # the name of a checkpoint
 HALF = re.compile(r"\.\d{6,}\.(writing|old)")  # of what a killed run leaves behind
 
 
@@ -34,8 +35,9 @@ def saved_epochs(folder: Path) -> list[int]:
 
 def is_checkpoint(path: Path) -> bool:
     """Whether this is a checkpoint of a run, whole or damaged."""
-    named = OURS.fullmatch(path.name) and path.is_dir()
-    return bool(named) and any((path / name).exists() for name in (DIGESTS, STATE))
+    number = path.name
+    named = number.isascii() and number.isdigit() and number == f"{int(number):06d}"
+    return named and any((path / name).exists() for name in (DIGESTS, STATE))
 
 
 def write_checkpoint(folder: Path, epoch: int, fill: Callable[[Path], None]) -> Path:
@@ -52,10 +54,7 @@ def write_checkpoint(folder: Path, epoch: int, fill: Callable[[Path], None]) -> 
     try:
         unfinished.mkdir(parents=True)
         fill(unfinished)
-        found = {path.name: digest(path) for path in unfinished.iterdir()}
-        (unfinished / DIGESTS).write_text(json.dumps(found, indent=2))
-        for path in (*unfinished.iterdir(), unfinished):
-            force_to_disk(path)
+        seal(unfinished)
         put_in_place(unfinished, target)
     except Exception as error:  # torch and safetensors raise errors of their own
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -67,6 +66,17 @@ def write_checkpoint(folder: Path, epoch: int, fill: Callable[[Path], None]) -> 
             "room; then go on with --resume."
         ) from error
     return target
+
+
+def seal(unfinished: Path) -> None:
+    """Write the list of digests, and force all to the disk, with one mode."""
+    found = {path.name: digest(path) for path in unfinished.iterdir()}
+    listed = unfinished / DIGESTS
+    listed.write_text(json.dumps(found, indent=2))
+    for path in unfinished.iterdir():
+        path.chmod(listed.stat().st_mode)  # safetensors' are for the owner alone
+        force_to_disk(path)
+    force_to_disk(unfinished)
 
 
 def put_in_place(unfinished: Path, target: Path) -> None:
@@ -106,7 +116,7 @@ def damage(path: Path) -> str | None:
         for name, expected in listed.items():
             if digest(path / name) != expected:
                 return f"{name} is not what was written"
-    except (OSError, ValueError, AttributeError, TypeError) as error:
+    except (OSError, *PARSING) as error:
         return f"{DIGESTS} or what it lists cannot be read: {error}"
     return None
 
@@ -140,8 +150,14 @@ def newest_good(folder: Path, tell: Callable[[str], None] = print) -> int | None
     return None
 
 
-def remove_old(folder: Path, current: int, keep: int, needed: Collection[int]) -> None:
-    """Remove what is older than the `keep` newest up to `current`, but not `needed`."""
-    older = [epoch for epoch in saved_epochs(folder) if epoch <= current][:-keep]
-    for epoch in set(older) - set(needed):
+def remove_old(
+    folder: Path, current: int, keep: int, needs: Callable[[int], int]
+) -> None:
+    """Remove what is older than the `keep` newest up to `current`.
+
+    The first stays, and `needs` says which other checkpoint one cannot do without.
+    """
+    there = [epoch for epoch in saved_epochs(folder) if epoch <= current]
+    kept = there[-keep:]
+    for epoch in set(there) - {0, *kept, *map(needs, kept)}:
         shutil.rmtree(checkpoint_path(folder, epoch), ignore_errors=True)

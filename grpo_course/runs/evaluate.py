@@ -8,10 +8,11 @@ from pathlib import Path
 
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.files import write_atomically
-from grpo_course.language_model.build import load_trained, make_task, use_threads
+from grpo_course.language_model.build import make_task, use_threads
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.environment import Environment
 from grpo_course.language_model.evaluation import Scores, greedy_scores, sampled_scores
+from grpo_course.language_model.held_out import load_trained
 from grpo_course.language_model.policy import CausalPolicy
 from grpo_course.language_model.tables import (
     Measures,
@@ -38,11 +39,18 @@ def parser() -> argparse.ArgumentParser:
     add("--task", help="gsm8k, countdown, or module:name (default: that of the run)")
     add("--config", help="preset or JSON file (default: that of the run, else gpu)")
     add("--split", help="default: the first of the task's")
-    add("--seed", type=int, default=0, help="of samples and intervals")
+    add("--seed", type=seed, default=0, help="of samples and intervals")
     add("--batch", type=int, default=32, help="problems at once")
     add("--show", type=int, default=2, help="print the greedy response to so many")
     add("--out", help="also write the measures to this JSON file")
     return made
+
+
+def seed(text: str) -> int:
+    """A seed that a generator takes. Raises ArgumentTypeError for another."""
+    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 0 to 2**63-1")
+    return int(text)
 
 
 def main(arguments: list[str], root: Path) -> int:

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
-from grpo_course.language_model.build import spelled_out
 from grpo_course.language_model.config import GRPOConfig, load_config
 from grpo_course.lock import try_lock
 from grpo_course.runs.checkpoint import checkpoint_path, newest_good, saved_epochs
+from grpo_course.runs.identity import CONFIG, differences
+from grpo_course.runs.journal import Journal
 
-CONFIG, METRICS, CHECKPOINTS = "grpo_config.json", "metrics.jsonl", "checkpoints"
-LOCK = ".lock"
+CHECKPOINTS, LOCK = "checkpoints", ".lock"
 
 
 @contextmanager
@@ -48,21 +47,29 @@ def begin(config: GRPOConfig, out: Path) -> None:
     One that never came to its first checkpoint is begun anew. Raises FileExistsError
     if it holds a run that did, and if the folder cannot be made.
     """
-    if (out / CONFIG).exists() and saved_epochs(out / CHECKPOINTS):
+    if saved_epochs(out / CHECKPOINTS):
         raise FileExistsError(
             f"{out} holds a run already. Go on with it: --resume. Or choose another "
             "folder: --out DIR. If nothing in it is worth keeping, delete it."
         )
     make_folder(out)
+    Journal(out).require_empty()
     config.save(out / CONFIG)
 
 
 def saved_config(out: Path) -> GRPOConfig:
     """The config of the run in a folder. Raises FileNotFoundError if there is none."""
     if not (out / CONFIG).is_file():
+        there = saved_epochs(out / CHECKPOINTS)
+        if there:
+            copy = checkpoint_path(out / CHECKPOINTS, there[-1]) / CONFIG
+            raise FileNotFoundError(
+                f"{out / CONFIG} is gone, but its checkpoints are there. Put it back: "
+                f"{copy} is a copy of it."
+            )
         raise FileNotFoundError(
-            f"There is no run in {out} to resume: it has no {CONFIG}. Leave out "
-            "--resume to begin one, or pass its folder: --out DIR."
+            f"There is no run in {out}: it has no {CONFIG}. Pass the folder of a run. "
+            "To begin one, leave out --resume."
         )
     return load_config(out / CONFIG)
 
@@ -77,16 +84,6 @@ def require_same(given: GRPOConfig, saved: GRPOConfig, out: Path) -> None:
             f"new run with its newest model: --config {out / CONFIG} --model {out} "
             "--out DIR, and what is to be other."
         )
-
-
-def differences(there: GRPOConfig, now: GRPOConfig) -> str:
-    """In which settings two configs differ; empty if in none."""
-    old, new = (asdict(spelled_out(config)) for config in (there, now))
-    return "; ".join(
-        f"{name} is {old[name]!r} there and {new[name]!r} now"
-        for name in old
-        if old[name] != new[name]
-    )
 
 
 def find_model(path: str | Path) -> str:

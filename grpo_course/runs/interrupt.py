@@ -13,10 +13,14 @@ SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 
 
 class Interrupt:
-    """Inside its block the first request to stop is only noted, in `asked`."""
+    """Inside its block the first request to stop is only noted, in `asked`.
 
-    def __init__(self, tell: Callable[[str], None] = print):
-        self.asked, self.tell = False, tell
+    With `at_once` it raises KeyboardInterrupt: where there is nothing to wait for, the
+    system's ways end the program as Ctrl-C does.
+    """
+
+    def __init__(self, tell: Callable[[str], None] = print, at_once: bool = False):
+        self.asked, self.tell = at_once, tell
 
     def __enter__(self) -> "Interrupt":
         # Only the main thread may set a handler; elsewhere no signal arrives.

@@ -1,151 +1,27 @@
-"""A run in a folder: begun, gone on with, and never half saved.
+"""A run in a folder that can be stopped at any moment, and gone on with."""
 
-Every run, a new one too, goes on from a checkpoint on the disk. So a run that is
-killed and resumed does what it would have done, bit for bit on the same machine.
-"""
-
-from pathlib import Path
-
-import torch
-from torch import Generator
 from tqdm import tqdm
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.train import trainer_class
-from grpo_course.language_model.build import (
-    load_problems,
-    make_environment,
-    make_optimizer,
-    make_policy,
-    make_schedule,
-    make_start,
-    use_threads,
-)
-from grpo_course.language_model.config import load_config
-from grpo_course.language_model.pretrained import (
-    find_device,
-    load_model,
-    load_tokenizer,
-    save_model,
-)
-from grpo_course.runs.checkpoint import (
-    CheckpointError,
-    checkpoint_path,
-    newest_good,
-    remove_old,
-    require_whole,
-    write_checkpoint,
-)
-from grpo_course.runs.folder import (
-    CHECKPOINTS,
-    CONFIG,
-    METRICS,
-    differences,
-    saved_config,
-)
+from grpo_course.algorithm.history import History, as_json
+from grpo_course.language_model.samples import sample_rows
 from grpo_course.runs.interrupt import Interrupt
-from grpo_course.runs.metrics import MetricsFile, epoch_line
-from grpo_course.runs.state import load_state, save_state
+from grpo_course.runs.journal import epoch_line
+from grpo_course.runs.saved_run import SavedRun
 
 SHOWN = {"reward": "mean_reward", "accuracy": "accuracy", "kl": "kl"}
 
 
-class Run:
-    """A run at its newest checkpoint, ready to go on. A new one makes its first."""
+class Run(SavedRun):
+    """A run at its newest checkpoint, ready to go on. A new one makes its first.
 
-    def __init__(self, out: str | Path, show: bool = True):
-        self.out, self.show = Path(out), show
-        self.config = saved_config(self.out)
-        self.folder = self.out / CHECKPOINTS
-        use_threads(self.config)
-        self.metrics = MetricsFile(self.out / METRICS)
-        self.problems = load_problems(self.config)
-        epoch = newest_good(self.folder, tqdm.write)
-        if epoch is None:
-            self.set_up(*make_start(self.config, self.problems, show))
-            self.metrics.cut(0)
-            self.save()
-            epoch = 0
-        self.restore(epoch)
-
-    def set_up(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
-    ) -> None:
-        """What learns: trainer and learning rates."""
-        config, self.tokenizer = self.config, tokenizer
-        self.environment = make_environment(config, self.problems, tokenizer)
-        self.policy = make_policy(config, model, tokenizer)
-        optimizer = make_optimizer(config, self.policy)
-        self.schedule = make_schedule(config, optimizer)
-        asked, rewarded = self.environment.prompts, self.environment.reward
-        chosen = trainer_class(config)
-        self.trainer = chosen(self.policy, asked, rewarded, optimizer, config)
-
-    def restore(self, epoch: int) -> None:
-        """Take everything from a checkpoint, and forget what was measured after it."""
-        path = checkpoint_path(self.folder, epoch)
-        self.require_own(path)
-        self.set_up(self.load(epoch), load_tokenizer(path))
-        size = load_state(path, self.trainer, self.generator(), self.schedule)
-        self.metrics.cut(size)
-        self.trainer.history = self.metrics.history()
-        self.tidy()  # a run that was killed may not have come to it
-        reference = self.reference_epoch()
-        if reference < epoch:  # else the loop copies the policy itself
-            require_whole(self.folder, reference, "the reference policy")
-            model = self.load(reference)
-            self.trainer.ref_policy = make_policy(self.config, model, self.tokenizer)
-
-    def require_own(self, path: Path) -> None:
-        """Check that a checkpoint is of this run: of its seed, sizes and the rest."""
-        differing = differences(load_config(path / CONFIG), self.config)
-        if differing:
-            raise CheckpointError(
-                f"{path} is the checkpoint of another run: {differing}. Remove it, "
-                "and the run goes on from the one before."
-            )
-
-    def load(self, epoch: int) -> PreTrainedModel:
-        """The model of a checkpoint."""
-        path = checkpoint_path(self.folder, epoch)
-        return load_model(path, find_device(self.config.device))
-
-    def generator(self) -> Generator:
-        """The random numbers of the samples."""
-        return self.policy.generator or torch.default_generator
-
-    def reference_epoch(self) -> int:
-        """When the policy was, or will at once be, copied as the reference."""
-        epoch, period = self.trainer.epoch, self.config.compute_ref_model_period
-        return epoch // period * period if self.config.kl_penalty else epoch
-
-    def save(self) -> None:
-        """Write a checkpoint, then remove those that are no longer needed."""
-
-        def fill(path: Path) -> None:
-            save_model(self.policy.model, self.tokenizer, path)
-            size = self.metrics.size()
-            save_state(path, self.trainer, self.generator(), self.schedule, size)
-            self.config.save(path / CONFIG)
-
-        write_checkpoint(self.folder, self.trainer.epoch, fill)
-        self.tidy()
-
-    def tidy(self) -> None:
-        """Remove older checkpoints, but for the start and the reference."""
-        epoch, needed = self.trainer.epoch, {0, self.reference_epoch()}
-        remove_old(self.folder, epoch, self.config.keep_checkpoints, needed)
+    With `show` it has a progress bar, and draws itself at each checkpoint.
+    """
 
     def must_save(self) -> bool:
         """Whether this epoch ends with a checkpoint; a new reference needs one."""
         epoch, config = self.trainer.epoch, self.config
-        reference = config.kl_penalty and epoch == self.reference_epoch()
-        return bool(epoch % config.save_every == 0 or reference or self.finished())
-
-    def newest(self) -> Path:
-        """Where the model lies after the last checkpoint."""
-        return checkpoint_path(self.folder, self.trainer.epoch)
+        copied = self.has_copies and epoch % config.compute_ref_model_period == 0
+        return epoch % config.save_every == 0 or copied or self.finished()
 
     def finished(self) -> bool:
         """Whether there is nothing left to do."""
@@ -165,6 +41,7 @@ class Run:
                     raise KeyboardInterrupt
 
             self.trainer.watch = watch
+            self.stopwatch.restart()
             return self.trainer.train()
 
     def after_epoch(self, history: History, bar: tqdm) -> None:
@@ -173,11 +50,21 @@ class Run:
         line = epoch_line(history)
         line["learning_rate"] = float(self.schedule.get_last_lr()[0])
         self.schedule.step()
-        self.metrics.append(line)
+        samples = sample_rows(self.environment, self.config.keep_samples)
+        self.journal.add(line, samples, self.stopwatch.lap())
+        if self.finished() and self.probe:
+            self.last_look(history)
         bar.set_postfix(shown(line), refresh=False)
         bar.update()
         if self.must_save():
             self.save()
+
+    def last_look(self, history: History) -> None:
+        """What the trained model does on held-out problems, in a line of its own."""
+        assert self.probe is not None
+        history.add(self.trainer.epoch, 0, self.probe.look(self.policy))
+        last = as_json(history.records[-1])
+        self.journal.add({name: last[name] for name in ("epoch", "held_out")})
 
     def bar(self) -> tqdm:
         """The progress bar."""

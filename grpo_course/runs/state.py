@@ -1,7 +1,9 @@
 """What a run must remember beside its model, to go on as if it had never stopped."""
 
+import pickle
 import random
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Generator
@@ -16,13 +18,17 @@ def save_state(
     trainer: Trainer,
     generator: Generator,
     schedule: LRScheduler,
-    metrics_size: int,
+    **more: Any,
 ) -> None:
-    """Write optimizer, random numbers and place in the loop into one file."""
+    """Write optimizer, random numbers and place in the loop into one file.
+
+    `more` is kept with them: what the run has written, and on what it trains.
+    """
     torch.save(
         {
             "epoch": trainer.epoch,
             "beta": trainer.beta,
+            "reference": mixed_reference(trainer),
             "shuffle": trainer.shuffle.get_state(),
             "optimizer": trainer.optimizer.state_dict(),
             "schedule": schedule.state_dict(),
@@ -30,26 +36,49 @@ def save_state(
             "torch": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all(),
             "python": random.getstate(),
-            "metrics_size": metrics_size,
-        },
+        }
+        | more,
         folder / STATE,
     )
 
 
-def load_state(
-    folder: Path, trainer: Trainer, generator: Generator, schedule: LRScheduler
-) -> int:
-    """Put all of it back. -> the size of the metrics file at that time
+def mixed_reference(trainer: Trainer) -> dict[str, Any] | None:
+    """The weights of a reference that no checkpoint holds, since it was mixed."""
+    reference: Any = trainer.ref_policy
+    if reference is None or trainer.config.ref_mixture == 1:
+        return None
+    return reference.model.state_dict()
 
-    Raises CheckpointError for a checkpoint that lies under the name of another epoch.
+
+def read_state(folder: Path) -> dict[str, Any]:
+    """What was saved. Raises CheckpointError for what no run of this course saved here.
+
+    Random states must stay on the CPU; the optimizer moves its own to the weights.
     """
-    # Random states must stay on the CPU; the optimizer moves its own to the weights.
-    saved = torch.load(folder / STATE, map_location="cpu", weights_only=True)
-    if saved["epoch"] != int(folder.name):
+    try:
+        saved = torch.load(folder / STATE, map_location="cpu", weights_only=True)
+        epoch, _ = saved["epoch"], (saved["lines"], saved["data"], saved["reference"])
+    except (pickle.UnpicklingError, KeyError, TypeError, RuntimeError) as error:
         raise CheckpointError(
-            f"{folder} holds the checkpoint of epoch {saved['epoch']}: it was copied "
-            "or renamed. Remove that folder, and the run goes on from the one before."
+            f"{folder / STATE} is not what this course writes ({type(error).__name__}):"
+            " it was made by another version or another program, and code inside it is "
+            f"not run. Remove {folder}, and the run goes on from the one before."
+        ) from None
+    if epoch != int(folder.name):
+        raise CheckpointError(
+            f"{folder} holds the checkpoint of epoch {epoch}: it was copied or renamed."
+            " Remove that folder, and the run goes on from the one before."
         )
+    return saved
+
+
+def put_back(
+    saved: dict[str, Any],
+    trainer: Trainer,
+    generator: Generator,
+    schedule: LRScheduler,
+) -> None:
+    """Put back what `save_state` took, but for the reference."""
     trainer.optimizer.load_state_dict(saved["optimizer"])
     schedule.load_state_dict(saved["schedule"])
     generator.set_state(saved["generator"])
@@ -59,4 +88,3 @@ def load_state(
     if len(saved["cuda"]) == torch.cuda.device_count():
         torch.cuda.set_rng_state_all(saved["cuda"])
     random.setstate(saved["python"])
-    return saved["metrics_size"]

@@ -12,6 +12,8 @@ from argparse import Namespace
 from pathlib import Path
 
 from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.probe import probe_line
+from grpo_course.runs.checkpoint import saved_epochs
 from grpo_course.runs.cli import (
     STOPPED,
     choose_config,
@@ -20,8 +22,15 @@ from grpo_course.runs.cli import (
     training_parser,
     with_flags,
 )
-from grpo_course.runs.folder import alone_in, begin, require_same, saved_config
-from grpo_course.runs.memory import print_estimate
+from grpo_course.runs.fits import require_memory
+from grpo_course.runs.folder import (
+    CHECKPOINTS,
+    alone_in,
+    begin,
+    require_same,
+    saved_config,
+)
+from grpo_course.runs.interrupt import Interrupt
 from grpo_course.runs.resumable import Run
 
 
@@ -41,20 +50,29 @@ def work(arguments: list[str]) -> int:
         return 0
     out = Path(options.out)
     config = config_of_run(out, options, flags, made.prog)
-    print_estimate(config)
+    require_memory(config)
     try:
-        with alone_in(out):
+        with alone_in(out), Interrupt(at_once=True):
             if not options.resume:
                 begin(config, out)
             run = Run(out)
+            if config.model is not None and not options.resume:
+                print(probe_line(run.policy, run.environment.ask(range(2))))
             run.go()
     except KeyboardInterrupt:
-        again = f"python3 -m grpo_course train --resume --out {out}"
-        print(f"\nStopped. To go on: {again}", file=sys.stderr)
+        print(f"\nStopped. {how_to_go_on(out)}", file=sys.stderr)
         return STOPPED
     print(f"Trained for {run.trainer.epoch} epochs. The model is in {run.newest()}.")
     print(f"Measure it: python3 -m grpo_course evaluate --model {out}")
     return 0
+
+
+def how_to_go_on(out: Path) -> str:
+    """What to do with a run that was stopped, and what is lost."""
+    again = f"python3 -m grpo_course train --resume --out {out}"
+    if saved_epochs(out / CHECKPOINTS):
+        return f"To go on: {again}"
+    return f"Nothing was saved yet. To begin again, with the warm start: {again}"
 
 
 def config_of_run(

@@ -25,6 +25,7 @@ OUT = Path("runs")
 NOT_TRL = (
     "model task task_settings num_problems system_prompt dtype"
     " device architecture hidden_size num_layers num_heads vocab_size context_length"
+    " held_out_every keep_samples lora_rank"
     " eval_problems num_threads eval_samples eval_temperature"
 )
 

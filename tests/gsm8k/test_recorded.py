@@ -28,7 +28,7 @@ def test_means_and_their_change():
     assert list(table.index) == ["seed 0", "seed 1", "change"]
     # Changes of 1/4 and 1/2: their standard deviation is 1/4 / sqrt(2).
     for column in table.columns:
-        assert list(table[column]) == ["0.25 > 0.50", "0.25 > 0.75", "+0.38 ±0.12"]
+        assert list(table[column]) == ["0.25 → 0.50", "0.25 → 0.75", "+0.38 ±0.12"]
 
 
 def test_measures_stand_in_their_own_columns():

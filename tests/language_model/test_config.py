@@ -52,7 +52,7 @@ def test_settings_of_the_task_go_through_a_file(load):
     ("content", "says"),
     [
         ({"seed": 5}, r"adam_beta1, adam_beta2.*are not set.*\"base\""),
-        ({"base": "laptops"}, r"base='laptops' is not known.*'gpu-smollm2'\.$"),
+        ({"base": "laptops"}, r"base='laptops' is not known.*'colab-t4'\.$"),
         ({"base": ["gpu"]}, r"base=\['gpu'\] is not known"),
         ({"base": "gpu", "task": "countdown"}, "base='gpu' is not known.*'laptop'"),
         ({"base": "laptop", "task": 3}, "task=3 is not known"),
@@ -62,6 +62,8 @@ def test_settings_of_the_task_go_through_a_file(load):
         ("[1, 2]", "must hold one object"),
         ("3", "must hold one object"),
         ("", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ({"base": "gpu", "lora_rank": 4, "ref_mixture": 0.5}, "lora_rank=4 with"),
     ],
 )
 def test_a_file_that_is_no_config(load, content, says):
@@ -172,6 +174,11 @@ def test_a_wrong_type_is_told(load, name, value, kind):
         ("num_prompts", 1.5),
         ("eval_samples", 0),
         ("seed", -1),
+        ("seed", 10**30),
+        ("minibatch_seed", 10**30),
+        ("held_out_every", -1),
+        ("keep_samples", -1),
+        ("lora_rank", -1),
         ("device", "tpu"),
         ("device", ""),
         ("device", "cpu:x"),

@@ -14,6 +14,7 @@ from grpo_course.gsm8k.task import GSM8K
 from grpo_course.language_model.build import weigh
 from grpo_course.language_model.encoding import encode_prompts, encode_responses
 from grpo_course.language_model.environment import Environment
+from grpo_course.language_model.samples import sample_rows
 from grpo_course.language_model.text_task import Problem
 
 REWARDS = GSM8K.rewards
@@ -91,7 +92,8 @@ def test_rewards_of_texts(environment, problems):
         [1.2, 0.2, 0.0, 0.0]
     )
     means = {"accuracy": 0.25, "lenient_accuracy": 0.5, "format": 0.5}
-    assert environment.latest == pytest.approx(means | {"length_reward": 0.0})
+    means |= {"length_reward": 0.0, "tied_right": 0.0, "tied_wrong": 0.0}
+    assert environment.latest == pytest.approx(means)
 
 
 def test_weights(problems, tokenizer):
@@ -247,3 +249,22 @@ def test_a_measure_that_is_no_reward(tokenizer):
     rewards = {"a": (answered, 1.0)}
     with pytest.raises(ValueError, match=r"measures='b' is not known.*'a'"):
         Environment([Problem("What?", 1)], tokenizer, rewards, measures=("b",))
+
+
+def test_a_row_for_each_response_to_the_first_prompts(tokenizer):
+    def says(texts, answer):
+        return [float(a in text) for text, a in zip(texts, answer, strict=True)]
+
+    problems = [Problem("2 + 2?", "4"), Problem("2 + 3?", "5"), Problem("3 + 3?", "6")]
+    lengths = (lambda texts, **_: [float(len(text)) for text in texts], 0.1)
+    rewards = {"accuracy": (says, 2.0), "length": lengths}
+    environment = Environment(problems, tokenizer, rewards)
+    assert sample_rows(environment, 2) == []
+    groups = [["4", "5 or 4"], ["5", "6"], ["6", "66"]]
+    environment.reward(rollout_of(environment, environment.ask([0, 1, 2]), groups))
+    rows = sample_rows(environment, 2)
+    assert [row["completion"] for row in rows] == ["4", "5 or 4", "5", "6"]
+    assert [row["question"] for row in rows] == ["2 + 2?"] * 2 + ["2 + 3?"] * 2
+    assert [row["answer"] for row in rows] == ["4", "4", "5", "5"]
+    assert [row["accuracy"] for row in rows] == [1, 1, 1, 0]
+    assert [row["reward"] for row in rows] == pytest.approx([2.1, 2.6, 2.1, 0.1])

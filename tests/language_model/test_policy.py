@@ -1,6 +1,7 @@
 """A causal LM in the one loop: it learns, and its reference stays as it was."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,7 +11,9 @@ from grpo_course.algorithm.config import TrainConfig
 from grpo_course.algorithm.masks import pad_rows
 from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.train import train
+from grpo_course.language_model import policy as policy_module
 from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.probe import EXPECTED, probe_line, sampler_gap
 from grpo_course.language_model.tiny_model import make_tiny_model
 
 INNER = {
@@ -174,3 +177,42 @@ def test_the_seed_makes_the_model_and_leaves_other_random_numbers_alone(tokenize
     assert isinstance(first.config, Qwen2Config)
     with pytest.raises(ValueError, match="architecture='bert' is not known"):
         make_tiny_model(tokenizer, "bert")
+
+
+def test_a_reference_is_scored_in_parts(policy, prompts, monkeypatch):
+    """Some prompts at a time without a gradient; with one, the loop splits."""
+    sizes, score = [], policy_module.response_log_probs
+
+    def counted(model, prompts, *rest):
+        sizes.append(len(prompts))
+        return score(model, prompts, *rest)
+
+    monkeypatch.setattr(policy_module, "response_log_probs", counted)
+    rollout = policy.sample(prompts, 3)
+    policy.prompts_at_once = 2
+    reference, whole = copy.deepcopy(policy), policy.log_probs(rollout)
+    for seen in (rollout, replace(rollout, mask=None)):
+        with torch.no_grad():
+            parts = reference.log_probs(seen)
+        torch.testing.assert_close(parts[rollout.mask], whole[rollout.mask].detach())
+    assert sizes == [5, 2, 2, 1, 2, 2, 1]
+
+
+def test_the_probe_sees_a_scorer_that_is_another(policy, prompts):
+    line = probe_line(policy, prompts)
+    assert "rounding in float32 explains 0.0001" in line and "more" not in line
+    state = policy.generator.get_state()
+    gaps = sampler_gap(policy, prompts)
+    assert gaps.mean() < 1e-5 and torch.equal(state, policy.generator.get_state())
+    policy.autocast = torch.bfloat16
+    gaps = sampler_gap(policy, prompts)
+    assert 1e-5 < gaps.mean() < EXPECTED[torch.bfloat16]
+    assert "rounding in bfloat16 explains 0.05" in probe_line(policy, prompts)
+
+
+def test_the_probe_tells_of_a_gap(policy, prompts, monkeypatch):
+    scores = CausalPolicy.log_probs
+    monkeypatch.setattr(CausalPolicy, "log_probs", lambda *a: scores(*a) + 0.2)
+    assert "This is more" in probe_line(policy, prompts)
+    policy.autocast = torch.bfloat16
+    assert "Try --dtype float32" in probe_line(policy, prompts)

@@ -5,6 +5,7 @@ with the change. A field without a row fails the test. The knobs of the loop hav
 a table in tests/algorithm; here the loop must be given the config as it is.
 """
 
+import json
 import random
 from argparse import Namespace
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from grpo_course.files import json_lines
 from grpo_course.gsm8k.grading import is_correct
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model import build, training
+from grpo_course.language_model import build, held_out, training
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.encoding import as_rollout
 from grpo_course.language_model.environment import Environment
@@ -167,6 +168,15 @@ def device(bench):
         return str(refused)
 
 
+def needed(bench):
+    """The rank of the adapter; without peft, what is said of that."""
+    try:
+        adapters = getattr(bench.policy.model, "peft_config", None)
+    except ValueError as refused:
+        return refused
+    return adapters["default"].r if adapters else 0
+
+
 def threads(bench):
     assert bench.run
     return torch.get_num_threads()
@@ -177,9 +187,26 @@ def kept(bench):
     return saved_epochs(bench.run.folder)
 
 
+def lines_of(bench, name):
+    bench.run.go()
+    lines = (bench.folder / f"{name}.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def looks(bench):
+    """The epochs before which held-out problems are looked at, and the last look."""
+    return [r["epoch"] for r in lines_of(bench, "metrics") if "held_out" in r]
+
+
+def kept_texts(bench):
+    """How many prompts an epoch have their responses kept, all four of each."""
+    kept = [line["epoch"] for line in lines_of(bench, "samples")]
+    return [kept.count(epoch) / 4 for epoch in range(4)]
+
+
 def num_evaluated(bench):
     path = bench.run.newest()
-    return len(build.load_trained(bench.config, path, "validation")[1].problems)
+    return len(held_out.load_trained(bench.config, path, "validation")[1].problems)
 
 
 def measures(bench):
@@ -264,6 +291,7 @@ RUN = {
         lambda b: b.policy.model.is_activation_checkpointing,
         becomes(False, True),
     ),
+    "lora_rank": Row(4, needed, lambda b, a: b == 0 and (a == 4 or "peft" in str(a))),
     "architecture": Row(
         "gpt2", lambda b: type(b.parts[0]), becomes(Qwen2ForCausalLM, GPT2LMHeadModel)
     ),
@@ -277,6 +305,10 @@ RUN = {
     "warm_start_learning_rate": Row(0.0, way, lambda b, a: b > 0.1 and a == 0),
     "save_every": Row(3, kept, becomes([0, 2, 4], [0, 3, 4]), {"save_every": 2}),
     "keep_checkpoints": Row(1, kept, becomes([0, 3, 4], [0, 4]), {"save_every": 1}),
+    "held_out_every": Row(
+        2, looks, becomes([0, 3, 4], [0, 2, 4]), {"held_out_every": 3}
+    ),
+    "keep_samples": Row(3, kept_texts, becomes([1] * 4, [3] * 4)),
     "eval_problems": Row(5, num_evaluated, becomes(9, 5)),
     "eval_samples": Row(
         3, measures, lambda b, a: "sampled pass@8" in b and "sampled pass@3" in a

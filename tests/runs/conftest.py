@@ -13,6 +13,7 @@ from grpo_course.gsm8k.problems import make_problems
 from grpo_course.gsm8k.prompts import demonstration
 from grpo_course.language_model.config import from_values
 from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.runs import saved_run
 from grpo_course.runs.folder import begin
 from grpo_course.runs.resumable import Run
 
@@ -41,10 +42,17 @@ SMALL_RUN = {
     "learning_rate": 3e-3,
     "warmup_epochs": 1,
     "save_every": 3,
+    "held_out_every": 3,
     "eval_problems": 9,
     "eval_samples": 3,
     "device": "cpu",
 }
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch):
+    """No run is drawn at its checkpoints, which takes half a second each."""
+    monkeypatch.setattr(saved_run, "redraw", lambda *_: None)
 
 
 @pytest.fixture(scope="session")

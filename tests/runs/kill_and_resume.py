@@ -19,8 +19,9 @@ from pathlib import Path
 import torch
 
 from grpo_course.language_model.config import load_config
-from grpo_course.runs import checkpoint, metrics, resumable, state
-from grpo_course.runs.folder import begin
+from grpo_course.runs import checkpoint, journal, resumable, saved_run, state
+from grpo_course.runs.folder import CHECKPOINTS, begin
+from grpo_course.runs.record import read_record
 
 # Places to die at: a function, and the latest call of it to choose.
 PLACES = (
@@ -29,10 +30,10 @@ PLACES = (
     (checkpoint, "put_in_place", 3),
     (os, "rename", 3),
     (state.torch, "save", 3),
-    (resumable, "remove_old", 3),
-    (resumable, "write_checkpoint", 3),
-    (metrics.MetricsFile, "cut", 2),
-    (metrics.MetricsFile, "append", 6),
+    (saved_run, "remove_old", 3),
+    (saved_run, "write_checkpoint", 3),
+    (journal.LinesFile, "cut", 6),
+    (journal.LinesFile, "append", 18),
 )
 
 
@@ -75,18 +76,18 @@ def die_at(owner: object, name: str, call: int) -> None:
 
 
 def die_in_a_line(call: int) -> None:
-    """Write half a line of the metrics, then die."""
-    original, calls = metrics.MetricsFile.append, [0]
+    """Write half a line of metrics, samples or times, then die."""
+    original, calls = journal.LinesFile.append, [0]
 
-    def half(self: metrics.MetricsFile, line: dict) -> None:
+    def half(self: journal.LinesFile, lines: list[dict]) -> None:
         calls[0] += 1
         if calls[0] < call:
-            return original(self, line)
+            return original(self, lines)
         with self.path.open("a") as file:
-            file.write(json.dumps(line)[:40])
+            file.write(journal.json_lines(lines)[:-20])
         os.kill(os.getpid(), signal.SIGKILL)
 
-    metrics.MetricsFile.append = half
+    journal.LinesFile.append = half
 
 
 def killed_at(out: Path, place: int, call: int) -> bool:
@@ -112,25 +113,35 @@ def killed_after(out: Path, seconds: float) -> bool:
 
 def left_behind(out: Path) -> list[str]:
     """Folders that are not finished checkpoints."""
-    return sorted(path.name for path in (out / resumable.CHECKPOINTS).glob(".*"))
+    return sorted(path.name for path in (out / CHECKPOINTS).glob(".*"))
 
 
 def same(one: Path, other: Path) -> dict[str, bool]:
     """What two finished runs have in common, bit by bit."""
-    epochs = [checkpoint.saved_epochs(x / resumable.CHECKPOINTS) for x in (one, other)]
+    epochs = [checkpoint.saved_epochs(x / CHECKPOINTS) for x in (one, other)]
     last = [
-        checkpoint.checkpoint_path(x / resumable.CHECKPOINTS, e[-1])
+        checkpoint.checkpoint_path(x / CHECKPOINTS, e[-1])
         for x, e in zip((one, other), epochs, strict=True)
     ]
     weights = [(path / "model.safetensors").read_bytes() for path in last]
     states = [torch.load(p / checkpoint.STATE, weights_only=True) for p in last]
-    lines = [(x / resumable.METRICS).read_bytes() for x in (one, other)]
+    for saved in states:
+        saved["lines"].pop(journal.TIMES)  # no two runs take the same time
+    times = [[line["epoch"] for line in read_record(x).times] for x in (one, other)]
     return {
         "epochs": epochs[0] == epochs[1],
-        "metrics": lines[0] == lines[1],
+        "metrics": same_bytes(one, other, journal.METRICS),
+        "samples": same_bytes(one, other, journal.SAMPLES),
+        "times": times[0] == times[1] == list(range(len(times[0]))) != [],
         "weights": weights[0] == weights[1],
         "state": equal(*states),
     }
+
+
+def same_bytes(one: Path, other: Path, name: str) -> bool:
+    """Whether a file of both runs is the same, and not empty."""
+    data = (one / name).read_bytes()
+    return data == (other / name).read_bytes() != b""
 
 
 def equal(one: object, other: object) -> bool:
@@ -156,7 +167,7 @@ def trial(folder: Path, number: int, rng: random.Random, seconds: float) -> dict
             killed, how = killed_after(out, moment), f"{moment:.3f} s"
         else:
             place = rng.randint(0, len(PLACES))
-            _, name, latest = (*PLACES, (None, "half a line", 6))[place]
+            _, name, latest = (*PLACES, (None, "half a line", 18))[place]
             call = rng.randint(1, latest)
             killed, how = killed_at(out, place, call), f"{name} {call}"
         kills += [how] if killed else []

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course import files
-from grpo_course.runs import checkpoint, evaluate, metrics, state, train
+from grpo_course.runs import checkpoint, evaluate, journal, state, train
 from grpo_course.runs.checkpoint import CheckpointError
 from grpo_course.runs.resumable import Run
 
@@ -42,14 +41,14 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(
     out = tmp_path / "run"
     start(out)
     with monkeypatch.context() as patch:
-        append = metrics.MetricsFile.append
+        add = journal.Journal.add
 
-        def fill_up(self, line):
-            append(self, line)
+        def fill_up(self, line, *more):
+            add(self, line, *more)
             if line["epoch"] == 5:
                 patch.setattr(owner, name, error)
 
-        patch.setattr(metrics.MetricsFile, "append", fill_up)
+        patch.setattr(journal.Journal, "add", fill_up)
         status, _, told = call(train, "--resume", "--out", out)
     assert status == 1 and "Traceback" not in told
     assert "checkpoint of epoch 6 could not be written" in told
@@ -67,9 +66,11 @@ def test_no_room_for_the_metrics(alone, start, outcome, tmp_path, monkeypatch, c
     out = tmp_path / "run"
     start(out)
     with monkeypatch.context() as patch:
-        patch.setattr(files.json, "dumps", no_space)
+        patch.setattr(journal, "json_lines", no_space)
         status, _, told = call(train, "--resume", "--out", out)
     assert status == 1 and "No space left" in told
+    assert f"{out / 'samples.jsonl'} could not be written" in told
+    assert "make room" in told and "--resume" in told
     Run(out, show=False).go()
     assert outcome(out) == outcome(alone)
 
@@ -177,7 +178,7 @@ def test_the_checkpoint_of_another_run_is_refused(start, tmp_path, call, changes
     shutil.copytree(path_of(other, 8), path_of(out, 8))
     lines = (out / "metrics.jsonl").read_bytes()
     status, _, told = call(train, "--resume", "--out", out)
-    assert status == 1 and "is the checkpoint of another run" in told
+    assert status == 1 and "is the checkpoint of another run, or" in told
     assert re.search(says, told) and "Remove it" in told and "Traceback" not in told
     assert (out / "metrics.jsonl").read_bytes() == lines
     shutil.rmtree(path_of(out, 8))  # as it says

@@ -1,6 +1,7 @@
 """What the commands say, and the exit status they end with."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from grpo_course.files import json_lines
 from grpo_course.language_model import build
 from grpo_course.runs import evaluate, train
 
@@ -60,7 +62,8 @@ def broken_models(folder):
     (folder / "other").mkdir()
     (folder / "other" / "notes.txt").write_text("hello")
     (folder / "half").mkdir()
-    (folder / "half" / "config.json").write_text('{"model_type": "qwen2"}')
+    small = {"model_type": "qwen2", "num_hidden_layers": 1, "hidden_size": 32}
+    (folder / "half" / "config.json").write_text(json.dumps(small))
     (folder / "strange").mkdir()
     (folder / "strange" / "config.json").write_text('{"model_type": "qwen99"}')
     return {
@@ -130,6 +133,34 @@ def test_a_response_without_room_is_refused_before_the_warm_start(
     monkeypatch.undo()
     file.write_text(json.dumps(small_run | {"num_epochs": 1}))
     assert call(train, "--config", file, "--out", out)[0] == 0
+
+
+def test_real_data_are_too_long_for_the_tiny_model(call, tmp_path, monkeypatch):
+    """The laptop's model and GSM8K's own problems: another preset is the cure."""
+    monkeypatch.setattr(build, "run_warm_start", None)  # it is not begun
+    long = "A baker sells 3 loaves in the morning and some more later. " * 30
+    rows = [{"question": f"{long}{i}?", "answer": "#### 3"} for i in range(40)]
+    (tmp_path / "train.jsonl").write_text(json_lines(rows))
+    options = ["--data", tmp_path, "--vocab-size", 300, "--out", tmp_path / "run"]
+    status, _, error = call(train, "--config", "laptop", *options)
+    assert status == 1 and "take a pretrained model: --config gpu" in error
+    longer = int(re.search(r"--context-length (\d+)", error)[1])
+    with pytest.raises(TypeError):  # long enough for the warm start to begin
+        call(train, "--config", "laptop", *options, "--context-length", longer)
+
+
+def test_a_seed_that_no_generator_takes(call, alone, tmp_path):
+    seed = ["--seed", 10**30]
+    status, _, error = call(train, "--out", tmp_path / "run", *seed)
+    assert status == 2 and "seed=" in error
+    status, _, error = call(evaluate, "--model", alone, *seed)
+    assert status == 2 and "--seed" in error
+
+
+def test_prompts_that_no_machine_holds(call, tmp_path):
+    out = tmp_path / "run"
+    status, _, error = call(train, "--num-prompts", 10**9, "--out", out)
+    assert status == 1 and "this machine has" in error and not out.exists()
 
 
 def test_code_that_comes_with_a_model_is_not_run(call, tmp_path):

@@ -1,17 +1,23 @@
 """The arithmetic of memory against models that were really made."""
 
+import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import DynamicCache
+from torch.distributed._tools.mem_tracker import MemTracker
+from torch.nn import Linear
+from transformers import DynamicCache, LlamaConfig, Qwen2Config
+from transformers.pytorch_utils import Conv1D
 
 from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.algorithm.train import trainer_class
 from grpo_course.algorithm.variants.micro_batches import split
-from grpo_course.gsm8k.presets import PRESETS
+from grpo_course.gsm8k.presets import PRESETS, SMALLER_GPUS
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
+from grpo_course.runs import fits
 from grpo_course.runs.memory import (
     activation_bytes,
     adam_bytes,
@@ -20,10 +26,10 @@ from grpo_course.runs.memory import (
     logit_bytes,
     memory_table,
     rows_at_once,
-    shape_of,
-    tiny_shape,
+    scoring_bytes,
     weight_bytes,
 )
+from grpo_course.runs.shape import shape_of, tiny_shape
 
 ROWS, POS = 3, 40
 
@@ -178,3 +184,101 @@ def test_the_tiny_model_is_counted_before_it_is_made(tokenizer, architecture):
     model = make_tiny_model(tokenizer, architecture, **sizes)
     counted = sum(weight.numel() for weight in model.parameters())
     assert tiny_shape(config).parameters == counted
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("rows", [8, 32])
+def test_scoring_is_right_to_a_third(made, rows):
+    """Twice the rows to be scored, so that what does not grow with them cancels."""
+    peaks = []
+    for count in (rows, 2 * rows):
+        tracker = MemTracker()
+        with tracker:
+            made.base_model(
+                torch.zeros(count, 4 * POS, dtype=torch.long),
+                past_key_values=DynamicCache(),
+                use_cache=True,
+            )
+        peak = tracker.get_tracker_snapshot("peak")
+        peaks.append(peak[torch.device("cpu")]["Total"])
+    expected = scoring_bytes(shape_of(made.config), rows, 4 * POS)
+    assert 0.67 < (peaks[1] - peaks[0]) / expected < 1.33
+
+
+def test_the_reference_scores_as_many_as_a_micro_batch(made):
+    shape = shape_of(made.config)
+    whole, part = (
+        estimate(shape, GRPOConfig(num_prompts=8, micro_batch_size=size), 300)
+        for size in (None, 2)
+    )
+    assert part["scoring"] < 0.5 * whole["scoring"]
+    assert estimate(shape, GRPOConfig(kl_penalty=0.0), 300)["scoring"] == 0
+
+
+def test_an_adapter_is_all_that_learns(made):
+    shape, rank = shape_of(made.config), 4
+    layers = [p for p in made.base_model.modules() if isinstance(p, Linear | Conv1D)]
+    assert shape.adapter == sum(sum(part.weight.shape) for part in layers) > 0
+    parts = estimate(shape, GRPOConfig(lora_rank=rank), 30)
+    assert parts["gradients"] == weight_bytes(rank * shape.adapter)
+    assert parts["optimizer"] == adam_bytes(rank * shape.adapter)
+    assert parts["reference"] == 0
+
+
+HALF_BILLION = Qwen2Config(  # the sizes of Qwen2.5-0.5B
+    vocab_size=151_936,
+    hidden_size=896,
+    intermediate_size=4864,
+    num_hidden_layers=24,
+    num_attention_heads=14,
+    num_key_value_heads=2,
+    tie_word_embeddings=True,
+)
+SMOLLM2 = LlamaConfig(  # the sizes of SmolLM2-1.7B
+    vocab_size=49_152,
+    hidden_size=2048,
+    intermediate_size=8192,
+    num_hidden_layers=24,
+    num_attention_heads=32,
+    num_key_value_heads=32,
+    tie_word_embeddings=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "most"),
+    [
+        ("gpu-smollm2", SMOLLM2, 39e9),
+        ("gpu", HALF_BILLION, 16e9),
+        ("gpu-16gb", HALF_BILLION, 13e9),  # a quarter is left for the estimate's error
+        ("colab-t4", HALF_BILLION, 12e9),
+    ],
+)
+def test_what_a_preset_needs(name, config, most):
+    preset = (PRESETS | SMALLER_GPUS)[name]
+    need = estimate(shape_of(config), preset, 320)["most at once"]
+    assert 0.3 * most < need < most
+
+
+def test_it_is_said_what_needs_less():
+    shape, preset = shape_of(SMOLLM2), PRESETS["gpu-smollm2"]
+    told = fits.cures(shape, preset, 320)
+    assert re.fullmatch(r"To need less: --lora-rank 16 \(11\.\d GB\)\.", told)
+    told = fits.cures(shape_of(HALF_BILLION), PRESETS["gpu"], 320)
+    order = ["--micro-batch-size 1", "--lora-rank 16"]
+    assert re.findall(r"--[a-z-]+ \d+", told) == order
+    assert fits.cures(shape, replace(preset, lora_rank=16), 320) == ""
+
+
+def test_a_run_that_cannot_fit_is_refused(capsys, monkeypatch):
+    with pytest.raises(ValueError, match=r"needs about .* GB, and this machine has"):
+        fits.require_memory(GRPOConfig(num_prompts=10**9))
+    monkeypatch.setattr(fits, "memory_of", lambda device: 200_000)
+    with pytest.raises(ValueError, match="--micro-batch-size 1"):
+        fits.require_memory(GRPOConfig())
+    monkeypatch.setattr(fits, "memory_of", lambda device: 60_000_000)
+    fits.require_memory(GRPOConfig(num_prompts=8))
+    assert "may be more than this machine has: 60.0 MB" in capsys.readouterr().out
+    monkeypatch.setattr(fits, "memory_of", lambda device: None)
+    fits.require_memory(GRPOConfig(num_prompts=8))
+    assert "more than" not in capsys.readouterr().out

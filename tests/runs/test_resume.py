@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpo_course.runs import checkpoint, metrics, train
+from grpo_course.runs import checkpoint, journal, train
 from grpo_course.runs.interrupt import SIGNALS
 from grpo_course.runs.resumable import Run
 
@@ -56,14 +56,14 @@ def test_killed_at_any_moment(small_run, tmp_path, changes, seed, trials):
 
 def interrupt_at(monkeypatch, epoch, times=1, by=signal.SIGINT):
     """Press Ctrl-C, or what else stops a run, while an epoch's line is written."""
-    append = metrics.MetricsFile.append
+    add = journal.Journal.add
 
-    def pressed(self, line):
-        append(self, line)
+    def pressed(self, line, *more):
+        add(self, line, *more)
         for _ in range(times if line["epoch"] == epoch else 0):
             signal.raise_signal(by)
 
-    monkeypatch.setattr(metrics.MetricsFile, "append", pressed)
+    monkeypatch.setattr(journal.Journal, "add", pressed)
 
 
 @pytest.mark.slow
