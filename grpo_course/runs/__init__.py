@@ -3,6 +3,8 @@
 The commands
     train        begin a run, or go on with one
     evaluate     measure a model on other problems
+    new_task     write a task to begin with
+    check_task   find what is wrong with a task
     cli          settings from a preset or a file, then from flags
     memory       an estimate of what a run will need
 

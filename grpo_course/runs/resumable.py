@@ -42,6 +42,7 @@ from grpo_course.runs.folder import (
     CONFIG,
     METRICS,
     differences,
+    require_same_task,
     saved_config,
 )
 from grpo_course.runs.interrupt import Interrupt
@@ -57,6 +58,7 @@ class Run:
     def __init__(self, out: str | Path, show: bool = True):
         self.out, self.show = Path(out), show
         self.config = saved_config(self.out)
+        require_same_task(self.config, self.out)
         self.folder = self.out / CHECKPOINTS
         use_threads(self.config)
         self.metrics = MetricsFile(self.out / METRICS)

@@ -98,11 +98,14 @@ def test_settings_of_a_task_are_flags(options, folder, call):
             "mytasks:Mine",
             "module named 'mytasks'. Run from the folder of mytasks.py",
         ),
-        ("mytask:Mines", "has no attribute 'Mines'. Run from the folder of mytask.py"),
+        ("mytask:Mines", "mytask.py has no Mines. The tasks in it are: Mine."),
         ("mytask:said_again", "must be a subclass of TextTask"),
-        ("mytask.py:Mine", "or put it on the PYTHONPATH"),
+        ("mytask.py:Mines", "mytask.py has no Mines. The tasks in it are: Mine."),
+        ("other/mytask.py:Mine", "There is no file "),
+        ("typo.py:Mine", "typo.py cannot be loaded, line 2: SyntaxError"),
+        ("name.py:Mine", "name.py cannot be loaded, line 3: NameError: name 'rando'"),
         ("mytask", "is not known. Choose one of: 'gsm8k', 'countdown'"),
-        ("mytask:", "Or name a class of your own, module:name"),
+        ("mytask:", "Or name a class of your own by its file, my_task.py:"),
         ("half:Half", "lacks gold, problems: define what TextTask asks for"),
         ("half:Plain", "must be decorated with @settings()"),
         ("half:Unpaid", "a function and its weight under each name"),
@@ -119,6 +122,8 @@ def test_a_wrong_name_of_a_task_is_refused_with_the_cure(
         + "@settings()\nclass Unpaid(Mine):\n    rewards: ClassVar = {'a': 1}\n\n"
         + "@settings()\nclass Taken(Mine):\n    seed: int = 0\n"
     )
+    (folder / "typo.py").write_text("import random\nrandom.Random(\n")
+    (folder / "name.py").write_text("import random\n\nrng = rando.Random()\n")
     status, _, error = call(train, "--task", task, *options)
     sys.modules.pop("half", None)
     assert status == 1 and says in error and "Traceback" not in error
