@@ -71,4 +71,6 @@ def digest_elsewhere(config: GRPOConfig) -> str:
         text=True,
         env=os.environ | {"PYTHONHASHSEED": "1"},
     )
+    if done.returncode:
+        raise ValueError(f"In another process the task breaks: {done.stderr[-300:]}")
     return done.stdout.strip()

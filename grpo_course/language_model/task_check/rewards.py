@@ -1,6 +1,7 @@
 """What is wrong with the grading of a task."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from inspect import signature
 
@@ -8,6 +9,7 @@ from grpo_course.language_model.task_check.attack import answer_in, earn
 from grpo_course.language_model.task_check.look import Look
 
 GUESSES = 8  # responses in a group
+TIED = 0.5  # of the groups of a guesser, at most
 FOOLED = 0.75  # of what the right response earns: what no cheap policy may
 
 
@@ -107,12 +109,18 @@ def blind_fault(look: Look) -> str:
         guesses = [rng.choice((gold, rng.choice(golds))) for gold in golds]
         rows.append(look.paid(guesses))
     tied = sum(len(set(group)) == 1 for group in zip(*rows, strict=True)) / len(golds)
-    if tied <= 0.5:
+    if tied <= TIED:
         return ""
+    answer, often = Counter(map(answer_in, golds)).most_common(1)[0]
+    if often > TIED * len(golds):
+        return (
+            f"{often} of {len(golds)} problems have the right answer {answer!r}, so "
+            f"{tied:.0%} of the groups of a guesser are tied. Mix the answers."
+        )
     return (
-        f"{tied:.0%} of the groups are tied where every second response answers "
+        f"{tied:.0%} of the groups are tied though every second response answers "
         "another problem: the reward pays for the form and does not compare with the "
-        "answer, or nearly all problems have the same one."
+        "answer."
     )
 
 
