@@ -1,11 +1,11 @@
 """What is wrong with a task, found before anything is trained: a mistake, its cure.
 
-attack    what policies that know nothing earn
-look      a task under examination
-source    names that a task's source must not use
-data      what is wrong with its problems
-rewards   what is wrong with its grading
-length    whether the right response fits
+    attack    what policies that know nothing earn
+    look      a task under examination
+    source    names that a task's source must not use
+    data      what is wrong with its problems
+    rewards   what is wrong with its grading
+    length    whether the right response fits
 
 Each check takes a `Look` and returns words, or "" where nothing is wrong. It takes for
 granted that the checks before it have found nothing.

@@ -12,7 +12,7 @@ from grpo_course.language_model.text_task import Problem
 def count_fault(look: Look) -> str:
     """What is no problem, or too few or too many of them."""
     problems, most = look.problems, look.config.num_problems
-    least = look.config.warm_start_batch_size
+    least = look.config.warm_start_batch_size if look.config.model is None else 1
     if not all(isinstance(problem, Problem) for problem in problems):
         return "problems must return Problem(question, answer) objects."
     if most is not None and len(problems) > most:

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ def source_of(owner: Any) -> str:
     """The text of the file of a class or function; in a notebook, of itself alone."""
     file = getattr(sys.modules.get(owner.__module__), "__file__", None)
     try:
-        return Path(file).read_text("utf-8") if file else inspect.getsource(owner)
+        if file:
+            return Path(file).read_text("utf-8")
+        return textwrap.dedent(inspect.getsource(owner))
     except (OSError, TypeError):
         return ""
