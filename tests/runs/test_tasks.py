@@ -130,6 +130,30 @@ def test_a_run_is_not_resumed_with_another_task(options, folder, call):
     assert call(train, "--resume", "--out", "out")[0] == 0
 
 
+def test_a_run_whose_file_was_moved_is_measured_with_the_new_path(
+    options, folder, call
+):
+    task = ["--task", "mytask.py:Mine", "--num-epochs", 1, "--warm-start-steps", 0]
+    assert call(train, *task, *options)[0] == 0
+    (folder / "mytask.py").rename(folder / "moved.py")
+    few = ["--model", "out", "--eval-problems", 2, "--eval-samples", 1]
+    status, _, error = call(evaluate, *few)
+    assert status == 1 and "There is no file " in error
+    status, printed, error = call(evaluate, *few, "--task", "moved.py:Mine")
+    assert status == 0 and "on moved.py:Mine, split test" in printed, error
+
+
+def test_what_there_is_no_start_for_is_not_compared(alone, tmp_path, call):
+    model = tmp_path / "model"
+    shutil.copytree(alone / "checkpoints" / "000008", model)
+    few = ["--model", model, "--eval-problems", 2, "--eval-samples", 1]
+    status, _, error = call(evaluate, *few, "--baselines")
+    assert status == 1 and "no model from before the training" in error
+    shutil.copytree(alone / "checkpoints" / "000000", tmp_path / "start")
+    status, printed, error = call(evaluate, *few, "--baselines")
+    assert status == 0 and "majority of 1" in printed, error
+
+
 # A task whose words come out of a set, in an order that each process has for itself.
 FROM_A_SET = MINE.replace(
     """        words = ("".join(rng.sample(self.letters, 4)) for _ in range(count))
