@@ -23,6 +23,8 @@ COMMANDS = {
     "train": ("runs.train", (), "train a language model on a text task"),
     "evaluate": ("runs.evaluate", (), "measure what a model can do"),
     "show": ("runs.show", (), "print and draw a run, or two side by side"),
+    "new-task": ("runs.new_task", (), "write a task of your own, to begin with"),
+    "check-task": ("runs.check_task", (), "find what is wrong with a task"),
     "test": ("workshop.tests", ("test", "scale"), "run every check and every notebook"),
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
     "save": ("workshop.save", (), "execute the notebooks and store their outputs"),

@@ -9,6 +9,7 @@ Exercises
     exercises     one module a notebook: tasks, cases, known misconceptions
     check         judges an answer and says what is wrong with it
     own_reward    judges a reward of the learner's own design
+    own_task      the task to copy, trained with several seeds
     hunt          the trainer of notebook 10, its defects, probes and cases
     silent_runs   five runs of notebook 07 whose loss says next to nothing
     designs       judges of runs that a learner designs, in words

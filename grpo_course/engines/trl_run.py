@@ -19,6 +19,7 @@ from grpo_course.language_model.held_out import load_trained
 from grpo_course.language_model.lora import lora_config
 from grpo_course.language_model.pretrained import find_device, load_tokenizer
 from grpo_course.language_model.tables import Measures, evaluate_policy
+from grpo_course.language_model.task_check.data import changed_answer
 from grpo_course.language_model.template import chat_messages
 from grpo_course.language_model.text_task import Problem, Reward
 
@@ -107,13 +108,15 @@ def batch_settings(config: GRPOConfig, world_size: int) -> dict[str, int]:
 
 
 def chat_dataset(problems: Sequence[Problem], system_prompt: str | None) -> Dataset:
-    """A row a problem: the conversation as `prompt`, the right `answer`."""
-    return Dataset.from_dict(
-        {
-            "prompt": [chat_messages(p.question, system_prompt) for p in problems],
-            "answer": [p.answer for p in problems],
-        }
-    )
+    """A row a problem: the conversation as `prompt`, the right `answer`.
+
+    Raises ValueError for an answer that the table would change.
+    """
+    answers = [problem.answer for problem in problems]
+    if words := changed_answer(answers):
+        raise ValueError(words)
+    prompts = [chat_messages(p.question, system_prompt) for p in problems]
+    return Dataset.from_dict({"prompt": prompts, "answer": answers})
 
 
 def make_args(

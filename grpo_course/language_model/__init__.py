@@ -4,6 +4,8 @@ In the order in which they are best read:
 
 The task
     text_task    what a task must say: problems, rewards, settings
+    find_task    a task by its name, or by the path of its file
+    task_check   what is wrong with a task, and what cheap policies earn
     template     the form of a response: tags, conversation, format reward
     environment  problems as the loop wants them: prompts in, rewards out
 

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from grpo_course.algorithm.validation import choices
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.environment import Environment
+from grpo_course.language_model.find_task import find_task
 from grpo_course.language_model.lora import (
     LoraPolicy,
     require_whole_model,
@@ -27,7 +28,7 @@ from grpo_course.language_model.pretrained import (
     load_tokenizer,
 )
 from grpo_course.language_model.template import conversation_text
-from grpo_course.language_model.text_task import Problem, Reward, TextTask, find_task
+from grpo_course.language_model.text_task import Problem, Reward, TextTask
 from grpo_course.language_model.tiny_model import make_tiny_model
 from grpo_course.language_model.tokenizer import make_tokenizer
 from grpo_course.language_model.warm_start import (

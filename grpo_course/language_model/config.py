@@ -13,8 +13,8 @@ from grpo_course.algorithm.sampler import Sampler
 from grpo_course.algorithm.settings import one_of, settings
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.files import write_atomically
+from grpo_course.language_model.find_task import find_task
 from grpo_course.language_model.pretrained import device_name
-from grpo_course.language_model.text_task import find_task
 from grpo_course.language_model.tiny_model import MODELS
 from grpo_course.language_model.tokenizer import LEAST_VOCABULARY
 
@@ -44,7 +44,7 @@ class GRPOConfig(TrainConfig):
 
     # folder or name on the hub; None: a tiny model from nothing
     model: str | None = None
-    task: str = "gsm8k"  # or "countdown", or "module:name" of your own
+    task: str = "gsm8k"  # or "countdown", "reverse", or "my_task.py:MyTask"
     # of the task's own settings, those that differ from its defaults
     task_settings: dict[str, Any] = Field(default_factory=dict, strict=False)
     # to train on, at most; None: all there are
@@ -170,9 +170,10 @@ def load_config(path: str | Path, task: str | None = None) -> GRPOConfig:
 
 def from_values(values: Mapping[str, Any]) -> GRPOConfig:
     """A config from names and values as JSON has them. Raises as `load_config`."""
-    presets = presets_of(values.get("task", "gsm8k"))
+    task = values.get("task", "gsm8k")
     changes = {name: value for name, value in values.items() if name != "base"}
     if "base" in values:
+        presets = presets_of(task)
         if values["base"] not in list(presets):
             raise unknown_name("base", values["base"], presets)
         return replace(presets[values["base"]], **changes)
@@ -182,7 +183,7 @@ def from_values(values: Mapping[str, Any]) -> GRPOConfig:
         are = "is" if len(left_out) == 1 else "are"
         raise ValueError(
             f"{', '.join(left_out[:3])}{more} {are} not set. Say what the rest is as "
-            f'in: "base": one of {", ".join(presets)}.'
+            f'in: "base": one of {", ".join(presets_of(task))}.'
         )
     return GRPOConfig(**changes)
 

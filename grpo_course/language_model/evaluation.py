@@ -1,5 +1,6 @@
 """What a model can do on problems, with the luck of the draw beside it."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from grpo_course.algorithm.validation import require_at_least, require_inside
 from grpo_course.language_model.encoding import decode_responses
 from grpo_course.language_model.environment import Environment
 from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.template import extract_answer
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,23 @@ def pass_at_k(correct: Tensor, k: int) -> Tensor:
     drawn = torch.arange(k, dtype=torch.float64, device=correct.device)
     fractions = (wrong[..., None] - drawn).clamp(min=0) / (n - drawn)
     return 1 - fractions.prod(dim=-1)
+
+
+def majority(scores: Scores) -> Tensor:
+    """Whether the answer that most samples of a problem give is right. [problem]
+
+    Answers are equal if what their tags hold is, or all of their text where nobody
+    wrote a tag. Of equally many, the earliest counts; a sample without an answer has no
+    vote (Wang et al. 2023, arXiv 2203.11171, where the weights are all one).
+    """
+    given = [[extract_answer(text) for text in texts] for texts in scores.texts]
+    if not any(answer for answers in given for answer in answers):
+        given = [[text.strip() for text in texts] for texts in scores.texts]
+    right = []
+    for answers, correct in zip(given, scores.accuracy, strict=True):
+        votes = Counter(answer for answer in answers if answer).most_common(1)
+        right.append(correct[answers.index(votes[0][0])] if votes else 0.0)
+    return torch.tensor([float(each) for each in right], dtype=torch.float64)
 
 
 def bootstrap_interval(

@@ -4,6 +4,8 @@ The commands
     train        begin a run, or go on with one
     evaluate     measure a model on other problems
     show         print and draw a run, or two side by side
+    new_task     write a task to begin with
+    check_task   find what is wrong with a task
     cli          settings from a preset or a file, then from flags
 
 Memory

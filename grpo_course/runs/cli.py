@@ -5,6 +5,7 @@ Every setting of a run and of its task is a flag; its help is the comment beside
 
 import argparse
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
@@ -14,7 +15,8 @@ from typing import Any
 from grpo_course.algorithm.validation import choices
 from grpo_course.language_model.build import make_task, spelled_out
 from grpo_course.language_model.config import GRPOConfig, load_config, presets_of
-from grpo_course.language_model.text_task import TextTask, find_task
+from grpo_course.language_model.find_task import find_task
+from grpo_course.language_model.text_task import TextTask
 from grpo_course.runs.checkpoint import CheckpointError
 from grpo_course.runs.folder import find_model
 
@@ -47,7 +49,7 @@ def training_parser(
         allow_abbrev=False,
     )
     add = made.add_argument
-    add("--task", help="gsm8k, countdown, or module:name (default: gsm8k)")
+    add("--task", help="gsm8k, countdown, reverse or FILE.py:NAME (default: gsm8k)")
     add("--config", help="one of the task's presets, or a JSON file (default: laptop)")
     add("--out", default=out, help="folder of the run (default: %(default)s)")
     add("--settings", action="store_true", help="list every setting with its help")
@@ -89,7 +91,11 @@ def parse(kind: type, default: Any, flags: list[str], prog: str, **more: Any) ->
     import tyro  # only commands need it
 
     how = (tyro.conf.FlagConversionOff,)
-    return tyro.cli(kind, default=default, args=flags, prog=prog, config=how, **more)
+    with warnings.catch_warnings():  # of a task that does not say TextTask[Problem]
+        warnings.simplefilter("ignore", UserWarning)
+        return tyro.cli(
+            kind, default=default, args=flags, prog=prog, config=how, **more
+        )
 
 
 def require_free_names(kind: type[TextTask], options: argparse.Namespace) -> None:

@@ -6,22 +6,26 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from pandas import concat
+
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.files import write_atomically
-from grpo_course.language_model.build import make_task, use_threads
+from grpo_course.language_model.build import make_policy, make_task, use_threads
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.environment import Environment
 from grpo_course.language_model.evaluation import Scores, greedy_scores, sampled_scores
 from grpo_course.language_model.held_out import load_trained
 from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.language_model.pretrained import find_device, load_model
 from grpo_course.language_model.tables import (
     Measures,
     evaluation_table,
     name_measures,
     summary,
+    ways_to_answer,
 )
 from grpo_course.runs.cli import choose_config, run_command, with_flags
-from grpo_course.runs.folder import config_of, find_model
+from grpo_course.runs.folder import config_of, find_model, find_start
 
 PROG = "python3 -m grpo_course evaluate"
 
@@ -36,12 +40,14 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--model", required=True, help="folder of a run or a model, or a hub name")
-    add("--task", help="gsm8k, countdown, or module:name (default: that of the run)")
+    add("--task", help="name or FILE.py:NAME (default: that of the run)")
     add("--config", help="preset or JSON file (default: that of the run, else gpu)")
     add("--split", help="default: the first of the task's")
     add("--seed", type=seed, default=0, help="of samples and intervals")
     add("--batch", type=int, default=32, help="problems at once")
     add("--show", type=int, default=2, help="print the greedy response to so many")
+    help_text = "compare with the start: as it is, cooled, by majority, greedy"
+    add("--baselines", action="store_true", help=help_text)
     add("--out", help="also write the measures to this JSON file")
     return made
 
@@ -73,8 +79,12 @@ def work(arguments: list[str]) -> int:
     heat = config.eval_temperature
     print(f"Samples at temperature {heat}; 95 % intervals over problems.")
     show(environment, greedy, options.show)
+    rows = summary(measured, options.seed)
+    if options.baselines:
+        beside = baselines(policy, environment, config, options)
+        print(f"\nAccuracy\n{evaluation_table(beside, options.seed).to_string()}")
+        rows = concat([rows, summary(beside, options.seed)])
     if options.out:
-        rows = summary(measured, options.seed)
         write_atomically(Path(options.out), rows.to_json(orient="records", indent=2))
     return 0
 
@@ -122,6 +132,28 @@ def measure(
         batch_size=options.batch,
     )
     return greedy, name_measures(greedy, sampled)
+
+
+def baselines(
+    policy: CausalPolicy,
+    environment: Environment,
+    config: GRPOConfig,
+    options: argparse.Namespace,
+) -> dict[str, Measures]:
+    """What the start does in ways that cost no training, beside the model."""
+    start = load_model(find_start(options.model), find_device(config.device))
+    before = make_policy(config, start, environment.tokenizer)
+    return {
+        name: ways_to_answer(
+            each,
+            environment,
+            config.eval_samples,
+            temperature=config.eval_temperature,
+            seed=options.seed,
+            batch_size=options.batch,
+        )
+        for name, each in (("start", before), ("model", policy))
+    }
 
 
 def show(environment: Environment, greedy: Scores, count: int) -> None:

@@ -4,13 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from grpo_course.files import write_atomically
 from grpo_course.language_model.config import GRPOConfig, load_config
+from grpo_course.language_model.find_task import own_source
 from grpo_course.lock import try_lock
 from grpo_course.runs.checkpoint import checkpoint_path, newest_good, saved_epochs
 from grpo_course.runs.identity import CONFIG, differences
 from grpo_course.runs.journal import Journal
 
 CHECKPOINTS, LOCK = "checkpoints", ".lock"
+TASK = "task.py"  # a copy of a task of one's own
 
 
 @contextmanager
@@ -55,6 +58,19 @@ def begin(config: GRPOConfig, out: Path) -> None:
     make_folder(out)
     Journal(out).require_empty()
     config.save(out / CONFIG)
+    if source := own_source(config.task):
+        write_atomically(out / TASK, source)
+
+
+def require_same_task(config: GRPOConfig, out: Path) -> None:
+    """Check that the file of a task of one's own is what it was when its run began."""
+    kept = out / TASK
+    if kept.is_file() and kept.read_text("utf-8") != own_source(config.task):
+        raise ValueError(
+            f"The file of {config.task} has changed since the run in {out} began; "
+            f"{kept} is as it was then. Put that back to go on, or begin a new run: "
+            "--out DIR."
+        )
 
 
 def saved_config(out: Path) -> GRPOConfig:
@@ -98,6 +114,22 @@ def find_model(path: str | Path) -> str:
             "the folder of another model."
         )
     return str(checkpoint_path(folder, epoch))
+
+
+def find_start(path: str | Path) -> Path:
+    """The model that GRPO began with: the first checkpoint of a run, or what the
+    bridge to TRL keeps beside the model that it trained.
+    """
+    for folder in (
+        checkpoint_path(Path(path) / CHECKPOINTS, 0),
+        Path(path, "../start"),
+    ):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(
+        f"{path} has no model from before the training to compare with. Pass the "
+        "folder of a run: --model runs/grpo."
+    )
 
 
 def config_of(path: str | Path) -> GRPOConfig | None:

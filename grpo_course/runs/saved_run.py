@@ -38,7 +38,7 @@ from grpo_course.runs.checkpoint import (
     require_whole,
     write_checkpoint,
 )
-from grpo_course.runs.folder import CHECKPOINTS, saved_config
+from grpo_course.runs.folder import CHECKPOINTS, require_same_task, saved_config
 from grpo_course.runs.identity import (
     CONFIG,
     data_digest,
@@ -57,6 +57,7 @@ class SavedRun:
     def __init__(self, out: str | Path, show: bool = True):
         self.out, self.show = Path(out), show
         self.config = saved_config(self.out)
+        require_same_task(self.config, self.out)
         self.folder = self.out / CHECKPOINTS
         use_threads(self.config)
         self.journal, self.stopwatch = Journal(self.out), Stopwatch()

@@ -3,7 +3,7 @@
 python3 -m grpo_course train --config laptop --out runs/laptop
 python3 -m grpo_course train --resume --out runs/laptop
 python3 -m grpo_course train --task countdown --learning-rate 1e-4
-python3 -m grpo_course train --task my_file:MyTask
+python3 -m grpo_course train --task my_task.py:MyTask
 """
 
 import os

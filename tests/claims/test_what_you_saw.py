@@ -24,6 +24,7 @@ NO_CLAIM = {
     "The form is learned first and fast": MINUTES,
     "Training accuracy alone cannot tell learning from memory": MINUTES,
     "A reward of your own is searched for holes at once": MINUTES,
+    "Words reversed: GRPO": MINUTES,
 }
 
 

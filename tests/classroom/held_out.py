@@ -5,6 +5,7 @@ checks by others, and leave these alone. `fits` is a pattern of words that name 
 mistake.
 """
 
+import json
 import re
 from collections import Counter
 
@@ -586,3 +587,28 @@ _("weighted_loss", "drop|keeps|above")(
 _("weighted_loss", "log pi|ratio|pulls|missing")(
     lambda n, o, d: -((n - o).exp().clamp(max=1.2) * d[..., None]).mean()
 )
+
+
+@_("json_reward", "value|2/3|Keys alone|right")
+def _answer(completions, answer, **kwargs):
+    found = []
+    for text, gold in zip(completions, answer):
+        try:
+            given = json.loads(text)
+        except Exception:
+            given = {}
+        found.append(float(isinstance(given, dict) and given.keys() == gold.keys()))
+    return found
+
+
+@_("json_reward", "key|cost|many|either")
+def _answer(completions, answer, **kwargs):
+    found = []
+    for text, gold in zip(completions, answer):
+        try:
+            given = dict(json.loads(text))
+        except Exception:
+            given = {}
+        same = [given.get(key) == gold[key] for key in gold]
+        found.append(sum(same) / len(same))
+    return found

@@ -4,6 +4,7 @@ The rules and experiments were extended by what these showed; `held_out` holds t
 that came later. `fits` is a pattern of words that name the mistake.
 """
 
+import json
 import re
 from collections import Counter
 
@@ -728,4 +729,16 @@ _("gather_log_probs", "average|mean|last axis|each")(
         "b t p -> b t",
         "mean",
     )
+)
+
+_("json_reward", "ValueError|catch")(
+    lambda completions, answer, **kwargs: [
+        float(json.loads(text) == gold) for text, gold in zip(completions, answer)
+    ]
+)
+_("json_reward", "words|around|whole text|Keys alone|value")(
+    lambda completions, answer, **kwargs: [
+        sum(str(value) in str(text) for value in gold.values()) / len(gold)
+        for text, gold in zip(completions, answer)
+    ]
 )

@@ -1,6 +1,7 @@
 """Right answers of unusual form, and wrong ones that looked right in simpler cases."""
 
 import itertools
+import json
 
 import torch
 import torch.nn.functional as F
@@ -8,6 +9,7 @@ from einops import einsum, rearrange, reduce, repeat
 from torch.distributions import Categorical, kl_divergence
 
 from grpo_course.actor_critic import gae
+from grpo_course.language_model.template import completion_texts
 
 
 def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):
@@ -26,7 +28,23 @@ def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):
     return sum(parts) / len(parts)
 
 
+def _pairs_in_common(completions, answer, **columns):
+    """Pairs as sets of texts: a number in quotes is not that number."""
+    earned = []
+    for text, gold in zip(completion_texts(completions), answer):
+        try:
+            given = json.loads(text)
+        except json.JSONDecodeError:
+            given = []
+        pairs = {*map(repr, given.items())} if isinstance(given, dict) else set()
+        due = {*map(repr, gold.items())}
+        keys = {*given, *gold} if pairs else gold
+        earned.append(len(pairs & due) / len(keys))
+    return earned
+
+
 RIGHT = [
+    ("json_reward", _pairs_in_common),
     ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),
     ("mean_by_group", lambda r: torch.stack([row.mean() for row in r])),
     (

@@ -18,6 +18,7 @@ from grpo_course.engines.trl_run import (
 from grpo_course.gsm8k.presets import GPU_SMOLLM2, LAPTOP, PRESETS
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.language_model.config import GRPOConfig
+from grpo_course.language_model.text_task import Problem
 
 ENGINES = Path(command.__file__).parent
 OUT = Path("runs")
@@ -225,3 +226,10 @@ def test_a_preset_with_a_sampler_cap_says_what_it_needs_and_reaches_trl(trl):
     made = make_args(replace(config, sampler_cap=2.0), OUT, use_vllm=True)
     assert made.vllm_importance_sampling_mode == "token_truncate"
     assert made.vllm_importance_sampling_clip_max == 2.0
+
+
+def test_answers_that_the_table_would_change_are_refused():
+    problems = [Problem("a", {"x": 1}), Problem("b", {"y": 2})]
+    with pytest.raises(ValueError, match="comes back from the table that TRL reads"):
+        chat_dataset(problems, None)
+    assert chat_dataset(problems[:1], None)["answer"][0] == {"x": 1}

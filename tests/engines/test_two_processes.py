@@ -41,6 +41,20 @@ SMALL = {
     "eval_samples": 2,
     "device": "cpu",
 }
+# A task of a learner's own, which also pays for length, so that groups differ.
+OWN = """
+from grpo_course.reverse import Reverse, accuracy, settings
+from grpo_course.language_model.template import completion_texts
+
+
+def length(completions, answer, **kwargs):
+    return [len(text) / 9 for text in completion_texts(completions)]
+
+
+@settings()
+class Mine(Reverse):
+    rewards = {"accuracy": (accuracy, 1.0), "length": (length, 1.0)}
+"""
 # One step of SGD at rate 1 without a limit: the weights move by the gradient.
 PLAIN = {"optim": "sgd", "learning_rate": 1.0, "max_grad_norm": 0.0, "max_steps": 1}
 QUIET = {"disable_tqdm": True, "save_strategy": "no"}
@@ -121,7 +135,9 @@ def both(tmp_path_factory):
     pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
     out = tmp_path_factory.mktemp("two")
     start, config = start_model(out / "model"), out / "config.json"
-    config.write_text(json.dumps(SMALL))
+    (out / "my_task.py").write_text(OWN)
+    task = {"task": f"{out / 'my_task.py'}:Mine", "task_settings": {"longest": 4}}
+    config.write_text(json.dumps(SMALL | task))
     two = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     printed = python(*two, __file__, str(start), str(config), str(out))
     one = gradients(start, out, 1, 0)
@@ -177,8 +193,12 @@ def test_the_losses_differ(both):
 
 
 def test_the_command_on_two_processes(both):
+    """With a task in a file of one's own, by its path."""
     *_, printed, run = both
     look_at(printed, run)
+    saved = json.loads((run / "model" / "grpo_config.json").read_text())
+    assert saved["task"].endswith("my_task.py:Mine")
+    assert "greedy length" in printed
 
 
 def test_the_command_on_one_process(tmp_path):

@@ -31,6 +31,7 @@ from grpo_course.language_model.environment import Environment
 from grpo_course.language_model.pretrained import save_model
 from grpo_course.language_model.tiny_model import make_tiny_model
 from grpo_course.language_model.warm_start import warm_start
+from grpo_course.reverse import Reverse
 from grpo_course.runs import evaluate
 from grpo_course.runs.checkpoint import saved_epochs
 from grpo_course.runs.folder import begin
@@ -366,6 +367,11 @@ TASKS = {
             becomes(9, 3),
         ),
     },
+    "reverse": {
+        "longest": Row(
+            4, lambda b: max(len(p.answer) for p in b.problems), becomes(6, 4)
+        ),
+    },
 }
 
 
@@ -389,6 +395,7 @@ def test_every_field_has_a_row():
     assert RUN.keys() == names(GRPOConfig) - names(TrainConfig)
     assert TASKS["gsm8k"].keys() == names(GSM8K)
     assert TASKS["countdown"].keys() == names(Countdown)
+    assert TASKS["reverse"].keys() == names(Reverse)
 
 
 def check(row, plain, changed, folder):

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpo_course.runs import checkpoint, journal, train
+from grpo_course.runs import checkpoint, journal, new_task, train
 from grpo_course.runs.interrupt import SIGNALS
 from grpo_course.runs.resumable import Run
 
+ROOT = Path(__file__).resolve().parents[2]
 KILLER = Path(__file__).with_name("kill_and_resume.py")
 # Everything that has a state: minibatches, an adapted beta, a moving reference.
 MUCH_STATE = {
@@ -33,18 +34,20 @@ MUCH_STATE = {
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes to kill them")
 @pytest.mark.parametrize(
     ("changes", "seed", "trials"),
-    [(MUCH_STATE, 1, 6), ({}, 2, 4), ({"task": "countdown"}, 3, 4)],
-    ids=["much state", "little state", "another task"],
+    [(MUCH_STATE, 1, 6), ({}, 2, 4), ({"task": "my_task.py:Reverse"}, 3, 4)],
+    ids=["much state", "little state", "a task of one's own"],
 )
-def test_killed_at_any_moment(small_run, tmp_path, changes, seed, trials):
+def test_killed_at_any_moment(small_run, tmp_path, monkeypatch, changes, seed, trials):
     """SIGKILL at random moments and inside the writing of checkpoints and metrics."""
+    monkeypatch.chdir(tmp_path)
+    assert new_task.main(["my_task.py"], tmp_path) == 0
     (tmp_path / "config.json").write_text(json.dumps(small_run | changes))
     command = [sys.executable, str(KILLER), str(tmp_path / "config.json")]
     done = subprocess.run(
         [*command, str(tmp_path), str(seed), str(trials)],
         capture_output=True,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["trials"]

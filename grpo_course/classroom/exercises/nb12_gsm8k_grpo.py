@@ -1,10 +1,11 @@
 """The exercises of 12_gsm8k_grpo."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
 
-from torch import Tensor
+from torch import Tensor, float32, tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
@@ -298,16 +299,28 @@ def pay(
     function: Callable, completions: list, answer: list, prompts: list | None = None
 ) -> Paid | None:
     """What a reward pays; with prompts it is called as TRL's trainer calls it."""
-    count = len(completions)
+    rewards = paid_by(function, completions, answer, prompts)
+    return None if rewards is None else Paid(rewards[0], rewards[1:])
+
+
+def paid_by(
+    function: Callable, completions: list, answer: list, prompts: list | None = None
+) -> list | None:
+    """The reward of each completion; None where nothing is returned."""
     if prompts is None:
         rewards = function(completions, answer)
     else:
         given = {"completions": completions, "answer": answer, "prompts": prompts}
         rewards = by_name(function, given | {"trainer_state": None})
-    if rewards is None:
-        return None
-    require_numbers("my_reward", rewards, count)
-    return Paid(rewards[0], rewards[1:])
+    if rewards is not None:
+        require_numbers(function.__name__, rewards, len(completions))
+    return rewards
+
+
+def earn(function: Callable, *given: list) -> Tensor | None:
+    """The rewards of some completions, as one tensor. [completion]"""
+    rewards = paid_by(function, *given)
+    return None if rewards is None else tensor(rewards, dtype=float32)
 
 
 def by_name(function: Callable, columns: dict) -> object:
@@ -503,4 +516,159 @@ MY_REWARD = Exercise(
     ),
     insight="Whatever else it pays, a right answer pays more than every attack. The "
     "run below looks for an attack that nobody thought of.",
+)
+
+
+def json_reward(completions, answer, **kwargs):
+    """lists in, a list of floats out"""
+    rewards = []
+    for text, gold in zip(completion_texts(completions), answer):
+        try:
+            given = json.loads(text)
+        except ValueError:
+            given = None
+        if isinstance(given, dict):
+            right = sum(given.get(key) == value for key, value in gold.items())
+            rewards.append(right / len(given.keys() | gold.keys()))
+        else:
+            rewards.append(0.0)
+    return rewards
+
+
+MIA = {"name": "Mia", "age": 7, "city": "Rome"}
+
+
+def _said(description: str, *texts: object, hint: str = "", gold: dict = MIA) -> Case:
+    """Some completions for one right answer."""
+    return Case(
+        description, {"completions": [*texts], "answer": [gold] * len(texts)}, hint
+    )
+
+
+NO_JSON = (
+    "json.loads raises ValueError where a text is no JSON, and one such completion "
+    "ends the whole run. Catch it, and pay 0."
+)
+NO_OBJECT = (
+    "JSON may be a number, a text or a list as well. Look with isinstance(given, dict) "
+    "before you ask it for keys, and pay 0 for the rest."
+)
+EXTRA = (
+    "A key that is not asked for must cost: else a policy writes every key that it "
+    "knows. Divide by the number of keys in either, given.keys() | gold.keys()."
+)
+RUN_IT = (
+    "This is Python and no JSON, and eval would run whatever a policy writes. Only "
+    "json.loads reads it as data: pay 0 here."
+)
+MISSING = (
+    "A key that is missing is wrong, too: 2/3 here. Divide by the number of keys in "
+    "either, given.keys() | gold.keys(), and read them with given.get(key)."
+)
+
+
+def _shares(completions: Sequence, answer: Sequence, divide: Callable) -> list[float]:
+    """json_reward without its two guards, divided by something else."""
+    pairs = zip(map(json.loads, completion_texts(completions)), answer)
+    return [
+        sum(given.get(key) == value for key, value in gold.items())
+        / max(1, len(divide(given, gold)))
+        for given, gold in pairs
+    ]
+
+
+def _or_nothing(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {}
+
+
+def _unguarded(completions, answer, **kwargs):
+    return _shares(completions, answer, lambda given, gold: given.keys() | gold.keys())
+
+
+def _of_any_json(completions, answer, **kwargs):
+    texts = [json.dumps(_or_nothing(text)) for text in completion_texts(completions)]
+    return _unguarded(texts, answer)
+
+
+def _of_what_is_there(completions, answer, **kwargs):
+    read = map(_or_nothing, completion_texts(completions))
+    texts = [json.dumps(each if isinstance(each, dict) else {}) for each in read]
+    return _shares(texts, answer, lambda given, gold: given)
+
+
+JSON_REWARD = Exercise(
+    key="12.4",
+    name="json_reward",
+    solution=json_reward,
+    use=earn,
+    axes={"return": "completion"},
+    mistakes=(
+        Mistake(_unguarded, NO_JSON),
+        Mistake(_of_any_json, NO_OBJECT),
+        Mistake(_of_what_is_there, MISSING),
+    ),
+    cases=(
+        _said("all right, and nothing said", json.dumps(MIA), "{}"),
+        _said(
+            "the right keys, no right value",
+            '{"name": "Tom", "age": 8, "city": "Oslo"}',
+            hint="Keys alone are no answer: a policy would write them and guess. Count "
+            "the keys whose value is right, too.",
+        ),
+        _said(
+            "two of three values right",
+            '{"name": "Mia", "age": 7, "city": "Oslo"}',
+            '{"city": "Rome", "name": "Tom", "age": 7}',
+            hint="Two of three values are right: 2/3. Where they stand does not count.",
+        ),
+        _said("a key is missing", '{"name": "Mia", "age": 7}', hint=MISSING),
+        _said(
+            "a key too many",
+            '{"name": "Mia", "age": 7, "city": "Rome", "size": 9}',
+            '{"name": "Mia", "a": 1, "b": 2, "c": 3}',
+            hint=EXTRA,
+        ),
+        _said(
+            "the values under other keys",
+            '{"name": "Rome", "age": 7, "city": "Mia"}',
+            hint="A value counts under its own key only: compare given.get(key) with "
+            "gold[key].",
+        ),
+        _said("no JSON", "Mia is 7 and lives in Rome.", "", "{", hint=NO_JSON),
+        _said("no object", "7", '"Mia"', '["Mia", 7, "Rome"]', "null", hint=NO_OBJECT),
+        _said(
+            "words around it",
+            "Here it is: " + json.dumps(MIA),
+            json.dumps(MIA) + " Right?",
+            hint="Words stand around the JSON, and a program that reads it would "
+            "break. The whole text must be JSON: pay 0.",
+        ),
+        _said(
+            "a number in quotes",
+            '{"name": "Mia", "age": "7", "city": "Rome"}',
+            hint='The text "7" is not the number 7: compare the values as json.loads '
+            "gives them, not as texts.",
+        ),
+        _said("Python, no JSON", str(MIA), "dict(name='Mia', age=7)", hint=RUN_IT),
+        _said("a null too many", '{"name": null, "x": null}', hint=EXTRA),
+        Case(
+            "each completion has its own right answer",
+            {
+                "completions": ['{"a": 1}', '{"a": 2, "b": 3}', '{"a": 1}'],
+                "answer": [{"a": 1}, {"a": 2, "b": 4}, {"a": 2}],
+            },
+            "Each completion has a right answer of its own, at the same place of "
+            "`answer`: zip the two lists.",
+        ),
+        _said("a chat", _chat(json.dumps(MIA)), _chat(None), hint=CHAT),
+        Case(
+            "called as TRL calls it",
+            {"completions": ['{"a": 1}'], "answer": [{"a": 1}], "prompts": ["?"]},
+        ),
+    ),
+    insight="Credit for a part tells better responses from worse ones long before one "
+    "is all right, so that groups are not tied.",
 )

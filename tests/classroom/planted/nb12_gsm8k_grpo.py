@@ -4,6 +4,7 @@ Each function is named after its exercise. It yields every answer with words tha
 `check` must print: those of a wrong answer's hint, or that it "is right".
 """
 
+import json
 import re
 
 import torch
@@ -316,3 +317,121 @@ def my_reward():
             correctness_reward(completions, answer)
         ).tolist(),
     )
+
+
+def json_reward():
+    def each(pay):
+        """A reward that pays each completion for itself."""
+
+        def answer(completions, answer, **kwargs):
+            pairs = zip(completion_texts(completions), answer)
+            return [float(pay(text, gold)) for text, gold in pairs]
+
+        return answer
+
+    def read(text):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return None
+
+    def hits(given, gold):
+        return sum(given.get(key) == gold[key] for key in gold)
+
+    def of_dict(pay):
+        """Pays for a JSON object, and nothing for all else."""
+
+        def rule(text, gold):
+            given = read(text)
+            return pay(given, gold) if isinstance(given, dict) else 0
+
+        return each(rule)
+
+    def union(given, gold):
+        return hits(given, gold) / len({*given, *gold})
+
+    yield "ends the whole run", each(lambda text, gold: union(json.loads(text), gold))
+    yield (
+        "JSON may be a number",
+        each(lambda text, gold: union(read(text), gold) if read(text) else 0),
+    )
+    yield "that is not asked for", of_dict(lambda x, gold: hits(x, gold) / len(gold))
+    yield (
+        "Two of three values",
+        of_dict(lambda given, gold: given == gold),
+    )
+    yield (
+        "no answer: a policy would write them",
+        of_dict(lambda x, gold: len(x.keys() & gold.keys()) / len({*x, *gold})),
+    )
+    yield (
+        "under its own key only",
+        of_dict(
+            lambda x, gold: (
+                sum(value in x.values() for value in gold.values()) / len({*x, *gold})
+            )
+        ),
+    )
+    yield (
+        "A key that is missing is wrong",
+        of_dict(lambda given, gold: hits(given, gold) / max(1, len(given))),
+    )
+
+    def between(text):
+        found = re.search("{.*}", text)
+        return read(found[0]) if found else None
+
+    yield (
+        "Words stand around",
+        each(lambda text, gold: union(between(text), gold) if between(text) else 0),
+    )
+    yield (
+        "not the number 7",
+        of_dict(
+            lambda given, gold: (
+                sum(str(given.get(key)) == str(gold[key]) for key in gold)
+                / len({*given, *gold})
+            )
+        ),
+    )
+
+    def run(text, gold):
+        try:
+            given = eval(text)
+        except Exception:
+            return 0
+        return union(given, gold) if isinstance(given, dict) else 0
+
+    yield "eval would run", each(run)
+
+    def answer(completions, answer, **kwargs):
+        right = [answer[0]] * len(answer)
+        return of_dict(union)(completions, right)
+
+    yield "zip the two lists", answer
+    yield (
+        "completion_texts makes plain",
+        lambda completions, answer, **kwargs: [
+            of_dict(union)([text], [gold])[0] if isinstance(text, str) else 0.0
+            for text, gold in zip(completions, answer)
+        ],
+    )
+    yield (
+        "keep (completions,",
+        lambda completions, answer: of_dict(union)(completions, answer),
+    )
+    yield "`return` missing", lambda completions, answer, **kwargs: None
+
+    def answer(completions, answer, **columns):
+        rewards = []
+        for text, gold in zip(completion_texts(completions), answer):
+            given = read(text)
+            if not isinstance(given, dict):
+                rewards.append(0)
+                continue
+            keys = set(given) | set(gold)
+            same = [k for k in keys if k in given and k in gold and given[k] == gold[k]]
+            rewards.append(len(same) / len(keys))
+        return rewards
+
+    yield "is right", answer

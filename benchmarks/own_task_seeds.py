@@ -1,0 +1,65 @@
+"""Record the task to copy over seeds: python benchmarks/own_task_seeds.py 0 1 2 3 4
+
+Each seed draws other words, weights and samples, and takes about two minutes on one
+core. What was recorded before is kept; a seed that is there is done again. Written to
+grpo_course/classroom/own_task_seeds.json, which notebook 12 shows.
+"""
+
+import json
+import sys
+from dataclasses import replace
+
+import torch
+
+from grpo_course.classroom.own_task import PATH, read_own_task
+from grpo_course.files import write_atomically
+from grpo_course.language_model.build import (
+    load_problems,
+    make_environment,
+    make_policy,
+    make_start,
+)
+from grpo_course.language_model.config import presets_of
+from grpo_course.language_model.tables import ways_to_answer
+from grpo_course.language_model.training import train_policy
+
+LONGER = 400  # steps of a longer warm start, to compare with
+
+
+def record(seed: int) -> dict:
+    """The accuracy of the start, of a longer warm start, and of the trained model."""
+    config = replace(presets_of("reverse")["laptop"], seed=seed)
+    problems = load_problems(config)
+    held_out = load_problems(config, "test", config.eval_problems)
+    measured = {}
+
+    def measure(name, policy, tokenizer):
+        asked = make_environment(config, held_out, tokenizer)
+        ways = ways_to_answer(policy, asked, config.eval_samples)
+        measured[name] = {way: round(x.mean().item(), 4) for way, x in ways.items()}
+
+    longer = replace(config, warm_start_steps=LONGER)
+    for name, how in ((f"imitation, {LONGER} steps", longer), ("the start", config)):
+        model, tokenizer = make_start(how, problems, show=False)
+        measure(name, make_policy(how, model, tokenizer), tokenizer)
+    environment = make_environment(config, problems, tokenizer)
+    policy, _ = train_policy(config, model, tokenizer, environment)
+    measure("after GRPO", policy, tokenizer)
+    order = ("the start", "after GRPO", f"imitation, {LONGER} steps")
+    return {"seed": seed} | {name: measured[name] for name in order}
+
+
+def main(seeds: list[int]) -> None:
+    """Record seed by seed; what is done is on the disk."""
+    torch.set_num_threads(1)
+    for seed in seeds:
+        rows = (
+            [r for r in read_own_task() if r["seed"] != seed] if PATH.exists() else []
+        )
+        rows = sorted([*rows, record(seed)], key=lambda row: row["seed"])
+        write_atomically(PATH, json.dumps(rows, indent=1) + "\n")
+        print("recorded seed", seed, flush=True)
+
+
+if __name__ == "__main__":
+    main([int(seed) for seed in sys.argv[1:]] or [0, 1, 2, 3, 4])
