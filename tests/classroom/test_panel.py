@@ -32,3 +32,12 @@ def test_the_clip_fraction_is_both_sides_of_each_step():
 def test_a_point_for_each_epoch_is_drawn():
     (ax,) = plot_panel({"run": RUN}, ("loss",))
     assert ax.lines[0].get_ydata().tolist() == [2, 5.5]
+
+
+def test_ties_are_split_where_that_is_asked_for():
+    record = {"epoch": 0, "step": 0, "loss": 0.0, "tied_groups": 0.5, "tied_right": 0.4}
+    run = History([record | {"epoch": epoch} for epoch in range(2)])
+    assert len(plot_panel({"run": run})) == 2
+    ties, right = plot_panel({"run": run}, ("tied_groups", "tied_right", "tied_wrong"))
+    assert right.get_title() == "tied, all right (share)"
+    assert right.get_ylim() == ties.get_ylim() == (-0.05, 1.05)

@@ -50,9 +50,11 @@ SMALL_RUN = {
 
 
 @pytest.fixture(autouse=True)
-def undrawn(monkeypatch):
+def undrawn():
     """No run is drawn at its checkpoints, which takes half a second each."""
-    monkeypatch.setattr(saved_run, "redraw", lambda *_: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saved_run, "redraw", lambda *_: None)
+        yield
 
 
 @pytest.fixture(scope="session")

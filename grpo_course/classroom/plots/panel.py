@@ -24,7 +24,13 @@ PANEL = {
     "mean_length": "length (tokens)",
     "loss": "loss",
 }
-SHARES = {"tied_groups", "clip_fraction"}
+# Drawn where they are asked for by name: why groups are tied, in a task of texts.
+TIES = {
+    "tied_right": "tied, all right (share)",
+    "tied_wrong": "tied, all wrong (share)",
+}
+TITLES = PANEL | TIES
+SHARES = {"tied_groups", "clip_fraction", *TIES}
 ROUNDING = 1e-5  # a measure that varies by less is drawn as flat
 COLUMNS = 4
 WIDTH, ROW_HEIGHT = 11.0, 2.3  # inches; two rows and the legend fit a slide
@@ -35,14 +41,14 @@ def plot_panel(
 ) -> list[Axes]:
     """A small plot for each measure; each run is a line with its band over the seeds.
 
-    A measure that no run recorded is left out. Names are those of PANEL. Where an
+    A measure that no run recorded is left out. Names are those of TITLES. Where an
     epoch has several inner steps, a point is their mean.
 
     Raises ValueError for an unknown name, and if there is nothing to draw.
     """
     for name in names:
-        if name not in PANEL:
-            raise unknown_name("names", name, PANEL)
+        if name not in TITLES:
+            raise unknown_name("names", name, TITLES)
     shown = [name for name in names if any(has(run, name) for run in runs.values())]
     if not shown:
         raise ValueError(
@@ -76,7 +82,7 @@ def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
     """One measure of all runs that recorded it."""
     # A run without the measure keeps its place, so that colours stay the same.
     curves = {label: curve_or_gap(run, name) for label, run in runs.items()}
-    plot_bands(curves, "", xlabel="", title=PANEL[name], ax=ax)
+    plot_bands(curves, "", xlabel="", title=TITLES[name], ax=ax)
     if legend := ax.get_legend():
         legend.remove()  # one for the whole panel instead
     ax.title.set_fontsize(11)
