@@ -1,6 +1,6 @@
 """Record the task to copy over seeds: python benchmarks/own_task_seeds.py 0 1 2 3 4
 
-Each seed draws other words, weights and samples, and takes about two minutes on one
+Each seed draws other words, weights and samples, and takes about three minutes on one
 core. What was recorded before is kept; a seed that is there is done again. Written to
 grpo_course/classroom/own_task_seeds.json, which notebook 12 shows.
 """
