@@ -21,6 +21,7 @@ COMMANDS = {
     "lab": ("workshop.lab", (), "open the course in JupyterLab"),
     "slides": ("workshop.present", ("slides",), "present copies as live slides"),
     "train": ("runs.train", (), "train a language model on a text task"),
+    "pretrain": ("runs.pretrain", (), "make the course's own language model anew"),
     "evaluate": ("runs.evaluate", (), "measure what a model can do"),
     "test": ("workshop.tests", ("test", "scale"), "run every check and every notebook"),
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),

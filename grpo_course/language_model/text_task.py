@@ -20,6 +20,7 @@ from grpo_course.algorithm.validation import choices, unknown_name
 TASKS = {
     "gsm8k": "grpo_course.gsm8k.task:GSM8K",
     "countdown": "grpo_course.countdown:Countdown",
+    "stories": "grpo_course.stories.task:Stories",
 }
 PLACE = re.compile(r"\w+(\.\w+)*:\w+")  # module:name
 

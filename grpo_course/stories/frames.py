@@ -33,14 +33,19 @@ def roles() -> list[tuple[str, bool]]:
 
 
 @cache
+def all_frames() -> frozenset[str]:
+    """Every frame there is."""
+    return frozenset(frame for role in roles() for frame in frames(*role))
+
+
+@cache
 def held_out_frames() -> frozenset[str]:
     """A fifth of the frames of each role: training never has these.
 
     Each word of theirs stands in a frame that training has, so they ask a model to
     read a sentence it never saw, not a word. The choice is the same on every machine.
     """
-    all_frames = {f for role in roles() for f in frames(*role)}
-    left = Counter(word for frame in all_frames for word in words_of(frame))
+    left = Counter(word for frame in all_frames() for word in words_of(frame))
     held: set[str] = set()
     for role in roles():
         made = sorted(frames(*role), key=lambda frame: crc32(frame.encode()))
@@ -64,5 +69,4 @@ def words_of(frame: str) -> set[str]:
 def own_frames(role: str, money: bool, unseen: bool) -> tuple[str, ...]:
     """The frames of a role that a split tells with: the held-out ones, or the rest."""
     made, held = frames(role, money), held_out_frames()
-    own = tuple(frame for frame in made if (frame in held) == unseen)
-    return own or made
+    return tuple(frame for frame in made if (frame in held) == unseen)

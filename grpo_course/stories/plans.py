@@ -54,7 +54,8 @@ CHANGES = {
     "more_groups": 2,
     "fewer_groups": 2,
 }
-# What is asked, with what leads up to it: another number is given, or told by the first.
+# What is asked, with what leads up to it: another number is given outright, or told by
+# the first.
 ENDINGS = {
     "ask": 0,
     "ask_other": 1,

@@ -5,8 +5,7 @@ embedding and the scales by AdamW. Batch and step follow from the seed and the n
 the step alone, so a run goes on from any step as if it had never stopped.
 """
 
-import random
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 from pydantic import Field
@@ -17,18 +16,18 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.algorithm.settings import settings
 from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.language_model.encoding import prompt_text
 from grpo_course.language_model.template import conversation_text
 from grpo_course.language_model.tiny_model import make_tiny_model
 from grpo_course.language_model.tokenizer import make_tokenizer
 from grpo_course.language_model.warm_start import linear_schedule
-from grpo_course.stories.problems import Story, make_stories, make_sums
+from grpo_course.stories.batches import CHUNK, Batch, draw_chunk
+from grpo_course.stories.problems import make_stories
 
 TOKENIZER_STORIES = 4000  # from which the tokenizer learns its words
-CHUNK = 8  # batches are cut from so many at a time, sorted by length: less padding
+STAGES = (0.5, 0.6, 0.75, 0.9)  # of the run
 WARMUP, FINAL_SHARE = 30, 0.02  # steps, and what is left of a rate at the end
-MUON = {"momentum": 0.95, "weight_decay": 0.01}
-ADAM = {"betas": (0.9, 0.95), "weight_decay": 0.0}
+MOMENTUM, WEIGHT_DECAY = 0.95, 0.01  # of Muon
+BETAS = (0.9, 0.95)  # of AdamW, without weight decay
 
 
 @settings()
@@ -38,7 +37,7 @@ class PretrainConfig:
     seed: int = 0
     num_steps: int = Field(default=3000, ge=1)
     batch_size: int = Field(default=64, ge=1)  # problems a step
-    sums: float = Field(default=0.2, ge=0, le=1)  # share of the problems: bare sums
+    sums: float = Field(default=0.25, ge=0, le=1)  # share of the problems: bare sums
     prompt_weight: float = Field(default=0.1, ge=0)  # of a prompt's token in the loss
     matrix_rate: float = Field(default=0.02, gt=0)  # learning rate of Muon
     other_rate: float = Field(default=3e-3, gt=0)  # learning rate of AdamW
@@ -47,20 +46,17 @@ class PretrainConfig:
     num_layers: int = 4
     num_heads: int = 4
     context_length: int = 256  # tokens
+    num_threads: int = Field(default=1, ge=1)  # of the CPU; it decides the rounding
     save_every: int = Field(default=100, ge=1)  # steps
 
+    def stages(self) -> set[int]:
+        """The steps whose checkpoints are kept: arithmetic emerges between them."""
+        return {round(share * self.num_steps) for share in STAGES}
 
-@dataclass(frozen=True)
-class Batch:
-    """Whole conversations, padded on the right; all [batch pos].
-
-    tokens: int. weights: float, of each token in the loss; 0 for padding.
-    responses: bool, the tokens of the responses.
-    """
-
-    tokens: Tensor
-    weights: Tensor
-    responses: Tensor
+    def saves_at(self, step: int) -> bool:
+        """Whether a checkpoint is written after so many steps."""
+        last = step == self.num_steps
+        return last or step % self.save_every == 0 or step in self.stages()
 
 
 class Pretraining:
@@ -87,7 +83,7 @@ class Pretraining:
         """One step. -> the mean loss of the responses' tokens, in nats"""
         place = self.step % CHUNK
         if place == 0 or not self.batches:
-            self.batches = self.draw_chunk(self.step // CHUNK)
+            self.batches = self.draw_batches(self.step // CHUNK)
         batch = self.batches[place]
         losses = self.token_losses(batch)
         weights = batch.weights[:, 1:]
@@ -101,8 +97,34 @@ class Pretraining:
         self.step += 1
         return losses.detach()[batch.responses[:, 1:]].mean().item()
 
+    def state(self) -> dict:
+        """What a run must remember beside the model and its tokenizer."""
+        return {"step": self.step, "parts": [p.state_dict() for p in self.parts()]}
+
+    def load_state(self, saved: dict) -> None:
+        """Put it back."""
+        self.step = saved["step"]
+        for part, state in zip(self.parts(), saved["parts"], strict=True):
+            part.load_state_dict(state)
+
+    def parts(self) -> list[Any]:
+        """The optimizers and their learning rates."""
+        return [*self.optimizers, *self.schedules]
+
+    def draw_batches(self, number: int) -> list[Batch]:
+        """The next CHUNK batches."""
+        config = self.config
+        return draw_chunk(
+            self.tokenizer,
+            number,
+            config.batch_size,
+            seed=config.seed,
+            sums=config.sums,
+            prompt_weight=config.prompt_weight,
+        )
+
     def token_losses(self, batch: Batch) -> Tensor:
-        """Minus the log-probability of each token but the first, in nats. [batch pos]"""
+        """Minus the log-probability of each token but the first. [batch pos], nats"""
         with torch.autocast("cpu", torch.bfloat16):
             logits = self.model(batch.tokens, use_cache=False).logits
         return F.cross_entropy(
@@ -111,42 +133,6 @@ class Pretraining:
             reduction="none",
         )
 
-    def draw_chunk(self, number: int) -> list[Batch]:
-        """The batches of one chunk, each of problems of about one length."""
-        config = self.config
-        seed = f"{config.seed} {number}"
-        count = CHUNK * config.batch_size
-        num_sums = round(config.sums * count)
-        problems = make_stories("train", count - num_sums, seed)
-        problems += make_sums(num_sums, seed)
-        rows = [self.encode(problem) for problem in problems]
-        rows.sort(key=lambda row: len(row[0]) + len(row[1]))
-        size = config.batch_size
-        batches = [self.pad(rows[i : i + size]) for i in range(0, count, size)]
-        random.Random(seed).shuffle(batches)
-        return batches
-
-    def encode(self, problem: Story) -> tuple[list[int], list[int]]:
-        """The tokens of the prompt, and those of the response with its end."""
-        asked = prompt_text(self.tokenizer, problem.question, None)
-        texts = [asked, demonstration(problem)]
-        prompt, response = self.tokenizer(texts, add_special_tokens=False)["input_ids"]
-        return prompt, [*response, self.tokenizer.eos_token_id]
-
-    def pad(self, rows: list[tuple[list[int], list[int]]]) -> Batch:
-        """Prompts with their responses as one batch."""
-        width = max(len(prompt) + len(response) for prompt, response in rows)
-        tokens = torch.full((len(rows), width), self.tokenizer.pad_token_id)
-        weights = torch.zeros(len(rows), width)
-        responses = torch.zeros(len(rows), width, dtype=torch.bool)
-        for i, (prompt, response) in enumerate(rows):
-            end = len(prompt) + len(response)
-            tokens[i, :end] = torch.tensor(prompt + response)
-            weights[i, : len(prompt)] = self.config.prompt_weight
-            weights[i, len(prompt) : end] = 1.0
-            responses[i, len(prompt) : end] = True
-        return Batch(tokens, weights, responses)
-
 
 def make_optimizers(config: PretrainConfig, model: PreTrainedModel) -> list[Optimizer]:
     """Muon for the matrices of the layers, AdamW for all else."""
@@ -154,8 +140,13 @@ def make_optimizers(config: PretrainConfig, model: PreTrainedModel) -> list[Opti
     matrices = [p for name, p in named if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in named if p.ndim != 2 or "embed" in name]
     return [
-        Muon(matrices, lr=config.matrix_rate, **MUON),
-        AdamW(others, lr=config.other_rate, **ADAM),
+        Muon(
+            matrices,
+            lr=config.matrix_rate,
+            momentum=MOMENTUM,
+            weight_decay=WEIGHT_DECAY,
+        ),
+        AdamW(others, lr=config.other_rate, betas=BETAS, weight_decay=0.0),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Stories as problems, and bare sums: splits that share no numbers, no frame, or neither.
+"""Stories as problems, and bare sums, in splits that share no numbers or no frame.
 
 Every problem's numbers, in whatever order, belong to one of three pools: training,
 validation, and unseen. Every frame belongs to training or is held out. So four kinds
@@ -116,7 +116,8 @@ def draw_story(rng: random.Random, split: Split) -> Story | None:
     if told is None:
         return None
     text, frames = told
-    return Story(text, answer_to(facts), solution_text(facts), facts, operands, frames)
+    worked = solution_text(facts)
+    return Story(text, answer_to(facts), worked, facts, operands, tuple(frames))
 
 
 def answer_to(facts: Sequence[Fact]) -> str:
@@ -124,20 +125,18 @@ def answer_to(facts: Sequence[Fact]) -> str:
     return str(compute(*facts[-1]))
 
 
-def make_sums(count: int, seed: int | str) -> list[Story]:
-    """Bare sums of the training pool: "What is 12 + 7?"."""
-    rng = random.Random(f"sums {seed}")
+def make_sums(count: int, seed: int | str, pool: str = "train") -> list[Story]:
+    """Bare sums of one pool: "What is 12 + 7?"."""
+    rng = random.Random(f"sums {pool} {seed}")
     made: list[Story] = []
     while len(made) < count:
-        fact = draw_fact(rng)
-        left, operation, right = fact
-        if pool_of((left, right)) == "train":
+        left, operation, right = fact = draw_fact(rng)
+        if pool_of((left, right)) == pool:
             space = rng.choice(("", " "))
             question = f"What is {left}{space}{operation}{space}{right}?"
             worked = solution_text((fact,))
-            made.append(
-                Story(question, answer_to([fact]), worked, (fact,), (left, right))
-            )
+            answer = answer_to([fact])
+            made.append(Story(question, answer, worked, (fact,), (left, right)))
     return made
 
 

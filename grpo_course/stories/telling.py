@@ -120,16 +120,13 @@ class Teller:
 
 
 def tell(rng: random.Random, plan: Plan, manner: Manner) -> tuple[str, list] | None:
-    """The story of a plan and its frames; None if it has no other order to tell it in."""
-    *told, question = plan.events
-    events: list[Event] | None = told
-    if manner.out_of_order:
-        events = reordered(told)
-        if events is None:
-            return None
+    """The story of a plan and its frames; None if it has no other order."""
+    *in_order, question = plan.events
+    events = reordered(in_order) if manner.out_of_order else in_order
+    if events is None:
+        return None
     if manner.distractor:
         distractor = ("distractor", (rng.randint(2, LARGEST_DISTRACTOR),))
-        events = list(events)
         events.insert(rng.randint(1, len(events)), distractor)
     teller = Teller(rng, manner)
     asks_first = not manner.out_of_order and rng.random() < ASKED_FIRST

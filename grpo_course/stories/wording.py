@@ -55,7 +55,8 @@ PATTERNS: dict[str, tuple[str, ...]] = {
         "{A's} [shop|room] has {holders} [with|of] {bare} {things} each.",
         "[Each|Every one] of {A's} {holders} [holds|has|contains] {bare} {things}.",
         "{A} [puts|finds|keeps|counts] {bare} {things} in each of {holders}.",
-        "{A} [makes|buys|collects|sells] {bare} {things} [a|every|each] day for {days}.",
+        "{A} [makes|buys|collects|sells] {bare} {things} [a|every|each] day "
+        "for {days}.",
         "[For {days}|On each of {days}], {A} [makes|finds|gets] {bare} {things} a day.",
         "{A} [gives|hands] {bare} {things} to each of {members}.",
     ),

@@ -2,6 +2,12 @@
 
 import random
 
+
+def listed(text: str) -> tuple[str, ...]:
+    """The words of a text."""
+    return tuple(text.split())
+
+
 SHE = (
     "Mia Ana Sue Lena Emma Rosa Nina Kate Lucy Olga Ruth Zoe Maria Julia Ella Hanna "
     "Alice Bella Carla Diana Eva Fiona Grace Helen Iris Jane Laura Nora Paula Sarah"
@@ -17,7 +23,7 @@ PEOPLE += [(name, "he", "him", "his") for name in HE.split()]
 WORKERS = [(f"the {job}", "she", "her", "her") for job in JOBS.split()]
 WORKERS += [(f"the {job}", "he", "him", "his") for job in JOBS.split()]
 
-THINGS = (
+THINGS = listed(
     "apples coins cards pens eggs stars books marbles stickers shells stamps cookies "
     "oranges pencils flowers balloons candles buttons toys muffins tickets stones "
     "peaches beads lemons cups plates photos keys ribbons pears plums cherries nuts "
@@ -26,9 +32,9 @@ THINGS = (
     "letters newspapers magazines crayons brushes notebooks rulers erasers envelopes "
     "magnets feathers leaves seeds plants roses trees bricks tiles nails ropes boards "
     "lamps chairs pillows towels baskets fish ducks rabbits sheep horses chickens"
-).split()
-HOLDERS = "boxes bags baskets packs rows jars drawers shelves crates trays".split()
-MEMBERS = "friends cousins classmates neighbors children students players".split()
+)
+HOLDERS = listed("boxes bags baskets packs rows jars drawers shelves crates trays")
+MEMBERS = listed("friends cousins classmates neighbors children students players")
 GOODS = ("books", "pens", "hats", "cakes", "tickets", "toys", "cups", "plants")
 FRIENDS = (
     "a friend",
@@ -42,9 +48,9 @@ FRIENDS = (
     "a visitor",
 )
 # Words that no one knows are made of these, so that a model learns to read past them.
-STARTS = "b bl br c ch d dr f fl g gr h k l m n p pl r s sk st t tr v w z".split()
-MIDDLES = "a e i o u ai ea oo ou".split()
-ENDS = "ck d g l ll m mp n nd ng p r rt sk t x".split()
+STARTS = listed("b bl br c ch d dr f fl g gr h k l m n p pl r s sk st t tr v w z")
+MIDDLES = listed("a e i o u ai ea oo ou")
+ENDS = listed("ck d g l ll m mp n nd ng p r rt sk t x")
 UNKNOWN_SHARE = 0.15  # of the stories with a made-up thing, and of those with a name
 
 
@@ -61,8 +67,7 @@ def draw_people(rng: random.Random) -> list[tuple[str, str, str, str]]:
     if rng.random() < UNKNOWN_SHARE:
         people[0] = rng.choice(WORKERS)
     if rng.random() < UNKNOWN_SHARE:
-        name, *forms = people[1]
-        people[1] = (unknown_word(rng).capitalize(), forms[0], forms[1], forms[2])
+        people[1] = (unknown_word(rng).capitalize(), *people[1][1:])
     rng.shuffle(people)
     return people
 
