@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--model", required=True, help="folder of a run or a model, or a hub name")
-    add("--task", help="gsm8k, countdown, stories, or module:name (default: that of the run)")
+    add("--task", help="one of the tasks, or module:name (default: that of the run)")
     add("--config", help="preset or JSON file (default: that of the run, else gpu)")
     add("--split", help="default: the first of the task's")
     add("--seed", type=int, default=0, help="of samples and intervals")

@@ -13,7 +13,8 @@ import grpo_course
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "grpo_course"
 CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("check", "hunt", "plots")))
-MAPPED = (*CLASSROOM, "engines", "gsm8k", "language_model", "runs", "workshop")
+WORLDS = ("gsm8k", "stories")
+MAPPED = (*CLASSROOM, *WORLDS, "engines", "language_model", "runs", "workshop")
 LOADED = """
 import sys
 import grpo_course.__main__
