@@ -12,6 +12,8 @@ from grpo_course.language_model.encoding import prompt_text
 from grpo_course.stories.problems import Story, make_stories, make_sums
 
 CHUNK = 8  # batches are cut from so many at a time, sorted by length: less padding
+# A batch's width is a multiple of it: torch keeps memory for each shape that it meets.
+WIDTHS = 16
 Row = tuple[list[int], list[int]]  # the tokens of a prompt, and of its response
 
 
@@ -61,7 +63,8 @@ def encode(tokenizer: PreTrainedTokenizerBase, problem: Story) -> Row:
 
 def pad(rows: list[Row], padding: int, prompt_weight: float) -> Batch:
     """Prompts with their responses as one batch."""
-    width = max(len(prompt) + len(response) for prompt, response in rows)
+    longest = max(len(prompt) + len(response) for prompt, response in rows)
+    width = -(-longest // WIDTHS) * WIDTHS
     tokens = torch.full((len(rows), width), padding)
     weights = torch.zeros(len(rows), width)
     responses = torch.zeros(len(rows), width, dtype=torch.bool)

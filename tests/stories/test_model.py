@@ -8,8 +8,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_course.stories.card import CARD, FIGURES, MEANING, card_text
 from grpo_course.stories.measure import measure_split
-from grpo_course.stories.problems import make_stories
 from grpo_course.stories.pretraining import PretrainConfig
+from grpo_course.stories.problems import make_stories
 from grpo_course.stories.task import MODEL, Stories
 
 MEGABYTE = 1_000_000
