@@ -30,7 +30,13 @@ from grpo_course.runs.folder import alone_in
 from grpo_course.runs.pretrained import PretrainRun, begin, saved_config
 from grpo_course.stories.card import CARD, FIGURES, card_text
 from grpo_course.stories.frames import all_frames, held_out_frames
-from grpo_course.stories.measure import PROBLEMS, SEED, measure_all, measure_split
+from grpo_course.stories.measure import (
+    PROBLEMS,
+    SEED,
+    load_reader,
+    measure_all,
+    measure_greedy,
+)
 from grpo_course.stories.overlap import shared
 from grpo_course.stories.pretraining import PretrainConfig
 from grpo_course.stories.problems import make_stories
@@ -113,7 +119,7 @@ def finish(run: PretrainRun, count: int) -> None:
         "known": KNOWN,
         "overlap": overlaps(count),
         "splits": measure_all(model_folder, count),
-        "float32": measure_split(newest, "unseen_problems", new),
+        "float32": measure_greedy(*load_reader(newest), new),
     }
     write_atomically(model_folder / FIGURES, json.dumps(figures, indent=1) + "\n")
     write_atomically(model_folder / CARD, card_text(figures))

@@ -56,10 +56,10 @@ response, and a little those of the prompt. No text of any other source.
 Greedy, {count} problems a split (handwritten: {handwritten}). "Right" ignores the \
 form and reads the last number; beside it stands the 95 % interval over problems. "In \
 form" wants the tags too. "Read right": the steps, worked out rightly, lead to the \
-answer.
+answer. "Sums": of those, the share that is right.
 
-| split | what it asks | right | 95 % interval | in form | read right |
-|---|---|---|---|---|---|
+| split | what it asks | right | 95 % interval | in form | read right | sums |
+|---|---|---|---|---|---|---|
 {rows}
 
 In float32 instead of the file's float16, unseen problems come to {float32:.3f}.
@@ -114,5 +114,6 @@ def table_row(row: Mapping[str, Any]) -> str:
         interval,
         f"{row['strict']:.3f}",
         f"{row['reading']:.3f}",
+        f"{row['sums']:.3f}",
     )
     return f"| {' | '.join(cells)} |"

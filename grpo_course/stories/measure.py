@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from transformers import PreTrainedTokenizerBase
 
 from grpo_course.language_model.build import make_environment, make_policy
 from grpo_course.language_model.evaluation import bootstrap_interval, greedy_scores
@@ -17,42 +18,52 @@ from grpo_course.stories.task import LAPTOP, MODEL, Stories
 SEED, PROBLEMS = 1000, 256
 
 
-def load_reader(path: str | Path = MODEL) -> CausalPolicy:
-    """A model of the stories as a policy; the one of the course unless told."""
-    return make_policy(LAPTOP, load_model(path), load_tokenizer(path))
+def load_reader(
+    path: str | Path = MODEL,
+) -> tuple[CausalPolicy, PreTrainedTokenizerBase]:
+    """A model of the stories as a policy, the course's unless told, and its tokenizer.
+
+    Its weights are float32 in memory.
+    """
+    tokenizer = load_tokenizer(path)
+    return make_policy(LAPTOP, load_model(path), tokenizer), tokenizer
 
 
 def measure_all(
     path: str | Path, count: int = PROBLEMS, seed: int = SEED
 ) -> list[dict]:
-    """A row of `measure_split` for each split of the task, train last."""
-    task = Stories()
-    return [
-        measure_split(path, split, task.problems(split, count, seed))
-        for split in (*task.splits, "train")
-    ]
+    """What `measure_greedy` says of a model in a folder on each split, train last."""
+    task, (policy, tokenizer) = Stories(), load_reader(path)
+    rows = []
+    for split in (*task.splits, "train"):
+        stories = task.problems(split, count, seed)
+        figures = measure_greedy(policy, tokenizer, stories)
+        rows.append({"split": split, "problems": len(stories)} | figures)
+    return rows
 
 
-def measure_split(path: str | Path, split: str, stories: Sequence[Story]) -> dict:
-    """Greedy figures of a model in a folder on some stories.
+def measure_greedy(
+    policy: CausalPolicy, tokenizer: PreTrainedTokenizerBase, stories: Sequence[Story]
+) -> dict[str, float]:
+    """Figures of the greedy answers to some stories, rounded to three digits.
 
     lenient: share whose last number is right, form ignored, with its 95 % interval
     over problems, low to high. strict: the form counts too. reading: share that read
-    the story right, whatever the sums.
+    the story right, whatever the sums. sums: of those, the share whose last number is
+    right too.
     """
-    policy = load_reader(path)
-    environment = make_environment(LAPTOP, stories, load_tokenizer(path))
+    environment = make_environment(LAPTOP, stories, tokenizer)
     scores = greedy_scores(policy, environment)
     lenient = scores.earned["lenient_accuracy"].mean(-1)
     low, high = bootstrap_interval(lenient, scores.groups)
     pairs = zip(scores.texts, stories, strict=True)
     read = torch.tensor([reads_right(texts[0], story) for texts, story in pairs])
-    means = {
+    figures = {
         "lenient": lenient.mean().item(),
         "low": low,
         "high": high,
         "strict": scores.accuracy.mean().item(),
         "reading": read.float().mean().item(),
+        "sums": (lenient * read).sum().item() / max(1, int(read.sum())),
     }
-    rounded = {name: round(value, 3) for name, value in means.items()}
-    return {"split": split, "problems": len(stories)} | rounded
+    return {name: round(value, 3) for name, value in figures.items()}
