@@ -21,6 +21,7 @@ COMMANDS = {
     "lab": ("workshop.lab", (), "open the course in JupyterLab"),
     "slides": ("workshop.present", ("slides",), "present copies as live slides"),
     "train": ("runs.train", (), "train a language model on a text task"),
+    "pretrain": ("runs.pretrain", (), "make the course's own language model anew"),
     "evaluate": ("runs.evaluate", (), "measure what a model can do"),
     "show": ("runs.show", (), "print and draw a run, or two side by side"),
     "new-task": ("runs.new_task", (), "write a task of your own, to begin with"),

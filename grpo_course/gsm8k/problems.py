@@ -56,10 +56,12 @@ class WordProblem(Problem):
 
 
 def compute(left: int, operation: str, right: int) -> int:
-    """One step of arithmetic."""
+    """One step of arithmetic; a division rounds down."""
     if operation == "+":
         return left + right
-    return left - right if operation == "-" else left * right
+    if operation == "-":
+        return left - right
+    return left * right if operation == "*" else left // right
 
 
 def work_out(

@@ -18,6 +18,7 @@ from grpo_course.language_model.template import (
     THINK,
     in_template,
 )
+from grpo_course.language_model.text_task import Problem
 
 # For a model that was instructed already: it reads, so tell it.
 SYSTEM_PROMPT = """\
@@ -44,7 +45,7 @@ def plain_thinking(solution: str) -> str:
     return first + "".join(part.partition(">>")[2] for part in rest)
 
 
-def demonstration(problem: WordProblem, form: str = "full") -> str:
+def demonstration(problem: Problem, form: str = "full") -> str:
     """The gold response to a problem: its own solution and answer, in one of FORMS.
 
     The forms leave out tags, never the right answer: it is always the last number.

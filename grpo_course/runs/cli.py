@@ -49,7 +49,7 @@ def training_parser(
         allow_abbrev=False,
     )
     add = made.add_argument
-    add("--task", help="gsm8k, countdown, reverse or FILE.py:NAME (default: gsm8k)")
+    add("--task", help="a name, or FILE.py:NAME (default: gsm8k)")
     add("--config", help="one of the task's presets, or a JSON file (default: laptop)")
     add("--out", default=out, help="folder of the run (default: %(default)s)")
     add("--settings", action="store_true", help="list every setting with its help")

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "grpo_course"
 CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("check", "hunt", "plots")))
 TEXT = ("language_model", "language_model/task_check")
-MAPPED = (*CLASSROOM, *TEXT, "engines", "gsm8k", "runs", "workshop")
+WORLDS = ("gsm8k", "stories")
+MAPPED = (*CLASSROOM, *TEXT, *WORLDS, "engines", "runs", "workshop")
 LOADED = """
 import sys
 import grpo_course.__main__

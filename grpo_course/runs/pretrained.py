@@ -1,0 +1,128 @@
+"""A pretraining in a folder: begun, gone on with, and never half saved.
+
+As in a run of GRPO, everything goes on from a checkpoint on the disk, so a run that is
+killed and resumed does what it would have done, bit for bit on the same machine.
+"""
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from grpo_course.files import write_atomically
+from grpo_course.language_model.pretrained import (
+    load_model,
+    load_tokenizer,
+    save_model,
+)
+from grpo_course.runs.checkpoint import (
+    STATE,
+    checkpoint_path,
+    newest_good,
+    remove_old,
+    saved_epochs,
+    write_checkpoint,
+)
+from grpo_course.runs.folder import CHECKPOINTS
+from grpo_course.runs.interrupt import Interrupt
+from grpo_course.runs.journal import METRICS, LinesFile
+from grpo_course.stories.pretraining import (
+    PretrainConfig,
+    Pretraining,
+    begin_pretraining,
+)
+
+CONFIG = "pretrain_config.json"
+KEEP = 2  # checkpoints beside those of the stages
+
+
+def begin(config: PretrainConfig, out: Path) -> None:
+    """Note the settings of a new run. Raises FileExistsError where one has begun."""
+    if saved_epochs(out / CHECKPOINTS):
+        raise FileExistsError(
+            f"{out} holds a pretraining already. Go on with it: --resume. Or choose "
+            "another folder: --out DIR."
+        )
+    write_atomically(out / CONFIG, json.dumps(asdict(config), indent=2) + "\n")
+
+
+def saved_config(out: Path) -> PretrainConfig:
+    """The settings of the run in a folder. Raises FileNotFoundError for none."""
+    if not (out / CONFIG).is_file():
+        raise FileNotFoundError(
+            f"There is no pretraining in {out} to resume: it has no {CONFIG}. Leave "
+            "out --resume to begin one, or pass its folder: --out DIR."
+        )
+    return PretrainConfig(**json.loads((out / CONFIG).read_text("utf-8")))
+
+
+class PretrainRun:
+    """A pretraining at its newest checkpoint. A new one makes its first."""
+
+    def __init__(self, out: Path, show: bool = True) -> None:
+        self.out, self.show = out, show
+        self.config = saved_config(out)
+        self.folder = out / CHECKPOINTS
+        self.metrics = LinesFile(out / METRICS)
+        self.seconds = 0.0  # of the processor, over all parts of the run
+        torch.set_num_threads(self.config.num_threads)
+        step = newest_good(self.folder, tqdm.write)
+        if step is None:
+            self.pretraining = begin_pretraining(self.config)
+            self.metrics.cut((0, ""))
+            self.save()
+            step = 0
+        self.restore(step)
+
+    def restore(self, step: int) -> None:
+        """Take everything from a checkpoint, and forget the metrics after it."""
+        path = checkpoint_path(self.folder, step)
+        saved = torch.load(path / STATE, weights_only=True)
+        model, tokenizer = load_model(path), load_tokenizer(path)
+        self.pretraining = Pretraining(self.config, model, tokenizer)
+        self.pretraining.load_state(saved["pretraining"])
+        self.seconds = saved["seconds"]
+        self.metrics.check(saved["metrics"])
+        self.metrics.cut(saved["metrics"])
+
+    def save(self) -> None:
+        """Write a checkpoint, then remove those that are no longer needed."""
+        made = self.pretraining
+
+        def fill(path: Path) -> None:
+            save_model(made.model, made.tokenizer, path)
+            state = {"pretraining": made.state(), "seconds": self.seconds}
+            state["metrics"] = self.metrics.mark()
+            torch.save(state, path / STATE)
+
+        write_checkpoint(self.folder, made.step, fill)
+        remove_old(self.folder, made.step, KEEP, self.config.stages())
+
+    def newest(self) -> Path:
+        """Where the model lies after the last checkpoint, in float32."""
+        return checkpoint_path(self.folder, self.pretraining.step)
+
+    def go(self) -> None:
+        """Learn to the end. Ctrl-C saves, and raises KeyboardInterrupt."""
+        total, made = self.config.num_steps, self.pretraining
+        bar = tqdm(total=total, initial=made.step, unit="step", disable=not self.show)
+        with bar, Interrupt(tell_of_stop) as interrupt:
+            while made.step < total:
+                before = time.process_time()
+                loss = made.learn()
+                self.seconds += time.process_time() - before
+                self.metrics.append([{"step": made.step, "loss": loss}])
+                bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
+                bar.update()
+                if self.config.saves_at(made.step) or interrupt.asked:
+                    self.save()
+                if interrupt.asked and made.step < total:
+                    raise KeyboardInterrupt
+
+
+def tell_of_stop(_: str) -> None:
+    """What a person reads who asks for an end."""
+    tqdm.write("\nStopping after this step. Press Ctrl-C again to stop at once.")

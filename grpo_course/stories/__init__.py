@@ -1,0 +1,21 @@
+"""World 4: stories that must be read, and a language model that was made for them.
+
+In the order in which they are best read:
+
+    problems     stories and bare sums as problems, in splits
+    plans        what a story is about: its numbers and the steps that solve it
+    telling      from a plan to English
+    wording      the sentences, in parts
+    frames       the sentences put together, and which of them training never has
+    words        who and what the stories are about
+    handwritten  problems that a person wrote
+    overlap      what the splits share
+    reading      whether a response read its story right, whatever its sums
+    task         what a run should know of them
+    batches      what pretraining reads
+    pretraining  a language model from nothing
+    measure      what that model can do
+    card         what its README says
+
+`model/` is the model of the course, written by `python3 -m grpo_course pretrain`.
+"""

@@ -1,0 +1,177 @@
+"""What a story is about: numbers, the steps that solve it, and what each event is."""
+
+import random
+from dataclasses import dataclass, field
+
+from grpo_course.gsm8k.problems import Fact, compute
+
+# The largest that a change leads to, a number in a change, and one in "4 boxes with 7".
+LARGEST, LARGEST_OPERAND, LARGEST_FACTOR = 150, 60, 12
+
+Step = tuple[int, str, int]  # places of two numbers, and the operation between them
+Event = tuple[str, tuple[int, ...]]  # a role of wording.PATTERNS, and its numbers
+
+
+@dataclass
+class Plan:
+    """Numbers given, steps that solve it, and the events that tell of them in order.
+
+    A step names its two numbers by their place: the operands count from 0 up, the
+    results of the steps from -1 down.
+    """
+
+    operands: list[int] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    values: dict[int, int] = field(default_factory=dict)  # place: number
+
+    def give(self, number: int) -> int:
+        """A number that the story tells. -> its place"""
+        place = len(self.operands)
+        self.operands.append(number)
+        self.values[place] = number
+        return place
+
+    def work(self, left: int, operation: str, right: int) -> int:
+        """A step. -> the place of its result"""
+        self.steps.append((left, operation, right))
+        place = -len(self.steps)
+        self.values[place] = compute(self.values[left], operation, self.values[right])
+        return place
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The steps with their numbers, in order: (12, "+", 7)."""
+        return tuple((self.values[i], op, self.values[j]) for i, op, j in self.steps)
+
+
+OPENINGS = {"start": 0, "groups": 1}  # the steps that each takes
+CHANGES = {
+    "gain": 1,
+    "lose": 1,
+    "times": 1,
+    "half": 1,
+    "more_groups": 2,
+    "fewer_groups": 2,
+}
+# What is asked, with what leads up to it: another number is given outright, or told by
+# the first.
+ENDINGS = {
+    "ask": 0,
+    "ask_other": 1,
+    "ask_both": 2,
+    "ask_both_given": 1,
+    "ask_difference_given": 1,
+}
+RELATIONS = ("other_more", "other_fewer", "other_times", "other_half")
+OPERATIONS = {"gain": "+", "lose": "-", "more": "+", "fewer": "-"}
+OPERATIONS |= {"times": "*", "half": "/"}
+NOT_OF_MONEY = ("times", "half")
+
+
+def draw_plan(rng: random.Random, num_steps: int, money: bool = False) -> Plan:
+    """Events and a question that take `num_steps` steps; every number is at least 1."""
+    while True:
+        plan = Plan()
+        opening = rng.choice(("start", "start", "groups"))
+        ending = rng.choice([*ENDINGS, "ask", "ask"])
+        left = num_steps - OPENINGS[opening] - ENDINGS[ending]
+        nothing_to_do = left == 0 and (opening, ending) == ("start", "ask")
+        if left < 0 or nothing_to_do:
+            continue
+        place: int | None = begin(rng, plan, opening)
+        while left and place is not None:
+            role = rng.choice(changes(left, money))
+            place, left = change(rng, plan, role, place), left - CHANGES[role]
+        if place is not None and end(rng, plan, ending, place):
+            return plan
+
+
+def changes(most_steps: int, money: bool) -> list[str]:
+    """The events that take so many steps at most; gains and losses stand twice."""
+    names = [*CHANGES, "gain", "lose"]
+    names = [name for name in names if CHANGES[name] <= most_steps]
+    return [name for name in names if not (money and name in NOT_OF_MONEY)]
+
+
+def begin(rng: random.Random, plan: Plan, opening: str) -> int:
+    """How many there are at first. -> the place of that number"""
+    if opening == "start":
+        place = plan.give(rng.randint(2, LARGEST_OPERAND))
+        plan.events.append(("start", (plan.values[place],)))
+        return place
+    many, each = rng.randint(2, LARGEST_FACTOR), rng.randint(2, LARGEST_FACTOR)
+    plan.events.append(("groups", (many, each)))
+    return plan.work(plan.give(many), "*", plan.give(each))
+
+
+def change(rng: random.Random, plan: Plan, role: str, place: int) -> int | None:
+    """A new number from the one at `place`. -> its place, None where no number fits
+
+    `role` is one of CHANGES, or of RELATIONS: then it is another person's.
+    """
+    if role in ("more_groups", "fewer_groups"):
+        return change_by_groups(rng, plan, role, place)
+    kind = role.removeprefix("other_")
+    number = fitting_number(rng, kind, plan.values[place])
+    if number is None:
+        return None
+    plan.events.append((role, () if kind == "half" else (number,)))
+    return plan.work(place, OPERATIONS[kind], plan.give(number))
+
+
+def fitting_number(rng: random.Random, kind: str, value: int) -> int | None:
+    """A number to change `value` by, so that 1 to LARGEST remain; None for none."""
+    if kind == "half":
+        return 2 if value % 2 == 0 else None
+    if kind == "times":
+        most = 5 if value <= LARGEST_FACTOR else 2 if value <= LARGEST // 2 else 0
+    else:
+        room = LARGEST - value if OPERATIONS[kind] == "+" else value - 1
+        most = min(LARGEST_OPERAND, room)
+    return rng.randint(2, most) if most >= 2 else None
+
+
+def change_by_groups(
+    rng: random.Random, plan: Plan, role: str, place: int
+) -> int | None:
+    """So many times so many come or go. -> the place of the new number, or None"""
+    many, each = rng.randint(2, 9), rng.randint(2, 9)
+    operation = "+" if role == "more_groups" else "-"
+    if not 0 < compute(plan.values[place], operation, many * each) <= LARGEST:
+        return None
+    plan.events.append((role, (many, each)))
+    product = plan.work(plan.give(many), "*", plan.give(each))
+    return plan.work(place, operation, product)
+
+
+def end(rng: random.Random, plan: Plan, ending: str, place: int) -> bool:
+    """What leads to the question, and the question. -> whether the numbers fit"""
+    question = ending.removesuffix("_given")
+    if question != "ask":
+        given = question != ending
+        other = give_other(rng, plan) if given else relate(rng, plan, place)
+        if other is None:
+            return False
+        if question == "ask_both":
+            plan.work(place, "+", other)
+        elif question == "ask_difference":
+            more, less = plan.values[place], plan.values[other]
+            if more == less:
+                return False
+            plan.work(*((place, "-", other) if more > less else (other, "-", place)))
+            question += "" if more > less else "_other"
+    plan.events.append((question, ()))
+    return True
+
+
+def give_other(rng: random.Random, plan: Plan) -> int:
+    """Another person's number, told outright. -> its place"""
+    number = rng.randint(2, LARGEST_OPERAND)
+    plan.events.append(("other", (number,)))
+    return plan.give(number)
+
+
+def relate(rng: random.Random, plan: Plan, place: int) -> int | None:
+    """Another person's number, told by the first one's. -> its place, if one fits"""
+    return change(rng, plan, rng.choice(RELATIONS), place)

@@ -1,0 +1,155 @@
+"""Stories as problems, and bare sums, in splits that share no numbers or no frame.
+
+Every problem's numbers, in whatever order, belong to one of three pools: training,
+validation, and unseen. Every frame belongs to training or is held out. So four kinds
+of split are left: seen or unseen numbers, crossed with seen or unseen frames.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grpo_course.algorithm.validation import unknown_name
+from grpo_course.gsm8k.problems import Fact, compute, share_of, solution_text
+from grpo_course.language_model.text_task import Problem
+from grpo_course.stories.plans import LARGEST, LARGEST_FACTOR, draw_plan
+from grpo_course.stories.telling import Manner, tell
+
+STEPS = (1, 2, 2, 3, 3, 4)
+DISTRACTORS, OUT_OF_ORDER, MONEY = 0.2, 0.2, 0.25  # shares of the stories
+
+
+@dataclass(frozen=True)
+class Story(Problem):
+    """A problem and what it is made of."""
+
+    facts: tuple[Fact, ...] = ()  # the steps that solve it, in order
+    operands: tuple[int, ...] = ()  # the numbers it tells, in the order of the steps
+    frames: tuple[str, ...] = ()  # those of its sentences
+
+    @property
+    def kind(self) -> str:
+        """The operations in a row, "*-" say."""
+        return "".join(operation for _, operation, _ in self.facts)
+
+    @property
+    def group(self) -> str:
+        """The calculation, shared by problems that differ in the words alone."""
+        return " ".join(f"{a}{operation}{b}" for a, operation, b in self.facts)
+
+
+@dataclass(frozen=True)
+class Split:
+    """What the stories of a split are like."""
+
+    pool: str  # whose numbers: "train", "validation" or "unseen"
+    unseen_frames: bool = False
+    steps: tuple[int, ...] = STEPS
+    distractors: float = DISTRACTORS
+    out_of_order: float = OUT_OF_ORDER
+    carry: bool = False  # sums of two-digit numbers with a carry or a borrow alone
+
+
+SPLITS = {
+    "unseen_problems": Split("unseen"),
+    "distractor": Split("unseen", distractors=1.0),
+    "two_digit": Split("unseen", steps=(1, 2), carry=True),
+    "three_step": Split("unseen", steps=(3,)),
+    "four_step": Split("unseen", steps=(4,)),
+    "out_of_order": Split("unseen", out_of_order=1.0),
+    "unseen_frames": Split("train", unseen_frames=True),
+    "unseen_both": Split("unseen", unseen_frames=True),
+    "validation": Split("validation"),
+    "train": Split("train"),
+}
+
+
+def pool_of(operands: Sequence[int]) -> str:
+    """The one pool that owns these numbers, in whatever order.
+
+    Two tenths of all are unseen, one is for validation. So neither 12+7 nor 7+12 nor
+    12-7 of a split is ever asked in another one, as a story or as a sum.
+    """
+    share = share_of("stories " + " ".join(map(str, sorted(operands))))
+    return "unseen" if share < 2 else "validation" if share == 2 else "train"
+
+
+def carries(fact: Fact) -> bool:
+    """Whether a sum or difference of two-digit numbers goes over a ten."""
+    left, operation, right = fact
+    if operation not in "+-" or min(left, right) < 10:
+        return False
+    ones = compute(left % 10, operation, right % 10)
+    return not 0 <= ones <= 9
+
+
+def make_stories(split: str, count: int, seed: int | str) -> list[Story]:
+    """`count` stories of one split; the same arguments give the same stories.
+
+    The skills are unseen problems of one kind each. "unseen_frames" are numbers of
+    the training pool in held-out frames, "unseen_both" are new in both.
+    """
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
+    rng = random.Random(f"stories {split} {seed}")
+    made: list[Story] = []
+    while len(made) < count:
+        story = draw_story(rng, SPLITS[split])
+        if story is not None:
+            made.append(story)
+    return made
+
+
+def draw_story(rng: random.Random, split: Split) -> Story | None:
+    """A story of one split; None where the numbers drawn are not for it."""
+    manner = Manner(
+        unseen=split.unseen_frames,
+        money=rng.random() < MONEY,
+        distractor=rng.random() < split.distractors,
+        out_of_order=rng.random() < split.out_of_order,
+    )
+    plan = draw_plan(rng, rng.choice(split.steps), manner.money)
+    facts, operands = plan.facts, tuple(plan.operands)
+    if split.carry and not all(map(carries, facts)):
+        return None
+    told = tell(rng, plan, manner) if pool_of(operands) == split.pool else None
+    if told is None:
+        return None
+    text, frames = told
+    worked = solution_text(facts)
+    return Story(text, answer_to(facts), worked, facts, operands, tuple(frames))
+
+
+def answer_to(facts: Sequence[Fact]) -> str:
+    """The result of the last step."""
+    return str(compute(*facts[-1]))
+
+
+def make_sums(count: int, seed: int | str, pool: str = "train") -> list[Story]:
+    """Bare sums of one pool: "What is 12 + 7?"."""
+    rng = random.Random(f"sums {pool} {seed}")
+    made: list[Story] = []
+    while len(made) < count:
+        left, operation, right = fact = draw_fact(rng)
+        if pool_of((left, right)) == pool:
+            space = rng.choice(("", " "))
+            question = f"What is {left}{space}{operation}{space}{right}?"
+            worked = solution_text((fact,))
+            answer = answer_to([fact])
+            made.append(Story(question, answer, worked, (fact,), (left, right)))
+    return made
+
+
+def draw_fact(rng: random.Random) -> Fact:
+    """A sum such as stories need; every result is at least 1."""
+    operation = rng.choice("++--*/")
+    if operation == "+":
+        return rng.randint(1, LARGEST), "+", rng.randint(1, 99)
+    if operation == "-":
+        left = rng.randint(2, LARGEST)
+        return left, "-", rng.randint(1, left - 1)
+    if operation == "/":
+        return 2 * rng.randint(1, LARGEST // 2), "/", 2
+    if rng.random() < 0.2:
+        return rng.randint(2, LARGEST // 2), "*", 2
+    return rng.randint(2, LARGEST_FACTOR), "*", rng.randint(2, LARGEST_FACTOR)

@@ -1,0 +1,42 @@
+"""Whether a response read its story right: the right steps, whatever their results."""
+
+import re
+from fractions import Fraction
+
+from grpo_course.language_model.template import TAGS
+from grpo_course.stories.problems import Story
+
+LINE = re.compile(r"(\d{1,6})([-+*/])(\d{1,6})=(\d{1,6})")
+TAG = re.compile("|".join(map(re.escape, TAGS)))
+
+
+def reads_right(text: str, story: Story) -> bool:
+    """Whether the response's own steps, worked out rightly, lead to the answer.
+
+    Where a step takes up the result of an earlier one, it is given the right result.
+    So a slip in a sum is none in reading. A text without steps is not right.
+    """
+    true: dict[str, Fraction] = {}
+    last = None
+    for left, operation, right, said in LINE.findall(TAG.sub("\n", text)):
+        a, b = (true.get(number, Fraction(number)) for number in (left, right))
+        if operation == "/" and b == 0:
+            return False
+        last = {"+": a + b, "-": a - b, "*": a * b}.get(operation)
+        last = a / b if last is None else last
+        true[said] = last
+    return last == Fraction(story.answer)
+
+
+def sums_right(text: str) -> bool:
+    """Whether every step that is written has the right result; one at least."""
+    steps = LINE.findall(TAG.sub("\n", text))
+    return bool(steps) and all(is_right(*step) for step in steps)
+
+
+def is_right(left: str, operation: str, right: str, said: str) -> bool:
+    """Whether one step is right: ("12", "+", "7", "19")."""
+    a, b, result = int(left), int(right), int(said)
+    if operation == "/":
+        return a == b * result and b != 0
+    return result == {"+": a + b, "-": a - b, "*": a * b}[operation]
