@@ -151,13 +151,13 @@ def newest_good(folder: Path, tell: Callable[[str], None] = print) -> int | None
 
 
 def remove_old(
-    folder: Path, current: int, keep: int, needs: Callable[[int], int]
+    folder: Path, current: int, keep: int, needs: Callable[[int], set[int]]
 ) -> None:
     """Remove what is older than the `keep` newest up to `current`.
 
-    The first stays, and `needs` says which other checkpoint one cannot do without.
+    The first stays, and `needs` says which others one that is kept cannot do without.
     """
     there = [epoch for epoch in saved_epochs(folder) if epoch <= current]
     kept = there[-keep:]
-    for epoch in set(there) - {0, *kept, *map(needs, kept)}:
+    for epoch in set(there) - set().union({0}, kept, *map(needs, kept)):
         shutil.rmtree(checkpoint_path(folder, epoch), ignore_errors=True)

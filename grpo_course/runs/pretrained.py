@@ -99,7 +99,7 @@ class PretrainRun:
             torch.save(state, path / STATE)
 
         write_checkpoint(self.folder, made.step, fill)
-        remove_old(self.folder, made.step, KEEP, self.config.stages())
+        remove_old(self.folder, made.step, KEEP, lambda _: self.config.stages())
 
     def newest(self) -> Path:
         """Where the model lies after the last checkpoint, in float32."""

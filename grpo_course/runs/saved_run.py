@@ -169,7 +169,8 @@ class SavedRun:
     def tidy(self) -> None:
         """Remove older checkpoints, but for the start and references of those kept."""
         keep = self.config.keep_checkpoints
-        remove_old(self.folder, self.trainer.epoch, keep, self.reference_epoch)
+        at = self.trainer.epoch
+        remove_old(self.folder, at, keep, lambda epoch: {self.reference_epoch(epoch)})
 
     def newest(self) -> Path:
         """Where the model lies after the last checkpoint."""

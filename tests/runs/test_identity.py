@@ -105,7 +105,7 @@ def test_an_older_checkpoint_keeps_the_reference_that_it_needs(start, tmp_path, 
 
 
 def test_a_run_that_is_not_killed_keeps_few_checkpoints(tmp_path):
-    needs = {3: 0, 4: 4, 6: 4, 8: 8, 9: 8}
+    needs = {3: {0}, 4: {4}, 6: {4}, 8: {8}, 9: {8}}
     for epoch in (0, *needs):
         folder = checkpoint.checkpoint_path(tmp_path, epoch)
         folder.mkdir()
