@@ -109,10 +109,6 @@ class Teller:
         first, last = (numbers[0], numbers[-1]) if numbers else (0, 0)
         rng = self.rng
         return {
-            "A": lambda: self.who("A", 1),
-            "A.": lambda: self.who("A", 2),
-            "A's": lambda: self.who("A", 3),
-            "B": lambda: self.who("B", 1),
             "n": lambda: self.count(last),
             "more": lambda: self.count(last, "more"),
             "bare": lambda: str(last),
@@ -130,6 +126,15 @@ class Teller:
             "day": lambda: rng.choice(words.DAYS),
             "others": lambda: self.others,
             "friend": lambda: rng.choice(words.FRIENDS),
+        } | self.persons(swap)
+
+    def persons(self, swap: bool) -> dict[str, Callable[[], str]]:
+        """Who stands in each place of a frame; with `swap` B has the larger number."""
+        return {
+            "A": lambda: self.who("A", 1),
+            "A.": lambda: self.who("A", 2),
+            "A's": lambda: self.who("A", 3),
+            "B": lambda: self.who("B", 1),
             "larger": lambda: self.people[swap][0],
             "smaller": lambda: self.people[not swap][0],
         }
