@@ -41,7 +41,7 @@ class PretrainConfig:
     prompt_weight: float = Field(default=0.1, ge=0)  # of a prompt's token in the loss
     matrix_rate: float = Field(default=0.02, gt=0)  # learning rate of Muon
     other_rate: float = Field(default=3e-3, gt=0)  # learning rate of AdamW
-    vocab_size: int = 640
+    vocab_size: int = 768
     hidden_size: int = 160
     num_layers: int = 4
     num_heads: int = 4

@@ -10,10 +10,16 @@ from grpo_course.stories.frames import expand, own_frames
 from grpo_course.stories.plans import Event, Plan
 
 LEADS = ("Then", "Later", "After that", "The next day")  # not for a first sentence
-TIMES = ("today", "in the morning", "on Monday")  # not after such a lead
-# How often a word is left out that the story has had, a question stands first, and two
-# sentences are made one.
-SHORTER, PRONOUN, ASKED_FIRST, JOINED = 0.4, 0.7, 0.1, 0.15
+TIMES = ("today", "in the morning", "on {day}")  # not after such a lead
+PRESENT = (
+    "distractor",
+    "late_start",
+)  # roles whose sentences have a tense of their own
+NOW = re.compile(r"\b(now|that|got|differ|apart|difference)\b")  # a question of today
+VERB = re.compile(rf"(?<![{{\w'])\b({'|'.join(words.PAST)})\b(?![\w}}'])")
+# How often a word is left out that the story has had, a question stands first, two
+# sentences are made one, and a story is of the past.
+SHORTER, PRONOUN, ASKED_FIRST, JOINED, PAST = 0.4, 0.7, 0.1, 0.15, 0.4
 LARGEST_DISTRACTOR = 60
 
 
@@ -36,6 +42,7 @@ class Teller:
         self.things, self.others = words.draw_things(rng)
         if manner.money:
             self.things = "dollars"
+        self.past = rng.random() < PAST
         self.things_named = False
         self.people_named: set[str] = set()
         self.frames: list[str] = []  # those that were used
@@ -82,11 +89,18 @@ class Teller:
         ]
         ways = timed or ways
         fill = self.places(numbers, swap)
-        way = self.rng.choice(ways)
+        way = self.in_tense(role, self.rng.choice(ways))
         text = re.sub(r"\{([^}]*)\}", lambda found: fill[found[1]](), way)
         text = " ".join(text.split())
         text = text if text[-1] in ".?" else text + "."
         return text[0].upper() + text[1:]
+
+    def in_tense(self, role: str, frame: str) -> str:
+        """The frame, or in a story of the past its past form."""
+        asked_now = role.startswith("ask") and NOW.search(frame)
+        if not self.past or role in PRESENT or asked_now:
+            return frame
+        return VERB.sub(lambda found: words.PAST[found[1]], frame)
 
     def places(
         self, numbers: tuple[int, ...], swap: bool
@@ -95,25 +109,32 @@ class Teller:
         first, last = (numbers[0], numbers[-1]) if numbers else (0, 0)
         rng = self.rng
         return {
-            "A": lambda: self.who("A", 1),
-            "A.": lambda: self.who("A", 2),
-            "A's": lambda: self.who("A", 3),
-            "B": lambda: self.who("B", 1),
             "n": lambda: self.count(last),
             "more": lambda: self.count(last, "more"),
             "bare": lambda: str(last),
             "times": lambda: "twice" if last == 2 else f"{last} times",
-            "holders": lambda: f"{first} {rng.choice(words.HOLDERS)}",
-            "members": lambda: f"{first} {rng.choice(words.MEMBERS)}",
-            "goods": lambda: f"{first} {rng.choice(words.GOODS)}",
+            "holders": lambda: f"{first} {words.pick(rng, words.HOLDERS)}",
+            "members": lambda: f"{first} {words.pick(rng, words.MEMBERS)}",
+            "goods": lambda: f"{first} {words.pick(rng, words.GOODS)}",
             "days": lambda: f"{first} days",
             "things": self.name_things,
             "things?": lambda: "" if self.may_leave_out() else self.name_things(),
             "them": lambda: (
                 "them" if self.things_named else f"the {self.name_things()}"
             ),
+            "place": lambda: words.pick(rng, words.PLACES, ending=""),
+            "day": lambda: rng.choice(words.DAYS),
             "others": lambda: self.others,
             "friend": lambda: rng.choice(words.FRIENDS),
+        } | self.persons(swap)
+
+    def persons(self, swap: bool) -> dict[str, Callable[[], str]]:
+        """Who stands in each place of a frame; with `swap` B has the larger number."""
+        return {
+            "A": lambda: self.who("A", 1),
+            "A.": lambda: self.who("A", 2),
+            "A's": lambda: self.who("A", 3),
+            "B": lambda: self.who("B", 1),
             "larger": lambda: self.people[swap][0],
             "smaller": lambda: self.people[not swap][0],
         }

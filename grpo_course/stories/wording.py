@@ -7,7 +7,7 @@ decoration around a frame. A pattern with both stands for many sentences.
 """
 
 LEAD = "(|Then |Later |After that, |The next day, )"
-WHEN = "(| today| at the market| in the morning| on Monday| at school)"
+WHEN = "(| today| at the {place}| in the morning| on {day}| at school)"
 
 PATTERNS: dict[str, tuple[str, ...]] = {
     "start": (

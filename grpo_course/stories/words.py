@@ -47,11 +47,27 @@ FRIENDS = (
     "a classmate",
     "a visitor",
 )
+PLACES = listed("market park store zoo farm beach station library office garden")
+DAYS = listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 # Words that no one knows are made of these, so that a model learns to read past them.
 STARTS = listed("b bl br c ch d dr f fl g gr h k l m n p pl r s sk st t tr v w z")
 MIDDLES = listed("a e i o u ai ea oo ou")
 ENDS = listed("ck d g l ll m mp n nd ng p r rt sk t x")
-UNKNOWN_SHARE = 0.15  # of the stories with a made-up thing, and of those with a name
+UNKNOWN_SHARE = 0.15  # of the names, things, holders, places and the like
+
+# The verbs of the frames, to tell a story of the past.
+PRESENT_AND_PAST = listed(
+    "has:had owns:owned keeps:kept brings:brought starts:started begins:began "
+    "holds:held contains:contained gets:got receives:received finds:found "
+    "buys:bought picks:picked collects:collected wins:won makes:made is:was "
+    "are:were gives:gave sends:sent hands:handed lends:lent adds:added "
+    "arrive:arrived comes:came goes:went takes:took loses:lost sells:sold "
+    "breaks:broke drops:dropped uses:used throws:threw borrows:borrowed "
+    "parts:parted leaves:left counts:counted grows:grew packs:packed "
+    "fills:filled puts:put pays:paid saves:saved earns:earned spends:spent "
+    "orders:ordered does:did do:did remain:remained belong:belonged"
+)
+PAST = dict(pair.split(":") for pair in PRESENT_AND_PAST)
 
 
 def unknown_word(rng: random.Random) -> str:
@@ -59,6 +75,13 @@ def unknown_word(rng: random.Random) -> str:
     syllables = rng.choice((1, 2, 2))
     made = [rng.choice(STARTS) + rng.choice(MIDDLES) for _ in range(syllables)]
     return "".join(made) + rng.choice(ENDS)
+
+
+def pick(rng: random.Random, known: tuple[str, ...], ending: str = "s") -> str:
+    """One of some words, or now and then one that no one knows, with its ending."""
+    if rng.random() < UNKNOWN_SHARE:
+        return unknown_word(rng) + ending
+    return rng.choice(known)
 
 
 def draw_people(rng: random.Random) -> list[tuple[str, str, str, str]]:
@@ -75,6 +98,4 @@ def draw_people(rng: random.Random) -> list[tuple[str, str, str, str]]:
 def draw_things(rng: random.Random) -> list[str]:
     """What is counted, and what is beside the point."""
     things = rng.sample(THINGS, 2)
-    if rng.random() < UNKNOWN_SHARE:
-        things[0] = unknown_word(rng) + "s"
-    return things
+    return [pick(rng, (thing,)) for thing in things]
