@@ -139,5 +139,4 @@ def make_start_folder(
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, os.getcwd())
     sys.exit(run_command(work, sys.argv[1:]))

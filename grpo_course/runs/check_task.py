@@ -29,7 +29,6 @@ CHILD = (
 
 def main(arguments: list[str], root: Path) -> int:
     """The command of `python3 -m grpo_course`. -> the exit status"""
-    sys.path.insert(0, os.getcwd())  # where a module of the learner's own lies
     return run_command(work, arguments)
 
 

@@ -4,6 +4,7 @@ Every setting of a run and of its task is a flag; its help is the comment beside
 """
 
 import argparse
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -28,6 +29,7 @@ def run_command(work: Callable[[list[str]], int], arguments: list[str]) -> int:
 
     What a person can cure is one line on stderr; a bug keeps its traceback.
     """
+    sys.path.insert(0, os.getcwd())  # where a task of the learner's own lies
     try:
         return work(arguments)
     except KeyboardInterrupt:

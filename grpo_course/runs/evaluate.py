@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,7 +60,6 @@ def seed(text: str) -> int:
 
 def main(arguments: list[str], root: Path) -> int:
     """The command of `python3 -m grpo_course`. -> the exit status"""
-    sys.path.insert(0, os.getcwd())  # where a task of the learner's own lies
     return run_command(work, arguments)
 
 

@@ -32,12 +32,12 @@ def differences(there: GRPOConfig, now: GRPOConfig) -> str:
 
 def require_own(path: Path, config: GRPOConfig) -> None:
     """Check that a checkpoint is of this run: of its seed, sizes and the rest."""
-    differing = differences(load_config(path / CONFIG), config)
-    if differing:
+    words = differences(load_config(path / CONFIG), config)
+    if words:
         settings = path.parents[1] / CONFIG
         raise CheckpointError(
             f"{path} is the checkpoint of another run, or {settings} was changed: "
-            f"{differing}. Put the settings back, of which the checkpoint holds a "
+            f"{words}. Put the settings back, of which the checkpoint holds a "
             "copy. Or, if the checkpoint was brought here: Remove it, and the run goes "
             "on from the one before."
         )

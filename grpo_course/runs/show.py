@@ -5,8 +5,6 @@ python3 -m grpo_course show runs/laptop runs/other --out both.png
 """
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -40,7 +38,6 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str], root: Path) -> int:
     """The command of `python3 -m grpo_course`. -> the exit status"""
-    sys.path.insert(0, os.getcwd())  # where a task of the learner's own lies
     return run_command(work, arguments)
 
 

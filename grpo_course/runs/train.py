@@ -6,7 +6,6 @@ python3 -m grpo_course train --task countdown --learning-rate 1e-4
 python3 -m grpo_course train --task my_task.py:MyTask
 """
 
-import os
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -36,7 +35,6 @@ from grpo_course.runs.resumable import Run
 
 def main(arguments: list[str], root: Path) -> int:
     """The command of `python3 -m grpo_course`. -> the exit status"""
-    sys.path.insert(0, os.getcwd())  # where a task of the learner's own lies
     return run_command(work, arguments)
 
 

@@ -1,6 +1,6 @@
 """Which defect notebook 10 uses for what."""
 
-from grpo_course.classroom.hunt.defects import DEFECTS, number_of
+from grpo_course.classroom.hunt.defects import DEFECTS, HIDING, number_of
 
 # One case for each first look: samples, rate, length, ratio, reward, KL.
 GUIDED = {
@@ -26,6 +26,6 @@ DIAGNOSED = tuple(
     )
 )
 REPAIRED = number_of("each part divided by its own tokens")
-PAIR = (number_of("end token left in the graded text"), GUIDED["A"])
+PAIR = tuple(map(number_of, HIDING[0]))  # the first hides the second
 SOLVED = {*GUIDED.values(), *DIAGNOSED, REPAIRED, *PAIR}  # in the notebook
 HUNTED = [number for number in DEFECTS if number not in SOLVED]
