@@ -14,6 +14,9 @@ Exercises
     silent_runs   five runs of notebook 07 whose loss says next to nothing
     designs       judges of runs that a learner designs, in words
 
+A problem of your own
+    ask           what the models write, sample by sample, and what it earns
+
 Guesses
     predict       asks before a result is seen, and counts what was right
     poll          asks a whole class, and counts its hands

@@ -4,10 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from grpo_course.language_model.build import make_environment, make_policy
-from grpo_course.language_model.evaluation import bootstrap_interval, greedy_scores
+from grpo_course.language_model.evaluation import (
+    Scores,
+    bootstrap_interval,
+    greedy_scores,
+)
 from grpo_course.language_model.policy import CausalPolicy
 from grpo_course.language_model.pretrained import load_model, load_tokenizer
 from grpo_course.stories.problems import Story
@@ -33,7 +38,7 @@ def measure_all(
     path: str | Path, count: int = PROBLEMS, seed: int = SEED
 ) -> list[dict]:
     """What `measure_greedy` says of a model in a folder on each split, train last."""
-    task, (policy, tokenizer) = Stories(), load_reader(path)
+    task, (policy, tokenizer) = Stories(new_frames=False), load_reader(path)
     rows = []
     for split in (*task.splits, "train"):
         stories = task.problems(split, count, seed)
@@ -52,18 +57,27 @@ def measure_greedy(
     the story right, whatever the sums. sums: of those, the share whose last number is
     right too.
     """
-    environment = make_environment(LAPTOP, stories, tokenizer)
-    scores = greedy_scores(policy, environment)
+    scores, read = greedy_answers(policy, tokenizer, stories)
     lenient = scores.earned["lenient_accuracy"].mean(-1)
     low, high = bootstrap_interval(lenient, scores.groups)
-    pairs = zip(scores.texts, stories, strict=True)
-    read = torch.tensor([reads_right(texts[0], story) for texts, story in pairs])
     figures = {
         "lenient": lenient.mean().item(),
         "low": low,
         "high": high,
         "strict": scores.accuracy.mean().item(),
-        "reading": read.float().mean().item(),
+        "reading": read.mean().item(),
         "sums": (lenient * read).sum().item() / max(1, int(read.sum())),
     }
     return {name: round(value, 3) for name, value in figures.items()}
+
+
+def greedy_answers(
+    policy: CausalPolicy, tokenizer: PreTrainedTokenizerBase, stories: Sequence[Story]
+) -> tuple[Scores, Tensor]:
+    """What the greedy answers earned, and 1 for each story that was read right.
+
+    The latter [problem].
+    """
+    scores = greedy_scores(policy, make_environment(LAPTOP, stories, tokenizer))
+    pairs = zip(scores.texts, stories, strict=True)
+    return scores, torch.tensor([float(reads_right(t[0], story)) for t, story in pairs])

@@ -1,10 +1,17 @@
 """What two sets of stories share: the check behind the word "unseen"."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+
+from functools import cache
 
 from pandas import DataFrame
 
-from grpo_course.stories.problems import Story
+from grpo_course.stories.problems import Story, make_stories
+
+# So many stories have each word of the language more often than any invented one.
+TOLD, INVENTED = 4000, 2
 
 
 def shared(known: Iterable[Story], asked: Sequence[Story]) -> dict[str, float]:
@@ -42,3 +49,24 @@ def overlap_table(
     """A row for each split of `asked`: the shares that it has in common."""
     rows = {split: shared(known, stories) for split, stories in asked.items()}
     return DataFrame(rows).T.rename_axis(index="share also in training")
+
+
+@cache
+def known_words() -> frozenset[str]:
+    """The words and numbers of the training stories, but for invented ones.
+
+    A thing that a story invents comes in that story alone.
+    """
+    told = make_stories("train", TOLD, "words")
+    stories = Counter(word for story in told for word in words_in(story.question))
+    return frozenset(word for word, count in stories.items() if count > INVENTED)
+
+
+def unknown_words(question: str) -> list[str]:
+    """The words and numbers of a question that no training story has, in order."""
+    return [word for word in words_in(question) if word not in known_words()]
+
+
+def words_in(text: str) -> list[str]:
+    """Each word and number of a text once, in small letters."""
+    return list(dict.fromkeys(re.findall(r"[a-z]+|\d+(?:[.,]\d+)*", text.lower())))

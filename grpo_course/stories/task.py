@@ -15,18 +15,30 @@ MODEL = Path(__file__).parent / "model"  # the language model of the course
 SUMS, HANDWRITTEN = "sums", "handwritten"
 MOST_TOKENS = 64  # of a response; four steps take about 50
 
+# The finale of the course. Prompts are told in sentences that pretraining held out, the
+# form is known, so right answers alone are paid, and nothing holds the policy back.
 LAPTOP = GRPOConfig(
     model=str(MODEL),
     task="stories",
-    num_problems=4096,
+    num_problems=2048,
     max_new_tokens=MOST_TOKENS,
-    learning_rate=5e-5,
+    num_epochs=200,
+    learning_rate=2e-4,
+    kl_penalty=0.0,
+    skip_tied_groups=True,
+    reward_weights={"format": 0.0},
 )
+
+# Where pretraining's sentences are held out, another split stands behind the name.
+NEW_FRAMES = {"train": "long_practice", "validation": "long_validation"}
 
 
 @settings()
 class Stories(TextTask[Story]):
     """Stories of one to four steps, told in several hundred frames."""
+
+    # train and validate on sentences that the model of the course has not read
+    new_frames: bool = True
 
     rewards: ClassVar = GSM8K.rewards
     measures: ClassVar = GSM8K.measures
@@ -35,8 +47,9 @@ class Stories(TextTask[Story]):
     @property
     def splits(self) -> tuple[str, ...]:
         """Those of problems.SPLITS, sums of unseen numbers, and handwritten ones."""
-        made = tuple(split for split in SPLITS if split != "train")
-        return (*made, SUMS, HANDWRITTEN)
+        first = "long_both" if self.new_frames else "unseen_problems"
+        made = tuple(split for split in SPLITS if split not in (first, "train"))
+        return (first, *made, SUMS, HANDWRITTEN)
 
     def problems(self, split: str, count: int | None, seed: int) -> list[Story]:
         """At most `count` problems; the handwritten ones depend on no seed."""
@@ -44,6 +57,7 @@ class Stories(TextTask[Story]):
             return load_handwritten()[:count]
         if split == SUMS:
             return make_sums(require_count(count), seed, "unseen")
+        split = NEW_FRAMES.get(split, split) if self.new_frames else split
         return make_stories(split, require_count(count), seed)
 
     def gold(self, problem: Story) -> str:

@@ -1,0 +1,79 @@
+"""What GRPO bought, over several seeds, as `benchmarks/finale_seeds.py` recorded it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from pandas import DataFrame
+from torch import Tensor
+
+from grpo_course.algorithm.seeds import mean_and_error
+from grpo_course.algorithm.validation import unknown_name
+from grpo_course.language_model.evaluation import bootstrap_interval
+
+PATH = Path(__file__).parent / "finale.json"
+# Where eight samples were drawn as well, and where many were.
+SAMPLED = ("unseen_both", "unseen_frames", "unseen_problems", "handwritten")
+DEEP = "unseen_both"
+SAMPLES = {"samples": 8, "cooled": 8}  # the rest is one answer a problem
+
+
+def read_finale() -> list[dict]:
+    """One row for each model, seed and split.
+
+    right, read, strict: a character for each problem, 1 where the greedy answer has the
+    right number, read its story right, has the right number in form. vote: the same of
+    the majority of eight samples. samples, cooled, many: a list, how many of 8, of 8 at
+    temperature 0.3, and of 64 samples have the right number. The last four are recorded
+    for some splits only.
+    """
+    return json.loads(PATH.read_text("utf-8"))
+
+
+def shares(rows: Sequence[dict], model: str, split: str, name: str = "right") -> Tensor:
+    """One measure of one model, of each problem. -> float [seed problem]
+
+    Raises ValueError for a model, a split or a measure that was not recorded.
+    """
+    for key, value in (("model", model), ("split", split)):
+        rows = [row for row in rows if row[key] == value] or unknown(rows, key, value)
+    if name not in rows[0]:
+        raise unknown_name("name", name, sorted(rows[0].keys() - {"model", "split"}))
+    each = [list(map(int, row[name])) for row in rows]
+    return torch.tensor(each).double() / SAMPLES.get(name, 1)
+
+
+def unknown(rows: Sequence[dict], key: str, value: str) -> list[dict]:
+    """Says which there are."""
+    raise unknown_name(key, value, sorted({row[key] for row in rows}))
+
+
+def share_table(
+    rows: Sequence[dict],
+    columns: Mapping[str, tuple[str, str]],
+    splits: Sequence[str],
+) -> DataFrame:
+    """A row for each split: mean over the seeds, with its standard error.
+
+    `columns` maps a head to a model and a measure.
+    """
+    table = {}
+    for head, (model, name) in columns.items():
+        seeds = [shares(rows, model, split, name).mean(-1) for split in splits]
+        pairs = [mean_and_error(each.tolist()) for each in seeds]
+        table[head] = [f"{mean:.3f} ±{error:.3f}" for mean, error in pairs]
+    return DataFrame(table, index=list(splits))
+
+
+def gain(
+    rows: Sequence[dict], model: str, split: str, over: tuple[str, str] = ("start", "right")
+) -> tuple[float, float, float]:
+    """How much more often a model's greedy answer is right: mean, low, high.
+
+    Against another model's measure on the same problems, pair by pair; the interval of
+    95 % is over the problems of all seeds.
+    """
+    more = shares(rows, model, split) - shares(rows, over[0], split, over[1])
+    low, high = bootstrap_interval(more.flatten())
+    return more.mean().item(), low, high
