@@ -14,9 +14,9 @@ from grpo_course.language_model.evaluation import bootstrap_interval
 
 PATH = Path(__file__).parent / "finale.json"
 # Where eight samples were drawn as well, and where many were.
-SAMPLED = ("unseen_both", "unseen_frames", "unseen_problems", "handwritten")
-DEEP = "unseen_both"
-SAMPLES = {"samples": 8, "cooled": 8}  # the rest is one answer a problem
+SAMPLED = ("long_both", "unseen_both", "unseen_problems", "handwritten")
+DEEP, MANY = "long_both", 64
+SAMPLES = {"samples": 8, "cooled": 8, "many": MANY}  # the rest: one answer a problem
 
 
 def read_finale() -> list[dict]:
