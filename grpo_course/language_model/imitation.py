@@ -53,6 +53,4 @@ def imitate_right(
     def one_of_them(problem: Problem, rng) -> str:
         return rng.choice(right[problem.question])
 
-    return warm_start(
-        policy, environment.tokenizer, solved, one_of_them, config, watch
-    )
+    return warm_start(policy, environment.tokenizer, solved, one_of_them, config, watch)

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-
 from functools import cache
 
 from pandas import DataFrame

@@ -67,7 +67,10 @@ def share_table(
 
 
 def gain(
-    rows: Sequence[dict], model: str, split: str, over: tuple[str, str] = ("start", "right")
+    rows: Sequence[dict],
+    model: str,
+    split: str,
+    over: tuple[str, str] = ("start", "right"),
 ) -> tuple[float, float, float]:
     """How much more often a model's greedy answer is right: mean, low, high.
 
