@@ -16,7 +16,7 @@ from grpo_course.stories.plans import LARGEST, LARGEST_FACTOR, draw_plan
 from grpo_course.stories.telling import Manner, tell
 
 STEPS = (1, 2, 2, 3, 3, 4)
-LONG = (3, 4)
+LONG = (3, 4)  # steps: at the edge of what the model of the course solves
 DISTRACTORS, OUT_OF_ORDER, MONEY = 0.2, 0.2, 0.25  # shares of the stories
 
 
@@ -60,10 +60,10 @@ SPLITS = {
     "out_of_order": Split("unseen", out_of_order=1.0),
     "unseen_frames": Split("train", unseen_frames=True),
     "unseen_both": Split("unseen", unseen_frames=True),
-    "validation": Split("validation"),
-    "long_practice": Split("train", unseen_frames=True, steps=LONG),
-    "long_validation": Split("validation", unseen_frames=True, steps=LONG),
     "long_both": Split("unseen", unseen_frames=True, steps=LONG),
+    "validation": Split("validation"),
+    "long_validation": Split("validation", unseen_frames=True, steps=LONG),
+    "long_practice": Split("train", unseen_frames=True, steps=LONG),
     "train": Split("train"),
 }
 

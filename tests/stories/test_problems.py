@@ -151,7 +151,8 @@ def test_problems_by_hand_are_outside_all_frames_and_right():
 
 def test_the_task_offers_every_split_and_gold_is_right():
     task = Stories()
-    assert task.splits[0] == "unseen_problems" and "train" not in task.splits
+    assert task.splits[0] == "long_both" and "train" not in task.splits
+    assert Stories(new_frames=False).splits[0] == "unseen_problems"
     for split in (*task.splits, "train"):
         problems = load_problems(GRPOConfig(task="stories"), split, 8)
         assert len(problems) == 8
