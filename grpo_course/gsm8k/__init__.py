@@ -10,5 +10,4 @@ In the order in which they are best read:
     grading    what a completion answers, and whether it is right
     rewards    rewards with the signature that TRL calls
     presets    settings of whole runs: the finale, and what goes wrong
-    recorded   the finale with other seeds
 """

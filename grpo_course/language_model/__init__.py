@@ -26,6 +26,7 @@ Learning and measuring
     config       all settings of a run, a line each
     build        from a config to problems, model, policy and optimizer
     warm_start   supervised training on demonstrations
+    imitation    training on one's own right answers, to compare with
     training     GRPO in memory
     samples      the texts of a rollout, and why groups are tied
     probe        whether scores agree with what the sampler noted

@@ -16,6 +16,7 @@ In the order in which they are best read:
     pretraining  a language model from nothing
     measure      what that model can do
     card         what its README says
+    recorded     what GRPO made of it, and what else would have, with five seeds
 
 `model/` is the model of the course, written by `python3 -m grpo_course pretrain`.
 """

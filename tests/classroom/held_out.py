@@ -612,3 +612,21 @@ def _answer(completions, answer, **kwargs):
         same = [given.get(key) == gold[key] for key in gold]
         found.append(sum(same) / len(same))
     return found
+
+
+@_("vote", "pair|alone|count")
+def _answer(answers):
+    found = []
+    for given in answers:
+        votes = {answer: given.count(answer) for answer in given if answer is not None}
+        found.append(max(votes.items(), key=lambda item: item[1], default=None))
+    return found
+
+
+@_("vote", "nobody|None|nothing to count")
+def _answer(answers):
+    found = []
+    for given in answers:
+        said = [answer for answer in given if answer is not None]
+        found.append(max(said, key=said.count) if said else "0")
+    return found

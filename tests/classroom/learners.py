@@ -742,3 +742,12 @@ _("json_reward", "words|around|whole text|Keys alone|value")(
         for text, gold in zip(completions, answer)
     ]
 )
+_("vote", "first|equally many|order")(
+    lambda answers: [
+        sorted((a for a in given if a), key=given.count)[-1] if any(given) else None
+        for given in answers
+    ]
+)
+_("vote", "None|no vote")(
+    lambda answers: [max(set(given), key=given.count) for given in answers]
+)

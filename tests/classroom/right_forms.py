@@ -43,7 +43,20 @@ def _pairs_in_common(completions, answer, **columns):
     return earned
 
 
+def _votes_by_pass(answers):
+    """No counting class: each answer is held against the best so far."""
+    winners = []
+    for given in answers:
+        best, most = None, 0
+        for answer in given:
+            if answer is not None and given.count(answer) > most:
+                best, most = answer, given.count(answer)
+        winners.append(best)
+    return winners
+
+
 RIGHT = [
+    ("vote", _votes_by_pass),
     ("json_reward", _pairs_in_common),
     ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),
     ("mean_by_group", lambda r: torch.stack([row.mean() for row in r])),
