@@ -3,9 +3,8 @@
 Each seed draws prompts, samples and test problems of its own, and takes about half an
 hour on one core; the handwritten problems are the same for all. With --start FOLDER the
 runs begin elsewhere, as at a checkpoint of `pretrain`; with --kept-back GRPO practises
-three quarters of the new sentences, and is measured on the fourth. What was recorded
-before is kept; what is there is done again. Written to grpo_course/stories/finale.json,
-which notebook 12 shows.
+three quarters of the new sentences, and is measured on the fourth. What is recorded is
+not done again. Written to grpo_course/stories/finale.json, which notebook 12 shows.
 """
 
 import argparse
@@ -54,7 +53,7 @@ ONCE = replace(
     LAPTOP,
     warm_start_steps=400,
     warm_start_batch_size=32,
-    warm_start_learning_rate=1e-4,
+    warm_start_learning_rate=3e-4,
 )
 
 
@@ -81,13 +80,16 @@ WAYS: dict[str, tuple[GRPOConfig, Callable[..., None]]] = {
 
 def record(seed: int, start: Path, name: str) -> None:
     """Keep rows of the start and of what each way makes of it."""
-    policy, tokenizer = load_reader(start)
-    keep(name, measure_all(seed, policy, tokenizer, cooled=True))
+    if not is_kept(name, seed):
+        policy, tokenizer = load_reader(start)
+        keep(name, measure_all(seed, policy, tokenizer, cooled=True))
     for way, (config, learn) in WAYS.items():
+        made = way if name == "start" else f"{way} from {name}"
+        if is_kept(made, seed):
+            continue
         policy, tokenizer = load_reader(start)
         config = replace(config, seed=seed)
         learn(config, policy, tokenizer, load_problems(config))
-        made = way if name == "start" else f"{way} from {name}"
         keep(made, measure_all(seed, policy, tokenizer))
 
 
@@ -165,10 +167,20 @@ def kept_back_row(seed: int, policy, tokenizer) -> dict:
     return row | measure(policy, tokenizer, stories)
 
 
+def kept() -> list[dict]:
+    """What was recorded before."""
+    return read_finale() if PATH.exists() else []
+
+
+def is_kept(model: str, seed: int) -> bool:
+    """Whether a model was recorded."""
+    return any(row["model"] == model and row["seed"] == seed for row in kept())
+
+
 def keep(model: str, rows: list[dict]) -> None:
-    """Write rows beside what was recorded before, in place of those of equal name."""
+    """Write rows beside what was recorded before."""
     rows = [{"model": model, **row} for row in rows]
-    old = read_finale() if PATH.exists() else []
+    old = kept()
     merged = {tuple(row[k] for k in KEY): row for row in [*old, *rows]}
     lines = ",\n".join(json.dumps(merged[key]) for key in sorted(merged))
     write_atomically(PATH, f"[\n{lines}\n]\n")
