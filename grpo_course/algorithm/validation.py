@@ -159,7 +159,8 @@ def require_finite(
     argument: str, tensor: Tensor, cure: str = "look at what made it"
 ) -> None:
     """Check that no entry is NaN or infinite; name the first one that is."""
-    if not tensor.isfinite().all():
+    # One such entry spoils the sum, which is quicker to make.
+    if not tensor.sum().isfinite() and not tensor.isfinite().all():
         index = (~tensor.isfinite()).nonzero()[0].tolist()
         raise ValueError(
             f"{argument}{index or ''} is {tensor[tuple(index)].item()}. "

@@ -17,6 +17,7 @@ The model
     tiny_model   a causal LM small enough for a laptop
     pretrained   load and save a causal LM and its tokenizer
     prefill      read each prompt once for all its responses
+    cache        keys and values in memory that has room for all of them
     generation   sample groups of responses
     log_probs    score responses, with a gradient
     policy       a causal LM as the policy of the loop

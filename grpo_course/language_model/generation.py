@@ -1,5 +1,8 @@
 """Sample groups of responses from a Hugging Face causal LM."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from einops import rearrange
 from torch import Generator, Tensor
@@ -7,7 +10,13 @@ from transformers import PreTrainedModel
 
 from grpo_course.algorithm.sampler import Sampler, draw, pick
 from grpo_course.algorithm.validation import require_at_least
-from grpo_course.language_model.prefill import extend, prefill, require_room
+from grpo_course.language_model.cache import roomy_cache
+from grpo_course.language_model.prefill import (
+    Prefix,
+    extend,
+    prefill,
+    require_room,
+)
 
 # Dropping rows copies the cache of the others, so it waits until a quarter is done.
 WORTH_DROPPING = 0.25
@@ -32,26 +41,47 @@ def generate(
     """
     require_at_least("num_responses", num_responses, 1)
     require_room(model, prompts, sampler.max_new_tokens)
-    prefix = prefill(model, prompts, sampler.pad)
-    rows = torch.arange(len(prompts) * num_responses, device=prompts.device)
-    prefix.select(rows // num_responses)
-    tokens = prompts.new_zeros(len(rows), sampler.max_new_tokens)
+    tokens = prompts.new_zeros(len(prompts) * num_responses, sampler.max_new_tokens)
     scores = torch.zeros(tokens.shape, device=prompts.device)
-    done = torch.zeros_like(rows, dtype=torch.bool)
-    for pos in range(sampler.max_new_tokens):
-        log_probs = sampler.log_probs(model.get_output_embeddings()(prefix.hidden))
-        token = draw(log_probs, generator, greedy)
-        tokens[rows, pos], scores[rows, pos] = token, pick(log_probs, token)
-        if sampler.eos is not None:
-            done = done | (token == sampler.eos)
-        if done.all() or pos + 1 == sampler.max_new_tokens:
-            break
-        if done.float().mean() > WORTH_DROPPING:
-            left = (~done).nonzero().squeeze(-1)
-            prefix.select(left)
-            rows, token, done = rows[left], token[left], done[left]
-        extend(model, prefix, token[:, None])
+    choose = partial(draw, generator=generator, greedy=greedy)
+    write(model, prompts, sampler, choose, tokens, scores)
     return blank_after_end(tokens, scores, sampler, num_responses)
+
+
+@torch.inference_mode()  # as without gradients, and less to do in each operation
+def write(
+    model: PreTrainedModel,
+    prompts: Tensor,
+    sampler: Sampler,
+    choose: Callable[[Tensor], Tensor],
+    tokens: Tensor,
+    scores: Tensor,
+) -> None:
+    """Fill in tokens and scores, [(batch trial) pos], one position after another."""
+    cache = roomy_cache(model, prompts.shape[-1] + tokens.shape[-1])
+    prefix = prefill(model, prompts, sampler.pad, cache)
+    rows = torch.arange(len(tokens), device=tokens.device)  # that are not dropped
+    prefix.select(rows // (len(tokens) // len(prompts)))
+    for pos in range(tokens.shape[-1]):
+        if pos > 0:
+            rows = drop_ended(prefix, rows, sampler.finished(tokens[rows, :pos]))
+            if len(rows) == 0:
+                break
+            extend(model, prefix, tokens[rows, pos - 1 : pos])
+        log_probs = sampler.log_probs(model.get_output_embeddings()(prefix.hidden))
+        token = choose(log_probs)
+        tokens[rows, pos], scores[rows, pos] = token, pick(log_probs, token)
+
+
+def drop_ended(prefix: Prefix, rows: Tensor, ended: Tensor | None) -> Tensor:
+    """The rows that go on, if dropping the others is worth it. int, bool [rows]"""
+    if ended is None:
+        return rows
+    left = (~ended).nonzero().squeeze(-1)
+    if len(left) >= (1 - WORTH_DROPPING) * len(rows):
+        return rows
+    prefix.select(left)
+    return rows[left]
 
 
 def blank_after_end(

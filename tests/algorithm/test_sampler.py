@@ -73,6 +73,19 @@ def test_draws_stay_inside_the_top():
     assert torch.equal(draw(log_probs, greedy=True), LOGITS[0].argmax(-1))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_draws_are_those_of_multinomial_and_use_up_as_much(dtype):
+    """Recorded results stay: the same tokens, and the same numbers for what follows."""
+    ours, theirs = (torch.Generator().manual_seed(5) for _ in range(2))
+    logits = torch.randn(64, 50, generator=torch.Generator().manual_seed(0)) * 3
+    log_probs = logits.to(dtype).log_softmax(-1)
+    log_probs[:, 7] = -torch.inf
+    for _ in range(20):
+        expected = torch.multinomial(log_probs.exp(), 1, generator=theirs).squeeze(-1)
+        assert torch.equal(draw(log_probs, ours), expected)
+    assert torch.equal(ours.get_state(), theirs.get_state())
+
+
 def test_a_probability_that_is_no_number_is_named():
     with pytest.raises(ValueError, match=r"probabilities\[0, 0\] is nan"):
         draw(torch.full((1, 3), torch.nan))

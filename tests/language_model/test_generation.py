@@ -2,10 +2,15 @@
 
 import pytest
 import torch
+from transformers.cache_utils import DynamicLayer
 
 from grpo_course.algorithm.masks import pad_rows, response_mask
 from grpo_course.algorithm.sampler import Sampler
+from grpo_course.language_model.cache import RoomyLayer
 from grpo_course.language_model.generation import generate
+from grpo_course.language_model.log_probs import response_log_probs
+from grpo_course.language_model.prefill import takes_ready_masks
+from grpo_course.language_model.tiny_model import make_tiny_model
 
 SETTINGS = [
     {},
@@ -62,6 +67,71 @@ def test_a_prompt_is_read_once_for_its_group(model, rows, tokenizer, rows_seen_b
     )
     assert seen[0] == (2,) and all(shape == (16,) for shape in seen[1:])
     assert len(seen) == 4  # the last token is written, not read
+
+
+# What may differ between models that are called alike, and who makes their masks.
+VARIANTS = {
+    "grouped queries": ("qwen2", {"num_key_value_heads": 1}, True),
+    "grouped queries of llama": ("llama", {"num_key_value_heads": 1}, True),
+    "sliding window": (
+        "qwen2",
+        {"sliding_window": 4, "layer_types": ["full_attention", "sliding_attention"]},
+        False,
+    ),
+    "another attention": ("gpt2", {"_attn_implementation": "eager"}, False),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_variants_of_a_model_write_and_score_as_each_text_alone(
+    variant, rows, tokenizer, naive_log_probs
+):
+    name, changes, ready = VARIANTS[variant]
+    plain = make_tiny_model(tokenizer, name, hidden_size=32, num_heads=2)
+    for key, value in changes.items():
+        setattr(plain.config, key, value)
+    torch.manual_seed(0)
+    model = type(plain)(plain.config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(3)
+    assert takes_ready_masks(model) == ready
+    pad = tokenizer.pad_token_id
+    prompts, sampler = pad_rows(rows, pad), Sampler(8, pad=pad)
+    tokens, noted = generate(model, prompts, 3, sampler, generator())
+    scored = response_log_probs(model, prompts, tokens, sampler)
+    torch.testing.assert_close(scored, noted, atol=2e-5, rtol=1e-5)
+    for i, row in enumerate(rows):
+        with torch.no_grad():
+            alone = naive_log_probs(model, row, tokens[i, 0], sampler)
+        torch.testing.assert_close(noted[i, 0], alone, atol=2e-5, rtol=1e-5)
+
+
+def test_what_was_sampled_can_be_learned_from(model, rows, tokenizer):
+    """Tensors that were made in inference mode would be refused by autograd."""
+    prompts = pad_rows(rows, tokenizer.pad_token_id)
+    sampler = Sampler(4, pad=tokenizer.pad_token_id)
+    tokens, noted = generate(model, prompts, 2, sampler, generator())
+    assert not tokens.is_inference() and not noted.is_inference()
+    scores = response_log_probs(model, prompts, tokens, sampler)
+    ((scores - noted).exp() * noted).sum().backward()
+    assert any(weight.grad.any() for weight in model.parameters())
+
+
+def test_the_cache_holds_what_that_of_transformers_holds_and_copies_nothing():
+    ours, theirs = RoomyLayer(9), DynamicLayer()
+    noise, places = generator(), set()
+    for pos, chosen in [(4, [0, 0, 1]), (1, None), (1, [0, 2]), (3, None)]:
+        rows = 2 if theirs.get_seq_length() == 0 else len(theirs.keys)
+        new = torch.randn(2, rows, 3, pos, 5, generator=noise)
+        for mine, other in zip(ours.update(*new), theirs.update(*new), strict=True):
+            assert torch.equal(mine, other)
+        if chosen is not None:
+            ours.batch_select_indices(torch.tensor(chosen))
+            theirs.batch_select_indices(torch.tensor(chosen))
+        places.add(ours.keys.data_ptr())
+    assert torch.equal(ours.values, theirs.values)
+    assert len(places) == 2  # after the prompt, and after rows were dropped
 
 
 def test_equal_generators_give_equal_text(model, rows, tokenizer):
