@@ -173,7 +173,7 @@ def needed(bench):
     """The rank of the adapter; without peft, what is said of that."""
     try:
         adapters = getattr(bench.policy.model, "peft_config", None)
-    except ValueError as refused:
+    except ImportError as refused:
         return refused
     return adapters["default"].r if adapters else 0
 
