@@ -1,8 +1,6 @@
 """What two sets of stories share: the check behind the word "unseen"."""
 
-from collections.abc import Iterable, Mapping, Sequence
-
-from pandas import DataFrame
+from collections.abc import Iterable, Sequence
 
 from grpo_course.stories.problems import Story
 
@@ -34,11 +32,3 @@ def parts_of(story: Story) -> dict[str, set]:
         "frame": set(story.frames),
         "fact": set(story.facts),
     }
-
-
-def overlap_table(
-    known: Sequence[Story], asked: Mapping[str, Sequence[Story]]
-) -> DataFrame:
-    """A row for each split of `asked`: the shares that it has in common."""
-    rows = {split: shared(known, stories) for split, stories in asked.items()}
-    return DataFrame(rows).T.rename_axis(index="share also in training")
