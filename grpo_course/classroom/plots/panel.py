@@ -60,7 +60,8 @@ def plot_panel(
     axes = panel_axes(len(shown))
     for ax, name in zip(axes, shown, strict=True):
         draw_measure(ax, runs, name)
-    handles, labels = max((ax.get_legend_handles_labels() for ax in axes), key=len)
+    legends = [ax.get_legend_handles_labels() for ax in axes]
+    handles, labels = max(legends, key=lambda legend: len(legend[1]))
     figure = axes[0].figure
     figure.supxlabel("epoch", fontsize=11)
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
