@@ -49,6 +49,24 @@ def begin(out, **changes):
     return out
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("seed", 10**30),
+        ("seed", -1),
+        ("vocab_size", 3),
+        ("hidden_size", 0),
+        ("hidden_size", 30),
+        ("num_layers", 0),
+        ("num_heads", 0),
+        ("context_length", 0),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(setting, value):
+    with pytest.raises(ValueError, match=f"{setting}={value}"):
+        PretrainConfig(**{setting: value})
+
+
 def outcome(out):
     """All that a run leaves: the bytes of the last weights and of the losses."""
     files = sorted((out / "checkpoints" / "000011").glob("*.safetensors"))
