@@ -5,7 +5,6 @@ In the order in which they are best read:
     mapping     the table of names: here, in TRL, in verl
     translate   what one knob of this course is in TRL
     trl_loss    TRL's own loss, on tensors of yours
-    parity      the settings on which the tests compare both losses
     trl_run     a text task on TRL's GRPOTrainer
     trl         python -m grpo_course.engines.trl: that run as a command
     scale       what a trainer holds at scale

@@ -135,7 +135,7 @@ def to_trl_config(config: TrainConfig, **trl_only: Any) -> Any:
 
     `trl_only` are TRL's own arguments: output_dir, learning_rate, batch sizes, ...
     They win over what is translated. A sampler_cap needs use_vllm=True there: TRL
-    corrects for no other sampler. Raises ImportError where TRL is not installed,
+    corrects for no other sampler. Raises MissingExtra where TRL is not installed,
     ValueError as `to_trl_arguments` does.
     """
     arguments = to_trl_arguments(config) | trl_only

@@ -60,11 +60,7 @@ def work(arguments: list[str]) -> int:
     if options.settings:
         print_settings(config, made.prog)
         return 0
-    try:
-        require_trl()
-    except ImportError as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        return 1
+    require_trl()
     config = with_flags(config, flags, options, made.prog)
     own = own_arguments(options.trl)
     require_known(own)

@@ -15,7 +15,7 @@ from grpo_course.algorithm.validation import unknown_name
 from grpo_course.files import write_atomically
 from grpo_course.language_model.find_task import find_task
 from grpo_course.language_model.pretrained import device_name
-from grpo_course.language_model.tiny_model import MODELS
+from grpo_course.language_model.tiny_model import MODELS, require_equal_heads
 from grpo_course.language_model.tokenizer import LEAST_VOCABULARY
 
 
@@ -123,12 +123,7 @@ class GRPOConfig(TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.hidden_size % self.num_heads:
-            raise ValueError(
-                f"hidden_size={self.hidden_size} with num_heads={self.num_heads}: each "
-                "head takes an equal part, so choose a multiple of num_heads."
-            )
-
+        require_equal_heads(self.hidden_size, self.num_heads)
         fixed = self.compute_ref_model_period >= self.num_epochs
         if self.lora_rank and not (fixed and self.ref_mixture == 1):
             raise ValueError(

@@ -6,7 +6,6 @@ copy: it is the model with the adapter off.
 """
 
 import os
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,24 +14,17 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from grpo_course.algorithm.rollout import Rollout
+from grpo_course.extras import require_extra
 from grpo_course.language_model.policy import CausalPolicy
 
-CURE = 'Install the extra: python -m pip install -c constraints.txt -e ".[lora]"'
 ADAPTER = "adapter_config.json"  # what peft calls it, in a saved folder
 SCALE = 2  # of what the adapter adds: alpha / rank
 MARK = "lora_"  # in the names of its weights
 
 
 def require_peft() -> ModuleType:
-    """The peft package. Raises ValueError with the cure where it is not installed."""
-    try:
-        return import_module("peft")
-    except ModuleNotFoundError as problem:
-        if problem.name != "peft":
-            raise
-        raise ValueError(
-            f"LoRA needs the package peft, which is not installed. {CURE}"
-        ) from None
+    """The peft package. Raises MissingExtra with the cure where it is not installed."""
+    return require_extra("peft", "lora", "LoRA needs the package peft")
 
 
 def has_adapter(path: str | Path) -> bool:

@@ -59,6 +59,15 @@ def make_tiny_model(
         return model_class(config).eval()
 
 
+def require_equal_heads(hidden_size: int, num_heads: int) -> None:
+    """Check that each head of attention can take an equal part."""
+    if hidden_size % num_heads:
+        raise ValueError(
+            f"hidden_size={hidden_size} with num_heads={num_heads}: each head takes an "
+            "equal part, so choose a multiple of num_heads."
+        )
+
+
 def llama_sizes(hidden: int, layers: int, heads: int, context: int) -> dict:
     """The sizes as the configs of Llama and Qwen2 name them."""
     return {

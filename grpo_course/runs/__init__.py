@@ -29,4 +29,5 @@ What it keeps
     stopwatch    where the time of an epoch goes
     record       those lines, for people who look at them
     picture      one picture of a run, or of two
+    events       the event files of TensorBoard, while a run goes on
 """

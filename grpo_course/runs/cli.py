@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_course.algorithm.validation import choices
+from grpo_course.extras import MissingExtra
 from grpo_course.language_model.build import make_task, spelled_out
 from grpo_course.language_model.config import GRPOConfig, load_config, presets_of
 from grpo_course.language_model.find_task import find_task
@@ -35,7 +36,7 @@ def run_command(work: Callable[[list[str]], int], arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return STOPPED
-    except (ValueError, OSError, CheckpointError) as error:
+    except (ValueError, OSError, CheckpointError, MissingExtra) as error:
         print(f"\nerror: {error}", file=sys.stderr)
         return 1
 

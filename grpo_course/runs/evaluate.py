@@ -4,8 +4,10 @@ import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pandas import concat
+from transformers import PreTrainedTokenizerBase
 
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.files import write_atomically
@@ -17,7 +19,6 @@ from grpo_course.language_model.held_out import load_trained
 from grpo_course.language_model.policy import CausalPolicy
 from grpo_course.language_model.pretrained import find_device, load_model
 from grpo_course.language_model.tables import (
-    Measures,
     evaluation_table,
     name_measures,
     summary,
@@ -71,15 +72,18 @@ def work(arguments: list[str]) -> int:
     use_threads(config)
     policy, environment = load_trained(config, find_model(options.model), split)
     print(f"{options.model} on {config.task}, split {split}")
-    greedy, measures = measure(policy, environment, config, options)
-    measured = {"model": measures}
+    how = sampling(config, options)
+    greedy = greedy_scores(policy, environment, options.batch)
+    sampled = sampled_scores(policy, environment, **how)
+    measured = {"model": name_measures(greedy, sampled)}
     print(evaluation_table(measured, options.seed).to_string())
-    heat = config.eval_temperature
-    print(f"Samples at temperature {heat}; 95 % intervals over problems.")
+    print(f"Samples at temperature {how['temperature']}; 95 % intervals over problems.")
     show(environment, greedy, options.show)
     rows = summary(measured, options.seed)
     if options.baselines:
-        beside = baselines(policy, environment, config, options)
+        before = start_of(options.model, config, environment.tokenizer)
+        both = {"start": before, "model": policy}
+        beside = {k: ways_to_answer(v, environment, **how) for k, v in both.items()}
         print(f"\nAccuracy\n{evaluation_table(beside, options.seed).to_string()}")
         rows = concat([rows, summary(beside, options.seed)])
     if options.out:
@@ -113,45 +117,22 @@ def settle(options: argparse.Namespace, flags: list[str]) -> tuple[GRPOConfig, s
     return config, options.split or splits[0]
 
 
-def measure(
-    policy: CausalPolicy,
-    environment: Environment,
-    config: GRPOConfig,
-    options: argparse.Namespace,
-) -> tuple[Scores, Measures]:
-    """The greedy responses with what they earned, and every measure."""
-    greedy = greedy_scores(policy, environment, options.batch)
-    sampled = sampled_scores(
-        policy,
-        environment,
-        config.eval_samples,
-        temperature=config.eval_temperature,
-        seed=options.seed,
-        batch_size=options.batch,
-    )
-    return greedy, name_measures(greedy, sampled)
-
-
-def baselines(
-    policy: CausalPolicy,
-    environment: Environment,
-    config: GRPOConfig,
-    options: argparse.Namespace,
-) -> dict[str, Measures]:
-    """What the start does in ways that cost no training, beside the model."""
-    start = load_model(find_start(options.model), find_device(config.device))
-    before = make_policy(config, start, environment.tokenizer)
+def sampling(config: GRPOConfig, options: argparse.Namespace) -> dict[str, Any]:
+    """How samples are drawn, of every model that is measured."""
     return {
-        name: ways_to_answer(
-            each,
-            environment,
-            config.eval_samples,
-            temperature=config.eval_temperature,
-            seed=options.seed,
-            batch_size=options.batch,
-        )
-        for name, each in (("start", before), ("model", policy))
+        "num_samples": config.eval_samples,
+        "temperature": config.eval_temperature,
+        "seed": options.seed,
+        "batch_size": options.batch,
     }
+
+
+def start_of(
+    model: str, config: GRPOConfig, tokenizer: PreTrainedTokenizerBase
+) -> CausalPolicy:
+    """What a model was before its training."""
+    start = load_model(find_start(model), find_device(config.device))
+    return make_policy(config, start, tokenizer)
 
 
 def show(environment: Environment, greedy: Scores, count: int) -> None:

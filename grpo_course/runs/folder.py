@@ -33,6 +33,14 @@ def alone_in(out: Path) -> Iterator[None]:
         yield
 
 
+def is_taken(out: Path) -> bool:
+    """Whether a process trains in this folder now."""
+    if not (out / LOCK).is_file():
+        return False
+    with (out / LOCK).open("a") as file:
+        return not try_lock(file)
+
+
 def make_folder(out: Path) -> None:
     """Make a folder. Raises FileExistsError where that cannot be."""
     try:

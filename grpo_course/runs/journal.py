@@ -34,8 +34,9 @@ def epoch_line(history: History) -> dict[str, float]:
 class LinesFile:
     """A file that grows by lines, and can be cut back to what a checkpoint noted."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, counted: str = "epoch"):
         self.path = path
+        self.counted = counted  # the column that each line has
 
     def append(self, lines: Sequence[Mapping]) -> None:
         """Write further lines, to be seen by readers at once. Raises OSError."""
@@ -67,15 +68,25 @@ class LinesFile:
                 f"checkpoint was written. {CURE}"
             )
         if sha256(data[:size]) != digest:
+            place = damaged_line(data[:size], self.counted)
             raise ValueError(
-                f"{self.path}{damaged_line(data[:size])} is not what was written when "
-                f"the checkpoint was. {CURE}"
+                f"{self.path}{place} is not what was written when the checkpoint was. "
+                f"{CURE}"
             )
 
     def cut(self, mark: Mark) -> None:
         """Forget what was written later."""
         if self.path.exists():
             os.truncate(self.path, mark[0])
+
+    def require_empty(self) -> None:
+        """Check that nothing is there that a new run would write over."""
+        if self.path.exists() and self.path.stat().st_size:
+            raise FileExistsError(
+                f"{self.path} is of a run that has no checkpoint any more. Put its "
+                "checkpoints back, or choose another folder: --out DIR. If nothing "
+                f"in {self.path.parent} is worth keeping, delete it."
+            )
 
 
 class Journal:
@@ -117,12 +128,7 @@ class Journal:
     def require_empty(self) -> None:
         """Check that nothing is there that a new run would write over."""
         for file in self.files.values():
-            if file.path.exists() and file.path.stat().st_size:
-                raise FileExistsError(
-                    f"{file.path} is of a run that has no checkpoint any more. Put its "
-                    "checkpoints back, or choose another folder: --out DIR. If nothing "
-                    f"in {file.path.parent} is worth keeping, delete it."
-                )
+            file.require_empty()
 
     def history(self) -> History:
         """The metrics as the loop's records, one for each epoch."""
@@ -137,11 +143,11 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def damaged_line(data: bytes) -> str:
+def damaged_line(data: bytes, counted: str) -> str:
     """Which line is none of a journal's, in words; empty if none is."""
     for number, line in enumerate(data.splitlines(), start=1):
         try:
-            json.loads(line)["epoch"]
+            json.loads(line)[counted]
         except (ValueError, TypeError, KeyError, IndexError, RecursionError):
             return f", line {number}"
     return ""

@@ -37,9 +37,14 @@ COLOURS = library["tableau-colorblind10"]["axes.prop_cycle"].by_key()["color"]
 
 
 def redraw(out: Path, tell: Callable[[str], None] = print) -> None:
-    """Draw a run into its folder. A run does not stop where that cannot be done."""
+    """Draw a run into its folder, once it has measured something.
+
+    A run does not stop where that cannot be done.
+    """
     try:
-        write_atomically(out / PICTURE, draw([read_record(out)]))
+        record = read_record(out)
+        if record.metrics:
+            write_atomically(out / PICTURE, draw([record]))
     except Exception as problem:  # no picture is worth a run
         tell(f"{out / PICTURE} could not be written ({problem}); the run goes on.")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from grpo_course.files import write_atomically
+from grpo_course.files import PARSING, write_atomically
 from grpo_course.language_model.pretrained import (
     load_model,
     load_tokenizer,
@@ -20,6 +20,7 @@ from grpo_course.language_model.pretrained import (
 )
 from grpo_course.runs.checkpoint import (
     STATE,
+    CheckpointError,
     checkpoint_path,
     newest_good,
     remove_old,
@@ -28,7 +29,8 @@ from grpo_course.runs.checkpoint import (
 )
 from grpo_course.runs.folder import CHECKPOINTS
 from grpo_course.runs.interrupt import Interrupt
-from grpo_course.runs.journal import METRICS, LinesFile
+from grpo_course.runs.journal import CURE, METRICS, LinesFile
+from grpo_course.runs.state import read_state
 from grpo_course.stories.pretraining import (
     PretrainConfig,
     Pretraining,
@@ -36,6 +38,7 @@ from grpo_course.stories.pretraining import (
 )
 
 CONFIG = "pretrain_config.json"
+NEEDED = ("step", "parts", "seconds", "lines")
 KEEP = 2  # checkpoints beside those of the stages
 
 
@@ -46,7 +49,18 @@ def begin(config: PretrainConfig, out: Path) -> None:
             f"{out} holds a pretraining already. Go on with it: --resume. Or choose "
             "another folder: --out DIR."
         )
-    write_atomically(out / CONFIG, json.dumps(asdict(config), indent=2) + "\n")
+    losses_of(out).require_empty()
+    save_config(config, out)
+
+
+def losses_of(out: Path) -> LinesFile:
+    """The file with the loss of each step."""
+    return LinesFile(out / METRICS, counted="step")
+
+
+def save_config(config: PretrainConfig, folder: Path) -> None:
+    """Note the settings, in the folder of a run or in that of a checkpoint."""
+    write_atomically(folder / CONFIG, json.dumps(asdict(config), indent=2) + "\n")
 
 
 def saved_config(out: Path) -> PretrainConfig:
@@ -56,7 +70,20 @@ def saved_config(out: Path) -> PretrainConfig:
             f"There is no pretraining in {out} to resume: it has no {CONFIG}. Leave "
             "out --resume to begin one, or pass its folder: --out DIR."
         )
-    return PretrainConfig(**json.loads((out / CONFIG).read_text("utf-8")))
+    try:
+        return PretrainConfig(**json.loads((out / CONFIG).read_text("utf-8")))
+    except PARSING as problem:
+        raise ValueError(f"{out / CONFIG}: {problem}. {CURE}") from None
+
+
+def require_own(path: Path, config: PretrainConfig, out: Path) -> None:
+    """Check that a checkpoint is of this run."""
+    if saved_config(path) != config:
+        raise CheckpointError(
+            f"{path} has other settings than {out / CONFIG}: it is the checkpoint of "
+            "another run, or the file was changed. The checkpoint holds a copy of its "
+            "own. Put that back, or remove the checkpoint if it was brought here."
+        )
 
 
 class PretrainRun:
@@ -66,27 +93,31 @@ class PretrainRun:
         self.out, self.show = out, show
         self.config = saved_config(out)
         self.folder = out / CHECKPOINTS
-        self.metrics = LinesFile(out / METRICS)
+        self.metrics = losses_of(out)
         self.seconds = 0.0  # of the processor, over all parts of the run
         torch.set_num_threads(self.config.num_threads)
         step = newest_good(self.folder, tqdm.write)
         if step is None:
+            self.metrics.require_empty()
             self.pretraining = begin_pretraining(self.config)
-            self.metrics.cut((0, ""))
             self.save()
             step = 0
         self.restore(step)
 
     def restore(self, step: int) -> None:
-        """Take everything from a checkpoint, and forget the metrics after it."""
+        """Take everything from a checkpoint, and forget the metrics after it.
+
+        Raises CheckpointError or ValueError for what is not this run's.
+        """
         path = checkpoint_path(self.folder, step)
-        saved = torch.load(path / STATE, weights_only=True)
+        require_own(path, self.config, self.out)
+        saved = read_state(path, NEEDED)
+        self.metrics.check(saved["lines"])
         model, tokenizer = load_model(path), load_tokenizer(path)
         self.pretraining = Pretraining(self.config, model, tokenizer)
-        self.pretraining.load_state(saved["pretraining"])
+        self.pretraining.load_state(saved)
         self.seconds = saved["seconds"]
-        self.metrics.check(saved["metrics"])
-        self.metrics.cut(saved["metrics"])
+        self.metrics.cut(saved["lines"])
 
     def save(self) -> None:
         """Write a checkpoint, then remove those that are no longer needed."""
@@ -94,9 +125,9 @@ class PretrainRun:
 
         def fill(path: Path) -> None:
             save_model(made.model, made.tokenizer, path)
-            state = {"pretraining": made.state(), "seconds": self.seconds}
-            state["metrics"] = self.metrics.mark()
-            torch.save(state, path / STATE)
+            save_config(self.config, path)
+            more = {"seconds": self.seconds, "lines": self.metrics.mark()}
+            torch.save(made.state() | more, path / STATE)
 
         write_checkpoint(self.folder, made.step, fill)
         remove_old(self.folder, made.step, KEEP, lambda _: self.config.stages())

@@ -2,6 +2,7 @@
 
 python3 -m grpo_course show runs/laptop
 python3 -m grpo_course show runs/laptop runs/other --out both.png
+python3 -m grpo_course show runs/laptop --tensorboard
 """
 
 import argparse
@@ -15,6 +16,8 @@ from pandas import DataFrame
 
 from grpo_course.files import write_atomically
 from grpo_course.runs.cli import run_command
+from grpo_course.runs.events import FOLDER, follow, require_tensorboard
+from grpo_course.runs.folder import is_taken
 from grpo_course.runs.identity import differing
 from grpo_course.runs.picture import PANELS, PICTURE, TIME, draw
 from grpo_course.runs.record import Record, read_record, series
@@ -33,6 +36,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("runs", nargs="+", help="the folder of a run, or of two")
     made.add_argument("--out", help=f"the picture (default: {PICTURE} in the run's)")
     made.add_argument("--samples", type=int, default=2, help="print so many responses")
+    help_text = f"write event files into {FOLDER}/ in the run's, until the run ends"
+    made.add_argument("--tensorboard", action="store_true", help=help_text)
     return made
 
 
@@ -47,6 +52,8 @@ def work(arguments: list[str]) -> int:
     options = made.parse_args(arguments)
     if len(options.runs) > 2 or len({*options.runs}) < len(options.runs):
         made.error("name one run, or two different ones.")
+    if options.tensorboard:
+        require_tensorboard()
     records = [read_record(Path(run)) for run in options.runs]
     print(table(records).to_string())
     for record in records:
@@ -58,7 +65,18 @@ def work(arguments: list[str]) -> int:
     out = Path(options.out or beside)
     write_atomically(out, draw(records))
     print(f"\nThe picture is {out}.")
+    if options.tensorboard:
+        write_events([Path(run) for run in options.runs])
     return 0
+
+
+def write_events(runs: Sequence[Path]) -> None:
+    """Write event files, and say where they are."""
+    folders = " and ".join(str(run / FOLDER) for run in runs)
+    print(f"TensorBoard's files are in {folders}.", flush=True)
+    if any(map(is_taken, runs)):
+        print("They grow until the run ends; Ctrl-C stops this alone.", flush=True)
+    follow(runs)
 
 
 def settings_beside(one: Record, other: Record) -> str:

@@ -2,6 +2,7 @@
 
 import pickle
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from grpo_course.algorithm.loop import Trainer
 from grpo_course.runs.checkpoint import STATE, CheckpointError
+
+NEEDED = ("epoch", "lines", "data", "reference")  # before anything is put back
 
 
 def save_state(
@@ -50,24 +53,25 @@ def mixed_reference(trainer: Trainer) -> dict[str, Any] | None:
     return reference.model.state_dict()
 
 
-def read_state(folder: Path) -> dict[str, Any]:
+def read_state(folder: Path, needed: Sequence[str] = NEEDED) -> dict[str, Any]:
     """What was saved. Raises CheckpointError for what no run of this course saved here.
 
-    Random states must stay on the CPU; the optimizer moves its own to the weights.
+    It holds all that is `needed`, of which the first is the place in the run. Random
+    states must stay on the CPU; the optimizer moves its own to the weights.
     """
     try:
         saved = torch.load(folder / STATE, map_location="cpu", weights_only=True)
-        epoch, _ = saved["epoch"], (saved["lines"], saved["data"], saved["reference"])
+        at, *_ = [saved[name] for name in needed]
     except (pickle.UnpicklingError, KeyError, TypeError, RuntimeError) as error:
         raise CheckpointError(
             f"{folder / STATE} is not what this course writes ({type(error).__name__}):"
             " it was made by another version or another program, and code inside it is "
             f"not run. Remove {folder}, and the run goes on from the one before."
         ) from None
-    if epoch != int(folder.name):
+    if at != int(folder.name):
         raise CheckpointError(
-            f"{folder} holds the checkpoint of epoch {epoch}: it was copied or renamed."
-            " Remove that folder, and the run goes on from the one before."
+            f"{folder} holds the checkpoint of {needed[0]} {at}: it was copied or "
+            "renamed. Remove that folder, and the run goes on from the one before."
         )
     return saved
 

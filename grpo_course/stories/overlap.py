@@ -2,10 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-
-from pandas import DataFrame
 
 from grpo_course.stories.problems import Story, make_stories
 
@@ -40,14 +38,6 @@ def parts_of(story: Story) -> dict[str, set]:
         "frame": set(story.frames),
         "fact": set(story.facts),
     }
-
-
-def overlap_table(
-    known: Sequence[Story], asked: Mapping[str, Sequence[Story]]
-) -> DataFrame:
-    """A row for each split of `asked`: the shares that it has in common."""
-    rows = {split: shared(known, stories) for split, stories in asked.items()}
-    return DataFrame(rows).T.rename_axis(index="share also in training")
 
 
 @cache

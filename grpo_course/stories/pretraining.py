@@ -17,8 +17,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from grpo_course.algorithm.settings import settings
 from grpo_course.gsm8k.prompts import demonstration
 from grpo_course.language_model.template import conversation_text
-from grpo_course.language_model.tiny_model import make_tiny_model
-from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.language_model.tiny_model import make_tiny_model, require_equal_heads
+from grpo_course.language_model.tokenizer import LEAST_VOCABULARY, make_tokenizer
 from grpo_course.language_model.warm_start import linear_schedule
 from grpo_course.stories.batches import CHUNK, Batch, draw_chunk
 from grpo_course.stories.problems import make_stories
@@ -34,20 +34,23 @@ BETAS = (0.9, 0.95)  # of AdamW, without weight decay
 class PretrainConfig:
     """The settings of a pretraining; the default ones made the model of the course."""
 
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=2**63)
     num_steps: int = Field(default=2400, ge=1)
     batch_size: int = Field(default=64, ge=1)  # problems a step
     sums: float = Field(default=0.25, ge=0, le=1)  # share of the problems: bare sums
     prompt_weight: float = Field(default=0.1, ge=0)  # of a prompt's token in the loss
     matrix_rate: float = Field(default=0.02, gt=0)  # learning rate of Muon
     other_rate: float = Field(default=3e-3, gt=0)  # learning rate of AdamW
-    vocab_size: int = 768
-    hidden_size: int = 160
-    num_layers: int = 4
-    num_heads: int = 4
-    context_length: int = 256  # tokens
+    vocab_size: int = Field(default=768, ge=LEAST_VOCABULARY)
+    hidden_size: int = Field(default=160, ge=1)  # a multiple of num_heads
+    num_layers: int = Field(default=4, ge=1)
+    num_heads: int = Field(default=4, ge=1)
+    context_length: int = Field(default=256, ge=1)  # tokens
     num_threads: int = Field(default=1, ge=1)  # of the CPU; it decides the rounding
     save_every: int = Field(default=100, ge=1)  # steps
+
+    def __post_init__(self) -> None:
+        require_equal_heads(self.hidden_size, self.num_heads)
 
     def stages(self) -> set[int]:
         """The steps whose checkpoints are kept: arithmetic emerges between them."""

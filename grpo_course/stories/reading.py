@@ -26,17 +26,3 @@ def reads_right(text: str, story: Story) -> bool:
         last = a / b if last is None else last
         true[said] = last
     return last == Fraction(story.answer)
-
-
-def sums_right(text: str) -> bool:
-    """Whether every step that is written has the right result; one at least."""
-    steps = LINE.findall(TAG.sub("\n", text))
-    return bool(steps) and all(is_right(*step) for step in steps)
-
-
-def is_right(left: str, operation: str, right: str, said: str) -> bool:
-    """Whether one step is right: ("12", "+", "7", "19")."""
-    a, b, result = int(left), int(right), int(said)
-    if operation == "/":
-        return a == b * result and b != 0
-    return result == {"+": a + b, "-": a - b, "*": a * b}[operation]

@@ -68,7 +68,7 @@ def strip(path: Path) -> None:
 
 @pytest.fixture(scope="session")
 def lab(course, tmp_path_factory):
-    """The address of a JupyterLab server on the copy."""
+    """The addresses of a JupyterLab server on the copy, each with its token."""
     with serve(course, tmp_path_factory.mktemp("private")) as address:
         yield address
 

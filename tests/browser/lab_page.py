@@ -1,5 +1,6 @@
 """Drive a notebook in JupyterLab and read what it shows."""
 
+from lab_server import Address
 from playwright.sync_api import Page
 
 RUN_SECONDS = 900  # word problems train for minutes
@@ -37,9 +38,9 @@ READ = f"""() => {NOTEBOOK}.content.widgets.map((widget, index) => {{
 }})"""
 
 
-def open_notebook(page: Page, address: str, path: str) -> None:
+def open_notebook(page: Page, address: Address, path: str) -> None:
     """Open a notebook and wait for its kernel."""
-    page.goto(f"{address}/lab/tree/{path}?reset", wait_until="domcontentloaded")
+    page.goto(f"{address(f'lab/tree/{path}')}&reset", wait_until="domcontentloaded")
     page.wait_for_function(OPENED, timeout=120_000)
 
 

@@ -1,4 +1,9 @@
-"""A JupyterLab server of its own: temporary notebooks, no settings of the user."""
+"""A JupyterLab server of its own: temporary notebooks, no settings of the user.
+
+It lets in who knows its token, which it makes itself: on a machine with several users,
+a server without one is a terminal for all of them. The token is in a file that only
+its user may read, and in no list of processes.
+"""
 
 import json
 import os
@@ -6,12 +11,14 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from grpo_course.classroom import record
 from grpo_course.workshop import kernels
+
+Address = Callable[[str], str]  # of a path on the server, with the token
 
 STARTUP_SECONDS = 120
 PRIVATE = (
@@ -36,7 +43,6 @@ OPTIONS = [
     "--no-browser",
     "--ServerApp.port=0",
     "--ServerApp.open_browser=False",
-    "--IdentityProvider.token=",
     "--ServerApp.log_level=ERROR",
     "--LabApp.expose_app_in_browser=True",  # window.jupyterapp, which the tests read
     "--allow-root",
@@ -44,10 +50,11 @@ OPTIONS = [
 
 
 @contextmanager
-def serve(folder: Path, private: Path) -> Iterator[str]:
-    """Serve `folder` in JupyterLab; the address."""
+def serve(folder: Path, private: Path) -> Iterator[Address]:
+    """Serve `folder` in JupyterLab; the address of "lab", "api/status" and so on."""
     environment = {**os.environ, **kernels.VARIABLES}
     environment.pop(record.STORED)  # the tests click as a learner does
+    environment.pop("JUPYTER_TOKEN", None)
     environment |= {name: str(private / name.lower()) for name in PRIVATE}
     write_settings(Path(environment["JUPYTERLAB_SETTINGS_DIR"]))
     command = [sys.executable, "-m", "jupyterlab", *OPTIONS]
@@ -75,16 +82,21 @@ def write_settings(folder: Path) -> None:
         path.write_text(json.dumps(values), encoding="utf-8")
 
 
-def wait_for(runtime: Path, server: subprocess.Popen) -> str:
+def wait_for(runtime: Path, server: subprocess.Popen) -> Address:
     """The address, once the server answers there."""
     end = time.monotonic() + STARTUP_SECONDS
     while time.monotonic() < end and server.poll() is None:
         for path in runtime.glob("jpserver-*.json"):
             try:
-                url = json.loads(path.read_text(encoding="utf-8"))["url"]
-                urllib.request.urlopen(f"{url}api/status", timeout=5).close()
-                return url.rstrip("/")
+                address = address_of(json.loads(path.read_text(encoding="utf-8")))
+                urllib.request.urlopen(address("api/status"), timeout=5).close()
+                return address
             except (OSError, ValueError):
                 pass  # not yet
         time.sleep(0.3)
     raise RuntimeError(f"JupyterLab did not start; see {runtime.parent}/server.log")
+
+
+def address_of(told: dict) -> Address:
+    """What a server says of itself, as the address of its paths."""
+    return lambda path: f"{told['url']}{path}?token={told['token']}"

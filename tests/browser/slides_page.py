@@ -1,5 +1,6 @@
 """Walk through live slides (jupyterlab-rise) and measure each."""
 
+from lab_server import Address
 from playwright.sync_api import Page
 
 # What a projector of 1280 x 720 shows when the browser is zoomed to 150 %.
@@ -41,9 +42,9 @@ SETTLED = (
 )
 
 
-def open_slides(page: Page, address: str, path: str) -> None:
+def open_slides(page: Page, address: Address, path: str) -> None:
     """Enter live slides and wait for the first."""
-    page.goto(f"{address}/rise/{path}", wait_until="domcontentloaded")
+    page.goto(address(f"rise/{path}"), wait_until="domcontentloaded")
     page.wait_for_selector(
         ".reveal section.present .jp-MarkdownOutput", timeout=START_SECONDS * 1000
     )

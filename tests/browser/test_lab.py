@@ -1,6 +1,8 @@
 """Every notebook in JupyterLab: Run All from nothing; an exercise, wrong and right."""
 
 import re
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from lab_page import (
@@ -19,6 +21,21 @@ CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 UNFILLED = "raise NotImplementedError"
 BAR = re.compile(r"^[# ]{30} (\d+)/(\d+)", re.MULTILINE)  # as ProgressBar prints it
 SLIDER = re.compile(r"^(slide_|interact)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", ["lab", "api/contents", "api/terminals"])
+def test_only_who_has_the_token_is_let_in(lab, path):
+    """As anyone on the same machine: without it, and with another one."""
+    urlopen(lab(path), timeout=10).close()
+    bare, token = lab(path).split("?token=")
+    assert len(token) >= 32
+    for strange in (bare, f"{bare}?token=", f"{bare}?token={token[::-1]}"):
+        try:
+            page = urlopen(strange, timeout=10)
+        except HTTPError as refused:
+            assert refused.code == 403
+        else:
+            assert "/login" in page.url
 
 
 def test_run_all_from_nothing(name, visit, lab, pictures):

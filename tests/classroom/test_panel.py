@@ -34,10 +34,27 @@ def test_a_point_for_each_epoch_is_drawn():
     assert ax.lines[0].get_ydata().tolist() == [2, 5.5]
 
 
+def test_ties_of_a_single_run_are_split_by_kind():
+    shares = {"tied_groups": 0.5, "tied_right": 0.375, "tied_wrong": 0.125}
+    steps = [{"epoch": i, "step": 0, "loss": 0.0} | shares for i in range(2)]
+    run, told = History(steps), {}
+    ties = plot_panel({"run": run}, ("loss", "tied_groups"))[1]
+    for line in ties.lines:
+        told[line.get_label()] = line.get_ydata().tolist()
+    assert told == {
+        "run": [0.5, 0.5],
+        "tied, all right": [0.375, 0.375],
+        "tied, all wrong": [0.125, 0.125],
+    }
+    (legend,) = ties.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [*told]
+    ties, _ = plot_panel({"run": run, "other": run})  # no kind has a plot of its own
+    assert [line.get_label() for line in ties.lines] == ["run", "other"]
+
+
 def test_ties_are_split_where_that_is_asked_for():
     record = {"epoch": 0, "step": 0, "loss": 0.0, "tied_groups": 0.5, "tied_right": 0.4}
     run = History([record | {"epoch": epoch} for epoch in range(2)])
-    assert len(plot_panel({"run": run})) == 2
     ties, right = plot_panel({"run": run}, ("tied_groups", "tied_right", "tied_wrong"))
     assert right.get_title() == "tied, all right (share)"
     assert right.get_ylim() == ties.get_ylim() == (-0.05, 1.05)

@@ -19,6 +19,7 @@ from grpo_course.gsm8k.presets import GPU_SMOLLM2, LAPTOP, PRESETS
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.text_task import Problem
+from grpo_course.runs.cli import run_command
 
 ENGINES = Path(command.__file__).parent
 OUT = Path("runs")
@@ -174,7 +175,7 @@ def test_own_arguments_must_be_names_of_trl(trl, tmp_path):
 
 def test_without_trl_the_command_names_the_extra(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "trl", None)
-    assert command.work(["--config", "laptop"]) == 1
+    assert run_command(command.work, ["--config", "laptop"]) == 1
     assert "needs TRL" in capsys.readouterr().err
 
 

@@ -12,12 +12,14 @@ from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.algorithm.train import trainer_class
 from grpo_course.algorithm.variants import mismatch
 from grpo_course.engines.mapping import to_trl_config
-from grpo_course.engines.parity import TOLERANCE, compared_settings
-from grpo_course.engines.translate import LOSS_TYPES, SCALES
+from grpo_course.engines.translate import LOSS_TYPES, PER_TOKEN, SCALES
 from grpo_course.engines.trl_loss import trl_loss
 
 pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 
+TOLERANCE = 1e-9  # of the loss and of each number of its gradient, in float64
+KL_TERMS = ((0.0, "k3"), (0.1, "k3"), (0.1, "corrected_k3"))  # beta, estimator
+CLIPS = ({"epsilon": 0.2}, {"epsilon": 0.1, "epsilon_high": 0.4})
 BATCH, TRIAL, POS = 3, 3, 7
 TRL_ONLY = {"use_cpu": True, "bf16": False, "report_to": "none"}
 TRL_ONLY |= {"per_device_train_batch_size": BATCH * TRIAL, "num_generations": TRIAL}
@@ -90,18 +92,33 @@ def errors(config, number=0, on_policy=False):
     return (loss - theirs).abs().item(), gap.abs().max().item()
 
 
-def names_of(config):
-    return config.loss_mode, config.aggregation, config.ratio_level
+def compared_settings(loss_mode, mean, level):
+    """A loss that TRL has too, with all KL terms and clip ranges.
+
+    But for the corrected KL beside a response's ratio, where TRL means another loss.
+    Few tokens, wide log-probs: each bound must be reached to be tested.
+    """
+    for (beta, estimator), clip in product(KL_TERMS, CLIPS):
+        if (estimator, level) == PER_TOKEN:
+            continue
+        yield TrainConfig(
+            loss_mode=loss_mode,
+            aggregation=mean,
+            ratio_level=level,
+            kl_penalty=beta,
+            kl_estimator=estimator,
+            max_length=11,
+            dual_clip=1.6,
+            num_responses=TRIAL,
+            **clip,
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ratio.RATIO_LEVELS)
 @pytest.mark.parametrize("pair", LOSS_TYPES, ids="-".join)
 def test_loss_and_gradient(pair, level):
-    names = (*pair, level)
-    found = [c for c in compared_settings() if names_of(c) == names]
-    assert found
-    for config in found:
+    for config in compared_settings(*pair, level):
         for on_policy, number in product((False, True), range(2)):
             assert max(errors(config, number, on_policy)) < TOLERANCE, config
 

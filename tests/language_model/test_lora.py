@@ -108,7 +108,7 @@ def test_an_adapter_is_no_model_to_begin_with(begun, tmp_path):
 
 def test_without_peft_the_cure_is_named(begun, monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(ValueError, match=r"needs the package peft.*\[lora\]"):
+    with pytest.raises(ImportError, match=r"needs the package peft.*\[lora\]"):
         begun()
 
 

@@ -28,7 +28,9 @@ from grpo_course.language_model import build, held_out, training
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.encoding import as_rollout
 from grpo_course.language_model.environment import Environment
+from grpo_course.language_model.evaluation import greedy_scores, sampled_scores
 from grpo_course.language_model.pretrained import save_model
+from grpo_course.language_model.tables import name_measures
 from grpo_course.language_model.tiny_model import make_tiny_model
 from grpo_course.language_model.warm_start import warm_start
 from grpo_course.reverse import Reverse
@@ -173,7 +175,7 @@ def needed(bench):
     """The rank of the adapter; without peft, what is said of that."""
     try:
         adapters = getattr(bench.policy.model, "peft_config", None)
-    except ValueError as refused:
+    except ImportError as refused:
         return refused
     return adapters["default"].r if adapters else 0
 
@@ -215,7 +217,9 @@ def measures(bench):
     lengths = {"length": (lambda texts, **_: [float(len(t)) for t in texts], 1.0)}
     environment = Environment(bench.problems[:9], bench.parts[1], lengths)
     options = Namespace(batch=32, seed=0)
-    _, found = evaluate.measure(bench.policy, environment, bench.config, options)
+    how = evaluate.sampling(bench.config, options)
+    sampled = sampled_scores(bench.policy, environment, **how)
+    found = name_measures(greedy_scores(bench.policy, environment), sampled)
     return {name: values.tolist() for name, values in found.items()}
 
 

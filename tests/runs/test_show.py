@@ -67,6 +67,12 @@ def test_a_run_goes_on_where_it_cannot_be_drawn(alone, monkeypatch):
     assert "could not be written" in told[0]
 
 
+def test_nothing_is_drawn_before_the_first_epoch(start, tmp_path):
+    start(tmp_path)
+    picture.redraw(tmp_path)
+    assert not (tmp_path / picture.PICTURE).exists()
+
+
 def test_each_checkpoint_is_drawn(start, tmp_path, monkeypatch):
     drawn, out = [], tmp_path / "run"
     start(out, num_epochs=2, save_every=1)

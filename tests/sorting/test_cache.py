@@ -1,5 +1,10 @@
 """A run on disk: written whole, read back equal, never mistaken for another."""
 
+import sys
+from dataclasses import dataclass, field
+from importlib import import_module
+
+import numpy as np
 import pytest
 import torch
 
@@ -88,7 +93,81 @@ def test_a_reward_is_known_by_the_functions_it_calls():
     assert keyed(1.0) != keyed(2.0)
 
 
-@pytest.mark.parametrize("thing", [object(), torch.nn.Linear(1, 1)])
+LONG = torch.zeros(5000)  # print shows its ends
+
+
+@dataclass
+class Hidden:
+    points: float = field(repr=False)
+
+
+@pytest.mark.parametrize(
+    "kind", [list, tuple, dict, np.array, Hidden], ids=lambda kind: kind.__name__
+)
+def test_what_print_leaves_out_is_in_the_key(kind):
+    def keyed(values):
+        thing = kind({0: values}) if kind is dict else kind([values])
+
+        def reward(prompt, response):
+            return float(thing is None)
+
+        return cache.cache_key({"reward_fn": reward})
+
+    other = LONG.clone()
+    other[2500] = 1
+    assert keyed(LONG) == keyed(LONG.clone()) != keyed(other)
+
+
+@pytest.fixture
+def helper(tmp_path, monkeypatch):
+    """A module of the learner's own, which rewards in a notebook call."""
+    path = tmp_path / "own_helper.py"
+    path.write_text("SCALE = 1.0\ndef scaled(x):\n    return x * SCALE\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = import_module("own_helper")
+    yield module
+    del sys.modules["own_helper"]
+
+
+def test_a_reward_is_known_by_the_modules_of_ones_own(helper):
+    scaled = helper.scaled
+
+    def by_value(prompt, response):
+        return helper.SCALE
+
+    def by_function(prompt, response):
+        return scaled(1.0)
+
+    keys = {cache.cache_key({"reward_fn": f}) for f in (by_value, by_function)}
+    helper.SCALE = 2.0
+    keys |= {cache.cache_key({"reward_fn": f}) for f in (by_value, by_function)}
+    assert len(keys) == 4
+
+
+def test_functions_that_call_each_other_have_a_key():
+    def keyed(points):
+        def first(response):
+            return second(response[1:]) if response else 0
+
+        def second(response):
+            return points + first(response)
+
+        def reward(prompt, response):
+            return first(response)
+
+        return cache.cache_key({"reward_fn": reward})
+
+    assert keyed(1.0) == keyed(1.0) != keyed(2.0)
+
+
+class Quiet:
+    """An object that says nothing of its state."""
+
+    def __repr__(self):
+        return "<object quiet>"
+
+
+@pytest.mark.parametrize("thing", [object(), torch.nn.Linear(1, 1), Quiet()])
 def test_what_has_no_text_of_its_own_is_refused(thing):
     def reward(prompt, response):
         return float(thing is None)

@@ -1,6 +1,7 @@
 """The pretraining: what it reads, and that a stopped one goes on bit for bit."""
 
 import json
+import shutil
 import signal
 
 import pytest
@@ -10,6 +11,7 @@ from grpo_course.files import read_json_lines
 from grpo_course.gsm8k.prompts import demonstration
 from grpo_course.language_model.pretrained import load_model
 from grpo_course.runs import pretrain, pretrained
+from grpo_course.runs.checkpoint import DIGESTS, STATE, CheckpointError, digest
 from grpo_course.stories import pretraining
 from grpo_course.stories.batches import CHUNK, draw_chunk, encode, pad
 from grpo_course.stories.card import CARD, FIGURES, card_text
@@ -45,6 +47,24 @@ def toy(small_tokenizer):
 def begin(out, **changes):
     pretrained.begin(PretrainConfig(**(TOY | changes)), out)
     return out
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("seed", 10**30),
+        ("seed", -1),
+        ("vocab_size", 3),
+        ("hidden_size", 0),
+        ("hidden_size", 30),
+        ("num_layers", 0),
+        ("num_heads", 0),
+        ("context_length", 0),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(setting, value):
+    with pytest.raises(ValueError, match=f"{setting}={value}"):
+        PretrainConfig(**{setting: value})
 
 
 def outcome(out):
@@ -136,6 +156,78 @@ def test_stopped_by_ctrl_c_it_saves_and_goes_on(whole, tmp_path, monkeypatch):
     assert resumed.pretraining.step == 3
     resumed.go()
     assert outcome(out) == outcome(whole)
+
+
+@pytest.fixture
+def copied(whole, tmp_path):
+    """A finished run that may be changed."""
+    return shutil.copytree(whole, tmp_path / "copied")
+
+
+def last(out):
+    """The last checkpoint of a finished run."""
+    return out / "checkpoints" / "000011"
+
+
+def resume(out):
+    return pretrained.PretrainRun(out, show=False)
+
+
+def test_a_changed_loss_is_named_by_its_line_and_nothing_is_cut(copied):
+    path = copied / "metrics.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    for was, now, place in (('"loss"', '"lost"', ""), ("{", "[", ", line 4")):
+        fourth = lines[3].replace(was, now, 1)
+        path.write_text("".join([*lines[:3], fourth, *lines[4:]]))
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match=rf"metrics.jsonl{place} is not what was"):
+            resume(copied)
+        assert path.read_bytes() == before
+
+
+def test_losses_without_checkpoints_are_not_written_over(copied):
+    shutil.rmtree(copied / "checkpoints")
+    before = (copied / "metrics.jsonl").read_bytes()
+    for go_on in (resume, begin):
+        with pytest.raises(FileExistsError, match="has no checkpoint any more"):
+            go_on(copied)
+    assert (copied / "metrics.jsonl").read_bytes() == before
+
+
+def put(path, **state):
+    """Write a state into a checkpoint whose digests hold."""
+    torch.save(state, path / STATE)
+    listed = json.loads((path / DIGESTS).read_text()) | {STATE: digest(path / STATE)}
+    (path / DIGESTS).write_text(json.dumps(listed))
+
+
+def test_a_state_of_another_program_is_not_loaded(copied):
+    path = last(copied)
+    for state in ({"step": print}, {"step": 11}):
+        put(path, **state)
+        with pytest.raises(CheckpointError, match=f"Remove {path}") as told:
+            resume(copied)
+        assert "weights_only" not in str(told.value)
+    shutil.rmtree(path)  # as it says
+    assert resume(copied).pretraining.step == 10
+
+
+def test_a_renamed_checkpoint_is_refused(copied):
+    last(copied).rename(copied / "checkpoints" / "000012")
+    with pytest.raises(CheckpointError, match="the checkpoint of step 11: it was"):
+        resume(copied)
+
+
+def test_edited_settings_are_refused_with_the_cure(copied):
+    config, copy = (folder / pretrained.CONFIG for folder in (copied, last(copied)))
+    config.write_text(config.read_text().replace('"seed": 0', '"seed": 1'))
+    with pytest.raises(CheckpointError, match="has other settings than"):
+        resume(copied)
+    shutil.copy(copy, config)  # the cure
+    assert resume(copied).pretraining.step == 11
+    config.write_text("{")
+    with pytest.raises(ValueError, match=r"pretrain_config.json.*Put the file back"):
+        resume(copied)
 
 
 def test_the_stages_are_kept(whole):

@@ -17,7 +17,7 @@ from grpo_course.stories.frames import (
     roles,
 )
 from grpo_course.stories.handwritten import as_story, load_handwritten
-from grpo_course.stories.overlap import overlap_table, shared
+from grpo_course.stories.overlap import shared
 from grpo_course.stories.problems import (
     SPLITS,
     carries,
@@ -99,11 +99,10 @@ def test_bare_sums_of_training_are_not_asked_as_stories():
     assert {pool_of(s.operands) for s in make_sums(50, 0, "unseen")} == {"unseen"}
 
 
-def test_overlap_is_found_and_printed():
+def test_overlap_is_found():
     one, other = KNOWN[:2]
-    found = overlap_table([one], {"same": [one, other], "other": [other]})
-    assert found.loc["same", "text"] == 0.5 and found.loc["other", "text"] == 0
-    assert "numbers" in found.to_string()
+    assert shared([one], [one, other])["text"] == 0.5
+    assert shared([one], [other])["text"] == 0
 
 
 def test_skills_are_what_they_say():

@@ -24,7 +24,8 @@ PANEL = {
     "mean_length": "length (tokens)",
     "loss": "loss",
 }
-# Drawn where they are asked for by name: why groups are tied, in a task of texts.
+# Why groups are tied, in a task of texts: drawn where they are asked for by name, and
+# beside the share of all tied groups where a panel is of one run.
 TIES = {
     "tied_right": "tied, all right (share)",
     "tied_wrong": "tied, all wrong (share)",
@@ -42,7 +43,8 @@ def plot_panel(
     """A small plot for each measure; each run is a line with its band over the seeds.
 
     A measure that no run recorded is left out. Names are those of TITLES. Where an
-    epoch has several inner steps, a point is their mean.
+    epoch has several inner steps, a point is their mean. The tied groups of a single
+    run are split by kind: all right, all wrong.
 
     Raises ValueError for an unknown name, and if there is nothing to draw.
     """
@@ -58,7 +60,8 @@ def plot_panel(
     axes = panel_axes(len(shown))
     for ax, name in zip(axes, shown, strict=True):
         draw_measure(ax, runs, name)
-    handles, labels = max((ax.get_legend_handles_labels() for ax in axes), key=len)
+    legends = [ax.get_legend_handles_labels() for ax in axes]
+    handles, labels = max(legends, key=lambda legend: len(legend[1]))
     figure = axes[0].figure
     figure.supxlabel("epoch", fontsize=11)
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
@@ -82,6 +85,8 @@ def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
     """One measure of all runs that recorded it."""
     # A run without the measure keeps its place, so that colours stay the same.
     curves = {label: curve_or_gap(run, name) for label, run in runs.items()}
+    if name == "tied_groups" and len(runs) == 1:
+        curves |= kinds_of_ties(*runs.values())
     plot_bands(curves, "", xlabel="", title=TITLES[name], ax=ax)
     if legend := ax.get_legend():
         legend.remove()  # one for the whole panel instead
@@ -90,6 +95,12 @@ def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
         ax.set_ylim(-0.05, 1.05)
     else:
         ax.set_ylim(*limits(list(curves.values())))
+
+
+def kinds_of_ties(run: History) -> dict[str, Tensor]:
+    """Label -> the share of the groups that are tied for one reason."""
+    labels = {kind: title.removesuffix(" (share)") for kind, title in TIES.items()}
+    return {labels[kind]: measure(run, kind) for kind in TIES if has(run, kind)}
 
 
 def limits(curves: list[Tensor]) -> tuple[float, float]:
