@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from grpo_course.gsm8k.presets import FAILURES, GAP, LAPTOP, PRESETS
+from grpo_course.gsm8k.presets import FAILURES, GAP, PRESETS, TINY
 from grpo_course.language_model.build import make_task, weigh
 
 NO_KL = {"kl_penalty", "skip_tied_groups"}  # the second changes nothing but the time
@@ -26,7 +26,7 @@ def flat(config):
 
 
 def changes(config):
-    ours, others = flat(LAPTOP), flat(config)
+    ours, others = flat(TINY), flat(config)
     return {name for name in ours if ours[name] != others[name]}
 
 
