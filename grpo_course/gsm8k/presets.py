@@ -2,7 +2,7 @@
 
 Those of the finale were chosen on the split "validation". After one look at
 "unseen_problems", with another seed than those that are reported, the warm start was
-made longer.
+made longer. Those of notebook 15 were chosen on "validation" with seed 0.
 """
 
 from dataclasses import replace
