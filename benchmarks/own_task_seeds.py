@@ -2,7 +2,7 @@
 
 Each seed draws other words, weights and samples, and takes about three minutes on one
 core. What was recorded before is kept; a seed that is there is done again. Written to
-grpo_course/classroom/own_task_seeds.json, which notebook 12 shows.
+grpo_course/classroom/own_task_seeds.json, which notebook 15 shows.
 """
 
 import json

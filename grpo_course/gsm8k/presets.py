@@ -2,7 +2,7 @@
 
 Those of the finale were chosen on the split "validation". After one look at
 "unseen_problems", with another seed than those that are reported, the warm start was
-made longer.
+made longer. Those of notebook 15 were chosen on "validation" with seed 0.
 """
 
 from dataclasses import replace
@@ -84,25 +84,31 @@ GPU_SMOLLM2 = replace(
 PRESETS = {"laptop": LAPTOP, "gpu": GPU, "gpu-smollm2": GPU_SMOLLM2}
 SMALLER_GPUS = {"gpu-16gb": GPU_16GB, "colab-t4": COLAB_T4}  # for the command line
 
-# Without a KL a tied group has no gradient, and skipping it saves time: a tenth of the
-# run below, where a fifth of the groups is tied, and a fifth of GAP, where half are.
-WITHOUT_KL = replace(LAPTOP, kl_penalty=0.0, skip_tied_groups=True)
+# The model of notebook 15, where seven runs take about a minute: smaller numbers and a
+# third of the warm start leave it with sums that are looser still.
+TINY = replace(
+    LAPTOP,
+    task_settings=LAPTOP.task_settings | {"operands": (1, 6)},
+    num_problems=4096,
+    warm_start_steps=400,
+    num_epochs=50,
+    num_prompts=12,
+    learning_rate=5e-4,
+)
 
-# Give each the finale's warm-started model; each takes at most 100 updates. "no KL" is
-# here because it is said to fail: at this rate and length it does not.
+# Without a KL a tied group has no gradient, and skipping it saves time.
+WITHOUT_KL = replace(TINY, kl_penalty=0.0, skip_tied_groups=True)
+
+# Give each the warm-started model of TINY. "no KL" is here because it is said to fail:
+# at this rate and length it does not.
 FAILURES = {
-    "rate too high": replace(LAPTOP, num_epochs=80, learning_rate=2e-3),
-    "no KL": replace(WITHOUT_KL, num_epochs=100),
-    "format alone": replace(LAPTOP, num_epochs=80, reward_weights={"accuracy": 0.0}),
+    "rate too high": replace(TINY, num_epochs=30, learning_rate=3e-3),
+    "no KL": replace(WITHOUT_KL, num_epochs=30),
+    "format alone": replace(TINY, num_epochs=30, reward_weights={"accuracy": 0.0}),
     "too hard": replace(
-        LAPTOP,
-        num_epochs=20,
-        task_settings=LAPTOP.task_settings | {"operands": (60, 99), "steps": (3,)},
+        TINY,
+        num_epochs=10,
+        task_settings=TINY.task_settings | {"operands": (60, 99), "steps": (3,)},
         reward_weights={"format": 0.0},
     ),
 }
-
-# Training and held-out accuracy part where few problems are asked again and again, at a
-# high rate and without a KL. Take the first so many of the finale's problems.
-GAP = replace(WITHOUT_KL, num_epochs=100, learning_rate=1e-3)
-GAP_PROBLEMS = 64

@@ -1,4 +1,4 @@
-"""The record of the task to copy: what notebook 12 says of it, and its table."""
+"""The record of the task to copy: what notebook 15 says of it, and its table."""
 
 from grpo_course.classroom.own_task import own_task_table, read_own_task
 

@@ -18,8 +18,8 @@ def test_notebook_keeps_its_budgets(path, check):
     assert not problems, "\n".join(f"{path.name} {problem}" for problem in problems)
 
 
-# 00 and 11 compare no training; 10 is a hunt; eight runs of 12 take minutes.
-NOTHING_TO_CHANGE = ("00", "10", "11", "12")
+# 00 and 11 compare no training; 10 is a hunt; runs of 12 and 15 take too long.
+NOTHING_TO_CHANGE = ("00", "10", "11", "12", "15")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -22,7 +22,7 @@ from grpo_course.language_model.tokenizer import make_tokenizer
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "12_gsm8k_grpo.ipynb"
-END = "## The gap between"  # the sections after it are about the tiny model
+END = "## The same on a GPU"  # the sections after it are about other runs
 SMALL = {"num_epochs": 12, "num_prompts": 2, "max_new_tokens": 6, "eval_problems": 5}
 ARCHITECTURES = {"gpu": "qwen2", "gpu-smollm2": "llama"}
 NO_ROWS = pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with GSM8K")
