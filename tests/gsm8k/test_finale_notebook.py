@@ -22,7 +22,7 @@ from grpo_course.language_model.tokenizer import make_tokenizer
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "12_gsm8k_grpo.ipynb"
-END = "## The same on a GPU"  # the sections after it are about other runs
+END = "## What did GRPO buy?"  # what comes after it is about the recorded runs
 SMALL = {"num_epochs": 12, "num_prompts": 2, "max_new_tokens": 6, "eval_problems": 5}
 ARCHITECTURES = {"gpu": "qwen2", "gpu-smollm2": "llama"}
 NO_ROWS = pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with GSM8K")
@@ -73,6 +73,6 @@ def test_the_same_cells_take_a_pretrained_model(preset, capsys):
     assert names["RUN"] == preset and len(names["history"].records) == 12
     assert names["model"].config.model_type == ARCHITECTURES[preset]
     assert len(names["unseen"]) == 5 and names["before"].keys() == names["after"].keys()
-    assert "rise: strict accuracy" in capsys.readouterr().out
-    rise = names["rise"]["strict accuracy"]
-    assert rise < 0.3  # less than the stored run promises, and no cell stopped
+    assert "differences to what the sampler noted" in capsys.readouterr().out
+    # No cell stopped, though a random model learns nothing in twelve epochs.
+    assert names["after"]["greedy strict accuracy"].mean() < 0.5
