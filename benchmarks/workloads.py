@@ -59,7 +59,7 @@ class Workload:
 WORKLOADS = (
     Workload("W1", 512, 128, 256, 4, 2, 4, 64, 12, 2, num_steps=2, beta=0.04),
     Workload("W2", 41, 64, 128, 2, 2, 4, 16, 110, 10),
-    Workload("as notebook 12", 416, 96, 288, 2, 4, 16, 24, 22, 2, beta=0.02),
+    Workload("a tiny model", 416, 96, 288, 2, 4, 16, 24, 22, 2, beta=0.02),
 )
 
 

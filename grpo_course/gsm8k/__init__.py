@@ -9,5 +9,5 @@ In the order in which they are best read:
     prompts    what the model is told, what a good response looks like, and slips
     grading    what a completion answers, and whether it is right
     rewards    rewards with the signature that TRL calls
-    presets    settings of whole runs: the finale, and what goes wrong
+    presets    settings of whole runs: what learns, and what goes wrong
 """
