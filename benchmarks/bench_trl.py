@@ -4,9 +4,9 @@ Three workloads of fixed lengths, so that both programs write and learn as many 
 in W1 matrix products weigh something, in W2 the overhead is nearly all, the third has
 the sizes of the tiny model of the task gsm8k. One thing TRL does more: its fixed length
 is min_new_tokens, which hides EOS at every token, while our sampler simply has no EOS.
-One thread, CPU seconds. The rounds are interleaved, so that a machine that slows down slows both; a
-ratio comes with its spread. Then where the time goes, and which share of it the matrix
-products alone would take.
+One thread, CPU seconds. The rounds are interleaved, so that a machine that slows down
+slows both; a ratio comes with its spread. Then where the time goes, and which share of
+it the matrix products alone would take.
 
 python benchmarks/bench_trl.py [rounds [workload]]
 """

@@ -10,9 +10,9 @@ from dataclasses import replace
 from grpo_course.gsm8k.prompts import SYSTEM_PROMPT
 from grpo_course.language_model.config import GRPOConfig
 
-# A tiny model from nothing, on generated problems. One demonstration in four has a slip,
-# and six in ten lack a tag. So the warm start knows its sums, but loosely, and the
-# format, but not as a habit.
+# A tiny model from nothing, on generated problems. One demonstration in four has a
+# slip, and six in ten lack a tag. So the warm start knows its sums, but loosely, and
+# the format, but not as a habit.
 LAPTOP = GRPOConfig(
     task="gsm8k",
     task_settings={"slips": 0.25, "forms": (4, 2, 3, 1)},
