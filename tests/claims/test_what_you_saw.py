@@ -21,7 +21,6 @@ FORMULA_OR_CODE = re.compile(r"\$[^$]*\$|`[^`]*`")
 MINUTES = "a run takes minutes for each seed; the notebook shows those it speaks of"
 NO_CLAIM = {
     "A policy becomes what its reward pays most": "an exact gradient, climbed once",
-    "The form is learned first and fast": MINUTES,
     "Training accuracy alone cannot tell learning from memory": MINUTES,
     "A reward of your own is searched for holes at once": MINUTES,
     "Words reversed: GRPO": MINUTES,
