@@ -104,7 +104,7 @@ WITHOUT_KL = replace(TINY, kl_penalty=0.0, skip_tied_groups=True)
 FAILURES = {
     "rate too high": replace(TINY, num_epochs=30, learning_rate=3e-3),
     "no KL": replace(WITHOUT_KL, num_epochs=30),
-    "format alone": replace(TINY, num_epochs=40, reward_weights={"accuracy": 0.0}),
+    "format alone": replace(TINY, num_epochs=48, reward_weights={"accuracy": 0.0}),
     "too hard": replace(
         TINY,
         num_epochs=10,
