@@ -1,15 +1,17 @@
 """What a story is about: numbers, the steps that solve it, and what each event is."""
 
 import random
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from grpo_course.gsm8k.problems import Fact, compute
 
 # The largest that a change leads to, a number in a change, and one in "4 boxes with 7".
-LARGEST, LARGEST_OPERAND, LARGEST_FACTOR = 150, 60, 12
+LARGEST, LARGEST_OPERAND, LARGEST_FACTOR = 200, 60, 12
+LARGEST_START, MANY = 120, 0.2  # now and then there are many at first
 
 Step = tuple[int, str, int]  # places of two numbers, and the operation between them
-Event = tuple[str, tuple[int, ...]]  # a role of wording.PATTERNS, and its numbers
+Event = tuple[str, tuple[int, ...]]  # a role of a scene, and its numbers
 
 
 @dataclass
@@ -45,7 +47,7 @@ class Plan:
         return tuple((self.values[i], op, self.values[j]) for i, op, j in self.steps)
 
 
-OPENINGS = {"start": 0, "groups": 1}  # the steps that each takes
+OPENINGS = {"start": 0, "groups": 1, "sets": 2}  # the steps that each takes
 CHANGES = {
     "gain": 1,
     "lose": 1,
@@ -54,53 +56,32 @@ CHANGES = {
     "more_groups": 2,
     "fewer_groups": 2,
 }
-# What is asked, with what leads up to it: another number is given outright, or told by
-# the first.
-ENDINGS = {
-    "ask": 0,
-    "ask_other": 1,
-    "ask_both": 2,
-    "ask_both_given": 1,
-    "ask_difference_given": 1,
-}
 RELATIONS = ("other_more", "other_fewer", "other_times", "other_half")
 OPERATIONS = {"gain": "+", "lose": "-", "more": "+", "fewer": "-"}
 OPERATIONS |= {"times": "*", "half": "/"}
-NOT_OF_MONEY = ("times", "half")
+# Before a role: it is told of the second and third person, not of the first and second.
+SHIFT = "next:"
 
 
-def draw_plan(rng: random.Random, num_steps: int, money: bool = False) -> Plan:
-    """Events and a question that take `num_steps` steps; every number is at least 1."""
-    while True:
-        plan = Plan()
-        opening = rng.choice(("start", "start", "groups"))
-        ending = rng.choice([*ENDINGS, "ask", "ask"])
-        left = num_steps - OPENINGS[opening] - ENDINGS[ending]
-        nothing_to_do = left == 0 and (opening, ending) == ("start", "ask")
-        if left < 0 or nothing_to_do:
-            continue
-        place: int | None = begin(rng, plan, opening)
-        while left and place is not None:
-            role = rng.choice(changes(left, money))
-            place, left = change(rng, plan, role, place), left - CHANGES[role]
-        if place is not None and end(rng, plan, ending, place):
-            return plan
-
-
-def changes(most_steps: int, money: bool) -> list[str]:
+def changes(most_steps: int, roles: Collection[str]) -> list[str]:
     """The events that take so many steps at most; gains and losses stand twice."""
     names = [*CHANGES, "gain", "lose"]
-    names = [name for name in names if CHANGES[name] <= most_steps]
-    return [name for name in names if not (money and name in NOT_OF_MONEY)]
+    return [name for name in names if CHANGES[name] <= most_steps and name in roles]
 
 
-def begin(rng: random.Random, plan: Plan, opening: str) -> int:
+def begin(rng: random.Random, plan: Plan, opening: str, largest: float) -> int:
     """How many there are at first. -> the place of that number"""
     if opening == "start":
-        place = plan.give(rng.randint(2, LARGEST_OPERAND))
+        most = LARGEST_START if rng.random() < MANY else LARGEST_OPERAND
+        place = plan.give(rng.randint(2, int(min(most, largest))))
         plan.events.append(("start", (plan.values[place],)))
         return place
     many, each = rng.randint(2, LARGEST_FACTOR), rng.randint(2, LARGEST_FACTOR)
+    if opening == "sets":
+        also = rng.randint(2, LARGEST_FACTOR)
+        plan.events.append(("sets", (each, also, many)))
+        both = plan.work(plan.give(each), "+", plan.give(also))
+        return plan.work(both, "*", plan.give(many))
     plan.events.append(("groups", (many, each)))
     return plan.work(plan.give(many), "*", plan.give(each))
 
@@ -112,7 +93,7 @@ def change(rng: random.Random, plan: Plan, role: str, place: int) -> int | None:
     """
     if role in ("more_groups", "fewer_groups"):
         return change_by_groups(rng, plan, role, place)
-    kind = role.removeprefix("other_")
+    kind = role.removeprefix(SHIFT).removeprefix("other_")
     number = fitting_number(rng, kind, plan.values[place])
     if number is None:
         return None
@@ -143,35 +124,3 @@ def change_by_groups(
     plan.events.append((role, (many, each)))
     product = plan.work(plan.give(many), "*", plan.give(each))
     return plan.work(place, operation, product)
-
-
-def end(rng: random.Random, plan: Plan, ending: str, place: int) -> bool:
-    """What leads to the question, and the question. -> whether the numbers fit"""
-    question = ending.removesuffix("_given")
-    if question != "ask":
-        given = question != ending
-        other = give_other(rng, plan) if given else relate(rng, plan, place)
-        if other is None:
-            return False
-        if question == "ask_both":
-            plan.work(place, "+", other)
-        elif question == "ask_difference":
-            more, less = plan.values[place], plan.values[other]
-            if more == less:
-                return False
-            plan.work(*((place, "-", other) if more > less else (other, "-", place)))
-            question += "" if more > less else "_other"
-    plan.events.append((question, ()))
-    return True
-
-
-def give_other(rng: random.Random, plan: Plan) -> int:
-    """Another person's number, told outright. -> its place"""
-    number = rng.randint(2, LARGEST_OPERAND)
-    plan.events.append(("other", (number,)))
-    return plan.give(number)
-
-
-def relate(rng: random.Random, plan: Plan, place: int) -> int | None:
-    """Another person's number, told by the first one's. -> its place, if one fits"""
-    return change(rng, plan, rng.choice(RELATIONS), place)

@@ -4,9 +4,10 @@ import random
 
 import pytest
 
-from grpo_course.stories import telling
+from grpo_course.stories import composing
+from grpo_course.stories.composing import joined
 from grpo_course.stories.problems import make_stories
-from grpo_course.stories.telling import Manner, Teller, joined
+from grpo_course.stories.telling import Manner, Teller
 from grpo_course.stories.words import PEOPLE, THINGS, pick, unknown_word
 
 
@@ -47,14 +48,14 @@ def test_some_words_are_unknown():
 
 
 def test_sentences_go_on_and_names_keep_their_capital(monkeypatch):
-    monkeypatch.setattr(telling, "JOINED", 1.0)
+    monkeypatch.setattr(composing, "JOINED", 1.0)
     teller = Teller(random.Random(1), Manner())
     teller.people = PEOPLE[:2]
     name = PEOPLE[0][0]
     told = ["One.", f"{name} goes.", "Then he sits."]
     ours = joined(random.Random(0), told, teller)
     assert ours == [f"One, and {name} goes, and then he sits."]
-    monkeypatch.setattr(telling, "JOINED", 0.0)
+    monkeypatch.setattr(composing, "JOINED", 0.0)
     assert joined(random.Random(0), told, teller) == told
 
 
