@@ -11,6 +11,7 @@ from grpo_course.stories.telling import LEADS, Manner, Teller
 # How often a question stands first, two sentences are made one, those about one person
 # share their subject, and a question takes up the sentence before it.
 ASKED_FIRST, JOINED, SHARED, TAKEN_UP = 0.08, 0.12, 0.25, 0.12
+IN_A_RATE = 0.4  # the same where there is but a rate and a question
 LARGEST_DISTRACTOR = 60
 # Shares of the stories that have small numbers in words, all numbers, or a money sign.
 SMALL_IN_WORDS, ALL_IN_WORDS, SIGN = 0.2, 0.08, 0.35
@@ -109,7 +110,11 @@ def taken_up(
         and question.startswith("How")
         and not set(".,") & set(event[:-1])
     )
-    if not fits or event.startswith(LEADS) or rng.random() >= TAKEN_UP:
+    if (
+        not fits
+        or event.startswith(LEADS)
+        or rng.random() >= (IN_A_RATE if role == "rate" else TAKEN_UP)
+    ):
         return [*told, question]
     way, first = rng.choice(IF), uncapitalized(event, teller)[:-1]
     asked = question if way.startswith("If") else question[:-1]
@@ -140,8 +145,10 @@ def reordered(events: Sequence[Event], teller: Teller) -> list[Event] | None:
     """The same events, told in another order than that of the steps."""
     roles = [role for role, _ in events]
     if len(roles) == 2 and roles[1].startswith("other_"):
-        explicit = any(teller.suits(roles[1], f) for f in teller.fitting(roles[1]))
+        explicit = teller.suits(roles[1], teller.choose(roles[1]))
         return [*events][::-1] if explicit else None
+    if roles == ["start", "goal"]:
+        return [*events][::-1]
     late = "late_start" in teller.scene.patterns
     if late and roles[0] == "start" and len(roles) > 1 and roles[1] in ("gain", "lose"):
         others = (i for i, role in enumerate(roles) if role.startswith("other"))

@@ -47,15 +47,27 @@ class Plan:
         return tuple((self.values[i], op, self.values[j]) for i, op, j in self.steps)
 
 
-OPENINGS = {"start": 0, "groups": 1, "sets": 2}  # the steps that each takes
+OPENINGS = {
+    "start": 0,
+    "pair": 1,
+    "groups": 1,
+    "rate": 1,
+    "sets": 2,
+}  # the steps that each takes
 CHANGES = {
     "gain": 1,
     "lose": 1,
     "times": 1,
     "half": 1,
+    "there_and_back": 2,
+    "two_losses": 2,
     "more_groups": 2,
     "fewer_groups": 2,
 }
+TWO_CHANGES = {"there_and_back": ("lose", "gain"), "two_losses": ("lose", "lose")}
+# The events after which something is left, and those that add something.
+SHRINKS = ("lose", "half", "fewer_groups", *TWO_CHANGES)
+GROWS = ("gain", "pair", "groups", "sets", "more_groups", "there_and_back")
 RELATIONS = ("other_more", "other_fewer", "other_times", "other_half")
 OPERATIONS = {"gain": "+", "lose": "-", "more": "+", "fewer": "-"}
 OPERATIONS |= {"times": "*", "half": "/"}
@@ -76,13 +88,17 @@ def begin(rng: random.Random, plan: Plan, opening: str, largest: float) -> int:
         place = plan.give(rng.randint(2, int(min(most, largest))))
         plan.events.append(("start", (plan.values[place],)))
         return place
+    if opening == "pair":
+        one, other = rng.randint(2, LARGEST_OPERAND), rng.randint(2, LARGEST_OPERAND)
+        plan.events.append(("pair", (one, other)))
+        return plan.work(plan.give(one), "+", plan.give(other))
     many, each = rng.randint(2, LARGEST_FACTOR), rng.randint(2, LARGEST_FACTOR)
     if opening == "sets":
         also = rng.randint(2, LARGEST_FACTOR)
         plan.events.append(("sets", (each, also, many)))
         both = plan.work(plan.give(each), "+", plan.give(also))
         return plan.work(both, "*", plan.give(many))
-    plan.events.append(("groups", (many, each)))
+    plan.events.append((opening, (many, each)))
     return plan.work(plan.give(many), "*", plan.give(each))
 
 
@@ -93,6 +109,8 @@ def change(rng: random.Random, plan: Plan, role: str, place: int) -> int | None:
     """
     if role in ("more_groups", "fewer_groups"):
         return change_by_groups(rng, plan, role, place)
+    if role in TWO_CHANGES:
+        return change_twice(rng, plan, role, place)
     kind = role.removeprefix(SHIFT).removeprefix("other_")
     number = fitting_number(rng, kind, plan.values[place])
     if number is None:
@@ -124,3 +142,16 @@ def change_by_groups(
     plan.events.append((role, (many, each)))
     product = plan.work(plan.give(many), "*", plan.give(each))
     return plan.work(place, operation, product)
+
+
+def change_twice(rng: random.Random, plan: Plan, role: str, place: int) -> int | None:
+    """Two changes that are told in one sentence. -> the place of the new number"""
+    numbers = []
+    for kind in TWO_CHANGES[role]:
+        number = fitting_number(rng, kind, plan.values[place])
+        if number is None:
+            return None
+        numbers.append(number)
+        place = plan.work(place, OPERATIONS[kind], plan.give(number))
+    plan.events.append((role, tuple(numbers)))
+    return place

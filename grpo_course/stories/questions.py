@@ -6,11 +6,13 @@ from collections.abc import Collection
 from grpo_course.gsm8k.problems import compute
 from grpo_course.stories.plans import (
     CHANGES,
+    GROWS,
     LARGEST_OPERAND,
     OPENINGS,
     OPERATIONS,
     RELATIONS,
     SHIFT,
+    SHRINKS,
     Plan,
     begin,
     change,
@@ -138,6 +140,9 @@ def end(
 
 def compare(rng: random.Random, plan: Plan, question: str, place: int) -> bool:
     """A number beside the one at `place`, and what is between. -> whether one fits"""
+    told_too = {"ask_lost": SHRINKS, "ask_gained": GROWS}.get(question, ())
+    if any(role in told_too for role, _ in plan.events):
+        return False  # those would count too
     value = plan.values[place]
     larger = question in ("ask_need", "ask_gained")
     gap = fitting_number(rng, "gain" if larger else "lose", value)

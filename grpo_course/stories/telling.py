@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from grpo_course.stories import words
 from grpo_course.stories.frames import expand, own_frames
-from grpo_course.stories.plans import SHIFT, Event, Plan
+from grpo_course.stories.plans import SHIFT, SHRINKS, Event, Plan
 from grpo_course.stories.scenes import DEFAULT, scenes
 
 LEADS = ("Then", "Later", "After that", "The next day", "Soon", "A little later")
 TIMES = ("today", "in the morning", "on {day}")  # not after such a lead
 # Roles whose sentences have a tense of their own; a pattern that begins with ! has too.
-PRESENT = ("distractor", "late_start", "remark")
+PRESENT = ("distractor", "late_start")
 NOW = re.compile(r"\b(now|that|got|differ|apart|difference)\b")  # a question of today
 VERB = re.compile(rf"(?<![{{\w'])\b({'|'.join(words.PAST)})\b(?![\w}}'])")
 LEFT = re.compile(r"\b(left|remain|remains|remaining|over|leave|leaves|still)\b")
@@ -21,8 +21,8 @@ SUM = re.compile(r"\b(total|altogether|in all)\b", re.IGNORECASE)
 KIN = re.compile(rf"\b({'|'.join([*words.SHE_KIN, *words.HE_KIN])}) \{{B\}}")
 # A comparison that says with whom, and one that points back to what was just told.
 EXPLICIT, VAGUE = re.compile(r"\{(A|first)\b"), re.compile(r"\b[Tt]hat\b")
-SHRINKS = ("lose", "half", "fewer_groups")  # the events after which something is left
 DOUBLES = {"times": "double", "other_times": "other_double"}  # where it is twice
+MOST_TRIES = 40
 # How often a word is left out that the story has had, and a story is of the past.
 SHORTER, PRONOUN, PAST, DOUBLE = 0.4, 0.7, 0.4, 0.4
 
@@ -59,6 +59,7 @@ class Teller:
         self.frames: list[str] = []  # those that were used
         self.before = ""  # the role before
         self.shift = False  # told of the second and third person
+        self.many = events[0][1][0] if events and events[0][1] else 0
         self.shrinks = any(role in SHRINKS for role, _ in events)
 
     def who(self, letter: str, case: int) -> str:
@@ -71,7 +72,8 @@ class Teller:
         self.people_named.add(letter)
         if person[1] == person[0] or (known and self.rng.random() < PRONOUN):
             return person[case]
-        return person[0] + ("'s" if case == 3 else "")
+        ending = "'" if person[0].endswith("s") else "'s"
+        return person[0] + (ending if case == 3 else "")
 
     def name_things(self) -> str:
         """What is counted."""
@@ -95,7 +97,7 @@ class Teller:
         role = role.removeprefix(SHIFT)
         swap = role.endswith("_other") and role.startswith("ask_difference")
         role = self.role_of("ask_difference" if swap else role, numbers)
-        frame = self.rng.choice(self.fitting(role))
+        frame = self.choose(role)
         self.frames.append(frame)
         self.before = role
         ways = expand(frame, "(", ")")
@@ -128,11 +130,15 @@ class Teller:
         told = double in self.scene.patterns and self.rng.random() < DOUBLE
         return double if told else role
 
-    def fitting(self, role: str) -> list[str]:
-        """The frames of a role that suit what happened; all where none does."""
+    def choose(self, role: str) -> str:
+        """A frame of a role that suits what happened, if one is found."""
         frames = own_frames(role, self.manner.scene, self.manner.unseen)
-        told = [frame for frame in frames if self.suits(role, frame)]
-        return told or list(frames)
+        frame = self.rng.choice(frames)
+        for _ in range(MOST_TRIES):
+            if self.suits(role, frame):
+                break
+            frame = self.rng.choice(frames)
+        return frame
 
     def suits(self, role: str, frame: str) -> bool:
         """Whether a frame may follow what was told before."""
@@ -162,7 +168,7 @@ class Teller:
         self, numbers: tuple[int, ...], swap: bool, shift: bool
     ) -> dict[str, Callable[[], str]]:
         """What stands in each place of a frame."""
-        first, last = (numbers[0], numbers[-1]) if numbers else (0, 0)
+        first, last = (numbers[0], numbers[-1]) if numbers else (self.many, 0)
         rng = self.rng
         own = {name: lambda text=text: text for name, text in self.drawn.items()}
         return (

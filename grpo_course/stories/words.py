@@ -191,6 +191,8 @@ PRESENT_AND_PAST = listed(
     "become:became measures:measured pay:paid carry:carried see:saw use:used "
     "want:wanted own:owned sleep:slept disappear:disappeared travel:traveled "
     "move:moved fit:fit step:stepped wear:wore put:put read:read turn:turned "
+    "hikes:hiked studies:studied trains:trained learns:learned colors:colored "
+    "knits:knitted "
     "adds:added spends:spent walks:walked removes:removed gather:gathered "
     "gathers:gathered keep:kept decides:decided trades:traded"
 )
@@ -218,7 +220,7 @@ def past(verb: str, before: str) -> str:
     infinitive = verb + "s" in PAST or verb in ("have", "do", "go")
     last = before.rsplit(None, 1)[-1] if before.split() else ""
     kept = infinitive and (
-        last == "to" or AUXILIARY.search(before.replace(" to ", " "))
+        last in ("to", "on", *ARTICLES) or AUXILIARY.search(before.replace(" to ", " "))
     )
     return verb if kept else PAST[verb]
 
