@@ -217,7 +217,7 @@ def may_be(kin: str, person: tuple[str, ...]) -> bool:
 
 def past(verb: str, before: str) -> str:
     """The past form of a verb, or after "does" and the like the verb as it is."""
-    infinitive = verb + "s" in PAST or verb in ("have", "do", "go")
+    infinitive = not verb.endswith("s") and verb != "are"
     last = before.rsplit(None, 1)[-1] if before.split() else ""
     kept = infinitive and (
         last in ("to", "on", *ARTICLES) or AUXILIARY.search(before.replace(" to ", " "))
