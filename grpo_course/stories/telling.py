@@ -22,6 +22,7 @@ KIN = re.compile(rf"\b({'|'.join([*words.SHE_KIN, *words.HE_KIN])}) \{{B\}}")
 # A comparison that says with whom, and one that points back to what was just told.
 EXPLICIT, VAGUE = re.compile(r"\{(A|first)\b"), re.compile(r"\b[Tt]hat\b")
 DOUBLES = {"times": "double", "other_times": "other_double"}  # where it is twice
+ARTICLE = re.compile(r"\b([Aa]) (?=[aeio]|u(?!s|ni))(?!one\b)")  # where it is "an"
 MOST_TRIES = 40
 # How often a word is left out that the story has had, and a story is of the past.
 SHORTER, PRONOUN, PAST, DOUBLE = 0.4, 0.7, 0.4, 0.4
@@ -113,6 +114,7 @@ class Teller:
         """A frame with its places filled, as a sentence."""
         way = words.agree(way, self.people[shift])
         text = re.sub(r"\{([^}]*)\}", lambda found: fill[found[1]](), way)
+        text = ARTICLE.sub(r"\1n ", text)
         text = re.sub(r" +([.,?]|$)", r"\1", " ".join(text.split()))
         text = text if text[-1] in ".?" else text + "."
         return text[0].upper() + text[1:]
