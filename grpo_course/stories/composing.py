@@ -137,7 +137,8 @@ def in_words(rng: random.Random, text: str, things: str) -> str:
 def insert_beside(rng: random.Random, events: list[Event], beside: Event) -> None:
     """Put what is beside the point after the first event, before no comparison."""
     roles = [role for role, _ in events] + [""]
-    free = [i for i in range(1, len(roles)) if "other_" not in roles[i]]
+    apart = [role == "part" or "other_" in role for role in roles]
+    free = [i for i in range(1, len(roles)) if not apart[i]]
     events.insert(rng.choice(free), beside)
 
 
@@ -147,7 +148,7 @@ def reordered(events: Sequence[Event], teller: Teller) -> list[Event] | None:
     if len(roles) == 2 and roles[1].startswith("other_"):
         explicit = teller.suits(roles[1], teller.choose(roles[1]))
         return [*events][::-1] if explicit else None
-    if roles == ["start", "goal"]:
+    if roles in (["start", "goal"], ["groups", "goal"], ["pair", "goal"]):
         return [*events][::-1]
     late = "late_start" in teller.scene.patterns
     if late and roles[0] == "start" and len(roles) > 1 and roles[1] in ("gain", "lose"):

@@ -1,7 +1,7 @@
 """What a story is about: numbers, the steps that solve it, and what each event is."""
 
 import random
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from grpo_course.gsm8k.problems import Fact, compute
@@ -67,7 +67,16 @@ CHANGES = {
 TWO_CHANGES = {"there_and_back": ("lose", "gain"), "two_losses": ("lose", "lose")}
 # The events after which something is left, and those that add something.
 SHRINKS = ("lose", "half", "fewer_groups", *TWO_CHANGES)
-GROWS = ("gain", "pair", "groups", "sets", "more_groups", "there_and_back")
+GROWS = (
+    "gain",
+    "pair",
+    "triple",
+    "groups",
+    "sets",
+    "bill",
+    "more_groups",
+    "there_and_back",
+)
 RELATIONS = ("other_more", "other_fewer", "other_times", "other_half")
 OPERATIONS = {"gain": "+", "lose": "-", "more": "+", "fewer": "-"}
 OPERATIONS |= {"times": "*", "half": "/"}
@@ -88,18 +97,45 @@ def begin(rng: random.Random, plan: Plan, opening: str, largest: float) -> int:
         place = plan.give(rng.randint(2, int(min(most, largest))))
         plan.events.append(("start", (plan.values[place],)))
         return place
-    if opening == "pair":
-        one, other = rng.randint(2, LARGEST_OPERAND), rng.randint(2, LARGEST_OPERAND)
-        plan.events.append(("pair", (one, other)))
-        return plan.work(plan.give(one), "+", plan.give(other))
-    many, each = rng.randint(2, LARGEST_FACTOR), rng.randint(2, LARGEST_FACTOR)
-    if opening == "sets":
-        also = rng.randint(2, LARGEST_FACTOR)
-        plan.events.append(("sets", (each, also, many)))
-        both = plan.work(plan.give(each), "+", plan.give(also))
-        return plan.work(both, "*", plan.give(many))
-    plan.events.append((opening, (many, each)))
+    most = LARGEST_OPERAND if opening in ("pair", "triple") else LARGEST_FACTOR
+    numbers = tuple(rng.randint(2, most) for _ in range(NUMBERS[opening]))
+    plan.events.append((opening, numbers))
+    return OPENED[opening](plan, *numbers)
+
+
+def added(plan: Plan, *numbers: int) -> int:
+    """Some numbers in all. -> the place of the sum"""
+    place = plan.give(numbers[0])
+    for number in numbers[1:]:
+        place = plan.work(place, "+", plan.give(number))
+    return place
+
+
+def multiplied(plan: Plan, many: int, each: int) -> int:
+    """So many times so many. -> the place of the product"""
     return plan.work(plan.give(many), "*", plan.give(each))
+
+
+def in_sets(plan: Plan, one: int, other: int, many: int) -> int:
+    """So many times two numbers. -> the place of the product"""
+    return plan.work(added(plan, one, other), "*", plan.give(many))
+
+
+def billed(plan: Plan, price: int, other: int, many: int, many_others: int) -> int:
+    """So many at one price, so many at another. -> the place of the sum"""
+    one = multiplied(plan, many, price)
+    return plan.work(one, "+", multiplied(plan, many_others, other))
+
+
+# How each opening but the first leads to a number, and from how many.
+OPENED: dict[str, Callable[..., int]] = {
+    "pair": added,
+    "triple": added,
+    "groups": multiplied,
+    "rate": multiplied,
+}
+OPENED |= {"sets": in_sets, "bill": billed}
+NUMBERS = {"pair": 2, "triple": 3, "groups": 2, "rate": 2, "sets": 3, "bill": 4}
 
 
 def change(rng: random.Random, plan: Plan, role: str, place: int) -> int | None:

@@ -21,6 +21,7 @@ SUM = re.compile(r"\b(total|altogether|in all)\b", re.IGNORECASE)
 KIN = re.compile(rf"\b({'|'.join([*words.SHE_KIN, *words.HE_KIN])}) \{{B\}}")
 # A comparison that says with whom, and one that points back to what was just told.
 EXPLICIT, VAGUE = re.compile(r"\{(A|first)\b"), re.compile(r"\b[Tt]hat\b")
+SO_FAR = re.compile(r"has (already )?\{done\}")  # what is said once
 DOUBLES = {"times": "double", "other_times": "other_double"}  # where it is twice
 ARTICLE = re.compile(r"\b([Aa]) (?=[aeio]|u(?!s|ni))(?!one\b)")  # where it is "an"
 MOST_TRIES = 40
@@ -149,6 +150,8 @@ class Teller:
             return False
         if role == "ask":
             return not (SUM if self.shrinks else LEFT).search(frame)
+        if SO_FAR.search(frame) and self.before not in ("", "start", "groups"):
+            return False
         if not role.startswith("other_"):
             return True
         if self.manner.out_of_order:
@@ -180,6 +183,7 @@ class Teller:
                 "bare": lambda: str(last),
                 "many": lambda: str(first),
                 "also": lambda: str(numbers[1]),
+                "third": lambda: str(numbers[2]),
                 "number": lambda: str(last),
                 "times": lambda: "twice" if last == 2 else f"{last} times",
                 "holders": lambda: f"{first} {words.pick(rng, words.HOLDERS)}",
