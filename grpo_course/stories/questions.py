@@ -97,6 +97,8 @@ def ask_before(rng: random.Random, plan: Plan, num_steps: int) -> bool:
             return False
         now = compute(now, OPERATIONS[role], number)
         told.append((role, number))
+    if now < 2:
+        return False  # "1 apples"
     place = plan.give(now)
     for role, number in reversed(told):
         back = "-" if role == "gain" else "+"

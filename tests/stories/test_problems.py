@@ -91,7 +91,10 @@ def test_splits_share_nothing_with_training(split):
         assert found["reordered"] > 0  # or the other zeros would say nothing
     else:
         assert found["numbers"] == found["reordered"] == 0
-    assert found["frame"] == (0 if SPLITS[split].unseen_frames else 1)
+    assert (found["frame"] == 0) == SPLITS[split].unseen_frames
+    told = {frame for story in STORIES[split] for frame in story.frames}
+    held = told & held_out_frames()
+    assert held == (told if SPLITS[split].unseen_frames else set())
 
 
 def test_bare_sums_of_training_are_not_asked_as_stories():
@@ -132,7 +135,7 @@ def test_stories_told_out_of_order_are():
 
 def test_frames_are_several_hundred_and_a_fifth_is_held_out():
     held, count = held_out_frames(), len(all_frames())
-    assert count > 300 and 0.18 < len(held) / count < 0.22
+    assert count > 1000 and 0.18 < len(held) / count < 0.22
     for role, money in roles():
         seen, unseen = own_frames(role, money, False), own_frames(role, money, True)
         assert seen and unseen and not set(seen) & set(unseen)
