@@ -17,6 +17,12 @@ LARGEST_DISTRACTOR = 60
 SMALL_IN_WORDS, ALL_IN_WORDS, SIGN = 0.2, 0.08, 0.35
 IF = ("If {0}, {1}", "{1} if {0}?", "{1} after {0}?", "{1} when {0}?")
 
+ONES = words.listed(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen "
+    "fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+TENS = words.listed("twenty thirty forty fifty sixty seventy eighty ninety")
+
 
 def tell(rng: random.Random, plan: Plan, manner: Manner) -> tuple[str, list] | None:
     """The story of a plan and its frames; None if it has no other order."""
@@ -128,10 +134,21 @@ def in_words(rng: random.Random, text: str, things: str) -> str:
     if drawn < SMALL_IN_WORDS + ALL_IN_WORDS:
         most = 12 if drawn < SMALL_IN_WORDS else 99
         text = re.sub(rf"\b12 (?=(more )?{re.escape(things)})", "a dozen ", text)
-        text = re.sub(r"\d+", lambda found: words.spelled(found[0], most), text)
+        text = re.sub(r"\d+", lambda found: spelled(found[0], most), text)
     elif rng.random() < SIGN:
         text = re.sub(r"\b(\d+) dollars\b", r"$\1", text)
     return re.sub(r"(^|[.?] )([a-z])", lambda found: found[1] + found[2].upper(), text)
+
+
+def spelled(digits: str, most: int) -> str:
+    """A number in words, up to `most`; a larger one stays in digits."""
+    number = int(digits)
+    if number > most:
+        return digits
+    if number < len(ONES):
+        return ONES[number]
+    tens, ones = divmod(number, 10)
+    return TENS[tens - 2] + (f"-{ONES[ones]}" if ones else "")
 
 
 def insert_beside(rng: random.Random, events: list[Event], beside: Event) -> None:

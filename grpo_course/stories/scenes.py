@@ -96,7 +96,7 @@ def read_scene(name: str, text: str) -> Scene:
         else:
             patterns.setdefault(role, []).append(in_full(line.strip()))
     told = {role: tuple(lines) for role, lines in patterns.items()}
-    return Scene(name, told, tuple(words), **numbers)  # type: ignore[arg-type]
+    return Scene(name, told, tuple(words), **numbers)
 
 
 def forms_of(choices: list[str]) -> Words:

@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grpo_course.stories import words
+from grpo_course.stories import verbs, words
+from grpo_course.stories.cast import Cast
 from grpo_course.stories.frames import expand, own_frames
 from grpo_course.stories.plans import SHIFT, SHRINKS, Event, Plan
 from grpo_course.stories.scenes import DEFAULT, scenes
@@ -15,7 +16,7 @@ TIMES = ("today", "in the morning", "on {day}")  # not after such a lead
 # Roles whose sentences have a tense of their own; a pattern that begins with ! has too.
 PRESENT = ("distractor", "late_start")
 NOW = re.compile(r"\b(now|that|got|differ|apart|difference)\b")  # a question of today
-VERB = re.compile(rf"(?<![{{\w'])\b({'|'.join(words.PAST)})\b(?![\w}}'])")
+VERB = re.compile(rf"(?<![{{\w'])\b({'|'.join(verbs.PAST)})\b(?![\w}}'])")
 LEFT = re.compile(r"\b(left|remain|remains|remaining|over|leave|leaves|still)\b")
 SUM = re.compile(r"\b(total|altogether|in all)\b", re.IGNORECASE)
 KIN = re.compile(rf"\b({'|'.join([*words.SHE_KIN, *words.HE_KIN])}) \{{B\}}")
@@ -25,8 +26,8 @@ SO_FAR = re.compile(r"has (already )?\{done\}")  # what is said once
 DOUBLES = {"times": "double", "other_times": "other_double"}  # where it is twice
 ARTICLE = re.compile(r"\b([Aa]) (?=[aeio]|u(?!s|ni))(?!one\b)")  # where it is "an"
 MOST_TRIES = 40
-# How often a word is left out that the story has had, and a story is of the past.
-SHORTER, PRONOUN, PAST, DOUBLE = 0.4, 0.7, 0.4, 0.4
+# How often a story is of the past, and something is doubled where it is twice as much.
+PAST, DOUBLE = 0.4, 0.4
 
 
 @dataclass(frozen=True)
@@ -40,57 +41,22 @@ class Manner:
     remark: bool = False  # with a sentence that holds no number
 
 
-class Teller:
+class Teller(Cast):
     """One story in the making: who it is about, and what was named so far."""
 
     def __init__(
         self, rng: random.Random, manner: Manner, plan: Plan | None = None
     ) -> None:
-        self.rng, self.manner = rng, manner
-        self.scene = scenes()[manner.scene]
         events = plan.events if plan else []
         compares = any(role.startswith("ask_difference") for role, _ in events)
-        self.people = words.draw_people(rng, third_person=compares)
-        self.things, self.others = words.draw_things(rng)
-        self.drawn = self.scene.draw(rng)
-        self.own_things = "things" in self.drawn  # the scene's, which must be named
-        self.things = self.drawn.get("things", self.things)
+        super().__init__(rng, scenes()[manner.scene], third_person=compares)
+        self.manner = manner
         self.past = self.people[0][1] in words.PLURAL or rng.random() < PAST
-        self.things_named = False
-        self.people_named: set[str] = set()
+        self.many = events[0][1][0] if events and events[0][1] else 0
+        self.shrinks = any(role in SHRINKS for role, _ in events)
         self.frames: list[str] = []  # those that were used
         self.before = ""  # the role before
         self.shift = False  # told of the second and third person
-        self.many = events[0][1][0] if events and events[0][1] else 0
-        self.shrinks = any(role in SHRINKS for role, _ in events)
-
-    def who(self, letter: str, case: int) -> str:
-        """A person by name, or by pronoun where nobody else was named so far.
-
-        `case` is a place in words.PEOPLE: 1 he, 2 him, 3 his.
-        """
-        person = self.people["ABC".index(letter)]
-        known = self.people_named == {letter}
-        self.people_named.add(letter)
-        if person[1] == person[0] or (known and self.rng.random() < PRONOUN):
-            return person[case]
-        ending = "'" if person[0].endswith("s") else "'s"
-        return person[0] + (ending if case == 3 else "")
-
-    def name_things(self) -> str:
-        """What is counted."""
-        self.things_named = True
-        return self.things
-
-    def may_leave_out(self) -> bool:
-        """Whether the things go without saying; a scene's own never do."""
-        known = self.things_named and not self.own_things
-        return known and self.rng.random() < SHORTER
-
-    def count(self, number: int, word: str = "") -> str:
-        """A number with the things it counts; they may be left out once named."""
-        told = f"{number} {word}".strip()
-        return told if self.may_leave_out() else f"{told} {self.name_things()}"
 
     def sentence(self, event: Event) -> str:
         """One sentence for an event, in a frame of the split."""
@@ -109,11 +75,14 @@ class Teller:
             way for way in ways if not (way.startswith(LEADS) and way.endswith(TIMES))
         ]
         way = self.in_tense(role, self.with_verbs(self.rng.choice(timed or ways)))
-        return self.filled(way, self.places(numbers, swap, shift), shift)
+        first, last = (numbers[0], numbers[-1]) if numbers else (self.many, 0)
+        fill = self.numbers(numbers, first, last) | self.words(first)
+        fill |= self.persons(swap, "BC" if shift else "AB") | self.own_words()
+        return self.filled(way, fill, shift)
 
     def filled(self, way: str, fill: dict[str, Callable[[], str]], shift: bool) -> str:
         """A frame with its places filled, as a sentence."""
-        way = words.agree(way, self.people[shift])
+        way = verbs.agree(way, self.people[shift])
         text = re.sub(r"\{([^}]*)\}", lambda found: fill[found[1]](), way)
         text = ARTICLE.sub(r"\1n ", text)
         text = re.sub(r" +([.,?]|$)", r"\1", " ".join(text.split()))
@@ -166,55 +135,5 @@ class Teller:
         if not self.past or role in PRESENT or asked_now:
             return frame
         return VERB.sub(
-            lambda found: words.past(found[1], frame[: found.start()]), frame
+            lambda found: verbs.past(found[1], frame[: found.start()]), frame
         )
-
-    def places(
-        self, numbers: tuple[int, ...], swap: bool, shift: bool
-    ) -> dict[str, Callable[[], str]]:
-        """What stands in each place of a frame."""
-        first, last = (numbers[0], numbers[-1]) if numbers else (self.many, 0)
-        rng = self.rng
-        own = {name: lambda text=text: text for name, text in self.drawn.items()}
-        return (
-            {
-                "n": lambda: self.count(last),
-                "more": lambda: self.count(last, "more"),
-                "bare": lambda: str(last),
-                "many": lambda: str(first),
-                "also": lambda: str(numbers[1]),
-                "third": lambda: str(numbers[2]),
-                "number": lambda: str(last),
-                "times": lambda: "twice" if last == 2 else f"{last} times",
-                "holders": lambda: f"{first} {words.pick(rng, words.HOLDERS)}",
-                "members": lambda: f"{first} {words.pick(rng, words.MEMBERS)}",
-                "goods": lambda: f"{first} {words.pick(rng, words.GOODS)}",
-                "days": lambda: f"{first} {rng.choice(words.SPANS)}",
-                "things": self.name_things,
-                "things?": lambda: "" if self.may_leave_out() else self.name_things(),
-                "them": lambda: (
-                    "them" if self.things_named else f"the {self.name_things()}"
-                ),
-                "place": lambda: words.pick(rng, words.PLACES, ending=""),
-                "day": lambda: rng.choice(words.DAYS),
-                "others": lambda: self.others,
-                "friend": lambda: rng.choice(words.FRIENDS),
-            }
-            | self.persons(swap, "BC" if shift else "AB")
-            | own
-        )
-
-    def persons(self, swap: bool, letters: str) -> dict[str, Callable[[], str]]:
-        """Who stands in each place of a frame; with `swap` B has the larger number."""
-        one, other = letters
-        return {
-            "A": lambda: self.who(one, 1),
-            "A.": lambda: self.who(one, 2),
-            "A's": lambda: self.who(one, 3),
-            "B": lambda: self.who(other, 1),
-            "B.": lambda: self.who(other, 2),
-            "B's": lambda: self.who(other, 3),
-            "C": lambda: self.who("C", 1),
-            "larger": lambda: self.people[swap][0],
-            "smaller": lambda: self.people[not swap][0],
-        }

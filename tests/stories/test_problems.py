@@ -9,7 +9,7 @@ from grpo_course.gsm8k.grading import is_correct
 from grpo_course.gsm8k.problems import compute
 from grpo_course.language_model.build import load_problems
 from grpo_course.language_model.config import GRPOConfig
-from grpo_course.stories import words
+from grpo_course.stories import composing
 from grpo_course.stories.frames import (
     all_frames,
     frames,
@@ -33,7 +33,7 @@ STORIES = {split: make_stories(split, COUNT, 0) for split in SPLITS}
 ALL = [story for stories in STORIES.values() for story in stories]
 KNOWN = make_stories("train", 5000, 1)
 HALF = re.compile(r"\b(twice|half|double[sd]?|evenly|equally)\b", re.IGNORECASE)
-WORDS = {words.spelled(str(n), 99): n for n in range(2, 100)} | {"dozen": 12}
+WORDS = {composing.spelled(str(n), 99): n for n in range(2, 100)} | {"dozen": 12}
 LONGEST_FIRST = "|".join(sorted(WORDS, key=len, reverse=True))
 IN_WORDS = re.compile(rf"\b({LONGEST_FIRST})\b", re.IGNORECASE)
 
