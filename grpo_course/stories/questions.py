@@ -131,13 +131,20 @@ def end(
         third = give_other(rng, plan, SHIFT + "other")
         plan.work(plan.work(place, "+", other), "+", third)
     elif question == "ask_difference":
-        more, less = plan.values[place], plan.values[other]
-        if more == less:
+        if plan.values[place] == plan.values[other]:
             return False
-        plan.work(*((place, "-", other) if more > less else (other, "-", place)))
-        question += "" if more > less else "_other"
+        question += subtract(plan, place, other)
     plan.events.append((question, ()))
     return True
+
+
+def subtract(plan: Plan, place: int, other: int) -> str:
+    """The smaller number from the larger. -> "_other" if the other one is larger"""
+    if plan.values[place] > plan.values[other]:
+        plan.work(place, "-", other)
+        return ""
+    plan.work(other, "-", place)
+    return "_other"
 
 
 def compare(rng: random.Random, plan: Plan, question: str, place: int) -> bool:
