@@ -26,7 +26,7 @@ LAPTOP = GRPOConfig(
 
 @settings()
 class Stories(TextTask[Story]):
-    """Stories of one to four steps, told in several hundred frames."""
+    """Stories of one to four steps, told in several thousand frames."""
 
     rewards: ClassVar = GSM8K.rewards
     measures: ClassVar = GSM8K.measures
