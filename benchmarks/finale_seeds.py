@@ -9,7 +9,7 @@ not done again. Written to grpo_course/stories/finale.json, which notebook 12 sh
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -79,29 +79,36 @@ WAYS: dict[str, tuple[GRPOConfig, Callable[..., None]]] = {
 
 
 def record(seed: int, start: Path, name: str) -> None:
-    """Keep rows of the start and of what each way makes of it."""
+    """Keep rows of the start and of what each way makes of it.
+
+    Of another start the two ways that differ in the loss alone, on fewer splits.
+    """
+    usual = name == "start"
+    splits = REPORTED if usual else SAMPLED
     if not is_kept(name, seed):
         policy, tokenizer = load_reader(start)
-        keep(name, measure_all(seed, policy, tokenizer, cooled=True))
-    for way, (config, learn) in WAYS.items():
-        made = way if name == "start" else f"{way} from {name}"
+        keep(name, measure_all(seed, policy, tokenizer, splits, cooled=True))
+    for way in WAYS if usual else ("GRPO", "imitation, sampled anew"):
+        made = way if usual else f"{way}, from {name}"
         if is_kept(made, seed):
             continue
+        config, learn = WAYS[way]
         policy, tokenizer = load_reader(start)
         config = replace(config, seed=seed)
         learn(config, policy, tokenizer, load_problems(config))
-        keep(made, measure_all(seed, policy, tokenizer))
+        keep(made, measure_all(seed, policy, tokenizer, splits))
 
 
 def measure_all(
     seed: int,
     policy: CausalPolicy,
     tokenizer: PreTrainedTokenizerBase,
+    splits: Sequence[str],
     cooled: bool = False,
 ) -> list[dict]:
-    """A row for each split."""
+    """A row for each split, and one for stories with a sentence kept back."""
     rows = []
-    for split in REPORTED:
+    for split in splits:
         stories = Stories().problems(split, PROBLEMS, TEST_SEED + seed)
         row = {"seed": seed, "split": split, **measure(policy, tokenizer, stories)}
         asked = make_environment(LAPTOP, stories, tokenizer)

@@ -4,10 +4,14 @@ In the order in which they are best read:
 
     problems     stories and bare sums as problems, in splits
     plans        what a story is about: its numbers and the steps that solve it
-    telling      from a plan to English
-    wording      the sentences, in parts
+    questions    how a story may end, and whole plans
+    composing    from the sentences of a story to its text
+    telling      from an event to a sentence
+    cast         who and what one story is about
+    scenes       where stories are set; `wording/` holds their sentences, in parts
     frames       the sentences put together, and which of them training never has
-    words        who and what the stories are about
+    words        names, things and places
+    verbs        the past, and "I have" beside "she has"
     handwritten  problems that a person wrote
     overlap      what the splits share
     reading      whether a response read its story right, whatever its sums

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import product
 from zlib import crc32
 
-from grpo_course.stories.wording import MONEY, PATTERNS
+from grpo_course.stories.scenes import DEFAULT, scenes
 
 HELD_OUT_SHARE = 0.2  # of the frames of each role
 
@@ -20,16 +20,19 @@ def expand(pattern: str, opening: str, closing: str) -> list[str]:
 
 
 @cache
-def frames(role: str, money: bool = False) -> tuple[str, ...]:
-    """All frames of a role; their decoration is still to be chosen."""
-    patterns = (MONEY if money else PATTERNS)[role]
+def frames(role: str, scene: str = DEFAULT) -> tuple[str, ...]:
+    """All frames of a role in a scene; their decoration is still to be chosen."""
+    patterns = scenes()[scene].patterns[role]
     made = [frame for pattern in patterns for frame in expand(pattern, "[", "]")]
     return tuple(dict.fromkeys(made))
 
 
-def roles() -> list[tuple[str, bool]]:
-    """Each role, and whether it is told of money."""
-    return [(role, False) for role in PATTERNS] + [(role, True) for role in MONEY]
+@cache
+def roles() -> tuple[tuple[str, str], ...]:
+    """Each role of each scene, and the scene."""
+    return tuple(
+        (role, name) for name, scene in scenes().items() for role in scene.patterns
+    )
 
 
 @cache
@@ -66,7 +69,7 @@ def words_of(frame: str) -> set[str]:
 
 
 @cache
-def own_frames(role: str, money: bool, unseen: bool) -> tuple[str, ...]:
+def own_frames(role: str, scene: str, unseen: bool) -> tuple[str, ...]:
     """The frames of a role that a split tells with: the held-out ones, or the rest."""
-    made, held = frames(role, money), held_out_frames()
+    made, held = frames(role, scene), held_out_frames()
     return tuple(frame for frame in made if (frame in held) == unseen)

@@ -1,15 +1,17 @@
 """What a story is about: numbers, the steps that solve it, and what each event is."""
 
 import random
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from grpo_course.gsm8k.problems import Fact, compute
 
 # The largest that a change leads to, a number in a change, and one in "4 boxes with 7".
-LARGEST, LARGEST_OPERAND, LARGEST_FACTOR = 150, 60, 12
+LARGEST, LARGEST_OPERAND, LARGEST_FACTOR = 200, 60, 12
+LARGEST_START, MANY = 120, 0.2  # now and then there are many at first
 
 Step = tuple[int, str, int]  # places of two numbers, and the operation between them
-Event = tuple[str, tuple[int, ...]]  # a role of wording.PATTERNS, and its numbers
+Event = tuple[str, tuple[int, ...]]  # a role of a scene, and its numbers
 
 
 @dataclass
@@ -45,64 +47,95 @@ class Plan:
         return tuple((self.values[i], op, self.values[j]) for i, op, j in self.steps)
 
 
-OPENINGS = {"start": 0, "groups": 1}  # the steps that each takes
+OPENINGS = {
+    "start": 0,
+    "pair": 1,
+    "groups": 1,
+    "rate": 1,
+    "sets": 2,
+}  # the steps that each takes
 CHANGES = {
     "gain": 1,
     "lose": 1,
     "times": 1,
     "half": 1,
+    "there_and_back": 2,
+    "two_losses": 2,
     "more_groups": 2,
     "fewer_groups": 2,
 }
-# What is asked, with what leads up to it: another number is given outright, or told by
-# the first.
-ENDINGS = {
-    "ask": 0,
-    "ask_other": 1,
-    "ask_both": 2,
-    "ask_both_given": 1,
-    "ask_difference_given": 1,
-}
+TWO_CHANGES = {"there_and_back": ("lose", "gain"), "two_losses": ("lose", "lose")}
+# The events after which something is left, and those that add something.
+SHRINKS = ("lose", "half", "fewer_groups", *TWO_CHANGES)
+GROWS = (
+    "gain",
+    "pair",
+    "triple",
+    "groups",
+    "sets",
+    "bill",
+    "more_groups",
+    "there_and_back",
+)
 RELATIONS = ("other_more", "other_fewer", "other_times", "other_half")
 OPERATIONS = {"gain": "+", "lose": "-", "more": "+", "fewer": "-"}
 OPERATIONS |= {"times": "*", "half": "/"}
-NOT_OF_MONEY = ("times", "half")
+# Before a role: it is told of the second and third person, not of the first and second.
+SHIFT = "next:"
 
 
-def draw_plan(rng: random.Random, num_steps: int, money: bool = False) -> Plan:
-    """Events and a question that take `num_steps` steps; every number is at least 1."""
-    while True:
-        plan = Plan()
-        opening = rng.choice(("start", "start", "groups"))
-        ending = rng.choice([*ENDINGS, "ask", "ask"])
-        left = num_steps - OPENINGS[opening] - ENDINGS[ending]
-        nothing_to_do = left == 0 and (opening, ending) == ("start", "ask")
-        if left < 0 or nothing_to_do:
-            continue
-        place: int | None = begin(rng, plan, opening)
-        while left and place is not None:
-            role = rng.choice(changes(left, money))
-            place, left = change(rng, plan, role, place), left - CHANGES[role]
-        if place is not None and end(rng, plan, ending, place):
-            return plan
-
-
-def changes(most_steps: int, money: bool) -> list[str]:
+def changes(most_steps: int, roles: Collection[str]) -> list[str]:
     """The events that take so many steps at most; gains and losses stand twice."""
     names = [*CHANGES, "gain", "lose"]
-    names = [name for name in names if CHANGES[name] <= most_steps]
-    return [name for name in names if not (money and name in NOT_OF_MONEY)]
+    return [name for name in names if CHANGES[name] <= most_steps and name in roles]
 
 
-def begin(rng: random.Random, plan: Plan, opening: str) -> int:
+def begin(rng: random.Random, plan: Plan, opening: str, largest: float) -> int:
     """How many there are at first. -> the place of that number"""
     if opening == "start":
-        place = plan.give(rng.randint(2, LARGEST_OPERAND))
+        most = LARGEST_START if rng.random() < MANY else LARGEST_OPERAND
+        place = plan.give(rng.randint(2, int(min(most, largest))))
         plan.events.append(("start", (plan.values[place],)))
         return place
-    many, each = rng.randint(2, LARGEST_FACTOR), rng.randint(2, LARGEST_FACTOR)
-    plan.events.append(("groups", (many, each)))
+    most = LARGEST_OPERAND if opening in ("pair", "triple") else LARGEST_FACTOR
+    numbers = tuple(rng.randint(2, most) for _ in range(NUMBERS[opening]))
+    plan.events.append((opening, numbers))
+    return OPENED[opening](plan, *numbers)
+
+
+def added(plan: Plan, *numbers: int) -> int:
+    """Some numbers in all. -> the place of the sum"""
+    place = plan.give(numbers[0])
+    for number in numbers[1:]:
+        place = plan.work(place, "+", plan.give(number))
+    return place
+
+
+def multiplied(plan: Plan, many: int, each: int) -> int:
+    """So many times so many. -> the place of the product"""
     return plan.work(plan.give(many), "*", plan.give(each))
+
+
+def in_sets(plan: Plan, one: int, other: int, many: int) -> int:
+    """So many times two numbers. -> the place of the product"""
+    return plan.work(added(plan, one, other), "*", plan.give(many))
+
+
+def billed(plan: Plan, price: int, other: int, many: int, many_others: int) -> int:
+    """So many at one price, so many at another. -> the place of the sum"""
+    one = multiplied(plan, many, price)
+    return plan.work(one, "+", multiplied(plan, many_others, other))
+
+
+# How each opening but the first leads to a number, and from how many.
+OPENED: dict[str, Callable[..., int]] = {
+    "pair": added,
+    "triple": added,
+    "groups": multiplied,
+    "rate": multiplied,
+}
+OPENED |= {"sets": in_sets, "bill": billed}
+NUMBERS = {"pair": 2, "triple": 3, "groups": 2, "rate": 2, "sets": 3, "bill": 4}
 
 
 def change(rng: random.Random, plan: Plan, role: str, place: int) -> int | None:
@@ -112,7 +145,9 @@ def change(rng: random.Random, plan: Plan, role: str, place: int) -> int | None:
     """
     if role in ("more_groups", "fewer_groups"):
         return change_by_groups(rng, plan, role, place)
-    kind = role.removeprefix("other_")
+    if role in TWO_CHANGES:
+        return change_twice(rng, plan, role, place)
+    kind = role.removeprefix(SHIFT).removeprefix("other_")
     number = fitting_number(rng, kind, plan.values[place])
     if number is None:
         return None
@@ -145,33 +180,14 @@ def change_by_groups(
     return plan.work(place, operation, product)
 
 
-def end(rng: random.Random, plan: Plan, ending: str, place: int) -> bool:
-    """What leads to the question, and the question. -> whether the numbers fit"""
-    question = ending.removesuffix("_given")
-    if question != "ask":
-        given = question != ending
-        other = give_other(rng, plan) if given else relate(rng, plan, place)
-        if other is None:
-            return False
-        if question == "ask_both":
-            plan.work(place, "+", other)
-        elif question == "ask_difference":
-            more, less = plan.values[place], plan.values[other]
-            if more == less:
-                return False
-            plan.work(*((place, "-", other) if more > less else (other, "-", place)))
-            question += "" if more > less else "_other"
-    plan.events.append((question, ()))
-    return True
-
-
-def give_other(rng: random.Random, plan: Plan) -> int:
-    """Another person's number, told outright. -> its place"""
-    number = rng.randint(2, LARGEST_OPERAND)
-    plan.events.append(("other", (number,)))
-    return plan.give(number)
-
-
-def relate(rng: random.Random, plan: Plan, place: int) -> int | None:
-    """Another person's number, told by the first one's. -> its place, if one fits"""
-    return change(rng, plan, rng.choice(RELATIONS), place)
+def change_twice(rng: random.Random, plan: Plan, role: str, place: int) -> int | None:
+    """Two changes that are told in one sentence. -> the place of the new number"""
+    numbers = []
+    for kind in TWO_CHANGES[role]:
+        number = fitting_number(rng, kind, plan.values[place])
+        if number is None:
+            return None
+        numbers.append(number)
+        place = plan.work(place, OPERATIONS[kind], plan.give(number))
+    plan.events.append((role, tuple(numbers)))
+    return place

@@ -35,13 +35,13 @@ class PretrainConfig:
     """The settings of a pretraining; the default ones made the model of the course."""
 
     seed: int = Field(default=0, ge=0, lt=2**63)
-    num_steps: int = Field(default=2400, ge=1)
+    num_steps: int = Field(default=4800, ge=1)
     batch_size: int = Field(default=64, ge=1)  # problems a step
     sums: float = Field(default=0.25, ge=0, le=1)  # share of the problems: bare sums
     prompt_weight: float = Field(default=0.1, ge=0)  # of a prompt's token in the loss
     matrix_rate: float = Field(default=0.02, gt=0)  # learning rate of Muon
     other_rate: float = Field(default=3e-3, gt=0)  # learning rate of AdamW
-    vocab_size: int = Field(default=768, ge=LEAST_VOCABULARY)
+    vocab_size: int = Field(default=1024, ge=LEAST_VOCABULARY)
     hidden_size: int = Field(default=160, ge=1)  # a multiple of num_heads
     num_layers: int = Field(default=4, ge=1)
     num_heads: int = Field(default=4, ge=1)

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from grpo_course.algorithm.validation import unknown_name
 from grpo_course.gsm8k.problems import Fact, compute, share_of, solution_text
 from grpo_course.language_model.text_task import Problem
-from grpo_course.stories.plans import LARGEST, LARGEST_FACTOR, draw_plan
-from grpo_course.stories.telling import Manner, tell
+from grpo_course.stories.composing import tell
+from grpo_course.stories.plans import LARGEST, LARGEST_FACTOR
+from grpo_course.stories.questions import draw_plan
+from grpo_course.stories.scenes import scenes
+from grpo_course.stories.telling import Manner
 
 STEPS = (1, 2, 2, 3, 3, 4)
 LONG = (3, 4)  # steps: at the edge of what the model of the course solves
-DISTRACTORS, OUT_OF_ORDER, MONEY = 0.2, 0.2, 0.25  # shares of the stories
+DISTRACTORS, OUT_OF_ORDER, REMARKS = 0.2, 0.15, 0.08  # shares of the stories
 
 
 @dataclass(frozen=True)
@@ -106,13 +109,19 @@ def make_stories(split: str, count: int, seed: int | str) -> list[Story]:
 
 def draw_story(rng: random.Random, split: Split) -> Story | None:
     """A story of one split; None where the numbers drawn are not for it."""
+    told_in = list(scenes().values())
+    scene = rng.choices(told_in, [each.share for each in told_in])[0]
     manner = Manner(
         unseen=split.unseen_frames,
-        money=rng.random() < MONEY,
+        scene=scene.name,
         distractor=rng.random() < split.distractors,
         out_of_order=rng.random() < split.out_of_order,
+        remark=rng.random() < REMARKS,
     )
-    plan = draw_plan(rng, rng.choice(split.steps), manner.money)
+    steps = rng.choice(split.steps)
+    plan = draw_plan(rng, steps, scene.patterns, scene.largest)
+    if plan is None or steps > scene.steps:
+        return None
     facts, operands = plan.facts, tuple(plan.operands)
     if split.carry and not all(map(carries, facts)):
         return None

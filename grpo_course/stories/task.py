@@ -35,7 +35,7 @@ NEW_FRAMES = {"train": "long_practice", "validation": "long_validation"}
 
 @settings()
 class Stories(TextTask[Story]):
-    """Stories of one to four steps, told in several hundred frames."""
+    """Stories of one to four steps, told in several thousand frames."""
 
     # train and validate on sentences that the model of the course has not read
     new_frames: bool = True

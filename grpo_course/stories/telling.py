@@ -2,25 +2,32 @@
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from grpo_course.stories import words
+from grpo_course.stories import verbs, words
+from grpo_course.stories.cast import Cast
 from grpo_course.stories.frames import expand, own_frames
-from grpo_course.stories.plans import Event, Plan
+from grpo_course.stories.plans import SHIFT, SHRINKS, Event, Plan
+from grpo_course.stories.scenes import DEFAULT, scenes
 
-LEADS = ("Then", "Later", "After that", "The next day")  # not for a first sentence
+LEADS = ("Then", "Later", "After that", "The next day", "Soon", "A little later")
 TIMES = ("today", "in the morning", "on {day}")  # not after such a lead
-PRESENT = (
-    "distractor",
-    "late_start",
-)  # roles whose sentences have a tense of their own
+# Roles whose sentences have a tense of their own; a pattern that begins with ! has too.
+PRESENT = ("distractor", "late_start")
 NOW = re.compile(r"\b(now|that|got|differ|apart|difference)\b")  # a question of today
-VERB = re.compile(rf"(?<![{{\w'])\b({'|'.join(words.PAST)})\b(?![\w}}'])")
-# How often a word is left out that the story has had, a question stands first, two
-# sentences are made one, and a story is of the past.
-SHORTER, PRONOUN, ASKED_FIRST, JOINED, PAST = 0.4, 0.7, 0.1, 0.15, 0.4
-LARGEST_DISTRACTOR = 60
+VERB = re.compile(rf"(?<![{{\w'])\b({'|'.join(verbs.PAST)})\b(?![\w}}'])")
+LEFT = re.compile(r"\b(left|remain|remains|remaining|over|leave|leaves|still)\b")
+SUM = re.compile(r"\b(total|altogether|in all)\b", re.IGNORECASE)
+KIN = re.compile(rf"\b({'|'.join([*words.SHE_KIN, *words.HE_KIN])}) \{{B\}}")
+# A comparison that says with whom, and one that points back to what was just told.
+EXPLICIT, VAGUE = re.compile(r"\{(A|first)\b"), re.compile(r"\b[Tt]hat\b")
+SO_FAR = re.compile(r"has (already )?\{done\}")  # what is said once
+DOUBLES = {"times": "double", "other_times": "other_double"}  # where it is twice
+ARTICLE = re.compile(r"\b([Aa]) (?=[aeio]|u(?!s|ni))(?!one\b)")  # where it is "an"
+MOST_TRIES = 40
+# How often a story is of the past, and something is doubled where it is twice as much.
+PAST, DOUBLE = 0.4, 0.4
 
 
 @dataclass(frozen=True)
@@ -28,156 +35,105 @@ class Manner:
     """How a story is told."""
 
     unseen: bool = False  # in held-out frames
-    money: bool = False  # of dollars
+    scene: str = DEFAULT
     distractor: bool = False  # with a number that is beside the point
     out_of_order: bool = False  # not in the order of the steps
+    remark: bool = False  # with a sentence that holds no number
 
 
-class Teller:
+class Teller(Cast):
     """One story in the making: who it is about, and what was named so far."""
 
-    def __init__(self, rng: random.Random, manner: Manner) -> None:
-        self.rng, self.manner = rng, manner
-        self.people = words.draw_people(rng)
-        self.things, self.others = words.draw_things(rng)
-        if manner.money:
-            self.things = "dollars"
-        self.past = rng.random() < PAST
-        self.things_named = False
-        self.people_named: set[str] = set()
+    def __init__(
+        self, rng: random.Random, manner: Manner, plan: Plan | None = None
+    ) -> None:
+        events = plan.events if plan else []
+        compares = any(role.startswith("ask_difference") for role, _ in events)
+        super().__init__(rng, scenes()[manner.scene], third_person=compares)
+        self.manner = manner
+        self.past = self.people[0][1] in words.PLURAL or rng.random() < PAST
+        self.many = events[0][1][0] if events and events[0][1] else 0
+        self.shrinks = any(role in SHRINKS for role, _ in events)
         self.frames: list[str] = []  # those that were used
-
-    def who(self, letter: str, case: int) -> str:
-        """A person by name, or by pronoun where nobody else was named so far.
-
-        `case` is a place in words.PEOPLE: 1 he, 2 him, 3 his.
-        """
-        person = self.people["AB".index(letter)]
-        known = self.people_named == {letter}
-        self.people_named.add(letter)
-        if known and self.rng.random() < PRONOUN:
-            return person[case]
-        return person[0] + ("'s" if case == 3 else "")
-
-    def name_things(self) -> str:
-        """What is counted."""
-        self.things_named = True
-        return self.things
-
-    def may_leave_out(self) -> bool:
-        """Whether the things go without saying; dollars never do."""
-        known = self.things_named and not self.manner.money
-        return known and self.rng.random() < SHORTER
-
-    def count(self, number: int, word: str = "") -> str:
-        """A number with the things it counts; they may be left out once named."""
-        told = f"{number} {word}".strip()
-        return told if self.may_leave_out() else f"{told} {self.name_things()}"
+        self.before = ""  # the role before
+        self.shift = False  # told of the second and third person
 
     def sentence(self, event: Event) -> str:
         """One sentence for an event, in a frame of the split."""
         role, numbers = event
+        shift = self.shift = role.startswith(SHIFT)
+        role = role.removeprefix(SHIFT)
         swap = role.endswith("_other") and role.startswith("ask_difference")
-        role = "ask_difference" if swap else role
-        frame = self.rng.choice(own_frames(role, self.manner.money, self.manner.unseen))
+        role = self.role_of("ask_difference" if swap else role, numbers)
+        frame = self.choose(role)
         self.frames.append(frame)
+        self.before = role
         ways = expand(frame, "(", ")")
-        if not self.people_named:  # nothing came before
-            ways = [way for way in ways if not way.startswith(LEADS)]
+        if not self.people_named and not self.things_named:  # nothing came before
+            ways = [way for way in ways if not way.startswith(LEADS)] or ways
         timed = [
             way for way in ways if not (way.startswith(LEADS) and way.endswith(TIMES))
         ]
-        ways = timed or ways
-        fill = self.places(numbers, swap)
-        way = self.in_tense(role, self.rng.choice(ways))
+        way = self.in_tense(role, self.with_verbs(self.rng.choice(timed or ways)))
+        first, last = (numbers[0], numbers[-1]) if numbers else (self.many, 0)
+        fill = self.numbers(numbers, first, last) | self.words(first)
+        fill |= self.persons(swap, "BC" if shift else "AB") | self.own_words()
+        return self.filled(way, fill, shift)
+
+    def filled(self, way: str, fill: dict[str, Callable[[], str]], shift: bool) -> str:
+        """A frame with its places filled, as a sentence."""
+        way = verbs.agree(way, self.people[shift])
         text = re.sub(r"\{([^}]*)\}", lambda found: fill[found[1]](), way)
-        text = " ".join(text.split())
+        text = ARTICLE.sub(r"\1n ", text)
+        text = re.sub(r" +([.,?]|$)", r"\1", " ".join(text.split()))
         text = text if text[-1] in ".?" else text + "."
         return text[0].upper() + text[1:]
 
+    def with_verbs(self, way: str) -> str:
+        """A frame with the scene's own verbs in it: the places with a capital."""
+        verbs = {name: text for name, text in self.drawn.items() if name.istitle()}
+        for name, text in verbs.items():
+            way = way.replace(f"{{{name}}}", text)
+        return way
+
+    def role_of(self, role: str, numbers: tuple[int, ...]) -> str:
+        """The role, or where something is doubled that one, now and then."""
+        double = DOUBLES.get(role, "") if numbers == (2,) else ""
+        told = double in self.scene.patterns and self.rng.random() < DOUBLE
+        return double if told else role
+
+    def choose(self, role: str) -> str:
+        """A frame of a role that suits what happened, if one is found."""
+        frames = own_frames(role, self.manner.scene, self.manner.unseen)
+        frame = self.rng.choice(frames)
+        for _ in range(MOST_TRIES):
+            if self.suits(role, frame):
+                break
+            frame = self.rng.choice(frames)
+        return frame
+
+    def suits(self, role: str, frame: str) -> bool:
+        """Whether a frame may follow what was told before."""
+        kin = KIN.search(frame)
+        if kin and not words.may_be(kin[1], self.people[1 + self.shift]):
+            return False
+        if role == "ask":
+            return not (SUM if self.shrinks else LEFT).search(frame)
+        if SO_FAR.search(frame) and self.before not in ("", "start", "groups"):
+            return False
+        if not role.startswith("other_"):
+            return True
+        if self.manner.out_of_order:
+            return bool(EXPLICIT.search(frame))
+        return self.before in ("start", "other") or not VAGUE.search(frame)
+
     def in_tense(self, role: str, frame: str) -> str:
         """The frame, or in a story of the past its past form."""
+        if frame.startswith("!"):
+            return frame[1:]
         asked_now = role.startswith("ask") and NOW.search(frame)
         if not self.past or role in PRESENT or asked_now:
             return frame
-        return VERB.sub(lambda found: words.PAST[found[1]], frame)
-
-    def places(
-        self, numbers: tuple[int, ...], swap: bool
-    ) -> dict[str, Callable[[], str]]:
-        """What stands in each place of a frame."""
-        first, last = (numbers[0], numbers[-1]) if numbers else (0, 0)
-        rng = self.rng
-        return {
-            "n": lambda: self.count(last),
-            "more": lambda: self.count(last, "more"),
-            "bare": lambda: str(last),
-            "times": lambda: "twice" if last == 2 else f"{last} times",
-            "holders": lambda: f"{first} {words.pick(rng, words.HOLDERS)}",
-            "members": lambda: f"{first} {words.pick(rng, words.MEMBERS)}",
-            "goods": lambda: f"{first} {words.pick(rng, words.GOODS)}",
-            "days": lambda: f"{first} days",
-            "things": self.name_things,
-            "things?": lambda: "" if self.may_leave_out() else self.name_things(),
-            "them": lambda: (
-                "them" if self.things_named else f"the {self.name_things()}"
-            ),
-            "place": lambda: words.pick(rng, words.PLACES, ending=""),
-            "day": lambda: rng.choice(words.DAYS),
-            "others": lambda: self.others,
-            "friend": lambda: rng.choice(words.FRIENDS),
-        } | self.persons(swap)
-
-    def persons(self, swap: bool) -> dict[str, Callable[[], str]]:
-        """Who stands in each place of a frame; with `swap` B has the larger number."""
-        return {
-            "A": lambda: self.who("A", 1),
-            "A.": lambda: self.who("A", 2),
-            "A's": lambda: self.who("A", 3),
-            "B": lambda: self.who("B", 1),
-            "larger": lambda: self.people[swap][0],
-            "smaller": lambda: self.people[not swap][0],
-        }
-
-
-def tell(rng: random.Random, plan: Plan, manner: Manner) -> tuple[str, list] | None:
-    """The story of a plan and its frames; None if it has no other order."""
-    *in_order, question = plan.events
-    events = reordered(in_order) if manner.out_of_order else in_order
-    if events is None:
-        return None
-    if manner.distractor:
-        distractor = ("distractor", (rng.randint(2, LARGEST_DISTRACTOR),))
-        events.insert(rng.randint(1, len(events)), distractor)
-    teller = Teller(rng, manner)
-    asks_first = not manner.out_of_order and rng.random() < ASKED_FIRST
-    first = [teller.sentence(question)] if asks_first else []
-    sentences = joined(rng, [teller.sentence(event) for event in events], teller)
-    last = [] if asks_first else [teller.sentence(question)]
-    return " ".join([*first, *sentences, *last]), teller.frames
-
-
-def joined(rng: random.Random, sentences: list[str], teller: Teller) -> list[str]:
-    """The sentences, where now and then one goes on with the next."""
-    made = sentences[:1]
-    names = tuple(person[0] for person in teller.people)
-    for sentence in sentences[1:]:
-        if rng.random() < JOINED:
-            if not sentence.startswith(names):
-                sentence = sentence[0].lower() + sentence[1:]
-            made[-1] = f"{made[-1][:-1]}, and {sentence}"
-        else:
-            made.append(sentence)
-    return made
-
-
-def reordered(events: Sequence[Event]) -> list[Event] | None:
-    """The same events, told in another order than that of the steps."""
-    roles = [role for role, _ in events]
-    if len(roles) == 2 and roles[1].startswith("other_"):
-        return [*events][::-1]
-    if roles[0] == "start" and len(roles) > 1 and roles[1] in ("gain", "lose"):
-        others = (i for i, role in enumerate(roles) if role.startswith("other"))
-        last = next(others, len(roles))
-        return [*events[1:last], ("late_start", events[0][1]), *events[last:]]
-    return None
+        return VERB.sub(
+            lambda found: verbs.past(found[1], frame[: found.start()]), frame
+        )
