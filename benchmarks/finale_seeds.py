@@ -87,7 +87,7 @@ def record(seed: int, start: Path, name: str) -> None:
     splits = REPORTED if usual else SAMPLED
     if not is_kept(name, seed):
         policy, tokenizer = load_reader(start)
-        keep(name, measure_all(seed, policy, tokenizer, splits, cooled=True))
+        keep(name, measure_all(seed, policy, tokenizer, splits, rivals=True))
     for way in WAYS if usual else ("GRPO", "imitation, sampled anew"):
         made = way if usual else f"{way}, from {name}"
         if is_kept(made, seed):
@@ -104,19 +104,20 @@ def measure_all(
     policy: CausalPolicy,
     tokenizer: PreTrainedTokenizerBase,
     splits: Sequence[str],
-    cooled: bool = False,
+    rivals: bool = False,
 ) -> list[dict]:
-    """A row for each split, and one for stories with a sentence kept back."""
+    """A row for each split, and one for stories with a sentence kept back.
+
+    With rivals, what votes and cooled samples reach as well.
+    """
     rows = []
     for split in splits:
         stories = Stories().problems(split, PROBLEMS, TEST_SEED + seed)
         row = {"seed": seed, "split": split, **measure(policy, tokenizer, stories)}
         asked = make_environment(LAPTOP, stories, tokenizer)
         answer = partial(sampled_scores, policy, seed=seed, batch_size=16)
-        if split in SAMPLED:
-            samples = answer(asked, 8)
-            row |= {"samples": counts(samples), "vote": bits(majority(samples))}
-        if split in SAMPLED and cooled:
+        if split in SAMPLED and rivals:
+            row["vote"] = bits(majority(answer(asked, 8)))
             row["cooled"] = counts(answer(asked, 8, temperature=COOLED))
         if split == DEEP:
             few = make_environment(LAPTOP, stories[:DEEP_PROBLEMS], tokenizer)
@@ -162,7 +163,7 @@ def record_kept_back(seed: int) -> None:
     """GRPO that never practises a quarter of the new sentences, measured on these."""
     policy, tokenizer = load_reader()
     config = replace(LAPTOP, seed=seed)
-    rest = with_kept_back(seed, "long_practice", config.num_problems, wanted=False)
+    rest = with_kept_back(seed, "edge_practice", config.num_problems, wanted=False)
     by_reward(config, policy, tokenizer, rest)
     keep("GRPO on the others", [kept_back_row(seed, policy, tokenizer)])
 

@@ -13,10 +13,10 @@ from grpo_course.algorithm.validation import unknown_name
 from grpo_course.language_model.evaluation import bootstrap_interval
 
 PATH = Path(__file__).parent / "finale.json"
-# Where eight samples were drawn as well, and where many were.
-SAMPLED = ("long_both", "unseen_both", "unseen_problems", "handwritten")
-DEEP, MANY = "long_both", 64
-SAMPLES = {"samples": 8, "cooled": 8, "many": MANY}  # the rest: one answer a problem
+# Where the start voted and was cooled as well, and where many samples were drawn.
+SAMPLED = ("edge_both", "unseen_both", "unseen_problems", "handwritten")
+DEEP, MANY = "edge_both", 64
+SAMPLES = {"cooled": 8, "many": MANY}  # the rest: one answer a problem
 
 
 def read_finale() -> list[dict]:
@@ -24,9 +24,9 @@ def read_finale() -> list[dict]:
 
     right, read, strict: a character for each problem, 1 where the greedy answer has the
     right number, read its story right, has the right number in form. vote: the same of
-    the majority of eight samples. samples, cooled, many: a list, how many of 8, of 8 at
-    temperature 0.3, and of 64 samples have the right number. The last four are recorded
-    for some splits only.
+    the majority of eight samples. cooled, many: a list, how many of 8 samples at
+    temperature 0.3, and of 64 samples, have the right number. These three are recorded
+    for some models and splits only.
     """
     return json.loads(PATH.read_text("utf-8"))
 

@@ -20,6 +20,8 @@ from grpo_course.stories.frames import (
 from grpo_course.stories.handwritten import as_story, load_handwritten
 from grpo_course.stories.overlap import shared
 from grpo_course.stories.problems import (
+    EDGE,
+    LONG,
     SPLITS,
     carries,
     make_stories,
@@ -156,9 +158,17 @@ def test_problems_by_hand_are_outside_all_frames_and_right():
         as_story("?", ["3+x"])
 
 
+def test_the_edge_is_told_in_its_scenes_alone():
+    told = {f for role, scene in roles() if scene in EDGE for f in frames(role, scene)}
+    for split, alone in (("edge_both", True), ("unseen_both", False)):
+        stories = make_stories(split, 40, "scenes")
+        assert all(set(story.frames) <= told for story in stories) == alone
+        assert all(len(story.facts) in LONG for story in stories) == alone
+
+
 def test_the_task_offers_every_split_and_gold_is_right():
     task = Stories()
-    assert task.splits[0] == "long_both" and "train" not in task.splits
+    assert task.splits[0] == "edge_both" and "train" not in task.splits
     assert Stories(new_frames=False).splits[0] == "unseen_problems"
     for split in (*task.splits, "train"):
         problems = load_problems(GRPOConfig(task="stories"), split, 8)
