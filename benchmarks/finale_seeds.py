@@ -81,14 +81,14 @@ WAYS: dict[str, tuple[GRPOConfig, Callable[..., None]]] = {
 def record(seed: int, start: Path, name: str) -> None:
     """Keep rows of the start and of what each way makes of it.
 
-    Of another start the two ways that differ in the loss alone, on fewer splits.
+    From another start GRPO alone, on fewer splits.
     """
     usual = name == "start"
     splits = REPORTED if usual else SAMPLED
     if not is_kept(name, seed):
         policy, tokenizer = load_reader(start)
         keep(name, measure_all(seed, policy, tokenizer, splits, rivals=True))
-    for way in WAYS if usual else ("GRPO", "imitation, sampled anew"):
+    for way in WAYS if usual else ("GRPO",):
         made = way if usual else f"{way}, from {name}"
         if is_kept(made, seed):
             continue
