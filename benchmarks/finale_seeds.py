@@ -1,6 +1,6 @@
 """Record what GRPO bought: python benchmarks/finale_seeds.py 0 1 2 3 4
 
-Each seed draws prompts, samples and test problems of its own, and takes about half an
+Each seed draws prompts, samples and test problems of its own, and takes a quarter of an
 hour on one core; the handwritten problems are the same for all. With --start FOLDER the
 runs begin elsewhere, as at a checkpoint of `pretrain`; with --kept-back GRPO practises
 three quarters of the new sentences, and is measured on the fourth. What is recorded is
