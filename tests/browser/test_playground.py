@@ -1,4 +1,4 @@
-"""The playground: it computes what the package computes, and everybody can use it."""
+"""The playground computes what the package computes, and its stories are true."""
 
 from itertools import product
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from chromium import Visit
 from site_server import serve_files
-from test_site import PHONE, SITE, audit
+from test_site import SITE
 
 from grpo_course import (
     DELTA_MODES,
@@ -47,15 +47,6 @@ def numbers(site, browser):
     opened.page.goto(f"{site}/{OWN_PAGE}")
     yield opened.page
     opened.context.close()
-
-
-@pytest.fixture
-def page(site, visit):
-    """The playground on the landing page; at the end: no complaint, nothing fetched."""
-    opened = visit()
-    opened.page.goto(f"{site}/index.html")
-    yield opened.page
-    assert [opened.missing, opened.elsewhere, opened.errors] == [[], [], []]
 
 
 def make_model(seed=1, vocab=5):
@@ -303,3 +294,82 @@ TWENTY = """([config, weights, rollouts]) => {
   return [Object.fromEntries(
     Object.entries(trainer.weights).map(([name, w]) => [name, [...w]])), records];
 }"""
+
+
+RUN = """([knobs, seed, epochs]) => {
+  const { START, PROMPTS } = PLAYGROUND;
+  const config = { ...START, ...knobs, seed };
+  config.prompts = PROMPTS[config.prompts];
+  const trainer = new GRPO.Trainer(config);
+  const seen = [{ ...trainer.observe() }];
+  let lowest = Infinity;
+  for (let k = 0; k < epochs * config.num_steps_per_epoch; k++) {
+    seen.push({ ...trainer.improve(), ...trainer.observe() });
+    lowest = Math.min(lowest, ...trainer.batch.deltas.flat());
+  }
+  const ratios = trainer.tokens().map((token) => token.ratio);
+  const far = [Math.min(...ratios), Math.max(...ratios)];
+  const [start, end] = [seen.shift(), seen[seen.length - 1]];
+  const [losses, norms] = ["loss", "gradient_norm"].map((n) => seen.map((r) => r[n]));
+  return { start, end, far, lowest, losses, norms };
+}"""
+
+
+def story(numbers, key, epochs, **changes):
+    """Five seeds of a story of the page, or of one with a knob changed."""
+    find = f"PLAYGROUND.STORIES.find(story => story.key === '{key}').knobs"
+    knobs = numbers.evaluate(find) | changes
+    return [numbers.evaluate(RUN, [knobs, seed, epochs]) for seed in range(5)]
+
+
+def ends(runs, name):
+    return [run["end"][name] for run in runs]
+
+
+def test_it_learns(numbers):
+    runs = story(numbers, "healthy", 30)
+    assert min(ends(runs, "mean_reward")) > 2.6
+    assert max(run["start"]["sorted_probability"] for run in runs) < 0.1
+    assert min(ends(runs, "sorted_probability")) > 0.6
+
+
+def test_a_reward_that_says_nothing(numbers):
+    for run in story(numbers, "silent", 20):
+        assert set(run["norms"]) == {0} and run["end"]["mean_reward"] == 0
+        for name in ("entropy", "sorted_probability"):
+            assert run["end"][name] == run["start"][name]
+
+
+def test_the_duplicate_hack(numbers):
+    runs = story(numbers, "hack", 40)
+    assert min(ends(runs, "mean_reward")) > 4.5
+    assert max(ends(runs, "sorted_probability")) < 0.85
+    paid = "GRPO.REWARDS.sort_inclusion_ordering_reward([1, 1, 2], [1, 2, 2])"
+    assert numbers.evaluate(paid) == 5
+    cured = story(numbers, "hack", 40, reward_fn="sort_multiset_reward")
+    truth = [torch.tensor(ends(each, "sorted_probability")) for each in (cured, runs)]
+    assert truth[0].mean() > truth[1].mean() + 0.2
+
+
+def test_no_clip(numbers):
+    for run in story(numbers, "unclipped", 1):
+        assert run["far"][0] < 0.25 and run["far"][1] > 4
+        assert run["end"]["entropy"] < 0.4 < 1.3 < run["start"]["entropy"]
+    for run in story(numbers, "unclipped", 1, loss_mode="clipped"):
+        assert run["end"]["entropy"] > 0.6
+
+
+def test_the_loss_is_zero(numbers):
+    for run in story(numbers, "zero", 60):
+        assert max(map(abs, run["losses"])) < 1e-12
+        assert run["norms"][0] > 0.5 and run["end"]["mean_reward"] > 1.6
+
+
+def test_collapse(numbers):
+    runs = story(numbers, "collapse", 30)
+    assert min(run["lowest"] for run in runs) == 0, "an arrow points down"
+    assert max(ends(runs, "entropy")) < 0.1
+    assert max(ends(runs, "sorted_probability")) < 0.7
+    cured = story(numbers, "collapse", 30, deltas_mode="normalized_rewards")
+    truth = [torch.tensor(ends(each, "sorted_probability")) for each in (cured, runs)]
+    assert (truth[0] > truth[1]).all()

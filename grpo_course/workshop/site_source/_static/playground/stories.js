@@ -74,7 +74,7 @@ const PLAYGROUND = (() => {
     kl_estimator: "k3", compute_ref_model_period: 1000,
   };
 
-  // Each `watch` is true of 24 seeds; test_playground.py holds it on five.
+  // What each says was true of 24 seeds; tests/browser/test_playground.py asks five.
   const STORIES = [
     { key: "healthy", title: "It learns", knobs: {}, notebook: "00_welcome",
       watch: "The outlined cells fill, the mean reward climbs towards 3 of 3, and the " +
@@ -82,17 +82,18 @@ const PLAYGROUND = (() => {
     { key: "silent", title: "A reward that says nothing", notebook: "01_rewards",
       knobs: { reward_fn: "sort_exact_reward", init_scale: 3, num_responses: 4 },
       watch: "Only the whole right answer is paid, and a policy so sure of its mistakes " +
-        "never gives it. All rewards of a group tie, there is no arrow, the gradient is " +
-        "0, and nothing moves." },
+        "hardly ever gives it. While the rewards of every group tie, there is no arrow, " +
+        "the gradient is 0, and nothing moves." },
     { key: "hack", title: "The duplicate hack", notebook: "01_rewards",
       knobs: { prompts: REPEATS, reward_fn: "sort_inclusion_ordering_reward" },
-      watch: "The mean reward climbs to nearly 5 of 5 while P(sorted) stays far below 1: " +
-        "1 2 2 is paid in full for the prompt 1 1 2. Then try sort_multiset_reward." },
+      watch: "The mean reward climbs to nearly 5 of 5, but P(sorted) stays below 1, because " +
+        "1 2 2 is paid in full for the prompt 1 1 2. Look through the prompts for full " +
+        "bars without an outline. Then try sort_multiset_reward." },
     { key: "unclipped", title: "No clip at μ = 20", notebook: "06_training_loop",
       knobs: { loss_mode: "unclipped", num_steps_per_epoch: 20, learning_rate: 0.01 },
-      watch: "In the first epoch the ratios fly out of the grey band on both sides, and " +
-        "the entropy is gone: π is certain of what one group showed. Then choose " +
-        "clipped, and press Reset." },
+      watch: "In the first epoch the ratios fly out on both sides, and the entropy all but " +
+        "vanishes: π is certain of what one group showed. Then choose clipped and press " +
+        "Reset: there is a grey band, and the entropy lasts longer." },
     { key: "zero", title: "The loss is zero", notebook: "07_zero_loss",
       knobs: { num_steps_per_epoch: 1, learning_rate: 0.003 },
       watch: "With one step on each group the loss is 0 in every step, and still the " +
@@ -101,7 +102,7 @@ const PLAYGROUND = (() => {
       knobs: { deltas_mode: "rewards", learning_rate: 0.003 },
       watch: "Without a baseline no arrow points down, so whatever was sampled becomes " +
         "likelier. The entropy falls to 0, and P(sorted) stops short of 1. Then choose " +
-        "normalized_rewards, and press Reset." },
+        "normalized_rewards and press Reset." },
   ];
 
   return { PROMPTS, KNOBS, NOW, FORMULAS, START, STORIES };
