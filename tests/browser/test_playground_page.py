@@ -149,8 +149,10 @@ def test_a_loss_that_is_not_finite_is_not_followed(page):
     assert "This step was not taken" in said(page)
 
 
-def test_who_cannot_see_is_told(page):
+def test_who_cannot_see_is_told(site, visit):
     """axe in both themes after some steps; every drawing has words or is hidden."""
+    page = visit().page  # of its own: axe looks for style sheets that are not there
+    page.goto(f"{site}/index.html")
     button(page, "One epoch").click()
     page.add_style_tag(content="* { transition: none !important; }")
     problems = []
@@ -190,13 +192,13 @@ def test_reduced_motion(page):
     page.emulate_media(reduced_motion="no-preference")
 
 
-@pytest.mark.parametrize("name", ["index.html", OWN_PAGE])
-def test_from_disk(name, browser):
+@pytest.mark.parametrize("address", ["index.html", OWN_PAGE])
+def test_from_disk(address, browser):
     """Without a server, and the page of its own without the website."""
     page = browser.new_page(viewport={"width": PHONE[0], "height": PHONE[1]})
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto((SITE / name).as_uri())
+    page.goto((SITE / address).as_uri())
     button(page, "One inner step").click()
     assert "One step on the group of epoch 1" in said(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
