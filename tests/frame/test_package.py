@@ -50,6 +50,17 @@ def computed_hints(tree):
     return [hint.lineno for hint in hints if not isinstance(hint, plain)]
 
 
+def test_an_installed_package_has_every_file():
+    """What is no module comes along only where a pattern of MANIFEST.in names it."""
+    words = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
+    assert words[:2] == ["recursive-include", "grpo_course"]
+    listed = ["git", "ls-files", "grpo_course"]
+    files = subprocess.check_output(listed, cwd=ROOT, text=True).split()
+    others = [name for name in files if not name.endswith(".py")]
+    left = [f for f in others if not any(Path(f).match(each) for each in words[2:])]
+    assert others and not left
+
+
 @pytest.mark.parametrize("name", grpo_course.HOMES)
 def test_every_name_resolves(name):
     assert getattr(grpo_course, name) is not None
