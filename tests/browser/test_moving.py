@@ -1,18 +1,15 @@
 """Sliders and films: in JupyterLab with a kernel and without, and on the website."""
 
 import json
-from pathlib import Path
 
 import pytest
 from lab_page import open_notebook, shut_down
 from nbclient import NotebookClient
 from nbformat import v4
-from site_server import serve_files
 
 from grpo_course.classroom import record
 from grpo_course.workshop import kernels, tidy
 
-SITE = Path(__file__).resolve().parents[2] / "_site"
 DRAW = """\
 from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.moving import play

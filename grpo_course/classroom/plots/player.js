@@ -44,6 +44,7 @@
     before = Math.floor(before / count);
   }
   const row = document.createElement("div");
+  row.dataset.lmSuppressShortcuts = "true";  // JupyterLab leaves its arrow keys alone
   if (film.film) row.append(button);
   for (const knob of film.knobs) {
     const label = document.createElement("label");
