@@ -54,12 +54,13 @@ def test_a_slider_moves_the_picture_in_jupyterlab(moving, visit, lab, pictures):
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
     handle = page.locator(".jupyter-widgets .noUi-handle").first
     handle.wait_for(timeout=90_000)
-    live = page.locator(".jupyter-widgets.widget-output img")
+    drawn = page.locator(".jupyter-widgets.widget-output")
+    live = drawn.locator("img")
     live.wait_for(timeout=30_000)
     before = live.get_attribute("src")
     handle.focus()
     page.keyboard.press("ArrowRight")
-    page.get_by_text("The bar is 2 high.").first.wait_for(timeout=30_000)
+    drawn.get_by_text("The bar is 2 high.").wait_for(timeout=30_000)
     assert live.get_attribute("src") != before
     pictures(page, "lab_moving_live")
     scrub(page, page.locator(FRAME).last)
