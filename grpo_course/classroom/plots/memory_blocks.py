@@ -37,6 +37,7 @@ def plot_memory(kept: dict[str, dict[str, dict[str, int]]], unit: str = "") -> A
         )
     ax.set(xlim=(0, 1.16 * most), ylim=(len(kept) - 0.4, -0.75), xticks=[])
     ax.set_yticks(range(len(kept)), list(kept), fontsize=12)
+    ax.grid(visible=False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     looks = [Rectangle((0, 0), 1, 1, **look(kind)) for kind in LOOKS]

@@ -29,7 +29,6 @@ def canvas(columns: float, rows: float, names: float = 2.6) -> Axes:
     ax = axes_row(width=size[0], height=size[1])[0]
     ax.set(xlim=(-names, columns + 0.1), ylim=(rows, 0), position=(0, 0, 1, 1))
     ax.axis("off")
-    ax.figure.patch.set_facecolor(PAPER)  # black words stay legible on a dark page
     return ax
 
 
@@ -48,9 +47,7 @@ def cell(
         "color": ink,
         "fontsize": size,
     }
-    back = (
-        {"facecolor": PAPER, "lw": 0, "pad": 1.5} if kind == "padding" else None
-    )
+    back = {"facecolor": PAPER, "lw": 0, "pad": 1.5} if kind == "padding" else None
     ax.text(x + 0.5, y + 0.5, text, bbox=back, **style)
 
 
