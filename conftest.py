@@ -1,6 +1,7 @@
 """What every test and every notebook's kernel runs under."""
 
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -8,6 +9,8 @@ from hypothesis import settings
 from grpo_course.workshop import kernels
 
 kernels.use()  # kernels that nbval starts inherit these variables
+
+PICTURES = str(Path(__file__).parent / "tests" / "pictures.cfg")
 
 # Ctrl-C as in a terminal, also where a shell starts the tests in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -21,10 +24,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let nbval 0.11 run a cell as Jupyter does, where it runs at all.
 
     It keeps no history; without it IPython does not see that a cell ends with `;`,
-    and shows what Jupyter would not.
+    and shows what Jupyter would not. The frames of a film stand in HTML, which nbval
+    compares as text; no other picture is compared, and so they are not.
     """
     if not config.getoption("nbval", default=False):
         return
+    if not config.option.nbval_sanitize_with:
+        config.option.nbval_sanitize_with = PICTURES
     from nbval.kernel import RunningKernel
 
     def execute(self, cell_input, allow_stdin=None):

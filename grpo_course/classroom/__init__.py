@@ -26,6 +26,7 @@ Guesses
 Pictures and tables
     plots         one function for each kind of picture, and its words
     live          curves and bars that move while a run trains
-    widgets       sliders
+    slider        a question that a slider answers, also without a kernel
+    widgets       two older sliders
     batch_table   one rollout as text
 """

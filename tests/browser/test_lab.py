@@ -20,7 +20,7 @@ from grpo_course.classroom.live import ProgressBar
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 UNFILLED = "raise NotImplementedError"
 BAR = re.compile(r"^[# ]{30} (\d+)/(\d+)", re.MULTILINE)  # as ProgressBar prints it
-SLIDER = re.compile(r"^(slide_|interact)", re.MULTILINE)
+SLIDER = re.compile(r"^(slide_|slide\(|interact)", re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", ["lab", "api/contents", "api/terminals"])

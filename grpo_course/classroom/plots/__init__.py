@@ -2,6 +2,9 @@
 
 Here are the kinds that many notebooks draw. The others, and the words:
 
+    palette         the visual language: one colour and one sign for one thing
+    mechanism       a policy before and after, an update as arrows, a group, the clip
+    moving          a film or a picture with sliders, which needs no kernel
     clipping        one token's objective by its ratio, and where ratios end up
     kl_estimators   two policies, and what k1, k2 and k3 say of them
     loop_diagram    the training loop as boxes, its three policies, a grid of results
@@ -21,8 +24,7 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
+from grpo_course.classroom.plots.palette import COLOURS, LINES
 
 
 def axes_row(count: int = 1, width: float = 7.0, height: float = 3.2) -> list[Axes]:
@@ -76,9 +78,9 @@ def plot_seeds(
     return finish(ax, xlabel, "", title)
 
 
-def plot_policy(probs: Tensor, title: str = "") -> Axes:
+def plot_policy(probs: Tensor, title: str = "", ax: Axes | None = None) -> Axes:
     """The probability of each number at each position. [pos vocab]"""
-    ax = axes_row(width=4.5)[0]
+    ax = ax or axes_row(width=4.5)[0]
     ax.set_xticks(range(probs.shape[1]))
     ax.set_yticks(range(probs.shape[0]))
     return fill_cells(finish(ax, "number", "position", title), probs)

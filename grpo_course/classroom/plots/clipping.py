@@ -1,4 +1,6 @@
-"""The pictures of 04_losses: one token's objective, and where ratios end up."""
+"""The pictures of 04_losses: what the clip does to tokens, and where ratios end up."""
+
+from typing import Any
 
 import matplotlib.pyplot as plt
 import torch
@@ -8,6 +10,7 @@ from torch import Tensor
 from grpo_course.algorithm.losses import token_loss
 from grpo_course.algorithm.ratio import Clip
 from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
+from grpo_course.classroom.plots.palette import CLIP, GONE, GROUND, PI
 
 
 def plot_surrogate(
@@ -51,3 +54,36 @@ def plot_ratios(ratios: dict[str, Tensor], epsilon: float = 0.2) -> list[Axes]:
     axes[0].autoscale(axis="y")
     plt.tight_layout()
     return axes
+
+
+def draw_clip_plane(
+    ax: Axes, ratio: Tensor, deltas: Tensor, epsilon: float, most: float = 2.0
+) -> Tensor:
+    """Each token as a dot at its ratio and delta; hollow and grey without gradient.
+
+    ratio and deltas [token]. Returns which tokens have lost their gradient: they lie
+    in one of the two hatched corners, where the clipped objective is flat.
+    """
+    low, high = 1 - epsilon, 1 + epsilon
+    gone = ((ratio > high) & (deltas > 0)) | ((ratio < low) & (deltas < 0))
+    ends = (0.03, 30.0)
+    ax.set(xscale="log", xlim=ends, ylim=(-most, most))
+    ax.axvspan(low, high, **CLIP)
+    flat: dict[str, Any] = {
+        "facecolor": "none",
+        "edgecolor": "#c8c8c8",
+        "hatch": "///",
+        "lw": 0,
+    }
+    ax.fill_between([high, ends[1]], 0, most, **flat)
+    ax.fill_between([ends[0], low], -most, 0, **flat)
+    # Equal deltas share a height: spread them a little, the same way each time.
+    jitter = 0.12 * (torch.arange(len(deltas)) * 0.618 % 1 - 0.5)
+    x, y = ratio.clamp(*ends), (deltas + jitter).clamp(-most, most)
+    ax.plot(x[~gone], y[~gone], "o", ms=6, color=PI, mec=GROUND)
+    ax.plot(x[gone], y[gone], "o", ms=5, mfc=GROUND, mec=GONE)
+    ax.axhline(0, color="black", lw=0.8)
+    ax.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
+    ax.minorticks_off()
+    finish(ax, r"ratio $r$", r"delta $\delta$").grid(visible=False)
+    return gone

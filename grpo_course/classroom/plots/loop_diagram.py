@@ -7,11 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from torch import Tensor
 
-from grpo_course.classroom.plots import COLOURS, LINES, axes_row, fill_cells, finish
+from grpo_course.classroom.plots import LINES, axes_row, fill_cells, finish
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import NO_POLICY, PI, PI_OLD, PI_REF
 
-# The same colour for a policy in every picture of the loop.
-PI, PI_OLD, PI_REF, NO_POLICY = COLOURS[0], COLOURS[1], COLOURS[2], "#666666"
 WIDTH, HEIGHT = 16.0, 8.0
 
 # (left, bottom, colour of the policy that the box reads or writes, text)

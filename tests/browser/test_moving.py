@@ -1,0 +1,86 @@
+"""Sliders and films: in JupyterLab with a kernel and without, and on the website."""
+
+import json
+
+import pytest
+from lab_page import open_notebook, shut_down
+from nbclient import NotebookClient
+from nbformat import v4
+
+from grpo_course.classroom import record
+from grpo_course.workshop import kernels, tidy
+
+DRAW = """\
+from grpo_course.classroom.plots import axes_row
+from grpo_course.classroom.plots.moving import play
+from grpo_course.classroom.slider import slide
+
+def draw(height):
+    axes_row(width=4, height=2)[0].bar(["a"], [height])
+    return f"The bar is {height} high."
+"""
+CELLS = (
+    DRAW,
+    'slide("How high?", draw, height=[1, 2, 3])',
+    "play(draw, height=[1, 2])",
+)
+FRAME = "figure.moving"
+
+
+@pytest.fixture
+def moving(course, monkeypatch):
+    """A notebook with a slider and a film, as `save` stores it."""
+    monkeypatch.setenv(record.STORED, "1")
+    kernels.use()
+    book = v4.new_notebook(cells=[v4.new_code_cell(source) for source in CELLS])
+    book.cells[0].source += "\nprint('ready')"
+    NotebookClient(book).execute()
+    tidy.tidy(book, "moving")
+    folder = course / "moving"
+    folder.mkdir(exist_ok=True)
+    (folder / "moving.ipynb").write_text(json.dumps(book), encoding="utf-8")
+    return "moving/moving.ipynb"
+
+
+def test_a_slider_moves_the_picture_in_jupyterlab(moving, visit, lab, pictures):
+    """Untrusted: a still. Run: a slider that draws in the kernel, and a film."""
+    opened = visit(1280, 900)
+    page = opened.page
+    open_notebook(page, lab, moving)
+    stored = page.locator(f"{FRAME} img")
+    stored.first.wait_for()
+    assert [stored.nth(k).evaluate("e => e.naturalWidth > 100") for k in (0, 1)]
+    pictures(page, "lab_moving_stored")
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    handle = page.locator(".jupyter-widgets .noUi-handle").first
+    handle.wait_for(timeout=90_000)
+    drawn = page.locator(".jupyter-widgets.widget-output")
+    live = drawn.locator("img")
+    live.wait_for(timeout=30_000)
+    before = live.get_attribute("src")
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    drawn.get_by_text("The bar is 2 high.").wait_for(timeout=30_000)
+    assert live.get_attribute("src") != before
+    pictures(page, "lab_moving_live")
+    scrub(page, page.locator(FRAME).last)
+    shut_down(page)
+    assert opened.elsewhere == []
+
+
+def scrub(page, film):
+    """One step back with the keyboard, then play to the end: the picture changes."""
+    film.scroll_into_view_if_needed()
+    knob, picture = film.locator("input[type=range]").last, film.locator("img")
+    seen = [picture.get_attribute("src")]
+    told = [film.locator("figcaption").inner_text()]
+    knob.focus()
+    page.keyboard.press("ArrowLeft")
+    seen.append(picture.get_attribute("src"))
+    told.append(film.locator("figcaption").inner_text())
+    assert seen[0] != seen[1] and told[0] != told[1]
+    assert told[1] in knob.get_attribute("aria-valuetext")
+    film.get_by_role("button", name="Play").click()
+    page.wait_for_function(
+        "([e, src]) => e.src !== src", arg=[picture.element_handle(), seen[1]]
+    )

@@ -1,0 +1,84 @@
+"""The pictures of the mechanism: what is drawn where, and what is said of it."""
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from matplotlib.patches import Rectangle
+
+from grpo_course.classroom.plots import axes_row, clipping, mechanism, palette
+from grpo_course.classroom.plots.alt_text import alternative_text
+
+PROBS = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])  # [pos vocab]
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def test_the_right_cells_are_outlined_before_and_after():
+    axes = mechanism.plot_policies({"before": PROBS, "after": 1 - PROBS}, [2, 0])
+    for ax in axes:
+        frames = [p for p in ax.patches if isinstance(p, Rectangle)]
+        assert [p.get_xy() for p in frames] == [(1.5, -0.5), (-0.5, 0.5)]
+    text = alternative_text(axes[0].figure)
+    assert "before: probability of the right number at each position 0.10, 0.10" in text
+
+
+def arrows(ax):
+    """Foot and head of each arrow, in the order they were drawn."""
+    drawn = [a for a in ax.texts if getattr(a, "arrow_patch", None)]
+    return [(a.xyann, a.xy) for a in drawn]
+
+
+def test_arrows_point_up_where_a_logit_rises_and_grow_with_the_push():
+    push = torch.tensor([[1.0, -0.5, 0.0], [2.0, 0.0, -9.0]])
+    ax = axes_row()[0]
+    mechanism.draw_push(ax, push, most=2.0)
+    # The rows of a table are counted downwards: up is towards smaller numbers.
+    lengths = [foot[1] - head[1] for foot, head in arrows(ax)]
+    expected = [2 * mechanism.REACH * share for share in (0.5, -0.25, 1.0, -1.0)]
+    assert lengths == pytest.approx(expected)
+    assert [head[0] for _, head in arrows(ax)] == [0, 1, 0, 2]
+
+
+def test_what_a_push_does_is_said():
+    push = torch.tensor([[1.0, -0.5, 0.1], [2.0, 0.0, -9.0]])
+    axes = mechanism.plot_push(PROBS, {"a step": push}, [0, 2])
+    words = "a step: 3 of 6 cells go up, 1 of the 2 right ones among them."
+    assert alternative_text(axes[0].figure).endswith(words)
+
+
+def test_a_group_is_bars_and_its_deltas_are_arrows_with_a_sign():
+    rewards, deltas = torch.tensor([5.0, 3.0, 1.0]), torch.tensor([2.0, 0.0, -2.0])
+    left, right = mechanism.plot_group(rewards, {"centered": deltas}, ["a", "b", "c"])
+    assert [bar.get_width() for bar in left.patches] == [5, 3, 1]
+    assert [head for _, head in arrows(right)] == [(2, 0), (-2, 2)]
+    numbers = [t.get_text() for t in right.texts if t.get_text()]
+    assert numbers == ["+2.00", "+0.00", "-2.00"]
+    assert "centered 2, 0, -2." in alternative_text(left.figure)
+
+
+def test_tokens_in_the_two_flat_corners_are_grey_and_hollow():
+    ratio = torch.tensor([1.5, 1.5, 0.5, 0.5, 1.1])
+    deltas = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])
+    ax = axes_row()[0]
+    gone = clipping.draw_clip_plane(ax, ratio, deltas, epsilon=0.2)
+    assert gone.tolist() == [True, False, False, True, False]
+    live, lost = (line for line in ax.lines if line.get_marker() == "o")
+    assert live.get_xdata().tolist() == pytest.approx([1.5, 0.5, 1.1])
+    assert lost.get_markerfacecolor() == palette.GROUND
+
+
+def test_gone_tokens_are_those_whose_gradient_the_loss_removes():
+    from grpo_course import compute_loss
+
+    torch.manual_seed(0)
+    old = torch.randn(1, 40, 1) - 2
+    new = (old + 0.5 * torch.randn(1, 40, 1)).requires_grad_()
+    deltas = torch.randn(1, 40)
+    compute_loss(new, deltas, "clipped", old, epsilon=0.3).backward()
+    ratio = (new - old).detach().exp()
+    gone = clipping.draw_clip_plane(axes_row()[0], ratio[0, :, 0], deltas[0], 0.3)
+    assert gone.any() and torch.equal(gone, new.grad[0, :, 0] == 0)
