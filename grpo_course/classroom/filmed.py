@@ -25,8 +25,12 @@ def filmed(
     """
     policy, seen = make_policy(SORT_PROMPTS, (0,), init_scale=0.1), []
     optimizer = torch.optim.Adam(policy.model.parameters(), lr=learning_rate)
-    knobs = {"num_epochs": num_epochs, "num_steps_per_epoch": 1, "num_responses": 10}
-    config = TrainConfig(deltas_mode="normalized_rewards", **knobs)
+    config = TrainConfig(
+        num_epochs=num_epochs,
+        num_steps_per_epoch=1,
+        num_responses=10,
+        deltas_mode="normalized_rewards",
+    )
 
     def look(policy: SortPolicy) -> None:
         seen.append(policy.model(SORT_PROMPTS)[0, prompt].softmax(-1).detach())

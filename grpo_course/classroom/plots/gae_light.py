@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from torch import Tensor
 
-from grpo_course.classroom.plots import COLOURS, finish
+from grpo_course.classroom.plots import finish
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import DOWN, GROUND, UP
 
-UP, DOWN = COLOURS[2], COLOURS[1]
-SIGNS = LinearSegmentedColormap.from_list("signs", (DOWN, "white", UP))
+SIGNS = LinearSegmentedColormap.from_list("signs", (DOWN, GROUND, UP))
 
 
 def shares(errors: Tensor, decay: float) -> Tensor:
@@ -75,3 +75,10 @@ def write(ax: Axes, x: int, y: int, value: float, bold: bool) -> None:
         "bbox": box,
     }
     ax.text(x, y, f"{value:+.2f}", weight=weight, **style)
+
+
+def draw_light(errors: Tensor, lam: float) -> str:
+    """The picture for a slider; -> the sentence below it. [pos]"""
+    plot_light(errors, lam)
+    deltas = shares(errors, lam).sum(dim=0).tolist()
+    return f"λ = {lam:g}: deltas {', '.join(f'{delta:+.2f}' for delta in deltas)}."

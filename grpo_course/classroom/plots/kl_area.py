@@ -9,10 +9,9 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.algorithm.kl import exact_kl
-from grpo_course.classroom.plots import COLOURS, axes_row, finish
+from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
-
-PI, PI_REF, MINUS = COLOURS[0], COLOURS[2], COLOURS[1]
+from grpo_course.classroom.plots.palette import DOWN, PI, PI_REF
 
 
 def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
@@ -59,7 +58,7 @@ def draw_two(ax: Axes, log_probs: Tensor, ref_log_probs: Tensor) -> None:
 
 def draw_term(ax: Axes, token: int, x: float, wide: float, high: float) -> None:
     """One token's rectangle, with its number, and its area where there is room."""
-    colour, hatch = (PI, "") if high > 0 else (MINUS, "//")
+    colour, hatch = (PI, "") if high > 0 else (DOWN, "//")
     look: dict[str, Any] = {
         "align": "edge",
         "edgecolor": "white",
@@ -134,3 +133,13 @@ def plot_settled(
     finish(right, "exact KL at the end (nats)", "", f"β = {beta:g}")
     plt.tight_layout()
     return [left, right]
+
+
+def draw_settled(
+    rewards: Tensor, ref_log_probs: Tensor, beta: float, estimator: str
+) -> str:
+    """The picture for a slider; -> the sentence below it."""
+    plot_settled(rewards, ref_log_probs, beta, estimator)
+    end = settle(rewards, ref_log_probs, beta, estimator)
+    kl, gain = exact_kl(end, ref_log_probs), (end.exp() * rewards).sum()
+    return f"{estimator}, β = {beta:g}: KL {kl:.2f} nats, expected reward {gain:.2f}."

@@ -6,8 +6,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from grpo_course.classroom.plots import COLOURS, axes_row
+from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import COLOURS
 
 # What is kept, its colour and its hatching.
 LOOKS = {

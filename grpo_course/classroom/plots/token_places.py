@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch
 from torch import Tensor
 
-from grpo_course.classroom.plots import COLOURS
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import GROUND, PI
 from grpo_course.classroom.plots.token_rows import (
     FAINT,
     INK,
@@ -25,12 +25,12 @@ def plot_shift(tokens: Tensor, prompt_length: int, log_probs: Tensor) -> Axes:
     """
     ax = canvas(len(tokens), 4.6, names=3.1)
     for x, token in enumerate(tokens.tolist()):
-        cell(ax, x, 0, f"{x}", colour="#d9d9d9" if x + 1 < len(tokens) else "white")
+        cell(ax, x, 0, f"{x}", colour="#d9d9d9" if x + 1 < len(tokens) else GROUND)
         kind = "prompt" if x < prompt_length else "response"
         cell(ax, x, 2.2, str(token), kind)
     for x, value in enumerate(log_probs.tolist(), start=1):
         scores_response = x >= prompt_length
-        point(ax, x - 1, x, COLOURS[0] if scores_response else FAINT)
+        point(ax, x - 1, x, PI if scores_response else FAINT)
         if scores_response:
             ax.text(x + 0.5, 3.5, f"{value:.1f}", ha="center", color=INK, fontsize=11)
     name_row(ax, 0, "logits, row t")

@@ -5,12 +5,12 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.algorithm.losses import compute_loss
-from grpo_course.classroom.plots import COLOURS, axes_row, finish
+from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import UP
 
 SHORT = 2  # tokens of the short responses
 HIGHEST = 0.14
-UP = COLOURS[2]  # as every delta above zero
 
 
 def pushes(length: int, mean: str, longest: int = 16) -> tuple[Tensor, Tensor]:
@@ -34,8 +34,8 @@ def plot_pushes(length: int, mean: str) -> Axes:
     for push in pushes(length, mean):
         places = torch.arange(len(push)) + start
         ax.bar(places, push, 0.8, color=UP)
-        middle, text = places.float().mean(), f"sum {push.sum():.3f}"
-        ax.text(middle, push[0] + 0.006, text, ha="center", fontsize=11)
+        middle, text = places.float().mean().item(), f"sum {push.sum():.3f}"
+        ax.text(middle, push[0].item() + 0.006, text, ha="center", fontsize=11)
         start += len(push) + 3
     ax.set(xlim=(-1.5, 21), ylim=(0, HIGHEST + 0.02))
     ax.set_xticks((0.5, 4.5 + length / 2), (f"{SHORT} tokens", f"{length} tokens"))

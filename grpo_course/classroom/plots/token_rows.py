@@ -7,8 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from torch import Tensor
 
-from grpo_course.classroom.plots import COLOURS, axes_row
+from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import COLOURS, GROUND, sign_colour
 
 # A kind of token, its colour, its hatching. Padding is hatched and hollow, so that it
 # is told from the rest without any colour.
@@ -16,10 +17,9 @@ KINDS = {
     "prompt": (COLOURS[5], ""),
     "response": (COLOURS[4], ""),
     "end": (COLOURS[3], ""),
-    "padding": ("white", "///"),
+    "padding": (GROUND, "///"),
 }
-PAPER, INK, FAINT = "white", "black", "#8c8c8c"
-UP, DOWN = COLOURS[2], COLOURS[1]
+PAPER, INK, FAINT = GROUND, "black", "#8c8c8c"
 CELL = 0.46  # inches
 
 
@@ -151,9 +151,11 @@ def draw_value(
 
 
 def draw_delta(ax: Axes, x: float, y: float, value: float) -> None:
-    """An arrow up or down, at most as long as a cell; its colour says it again."""
-    reach = 0.38 * max(-1.0, min(1.0, value))
+    """An arrow up or down with its number; its colour says the direction again."""
+    reach = 0.3 if value > 0 else -0.3
     style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 11, "lw": 2}
-    colour = UP if value > 0 else DOWN
-    ends = (x, y + reach), (x, y - reach)  # the axis points down
-    ax.add_patch(FancyArrowPatch(*ends, color=colour, shrinkA=0, shrinkB=0, **style))
+    ends = (x - 0.28, y + reach), (x - 0.28, y - reach)  # the axis points down
+    style |= {"color": sign_colour(value), "shrinkA": 0, "shrinkB": 0}
+    if value:
+        ax.add_patch(FancyArrowPatch(*ends, **style))
+    ax.text(x + 0.1, y, f"{value:+.1f}", ha="center", va="center", fontsize=9)

@@ -7,8 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from grpo_course.classroom.plots import COLOURS, LINES, finish
+from grpo_course.classroom.plots import finish
 from grpo_course.classroom.plots.mechanism import draw_policy
+from grpo_course.classroom.plots.palette import COLOURS, LINES, PI
 
 
 def frame_axes(
@@ -89,7 +90,7 @@ def draw_walk(
     """
     _, (table,), (ax,) = frame_axes(1, 1)
     draw_policy(table, probs, answer, f"the policy after s = {s:g}")
-    ax.plot(line[0], line[1], color=COLOURS[0])
+    ax.plot(line[0], line[1], color=PI)
     ax.plot(s, loss, "o", ms=10, color="black")
     finish(ax, "step s along minus the gradient", "loss of this rollout")
     right = probs[range(len(answer)), list(answer)].prod()
