@@ -2,21 +2,8 @@
 
 import matplotlib.pyplot as plt
 from ipywidgets import FloatSlider, ToggleButtons, interact
-from torch import Tensor
 
 from grpo_course.classroom.plots.clipping import plot_surrogate
-from grpo_course.classroom.plots.kl_estimators import away_from, plot_kl_estimators
-
-
-def slide_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> None:
-    """Move a policy away from its reference and watch k1, k2 and k3. [vocab]"""
-
-    def draw(strength: float) -> None:
-        moved = away_from(ref_log_probs, log_probs, strength)
-        plot_kl_estimators(moved, ref_log_probs)
-        plt.show()
-
-    interact(draw, strength=FloatSlider(value=1.0, min=0.1, max=3.0, step=0.1))
 
 
 def slide_clip_range() -> None:

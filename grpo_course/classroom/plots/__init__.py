@@ -13,6 +13,15 @@ Here are the kinds that many notebooks draw. The others, and the words:
     log_panel       the log of one run before those of healthy runs
     probe_matrix    what probes say of trainers
     sweeps          how wrong an update is as a setting moves; what defects cost
+    token_rows      texts as coloured cells, with what belongs to each token below it
+    token_places    the shift by one; padding on the right and on the left
+    token_push      how hard each token pushes, under each mean over a batch
+    kl_area         the KL as an area, and where a price for it ends
+    gae_light       how each TD error travels back to the tokens before it
+    memory_blocks   what stays in memory, as blocks drawn to scale
+    learned_counts  how many prompts each seed has learned, as bars of shares
+    rates           what a learning rate makes of a run
+    while_it_moves  frames of films: a policy while its loss or entropy says little
     alt_text        what a plot shows, for readers who cannot see it
     alt_words       numbers, ranges and labels as one says them
 """
@@ -50,18 +59,34 @@ def plot_bands(
     x: Sequence[float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Curves [step seed]: the line is the mean, the band holds 80 % of the seeds."""
+    """Curves [step seed]: the line is the mean, the band holds 80 % of the seeds.
+
+    More than two bands would mix: each seed is then a thin line instead.
+    """
     ax = ax or axes_row()[0]
+    spread = [label for label, curve in curves.items() if curve.shape[-1] > 1]
     for (label, curve), colour, line in zip(
         curves.items(), COLOURS, LINES, strict=False
     ):
         steps = range(len(curve)) if x is None else x
         low, high = (curve.float().quantile(q, dim=-1) for q in (0.1, 0.9))
         ax.plot(steps, curve.float().mean(dim=-1), color=colour, ls=line, label=label)
-        ax.fill_between(steps, low, high, color=colour, alpha=0.18, lw=0)
-    if len(curves) > 1:
-        ax.legend(loc="best")
-    return finish(ax, xlabel, ylabel, title)
+        if len(spread) <= 2:
+            ax.fill_between(steps, low, high, color=colour, alpha=0.18, lw=0)
+        elif label in spread:
+            ax.plot(steps, curve, color=colour, alpha=0.25, lw=0.6, zorder=1)
+    finish(ax, xlabel, ylabel, title)
+    return legend_above(ax) if len(curves) > 1 else ax
+
+
+def legend_above(ax: Axes) -> Axes:
+    """A legend over the axes, where no curve runs; a title moves up to make room."""
+    count = len(ax.get_legend_handles_labels()[1])
+    columns = 2 if count in (2, 4) else 3
+    place: dict = {"loc": "lower left", "bbox_to_anchor": (0, 1), "frameon": False}
+    ax.legend(ncols=columns, borderpad=0.2, columnspacing=1.2, **place)
+    ax.set_title(ax.get_title(), pad=6 + 18 * -(-count // columns))
+    return ax
 
 
 def plot_seeds(
@@ -122,9 +147,8 @@ def plot_lines(
     ax = ax or axes_row()[0]
     for (label, y), colour, line in zip(lines.items(), COLOURS, LINES, strict=False):
         ax.plot(x, y, color=colour, ls=line, marker="o", ms=3, label=label)
-    if len(lines) > 1:
-        ax.legend(loc="best")
-    return finish(ax, xlabel, ylabel, title)
+    finish(ax, xlabel, ylabel, title)
+    return legend_above(ax) if len(lines) > 1 else ax
 
 
 def plot_agreement(truth: Tensor, estimates: dict[str, Tensor]) -> Axes:

@@ -6,8 +6,10 @@ from torch import Tensor
 
 from grpo_course.algorithm.kl import exact_kl, kl_values
 from grpo_course.classroom.plots import COLOURS, axes_row, finish, plot_seeds
+from grpo_course.classroom.plots.kl_area import draw_two
 
 ESTIMATORS = ("k1", "k2", "k3")
+TICKS = (-5, -1, 0, 1, 5, 20, 60)
 
 
 def away_from(ref_log_probs: Tensor, log_probs: Tensor, strength: float) -> Tensor:
@@ -28,7 +30,7 @@ def plot_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
     """
     kl = exact_kl(log_probs, ref_log_probs).item()
     left, right = axes_row(2, width=8.5, height=3.0)
-    draw_pair(left, log_probs.exp(), ref_log_probs.exp())
+    draw_two(left, log_probs, ref_log_probs)
     for row, name in enumerate(ESTIMATORS):
         values = kl_values(log_probs, ref_log_probs, name)
         mean, spread = mean_and_spread(log_probs, values)
@@ -38,22 +40,11 @@ def plot_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
     right.axvline(kl, color=COLOURS[1], ls="--")
     right.set_yticks(range(len(ESTIMATORS)), ESTIMATORS)
     right.set_ylim(len(ESTIMATORS) - 0.5, -0.5)
+    right.set_xscale("symlog")  # linear up to 1, for far away k3 is large
+    right.set(xlim=(-8, 80), xticks=TICKS, xticklabels=TICKS)
     finish(right, "value (nats)", "", f"dashed: exact KL {kl:.3f}")
     plt.tight_layout()
     return [left, right]
-
-
-def draw_pair(ax: Axes, probs: Tensor, ref_probs: Tensor) -> None:
-    """Two distributions, bar beside bar. [vocab]"""
-    for shift, each, label, colour in (
-        (-0.2, probs, "policy", COLOURS[0]),
-        (0.2, ref_probs, "reference", COLOURS[4]),
-    ):
-        places = [token + shift for token in range(len(each))]
-        ax.bar(places, each, 0.4, color=colour, label=label)
-    ax.set_ylim(0, 1)
-    ax.legend(loc="upper right")
-    finish(ax, "token", "probability")
 
 
 def mean_and_spread(log_probs: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -61,6 +52,22 @@ def mean_and_spread(log_probs: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     probs = log_probs.exp()
     mean = (probs * values).sum(-1)
     return mean, (probs * (values - mean[..., None]) ** 2).sum(-1).sqrt()
+
+
+def draw_kl_estimators(
+    log_probs: Tensor, ref_log_probs: Tensor, strength: float
+) -> str:
+    """The picture for a slider, `strength` times as far away; -> the sentence below."""
+    moved = away_from(ref_log_probs, log_probs, strength)
+    plot_kl_estimators(moved, ref_log_probs)
+    spreads = [
+        mean_and_spread(moved, kl_values(moved, ref_log_probs, name))[1]
+        for name in ESTIMATORS
+    ]
+    pairs = zip(ESTIMATORS, spreads, strict=True)
+    told = ", ".join(f"{name} {spread:.2f}" for name, spread in pairs)
+    kl = exact_kl(moved, ref_log_probs)
+    return f"strength {strength:g}: KL {kl:.2f} nats; spreads {told}."
 
 
 def plot_dial(runs: dict[float, tuple]) -> list[Axes]:

@@ -90,7 +90,7 @@ def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
     plot_bands(curves, "", xlabel="", title=TITLES[name], ax=ax)
     if legend := ax.get_legend():
         legend.remove()  # one for the whole panel instead
-    ax.title.set_fontsize(11)
+    ax.set_title(TITLES[name], pad=6, fontsize=11)
     if name in SHARES:
         ax.set_ylim(-0.05, 1.05)
     else:

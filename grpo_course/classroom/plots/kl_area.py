@@ -1,0 +1,145 @@
+"""The KL as an area, and what a price for it makes of a policy."""
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from grpo_course.algorithm.kl import exact_kl
+from grpo_course.classroom.plots import axes_row, finish
+from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import DOWN, PI, PI_REF
+
+
+def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
+    """Two distributions, and beside them the KL as areas, one for each token. [vocab]
+
+    A token's rectangle is as wide as its probability and as high as its log-ratio, so
+    its area is its term of the sum.
+    """
+    left, right = axes_row(2, width=9.0, height=3.4)
+    draw_two(left, log_probs, ref_log_probs)
+    probs, heights = log_probs.exp(), log_probs - ref_log_probs
+    starts = probs.cumsum(-1) - probs
+    for token, (x, wide, high) in enumerate(
+        zip(*(v.tolist() for v in (starts, probs, heights)), strict=True)
+    ):
+        draw_term(right, token, x, wide, high)
+    right.axhline(0, color="black", lw=1)
+    kl, above = exact_kl(log_probs, ref_log_probs), (probs * heights).clamp(min=0).sum()
+    title = f"above {above:.3f} - below {above - kl:.3f} = KL {kl:.3f}"
+    finish(right, r"width $\pi$", r"height $\log\,(\pi/\pi_{ref})$", title)
+    right.set(xlim=(-0.02, 1.02))
+    right.margins(y=0.18)
+    plt.tight_layout()
+    terms = ", ".join(f"{term:+.3f}" for term in (probs * heights).tolist())
+    describe(
+        left.figure,
+        "Left: the probabilities of a policy and of its reference, token by token. "
+        "Right: a rectangle for each token, as wide as its probability and as high as "
+        f"its log-ratio. The areas {terms} add up to the KL, {kl:.3f} nats.",
+    )
+    return [left, right]
+
+
+def draw_two(ax: Axes, log_probs: Tensor, ref_log_probs: Tensor) -> None:
+    """A policy as filled bars, its reference as their green outline. [vocab]"""
+    places = np.arange(len(log_probs))
+    ax.bar(places, log_probs.detach().exp(), 0.7, color=PI, alpha=0.75, label=r"$\pi$")
+    outline: dict[str, Any] = {"facecolor": "none", "edgecolor": PI_REF, "lw": 2.5}
+    ax.bar(places, ref_log_probs.exp(), 0.84, label=r"$\pi_{ref}$", **outline)
+    ax.set(ylim=(0, 1), xticks=places)
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    finish(ax, "token", "probability")
+
+
+def draw_term(ax: Axes, token: int, x: float, wide: float, high: float) -> None:
+    """One token's rectangle, with its number, and its area where there is room."""
+    colour, hatch = (PI, "") if high > 0 else (DOWN, "//")
+    look: dict[str, Any] = {
+        "align": "edge",
+        "edgecolor": "white",
+        "hatch": hatch,
+        "alpha": 0.8,
+    }
+    ax.bar(x, high, wide, color=colour, **look)
+    away = 4 if high > 0 else -4
+    place: dict[str, Any] = {"ha": "center", "va": "bottom" if high > 0 else "top"}
+    at = (x + wide / 2, high)
+    ax.annotate(
+        str(token), at, (0, away), textcoords="offset points", fontsize=10, **place
+    )
+    if wide > 0.15:
+        box: dict[str, Any] = {"facecolor": "white", "lw": 0, "pad": 1.5}
+        middle: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": 10,
+            "bbox": box,
+        }
+        ax.text(x + wide / 2, high / 2, f"{wide * high:+.2f}", **middle)
+
+
+def settle(
+    rewards: Tensor, ref_log_probs: Tensor, beta: float, estimator: str
+) -> Tensor:
+    """Where training one state ends that pays beta for an estimator in its loss.
+
+    Exact, of the expected update with its samples frozen. -> log-probabilities [vocab].
+    k1 has no gradient, so the best token takes all; k2 has that of KL(pi||ref), whose
+    optimum tilts the reference; k3 has that of KL(ref||pi), which stands still where
+    pi (beta + J - R) = beta ref, with J the expected reward.
+    """
+    if estimator == "k1":
+        return torch.where(rewards == rewards.max(), 0.0, -torch.inf).log_softmax(-1)
+    if estimator == "k2":
+        return (ref_log_probs + rewards / beta).log_softmax(-1)
+    weight = beta * ref_log_probs.exp()
+    low, high = rewards.max() - beta, rewards.max()
+    for _ in range(100):  # J, by halving: the larger it is, the smaller is the sum
+        middle = (low + high) / 2
+        is_low = (weight / (beta + middle - rewards)).sum() > 1
+        low, high = (middle, high) if is_low else (low, middle)
+    return (weight / (beta + high - rewards)).log().log_softmax(-1)
+
+
+def plot_settled(
+    rewards: Tensor, ref_log_probs: Tensor, beta: float, estimator: str
+) -> list[Axes]:
+    """The policy that a price ends with, and its KL beside that of the others."""
+    left, right = axes_row(2, width=9.0, height=3.4)
+    draw_two(left, settle(rewards, ref_log_probs, beta, estimator), ref_log_probs)
+    for row, name in enumerate(("k1", "k2", "k3")):
+        kl = exact_kl(settle(rewards, ref_log_probs, beta, name), ref_log_probs).item()
+        chosen = name == estimator
+        look: dict[str, Any] = {
+            "facecolor": PI if chosen else "none",
+            "edgecolor": PI,
+            "lw": 2,
+        }
+        right.barh(row, kl, 0.6, **look)
+        place: dict[str, Any] = {
+            "xytext": (5, 0),
+            "textcoords": "offset points",
+            "va": "center",
+        }
+        right.annotate(f"{kl:.2f}", (kl, row), fontsize=11, **place)
+    most = -ref_log_probs.min().item()
+    right.set(yticks=range(3), yticklabels=("k1", "k2", "k3"), xlim=(0, 0.9 * most))
+    right.invert_yaxis()
+    finish(right, "exact KL at the end (nats)", "", f"β = {beta:g}")
+    plt.tight_layout()
+    return [left, right]
+
+
+def draw_settled(
+    rewards: Tensor, ref_log_probs: Tensor, beta: float, estimator: str
+) -> str:
+    """The picture for a slider; -> the sentence below it."""
+    plot_settled(rewards, ref_log_probs, beta, estimator)
+    end = settle(rewards, ref_log_probs, beta, estimator)
+    kl, gain = exact_kl(end, ref_log_probs), (end.exp() * rewards).sum()
+    return f"{estimator}, β = {beta:g}: KL {kl:.2f} nats, expected reward {gain:.2f}."

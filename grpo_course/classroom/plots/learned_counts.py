@@ -1,0 +1,76 @@
+"""How many of its prompts each seed has learned: a bar of shares for each setting."""
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from grpo_course.classroom.plots import axes_row, finish
+from grpo_course.classroom.plots.alt_text import describe
+
+# From none to all: light to dark, so that the order is seen without the colours.
+SHADES = ("#f0f0f0", "#b3cde3", "#4f94c4", "#0b3c68")
+
+
+def learned(shares: Tensor, num_prompts: int = 3) -> Tensor:
+    """How many seeds learned 0, 1, ... of their prompts. [seed] -> int [prompts + 1]
+
+    A seed's mean P(sorted) over its prompts, times their number, is rounded: at the end
+    of a run nearly every prompt is sorted always or never.
+    """
+    counts = (shares * num_prompts).round().long().flatten()
+    return torch.bincount(counts, minlength=num_prompts + 1)
+
+
+def plot_learned(
+    groups: dict[str, dict[str, Tensor]], num_prompts: int = 3
+) -> list[Axes]:
+    """One table of bars for each group, a bar for each setting; P(sorted) is [seed].
+
+    A bar is divided by how many seeds learned 0, 1, 2, ... prompts; its mean stands
+    at its end. All groups have the same settings.
+    """
+    rows = list(next(iter(groups.values())))
+    width = 9.0 if len(groups) > 1 else 7.5
+    axes = axes_row(len(groups), width=width, height=1.4 + 0.36 * len(rows))
+    for ax, (title, settings) in zip(axes, groups.items(), strict=True):
+        for row, shares in enumerate(settings.values()):
+            draw_bar(ax, row, shares, num_prompts)
+        ax.set_yticks(range(len(rows)), rows if ax is axes[0] else [""] * len(rows))
+        ax.set(xlim=(0, 1.18), ylim=(len(rows) - 0.5, -0.5), xticks=(0, 0.5, 1))
+        finish(ax, "share of the seeds", "", title).grid(visible=False)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+    handles = [axes[0].patches[k] for k in range(num_prompts + 1)]
+    names = [f"{k} of {num_prompts}" for k in range(num_prompts + 1)]
+    plt.tight_layout(rect=(0, 0, 1, 0.9))
+    place: dict[str, Any] = {
+        "loc": "upper center",
+        "ncols": num_prompts + 1,
+        "frameon": False,
+    }
+    axes[0].figure.legend(handles, names, title="prompts learned", **place)
+    describe(axes[0].figure, f"Prompts learned, as bars of shares. {told(groups)}")
+    return axes
+
+
+def draw_bar(ax: Axes, row: int, shares: Tensor, num_prompts: int) -> None:
+    """One setting: the shares of the seeds from left to right, then the mean."""
+    counts = learned(shares, num_prompts)
+    start = 0.0
+    for count, shade in zip((counts / counts.sum()).tolist(), SHADES, strict=True):
+        ax.barh(row, count, 0.74, start, color=shade, edgecolor="#4d4d4d", lw=0.8)
+        start += count
+    ax.text(1.02, row, f"{shares.mean():.2f}", va="center", fontsize=10)
+
+
+def told(groups: dict[str, dict[str, Tensor]]) -> str:
+    """The mean of each bar, in words."""
+    parts = [
+        f"{title} {name} {shares.mean():.2f}".strip()
+        for title, settings in groups.items()
+        for name, shares in settings.items()
+    ]
+    return f"Mean P(sorted): {'; '.join(parts)}."

@@ -1,0 +1,97 @@
+"""What the frames of films and sliders draw and say, against the numbers they take."""
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+from grpo_course.algorithm.kl import kl_values
+from grpo_course.classroom.filmed import filmed
+from grpo_course.classroom.plots import plot_bands
+from grpo_course.classroom.plots.kl_area import draw_settled
+from grpo_course.classroom.plots.kl_estimators import draw_kl_estimators
+from grpo_course.classroom.plots.token_push import draw_pushes, pushes
+from grpo_course.classroom.plots.while_it_moves import (
+    draw_collapse,
+    draw_walk,
+    draw_zero_loss,
+)
+from grpo_course.sorting.rewards import sort_distance_reward
+
+UNIFORM, RIGHT = torch.full((3, 5), 0.2), torch.eye(5)[2:]
+ANSWER = (2, 3, 4)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def test_a_film_has_a_policy_for_each_epoch_and_it_moves():
+    seen, history = filmed(sort_distance_reward, 3e-3, num_epochs=3)
+    assert len(seen) == len(history.curve("loss")) == 3
+    assert history.curve("loss").abs().max() < 1e-6
+    torch.testing.assert_close(seen[2].sum(-1), torch.ones(3))
+    assert (seen[2] - seen[0]).abs().max() > 1e-3
+
+
+def test_a_frame_shows_what_was_until_then_and_says_it():
+    loss, reward = torch.zeros(3), torch.tensor([0.5, 1.0, 3.0])
+    told = draw_zero_loss([UNIFORM, RIGHT, RIGHT], ANSWER, loss, reward, epoch=1)
+    assert told.endswith("reward 1.00, probability of the sorted answer 1.00.")
+    _, _, lower = plt.gcf().axes
+    assert lower.lines[0].get_ydata().tolist() == [0.5, 1.0]
+
+
+def test_two_policies_of_one_epoch_stand_beside_each_other():
+    policies = {"healthy": [UNIFORM, UNIFORM], "too fast": [UNIFORM, RIGHT]}
+    entropies = {"healthy": torch.ones(2), "too fast": torch.tensor([1.0, 0.0])}
+    told = draw_collapse(policies, ANSWER, entropies, 1)
+    assert told == "Epoch 1: entropy healthy 1.00, too fast 0.00 nats a token."
+    tables = [ax for ax in plt.gcf().axes if ax.images]
+    assert [table.images[0].get_array().max() for table in tables] == [
+        pytest.approx(0.2),
+        1,
+    ]
+
+
+def test_the_walk_marks_its_place_on_the_line():
+    line = torch.tensor([[0.0, 1.0], [0.0, -1.0]])
+    assert "0.00800" in draw_walk(UNIFORM, ANSWER, line, 0.5, -0.5)
+    dot = plt.gcf().axes[1].lines[1]
+    assert (dot.get_xdata()[0], dot.get_ydata()[0]) == (0.5, -0.5)
+
+
+@pytest.mark.parametrize(
+    ("mean", "token_of_short"),
+    [("sequence_mean", 1 / 8), ("token_mean", 1 / 36), ("constant", 1 / 64)],
+)
+def test_only_under_the_token_mean_does_a_long_response_take_from_the_short(
+    mean, token_of_short
+):
+    short, long = pushes(16, mean)
+    assert short[0].item() == pytest.approx(token_of_short)
+    assert len(long) == 16
+    is_less = short[0] < pushes(8, mean)[0][0] - 1e-6
+    assert bool(is_less) == (mean == "token_mean")
+    assert f"{token_of_short:.3f}" in draw_pushes(16, mean)
+
+
+def test_what_the_sliders_of_the_kl_say():
+    ref, pi = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.9, 0.1]).log()
+    told = draw_kl_estimators(pi, ref, strength=1.0)
+    values, probs = kl_values(pi, ref, "k3"), pi.exp()
+    spread = ((probs * values**2).sum() - (probs * values).sum() ** 2).sqrt()
+    assert f"k3 {spread:.2f}." in told
+    told = draw_settled(torch.tensor([1.0, 0.0]), ref, 1.0, "k2")
+    assert told == "k2, β = 1: KL 0.11 nats, expected reward 0.73."
+
+
+def test_more_than_two_bands_become_thin_lines():
+    curves = {name: torch.rand(4, 3) for name in ("a", "b", "c")}
+    ax = plot_bands(curves, "reward")
+    assert not ax.collections and len(ax.lines) == 3 * (1 + 3)
+    assert len(plot_bands(dict(list(curves.items())[:2]), "reward").collections) == 2
+    _, top = ax.transAxes.inverted().transform(ax.bbox.max)
+    box = ax.get_legend().get_bbox_to_anchor().transformed(ax.transAxes.inverted())
+    assert box.y0 >= top  # over the axes, not on a curve

@@ -1,0 +1,81 @@
+"""Pictures of KL, GAE, memory and what was learned: what is drawn is what is true."""
+
+import pytest
+import torch
+
+from grpo_course.actor_critic.gae import generalized_advantages
+from grpo_course.algorithm.kl import exact_kl, kl_values
+from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.plots.gae_light import plot_light, shares
+from grpo_course.classroom.plots.kl_area import plot_kl_area, plot_settled, settle
+from grpo_course.classroom.plots.learned_counts import learned, plot_learned
+from grpo_course.classroom.plots.memory_blocks import plot_memory
+
+REF = torch.tensor([0.2, 0.3, 0.2, 0.2, 0.1], dtype=torch.float64).log()
+PI = torch.tensor([0.6, 0.2, 0.1, 0.05, 0.05], dtype=torch.float64).log()
+REWARDS = torch.tensor([1.0, 0.0, 0.5, 0.0, 0.0], dtype=torch.float64)
+
+
+def test_the_areas_add_up_to_the_kl():
+    _, right = plot_kl_area(PI, REF)
+    areas = sum(bar.get_width() * bar.get_height() for bar in right.patches)
+    assert areas == pytest.approx(exact_kl(PI, REF).item())
+    assert f"{exact_kl(PI, REF):.3f} nats" in alternative_text(right.figure)
+
+
+@pytest.mark.parametrize("estimator", ["k2", "k3"])
+@pytest.mark.parametrize("beta", [0.2, 1.0])
+def test_the_expected_update_stands_still_where_it_ends(estimator, beta):
+    end = settle(REWARDS, REF, beta, estimator)
+    assert end.exp().sum().item() == pytest.approx(1)
+    logits = end.clone().requires_grad_()
+    log_probs, frozen = logits.log_softmax(-1), end.exp()
+    penalty = (frozen * kl_values(log_probs, REF, estimator)).sum()
+    objective = (log_probs.exp() * REWARDS).sum() - beta * penalty
+    (gradient,) = torch.autograd.grad(objective, logits)
+    assert gradient.abs().max() < 1e-9
+
+
+def test_k1_holds_nothing_back():
+    end = settle(REWARDS, REF, 3.0, "k1").exp()
+    assert end.tolist() == [1, 0, 0, 0, 0]
+
+
+def test_which_estimator_holds_closer_depends_on_beta():
+    kl = {
+        (name, beta): exact_kl(settle(REWARDS, REF, beta, name), REF)
+        for name in ("k2", "k3")
+        for beta in (0.3, 1.0)
+    }
+    assert kl["k3", 0.3] < kl["k2", 0.3] and kl["k3", 1.0] > kl["k2", 1.0]
+    _, right = plot_settled(REWARDS, REF, 0.3, "k2")
+    drawn = [bar.get_width() for bar in right.patches]
+    assert drawn[1:] == pytest.approx([kl["k2", 0.3].item(), kl["k3", 0.3].item()])
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.5, 1.0])
+def test_the_columns_of_light_add_up_to_gae(lam):
+    rewards, values = torch.tensor([[0.0, 0.0, 2.0]]), torch.tensor([[1.0, 0.8, 1.5]])
+    errors = generalized_advantages(rewards, values, 0.9, 0.0)[0]
+    truth = generalized_advantages(rewards, values, 0.9, lam)[0]
+    torch.testing.assert_close(shares(errors, 0.9 * lam).sum(0), truth)
+    _, lower = plot_light(errors, lam, gamma=0.9)
+    drawn = [text.get_text() for text in lower.texts]
+    assert drawn == [f"{delta:+.2f}" for delta in truth.tolist()]
+
+
+def test_blocks_are_as_wide_as_what_they_hold():
+    actor = {"weights": 10, "gradients": 10, "Adam": 20}
+    kept = {"GRPO": {"actor": actor}, "PPO": {"actor": actor, "critic": actor}}
+    ax = plot_memory(kept)
+    filled = [patch.get_width() for patch in ax.patches if patch.get_fill()]
+    assert filled == [10, 10, 20] * 3
+    assert [t.get_text() for t in ax.texts if t.get_text().isdigit()] == ["40", "80"]
+
+
+def test_prompts_learned_are_counted_and_drawn_as_shares():
+    shares = torch.tensor([0.0, 0.3, 0.35, 1.0])
+    assert learned(shares).tolist() == [1, 2, 0, 1]
+    (ax,) = plot_learned({"": {"clipped": shares}})
+    assert [bar.get_width() for bar in ax.patches[:4]] == [0.25, 0.5, 0, 0.25]
+    assert "clipped 0.41" in alternative_text(ax.figure)

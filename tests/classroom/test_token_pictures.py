@@ -1,0 +1,66 @@
+"""Texts as coloured cells: each token in its place, each arrow from the right row."""
+
+import torch
+
+from grpo_course.classroom.plots import token_places, token_rows
+from grpo_course.classroom.plots.alt_text import alternative_text
+
+PROMPT = torch.tensor([0, 0, 3])
+RESPONSE = torch.tensor([5, 2, 0, 0])
+MASK = torch.tensor([True, True, False, False])
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_a_zero_that_was_chosen_is_no_padding():
+    chosen = torch.tensor([0, 2, 0, 0])
+    kinds = token_rows.kinds_of(PROMPT, 0, MASK, chosen, eos=2)
+    assert kinds == ["padding"] * 2 + ["prompt", "response", "end"] + ["padding"] * 2
+
+
+def test_a_batch_has_a_row_of_cells_for_each_response():
+    responses, mask = torch.stack([RESPONSE, RESPONSE]), torch.stack([MASK, ~MASK])
+    ax = token_rows.plot_batch(PROMPT, responses, mask, eos=2, pad=0)
+    assert texts(ax)[:8] == ["0", "0", "3", "5", "2", "0", "0", "response 0"]
+    assert "responses of 2, 2 tokens" in alternative_text(ax.figure)
+
+
+def test_quantities_stand_below_their_tokens_and_padding_holds_none():
+    rows = {
+        "mask": MASK,
+        r"log $\pi$": torch.tensor([-1.0, -2.0, -3.0, -4.0]),
+        r"$\delta$": torch.full((4,), -0.5),
+    }
+    ax = token_rows.plot_quantities(PROMPT, RESPONSE, rows, MASK, eos=2, pad=0)
+    shown = texts(ax)
+    assert "-1.0" in shown and "-3.0" not in shown
+    places = {t.get_text(): t.get_position() for t in ax.texts}
+    assert places["-2.0"][0] == places["2"][0] == 4.5
+    (down, _) = [p for p in ax.patches if hasattr(p, "get_arrowstyle")]
+    start, end = down._posA_posB
+    assert end[1] > start[1]  # the axis points down, and so does the arrow
+
+
+def test_row_t_of_the_logits_points_at_token_t_plus_one():
+    tokens = torch.tensor([3, 1, 4, 6, 0])
+    ax = token_places.plot_shift(tokens, 3, torch.tensor([-1.0, -2.0, -3.0, -4.0]))
+    arrows = [p._posA_posB for p in ax.patches if hasattr(p, "get_arrowstyle")]
+    assert [(int(a[0]), int(b[0])) for a, b in arrows] == [
+        (0, 1),
+        (1, 2),
+        (2, 3),
+        (3, 4),
+    ]
+    assert {"-3.0", "-4.0"} <= set(texts(ax))
+    assert "-1.0" not in texts(ax)  # a token of the prompt
+
+
+def test_left_padding_ends_every_prompt_where_its_response_begins():
+    right, left = torch.tensor([[3, 0], [3, 1]]), torch.tensor([[0, 3], [3, 1]])
+    ax = token_places.plot_padding(right, left, pad=0, num_new=2)
+    cut = [line.get_xdata()[0] for line in ax.lines]
+    hatched = [p.get_x() for p in ax.patches[:-3] if p.get_hatch()]
+    assert [round(x - 0.04) for x in hatched] == [1, 6]  # next to the cut, far from it
+    assert cut == [2, 8]
