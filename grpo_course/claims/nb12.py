@@ -32,14 +32,13 @@ def tries(setting: Setting, model: str) -> Tensor:
     return solved.double().mean(-1)[list(setting.seeds)]
 
 
-ONCE = "imitation, sampled once"
 CLAIMS = (
     Recorded(
         "12.gain",
-        "GRPO raised right answers in new sentences by about a tenth, in each of five "
+        "GRPO raised right answers at the edge by more than a tenth, in each of five "
         "seeds",
         gain,
-        lambda setting: 0.05,
+        lambda setting: 0.1,
     ),
     Recorded(
         "12.untrained",
@@ -57,15 +56,21 @@ CLAIMS = (
     ),
     Recorded(
         "12.imitation",
-        "Imitating one's own right answers, with as many samples, did as well or "
-        "better",
-        partial(measured, model=ONCE),
-        lambda setting: measured(setting, "GRPO") - 0.02,
+        "Imitating one's own right answers, with as many samples, did better",
+        partial(measured, model="imitation"),
+        partial(measured, model="GRPO"),
     ),
     Recorded(
         "12.tries",
         "With 64 tries the start did not catch up",
         partial(tries, model="GRPO"),
         partial(tries, model="start"),
+    ),
+    Recorded(
+        "12.others",
+        "Practising one thing cost others: stories told out of order lost a little, in "
+        "each of five seeds.",
+        partial(measured, model="start", split="out_of_order"),
+        partial(measured, model="GRPO", split="out_of_order"),
     ),
 )
