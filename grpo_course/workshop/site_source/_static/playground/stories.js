@@ -100,7 +100,7 @@ const PLAYGROUND = (() => {
       watch: "With one step on each group the loss is 0 in every step. Still the policy " +
         "moves, because the gradient is not 0 until there is nothing left to learn." },
     { key: "collapse", title: "Collapse", notebook: "03_deltas",
-      knobs: { deltas_mode: "rewards", learning_rate: 0.003 },
+      knobs: { deltas_mode: "rewards", learning_rate: 0.003, num_responses: 6 },
       watch: "Without a baseline no arrow points down, so every answer that earned " +
         "anything becomes likelier. The entropy falls to 0, and P(sorted) stops short " +
         "of 1. Then choose normalized_rewards and press Reset." },
