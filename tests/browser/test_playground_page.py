@@ -50,7 +50,7 @@ def test_a_story_and_a_step(page):
     story = button(page, "The loss is zero")
     story.click()
     assert story.get_attribute("aria-pressed") == "true"
-    assert "the loss is 0" in page.locator(".pg-watch").inner_text()
+    assert "the loss is 0 in every step" in page.locator(".pg-watch").inner_text()
     before = heatmap(page)
     button(page, "One inner step").click()
     assert "The loss was 0.000." in said(page)
@@ -59,6 +59,13 @@ def test_a_story_and_a_step(page):
         r"right answer to 1 0 2 went from ([.0-9]+) to ([.0-9]+)", said(page)
     )
     assert moved and moved[1] != moved[2]
+
+
+def test_each_story_leads_to_its_notebook(page):
+    for story in page.locator("[data-story]").all():
+        story.click()
+        link = page.locator(".pg-watch a").get_attribute("href")
+        assert (SITE / link).is_file()
 
 
 def test_an_epoch_greys_out_what_the_clip_takes(page):

@@ -30,17 +30,19 @@ const GRPO = (() => {
 
   const softmax = (xs) => logSoftmax(xs).map(Math.exp);
 
-  /** Random numbers that a seed determines (mulberry32). They are not torch's. */
+  /** Random numbers (sfc32): a seed has several streams. They are not torch's. */
   class Random {
-    constructor(seed) {
-      this.state = seed >>> 0;
+    constructor(seed, stream = 0) {
+      this.state = [seed | 0, stream | 0, 0x9e3779b9 | 0, 1];
+      for (let k = 0; k < 15; k++) this.uniform(); // until the seed is all over
     }
 
     uniform() {
-      this.state = (this.state + 0x6d2b79f5) | 0;
-      let t = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
-      t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-      return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+      const [a, b, c, count] = this.state;
+      const drawn = (a + b + count) | 0;
+      const turned = ((c << 21) | (c >>> 11)) + drawn;
+      this.state = [b ^ (b >>> 9), (c + (c << 3)) | 0, turned | 0, (count + 1) | 0];
+      return (drawn >>> 0) / 4294967296;
     }
 
     normal() {
@@ -281,8 +283,8 @@ const GRPO = (() => {
       const vocab = Math.max(...prompts.flat()) + 1;
       const length = prompts[0].length;
       this.weights =
-        weights || makeWeights(vocab, length, init_scale, new Random(2 * seed));
-      this.random = new Random(2 * seed + 1);
+        weights || makeWeights(vocab, length, init_scale, new Random(seed, 0));
+      this.random = new Random(seed, 1);
       this.sample = sample || ((prompt, count) => this.respond(prompt, count));
       this.optimizer = new Adam(this.weights);
       this.ref = copy(this.weights);

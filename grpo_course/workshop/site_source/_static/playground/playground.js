@@ -38,7 +38,8 @@
       a <b>reward</b>. Nobody shows it the right answer. It learns because GRPO compares each
       answer with the others, its <b>group</b>: an arrow up makes an answer likelier, an
       arrow down makes it rarer.</p>
-    <div class="pg-stories" role="group" aria-label="Stories">${STORIES.map(story).join("")}</div>
+    <div class="pg-stories" role="group" aria-label="Stories">
+      ${STORIES.map(story).join("")}</div>
     <p class="pg-watch"><b>Watch:</b> <span data-pg="watch"></span></p>
     <div class="pg-bench">
       <div class="pg-buttons" role="group" aria-label="Controls">
@@ -54,8 +55,9 @@
       <fieldset class="pg-prompts"><legend>Show the prompt</legend>
         <span data-pg="prompts"></span></fieldset>
       <section class="pg-policy"><h3>The policy π</h3>
-        <p>The bluer a cell, the likelier the number in that place. Outlined: the right
-          number. Small: what it was when the group was sampled, under π<sub>old</sub>.</p>
+        <p>The bluer a cell, the likelier the number in that position. Outlined: the
+          right number. Small: what it was when the group was sampled, under
+          π<sub>old</sub>.</p>
         <div data-pg="heatmap"></div></section>
       <section class="pg-group"><h3>A group of responses</h3>
         <p>Bar: the reward R. Dashed: the mean of the group. Arrow: δ, better or worse than
@@ -85,8 +87,10 @@
     const { responses, rewards, deltas, oldWeights } = trainer.batch;
     const prompt = prompts[shown];
     const tokens = trainer.tokens().filter((token) => token.b === shown);
-    draw("heatmap", PICTURES.heatmap(prompt, trainer.probs(prompt), trainer.probs(prompt, oldWeights)));
-    draw("group", PICTURES.group(prompt, responses[shown], rewards[shown], deltas[shown], top()));
+    const [now, old] = [trainer.probs(prompt), trainer.probs(prompt, oldWeights)];
+    draw("heatmap", PICTURES.heatmap(prompt, now, old));
+    const parts = [responses, rewards, deltas].map((each) => each[shown]);
+    draw("group", PICTURES.group(prompt, ...parts, top()));
     draw("ratios", PICTURES.ratios(tokens, settings));
     draw("cut", `${PICTURES.ratioWords(tokens)}.`);
   }
@@ -96,16 +100,17 @@
     const reach = (name, least) => Math.max(least, ...of(name).map(Math.abs));
     const loss = reach("loss", 0.1);
     const vocab = Math.max(...trainer.config.prompts.flat()) + 1;
+    const kl = { title: "KL to π<sub>ref</sub> (nats)", said: "KL to the reference" };
     const curves = [
       [{ title: "mean reward" }, "mean_reward", 0, top()],
       [{ title: "P(sorted)" }, "sorted_probability", 0, 1],
       [{ title: "entropy (nats)" }, "entropy", 0, Math.log(vocab)],
-      [{ title: "KL to π<sub>ref</sub> (nats)", said: "KL to the reference" }, "exact_kl", 0, reach("exact_kl", 0.5)],
+      [kl, "exact_kl", 0, reach("exact_kl", 0.5)],
       [{ title: "loss", digits: 3 }, "loss", -loss, loss],
       [{ title: "gradient, length" }, "gradient_norm", 0, reach("gradient_norm", 1)],
     ];
-    const html = curves.map(([look, name, low, high]) => PICTURES.curve(look, of(name), low, high));
-    draw("curves", html.join(""));
+    const html = ([look, name, low, high]) => PICTURES.curve(look, of(name), low, high);
+    draw("curves", curves.map(html).join(""));
   }
 
   function drawAll() {
@@ -137,8 +142,9 @@
 
   function drawPrompts() {
     const pill = (prompt, k) =>
-      `<label><input type="radio" name="pg-prompt" value="${k}" ${k === shown ? "checked" : ""}>
-       ${spoken(prompt)} <span class="pg-to">→ ${spoken(GRPO.ascending(prompt))}</span></label>`;
+      `<label><input type="radio" name="pg-prompt" value="${k}"
+         ${k === shown ? "checked" : ""}> ${spoken(prompt)}
+       <span class="pg-to">→ ${spoken(GRPO.ascending(prompt))}</span></label>`;
     draw("prompts", trainer.config.prompts.map(pill).join(""));
   }
 
@@ -159,8 +165,8 @@
   }
 
   const first = () =>
-    `${settings.num_responses} responses to each prompt were sampled and rewarded. Press Run ` +
-    "to let the policy learn, or One inner step to follow this one group.";
+    `${settings.num_responses} responses to each prompt were sampled and rewarded. Press ` +
+    "Run to let the policy learn, or One inner step to follow this one group.";
 
   /** One optimizer step; false if it could not be taken. */
   function step() {
@@ -177,7 +183,8 @@
 
   function take(count) {
     const prompt = trainer.config.prompts[shown];
-    const before = trainer.right(prompt);
+    const right = () => fixed(trainer.right(prompt), 3);
+    const before = right();
     for (let k = 0; k < count; k++) if (!step()) return;
     drawAll();
     const { loss, mean_reward } = history[history.length - 1];
@@ -186,12 +193,13 @@
     say(
       `${steps} on the group of epoch ${trainer.epoch + 1}, whose mean reward is ` +
         `${fixed(mean_reward)}. The loss was ${fixed(loss, 3)}. The right answer to ` +
-        `${spoken(prompt)} went from ${fixed(before, 3)} to ${fixed(trainer.right(prompt), 3)}. ` +
+        `${spoken(prompt)} went from ${before} to ${right()}. ` +
         `The clip now holds back ${cut} of ${trainer.tokens().length} sampled numbers.`,
     );
   }
 
-  const left = () => (trainer.isUsedUp ? settings.num_steps_per_epoch : settings.num_steps_per_epoch - trainer.step);
+  /** How many steps there are to the end of the epoch, or in the next one. */
+  const left = () => settings.num_steps_per_epoch - (trainer.isUsedUp ? 0 : trainer.step);
 
   function tick() {
     const isSlow = document.getElementById("pg-slow").checked;
@@ -207,8 +215,10 @@
 
   function summary() {
     const { mean_reward, sorted_probability, entropy } = history[history.length - 1];
-    return `Mean reward ${fixed(mean_reward)}, probability of the right answer ` +
-      `${fixed(sorted_probability)}, entropy ${fixed(entropy)}.`;
+    return (
+      `Mean reward ${fixed(mean_reward)}, probability of the right answer ` +
+      `${fixed(sorted_probability)}, entropy ${fixed(entropy)}.`
+    );
   }
 
   function stop() {
@@ -238,12 +248,20 @@
     const button = event.target.closest("button");
     if (!button) return;
     if (button.dataset.do) return ACTIONS[button.dataset.do]();
-    const { title, knobs, watch } = STORIES.find(({ key }) => key === button.dataset.story);
+    const chosen = STORIES.find(({ key }) => key === button.dataset.story);
+    const { title, knobs, watch, notebook } = chosen;
     settings = { ...START, ...knobs, seed: settings.seed };
-    find("watch").textContent = watch;
+    tell(watch, notebook);
     reset();
     say(`${title}. ${first()}`);
   });
+
+  /** What to watch; on the website also where the course treats it. */
+  function tell(watch, notebook) {
+    const folder = root.dataset.notebooks;
+    const link = ` <a href="${folder}${notebook}.html">Notebook ${notebook.slice(0, 2)}</a>`;
+    draw("watch", folder ? watch + link : watch);
+  }
 
   function turn(name, value) {
     const { does } = KNOBS.find((each) => each.name === name);
@@ -272,7 +290,7 @@
     }
   });
 
-  find("watch").textContent = STORIES[0].watch;
+  tell(STORIES[0].watch, STORIES[0].notebook);
   reset();
   say(first());
 })();

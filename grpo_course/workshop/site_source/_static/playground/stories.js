@@ -28,7 +28,8 @@ const PLAYGROUND = (() => {
       values: [0, 0.01, 0.03, 0.1, 0.3, 1, 3] },
     { name: "init_scale", words: "spread of the start", does: "restart",
       values: [0.03, 0.1, 0.3, 1, 3] },
-    { name: "reward_fn", words: "reward", does: "judge", values: Object.keys(GRPO.REWARDS) },
+    { name: "reward_fn", words: "reward", does: "judge",
+      values: Object.keys(GRPO.REWARDS) },
     { name: "deltas_mode", words: "deltas", does: "judge",
       values: Object.keys(GRPO.DELTA_MODES) },
     { name: "loss_mode", words: "loss", values: Object.keys(GRPO.LOSS_MODES) },
@@ -86,9 +87,9 @@ const PLAYGROUND = (() => {
         "the gradient is 0, and nothing moves." },
     { key: "hack", title: "The duplicate hack", notebook: "01_rewards",
       knobs: { prompts: REPEATS, reward_fn: "sort_inclusion_ordering_reward" },
-      watch: "The mean reward climbs to nearly 5 of 5, but P(sorted) stays below 1, because " +
-        "1 2 2 is paid in full for the prompt 1 1 2. Look through the prompts for full " +
-        "bars without an outline. Then try sort_multiset_reward." },
+      watch: "The mean reward climbs to nearly 5 of 5, but P(sorted) stays below 1: 1 2 2 " +
+        "is paid in full for the prompt 1 1 2. Look through the prompts for full bars " +
+        "without an outline. Then try sort_multiset_reward." },
     { key: "unclipped", title: "No clip at μ = 20", notebook: "06_training_loop",
       knobs: { loss_mode: "unclipped", num_steps_per_epoch: 20, learning_rate: 0.01 },
       watch: "In the first epoch the ratios fly out on both sides, and the entropy all but " +
@@ -96,13 +97,13 @@ const PLAYGROUND = (() => {
         "Reset: there is a grey band, and the entropy lasts longer." },
     { key: "zero", title: "The loss is zero", notebook: "07_zero_loss",
       knobs: { num_steps_per_epoch: 1, learning_rate: 0.003 },
-      watch: "With one step on each group the loss is 0 in every step, and still the " +
-        "policy moves and learns: the gradient is not 0." },
+      watch: "With one step on each group the loss is 0 in every step. Still the policy " +
+        "moves, because the gradient is not 0 until there is nothing left to learn." },
     { key: "collapse", title: "Collapse", notebook: "03_deltas",
-      knobs: { deltas_mode: "rewards", learning_rate: 0.003 },
-      watch: "Without a baseline no arrow points down, so whatever was sampled becomes " +
-        "likelier. The entropy falls to 0, and P(sorted) stops short of 1. Then choose " +
-        "normalized_rewards and press Reset." },
+      knobs: { deltas_mode: "rewards", learning_rate: 0.003, num_responses: 6 },
+      watch: "Without a baseline no arrow points down, so every answer that earned " +
+        "anything becomes likelier. The entropy falls to 0, and P(sorted) stops short " +
+        "of 1. Then choose normalized_rewards and press Reset." },
   ];
 
   return { PROMPTS, KNOBS, NOW, FORMULAS, START, STORIES };
