@@ -64,6 +64,17 @@ def plot_bands(
     return finish(ax, xlabel, ylabel, title)
 
 
+def plot_threads(
+    curve: Tensor, ylabel: str, xlabel: str = "epoch", ax: Axes | None = None
+) -> Axes:
+    """A thin line for each seed, and a thick one for their median. [step seed]"""
+    ax = ax or axes_row(height=2.8)[0]
+    ax.plot(curve, color=COLOURS[5], lw=1)
+    middle = curve.float().quantile(0.5, dim=-1)
+    ax.plot(middle, color=COLOURS[0], lw=3, label="median of the seeds")
+    return finish(ax, xlabel, ylabel)
+
+
 def plot_seeds(
     values: dict[str, Tensor], xlabel: str, title: str = "", ax: Axes | None = None
 ) -> Axes:
