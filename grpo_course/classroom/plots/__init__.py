@@ -4,6 +4,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
 
     palette         the visual language: one colour and one sign for one thing
     mechanism       a policy before and after, an update as arrows, a group, the clip
+    simplex         three answers: policies in a triangle; estimates as a fan of arrows
     moving          a film or a picture with sliders, which needs no kernel
     clipping        one token's objective by its ratio, and where ratios end up
     kl_estimators   two policies, and what k1, k2 and k3 say of them
