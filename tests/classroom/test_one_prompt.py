@@ -1,0 +1,42 @@
+"""One policy and one prompt, as the films show them."""
+
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import torch
+
+from grpo_course.classroom.one_prompt import PROMPT, learn_one
+from grpo_course.classroom.plots import plot_threads
+from grpo_course.sorting.rewards import sort_distance_reward
+
+
+def test_moments_are_seen_before_each_step_and_after_the_last():
+    moments = learn_one(3, 0.02, num_responses=5)
+    assert len(moments) == 4
+    assert all(not torch.equal(a.probs, b.probs) for a, b in pairwise(moments))
+    for each in moments:
+        assert torch.allclose(each.probs.sum(dim=-1), torch.ones(3))
+        paid = [sort_distance_reward(list(PROMPT), row) for row in each.responses]
+        assert each.rewards.tolist() == paid and abs(each.deltas.sum()) < 1e-5
+
+
+def test_twice_the_rate_is_twice_the_step_on_the_same_group():
+    small, large = learn_one(1, 1e-4), learn_one(1, 2e-4)
+    assert torch.equal(small[0].responses, large[0].responses)
+    steps = [each[1].probs - each[0].probs for each in (small, large)]
+    assert torch.allclose(steps[1], 2 * steps[0], atol=1e-5)
+    assert steps[0].abs().max() > 1e-4
+
+
+def test_no_rate_learns_nothing_and_other_seeds_start_elsewhere():
+    before, after = learn_one(1, 0.0)
+    assert torch.equal(before.probs, after.probs)
+    assert not torch.equal(before.probs, learn_one(0, 0.0, seed=1)[0].probs)
+
+
+def test_threads_are_a_line_for_each_seed_and_their_median():
+    curve = torch.tensor([[0.0, 0.0, 0.0], [0.2, 0.4, 0.9]])
+    ax = plot_threads(curve, "P(sorted)")
+    ends = [line.get_ydata()[-1] for line in ax.lines]
+    assert [round(float(end), 3) for end in ends] == [0.2, 0.4, 0.9, 0.4]
+    plt.close("all")
