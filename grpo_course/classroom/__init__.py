@@ -25,6 +25,7 @@ Guesses
 
 Pictures and tables
     plots         one function for each kind of picture, and its words
+    filmed        one seed's policy, epoch by epoch
     live          curves and bars that move while a run trains
     slider        a question that a slider answers, also without a kernel
     widgets       two older sliders
