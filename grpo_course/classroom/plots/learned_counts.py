@@ -1,7 +1,5 @@
 """How many of its prompts each seed has learned: a bar of shares for each setting."""
 
-from typing import Any
-
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
