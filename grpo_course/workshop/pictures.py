@@ -1,22 +1,45 @@
 """The pictures outside the notebooks: each is the stored plot of one tagged cell."""
 
 import base64
+import io
+from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
+from grpo_course.classroom.plots.moving import frames_of
 from grpo_course.workshop.cells import tags
 from grpo_course.workshop.form import code_cells
 
-PREFIX = "picture-"
+PLOT, FILM = "picture-", "film-"
+MILLISECONDS, LAST = 500, 3000  # how long a frame stands, and the last one
+REPEATS = 2  # then it rests on the last frame
 
 
 def taken_from(notebook: NotebookNode) -> list[tuple[str, bytes]]:
-    """File name and PNG of each cell tagged `picture-NAME`."""
+    """File name and content for each cell tagged `picture-NAME` or `film-NAME`."""
     return [
-        (f"{tag.removeprefix(PREFIX)}.png", base64.b64decode(output.data["image/png"]))
+        found
         for _, cell in code_cells(notebook)
         for tag in tags(cell)
-        if tag.startswith(PREFIX)
         for output in cell.outputs
-        if "image/png" in output.get("data", {})
+        for found in taken(tag, output.get("data", {}))
     ]
+
+
+def taken(tag: str, data: dict[str, str]) -> Iterator[tuple[str, bytes]]:
+    """The picture or the film that a tag asks for, where an output has one."""
+    if tag.startswith(PLOT) and "image/png" in data:
+        content = base64.b64decode(data["image/png"])
+        yield f"{tag.removeprefix(PLOT)}.png", content
+    if tag.startswith(FILM) and "text/html" in data:
+        yield f"{tag.removeprefix(FILM)}.gif", animated(data["text/html"])
+
+
+def animated(html: str) -> bytes:
+    """A stored film as a GIF, which plays where no script runs."""
+    first, *others = [frame.quantize(64) for frame in frames_of(html)]
+    times = [MILLISECONDS] * len(others) + [LAST]
+    file = io.BytesIO()
+    options = {"append_images": others, "duration": times, "loop": REPEATS}
+    first.save(file, "GIF", save_all=True, optimize=True, **options)
+    return file.getvalue()

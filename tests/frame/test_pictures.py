@@ -1,6 +1,9 @@
 """The pictures of the README are the stored plots of the notebooks."""
 
+import io
 from pathlib import Path
+
+from PIL import Image
 
 from grpo_course.workshop import form, pictures
 
@@ -22,3 +25,16 @@ def test_the_readme_shows_pictures_and_notebooks_that_exist():
         assert f"images/{path.name}" in readme
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         assert f"(notebooks/{path.name})" in readme
+
+
+def test_the_film_of_the_readme_moves_then_rests_and_is_small():
+    """It plays a few times and stops, so that nobody has to read beside it."""
+    content = (ROOT / "images" / "learning.gif").read_bytes()
+    film = Image.open(io.BytesIO(content))
+    assert film.n_frames > 8 and 0 < film.info["loop"] <= 3
+    assert len(content) < 400_000
+    seen = set()
+    for place in range(film.n_frames):
+        film.seek(place)
+        seen.add(film.convert("RGB").tobytes())
+    assert len(seen) == film.n_frames

@@ -136,6 +136,14 @@ def html(
     )
 
 
+def frames_of(html: str) -> list[Image.Image]:
+    """The frames of a stored film."""
+    data = html.rsplit(")(", 1)[1].removesuffix(");</script>")
+    addresses = json.loads(data.replace("<\\/", "</"))["frames"]
+    pngs = [base64.b64decode(each.split(",", 1)[1]) for each in addresses]
+    return [Image.open(io.BytesIO(png)).convert("RGB") for png in pngs]
+
+
 def smaller(png: bytes) -> bytes:
     """The same picture in 64 colours, which takes a quarter of the bytes."""
     file = io.BytesIO()

@@ -44,7 +44,6 @@
     before = Math.floor(before / count);
   }
   const row = document.createElement("div");
-  row.dataset.lmSuppressShortcuts = "true";  // JupyterLab leaves its arrow keys alone
   if (film.film) row.append(button);
   for (const knob of film.knobs) {
     const label = document.createElement("label");
@@ -52,6 +51,7 @@
     const output = document.createElement("output");
     Object.assign(input, {type: "range", min: 0, max: knob.values.length - 1, step: 1});
     input.value = knob.first;
+    input.dataset.lmSuppressShortcuts = "true";  // JupyterLab leaves the arrow keys alone
     input.oninput = () => { rest(); show(); };
     label.append(knob.name, input, output);
     row.append(label);

@@ -1,0 +1,53 @@
+"""One prompt and one policy, step by step: small enough to be drawn whole."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from grpo_course.algorithm.deltas import compute_deltas
+from grpo_course.algorithm.losses import compute_loss
+from grpo_course.sorting.model import SortModel, compute_log_probs, generate_responses
+from grpo_course.sorting.rewards import compute_reward, sort_distance_reward
+
+PROMPT = (1, 0, 2)
+
+
+class Moment(NamedTuple):
+    """A policy [pos vocab], and the group that it samples: [trial pos], [trial]."""
+
+    probs: Tensor
+    responses: Tensor
+    rewards: Tensor
+    deltas: Tensor
+
+
+def learn_one(
+    num_steps: int,
+    learning_rate: float,
+    num_responses: int = 6,
+    seed: int = 0,
+    deltas_mode: str = "normalized_rewards",
+) -> list[Moment]:
+    """Sample a group, take one step, and so on: what was seen before each step.
+
+    The last moment is that after the last step. The steps are plain gradient descent
+    (SGD), so that twice the rate is twice the step.
+    """
+    prompts = torch.tensor([PROMPT])
+    torch.manual_seed(seed)
+    model = SortModel(5, 10, len(PROMPT), len(PROMPT), init_scale=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
+    generator = Generator().manual_seed(seed)
+    moments = []
+    for _ in range(num_steps + 1):
+        probs = model(prompts).softmax(dim=-1).detach()
+        responses = generate_responses(prompts, model, num_responses, generator)
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        deltas = compute_deltas(rewards, deltas_mode)
+        moments.append(Moment(probs[0], responses[0], rewards[0], deltas[0]))
+        log_probs = compute_log_probs(prompts, responses, model)
+        optimizer.zero_grad()
+        compute_loss(log_probs, deltas, "naive").backward()
+        optimizer.step()
+    return moments
