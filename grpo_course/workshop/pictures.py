@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator
 
 from nbformat import NotebookNode
+from PIL import Image
 
 from grpo_course.classroom.plots.moving import frames_of
 from grpo_course.workshop.cells import tags
@@ -37,7 +38,8 @@ def taken(tag: str, data: dict[str, str]) -> Iterator[tuple[str, bytes]]:
 
 def animated(html: str) -> bytes:
     """A stored film as a GIF, which plays where no script runs."""
-    first, *others = [frame.quantize(64) for frame in frames_of(html)]
+    kind = Image.Quantize.FASTOCTREE
+    first, *others = [frame.quantize(128, kind) for frame in frames_of(html)]
     times = [MILLISECONDS] * len(others) + [LAST]
     file = io.BytesIO()
     options = {"append_images": others, "duration": times, "loop": REPEATS}

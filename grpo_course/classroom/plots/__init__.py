@@ -4,6 +4,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
 
     palette         the visual language: one colour and one sign for one thing
     mechanism       a policy before and after, an update as arrows, a group, the clip
+    simplex         three answers: policies in a triangle; estimates as a fan of arrows
     moving          a film or a picture with sliders, which needs no kernel
     clipping        one token's objective by its ratio, and where ratios end up
     kl_estimators   two policies, and what k1, k2 and k3 say of them
@@ -87,6 +88,17 @@ def legend_above(ax: Axes) -> Axes:
     ax.legend(ncols=columns, borderpad=0.2, columnspacing=1.2, **place)
     ax.set_title(ax.get_title(), pad=6 + 18 * -(-count // columns))
     return ax
+
+
+def plot_threads(
+    curve: Tensor, ylabel: str, xlabel: str = "epoch", ax: Axes | None = None
+) -> Axes:
+    """A thin line for each seed, and a thick one for their median. [step seed]"""
+    ax = ax or axes_row(height=2.8)[0]
+    ax.plot(curve, color=COLOURS[5], lw=1)
+    middle = curve.float().quantile(0.5, dim=-1)
+    ax.plot(middle, color=COLOURS[0], lw=3, label="median of the seeds")
+    return finish(ax, xlabel, ylabel)
 
 
 def plot_seeds(

@@ -1,0 +1,105 @@
+"""Three answers: every policy is a point of a triangle, every delta mode a field."""
+
+from collections.abc import Sequence
+
+import torch
+from matplotlib.axes import Axes
+from torch import Generator, Tensor
+
+from grpo_course.algorithm.deltas import compute_deltas
+from grpo_course.classroom.plots import COLOURS, axes_row
+from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import PI
+
+CORNERS = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
+GRID, LENGTH = 9, 0.09  # arrows a side, and the longest of them
+
+
+def expected_push(probs: Tensor, rewards: Tensor, mode: str, size: int) -> Tensor:
+    """The average push on the logits by all groups of a size. [point answer] -> same
+
+    rewards [answer]. With centered rewards it is (G - 1) / G of the exact gradient.
+    """
+    count = len(rewards)
+    groups = torch.cartesian_prod(*[torch.arange(count)] * size)  # [group trial]
+    deltas = compute_deltas(rewards[groups], mode)
+    chances = probs[:, groups].prod(dim=-1)  # [point group]
+    chosen = torch.eye(count)[groups]  # [group trial answer]
+    pulled = (deltas[..., None] * chosen).mean(dim=1)  # [group answer]
+    total = deltas.mean(dim=-1)  # [group]
+    return chances @ pulled - (chances @ total)[:, None] * probs
+
+
+def sampled_path(
+    rewards: Tensor, mode: str, size: int, rate: float, steps: int, seed: int
+) -> Tensor:
+    """A run from equal chances: its policy before each step. -> [step answer]"""
+    generator = Generator().manual_seed(seed)
+    logits, path = torch.zeros(len(rewards)), []
+    for _ in range(steps):
+        probs = logits.softmax(dim=0)
+        path.append(probs)
+        drawn = torch.multinomial(probs, size, True, generator=generator)
+        deltas = compute_deltas(rewards[drawn][None], mode)[0]
+        push = deltas[:, None] * (torch.eye(len(rewards))[drawn] - probs)
+        logits = logits + rate * push.mean(dim=0)
+    return torch.stack(path)
+
+
+def grid() -> Tensor:
+    """Policies spread evenly inside the triangle. -> [point answer]"""
+    steps = torch.arange(1, GRID)
+    pairs = torch.cartesian_prod(steps, steps)
+    pairs = pairs[pairs.sum(dim=-1) < GRID]
+    return torch.cat([pairs, GRID - pairs.sum(dim=-1, keepdim=True)], dim=-1) / GRID
+
+
+def plot_simplex(
+    rewards: Tensor, mode: str, paths: Sequence[Tensor], size: int = 4
+) -> Axes:
+    """The field of a delta mode for groups of a size, and the paths of runs."""
+    ax = axes_row(width=5.4, height=4.0)[0]
+    points = grid()
+    push = expected_push(points, rewards, mode, size)
+    moves = points * (push - (points * push).sum(dim=-1, keepdim=True))
+    (x, y), (u, v) = (points @ CORNERS).T, (moves @ CORNERS).T
+    longest = (u**2 + v**2).max().sqrt().item() / LENGTH
+    ax.quiver(x, y, u, v, color="#777777", scale=longest, angles="xy", scale_units="xy")
+    ax.plot(*CORNERS[[0, 1, 2, 0]].T, color="black", lw=1)
+    for path, colour in zip(paths, (PI, *COLOURS[3:]), strict=False):
+        ax.plot(*(path @ CORNERS).T, color=colour, lw=1.8)
+        ax.plot(*(path[-1] @ CORNERS), "o", color=colour, ms=9, mec="white")
+    for corner, reward, where in zip(CORNERS, rewards.tolist(), "ttb", strict=True):
+        place = {"ha": "center", "va": "top" if where == "t" else "bottom"}
+        gap = -0.03 if where == "t" else 0.03
+        ax.text(*(corner + torch.tensor([0, gap])), f"$R$ = {reward:g}", **place)
+    ax.set(xlim=(-0.12, 1.12), ylim=(-0.1, 0.98), aspect="equal")
+    ax.axis("off")
+    ends = [path[-1].argmax().item() for path in paths]
+    where = ", ".join(f"R = {rewards[end].item():g}" for end in ends)
+    text = f"A triangle of policies over three answers, the field of {mode} as arrows"
+    describe(ax.figure, f"{text}. Runs from its middle end nearest to {where}.")
+    return ax
+
+
+def plot_fan(exact: Tensor, estimates: Tensor) -> Axes:
+    """Estimates of a gradient as thin arrows around the exact one, [estimate ...].
+
+    Across is the part along the exact gradient, in its lengths; up and down is the
+    length of the rest, with the sign of its first entry.
+    """
+    ax = axes_row(width=5.4, height=3.0)[0]
+    truth, each = exact.flatten(), estimates.flatten(1)
+    along = each @ truth / truth.square().sum()  # [estimate]
+    rest = each - along[:, None] * truth
+    across = rest.norm(dim=-1) * rest[:, 0].sign() / truth.norm()
+    zeros = torch.zeros_like(along)
+    same = {"angles": "xy", "scale_units": "xy", "scale": 1}
+    ax.quiver(zeros, zeros, along, across, color=COLOURS[5], width=0.004, **same)
+    ax.quiver(0, 0, 1, 0, color="black", width=0.014, **same)
+    ax.set(xlim=(-6, 8), ylim=(-8, 8), xlabel="along the exact gradient (black)")
+    ax.set_ylabel("beside it")
+    error = (each - truth).square().sum(dim=-1).mean().sqrt() / truth.norm()
+    text = f"{len(each)} estimates of a gradient as arrows around the exact one"
+    describe(ax.figure, f"{text}, with an error of {error:.2f} of its length.")
+    return ax

@@ -1,0 +1,63 @@
+"""The field of a delta mode on three answers, held against closed forms."""
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+from grpo_course.classroom.plots import simplex
+from grpo_course.classroom.plots.alt_text import alternative_text
+
+REWARDS = torch.tensor([0.0, 2.0, 3.0])
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def exact_gradient(probs):
+    """Of the expected reward by the logits."""
+    expected = (probs * REWARDS).sum(dim=-1, keepdim=True)
+    return probs * (REWARDS - expected)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_the_field_is_the_exact_gradient_times_a_known_factor(size):
+    points = simplex.grid()
+    truth = exact_gradient(points)
+    for mode, factor in (
+        ("rewards", 1.0),
+        ("leave_one_out", 1.0),
+        ("centered_rewards", (size - 1) / size),
+    ):
+        push = simplex.expected_push(points, REWARDS, mode, size)
+        assert torch.allclose(push, factor * truth, atol=1e-5)
+    other = simplex.expected_push(points, REWARDS, "normalized_rewards", size)
+    assert not torch.allclose(other, truth, atol=0.05)
+
+
+def test_a_path_follows_the_field_where_groups_are_large():
+    rate, size = 0.2, 4000
+    path = simplex.sampled_path(REWARDS, "leave_one_out", size, rate, 2, seed=0)
+    moved = path[1].log() - path[0].log()
+    push = rate * exact_gradient(path[:1])[0]
+    assert torch.allclose(moved - moved.mean(), push - push.mean(), atol=0.02)
+
+
+def test_grid_points_are_policies_and_the_picture_says_where_runs_end():
+    points = simplex.grid()
+    assert torch.allclose(points.sum(dim=-1), torch.ones(len(points)))
+    assert (points > 0).all() and len(points) == 28
+    paths = [torch.tensor([[0.3, 0.3, 0.4], [0.0, 0.9, 0.1]])]
+    ax = simplex.plot_simplex(REWARDS, "centered_rewards", paths)
+    assert alternative_text(ax.figure).endswith("end nearest to R = 2.")
+
+
+def test_an_estimate_that_is_exact_lies_on_the_exact_arrow():
+    exact = torch.tensor([3.0, 4.0])
+    ax = simplex.plot_fan(exact, torch.stack([exact, 2 * exact]))
+    thin = ax.collections[0]
+    assert thin.U.tolist() == pytest.approx([1, 2])
+    assert thin.V.tolist() == pytest.approx([0, 0], abs=1e-6)
+    assert "an error of 0.71 of its length" in alternative_text(ax.figure)
