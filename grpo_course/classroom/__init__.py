@@ -25,6 +25,7 @@ Guesses
 
 Pictures and tables
     plots         one function for each kind of picture, and its words
+    filmed        one seed's policy, epoch by epoch
     live          curves and bars that move while a run trains
     one_prompt    one policy learns one prompt, to be drawn whole
     slider        a question that a slider answers, also without a kernel

@@ -19,6 +19,7 @@ IGNORED = "nbval-ignore-output"
 MACHINE_PATH = re.compile(
     r"/(?:home|Users|root|tmp|work|opt|mnt)/[\w.]+|[A-Z]:\\\w+|site-packages|ipykernel_\d"
 )
+DATA_ADDRESS = re.compile(r"data:image/png;base64,[\w+/=]+")
 AT_ZERO = re.compile(r"(?<!\d)0%\|")
 BINARY = ("image/png", "image/jpeg")
 
@@ -116,7 +117,8 @@ def machine_paths(notebook: NotebookNode, folders: tuple[str, ...] = ()) -> list
     """An output names a folder of the machine it was made on."""
     found = []
     for index, _, output in outputs(notebook):
-        for text in texts(output):
+        # The bytes of a picture, written as letters, may read like a path.
+        for text in (DATA_ADDRESS.sub("", text) for text in texts(output)):
             match = MACHINE_PATH.search(text)
             named = [folder for folder in folders if folder in text]
             path = named[0] if named else match and match.group()

@@ -1,14 +1,19 @@
 """What the frames of films and sliders draw and say, against the numbers they take."""
 
+import io
+
 import matplotlib.pyplot as plt
 import pytest
 import torch
+from PIL import Image, ImageColor
 
 from grpo_course.algorithm.kl import kl_values
 from grpo_course.classroom.filmed import filmed
 from grpo_course.classroom.plots import plot_bands
 from grpo_course.classroom.plots.kl_area import draw_settled
 from grpo_course.classroom.plots.kl_estimators import draw_kl_estimators
+from grpo_course.classroom.plots.moving import smaller
+from grpo_course.classroom.plots.palette import DOWN
 from grpo_course.classroom.plots.token_push import draw_pushes, pushes
 from grpo_course.classroom.plots.while_it_moves import (
     draw_collapse,
@@ -95,3 +100,16 @@ def test_more_than_two_bands_become_thin_lines():
     _, top = ax.transAxes.inverted().transform(ax.bbox.max)
     box = ax.get_legend().get_bbox_to_anchor().transformed(ax.transAxes.inverted())
     assert box.y0 >= top  # over the axes, not on a curve
+
+
+def test_a_rare_colour_of_a_frame_keeps_its_colour():
+    image = Image.linear_gradient("L").convert("RGB").resize((600, 300))
+    image = Image.merge("RGB", (*image.split()[:2], image.split()[0].rotate(90)))
+    image.paste(DOWN, (10, 10, 14, 14))
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    few = Image.open(io.BytesIO(smaller(file.getvalue()))).convert("RGB")
+    want = ImageColor.getrgb(DOWN)
+    assert (
+        max(abs(a - b) for a, b in zip(few.getpixel((12, 12)), want, strict=True)) < 25
+    )

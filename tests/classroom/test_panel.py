@@ -58,3 +58,11 @@ def test_ties_are_split_where_that_is_asked_for():
     ties, right = plot_panel({"run": run}, ("tied_groups", "tied_right", "tied_wrong"))
     assert right.get_title() == "tied, all right (share)"
     assert right.get_ylim() == ties.get_ylim() == (-0.05, 1.05)
+
+
+def test_of_more_than_two_runs_the_means_alone_are_drawn():
+    runs = {name: RUN for name in ("a", "b", "c")}
+    (ax,) = plot_panel(runs, ("loss",))
+    assert [line.get_ydata().tolist() for line in ax.lines] == [[2, 5.5]] * 3
+    (ax,) = plot_panel(dict(list(runs.items())[:2]), ("loss",))
+    assert len(ax.collections) == 2  # a band each

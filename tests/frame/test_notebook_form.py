@@ -109,6 +109,14 @@ def test_a_finished_bar_is_not_at_zero(make):
     assert form.unfinished_bars(make.notebook(bar)) == []
 
 
+def test_the_bytes_of_a_picture_are_no_path(make):
+    frame = "data:image/png;base64,AB/mnt/CJYy+/home/x="
+    for page, problems in ((frame, 0), (frame + '" alt="/mnt/x"', 1)):
+        cell = make.code()
+        cell.update(nbformat.from_dict({"outputs": shown("", **{"text/html": page})}))
+        assert len(form.machine_paths(make.notebook(cell))) == problems
+
+
 def test_machine_paths_names_given_folders(make):
     printed = make.code(printed="in /srv/course/x\n")
     notebook = make.notebook(printed)

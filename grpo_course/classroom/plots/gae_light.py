@@ -74,7 +74,7 @@ def write(ax: Axes, x: int, y: int, value: float, bold: bool) -> None:
         "fontsize": 11,
         "bbox": box,
     }
-    ax.text(x, y, f"{value:+.2f}", weight=weight, **style)
+    ax.text(x, y, f"{round(value, 2) + 0.0:+.2f}", weight=weight, **style)
 
 
 def draw_light(errors: Tensor, lam: float) -> str:

@@ -1,13 +1,11 @@
 """How many of its prompts each seed has learned: a bar of shares for each setting."""
 
-from typing import Any
-
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.classroom.plots import axes_row, finish
+from grpo_course.classroom.plots import finish
 from grpo_course.classroom.plots.alt_text import describe
 
 # From none to all: light to dark, so that the order is seen without the colours.
@@ -33,26 +31,25 @@ def plot_learned(
     at its end. All groups have the same settings.
     """
     rows = list(next(iter(groups.values())))
-    width = 9.0 if len(groups) > 1 else 7.5
-    axes = axes_row(len(groups), width=width, height=1.4 + 0.36 * len(rows))
+    size = (9.0 if len(groups) > 1 else 7.5, 1.5 + 0.36 * len(rows))
+    figure, grid = plt.subplots(
+        1, len(groups), figsize=size, squeeze=False, layout="constrained"
+    )
+    axes, xlabel = list(grid[0]), "share of the seeds"
+    xlabel += "; at the right the mean P(sorted)" if len(groups) == 1 else ""
     for ax, (title, settings) in zip(axes, groups.items(), strict=True):
         for row, shares in enumerate(settings.values()):
             draw_bar(ax, row, shares, num_prompts)
         ax.set_yticks(range(len(rows)), rows if ax is axes[0] else [""] * len(rows))
         ax.set(xlim=(0, 1.18), ylim=(len(rows) - 0.5, -0.5), xticks=(0, 0.5, 1))
-        finish(ax, "share of the seeds", "", title).grid(visible=False)
+        finish(ax, xlabel, "", title).grid(visible=False)
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
     handles = [axes[0].patches[k] for k in range(num_prompts + 1)]
     names = [f"{k} of {num_prompts}" for k in range(num_prompts + 1)]
-    plt.tight_layout(rect=(0, 0, 1, 0.9))
-    place: dict[str, Any] = {
-        "loc": "upper center",
-        "ncols": num_prompts + 1,
-        "frameon": False,
-    }
-    axes[0].figure.legend(handles, names, title="prompts learned", **place)
-    describe(axes[0].figure, f"Prompts learned, as bars of shares. {told(groups)}")
+    names[0] = f"prompts learned: {names[0]}"
+    figure.legend(handles, names, loc="outside upper center", ncols=num_prompts + 1)
+    describe(figure, f"Prompts learned, as bars of shares. {told(groups)}")
     return axes
 
 

@@ -41,6 +41,7 @@ def plot_panel(
     runs: dict[str, History], names: Sequence[str] = tuple(PANEL)
 ) -> list[Axes]:
     """A small plot for each measure; each run is a line with its band over the seeds.
+    With more than two runs, their lines alone are drawn.
 
     A measure that no run recorded is left out. Names are those of TITLES. Where an
     epoch has several inner steps, a point is their mean. The tied groups of a single
@@ -87,7 +88,9 @@ def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
     curves = {label: curve_or_gap(run, name) for label, run in runs.items()}
     if name == "tied_groups" and len(runs) == 1:
         curves |= kinds_of_ties(*runs.values())
-    plot_bands(curves, "", xlabel="", title=TITLES[name], ax=ax)
+    # Bands or seeds of more than two runs would hide each other in a plot so small.
+    shown = curves if len(runs) <= 2 else means(curves)
+    plot_bands(shown, "", xlabel="", title=TITLES[name], ax=ax)
     if legend := ax.get_legend():
         legend.remove()  # one for the whole panel instead
     ax.set_title(TITLES[name], pad=6, fontsize=11)
@@ -95,6 +98,11 @@ def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
         ax.set_ylim(-0.05, 1.05)
     else:
         ax.set_ylim(*limits(list(curves.values())))
+
+
+def means(curves: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The mean over the seeds, as one seed. [epoch seed] -> [epoch 1]"""
+    return {label: curve.mean(dim=-1, keepdim=True) for label, curve in curves.items()}
 
 
 def kinds_of_ties(run: History) -> dict[str, Tensor]:
