@@ -1,4 +1,4 @@
-"""Sliders: each moves one thing in a picture that also stands still without it."""
+"""A slider that moves one thing in a picture which also stands still without it."""
 
 import matplotlib.pyplot as plt
 from ipywidgets import FloatSlider, ToggleButtons, interact

@@ -8,7 +8,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     moving          a film or a picture with sliders, which needs no kernel
     clipping        one token's objective by its ratio, and where ratios end up
     kl_estimators   two policies, and what k1, k2 and k3 say of them
-    loop_diagram    the training loop as boxes, its three policies, a grid of results
+    loop_diagram    the training loop as boxes, its three policies
     landings        reward over KL: where runs end, and the best there is
     panel           what to look at while the loss says nothing
     log_panel       the log of one run before those of healthy runs

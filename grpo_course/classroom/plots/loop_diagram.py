@@ -1,13 +1,12 @@
-"""Pictures of the training loop: its boxes, its three policies, a grid of results."""
+"""Pictures of the training loop: its boxes, its three policies."""
 
 from typing import Any
 
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
-from torch import Tensor
 
-from grpo_course.classroom.plots import LINES, axes_row, fill_cells, finish
+from grpo_course.classroom.plots import LINES, axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import NO_POLICY, PI, PI_OLD, PI_REF
 
@@ -95,11 +94,3 @@ def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:
     ax.legend(loc="upper left")
     ax.set_xticks(range(0, len(steps), num_steps))  # where an epoch begins
     return finish(ax, "optimizer step", "steps its weights have taken")
-
-
-def plot_heat(values: Tensor, rows: list[str], columns: list[str], title: str) -> Axes:
-    """A table of numbers between 0 and 1 as colours. [row column]"""
-    ax = axes_row(width=5.6, height=0.9 + 0.38 * len(rows))[0]
-    ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(rows)), rows)
-    return fill_cells(finish(ax, "", "", title), values)
