@@ -70,14 +70,7 @@ def plot_simplex(
     for path, colour in zip(paths, (PI, *COLOURS[3:]), strict=False):
         ax.plot(*(path @ CORNERS).T, color=colour, lw=1.8)
         ax.plot(*(path[-1] @ CORNERS), "o", color=colour, ms=9, mec="white")
-    for corner, reward, where in zip(CORNERS, rewards.tolist(), "ttb", strict=True):
-        place: dict[str, Any] = {
-            "ha": "center",
-            "va": "top" if where == "t" else "bottom",
-        }
-        gap = -0.03 if where == "t" else 0.03
-        across, height = corner.tolist()
-        ax.text(across, height + gap, f"$R$ = {reward:g}", **place)
+    name_corners(ax, rewards)
     ax.set(xlim=(-0.12, 1.12), ylim=(-0.1, 0.98), aspect="equal")
     ax.axis("off")
     ends = [int(path[-1].argmax()) for path in paths]
@@ -85,6 +78,16 @@ def plot_simplex(
     text = f"A triangle of policies over three answers, the field of {mode} as arrows"
     describe(ax.figure, f"{text}. Runs from its middle end nearest to {where}.")
     return ax
+
+
+def name_corners(ax: Axes, rewards: Tensor) -> None:
+    """The reward of the answer that each corner is sure of."""
+    sides = ("top", "top", "bottom")  # of the text: below the base, above the tip
+    for corner, reward, side in zip(CORNERS, rewards.tolist(), sides, strict=True):
+        across, height = corner.tolist()
+        place: dict[str, Any] = {"ha": "center", "va": side}
+        gap = -0.03 if side == "top" else 0.03
+        ax.text(across, height + gap, f"$R$ = {reward:g}", **place)
 
 
 def plot_fan(exact: Tensor, estimates: Tensor) -> Axes:
