@@ -1,6 +1,7 @@
 """Three answers: every policy is a point of a triangle, every delta mode a field."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from matplotlib.axes import Axes
@@ -69,17 +70,24 @@ def plot_simplex(
     for path, colour in zip(paths, (PI, *COLOURS[3:]), strict=False):
         ax.plot(*(path @ CORNERS).T, color=colour, lw=1.8)
         ax.plot(*(path[-1] @ CORNERS), "o", color=colour, ms=9, mec="white")
-    for corner, reward, where in zip(CORNERS, rewards.tolist(), "ttb", strict=True):
-        place = {"ha": "center", "va": "top" if where == "t" else "bottom"}
-        gap = -0.03 if where == "t" else 0.03
-        ax.text(*(corner + torch.tensor([0, gap])), f"$R$ = {reward:g}", **place)
+    name_corners(ax, rewards)
     ax.set(xlim=(-0.12, 1.12), ylim=(-0.1, 0.98), aspect="equal")
     ax.axis("off")
-    ends = [path[-1].argmax().item() for path in paths]
+    ends = [int(path[-1].argmax()) for path in paths]
     where = ", ".join(f"R = {rewards[end].item():g}" for end in ends)
     text = f"A triangle of policies over three answers, the field of {mode} as arrows"
     describe(ax.figure, f"{text}. Runs from its middle end nearest to {where}.")
     return ax
+
+
+def name_corners(ax: Axes, rewards: Tensor) -> None:
+    """The reward of the answer that each corner is sure of."""
+    sides = ("top", "top", "bottom")  # of the text: below the base, above the tip
+    for corner, reward, side in zip(CORNERS, rewards.tolist(), sides, strict=True):
+        across, height = corner.tolist()
+        place: dict[str, Any] = {"ha": "center", "va": side}
+        gap = -0.03 if side == "top" else 0.03
+        ax.text(across, height + gap, f"$R$ = {reward:g}", **place)
 
 
 def plot_fan(exact: Tensor, estimates: Tensor) -> Axes:
@@ -94,7 +102,7 @@ def plot_fan(exact: Tensor, estimates: Tensor) -> Axes:
     rest = each - along[:, None] * truth
     across = rest.norm(dim=-1) * rest[:, 0].sign() / truth.norm()
     zeros = torch.zeros_like(along)
-    same = {"angles": "xy", "scale_units": "xy", "scale": 1}
+    same: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1}
     ax.quiver(zeros, zeros, along, across, color=COLOURS[5], width=0.004, **same)
     ax.quiver(0, 0, 1, 0, color="black", width=0.014, **same)
     ax.set(xlim=(-6, 8), ylim=(-8, 8), xlabel="along the exact gradient (black)")
