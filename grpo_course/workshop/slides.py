@@ -20,6 +20,7 @@ PICTURE_SIZES = ((19, 12, 155), (14, 13, 180), (9, 15, 195), (6, 16, 255), (0, 1
 PRINT_SIZES = ((19, 13, 13), (14, 14, 14), (10, 16, 14), (0, 18, 17))
 TEXT_COLUMNS, TEXT_LINE, HEADING_LINE, PARAGRAPH_GAP = 88, 23, 45, 8
 CODE_BOX = 14
+FILM = 'class="moving"'
 CHOSEN = ("slide", "skip", "notes", "-")  # an author's; save keeps them
 
 
@@ -78,6 +79,10 @@ def text_height(cell: NotebookNode) -> int:
 
 def code_height(cell: NotebookNode) -> int:
     """About how high a code cell stands with all of its outputs, in CSS pixels."""
+    if any(
+        FILM in "".join(o.get("data", {}).get("text/html", "")) for o in cell.outputs
+    ):
+        return STAGE_HEIGHT  # a film or a slider has a slide of its own
     lines = cell.source.count("\n") + 1
     pictures = sum("image/png" in output.get("data", {}) for output in cell.outputs)
     printed = sum(map(printed_lines, cell.outputs))
