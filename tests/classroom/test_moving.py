@@ -25,6 +25,7 @@ def close():
 @pytest.fixture
 def shown(monkeypatch):
     """What is displayed: a list of data and metadata."""
+    plt.close("all")  # of tests before
     found = []
 
     def display(data, raw=False, metadata=None):
