@@ -42,11 +42,15 @@ def sections(cells: list[NotebookNode]) -> list[list[NotebookNode]]:
 
 def weight(part: list[NotebookNode]) -> float:
     """Minutes that a section takes, before they are scaled to the notebook's total."""
+    return telling(part) + sum(each for _, each in exercise_cells.stated(part))
+
+
+def telling(part: list[NotebookNode]) -> float:
+    """The same without the exercises' own minutes."""
     told = [c for c in part if "solution" not in tags(c)]
     code = sum(cell.cell_type == "code" for cell in told)
     prose = sum(len(c.source.split()) for c in told if c.cell_type == "markdown")
-    exercises = sum(each for _, each in exercise_cells.stated(part))
-    return prose / WORDS_A_MINUTE + code * MINUTES_A_CODE_CELL + exercises
+    return prose / WORDS_A_MINUTE + code * MINUTES_A_CODE_CELL
 
 
 def shares(weights: list[float], total: int) -> list[int]:
