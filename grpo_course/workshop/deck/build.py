@@ -1,0 +1,88 @@
+"""The notebook of a plan: its sections in order, and unseen what their code needs."""
+
+import copy
+import re
+from pathlib import Path
+
+from nbformat import NotebookNode, v4
+
+from grpo_course.classroom.record import STORED
+from grpo_course.workshop import exercise_cells, form, plans, slides, speaker, tidy
+from grpo_course.workshop.cells import digest, is_generated
+from grpo_course.workshop.deck import offline, stage
+from grpo_course.workshop.deck.fold import skipped, text
+from grpo_course.workshop.deck.needs import needed, statements
+
+# Films and sliders answer on stage as they do in a stored notebook, and nothing that is
+# done there is kept as a learner's progress.
+FIRST = f'import os\n\nos.environ["{STORED}"] = "1"'
+AFRESH = "from grpo_course import setup\n\nsetup(seed=0)"
+STATED = re.compile(r"\*\*Exercise [\d.]+\*\*[^\n]*\n*")
+CLOSES = ("progress()", "guesses()")
+
+
+def deck(name: str, root: Path) -> NotebookNode:
+    """The deck of a plan, with the outputs that the notebooks have stored."""
+    plan = plans.read(root)[name]
+    folder = root / "notebooks"
+    read = [form.read(folder / f"{part.notebook}.ipynb") for part in plan.parts]
+    titles = [title_of(notebook) for notebook in read]
+    cells = [title_slide(plan.title, titles), skipped(FIRST)]
+    for title, part, notebook in zip(titles, plan.parts, read, strict=True):
+        speaker.add_notes(notebook)
+        cells += told_cells(part, notebook, title)
+    made = v4.new_notebook(cells=stage.arrange(cells))
+    made.metadata.update(tidy.FIXED, rise=settings())
+    for number, cell in enumerate(made.cells):
+        cell.id = digest(f"{name}:{number}", 8)
+    return made
+
+
+def title_slide(plan: str, titles: list[str]) -> NotebookNode:
+    """What the deck is, and its parts."""
+    rows = "\n".join(f"{number}. {title}" for number, title in enumerate(titles, 1))
+    return v4.new_markdown_cell(f"# {titles[0]}\n\nGRPO in {plan}\n\n{rows}")
+
+
+def title_of(notebook: NotebookNode) -> str:
+    """A notebook's title, without its number."""
+    return notebook.cells[0].source.split("\n")[0].lstrip("#0123456789. ")
+
+
+def told_cells(part: plans.Part, notebook: NotebookNode, title: str) -> list:
+    """A title, a fresh start, and the chosen sections with what they need."""
+    sections = [s for s in plans.told(part, notebook.cells) if s[0] is not notebook.cells[0]]
+    chosen = {id(cell) for section in sections for cell in section}
+    code = [c for c in notebook.cells if c.cell_type == "code"]
+    kept = needed(
+        [statements(cell.source) for cell in code],
+        {place for place, cell in enumerate(code) if id(cell) in chosen},
+    )
+    needs = {id(cell): text(each) for cell, each in zip(code, kept, strict=True)}
+    names = "\n".join(f"- {plans.heading(section)}" for section in sections)
+    made = [v4.new_markdown_cell(f"# {title}\n\n{names}"), skipped(AFRESH)]
+    done = exercises_left_out(part, notebook.cells)
+    for cell in notebook.cells:
+        closes = cell.source.strip().startswith(CLOSES)
+        if id(cell) in chosen and not closes and not is_generated(cell):
+            made.append(done.get(id(cell), copy.deepcopy(cell)))
+        elif needs.get(id(cell)) and not closes:
+            made.append(skipped(needs[id(cell)]))
+    return made
+
+
+def exercises_left_out(part: plans.Part, cells: list) -> dict[int, NotebookNode]:
+    """Exercises without time: their text names none, their stubs run unseen."""
+    instead: dict[int, NotebookNode] = {}
+    triples = [] if part.exercises is None else exercise_cells.triples(cells)
+    for task, stub, _ in triples:
+        numbers = {number for number, _ in exercise_cells.stated([task])}
+        if not numbers & set(part.exercises or []):
+            instead[id(stub)] = skipped(stub.source)
+            instead[id(task)] = v4.new_markdown_cell(STATED.sub("", task.source))
+    return instead
+
+
+def settings() -> dict:
+    """What jupyterlab-rise is told; the header carries the style sheet."""
+    return slides.settings() | {"header": f"<style>{offline.style()}</style>"}

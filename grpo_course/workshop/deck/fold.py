@@ -1,0 +1,151 @@
+"""What of a code cell stands on a slide, and what runs beside it unseen."""
+
+import ast
+import re
+from typing import NamedTuple
+
+from nbformat import NotebookNode, v4
+
+from grpo_course.workshop.deck.needs import Statement, statements
+
+DRAWS = re.compile(r"\b(axes_row|subplots|play|slide|(?:plot|draw)_\w+)\(")
+SETS_AXES = re.compile(r"^\w+\.(set_\w+|legend|axh?line|axvline|axis|text|plot)\(")
+SHOWS = re.compile(r"\b(print|show|display|check)\(")
+SHORT = 5  # lines of a statement that a room can do without
+REVEALS = re.compile(r"^\w+\.reveal\(")
+CAME_OUT = "Came out:"
+
+
+class Folded(NamedTuple):
+    """A cell in the order in which it runs: before, on the slide, after."""
+
+    before: str
+    shown: str
+    after: str  # how a guess came out, and assertions
+
+    def cells(self, cell: NotebookNode, hide: bool) -> list[NotebookNode]:
+        """The cell as up to three; its outputs stay with what is shown."""
+        if hide:
+            return [part(cell, joined(*self), cell.outputs, hidden=True)]
+        mine, revealed = divided(cell.outputs) if self.after else (cell.outputs, [])
+        front = [skipped(self.before)] if self.before else []
+        back = [part(cell, self.after, revealed, hidden=True)] if revealed else []
+        if self.after and not revealed:
+            back = [skipped(self.after)]
+        return [*front, part(cell, self.shown, mine), *back]
+
+
+def fold(source: str, most_lines: int) -> Folded:
+    """Set apart imports, settings that lead up to it, assertions and reveals."""
+    body = list(map(without_inner_assertions, statements(source)))
+    imports = [s for s in body if isinstance(s.node, ast.Import | ast.ImportFrom)]
+    rest = [s for s in body if s not in imports]
+    after = last(rest)
+    shown = [s for s in rest if s not in after]
+    before = []
+    while lines(shown) > most_lines and can_lead(shown):
+        before.append(shown.pop(0))
+    return Folded(text(imports + before), text(shown), text(after))
+
+
+def without_inner_assertions(statement: Statement) -> Statement:
+    """A loop without the assertions inside it."""
+    if only_asserts(statement.node):
+        return statement
+    inner = [n for n in ast.walk(statement.node) if only_asserts(n)]
+    dropped = {k for n in inner for k in range(n.lineno, (n.end_lineno or 0) + 1)}
+    rows = statement.text.split("\n")
+    first = (statement.node.end_lineno or 0) - len(rows) + 1
+    kept = [row for k, row in enumerate(rows, start=first) if k not in dropped]
+    return statement._replace(text="\n".join(kept))
+
+
+def only_asserts(node: ast.AST) -> bool:
+    """Whether code does nothing but assert."""
+    if isinstance(node, ast.If):
+        return all(map(only_asserts, [*node.body, *node.orelse]))
+    return isinstance(node, ast.Assert)
+
+
+def last(body: list[Statement]) -> list[Statement]:
+    """Assertions, how a guess came out, and what is computed for these alone."""
+    found: list[Statement] = []
+    for place in reversed(range(len(body))):
+        each = body[place]
+        read = set().union(*(s.reads for s in found)) if found else set()
+        elsewhere = [s for s in body[place + 1 :] if s not in found]
+        used = each.sets & set().union(*(s.reads for s in elsewhere), set())
+        silent = isinstance(each.node, ast.Assign | ast.AugAssign | ast.FunctionDef)
+        helps = silent and each.sets & read and not used and not each.changes
+        ends = only_asserts(each.node) or REVEALS.match(each.text.strip())
+        if ends or (helps and not DRAWS.search(each.text)):
+            found.insert(0, each)
+    return found
+
+
+def can_lead(body: list[Statement]) -> bool:
+    """Whether the first statement may run in a cell before: short and silent."""
+    seen = DRAWS.search(body[0].text) or SHOWS.search(body[0].text)
+    return len(body) > 1 and lines(body[:1]) <= SHORT and not seen
+
+
+def only_draws(source: str) -> bool:
+    """Whether code does nothing but draw: then its picture says it all."""
+    body = statements(source)
+    return bool(body) and all(
+        DRAWS.search(s.text) or SETS_AXES.match(s.text) for s in body
+    )
+
+
+def moves(cell: NotebookNode) -> bool:
+    """Whether a cell shows a film or a slider."""
+    shown = (o.get("data", {}).get("text/html", "") for o in cell.outputs)
+    return any('class="moving"' in "".join(text) for text in shown)
+
+
+def lines(body: list[Statement]) -> int:
+    """The lines that statements take."""
+    return text(body).count("\n") + 1
+
+
+def text(body: list[Statement]) -> str:
+    """Statements as the source of a cell."""
+    lines = "\n".join(each.text for each in body).strip("\n")
+    return re.sub(r"\n{3,}", "\n\n", lines)
+
+
+def joined(*sources: str) -> str:
+    """Several sources as one."""
+    return "\n".join(filter(None, sources))
+
+
+def divided(outputs: list[NotebookNode]) -> tuple[list, list]:
+    """Outputs, and what of them a reveal has printed."""
+    mine, revealed = [], []
+    for output in outputs:
+        printed, mark, told = output.get("text", "").partition(CAME_OUT)
+        if not mark:
+            mine.append(output)
+            continue
+        revealed.append(v4.new_output("stream", name="stdout", text=mark + told))
+        if printed:
+            mine.append(v4.new_output("stream", name="stdout", text=printed))
+    return mine, revealed
+
+
+def part(
+    cell: NotebookNode, source: str, outputs: list, hidden: bool = False
+) -> NotebookNode:
+    """A part of a code cell, with its tags."""
+    made = v4.new_code_cell(source, outputs=outputs, execution_count=1)
+    made.metadata["tags"] = list(cell.metadata.get("tags", []))
+    if hidden:
+        made.metadata["jupyter"] = {"source_hidden": True}
+    return made
+
+
+def skipped(source: str) -> NotebookNode:
+    """A cell that runs and is not seen."""
+    cell = v4.new_code_cell(source, execution_count=1)
+    cell.metadata["slideshow"] = {"slide_type": "skip"}
+    return cell
