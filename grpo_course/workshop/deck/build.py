@@ -41,7 +41,7 @@ def deck(name: str, root: Path) -> NotebookNode:
 def title_slide(plan: str, titles: list[str]) -> NotebookNode:
     """What the deck is, and its parts."""
     rows = "\n".join(f"{number}. {title}" for number, title in enumerate(titles, 1))
-    return v4.new_markdown_cell(f"# {titles[0]}\n\nGRPO in {plan}\n\n{rows}")
+    return v4.new_markdown_cell(f"# GRPO in {plan}\n\n{rows}")
 
 
 def title_of(notebook: NotebookNode) -> str:
@@ -65,21 +65,24 @@ def told_cells(part: plans.Part, notebook: NotebookNode, title: str) -> list:
     for cell in notebook.cells:
         closes = cell.source.strip().startswith(CLOSES)
         if id(cell) in chosen and not closes and not is_generated(cell):
-            made.append(done.get(id(cell), copy.deepcopy(cell)))
+            new = done.get(id(cell), copy.deepcopy(cell))
+            made += [new] if new.source else []
         elif needs.get(id(cell)) and not closes:
             made.append(skipped(needs[id(cell)]))
     return made
 
 
 def exercises_left_out(part: plans.Part, cells: list) -> dict[int, NotebookNode]:
-    """Exercises without time: their text names none, their stubs run unseen."""
+    """Exercises without time: a section that begins with one keeps its words."""
     instead: dict[int, NotebookNode] = {}
-    triples = [] if part.exercises is None else exercise_cells.triples(cells)
+    own = [c for c in cells if c.metadata["slideshow"]["slide_type"] != "notes"]
+    triples = [] if part.exercises is None else exercise_cells.triples(own)
     for task, stub, _ in triples:
         numbers = {number for number, _ in exercise_cells.stated([task])}
         if not numbers & set(part.exercises or []):
             instead[id(stub)] = skipped(stub.source)
-            instead[id(task)] = v4.new_markdown_cell(STATED.sub("", task.source))
+            told = task.source if task.source.startswith("#") else ""
+            instead[id(task)] = v4.new_markdown_cell(STATED.sub("", told))
     return instead
 
 

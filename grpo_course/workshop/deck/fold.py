@@ -103,6 +103,11 @@ def moves(cell: NotebookNode) -> bool:
     return any('class="moving"' in "".join(text) for text in shown)
 
 
+def tells(cell: NotebookNode) -> bool:
+    """Whether a cell says how a guess came out, and nothing else."""
+    return any(o.get("text", "").startswith(CAME_OUT) for o in cell.get("outputs", []))
+
+
 def lines(body: list[Statement]) -> int:
     """The lines that statements take."""
     return text(body).count("\n") + 1

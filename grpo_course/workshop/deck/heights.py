@@ -19,15 +19,15 @@ HEADINGS = {1: 92, 2: 40, 3: 40, 5: 24}
 COLUMNS, LINE, GAP = 92, 25, 8
 BESIDE, BESIDE_COLUMNS = 265, 31
 SMALLEST = 0.7  # of a picture's own size: its type is then 12 px high
-LARGEST = 1.15
+SMALLER, LARGEST = 0.6, 1.15
 STEP = 10  # heights of pictures are a multiple
-PLAYER = 100  # question, knobs and sentence of a film
-# (most lines, height of a line): of code, of printed text, of a listing
-SIZES = ((12, 19), (40, 16))
-PRINTED = ((12, 18), (40, 15))
-MOST_PRINTED = 25
-WITH_PICTURE, ALONE = 12, 17  # most lines of code on a slide
+PLAYER = 92  # question, knobs and sentence of a film
+CODE = ((12, 19), (40, 16))  # (most lines, height of a line)
+PRINTED, LISTED, ROW, TIGHT_ROW = 17, 16, 28, 19
+MOST_ROWS = 10  # of a table on a slide
+WITH_PICTURE, ALONE, TIGHT = 12, 17, 7  # most lines of code on a slide
 SPARSE = HEIGHT // 2
+DOCSTRING = re.compile(r'("""[^"\n]+)\n(?:[^"]|"(?!""))*"""')  # its first line stays
 
 
 def text_height(block: str, columns: int = COLUMNS) -> int:
@@ -37,43 +37,81 @@ def text_height(block: str, columns: int = COLUMNS) -> int:
     if not rows:
         return 0
     if rows[0].startswith("|"):
-        return len(rows) * (27 if len(rows) < 12 else 19) + GAP
+        return sum(ROW + 19 * (len(row) // (columns - 12)) for row in rows) - ROW + GAP
     if rows[0].startswith("```"):
         return (len(rows) - 2) * 18 + GAP
     if rows[0].startswith("!["):
         return 260
     lines = sum(math.ceil(len(row) / columns) for row in rows)
-    formula = 25 if "$$" in block else 0
+    formula = 50 if "$$" in block else 0
     return lines * LINE + formula + GAP
 
 
-def of_size(sizes: tuple[tuple[int, int], ...], lines: int) -> int:
-    """The height of a line, by how many there are."""
-    return next((high for most, high in sizes if lines <= most), sizes[-1][1])
+def smaller_blocks(block: str) -> list[str]:
+    """A table in pieces that fit a slide, each with its head."""
+    head, rows = block.split("\n")[:2], block.split("\n")[2:]
+    if not block.startswith("|") or len(rows) <= MOST_ROWS:
+        return [block]
+    each = math.ceil(len(rows) / math.ceil(len(rows) / MOST_ROWS))
+    pieces = [rows[k : k + each] for k in range(0, len(rows), each)]
+    return ["\n".join([*head, *piece]) for piece in pieces]
 
 
-def short(output: NotebookNode) -> NotebookNode | None:
-    """An output as a room can read it; none where only a widget could show it."""
-    data = output.get("data", {})
-    if WIDGET_VIEW in data and "image/png" not in data:
-        return None
-    for holder, key in ((output, "text"), (data, "text/markdown")):
-        rows = holder.get(key, "").rstrip("\n").split("\n")
-        if len(rows) > MOST_PRINTED:
-            left = len(rows) - MOST_PRINTED + 1
-            end = ["```"] if rows[0].startswith("```") else []
-            rows = [*rows[: MOST_PRINTED - 1], f"... {left} lines more", *end]
-            holder[key] = "\n".join(rows)
-    return output
+def code_height(lines: int) -> int:
+    """About how high lines of code stand."""
+    high = next((high for most, high in CODE if lines <= most), CODE[-1][1])
+    return lines * high + 12 if lines else 0
 
 
-def output_lines(output: NotebookNode) -> int:
-    """The lines of text that an output shows."""
+def output_height(output: NotebookNode) -> int:
+    """About how high the text of an output stands; nothing for a picture."""
     data = output.get("data", {})
     if picture_size(output):
         return 0
-    text = output.get("text") or data.get("text/markdown") or data.get("text/plain")
-    return (text or "").rstrip("\n").count("\n") + 1
+    if "text/markdown" in data:
+        return data["text/markdown"].count("\n") * LISTED + 14
+    if "text/html" in data:
+        return data["text/html"].count("<tr") * TIGHT_ROW + GAP
+    rows = shown_text(output).rstrip("\n").split("\n")
+    return sum(math.ceil(len(row) / 100) or 1 for row in rows) * PRINTED + GAP
+
+
+def shown_text(output: NotebookNode) -> str:
+    """What an output prints; of an error, what it says."""
+    if output.output_type == "error":
+        return f"{output.ename}: {output.evalue}"
+    return output.get("text") or output.get("data", {}).get("text/plain", "")
+
+
+def without_widgets(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Outputs that a page can show, of listings the first line of what they do."""
+    kept = []
+    for output in outputs:
+        data = output.get("data", {})
+        if WIDGET_VIEW in data and "image/png" not in data:
+            continue
+        if "text/markdown" in data:
+            data["text/markdown"] = DOCSTRING.sub(r"\1\"\"\"", data["text/markdown"])
+        kept.append(output)
+    return kept
+
+
+def cut(outputs: list[NotebookNode], room: int) -> list[NotebookNode]:
+    """Outputs as far as their text fits into a room; a last line says what is missing."""
+    kept = []
+    for output in outputs:
+        high, data = output_height(output), output.get("data", {})
+        listed = "text/markdown" in data
+        if high > room:
+            holder, key = (data, "text/markdown") if listed else (output, "text")
+            rows = holder.get(key, "").rstrip("\n").split("\n")
+            fits = max(room - 40, 0) // (LISTED if listed else PRINTED)
+            end = [f"... {len(rows) - fits} lines more", *(["```"] if listed else [])]
+            holder[key] = "\n".join([*rows[:fits], *end])
+            return [*kept, output] if fits > 3 else kept
+        room -= high
+        kept.append(output)
+    return kept
 
 
 def picture_size(output: NotebookNode) -> tuple[int, int] | None:

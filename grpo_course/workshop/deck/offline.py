@@ -4,6 +4,7 @@ reveal.js is taken from the installed jupyterlab-rise, whose source maps hold it
 and MathJax from the package that the website uses: nothing is fetched.
 """
 
+import base64
 import importlib.util
 import json
 import re
@@ -18,7 +19,7 @@ from pygments.lexers import PythonLexer
 
 from grpo_course.files import write_atomically
 from grpo_course.workshop import site
-from grpo_course.workshop.deck.heights import HEIGHT, STEP
+from grpo_course.workshop.deck.heights import HEIGHT, STEP, shown_text
 
 CSS = Path(__file__).with_name("deck.css")
 PAGE = Path(__file__).with_name("deck.html")
@@ -26,16 +27,16 @@ HIDDEN = "source_hidden"
 FORMATTER = HtmlFormatter(nowrap=True, style="friendly")
 
 
-def write(notebook: NotebookNode, title: str, folder: Path) -> Path:
-    """Write the deck into `folder`; the page to open."""
+def write(notebook: NotebookNode, title: str, folder: Path, images: Path) -> Path:
+    """Write the deck into `folder`, with pictures of `images`; the page to open."""
     folder.mkdir(parents=True, exist_ok=True)
     reveal = source_of("reveal.js/dist/reveal.esm.js")
     files = {
         "reveal.js": re.sub(r"export default (\w+);", r"window.Reveal = \1;", reveal),
         "reveal.css": css_of(source_of("reveal.js/dist/reveal.css")),
         "mathjax.js": site.mathjax().read_text(encoding="utf-8"),
-        "deck.css": style() + FORMATTER.get_style_defs(".jp-CodeCell"),
-        "index.html": page(notebook, title),
+        "deck.css": style() + FORMATTER.get_style_defs([".cm-content", ".highlight"]),
+        "index.html": page(notebook, title, images),
     }
     for name, text in files.items():
         write_atomically(folder / name, text)
@@ -72,14 +73,20 @@ def style() -> str:
     text = re.sub(r"/\*.*?\*/", "", CSS.read_text(encoding="utf-8"), flags=re.DOTALL)
     heights = range(120, HEIGHT + STEP, STEP)
     sizes = [
-        f".reveal section:has(.picture-{h}) {{ --picture: {h}px; }}" for h in heights
+        f".reveal section:not(.stack):has(.picture-{h}) {{ --picture: {h}px; }}" for h in heights
     ]
     return re.sub(r"\s+", " ", text).strip() + " " + " ".join(sizes)
 
 
-def page(notebook: NotebookNode, title: str) -> str:
-    """The whole page."""
+def page(notebook: NotebookNode, title: str, images: Path) -> str:
+    """The whole page; pictures of the texts are in it, as those of the plots are."""
+
+    def inside(found: re.Match) -> str:
+        data = base64.b64encode((images / found[1]).read_bytes()).decode()
+        return f'src="data:image/{Path(found[1]).suffix[1:]};base64,{data}"'
+
     slides = "\n".join(map(slide_html, stacks(notebook.cells)))
+    slides = re.sub(r'src="\.\./images/([^"]+)"', inside, slides)
     template = PAGE.read_text(encoding="utf-8")
     return template.replace("TITLE", escape(title)).replace("SLIDES", slides)
 
@@ -144,8 +151,8 @@ def output_html(output: NotebookNode) -> str:
     elif "text/markdown" in data:
         kind, inside = "RenderedMarkdown", markdown2html(data["text/markdown"])
     else:
-        text = output.get("text") or data.get("text/plain", "")
-        kind, inside = "RenderedText", f"<pre>{escape(strip_ansi(text))}</pre>"
+        text = escape(strip_ansi(shown_text(output)))
+        kind, inside = "RenderedText", f"<pre>{text}</pre>"
     return (
         '<div class="jp-OutputArea-child"><div class="jp-OutputArea-output '
         f'jp-{kind}">{inside}</div></div>'

@@ -18,18 +18,20 @@ from grpo_course.workshop.deck.heights import (
     HEIGHT,
     LARGEST,
     PLAYER,
-    PRINTED,
-    SIZES,
+    SMALLER,
     SMALLEST,
     SPARSE,
     STEP,
+    TIGHT,
     WIDTH,
     WITH_PICTURE,
-    of_size,
-    output_lines,
+    code_height,
+    cut,
+    output_height,
     picture_size,
-    short,
+    smaller_blocks,
     text_height,
+    without_widgets,
 )
 
 SEE = re.compile(r"What to see:")
@@ -80,18 +82,26 @@ class Stage:
         if not self.now.empty:
             self.slides.append(Slide(self.now.title, 5))
 
-    def tell(self, blocks: list[str]) -> None:
-        """Paragraphs, on as many slides as they need; they begin one that is full."""
+    def tell(self, blocks: list[str], leads: bool = False) -> None:
+        """Paragraphs, on as many slides as they need.
+
+        What leads to a guess or to code begins a slide, unless there is room for both.
+        """
+        blocks = [piece for block in blocks for piece in smaller_blocks(block)]
         whole = sum(map(text_height, blocks))
-        crowded = self.now.used > SPARSE or whole > self.now.room
-        if blocks and crowded and not self.now.empty:
+        crowded = leads and self.now.used > SPARSE
+        if blocks and (crowded or whole > self.now.room):
             self.go_on()
+        share = whole / math.ceil(whole / (self.now.room or HEIGHT) or 1)
+        told = 0
         for block in blocks:
             height = text_height(block)
-            if height > self.now.room:
+            if height > self.now.room or told + height / 2 > share:
                 self.go_on()
+                told = 0
             self.now.cells.append(v4.new_markdown_cell(block))
             self.now.used += height
+            told += height
 
     def ask(self, cell: NotebookNode) -> None:
         """A guess: the question and its choices, large; the cell runs unseen."""
@@ -105,14 +115,23 @@ class Stage:
     def run(self, cell: NotebookNode, see: str) -> None:
         """Code with what it shows and what to see in it."""
         shown = Shown(cell, see)
+        if not shown.anything:
+            self.now.cells.append(fold.skipped(cell.source))
+            return self.tell([see] if see else [], leads=True)
+        # A picture rather shrinks than that it leaves two lines alone on a slide.
+        least = SMALLER if self.now.used < SPARSE else SMALLEST
         for way in shown.ways():
-            fits = shown.picture(way, self.now.room) if not self.now.closed else 0
+            fits = shown.picture(way, self.now.room, least)
             if not fits and not self.now.empty:
-                fits = shown.picture(way, HEIGHT - HEADINGS[5])
+                fits = shown.picture(way, HEIGHT - HEADINGS[5], SMALLEST)
                 if fits or way.last:
                     self.go_on()
             if fits or way.last:
                 break
+        over = shown.height(way) + max(fits, 0) - self.now.room
+        if over > 0:
+            printed = sum(map(output_height, cell.outputs))
+            cell.outputs = cut(cell.outputs, printed - over)
         self.now.cells += shown.cells(way, fits)
         self.now.used += shown.height(way) + max(fits, 0)
         self.now.closed = bool(shown.pictures)
@@ -122,7 +141,7 @@ class Stage:
 class Way:
     """How much of a cell's code is shown, and where the text about it stands."""
 
-    hide: bool
+    lines: int  # the most that are shown, 0 for none
     beside: bool
     last: bool = False
 
@@ -132,34 +151,36 @@ class Shown:
 
     def __init__(self, cell: NotebookNode, see: str) -> None:
         self.cell, self.see = cell, see
-        cell.outputs = [o for o in map(short, cell.outputs) if o]
+        lost = len(cell.outputs)
+        cell.outputs = without_widgets(cell.outputs)
         self.pictures = [size for o in cell.outputs if (size := picture_size(o))]
         self.film = fold.moves(cell)
-        most = WITH_PICTURE if self.pictures else ALONE
-        if CHANGE_IT in tags(cell):
-            most = 40
-        self.folded = fold.fold(cell.source, most)
+        self.anything = cell.outputs or not lost
 
     def ways(self) -> list[Way]:
         """From the one that shows most to the one that always works."""
-        says_nothing = self.film or fold.only_draws(self.folded.shown)
-        can_hide = bool(self.cell.outputs)
-        hides = [True] if says_nothing and can_hide else [False, can_hide]
+        most = WITH_PICTURE if self.pictures else ALONE
+        sizes = [40] if CHANGE_IT in tags(self.cell) else [most, TIGHT]
+        if self.cell.outputs:
+            silent = self.film or fold.only_draws(self.folded(most).shown)
+            sizes = [0] if silent else [*sizes, 0]
         sides = [False, True] if self.see and self.pictures else [False]
-        ways = [Way(hide, beside) for hide in dict.fromkeys(hides) for beside in sides]
-        return [*ways, Way(hides[-1], sides[-1], last=True)]
+        ways = [Way(size, beside) for size in sizes for beside in sides]
+        return [*ways, Way(sizes[-1], sides[-1], last=True)]
+
+    def folded(self, lines: int) -> fold.Folded:
+        """The cell for a number of lines."""
+        return fold.fold(self.cell.source, lines)
 
     def height(self, way: Way) -> int:
         """Pixels without the picture."""
-        lines = 0 if way.hide else self.folded.shown.count("\n") + 1
-        code = lines * of_size(SIZES, lines) + 12 if lines else 0
-        printed = [output_lines(o) for o in self.cell.outputs]
-        text = sum(n * of_size(PRINTED, n) + 8 for n in printed if n)
+        lines = self.folded(way.lines).shown.count("\n") + 1 if way.lines else 0
+        printed = sum(map(output_height, self.cell.outputs))
         see = 0 if way.beside else text_height(self.see)
-        return code + text + see + (PLAYER if self.film else 0)
+        return code_height(lines) + printed + see + (PLAYER if self.film else 0)
 
-    def picture(self, way: Way, room: int) -> int:
-        """How high pictures may be in this room; 0 where it does not fit, -1 for none."""
+    def picture(self, way: Way, room: int, least: float) -> int:
+        """How high pictures may be in a room; 0 where it does not fit, -1 for none."""
         left = room - self.height(way)
         if not self.pictures:
             return -1 if left >= 0 else 0
@@ -168,18 +189,19 @@ class Shown:
             return 0
         tall = sum(high for _, high in self.pictures)
         scale = min(left / tall, *(width / wide for wide, _ in self.pictures), LARGEST)
-        if scale < SMALLEST and not way.last:
+        if scale < least and not way.last:
             return 0
         return max(math.floor(scale * tall / len(self.pictures) / STEP) * STEP, 120)
 
     def cells(self, way: Way, height: int) -> list[NotebookNode]:
         """The cells of the slide; a mark in a text says how high its pictures are."""
-        code = self.folded.cells(self.cell, way.hide)
+        code = self.folded(way.lines).cells(self.cell, not way.lines)
         mark = f'<span class="picture-{height}"></span>' if height > 0 else ""
         side = "see beside" if way.beside else "see"
         see = f'<div class="{side}">{mark}\n\n{self.see}\n\n</div>'
-        text = see if self.see else mark
-        return [*code, v4.new_markdown_cell(text)] if text else code
+        text = [v4.new_markdown_cell(see if self.see else mark)]
+        place = len(code) - (way.beside and len(code) > 1 and fold.tells(code[-1]))
+        return [*code[:place], *(text if self.see or mark else []), *code[place:]]
 
 
 def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
@@ -191,7 +213,8 @@ def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
             solution = exercise_cells.SOLUTION in tags(cell)
             stage.now.cells += [] if solution else [cell]
         elif cell.cell_type == "markdown":
-            stage_text(stage, pending or blocks_of(cell.source), kind)
+            leads = place + 1 < len(cells) and cells[place + 1].cell_type == "code"
+            stage_text(stage, pending or blocks_of(cell.source), leads)
             pending = []
         elif prediction_cells.asks(cell):
             stage.ask(cell)
@@ -202,13 +225,13 @@ def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
     return [cell for slide in stage.slides for cell in finished(slide)]
 
 
-def stage_text(stage: Stage, blocks: list[str], kind: str | None) -> None:
+def stage_text(stage: Stage, blocks: list[str], leads: bool) -> None:
     """A text cell: its heading begins a slide."""
     heading = re.match(r"(#+) (.*)", blocks[0]) if blocks else None
     if heading:
         stage.begin(heading[2], min(len(heading[1]), 3))
         blocks = blocks[1:]
-    stage.tell([b for b in blocks if b])
+    stage.tell([b for b in blocks if b], leads)
 
 
 def parted(cell: NotebookNode | None) -> tuple[str, list[str]]:
@@ -222,8 +245,10 @@ def parted(cell: NotebookNode | None) -> tuple[str, list[str]]:
 
 def finished(slide: Slide) -> list[NotebookNode]:
     """The cells of a slide with their slide types; the title comes first."""
-    mark = "#" * slide.level
-    title = v4.new_markdown_cell(f"{mark} {slide.title}")
+    told = [c for c in slide.cells if c.cell_type == "code" and c.outputs]
+    large = not told and slide.used < SPARSE and not slide.closed
+    mark = ' <span class="large"></span>' if large else ""
+    title = v4.new_markdown_cell(f"{'#' * slide.level} {slide.title}{mark}")
     title.metadata["slideshow"] = {"slide_type": "subslide"}
     if slide.level < 5:
         title.metadata["slideshow"] = {"slide_type": "slide"}
