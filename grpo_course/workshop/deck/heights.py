@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 
 from grpo_course.workshop.tidy import WIDGET_VIEW
 
-WIDTH, HEIGHT = 825, 446
+WIDTH, HEIGHT = 825, 440
 HEADINGS = {1: 92, 2: 40, 3: 40, 5: 24}
 COLUMNS, LINE, GAP = 92, 25, 8
 BESIDE, BESIDE_COLUMNS = 265, 31
@@ -23,7 +23,7 @@ SMALLER, LARGEST = 0.6, 1.15
 STEP = 10  # heights of pictures are a multiple
 PLAYER = 92  # question, knobs and sentence of a film
 CODE = ((12, 19), (40, 16))  # (most lines, height of a line)
-PRINTED, LISTED, ROW, TIGHT_ROW = 17, 16, 28, 19
+PRINTED, LISTED, ROW, TIGHT_ROW = 17, 16, 29, 19
 MOST_ROWS = 10  # of a table on a slide
 WITH_PICTURE, ALONE, TIGHT = 12, 17, 7  # most lines of code on a slide
 SPARSE = HEIGHT // 2
@@ -37,7 +37,7 @@ def text_height(block: str, columns: int = COLUMNS) -> int:
     if not rows:
         return 0
     if rows[0].startswith("|"):
-        return sum(ROW + 19 * (len(row) // (columns - 12)) for row in rows) - ROW + GAP
+        return sum(ROW + 19 * (len(row) // (columns - 12)) for row in rows) - ROW + 2 * GAP
     if rows[0].startswith("```"):
         return (len(rows) - 2) * 18 + GAP
     if rows[0].startswith("!["):

@@ -166,7 +166,8 @@ class Shown:
             sizes = [0] if silent else [*sizes, 0]
         sides = [False, True] if self.see and self.pictures else [False]
         ways = [Way(size, beside) for size in sizes for beside in sides]
-        return [*ways, Way(sizes[-1], sides[-1], last=True)]
+        listed = any("text/markdown" in o.get("data", {}) for o in self.cell.outputs)
+        return [*ways, Way(sizes[-1], sides[-1] and not listed, last=True)]
 
     def folded(self, lines: int) -> fold.Folded:
         """The cell for a number of lines."""
