@@ -9,10 +9,9 @@ import re
 from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import exercise_cells, minutes, prediction_cells
-from grpo_course.workshop.cells import tags
+from grpo_course.workshop.cells import sections
 
 PREDICT = re.compile(r"\*\*Predict\b")
-WORDS_A_MINUTE, MINUTES_A_CODE_CELL = 120, 0.5
 
 
 def add_notes(notebook: NotebookNode) -> None:
@@ -30,27 +29,10 @@ def add_notes(notebook: NotebookNode) -> None:
     notebook.cells = [cell for part in parts for cell in part]
 
 
-def sections(cells: list[NotebookNode]) -> list[list[NotebookNode]]:
-    """What comes before the first `##`, then each section."""
-    parts: list[list[NotebookNode]] = [[]]
-    for cell in cells:
-        if cell.cell_type == "markdown" and cell.source.startswith("## "):
-            parts.append([])
-        parts[-1].append(cell)
-    return parts
-
-
 def weight(part: list[NotebookNode]) -> float:
     """Minutes that a section takes, before they are scaled to the notebook's total."""
-    return telling(part) + sum(each for _, each in exercise_cells.stated(part))
-
-
-def telling(part: list[NotebookNode]) -> float:
-    """The same without the exercises' own minutes."""
-    told = [c for c in part if "solution" not in tags(c)]
-    code = sum(cell.cell_type == "code" for cell in told)
-    prose = sum(len(c.source.split()) for c in told if c.cell_type == "markdown")
-    return prose / WORDS_A_MINUTE + code * MINUTES_A_CODE_CELL
+    exercises = sum(each for _, each in exercise_cells.stated(part))
+    return minutes.telling(part) + exercises
 
 
 def shares(weights: list[float], total: int) -> list[int]:
