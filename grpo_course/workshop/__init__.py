@@ -32,6 +32,7 @@ What a stored notebook is
     slides         the place of each cell among the slides
     minutes        what follows from the minutes that authors state
     speaker        notes with minutes for the presenter
+    presenter_notes  what a presenter says, asks and shows, from `notes/`
     plans          an hour, half a day, two days: what is told of which notebook
     anywhere       the links to Colab and Binder
     pictures       the plots that the README shows

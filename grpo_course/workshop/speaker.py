@@ -1,7 +1,8 @@
-"""Notes for the presenter: the minutes of each section and what to ask.
+"""Notes for the presenter: the minutes of each section, what to say and what to ask.
 
-They are made from the section itself, so they cannot disagree with it, and only in
-the copies that are presented: a learner does not meet them.
+The minutes are made from the section itself, so they cannot disagree with it; the words
+are read from `notes/`. Both stand in the copies that are presented: a learner does
+not meet them.
 """
 
 import re
@@ -9,20 +10,26 @@ import re
 from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import exercise_cells, minutes, prediction_cells
-from grpo_course.workshop.cells import sections
+from grpo_course.workshop.cells import heading, sections
 
 PREDICT = re.compile(r"\*\*Predict\b")
 
 
-def add_notes(notebook: NotebookNode) -> None:
-    """Put a cell of slide type `notes` under each section's heading."""
+def add_notes(notebook: NotebookNode, told: dict[str, str] | None = None) -> None:
+    """Put a cell of slide type `notes` under each section's heading.
+
+    `told` has the words for a section by its heading; without them, a note is its line
+    of minutes.
+    """
     parts = sections(notebook.cells)
     mine = minutes.of(notebook)
     if mine and len(parts) > 1:
         lengths = shares([weight(part) for part in parts], mine.total)
         start = lengths[0]
         for number, part in enumerate(parts[1:], start=1):
-            note = v4.new_markdown_cell(words(part, start, lengths[number]))
+            lines = [words(part, start, lengths[number])]
+            lines += filter(None, [(told or {}).get(heading(part))])
+            note = v4.new_markdown_cell("\n\n".join(lines))
             note.metadata["slideshow"] = {"slide_type": "notes"}
             part.insert(1, note)
             start += lengths[number]
