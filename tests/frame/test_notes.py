@@ -1,5 +1,8 @@
 """Notes for who presents: each is of a section, and none reaches a learner."""
 
+import json
+import re
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -12,9 +15,11 @@ from grpo_course.workshop.cells import heading, sections, tags
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "notebooks"
 FILES = sorted(path.stem for path in notes.FOLDER.glob("*.md"))
+DECIMAL = re.compile(r"\d+\.\d+")
 MOST_WORDS = 300  # what is read at a glance, while a room waits
 
 
+@cache
 def told(name):
     """The sections of a notebook, by heading."""
     _, *parts = sections(form.read(FOLDER / f"{name}.ipynb").cells)
@@ -67,6 +72,27 @@ def test_a_note_says_what_to_say_and_how_long(name, title, text):
 def test_a_question_has_its_wrong_answers(name, title, text):
     if asks_something(told(name)[title]):
         assert {"Ask", "Expect"} <= set(notes.beginnings(text))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_number_in_a_note_stands_in_the_notebook(name):
+    """Decimals, as they are printed or written there: 0.84, and not 0.8 for 0.842."""
+    book = json.loads((FOLDER / f"{name}.ipynb").read_text(encoding="utf-8"))
+    there = set(DECIMAL.findall(words_of(book)))
+    for title, text in notes.read(name).items():
+        assert not set(DECIMAL.findall(text)) - there, title
+
+
+def words_of(book):
+    """What stands in the cells of a notebook and in their outputs, pictures apart."""
+    found = []
+    for cell in book["cells"]:
+        found += cell["source"]
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            found += output.get("text", []) + data.get("text/plain", [])
+            found += data.get("text/markdown", [])
+    return "".join(found)
 
 
 def test_no_learner_meets_a_note():
