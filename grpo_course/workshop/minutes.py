@@ -116,7 +116,7 @@ def row_of(name: str, notebook: NotebookNode, stated: dict[str, plans.Plan]) -> 
 
 def in_words(part: plans.Part, minutes: int) -> str:
     """A plan's part as a cell of a table: "all", "8: *A*, *B*", "30: without *C*"."""
-    if part.sections is None and part.without is None:
+    if plans.is_whole(part):
         return "all"
     before = "" if part.without is None else "without "
     named = part.sections or part.without or []

@@ -32,6 +32,7 @@ class Plan(NamedTuple):
     title: str
     minutes: int
     parts: list[Part]
+    outcomes: list[str]
     homework: list[str]
     reading: list[str]
 
@@ -46,8 +47,13 @@ def read(root: Path) -> dict[str, Plan]:
 
 def plan(parts: list[dict[str, Any]], **stated: Any) -> Plan:
     """One table of the file as a Plan."""
-    given = {"homework": [], "reading": []} | stated
+    given = {"outcomes": [], "homework": [], "reading": []} | stated
     return Plan(parts=[Part(**part) for part in parts], **given)
+
+
+def is_whole(part: Part) -> bool:
+    """Whether a plan tells all of a notebook."""
+    return part.sections is None and part.without is None
 
 
 def told(part: Part, cells: list[NotebookNode]) -> Iterator[list[NotebookNode]]:
@@ -57,7 +63,7 @@ def told(part: Part, cells: list[NotebookNode]) -> Iterator[list[NotebookNode]]:
     notebook alone.
     """
     beginning, *rest = sections(cells)
-    if part.sections is None and part.without is None:
+    if is_whole(part):
         yield beginning
     for section in rest:
         listed = part.sections is None or heading(section) in part.sections
