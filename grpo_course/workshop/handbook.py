@@ -27,6 +27,7 @@ from grpo_course.workshop.cells import heading, sections, tags
 
 FOLDER = "handbook"
 ENDS = re.compile(r"^(#{1,3} |\*\*(Exercise|Change it|Predict)\b)", re.MULTILINE)
+LEADS_ON = re.compile(r"\?|^(Now|Next|Third|Last)\b")
 FOLDED = re.compile(
     r"<details><summary>(.+?)</summary>\s*(.*?)\s*</details>", re.DOTALL
 )
@@ -98,7 +99,7 @@ def result(name: str, cells: list[NotebookNode]) -> tuple[str, str]:
     cell, rest = cells[places[0]], cells[places[0] + 1 :]
     told = [each.source for each in rest if each.cell_type == "markdown"][:1]
     paragraphs = ENDS.split("".join(told))[0].strip().split("\n\n")
-    while len(paragraphs) > 1 and "?" in paragraphs[-1]:
+    while len(paragraphs) > 1 and LEADS_ON.search(paragraphs[-1]):
         paragraphs.pop()
     reason = "\n\n".join(paragraphs)
     shown = f"```\n{prediction_cells.printed(cell).strip()}\n```"

@@ -48,7 +48,10 @@ def rows(plan: plans.Plan, books: Books, lengths: dict) -> Iterator[tuple[str, .
     for part in plan.parts:
         cells = books[part.notebook].cells
         named = [heading(section) for section in plans.told(part, cells)]
-        told = "all" if plans.is_whole(part) else "; ".join(named)
+        told = "; ".join(named)
+        if plans.is_whole(part) or part.without:
+            left = [f"*{title}*" for title in part.without or []]
+            told = " but ".join(filter(None, ["all", ", ".join(left)]))
         exercises = ", ".join(plans.exercises(part, cells)) or "none"
         end = start + lengths[part.notebook]
         yield f"| {start} to {end}", part.notebook, told, f"{exercises} |"

@@ -114,6 +114,8 @@ TEXT = """**What to see.** This is why.
 
 Does it hold elsewhere?
 
+Now take another.
+
 ## Another part
 
 Not this."""
