@@ -29,6 +29,5 @@ Pictures and tables
     live          curves and bars that move while a run trains
     one_prompt    one policy learns one prompt, to be drawn whole
     slider        a question that a slider answers, also without a kernel
-    widgets       the slider of the objective in 04
     batch_table   one rollout as text
 """
