@@ -20,7 +20,7 @@ A problem of your own
 Guesses
     predict       asks before a result is seen, and counts what was right
     poll          asks a whole class, and counts its hands
-    verdict       says whether a claim still holds, in standard errors
+    verdict       says whether a claim or an expectation still holds
     record        keeps guesses and exercises in a file beside the notebook
 
 Pictures and tables
