@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop import exercise_cells, minutes, speaker
+from grpo_course.workshop import exercise_cells
+from grpo_course.workshop.cells import heading, sections
 
 FILE = Path("grpo_course", "workshop", "plans.toml")
 
@@ -31,25 +32,28 @@ class Plan(NamedTuple):
     title: str
     minutes: int
     parts: list[Part]
+    outcomes: list[str]
     homework: list[str]
     reading: list[str]
 
 
 def read(root: Path) -> dict[str, Plan]:
     """The plans of a checkout, by name: hour, half-day, two-day."""
+    if not (root / FILE).exists():
+        return {}
     stated = tomllib.loads((root / FILE).read_text(encoding="utf-8"))
     return {name: plan(**table) for name, table in stated.items()}
 
 
 def plan(parts: list[dict[str, Any]], **stated: Any) -> Plan:
     """One table of the file as a Plan."""
-    given = {"homework": [], "reading": []} | stated
+    given = {"outcomes": [], "homework": [], "reading": []} | stated
     return Plan(parts=[Part(**part) for part in parts], **given)
 
 
-def heading(section: list[NotebookNode]) -> str:
-    """The heading of a section; that of the notebook's beginning is its title."""
-    return section[0].source.split("\n")[0].lstrip("# ") if section else ""
+def is_whole(part: Part) -> bool:
+    """Whether a plan tells all of a notebook."""
+    return part.sections is None and part.without is None
 
 
 def told(part: Part, cells: list[NotebookNode]) -> Iterator[list[NotebookNode]]:
@@ -58,10 +62,10 @@ def told(part: Part, cells: list[NotebookNode]) -> Iterator[list[NotebookNode]]:
     The beginning of the notebook, before its first section, is told with a whole
     notebook alone.
     """
-    beginning, *sections = speaker.sections(cells)
-    if part.sections is None and part.without is None:
+    beginning, *rest = sections(cells)
+    if is_whole(part):
         yield beginning
-    for section in sections:
+    for section in rest:
         listed = part.sections is None or heading(section) in part.sections
         if listed and heading(section) not in (part.without or []):
             yield section
@@ -72,15 +76,11 @@ def exercises(part: Part, cells: list[NotebookNode]) -> dict[str, int]:
     chosen = [cell for section in told(part, cells) for cell in section]
     stated = dict(exercise_cells.stated(chosen))
     wanted = stated if part.exercises is None else part.exercises
+    for number in wanted:
+        if number not in stated:
+            raise SystemExit(
+                f"A plan gives time for exercise {number} in what it tells of "
+                f"{part.notebook}, which holds {', '.join(stated) or 'none'}. Change "
+                f"`exercises` in {FILE.as_posix()}."
+            )
     return {number: stated[number] for number in wanted}
-
-
-def length(part: Part, notebook: NotebookNode) -> int:
-    """The minutes of a part: its share of what is told, and its exercises."""
-    mine = minutes.of(notebook)
-    if mine is None:
-        return 0
-    sections = speaker.sections(notebook.cells)
-    whole = sum(map(speaker.telling, sections))
-    share = sum(map(speaker.telling, told(part, notebook.cells))) / whole
-    return round(mine.told * share) + sum(exercises(part, notebook.cells).values())

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from grpo_course.workshop import form, plans
+from grpo_course.workshop.cells import heading, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = {
@@ -19,8 +20,8 @@ PARTS = [
 
 
 def headings(notebook):
-    _, *sections = plans.speaker.sections(NOTEBOOKS[notebook].cells)
-    return [plans.heading(section) for section in sections]
+    _, *rest = sections(NOTEBOOKS[notebook].cells)
+    return [heading(section) for section in rest]
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -47,19 +48,6 @@ def test_a_part_names_exercises_of_its_sections(part):
     assert part.exercises is None or list(found) == part.exercises
 
 
-@pytest.mark.parametrize("name", PLANS)
-def test_a_plan_leaves_minutes_for_questions(name):
-    plan = PLANS[name]
-    filled = sum(plans.length(p, NOTEBOOKS[p.notebook]) for p in plan.parts)
-    assert 0.8 * plan.minutes < filled < 0.98 * plan.minutes
-
-
-def test_a_whole_notebook_takes_its_own_minutes():
-    for name, notebook in NOTEBOOKS.items():
-        mine = plans.minutes.of(notebook)
-        assert plans.length(plans.Part(name), notebook) == mine.total
-
-
 def test_what_is_left_out_is_not_told(make):
     cells = [make.text(text) for text in ("# T", "## A", "words", "## B", "## C")]
 
@@ -70,3 +58,14 @@ def test_what_is_left_out_is_not_told(make):
     assert told() == [["# T"], ["## A", "words"], ["## B"], ["## C"]]
     assert told(sections=["A", "C"]) == [["## A", "words"], ["## C"]]
     assert told(without=["A", "C"]) == [["## B"]]
+
+
+def test_an_exercise_that_is_not_told_is_refused(make):
+    cells = [
+        make.text(text)
+        for text in ("# T", "## A", "## B\n\n**Exercise 1.1** 5 minutes")
+    ]
+    part = plans.Part("00", sections=["B"], exercises=["1.1"])
+    assert plans.exercises(part, cells) == {"1.1": 5}
+    with pytest.raises(SystemExit, match=r"exercise 1\.1 .* 00"):
+        plans.exercises(part._replace(sections=["A"]), cells)
