@@ -1,1 +1,9 @@
-"""One deck of slides for a plan: live in JupyterLab, and a folder that opens offline."""
+"""One deck of slides for a plan: live in JupyterLab, and a folder that opens from disk.
+
+build    the notebook: the sections of a plan, notes, and unseen what their code needs
+needs    which statements that is
+fold     what of a code cell stands on a slide
+stage    the cells on slides, each with a title
+heights  about how high they stand
+offline  the folder: reveal.js and MathJax from the installed packages
+"""

@@ -7,8 +7,17 @@ from pathlib import Path
 from nbformat import NotebookNode, v4
 
 from grpo_course.classroom.record import STORED
-from grpo_course.workshop import exercise_cells, form, plans, slides, speaker, tidy
-from grpo_course.workshop.cells import digest, is_generated
+from grpo_course.workshop import (
+    exercise_cells,
+    form,
+    minutes,
+    plans,
+    presenter_notes,
+    slides,
+    speaker,
+    tidy,
+)
+from grpo_course.workshop.cells import digest, heading, is_generated
 from grpo_course.workshop.deck import offline, stage
 from grpo_course.workshop.deck.fold import skipped, text
 from grpo_course.workshop.deck.needs import needed, statements
@@ -27,10 +36,10 @@ def deck(name: str, root: Path) -> NotebookNode:
     folder = root / "notebooks"
     read = [form.read(folder / f"{part.notebook}.ipynb") for part in plan.parts]
     titles = [title_of(notebook) for notebook in read]
-    cells = [title_slide(plan.title, titles), skipped(FIRST)]
+    cells, start = [title_slide(plan.title, titles), skipped(FIRST)], 0
     for title, part, notebook in zip(titles, plan.parts, read, strict=True):
-        speaker.add_notes(notebook)
-        cells += told_cells(part, notebook, title)
+        cells += told_cells(part, notebook, title, start)
+        start += minutes.length(part, notebook)
     made = v4.new_notebook(cells=stage.arrange(cells))
     made.metadata.update(tidy.FIXED, rise=settings())
     for number, cell in enumerate(made.cells):
@@ -49,34 +58,58 @@ def title_of(notebook: NotebookNode) -> str:
     return notebook.cells[0].source.split("\n")[0].lstrip("#0123456789. ")
 
 
-def told_cells(part: plans.Part, notebook: NotebookNode, title: str) -> list:
+def told_cells(
+    part: plans.Part, notebook: NotebookNode, title: str, start: int
+) -> list[NotebookNode]:
     """A title, a fresh start, and the chosen sections with what they need."""
-    sections = [s for s in plans.told(part, notebook.cells) if s[0] is not notebook.cells[0]]
-    chosen = {id(cell) for section in sections for cell in section}
-    code = [c for c in notebook.cells if c.cell_type == "code"]
-    kept = needed(
-        [statements(cell.source) for cell in code],
-        {place for place, cell in enumerate(code) if id(cell) in chosen},
-    )
-    needs = {id(cell): text(each) for cell, each in zip(code, kept, strict=True)}
-    names = "\n".join(f"- {plans.heading(section)}" for section in sections)
+    told = [s for s in plans.told(part, notebook.cells) if s[0] != notebook.cells[0]]
+    chosen = {id(cell) for section in told for cell in section}
+    needs = unseen(notebook.cells, chosen)
+    names = "\n".join(f"- {heading(section)}" for section in told)
     made = [v4.new_markdown_cell(f"# {title}\n\n{names}"), skipped(AFRESH)]
-    done = exercises_left_out(part, notebook.cells)
+    instead = exercises_left_out(part, notebook.cells)
+    notes = notes_of(part, notebook, told, start)
     for cell in notebook.cells:
         closes = cell.source.strip().startswith(CLOSES)
         if id(cell) in chosen and not closes and not is_generated(cell):
-            new = done.get(id(cell), copy.deepcopy(cell))
+            new = instead.get(id(cell), copy.deepcopy(cell))
             made += [new] if new.source else []
         elif needs.get(id(cell)) and not closes:
             made.append(skipped(needs[id(cell)]))
+        made += notes.get(id(cell), [])
     return made
+
+
+def unseen(cells: list[NotebookNode], chosen: set[int]) -> dict[int, str]:
+    """The code of each cell that the chosen cells need."""
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    places = {place for place, cell in enumerate(code) if id(cell) in chosen}
+    kept = needed([statements(cell.source) for cell in code], places)
+    return {id(cell): text(each) for cell, each in zip(code, kept, strict=True)}
+
+
+def notes_of(
+    part: plans.Part, notebook: NotebookNode, told: list, start: int
+) -> dict[int, list[NotebookNode]]:
+    """A presenter's note for each heading, with the minutes of the plan."""
+    words = presenter_notes.read(part.notebook)
+    weights = [minutes.telling(section) for section in told]
+    lengths = speaker.shares(weights, minutes.length(part, notebook))
+    notes = {}
+    for section, length in zip(told, lengths, strict=True):
+        lines = [f"*{max(length, 1)} min, from {start // 60}:{start % 60:02d}.*"]
+        lines += filter(None, [words.get(heading(section))])
+        note = v4.new_markdown_cell("\n\n".join(lines))
+        note.metadata["slideshow"] = {"slide_type": "notes"}
+        notes[id(section[0])] = [note]
+        start += length
+    return notes
 
 
 def exercises_left_out(part: plans.Part, cells: list) -> dict[int, NotebookNode]:
     """Exercises without time: a section that begins with one keeps its words."""
     instead: dict[int, NotebookNode] = {}
-    own = [c for c in cells if c.metadata["slideshow"]["slide_type"] != "notes"]
-    triples = [] if part.exercises is None else exercise_cells.triples(own)
+    triples = [] if part.exercises is None else exercise_cells.triples(cells)
     for task, stub, _ in triples:
         numbers = {number for number, _ in exercise_cells.stated([task])}
         if not numbers & set(part.exercises or []):

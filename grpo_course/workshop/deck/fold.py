@@ -52,7 +52,8 @@ def without_inner_assertions(statement: Statement) -> Statement:
     """A loop without the assertions inside it."""
     if only_asserts(statement.node):
         return statement
-    inner = [n for n in ast.walk(statement.node) if only_asserts(n)]
+    nodes = [n for n in ast.walk(statement.node) if isinstance(n, ast.stmt)]
+    inner = [n for n in nodes if only_asserts(n)]
     dropped = {k for n in inner for k in range(n.lineno, (n.end_lineno or 0) + 1)}
     rows = statement.text.split("\n")
     first = (statement.node.end_lineno or 0) - len(rows) + 1

@@ -12,7 +12,7 @@ import struct
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop.tidy import WIDGET_VIEW
+from grpo_course.workshop.form import WIDGET_VIEW
 
 WIDTH, HEIGHT = 825, 440
 HEADINGS = {1: 92, 2: 40, 3: 40, 5: 24}
@@ -37,7 +37,9 @@ def text_height(block: str, columns: int = COLUMNS) -> int:
     if not rows:
         return 0
     if rows[0].startswith("|"):
-        return sum(ROW + 19 * (len(row) // (columns - 12)) for row in rows) - ROW + 2 * GAP
+        return (
+            sum(ROW + 19 * (len(row) // (columns - 12)) for row in rows) - ROW + 2 * GAP
+        )
     if rows[0].startswith("```"):
         return (len(rows) - 2) * 18 + GAP
     if rows[0].startswith("!["):
@@ -97,8 +99,8 @@ def without_widgets(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def cut(outputs: list[NotebookNode], room: int) -> list[NotebookNode]:
-    """Outputs as far as their text fits into a room; a last line says what is missing."""
-    kept = []
+    """Outputs as far as their text fits a room; a last line says what is missing."""
+    kept: list[NotebookNode] = []
     for output in outputs:
         high, data = output_height(output), output.get("data", {})
         listed = "text/markdown" in data

@@ -7,6 +7,7 @@ each statement that sets or changes a name which is read further down.
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 MAYBE = (ast.If, ast.Try, ast.While)  # these may leave a name as it was
 ONLY_LOOKS = ("print", "plot", "show", "draw", "display", "play", "slide", "verdict")
 CHANGES = ("train", "warm_start", "learn", "fit")  # they change a model they are given
+MAKES = re.compile(r"= [\w.]*\b[A-Z]\w*\(")  # an object of a class
 KNOWN = {*dir(builtins), "get_ipython", "display"}
 
 
@@ -92,7 +94,7 @@ def names(node: ast.AST) -> tuple[set[str], set[str]]:
 def assigned(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> tuple[set, set]:
     """What an assignment sets and reads: the value is read first."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    sets, reads = in_order(([node.value] if node.value else []) + targets)
+    sets, reads = in_order([*([node.value] if node.value else []), *targets])
     return sets, reads | (sets if isinstance(node, ast.AugAssign) else set())
 
 
@@ -129,17 +131,13 @@ def needed(code: list[list[Statement]], chosen: set[int]) -> list[list[Statement
 
     Raises ValueError if a name is read that nothing sets.
     """
-    reads, bodies = {}, {}
-    for each in (statement for cell in code for statement in cell):
-        reads[id(each)] = each.reads | (closure(each.reads, bodies) - each.sets)
-        if isinstance(each.node, ast.FunctionDef):
-            bodies[each.node.name] = each.reads
+    reads, changes = in_full([statement for cell in code for statement in cell])
     wanted: set[str] = set()
     known = set(KNOWN)
     kept: list[list[Statement]] = [[] for _ in code]
     for place in reversed(range(len(code))):
         for each in reversed(code[place]):
-            if place in chosen or (each.sets | each.changes) & wanted:
+            if place in chosen or (each.sets | changes[id(each)]) & wanted:
                 kept[place].insert(0, each)
                 known |= each.sets
                 wanted -= set() if isinstance(each.node, MAYBE) else each.sets
@@ -147,6 +145,25 @@ def needed(code: list[list[Statement]], chosen: set[int]) -> list[list[Statement
     if missing := wanted - known:
         raise ValueError(f"nothing sets {sorted(missing)}, which chosen cells read")
     return kept
+
+
+def in_full(body: list[Statement]) -> tuple[dict[int, set], dict[int, set]]:
+    """What each statement reads and changes, through functions and through objects.
+
+    A function reads what its body names; `optimizer.step()` changes the model that the
+    optimizer was made with.
+    """
+    reads, changes = {}, {}
+    bodies: dict[str, set[str]] = {}
+    made_with: dict[str, set[str]] = {}
+    for each in body:
+        reads[id(each)] = each.reads | (closure(each.reads, bodies) - each.sets)
+        changes[id(each)] = closure(each.changes, made_with)
+        if isinstance(each.node, ast.FunctionDef):
+            bodies[each.node.name] = each.reads
+        if MAKES.search(each.text):
+            made_with |= dict.fromkeys(each.sets, each.reads - each.sets)
+    return reads, changes
 
 
 def closure(read: set[str], bodies: dict[str, set[str]]) -> set[str]:

@@ -73,7 +73,8 @@ def style() -> str:
     text = re.sub(r"/\*.*?\*/", "", CSS.read_text(encoding="utf-8"), flags=re.DOTALL)
     heights = range(120, HEIGHT + STEP, STEP)
     sizes = [
-        f".reveal section:not(.stack):has(.picture-{h}) {{ --picture: {h}px; }}" for h in heights
+        f".reveal section:not(.stack):has(.picture-{h}) {{ --picture: {h}px; }}"
+        for h in heights
     ]
     return re.sub(r"\s+", " ", text).strip() + " " + " ".join(sizes)
 
@@ -133,7 +134,9 @@ def code_html(source: str) -> str:
     """Code in colours, a box for each line."""
     rows = highlight(source, PythonLexer(stripnl=False), FORMATTER).rstrip("\n")
     lines = "".join(f'<div class="cm-line">{r or " "}</div>' for r in rows.split("\n"))
-    return f'<div class="jp-Cell-inputWrapper"><div class="cm-content">{lines}</div></div>'
+    return (
+        f'<div class="jp-Cell-inputWrapper"><div class="cm-content">{lines}</div></div>'
+    )
 
 
 def output_html(output: NotebookNode) -> str:

@@ -207,7 +207,8 @@ class Shown:
 
 def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
     """The cells on slides, each slide with a title, and no solution among them."""
-    stage, pending = Stage(), []
+    stage = Stage()
+    pending: list[str] = []
     for place, cell in enumerate(cells):
         kind = cell.metadata.get("slideshow", {}).get("slide_type")
         if kind in ("skip", "notes"):
