@@ -15,7 +15,7 @@ ARGUMENTS = [
     "--no-first-run",
     "--no-sandbox",  # Chromium has none as root, as in a container
 ]
-OWN = re.compile(r"(data|blob):|(https?|wss?)://(localhost|127\.0\.0\.1)[:/]")
+OWN = re.compile(r"(data|blob|file):|(https?|wss?)://(localhost|127\.0\.0\.1)[:/]")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from grpo_course.workshop.deck.heights import (
     ALONE,
     BESIDE,
     BESIDE_COLUMNS,
+    FRAME,
     HEADINGS,
     HEIGHT,
     LARGEST,
@@ -87,10 +88,12 @@ class Stage:
 
         What leads to a guess or to code begins a slide, unless there is room for both.
         """
+        if not blocks:
+            return
         blocks = [piece for block in blocks for piece in smaller_blocks(block)]
         whole = sum(map(text_height, blocks))
         crowded = leads and self.now.used > SPARSE
-        if blocks and (crowded or whole > self.now.room):
+        if crowded or whole > self.now.room:
             self.go_on()
         share = whole / math.ceil(whole / (self.now.room or HEIGHT) or 1)
         told = 0
@@ -185,6 +188,7 @@ class Shown:
         left = room - self.height(way)
         if not self.pictures:
             return -1 if left >= 0 else 0
+        left -= FRAME
         width = WIDTH - (BESIDE + 15 if way.beside else 0)
         if way.beside and text_height(self.see, BESIDE_COLUMNS) > left:
             return 0
@@ -228,12 +232,17 @@ def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def stage_text(stage: Stage, blocks: list[str], leads: bool) -> None:
-    """A text cell: its heading begins a slide."""
-    heading = re.match(r"(#+) (.*)", blocks[0]) if blocks else None
-    if heading:
-        stage.begin(heading[2], min(len(heading[1]), 3))
-        blocks = blocks[1:]
-    stage.tell([b for b in blocks if b], leads)
+    """A text cell: a heading begins a slide."""
+    told: list[str] = []
+    for block in filter(None, blocks):
+        heading = re.match(r"(#+) (.*)", block)
+        if heading:
+            stage.tell(told)
+            told = []
+            stage.begin(heading[2], min(len(heading[1]), 3))
+        else:
+            told.append(block)
+    stage.tell(told, leads)
 
 
 def parted(cell: NotebookNode | None) -> tuple[str, list[str]]:

@@ -1,0 +1,277 @@
+"""The decks of the plans: what is told, what runs unseen, what stands on a slide."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from nbformat import v4
+
+from grpo_course.workshop import form, plans, present
+from grpo_course.workshop.cells import tags
+from grpo_course.workshop.deck import build, fold, heights, needs, offline, stage
+from grpo_course.workshop.form import WIDGET_VIEW
+
+ROOT = Path(__file__).resolve().parents[2]
+PLANS = plans.read(ROOT)
+# What a page would fetch: a link that a reader may click is none of it.
+FETCHES = re.compile(r"""(?:src|@import|url\(|<link[^>]*href)[=\s("']*(https?:)?//""")
+OWN_FILES = {"deck.css", "reveal.css", "reveal.js", "mathjax.js"}
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAA+gAAAH0"  # the head of a PNG of 1000 x 500
+
+
+@pytest.fixture(scope="module", params=PLANS)
+def deck(request):
+    """The deck of each plan, with the plan."""
+    return PLANS[request.param], build.deck(request.param, ROOT)
+
+
+def kind(cell):
+    return cell.metadata["slideshow"]["slide_type"]
+
+
+def seen(cells):
+    return [cell for cell in cells if kind(cell) not in ("skip", "notes")]
+
+
+def source_seen(cell):
+    return "" if cell.metadata.get("jupyter", {}).get("source_hidden") else cell.source
+
+
+def parts(cells):
+    """The cells of each part: it begins where the seed is set afresh."""
+    found = [[]]
+    for cell in cells:
+        if cell.source == build.AFRESH:
+            found.append([])
+        found[-1].append(cell)
+    return found[1:]
+
+
+def test_a_deck_tells_the_sections_of_its_plan_in_order(deck):
+    plan, made = deck
+    told = [
+        c.source[3:].split(" <span")[0] for c in made.cells if c.source[:3] == "## "
+    ]
+    wanted = []
+    for part in plan.parts:
+        notebook = form.read(ROOT / "notebooks" / f"{part.notebook}.ipynb")
+        sections = list(plans.told(part, notebook.cells))
+        wanted += [plans.heading(s) for s in sections if s[0] is not notebook.cells[0]]
+    # A text may hold a further heading, which is a slide as well.
+    assert [each for each in told if each in wanted] == wanted
+    assert len(parts(made.cells)) == len(plan.parts)
+
+
+def test_each_slide_begins_with_a_title(deck):
+    cells = seen(deck[1].cells)
+    firsts = [cell for cell in cells if kind(cell) in ("slide", "subslide")]
+    assert all(re.match(r"#+ \S", cell.source) for cell in firsts)
+    assert cells[0] is firsts[0] and len(firsts) > 50
+    again = [cell for cell in firsts if cell.source.startswith("##### ")]
+    assert all(kind(cell) == "subslide" for cell in again)
+
+
+def test_every_name_is_set_before_it_is_read(deck):
+    """In each part by itself: two notebooks in one kernel do not lean on each other."""
+    for cells in parts(deck[1].cells):
+        known, bodies = set(needs.KNOWN), {}
+        for cell in (c for c in cells if c.cell_type == "code"):
+            for each in needs.statements(cell.source):
+                if isinstance(each.node, ast.FunctionDef):
+                    bodies[each.node.name] = each.reads
+                    known |= each.sets
+                    continue
+                missing = needs.closure(each.reads, bodies) - known - each.sets
+                assert not missing, (cell.source, missing)
+                known |= each.sets
+
+
+def test_no_solution_is_in_a_deck(deck):
+    cells = deck[1].cells
+    assert not any("solution" in tags(cell) for cell in cells)
+    assert "<summary>Solution" not in "".join(cell.source for cell in cells)
+
+
+def test_exercises_without_time_are_no_slides(deck):
+    plan, made = deck
+    shown = " ".join(cell.source for cell in seen(made.cells))
+    for part in plan.parts:
+        notebook = form.read(ROOT / "notebooks" / f"{part.notebook}.ipynb")
+        everything = part._replace(exercises=None)
+        timed = plans.exercises(part, notebook.cells)
+        for number in plans.exercises(everything, notebook.cells):
+            assert (f"**Exercise {number}**" in shown) == (number in timed), number
+
+
+def test_imports_and_assertions_are_not_shown(deck):
+    for cell in (c for c in seen(deck[1].cells) if c.cell_type == "code"):
+        code = source_seen(cell)
+        assert not re.search(
+            r"^\s*(import|from \S+ import|assert) ", code, re.MULTILINE
+        )
+        lines = code.count("\n") + 1
+        assert heights.code_height(lines) < 0.9 * heights.HEIGHT, code
+
+
+def test_the_page_has_everything_inside(deck):
+    """Pictures, films with their player, formulas as text for the MathJax beside it."""
+    page = offline.page(deck[1], "a deck", ROOT / "images")
+    assert not FETCHES.search(page)
+    local = re.findall(
+        r'<(?:script|img|link)[^>]*(?:src|href)="(?!data:)([^"]*)"', page
+    )
+    assert set(local) == OWN_FILES
+    films = sum(map(fold.moves, (c for c in deck[1].cells if c.cell_type == "code")))
+    assert page.count('<figure class="moving">') == films >= 3
+    assert page.count("$") > 50 and WIDGET_VIEW not in page
+    slides = [c for c in deck[1].cells if kind(c) in ("slide", "subslide")]
+    columns = [c for c in slides if kind(c) == "slide"]
+    assert page.count("<section>") == len(slides) + len(columns)
+
+
+def test_reveal_and_its_style_sheet_come_from_the_installed_package(tmp_path):
+    pytest.importorskip("jupyterlab_rise")
+    reveal = offline.source_of("reveal.js/dist/reveal.esm.js")
+    assert reveal.count("export default") == 1 and "MIT licensed" in reveal
+    css = offline.css_of(offline.source_of("reveal.js/dist/reveal.css"))
+    assert ".reveal .slides" in css and not FETCHES.search(css + offline.style())
+
+
+def test_sizes_are_those_of_the_style_sheet():
+    css = offline.CSS.read_text(encoding="utf-8")
+    for _, line in heights.CODE:
+        assert f"line-height: {line}px !important" in css
+    for name, line in (("pre", heights.LISTED), ("div", heights.PRINTED)):
+        assert f"line-height: {line}px" in css, name
+    sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", css)]
+    assert min(sizes) >= 12, "18 px on a projector of 1280 x 720"
+
+
+def kept(*sources, chosen):
+    """Of each cell what is needed."""
+    code = [needs.statements(source) for source in sources]
+    return [fold.text(each) for each in needs.needed(code, chosen)]
+
+
+def test_what_is_needed_is_found_by_names():
+    first = "import torch\nx, y = 1, 2\nz = 3"
+    assert kept(first, "print(x)", chosen={1}) == ["x, y = 1, 2", "print(x)"]
+    twice = ("x = 1", "x = 2", "x[0] = 3", "print(x)")
+    assert kept(*twice, chosen={3}) == ["", *twice[1:]]
+
+
+def test_a_function_needs_what_its_body_reads():
+    sources = ("k = 2", "def f(a):\n    b = a * k\n    return b", "[f(i) for i in [1]]")
+    assert kept(*sources, chosen={2}) == list(sources)
+
+
+def test_an_optimizer_changes_the_model_it_was_made_with():
+    sources = ("from a import B", "m = B()", "o = B(m.c())", "o.step()", "print(m)")
+    assert kept(*sources, chosen={4}) == list(sources)
+    assert kept("m = []", "print(m)", "m", chosen={2}) == ["m = []", "", "m"]
+
+
+def test_a_name_that_nothing_sets_is_an_error():
+    with pytest.raises(ValueError, match="nothing sets \\['y'\\]"):
+        kept("x = 1", "print(x, y)", chosen={1})
+
+
+def test_a_cell_is_folded_to_what_matters():
+    source = """\
+import torch
+
+x = torch.ones(3)
+assert x.sum() == 3, "changed?"
+for k in range(2):
+    print(x[k])
+    assert x[k] == 1
+word = "up" if x[0] > 0 else "down"
+guess.reveal(word)"""
+    folded = fold.fold(source, 12)
+    assert folded.before == "import torch"
+    assert folded.shown == "x = torch.ones(3)\nfor k in range(2):\n    print(x[k])"
+    assert "assert x.sum()" in folded.after and "guess.reveal(word)" in folded.after
+    tight = fold.fold(source, 2)
+    assert "torch.ones" in tight.before and tight.shown.startswith("for k")
+
+
+def test_a_definition_that_is_told_is_not_folded_away():
+    body = "\n".join(f"    a = a + {k}" for k in range(6))
+    source = f"def f(a):\n{body}\n    return a\n\nprint(f(1))"
+    assert fold.fold(source, 2).shown == source
+
+
+def picture(source="plot_bands(curves)", wide=0):
+    return v4.new_code_cell(
+        source, outputs=[v4.new_output("display_data", data={"image/png": PIXEL * 3})]
+    )
+
+
+def test_what_to_see_goes_with_its_picture():
+    see = v4.new_markdown_cell("What to see: a line.\n\nWhat comes next?")
+    text = v4.new_markdown_cell("## A heading\n\n" + "Words. " * 60)
+    cells = stage.arrange([text, picture(), see, v4.new_code_cell("print(1)")])
+    types = [kind(cell) for cell in cells]
+    place = next(k for k, cell in enumerate(cells) if "What to see" in cell.source)
+    assert types[place] == "-" and cells[place - 1].outputs
+    assert "picture-" in cells[place].source and "next?" not in cells[place].source
+    assert "What comes next?" in [cell.source for cell in cells[place + 1 :]]
+
+
+def test_a_guess_has_its_answer_on_the_next_slide():
+    ask = v4.new_code_cell('up = predict("Which way?", "up", "down")')
+    ask.metadata["tags"] = ["predict"]
+    answer = v4.new_code_cell("print(3)\nup.reveal('up')")
+    answer.outputs = [v4.new_output("stream", text="3\nCame out: up.\n")]
+    cells = stage.arrange([v4.new_markdown_cell("## A"), ask, answer])
+    assert [kind(cell) for cell in cells] == [
+        "slide",
+        "-",
+        "skip",
+        "subslide",
+        "-",
+        "-",
+    ]
+    assert "**Which way?**" in cells[1].source and cells[2].source == ask.source
+    assert cells[4].outputs[0].text == "3\n" and cells[4].source == "print(3)"
+    assert cells[5].outputs[0].text == "Came out: up.\n"
+
+
+def test_a_long_table_goes_on_with_its_head():
+    rows = "\n".join(f"| {k} |" for k in range(20))
+    table = v4.new_markdown_cell(f"## A\n\n| head |\n|---|\n{rows}")
+    pieces = [c.source for c in stage.arrange([table]) if c.source.startswith("|")]
+    assert len(pieces) == 2 and all(p.startswith("| head |\n|---|") for p in pieces)
+
+
+@pytest.fixture
+def opened(monkeypatch, tmp_path):
+    """`slides` in a course of its own; what it would open."""
+    found = []
+    monkeypatch.setattr(present.lab, "open_at", lambda *given: found.append(given))
+    monkeypatch.setattr(present.sign.NotebookNotary, "sign", lambda *given: None)
+    for name in ("notebooks", "images", "grpo_course"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path, found
+
+
+def test_the_command_makes_a_notebook_and_a_folder(opened, capsys):
+    pytest.importorskip("jupyterlab_rise")
+    root, found = opened
+    present.main(["--plan", "hour", "--no-browser"], root)
+    assert found == [(Path("slides", "hour.ipynb"), ["--no-browser"], root)]
+    folder = root / "slides" / "hour"
+    assert {path.name for path in folder.iterdir()} == OWN_FILES | {"index.html"}
+    assert str(folder / "index.html") in capsys.readouterr().out
+    made = root / "slides" / "hour.ipynb"
+    changed = made.read_text(encoding="utf-8").replace("GRPO in one hour", "My hour")
+    made.write_text(changed, encoding="utf-8")
+    present.main(["--plan", "hour", "--build"], root)
+    assert made.read_text(encoding="utf-8") == changed and len(found) == 1
+
+
+def test_an_unknown_plan_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        present.main(["--plan", "week"], ROOT)
+    assert "half-day" in capsys.readouterr().err
