@@ -1,0 +1,156 @@
+"""The decks of the plans, opened from disk without a network."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from slides_page import STAGE, excess, open_slides, walk
+from test_moving import scrub
+
+from grpo_course.workshop import browser_tests, plans, present
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECTOR = (1280, 720)
+SMALLEST, SPARSE = 18, 720 / 3
+FEW = 0.02  # of the slides may hold one sentence that no other slide had room for
+# What the room sees of a slide: how low and how far right it reaches, the smallest type
+# (a formula's indices aside), and formulas that were not understood.
+LOOK = """() => {
+  const all = [...document.querySelectorAll('.slides section')];
+  const leaves = all.filter(s => !s.querySelector('section'));
+  const slide = all.filter(s => s.classList.contains('present')).pop();
+  const parts = [...slide.querySelectorAll('*')].filter(
+    e => !e.closest('aside, script, style') && e.getClientRects().length);
+  const type = parts.filter(e => !e.closest('mjx-container')).filter(
+    e => [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()));
+  const outer = parts.filter(e => !e.parentElement.closest('.cm-content'));
+  return {
+    index: leaves.indexOf(slide),
+    count: leaves.length,
+    title: (slide.querySelector('h1, h2, h3, h5') || {}).innerText,
+    first: Boolean(slide.querySelector('h1')),
+    low: Math.max(...parts.map(e => e.getBoundingClientRect().bottom)),
+    right: Math.max(...outer.map(e => e.getBoundingClientRect().right)),
+    type: Math.min(...type.map(
+      e => parseFloat(getComputedStyle(e).fontSize) * Reveal.getScale())),
+    long: [...slide.querySelectorAll('.cm-content')].filter(
+      e => e.scrollWidth > e.clientWidth + 1).length,
+    formulas: slide.querySelectorAll('mjx-container svg').length,
+    wrong: slide.querySelectorAll('[data-mml-node=merror]').length,
+    raw: /\\$[^$]+\\$|\\\\frac|\\\\pi/.test(slide.innerText),
+    broken: [...slide.querySelectorAll('img')].filter(e => !e.naturalWidth).length,
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def decks(tmp_path_factory):
+    """A course in which decks are built, each once."""
+    root = tmp_path_factory.mktemp("decks")
+    for name in ("notebooks", "images", "grpo_course"):
+        (root / name).symlink_to(ROOT / name)
+    built = {}
+
+    def build(plan):
+        if plan not in built:
+            built[plan] = present.deck(plan, root)
+        return built[plan]
+
+    return build
+
+
+def open_deck(visit, made):
+    """The folder beside a deck, as a person opens it; the network is off."""
+    opened = visit(*PROJECTOR)
+    opened.context.set_offline(True)
+    opened.page.goto((made.with_suffix("") / "index.html").as_uri())
+    opened.page.wait_for_function("() => window.Reveal && Reveal.isReady()")
+    opened.page.wait_for_function("() => window.MathJax && MathJax.startup.promise")
+    opened.page.evaluate("() => MathJax.startup.promise")
+    return opened
+
+
+@pytest.mark.parametrize("plan", plans.read(ROOT))
+def test_a_deck_opens_from_disk(plan, decks, visit, pictures):
+    """Formulas are set, nothing leaves the slide, the last row can read all of it."""
+    if os.environ.get(browser_tests.QUICK) and plan != "hour":
+        pytest.skip("left out by --quick")
+    opened = open_deck(visit, decks(plan))
+    slides = []
+    while not slides or slides[-1]["index"] < slides[-1]["count"] - 1:
+        slides.append(opened.page.evaluate(LOOK))
+        if slides[-1]["index"] % 7 == 0 or complaint(slides[-1]):
+            pictures(opened.page, f"deck_{plan}_{slides[-1]['index']:03d}")
+        opened.page.keyboard.press("ArrowRight")
+    assert len(slides) == slides[0]["count"] > 50, "an arrow skipped a slide"
+    problems = [line for slide in slides if (line := complaint(slide))]
+    assert not problems, f"of {len(slides)} slides:\n" + "\n".join(problems)
+    sparse = [s["title"] for s in slides if s["low"] < SPARSE and not s["first"]]
+    assert len(sparse) <= FEW * len(slides), sparse
+    assert sum(slide["formulas"] for slide in slides) > 50
+    assert (opened.elsewhere, opened.errors) == ([], [])
+
+
+def complaint(slide):
+    """What is wrong with a slide, or nothing."""
+    wrong = {
+        "has no title": not slide["title"],
+        "is too high": slide["low"] > PROJECTOR[1] + 1,
+        "is too wide": slide["right"] > PROJECTOR[0] + 1 or slide["long"],
+        f"has type of {slide['type']:.1f} px": slide["type"] < SMALLEST - 0.1,
+        "has a formula that is not set": slide["wrong"] or slide["raw"],
+        "has a picture that is not there": slide["broken"],
+    }
+    found = [words for words, true in wrong.items() if true]
+    return f"slide {slide['index']} ({slide['title']!r}) {found}" if found else ""
+
+
+def test_what_is_wrong_on_a_slide_is_seen(decks, visit):
+    """The measure can fail: a long text, small type, a formula, a missing picture."""
+    page = open_deck(visit, decks("hour")).page
+    assert complaint(page.evaluate(LOOK)) == ""
+    for html, words in (
+        ("<p>more</p>" * 40, "too high"),
+        ("<p style='font-size: 11px'>small</p>", "has type of 16.5 px"),
+        ("<p>$\\pi$</p>", "formula"),
+        ("<img src='nowhere.png' alt='a'>", "not there"),
+        ("<div class='cm-content'>" + "wide " * 60 + "</div>", "too wide"),
+    ):
+        page.evaluate(
+            """html => document.querySelector('section.present section.present')
+            .insertAdjacentHTML('beforeend', `<div id="more">${html}</div>`)""",
+            html,
+        )
+        assert words in complaint(page.evaluate(LOOK)), words
+        page.evaluate("() => document.querySelector('#more').remove()")
+
+
+def test_films_play_in_a_deck_and_give_the_keys_back(decks, visit, pictures):
+    """Scrub and play; after a click on a knob, the arrow leads to the next slide."""
+    page = open_deck(visit, decks("hour")).page
+    film = page.locator("section.present section.present figure.moving")
+    for _ in range(10):
+        if film.count():
+            break
+        page.keyboard.press("ArrowRight")
+    scrub(page, film)
+    pictures(page, "deck_film")
+    film.locator("input").click()
+    page.wait_for_function("() => document.activeElement === document.body")
+    before = page.evaluate("() => Reveal.getSlidePastCount()")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("() => Reveal.getSlidePastCount()") == before + 1
+
+
+def test_the_deck_of_an_hour_fits_the_live_stage(decks, visit, lab, course, pictures):
+    """The same deck in JupyterLab: as many slides, none too high or too wide."""
+    if os.environ.get(browser_tests.QUICK):
+        pytest.skip("left out by --quick")
+    shutil.copy(decks("hour"), course / "slides")
+    stage = visit(*STAGE)
+    open_slides(stage.page, lab, "slides/hour.ipynb")
+    slides = walk(stage.page)
+    assert len(slides) == slides[0]["count"] > 50
+    wrong = [s for s in slides if excess(s) > 2 or s["wide"] or s["cut"]]
+    assert not wrong
