@@ -8,6 +8,7 @@ Before anything is installed: standard library only
 A command each
     lab            JupyterLab
     present        `slides`: copies with notes, presented in JupyterLab
+    deck           `slides --plan`: one deck of a plan, live and offline
     tests          `test`: style, imports, tests, notebooks
     run            execute the notebooks, write nothing
     save           execute the notebooks, store their outputs
