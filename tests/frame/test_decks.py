@@ -172,6 +172,17 @@ def test_an_optimizer_changes_the_model_it_was_made_with():
     assert kept("m = []", "print(m)", "m", chosen={2}) == ["m = []", "", "m"]
 
 
+def test_an_entry_of_a_table_is_needed_by_who_names_it():
+    sources = (
+        "from a import MODES",
+        'MODES["mine"] = 3',
+        'print("mine")',
+        'print("no")',
+    )
+    assert kept(*sources, chosen={2}) == [*sources[:3], ""]
+    assert kept(*sources, chosen={3}) == ["", "", "", sources[3]]
+
+
 def test_a_name_that_nothing_sets_is_an_error():
     with pytest.raises(ValueError, match="nothing sets \\['y'\\]"):
         kept("x = 1", "print(x, y)", chosen={1})
@@ -223,7 +234,7 @@ def test_a_guess_has_its_answer_on_the_next_slide():
     ask = v4.new_code_cell('up = predict("Which way?", "up", "down")')
     ask.metadata["tags"] = ["predict"]
     answer = v4.new_code_cell("print(3)\nup.reveal('up')")
-    answer.outputs = [v4.new_output("stream", text="3\nCame out: up.\n")]
+    answer.outputs = [v4.new_output("stream", text="3\nCame out: up.\n4\n")]
     cells = stage.arrange([v4.new_markdown_cell("## A"), ask, answer])
     assert [kind(cell) for cell in cells] == [
         "slide",
@@ -234,7 +245,7 @@ def test_a_guess_has_its_answer_on_the_next_slide():
         "-",
     ]
     assert "**Which way?**" in cells[1].source and cells[2].source == ask.source
-    assert cells[4].outputs[0].text == "3\n" and cells[4].source == "print(3)"
+    assert cells[4].outputs[0].text == "3\n4\n" and cells[4].source == "print(3)"
     assert cells[5].outputs[0].text == "Came out: up.\n"
 
 

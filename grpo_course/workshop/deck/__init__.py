@@ -3,6 +3,7 @@
 build    the notebook: the sections of a plan, notes, and unseen what their code needs
 needs    which statements that is
 fold     what of a code cell stands on a slide
+shown    a code cell or a text as a room sees it
 stage    the cells on slides, each with a title
 heights  about how high they stand
 offline  the folder: reveal.js and MathJax from the installed packages

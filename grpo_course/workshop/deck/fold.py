@@ -129,11 +129,13 @@ def divided(outputs: list[NotebookNode]) -> tuple[list, list]:
     """Outputs, and what of them a reveal has printed."""
     mine, revealed = [], []
     for output in outputs:
-        printed, mark, told = output.get("text", "").partition(CAME_OUT)
-        if not mark:
+        rows = output.get("text", "").splitlines(keepends=True)
+        told = "".join(row for row in rows if row.startswith(CAME_OUT))
+        if not told:
             mine.append(output)
             continue
-        revealed.append(v4.new_output("stream", name="stdout", text=mark + told))
+        revealed.append(v4.new_output("stream", name="stdout", text=told))
+        printed = "".join(row for row in rows if not row.startswith(CAME_OUT))
         if printed:
             mine.append(v4.new_output("stream", name="stdout", text=printed))
     return mine, revealed

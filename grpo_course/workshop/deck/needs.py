@@ -17,6 +17,7 @@ MAYBE = (ast.If, ast.Try, ast.While)  # these may leave a name as it was
 ONLY_LOOKS = ("print", "plot", "show", "draw", "display", "play", "slide", "verdict")
 CHANGES = ("train", "warm_start", "learn", "fit")  # they change a model they are given
 MAKES = re.compile(r"= [\w.]*\b[A-Z]\w*\(")  # an object of a class
+NOTES = re.compile(r'^(?:del )?[A-Z][A-Z_]+\[("\w+")\]', re.MULTILINE)  # in a table
 KNOWN = {*dir(builtins), "get_ipython", "display"}
 
 
@@ -71,24 +72,28 @@ def names(node: ast.AST) -> tuple[set[str], set[str]]:
         return sets | targets, names(node.iter)[1] | (reads - targets)
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         return assigned(node)
-    children = list(ast.iter_child_nodes(node))
+    sets, reads = in_order(ast.iter_child_nodes(node))
     if isinstance(node, FUNCTIONS):
-        arguments = {argument.arg for argument in all_arguments(node.args)}
-        body = node.body if isinstance(node.body, list) else [node.body]
-        sets = set().union(*(names(each)[0] for each in body))
-        reads = set().union(*(names(each)[1] for each in children))
-        name = set() if isinstance(node, ast.Lambda) else {node.name}
-        return name, reads - sets - arguments
-    sets, reads = in_order(children)
+        return of_function(node)
     if isinstance(node, COMPREHENSIONS):
-        everything = set().union(*(names(each)[1] for each in children))
         bound = set().union(*(names(each.target)[0] for each in node.generators))
-        return set(), everything - bound
+        read = (names(each)[1] for each in ast.iter_child_nodes(node))
+        return set(), set().union(*read) - bound
     if isinstance(node, ast.ExceptHandler):
         return sets, reads - {node.name}
-    if isinstance(node, ast.ClassDef):
-        return {node.name}, reads
-    return sets, reads
+    return ({node.name}, reads) if isinstance(node, ast.ClassDef) else (sets, reads)
+
+
+def of_function(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+) -> tuple[set[str], set[str]]:
+    """The name of a function, and the names that its body takes from outside."""
+    arguments = {argument.arg for argument in all_arguments(node.args)}
+    body = node.body if isinstance(node.body, list) else [node.body]
+    sets = set().union(*(names(each)[0] for each in body))
+    reads = set().union(*(names(each)[1] for each in ast.iter_child_nodes(node)))
+    name = set() if isinstance(node, ast.Lambda) else {node.name}
+    return name, reads - sets - arguments
 
 
 def assigned(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> tuple[set, set]:
@@ -142,7 +147,7 @@ def needed(code: list[list[Statement]], chosen: set[int]) -> list[list[Statement
                 known |= each.sets
                 wanted -= set() if isinstance(each.node, MAYBE) else each.sets
                 wanted |= reads[id(each)]
-    if missing := wanted - known:
+    if missing := {name for name in wanted - known if name.isidentifier()}:
         raise ValueError(f"nothing sets {sorted(missing)}, which chosen cells read")
     return kept
 
@@ -151,14 +156,17 @@ def in_full(body: list[Statement]) -> tuple[dict[int, set], dict[int, set]]:
     """What each statement reads and changes, through functions and through objects.
 
     A function reads what its body names; `optimizer.step()` changes the model that the
-    optimizer was made with.
+    optimizer was made with; who says "mine" reads what `MODES["mine"] = f` has noted.
     """
     reads, changes = {}, {}
+    noted = {key for each in body for key in NOTES.findall(each.text)}
     bodies: dict[str, set[str]] = {}
     made_with: dict[str, set[str]] = {}
     for each in body:
         reads[id(each)] = each.reads | (closure(each.reads, bodies) - each.sets)
+        reads[id(each)] |= {key for key in noted if key in each.text}
         changes[id(each)] = closure(each.changes, made_with)
+        changes[id(each)] |= set(NOTES.findall(each.text))
         if isinstance(each.node, ast.FunctionDef):
             bodies[each.node.name] = each.reads
         if MAKES.search(each.text):

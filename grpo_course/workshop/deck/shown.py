@@ -1,0 +1,134 @@
+"""A code cell or a text as a room sees it: how much of it, and how high."""
+
+import ast
+import math
+import re
+from dataclasses import dataclass
+
+from nbformat import NotebookNode, v4
+
+from grpo_course.workshop.cells import CHANGE_IT, tags
+from grpo_course.workshop.deck import fold
+from grpo_course.workshop.deck.heights import (
+    ALONE,
+    BESIDE,
+    BESIDE_COLUMNS,
+    FRAME,
+    LARGEST,
+    PLAYER,
+    STEP,
+    TIGHT,
+    WIDTH,
+    WITH_PICTURE,
+    code_height,
+    output_height,
+    picture_size,
+    text_height,
+    without_widgets,
+)
+
+SEE = re.compile(r"What to see:")
+NEW_IDEA = re.compile(r"\*\*|#|\||[-\d]|!\[|<|Guess|Predict")
+
+
+@dataclass
+class Way:
+    """How much of a cell's code is shown, and where the text about it stands."""
+
+    lines: int  # the most that are shown, 0 for none
+    beside: bool
+    last: bool = False
+
+
+class Shown:
+    """A code cell, measured."""
+
+    def __init__(self, cell: NotebookNode, see: str) -> None:
+        self.cell, self.see = cell, see
+        lost = len(cell.outputs)
+        cell.outputs = without_widgets(cell.outputs)
+        self.pictures = [size for o in cell.outputs if (size := picture_size(o))]
+        self.film = fold.moves(cell)
+        self.anything = cell.outputs or not lost
+
+    def ways(self) -> list[Way]:
+        """From the one that shows most to the one that always works."""
+        most = WITH_PICTURE if self.pictures else ALONE
+        sizes = [40] if CHANGE_IT in tags(self.cell) else [most, TIGHT]
+        if self.cell.outputs:
+            silent = self.film or fold.only_draws(self.folded(most).shown)
+            sizes = [0] if silent else [*sizes, 0]
+        sides = [False, True] if self.see and self.pictures else [False]
+        ways = [Way(size, beside) for size in sizes for beside in sides]
+        listed = any("text/markdown" in o.get("data", {}) for o in self.cell.outputs)
+        return [*ways, Way(sizes[-1], sides[-1] and not listed, last=True)]
+
+    def folded(self, lines: int) -> fold.Folded:
+        """The cell for a number of lines."""
+        return fold.fold(self.cell.source, lines)
+
+    def height(self, way: Way) -> int:
+        """Pixels without the picture."""
+        lines = self.folded(way.lines).shown.count("\n") + 1 if way.lines else 0
+        printed = sum(map(output_height, self.cell.outputs))
+        see = 0 if way.beside else text_height(self.see)
+        return code_height(lines) + printed + see + (PLAYER if self.film else 0)
+
+    def picture(self, way: Way, room: int, least: float) -> int:
+        """How high pictures may be in a room; 0 where it does not fit, -1 for none."""
+        left = room - self.height(way)
+        if not self.pictures:
+            return -1 if left >= 0 else 0
+        left -= FRAME
+        width = WIDTH - (BESIDE + 15 if way.beside else 0)
+        if way.beside and text_height(self.see, BESIDE_COLUMNS) > left:
+            return 0
+        tall = sum(high for _, high in self.pictures)
+        scale = min(left / tall, *(width / wide for wide, _ in self.pictures), LARGEST)
+        if scale < least and not way.last:
+            return 0
+        return max(math.floor(scale * tall / len(self.pictures) / STEP) * STEP, 120)
+
+    def cells(self, way: Way, height: int) -> list[NotebookNode]:
+        """The cells of the slide; a mark in a text says how high its pictures are."""
+        code = self.folded(way.lines).cells(self.cell, not way.lines)
+        mark = f'<span class="picture-{height}"></span>' if height > 0 else ""
+        side = "see beside" if way.beside else "see"
+        see = f'<div class="{side}">{mark}\n\n{self.see}\n\n</div>'
+        text = [v4.new_markdown_cell(see if self.see else mark)]
+        place = len(code) - (way.beside and len(code) > 1 and fold.tells(code[-1]))
+        return [*code[:place], *(text if self.see or mark else []), *code[place:]]
+
+
+def parted(cell: NotebookNode | None) -> tuple[str, list[str]]:
+    """A text below a result: what explains it, and what leads on (never nothing)."""
+    if cell is None or cell.cell_type != "markdown" or tags(cell):
+        return "", []
+    first, *rest = blocks_of(cell.source)
+    explains = SEE.match(first) or not NEW_IDEA.match(first)
+    return (first, rest or [""]) if explains else ("", [])
+
+
+def blocks_of(source: str) -> list[str]:
+    """The paragraphs of a text; fences, formulas and folded parts stay whole."""
+    blocks, current, fenced = [], [], False
+    for line in source.split("\n"):
+        fenced ^= line.startswith("```")
+        if line.strip() or fenced:
+            current.append(line)
+        elif current:
+            blocks.append("\n".join(current))
+            current = []
+    return [*blocks, "\n".join(current)] if current else blocks
+
+
+def question(cell: NotebookNode) -> tuple[str, int]:
+    """A prediction as text, and its height."""
+    lines = []
+    for node in ast.walk(ast.parse(cell.source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "predict":
+            asked, *choices = [ast.literal_eval(each) for each in node.args]
+            lines.append(f"**{asked}**\n")
+            lines += [f"- {choice}" for choice in choices]
+    text = "\n".join(lines)
+    return f'<div class="guess">\n\n{text}\n\n</div>', len(lines) * 31 + 30
