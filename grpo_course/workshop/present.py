@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 
 from grpo_course.files import write_atomically
-from grpo_course.workshop import form, lab, notebooks, speaker
+from grpo_course.workshop import form, lab, notebooks, presenter_notes, speaker
 from grpo_course.workshop.cells import digest
 
 FOLDER = "slides"
@@ -26,7 +26,8 @@ def main(arguments: list[str], root: Path) -> int:
 def copy(path: Path, folder: Path) -> Path:
     """A notebook with the presenter's notes, in `folder`."""
     target = folder / path.name
-    source = digest(path.read_text(encoding="utf-8"), 16)
+    told = presenter_notes.read(path.stem)
+    source = digest("".join([path.read_text(encoding="utf-8"), *told.values()]), 16)
     if target.exists():
         if form.read(target).metadata.get(MADE_FROM) == source:
             return target
@@ -34,6 +35,6 @@ def copy(path: Path, folder: Path) -> Path:
         target.replace(target.with_suffix(f".before-{kept}.ipynb"))
     notebook = form.read(path)
     notebook.metadata[MADE_FROM] = source
-    speaker.add_notes(notebook)
+    speaker.add_notes(notebook, told)
     write_atomically(target, nbformat.writes(notebook) + "\n")
     return target
