@@ -18,6 +18,7 @@ A command each
     browser_tests  `test-browser`: JupyterLab, slides, website in Chromium
 
 What the commands share
+    workspace      copies to work in, brought up to date without losing anything
     kernels        the variables notebooks are executed with
     notebooks      find the notebooks and execute them
 

@@ -9,7 +9,7 @@ import re
 from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import exercise_cells, minutes, prediction_cells
-from grpo_course.workshop.cells import tags
+from grpo_course.workshop.cells import digest, tags
 
 PREDICT = re.compile(r"\*\*Predict\b")
 WORDS_A_MINUTE, MINUTES_A_CODE_CELL = 120, 0.5
@@ -23,7 +23,9 @@ def add_notes(notebook: NotebookNode) -> None:
         lengths = shares([weight(part) for part in parts], mine.total)
         start = lengths[0]
         for number, part in enumerate(parts[1:], start=1):
-            note = v4.new_markdown_cell(words(part, start, lengths[number]))
+            told = words(part, start, lengths[number])
+            name = digest(f"{number}:{told}", 8)  # the same in every copy
+            note = v4.new_markdown_cell(told, id=name)
             note.metadata["slideshow"] = {"slide_type": "notes"}
             part.insert(1, note)
             start += lengths[number]
