@@ -4,6 +4,7 @@ Before anything is installed: standard library only
     environment    the `.venv` in the checkout, made when needed
     installed      what the running Python has
     pip_options    which torch pip is sent to
+    pip_run        its steps in a line, its log in a file, why it failed
 
 A command each
     lab            JupyterLab
