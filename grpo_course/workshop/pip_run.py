@@ -41,7 +41,8 @@ pip does not reach the addresses from which packages come. Connect to the networ
 look at the proxy that pip uses, and run the same command again; downloads are kept.""",
     "other": "Run the same command again.",
 }
-ERRORS, WIDTH = 5, 300  # how many of pip's own are shown, and how much of each
+REASON = re.compile(r"ERROR:|error:|.* depends on |The user requested ")
+SHOWN, WIDTH = 6, 300  # how many of pip's lines, and how much of each
 
 
 def run(command: list[str], log: Path) -> int:
@@ -105,8 +106,9 @@ def explain(said: str, log: Path, tested: str) -> str:
     """What pip's words mean, and the cure; `tested` are the versions of Python."""
     kind = next((kind for kind, sign in SIGNS if re.search(sign, said)), "other")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith(("ERROR:", "error:"))] or lines
-    shown = "\n".join(f"  {line[:WIDTH]}" for line in errors[-ERRORS:])
+    reasons = [line for line in lines if REASON.match(line)]
+    told = lines if kind == "other" else reasons or lines
+    shown = "\n".join(f"  {line[:WIDTH]}" for line in told[-SHOWN:])
     cure = CURES[kind].format(
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",

@@ -77,18 +77,38 @@ def test_a_network_that_does_not_answer_is(pip):
         ),
         ("ERROR: HTTPSConnectionPool: Read timed out.", "does not reach"),
         ("WARNING: Retrying (Retry(total=4, connect=None\nERROR: gone", "Run the same"),
-        ("Killed", "Killed\nRun the same command again"),
+        ("ERROR: Exception:\nKeyError: 'a'", "KeyError: 'a'\nRun the same"),
     ],
 )
 def test_pips_words_are_read(said, word):
     assert word in pip_run.explain(said, Path("install.log"), TESTED)
 
 
+CONFLICT = """\
+Collecting bs4
+ERROR: Cannot install a because these package versions have conflicting dependencies.
+
+The conflict is caused by:
+    bs4 4.15.0 depends on soupsieve>=1.6.1
+    The user requested (constraint) soupsieve==2.99
+
+To fix this you could try to:
+1. loosen the range of package versions you've specified
+ERROR: ResolutionImpossible: for help visit
+"""
+
+
+def test_a_conflict_names_the_pin():
+    told = pip_run.explain(CONFLICT, Path("install.log"), TESTED)
+    assert "soupsieve==2.99" in told and "bs4 4.15.0 depends on" in told
+    assert "loosen" not in told and "The network is not the reason" in told
+
+
 def test_of_many_words_the_last_are_shown():
     said = "\n".join(f"ERROR: {number} {'x' * 1000}" for number in range(50))
     told = pip_run.explain(said, Path("install.log"), TESTED)
     assert "ERROR: 49" in told and "ERROR: 40" not in told
-    assert len(told.splitlines()) < 12 and max(map(len, told.splitlines())) < 400
+    assert len(told.splitlines()) < 15 and max(map(len, told.splitlines())) < 400
 
 
 LINES = [
