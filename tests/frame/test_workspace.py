@@ -253,9 +253,10 @@ def test_the_command_progress_finds_the_file_from_any_folder(
 
 
 def test_git_sees_nothing_of_a_workspace():
-    """Notebooks, what cells write, progress; and the presenter's copies."""
+    """Notebooks, what cells write, progress; what the commands of the text write."""
     inside = ["work/03_deltas.ipynb", "work/runs/a/metrics.jsonl", "work/my_task.py"]
-    paths = [*inside, f"work/{record.NAME}", "slides/00_welcome.ipynb"]
+    commands = ["my_task.py", "runs/mine/metrics.jsonl", "slides/00_welcome.ipynb"]
+    paths = [*inside, f"work/{record.NAME}", *commands]
     listed = ["git", "check-ignore", "--no-index", *paths]
     found = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True)
     assert found.stdout.split() == paths
