@@ -8,6 +8,10 @@ One thread, CPU seconds. The rounds are interleaved, so that a machine that slow
 slows both; a ratio comes with its spread. Then where the time goes, and which share of
 it the matrix products alone would take.
 
+Ours is timed twice, as it is and with torch.compile, whose minute of compiling comes
+before the clock starts; TRL's trainer has a switch for it too, which is off. A process
+compiles one workload only, so name it.
+
 python benchmarks/bench_trl.py [rounds [workload]]
 """
 
@@ -69,9 +73,13 @@ class TimedPolicy(CausalPolicy):
             return super().log_probs(rollout)
 
 
-def run_ours(workload: Workload, folder: Path, tokenizer: Any) -> dict[str, float]:
+def run_ours(
+    workload: Workload, folder: Path, tokenizer: Any, compiled: bool = False
+) -> dict[str, float]:
     """CPU seconds by part, without the first epochs."""
     model, watch = load_model(folder), Stopwatch()
+    if compiled:
+        model.base_model.compile(dynamic=True)
     sampler = Sampler(workload.tokens, pad=tokenizer.pad_token_id)  # no early end
     policy = TimedPolicy(model, sampler, torch.Generator().manual_seed(0))
     policy.watch = watch
@@ -160,9 +168,10 @@ def trl_config(workload: Workload, folder: Path) -> object:
 def report(given: Given, rounds: int) -> None:
     """Interleaved rounds of one workload, and what they say."""
     workload, alone = given[0], products(*given)
-    seen: dict[str, list] = {"ours": [], "TRL": []}
+    seen: dict[str, list] = {"ours": [], "compiled": [], "TRL": []}
     for _ in range(rounds):
         seen["ours"].append(run_ours(*given))
+        seen["compiled"].append(run_ours(*given, compiled=True))
         seen["TRL"].append(run_trl(*given))
     timed = workload.epochs - workload.warmup
     print(workload)
@@ -174,10 +183,11 @@ def report(given: Given, rounds: int) -> None:
             taken = median(run.get(part, 0.0) for run in runs) / timed
             print(f"  {part} {1000 * taken:.1f} ms ({least / taken:.0%})", end="")
         print()
-    pairs = zip(seen["ours"], seen["TRL"], strict=True)
-    ratios = sorted(sum(t.values()) / sum(o.values()) for o, t in pairs)
-    spread = f"[{ratios[0]:.2f}..{ratios[-1]:.2f}], {rounds} rounds"
-    print(f"  ours / TRL {median(ratios):.2f} {spread}", flush=True)
+    for name in ("ours", "compiled"):
+        pairs = zip(seen[name], seen["TRL"], strict=True)
+        ratios = sorted(sum(t.values()) / sum(o.values()) for o, t in pairs)
+        spread = f"[{ratios[0]:.2f}..{ratios[-1]:.2f}], {rounds} rounds"
+        print(f"  {name} / TRL {median(ratios):.2f} {spread}", flush=True)
 
 
 def main(arguments: list[str]) -> None:

@@ -73,6 +73,7 @@ HOMES = {
     "guesses": _PREDICT,
     "poll": "grpo_course.classroom.poll",
     "verdict": "grpo_course.classroom.verdict",
+    "expect": "grpo_course.classroom.verdict",
     "play": "grpo_course.classroom.plots.moving",
     "slide": "grpo_course.classroom.slider",
 }

@@ -20,7 +20,7 @@ A problem of your own
 Guesses
     predict       asks before a result is seen, and counts what was right
     poll          asks a whole class, and counts its hands
-    verdict       says whether a claim still holds, in standard errors
+    verdict       says whether a claim or an expectation still holds
     record        keeps guesses and exercises in a file beside the notebook
 
 Pictures and tables
@@ -29,6 +29,5 @@ Pictures and tables
     live          curves and bars that move while a run trains
     one_prompt    one policy learns one prompt, to be drawn whole
     slider        a question that a slider answers, also without a kernel
-    widgets       the slider of the objective in 04
     batch_table   one rollout as text
 """

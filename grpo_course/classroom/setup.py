@@ -1,5 +1,6 @@
 """One call opens each notebook: seed, threads, printing, plots, quiet libraries."""
 
+import base64
 import os
 import random
 import sys
@@ -91,12 +92,14 @@ def _describe_pictures() -> None:
     from matplotlib.figure import Figure
 
     from grpo_course.classroom.plots.alt_text import alternative_text
+    from grpo_course.classroom.plots.moving import smaller
 
     formatter = get_ipython().display_formatter.formatters["image/png"]
     draw = formatter.lookup_by_type(Figure)
 
     def draw_and_describe(figure: Figure) -> tuple:
-        return draw(figure), {"alt": alternative_text(figure)}
+        png = smaller(base64.b64decode(draw(figure)))
+        return base64.b64encode(png).decode(), {"alt": alternative_text(figure)}
 
     formatter.for_type(Figure, draw_and_describe)
 

@@ -1,4 +1,4 @@
-"""Whether a claim still holds once its experiment has been changed."""
+"""Whether what the text tells still holds once an experiment has been changed."""
 
 import textwrap
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.algorithm.seeds import ENOUGH, mean_and_error
+from grpo_course.classroom import record
 
 WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 
@@ -41,6 +42,19 @@ def verdict(
     print(textwrap.fill(told, WIDTH))
     if answer == "Undecided":
         print(f"These seeds show a difference from about {ENOUGH * error:.3f} on.")
+
+
+def expect(statement: bool | Tensor, words: str) -> None:
+    """Say so where a result no longer is what the text tells: a learner moved a knob.
+
+    Raises AssertionError instead where outputs are stored or compared, and in plain
+    Python.
+    """
+    if statement:
+        return
+    if not record.learner_is_here():
+        raise AssertionError(words)
+    print(textwrap.fill(f"Not as the text tells: {words}", WIDTH))
 
 
 def _counted(mean: float, error: float) -> str:

@@ -24,6 +24,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from grpo_course.runs.cli import (
     training_parser,
     with_flags,
 )
+from grpo_course.runs.folder import alone_in
 
 # Seconds. gloo's thread needs Python to free what it sent, and the end of the group
 # waits for that thread without letting go of Python: seen once, both waited for ever.
@@ -64,7 +66,9 @@ def work(arguments: list[str]) -> int:
     config = with_flags(config, flags, options, made.prog)
     own = own_arguments(options.trl)
     require_known(own)
-    run(config, Path(options.out), own)
+    out, rank = Path(options.out), int(os.environ.get("RANK", 0))  # set by the launcher
+    with alone_in(out) if rank == 0 else nullcontext():  # the first locks for them all
+        run(config, out, own)
     return 0
 
 

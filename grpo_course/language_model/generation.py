@@ -44,11 +44,17 @@ def generate(
     tokens = prompts.new_zeros(len(prompts) * num_responses, sampler.max_new_tokens)
     scores = torch.zeros(tokens.shape, device=prompts.device)
     choose = partial(draw, generator=generator, greedy=greedy)
-    write(model, prompts, sampler, choose, tokens, scores)
+    # Inference mode has less to do in each operation, but what is compiled fails in it.
+    with torch.no_grad() if is_compiled(model) else torch.inference_mode():
+        write(model, prompts, sampler, choose, tokens, scores)
     return blank_after_end(tokens, scores, sampler, num_responses)
 
 
-@torch.inference_mode()  # as without gradients, and less to do in each operation
+def is_compiled(model: PreTrainedModel) -> bool:
+    """Whether model.base_model.compile() was called."""
+    return model.base_model._compiled_call_impl is not None
+
+
 def write(
     model: PreTrainedModel,
     prompts: Tensor,

@@ -24,7 +24,9 @@ class CausalPolicy:
     itself is far from 1, and clipping throws good samples away.
 
     Args:
-        model: gives logits as its output embedding times its last hidden state.
+        model: gives logits as its output embedding times its last hidden state. After
+            `model.base_model.compile(dynamic=True)` (torch.compile; it needs a C++
+            compiler) the same model is faster once it has run for a minute.
         sampler: how to write; scores follow the same settings.
         generator: random numbers on the model's device; None: torch's own.
         autocast: a dtype to multiply in, torch.bfloat16 on a GPU. The softmax stays

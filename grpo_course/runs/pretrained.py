@@ -8,6 +8,7 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from tqdm import tqdm
@@ -28,6 +29,7 @@ from grpo_course.runs.checkpoint import (
     write_checkpoint,
 )
 from grpo_course.runs.folder import CHECKPOINTS
+from grpo_course.runs.identity import data_digest
 from grpo_course.runs.interrupt import Interrupt
 from grpo_course.runs.journal import CURE, METRICS, LinesFile
 from grpo_course.runs.state import read_state
@@ -36,9 +38,11 @@ from grpo_course.stories.pretraining import (
     Pretraining,
     begin_pretraining,
 )
+from grpo_course.stories.problems import make_stories
 
 CONFIG = "pretrain_config.json"
-NEEDED = ("step", "parts", "seconds", "lines")
+NEEDED = ("step", "parts", "seconds", "lines", "stories")
+SAMPLE = 100  # stories that stand for all in a digest
 KEEP = 2  # checkpoints beside those of the stages
 
 
@@ -86,6 +90,11 @@ def require_own(path: Path, config: PretrainConfig, out: Path) -> None:
         )
 
 
+def sample_of_stories() -> dict[str, Any]:
+    """A digest of what this version of the course would tell."""
+    return data_digest(make_stories("train", SAMPLE, "digest"))
+
+
 class PretrainRun:
     """A pretraining at its newest checkpoint. A new one makes its first."""
 
@@ -112,6 +121,12 @@ class PretrainRun:
         path = checkpoint_path(self.folder, step)
         require_own(path, self.config, self.out)
         saved = read_state(path, NEEDED)
+        if saved["stories"] != sample_of_stories():
+            raise CheckpointError(
+                f"{path} was taught other stories than this version of the course "
+                "tells. Go on with the version that it was begun with, or begin anew: "
+                "--out DIR."
+            )
         self.metrics.check(saved["lines"])
         model, tokenizer = load_model(path), load_tokenizer(path)
         self.pretraining = Pretraining(self.config, model, tokenizer)
@@ -127,6 +142,7 @@ class PretrainRun:
             save_model(made.model, made.tokenizer, path)
             save_config(self.config, path)
             more = {"seconds": self.seconds, "lines": self.metrics.mark()}
+            more |= {"stories": sample_of_stories()}
             torch.save(made.state() | more, path / STATE)
 
         write_checkpoint(self.folder, made.step, fill)

@@ -13,6 +13,7 @@ A command each
     run            execute the notebooks, write nothing
     save           execute the notebooks, store their outputs
     progress       what a learner has done
+    handbook       answers, mistakes, solutions and polls for who teaches
     bench          the benchmarks
     site           the website
     api_page       its page of names, from the docstrings
@@ -34,6 +35,9 @@ What a stored notebook is
     slides         the place of each cell among the slides
     minutes        what follows from the minutes that authors state
     speaker        notes with minutes for the presenter
+    presenter_notes  what a presenter says, asks and shows, from `notes/`
+    syllabus       a page for each plan, and the handout
+    plans          an hour, half a day, two days: what is told of which notebook
     anywhere       the links to Colab and Binder
     pictures       the plots that the README shows
 """

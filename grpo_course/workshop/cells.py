@@ -13,6 +13,21 @@ def tags(cell: NotebookNode) -> list[str]:
     return cell.metadata.get("tags", [])
 
 
+def sections(cells: list[NotebookNode]) -> list[list[NotebookNode]]:
+    """What comes before the first `##`, then each section."""
+    parts: list[list[NotebookNode]] = [[]]
+    for cell in cells:
+        if cell.cell_type == "markdown" and cell.source.startswith("## "):
+            parts.append([])
+        parts[-1].append(cell)
+    return parts
+
+
+def heading(section: list[NotebookNode]) -> str:
+    """The heading of a section; that of the notebook's beginning is its title."""
+    return section[0].source.split("\n")[0].lstrip("# ") if section else ""
+
+
 def is_generated(cell: NotebookNode) -> bool:
     """Whether `save` wrote the cell."""
     return COLAB in tags(cell)

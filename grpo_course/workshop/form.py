@@ -20,7 +20,7 @@ MACHINE_PATH = re.compile(
     r"/(?:home|Users|root|tmp|work|opt|mnt)/[\w.]+|[A-Z]:\\\w+|site-packages|ipykernel_\d"
 )
 DATA_ADDRESS = re.compile(r"data:image/png;base64,[\w+/=]+")
-AT_ZERO = re.compile(r"(?<!\d)0%\|")
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 BINARY = ("image/png", "image/jpeg")
 
 
@@ -127,14 +127,12 @@ def machine_paths(notebook: NotebookNode, folders: tuple[str, ...] = ()) -> list
     return found
 
 
-def unfinished_bars(notebook: NotebookNode) -> list[str]:
-    """A progress bar is stored as it was at the start."""
+def live_widgets(notebook: NotebookNode) -> list[str]:
+    """A widget is stored, which shows nothing where no kernel runs."""
     return [
-        f"cell {index}: a progress bar is stored at 0 %. Tag the cell {IGNORED!r}."
-        for index, cell, output in outputs(notebook)
-        if IGNORED not in tags(cell)
-        and tidy.WIDGET_VIEW in output.get("data", {})
-        and AT_ZERO.search(str(output.data.get("text/plain", "")))
+        f"cell {index}: a widget needs a kernel; a slider made with slide() does not."
+        for index, _, output in outputs(notebook)
+        if WIDGET_VIEW in output.get("data", {})
     ]
 
 
@@ -191,7 +189,7 @@ CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
     standard_error,
     errors,
     machine_paths,
-    unfinished_bars,
+    live_widgets,
     marker_comments,
     long_lines,
     unchecked_ignored,

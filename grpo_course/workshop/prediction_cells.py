@@ -15,6 +15,9 @@ from grpo_course.workshop.cells import tags
 
 PREDICT = "predict"
 REVEAL = re.compile(r"\.reveal\(")
+CHOICES = re.compile(r"(?:^  \( \) .*\n?)+", re.MULTILINE)
+CHOICE = re.compile(r"\( \) (.+?)(?=   \( \)|$)", re.MULTILINE)
+CAME_OUT = re.compile(r"^Came out: .*$", re.MULTILINE)
 HIDDEN = "outputs_hidden"
 SOON = 2  # one cell may train before the next one shows
 
@@ -39,6 +42,24 @@ def asked(cell: NotebookNode) -> dict[str, str]:
             question = ast.literal_eval(node.value.args[0])
             found[ast.unparse(node.targets[0])] = question
     return found
+
+
+def choices(cell: NotebookNode) -> dict[str, list[str]]:
+    """What a cell offers for each of its questions, as it is stored, by variable."""
+    blocks = [CHOICE.findall(block) for block in CHOICES.findall(printed(cell))]
+    return dict(zip(asked(cell), blocks, strict=True))
+
+
+def printed(cell: NotebookNode) -> str:
+    """The text that a cell has printed."""
+    return "".join("".join(output.get("text", "")) for output in cell.outputs)
+
+
+def came_out(cell: NotebookNode, name: str) -> str:
+    """What a cell that shows what came out has stored for one of its questions."""
+    names = re.findall(r"(\w+)\.reveal\(", cell.source)
+    told = CAME_OUT.findall(printed(cell))
+    return told[names.index(name)] if len(told) == len(names) else ""
 
 
 def questions(cells: Iterable[NotebookNode]) -> list[str]:

@@ -6,7 +6,14 @@ course is put beside it (`workspace`).
 
 from pathlib import Path
 
-from grpo_course.workshop import form, lab, notebooks, speaker, workspace
+from grpo_course.workshop import (
+    form,
+    lab,
+    notebooks,
+    presenter_notes,
+    speaker,
+    workspace,
+)
 
 FOLDER = "slides"
 
@@ -22,5 +29,5 @@ def main(arguments: list[str], root: Path) -> int:
 def copy(path: Path, folder: Path) -> Path:
     """A notebook with the presenter's notes, in `folder`."""
     notebook = form.read(path)
-    speaker.add_notes(notebook)
+    speaker.add_notes(notebook, presenter_notes.read(path.stem))
     return workspace.bring(notebook, folder / path.name)

@@ -69,7 +69,7 @@ def executed_text(path: Path, root: Path, execute: bool) -> tuple[list[str], str
     except notebooks.Failed as error:
         return [str(error)], ""
     arrange(notebook, path.stem, root)
-    tidy.tidy(notebook, path.stem)
+    tidy.tidy(notebook)
     machine = (str(root.resolve()), str(Path.home()))
     problems = [
         *form.errors(notebook),

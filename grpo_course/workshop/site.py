@@ -13,10 +13,8 @@ from pathlib import Path
 from grpo_course.claims import ledger, table
 from grpo_course.workshop import api_page, kernels
 from grpo_course.workshop.prediction_cells import HIDDEN
-from grpo_course.workshop.tidy import WIDGET_VIEW
 
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
-SLIDER = "*A slider stands here in the running notebook.*"
 PAGES = ("README.md", "INSTRUCTORS.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE")
 
 
@@ -70,18 +68,13 @@ def mathjax() -> Path:
 
 
 def prepare(notebook: dict) -> None:
-    """Name the pictures, fold what a guess comes before, say where a slider stands."""
-    notebook["metadata"].pop("widgets", None)
+    """Name the pictures, and fold what a guess comes before."""
     for cell in notebook["cells"]:
         if cell["metadata"].get("jupyter", {}).get(HIDDEN):
             cell["metadata"].setdefault("tags", []).append("hide-output")
     notebook["cells"] = [
         part for cell in notebook["cells"] for part in one_picture_each(cell)
     ]
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", []):
-            if WIDGET_VIEW in output.get("data", {}):
-                output["data"] = {"text/markdown": SLIDER}
 
 
 def one_picture_each(cell: dict) -> list[dict]:

@@ -1,7 +1,8 @@
-"""Notes for the presenter: the minutes of each section and what to ask.
+"""Notes for the presenter: the minutes of each section, what to say and what to ask.
 
-They are made from the section itself, so they cannot disagree with it, and only in
-the copies that are presented: a learner does not meet them.
+The minutes are made from the section itself, so they cannot disagree with it; the words
+are read from `notes/`. Both stand in the copies that are presented: a learner does
+not meet them.
 """
 
 import re
@@ -9,46 +10,38 @@ import re
 from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import exercise_cells, minutes, prediction_cells
-from grpo_course.workshop.cells import digest, tags
+from grpo_course.workshop.cells import digest, heading, sections
 
 PREDICT = re.compile(r"\*\*Predict\b")
-WORDS_A_MINUTE, MINUTES_A_CODE_CELL = 120, 0.5
 
 
-def add_notes(notebook: NotebookNode) -> None:
-    """Put a cell of slide type `notes` under each section's heading."""
+def add_notes(notebook: NotebookNode, told: dict[str, str] | None = None) -> None:
+    """Put a cell of slide type `notes` under each section's heading.
+
+    `told` has the words for a section by its heading; without them, a note is its line
+    of minutes.
+    """
     parts = sections(notebook.cells)
     mine = minutes.of(notebook)
     if mine and len(parts) > 1:
         lengths = shares([weight(part) for part in parts], mine.total)
         start = lengths[0]
         for number, part in enumerate(parts[1:], start=1):
-            told = words(part, start, lengths[number])
-            name = digest(f"{number}:{told}", 8)  # the same in every copy
-            note = v4.new_markdown_cell(told, id=name)
+            lines = [words(part, start, lengths[number])]
+            lines += filter(None, [(told or {}).get(heading(part))])
+            text = "\n\n".join(lines)
+            name = digest(f"{number}:{text}", 8)  # the same in every copy
+            note = v4.new_markdown_cell(text, id=name)
             note.metadata["slideshow"] = {"slide_type": "notes"}
             part.insert(1, note)
             start += lengths[number]
     notebook.cells = [cell for part in parts for cell in part]
 
 
-def sections(cells: list[NotebookNode]) -> list[list[NotebookNode]]:
-    """What comes before the first `##`, then each section."""
-    parts: list[list[NotebookNode]] = [[]]
-    for cell in cells:
-        if cell.cell_type == "markdown" and cell.source.startswith("## "):
-            parts.append([])
-        parts[-1].append(cell)
-    return parts
-
-
 def weight(part: list[NotebookNode]) -> float:
     """Minutes that a section takes, before they are scaled to the notebook's total."""
-    told = [c for c in part if "solution" not in tags(c)]
-    code = sum(cell.cell_type == "code" for cell in told)
-    prose = sum(len(c.source.split()) for c in told if c.cell_type == "markdown")
     exercises = sum(each for _, each in exercise_cells.stated(part))
-    return prose / WORDS_A_MINUTE + code * MINUTES_A_CODE_CELL + exercises
+    return minutes.telling(part) + exercises
 
 
 def shares(weights: list[float], total: int) -> list[int]:

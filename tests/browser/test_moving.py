@@ -38,7 +38,7 @@ def moving(course, monkeypatch):
     book = v4.new_notebook(cells=[v4.new_code_cell(source) for source in CELLS])
     book.cells[0].source += "\nprint('ready')"
     NotebookClient(book).execute()
-    tidy.tidy(book, "moving")
+    tidy.tidy(book)
     folder = course / "moving"
     folder.mkdir(exist_ok=True)
     (folder / "moving.ipynb").write_text(json.dumps(book), encoding="utf-8")

@@ -22,7 +22,7 @@ def asking(course):
     cells = [v4.new_code_cell(ASK, metadata={"tags": ["predict"]}), show]
     book = v4.new_notebook(cells=cells)
     prediction_cells.close(book)
-    tidy.tidy(book, "guess")
+    tidy.tidy(book)
     folder = course / "asking"
     folder.mkdir()
     (folder / "guess.ipynb").write_text(json.dumps(book), encoding="utf-8")

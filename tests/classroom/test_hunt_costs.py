@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from grpo_course.classroom.hunt import costs, recorded, slider
+from grpo_course.classroom.hunt import costs, recorded
 from grpo_course.classroom.hunt.broken import broken
 from grpo_course.classroom.hunt.defects import DEFECTS, number_of
 from grpo_course.classroom.hunt.findings import cost_of, course_matrix, sweep_of
@@ -112,21 +112,10 @@ def test_the_command_records_what_is_missing(tmp_path, monkeypatch, capsys):
 
 def test_the_pictures_show_the_numbers():
     setting, values, errors = sweep_of("k1 as a loss")
-    ax = plot_sweep(setting, values, errors, marked=2)
+    ax = plot_sweep(setting, values, errors)
     assert ax.get_xlabel() == "beta" and len(ax.get_xticks()) == len(values)
-    assert ax.texts[0].get_text() == f"{errors[2].mean():.2f}"
+    assert ax.get_lines()[-2].get_ydata()[2] == errors[2].mean()
     ax = plot_costs({"one": (-0.2, 0.05), "two": (0.0, 0.1)})
     assert [label.get_text() for label in ax.get_yticklabels()] == ["one", "two"]
     assert ax.yaxis_inverted()
     plt.close("all")
-
-
-def test_the_slider_takes_every_sleeping_defect(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(slider, "plot_sweep", lambda *given: drawn.append(given))
-    monkeypatch.setattr(
-        slider, "interact", lambda draw, **_: [draw(cause, 9) for cause in KNOBS]
-    )
-    slider.slide_sleeping()
-    assert len(drawn) == len(KNOBS)
-    assert all(place == len(values) - 1 for _, values, _, _, place in drawn)

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from grpo_course.classroom.verdict import verdict
+from grpo_course.classroom import record
+from grpo_course.classroom.verdict import expect, verdict
 
 LOW = [0.1, 0.3, 0.2, 0.4]
 
@@ -44,3 +45,13 @@ def test_seeds_that_all_agree(capsys, more, answer):
 def test_too_few_seeds_are_named(higher):
     with pytest.raises(ValueError, match="at least 3"):
         verdict("A", higher, [1.0, 2.0])
+
+
+def test_a_learner_is_told_what_moved_and_a_stored_run_stops(capsys, monkeypatch):
+    expect(torch.tensor(True), "nothing to say")
+    with pytest.raises(AssertionError, match=r"over 0\.9, got 0\.50"):
+        expect(0.5 > 0.9, "expected over 0.9, got 0.50: another rate?")
+    monkeypatch.setattr(record, "learner_is_here", lambda: True)
+    expect(0.5 > 0.9, "expected over 0.9, got 0.50: another rate?")
+    told = "Not as the text tells: expected over 0.9, got 0.50: another rate?"
+    assert capsys.readouterr().out.split() == told.split()

@@ -20,6 +20,7 @@ from grpo_course.gsm8k.problems import make_problems
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.text_task import Problem
 from grpo_course.runs.cli import run_command
+from grpo_course.runs.folder import alone_in
 
 ENGINES = Path(command.__file__).parent
 OUT = Path("runs")
@@ -182,6 +183,11 @@ def test_without_trl_the_command_names_the_extra(monkeypatch, capsys):
 def test_a_finished_run_is_not_overwritten(trl, tmp_path):
     (tmp_path / "model").mkdir()
     with pytest.raises(FileExistsError, match="--out DIR"):
+        command.work(["--config", "laptop", "--out", str(tmp_path)])
+
+
+def test_a_folder_where_another_process_trains_is_refused_by_name(trl, tmp_path):
+    with alone_in(tmp_path), pytest.raises(OSError, match=str(tmp_path)):
         command.work(["--config", "laptop", "--out", str(tmp_path)])
 
 

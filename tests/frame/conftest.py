@@ -29,7 +29,7 @@ def notebook(*cells: NotebookNode) -> NotebookNode:
         cell.execution_count = count
     for index, cell in enumerate(cells):
         cell.id = f"cell-{index}"
-    tidy.tidy(made, "made")
+    tidy.tidy(made)
     return nbformat.from_dict(made)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grpo_course.workshop import form, minutes
+from grpo_course.workshop import form, minutes, plans
 from grpo_course.workshop import save as save_command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,7 +14,7 @@ NOTEBOOKS = {
     path.stem: form.read(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 }
 INSTRUCTORS = (ROOT / "INSTRUCTORS.md").read_text(encoding="utf-8")
-HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
+PLANNED = plans.read(ROOT)
 
 
 def rows(text: str) -> dict[str, dict[str, str]]:
@@ -59,18 +59,31 @@ def test_a_table_names_every_notebook_with_its_minutes(table):
     assert printed == totals
 
 
-@pytest.mark.parametrize("plan", minutes.PLANS)
-def test_a_plan_leaves_minutes_free_for_questions(plan):
-    planned, length = rows(INSTRUCTORS)["**together**"][plan].split(" of ")
-    assert int(planned) < int(length) == minutes.PLANS[plan]
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_plan_leaves_minutes_free_for_questions(name):
+    plan = PLANNED[name]
+    filled, most = rows(INSTRUCTORS)["**together**"][plan.title].split(" of ")
+    assert 0.75 * plan.minutes < int(filled) < 0.98 * int(most)
+    assert int(most) == plan.minutes
+    parts = {part.notebook: part for part in plan.parts}
+    counted = [minutes.length(part, NOTEBOOKS[key]) for key, part in parts.items()]
+    assert sum(counted) == int(filled)
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_plan_names_headings_of_the_notebook(name):
-    row = rows(INSTRUCTORS)[name]
-    named = {h for p in minutes.PLANS for h in re.findall(r"\*([^*]+)\*", row[p])}
-    source = "\n".join(cell.source for cell in NOTEBOOKS[name].cells)
-    assert named <= set(HEADING.findall(source))
+def test_the_table_names_headings_that_a_plan_tells(name):
+    for plan in PLANNED.values():
+        words = rows(INSTRUCTORS)[name][plan.title]
+        named = re.findall(r"\*([^*]+)\*", words)
+        parts = [part for part in plan.parts if part.notebook == name]
+        assert parts or not named
+        assert not named or named in (parts[0].sections, parts[0].without)
+
+
+def test_a_whole_notebook_takes_its_own_minutes():
+    for name, notebook in NOTEBOOKS.items():
+        mine = minutes.of(notebook)
+        assert minutes.length(plans.Part(name), notebook) == mine.total
 
 
 # A checkout of two notebooks, the second with an exercise.
@@ -82,12 +95,44 @@ MAP = """\
 |---|---|---|
 | `00_start` | 0 | hello |
 | `01_work` | 0 | an exercise |"""
-PLANS = """\
+TABLE = """\
 | notebook | minutes | told | one hour | half a day | two days |
 |---|---|---|---|---|---|
-| 00_start | 0 | 0 | skip | 15: *The map* | all |
-| 01_work | 0 | 0 | 8: a part | all | all |
+| 00_start | 0 | 0 | 0 | 0 | 0 |
+| 01_work | 0 | 0 | 0 | 0 | 0 |
 | **together** | 0 | 0 | 0 | 0 | 0 |
+"""
+PLANS = """\
+[hour]
+title = "one hour"
+minutes = 60
+homework = ["01_work"]
+
+[[hour.parts]]
+notebook = "00_start"
+sections = ["The map"]
+
+[half-day]
+title = "half a day"
+minutes = 210
+
+[[half-day.parts]]
+notebook = "00_start"
+
+[[half-day.parts]]
+notebook = "01_work"
+without = ["Not today"]
+exercises = []
+
+[two-day]
+title = "two days"
+minutes = 720
+
+[[two-day.parts]]
+notebook = "00_start"
+
+[[two-day.parts]]
+notebook = "01_work"
 """
 TASK = "**Exercise {}** · difficulty 1 of 3 · {} minutes"
 STUB = "def f(x):\n    raise NotImplementedError\n\n\nf = check(f)"
@@ -108,12 +153,15 @@ def exercise(make):
 def checkout(tmp_path, make, exercise):
     """Its tables hold zeros; its notebooks state 20 and 30 minutes, and 5."""
     start = make.notebook(make.text("# S\n\n**Minutes:** 20."), make.text(MAP))
-    work = make.notebook(make.text("# W\n\n**Minutes:** 30."), *exercise("1.1", 5))
+    work = make.text("# W\n\n**Minutes:** 30.")
+    work = make.notebook(work, make.text("## Today"), *exercise("1.1", 5))
     (tmp_path / "notebooks").mkdir()
     for name, notebook in (("00_start", start), ("01_work", work)):
         store(tmp_path, name, notebook)
     (tmp_path / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
-    (tmp_path / "INSTRUCTORS.md").write_text(f"Plans.\n\n{PLANS}\n", encoding="utf-8")
+    (tmp_path / "INSTRUCTORS.md").write_text(f"Plans.\n\n{TABLE}\n", encoding="utf-8")
+    (tmp_path / plans.FILE).parent.mkdir(parents=True)
+    (tmp_path / plans.FILE).write_text(PLANS, encoding="utf-8")
     return tmp_path
 
 
@@ -137,9 +185,9 @@ def test_save_adds_the_exercises_and_fills_every_table(checkout):
     first, table = save(checkout)
     assert first == "**Minutes:** 35 (30 without exercises)."
     assert table == [
-        "20 | 20 | skip | 15: *The map* | all",
-        "35 | 30 | 8: a part | all | all",
-        "55 | 50 | 8 of 60 | 50 of 210 | 55 of 720",
+        "20 | 20 | 17: *The map* | all | all",
+        "35 | 30 | as homework | 27: without *Not today* | all",
+        "55 | 50 | 17 of 60 | 47 of 210 | 55 of 720",
     ]
     start = form.read(path_of(checkout, "00_start"))
     assert start.cells[0].source.endswith("**Minutes:** 20.")  # it has no exercise
@@ -165,11 +213,11 @@ def test_an_exercise_more_or_less_needs_no_minute_typed(checkout, exercise):
     first, table = save(checkout, "01")
     assert first == "**Minutes:** 42 (30 without exercises)."
     assert table[1:] == [
-        "42 | 30 | 8: a part | all | all",
-        "62 | 50 | 8 of 60 | 57 of 210 | 62 of 720",
+        "42 | 30 | as homework | 29: without *Not today* | all",
+        "62 | 50 | 17 of 60 | 49 of 210 | 62 of 720",
     ]
     notebook = form.read(path_of(checkout, "01_work"))
-    notebook.cells = alone[:1]
+    notebook.cells = alone[:2]
     store(checkout, "01_work", notebook)
     first, table = save(checkout, "01")
     assert first == "**Minutes:** 30." and table[1].startswith("30 | 30 |")

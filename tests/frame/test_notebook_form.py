@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from grpo_course.workshop import form, tidy
+from grpo_course.workshop import form
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -42,8 +42,7 @@ def shown(text, **data):
     return output("display_data", data={"text/plain": text, **data})
 
 
-def widget(text):
-    return shown(text, **{tidy.WIDGET_VIEW: {"model_id": "x"}})
+WIDGET = shown("interactive(children=())", **{form.WIDGET_VIEW: {"model_id": "x"}})
 
 
 BROKEN = [
@@ -55,7 +54,7 @@ BROKEN = [
     (form.marker_comments, {"source": "# NBVAL_SKIP\n1"}),
     (form.long_lines, {"outputs": output("stream", name="stdout", text="x" * 80)}),
     (form.long_lines, {"outputs": shown("x" * 80)}),
-    (form.unfinished_bars, {"outputs": widget("  0%|          | 0/5")}),
+    (form.live_widgets, {"outputs": WIDGET}),
     (form.machine_paths, {"outputs": shown("/home/ada/x")}),
     (form.machine_paths, {"outputs": shown("", **{"text/html": "/tmp/x"})}),
     (form.machine_paths, {"outputs": shown("C:\\Users\\ada")}),
@@ -87,26 +86,19 @@ def test_other_kernel(make):
 
 
 def test_tags_lift_rules(make):
-    """An announced error and a live bar are fine; a picture's text may be wide."""
+    """An announced error is fine; a picture's text may be wide."""
     raising = make.code("1/0", "raises-exception")
     raising.outputs = output("error", ename="ZeroDivisionError", evalue="")
-    bar = make.code("bar", form.IGNORED)
-    bar.outputs = widget("0%| | 0/5")
-    assert form.unchecked_ignored(make.notebook(bar))
-    bar.metadata.tags.append("change-it")
-    assert form.unchecked_ignored(make.notebook(bar)) == []
+    knobs = make.code("knobs", form.IGNORED)
+    assert form.unchecked_ignored(make.notebook(knobs))
+    knobs.metadata.tags.append("change-it")
+    assert form.unchecked_ignored(make.notebook(knobs)) == []
     picture = make.code("plot")
     picture.outputs = shown("x" * 99, **{"image/png": "aGk="})
-    notebook = make.notebook(raising, bar, picture)
-    for check in (form.errors, form.unfinished_bars, form.long_lines):
+    notebook = make.notebook(raising, knobs, picture)
+    for check in (form.errors, form.long_lines):
         assert check(notebook) == []
     assert form.unchecked_ignored(notebook) == []
-
-
-def test_a_finished_bar_is_not_at_zero(make):
-    bar = make.code("bar")
-    bar.outputs = widget("100%|##########| 5/5")
-    assert form.unfinished_bars(make.notebook(bar)) == []
 
 
 def test_the_bytes_of_a_picture_are_no_path(make):

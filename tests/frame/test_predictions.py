@@ -72,7 +72,7 @@ def test_results_are_closed_and_stay_closed_in_the_stored_form(make, three):
     notebook.cells[3].metadata.jupyter = {"outputs_hidden": True, "source_hidden": True}
     for _ in range(2):
         prediction_cells.close(notebook)
-        tidy.tidy(notebook, "01")
+        tidy.tidy(notebook)
         settings = [cell.metadata.get("jupyter") for cell in notebook.cells]
         assert settings == [
             None,

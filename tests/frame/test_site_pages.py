@@ -12,7 +12,6 @@ from nbformat import v4
 import grpo_course
 from grpo_course import __main__ as command_line
 from grpo_course.workshop import api_page, lab, site
-from grpo_course.workshop.tidy import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,7 +25,7 @@ def picture(alt):
 
 
 def prepared(*cells):
-    notebook = v4.new_notebook(cells=list(cells), metadata={"widgets": {}})
+    notebook = v4.new_notebook(cells=list(cells))
     site.prepare(notebook)
     return notebook["cells"]
 
@@ -49,13 +48,6 @@ def test_each_picture_has_a_cell_and_a_text_of_its_own():
 def test_a_cell_without_a_picture_stays():
     cells = [v4.new_markdown_cell("a"), v4.new_code_cell("b")]
     assert prepared(*cells) == cells
-
-
-def test_a_slider_becomes_a_sentence():
-    data = {WIDGET_VIEW: {}, "text/plain": "interactive(children=())"}
-    slider = v4.new_output("display_data", data=data)
-    (cell,) = prepared(v4.new_code_cell("interact()", outputs=[slider]))
-    assert cell["outputs"][0]["data"] == {"text/markdown": site.SLIDER}
 
 
 PACKAGE = ROOT / "grpo_course"

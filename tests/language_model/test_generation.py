@@ -1,5 +1,7 @@
 """What generation notes is what a forward pass says; nothing is read twice."""
 
+import copy
+
 import pytest
 import torch
 from transformers.cache_utils import DynamicLayer
@@ -162,3 +164,21 @@ def test_a_prompt_that_does_not_fit_is_named(model, rows, tokenizer):
     prompts = pad_rows(rows, tokenizer.pad_token_id)
     with pytest.raises(ValueError, match=r"response 250, but the model knows 256"):
         generate(model, prompts, 2, Sampler(250, pad=tokenizer.pad_token_id))
+
+
+def test_a_compiled_model_samples_and_scores_the_same(rows, tokenizer):
+    model = make_tiny_model(tokenizer, hidden_size=16, num_layers=1, num_heads=2)
+    compiled = copy.deepcopy(model)
+    compiled.base_model.compile(backend="eager", dynamic=True)  # without a C++ compiler
+    pad = tokenizer.pad_token_id
+    prompts, sampler = pad_rows(rows, pad), Sampler(10, pad=pad)
+    tokens, noted = generate(model, prompts, 4, sampler, generator())
+    same, again = generate(compiled, prompts, 4, sampler, generator())
+    assert torch.equal(tokens, same) and not again.requires_grad
+    torch.testing.assert_close(noted, again, atol=1e-5, rtol=1e-5)
+    ours, theirs = (
+        response_log_probs(each, prompts, tokens, sampler) for each in (model, compiled)
+    )
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+    theirs.sum().backward()
+    assert all(weight.grad is not None for weight in compiled.parameters())

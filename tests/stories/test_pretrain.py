@@ -230,6 +230,17 @@ def test_edited_settings_are_refused_with_the_cure(copied):
         resume(copied)
 
 
+def test_a_course_that_tells_other_stories_does_not_go_on(copied, monkeypatch):
+    """A frame added since would make a model of two languages."""
+    monkeypatch.setattr(pretrained, "make_stories", other_stories)
+    with pytest.raises(CheckpointError, match="was taught other stories"):
+        resume(copied)
+
+
+def other_stories(split, count, seed):
+    return make_stories(split, count, f"another {seed}")
+
+
 def test_the_stages_are_kept(whole):
     kept = {int(path.name) for path in (whole / "checkpoints").iterdir()}
     assert PretrainConfig(**TOY).stages() | {11} <= kept

@@ -6,12 +6,12 @@ Here are the kinds that many notebooks draw. The others, and the words:
     mechanism       a policy before and after, an update as arrows, a group, the clip
     simplex         three answers: policies in a triangle; estimates as a fan of arrows
     moving          a film or a picture with sliders, which needs no kernel
-    clipping        one token's objective by its ratio, and where ratios end up
+    clipping        one token's objective by its ratio; a rollout's tokens and the clip
     kl_estimators   two policies, and what k1, k2 and k3 say of them
     loop_diagram    the training loop as boxes, its three policies
     landings        reward over KL: where runs end, and the best there is
     panel           what to look at while the loss says nothing
-    log_panel       the log of one run before those of healthy runs
+    log_panel       the log of one run over the range of healthy runs
     probe_matrix    what probes say of trainers
     sweeps          how wrong an update is as a setting moves; what defects cost
     token_rows      texts as coloured cells, with what belongs to each token below it
@@ -20,6 +20,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     kl_area         the KL as an area, and where a price for it ends
     gae_light       how each TD error travels back to the tokens before it
     memory_blocks   what stays in memory, as blocks drawn to scale
+    reward_map      what a reward pays every response; groups that tie
     learned_counts  how many prompts each seed has learned, as bars of shares
     rates           what a learning rate makes of a run
     while_it_moves  frames of films: a policy while its loss or entropy says little
@@ -161,15 +162,3 @@ def plot_lines(
         ax.plot(x, y, color=colour, ls=line, marker="o", ms=3, label=label)
     finish(ax, xlabel, ylabel, title)
     return legend_above(ax) if len(lines) > 1 else ax
-
-
-def plot_agreement(truth: Tensor, estimates: dict[str, Tensor]) -> Axes:
-    """Each component of an estimate against the exact value; on the line they agree."""
-    ax = axes_row(width=4.5, height=3.6)[0]
-    for (label, estimate), colour in zip(estimates.items(), COLOURS, strict=False):
-        ax.plot(
-            truth.flatten(), estimate.flatten(), "o", ms=4, color=colour, label=label
-        )
-    ax.axline((0, 0), slope=1, color="grey", lw=1)
-    ax.legend(loc="best")
-    return finish(ax, "exact gradient", "estimate")

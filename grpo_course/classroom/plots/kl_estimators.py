@@ -75,7 +75,7 @@ def plot_dial(runs: dict[float, tuple]) -> list[Axes]:
     axes = axes_row(2, width=9.0, height=2.6)
     labels = ("P(sorted)", "KL to the start (nats a token)")
     for column, (ax, label) in enumerate(zip(axes, labels, strict=True)):
-        rows = {f"beta {beta:g}": run[column] for beta, run in runs.items()}
+        rows = {f"β = {beta:g}": run[column] for beta, run in runs.items()}
         plot_seeds(rows, label, ax=ax)
     plt.tight_layout()
     return axes

@@ -28,7 +28,7 @@ def plot_landings(ideal: Tensor, landed: dict[tuple[float, str], Tensor]) -> Axe
             errors[1],
             fmt=MARKERS[betas.index(beta)],
             color=COLOURS[terms.index(term)],
-            label=f"{term}, beta {beta}",
+            label=f"{term}, β = {beta}",
         )
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
     return finish(ax, "exact KL (nats)", "expected reward")

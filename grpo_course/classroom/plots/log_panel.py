@@ -1,4 +1,4 @@
-"""The log of one run before those of healthy runs."""
+"""The log of one run over the range of healthy runs."""
 
 from collections.abc import Sequence
 
@@ -24,13 +24,11 @@ WIDE = 8.0  # a range this many times that of the healthy runs is drawn by power
 
 
 def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
-    """A small plot for each measure: healthy runs in grey, this run in colour."""
+    """A small plot for each measure: the range of healthy runs, this run over it."""
     figure, grid = plt.subplots(2, 4, figsize=(11, 4.4), layout="constrained")
     for ax, (title, names) in zip(grid.flat, PANEL.items(), strict=True):
         for name in names:
-            for number, run in enumerate(healthy):
-                label = "healthy runs" if not number and name == names[0] else None
-                ax.plot([row[name] for row in run], color="0.7", lw=1, label=label)
+            draw_range(ax, [[row[name] for row in run] for run in healthy])
             label = "this run" if name == names[0] else None
             curve = [row[name] for row in log]
             ax.plot(curve, color=COLOURS[1], lw=1.8, label=label)
@@ -43,6 +41,15 @@ def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
     describe(figure, words(log, healthy))
     return list(grid.flat)
+
+
+def draw_range(ax: Axes, curves: list[list[float]]) -> None:
+    """A grey band from the lowest to the highest curve at each rollout."""
+    if curves:
+        low, high = (list(map(each, zip(*curves, strict=True))) for each in (min, max))
+        drawn = ax.get_legend_handles_labels()[1]
+        label = None if drawn else "from the lowest to the highest of the healthy runs"
+        ax.fill_between(range(len(low)), low, high, color="0.8", lw=0, label=label)
 
 
 def fit_scale(

@@ -13,23 +13,16 @@ def plot_sweep(
     values: Sequence[float],
     errors: Tensor,
     title: str = "",
-    marked: int | None = None,
 ) -> Axes:
     """The error of an update at each value of a setting, a line a seed; [value seed].
 
-    The place `marked` of the values is circled. At 1 the update is as wrong as none.
+    At 1 the update is as wrong as none.
     """
     ax = axes_row(width=6.0, height=3.0)[0]
     places = range(len(values))
     ax.plot(places, errors, color=COLOURS[5], lw=1)
     ax.plot(places, errors.mean(dim=1), "o-", color=COLOURS[0], label="mean of seeds")
     ax.axhline(1, color="grey", ls=":", label="as wrong as no update")
-    if marked is not None:
-        height = errors[marked].mean().item()
-        ax.plot(marked, height, "o", ms=15, mfc="none", mec=COLOURS[1], mew=2)
-        ax.annotate(
-            f"{height:.2f}", (marked, height), (8, 8), textcoords="offset points"
-        )
     ax.set_xticks(places, [f"{value:g}" for value in values])
     ax.set_ylim(bottom=0)
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)

@@ -161,7 +161,8 @@ def group_loss():
 
     def answer(start, prompts, num_responses):
         _, generator, optimizer = start()
-        parts = (SortModel(5, 10, 3, 3), generator, optimizer)  # of a cell above
+        model = SortModel(5, 10, 3, 3, init_scale=0.1)  # of a cell above
+        parts = (model, generator, optimizer)
         return update(lambda: parts, prompts, num_responses, whole=False)
 
     yield "not those of a cell above", answer

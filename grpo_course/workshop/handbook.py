@@ -1,0 +1,156 @@
+"""`python3 -m grpo_course handbook`: what an instructor keeps beside the notebooks.
+
+The pages are made from the stored notebooks and from the checks, so they cannot
+disagree with them. They give answers away: `handbook/` is not in git.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from grpo_course.classroom.check.rules import RULES
+from grpo_course.classroom.exercises import EXERCISES
+from grpo_course.files import write_atomically
+from grpo_course.workshop import (
+    exercise_cells,
+    form,
+    notebooks,
+    plans,
+    prediction_cells,
+    syllabus,
+)
+from grpo_course.workshop.cells import heading, sections, tags
+
+FOLDER = "handbook"
+ENDS = re.compile(r"^(#{1,3} |\*\*(Exercise|Change it|Predict)\b)", re.MULTILINE)
+LEADS_ON = re.compile(r"\?|^(Now|Next|Third|Last)\b")
+FOLDED = re.compile(
+    r"<details><summary>(.+?)</summary>\s*(.*?)\s*</details>", re.DOTALL
+)
+HINTS = ("Hint", "What came out when we tried")  # all other folds are solutions
+NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
+CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+PICKS = "To a wrong pick the check answers what rules it out."
+IMPORT = "```python\nfrom grpo_course import poll\n```"
+Books = dict[str, NotebookNode]
+
+
+def main(arguments: list[str], root: Path) -> int:
+    """Write all pages into the folder `handbook`, and say where they are."""
+    command = argparse.ArgumentParser(prog="python3 -m grpo_course handbook")
+    command.parse_args(arguments)
+    books = {p.stem: form.read(p) for p in notebooks.choose(root / "notebooks", [])}
+    (root / FOLDER).mkdir(exist_ok=True)
+    for name, text in pages(books, plans.read(root)).items():
+        write_atomically(root / FOLDER / name, text)
+        print(f"{FOLDER}/{name}")
+    return 0
+
+
+def pages(books: Books, stated: dict[str, plans.Plan]) -> dict[str, str]:
+    """The text of every page, by the name of its file."""
+    found = {
+        "answers.md": page("Answers to the predictions", answers, books),
+        "polls.md": page("A poll for each prediction", polls, books, IMPORT),
+        "mistakes.md": page("Mistakes to expect, by exercise", mistakes, books)
+        + shared_mistakes(),
+        "solutions.md": page("Solutions", solutions, books),
+        "handout.md": syllabus.handout(books),
+    }
+    for name, plan in stated.items():
+        found[f"syllabus-{name}.md"] = syllabus.of(plan, books)
+    return found
+
+
+def page(title: str, lines_of: Callable, books: Books, *first: str) -> str:
+    """A page with a part for each notebook, and in it one for each section."""
+    lines = [f"# {title}", *first]
+    for name, book in books.items():
+        found = [(part, list(lines_of(part))) for part in sections(book.cells)]
+        lines += [f"## {name}"] if any(told for _, told in found) else []
+        for part, told in found:
+            lines += [f"### {heading(part)}", *told] if told else []
+    return "\n\n".join(lines) + "\n"
+
+
+def answers(part: list[NotebookNode]) -> Iterator[str]:
+    """Each question of a section, what came out, and the text that explains it."""
+    for place, cell in enumerate(part):
+        if not prediction_cells.asks(cell):
+            continue
+        choices = prediction_cells.choices(cell)
+        for name, question in prediction_cells.asked(cell).items():
+            came_out, reason = result(name, part[place + 1 :])
+            asked = f"**{question}** ({'; '.join(choices[name])})"
+            yield "\n\n".join(filter(None, [asked, f"*{came_out}*", reason]))
+
+
+def result(name: str, cells: list[NotebookNode]) -> tuple[str, str]:
+    """What the cells after a question print as its answer, and why it is so.
+
+    The reason is the next text of the section, less what leads to the next question;
+    where a section ends with the answer, it is what the cell prints.
+    """
+    places = [i for i, cell in enumerate(cells) if f"{name}.reveal(" in cell.source]
+    cell, rest = cells[places[0]], cells[places[0] + 1 :]
+    told = [each.source for each in rest if each.cell_type == "markdown"][:1]
+    paragraphs = ENDS.split("".join(told))[0].strip().split("\n\n")
+    while len(paragraphs) > 1 and LEADS_ON.search(paragraphs[-1]):
+        paragraphs.pop()
+    reason = "\n\n".join(paragraphs)
+    shown = f"```\n{prediction_cells.printed(cell).strip()}\n```"
+    return prediction_cells.came_out(cell, name), reason or shown
+
+
+def polls(part: list[NotebookNode]) -> Iterator[str]:
+    """A line of code for each question of a section."""
+    lines = []
+    for cell in filter(prediction_cells.asks, part):
+        choices = prediction_cells.choices(cell)
+        for name, question in prediction_cells.asked(cell).items():
+            words = ", ".join(map(quoted, [question, *choices[name]]))
+            lines.append(f"poll({words})")
+    if lines:
+        yield "\n".join(["```python", *lines, "```"])
+
+
+def quoted(words: str) -> str:
+    """Words as a piece of code."""
+    return json.dumps(words, ensure_ascii=False)
+
+
+def mistakes(part: list[NotebookNode]) -> Iterator[str]:
+    """What the checks of a section's exercises can say, each with its insight."""
+    known = {exercise.key: exercise for exercise in EXERCISES}
+    for key, _ in exercise_cells.stated(part):
+        exercise = known[key]
+        hints = [*exercise.words.values(), *(m.hint for m in exercise.mistakes)]
+        hints += [case.hint for case in exercise.cases if case.hint]
+        hints = [PICKS] if exercise.choice else hints
+        lines = [f"**Exercise {key}**, `{exercise.name}`. {exercise.insight}", ""]
+        yield "\n".join([*lines, *(f"- {hint}" for hint in dict.fromkeys(hints))])
+
+
+def shared_mistakes() -> str:
+    """What every check can say."""
+    any_call = {"REDUCE": "sum or mean", "ALONG": ""}
+    words = dict.fromkeys(each.words.format(**any_call) for each in RULES)
+    lines = ["", "## In any exercise", "", *(f"- {each}" for each in words if each)]
+    return "\n".join(lines) + "\n"
+
+
+def solutions(part: list[NotebookNode]) -> Iterator[str]:
+    """Each task of a section with what solves it; hints stay in the notebook."""
+    task = ""
+    for cell in part:
+        for found in NAMED.findall(cell.source):
+            task = found
+        if not {"exercise", "solution", "reference"} & set(tags(cell)):
+            continue
+        for summary, body in FOLDED.findall(cell.source):
+            if summary not in HINTS:
+                yield f"**{task}.** {summary}.\n\n{body}"

@@ -1,0 +1,86 @@
+"""The plans for an hour, half a day and two days: what is told, and how long it takes.
+
+`plans.toml` says which sections of which notebooks; what is not stated there follows
+from the notebooks.
+"""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nbformat import NotebookNode
+
+from grpo_course.workshop import exercise_cells
+from grpo_course.workshop.cells import heading, sections
+
+FILE = Path("grpo_course", "workshop", "plans.toml")
+
+
+class Part(NamedTuple):
+    """What a plan tells of one notebook; None stands for all there is."""
+
+    notebook: str
+    sections: list[str] | None = None
+    without: list[str] | None = None
+    exercises: list[str] | None = None
+
+
+class Plan(NamedTuple):
+    """A plan: the minutes it may fill, its parts, and what is left to learners."""
+
+    title: str
+    minutes: int
+    parts: list[Part]
+    outcomes: list[str]
+    homework: list[str]
+    reading: list[str]
+
+
+def read(root: Path) -> dict[str, Plan]:
+    """The plans of a checkout, by name: hour, half-day, two-day."""
+    if not (root / FILE).exists():
+        return {}
+    stated = tomllib.loads((root / FILE).read_text(encoding="utf-8"))
+    return {name: plan(**table) for name, table in stated.items()}
+
+
+def plan(parts: list[dict[str, Any]], **stated: Any) -> Plan:
+    """One table of the file as a Plan."""
+    given = {"outcomes": [], "homework": [], "reading": []} | stated
+    return Plan(parts=[Part(**part) for part in parts], **given)
+
+
+def is_whole(part: Part) -> bool:
+    """Whether a plan tells all of a notebook."""
+    return part.sections is None and part.without is None
+
+
+def told(part: Part, cells: list[NotebookNode]) -> Iterator[list[NotebookNode]]:
+    """The sections of a notebook that a plan tells, each as its cells.
+
+    The beginning of the notebook, before its first section, is told with a whole
+    notebook alone.
+    """
+    beginning, *rest = sections(cells)
+    if is_whole(part):
+        yield beginning
+    for section in rest:
+        listed = part.sections is None or heading(section) in part.sections
+        if listed and heading(section) not in (part.without or []):
+            yield section
+
+
+def exercises(part: Part, cells: list[NotebookNode]) -> dict[str, int]:
+    """The exercises that a plan gives time for, with their minutes."""
+    chosen = [cell for section in told(part, cells) for cell in section]
+    stated = dict(exercise_cells.stated(chosen))
+    wanted = stated if part.exercises is None else part.exercises
+    for number in wanted:
+        if number not in stated:
+            raise SystemExit(
+                f"A plan gives time for exercise {number} in what it tells of "
+                f"{part.notebook}, which holds {', '.join(stated) or 'none'}. Change "
+                f"`exercises` in {FILE.as_posix()}."
+            )
+    return {number: stated[number] for number in wanted}

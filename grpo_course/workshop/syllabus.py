@@ -1,0 +1,89 @@
+"""A page for each plan, and the handout: what a class gets on paper."""
+
+import re
+from collections.abc import Iterator
+
+from nbformat import NotebookNode
+
+from grpo_course.workshop import minutes, plans
+from grpo_course.workshop.cells import heading, sections
+
+ABLE = re.compile(r"\*\*You will be able to\*\* (.+)")
+FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+LOOP = re.compile(r"```\nfor each epoch:.*?```", re.DOTALL)
+TABLE = re.compile(r"^\|.*", re.MULTILINE | re.DOTALL)
+SHEETS = ("The symbol sheet", "The axes")
+LAST = "08"  # formulas up to this notebook: GRPO, and PPO beside it
+Books = dict[str, NotebookNode]
+
+
+def of(plan: plans.Plan, books: Books) -> str:
+    """The syllabus of a plan: what it takes, what one can do after it, what is told."""
+    lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
+    lines = [f"# GRPO in {plan.title}", ""]
+    lines += [f"{sum(lengths.values())} of {plan.minutes} minutes are filled; the "]
+    lines[-1] += "others are for questions. Breaks are not counted."
+    lines += ["", "## After it, you will be able to", ""]
+    lines += [f"- {each}" for each in outcomes(plan, books)]
+    lines += ["", "## Schedule", "", "| minutes | notebook | sections | exercises |"]
+    lines += ["|---|---|---|---|", *map(" | ".join, rows(plan, books, lengths))]
+    for words, names in (("homework", plan.homework), ("reading", plan.reading)):
+        if names:
+            lines += ["", f"As {words}: {', '.join(names)}."]
+    return "\n".join(lines) + "\n"
+
+
+def outcomes(plan: plans.Plan, books: Books) -> Iterator[str]:
+    """What one can do: as whole notebooks say, then as the plan says of its parts."""
+    for part in plan.parts:
+        found = ABLE.search(books[part.notebook].cells[0].source)
+        if found and plans.is_whole(part):
+            yield found[1]
+    yield from plan.outcomes
+
+
+def rows(plan: plans.Plan, books: Books, lengths: dict) -> Iterator[tuple[str, ...]]:
+    """A row of the schedule for each part."""
+    start = 0
+    for part in plan.parts:
+        cells = books[part.notebook].cells
+        named = [heading(section) for section in plans.told(part, cells)]
+        told = "; ".join(named)
+        if plans.is_whole(part) or part.without:
+            left = [f"*{title}*" for title in part.without or []]
+            told = " but ".join(filter(None, ["all", ", ".join(left)]))
+        exercises = ", ".join(plans.exercises(part, cells)) or "none"
+        end = start + lengths[part.notebook]
+        yield f"| {start} to {end}", part.notebook, told, f"{exercises} |"
+        start = end
+
+
+def handout(books: Books) -> str:
+    """Two pages: the loop, the symbols, the axes and the formulas of GRPO."""
+    lines = ["# GRPO on two pages"]
+    first, *_ = books.values()
+    lines += [found for cell in first.cells for found in LOOP.findall(cell.source)]
+    for section in sections(first.cells):
+        if heading(section) in SHEETS:
+            title, table = (
+                section[0].source.split("\n")[0],
+                TABLE.search(section[0].source),
+            )
+            lines += [title, table[0] if table else ""]
+    lines += ["## Formulas", "\n".join(formulas(books))]
+    return "\n\n".join(lines) + "\n"
+
+
+def formulas(books: Books) -> Iterator[str]:
+    """Each formula that stands alone, with its notebook and its heading."""
+    for name, book in books.items():
+        title = ""
+        for cell in book.cells:
+            if cell.cell_type != "markdown" or name[:2] > LAST:
+                continue
+            for line in re.split(r"(?m)^(?=#{1,3} )", cell.source):
+                title = (
+                    line.partition("\n")[0].lstrip("# ") if line[:1] == "#" else title
+                )
+                for found in FORMULA.findall(line):
+                    yield f"- {name[:2]}, *{title}*: ${found.strip()}$"

@@ -1,0 +1,156 @@
+"""The handbook says what the notebooks and the checks say, all of it, and no more."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from grpo_course.classroom.exercises import EXERCISES
+from grpo_course.workshop import (
+    exercise_cells,
+    form,
+    handbook,
+    minutes,
+    plans,
+    prediction_cells,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOKS = {
+    path.stem: form.read(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
+}
+PLANS = plans.read(ROOT)
+PAGES = handbook.pages(BOOKS, PLANS)
+QUESTIONS = [q for b in BOOKS.values() for q in prediction_cells.questions(b.cells)]
+
+
+def entries(page, begin):
+    """The parts of a page that begin with such a line."""
+    return re.split(rf"(?m)^(?={begin})", PAGES[page])[1:]
+
+
+def test_every_prediction_has_its_answer_and_a_reason():
+    found = entries("answers.md", r"\*\*.*\*\* \(.*\)$")
+    assert [entry.split("**")[1] for entry in found] == QUESTIONS
+    for entry in found:
+        asked, answer, reason, *_ = [*entry.split("\n\n"), ""]
+        assert answer.startswith("*Came out: "), asked
+        assert len(reason.split()) > 3, asked
+
+
+def test_what_came_out_is_among_the_choices():
+    for entry in entries("answers.md", r"\*\*.*\*\* \(.*\)$"):
+        choices = entry.split("\n")[0].split("** (", 1)[1][:-1].split("; ")
+        answer = re.search(r"Came out: (?:.*nearest to )?(.*?)\.\*", entry)[1]
+        assert answer in choices, entry
+
+
+def test_every_prediction_is_a_poll_that_runs():
+    lines = re.findall(r"^poll\(.*\)$", PAGES["polls.md"], re.MULTILINE)
+    calls = [ast.parse(line).body[0].value for line in lines]
+    words = [[ast.literal_eval(each) for each in call.args] for call in calls]
+    assert [question for question, *_ in words] == QUESTIONS
+    assert all(len(set(choices)) == len(choices) > 1 for _, *choices in words)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.key)
+def test_an_exercise_has_its_mistakes_and_its_solution(exercise):
+    (entry,) = (
+        part
+        for part in entries("mistakes.md", r"\*\*Exercise ")
+        if part.startswith(f"**Exercise {exercise.key}**")
+    )
+    assert exercise.insight in entry
+    hints = [*exercise.words.values(), *(m.hint for m in exercise.mistakes)]
+    assert exercise.choice or all(f"- {hint}\n" in f"{entry}\n" for hint in hints)
+    (solved,) = (
+        part
+        for part in entries("solutions.md", r"\*\*")
+        if part.startswith(f"**Exercise {exercise.key}.**")
+    )
+    code = re.search(r"```python\n(.*?)```", solved, re.DOTALL)[1]
+    defined = [getattr(node, "name", "") for node in ast.parse(code).body]
+    assert exercise.name in defined
+
+
+def test_solutions_hold_no_hint_of_the_notebooks():
+    assert "Hint" not in PAGES["solutions.md"] and "<details>" not in "".join(
+        PAGES.values()
+    )
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_syllabus_adds_up(name):
+    text, plan = PAGES[f"syllabus-{name}.md"], PLANS[name]
+    rows = [line for line in text.splitlines() if re.match(r"\| \d", line)]
+    assert len(rows) == len(plan.parts)
+    lengths = [minutes.length(part, BOOKS[part.notebook]) for part in plan.parts]
+    assert f" to {sum(lengths)} |" in rows[-1]
+    assert text.startswith(
+        f"# GRPO in {plan.title}\n\n{sum(lengths)} of {plan.minutes}"
+    )
+    for part, row in zip(plan.parts, rows, strict=True):
+        given = plans.exercises(part, BOOKS[part.notebook].cells)
+        assert row.endswith(f"| {', '.join(given) or 'none'} |")
+    whole = sum(map(plans.is_whole, plan.parts))
+    outcomes = re.findall(r"^- .+\.$", text, re.MULTILINE)
+    assert len(outcomes) == whole + len(plan.outcomes) > 3
+
+
+def test_the_handout_has_every_symbol_and_two_pages():
+    cells = BOOKS["00_welcome"].cells
+    sheet = next(c.source for c in cells if c.source.startswith("## The symbol sheet"))
+    rows = [line for line in sheet.splitlines() if line.startswith("|")]
+    assert set(rows) <= set(PAGES["handout.md"].splitlines())
+    for formula in (r"k_3 = \underbrace", r"\frac{\text{Cov}(\ell, \delta)}{\bar\ell}"):
+        assert formula in PAGES["handout.md"]
+    assert "for each epoch:" in PAGES["handout.md"]
+    assert 50 < len(PAGES["handout.md"].splitlines()) < 90  # lines of two pages
+
+
+TEXT = """**What to see.** This is why.
+
+Does it hold elsewhere?
+
+Now take another.
+
+## Another part
+
+Not this."""
+
+
+def test_a_reason_ends_before_what_leads_on(make):
+    asking = 'a = predict("A?", "x", "y")\nb = predict("B?", 1, 2)'
+    offered = "A?\n  ( ) x   ( ) y\nB?\n  ( ) 1\n  ( ) 2\n"
+    showing, told = "b.reveal(1.4)\na.reveal('x')", "7\nCame out: 1.\nCame out: x.\n"
+    cells = [
+        make.code(asking, "predict", printed=offered),
+        make.code(showing, printed=told),
+        make.text(TEXT),
+    ]
+    assert list(handbook.answers(cells)) == [
+        "**A?** (x; y)\n\n*Came out: x.*\n\n**What to see.** This is why.",
+        "**B?** (1; 2)\n\n*Came out: 1.*\n\n**What to see.** This is why.",
+    ]
+    *_, without = handbook.answers(cells[:2])
+    assert without.endswith("```\n7\nCame out: 1.\nCame out: x.\n```")
+
+
+def test_the_command_writes_the_pages_where_git_does_not_look(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    book = (ROOT / "notebooks" / "00_welcome.ipynb").read_bytes()
+    (tmp_path / "notebooks" / "00_welcome.ipynb").write_bytes(book)
+    assert handbook.main([], tmp_path) == 0
+    made = {p.name: p.read_text(encoding="utf-8") for p in tmp_path.glob("handbook/*")}
+    assert {"answers.md", "polls.md", "mistakes.md", "solutions.md"} < set(made)
+    assert "Exercise 0.1" in made["solutions.md"] and "1.1" not in made["mistakes.md"]
+    ignored = ["git", "check-ignore", "-q", "handbook/answers.md"]
+    assert subprocess.run(ignored, cwd=ROOT, check=False).returncode == 0
+
+
+def test_every_exercise_of_the_notebooks_is_there():
+    stated = [key for b in BOOKS.values() for key, _ in exercise_cells.stated(b.cells)]
+    told = re.findall(r"(?m)^\*\*Exercise (\d+\.\d+)\*\*", PAGES["mistakes.md"])
+    assert told == stated
