@@ -15,6 +15,7 @@ from grpo_course.classroom.setup import in_kernel
 from grpo_course.files import write_atomically
 
 NAME = "my_progress.json"
+FOLDER = "GRPO_COURSE_FOLDER"  # `lab` says where; otherwise beside the notebook
 STORED = "GRPO_COURSE_STORED_OUTPUTS"  # set where outputs are stored or compared
 
 
@@ -23,20 +24,25 @@ def learner_is_here() -> bool:
     return in_kernel() and not os.environ.get(STORED)
 
 
+def folder() -> Path:
+    """Where it is kept, whatever folder a cell has changed to."""
+    return Path(os.environ.get(FOLDER) or Path.cwd())
+
+
 def kept(kind: str) -> dict[str, Any]:
     """What is kept of a kind ("exercises", "guesses") for the notebook that runs."""
-    return read(Path.cwd()).get(kind, {}) if learner_is_here() else {}
+    return read(folder()).get(kind, {}) if learner_is_here() else {}
 
 
 def keep(kind: str, name: str, value: Any) -> None:
     """Keep one thing more; what other notebooks have kept in the meantime stays."""
     if not learner_is_here():
         return
-    everything = read(Path.cwd())
+    everything = read(folder())
     everything.setdefault(kind, {})[name] = value
     try:
         text = json.dumps(everything, indent=1, ensure_ascii=False)
-        write_atomically(Path.cwd() / NAME, text + "\n")
+        write_atomically(folder() / NAME, text + "\n")
     except OSError:
         pass  # a folder that cannot be written to stops no lesson
 

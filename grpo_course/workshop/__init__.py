@@ -4,6 +4,7 @@ Before anything is installed: standard library only
     environment    the `.venv` in the checkout, made when needed
     installed      what the running Python has
     pip_options    which torch pip is sent to
+    pip_run        its steps in a line, its log in a file, why it failed
 
 A command each
     lab            JupyterLab
@@ -20,6 +21,7 @@ A command each
     browser_tests  `test-browser`: JupyterLab, slides, website in Chromium
 
 What the commands share
+    workspace      copies to work in, brought up to date without losing anything
     kernels        the variables notebooks are executed with
     notebooks      find the notebooks and execute them
 

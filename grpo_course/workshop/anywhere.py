@@ -5,6 +5,7 @@ After a change: `python3 -m grpo_course save --form-only`.
 """
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from grpo_course.workshop.cells import COLAB, digest, tags
 
 BRANCH = "main"
 MARK = "**Open it in** "
+GITHUB = re.compile(r"(?:https://|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 LINE = re.compile(r"\n*^\*\*Open it in\*\* .*$", re.MULTILINE)
 # Colab brings its own torch and plots, so only the course itself is installed.
 INSTALL = """\
@@ -28,6 +30,22 @@ def repository(root: Path) -> str:
     """The address of the public repository; empty where none is named."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     return project["project"].get("urls", {}).get("Repository", "").rstrip("/")
+
+
+def at_home(text: str, root: Path) -> str:
+    """A page or a notebook that names the GitHub repository this clone came from.
+
+    So a fork's website and copies open the fork. Without such a remote, as it is.
+    """
+    stored, git = repository(root), ["git", "config", "--get", "remote.origin.url"]
+    try:
+        origin = subprocess.run(git, cwd=root, capture_output=True, text=True).stdout
+    except OSError:  # no git here
+        return text
+    found = GITHUB.match(origin.strip())
+    if not found or not stored:
+        return text
+    return text.replace(stored.removeprefix("https://github.com/"), found[1])
 
 
 def links(name: str, address: str) -> str:

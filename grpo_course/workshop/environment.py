@@ -14,10 +14,12 @@ import sys
 from pathlib import Path
 
 from grpo_course.lock import one_at_a_time
-from grpo_course.workshop import installed, pip_options
+from grpo_course.workshop import installed, pip_options, pip_run
 
 OLDEST_PYTHON = (3, 11)
+NEWEST_PYTHON = (3, 14)  # for which every pinned package has a build
 STAMP = "grpo_course_stamp.json"  # written last: its presence means a whole install
+LOG = "install.log"  # of the last install, in `.venv`
 UNFINISHED = "grpo_course_unfinished"  # there while an install is under way
 RESTARTED = "GRPO_COURSE_RESTARTED"
 
@@ -56,6 +58,12 @@ def check_python(version: tuple[int, int]) -> None:
             f"({sys.executable}).\nInstall one from https://www.python.org/downloads/ "
             "and name it, for example: python3.11 -m grpo_course lab"
         )
+
+
+def tested_pythons() -> str:
+    """The versions of Python that the pinned packages run on, in words."""
+    versions = (OLDEST_PYTHON, NEWEST_PYTHON)
+    return " to ".join(f"{major}.{minor}" for major, minor in versions)
 
 
 def venv_python(venv: Path) -> Path:
@@ -147,17 +155,13 @@ def make_venv(venv: Path) -> None:
 def install(venv: Path, root: Path, extras: list[str]) -> None:
     """Install the course from this checkout, with the tested versions."""
     target = f"-e{root}[{','.join(extras)}]" if extras else f"-e{root}"
-    options = pip_options.torch_options()
+    options = [] if pip_options.has_torch(venv, root) else pip_options.torch_options()
     print("Installing the packages (a few minutes the first time)", flush=True)
-    quiet = [] if sys.stdout.isatty() else ["-qq"]
-    pip = [str(venv_python(venv)), "-m", "pip", "install", *quiet, *options]
-    if run([*pip, "-c", root / "constraints.txt", target]) != 0:
-        raise NotReady(
-            "pip could not install the packages (its last lines are above).\n"
-            "No network: connect and run the same command again; downloads are kept.\n"
-            "No matching distribution for torch: this Python may be too new; delete\n"
-            ".venv and use Python 3.11, which the course is tested with."
-        )
+    pip = [str(venv_python(venv)), "-m", "pip", "install", "--progress-bar", "off"]
+    command = [*pip, *options, "-c", str(root / "constraints.txt"), target]
+    if pip_run.run(command, venv / LOG) != 0:
+        said = (venv / LOG).read_text(encoding="utf-8")
+        raise NotReady(pip_run.explain(said, venv / LOG, tested_pythons()))
 
 
 def run(command: list[str | Path], quiet: bool = False) -> int:

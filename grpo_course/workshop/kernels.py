@@ -34,6 +34,9 @@ def use() -> None:
     os.environ.update(VARIABLES)
 
 
-def python(arguments: list[str], root: Path) -> int:
+def python(
+    arguments: list[str], root: Path, variables: dict[str, str] | None = None
+) -> int:
     """Run this Python on `arguments` in the checkout; the exit status."""
-    return subprocess.call([sys.executable, *arguments], cwd=root)
+    env = os.environ | (variables or {})
+    return subprocess.call([sys.executable, *arguments], cwd=root, env=env)

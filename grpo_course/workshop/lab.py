@@ -1,20 +1,50 @@
-"""`python3 -m grpo_course lab`: open the course in JupyterLab."""
+"""`python3 -m grpo_course lab [--reset NAME ...]`: open the course in JupyterLab.
 
+The learner works on copies, in `work/`, with what is kept of their progress: neither an
+update of the course nor git meets what they wrote.
+"""
+
+import argparse
 import os
 from pathlib import Path
 
-from grpo_course.workshop import kernels
+from grpo_course.classroom import record
+from grpo_course.workshop import form, kernels, notebooks, workspace
+
+FOLDER = "work"
+RESET = "make a fresh copy of these, like 03, and keep the old one beside it"
 
 
 def main(arguments: list[str], root: Path) -> int:
-    """Start JupyterLab at the welcome notebook; `arguments` go to JupyterLab."""
-    return open_at(Path("notebooks", "00_welcome.ipynb"), arguments, root)
+    """Copy the notebooks, start JupyterLab at the first, or at one that is reset."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m grpo_course lab",
+        epilog="All other options go to JupyterLab.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--reset", nargs="+", metavar="NAME", default=[], help=RESET)
+    options, others = parser.parse_known_args(arguments)
+    paths = notebooks.choose(root / "notebooks", [])
+    chosen = notebooks.choose(root / "notebooks", options.reset)
+    for path in chosen if options.reset else []:
+        workspace.set_aside(root / FOLDER / path.name)
+    for path in paths:
+        workspace.bring(form.read(path), root / FOLDER / path.name)
+    return open_at(Path(FOLDER, chosen[0].name), others, root)
 
 
 def open_at(notebook: Path, arguments: list[str], root: Path) -> int:
-    """Start JupyterLab with a notebook, a path from `root`, if it is there."""
-    start = [str(notebook)] if (root / notebook).exists() else []
+    """Start JupyterLab with a notebook, a path from `root`, and its folder's progress.
+
+    It serves the whole checkout, in which the pictures lie beside that folder. The
+    notebook is a part of the address, so that the printed one opens it too.
+    """
+    start = [
+        f"--ServerApp.root_dir={root}",
+        f"--LabApp.default_url=/lab/tree/{notebook.as_posix()}",
+    ]
     # JupyterLab refuses to run as root (a container, say) unless it is told to.
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     allow = ["--allow-root"] if is_root else []
-    return kernels.python(["-m", "jupyterlab", *start, *allow, *arguments], root)
+    keep = {record.FOLDER: str((root / notebook).parent)}
+    return kernels.python(["-m", "jupyterlab", *start, *allow, *arguments], root, keep)

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import threading
 import urllib.request
+from pathlib import Path
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SECONDS = 5
+PACKAGES = ("lib/python*", "Lib")  # in a virtual environment, the latter on Windows
 CUDA_NOTICE = f"""\
 Note: {CPU_INDEX} does not answer.
 Unless your pip is set up to find a CPU build of torch, PyPI sends the CUDA build:
 several gigabytes, of no use without an NVIDIA GPU. To avoid that, press Ctrl+C and
 try again when the address answers, or put a torch 2.13 CPU wheel into a folder and
 set PIP_FIND_LINKS to that folder."""
+
+
+def has_torch(venv: Path, root: Path) -> bool:
+    """Whether the environment has a torch that the pin admits: pip leaves it alone."""
+    pins = (root / "constraints.txt").read_text(encoding="utf-8")
+    series = re.search(r"^torch==(\S+)", pins, re.MULTILINE)
+    name = f"site-packages/torch-{series.group(1) if series else '*'}.dist-info"
+    # 2.13.* is a pattern of names as well.
+    return any(True for place in PACKAGES for _ in venv.glob(f"{place}/{name}"))
 
 
 def torch_options() -> list[str]:

@@ -1,7 +1,8 @@
 """`python3 -m grpo_course progress [--csv FILE]`: what is done, of all notebooks.
 
-It reads the file that the notebooks keep beside them. `--csv` writes a row for each
-exercise and each guess, for an instructor who collects a class.
+It reads the file in the learner's workspace, or the one beside the course's own
+notebooks for who works in these, wherever the command is called from. `--csv` writes a
+row for each exercise and each guess, for an instructor who collects a class.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from grpo_course.classroom.check import STATES
 from grpo_course.workshop import (
     exercise_cells,
     form,
+    lab,
     minutes,
     notebooks,
     prediction_cells,
@@ -29,9 +31,9 @@ def main(arguments: list[str], root: Path) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m grpo_course progress")
     parser.add_argument("--csv", type=Path, help="write a row for each item to FILE")
     options = parser.parse_args(arguments)
-    folder = root / "notebooks"
-    books = {path.stem: form.read(path) for path in notebooks.choose(folder, [])}
-    rows = items(books, record.read(folder))
+    own = root / "notebooks"
+    books = {path.stem: form.read(path) for path in notebooks.choose(own, [])}
+    rows = items(books, record.read(root / lab.FOLDER) or record.read(own))
     print("\n".join(table(books, rows)))
     if options.csv:
         rows.to_csv(options.csv, index=False)

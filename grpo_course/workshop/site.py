@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from grpo_course.claims import ledger, table
-from grpo_course.workshop import api_page, kernels
+from grpo_course.workshop import anywhere, api_page, kernels
 from grpo_course.workshop.prediction_cells import HIDDEN
 
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
@@ -54,7 +54,8 @@ def collect(root: Path, source: Path) -> None:
     (source / "claims.md").write_text(claims, encoding="utf-8")
     shutil.copy(mathjax(), source / "_static" / "tex-svg.js")
     for path in sorted((source / "notebooks").glob("*.ipynb")):
-        notebook = json.loads(path.read_text(encoding="utf-8"))
+        stored = path.read_text(encoding="utf-8")
+        notebook = json.loads(anywhere.at_home(stored, root))
         prepare(notebook)
         path.write_text(json.dumps(notebook), encoding="utf-8")
 

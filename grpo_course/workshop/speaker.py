@@ -10,7 +10,7 @@ import re
 from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import exercise_cells, minutes, prediction_cells
-from grpo_course.workshop.cells import heading, sections
+from grpo_course.workshop.cells import digest, heading, sections
 
 PREDICT = re.compile(r"\*\*Predict\b")
 
@@ -29,7 +29,9 @@ def add_notes(notebook: NotebookNode, told: dict[str, str] | None = None) -> Non
         for number, part in enumerate(parts[1:], start=1):
             lines = [words(part, start, lengths[number])]
             lines += filter(None, [(told or {}).get(heading(part))])
-            note = v4.new_markdown_cell("\n\n".join(lines))
+            text = "\n\n".join(lines)
+            name = digest(f"{number}:{text}", 8)  # the same in every copy
+            note = v4.new_markdown_cell(text, id=name)
             note.metadata["slideshow"] = {"slide_type": "notes"}
             part.insert(1, note)
             start += lengths[number]

@@ -1,4 +1,4 @@
-"""One Chromium and one JupyterLab server for all browser tests."""
+"""One Chromium, and what `lab` and `slides` start, for all browser tests."""
 
 import json
 import os
@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from chromium import Visit, open_browser
 from lab_server import serve
-
-from grpo_course.workshop import present
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
@@ -43,14 +41,14 @@ def visit(browser):
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
-    """A copy of the notebooks: `stored` as they are, `fresh` without outputs,
-    `slides` with the presenter's notes."""
+    """A checkout: `lab` makes its folder `work`, and `slides` its folder `slides`.
+
+    A further one, `fresh`, has the notebooks without outputs.
+    """
     folder = tmp_path_factory.mktemp("course")
-    shutil.copytree(ROOT / "notebooks", folder / "stored")
+    shutil.copytree(ROOT / "notebooks", folder / "notebooks")
     shutil.copytree(ROOT / "notebooks", folder / "fresh")
     shutil.copytree(ROOT / "images", folder / "images")
-    for path in (folder / "stored").glob("*.ipynb"):
-        present.copy(path, folder / "slides")
     for path in (folder / "fresh").glob("*.ipynb"):
         strip(path)
     return folder
@@ -67,9 +65,22 @@ def strip(path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def lab(course, tmp_path_factory):
-    """The addresses of a JupyterLab server on the copy, each with its token."""
-    with serve(course, tmp_path_factory.mktemp("private")) as address:
+def private(tmp_path_factory):
+    """What `lab` keeps to itself, and what it prints."""
+    return tmp_path_factory.mktemp("private")
+
+
+@pytest.fixture(scope="session")
+def lab(course, private):
+    """`python3 -m grpo_course lab`: the addresses of its server, with the token."""
+    with serve("lab", course, private) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def live(course, tmp_path_factory):
+    """`python3 -m grpo_course slides`: the addresses of its server, with the token."""
+    with serve("present", course, tmp_path_factory.mktemp("private")) as address:
         yield address
 
 

@@ -40,8 +40,18 @@ READ = f"""() => {NOTEBOOK}.content.widgets.map((widget, index) => {{
 
 def open_notebook(page: Page, address: Address, path: str) -> None:
     """Open a notebook and wait for its kernel."""
-    page.goto(f"{address(f'lab/tree/{path}')}&reset", wait_until="domcontentloaded")
+    open_address(page, f"{address(f'lab/tree/{path}')}&reset")
+
+
+def open_address(page: Page, address: str) -> None:
+    """Open the address of a notebook and wait for its kernel."""
+    page.goto(address, wait_until="domcontentloaded")
     page.wait_for_function(OPENED, timeout=120_000)
+
+
+def save(page: Page) -> None:
+    """Save the notebook as JupyterLab does by itself, every two minutes."""
+    page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
 
 
 def run_above(page: Page, index: int) -> None:
@@ -75,18 +85,14 @@ def replace_and_run(page: Page, index: int, source: str) -> str:
         " book.mode = 'command'; return book.scrollToItem(i, 'center'); }",
         index,
     )
+    # A stored count could be the one that it gets.
+    page.evaluate("window.jupyterapp.commands.execute('notebook:clear-cell-output')")
     cell = page.locator(".jp-Notebook .jp-Cell").nth(index)
-    before = page.evaluate(COUNT, index)
     cell.locator(".cm-content").click()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(source)
     page.keyboard.press("Shift+Enter")
-    page.wait_for_function(
-        f"([i, before]) => {{ const n = ({COUNT})(i);"
-        " return n !== null && n !== before; }",
-        arg=[index, before],
-        timeout=60_000,
-    )
+    page.wait_for_function(f"i => ({COUNT})(i) !== null", arg=index, timeout=60_000)
     page.wait_for_timeout(300)
     return cell.locator(".jp-Cell-outputArea").inner_text()
 

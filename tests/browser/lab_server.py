@@ -1,4 +1,5 @@
-"""A JupyterLab server of its own: temporary notebooks, no settings of the user.
+"""The course in JupyterLab, started by its commands: on a temporary checkout, without
+the settings of the user.
 
 It lets in who knows its token, which it makes itself: on a machine with several users,
 a server without one is a terminal for all of them. The token is in a file that only
@@ -7,6 +8,8 @@ its user may read, and in no list of processes.
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +24,7 @@ from grpo_course.workshop import kernels
 Address = Callable[[str], str]  # of a path on the server, with the token
 
 STARTUP_SECONDS = 120
+LOG = "server.log"
 PRIVATE = (
     "JUPYTER_CONFIG_DIR",
     "JUPYTER_DATA_DIR",
@@ -45,33 +49,47 @@ OPTIONS = [
     "--ServerApp.open_browser=False",
     "--ServerApp.log_level=ERROR",
     "--LabApp.expose_app_in_browser=True",  # window.jupyterapp, which the tests read
-    "--allow-root",
 ]
 
 
+# What `python3 -m grpo_course NAME` does after the installation, on another checkout.
+START = """
+import sys
+from importlib import import_module
+from pathlib import Path
+module, root, *options = sys.argv[1:]
+sys.exit(import_module(f"grpo_course.workshop.{module}").main(options, Path(root)))
+"""
+
+
 @contextmanager
-def serve(folder: Path, private: Path) -> Iterator[Address]:
-    """Serve `folder` in JupyterLab; the address of "lab", "api/status" and so on."""
+def serve(module: str, root: Path, private: Path) -> Iterator[Address]:
+    """Start a command on a checkout; the address of "lab", "api/status" and so on.
+
+    What it prints is in `private`, as `server.log`.
+    """
     environment = {**os.environ, **kernels.VARIABLES}
     environment.pop(record.STORED)  # the tests click as a learner does
     environment.pop("JUPYTER_TOKEN", None)
     environment |= {name: str(private / name.lower()) for name in PRIVATE}
     write_settings(Path(environment["JUPYTERLAB_SETTINGS_DIR"]))
-    command = [sys.executable, "-m", "jupyterlab", *OPTIONS]
-    log = (private / "server.log").open("w")
-    server = subprocess.Popen(
-        [*command, f"--ServerApp.root_dir={folder}"],
-        env=environment,
-        stdout=log,
-        stderr=log,
-        stdin=subprocess.DEVNULL,
-    )
-    try:
-        yield wait_for(Path(environment["JUPYTER_RUNTIME_DIR"]), server)
-    finally:
-        server.terminate()
-        server.wait(30)
-        log.close()
+    command = [sys.executable, "-c", START, module, str(root), *OPTIONS]
+    with (private / LOG).open("w") as log:
+        server = subprocess.Popen(
+            command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+        )
+        told = wait_for(Path(environment["JUPYTER_RUNTIME_DIR"]), server)
+        try:
+            yield address_of(told)
+        finally:
+            os.kill(told["pid"], signal.SIGTERM)  # JupyterLab; then the command ends
+            server.wait(30)
+
+
+def printed_address(private: Path) -> str:
+    """The address that the command has printed for who has no browser there."""
+    said = (private / LOG).read_text(encoding="utf-8")
+    return re.search(r"http://127\.0\.0\.1:\S+", said).group()
 
 
 def write_settings(folder: Path) -> None:
@@ -82,19 +100,21 @@ def write_settings(folder: Path) -> None:
         path.write_text(json.dumps(values), encoding="utf-8")
 
 
-def wait_for(runtime: Path, server: subprocess.Popen) -> Address:
-    """The address, once the server answers there."""
+def wait_for(runtime: Path, server: subprocess.Popen) -> dict:
+    """What a server says of itself, once it answers at its address."""
     end = time.monotonic() + STARTUP_SECONDS
     while time.monotonic() < end and server.poll() is None:
         for path in runtime.glob("jpserver-*.json"):
             try:
-                address = address_of(json.loads(path.read_text(encoding="utf-8")))
-                urllib.request.urlopen(address("api/status"), timeout=5).close()
-                return address
+                told = json.loads(path.read_text(encoding="utf-8"))
+                urllib.request.urlopen(
+                    address_of(told)("api/status"), timeout=5
+                ).close()
+                return told
             except (OSError, ValueError):
                 pass  # not yet
         time.sleep(0.3)
-    raise RuntimeError(f"JupyterLab did not start; see {runtime.parent}/server.log")
+    raise RuntimeError(f"JupyterLab did not start; see {runtime.parent / LOG}")
 
 
 def address_of(told: dict) -> Address:

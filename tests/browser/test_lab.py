@@ -6,16 +6,21 @@ from urllib.request import urlopen
 
 import pytest
 from lab_page import (
+    open_address,
     open_notebook,
     read,
     replace_and_run,
     run_above,
     run_all,
+    save,
     shut_down,
 )
+from lab_server import printed_address
 from quick import RUN, leave_out
 
 from grpo_course.classroom.live import ProgressBar
+from grpo_course.workshop import workspace
+from grpo_course.workshop.lab import FOLDER
 
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 UNFILLED = "raise NotImplementedError"
@@ -38,6 +43,19 @@ def test_only_who_has_the_token_is_let_in(lab, path):
             assert "/login" in page.url
 
 
+def test_the_printed_address_opens_the_welcome_with_its_pictures(lab, private, visit):
+    """One picture lies beside the folder of the notebooks; no request fails."""
+    opened = visit(1280, 900)
+    open_address(opened.page, printed_address(private))
+    assert f"/{FOLDER}/00_welcome.ipynb" in opened.page.url
+    opened.page.wait_for_load_state("networkidle")
+    cells = read(opened.page)
+    shut_down(opened.page)
+    assert any("](../images/" in cell["source"] for cell in cells)
+    assert [cell["index"] for cell in cells if cell["deadPictures"]] == []
+    assert (opened.missing, opened.elsewhere) == ([], [])
+
+
 def test_run_all_from_nothing(name, visit, lab, pictures):
     """No error; pictures, sliders and formulas appear; exercises are not attempted."""
     leave_out(name, RUN)
@@ -49,7 +67,7 @@ def test_run_all_from_nothing(name, visit, lab, pictures):
     shut_down(opened.page)
     problems = [line for cell in cells for line in complaints(cell)]
     assert not problems, "\n".join(problems)
-    assert opened.elsewhere == []
+    assert (opened.missing, opened.elsewhere) == ([], [])
     prose = "\n".join(c["source"] for c in cells if c["kind"] == "markdown")
     if "$" in CODE.sub("", prose):
         assert sum(cell["formulas"] for cell in cells) > 0
@@ -94,16 +112,29 @@ def test_a_bar_that_stops_is_seen(capsys):
     assert "3/3" in cell["answer"] and complaints(cell) == []
 
 
-def test_an_exercise_answers_a_wrong_and_a_right_function(visit, lab, pictures):
-    """Typed as a learner types: first a misconception, then the solution."""
+def is_untouched(copy) -> bool:
+    """Whether the course takes a copy for one in which nobody has written."""
+    mark, cells = workspace.standing(copy)
+    return cells == mark["cells"]
+
+
+def test_an_exercise_answers_a_wrong_and_a_right_function(course, visit, lab, pictures):
+    """Typed as a learner types: first a misconception, then the solution.
+
+    That, and not what JupyterLab writes by itself, makes the copy the learner's own.
+    """
     page = visit(1280, 900).page
-    open_notebook(page, lab, "fresh/01_rewards.ipynb")
+    open_notebook(page, lab, f"{FOLDER}/01_rewards.ipynb")
+    copy = course / FOLDER / "01_rewards.ipynb"
+    before = copy.read_bytes()
     (index,) = (
         cell["index"]
         for cell in read(page)
         if cell["source"].startswith("def count_matches")
     )
     run_above(page, index)
+    save(page)
+    assert copy.read_bytes() != before and is_untouched(copy)
     ending = "\n\n\ncount_matches = check(count_matches)"
     head = "def count_matches(prompt, response): return float(sum(x == y for x, y in "
     wrong = replace_and_run(page, index, f"{head}zip(prompt, response))){ending}")
@@ -112,6 +143,8 @@ def test_an_exercise_answers_a_wrong_and_a_right_function(visit, lab, pictures):
         page, index, f"{head}zip(sorted(prompt), response))){ending}"
     )
     pictures(page, "lab_exercise_right")
+    save(page)
+    assert not is_untouched(copy)
     shut_down(page)
     assert "[x]" in wrong and "sort" in wrong.lower(), wrong
     assert "[v]" in right, right
@@ -121,7 +154,7 @@ def test_an_exercise_answers_a_wrong_and_a_right_function(visit, lab, pictures):
 def test_themes(theme, visit, lab, pictures):
     """Code, text and pictures can be read in both themes."""
     page = visit(1280, 900).page
-    open_notebook(page, lab, "stored/04_losses.ipynb")
+    open_notebook(page, lab, f"{FOLDER}/04_losses.ipynb")
     page.evaluate(
         "t => window.jupyterapp.commands.execute('apputils:change-theme', {theme: t})",
         theme,

@@ -8,6 +8,7 @@ from nbformat import v4
 
 from grpo_course.classroom import record
 from grpo_course.workshop import prediction_cells, tidy
+from grpo_course.workshop.lab import FOLDER
 
 ASK = 'from grpo_course import predict\nguess = predict("Which way?", "up", "down")'
 SHOW = 'print("a result")\nguess.reveal("down")'
@@ -15,7 +16,7 @@ SHOW = 'print("a result")\nguess.reveal("down")'
 
 @pytest.fixture
 def asking(course):
-    """A stored notebook with one prediction, in a folder of its own."""
+    """A stored notebook with one prediction, beside the learner's folder."""
     show = v4.new_code_cell(SHOW, execution_count=2)
     show.outputs = [v4.new_output("stream", text="a result\nCame out: down.\n")]
     cells = [v4.new_code_cell(ASK, metadata={"tags": ["predict"]}), show]
@@ -39,7 +40,7 @@ def run(page, index):
     page.keyboard.press("Shift+Enter")
 
 
-def test_the_answer_is_closed_until_its_cell_runs(asking, visit, lab, pictures):
+def test_the_answer_is_closed_until_its_cell_runs(asking, course, visit, lab, pictures):
     page = visit(1280, 900).page
     open_notebook(page, lab, "asking/guess.ipynb")
     pictures(page, "lab_guess_closed")
@@ -55,5 +56,5 @@ def test_the_answer_is_closed_until_its_cell_runs(asking, visit, lab, pictures):
     assert button.is_disabled()
     assert "a result" in read(page)[1]["answer"]
     shut_down(page)
-    kept = record.read(asking)["guesses"]
+    kept = record.read(course / FOLDER)["guesses"]
     assert kept == {"Which way?": {"guess": "up", "answer": "down"}}

@@ -5,14 +5,15 @@ from slides_page import STAGE, excess, look, open_slides, walk
 
 FONTS = "https://fonts.googleapis.com/"  # jupyterlab-rise asks; it does without
 # Boxes that may scroll on stage: a shown source file, and code of over 23 lines.
+DEAD = "all => all.filter(e => !e.naturalWidth).map(e => e.src.slice(0, 80))"
 SCROLLS = ("jp-OutputArea", "cm-scroller")
 
 
-def test_every_slide_fits_the_stage(name, visit, lab, pictures):
+def test_every_slide_fits_the_stage(name, visit, live, pictures):
     """Nothing leaves the slide and nothing scrolls but a listing in its box."""
     leave_out(name, LOOK)
     stage = visit(*STAGE)
-    open_slides(stage.page, lab, f"slides/{name}.ipynb")
+    open_slides(stage.page, live, f"slides/{name}.ipynb")
 
     def each(slide):
         wrong = complaint(slide)
@@ -25,6 +26,7 @@ def test_every_slide_fits_the_stage(name, visit, lab, pictures):
     problems = [line for slide in slides if (line := complaint(slide))]
     assert not problems, f"of {len(slides)} slides:\n" + "\n".join(problems)
     assert [url for url in stage.elsewhere if not url.startswith(FONTS)] == []
+    assert stage.missing == []
 
 
 def complaint(slide: dict) -> str:
@@ -43,10 +45,19 @@ def complaint(slide: dict) -> str:
     )
 
 
-def test_a_slide_that_is_too_high_is_seen(visit, lab):
+def test_every_picture_of_the_welcome_is_on_its_slide(visit, live):
+    """One of them lies beside the folder of the notebooks."""
+    stage = visit(*STAGE)
+    open_slides(stage.page, live, "slides/00_welcome.ipynb")
+    shown = stage.page.locator(".reveal .slides img")
+    assert stage.page.locator(".reveal .slides img[src*='/images/']").count() > 0
+    assert (shown.evaluate_all(DEAD), stage.missing) == ([], [])
+
+
+def test_a_slide_that_is_too_high_is_seen(visit, live):
     """The measure can fail: 40 lines more make a slide too high."""
     stage = visit(*STAGE)
-    open_slides(stage.page, lab, "stored/01_rewards.ipynb")
+    open_slides(stage.page, live, "slides/01_rewards.ipynb")
     stage.page.evaluate(
         """() => document.querySelector('.reveal section.present .jp-MarkdownOutput')
         .insertAdjacentHTML('beforeend', '<p>more</p>'.repeat(40))"""
@@ -54,10 +65,10 @@ def test_a_slide_that_is_too_high_is_seen(visit, lab):
     assert complaint(walk(stage.page)[0])
 
 
-def test_a_picture_below_its_box_is_seen(visit, lab):
+def test_a_picture_below_its_box_is_seen(visit, live):
     """The measure can fail: a box that may scroll, but with a picture below its end."""
     stage = visit(*STAGE)
-    open_slides(stage.page, lab, "stored/01_rewards.ipynb")
+    open_slides(stage.page, live, "slides/01_rewards.ipynb")
     box = "<div class='jp-OutputArea' style='height: 40px; overflow: auto'>{}</div>"
     picture = "<img style='margin-top: 60px; height: 40px; width: 40px'>"
     for inside, wrong in (("<p>a</p>" * 9, False), (picture, True)):
@@ -86,10 +97,10 @@ def test_a_cell_runs_on_stage(visit, lab):
     assert "Ready: seed 0" in answer.first.inner_text()
 
 
-def test_speaker_notes_open_with_the_minutes(visit, lab):
+def test_speaker_notes_open_with_the_minutes(visit, live):
     """Click the title, Escape, T: the speaker's window follows the stage."""
     stage = visit(*STAGE)
-    open_slides(stage.page, lab, "slides/01_rewards.ipynb")
+    open_slides(stage.page, live, "slides/01_rewards.ipynb")
     stage.page.locator(".reveal section.present section.present h1").click()
     stage.page.keyboard.press("Escape")
     with stage.context.expect_page(timeout=20_000) as opened:

@@ -49,7 +49,7 @@ def test_too_few_seeds_are_named(higher):
 
 def test_a_learner_is_told_what_moved_and_a_stored_run_stops(capsys, monkeypatch):
     expect(torch.tensor(True), "nothing to say")
-    with pytest.raises(AssertionError, match="over 0.9, got 0.50"):
+    with pytest.raises(AssertionError, match=r"over 0\.9, got 0\.50"):
         expect(0.5 > 0.9, "expected over 0.9, got 0.50: another rate?")
     monkeypatch.setattr(record, "learner_is_here", lambda: True)
     expect(0.5 > 0.9, "expected over 0.9, got 0.50: another rate?")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grpo_course import __main__ as command_line
-from grpo_course.workshop import bench, environment, installed, pip_options
+from grpo_course.workshop import bench, environment, installed, pip_options, pip_run
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def machine(monkeypatch):
 
     def run(command, quiet=False):
         words = [str(word) for word in command]
-        kind = next(word for word in ("venv", "install", "--version") if word in words)
+        kind = next(word for word in KINDS if word in words)
         commands.append(words)
         if kind in fails:
             return 1
@@ -36,15 +36,23 @@ def machine(monkeypatch):
             python.touch()
         return 0
 
+    def pip(command, log):
+        log.write_text("ERROR: it rains\n", encoding="utf-8")
+        return run(command)
+
     monkeypatch.setattr(environment, "run", run)
+    monkeypatch.setattr(pip_run, "run", pip)
     monkeypatch.setattr(pip_options, "answers", lambda url, seconds: False)
     monkeypatch.setattr(installed, "from_checkout", lambda root: False)
     return type("Machine", (), {"commands": commands, "fails": fails})
 
 
+KINDS = ("venv", "install", "--version")
+
+
 def kinds(machine):
     words = [set(command) for command in machine.commands]
-    return [k for w in words for k in ("venv", "install", "--version") if k in w]
+    return [k for w in words for k in KINDS if k in w]
 
 
 def test_old_python_is_refused_with_the_cure():
@@ -88,10 +96,12 @@ def test_a_changed_requirement_installs_again(checkout, machine, name):
     assert kinds(machine) == ["--version", "install"]
 
 
-def test_pip_failure_names_the_cure_and_the_half_made_venv_is_remade(checkout, machine):
+def test_a_failure_of_pip_is_told_and_the_half_made_venv_is_remade(checkout, machine):
     machine.fails.add("install")
-    with pytest.raises(environment.NotReady, match=r"(?s)pip could not.*No network"):
+    log = checkout / ".venv" / environment.LOG
+    with pytest.raises(environment.NotReady, match=r"(?s)it rains.*Run the") as told:
         environment.ensure(checkout, ())
+    assert str(log) in str(told.value)
     assert not environment.is_stamped(checkout / ".venv", checkout, ())
     machine.fails.clear()
     machine.commands.clear()
@@ -200,6 +210,23 @@ def test_cpu_index_only_on_linux_without_gpu(monkeypatch, capsys):
     monkeypatch.setattr(sys, "platform", "darwin")
     assert pip_options.torch_options() == []
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("place", ["lib/python3.11", "Lib"])
+def test_the_word_on_torch_comes_only_when_torch_is_about_to_be_installed(
+    checkout, machine, monkeypatch, capsys, place
+):
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(pip_options.shutil, "which", lambda name: None)
+    packages = checkout / ".venv" / place / "site-packages"
+    environment.ensure(checkout, ())
+    assert "CUDA build" in capsys.readouterr().out
+    (packages / "torch-2.13.1+cpu.dist-info").mkdir(parents=True)
+    environment.ensure(checkout, ("test",))
+    assert "CUDA" not in capsys.readouterr().out
+    (checkout / "constraints.txt").write_text("torch==2.14.*\n")
+    environment.ensure(checkout, ("test",))
+    assert "CUDA build" in capsys.readouterr().out
 
 
 def test_an_address_that_does_not_exist_does_not_answer():

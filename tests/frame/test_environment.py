@@ -5,6 +5,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
@@ -84,13 +85,39 @@ def test_what_is_installed_is_what_is_pinned():
     assert not other, f"pinned, installed: {other}. Install with -c constraints.txt."
 
 
-def test_every_pin_admits_the_oldest_python():
+def oldest_patches():
     """3.11.0 and not only the latest 3.11: Debian 12 has 3.11.2."""
-    oldest = f"{environment.OLDEST_PYTHON[0]}.{environment.OLDEST_PYTHON[1]}.0"
-    refused = {
-        d.name: d.metadata["Requires-Python"]
-        for d in metadata.distributions()
-        if normal(d.name) in pins()
-        and not SpecifierSet(d.metadata["Requires-Python"] or "").contains(oldest)
+    (major, first), (_, last) = environment.OLDEST_PYTHON, environment.NEWEST_PYTHON
+    return [f"{major}.{minor}.0" for minor in range(first, last + 1)]
+
+
+def refusals(needs, python):
+    """The packages whose `Requires-Python` does not admit a version of Python."""
+    return {
+        name: need
+        for name, need in needs.items()
+        if not SpecifierSet(need or "").contains(python)
     }
-    assert not refused, f"pin versions that run on Python {oldest}"
+
+
+@pytest.mark.parametrize("python", oldest_patches())
+def test_every_pin_admits_the_oldest_patch_of_every_python(python):
+    needs = {
+        normal(d.name): d.metadata["Requires-Python"] for d in metadata.distributions()
+    }
+    pinned = {name: need for name, need in needs.items() if name in pins()}
+    assert len(pinned) > 100
+    refused = refusals(pinned, python)
+    assert not refused, f"pin versions that run on Python {python}"
+
+
+def test_a_pin_that_needs_a_later_patch_is_seen():
+    needs = {"soupsieve": ">=3.11.5", "torch": ">=3.10", "six": None}
+    assert refusals(needs, "3.11.2") == {"soupsieve": ">=3.11.5"}
+    assert refusals(needs, "3.12.0") == {}
+
+
+def test_the_words_on_python_are_those_of_the_readme():
+    assert oldest_patches()[0] == "3.11.0"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"Python {environment.tested_pythons()}" in readme

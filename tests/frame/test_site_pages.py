@@ -122,7 +122,7 @@ def test_slides_open_jupyterlab_with_live_slides(monkeypatch, tmp_path):
     )
     monkeypatch.setattr(command_line.environment, "is_running", lambda python: True)
     monkeypatch.setattr(
-        lab.kernels, "python", lambda command, root: started.append(command) or 0
+        lab.kernels, "python", lambda command, *_: started.append(command) or 0
     )
     assert command_line.main(["slides", "--no-browser"]) == 0
     assert asked == [("slides",)]

@@ -120,7 +120,7 @@ def test_notes_are_in_the_copies_that_are_presented(course, monkeypatch):
     assert course.read_bytes() == stored
 
 
-def test_a_presenters_changes_stay_until_the_notebook_changes(course):
+def test_a_presenters_changes_stay_and_the_new_notebook_is_beside_them(course):
     folder = course.parent.parent / "slides"
     copy = present.copy(course, folder)
     changed = copy.read_text(encoding="utf-8").replace("print(2)", "print(22)")
@@ -128,10 +128,11 @@ def test_a_presenters_changes_stay_until_the_notebook_changes(course):
     assert present.copy(course, folder).read_text(encoding="utf-8") == changed
     source = course.read_text(encoding="utf-8")
     course.write_text(source.replace("print(3)", "print(33)"), encoding="utf-8")
-    made = present.copy(course, folder).read_text(encoding="utf-8")
+    beside = present.copy(course, folder)
+    made = beside.read_text(encoding="utf-8")
     assert "print(33)" in made and "print(22)" not in made
-    (kept,) = folder.glob("*.before-*.ipynb")
-    assert kept.read_text(encoding="utf-8") == changed
+    assert copy.read_text(encoding="utf-8") == changed
+    assert beside.name == "01_x.new.ipynb" and len(notes_of(form.read(beside))) == 2
 
 
 def test_minutes_add_up():

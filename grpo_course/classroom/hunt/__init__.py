@@ -25,7 +25,6 @@ Cases
 
 What it costs
     sleeping            how wrong the first update is, as a setting moves
-    slider              moves it
     costs               the command that records runs, costs and probes
     recorded            what it recorded
     findings            how to read it

@@ -11,6 +11,14 @@ from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import CLIP, GONE, GROUND, PI
 
+# Where the clipped objective is flat.
+FLAT: dict[str, Any] = {
+    "facecolor": "none",
+    "edgecolor": "#c8c8c8",
+    "hatch": "///",
+    "lw": 0,
+}
+
 
 def plot_clip_range(epsilon: float, epsilon_high: float) -> str:
     """The objective of a good token and of a bad one, and in words where it is flat."""
@@ -52,14 +60,8 @@ def draw_clip_plane(
     ends = (0.03, 30.0)
     ax.set(xscale="log", xlim=ends, ylim=(-most, most))
     ax.axvspan(low, high, **CLIP)
-    flat: dict[str, Any] = {
-        "facecolor": "none",
-        "edgecolor": "#c8c8c8",
-        "hatch": "///",
-        "lw": 0,
-    }
-    ax.fill_between([high, ends[1]], 0, most, **flat)
-    ax.fill_between([ends[0], low], -most, 0, **flat)
+    ax.fill_between([high, ends[1]], 0, most, **FLAT)
+    ax.fill_between([ends[0], low], -most, 0, **FLAT)
     # Equal deltas share a height: spread them a little, the same way each time.
     jitter = 0.12 * (torch.arange(len(deltas)) * 0.618 % 1 - 0.5)
     x, y = ratio.clamp(*ends), (deltas + jitter).clamp(-most, most)

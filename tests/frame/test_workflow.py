@@ -1,0 +1,56 @@
+"""The file that runs the course's commands on GitHub."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from grpo_course.__main__ import COMMANDS
+from grpo_course.workshop import anywhere
+
+ROOT = Path(__file__).parents[2]
+JOBS = yaml.safe_load((ROOT / ".github/workflows/course.yml").read_text())["jobs"]
+
+
+def test_the_tests_run_on_three_systems_before_anything_is_published():
+    systems = JOBS["test"]["strategy"]["matrix"]["system"]
+    assert {name.split("-")[0] for name in systems} == {"ubuntu", "macos", "windows"}
+    for name in ("site", "binder", "release"):
+        assert JOBS[name]["needs"] == "test"
+
+
+def test_it_calls_commands_that_there_are():
+    calls = [s["run"] for job in JOBS.values() for s in job["steps"] if "run" in s]
+    names = [call.split()[3] for call in calls if "grpo_course" in call]
+    assert set(names) == {"test", "test-browser", "site"} <= set(COMMANDS)
+
+
+def test_what_the_site_command_builds_is_what_is_published():
+    (step,) = [s for s in JOBS["site"]["steps"] if "upload" in s.get("uses", "")]
+    assert step["with"]["path"] == "_site"
+    assert f'"{step["with"]["path"]}"' in (
+        ROOT / "grpo_course" / "workshop" / "site.py"
+    ).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("remote", "place"),
+    [
+        ("https://github.com/ada/grpo.git", "ada/grpo"),
+        ("git@github.com:ada/grpo-course.git", "ada/grpo-course"),
+        ("https://github.com/ada/grpo/", "ada/grpo"),
+        ("/srv/grpo.git", "OWNER/course"),  # not on GitHub
+        (None, "OWNER/course"),
+    ],
+)
+def test_a_fork_opens_the_fork(tmp_path, remote, place):
+    address = '[project.urls]\nRepository = "https://github.com/OWNER/course"\n'
+    (tmp_path / "pyproject.toml").write_text(address, encoding="utf-8")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    if remote:
+        add = ["git", "remote", "add", "origin", remote]
+        subprocess.run(add, cwd=tmp_path, check=True)
+    link = "github/{}/blob/main/notebooks/01.ipynb"
+    text = anywhere.at_home(link.format("OWNER/course"), tmp_path)
+    assert text == link.format(place)

@@ -1,0 +1,302 @@
+"""Copies to work in: kept, brought up to date, never overwritten; who finds what."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import nbformat
+import pytest
+from nbformat import v4
+
+from grpo_course.classroom import record
+from grpo_course.workshop import form, lab, notebooks, present, progress
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "03_deltas.ipynb"
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A checkout with two notebooks, whose JupyterLab is a list of what it was given"""
+    started = []
+    monkeypatch.setattr(
+        lab.kernels, "python", lambda *given: started.append(given) or 0
+    )
+    for name in ("00_welcome", "03_deltas"):
+        write(tmp_path / "notebooks" / f"{name}.ipynb", "x = 1", "y = 2")
+    return type("Course", (), {"root": tmp_path, "started": started})
+
+
+def write(path, *sources, printed="1\n"):
+    """A notebook as the course stores it."""
+    cells = [v4.new_markdown_cell(f"# {path.stem}", id="title")]
+    for number, source in enumerate(sources):
+        output = v4.new_output("stream", text=printed)
+        cells.append(v4.new_code_cell(source, id=f"c{number}", outputs=[output]))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(nbformat.writes(v4.new_notebook(cells=cells)), encoding="utf-8")
+
+
+def edit(path, old, new):
+    """What a learner types into a cell; JupyterLab then writes the file in its way."""
+    book = form.read(path)
+    for cell in book.cells:
+        cell.source = cell.source.replace(old, new)
+    path.write_text(json.dumps(book, indent=4), encoding="utf-8")
+
+
+def run_in_jupyterlab(path):
+    """What JupyterLab writes after Run All and a look at the cells' properties."""
+    book = form.read(path)
+    for cell in book.cells:
+        cell.metadata |= {"editable": True, "slideshow": {"slide_type": ""}, "tags": []}
+        cell.metadata["execution"] = {"iopub.execute_input": "2026-01-01"}
+        if cell.cell_type == "code":
+            cell.outputs = [v4.new_output("stream", text="something else\n")]
+            cell.execution_count = 99
+    book.metadata["language_info"] = {"name": "python", "version": "3.11.2"}
+    book.cells.append(v4.new_code_cell(""))  # after Shift+Enter in the last cell
+    path.write_text(json.dumps(book, indent=1), encoding="utf-8")
+
+
+def start(course, *arguments):
+    assert lab.main(list(arguments), course.root) == 0
+    return course.root / lab.FOLDER / NAME
+
+
+def files(course):
+    return sorted(path.name for path in (course.root / lab.FOLDER).iterdir())
+
+
+def test_what_is_written_in_a_copy_stays_and_the_course_s_own_is_untouched(course):
+    own = course.root / "notebooks" / NAME
+    before = own.read_bytes()
+    copy = start(course)
+    edit(copy, "x = 1", "x = 100")
+    mine = copy.read_bytes()
+    start(course)
+    assert copy.read_bytes() == mine and own.read_bytes() == before
+    assert files(course) == ["00_welcome.ipynb", NAME]
+
+
+def test_a_copy_that_was_only_run_is_kept_and_follows_the_course(course, capsys):
+    copy = start(course)
+    run_in_jupyterlab(copy)
+    after = copy.read_bytes()
+    start(course)
+    assert copy.read_bytes() == after, "nothing is new: its outputs are the learner's"
+    write(course.root / "notebooks" / NAME, "x = 1", "y = 3")
+    start(course)
+    assert form.read(copy).cells[2].source == "y = 3"
+    assert files(course) == ["00_welcome.ipynb", NAME]
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("change", ["source", "kind", "order", "gone", "more"])
+def test_where_both_changed_the_new_one_is_put_beside(course, capsys, change):
+    copy = start(course)
+    book = form.read(copy)
+    if change == "source":
+        book.cells[1].source += "  # mine"
+    elif change == "kind":
+        book.cells[1] = v4.new_markdown_cell(book.cells[1].source)
+    elif change == "order":
+        book.cells.append(book.cells.pop(1))
+    elif change == "gone":
+        del book.cells[1]
+    else:
+        book.cells.append(v4.new_code_cell("z = 1"))
+    copy.write_text(nbformat.writes(book), encoding="utf-8")
+    mine = copy.read_bytes()
+    write(course.root / "notebooks" / NAME, "x = 1", "y = 3")
+    start(course)
+    said = capsys.readouterr().out
+    assert copy.read_bytes() == mine
+    new = copy.with_name("03_deltas.new.ipynb")
+    assert form.read(new).cells[2].source == "y = 3"
+    assert said.count("\n") == 1 and NAME in said and new.name in said
+    start(course)
+    assert capsys.readouterr().out == "", "it is said once"
+
+
+def test_the_new_one_beside_is_never_overwritten_either(course):
+    copy = start(course)
+    edit(copy, "x = 1", "x = 100")
+    new, second = (
+        copy.with_name(f"03_deltas.{word}.ipynb") for word in ("new", "new-2")
+    )
+    for number in (3, 4):  # nobody touches the first: the second takes its place
+        write(course.root / "notebooks" / NAME, "x = 1", f"y = {number}")
+        start(course)
+        assert form.read(new).cells[2].source == f"y = {number}"
+    edit(new, "y = 4", "y = 44")
+    mine = new.read_bytes()
+    write(course.root / "notebooks" / NAME, "x = 1", "y = 5")
+    start(course)
+    assert new.read_bytes() == mine
+    assert form.read(second).cells[2].source == "y = 5"
+
+
+def test_new_outputs_alone_are_not_offered_beside_what_the_learner_wrote(course):
+    copy = start(course)
+    edit(copy, "x = 1", "x = 100")
+    write(course.root / "notebooks" / NAME, "x = 1", "y = 2", printed="another\n")
+    start(course)
+    assert files(course) == ["00_welcome.ipynb", NAME]
+
+
+@pytest.mark.parametrize("text", ["{ broken", "[]", "{}", '{"cells": [{}]}'])
+def test_a_copy_that_cannot_be_read_is_left_alone(course, text):
+    copy = start(course)
+    copy.write_text(text, encoding="utf-8")
+    start(course)
+    assert copy.read_text(encoding="utf-8") == text
+    assert form.read(copy.with_name("03_deltas.new.ipynb")).cells[1].source == "x = 1"
+
+
+def test_a_copy_made_by_hand_is_not_overwritten(course):
+    copy = course.root / lab.FOLDER / NAME
+    write(copy, "x = 7", "y = 2")
+    before = copy.read_bytes()
+    start(course)
+    assert copy.read_bytes() == before
+    assert "03_deltas.new.ipynb" in files(course)
+
+
+def test_reset_makes_a_fresh_copy_and_keeps_every_old_one(course, capsys):
+    copy = start(course)
+    for number in (1, 2):
+        edit(copy, "x = 1", f"x = 10{number}")
+        start(course, "--reset", "03", "--no-browser")
+        assert form.read(copy).cells[1].source == "x = 1"
+        assert "03_deltas.old" in capsys.readouterr().out
+    names = ["03_deltas.old-2.ipynb", "03_deltas.old.ipynb"]
+    assert files(course) == sorted(["00_welcome.ipynb", NAME, *names])
+    kept = [form.read(copy.with_name(name)).cells[1].source for name in names]
+    assert kept == ["x = 102", "x = 101"]
+
+
+def test_reset_of_what_is_not_there_changes_nothing(course):
+    copy = start(course)
+    edit(copy, "x = 1", "x = 100")
+    with pytest.raises(SystemExit, match="no notebook '99'"):
+        lab.main(["--reset", "03", "99"], course.root)
+    assert form.read(copy).cells[1].source == "x = 100"
+    assert files(course) == ["00_welcome.ipynb", NAME]
+
+
+@pytest.mark.parametrize(
+    "arguments, name",
+    [([], "00_welcome"), (["--reset", "03", "00"], "03_deltas")],
+)
+def test_jupyterlab_serves_the_checkout_and_its_address_opens_the_copy(
+    course, arguments, name
+):
+    """The pictures lie beside `work/`: from a server in it, they would not be found."""
+    start(course, *arguments, "--port=9000", "--no-browser")
+    ((command, root, variables),) = course.started
+    assert root == course.root
+    assert f"--ServerApp.root_dir={course.root}" in command
+    assert f"--LabApp.default_url=/lab/tree/work/{name}.ipynb" in command
+    assert command[-2:] == ["--port=9000", "--no-browser"]
+    assert variables == {record.FOLDER: str(course.root / "work")}
+
+
+def test_slides_keep_their_own_progress(course):
+    present.main([], course.root)
+    assert course.started[0][2] == {record.FOLDER: str(course.root / "slides")}
+
+
+@pytest.fixture
+def learner(monkeypatch, tmp_path):
+    """A kernel that `lab` started, in which a cell has changed the folder."""
+    monkeypatch.setattr(record, "learner_is_here", lambda: True)
+    monkeypatch.setenv(record.FOLDER, str(tmp_path / lab.FOLDER))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+
+def test_progress_is_kept_in_the_workspace_wherever_a_cell_runs(learner, tmp_path):
+    record.keep("exercises", "3.1", "v")
+    assert record.read(tmp_path / lab.FOLDER) == {"exercises": {"3.1": "v"}}
+    assert record.kept("exercises") == {"3.1": "v"}
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_without_lab_progress_is_kept_beside_the_notebook(
+    learner, tmp_path, monkeypatch
+):
+    monkeypatch.delenv(record.FOLDER)
+    record.keep("exercises", "3.1", "v")
+    assert (tmp_path / "elsewhere" / record.NAME).exists()
+
+
+@pytest.mark.parametrize("folder", ["work", "notebooks"])
+def test_the_command_progress_finds_the_file_from_any_folder(
+    folder, tmp_path, monkeypatch, capsys
+):
+    """In the workspace; beside the course's notebooks for who works in those."""
+    text = "**Exercise 3.1** · difficulty 1 of 3 · 6 minutes"
+    book = v4.new_notebook(cells=[v4.new_markdown_cell(text)])
+    for name in ("work", "notebooks", "elsewhere"):
+        (tmp_path / name).mkdir()
+    path = tmp_path / "notebooks" / NAME
+    path.write_text(nbformat.writes(book), encoding="utf-8")
+    kept = json.dumps({"exercises": {"3.1": "v"}})
+    (tmp_path / folder / record.NAME).write_text(kept, encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert progress.main([], tmp_path) == 0
+    assert "1 of 1" in capsys.readouterr().out
+
+
+def test_git_sees_nothing_of_a_workspace():
+    """Notebooks, what cells write, progress; what the commands of the text write."""
+    inside = ["work/03_deltas.ipynb", "work/runs/a/metrics.jsonl", "work/my_task.py"]
+    commands = ["my_task.py", "runs/mine/metrics.jsonl", "slides/00_welcome.ipynb"]
+    paths = [*inside, f"work/{record.NAME}", *commands]
+    listed = ["git", "check-ignore", "--no-index", *paths]
+    found = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True)
+    assert found.stdout.split() == paths
+
+
+TARGET = re.compile(r"\]\(([^)\s]+)|\b(?:src|href)=[\"']([^\"']+)")
+
+
+def lost(sources, folder):
+    """What texts show or link to that is not there for a copy of their notebook.
+
+    `work/` and `slides/` lie beside `notebooks/`: the same paths lead on from there,
+    but of the folder itself only notebooks are copied.
+    """
+    found = ["".join(pair) for text in sources for pair in TARGET.findall(text)]
+    own = [urlsplit(each).path for each in found if not urlsplit(each).scheme]
+    books = [x for x in own if "/" not in x and x.endswith(".ipynb")]
+    gone = [x for x in books if not (folder / x).exists()]
+    others = [x for x in own if x and x not in books]
+    from_copy = {
+        x: Path(os.path.normpath(folder.parent / lab.FOLDER / x)) for x in others
+    }
+    return gone + [x for x, path in from_copy.items() if not path.exists()]
+
+
+@pytest.mark.parametrize(
+    "path", notebooks.choose(ROOT / "notebooks", []), ids=lambda path: path.stem
+)
+def test_what_a_notebook_shows_and_links_to_is_there_for_a_copy(path):
+    texts = [c.source for c in form.read(path).cells if c.cell_type == "markdown"]
+    assert lost(texts, path.parent) == []
+
+
+def test_what_is_lost_is_named(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "beside.png").touch()
+    (tmp_path / "notebooks" / "01_a.ipynb").touch()
+    (tmp_path / "above.png").touch()
+    shown = ["![a](../above.png) [b](01_a.ipynb#x) [c](#y) [d](https://x.org/e)"]
+    assert lost(shown, tmp_path / "notebooks") == []
+    shown = ["![a](beside.png) [b](02_b.ipynb)", '<img src="../below.png">']
+    expected = ["02_b.ipynb", "beside.png", "../below.png"]
+    assert lost(shown, tmp_path / "notebooks") == expected
