@@ -9,6 +9,7 @@ A command each
     lab            JupyterLab
     present        `slides`: copies with notes, presented in JupyterLab
     tests          `test`: style, imports, tests, notebooks
+    torture        kill runs, race for folders, attack the grader
     run            execute the notebooks, write nothing
     save           execute the notebooks, store their outputs
     progress       what a learner has done
