@@ -37,3 +37,26 @@ def pytest_configure(config: pytest.Config) -> None:
         return self.kc.execute(cell_input, allow_stdin=allow_stdin, stop_on_error=False)
 
     RunningKernel.execute_cell_input = execute
+    calculate_elsewhere()
+
+
+def calculate_elsewhere() -> None:
+    """Let some notebooks calculate as on another processor."""
+    from nbval.plugin import IPyNbFile
+
+    start_kernel = IPyNbFile.setup
+
+    def setup(self):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in kernels.elsewhere(self.path.stem).items():
+                patch.setenv(name, value)
+            start_kernel(self)
+
+    IPyNbFile.setup = setup
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say so, for who sees such a notebook fail."""
+    if not config.getoption("nbval", default=False):
+        return []
+    return [f"as on another processor: {kernels.ELSEWHERE}"]

@@ -28,6 +28,7 @@ COMMANDS = {
     "new-task": ("runs.new_task", (), "write a task of your own, to begin with"),
     "check-task": ("runs.check_task", (), "find what is wrong with a task"),
     "test": ("workshop.tests", ("test", "scale"), "run every check and every notebook"),
+    "torture": ("workshop.torture", (), "kill and attack runs and graders; minutes"),
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
     "save": ("workshop.save", (), "execute the notebooks and store their outputs"),
     "progress": ("workshop.progress", (), "what is done, of all notebooks"),

@@ -100,7 +100,7 @@ def _from_file(split: str, path: Path) -> Iterator[tuple[int, dict]]:
 def _parse_json(line: str, number: int, file: Path) -> dict:
     try:
         return json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file}, line {number} is not JSON: {error}.") from error
 
 

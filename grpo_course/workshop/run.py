@@ -42,6 +42,6 @@ def run_one(path: Path, cpu: str = "", twice: bool = False) -> bool:
     except notebooks.Failed as error:
         outcome = f"FAILED, {error}"
     seconds = time.perf_counter() - start
-    column = f"{cpu:<10} " if cpu else ""
+    column = f"{cpu:<18} " if cpu else ""
     print(f"{path.stem:<20} {column}{seconds:6.1f} s  {outcome}", flush=True)
     return outcome == "ok"

@@ -90,6 +90,7 @@ SAY_VARIABLES = """
 import os
 raise SystemError(os.environ.get("ATEN_CPU_CAPABILITY"), os.environ.get("MKL_CBWR"))
 """
+SHOW_VARIABLE = "import os; print(os.environ.get('ATEN_CPU_CAPABILITY'))"
 
 
 def test_each_processor_reaches_its_kernels_and_no_other(checkout, capsys):
@@ -141,16 +142,31 @@ def test_an_unknown_notebook_lists_the_known(checkout):
 
 @pytest.mark.slow
 def test_nbval_passes_what_save_stored_and_fails_a_changed_number(checkout):
-    """A closing `;` included, which nbval alone would get wrong."""
-    path = write(checkout, "01_tiny", "print(41 + 1)", PLOT)
+    """A closing `;` included, which nbval alone would get wrong.
+
+    One of the notebooks that `test` executes as on another processor is stored as on
+    this one.
+    """
+    other = write(checkout, next(iter(kernels.ELSEWHERE)), SHOW_VARIABLE)
+    path = write(checkout, "01_tiny", "print(41 + 1)", PLOT, SHOW_VARIABLE)
     assert save_command.main([], checkout) == 0
     changed = path.with_name("02_changed.ipynb")
     text = path.read_text(encoding="utf-8").replace('"42\\n"', '"43\\n"')
     changed.write_text(text, encoding="utf-8")
     settings = ["-c", "pyproject.toml", "-p", "conftest", "-p", "no:cacheprovider"]
-    options = [*settings, *tests.NOTEBOOKS, "--color=no", str(path), str(changed)]
+    options = [*settings, *tests.NOTEBOOKS, "--color=no"]
+    options += map(str, (other, path, changed))
     command = [sys.executable, "-m", "pytest", *options]
     root = command_line.ROOT
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
-    assert "1 failed, 3 passed" in done.stdout.splitlines()[-1]
+    assert "2 failed, 5 passed" in done.stdout.splitlines()[-1]
     assert "'43" in done.stdout and "'42" in done.stdout
+    assert "'None" in done.stdout and "'default" in done.stdout
+    assert f"as on another processor: {kernels.ELSEWHERE}" in done.stdout
+
+
+def test_what_is_executed_elsewhere_is_there():
+    stems = {path.stem for path in (command_line.ROOT / "notebooks").glob("*.ipynb")}
+    assert kernels.ELSEWHERE and kernels.ELSEWHERE.keys() <= stems
+    assert {*kernels.ELSEWHERE.values()} <= {"default", "compatible"}
+    assert kernels.elsewhere("00_welcome") == {}

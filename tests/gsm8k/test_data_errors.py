@@ -56,7 +56,12 @@ def test_a_final_answer_must_be_a_number(tmp_path: Path, final: str) -> None:
 
 @pytest.mark.parametrize(
     "bad, error",
-    [("{}", "Row 4 needs"), ('{"answer": ', "line 4 is not JSON")],
+    [
+        ("{}", "Row 4 needs"),
+        ('{"answer": ', "line 4 is not JSON"),
+        ("[" * 100_000, "line 4 is not JSON"),
+        ("9" * 5000, "line 4 is not JSON"),
+    ],
 )
 def test_blank_lines_are_counted(tmp_path: Path, bad: str, error: str) -> None:
     file = tmp_path / "train.jsonl"

@@ -1,5 +1,6 @@
 """Runs that take a second, in this process and in others."""
 
+import json
 import os
 import subprocess
 import sys
@@ -26,27 +27,7 @@ AS_A_PROCESS = (
 )
 COMMAND = [sys.executable, "-c", AS_A_PROCESS]
 
-SMALL_RUN = {
-    "base": "laptop",
-    "num_epochs": 8,
-    "num_prompts": 3,
-    "num_responses": 4,
-    "num_problems": 40,
-    "max_new_tokens": 8,
-    "hidden_size": 16,
-    "num_layers": 1,
-    "num_heads": 2,
-    "vocab_size": 300,
-    "warm_start_steps": 3,
-    "warm_start_batch_size": 8,
-    "learning_rate": 3e-3,
-    "warmup_epochs": 1,
-    "save_every": 3,
-    "held_out_every": 3,
-    "eval_problems": 9,
-    "eval_samples": 3,
-    "device": "cpu",
-}
+RUNS = json.loads((ROOT / "tests" / "torture" / "runs.json").read_text())
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +48,7 @@ def tokenizer():
 @pytest.fixture(scope="session")
 def small_run():
     """Settings of a run that takes a second, as a config file has them."""
-    return dict(SMALL_RUN)
+    return dict(RUNS["small"])
 
 
 @pytest.fixture(scope="session")

@@ -16,45 +16,35 @@ from grpo_course.runs.interrupt import SIGNALS
 from grpo_course.runs.resumable import Run
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLER = Path(__file__).with_name("kill_and_resume.py")
+TORTURE = ROOT / "tests" / "torture"
 # Everything that has a state: minibatches, an adapted beta, a moving reference.
-MUCH_STATE = {
-    "num_steps_per_epoch": 2,
-    "minibatch_size": 8,
-    "old_log_probs_from": "policy",
-    "kl_target": 0.01,
-    "compute_ref_model_period": 4,
-    "temperature": 0.8,
-    "top_k": 20,
-    "top_p": 0.95,
-}
+MUCH_STATE = json.loads((TORTURE / "runs.json").read_text())["much state"]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes to kill them")
 @pytest.mark.parametrize(
-    ("changes", "seed", "trials"),
-    [(MUCH_STATE, 1, 6), ({}, 2, 4), ({"task": "my_task.py:Reverse"}, 3, 4)],
+    ("changes", "seed", "kills"),
+    [(MUCH_STATE, 1, 9), ({}, 2, 6), ({"task": "my_task.py:Reverse"}, 4, 6)],
     ids=["much state", "little state", "a task of one's own"],
 )
-def test_killed_at_any_moment(small_run, tmp_path, monkeypatch, changes, seed, trials):
+def test_killed_at_any_moment(tmp_path, monkeypatch, changes, seed, kills):
     """SIGKILL at random moments and inside the writing of checkpoints and metrics."""
     monkeypatch.chdir(tmp_path)
     assert new_task.main(["my_task.py"], tmp_path) == 0
-    (tmp_path / "config.json").write_text(json.dumps(small_run | changes))
-    command = [sys.executable, str(KILLER), str(tmp_path / "config.json")]
+    command = [sys.executable, str(TORTURE / "kills.py"), str(tmp_path)]
     done = subprocess.run(
-        [*command, str(tmp_path), str(seed), str(trials)],
+        [*command, str(seed), str(kills), json.dumps(changes)],
         capture_output=True,
         text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["trials"]
-    assert sum(len(trial["kills"]) for trial in found) >= trials
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sum(len(trial["tried"]) for trial in found) >= kills
     assert any(trial["left"] for trial in found), "no checkpoint was cut off"
     for trial in found:
-        assert all(trial["same"].values()), trial
+        assert not trial["wrong"], trial
 
 
 def interrupt_at(monkeypatch, epoch, times=1, by=signal.SIGINT):

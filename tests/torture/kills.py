@@ -1,9 +1,10 @@
 """Kill runs with SIGKILL, resume them, and compare them with one that was left alone.
 
-    python kill_and_resume.py CONFIG.json FOLDER SEED TRIALS
+    python kills.py FOLDER SEED KILLS [CHANGES]
 
-A program of its own: it imports once and forks, so that a trial takes part of a second.
-It prints a list of trials as JSON.
+CHANGES, as JSON, are what differs from the small run of runs.json; without them the
+run has all the state that a run can have. Trials go on until there were KILLS kills;
+each is a line of JSON: what was tried, what was wrong afterwards, what it left behind.
 """
 
 import json
@@ -12,17 +13,17 @@ import random
 import signal
 import sys
 import time
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from forked import fork, wait
 
-from grpo_course.language_model.config import load_config
+from grpo_course.language_model.config import GRPOConfig, from_values
 from grpo_course.runs import checkpoint, journal, resumable, saved_run, state
 from grpo_course.runs.folder import CHECKPOINTS, begin
 from grpo_course.runs.record import read_record
 
+RUNS = json.loads(Path(__file__).with_name("runs.json").read_text())
 # Places to die at: a function, and the latest call of it to choose.
 PLACES = (
     (checkpoint, "digest", 20),
@@ -39,27 +40,6 @@ PLACES = (
 
 def go(out: Path) -> None:
     resumable.Run(out, show=False).go()
-
-
-def fork(work: Callable[[], None]) -> int:
-    """Do something in a child. -> its process id"""
-    child = os.fork()
-    if child:
-        return child
-    status = 1
-    try:
-        work()
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(status)
-
-
-def wait(child: int) -> int:
-    """The exit status; minus the signal if one ended it."""
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def die_at(owner: object, name: str, call: int) -> None:
@@ -156,36 +136,56 @@ def equal(one: object, other: object) -> bool:
     return one == other
 
 
-def trial(folder: Path, number: int, rng: random.Random, seconds: float) -> dict:
+def small_config(changes: dict | None = None) -> GRPOConfig:
+    """Settings of a run that takes a second; without `changes` one of much state."""
+    return from_values(
+        RUNS["small"] | (RUNS["much state"] if changes is None else changes)
+    )
+
+
+def run_alone(config: GRPOConfig, out: Path) -> float:
+    """A run that nobody disturbs, to compare with. -> how many seconds it took"""
+    begin(config, out)
+    start = time.monotonic()
+    if wait(fork(lambda: go(out))):
+        sys.exit("A run that was left alone did not come to its end.")
+    return time.monotonic() - start
+
+
+def trial(
+    config: GRPOConfig, out: Path, at_a_place: bool, rng: random.Random, seconds: float
+) -> dict:
     """One run that is killed up to three times, at moments or at places."""
-    out = folder / f"trial{number}"
-    begin(load_config(sys.argv[1]), out)
+    begin(config, out)
     kills, left = [], []
     for _ in range(rng.randint(1, 3)):
-        if number % 2:
-            moment = rng.uniform(0, seconds)
-            killed, how = killed_after(out, moment), f"{moment:.3f} s"
-        else:
+        if at_a_place:
             place = rng.randint(0, len(PLACES))
             _, name, latest = (*PLACES, (None, "half a line", 18))[place]
             call = rng.randint(1, latest)
             killed, how = killed_at(out, place, call), f"{name} {call}"
+        else:
+            moment = rng.uniform(0, seconds)
+            killed, how = killed_after(out, moment), f"{moment:.3f} s"
         kills += [how] if killed else []
         left += left_behind(out)
-    status = wait(fork(lambda: go(out)))
-    found = same(folder / "alone", out) if status == 0 else {"status": False}
-    return {"kills": kills, "left": left, "same": found}
+    ended = wait(fork(lambda: go(out))) == 0
+    found = same(out.with_name("alone"), out) if ended else {"status": False}
+    wrong = [name for name, is_same in found.items() if not is_same]
+    return {"tried": kills, "wrong": wrong, "left": left}
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    folder, rng = Path(sys.argv[2]), random.Random(int(sys.argv[3]))
-    begin(load_config(sys.argv[1]), folder / "alone")
-    start = time.monotonic()
-    assert wait(fork(lambda: go(folder / "alone"))) == 0
-    seconds = time.monotonic() - start
-    trials = [trial(folder, i, rng, seconds) for i in range(int(sys.argv[4]))]
-    print(json.dumps({"seconds": seconds, "trials": trials}))
+    folder, seed, wanted = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    config = small_config(json.loads(sys.argv[4]) if len(sys.argv) > 4 else None)
+    seconds = run_alone(config, folder / "alone")
+    rng, kills, number = random.Random(seed), 0, 0
+    while kills < wanted:
+        out = folder / f"trial{number}"
+        found = trial(config, out, number % 2 == 0, rng, seconds)
+        print(json.dumps(found), flush=True)
+        kills, number = kills + len(found["tried"]), number + 1
 
 
 if __name__ == "__main__":
