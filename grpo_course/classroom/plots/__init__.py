@@ -155,10 +155,11 @@ def plot_lines(
     ylabel: str,
     title: str = "",
     ax: Axes | None = None,
+    colours: Sequence[str] = COLOURS,
 ) -> Axes:
     """Exact curves, one line each."""
     ax = ax or axes_row()[0]
-    for (label, y), colour, line in zip(lines.items(), COLOURS, LINES, strict=False):
+    for (label, y), colour, line in zip(lines.items(), colours, LINES, strict=False):
         ax.plot(x, y, color=colour, ls=line, marker="o", ms=3, label=label)
     finish(ax, xlabel, ylabel, title)
     return legend_above(ax) if len(lines) > 1 else ax

@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.algorithm.losses import token_loss
-from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
+from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import CLIP, GONE, GROUND, PI
+from grpo_course.classroom.plots.palette import CLIP, GONE, GROUND, LOSS_COLOURS, PI
 
 # Where the clipped objective is flat.
 FLAT: dict[str, Any] = {
@@ -35,13 +35,13 @@ def draw_objective(ax: Axes, delta: float, epsilon: float, epsilon_high: float) 
     ratio = torch.linspace(0.01, 2.2, 220)[None, None]  # [batch trial pos]
     deltas, old = torch.full((1, 1), delta), torch.full_like(ratio, -1.0)
     new = old + ratio.log()
-    for mode, colour, line in zip(
-        ("unclipped", "clipped"), COLOURS, LINES[1::-1], strict=False
-    ):
+    for mode, line in (("unclipped", "--"), ("clipped", "-")):
         objective = -token_loss(
             new, deltas, mode, old, epsilon=epsilon, epsilon_high=epsilon_high
         )
-        ax.plot(ratio[0, 0], objective[0, 0], color=colour, ls=line, label=mode)
+        ax.plot(
+            ratio[0, 0], objective[0, 0], color=LOSS_COLOURS[mode], ls=line, label=mode
+        )
     ax.axvspan(1 - epsilon, 1 + epsilon_high, **CLIP)
     ax.set_ylim(-2.5, 2.5)
     finish(ax, "ratio $r$", "objective", rf"$\delta = {delta:+g}$")

@@ -17,6 +17,13 @@ UP, DOWN, LEVEL = COLOURS[2], COLOURS[1], "#666666"  # of delta: above, below, a
 CLIP: dict[str, Any] = {"color": "grey", "alpha": 0.2, "lw": 0}  # the clip range
 GONE = "#9a9a9a"  # a token without gradient
 GROUND = "#fcfcfc"
+LOSS_COLOURS = {
+    "naive": COLOURS[3],
+    "unclipped": COLOURS[1],
+    "clipped": PI,
+    "penalty": COLOURS[4],
+    "any loss": COLOURS[2],
+}
 
 
 def sign_colour(value: float) -> str:

@@ -62,7 +62,9 @@ def plot_ties(rewards: Tensor, most: float) -> Axes:
     `most` is the largest reward there is.
     """
     figure, ax = plt.subplots(figsize=(7.5, 3.0), layout="constrained")
-    ax.imshow(rewards.T, cmap=SHADES, vmin=0, vmax=most, aspect="auto")
+    # No response is as light as the paper: a reward of 0 is a response too.
+    style: dict[str, Any] = {"cmap": SHADES, "vmin": -0.15 * most, "vmax": most}
+    ax.imshow(rewards.T, aspect="auto", interpolation="nearest", **style)
     for edge in range(1, len(rewards)):
         ax.axvline(edge - 0.5, color="white", lw=2)
     tied = (rewards == rewards[:, :1]).all(dim=1)
@@ -72,7 +74,9 @@ def plot_ties(rewards: Tensor, most: float) -> Axes:
     ax.tick_params(length=0)
     for label, each in zip(ax.get_xticklabels(), tied.tolist(), strict=True):
         label.set_color(DOWN if each else "black")
-    finish(ax, "groups: × is tied, ✓ has a signal", "responses").grid(visible=False)
+    finish(
+        ax, "groups: × is tied, ✓ has a signal; darker earns more", "responses"
+    ).grid(visible=False)
     ax.set_yticks([])
     count = f"{int(tied.sum())} of {len(tied)} groups are tied"
     text = f"Groups of {rewards.shape[1]} as columns of cells coloured by reward"
