@@ -39,7 +39,7 @@ def text_height(block: str, columns: int = COLUMNS) -> int:
         return 0
     if rows[0].startswith("|"):
         return (
-            sum(ROW + 19 * (len(row) // (columns - 12)) for row in rows) - ROW + 2 * GAP
+            sum(ROW + 19 * (len(row) // (columns - 27)) for row in rows) - ROW + 2 * GAP
         )
     if rows[0].startswith("```"):
         return (len(rows) - 2) * 18 + GAP
