@@ -25,7 +25,7 @@ STEP = 10  # heights of pictures are a multiple
 PLAYER = 92  # question, knobs and sentence of a film
 CODE = ((12, 19), (40, 16))  # (most lines, height of a line)
 PRINTED, LISTED, ROW, TIGHT_ROW = 17, 16, 31, 19
-MOST_ROWS = 10  # of a table on a slide
+MOST_ROWS = 7  # of a table on a slide
 WITH_PICTURE, ALONE, TIGHT = 12, 17, 7  # most lines of code on a slide
 SPARSE = HEIGHT // 2
 DOCSTRING = re.compile(r'("""[^"\n]+)\n(?:[^"]|"(?!""))*"""')  # its first line stays
@@ -39,7 +39,7 @@ def text_height(block: str, columns: int = COLUMNS) -> int:
         return 0
     if rows[0].startswith("|"):
         return (
-            sum(ROW + 19 * (len(row) // (columns - 12)) for row in rows) - ROW + 2 * GAP
+            sum(ROW + 19 * (len(row) // (columns - 27)) for row in rows) - ROW + 2 * GAP
         )
     if rows[0].startswith("```"):
         return (len(rows) - 2) * 18 + GAP
