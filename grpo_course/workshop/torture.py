@@ -2,7 +2,7 @@
 
 `kills` ends runs with SIGKILL and resumes them, `pairs` starts two processes in one
 run folder, `texts` gives hostile texts to the grader and the loader. The programs are
-in `tests/torture`. It takes minutes, and is no part of `test`.
+in `tests/torture`, and need Linux or macOS. It takes minutes, and is no part of `test`.
 """
 
 import argparse
@@ -31,13 +31,12 @@ def main(arguments: list[str], root: Path) -> int:
         parser.error(f"unknown: {', '.join(unknown)}. There are {', '.join(PROGRAMS)}.")
     kernels.use()
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
+    print(COLUMNS.format("trial", "attempts", "survived", "lost", "seconds"))
     rows = []
     for name in options.names or PROGRAMS:
         wanted = options.attempts or PROGRAMS[name]
         rows.append(run_one(name, root, folder / name, options.seed, wanted))
-    print(COLUMNS.format("trial", "attempts", "survived", "lost", "seconds"))
-    for row in rows:
-        print(COLUMNS.format(*row))
+        print(COLUMNS.format(*rows[-1]), flush=True)
     if any(lost for *_, lost, _ in rows):
         print(f"What was lost can be looked at in {folder}.")
         return 1
