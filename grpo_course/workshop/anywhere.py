@@ -37,15 +37,21 @@ def at_home(text: str, root: Path) -> str:
 
     So a fork's website and copies open the fork. Without such a remote, as it is.
     """
-    stored, git = repository(root), ["git", "config", "--get", "remote.origin.url"]
+    stored, place = repository(root), origin(root)
+    if not place or not stored:
+        return text
+    return text.replace(stored.removeprefix("https://github.com/"), place)
+
+
+def origin(root: Path) -> str:
+    """The GitHub repository that a clone came from, like ada/grpo; empty for none."""
+    git = ["git", "config", "--get", "remote.origin.url"]
     try:
-        origin = subprocess.run(git, cwd=root, capture_output=True, text=True).stdout
+        address = subprocess.run(git, cwd=root, capture_output=True, text=True).stdout
     except OSError:  # no git here
-        return text
-    found = GITHUB.match(origin.strip())
-    if not found or not stored:
-        return text
-    return text.replace(stored.removeprefix("https://github.com/"), found[1])
+        return ""
+    found = GITHUB.match(address.strip())
+    return found[1] if found else ""
 
 
 def links(name: str, address: str) -> str:

@@ -1,14 +1,18 @@
 """How Sphinx builds the site; `python3 -m grpo_course site` calls it."""
 
+from pathlib import Path
+
 from docutils import nodes
 
-from grpo_course.workshop import api_page
+import grpo_course
+from grpo_course.workshop import anywhere, api_page
 
 project = "GRPO: from a three-number sort to GSM8K"
 author = "GRPO course contributors"
 copyright = author
 extensions = [
     "myst_nb",
+    "sphinx_copybutton",
     "sphinx.ext.autodoc",
     "sphinx.ext.githubpages",  # writes .nojekyll
 ]
@@ -42,6 +46,16 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+# What is typed, without prompts; printed results are not offered for copying.
+copybutton_selector = "div.cell_input pre, div.highlight-default pre"
+
+if place := anywhere.origin(Path(grpo_course.__file__).parents[1]):
+    html_theme_options |= {
+        "repository_url": f"https://github.com/{place}",
+        "repository_branch": anywhere.BRANCH,
+        "use_edit_page_button": True,
+        "use_repository_button": True,
+    }
 
 
 def box_plots(app, doctree, docname) -> None:
