@@ -114,7 +114,7 @@ def test_what_is_wrong_on_a_slide_is_seen(decks, visit):
     for html, words in (
         ("<p>more</p>" * 40, "too high"),
         ("<p style='font-size: 11px'>small</p>", "has type of 16.5 px"),
-        ("<p>$\\pi$</p>", "formula"),
+        ("<div class='jp-MarkdownOutput'><p>$\\pi$</p></div>", "formula"),
         ("<img src='nowhere.png' alt='a'>", "not there"),
         ("<div class='cm-content'>" + "wide " * 60 + "</div>", "too wide"),
     ):
