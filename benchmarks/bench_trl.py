@@ -9,8 +9,7 @@ slows both; a ratio comes with its spread. Then where the time goes, and which s
 it the matrix products alone would take.
 
 Ours is timed twice, as it is and with torch.compile, whose minute of compiling comes
-before the clock starts; TRL's trainer has a switch for it too, which is off. A process
-compiles one workload only, so name it.
+before the clock starts; TRL's trainer has a switch for it too, which is off.
 
 python benchmarks/bench_trl.py [rounds [workload]]
 """
@@ -79,6 +78,7 @@ def run_ours(
     """CPU seconds by part, without the first epochs."""
     model, watch = load_model(folder), Stopwatch()
     if compiled:
+        torch.compiler.reset()  # it compiles for so many models in a process
         model.base_model.compile(dynamic=True)
     sampler = Sampler(workload.tokens, pad=tokenizer.pad_token_id)  # no early end
     policy = TimedPolicy(model, sampler, torch.Generator().manual_seed(0))
