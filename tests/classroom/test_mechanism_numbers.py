@@ -10,6 +10,7 @@ from grpo_course.classroom.plots.gae_light import plot_light, shares
 from grpo_course.classroom.plots.kl_area import plot_kl_area, plot_settled, settle
 from grpo_course.classroom.plots.learned_counts import learned, plot_learned
 from grpo_course.classroom.plots.memory_blocks import plot_memory
+from grpo_course.classroom.plots.reweighing import plot_reweighed
 
 REF = torch.tensor([0.2, 0.3, 0.2, 0.2, 0.1], dtype=torch.float64).log()
 PI = torch.tensor([0.6, 0.2, 0.1, 0.05, 0.05], dtype=torch.float64).log()
@@ -79,3 +80,13 @@ def test_prompts_learned_are_counted_and_drawn_as_shares():
     (ax,) = plot_learned({"": {"clipped": shares}})
     assert [bar.get_width() for bar in ax.patches[:4]] == [0.25, 0.5, 0, 0.25]
     assert "clipped 0.41" in alternative_text(ax.figure)
+
+
+def test_weighted_samples_show_what_the_new_policy_earns():
+    """Two answers: the old policy gives the second one half as often as the new."""
+    rewards = torch.tensor([0.0, 0.0, 0.0, 1.0])  # old: 3/4 and 1/4
+    ratio = torch.tensor([2 / 3, 2 / 3, 2 / 3, 2.0])  # new: 1/2 and 1/2
+    ax = plot_reweighed(rewards, ratio, torch.tensor([0.5, 0.5]))
+    plain, weighted = ([bar.get_height() for bar in bars] for bars in ax.containers)
+    assert plain == [0.75, 0.25]
+    assert weighted == pytest.approx([0.5, 0.5])

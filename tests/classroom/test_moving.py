@@ -57,7 +57,7 @@ def test_a_film_has_a_still_a_text_and_a_frame_for_each_step(shown):
     film = data_of(html)
     assert len({pixels(frame) for frame in film["frames"]}) == 3
     assert film["knobs"] == [{"name": "height", "values": ["1", "2", "3"]}]
-    assert (film["first"], film["film"]) == (2, True)
+    assert (film["first"], film["film"]) == (0, True)
     assert data["text/plain"] == "What grows?\nThe bar is 3 high & <0.5> wide."
     assert metadata["image/png"]["alt"] == film["alts"][2] == "Plot: bars: a at 3."
     assert "What grows?" in html and "3 high &amp; &lt;0.5&gt; wide" in html

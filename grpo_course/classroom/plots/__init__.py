@@ -6,6 +6,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     mechanism       a policy before and after, an update as arrows, a group, the clip
     simplex         three answers: policies in a triangle; estimates as a fan of arrows
     moving          a film or a picture with sliders, which needs no kernel
+    reweighing      old samples, counted as often as the new policy draws them
     clipping        one token's objective by its ratio; a rollout's tokens and the clip
     kl_estimators   two policies, and what k1, k2 and k3 say of them
     loop_diagram    the training loop as boxes, its three policies

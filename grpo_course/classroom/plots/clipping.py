@@ -65,7 +65,7 @@ def draw_clip_plane(
     # Equal deltas share a height: spread them a little, the same way each time.
     jitter = 0.12 * (torch.arange(len(deltas)) * 0.618 % 1 - 0.5)
     x, y = ratio.clamp(*ends), (deltas + jitter).clamp(-most, most)
-    ax.plot(x[~gone], y[~gone], "o", ms=6, color=PI, mec=GROUND)
+    ax.plot(x[~gone], y[~gone], "o", ms=6, color=PI, mec=GROUND, alpha=0.7)
     ax.plot(x[gone], y[gone], "o", ms=5, mfc=GROUND, mec=GONE)
     ax.axhline(0, color="black", lw=0.8)
     ax.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])

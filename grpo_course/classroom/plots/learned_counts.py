@@ -1,5 +1,7 @@
 """How many of its prompts each seed has learned: a bar of shares for each setting."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
@@ -47,8 +49,8 @@ def plot_learned(
         ax.tick_params(axis="y", length=0)
     handles = [axes[0].patches[k] for k in range(num_prompts + 1)]
     names = [f"{k} of {num_prompts}" for k in range(num_prompts + 1)]
-    names[0] = f"prompts learned: {names[0]}"
-    figure.legend(handles, names, loc="outside upper center", ncols=num_prompts + 1)
+    place: Any = {"loc": "outside upper center", "ncols": num_prompts + 1}
+    figure.legend(handles, names, title="prompts learned", **place)
     describe(figure, f"Prompts learned, as bars of shares. {told(groups)}")
     return axes
 

@@ -119,7 +119,7 @@ def html(
         "frames": [data_address(smaller(each.png)) for each in frames],
         "alts": [each.alt for each in frames],
         "told": [each.told for each in frames],
-        "first": first,
+        "first": 0 if film else first,  # a film begins; its still is the end
         "film": film,
     }
     # No text may end the script that holds it.
