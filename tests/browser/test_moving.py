@@ -94,13 +94,13 @@ def test_films_and_sliders_of_the_website_need_no_kernel(visit, pictures):
 
 
 def scrub(page, film):
-    """One step back with the keyboard, then play to the end: the picture changes."""
+    """One step on with the keyboard, then play to the end: the picture changes."""
     film.scroll_into_view_if_needed()
     knob, picture = film.locator("input[type=range]").last, film.locator("img")
     seen = [picture.get_attribute("src")]
     told = [film.locator("figcaption").inner_text()]
     knob.focus()
-    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
     seen.append(picture.get_attribute("src"))
     told.append(film.locator("figcaption").inner_text())
     assert seen[0] != seen[1] and told[0] != told[1]
