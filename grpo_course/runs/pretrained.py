@@ -102,6 +102,7 @@ class PretrainRun:
         self.out, self.show = out, show
         self.config = saved_config(out)
         self.folder = out / CHECKPOINTS
+        self.stories = sample_of_stories()
         self.metrics = losses_of(out)
         self.seconds = 0.0  # of the processor, over all parts of the run
         torch.set_num_threads(self.config.num_threads)
@@ -121,7 +122,7 @@ class PretrainRun:
         path = checkpoint_path(self.folder, step)
         require_own(path, self.config, self.out)
         saved = read_state(path, NEEDED)
-        if saved["stories"] != sample_of_stories():
+        if saved["stories"] != self.stories:
             raise CheckpointError(
                 f"{path} was taught other stories than this version of the course "
                 "tells. Go on with the version that it was begun with, or begin anew: "
@@ -142,7 +143,7 @@ class PretrainRun:
             save_model(made.model, made.tokenizer, path)
             save_config(self.config, path)
             more = {"seconds": self.seconds, "lines": self.metrics.mark()}
-            more |= {"stories": sample_of_stories()}
+            more |= {"stories": self.stories}
             torch.save(made.state() | more, path / STATE)
 
         write_checkpoint(self.folder, made.step, fill)

@@ -7,6 +7,7 @@ After a change: `python3 -m grpo_course save --form-only`.
 import re
 import subprocess
 import tomllib
+from functools import cache
 from pathlib import Path
 
 from nbformat import NotebookNode, v4
@@ -35,7 +36,7 @@ def repository(root: Path) -> str:
 def at_home(text: str, root: Path) -> str:
     """A page or a notebook that names the GitHub repository this clone came from.
 
-    So a fork's website and copies open the fork. Without such a remote, as it is.
+    So a fork's website opens the fork. Without such a remote, as it is.
     """
     stored, place = repository(root), origin(root)
     if not place or not stored:
@@ -43,6 +44,7 @@ def at_home(text: str, root: Path) -> str:
     return text.replace(stored.removeprefix("https://github.com/"), place)
 
 
+@cache
 def origin(root: Path) -> str:
     """The GitHub repository that a clone came from, like ada/grpo; empty for none."""
     git = ["git", "config", "--get", "remote.origin.url"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from chromium import Visit, open_browser
 from lab_server import serve
+from site_server import SITE, serve_files
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
@@ -40,6 +41,13 @@ def visit(browser):
 
 
 @pytest.fixture(scope="session")
+def site():
+    """The address of the built website."""
+    with serve_files(SITE) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
 def course(tmp_path_factory):
     """A checkout: `lab` makes its folder `work`, and `slides` its folder `slides`.
 
@@ -57,7 +65,6 @@ def course(tmp_path_factory):
 def strip(path: Path) -> None:
     """Remove outputs, as if nothing had ever run."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    notebook["metadata"].pop("widgets", None)
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell.update(outputs=[], execution_count=None)

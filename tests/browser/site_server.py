@@ -7,6 +7,8 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+SITE = Path(__file__).resolve().parents[2] / "_site"
+
 
 class Quiet(SimpleHTTPRequestHandler):
     """A file server that prints no log."""

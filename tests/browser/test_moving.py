@@ -1,13 +1,11 @@
 """Sliders and films: in JupyterLab with a kernel and without, and on the website."""
 
 import json
-from pathlib import Path
 
 import pytest
 from lab_page import open_notebook, shut_down
 from nbclient import NotebookClient
 from nbformat import v4
-from site_server import serve_files
 
 from grpo_course.classroom import record
 from grpo_course.workshop import kernels, tidy
@@ -27,7 +25,6 @@ CELLS = (
     "play(draw, height=[1, 2])",
 )
 FRAME = "figure.moving"
-SITE = Path(__file__).resolve().parents[2] / "_site"
 
 
 @pytest.fixture
@@ -71,25 +68,24 @@ def test_a_slider_moves_the_picture_in_jupyterlab(moving, visit, lab, pictures):
     assert opened.elsewhere == []
 
 
-def test_films_and_sliders_of_the_website_need_no_kernel(visit, pictures):
+def test_films_and_sliders_of_the_website_need_no_kernel(visit, site, pictures):
     """A film is scrubbed and played, each knob of a slider changes the picture."""
-    with serve_files(SITE) as site:
-        opened = visit(1280, 900)
-        page = opened.page
-        page.goto(f"{site}/notebooks/00_welcome.html")
-        scrub(page, page.locator(FRAME).first)
-        pictures(page, "site_film")
-        page.goto(f"{site}/notebooks/03_deltas.html")
-        slider = page.locator(f"{FRAME}:has(input + output)").first
-        picture, seen = slider.locator("img"), set()
-        for knob in slider.locator("input[type=range]").all():
-            seen.add(picture.get_attribute("src"))
-            knob.focus()
-            page.keyboard.press("ArrowRight")
-            seen.add(picture.get_attribute("src"))
-        pictures(page, "site_slider")
-        assert len(seen) == 3
-        assert slider.get_by_role("button").count() == 0
+    opened = visit(1280, 900)
+    page = opened.page
+    page.goto(f"{site}/notebooks/00_welcome.html")
+    scrub(page, page.locator(FRAME).first)
+    pictures(page, "site_film")
+    page.goto(f"{site}/notebooks/03_deltas.html")
+    slider = page.locator(f"{FRAME}:has(input + output)").first
+    picture, seen = slider.locator("img"), set()
+    for knob in slider.locator("input[type=range]").all():
+        seen.add(picture.get_attribute("src"))
+        knob.focus()
+        page.keyboard.press("ArrowRight")
+        seen.add(picture.get_attribute("src"))
+    pictures(page, "site_slider")
+    assert len(seen) == 3
+    assert slider.get_by_role("button").count() == 0
     assert (opened.errors, opened.elsewhere) == ([], [])
 
 

@@ -6,8 +6,6 @@ from itertools import product
 import pytest
 import torch
 from chromium import Visit
-from site_server import serve_files
-from test_site import SITE
 
 from grpo_course import (
     DELTA_MODES,
@@ -33,12 +31,6 @@ RATE, MU, EPOCHS, PERIOD, GROUP = 0.01, 5, 4, 2, 6
 REWARDS = {reward.__name__: reward for reward in BATCH_REWARDS}
 PLACES = {"atol": 1e-5, "rtol": 1e-5}
 OWN_PAGE = "_static/playground/index.html"
-
-
-@pytest.fixture(scope="module")
-def site():
-    with serve_files(SITE) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")

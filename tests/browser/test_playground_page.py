@@ -4,16 +4,10 @@ import re
 
 import pytest
 from chromium import Visit
-from site_server import serve_files
-from test_site import PHONE, SITE, audit
+from site_server import SITE
+from test_site import PHONE, audit
 
 OWN_PAGE = "_static/playground/index.html"
-
-
-@pytest.fixture(scope="module")
-def site():
-    with serve_files(SITE) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")

@@ -8,20 +8,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from quick import LOOK as AUDITED
 from quick import leave_out
-from site_server import serve_files
+from site_server import SITE
 
-SITE = Path(__file__).resolve().parents[2] / "_site"
 PAGES = sorted(str(p.relative_to(SITE)) for p in SITE.rglob("*.html"))
 PAGES = [page for page in PAGES if not page.startswith("_static")]
 TOOLS = {"genindex.html", "search.html"}
 PHONE = (390, 844)
 AXE_RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa"]}}
-
-
-@pytest.fixture(scope="module")
-def site():
-    with serve_files(SITE) as address:
-        yield address
 
 
 class Links(HTMLParser):
