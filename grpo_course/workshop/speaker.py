@@ -27,15 +27,25 @@ def add_notes(notebook: NotebookNode, told: dict[str, str] | None = None) -> Non
         lengths = shares([weight(part) for part in parts], mine.total)
         start = lengths[0]
         for number, part in enumerate(parts[1:], start=1):
-            lines = [words(part, start, lengths[number])]
-            lines += filter(None, [(told or {}).get(heading(part))])
-            text = "\n\n".join(lines)
-            name = digest(f"{number}:{text}", 8)  # the same in every copy
-            note = v4.new_markdown_cell(text, id=name)
-            note.metadata["slideshow"] = {"slide_type": "notes"}
-            part.insert(1, note)
+            line = words(part, start, lengths[number])
+            more = (told or {}).get(heading(part), "")
+            part.insert(1, note(line, more, number))
             start += lengths[number]
     notebook.cells = [cell for part in parts for cell in part]
+
+
+def note(line: str, more: str, number: int) -> NotebookNode:
+    """A cell that the speaker's window shows alone: a line of minutes, and words."""
+    text = "\n\n".join(filter(None, [line, more]))
+    name = digest(f"{number}:{text}", 8)  # the same in every copy
+    cell = v4.new_markdown_cell(text, id=name)
+    cell.metadata["slideshow"] = {"slide_type": "notes"}
+    return cell
+
+
+def timed(length: int, start: int) -> str:
+    """How long and from when; what rounds to no minute takes one."""
+    return f"{max(length, 1)} min, from {start // 60}:{start % 60:02d}."
 
 
 def weight(part: list[NotebookNode]) -> float:
@@ -54,9 +64,8 @@ def shares(weights: list[float], total: int) -> list[int]:
 
 
 def words(part: list[NotebookNode], start: int, minutes: int) -> str:
-    """The note of one section; one that rounds to no minute takes one."""
-    begin = f"{start // 60}:{start % 60:02d}"
-    lines = [f"*Presenting: {max(minutes, 1)} min, from {begin}.*"]
+    """The line of minutes of one section, with what to collect and to leave out."""
+    lines = [f"*Presenting: {timed(minutes, start)}*"]
     predictions = sum(map(predictions_in, part))
     if predictions:
         count = "a prediction" if predictions == 1 else f"{predictions} predictions"

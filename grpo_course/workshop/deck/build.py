@@ -96,12 +96,9 @@ def notes_of(
     weights = [minutes.telling(section) for section in told]
     lengths = speaker.shares(weights, minutes.length(part, notebook))
     notes = {}
-    for section, length in zip(told, lengths, strict=True):
-        lines = [f"*{max(length, 1)} min, from {start // 60}:{start % 60:02d}.*"]
-        lines += filter(None, [words.get(heading(section))])
-        note = v4.new_markdown_cell("\n\n".join(lines))
-        note.metadata["slideshow"] = {"slide_type": "notes"}
-        notes[id(section[0])] = [note]
+    for number, (section, length) in enumerate(zip(told, lengths, strict=True)):
+        line, more = speaker.timed(length, start), words.get(heading(section), "")
+        notes[id(section[0])] = [speaker.note(f"*{line}*", more, number)]
         start += length
     return notes
 
