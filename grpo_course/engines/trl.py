@@ -76,10 +76,12 @@ def own_arguments(text: str) -> dict[str, Any]:
     """TRL's own arguments. Raises ValueError for text that is not a JSON object."""
     try:
         given = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"--trl {text!r} is not JSON: {error}.") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"--trl {text[:60]!r} is not JSON: {error}.") from None
     if not isinstance(given, dict):
-        raise ValueError(f'--trl {text!r} must be an object: {{"use_vllm": true}}.')
+        raise ValueError(
+            f'--trl {text[:60]!r} must be an object: {{"use_vllm": true}}.'
+        )
     return given
 
 

@@ -14,23 +14,46 @@ from grpo_course.runs.journal import Journal
 
 CHECKPOINTS, LOCK = "checkpoints", ".lock"
 TASK = "task.py"  # a copy of a task of one's own
+HELD: set[Path] = set()  # the folders that this process keeps others out of
 
 
 @contextmanager
 def alone_in(out: Path) -> Iterator[None]:
     """Make the folder of a run if need be, and keep other processes out of it.
 
-    The system frees the lock when its holder ends or dies. Raises OSError if another
-    process trains there, and if the folder cannot be made.
+    The system frees the lock when its holder ends or dies; who holds it may ask for it
+    again. Raises OSError if another process trains there, and if the folder cannot be
+    made.
     """
     make_folder(out)
+    folder = out.resolve()
+    if folder in HELD:
+        yield
+        return
     with (out / LOCK).open("a") as file:
         if not try_lock(file):
             raise OSError(
                 f"Another process is training in {out}. Wait until it ends, or choose "
                 "another folder: --out DIR."
             )
-        yield
+        HELD.add(folder)
+        try:
+            yield
+        finally:
+            HELD.remove(folder)
+
+
+def require_newest(out: Path, done: int) -> None:
+    """Check that no process has gone on with a run since it was opened here.
+
+    `done` is the epoch, or the step, that the opened run has come to.
+    """
+    newest = newest_good(out / CHECKPOINTS, lambda _: None)
+    if newest != done:
+        raise OSError(
+            f"The run in {out} was gone on with since it was opened here: its newest "
+            f"checkpoint is number {newest}, here it is at {done}. Open it again."
+        )
 
 
 def is_taken(out: Path) -> bool:

@@ -28,7 +28,7 @@ from grpo_course.runs.checkpoint import (
     saved_epochs,
     write_checkpoint,
 )
-from grpo_course.runs.folder import CHECKPOINTS
+from grpo_course.runs.folder import CHECKPOINTS, alone_in, require_newest
 from grpo_course.runs.identity import data_digest
 from grpo_course.runs.interrupt import Interrupt
 from grpo_course.runs.journal import CURE, METRICS, LinesFile
@@ -106,6 +106,11 @@ class PretrainRun:
         self.metrics = losses_of(out)
         self.seconds = 0.0  # of the processor, over all parts of the run
         torch.set_num_threads(self.config.num_threads)
+        with alone_in(out):
+            self.come_back()
+
+    def come_back(self) -> None:
+        """Go to the newest checkpoint; a new run makes its first."""
         step = newest_good(self.folder, tqdm.write)
         if step is None:
             self.metrics.require_empty()
@@ -154,7 +159,16 @@ class PretrainRun:
         return checkpoint_path(self.folder, self.pretraining.step)
 
     def go(self) -> None:
-        """Learn to the end. Ctrl-C saves, and raises KeyboardInterrupt."""
+        """Learn to the end. Ctrl-C saves, and raises KeyboardInterrupt.
+
+        Raises OSError where another process trains in the folder, or has gone on.
+        """
+        with alone_in(self.out):
+            require_newest(self.out, self.pretraining.step)
+            self.learn()
+
+    def learn(self) -> None:
+        """Learn to the end in a folder that is this process's own."""
         total, made = self.config.num_steps, self.pretraining
         bar = tqdm(total=total, initial=made.step, unit="step", disable=not self.show)
         with bar, Interrupt(tell_of_stop) as interrupt:

@@ -4,6 +4,7 @@ from tqdm import tqdm
 
 from grpo_course.algorithm.history import History, as_json
 from grpo_course.language_model.samples import sample_rows
+from grpo_course.runs.folder import alone_in, require_newest
 from grpo_course.runs.interrupt import Interrupt
 from grpo_course.runs.journal import epoch_line
 from grpo_course.runs.saved_run import SavedRun
@@ -30,8 +31,15 @@ class Run(SavedRun):
     def go(self) -> History:
         """Train to the end. The history has one record an epoch for resumed ones.
 
-        Ctrl-C saves at the end of the epoch and raises KeyboardInterrupt.
+        Ctrl-C saves at the end of the epoch and raises KeyboardInterrupt. Raises
+        OSError where another process trains in the folder, or has gone on with the run.
         """
+        with alone_in(self.out):
+            require_newest(self.out, self.trainer.epoch)
+            return self.train()
+
+    def train(self) -> History:
+        """Train in a folder that is this process's own."""
         with self.bar() as bar, Interrupt(tqdm.write) as interrupt:
 
             def watch(history: History) -> None:

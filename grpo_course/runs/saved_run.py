@@ -38,7 +38,12 @@ from grpo_course.runs.checkpoint import (
     require_whole,
     write_checkpoint,
 )
-from grpo_course.runs.folder import CHECKPOINTS, require_same_task, saved_config
+from grpo_course.runs.folder import (
+    CHECKPOINTS,
+    alone_in,
+    require_same_task,
+    saved_config,
+)
 from grpo_course.runs.identity import (
     CONFIG,
     data_digest,
@@ -67,10 +72,15 @@ class SavedRun:
             "training": data_digest(self.problems),
             "held-out": data_digest(self.watched),
         }
+        with alone_in(self.out):
+            self.come_back()
+
+    def come_back(self) -> None:
+        """Go to the newest checkpoint; a new run makes its first."""
         epoch = newest_good(self.folder, tqdm.write)
         if epoch is None:
             self.journal.require_empty()
-            self.set_up(*make_start(self.config, self.problems, show))
+            self.set_up(*make_start(self.config, self.problems, self.show))
             self.save()
             epoch = 0
         self.restore(epoch)

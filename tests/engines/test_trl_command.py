@@ -19,8 +19,9 @@ from grpo_course.gsm8k.presets import GPU_SMOLLM2, LAPTOP, PRESETS
 from grpo_course.gsm8k.problems import make_problems
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.text_task import Problem
+from grpo_course.lock import try_lock
 from grpo_course.runs.cli import run_command
-from grpo_course.runs.folder import alone_in
+from grpo_course.runs.folder import LOCK
 
 ENGINES = Path(command.__file__).parent
 OUT = Path("runs")
@@ -159,7 +160,7 @@ def test_the_data_set_holds_conversations_and_answers():
     assert rows[0]["prompt"][1]["content"] == problems[0].question
 
 
-@pytest.mark.parametrize("text", ["use_vllm", "[1]", '{"a": }'])
+@pytest.mark.parametrize("text", ["use_vllm", "[1]", '{"a": }', "[" * 100_000])
 def test_own_arguments_must_be_an_object(text):
     with pytest.raises(ValueError, match="--trl"):
         command.own_arguments(text)
@@ -187,7 +188,11 @@ def test_a_finished_run_is_not_overwritten(trl, tmp_path):
 
 
 def test_a_folder_where_another_process_trains_is_refused_by_name(trl, tmp_path):
-    with alone_in(tmp_path), pytest.raises(OSError, match=str(tmp_path)):
+    with (
+        (tmp_path / LOCK).open("a") as file,
+        pytest.raises(OSError, match=str(tmp_path)),
+    ):
+        assert try_lock(file)  # as another process would
         command.work(["--config", "laptop", "--out", str(tmp_path)])
 
 

@@ -12,6 +12,7 @@ import pytest
 from grpo_course.files import json_lines
 from grpo_course.language_model import build
 from grpo_course.runs import evaluate, train
+from grpo_course.runs.resumable import Run
 
 
 def test_evaluate_a_run(call, alone, tmp_path):
@@ -250,3 +251,16 @@ def test_a_run_that_another_process_goes_on_with_is_not_resumed(call, busy, alon
     shutil.copytree(alone, busy, dirs_exist_ok=True)
     status, _, error = call(train, "--resume", "--out", busy)
     assert status == 1 and f"Another process is training in {busy}" in error
+
+
+def test_a_run_opened_in_python_keeps_others_out_too(busy, alone):
+    shutil.copytree(alone, busy, dirs_exist_ok=True)
+    with pytest.raises(OSError, match=f"Another process is training in {busy}"):
+        Run(busy, show=False)
+
+
+def test_a_run_that_another_went_on_with_is_opened_again(start, tmp_path):
+    first = start(tmp_path / "run")
+    Run(tmp_path / "run", show=False).go()
+    with pytest.raises(OSError, match="gone on with since it was opened here"):
+        first.go()
