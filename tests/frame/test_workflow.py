@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from grpo_course.__main__ import COMMANDS
-from grpo_course.workshop import anywhere
+from grpo_course.workshop import anywhere, environment
 
 ROOT = Path(__file__).parents[2]
 JOBS = yaml.safe_load((ROOT / ".github/workflows/course.yml").read_text())["jobs"]
@@ -18,6 +18,24 @@ def test_the_tests_run_on_three_systems_before_anything_is_published():
     assert {name.split("-")[0] for name in systems} == {"ubuntu", "macos", "windows"}
     for name in ("site", "binder", "release"):
         assert JOBS[name]["needs"] == "test"
+
+
+def test_who_checks_out_may_read_and_a_request_follows_the_redirect():
+    """A job that names permissions has no others; mybinder.org answers with a 307."""
+    for name, job in JOBS.items():
+        uses = [step.get("uses", "") for step in job["steps"]]
+        given = job.get("permissions", {"contents": "read"})
+        if any(each.startswith("actions/checkout@") for each in uses):
+            assert given.get("contents") in ("read", "write"), name
+    (asks,) = (step["run"] for step in JOBS["binder"]["steps"])
+    assert asks.startswith("curl --location ")
+
+
+def test_the_tests_run_on_the_oldest_and_the_newest_python():
+    matrix = JOBS["test"]["strategy"]["matrix"]
+    tested = [*matrix["python"], *(each["python"] for each in matrix["include"])]
+    ends = (environment.OLDEST_PYTHON, environment.NEWEST_PYTHON)
+    assert {f"{major}.{minor}" for major, minor in ends} < set(tested)
 
 
 def test_it_calls_commands_that_there_are():
