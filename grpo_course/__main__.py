@@ -20,7 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = {
     "lab": ("workshop.lab", (), "open the course in JupyterLab"),
     "slides": ("workshop.present", ("slides",), "present copies as live slides"),
-    "handbook": ("workshop.handbook", (), "write answers, polls and more for a class"),
+    "handbook": (
+        "workshop.handbook",
+        ("slides",),
+        "write answers, polls and more for a class",
+    ),
     "train": ("runs.train", (), "train a language model on a text task"),
     "pretrain": ("runs.pretrain", (), "make the course's own language model anew"),
     "evaluate": ("runs.evaluate", (), "measure what a model can do"),

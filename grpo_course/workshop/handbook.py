@@ -1,7 +1,7 @@
 """`python3 -m grpo_course handbook`: what an instructor keeps beside the notebooks.
 
-The pages are made from the stored notebooks and from the checks, so they cannot
-disagree with them. They give answers away: `handbook/` is not in git.
+The pages are made from the stored notebooks, the checks and the presenter's notes, so
+they cannot disagree with them. They give answers away: `handbook/` is not in git.
 """
 
 import argparse
@@ -19,15 +19,18 @@ from grpo_course.workshop import (
     exercise_cells,
     form,
     notebooks,
+    paper,
     plans,
     prediction_cells,
+    presenter_notes,
+    site,
     syllabus,
 )
 from grpo_course.workshop.cells import heading, sections, tags
 
 FOLDER = "handbook"
 ENDS = re.compile(r"^(#{1,3} |\*\*(Exercise|Change it|Predict)\b)", re.MULTILINE)
-LEADS_ON = re.compile(r"\?|^(Now|Next|Third|Last)\b")
+LEADS_ON = re.compile(r"\?|^(Now|Next|Third|Last|As an extreme)\b|(source\.|:)$")
 FOLDED = re.compile(
     r"<details><summary>(.+?)</summary>\s*(.*?)\s*</details>", re.DOTALL
 )
@@ -35,6 +38,8 @@ HINTS = ("Hint", "What came out when we tried")  # all other folds are solutions
 NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 PICKS = "To a wrong pick the check answers what rules it out."
+EXPECT = re.compile(r"^\*\*Expect\.\*\* (.+)$", re.MULTILINE)
+PAPER = ("handout", "syllabus")  # what is printed: written as a page of HTML too
 IMPORT = "```python\nfrom grpo_course import poll\n```"
 Books = dict[str, NotebookNode]
 
@@ -45,16 +50,24 @@ def main(arguments: list[str], root: Path) -> int:
     command.parse_args(arguments)
     books = {p.stem: form.read(p) for p in notebooks.choose(root / "notebooks", [])}
     (root / FOLDER).mkdir(exist_ok=True)
-    for name, text in pages(books, plans.read(root)).items():
+    made = pages(books, plans.read(root))
+    made |= {
+        f"{Path(name).stem}.html": paper.page(text)
+        for name, text in made.items()
+        if name.startswith(PAPER)
+    }
+    for name, text in made.items():
         write_atomically(root / FOLDER / name, text)
         print(f"{FOLDER}/{name}")
+    formulas = site.mathjax().read_text(encoding="utf-8")  # what sets them in HTML
+    write_atomically(root / FOLDER / "mathjax.js", formulas)
     return 0
 
 
 def pages(books: Books, stated: dict[str, plans.Plan]) -> dict[str, str]:
     """The text of every page, by the name of its file."""
     found = {
-        "answers.md": page("Answers to the predictions", answers, books),
+        "answers.md": page("Answers to the predictions", answers, books, note=expected),
         "polls.md": page("A poll for each prediction", polls, books, IMPORT),
         "mistakes.md": page("Mistakes to expect, by exercise", mistakes, books)
         + shared_mistakes(),
@@ -66,15 +79,31 @@ def pages(books: Books, stated: dict[str, plans.Plan]) -> dict[str, str]:
     return found
 
 
-def page(title: str, lines_of: Callable, books: Books, *first: str) -> str:
-    """A page with a part for each notebook, and in it one for each section."""
+def page(
+    title: str,
+    lines_of: Callable,
+    books: Books,
+    *first: str,
+    note: Callable[[str, str], list[str]] = lambda name, title: [],
+) -> str:
+    """A page with a part for each notebook, and in it one for each section.
+
+    `note` adds to a section what is known by its notebook and its heading.
+    """
     lines = [f"# {title}", *first]
     for name, book in books.items():
         found = [(part, list(lines_of(part))) for part in sections(book.cells)]
         lines += [f"## {name}"] if any(told for _, told in found) else []
         for part, told in found:
-            lines += [f"### {heading(part)}", *told] if told else []
+            ends = note(name, heading(part)) if told else []
+            lines += [f"### {heading(part)}", *told, *ends] if told else []
     return "\n\n".join(lines) + "\n"
+
+
+def expected(name: str, title: str) -> list[str]:
+    """What a presenter's note says of the wrong answers to expect in a section."""
+    note = presenter_notes.read(name).get(title, "")
+    return [f"> **Wrong answers, and why.** {text}" for text in EXPECT.findall(note)]
 
 
 def answers(part: list[NotebookNode]) -> Iterator[str]:

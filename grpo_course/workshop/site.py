@@ -6,6 +6,7 @@ nothing from elsewhere: mathematics is typeset by a MathJax that lies beside the
 
 import importlib.util
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -15,6 +16,7 @@ from grpo_course.workshop import anywhere, api_page, kernels
 from grpo_course.workshop.prediction_cells import HIDDEN
 
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
+SETUP = re.compile(r"^setup\(", re.MULTILINE)  # below the imports of a notebook
 PAGES = ("README.md", "INSTRUCTORS.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE")
 
 
@@ -69,8 +71,10 @@ def mathjax() -> Path:
 
 
 def prepare(notebook: dict) -> None:
-    """Name the pictures, and fold what a guess comes before."""
+    """Name the pictures; fold the imports, and what a guess comes before."""
     for cell in notebook["cells"]:
+        if SETUP.search("".join(cell["source"])) and cell["cell_type"] == "code":
+            cell["metadata"].setdefault("tags", []).append("hide-input")
         if cell["metadata"].get("jupyter", {}).get(HIDDEN):
             cell["metadata"].setdefault("tags", []).append("hide-output")
     notebook["cells"] = [

@@ -21,7 +21,9 @@ exclude_patterns = ["**/.ipynb_checkpoints", "_static"]
 nb_execution_mode = "off"
 nb_render_markdown_format = "gfm"  # a table that a cell displays is a table
 nb_merge_streams = True
-myst_enable_extensions = ["amsmath", "dollarmath"]
+nb_code_prompt_show = "Show the {type}"
+nb_code_prompt_hide = "Hide the {type}"
+myst_enable_extensions = ["amsmath", "attrs_inline", "dollarmath"]
 myst_heading_anchors = 2
 mathjax_path = "tex-svg.js"
 add_module_names = False
@@ -58,14 +60,26 @@ if place := anywhere.origin(Path(grpo_course.__file__).parents[1]):
     }
 
 
-def box_plots(app, doctree, docname) -> None:
-    """Put each plot into an `output`: the theme lets the keyboard scroll one."""
-    for image in list(doctree.findall(nodes.image)):
+NO_SOURCE = ("index", "claims", "api")  # pages that are no file of the repository
+
+
+def offer_no_edit(app, pagename, templatename, context, doctree) -> None:
+    """A link to edit a page leads to a file that there is."""
+    if pagename in NO_SOURCE:
+        context["page_source_suffix"] = None
+
+
+def link_plots(app, doctree, docname) -> None:
+    """Each plot fits the page and opens alone, at its own size, for a closer look.
+
+    Sphinx links a picture whose width is named; `course.css` says how wide it is.
+    """
+    for image in doctree.findall(nodes.image):
         if "cell_output" in image.parent.get("classes", []):
-            image.parent.replace(image, box := nodes.container(classes=["output"]))
-            box += image
+            image["width"] = "100%"
 
 
 def setup(app) -> None:
-    app.connect("doctree-resolved", box_plots)
+    app.connect("doctree-resolved", link_plots)
+    app.connect("html-page-context", offer_no_edit)
     app.connect("autodoc-process-docstring", api_page.keep_plain)
