@@ -13,6 +13,7 @@ from grpo_course.workshop import (
     form,
     handbook,
     minutes,
+    paper,
     plans,
     prediction_cells,
 )
@@ -138,13 +139,33 @@ def test_a_reason_ends_before_what_leads_on(make):
     assert without.endswith("```\n7\nCame out: 1.\nCame out: x.\n```")
 
 
-def test_the_command_writes_the_pages_where_git_does_not_look(tmp_path):
+def test_each_section_tells_what_its_wrong_answers_show():
+    """So a question whose notebook only prints the result has its reason, too."""
+    found = re.split(r"(?m)^###? (?=.)", PAGES["answers.md"])[1:]
+    told = [part for part in found if "*Came out: " in part]
+    lacking = [
+        part.split("\n")[0] for part in told if "**Wrong answers, and" not in part
+    ]
+    assert len(told) > 100 and lacking == []
+
+
+def test_what_is_printed_is_a_page_of_its_own():
+    text = "# GRPO & more\n\n- $a < b$\n\n| x |\n|---|\n| $y$ |\n"
+    made = paper.page(text)
+    assert "<title>GRPO &amp; more</title>" in made and "$a &lt; b$" in made
+    assert "<td>$y$</td>" in made and "http" not in made.split("<body>")[1]
+
+
+def test_the_command_writes_the_pages_where_git_does_not_look(tmp_path, monkeypatch):
+    (tmp_path / "mathjax.js").write_text("// sets formulas", encoding="utf-8")
+    monkeypatch.setattr(handbook.site, "mathjax", lambda: tmp_path / "mathjax.js")
     (tmp_path / "notebooks").mkdir()
     book = (ROOT / "notebooks" / "00_welcome.ipynb").read_bytes()
     (tmp_path / "notebooks" / "00_welcome.ipynb").write_bytes(book)
     assert handbook.main([], tmp_path) == 0
     made = {p.name: p.read_text(encoding="utf-8") for p in tmp_path.glob("handbook/*")}
     assert {"answers.md", "polls.md", "mistakes.md", "solutions.md"} < set(made)
+    assert {"handout.html", "syllabus-hour.html", "mathjax.js"} < set(made)
     assert "Exercise 0.1" in made["solutions.md"] and "1.1" not in made["mistakes.md"]
     ignored = ["git", "check-ignore", "-q", "handbook/answers.md"]
     assert subprocess.run(ignored, cwd=ROOT, check=False).returncode == 0

@@ -50,6 +50,15 @@ def test_a_cell_without_a_picture_stays():
     assert prepared(*cells) == cells
 
 
+def test_the_imports_are_folded():
+    first, other = prepared(
+        v4.new_code_cell("import torch\n\nsetup(seed=0)"), v4.new_code_cell("b")
+    )
+    assert (
+        first["metadata"]["tags"] == ["hide-input"] and "tags" not in other["metadata"]
+    )
+
+
 PACKAGE = ROOT / "grpo_course"
 PAGE = api_page.page(PACKAGE)
 MODULES = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "site_source"]
