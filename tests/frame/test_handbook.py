@@ -165,7 +165,7 @@ def test_the_command_writes_the_pages_where_git_does_not_look(tmp_path, monkeypa
     assert handbook.main([], tmp_path) == 0
     made = {p.name: p.read_text(encoding="utf-8") for p in tmp_path.glob("handbook/*")}
     assert {"answers.md", "polls.md", "mistakes.md", "solutions.md"} < set(made)
-    assert {"handout.html", "syllabus-hour.html", "mathjax.js"} < set(made)
+    assert {"handout.html", "mathjax.js"} < set(made)
     assert "Exercise 0.1" in made["solutions.md"] and "1.1" not in made["mistakes.md"]
     ignored = ["git", "check-ignore", "-q", "handbook/answers.md"]
     assert subprocess.run(ignored, cwd=ROOT, check=False).returncode == 0
