@@ -1,8 +1,9 @@
-"""`python3 -m grpo_course progress [--csv FILE]`: what is done, of all notebooks.
+"""`python3 -m grpo_course progress [--export FILE]`: what is done, of all notebooks.
 
 It reads the file in the learner's workspace, or the one beside the course's own
-notebooks for who works in these, wherever the command is called from. `--csv` writes a
-row for each exercise and each guess, for an instructor who collects a class.
+notebooks for who works in these, wherever the command is called from. `--export` writes
+a row for each exercise and each guess, for an instructor who collects a class. The name
+of the file is the learner's.
 """
 
 import argparse
@@ -29,15 +30,17 @@ COLUMNS = ("notebook", "kind", "item", "state", "guess", "answer")
 def main(arguments: list[str], root: Path) -> int:
     """Print the table; write the file where one is named."""
     parser = argparse.ArgumentParser(prog="python3 -m grpo_course progress")
-    parser.add_argument("--csv", type=Path, help="write a row for each item to FILE")
+    told = "write a row for each item to FILE, named after the learner: ada.csv"
+    parser.add_argument("--export", type=Path, metavar="FILE", help=told)
     options = parser.parse_args(arguments)
     own = root / "notebooks"
     books = {path.stem: form.read(path) for path in notebooks.choose(own, [])}
     rows = items(books, record.read(root / lab.FOLDER) or record.read(own))
     print("\n".join(table(books, rows)))
-    if options.csv:
-        rows.to_csv(options.csv, index=False)
-        print(f"{len(rows)} rows are in {options.csv}.")
+    if options.export:
+        rows.insert(0, "learner", options.export.stem)
+        rows.to_csv(options.export, index=False)
+        print(f"{len(rows)} rows are in {options.export}.")
     return 0
 
 

@@ -125,17 +125,17 @@ def checkout(tmp_path, make, three):
 
 
 def test_progress_shows_every_notebook_and_exports_every_item(checkout, capsys):
-    path = checkout / "class.csv"
-    assert progress.main(["--csv", str(path)], checkout) == 0
+    path = checkout / "ada.csv"
+    assert progress.main(["--export", str(path)], checkout) == 0
     table = capsys.readouterr().out.splitlines()
     assert table[1].split() == ["01_work", *DONE]
     assert table[2].split() == ["together", *DONE]
     with path.open(newline="") as file:
         rows = [list(row.values()) for row in csv.DictReader(file)]
     assert rows == [
-        ["01_work", "exercise", "1.1", "right", "", ""],
-        ["01_work", "exercise", "1.2", "not right yet", "", ""],
-        ["01_work", "guess", "Which way does it go?", "right", "up", "up"],
+        ["ada", "01_work", "exercise", "1.1", "right", "", ""],
+        ["ada", "01_work", "exercise", "1.2", "not right yet", "", ""],
+        ["ada", "01_work", "guess", "Which way does it go?", "right", "up", "up"],
     ]
 
 
