@@ -42,6 +42,7 @@ def open_at(notebook: Path, arguments: list[str], root: Path) -> int:
     start = [
         f"--ServerApp.root_dir={root}",
         f"--LabApp.default_url=/lab/tree/{notebook.as_posix()}",
+        "--log-level=WARN",  # the address stands alone
     ]
     # JupyterLab refuses to run as root (a container, say) unless it is told to.
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
