@@ -79,13 +79,13 @@ WAYS: dict[str, tuple[GRPOConfig, Callable[..., None]]] = {
 def record(seed: int, start: Path, name: str) -> None:
     """Keep rows of the start and of what each way makes of it.
 
-    From another start GRPO alone, on fewer splits.
+    From another start GRPO alone, at the edge.
     """
     usual = name == "start"
-    splits = REPORTED if usual else SAMPLED
+    splits = REPORTED if usual else (DEEP,)
     if not is_kept(name, seed):
         policy, tokenizer = load_reader(start)
-        keep(name, measure_all(seed, policy, tokenizer, splits, rivals=True))
+        keep(name, measure_all(seed, policy, tokenizer, splits, usual, rivals=True))
     for way in WAYS if usual else ("GRPO",):
         made = way if usual else f"{way}, from {name}"
         if is_kept(made, seed):
@@ -94,7 +94,7 @@ def record(seed: int, start: Path, name: str) -> None:
         policy, tokenizer = load_reader(start)
         config = replace(config, seed=seed)
         learn(config, policy, tokenizer, load_problems(config))
-        keep(made, measure_all(seed, policy, tokenizer, splits))
+        keep(made, measure_all(seed, policy, tokenizer, splits, usual))
 
 
 def measure_all(
@@ -102,11 +102,13 @@ def measure_all(
     policy: CausalPolicy,
     tokenizer: PreTrainedTokenizerBase,
     splits: Sequence[str],
+    deep: bool,
     rivals: bool = False,
 ) -> list[dict]:
     """A row for each split, and one for stories with a sentence kept back.
 
-    With rivals, what votes and cooled samples reach as well.
+    Deep, with many samples at the edge; with rivals, what votes and cooled samples
+    reach as well.
     """
     rows = []
     for split in splits:
@@ -117,7 +119,7 @@ def measure_all(
         if split in SAMPLED and rivals:
             row["vote"] = bits(majority(answer(asked, 8)))
             row["cooled"] = counts(answer(asked, 8, temperature=COOLED))
-        if split == DEEP:
+        if deep and split == DEEP:
             few = make_environment(LAPTOP, stories[:DEEP_PROBLEMS], tokenizer)
             row["many"] = counts(answer(few, MANY))
         rows.append(row)
