@@ -156,9 +156,10 @@ def draw_reward(ax: Axes, value: float, row: int) -> None:
 
 
 def draw_delta(ax: Axes, value: float, row: int) -> None:
-    """One arrow from zero with its number at its head."""
-    if abs(value) > 1e-6:
-        draw_arrow(ax, (0, row), (value, row), value, width=4)
+    """One arrow from zero with its number at its head; a short one is a thin one."""
+    if abs(value) > 1e-6:  # else its head would reach across the zero
+        width = min(4.0, length_in_points(ax, value) / 2.5)
+        draw_arrow(ax, (0, row), (value, row), value, width)
     gap, side = (4, "left") if value >= 0 else (-4, "right")
     place: dict[str, Any] = {
         "xytext": (gap, 0),
@@ -166,6 +167,12 @@ def draw_delta(ax: Axes, value: float, row: int) -> None:
         "va": "center",
     }
     ax.annotate(f"{value + 0.0:+.2f}", (value, row), ha=side, **place)
+
+
+def length_in_points(ax: Axes, value: float) -> float:
+    """How long a value is across, at the limits that the axes have now."""
+    (start, _), (end, _) = ax.transData.transform([(0, 0), (value, 0)])
+    return abs(end - start) * 72 / ax.figure.dpi
 
 
 def plot_group(
@@ -176,11 +183,11 @@ def plot_group(
     draw_group(axes[0], rewards, names, "reward $R$")
     axes[0].axvline(rewards.mean().item(), color="black", ls="--", lw=1.5)
     axes[0].set_title("dashed: their mean", fontsize=11)
-    most = max(1e-6, *(delta.abs().max().item() for delta in deltas.values()))
     for ax, (name, delta) in zip(axes[1:], deltas.items(), strict=True):
+        reach = 1.6 * max(1e-6, delta.abs().max().item())
+        ax.set_xlim(-reach, reach)  # of each its own: a small delta is seen
         draw_group(ax, delta, [""] * len(delta), r"delta $\delta$", signed=True)
-        ax.set(title=name, xlim=(-1.6 * most, 1.6 * most))
-        ax.title.set_fontsize(11)
+        ax.set_title(name, fontsize=11)
     axes[0].set_xlim(0, 1.25 * max(1e-6, rewards.max().item()))
     plt.tight_layout()
     told = {"rewards": rewards, **deltas}
