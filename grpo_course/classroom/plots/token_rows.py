@@ -154,8 +154,8 @@ def draw_delta(ax: Axes, x: float, y: float, value: float) -> None:
     """An arrow up or down with its number; its colour says the direction again."""
     reach = 0.3 if value > 0 else -0.3
     style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 11, "lw": 2}
-    ends = (x - 0.28, y + reach), (x - 0.28, y - reach)  # the axis points down
+    ends = (x - 0.37, y + reach), (x - 0.37, y - reach)  # the axis points down
     style |= {"color": sign_colour(value), "shrinkA": 0, "shrinkB": 0}
     if value:
         ax.add_patch(FancyArrowPatch(*ends, **style))
-    ax.text(x + 0.1, y, f"{value:+.1f}", ha="center", va="center", fontsize=9)
+    ax.text(x + 0.09, y, f"{value:+.1f}", ha="center", va="center", fontsize=8.5)
