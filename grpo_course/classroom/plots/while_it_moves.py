@@ -77,7 +77,7 @@ def draw_collapse(
     tables[1].set_ylabel("")
     draw_so_far(ax, entropies, epoch, "entropy (nats a token)", (-0.1, 1.7))
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False, fontsize=10)
-    now = {name: entropy[epoch].clamp(min=0) + 0.0 for name, entropy in entropies.items()}
+    now = {name: each[epoch].clamp(min=0) + 0.0 for name, each in entropies.items()}
     told = [f"{name} {entropy:.2f}" for name, entropy in now.items()]
     return f"Epoch {epoch}: entropy {', '.join(told)} nats a token."
 
