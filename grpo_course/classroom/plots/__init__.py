@@ -6,8 +6,11 @@ Here are the kinds that many notebooks draw. The others, and the words:
     mechanism       a policy before and after, an update as arrows, a group, the clip
     simplex         three answers: policies in a triangle; estimates as a fan of arrows
     moving          a film or a picture with sliders, which needs no kernel
+    then_and_now    each sampled token, when it was drawn and after some steps
     reweighing      old samples, counted as often as the new policy draws them
     clipping        one token's objective by its ratio; a rollout's tokens and the clip
+    price_of_kl     how far each rollout went, and the price that follows
+    mean_weights    three means over a batch, a block for the weight of each token
     kl_estimators   two policies, and what k1, k2 and k3 say of them
     loop_diagram    the training loop as boxes, its three policies
     landings        reward over KL: where runs end, and the best there is

@@ -1,5 +1,6 @@
 """The pictures of 04_losses: what the clip does to one token and to many."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -7,10 +8,18 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.algorithm.losses import token_loss
-from grpo_course.classroom.plots import axes_row, finish
+from grpo_course.classroom.plots import axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import CLIP, GONE, GROUND, LOSS_COLOURS, PI
+from grpo_course.classroom.plots.palette import (
+    CLIP,
+    COLOURS,
+    GONE,
+    GROUND,
+    LOSS_COLOURS,
+    PI,
+)
 
+ROOM = (PI, COLOURS[5])  # of the narrow and of the wide range
 # Where the clipped objective is flat.
 FLAT: dict[str, Any] = {
     "facecolor": "none",
@@ -43,8 +52,57 @@ def draw_objective(ax: Axes, delta: float, epsilon: float, epsilon_high: float) 
             ratio[0, 0], objective[0, 0], color=LOSS_COLOURS[mode], ls=line, label=mode
         )
     ax.axvspan(1 - epsilon, 1 + epsilon_high, **CLIP)
-    ax.set_ylim(-2.5, 2.5)
+    flat = (1 + epsilon_high, 2.3) if delta > 0 else (-0.1, 1 - epsilon)
+    ax.axvspan(*flat, **FLAT)
+    ax.set(xlim=(-0.1, 2.3), ylim=(-2.5, 2.5))
     finish(ax, "ratio $r$", "objective", rf"$\delta = {delta:+g}$")
+
+
+def pull_of(mode: str, ratio: Tensor, delta: float) -> Tensor:
+    """How hard a loss pulls on the log-probability of a token. [point] -> same"""
+    old = torch.full((1, 1, len(ratio)), -3.0)
+    new = (old + ratio.log()).requires_grad_()
+    loss = token_loss(new, torch.tensor([[delta]]), mode, old)
+    (grad,) = torch.autograd.grad(loss.sum(), new)
+    return -grad[0, 0]
+
+
+def plot_pulls(ratios: Tensor) -> list[Axes]:
+    """The pull of three losses on a good and on a bad token, with dots at `ratios`."""
+    axes, dense = axes_row(2, width=9.0), torch.linspace(0.4, 2.1, 681)
+    for ax, delta in zip(axes, (1.0, -1.0), strict=True):
+        for mode, line in (("naive", ":"), ("unclipped", "--"), ("clipped", "-")):
+            look: dict[str, Any] = {"color": LOSS_COLOURS[mode], "lw": 2}
+            pull = pull_of(mode, dense, delta)
+            ax.plot(dense, pull, ls=line, label=mode, **look)
+            ax.plot(ratios, pull_of(mode, ratios, delta), "o", ms=5, **look)
+        ax.axhline(0, color="black", lw=0.8)
+        finish(ax, "ratio $r$", r"pull on $\log\pi$", rf"$\delta = {delta:+g}$")
+    keys: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 0.97)}
+    names = axes[0].get_legend_handles_labels()
+    axes[0].figure.legend(*names, ncols=3, frameon=False, **keys)
+    return axes
+
+
+def plot_room(probs: Sequence[float], highs: Sequence[float]) -> Axes:
+    """How far a good token may rise before its gradient stops, from where it starts.
+
+    A row for each start, in it a bar for each upper end (as epsilon_high) of the range.
+    """
+    ax, told = axes_row(height=2.8)[0], []
+    for row, p in enumerate(probs):
+        for place, high, colour in zip((-0.2, 0.2), highs, ROOM, strict=True):
+            end = min(p * (1 + high), 1.0)
+            name = rf"$\varepsilon_{{high}}$ = {high:g}" if row == 0 else None
+            ax.barh(row + place, end - p, 0.36, left=p, color=colour, label=name)
+            told.append(f"from {p:g} to {end:.4g} with {high:g}")
+        ax.plot([p, p], [row - 0.42, row + 0.42], color="black", lw=2)
+    ax.set_yticks(range(len(probs)), [f"{p:g}" for p in probs])
+    ax.set_xlim(0, 1.02)
+    ax.invert_yaxis()
+    legend_above(finish(ax, "probability", "starts at"))
+    describe(ax.figure, f"How far a good token may rise: {', '.join(told)}.")
+    return ax
 
 
 def draw_clip_plane(

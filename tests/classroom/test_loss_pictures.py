@@ -1,0 +1,91 @@
+"""The pictures of 04: what they draw and say, against the numbers they take."""
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+from grpo_course.algorithm.variants.penalty_form import PenaltyForm
+from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.plots.clipping import plot_pulls, plot_room, pull_of
+from grpo_course.classroom.plots.mean_weights import (
+    MEANS,
+    draw_mean_weights,
+    token_weights,
+)
+from grpo_course.classroom.plots.price_of_kl import draw_price, price_moves
+from grpo_course.classroom.plots.then_and_now import draw_then_and_now
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("mean", "short", "long"),
+    [
+        ("sequence_mean", 1 / 4, 1 / 16),
+        ("token_mean", 1 / 10, 1 / 10),
+        ("constant", 1 / 24, 1 / 24),
+    ],
+)
+def test_the_weight_of_a_token_under_each_mean(mean, short, long):
+    weights = token_weights(8, mean)
+    torch.testing.assert_close(weights[0, :2], torch.full((2,), short))
+    torch.testing.assert_close(weights[1, :8], torch.full((8,), long))
+    assert not weights[0, 2:].any() and not weights[1, 8:].any()
+
+
+def test_the_area_of_a_block_is_the_weight_of_its_token():
+    told = draw_mean_weights(6)
+    areas = [sum(p.get_height() for p in ax.patches) for ax in plt.gcf().axes]
+    wanted = [token_weights(6, mean).sum().item() for mean in MEANS]
+    scale = areas[0] / wanted[0]
+    assert areas == [pytest.approx(scale * weight) for weight in wanted]
+    assert told.endswith("sequence_mean 0.50, token_mean 0.75, constant 0.75.")
+    assert "token_mean 0.125 and 0.125" in alternative_text(plt.gcf())
+
+
+def test_the_marks_say_what_the_price_does():
+    """As the price of the penalty form moves, rollout after rollout."""
+    kl, form, prices = torch.tensor([0.3, 0.1, 0.02, 0.14, 0.16]), PenaltyForm(0.1), []
+    for value in kl:
+        prices.append(form.price)
+        form.adapt(type("Run", (), {"records": [{"old_kl": value}]}))
+    price = torch.stack(prices)
+    far, near, on_target = price_moves(kl, form.target).values()
+    after = torch.cat([price[1:], form.price[None]]) / price
+    assert after[far].eq(2).all() and after[near].eq(0.5).all()
+    assert after[on_target].eq(1).all() and (far | near | on_target).all()
+    told = draw_price(kl, price, form.target)
+    assert told == "It doubles 2 times, halves 1, stays 2."
+    upper, lower = plt.gcf().axes
+    assert lower.lines[0].get_ydata().tolist() == price.tolist()
+    assert upper.lines[0].get_ydata()[0] == 0.1  # the target
+
+
+def test_a_token_far_from_the_diagonal_is_counted():
+    then = torch.tensor([[[0.1, 0.2, 0.4]], [[0.3, 0.3, 0.3]]]).log()
+    now = torch.tensor([[[0.3, 0.3, 0.1]], [[0.3, 0.3, 0.3]]]).log()
+    told = draw_then_and_now(then, now, torch.tensor([[1.0], [-1.0]]))
+    assert told.startswith("2 of 6 tokens")
+    good = next(line for line in plt.gca().lines if "good" in str(line.get_label()))
+    assert good.get_marker() == "^"
+    assert good.get_ydata() == pytest.approx([0.3, 0.3, 0.1])
+
+
+def test_the_clip_takes_the_pull_on_one_side_for_each_sign():
+    ratios = torch.tensor([0.5, 0.9, 1.1, 1.5])
+    assert pull_of("naive", ratios, -1.0).tolist() == [-1.0] * 4
+    good, bad = (pull_of("clipped", ratios, delta) for delta in (1.0, -1.0))
+    assert good.tolist() == pytest.approx([0.5, 0.9, 1.1, 0])
+    assert bad.tolist() == pytest.approx([0, -0.9, -1.1, -1.5])
+    axes = plot_pulls(ratios)
+    assert [ax.get_title() for ax in axes] == [r"$\delta = +1$", r"$\delta = -1$"]
+
+
+def test_the_room_of_a_token_ends_at_certainty():
+    bars = plot_room((0.01, 0.9), (0.2, 0.28)).patches
+    ends = [bar.get_x() + bar.get_width() for bar in bars]
+    assert ends == pytest.approx([0.012, 0.0128, 1.0, 1.0])
