@@ -19,7 +19,8 @@ PLANNED = plans.read(ROOT)
 
 def rows(text: str) -> dict[str, dict[str, str]]:
     """The table of notebooks in a text, by notebook and by column."""
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    table = text[text.index("| notebook ") :]
+    lines = [line for line in table.splitlines() if line.startswith("| ")]
     head, *body = map(minutes.columns, lines)
     named = [(minutes.NAME.search(row[0]), row) for row in body]
     return {
