@@ -23,6 +23,11 @@ Here are the kinds that many notebooks draw. The others, and the words:
     token_push      how hard each token pushes, under each mean over a batch
     kl_area         the KL as an area, and where a price for it ends
     gae_light       how each TD error travels back to the tokens before it
+    value_steps     a critic's values as a stair, TD errors as its steps
+    value_clip      the critic's losses, and where the clipped one lets go
+    token_pay       KL in the reward: what a token is paid, and its return
+    entropy_push    what an entropy bonus does to one row of a policy
+    overrated       every response by its true and by its learned reward
     memory_blocks   what stays in memory, as blocks drawn to scale
     reward_map      what a reward pays every response; groups that tie
     learned_counts  how many prompts each seed has learned, as bars of shares
