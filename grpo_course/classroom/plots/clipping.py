@@ -77,7 +77,7 @@ def plot_pulls(ratios: Tensor) -> list[Axes]:
             ax.plot(dense, pull, ls=line, label=mode, **look)
             ax.plot(ratios, pull_of(mode, ratios, delta), "o", ms=5, **look)
         ax.axhline(0, color="black", lw=0.8)
-        finish(ax, "ratio $r$", r"pull on $\log\pi$", rf"$\delta = {delta:+g}$")
+        finish(ax, "ratio $r$", r"pull on log $\pi$", rf"$\delta = {delta:+g}$")
     keys: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 0.97)}
     names = axes[0].get_legend_handles_labels()
     axes[0].figure.legend(*names, ncols=3, frameon=False, **keys)
