@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # command: (module, extras of pyproject.toml that it needs, help)
 COMMANDS = {
     "lab": ("workshop.lab", (), "open the course in JupyterLab"),
-    "slides": ("workshop.present", ("slides",), "present copies as live slides"),
+    "slides": ("workshop.present", ("slides",), "present the notebooks, or a plan"),
     "handbook": (
         "workshop.handbook",
         ("slides",),

@@ -25,7 +25,12 @@ def sections(cells: list[NotebookNode]) -> list[list[NotebookNode]]:
 
 def heading(section: list[NotebookNode]) -> str:
     """The heading of a section; that of the notebook's beginning is its title."""
-    return section[0].source.split("\n")[0].lstrip("# ") if section else ""
+    return heading_of(section[0].source) if section else ""
+
+
+def heading_of(text: str) -> str:
+    """The words of the heading with which a text begins."""
+    return text.partition("\n")[0].lstrip("# ")
 
 
 def is_generated(cell: NotebookNode) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import nbformat
 from nbformat import NotebookNode
 
-from grpo_course.workshop import exercise_cells, form, plans, slides
+from grpo_course.workshop import exercise_cells, form, plans
 from grpo_course.workshop.cells import sections, tags
 
 # An author may leave out the second half: then there are no exercises to add yet.
@@ -90,7 +90,6 @@ def documents(root: Path) -> dict[Path, str]:
             if cell.cell_type == "markdown":
                 cell.source = filled(cell.source, known, limits)
         if [cell.source for cell in notebook.cells] != before:
-            slides.place(notebook)
             new[path] = nbformat.writes(notebook) + "\n"
     return {path: text for path, text in new.items() if text != old.get(path)}
 

@@ -1,31 +1,23 @@
-"""`python3 -m grpo_course slides`: present copies of the notebooks, with notes.
+"""`python3 -m grpo_course slides`: present the notebooks, with notes.
 
-The copies lie in `slides/`. What a presenter changes there stays: a newer one of the
-course is put beside it (`workspace`). With `--plan hour` it makes one deck of the plan
-instead: `slides/hour.ipynb`, and the folder `slides/hour`, which opens from disk;
+A deck for each lies in `slides/`. What a presenter changes there stays: a newer one of
+the course is put beside it (`workspace`). With `--plan hour` it makes one deck of the
+plan instead: `slides/hour.ipynb`, and the folder `slides/hour`, which opens from disk;
 `--build` stops there.
 """
 
 import argparse
 from pathlib import Path
 
-from nbformat import sign
+from nbformat import NotebookNode, sign
 
-from grpo_course.workshop import (
-    form,
-    lab,
-    notebooks,
-    plans,
-    presenter_notes,
-    speaker,
-    workspace,
-)
+from grpo_course.workshop import form, lab, notebooks, plans, workspace
 
 FOLDER = "slides"
 
 
 def main(arguments: list[str], root: Path) -> int:
-    """Make a deck or the copies, and open it; `arguments` go to JupyterLab."""
+    """Make one deck, or one for each notebook, and open it in JupyterLab."""
     parser = argparse.ArgumentParser(
         prog="python3 -m grpo_course slides",
         epilog="All other options go to JupyterLab.",
@@ -54,13 +46,18 @@ def deck(plan: str, root: Path) -> Path:
     folder = root / FOLDER / plan
     page = offline.write(notebook, title, folder, root / "images")
     print(f"To open without JupyterLab and without network: {page}")
-    made = workspace.bring(notebook, folder.with_suffix(".ipynb"))
-    sign.NotebookNotary().sign(form.read(made))  # its films play before they are run
-    return made
+    return bring(notebook, folder.with_suffix(".ipynb"))
 
 
 def copy(path: Path, folder: Path) -> Path:
-    """A notebook with the presenter's notes, in `folder`."""
-    notebook = form.read(path)
-    speaker.add_notes(notebook, presenter_notes.read(path.stem))
-    return workspace.bring(notebook, folder / path.name)
+    """The deck of one notebook, in `folder`."""
+    from grpo_course.workshop.deck import build
+
+    return bring(build.single(path), folder / path.name)
+
+
+def bring(notebook: NotebookNode, target: Path) -> Path:
+    """Store a deck; signed, so that its films play before they are run."""
+    made = workspace.bring(notebook, target)
+    sign.NotebookNotary().sign(form.read(made))
+    return made

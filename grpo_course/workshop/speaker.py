@@ -9,49 +9,44 @@ import re
 
 from nbformat import NotebookNode, v4
 
-from grpo_course.workshop import exercise_cells, minutes, prediction_cells
-from grpo_course.workshop.cells import digest, heading, sections
+from grpo_course.workshop import exercise_cells, minutes, plans, prediction_cells
+from grpo_course.workshop.cells import heading
 
 PREDICT = re.compile(r"\*\*Predict\b")
 
 
-def add_notes(notebook: NotebookNode, told: dict[str, str] | None = None) -> None:
-    """Put a cell of slide type `notes` under each section's heading.
+def notes(
+    part: plans.Part, notebook: NotebookNode, told: dict[str, str], start: int
+) -> dict[int, NotebookNode]:
+    """A note for each section that a plan tells, by the identity of its first cell.
 
     `told` has the words for a section by its heading; without them, a note is its line
-    of minutes.
+    of minutes, which are counted from `start`.
     """
-    parts = sections(notebook.cells)
-    mine = minutes.of(notebook)
-    if mine and len(parts) > 1:
-        lengths = shares([weight(part) for part in parts], mine.total)
-        start = lengths[0]
-        for number, part in enumerate(parts[1:], start=1):
-            line = words(part, start, lengths[number])
-            more = (told or {}).get(heading(part), "")
-            part.insert(1, note(line, more, number))
-            start += lengths[number]
-    notebook.cells = [cell for part in parts for cell in part]
+    parts = [s for s in plans.told(part, notebook.cells) if s[0] != notebook.cells[0]]
+    timed = plans.exercises(part, notebook.cells)
+    weights = [minutes.telling(each) + sum(own(each, timed).values()) for each in parts]
+    made = {}
+    lengths = shares(weights, minutes.length(part, notebook))
+    for section, length in zip(parts, lengths, strict=True):
+        line = words(section, start, length, own(section, timed))
+        more = told.get(heading(section), "")
+        note = v4.new_markdown_cell("\n\n".join(filter(None, [line, more])))
+        note.metadata["slideshow"] = {"slide_type": "notes"}
+        made[id(section[0])] = note
+        start += length
+    return made
 
 
-def note(line: str, more: str, number: int) -> NotebookNode:
-    """A cell that the speaker's window shows alone: a line of minutes, and words."""
-    text = "\n\n".join(filter(None, [line, more]))
-    name = digest(f"{number}:{text}", 8)  # the same in every copy
-    cell = v4.new_markdown_cell(text, id=name)
-    cell.metadata["slideshow"] = {"slide_type": "notes"}
-    return cell
+def own(section: list[NotebookNode], timed: dict[str, int]) -> dict[str, int]:
+    """The exercises of a section that have time, with their minutes."""
+    stated = dict(exercise_cells.stated(section))
+    return {number: each for number, each in stated.items() if number in timed}
 
 
 def timed(length: int, start: int) -> str:
     """How long and from when; what rounds to no minute takes one."""
     return f"{max(length, 1)} min, from {start // 60}:{start % 60:02d}."
-
-
-def weight(part: list[NotebookNode]) -> float:
-    """Minutes that a section takes, before they are scaled to the notebook's total."""
-    exercises = sum(each for _, each in exercise_cells.stated(part))
-    return minutes.telling(part) + exercises
 
 
 def shares(weights: list[float], total: int) -> list[int]:
@@ -63,14 +58,16 @@ def shares(weights: list[float], total: int) -> list[int]:
     return [end - start for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def words(part: list[NotebookNode], start: int, minutes: int) -> str:
+def words(
+    section: list[NotebookNode], start: int, minutes: int, exercises: dict[str, int]
+) -> str:
     """The line of minutes of one section, with what to collect and to leave out."""
     lines = [f"*Presenting: {timed(minutes, start)}*"]
-    predictions = sum(map(predictions_in, part))
+    predictions = sum(map(predictions_in, section))
     if predictions:
         count = "a prediction" if predictions == 1 else f"{predictions} predictions"
         lines.append(f"*Collect {count} before you run the cells.*")
-    for number, each in exercise_cells.stated(part):
+    for number, each in exercises.items():
         lines.append(f"*Exercise {number}: {each} min; its solution is no slide.*")
     return " ".join(lines)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from nbformat import NotebookNode
 
 from grpo_course.workshop import minutes, plans
-from grpo_course.workshop.cells import heading, sections
+from grpo_course.workshop.cells import heading, heading_of, sections
 
 ABLE = re.compile(r"\*\*You will be able to\*\* (.+)")
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
@@ -65,11 +65,8 @@ def handout(books: Books) -> str:
     lines += [found for cell in first.cells for found in LOOP.findall(cell.source)]
     for section in sections(first.cells):
         if heading(section) in SHEETS:
-            title, table = (
-                section[0].source.split("\n")[0],
-                TABLE.search(section[0].source),
-            )
-            lines += [title, table[0] if table else ""]
+            table = TABLE.search(section[0].source)
+            lines += [f"## {heading(section)}", table[0] if table else ""]
     lines += ["## Formulas", "\n".join(formulas(books))]
     return "\n\n".join(lines) + "\n"
 
@@ -77,13 +74,11 @@ def handout(books: Books) -> str:
 def formulas(books: Books) -> Iterator[str]:
     """Each formula that stands alone, with its notebook and its heading."""
     for name, book in books.items():
-        title = ""
+        above = ""
         for cell in book.cells:
             if cell.cell_type != "markdown" or name[:2] > LAST:
                 continue
             for line in re.split(r"(?m)^(?=#{1,3} )", cell.source):
-                title = (
-                    line.partition("\n")[0].lstrip("# ") if line[:1] == "#" else title
-                )
+                above = heading_of(line) if line[:1] == "#" else above
                 for found in FORMULA.findall(line):
-                    yield f"- {name[:2]}, *{title}*: ${found.strip()}$"
+                    yield f"- {name[:2]}, *{above}*: ${found.strip()}$"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course.workshop import form, present, speaker
+from grpo_course.workshop import form, plans, present, speaker
 from grpo_course.workshop import presenter_notes as notes
 from grpo_course.workshop.cells import heading, sections, tags
 
@@ -123,8 +123,8 @@ def test_without_words_a_note_is_its_line_of_minutes(make, tmp_path):
     text = make.text("# T\n\n**Minutes:** 10.")
     for found in (notes.read("01_x", tmp_path), notes.read("02_y", tmp_path)):
         book = make.notebook(text, make.text("## A"), make.text("## B"))
-        speaker.add_notes(book, found)
-        one, other = (cell.source for cell in (book.cells[2], book.cells[4]))
+        made = speaker.notes(plans.Part("01_x"), book, found, 0)
+        one, other = (made[id(cell)].source for cell in book.cells[1:])
         assert other.startswith("*Presenting: ") and "\n" not in other
         after = one.partition("\n\n")[2]
         assert after == ("**Say first.** Begin.\n\n**Time.** Short." if found else "")

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from grpo_course.workshop import anywhere, form, present, slides, speaker
+from grpo_course.workshop import anywhere, form, plans, present, slides, speaker
 from grpo_course.workshop import save as save_command
 from grpo_course.workshop.cells import COLAB, is_generated, tags
 
@@ -34,38 +34,12 @@ def types(*cells):
     return [cell.metadata.slideshow["slide_type"] for cell in notebook.cells]
 
 
-def test_code_joins_the_text_above_where_both_fit():
-    text = v4.new_markdown_cell("## A section\n\nSome words.")
-    short, long = v4.new_code_cell("x = 1"), v4.new_code_cell("x = 1\n" * 12)
-    assert types(text, short) == ["slide", "fragment"]
-    assert types(text, long, short) == ["slide", "fragment", "fragment"]
-    long.outputs = [PICTURE]
-    assert types(text, long, short) == ["slide", "subslide", "subslide"]
-
-
-def test_each_text_begins_a_slide_and_an_authors_choice_stays():
+def test_each_cell_has_a_slide_type_and_an_authors_choice_stays():
     chosen = v4.new_code_cell("x", metadata={"slideshow": {"slide_type": "skip"}})
     solution = v4.new_markdown_cell("s", metadata={"tags": ["solution"]})
-    made = types(v4.new_markdown_cell("# T"), v4.new_markdown_cell("t"), chosen)
-    assert made == ["slide", "subslide", "skip"]
-    assert types(solution) == ["skip"]
-
-
-def test_the_style_sheet_travels_with_the_notebook():
-    settings = slides.settings()
-    assert settings["scroll"] and settings["transition"] == "none"
-    style = settings["header"]
-    assert style.startswith("<style>.reveal") and style.endswith("}</style>")
-    assert "/*" not in style and style.count("{") == style.count("}")
-
-
-def test_picture_sizes_are_those_of_the_style_sheet():
-    """slides.py estimates with the numbers that slides.css sets."""
-    css = slides.CSS.read_text(encoding="utf-8")
-    for _, line, picture in slides.PICTURE_SIZES:
-        assert f"--line: {line}px; --picture: {picture}px" in css
-    for _, line, print_line in slides.PRINT_SIZES:
-        assert f"--print: {print_line}px; --line: {line}px" in css
+    title, text = v4.new_markdown_cell("# T"), v4.new_markdown_cell("t")
+    made = types(title, text, v4.new_code_cell("x"), chosen, solution)
+    assert made == ["slide", "subslide", "fragment", "skip", "skip"]
 
 
 def lesson():
@@ -91,12 +65,12 @@ def notes_of(notebook):
 
 def test_speaker_notes_say_minutes_predictions_and_exercises():
     notebook = lesson()
-    slides.place(notebook)
-    speaker.add_notes(notebook)
-    first, second = notes_of(notebook)
-    assert notebook.cells[3] is first
+    first, second = speaker.notes(plans.Part("01_x"), notebook, {}, 0).values()
     assert "a prediction" in first.source and "Exercise" not in first.source
     assert "Exercise 1.1: 6 min" in second.source
+    untimed = plans.Part("01_x", exercises=[])
+    _, second = speaker.notes(untimed, notebook, {}, 0).values()
+    assert "Exercise" not in second.source
 
 
 @pytest.fixture
@@ -141,7 +115,7 @@ def test_minutes_add_up():
 
 
 def test_no_section_takes_no_minute():
-    note = speaker.words([v4.new_markdown_cell("## A")], start=3, minutes=0)
+    note = speaker.words([v4.new_markdown_cell("## A")], 3, 0, {})
     assert "1 min, from 0:03" in note
 
 

@@ -33,42 +33,53 @@ CLOSES = ("progress()", "guesses()")
 def deck(name: str, root: Path) -> NotebookNode:
     """The deck of a plan, with the outputs that the notebooks have stored."""
     plan = plans.read(root)[name]
-    folder = root / "notebooks"
-    read = [form.read(folder / f"{part.notebook}.ipynb") for part in plan.parts]
-    titles = [title_of(notebook) for notebook in read]
-    cells, start = [title_slide(plan.title, titles), skipped(FIRST)], 0
-    for title, part, notebook in zip(titles, plan.parts, read, strict=True):
-        cells += told_cells(part, notebook, title, start)
+    read = [form.read(root / "notebooks" / f"{p.notebook}.ipynb") for p in plan.parts]
+    cells, start = [title_slide(plan.title, read)], 0
+    for part, notebook in zip(plan.parts, read, strict=True):
+        cells += told_cells(part, notebook, start)
         start += minutes.length(part, notebook)
-    made = v4.new_notebook(cells=stage.arrange(cells))
+    return arranged(name, cells)
+
+
+def single(path: Path) -> NotebookNode:
+    """The deck of one notebook, all of it."""
+    return arranged(path.stem, told_cells(plans.Part(path.stem), form.read(path), 0))
+
+
+def arranged(name: str, cells: list[NotebookNode]) -> NotebookNode:
+    """A notebook of slides."""
+    first, *others = cells
+    made = v4.new_notebook(cells=stage.arrange([first, skipped(FIRST), *others]))
     made.metadata.update(tidy.FIXED, rise=settings())
     for number, cell in enumerate(made.cells):
         cell.id = digest(f"{name}:{number}", 8)
     return made
 
 
-def title_slide(plan: str, titles: list[str]) -> NotebookNode:
+def title_slide(plan: str, notebooks: list[NotebookNode]) -> NotebookNode:
     """What the deck is, and its parts."""
-    rows = "\n".join(f"{number}. {title}" for number, title in enumerate(titles, 1))
+    titles = enumerate(map(title_of, notebooks), 1)
+    rows = "\n".join(f"{number}. {title}" for number, title in titles)
     return v4.new_markdown_cell(f"# GRPO in {plan}\n\n{rows}")
 
 
 def title_of(notebook: NotebookNode) -> str:
     """A notebook's title, without its number."""
-    return notebook.cells[0].source.split("\n")[0].lstrip("#0123456789. ")
+    return heading(notebook.cells).lstrip("0123456789. ")
 
 
 def told_cells(
-    part: plans.Part, notebook: NotebookNode, title: str, start: int
+    part: plans.Part, notebook: NotebookNode, start: int
 ) -> list[NotebookNode]:
     """A title, a fresh start, and the chosen sections with what they need."""
     told = [s for s in plans.told(part, notebook.cells) if s[0] != notebook.cells[0]]
     chosen = {id(cell) for section in told for cell in section}
     needs = unseen(notebook.cells, chosen)
     names = "\n".join(f"- {heading(section)}" for section in told)
-    made = [v4.new_markdown_cell(f"# {title}\n\n{names}"), skipped(AFRESH)]
+    title = v4.new_markdown_cell(f"# {title_of(notebook)}\n\n{names}")
+    made = [title, skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
-    notes = notes_of(part, notebook, told, start)
+    notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
     for cell in notebook.cells:
         closes = cell.source.strip().startswith(CLOSES)
         if id(cell) in chosen and not closes and not is_generated(cell):
@@ -76,7 +87,7 @@ def told_cells(
             made += [new] if new.source else []
         elif needs.get(id(cell)) and not closes:
             made.append(skipped(needs[id(cell)]))
-        made += notes.get(id(cell), [])
+        made += [notes[id(cell)]] if id(cell) in notes else []
     return made
 
 
@@ -86,21 +97,6 @@ def unseen(cells: list[NotebookNode], chosen: set[int]) -> dict[int, str]:
     places = {place for place, cell in enumerate(code) if id(cell) in chosen}
     kept = needed([statements(cell.source) for cell in code], places)
     return {id(cell): text(each) for cell, each in zip(code, kept, strict=True)}
-
-
-def notes_of(
-    part: plans.Part, notebook: NotebookNode, told: list, start: int
-) -> dict[int, list[NotebookNode]]:
-    """A presenter's note for each heading, with the minutes of the plan."""
-    words = presenter_notes.read(part.notebook)
-    weights = [minutes.telling(section) for section in told]
-    lengths = speaker.shares(weights, minutes.length(part, notebook))
-    notes = {}
-    for number, (section, length) in enumerate(zip(told, lengths, strict=True)):
-        line, more = speaker.timed(length, start), words.get(heading(section), "")
-        notes[id(section[0])] = [speaker.note(f"*{line}*", more, number)]
-        start += length
-    return notes
 
 
 def exercises_left_out(part: plans.Part, cells: list) -> dict[int, NotebookNode]:

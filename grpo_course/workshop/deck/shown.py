@@ -1,12 +1,12 @@
 """A code cell or a text as a room sees it: how much of it, and how high."""
 
-import ast
 import math
 import re
 from dataclasses import dataclass
 
 from nbformat import NotebookNode, v4
 
+from grpo_course.workshop import prediction_cells
 from grpo_course.workshop.cells import CHANGE_IT, tags
 from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.heights import (
@@ -125,10 +125,11 @@ def blocks_of(source: str) -> list[str]:
 def question(cell: NotebookNode) -> tuple[str, int]:
     """A prediction as text, and its height."""
     lines = []
-    for node in ast.walk(ast.parse(cell.source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "predict":
-            asked, *choices = [ast.literal_eval(each) for each in node.args]
-            lines.append(f"**{asked}**\n")
-            lines += [f"- {choice}" for choice in choices]
+    for asked, choices in zip(
+        prediction_cells.questions([cell]),
+        prediction_cells.choices(cell).values(),
+        strict=True,
+    ):
+        lines += [f"**{asked}**\n", *(f"- {choice}" for choice in choices)]
     text = "\n".join(lines)
     return f'<div class="guess">\n\n{text}\n\n</div>', len(lines) * 31 + 30
