@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from slides_page import STAGE, excess, open_slides, walk
+from slides_page import SETTLED, STAGE, excess, look, open_slides, walk
 from test_moving import scrub
 
 from grpo_course.workshop import browser_tests, plans, present
@@ -156,3 +156,25 @@ def test_the_deck_of_an_hour_fits_the_live_stage(decks, visit, live, course):
     assert len(slides) == slides[0]["count"] > 50
     wrong = [s for s in slides if excess(s) > 2 or s["wide"] or s["cut"]]
     assert not wrong
+
+
+def test_a_film_is_clicked_on_the_live_stage(visit, live, pictures):
+    """Signed when it was made, it plays before any cell has run."""
+    stage = visit(*STAGE)
+    page = stage.page
+    open_slides(page, live, "slides/00_welcome.ipynb")
+    film = page.locator(".reveal section.present section.present figure.moving")
+    for _ in range(12):
+        if film.count():
+            break
+        page.keyboard.press("Space")
+        page.evaluate(SETTLED)
+    scrub(page, film)
+    before, picture = look(page)["index"], film.locator("img").get_attribute("src")
+    film.locator("input").click(position={"x": 2, "y": 8})
+    assert film.locator("img").get_attribute("src") != picture
+    pictures(page, "live_film")
+    film.locator("img").click()
+    page.keyboard.press("Space")
+    page.wait_for_timeout(500)
+    assert look(page)["index"] == before + 1

@@ -204,7 +204,8 @@ assert x.sum() == 3, "changed?"
 expect(x.min() > 0, "changed?")
 for k in range(2):
     print(x[k])
-    assert x[k] == 1
+    fits = x[k] == 1
+    assert fits
 word = "up" if x[0] > 0 else "down"
 guess.reveal(word)"""
     folded = fold.fold(source, 12)

@@ -2,11 +2,12 @@
 
 import ast
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from nbformat import NotebookNode, v4
 
-from grpo_course.workshop.deck.needs import Statement, statements
+from grpo_course.workshop.deck.needs import Statement, names, statements
 
 DRAWS = re.compile(r"\b(axes_row|subplots|play|slide|(?:plot|draw)_\w+)\(")
 SETS_AXES = re.compile(r"^\w+\.(set_\w+|legend|axh?line|axvline|axis|text|plot)\(")
@@ -49,16 +50,26 @@ def fold(source: str, most_lines: int) -> Folded:
 
 
 def without_inner_assertions(statement: Statement) -> Statement:
-    """A loop without the assertions inside it."""
+    """A loop without the assertions inside it, and what is computed for these alone."""
     if only_asserts(statement.node):
         return statement
     nodes = [n for n in ast.walk(statement.node) if isinstance(n, ast.stmt)]
-    inner = [n for n in nodes if only_asserts(n)]
-    dropped = {k for n in inner for k in range(n.lineno, (n.end_lineno or 0) + 1)}
+    dropped = lines_of(n for n in nodes if only_asserts(n))
+    read: dict[bool, set[str]] = {True: set(), False: set()}  # in dropped lines, or not
+    for n in ast.walk(statement.node):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            read[n.lineno in dropped].add(n.id)
+    assigned = [n for n in nodes if isinstance(n, ast.Assign) and names(n)[0]]
+    dropped |= lines_of(n for n in assigned if names(n)[0] <= read[True] - read[False])
     rows = statement.text.split("\n")
     first = (statement.node.end_lineno or 0) - len(rows) + 1
     kept = [row for k, row in enumerate(rows, start=first) if k not in dropped]
     return statement._replace(text="\n".join(kept))
+
+
+def lines_of(nodes: Iterable[ast.stmt]) -> set[int]:
+    """The numbers of the lines of statements."""
+    return {k for n in nodes for k in range(n.lineno, (n.end_lineno or 0) + 1)}
 
 
 def only_asserts(node: ast.AST) -> bool:

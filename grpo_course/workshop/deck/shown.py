@@ -14,6 +14,8 @@ from grpo_course.workshop.deck.heights import (
     BESIDE,
     BESIDE_COLUMNS,
     FRAME,
+    HEADINGS,
+    HEIGHT,
     LARGEST,
     PLAYER,
     STEP,
@@ -59,9 +61,14 @@ class Shown:
             silent = self.film or fold.only_draws(self.folded(most).shown)
             sizes = [0] if silent else [*sizes, 0]
         sides = [False, True] if self.see and self.pictures else [False]
-        ways = [Way(size, beside) for size in sizes for beside in sides]
+        ways = [way for size in sizes for way in self.larger_first(size, sides)]
         listed = any("text/markdown" in o.get("data", {}) for o in self.cell.outputs)
         return [*ways, Way(sizes[-1], sides[-1] and not listed, last=True)]
+
+    def larger_first(self, size: int, sides: list[bool]) -> list[Way]:
+        """The text below or beside the picture: first where the picture is larger."""
+        ways = [Way(size, beside) for beside in sides]
+        return sorted(ways, key=lambda way: -self.picture(way, HEIGHT - HEADINGS[5], 0))
 
     def folded(self, lines: int) -> fold.Folded:
         """The cell for a number of lines."""

@@ -12,6 +12,7 @@ from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.heights import (
     HEADINGS,
     HEIGHT,
+    ROOMIER,
     SMALLER,
     SMALLEST,
     SPARSE,
@@ -32,6 +33,7 @@ class Slide:
     cells: list[NotebookNode] = field(default_factory=list)
     used: int = 0
     closed: bool = False  # a guess waits for its answer, or a picture fills the rest
+    pictured: bool = False
 
     def __post_init__(self) -> None:
         self.used = HEADINGS[self.level]
@@ -122,6 +124,7 @@ class Stage:
         self.now.cells += shown.cells(way, fits)
         self.now.used += shown.height(way) + max(fits, 0)
         self.now.closed = bool(shown.pictures)
+        self.now.pictured |= shown.film or self.now.closed
 
 
 def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
@@ -163,18 +166,23 @@ def stage_text(stage: Stage, blocks: list[str], leads: bool) -> None:
 
 def finished(slide: Slide) -> list[NotebookNode]:
     """The cells of a slide with their slide types; the title comes first."""
-    told = [c for c in slide.cells if c.cell_type == "code" and c.outputs]
-    large = not told and slide.used < SPARSE and not slide.closed
-    mark = ' <span class="large"></span>' if large else ""
+    mark = f' <span class="{size}"></span>' if (size := size_of(slide)) else ""
     title = v4.new_markdown_cell(f"{'#' * slide.level} {slide.title}{mark}")
-    title.metadata["slideshow"] = {"slide_type": "subslide"}
-    if slide.level < 5:
-        title.metadata["slideshow"] = {"slide_type": "slide"}
+    begins = "slide" if slide.level < 5 else "subslide"
+    title.metadata["slideshow"] = {"slide_type": begins}
     for cell in slide.cells:
-        cell.metadata.setdefault("slideshow", {}).setdefault("slide_type", "-")
-        if cell.metadata["slideshow"]["slide_type"] not in ("skip", "notes"):
-            cell.metadata["slideshow"]["slide_type"] = "-"
+        if type_of(cell) not in ("skip", "notes"):
+            cell.metadata["slideshow"] = {"slide_type": "-"}
     return [title, *slide.cells]
+
+
+def size_of(slide: Slide) -> str:
+    """How much larger a slide is written that leaves room: `large`, `roomy` or not."""
+    code = [c for c in slide.cells if c.cell_type == "code" and type_of(c) != "skip"]
+    if not code and slide.used < SPARSE and not slide.closed:
+        return "large"
+    grown = HEADINGS[slide.level] + ROOMIER * (slide.used - HEADINGS[slide.level])
+    return "roomy" if grown < HEIGHT and not slide.pictured else ""
 
 
 def type_of(cell: NotebookNode) -> str:
