@@ -56,9 +56,10 @@ CLAIMS = (
     ),
     Recorded(
         "12.imitation",
-        "Imitating one's own right answers, with as many samples, did better",
+        "Imitating one's own right answers, with as many samples, did as well",
         partial(measured, model="imitation"),
         partial(measured, model="GRPO"),
+        within=0.02,
     ),
     Recorded(
         "12.tries",
@@ -68,9 +69,9 @@ CLAIMS = (
     ),
     Recorded(
         "12.others",
-        "Practising one thing cost others: stories told out of order lost a little, in "
-        "each of five seeds.",
-        partial(measured, model="start", split="out_of_order"),
-        partial(measured, model="GRPO", split="out_of_order"),
+        "Practising one thing cost others: two-digit sums lost a little, in each of "
+        "five seeds.",
+        partial(measured, model="start", split="two_digit"),
+        partial(measured, model="GRPO", split="two_digit"),
     ),
 )
