@@ -13,7 +13,7 @@ MEANING = {  # split: what it asks
     "out_of_order": "told in another order than that of the steps",
     "unseen_frames": "numbers of training in sentences that it never has",
     "unseen_both": "new numbers in new sentences",
-    "edge_both": "the same, long, in scenes that are hard to read: GRPO is measured here",
+    "edge_both": "the same, long, in scenes hard to read: GRPO is measured here",
     "validation": "new numbers; settings may be chosen on these",
     "edge_validation": "long stories in new sentences of those scenes",
     "edge_practice": "numbers of training in these sentences: GRPO practises them",

@@ -39,6 +39,7 @@ What a stored notebook is
     speaker        notes with minutes for the presenter
     presenter_notes  what a presenter says, asks and shows, from `notes/`
     syllabus       a page for each plan, and the handout
+    paper          these as pages to print
     plans          an hour, half a day, two days: what is told of which notebook
     anywhere       the links to Colab and Binder
     pictures       the plots that the README shows

@@ -6,6 +6,7 @@ not meet them.
 """
 
 import re
+from itertools import pairwise
 
 from nbformat import NotebookNode, v4
 
@@ -55,7 +56,7 @@ def shares(weights: list[float], total: int) -> list[int]:
     for each in weights:
         done += each
         ends.append(round(total * done / running))
-    return [end - start for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    return [end - start for start, end in pairwise([0, *ends])]
 
 
 def words(

@@ -106,11 +106,12 @@ def test_no_learner_meets_a_note():
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_copies_that_are_presented_hold_them(name, tmp_path):
-    copy = present.copy(FOLDER / f"{name}.ipynb", tmp_path)
-    _, *parts = sections(form.read(copy).cells)
-    for part in parts:
-        minutes, *words = part[1].source.split("\n\n", 1)
-        assert part[1].metadata["slideshow"]["slide_type"] == "notes"
+    path = FOLDER / f"{name}.ipynb"
+    cells = form.read(present.copy(path, tmp_path)).cells
+    made = [c.source for c in cells if c.metadata["slideshow"]["slide_type"] == "notes"]
+    _, *parts = sections(form.read(path).cells)
+    for part, note in zip(parts, made, strict=True):
+        minutes, *words = note.split("\n\n", 1)
         assert minutes.startswith("*Presenting: ")
         assert "".join(words) == notes.read(name).get(heading(part), "")
 

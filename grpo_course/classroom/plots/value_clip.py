@@ -32,9 +32,8 @@ def plot_value_clip(clip: float, values: Tensor) -> Axes:
     """The loss with and without a clip, and how each of some values is pulled."""
     ax = axes_row(width=8.0, height=3.8)[0]
     squared, clipped = (losses_and_pulls(PLACES, c)[0] for c in (None, clip))
-    huber = torch.nn.functional.huber_loss(
-        PLACES, torch.full_like(PLACES, TARGET), reduction="none"
-    )
+    aim = torch.full_like(PLACES, TARGET)
+    huber = torch.nn.functional.huber_loss(PLACES, aim, reduction="none")
     ax.axvspan(OLD - clip, OLD + clip, label="clip range", **CLIP)
     ax.plot(PLACES, squared, color=COLOURS[1], ls="--", label="squared")
     ax.plot(PLACES, huber, color=COLOURS[3], ls=":", lw=2.5, label="Huber")

@@ -1,6 +1,7 @@
 """What of a code cell stands on a slide, and what runs beside it unseen."""
 
 import ast
+import operator
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -76,6 +77,10 @@ def only_asserts(node: ast.AST) -> bool:
     """Whether code does nothing but assert, or call expect(), which does."""
     if isinstance(node, ast.If):
         return all(map(only_asserts, [*node.body, *node.orelse]))
+    if isinstance(node, ast.For):
+        asserts = list(map(only_asserts, node.body))
+        computes = [isinstance(n, ast.Assign) for n in node.body]
+        return any(asserts) and all(map(operator.or_, asserts, computes))
     called = getattr(getattr(node, "value", None), "func", None)
     return isinstance(node, ast.Assert) or getattr(called, "id", "") == "expect"
 
