@@ -31,15 +31,7 @@ def losses_and_pulls(values: Tensor, clip: float | None) -> tuple[Tensor, Tensor
 def plot_value_clip(clip: float, values: Tensor) -> Axes:
     """The loss with and without a clip, and how each of some values is pulled."""
     ax = axes_row(width=8.0, height=3.8)[0]
-    squared, clipped = (losses_and_pulls(PLACES, c)[0] for c in (None, clip))
-    aim = torch.full_like(PLACES, TARGET)
-    huber = torch.nn.functional.huber_loss(PLACES, aim, reduction="none")
-    ax.axvspan(OLD - clip, OLD + clip, label="clip range", **CLIP)
-    ax.plot(PLACES, squared, color=COLOURS[1], ls="--", label="squared")
-    ax.plot(PLACES, huber, color=COLOURS[3], ls=":", lw=2.5, label="Huber")
-    ax.plot(PLACES, clipped, color=PI, lw=3, label="clipped")
-    held = torch.where(clipped > squared + 1e-6, clipped, torch.nan)
-    ax.plot(PLACES, held, color=GONE, lw=6, label="clipped, flat")
+    draw_losses(ax, clip)
     for value, loss, pull in zip(
         values.tolist(),
         *(x.tolist() for x in losses_and_pulls(values, clip)),
@@ -55,6 +47,20 @@ def plot_value_clip(clip: float, values: Tensor) -> Axes:
         f"clip range {clip:g} around the old value as a grey band. {flat_words(clip)}",
     )
     return ax
+
+
+def draw_losses(ax: Axes, clip: float) -> None:
+    """The squared, Huber's and the clipped loss, and the stretch that has no slope."""
+    squared, clipped = (losses_and_pulls(PLACES, c)[0] for c in (None, clip))
+    huber = torch.nn.functional.huber_loss(
+        PLACES, torch.full_like(PLACES, TARGET), reduction="none"
+    )
+    ax.axvspan(OLD - clip, OLD + clip, label="clip range", **CLIP)
+    ax.plot(PLACES, squared, color=COLOURS[1], ls="--", label="squared")
+    ax.plot(PLACES, huber, color=COLOURS[3], ls=":", lw=2.5, label="Huber")
+    ax.plot(PLACES, clipped, color=PI, lw=3, label="clipped")
+    held = torch.where(clipped > squared + 1e-6, clipped, torch.nan)
+    ax.plot(PLACES, held, color=GONE, lw=6, label="clipped, flat")
 
 
 def draw_pull(ax: Axes, value: float, loss: float, pull: float) -> None:
