@@ -41,20 +41,28 @@ def plot_parts(
     return [left, right]
 
 
+def plot_earned(parts: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
+    """What several responses or policies earn, part by part, without any delta."""
+    ax = axes_row(width=8.0, height=1.4 + 0.4 * len(names))[0]
+    draw_parts(ax, parts, names)
+    describe(ax.figure, parts_words(parts, names))
+    return ax
+
+
 def draw_parts(ax: Axes, parts: Mapping[str, Tensor], names: Sequence[str]) -> Tensor:
     """Stacked bars with their sums behind them, one a response; -> the sums [trial]."""
-    rows, up, down = torch.arange(len(names)), 0, 0
+    rows, up, down = range(len(names)), torch.zeros(len(names)), torch.zeros(len(names))
     for (name, values), look in zip(parts.items(), LOOKS, strict=False):
         gain, loss = values.clamp(min=0), values.clamp(max=0)
-        ax.barh(rows, gain, 0.62, left=up, label=name, **look)
-        ax.barh(rows, loss, 0.62, left=down, **look)
+        ax.barh(rows, gain.tolist(), 0.62, left=up.tolist(), label=name, **look)
+        ax.barh(rows, loss.tolist(), 0.62, left=down.tolist(), **look)
         up, down = up + gain, down + loss
     total = torch.stack(list(parts.values())).sum(0)
     away = ax.transData + ScaledTranslation(5 / 72, 0, ax.figure.dpi_scale_trans)
     for row, (end, value) in enumerate(zip(up.tolist(), total.tolist(), strict=True)):
         ax.text(end, row, f"{value:.2f}", va="center", transform=away)
     ax.axvline(0, color="black", lw=1)
-    ax.set_yticks(rows.tolist(), names)
+    ax.set_yticks(rows, names)
     ax.set(ylim=(len(names) - 0.5, -0.5))
     ax.margins(x=0.16)
     legend_above(finish(ax, "reward, part by part, and its sum", ""))

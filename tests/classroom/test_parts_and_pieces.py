@@ -1,0 +1,95 @@
+"""The pictures of the last notebooks: pieces of text, parts of a reward, ratios."""
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+from grpo_course import correctness_reward, format_reward, length_reward
+from grpo_course.classroom.plots import ratio_levels, reward_parts, text_pieces
+from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.language_model.template import in_template
+
+PLAIN = [in_template("3+4=7", "7"), in_template("3+4=8", "8"), "3+4=7"]
+GROUP = [*PLAIN, in_template("so " * 400 + "3+4=7", "7")]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def paid(length_weight):
+    """The parts of the reward of notebook 11."""
+    parts = {"right": torch.tensor(correctness_reward(GROUP, ["7"] * 4))}
+    parts["form"] = 0.2 * torch.tensor(format_reward(GROUP))
+    return parts | {"length": length_weight * torch.tensor(length_reward(GROUP))}
+
+
+@pytest.mark.parametrize(("weight", "goes_up"), [(0, True), (1.0, True), (1.5, False)])
+def test_a_large_weight_of_the_length_turns_the_arrow_of_a_right_answer(
+    weight, goes_up
+):
+    left, right = reward_parts.plot_parts(paid(weight), ["a", "b", "c", "d"])
+    total = sum(paid(weight).values())
+    assert [t.get_text() for t in left.texts] == [f"{v:.2f}" for v in total.tolist()]
+    arrow = [text for text in right.texts if text.arrow_patch][-1]
+    points_up = arrow.xy[0] > arrow.xyann[0]
+    assert points_up == goes_up == bool(total[3] > total.mean())
+
+
+def test_at_two_the_right_answer_earns_less_than_the_wrong_one():
+    total = sum(paid(2.0).values())
+    assert total[3] < total[1]
+
+
+def test_a_part_below_zero_goes_left_and_the_text_tells_all():
+    ax = reward_parts.plot_earned(paid(1.0), ["a", "b", "c", "d"])
+    lowest = min(patch.get_x() + patch.get_width() for patch in ax.patches)
+    assert lowest == pytest.approx(length_reward(GROUP)[3])
+    assert "form 0.20, 0.20, 0.00, 0.20" in alternative_text(ax.figure)
+
+
+def test_pieces_stand_side_by_side_and_begin_a_new_line_where_none_is_left():
+    places = text_pieces.places_of([("a" * 40, "tag"), ("b" * 40, "tag"), ("c", "tag")])
+    assert [(place.x, place.line) for place in places] == [(0, 0), (41, 0), (82, 0)]
+    places = text_pieces.places_of([("a" * 60, "tag"), ("b" * 40, "tag")])
+    assert [(place.x, place.line) for place in places] == [(0, 0), (0, 1)]
+
+
+def test_a_bar_stands_below_the_pieces_that_count_and_below_no_other():
+    rows = {"first": [("a", "prompt")], "last": [("a", "prompt"), ("b\n", "response")]}
+    ax = text_pieces.plot_pieces(rows, [False, True])
+    bars = [p for p in ax.patches if p.get_height() < 0.2]
+    assert [bar.get_x() for bar in bars[:-1]] == [2.0]  # the last is in the legend
+    assert "b↵" in [text.get_text() for text in ax.texts]
+    told = alternative_text(ax.figure)
+    assert "first: a (prompt)" in told and "1 of the last row's pieces" in told
+
+
+def test_each_response_has_its_dots_and_its_diamond():
+    ratio = torch.tensor([[1.5, 0.9, 1.0], [4.0, 1.0, 0.5]])
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    whole = torch.tensor([1.16, 1.26])
+    ax = ratio_levels.plot_levels(ratio, mask, whole)
+    counts = [len(line.get_xdata()) for line in ax.lines[:4]]
+    assert counts == [2, 1, 3, 1]
+    assert "responses from 1.16 to 1.26, 1 of 2 outside" in alternative_text(ax.figure)
+
+
+def test_a_token_that_pulls_not_at_all_has_a_cross():
+    ratio, mask = torch.tensor([[1.5, 0.9]]), torch.tensor([[True, True]])
+    pulls = {"clip": torch.tensor([[0.0, 0.9]]), "cispo": torch.tensor([[1.2, 0.9]])}
+    (ax,) = ratio_levels.plot_pulls(ratio, mask, torch.ones(1), pulls)
+    crosses = [line.get_xdata().tolist() for line in ax.lines[:2]]
+    assert [len(each) for each in crosses] == [1, 0]
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx(
+        [0.0, 0.9, 1.2, 0.9]
+    )
+
+
+@pytest.mark.parametrize(("length", "clipped"), [(2, True), (600, False)])
+def test_the_ratio_of_a_long_response_stays_near_one(length, clipped):
+    torch.manual_seed(0)
+    whole = (0.35 * torch.randn(8, length)).mean(-1).exp()
+    assert bool(ratio_levels.outside(whole, 0.2)) == clipped
