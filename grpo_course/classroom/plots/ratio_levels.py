@@ -13,6 +13,8 @@ from grpo_course.classroom.plots.palette import CLIP, COLOURS, GONE, PI
 
 ENDS = (0.22, 4.6)  # of the axis, in ratios
 TICKS = (0.25, 0.5, 0.8, 1, 1.25, 2, 4)
+CROSS: dict[str, Any] = {"ls": "", "marker": "x", "ms": 10, "mew": 3, "zorder": 3}
+CROSS |= {"color": "black"}
 SHIFTS = (-0.19, 0.19)  # of two bars beside each other
 LOOKS: tuple[dict[str, Any], ...] = (
     {"color": PI},
@@ -32,8 +34,10 @@ def plot_levels(
     diamond: dict[str, Any] = {"marker": "D", "ms": 10, "color": PI, "mec": "white"}
     for row, (values, keep) in enumerate(zip(ratio, mask, strict=True)):
         many = int(keep.sum())
-        ax.plot(values[keep], [row] * many, alpha=max(0.1, 1 - many / 70), **dots)
-        ax.plot(of_response[row], row, zorder=3, **diamond)
+        ax.plot(
+            values[keep], [row - 0.18] * many, alpha=max(0.1, 1 - many / 70), **dots
+        )
+        ax.plot(of_response[row], row + 0.14, zorder=3, **diamond)
     ax.plot([], [], label="a token", **dots)
     ax.plot([], [], ls="", label="the response", **diamond)
     ax.axvspan(1 - epsilon, 1 + epsilon, label="clip range", **CLIP)
@@ -72,16 +76,19 @@ def plot_pulls(
     ratio, bool mask and each of the pulls [trial pos], deltas [trial].
     """
     axes = axes_row(len(ratio), width=10.0)
+    most = max(pull[mask].max().item() for pull in pulls.values())
+    least = min(pull[mask].min().item() for pull in pulls.values())
     for trial, ax in enumerate(axes):
         keep = mask[trial]
         for shift, (name, pull), look in zip(SHIFTS, pulls.items(), LOOKS, strict=True):
             places, values = torch.arange(int(keep.sum())) + shift, pull[trial, keep]
             ax.bar(places, values, 0.36, label=name, **look)
             gone = places[values.abs() < 1e-6]
-            ax.plot(gone, torch.zeros_like(gone), "x", ms=10, mew=3, color="black")
+            ax.plot(gone, torch.zeros_like(gone), **CROSS)
         names = [f"{value:.1f}" for value in ratio[trial, keep].tolist()]
         ax.set_xticks(range(len(names)), names)
         ax.axhline(0, color="black", lw=1)
+        ax.set_ylim(min(0.0, least) - 0.3, max(0.0, most) + 0.3)
         title = rf"$\delta = {deltas[trial]:+g}$"
         finish(ax, "ratio of the token", "pull", title).grid(visible=False, axis="x")
     legend_above(axes[0])
