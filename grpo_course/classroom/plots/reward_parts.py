@@ -36,6 +36,7 @@ def plot_parts(
     draw_group(right, deltas, [""] * len(names), r"delta $\delta$", signed=True)
     most = max(0.1, deltas.abs().max().item())
     right.set_xlim(-1.7 * most, 1.7 * most)
+    right.locator_params(axis="x", nbins=5)
     right.figure.tight_layout()
     describe(left.figure, f"{parts_words(parts, names)} Deltas: {listed(deltas)}.")
     return [left, right]
