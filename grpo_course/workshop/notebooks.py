@@ -13,7 +13,7 @@ from nbclient.exceptions import (
 )
 from nbformat import NotebookNode
 
-CELL_SECONDS = 300
+CELL_SECONDS = 600  # the longest takes four minutes alone on a core
 FAILURES = (CellExecutionError, CellTimeoutError, DeadKernelError)
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -7,6 +7,7 @@ to pytest: a file, `-x`, or `-n0` for one process (which `--pdb` needs).
 from pathlib import Path
 
 from grpo_course.workshop import kernels
+from grpo_course.workshop.notebooks import CELL_SECONDS
 
 LINT_IMPORTS = "from importlinter.cli import lint_imports_command as lint; lint()"
 
@@ -19,7 +20,7 @@ CHECKS = {
 NOTEBOOKS = [
     "--nbval",
     "--nbval-current-env",
-    "--nbval-cell-timeout=300",
+    f"--nbval-cell-timeout={CELL_SECONDS}",
     "--nbval-kernel-startup-timeout=120",
 ]
 # A file at a time for each of two processes; the notebooks first, which take longest.
