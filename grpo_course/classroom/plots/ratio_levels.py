@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from torch import Tensor
@@ -48,7 +49,7 @@ def plot_levels(
     ax.set_yticks(range(len(ratio)), [f"response {row}" for row in range(len(ratio))])
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     finish(ax, "ratio $r$", "").grid(visible=False)
-    ax.figure.tight_layout()
+    plt.tight_layout()
     describe(ax.figure, levels_words(ratio[mask], of_response, epsilon))
     return ax
 
@@ -92,7 +93,7 @@ def plot_pulls(
         title = rf"$\delta = {deltas[trial]:+g}$"
         finish(ax, "ratio of the token", "pull", title).grid(visible=False, axis="x")
     legend_above(axes[0])
-    axes[0].figure.tight_layout()
+    plt.tight_layout()
     told = [f"{k} {', '.join(f'{x:.1f}' for x in v[mask])}" for k, v in pulls.items()]
     shown = ", ".join(f"{value:.1f}" for value in ratio[mask])
     describe(ax.figure, f"Tokens of ratio {shown}. Bars, pulls: {'; '.join(told)}.")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
@@ -37,7 +38,7 @@ def plot_parts(
     most = max(0.1, deltas.abs().max().item())
     right.set_xlim(-1.7 * most, 1.7 * most)
     right.locator_params(axis="x", nbins=5)
-    right.figure.tight_layout()
+    plt.tight_layout()
     describe(left.figure, f"{parts_words(parts, names)} Deltas: {listed(deltas)}.")
     return [left, right]
 
