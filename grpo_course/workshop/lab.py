@@ -42,10 +42,13 @@ def open_at(notebook: Path, arguments: list[str], root: Path) -> int:
     start = [
         f"--ServerApp.root_dir={root}",
         f"--LabApp.default_url=/lab/tree/{notebook.as_posix()}",
-        "--log-level=WARN",  # the address stands alone
     ]
     # JupyterLab refuses to run as root (a container, say) unless it is told to.
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     allow = ["--allow-root"] if is_root else []
     keep = {record.FOLDER: str((root / notebook).parent)}
-    return kernels.python(["-m", "jupyterlab", *start, *allow, *arguments], root, keep)
+    # The address stands alone, unless more is asked for: Jupyter refuses two levels.
+    told = any("log" in argument for argument in arguments)
+    quiet = [] if told else ["--log-level=WARN"]
+    command = ["-m", "jupyterlab", *start, *allow, *quiet, *arguments]
+    return kernels.python(command, root, keep)

@@ -47,7 +47,6 @@ OPTIONS = [
     "--no-browser",
     "--ServerApp.port=0",
     "--ServerApp.open_browser=False",
-    "--ServerApp.log_level=ERROR",
     "--LabApp.expose_app_in_browser=True",  # window.jupyterapp, which the tests read
 ]
 
