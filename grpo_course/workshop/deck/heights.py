@@ -28,7 +28,7 @@ PRINTED, LISTED, ROW, TIGHT_ROW = 17, 16, 31, 19
 MOST_ROWS = 7  # of a table on a slide
 WITH_PICTURE, ALONE, TIGHT = 12, 17, 7  # most lines of code on a slide
 SPARSE = HEIGHT // 2
-ROOMIER = 1.45  # by how much a slide grows in larger type, at most
+ROOMIER = 1.65  # by how much a slide grows in larger type, at most
 DOCSTRING = re.compile(r'("""[^"\n]+)\n(?:[^"]|"(?!""))*"""')  # its first line stays
 
 
