@@ -13,11 +13,9 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SECONDS = 5
 PACKAGES = ("lib/python*", "Lib")  # in a virtual environment, the latter on Windows
 CUDA_NOTICE = f"""\
-Note: {CPU_INDEX} does not answer.
-Unless your pip is set up to find a CPU build of torch, PyPI sends the CUDA build:
-several gigabytes, of no use without an NVIDIA GPU. To avoid that, press Ctrl+C and
-try again when the address answers, or put a torch 2.13 CPU wheel into a folder and
-set PIP_FIND_LINKS to that folder."""
+Note: {CPU_INDEX} does not answer; pip may take PyPI's
+CUDA build of torch, several gigabytes. Ctrl+C stops it; then try again later, or set
+PIP_FIND_LINKS to a folder with a CPU wheel of torch 2.13."""
 
 
 def has_torch(venv: Path, root: Path) -> bool:
