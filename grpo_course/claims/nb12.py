@@ -49,7 +49,7 @@ CLAIMS = (
     ),
     Recorded(
         "12.cooled",
-        "What to see: cooling and voting leave the start where it was",
+        "cooling and voting add nothing to the start's greedy answers",
         partial(measured, model="start", name="cooled"),
         partial(measured, model="start"),
         within=0.02,
