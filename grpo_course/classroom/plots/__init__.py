@@ -16,6 +16,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     landings        reward over KL: where runs end, and the best there is
     panel           what to look at while the loss says nothing
     log_panel       the log of one run over the range of healthy runs
+    trainer_flow    the stages of the hunt's trainer, and where a defect was
     probe_matrix    what probes say of trainers
     sweeps          how wrong an update is as a setting moves; what defects cost
     token_rows      texts as coloured cells, with what belongs to each token below it
