@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
@@ -56,5 +57,5 @@ def plot_costs(costs: dict[str, tuple[float, float]], title: str = "") -> list[A
     axes[0].figure.supxlabel(
         "reward with the defect minus without (two standard errors)"
     )
-    axes[0].figure.tight_layout()
+    plt.tight_layout()
     return axes
