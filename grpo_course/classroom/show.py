@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Callable
 
 
-def show(function: Callable) -> None:
-    """Display the source of a function or a class, highlighted.
+def show(function: Callable, folded: bool = False) -> None:
+    """Display the source of a function or a class, highlighted; `folded` behind its
+    name, to be opened by a click.
 
     The output is Markdown, which JupyterLab highlights in light and dark theme
     and GitHub renders; outside a notebook the source is printed.
@@ -20,6 +21,10 @@ def show(function: Callable) -> None:
     inside = max(re.findall("`+", source), default="")  # the longest
     fence = max("```", inside + "`")
     markdown = f"`{place}`\n\n{fence}python\n{source}\n{fence}"
+    if folded:
+        name = function.__qualname__
+        summary = f"<summary><code>{name}</code>: click for its source</summary>"
+        markdown = f"<details>{summary}\n\n{markdown}\n\n</details>"
     plain = f"# {place}\n{source}"
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:

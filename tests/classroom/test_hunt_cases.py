@@ -10,14 +10,15 @@ import torch
 from grpo_course.classroom.hunt import recorded
 from grpo_course.classroom.hunt.broken import HEALTHY, source_with
 from grpo_course.classroom.hunt.cases import Case, hunt, open_case
-from grpo_course.classroom.hunt.debrief import changed_lines
+from grpo_course.classroom.hunt.debrief import changed_lines, stage_of
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
 from grpo_course.classroom.hunt.probes import groups_share_a_prompt
 from grpo_course.classroom.hunt.properties import COURSE_PROBES
 from grpo_course.classroom.hunt.repair import compare
 from grpo_course.classroom.hunt.roles import GUIDED, HUNTED, SOLVED
 from grpo_course.classroom.hunt.script import Trainer
-from grpo_course.classroom.plots.log_panel import PANEL
+from grpo_course.classroom.plots.log_panel import PANEL, plot_log_panel
+from grpo_course.classroom.plots.trainer_flow import draw_flow
 
 PADDING = "padding counted as response"
 
@@ -73,6 +74,34 @@ def test_opening_a_case_tells_no_cause(letter, capsys):
     assert case.source() == inspect.getsource(case.module)
     titles = [ax.get_title() for ax in plt.gcf().axes]
     assert "reward" in titles and "learning rate" in titles
+
+
+def test_a_case_is_looked_back_on_once_its_cause_is_named(case, capsys):
+    with pytest.raises(ValueError, match="name its cause first"):
+        case.look_back("reward")
+    guess = "k1 as a loss"
+    assert case.accuse_in_turn(None, guess, PADDING, guess) == PADDING
+    assert capsys.readouterr().out.count("[x]") == 1 and case.score() == 3
+    case.log = recorded.healthy_runs({})[0]
+    case.look_back("length (tokens)")
+    assert "Guilty: response_mask." in plt.gcf().get_label()
+    with pytest.raises(ValueError, match="title"):
+        case.look_back("lenght")
+
+
+def test_the_panel_says_where_its_scale_is_by_powers_of_ten():
+    healthy = recorded.healthy_runs({})
+    far = [row | {"kl": 100 * row["kl"]} for row in healthy[0]]
+    titles = [ax.get_title() for ax in plot_log_panel(far, healthy)]
+    assert "KL (nats a token), log scale" in titles and "reward" in titles
+
+
+@pytest.mark.parametrize("number", DEFECTS)
+def test_every_guilty_stage_is_a_box(number):
+    stages = [stage_of(old) for old, _ in DEFECTS[number].edits]
+    ax = draw_flow(stages)
+    thick = [box for box in ax.patches if box.get_linewidth() == 3]
+    assert len(thick) >= len(set(stages))
 
 
 def test_a_probe_counts_and_the_budget_ends(case, capsys):

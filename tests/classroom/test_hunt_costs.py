@@ -113,9 +113,9 @@ def test_the_command_records_what_is_missing(tmp_path, monkeypatch, capsys):
 def test_the_pictures_show_the_numbers():
     setting, values, errors = sweep_of("k1 as a loss")
     ax = plot_sweep(setting, values, errors)
-    assert ax.get_xlabel() == "beta" and len(ax.get_xticks()) == len(values)
+    assert ax.get_xlabel() == r"$\beta$" and len(ax.get_xticks()) == len(values)
     assert ax.get_lines()[-2].get_ydata()[2] == errors[2].mean()
-    ax = plot_costs({"one": (-0.2, 0.05), "two": (0.0, 0.1)})
+    ax, near = plot_costs({"one": (-0.2, 0.05), "two": (0.0, 0.1)})
     assert [label.get_text() for label in ax.get_yticklabels()] == ["one", "two"]
-    assert ax.yaxis_inverted()
+    assert ax.yaxis_inverted() and near.yaxis_inverted()
     plt.close("all")

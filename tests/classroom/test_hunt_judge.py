@@ -278,5 +278,9 @@ def test_the_matrix_has_a_cell_for_each_answer():
     ax = plot_matrix({"one": row, "two": row})
     assert ax.images[0].get_array().tolist() == [[0, 0, 0], [0, 0, 0]]
     names = [label.get_text() for label in ax.get_xticklabels()]
-    assert names == ["healthy (1)", "1", "2"]
+    assert names == ["1\nok", "1", "2"]
+    assert [text.get_text() for text in ax.texts] == ["0", "0"]
+    stages = {"late": {2: "two"}, "later": {1: "one"}}
+    names = plot_matrix({"one": row}, stages).get_xticklabels()
+    assert [each.get_text() for each in names] == ["1 healthy", "two", "one"]
     plt.close("all")

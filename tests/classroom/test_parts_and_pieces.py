@@ -5,7 +5,12 @@ import pytest
 import torch
 
 from grpo_course import correctness_reward, format_reward, length_reward
-from grpo_course.classroom.plots import ratio_levels, reward_parts, text_pieces
+from grpo_course.classroom.plots import (
+    ratio_levels,
+    reward_parts,
+    text_pieces,
+    word_problems,
+)
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.language_model.template import in_template
 
@@ -21,12 +26,12 @@ def close_figures():
 
 def paid(length_weight):
     """The parts of the reward of notebook 11."""
-    parts = {"right": torch.tensor(correctness_reward(GROUP, ["7"] * 4))}
+    parts = {"right number": torch.tensor(correctness_reward(GROUP, ["7"] * 4))}
     parts["form"] = 0.2 * torch.tensor(format_reward(GROUP))
     return parts | {"length": length_weight * torch.tensor(length_reward(GROUP))}
 
 
-@pytest.mark.parametrize(("weight", "goes_up"), [(0, True), (1.0, True), (1.5, False)])
+@pytest.mark.parametrize(("weight", "goes_up"), [(0, True), (1.25, True), (1.5, False)])
 def test_a_large_weight_of_the_length_turns_the_arrow_of_a_right_answer(
     weight, goes_up
 ):
@@ -93,3 +98,49 @@ def test_the_ratio_of_a_long_response_stays_near_one(length, clipped):
     torch.manual_seed(0)
     whole = (0.35 * torch.randn(8, length)).mean(-1).exp()
     assert bool(ratio_levels.outside(whole, 0.2)) == clipped
+
+
+def test_shares_of_a_split_lie_side_by_side():
+    shares = {"old": torch.tensor([0.75, 0.0]), "new": torch.tensor([0.25, 1.0])}
+    ax = word_problems.plot_shares(shares, ["a", "b"])
+    assert [(bar.get_x(), bar.get_width()) for bar in ax.patches] == [
+        (0, 0.75),
+        (0, 0),
+        (0.75, 0.25),
+        (0, 1),
+    ]
+    assert "old 0.75, 0.00; new 0.25, 1.00" in alternative_text(ax.figure)
+
+
+def test_a_frame_holds_two_copies_and_a_triangle_marks_the_first():
+    deltas = {"list": torch.tensor([0.5, -0.5, 0.5, -0.5])}
+    ax = word_problems.plot_orders({"list": "ABAB"}, deltas)
+    frames = [p for p in ax.patches if p.get_width() == 2]
+    assert [frame.get_x() for frame in frames] == [0, 2]
+    assert [line.get_xdata()[0] for line in ax.lines] == [0.5, 2.5]
+    assert "list: ABAB, deltas 0.50, -0.50" in alternative_text(ax.figure)
+
+
+def test_the_best_paid_of_each_column_are_framed():
+    ax = word_problems.plot_paid({"a": [1.0, 0.2], "b": [1.0, 0.4]}, ["x", "y"])
+    assert [p.get_xy() for p in ax.patches] == [
+        (-0.47, -0.45),
+        (-0.47, 0.55),
+        (0.53, 0.55),
+    ]
+    assert "b 1.00, 0.40" in alternative_text(ax.figure)
+
+
+def test_lines_on_each_other_differ_in_width():
+    runs = {"x": torch.full((3, 2), 0.5), "y": torch.full((3, 2), 0.5)}
+    for ax in word_problems.plot_choices(runs, ["a", "b"]):
+        first, second = ax.lines
+        assert first.get_linewidth() > second.get_linewidth()
+
+
+def test_an_error_of_zero_has_its_number_too():
+    left, right = word_problems.plot_errors(
+        {"m": {"a": 1.0, "b": 0.0}, "n": {"a": 0.5, "b": 0.25}}, "nats"
+    )
+    assert [text.get_text() for text in left.texts] == ["1.000", "0.000"]
+    assert left.get_xlim() == right.get_xlim()

@@ -88,6 +88,7 @@ show(compute_deltas)
 def mine(x):
     return "```"
 show(mine)
+show(mine, folded=True)
 ###
 import matplotlib.pyplot as plt
 plt.plot([1, 2]); plt.show()
@@ -125,6 +126,12 @@ def test_show_in_a_notebook_is_markdown_with_a_plain_twin(executed):
 def test_show_works_for_the_learner_s_own_function(executed):
     source = executed[0][2][0].data["text/markdown"]
     assert source.startswith("`this notebook`\n\n````python\ndef mine(x):")
+
+
+def test_a_folded_source_stands_behind_its_name(executed):
+    source = executed[0][2][1].data["text/markdown"]
+    assert source.startswith("<details><summary><code>mine</code>")
+    assert "\n\n`this notebook`\n\n````python" in source and "</details>" in source
 
 
 def test_outputs_are_the_same_in_another_kernel(executed):

@@ -20,7 +20,8 @@ from grpo_course.classroom.hunt.judge import FIRES, SILENT, ask
 from grpo_course.classroom.hunt.recorded import healthy_runs
 from grpo_course.classroom.hunt.repair import compare
 from grpo_course.classroom.hunt.roles import GUIDED, HUNTED
-from grpo_course.classroom.plots.log_panel import plot_log_panel
+from grpo_course.classroom.plots.log_panel import PANEL, plot_log_panel
+from grpo_course.classroom.plots.trainer_flow import plot_found
 
 BUDGET = 4  # probes of a case
 FREE = 1  # probe for each defect that costs no point
@@ -68,6 +69,7 @@ class Case:
         self._source = source_with(*numbers)
         self.module: ModuleType = broken(*numbers)
         self.settings: dict = {}
+        self.log: list[dict[str, float]] = []
         for defect in self._defects:
             self.settings |= defect.settings
         self.name, self.seed = name, seed
@@ -85,14 +87,26 @@ class Case:
         print(self.name)
         print(textwrap.fill(f'"{self._complaint()}"', WIDTH))
         trainer = self.make_trainer(seed=self.seed)
-        log = trainer.train()
+        self.log = trainer.train()
         known = ", ".join(f"{key}={value}" for key, value in self.settings.items())
         print(f"settings: {known or 'the defaults of the script'}")
         print("three samples after the last rollout:")
         batch = trainer.collect()
         for row in debrief.three_rows(len(batch.texts)):
             print(debrief.sample_line(batch, row))
-        plot_log_panel(log, healthy_runs(self.settings))
+        plot_log_panel(self.log, healthy_runs(self.settings))
+
+    def look_back(self, title: str) -> None:
+        """Mark the stages of its defects, and draw one panel of the log again.
+
+        Raises ValueError as long as a cause is not found.
+        """
+        require_known("title", title, PANEL)
+        if self._left:
+            raise ValueError(f"{self.name}: name its cause first, with case.accuse.")
+        edits = [old for defect in self._defects for old, _ in defect.edits]
+        stages = list(dict.fromkeys(map(debrief.stage_of, edits)))
+        plot_found(stages, title, self.log, healthy_runs(self.settings))
 
     def _complaint(self) -> str:
         """Of one defect; two together show something else than either alone."""
@@ -140,6 +154,11 @@ class Case:
         debrief.show_debriefing(DEFECTS[number_of(cause)])
         print(f"\n{self._standing()}")
         return True
+
+    def accuse_in_turn(self, *causes: str | None) -> str:
+        """Accuse one after the other up to a right one, which is returned; skip None,
+        which is a guess that nobody made."""
+        return next(cause for cause in causes if cause and self.accuse(cause))
 
     def score(self) -> int:
         """WORTH for each cause, one less for each wrong one and each probe after FREE.

@@ -46,8 +46,8 @@ def cost_of(cause: str, awake: bool = False) -> Cost:
 
 
 def sweep_of(cause: str) -> tuple[str, list[float], Tensor]:
-    """The setting that wakes a defect, its values, and how wrong the first update is
-    at each: [value seed], relative to the healthy update."""
+    """The setting that wakes a defect, its values, and how wrong one rollout's move is
+    at each: [value seed], relative to the healthy move."""
     require_known("cause", cause, KNOBS)
     setting, values = KNOBS[cause]
     errors = recorded.stored(recorded.COSTS)[f"sweep {cause}"]

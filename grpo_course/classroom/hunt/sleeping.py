@@ -1,4 +1,4 @@
-"""How wrong the first update of a defect is, as the setting moves that wakes it."""
+"""How far one rollout moves the weights from where a healthy one would."""
 
 from collections.abc import Callable, Sequence
 from functools import cache

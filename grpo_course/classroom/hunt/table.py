@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from grpo_course.classroom.hunt.broken import HEALTHY
 from grpo_course.classroom.hunt.debrief import stage_of
 from grpo_course.classroom.hunt.defects import DEFECTS
 from grpo_course.classroom.hunt.findings import course_matrix
@@ -30,6 +31,16 @@ def advice() -> list[Advice]:
         rows.append(Advice(defect.first_look, tuple(fired), defect.cause, stage))
     order = [*PROPERTIES]
     return sorted(rows, key=lambda row: order.index(row.probes[0]))
+
+
+def defects_by_stage() -> dict[str, dict[int, str]]:
+    """The causes by number, by the stage in which their line stands."""
+    found: dict[str, dict[int, str]] = {}
+    for number, defect in DEFECTS.items():
+        stage = stage_of(defect.edits[0][0])
+        found.setdefault(stage, {})[number] = defect.cause
+    order = sorted(found, key=lambda stage: HEALTHY.index(f"def {stage}("))
+    return {stage: found[stage] for stage in order}
 
 
 def decision_table() -> str:

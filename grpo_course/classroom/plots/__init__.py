@@ -16,6 +16,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     landings        reward over KL: where runs end, and the best there is
     panel           what to look at while the loss says nothing
     log_panel       the log of one run over the range of healthy runs
+    trainer_flow    the stages of the hunt's trainer, and where a defect was
     probe_matrix    what probes say of trainers
     sweeps          how wrong an update is as a setting moves; what defects cost
     token_rows      texts as coloured cells, with what belongs to each token below it
@@ -23,6 +24,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     token_push      how hard each token pushes, under each mean over a batch
     kl_area         the KL as an area, and where a price for it ends
     text_pieces     texts in coloured pieces: what a grader reads, what is scored
+    word_problems   splits, orders of copies, what each reward pays, errors
     reward_parts    a group's rewards, part by part, and its deltas
     ratio_levels    ratios of tokens and of responses; how hard each token pulls
     gae_light       how each TD error travels back to the tokens before it

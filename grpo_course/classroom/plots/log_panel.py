@@ -26,21 +26,28 @@ WIDE = 8.0  # a range this many times that of the healthy runs is drawn by power
 def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
     """A small plot for each measure: the range of healthy runs, this run over it."""
     figure, grid = plt.subplots(2, 4, figsize=(11, 4.4), layout="constrained")
-    for ax, (title, names) in zip(grid.flat, PANEL.items(), strict=True):
-        for name in names:
-            draw_range(ax, [[row[name] for row in run] for run in healthy])
-            label = "this run" if name == names[0] else None
-            curve = [row[name] for row in log]
-            ax.plot(curve, color=COLOURS[1], lw=1.8, label=label)
-        fit_scale(ax, log, healthy, names)
-        ax.set_title(title, fontsize=10)
+    for ax, title in zip(grid.flat, PANEL, strict=True):
+        draw_measure(ax, log, healthy, title)
+        ax.set_title(ax.get_title(), fontsize=10)
         ax.tick_params(labelsize=8)
-        ax.grid(alpha=0.3)
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.supxlabel("rollout", fontsize=10)
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
     describe(figure, words(log, healthy))
     return list(grid.flat)
+
+
+def draw_measure(ax: Axes, log: Log, healthy: Sequence[Log], title: str) -> None:
+    """One small plot: a band for the healthy runs, this run over it."""
+    names = PANEL[title]
+    for name in names:
+        draw_range(ax, [[row[name] for row in run] for run in healthy])
+        label = "this run" if name == names[0] else None
+        curve = [row[name] for row in log]
+        ax.plot(curve, color=COLOURS[1], lw=1.8, label=label)
+    is_far = fit_scale(ax, log, healthy, names)
+    ax.set_title(f"{title}, log scale" if is_far else title)
+    ax.grid(alpha=0.3)
 
 
 def draw_range(ax: Axes, curves: list[list[float]]) -> None:
@@ -54,12 +61,14 @@ def draw_range(ax: Axes, curves: list[list[float]]) -> None:
 
 def fit_scale(
     ax: Axes, log: Log, healthy: Sequence[Log], names: tuple[str, ...]
-) -> None:
-    """Powers of ten where the run leaves the healthy range far behind."""
+) -> bool:
+    """Whether the run leaves the healthy range far behind; then powers of ten."""
     usual = [abs(row[name]) for run in healthy for row in run for name in names]
     here = [abs(row[name]) for row in log for name in names]
-    if usual and max(here) > WIDE * max(usual):
+    is_far = bool(usual) and max(here) > WIDE * max(usual)
+    if is_far:
         ax.set_yscale("symlog", linthresh=max(usual))
+    return is_far
 
 
 def words(log: Log, healthy: Sequence[Log]) -> str:

@@ -1,5 +1,7 @@
 """How three means over a batch weigh the tokens of a short and of a long response."""
 
+from typing import Any
+
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
@@ -29,7 +31,7 @@ def draw_blocks(ax: Axes, weights: Tensor, bottom: float) -> None:
     """A row of blocks for one response; the area of each is its weight. [pos]"""
     heights = weights[weights > 0] / TALLEST
     for x, height in enumerate(heights.tolist()):
-        look = {"facecolor": COLOURS[0], "edgecolor": GROUND, "lw": 1.5}
+        look: dict[str, Any] = {"facecolor": COLOURS[0], "edgecolor": GROUND, "lw": 1.5}
         ax.add_patch(Rectangle((x, bottom), 1, height, **look))
     text = f"{weights[0]:.3f} each, {weights.sum():.2f} together"
     ax.text(0, bottom + heights[0].item() + 0.08, text, fontsize=11)
@@ -47,7 +49,7 @@ def draw_mean_weights(tokens: int) -> str:
         ax.axis("off")
         parts.append(f"{mean} {short[0]:.3f} and {long[0]:.3f}")
     for bottom, count in ((ROW, SHORT), (0.0, tokens)):
-        place = {"ha": "right", "va": "bottom", "fontsize": 12}
+        place: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 12}
         axes[0].text(-0.6, bottom, f"{count} tokens", **place)
     describe(
         axes[0].figure,

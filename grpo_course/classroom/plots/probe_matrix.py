@@ -13,6 +13,7 @@ from grpo_course.classroom.plots.alt_text import describe
 
 SHADES = {"silent": "#E6E6E6", "fires": COLOURS[0], "error": COLOURS[1]}
 COLUMN, ROW = 0.22, 0.24  # inches
+Stages = Mapping[str, Mapping[int, str]]
 
 
 class Said(Protocol):
@@ -25,39 +26,60 @@ class Said(Protocol):
     def broken(self) -> dict[int, str]: ...
 
 
-def plot_matrix(rows: Mapping[str, Said]) -> Axes:
-    """Healthy trainers on the left of the line, trainers by number on its right.
+def plot_matrix(rows: Mapping[str, Said], stages: Stages | None = None) -> Axes:
+    """All healthy trainers left of the line, with the number of false alarms in their
+    cell; the broken ones on its right.
 
-    A filled cell is a probe that fires; a probe should be silent on the left.
+    A filled cell is a probe that fires. Columns are the trainers' numbers, or causes in
+    the order of `stages`: the stage -> number -> cause.
     """
     first = next(iter(rows.values()))
-    healthy, numbers = len(first.healthy), list(first.broken)
-    columns = healthy + len(numbers)
-    size = (2.6 + COLUMN * columns, 1.1 + ROW * len(rows))
+    names = {number: str(number) for number in first.broken}
+    if stages:
+        names = {n: cause for each in stages.values() for n, cause in each.items()}
+    room = 2.2 if stages else 0.0
+    size = (3.0 + COLUMN * len(names), 1.25 + room + ROW * len(rows))
     _, ax = plt.subplots(figsize=size, layout="constrained")
     shades = ListedColormap([*SHADES.values()])
-    ax.imshow(levels(rows), cmap=shades, vmin=0, vmax=2, aspect="auto")
-    ax.axvline(healthy - 0.5, color="black", lw=1.5)
-    names = [""] * healthy + [str(number) for number in numbers]
-    names[healthy // 2] = f"healthy ({healthy})"
-    ax.set_xticks(range(columns), names, fontsize=7)
+    ax.imshow(levels(rows, [*names]), cmap=shades, vmin=0, vmax=2, aspect="auto")
+    for y, row in enumerate(rows.values()):
+        count = sum(level(said) > 0 for said in row.healthy.values())
+        ax.text(0, y, str(count), ha="center", va="center", fontsize=8)
+    ax.axvline(0.5, color="black", lw=1.5)
+    healthy = f"{len(first.healthy)} healthy" if stages else f"{len(first.healthy)}\nok"
+    name_columns(ax, [healthy, *names.values()], stages)
     ax.set_yticks(range(len(rows)), list(rows), fontsize=8)
-    ax.set_xticks([x - 0.5 for x in range(columns)], minor=True)
-    ax.set_yticks([y - 0.5 for y in range(len(rows))], minor=True)
-    ax.grid(visible=False)
-    ax.grid(which="minor", color="white", lw=1.2)
-    ax.tick_params(which="both", length=0)
-    ax.set_xlabel("trainer")
     patches = [Patch(color=shade, label=name) for name, shade in SHADES.items()]
     ax.figure.legend(handles=patches, loc="outside upper right", ncols=3, fontsize=8)
     describe(ax.figure, words(rows))
     return ax
 
 
-def levels(rows: Mapping[str, Said]) -> list[list[int]]:
-    """The places of all entries, a row a probe."""
+def name_columns(ax: Axes, names: list[str], stages: Stages | None) -> None:
+    """The trainers below; above, the stage in which their line stands."""
+    turned = 90 if stages else 0
+    ax.set_xticks(range(len(names)), names, fontsize=8, rotation=turned)
+    ax.set_xticks([x - 0.5 for x in range(len(names))], minor=True)
+    ax.set_yticks([y - 0.5 for y in range(int(ax.get_ylim()[0] + 0.5))], minor=True)
+    ax.grid(visible=False)
+    ax.grid(which="minor", color="white", lw=1.2)
+    ax.tick_params(which="both", length=0)
+    end = 1
+    for stage, causes in (stages or {}).items():
+        ax.axvline(end - 0.5, color="black", lw=0.8)
+        ax.text(end - 0.4, -0.65, stage, rotation=35, fontsize=8, va="bottom")
+        end += len(causes)
+    if not stages:
+        ax.set_xlabel("trainer")
+
+
+def levels(rows: Mapping[str, Said], numbers: list[int]) -> list[list[int]]:
+    """The places of all entries, a row a probe; healthy trainers share the first."""
     return [
-        [level(said) for said in (*row.healthy.values(), *row.broken.values())]
+        [
+            max(map(level, row.healthy.values())),
+            *(level(row.broken[n]) for n in numbers),
+        ]
         for row in rows.values()
     ]
 

@@ -20,6 +20,8 @@ LOOKS: tuple[dict[str, Any], ...] = (
     {"color": PI},
     {"facecolor": COLOURS[4], "edgecolor": "white", "hatch": "///"},
     {"facecolor": COLOURS[3], "edgecolor": "white", "hatch": "..."},
+    {"facecolor": COLOURS[2], "edgecolor": "white", "hatch": "\\\\\\"},
+    {"facecolor": COLOURS[5], "edgecolor": "white", "hatch": "xxx"},
 )
 
 

@@ -1,11 +1,15 @@
 """How wrong an update is as a setting moves; what defects cost."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.classroom.plots import COLOURS, axes_row, finish
+
+NEAR = (-0.07, 0.025)  # costs that are drawn once more, magnified
 
 
 def plot_sweep(
@@ -14,29 +18,44 @@ def plot_sweep(
     errors: Tensor,
     title: str = "",
 ) -> Axes:
-    """The error of an update at each value of a setting, a line a seed; [value seed].
+    """How wrong one rollout's move is at each value of a setting; [value seed].
 
-    At 1 the update is as wrong as none.
+    At 1 it is as wrong as no move at all.
     """
     ax = axes_row(width=6.0, height=3.0)[0]
     places = range(len(values))
-    ax.plot(places, errors, color=COLOURS[5], lw=1)
+    thin = ax.plot(places, errors, color=COLOURS[5], lw=1)
+    thin[0].set_label("one seed each")
     ax.plot(places, errors.mean(dim=1), "o-", color=COLOURS[0], label="mean of seeds")
-    ax.axhline(1, color="grey", ls=":", label="as wrong as no update")
+    ax.axhline(1, color="grey", ls=":", label="as wrong as no move")
     ax.set_xticks(places, [f"{value:g}" for value in values])
     ax.set_ylim(bottom=0)
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
-    return finish(ax, setting, "error of the update", title)
+    name = r"$\beta$" if setting == "beta" else setting
+    return finish(ax, name, "error after one rollout", title)
 
 
-def plot_costs(costs: dict[str, tuple[float, float]], title: str = "") -> Axes:
-    """Mean and standard error of what each costs, one row each, in the order given."""
-    ax = axes_row(width=7.5, height=1.0 + 0.22 * len(costs))[0]
+def plot_costs(costs: dict[str, tuple[float, float]], title: str = "") -> list[Axes]:
+    """Mean and standard error of what each costs, one row each, in the order given.
+
+    On the left all of them, on the right those near zero, magnified.
+    """
+    axes = axes_row(2, width=11.0, height=1.0 + 0.22 * len(costs))
     means, errors = zip(*costs.values(), strict=True)
     rows = range(len(costs))
     doubled = [2 * error for error in errors]
-    ax.errorbar(means, rows, xerr=doubled, fmt="o", color=COLOURS[0], ms=4, capsize=2)
-    ax.axvline(0, color="grey", lw=1)
-    ax.set_yticks(rows, list(costs), fontsize=8)
-    ax.invert_yaxis()
-    return finish(ax, "reward with it minus without (two standard errors)", "", title)
+    look: dict[str, Any] = {"fmt": "o", "color": COLOURS[0], "ms": 4, "capsize": 2}
+    for ax in axes:
+        ax.errorbar(means, rows, xerr=doubled, **look)
+        ax.axvline(0, color="grey", lw=1)
+        ax.set_yticks(rows, list(costs) if ax is axes[0] else [], fontsize=8)
+        ax.invert_yaxis()
+        finish(ax, "", "", title if ax is axes[0] else "magnified around 0")
+        ax.margins(y=0.02)
+    axes[0].axvspan(*NEAR, color="grey", alpha=0.2, lw=0)
+    axes[1].set_xlim(*NEAR)
+    axes[0].figure.supxlabel(
+        "reward with the defect minus without (two standard errors)"
+    )
+    plt.tight_layout()
+    return axes

@@ -23,11 +23,11 @@ def plot_value_steps(values: Tensor, reward: float) -> Axes:
         draw_level(ax, x, level, is_paid=x == len(values))
     errors = [after - now for now, after in pairwise(levels)]
     for t, error in enumerate(errors):
-        x = t + 0.5
-        draw_arrow(ax, (x, levels[t]), (x, levels[t + 1]), error, width=3)
-        middle = (levels[t] + levels[t + 1]) / 2
         place: dict[str, Any] = {"va": "center", "fontsize": 12, "weight": "bold"}
-        ax.text(x + 0.08, middle, f"{error:+.1f}", color=sign_colour(error), **place)
+        start, end = (t + 0.5, levels[t]), (t + 0.5, levels[t + 1])
+        draw_arrow(ax, start, end, error, width=3)
+        middle = (levels[t] + levels[t + 1]) / 2
+        ax.text(t + 0.58, middle, f"{error:+.1f}", color=sign_colour(error), **place)
     names = [f"token {t}" for t in range(len(values))]
     ax.set_xticks([t + 0.5 for t in range(len(values))], names, fontsize=12)
     ax.set(xlim=(-0.6, len(values) + 0.7), ylim=(0, 1.1 * max(levels)))

@@ -25,6 +25,7 @@ STEP = 10  # heights of pictures are a multiple
 PLAYER = 92  # question, knobs and sentence of a film
 CODE = ((12, 19), (40, 16))  # (most lines, height of a line)
 PRINTED, LISTED, ROW, TIGHT_ROW = 17, 16, 31, 19
+PRINT_COLUMNS, PRINT_BESIDE = 100, 66
 MOST_ROWS = 7  # of a table on a slide
 WITH_PICTURE, ALONE, TIGHT = 12, 17, 7  # most lines of code on a slide
 SPARSE = HEIGHT // 2
@@ -47,7 +48,7 @@ def text_height(block: str, columns: int = COLUMNS) -> int:
     if rows[0].startswith("!["):
         return 260
     lines = sum(math.ceil(len(row) / columns) for row in rows)
-    formula = 50 if "$$" in block else 0
+    formula = 75 if "underbrace" in block else 50 if "$$" in block else 0
     return lines * LINE + formula + GAP
 
 
@@ -67,7 +68,7 @@ def code_height(lines: int) -> int:
     return lines * high + 12 if lines else 0
 
 
-def output_height(output: NotebookNode) -> int:
+def output_height(output: NotebookNode, columns: int = PRINT_COLUMNS) -> int:
     """About how high the text of an output stands; nothing for a picture."""
     data = output.get("data", {})
     if picture_size(output):
@@ -77,7 +78,7 @@ def output_height(output: NotebookNode) -> int:
     if "text/html" in data:
         return data["text/html"].count("<tr") * TIGHT_ROW + GAP
     rows = shown_text(output).rstrip("\n").split("\n")
-    return sum(math.ceil(len(row) / 100) or 1 for row in rows) * PRINTED + GAP
+    return sum(math.ceil(len(row) / columns) or 1 for row in rows) * PRINTED + GAP
 
 
 def shown_text(output: NotebookNode) -> str:

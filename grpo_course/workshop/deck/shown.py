@@ -18,6 +18,8 @@ from grpo_course.workshop.deck.heights import (
     HEIGHT,
     LARGEST,
     PLAYER,
+    PRINT_BESIDE,
+    PRINT_COLUMNS,
     STEP,
     TIGHT,
     WIDTH,
@@ -77,7 +79,8 @@ class Shown:
     def height(self, way: Way) -> int:
         """Pixels without the picture."""
         lines = self.folded(way.lines).shown.count("\n") + 1 if way.lines else 0
-        printed = sum(map(output_height, self.cell.outputs))
+        columns = PRINT_BESIDE if way.beside else PRINT_COLUMNS
+        printed = sum(output_height(each, columns) for each in self.cell.outputs)
         see = 0 if way.beside else text_height(self.see)
         return code_height(lines) + printed + see + (PLAYER if self.film else 0)
 

@@ -1,0 +1,123 @@
+"""The stages of the trainer of the bug hunt as boxes, and where a defect was."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+
+from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.log_panel import PANEL, Log, draw_measure
+from grpo_course.classroom.plots.palette import COLOURS
+
+# A method of the script, what it makes; a rollout, then the optimizer steps on it.
+COLLECT = (
+    ("draw_problems", "8 lists of\nnumbers"),
+    ("encode", "prompts,\npadded left"),
+    ("sample", "8 responses\nto each"),
+    ("pay", "reward of\neach text"),
+    ("compute_deltas", "compared in\nits group"),
+    ("response_mask", "tokens\nthat count"),
+    ("score", "old and ref.\nlog-probs"),
+)
+STEP = (
+    ("score", "log-probs\nby now"),
+    ("token_losses", "ratio, clip,\nKL"),
+    ("update", "gradient,\nin parts"),
+    ("__init__", "optimizer,\nschedule"),
+)
+WIDE, HIGH, APART = 1.74, 0.95, 2.0  # of a box, and from one to the next
+GUILTY = COLOURS[1]
+
+
+def draw_flow(guilty: Sequence[str] = (), below: float = 0.0) -> Axes:
+    """The stages as boxes, a thick frame around the guilty ones, by their methods.
+
+    `below` is room under the boxes.
+    """
+    guilty = ["pay" if method == "reward" else method for method in guilty]
+    size = (11, 0.77 * (3.9 + below))
+    ax = plt.subplots(figsize=size, layout="constrained")[1]
+    ax.set(xlim=(-0.3, 14.2), ylim=(-0.1 - below, 3.8))
+    ax.axis("off")
+    draw_row(ax, 2.2, "collect", "once a rollout", COLLECT, guilty)
+    draw_row(ax, 0.15, "step", "4 times on the same rollout", STEP, guilty)
+    down: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 14, "color": "grey"}
+    ends = (6.5, 2.05), (6.5, 1.55)
+    ax.add_patch(FancyArrowPatch(*ends, shrinkA=0, shrinkB=0, **down))
+    found = f" Guilty: {' and '.join(guilty)}." if guilty else ""
+    describe(ax.figure, in_words() + found)
+    return ax
+
+
+def draw_row(
+    ax: Axes,
+    y: float,
+    name: str,
+    often: str,
+    boxes: Sequence[tuple[str, str]],
+    guilty: Sequence[str],
+) -> None:
+    """A row of boxes, in the frame of the method that calls them."""
+    wide = APART * len(boxes) + 0.05
+    frame(ax, (-0.15, y - 0.15), (wide, HIGH + 0.6), name in guilty, "#f3f3f3")
+    ink = GUILTY if name in guilty else "#555555"
+    ax.text(0, y + HIGH + 0.2, f"{name}: {often}", color=ink, va="center", fontsize=10)
+    for place, (method, makes) in enumerate(boxes):
+        x = place * APART
+        frame(ax, (x, y), (WIDE, HIGH), method in guilty, "white")
+        at: dict[str, Any] = {"ha": "center", "va": "center"}
+        bold = "bold" if method in guilty else "normal"
+        middle = x + WIDE / 2
+        ax.text(middle, y + 0.74, method, weight=bold, fontsize=9.5, **at)
+        ax.text(middle, y + 0.32, makes, color="#444444", fontsize=8.5, **at)
+        if place:
+            style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 10}
+            ends = (x - APART + WIDE, y + HIGH / 2), (x, y + HIGH / 2)
+            arrow = FancyArrowPatch(*ends, color="grey", shrinkA=0, shrinkB=0, **style)
+            ax.add_patch(arrow)
+
+
+def frame(
+    ax: Axes,
+    corner: tuple[float, float],
+    size: tuple[float, float],
+    is_guilty: bool,
+    fill: str,
+) -> None:
+    """A box; thick and in another colour where the defect was."""
+    look: dict[str, Any] = {"facecolor": fill, "edgecolor": "grey", "lw": 1.0}
+    if is_guilty:
+        look |= {"edgecolor": GUILTY, "lw": 3.0}
+    style = "round,pad=0,rounding_size=0.08"
+    ax.add_patch(FancyBboxPatch(corner, *size, boxstyle=style, **look))
+
+
+def plot_found(
+    guilty: Sequence[str], title: str, log: Log, healthy: Sequence[Log]
+) -> Axes:
+    """The stages with the guilty ones marked, and the panel that showed it."""
+    flow = draw_flow(guilty, below=0.7)
+    figure = flow.figure
+    panel = flow.inset_axes((9.1, -0.3, 5.0, 1.75), transform=flow.transData)
+    draw_measure(panel, log, healthy, title)
+    panel.set_title(panel.get_title(), fontsize=10)
+    panel.set_xlabel("rollout", fontsize=9)
+    panel.set_xticks(range(0, len(log), 5))
+    panel.tick_params(labelsize=8)
+    ends = ", ".join(
+        f"{name} from {log[0][name]:.3g} to {log[-1][name]:.3g}"
+        for name in PANEL[title]
+    )
+    describe(figure, f"{figure.get_label()} Beside them, one panel of the log: {ends}.")
+    return panel
+
+
+def in_words() -> str:
+    """The picture for readers who cannot see it."""
+    first, then = (", ".join(method for method, _ in row) for row in (COLLECT, STEP))
+    return (
+        f"The stages of the trainer as boxes. In collect, once a rollout: {first}. "
+        f"Then in step, four times: {then}."
+    )

@@ -1,0 +1,112 @@
+"""Pictures of word problems and their rewards: splits, orders, what is paid, work."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from grpo_course.classroom.plots import axes_row, fill_cells, finish
+from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import COLOURS, PI
+from grpo_course.classroom.plots.reward_parts import LOOKS, listed
+from grpo_course.classroom.plots.token_rows import INK, canvas, cell, name_row
+
+PAPERS = ("#cfe6f5", "#f7e0a8", "#bfe6d8", "#eed3e2")  # of the questions A, B, C, D
+
+
+def plot_shares(shares: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
+    """What each split is made of: shares that add up to 1, by kind; [split]."""
+    ax = axes_row(width=9.0, height=1.3 + 0.42 * len(names))[0]
+    rows, start = range(len(names)), torch.zeros(len(names))
+    for (kind, values), look in zip(shares.items(), LOOKS, strict=False):
+        ax.barh(rows, values.tolist(), 0.62, left=start.tolist(), label=kind, **look)
+        start = start + values
+    ax.set_yticks(rows, names)
+    ax.invert_yaxis()
+    ax.figure.legend(*ax.get_legend_handles_labels(), loc="upper center", ncols=3)
+    finish(ax, "share of the problems held out", "").grid(visible=False)
+    plt.tight_layout(rect=(0, 0, 1, 0.9))
+    told = [f"{kind} {listed(values)}" for kind, values in shares.items()]
+    describe(ax.figure, f"Stacked bars of {', '.join(names)}. {'; '.join(told)}.")
+    return ax
+
+
+def plot_orders(orders: Mapping[str, str], deltas: Mapping[str, Tensor]) -> Axes:
+    """Copies of questions in an order; two that form a group share a frame.
+
+    Below each stands its delta; a triangle marks what every second step asks.
+    """
+    longest = max(map(len, orders.values()))
+    ax = canvas(longest, 2.6 * len(orders) + 0.1, names=3.4)
+    letters = sorted(set("".join(orders.values())))
+    for row, (name, asked) in enumerate(orders.items()):
+        y = 2.6 * row + 0.6
+        name_row(ax, y - 0.75, r"asked with $\mu = 2$")
+        name_row(ax, y, name)
+        name_row(ax, y + 1.0, r"$\delta$")
+        for x, (letter, delta) in enumerate(zip(asked, deltas[name], strict=True)):
+            cell(ax, x, y, letter, colour=PAPERS[letters.index(letter) % len(PAPERS)])
+            look: dict[str, Any] = {"ha": "center", "color": INK, "fontsize": 12}
+            said = f"{delta.item():+.1f}" if delta else "0"
+            ax.text(x + 0.5, y + 1.6, said, **look)
+            if x % 2 == 0:
+                edge = Rectangle((x, y), 2, 1, fill=False, edgecolor="black", lw=2.5)
+                ax.add_patch(edge)
+                ax.plot(x + 0.5, y - 0.25, "v", color=PI, ms=8)
+    told = [f"{n}: {o}, deltas {listed(deltas[n])}" for n, o in orders.items()]
+    describe(ax.figure, f"Questions framed in groups of two. {'; '.join(told)}.")
+    return ax
+
+
+def plot_paid(paid: Mapping[str, Sequence[float]], rewards: Sequence[str]) -> Axes:
+    """What each way to respond earns under each reward; the best ones are framed."""
+    ax = axes_row(width=7.5, height=1.0 + 0.45 * len(paid))[0]
+    values = torch.tensor([list(row) for row in paid.values()])
+    fill_cells(finish(ax, "", ""), values)
+    ax.set_xticks(range(len(rewards)), rewards)
+    ax.set_yticks(range(len(paid)), list(paid))
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    for row, column in (values == values.amax(0)).nonzero().tolist():
+        corner = (column - 0.47, row - 0.45)
+        look: dict[str, Any] = {"fill": False, "edgecolor": COLOURS[1], "lw": 3.5}
+        ax.add_patch(Rectangle(corner, 0.94, 0.9, **look))
+    plt.tight_layout()
+    told = [f"{name} {listed(torch.tensor(row))}" for name, row in paid.items()]
+    describe(ax.figure, f"Paid under {', '.join(rewards)}. {'; '.join(told)}.")
+    return ax
+
+
+def plot_choices(runs: Mapping[str, Tensor], ways: Sequence[str]) -> list[Axes]:
+    """Which way a policy chooses, step by step, a picture for each reward; [step way].
+
+    Earlier lines are the thicker ones, so that no line hides another.
+    """
+    figure, row = plt.subplots(1, len(runs), figsize=(14, 4.0), sharey=True)
+    for ax, (name, run) in zip(row, runs.items(), strict=True):
+        for place, (way, chances) in enumerate(zip(ways, run.T, strict=True)):
+            colour, wide = COLOURS[place % len(COLOURS)], max(1.5, 8.0 - 1.6 * place)
+            ax.plot(chances, lw=wide, label=way, color=colour)
+        finish(ax, "step", "chance" if ax is row[0] else "", name).set_ylim(0, 1.05)
+    handles = row[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="lower center", ncols=len(ways), frameon=False)
+    figure.tight_layout(rect=(0, 0.1, 1, 1))
+    return list(row)
+
+
+def plot_errors(errors: Mapping[str, Mapping[str, float]], unit: str) -> list[Axes]:
+    """A picture for each model: a bar for each way, with its number; 0 is one too."""
+    axes = axes_row(len(errors), width=11.0, height=2.9)
+    most = max(max(each.values()) for each in errors.values())
+    for ax, (model, each) in zip(axes, errors.items(), strict=True):
+        bars = ax.barh(range(len(each)), list(each.values()), 0.62, color=PI)
+        ax.bar_label(bars, fmt="{:.3f}", padding=4)
+        ax.set_yticks(range(len(each)), list(each) if ax is axes[0] else [])
+        ax.invert_yaxis()
+        finish(ax, unit, "", model).set_xlim(0, 1.25 * most)
+    plt.tight_layout()
+    return axes
