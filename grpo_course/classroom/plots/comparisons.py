@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 
 from grpo_course.algorithm.seeds import ENOUGH
 from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish, legend_above
+from grpo_course.classroom.plots.alt_text import describe
 
 
 def plot_gaps(
@@ -40,10 +41,14 @@ def plot_gaps(
 def plot_named(
     points: Mapping[str, tuple[float, float]], xlabel: str, ylabel: str
 ) -> Axes:
-    """Points, each with its name beside it."""
+    """Points, each with its name beside it, above and below in turn from left to right."""
     ax = axes_row()[0]
+    order = sorted(points, key=lambda name: points[name][0])
     for (name, place), colour in zip(points.items(), COLOURS, strict=False):
+        shift = (7, -14) if order.index(name) % 2 else (7, 5)
         ax.plot(*place, "o", ms=9, color=colour)
-        ax.annotate(name, place, (7, 5), textcoords="offset points")
+        ax.annotate(name, place, shift, textcoords="offset points")
     ax.margins(0.2)
+    told = [f"{name} at {x:.2f}, {y:.2f}" for name, (x, y) in points.items()]
+    describe(ax.figure, f"Points by {xlabel} and {ylabel}: {'; '.join(told)}.")
     return finish(ax, xlabel, ylabel)
