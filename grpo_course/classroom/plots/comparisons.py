@@ -41,7 +41,7 @@ def plot_gaps(
 def plot_named(
     points: Mapping[str, tuple[float, float]], xlabel: str, ylabel: str
 ) -> Axes:
-    """Points, each with its name beside it, above and below in turn from left to right."""
+    """Points, each with its name beside it: above, below, and so on from the left."""
     ax = axes_row()[0]
     order = sorted(points, key=lambda name: points[name][0])
     for (name, place), colour in zip(points.items(), COLOURS, strict=False):

@@ -12,7 +12,7 @@ from grpo_course.classroom.plots import COLOURS, axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 
 MARKERS = ("o", "s", "^", "D")
-STAR: dict[str, Any] = {"ls": "", "marker": "*", "ms": 22, "mfc": "none"}
+STAR: dict[str, Any] = {"ls": "", "marker": "*", "ms": 28, "mfc": "none"}
 STAR |= {"color": "black", "mew": 1.5, "zorder": 3}
 
 
@@ -36,8 +36,8 @@ def plot_landings(
         (paid, kl), errors = mean_and_error(ends)
         row = terms.index(term)
         # Later marks are smaller, so that one inside another is seen.
-        look = {"color": COLOURS[row], "ms": 13 - 2 * row, "mfc": "none", "mew": 2}
-        look |= {"fmt": MARKERS[betas.index(beta)]}
+        look = {"color": COLOURS[row], "ms": 15 - 2 * row, "mfc": "none", "mew": 2}
+        look |= {"fmt": MARKERS[betas.index(beta)], "elinewidth": 1.2}
         name = f"{term}".replace("_", " ") if beta == betas[0] else None
         ax.errorbar(kl, paid, errors[0], errors[1], label=name, **look)
     for beta, marker in zip(betas, MARKERS, strict=False):
