@@ -1,6 +1,7 @@
 """Ways to do one thing beside each other: gaps over a setting, points in a plane."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -23,7 +24,12 @@ def plot_gaps(
     for row, (name, pairs) in enumerate(gaps.items()):
         means, errors = zip(*pairs, strict=True)
         places = [place + 0.04 * (row - len(gaps) / 2) for place in range(len(pairs))]
-        style = {"color": COLOURS[row], "ls": LINES[row], "marker": "o", "ms": 4}
+        style: dict[str, Any] = {
+            "color": COLOURS[row],
+            "ls": LINES[row],
+            "marker": "o",
+            "ms": 4,
+        }
         ax.plot(places, means, label=name, **style)
         ax.errorbar(
             places,

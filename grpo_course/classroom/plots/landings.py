@@ -36,7 +36,12 @@ def plot_landings(
         (paid, kl), errors = mean_and_error(ends)
         row = terms.index(term)
         # Later marks are smaller, so that one inside another is seen.
-        look = {"color": COLOURS[row], "ms": 15 - 2 * row, "mfc": "none", "mew": 2}
+        look: dict[str, Any] = {
+            "color": COLOURS[row],
+            "ms": 15 - 2 * row,
+            "mfc": "none",
+            "mew": 2,
+        }
         look |= {"fmt": MARKERS[betas.index(beta)], "elinewidth": 1.2}
         name = f"{term}".replace("_", " ") if beta == betas[0] else None
         ax.errorbar(kl, paid, errors[0], errors[1], label=name, **look)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from grpo_course.classroom.plots import axes_row, finish
@@ -33,7 +34,7 @@ def plot_waiting(
         finish(ax, "seconds", "", title).grid(visible=False, axis="y")
         count = sum(s.who == LEARNER and s.end <= seconds for s in busy)
         told.append(f"{title}: {count} updates")
-    axes[0].figure.tight_layout()
+    plt.tight_layout()
     describe(
         axes[0].figure,
         f"Bars where writers write and the learner learns, {seconds:g} seconds long. "
