@@ -68,7 +68,7 @@ CLAIMS = (
     ),
     Claim(
         "14.weak",
-        "From a weak start it led up to some hundred samples.",
+        "From a weak start it led up to several hundred samples.",
         partial(after, k=100, how=WEAK),
         partial(passed, k=100, how=WEAK),
         leave_out={BEST: "one arm is the start"},

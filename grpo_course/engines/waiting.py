@@ -3,8 +3,19 @@
 from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from grpo_course.algorithm.validation import require_inside, require_sizes
+
+LEARNER = -1
+
+
+class Span(NamedTuple):
+    """When a writer, or the learner, is busy with one batch, in seconds."""
+
+    who: int  # a writer, counted from 0, or LEARNER
+    start: float
+    end: float
 
 
 def simulate_queue(
@@ -24,23 +35,39 @@ def simulate_queue(
 
     Raises ValueError for fewer than one writer or batch, and for a negative time.
     """
+    ages, seconds, _ = trace_queue(write, update, writers, ahead, sync)
+    return ages, seconds
+
+
+def trace_queue(
+    write: Sequence[float],
+    update: float,
+    writers: int = 1,
+    ahead: int = 1,
+    sync: float = 0.0,
+) -> tuple[list[int], float, list[Span]]:
+    """As `simulate_queue`, and when each was busy."""
     require_sizes(writers=writers, ahead=ahead, batches=len(write))
     for name, seconds in {"write": min(write), "update": update, "sync": sync}.items():
         require_inside(name, seconds, {"at least": 0})
-    clock, begun, version, ages = 0.0, 0, 0, []
-    writing: list[tuple[float, int, int]] = []  # ready at, number, version of weights
+    clock, begun, version, ages, spans = 0.0, 0, 0, [], []
+    writing: list[tuple[float, int, int, int]] = []  # ready at, number, version, writer
+    free = list(range(writers))
     ready: deque[int] = deque()  # versions of the batches that wait
     learned = None  # when the update will be done; None: the learner waits
     while version < len(write):
-        while len(writing) < writers and begun < min(version + ahead, len(write)):
-            heappush(writing, (clock + write[begun], begun, version))
+        while free and begun < min(version + ahead, len(write)):
+            spans.append(Span(heappop(free), clock, clock + write[begun]))
+            heappush(writing, (spans[-1].end, begun, version, spans[-1].who))
             begun += 1
         if learned is None and ready:
             ages.append(version - ready.popleft())
             learned = clock + update + sync
+            spans.append(Span(LEARNER, clock, learned))
         if learned is None or (writing and writing[0][0] <= learned):
-            clock, _, born = heappop(writing)
+            clock, _, born, writer = heappop(writing)
+            heappush(free, writer)
             ready.append(born)
         else:
             clock, learned, version = learned, None, version + 1
-    return ages, clock
+    return ages, clock, spans

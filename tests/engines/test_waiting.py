@@ -2,7 +2,7 @@
 
 import pytest
 
-from grpo_course.engines.waiting import simulate_queue
+from grpo_course.engines.waiting import LEARNER, simulate_queue, trace_queue
 
 
 def test_taking_turns_adds_the_times_and_keeps_batches_fresh():
@@ -56,3 +56,15 @@ def test_uneven_times_keep_the_mean_age():
 def test_impossible_numbers_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         simulate_queue(**({"write": [1.0], "update": 1.0} | change))
+
+
+def test_a_trace_says_when_each_is_busy():
+    """Two writers, a queue of two: the learner updates while the other still writes."""
+    _, seconds, spans = trace_queue([3.0, 5.0, 2.0], 1.0, writers=2, ahead=2)
+    assert [span for span in spans if span.who != LEARNER] == [
+        (0, 0.0, 3.0),
+        (1, 0.0, 5.0),
+        (0, 4.0, 6.0),
+    ]
+    learned = [(span.start, span.end) for span in spans if span.who == LEARNER]
+    assert learned == [(3.0, 4.0), (5.0, 6.0), (6.0, 7.0)] and seconds == 7.0

@@ -19,6 +19,8 @@ Here are the kinds that many notebooks draw. The others, and the words:
     trainer_flow    the stages of the hunt's trainer, and where a defect was
     probe_matrix    what probes say of trainers
     sweeps          how wrong an update is as a setting moves; what defects cost
+    comparisons     gaps to a baseline over a setting; named points in a plane
+    waiting         when writers write and the learner learns, as bars in time
     token_rows      texts as coloured cells, with what belongs to each token below it
     token_places    the shift by one; padding on the right and on the left
     token_push      how hard each token pushes, under each mean over a batch
@@ -50,6 +52,8 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.classroom.plots.palette import COLOURS, LINES
+
+MOST_DOTS = 20  # on a line
 
 
 def axes_row(count: int = 1, width: float = 7.0, height: float = 3.2) -> list[Axes]:
@@ -171,9 +175,10 @@ def plot_lines(
     ax: Axes | None = None,
     colours: Sequence[str] = COLOURS,
 ) -> Axes:
-    """Exact curves, one line each."""
+    """Exact curves, one line each; with dots, unless so many would hide the dashes."""
     ax = ax or axes_row()[0]
+    dot = "o" if len(x) <= MOST_DOTS else ""
     for (label, y), colour, line in zip(lines.items(), colours, LINES, strict=False):
-        ax.plot(x, y, color=colour, ls=line, marker="o", ms=3, label=label)
+        ax.plot(x, y, color=colour, ls=line, marker=dot, ms=3, label=label)
     finish(ax, xlabel, ylabel, title)
     return legend_above(ax) if len(lines) > 1 else ax

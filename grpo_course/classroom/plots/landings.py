@@ -1,34 +1,64 @@
 """Where runs with a price for the KL end, beside the best that there is."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.algorithm.seeds import mean_and_error
 from grpo_course.classroom.plots import COLOURS, axes_row, finish
+from grpo_course.classroom.plots.alt_text import describe
 
 MARKERS = ("o", "s", "^", "D")
+STAR: dict[str, Any] = {"ls": "", "marker": "*", "ms": 28, "mfc": "none"}
+STAR |= {"color": "black", "mew": 1.5, "zorder": 3}
 
 
-def plot_landings(ideal: Tensor, landed: dict[tuple[float, str], Tensor]) -> Axes:
+def plot_landings(
+    ideal: Tensor,
+    landed: Mapping[tuple[float, str], Tensor],
+    targets: Mapping[float, Tensor],
+) -> Axes:
     """Expected reward over KL: the best for each KL as a line, each run as a point.
 
-    ideal [place 2] and landed[beta, term] [2 seed] hold reward, then KL. A point is
-    the mean over seeds, its bars one standard error; a colour is a term, a marker a
-    beta.
+    ideal [place 2], landed[beta, term] [2 seed] and targets[beta] [2] hold reward, then
+    KL. A point is the mean over seeds, its bars one standard error; a colour is a term,
+    a marker a beta, a hollow star the best policy for its beta.
     """
-    ax = axes_row(width=7.5, height=3.6)[0]
+    ax = axes_row(width=8.5, height=3.8)[0]
     ax.plot(ideal[:, 1], ideal[:, 0], color="grey", label="best for its KL")
     betas, terms = ([*dict.fromkeys(column)] for column in zip(*landed, strict=True))
+    for row, (paid, kl) in enumerate(targets.values()):
+        ax.plot(kl, paid, label="" if row else "best for its β", **STAR)
     for (beta, term), ends in landed.items():
         (paid, kl), errors = mean_and_error(ends)
-        ax.errorbar(
-            kl,
-            paid,
-            errors[0],
-            errors[1],
-            fmt=MARKERS[betas.index(beta)],
-            color=COLOURS[terms.index(term)],
-            label=f"{term}, β = {beta}",
-        )
-    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
-    return finish(ax, "exact KL (nats)", "expected reward")
+        row = terms.index(term)
+        # Later marks are smaller, so that one inside another is seen.
+        look: dict[str, Any] = {
+            "color": COLOURS[row],
+            "ms": 15 - 2 * row,
+            "mfc": "none",
+            "mew": 2,
+        }
+        look |= {"fmt": MARKERS[betas.index(beta)], "elinewidth": 1.2}
+        name = f"{term}".replace("_", " ") if beta == betas[0] else None
+        ax.errorbar(kl, paid, errors[0], errors[1], label=name, **look)
+    for beta, marker in zip(betas, MARKERS, strict=False):
+        ax.plot([], [], marker, color="black", mfc="none", label=f"β = {beta}")
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    finish(ax, "exact KL (nats); bars: one standard error", "expected reward")
+    plt.tight_layout()
+    describe(ax.figure, landings_words(landed, targets))
+    return ax
+
+
+def landings_words(
+    landed: Mapping[tuple[float, str], Tensor], targets: Mapping[float, Tensor]
+) -> str:
+    """Where each run ends and where it should, as one says it."""
+    ends = {f"{term}, β = {beta}": run.mean(-1) for (beta, term), run in landed.items()}
+    ends |= {f"best for β = {beta}": goal for beta, goal in targets.items()}
+    told = [f"{name} at {kl:.2f} nats, {paid:.2f}" for name, (paid, kl) in ends.items()]
+    return f"Expected reward against exact KL: {'; '.join(told)}."

@@ -13,7 +13,7 @@ from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import CLIP, COLOURS, GONE, PI
 
 ENDS = (0.22, 4.6)  # of the axis, in ratios
-TICKS = (0.25, 0.5, 0.8, 1, 1.25, 2, 4)
+TICKS = (0.25, 0.5, 0.8, 1, 1.2, 2, 4)
 CROSS: dict[str, Any] = {"ls": "", "marker": "x", "ms": 10, "mew": 3, "zorder": 3}
 CROSS |= {"color": "black"}
 SHIFTS = (-0.19, 0.19)  # of two bars beside each other

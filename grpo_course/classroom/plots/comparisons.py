@@ -1,0 +1,60 @@
+"""Ways to do one thing beside each other: gaps over a setting, points in a plane."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from grpo_course.algorithm.seeds import ENOUGH
+from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish, legend_above
+from grpo_course.classroom.plots.alt_text import describe
+
+
+def plot_gaps(
+    gaps: Mapping[str, Sequence[tuple[float, float]]],
+    settings: Sequence[float],
+    xlabel: str,
+    ylabel: str,
+) -> Axes:
+    """Mean and standard error at each setting, a line a name; its bars hold two errors.
+
+    The settings are evenly spaced; a line on zero is the baseline.
+    """
+    ax = axes_row()[0]
+    for row, (name, pairs) in enumerate(gaps.items()):
+        means, errors = zip(*pairs, strict=True)
+        places = [place + 0.04 * (row - len(gaps) / 2) for place in range(len(pairs))]
+        style: dict[str, Any] = {
+            "color": COLOURS[row],
+            "ls": LINES[row],
+            "marker": "o",
+            "ms": 4,
+        }
+        ax.plot(places, means, label=name, **style)
+        ax.errorbar(
+            places,
+            means,
+            [ENOUGH * e for e in errors],
+            fmt="",
+            ls="",
+            ecolor=COLOURS[row],
+        )
+    ax.axhline(0, color="black", lw=1)
+    ax.set_xticks(range(len(settings)), [f"{value:g}" for value in settings])
+    return legend_above(finish(ax, xlabel, f"{ylabel}\n(bars: two standard errors)"))
+
+
+def plot_named(
+    points: Mapping[str, tuple[float, float]], xlabel: str, ylabel: str
+) -> Axes:
+    """Points, each with its name beside it: above, below, and so on from the left."""
+    ax = axes_row()[0]
+    order = sorted(points, key=lambda name: points[name][0])
+    for (name, place), colour in zip(points.items(), COLOURS, strict=False):
+        shift = (7, -14) if order.index(name) % 2 else (7, 5)
+        ax.plot(*place, "o", ms=9, color=colour)
+        ax.annotate(name, place, shift, textcoords="offset points")
+    ax.margins(0.2)
+    told = [f"{name} at {x:.2f}, {y:.2f}" for name, (x, y) in points.items()]
+    describe(ax.figure, f"Points by {xlabel} and {ylabel}: {'; '.join(told)}.")
+    return finish(ax, xlabel, ylabel)

@@ -1,0 +1,32 @@
+"""Gaps over a setting, points with names, and who waits for whom."""
+
+from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.plots.comparisons import plot_gaps, plot_named
+from grpo_course.classroom.plots.waiting import plot_waiting
+from grpo_course.engines.waiting import LEARNER, Span
+
+
+def test_gaps_are_drawn_with_two_errors_around_a_line_on_zero():
+    ax = plot_gaps(
+        {"a": [(0.1, 0.02), (-0.2, 0.1)], "b": [(0, 1), (1, 1)]}, [1, 3], "x", "y"
+    )
+    first, *_ = [line for line in ax.lines if line.get_label() == "a"]
+    assert list(first.get_ydata()) == [0.1, -0.2]
+    (low, high) = ax.containers[0].lines[2][0].get_segments()[0][:, 1]
+    assert (round(low, 9), round(high, 9)) == (0.06, 0.14)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "3"]
+
+
+def test_each_point_has_its_name_beside_it():
+    ax = plot_named({"one": (1.0, 2.0), "two": (3.0, 4.0)}, "x", "y")
+    assert {note.get_text(): note.xy for note in ax.texts} == {
+        "one": (1.0, 2.0),
+        "two": (3.0, 4.0),
+    }
+
+
+def test_a_bar_for_each_span_and_the_updates_are_counted():
+    busy = [Span(0, 0.0, 3.0), Span(LEARNER, 3.0, 4.0), Span(LEARNER, 9.0, 12.0)]
+    (ax,) = plot_waiting({"queue 1": busy}, writers=1, seconds=10)
+    assert len(ax.collections) == 3
+    assert "queue 1: 1 updates" in alternative_text(ax.figure)
