@@ -29,6 +29,10 @@ from grpo_course.workshop import (
 from grpo_course.workshop.cells import heading, sections, tags
 
 FOLDER = "handbook"
+ABOUT = """Write what an instructor keeps beside the slides into the folder handbook/:
+answers, polls, mistakes to expect, solutions, a handout, and a syllabus for each plan.
+Read or print the .html; the .md is the same text. It is made anew from the notebooks
+each time, and it gives answers away."""
 ENDS = re.compile(r"^(#{1,3} |\*\*(Exercise|Change it|Predict)\b)", re.MULTILINE)
 LEADS_ON = re.compile(r"\?|^(Now|Next|Third|Last|As an extreme)\b|(source\.|:)$")
 FOLDED = re.compile(
@@ -39,18 +43,24 @@ NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 PICKS = "To a wrong pick the check answers what rules it out."
 EXPECT = re.compile(r"^\*\*Expect\.\*\* (.+)$", re.MULTILINE)
-PAPER = ("handout", "syllabus")  # what is printed: written as a page of HTML too
+PAPER = ("handout", "syllabus", "answers")  # to print: as pages of HTML too
+LINK = re.compile(r"\]\((?=\d\d_\w+\.ipynb)")  # to a notebook beside the text
 IMPORT = "```python\nfrom grpo_course import poll\n```"
 Books = dict[str, NotebookNode]
 
 
 def main(arguments: list[str], root: Path) -> int:
     """Write all pages into the folder `handbook`, and say where they are."""
-    command = argparse.ArgumentParser(prog="python3 -m grpo_course handbook")
-    command.parse_args(arguments)
+    stated = plans.read(root)
+    command = argparse.ArgumentParser(
+        prog="python3 -m grpo_course handbook", description=ABOUT
+    )
+    words = "answers, polls, mistakes and solutions of this plan's sections only"
+    command.add_argument("--plan", choices=stated, help=words)
+    plan = command.parse_args(arguments).plan
     books = {p.stem: form.read(p) for p in notebooks.choose(root / "notebooks", [])}
     (root / FOLDER).mkdir(exist_ok=True)
-    made = pages(books, plans.read(root))
+    made = pages(books, stated, plan)
     made |= {
         f"{Path(name).stem}.html": paper.page(text)
         for name, text in made.items()
@@ -64,18 +74,21 @@ def main(arguments: list[str], root: Path) -> int:
     return 0
 
 
-def pages(books: Books, stated: dict[str, plans.Plan]) -> dict[str, str]:
-    """The text of every page, by the name of its file."""
+def pages(
+    books: Books, stated: dict[str, plans.Plan], plan: str | None = None
+) -> dict[str, str]:
+    """The text of every page, by the name of its file; of all sections or a plan's."""
+    told = plans.cut(stated[plan], books) if plan else books
     found = {
-        "answers.md": page("Answers to the predictions", answers, books, note=expected),
-        "polls.md": page("A poll for each prediction", polls, books, IMPORT),
-        "mistakes.md": page("Mistakes to expect, by exercise", mistakes, books)
+        "answers.md": page("Answers to the predictions", answers, told, note=expected),
+        "polls.md": page("A poll for each prediction", polls, told, IMPORT),
+        "mistakes.md": page("Mistakes to expect, by exercise", mistakes, told)
         + shared_mistakes(),
-        "solutions.md": page("Solutions", solutions, books),
+        "solutions.md": page("Solutions", solutions, told),
         "handout.md": syllabus.handout(books),
     }
-    for name, plan in stated.items():
-        found[f"syllabus-{name}.md"] = syllabus.of(plan, books)
+    for name, each in stated.items():
+        found[f"syllabus-{name}.md"] = syllabus.of(each, books)
     return found
 
 
@@ -97,7 +110,7 @@ def page(
         for part, told in found:
             ends = note(name, heading(part)) if told else []
             lines += [f"### {heading(part)}", *told, *ends] if told else []
-    return "\n\n".join(lines) + "\n"
+    return LINK.sub("](../notebooks/", "\n\n".join(lines) + "\n")
 
 
 def expected(name: str, title: str) -> list[str]:

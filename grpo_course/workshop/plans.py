@@ -6,10 +6,11 @@ from the notebooks.
 
 import tomllib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nbformat import NotebookNode
+from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import exercise_cells
 from grpo_course.workshop.cells import heading, sections
@@ -84,3 +85,9 @@ def exercises(part: Part, cells: list[NotebookNode]) -> dict[str, int]:
                 f"`exercises` in {FILE.as_posix()}."
             )
     return {number: stated[number] for number in wanted}
+
+
+def cut(plan: Plan, books: dict[str, NotebookNode]) -> dict[str, NotebookNode]:
+    """The notebooks of a plan, with the sections that it tells alone."""
+    kept = {p.notebook: chain(*told(p, books[p.notebook].cells)) for p in plan.parts}
+    return {name: v4.new_notebook(cells=[*cells]) for name, cells in kept.items()}

@@ -13,7 +13,22 @@ FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 LOOP = re.compile(r"```\nfor each epoch:.*?```", re.DOTALL)
 TABLE = re.compile(r"^\|.*", re.MULTILINE | re.DOTALL)
 SHEETS = ("The symbol sheet", "The axes")
-LAST = "08"  # formulas up to this notebook: GRPO, and PPO beside it
+# What the handout keeps of the formulas: under which heading, which of them, its name.
+FORMULAS = {
+    "The same gradient as an average": (1, "the policy gradient, from samples"),
+    "Normalize: divide by the spread": (0, "deltas: a group against its own mean"),
+    "Weight each sample": (0, "what old samples say of a new policy"),
+    "Clip: let go of what has moved enough": (0, "the clipped objective"),
+    "Exact KL, by hand": (0, "the KL to the reference"),
+    "Take noise out: k3": (1, "its estimate from a sample"),
+    "The objective in one equation": (0, "all of GRPO"),
+    "Three lines of proof": (1, "its gradient at the first step, where it prints zero"),
+    "Between one step and the whole way": (0, "PPO's deltas, from a critic"),
+}
+BEFORE = """You know Python and PyTorch; reinforcement learning is not needed. Bring a
+laptop with the course installed: the README says under "Start" what it takes, and
+`python3 -m grpo_course lab` opens the first notebook when all is well. Do that at home,
+since the first call downloads up to two gigabytes."""
 Books = dict[str, NotebookNode]
 
 
@@ -22,7 +37,9 @@ def of(plan: plans.Plan, books: Books) -> str:
     lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
     lines = [f"# GRPO in {plan.title}", ""]
     lines += [f"{sum(lengths.values())} of {plan.minutes} minutes are filled; the "]
-    lines[-1] += "others are for questions. Breaks are not counted."
+    lines[-1] += "others are for questions. Breaks are not counted: take a quarter of "
+    lines[-1] += "an hour after every hour and a half."
+    lines += ["", "## Before it", "", BEFORE]
     lines += ["", "## After it, you will be able to", ""]
     lines += [f"- {each}" for each in outcomes(plan, books)]
     lines += ["", "## Schedule", "", "| minutes | notebook | sections | exercises |"]
@@ -72,13 +89,11 @@ def handout(books: Books) -> str:
 
 
 def formulas(books: Books) -> Iterator[str]:
-    """Each formula that stands alone, with its notebook and its heading."""
+    """The chosen formulas, each with its notebook and its name."""
     for name, book in books.items():
-        above = ""
-        for cell in book.cells:
-            if cell.cell_type != "markdown" or name[:2] > LAST:
-                continue
-            for line in re.split(r"(?m)^(?=#{1,3} )", cell.source):
-                above = heading_of(line) if line[:1] == "#" else above
-                for found in FORMULA.findall(line):
-                    yield f"- {name[:2]}, *{above}*: ${found.strip()}$"
+        text = "\n".join(c.source for c in book.cells if c.cell_type == "markdown")
+        for under in re.split(r"(?m)^(?=#{1,3} )", text)[1:]:
+            place, words = FORMULAS.get(heading_of(under), (0, ""))
+            if words:
+                formula = FORMULA.findall(under)[place].strip()
+                yield f"- {words} ({name[:2]}): ${formula}$"

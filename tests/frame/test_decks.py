@@ -68,6 +68,15 @@ def test_a_deck_tells_the_sections_of_its_plan_in_order(deck):
     assert len(parts(made.cells)) == len(plan.parts)
 
 
+def test_a_plan_ends_with_what_the_room_can_do_now(deck):
+    plan, made = deck
+    if plan.title != ONE_NOTEBOOK:
+        end = "\n".join(cell.source for cell in made.cells).partition("## You can now")[
+            2
+        ]
+        assert plan.outcomes and all(each in end for each in plan.outcomes)
+
+
 def test_each_slide_begins_with_a_title(deck):
     cells = seen(deck[1].cells)
     firsts = [cell for cell in cells if kind(cell) in ("slide", "subslide")]

@@ -16,6 +16,7 @@ from grpo_course.workshop import (
     paper,
     plans,
     prediction_cells,
+    syllabus,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,10 +106,27 @@ def test_the_handout_has_every_symbol_and_two_pages():
     sheet = next(c.source for c in cells if c.source.startswith("## The symbol sheet"))
     rows = [line for line in sheet.splitlines() if line.startswith("|")]
     assert set(rows) <= set(PAGES["handout.md"].splitlines())
-    for formula in (r"k_3 = \underbrace", r"\frac{\text{Cov}(\ell, \delta)}{\bar\ell}"):
+    for formula in (r"k_3 = \underbrace", r"\text{mean}(R)}{\text{spread}(R)}"):
         assert formula in PAGES["handout.md"]
+    assert PAGES["handout.md"].count("$\n") == len(syllabus.FORMULAS)
     assert "for each epoch:" in PAGES["handout.md"]
     assert 50 < len(PAGES["handout.md"].splitlines()) < 90  # lines of two pages
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plans_pages_hold_its_sections_alone(name):
+    found = handbook.pages(BOOKS, PLANS, name)
+    told = plans.cut(PLANS[name], BOOKS)
+    cells = [cell for book in told.values() for cell in book.cells]
+    asked = prediction_cells.questions(cells)
+    assert 0 < len(asked) < len(QUESTIONS)
+    assert [q for q in QUESTIONS if f"**{q}** (" in found["answers.md"]] == asked
+    assert found["handout.md"] == PAGES["handout.md"]
+
+
+def test_links_to_notebooks_lead_out_of_the_folder():
+    links = re.findall(r"\]\(([^)]*\.ipynb)", "".join(PAGES.values()))
+    assert links and all(link.startswith("../notebooks/") for link in links)
 
 
 TEXT = """**What to see.** This is why.

@@ -38,7 +38,7 @@ def deck(name: str, root: Path) -> NotebookNode:
     for part, notebook in zip(plan.parts, read, strict=True):
         cells += told_cells(part, notebook, start)
         start += minutes.length(part, notebook)
-    return arranged(name, cells)
+    return arranged(name, [*cells, closing_slide(plan.outcomes)])
 
 
 def single(path: Path) -> NotebookNode:
@@ -61,6 +61,13 @@ def title_slide(plan: str, notebooks: list[NotebookNode]) -> NotebookNode:
     titles = enumerate(map(title_of, notebooks), 1)
     rows = "\n".join(f"{number}. {title}" for number, title in titles)
     return v4.new_markdown_cell(f"# GRPO in {plan}\n\n{rows}")
+
+
+def closing_slide(outcomes: list[str]) -> NotebookNode:
+    """What the room can do now, and where it goes on."""
+    rows = "\n".join(f"- {outcome}" for outcome in outcomes)
+    on = "Go on at your own desk: `python3 -m grpo_course lab`."
+    return v4.new_markdown_cell(f"## You can now\n\n{rows}\n\n{on}")
 
 
 def title_of(notebook: NotebookNode) -> str:
