@@ -16,6 +16,7 @@ from grpo_course.workshop import anywhere, api_page, kernels
 from grpo_course.workshop.prediction_cells import HIDDEN
 
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
+NOBODY = "OWNER"  # in pyproject.toml until the course is published
 SETUP = re.compile(r"^setup\(", re.MULTILINE)  # below the imports of a notebook
 PAGES = ("README.md", "INSTRUCTORS.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE")
 
@@ -58,6 +59,7 @@ def collect(root: Path, source: Path) -> None:
     for path in sorted((source / "notebooks").glob("*.ipynb")):
         stored = path.read_text(encoding="utf-8")
         notebook = json.loads(anywhere.at_home(stored, root))
+        drop_dead_links(notebook)
         prepare(notebook)
         path.write_text(json.dumps(notebook), encoding="utf-8")
 
@@ -68,6 +70,14 @@ def mathjax() -> Path:
     if spec is None or not spec.origin:
         raise SystemExit("sphinx-mathjax-offline is missing: pip install -e .[site]")
     return Path(spec.origin).parents[1] / MATHJAX
+
+
+def drop_dead_links(notebook: dict) -> None:
+    """Leave out the line for Colab and Binder while no address is known."""
+    for cell in notebook["cells"][:1]:
+        source = "".join(cell["source"])
+        if f"/{NOBODY}/" in source:
+            cell["source"] = anywhere.LINE.sub("", source)
 
 
 def prepare(notebook: dict) -> None:

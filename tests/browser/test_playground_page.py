@@ -85,6 +85,26 @@ def test_run_and_pause(page):
     assert heatmap(page) == held
 
 
+def test_a_run_begins_step_by_step_in_view(page):
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    button(page, "Run").click()
+    page.get_by_text(re.compile(r"^epoch 1, step [2-9] of 10")).wait_for()
+    page.wait_for_function(
+        "['.pg-buttons', '.pg-policy'].map(name => document.querySelector(name)"
+        "  .getBoundingClientRect()).every(r => r.top >= 0 && r.bottom <= innerHeight)"
+    )
+    button(page, "Pause").click()
+
+
+def test_a_run_ends_where_its_story_ends(page):
+    page.emulate_media(reduced_motion="reduce")  # whole epochs from the first one on
+    button(page, "No clip at μ = 20").click()
+    button(page, "Run").click()
+    page.get_by_text(re.compile("^5 epochs are done")).wait_for()
+    assert button(page, "Run").is_visible()
+    page.emulate_media(reduced_motion="no-preference")
+
+
 def test_reset_and_seed_bring_back_the_same_group(page):
     groups = [page.locator(".pg-columns").inner_text()]
     page.get_by_label("seed").fill("7")

@@ -146,6 +146,35 @@ def test_search_finds_a_notebook(site, visit):
     found = opened.page.locator("ul.search a[href*='notebooks/']")
     found.first.wait_for(timeout=15_000)
     assert (opened.errors, opened.elsewhere) == ([], [])
+    excerpt = opened.page.locator("ul.search p.context")
+    excerpt.first.wait_for()
+    words = " ".join(excerpt.all_inner_texts())
+    assert "System Settings" not in words and "\\(" not in words
+
+
+@pytest.mark.parametrize("page", ["index.html", "notebooks/05_kl.html"])
+def test_a_shared_link_has_words_and_a_sign(page):
+    text = (SITE / page).read_text(encoding="utf-8")
+    for words in ('name="description"', 'property="og:title"', 'rel="icon"'):
+        assert words in text
+
+
+@pytest.mark.parametrize("page", ["notebooks/03_deltas.html", "README.html"])
+def test_paper_is_light_in_the_dark_theme_too(page, site, visit):
+    opened = visit(1280, 800, "dark").page
+    opened.goto(f"{site}/{page}")
+    assert opened.evaluate(PALE) != []
+    opened.emulate_media(media="print", color_scheme="dark")
+    assert opened.evaluate(PALE) == []
+
+
+# Text of a page that is too pale for white paper.
+PALE = """() => [...document.querySelectorAll('article.bd-article *')]
+  .filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()))
+  .filter(e => e.checkVisibility() && !e.closest('svg, mjx-container'))
+  .filter(e => getComputedStyle(e).color.match(/[0-9]+/g).slice(0, 3)
+    .reduce((sum, part) => sum + +part, 0) > 450)
+  .map(e => e.outerHTML.slice(0, 90))"""
 
 
 def test_dark_and_light_differ(site, visit):

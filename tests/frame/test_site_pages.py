@@ -11,7 +11,7 @@ from nbformat import v4
 
 import grpo_course
 from grpo_course import __main__ as command_line
-from grpo_course.workshop import api_page, lab, site
+from grpo_course.workshop import anywhere, api_page, lab, site
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,6 +56,16 @@ def test_the_imports_are_folded():
     )
     assert (
         first["metadata"]["tags"] == ["hide-input"] and "tags" not in other["metadata"]
+    )
+
+
+@pytest.mark.parametrize("owner, stays", [("OWNER", False), ("ada", True)])
+def test_links_for_colab_wait_for_an_address(owner, stays):
+    line = anywhere.links("05_kl", f"https://github.com/{owner}/grpo-course")
+    notebook = v4.new_notebook(cells=[v4.new_markdown_cell(f"# 5. KL\n\n{line}")])
+    site.drop_dead_links(notebook)
+    assert notebook["cells"][0]["source"] == (
+        f"# 5. KL\n\n{line}" if stays else "# 5. KL"
     )
 
 

@@ -1,6 +1,8 @@
 """How Sphinx builds the site; `python3 -m grpo_course site` calls it."""
 
+from html import escape
 from pathlib import Path
+from textwrap import shorten
 
 from docutils import nodes
 
@@ -34,6 +36,7 @@ autodoc_preserve_defaults = True  # as written, not an address in memory
 html_theme = "sphinx_book_theme"
 html_title = "GRPO course"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["course.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -69,6 +72,25 @@ def offer_no_edit(app, pagename, templatename, context, doctree) -> None:
         context["page_source_suffix"] = None
 
 
+def describe(app, pagename, templatename, context, doctree) -> None:
+    """What a search engine and a shared link say of a page: its first paragraph."""
+    paragraph = doctree.next_node(nodes.paragraph) if doctree else None
+    if paragraph:
+        words = escape(shorten(paragraph.astext(), 200, placeholder=" ..."))
+        title = escape(doctree.next_node(nodes.title).astext())
+        context["metatags"] += (
+            f'<meta name="description" content="{words}">\n'
+            f'<meta property="og:title" content="{title}">\n'
+            f'<meta property="og:description" content="{words}">\n'
+        )
+
+
+def trim_search_results(app, pagename, templatename, context, doctree) -> None:
+    """The page that searches loads `search.js` as well."""
+    if pagename == "search":
+        app.add_js_file("search.js")
+
+
 def link_plots(app, doctree, docname) -> None:
     """Each plot fits the page and opens alone, at its own size, for a closer look.
 
@@ -81,5 +103,6 @@ def link_plots(app, doctree, docname) -> None:
 
 def setup(app) -> None:
     app.connect("doctree-resolved", link_plots)
-    app.connect("html-page-context", offer_no_edit)
+    for change in (offer_no_edit, describe, trim_search_results):
+        app.connect("html-page-context", change)
     app.connect("autodoc-process-docstring", api_page.keep_plain)

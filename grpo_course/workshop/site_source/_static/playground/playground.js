@@ -4,7 +4,8 @@
 (() => {
   const { PROMPTS, KNOBS, NOW, FORMULAS, START, STORIES } = PLAYGROUND;
   const { fixed, spoken } = PICTURES;
-  const RUN_EPOCHS = 100;
+  const WATCHED = 100; // inner steps that a run shows one by one; then whole epochs
+  const PACE = { quick: 120, slow: 400, calm: 600 }; // milliseconds for a picture
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
   const root = document.getElementById("playground");
@@ -13,6 +14,7 @@
 
   let settings = { ...START, seed: 0 };
   let trainer, history, shown, timer, goal;
+  let epochs = STORIES[0].epochs; // the length of a run
 
   // The page
 
@@ -33,10 +35,9 @@
     `<button type="button" data-story="${key}" aria-pressed="false">${title}</button>`;
 
   root.innerHTML = `
-    <p class="pg-task">The task: put three numbers in order, 1 0 2 → 0 1 2. A small neural
-      network, the <b>policy π</b>, answers each prompt several times, and every answer gets
-      a <b>reward</b>. Nobody shows it the right answer. It learns because GRPO compares each
-      answer with the others, its <b>group</b>: an arrow up makes an answer likelier, an
+    <p class="pg-task">Put three numbers in order, 1 0 2 → 0 1 2: a small network, the
+      <b>policy π</b>, answers several times, and each answer gets a <b>reward</b>. GRPO
+      compares the answers of such a <b>group</b>: an arrow up makes an answer likelier, an
       arrow down makes it rarer.</p>
     <div class="pg-stories" role="group" aria-label="Stories">
       ${STORIES.map(story).join("")}</div>
@@ -47,8 +48,6 @@
         <button type="button" data-do="epoch">One epoch</button>
         <button type="button" data-do="run" class="pg-first">Run</button>
         <button type="button" data-do="reset">Reset</button>
-        <label>seed <input type="number" id="pg-seed" min="0" max="9999" value="0"></label>
-        <label><input type="checkbox" id="pg-slow"> slowly</label>
         <span data-pg="place"></span>
       </div>
       <p class="pg-said" role="status" data-pg="said"></p>
@@ -73,6 +72,9 @@
     <h3>Knobs</h3>
     <p>The names are those of the package. <code>P(sorted)</code>, entropy and KL are exact
       and not sampled.</p>
+    <p class="pg-more">
+      <label>seed <input type="number" id="pg-seed" min="0" max="9999" value="0"></label>
+      <label><input type="checkbox" id="pg-slow"> run slowly, step by step</label></p>
     <div class="pg-knobs">${KNOBS.map(knob).join("")}</div>`;
 
   // Drawing
@@ -158,7 +160,7 @@
     stop();
     trainer = new GRPO.Trainer(config());
     trainer.collect();
-    [history, shown, goal] = [[], 0, RUN_EPOCHS];
+    [history, shown, goal] = [[], 0, epochs];
     drawPrompts();
     drawKnobs();
     drawAll();
@@ -201,16 +203,19 @@
   /** How many steps there are to the end of the epoch, or in the next one. */
   const left = () => settings.num_steps_per_epoch - (trainer.isUsedUp ? 0 : trainer.step);
 
+  const isSlow = () => document.getElementById("pg-slow").checked;
+  const pace = () => PACE[calm.matches ? "calm" : isSlow() ? "slow" : "quick"];
+
   function tick() {
-    const isSlow = document.getElementById("pg-slow").checked;
-    const count = isSlow ? 1 : left();
+    const isWatched = history.length < WATCHED && !calm.matches;
+    const count = isSlow() || isWatched ? 1 : left();
     for (let k = 0; k < count; k++) if (!step()) return drawAll();
     drawAll();
     if (trainer.epoch + 1 >= goal && trainer.isUsedUp) {
-      goal += RUN_EPOCHS;
+      goal += epochs;
       stop();
       say(`${trainer.epoch + 1} epochs are done. ${summary()}`);
-    }
+    } else timer = setTimeout(tick, pace());
   }
 
   function summary() {
@@ -222,7 +227,7 @@
   }
 
   function stop() {
-    clearInterval(timer);
+    clearTimeout(timer);
     timer = undefined;
     root.querySelector('[data-do="run"]').textContent = "Run";
   }
@@ -234,13 +239,23 @@
     }
     root.querySelector('[data-do="run"]').textContent = "Pause";
     say(`Running until epoch ${goal}. Press Pause to stop.`);
-    timer = setInterval(tick, calm.matches ? 600 : 120);
+    timer = setTimeout(tick, pace());
+  }
+
+  /** Scroll until the buttons and the pictures below them are on the screen. */
+  function showPictures() {
+    const [bench, picture] = [".pg-bench", ".pg-policy"].map((name) =>
+      root.querySelector(name),
+    );
+    const [top, bottom] = [bench, picture].map((each) => each.getBoundingClientRect());
+    if (top.top >= 0 && bottom.bottom <= window.innerHeight) return;
+    bench.scrollIntoView({ behavior: calm.matches ? "instant" : "smooth" });
   }
 
   const ACTIONS = {
-    step: () => (stop(), take(1)),
-    epoch: () => (stop(), take(left())),
-    run,
+    step: () => (stop(), take(1), showPictures()),
+    epoch: () => (stop(), take(left()), showPictures()),
+    run: () => (run(), timer && showPictures()),
     reset: () => (reset(), say(`The policy starts again. ${first()}`)),
   };
 
@@ -250,6 +265,7 @@
     if (button.dataset.do) return ACTIONS[button.dataset.do]();
     const chosen = STORIES.find(({ key }) => key === button.dataset.story);
     const { title, knobs, watch, notebook } = chosen;
+    epochs = chosen.epochs;
     settings = { ...START, ...knobs, seed: settings.seed };
     tell(watch, notebook);
     reset();

@@ -76,30 +76,33 @@ const PLAYGROUND = (() => {
   };
 
   // What each says was true of 24 seeds; tests/browser/test_playground.py asks five.
+  // `epochs`: a run stops where what there is to watch is over.
   const STORIES = [
-    { key: "healthy", title: "It learns", knobs: {}, notebook: "00_welcome",
+    { key: "healthy", title: "It learns", epochs: 40, knobs: {}, notebook: "00_welcome",
       watch: "The outlined cells fill, the mean reward climbs towards 3 of 3, and the " +
         "arrows vanish: a group of ten right answers has nothing left to compare." },
-    { key: "silent", title: "A reward that says nothing", notebook: "01_rewards",
+    { key: "silent", title: "A reward that says nothing",
+      notebook: "01_rewards", epochs: 20,
       knobs: { reward_fn: "sort_exact_reward", init_scale: 3, num_responses: 4 },
       watch: "Only the whole right answer is paid, and a policy so sure of its mistakes " +
         "hardly ever gives it. While the rewards of every group tie, there is no arrow, " +
         "the gradient is 0, and nothing moves." },
-    { key: "hack", title: "The duplicate hack", notebook: "01_rewards",
+    { key: "hack", title: "The duplicate hack", epochs: 40, notebook: "01_rewards",
       knobs: { prompts: REPEATS, reward_fn: "sort_inclusion_ordering_reward" },
       watch: "The mean reward climbs to nearly 5 of 5, but P(sorted) stays below 1: 1 2 2 " +
         "is paid in full for the prompt 1 1 2. Look through the prompts for full bars " +
         "without an outline. Then try sort_multiset_reward." },
-    { key: "unclipped", title: "No clip at μ = 20", notebook: "06_training_loop",
+    { key: "unclipped", title: "No clip at μ = 20",
+      notebook: "06_training_loop", epochs: 5,
       knobs: { loss_mode: "unclipped", num_steps_per_epoch: 20, learning_rate: 0.01 },
       watch: "In the first epoch the ratios fly out on both sides, and the entropy all but " +
         "vanishes: π is certain of what one group showed. Then choose clipped and press " +
         "Reset: there is a grey band, and the entropy lasts longer." },
-    { key: "zero", title: "The loss is zero", notebook: "07_zero_loss",
+    { key: "zero", title: "The loss is zero", epochs: 60, notebook: "07_zero_loss",
       knobs: { num_steps_per_epoch: 1, learning_rate: 0.003 },
       watch: "With one step on each group the loss is 0 in every step. Still the policy " +
         "moves, because the gradient is not 0 until there is nothing left to learn." },
-    { key: "collapse", title: "Collapse", notebook: "03_deltas",
+    { key: "collapse", title: "Collapse", epochs: 30, notebook: "03_deltas",
       knobs: { deltas_mode: "rewards", learning_rate: 0.003, num_responses: 6 },
       watch: "Without a baseline no arrow points down, so every answer that earned " +
         "anything becomes likelier. The entropy falls to 0, and P(sorted) stops short " +
