@@ -44,7 +44,7 @@ def progress_bar(venv: Path) -> str:
 def size(options: list[str]) -> str:
     """How much a first install with these options takes, in words."""
     if sys.platform.startswith("linux") and not options:
-        return "several gigabytes with torch's CUDA build"
+        return "up to several gigabytes with torch's CUDA build"
     return "up to 2 GB"
 
 

@@ -37,7 +37,8 @@ CURES = {
     "versions": """\
 The network is not the reason: the versions that the course is tested with cannot all
 be installed here, with Python {python} on {system}. They exist for
-Python {tested} on 64-bit Linux, 64-bit Windows, and macOS 14 with Apple's processors.
+Python {tested} on 64-bit Linux, 64-bit Windows, and macOS 14 and newer with Apple's
+processors.
 Delete .venv and name one of these, for example: {newest} -m grpo_course lab
 If yours is one of these, report it with the log.""",
     "network": """\
