@@ -12,7 +12,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from grpo_course.workshop import environment
+from grpo_course.workshop import environment, machine
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,12 +45,35 @@ COMMANDS = {
         "JupyterLab, slides and website in a real browser",
     ),
 }
+GROUPS = {
+    "Learn": ("lab", "progress"),
+    "Teach": ("slides", "handbook", "site"),
+    "Train": ("new-task", "check-task", "train", "show", "evaluate", "pretrain"),
+    "Develop": ("test", "test-browser", "run", "save", "claims", "bench", "torture"),
+}
+
+
+def call(name: str) -> str:
+    """What to type for a command."""
+    return f"{machine.python()} -m grpo_course {name}"
 
 
 def usage() -> str:
     """The help text."""
-    lines = [f"  {name:<13} {line}" for name, (_, _, line) in COMMANDS.items()]
-    return "\n".join(["python3 -m grpo_course COMMAND [options]", "", *lines])
+    lines = [call("COMMAND [options]"), f"{call('COMMAND --help')} tells the options"]
+    for group, names in GROUPS.items():
+        lines += ["", group, *(f"  {name:<13} {COMMANDS[name][2]}" for name in names)]
+    return "\n".join(lines)
+
+
+def short_help(name: str) -> str:
+    """What can be said of a command before it is installed."""
+    _, extras, line = COMMANDS[name]
+    installs = call(name if extras else "lab")
+    return (
+        f"{call(name)}: {line}\n"
+        f"Its options are shown once the course is installed; {installs} installs it."
+    )
 
 
 def main(arguments: list[str]) -> int:
@@ -62,9 +85,15 @@ def main(arguments: list[str]) -> int:
     if name not in COMMANDS:
         print(f"There is no command {name!r}.\n\n{usage()}", file=sys.stderr)
         return 2
-    module, extras, _ = COMMANDS[name]
+    module, extras, line = COMMANDS[name]
     try:
-        python = environment.ensure(ROOT, extras)
+        if {"-h", "--help"} & set(rest):  # never installs
+            python = environment.find(ROOT, extras)
+        else:
+            python = environment.ensure(ROOT, extras, line)
+        if python is None:
+            print(short_help(name))
+            return 0
         if not environment.is_running(python):
             return environment.restart(python, arguments)
     except environment.NotReady as problem:

@@ -3,7 +3,9 @@
 Before anything is installed: standard library only
     environment    the `.venv` in the checkout, made when needed
     installed      what the running Python has
-    pip_options    which torch pip is sent to
+    stamp          whether it is whole, and up to date
+    machine        what Python is called here, and the room on the disk
+    pip_options    which torch pip is sent to, and what it shows
     pip_run        its steps in a line, its log in a file, why it failed
 
 A command each

@@ -5,58 +5,86 @@ Standard library only: this runs before anything is installed.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 from grpo_course.lock import one_at_a_time
-from grpo_course.workshop import installed, pip_options, pip_run
+from grpo_course.workshop import installed, machine, pip_options, pip_run
+from grpo_course.workshop.stamp import (
+    UNFINISHED,
+    is_stamped,
+    is_whole,
+    read_stamp,
+    venv_python,
+    write_stamp,
+)
 
 OLDEST_PYTHON = (3, 11)
 NEWEST_PYTHON = (3, 14)  # for which every pinned package has a build
-STAMP = "grpo_course_stamp.json"  # written last: its presence means a whole install
 LOG = "install.log"  # of the last install, in `.venv`
-UNFINISHED = "grpo_course_unfinished"  # there while an install is under way
 RESTARTED = "GRPO_COURSE_RESTARTED"
+STOPPED = """\
+Stopped before all was installed. The same command goes on: it starts the installation
+again, and packages that were downloaded whole need no second download."""
 
 
 class NotReady(Exception):
     """The environment cannot be made; the message says why, and the cure."""
 
 
-def ensure(root: Path, extras: tuple[str, ...]) -> Path:
-    """The Python that has the course and `extras` installed; installs if needed."""
-    check_python(sys.version_info[:2])
+def ensure(root: Path, extras: tuple[str, ...], then: str = "") -> Path:
+    """The Python that has the course and `extras`; installs if needed.
+
+    `then` says what comes after an install, in words.
+    """
     if not (root / "pyproject.toml").exists():
         raise NotReady(
             f"{root} is not a checkout of the course: it has no pyproject.toml.\n"
             "Clone the repository and run the command in its folder."
         )
-    venv = root / ".venv"
-    if not is_running(venv_python(venv)) and installed.from_checkout(root):
-        missing = installed.missing_packages(extras)
-        if not missing:
-            return Path(sys.executable)
+    missing = missing_here(root, extras)
+    if missing == []:
+        return Path(sys.executable)
+    if missing:
         print(
             f"This environment has no {', '.join(missing)}: using .venv instead.",
             flush=True,
         )
+    venv = root / ".venv"
     if not is_stamped(venv, root, extras):
+        check_python(sys.version_info[:2])
         build_once(venv, root, extras)
+        print(f"Installed; later calls start at once. Now: {then}", flush=True)
     return venv_python(venv)
 
 
+def missing_here(root: Path, extras: tuple[str, ...]) -> list[str] | None:
+    """What the running environment lacks; None if it is `.venv` or has no course."""
+    if is_running(venv_python(root / ".venv")) or not installed.from_checkout(root):
+        return None
+    return installed.missing_packages(extras)
+
+
+def find(root: Path, extras: tuple[str, ...]) -> Path | None:
+    """A Python with the course and `extras`, up to date or not; installs nothing."""
+    if missing_here(root, extras) == []:
+        return Path(sys.executable)
+    venv = root / ".venv"
+    return venv_python(venv) if is_whole(venv, extras) else None
+
+
 def check_python(version: tuple[int, int]) -> None:
-    """Refuse a Python that is too old for the course."""
-    if version < OLDEST_PYTHON:
+    """Refuse a Python for which the tested packages have no build."""
+    if not OLDEST_PYTHON <= version <= NEWEST_PYTHON:
+        newest = tested_pythons().split()[-1]
         raise NotReady(
-            f"The course needs Python 3.11 or newer; this is {version[0]}.{version[1]} "
-            f"({sys.executable}).\nInstall one from https://www.python.org/downloads/ "
-            "and name it, for example: python3.11 -m grpo_course lab"
+            f"The course needs Python {tested_pythons()}; this is "
+            f"{version[0]}.{version[1]} ({sys.executable}).\n"
+            "Install one from https://www.python.org/downloads/ "
+            f"and name it, for example: {machine.python(newest)} -m grpo_course lab"
         )
 
 
@@ -66,12 +94,6 @@ def tested_pythons() -> str:
     return " to ".join(f"{major}.{minor}" for major, minor in versions)
 
 
-def venv_python(venv: Path) -> Path:
-    """The path of a virtual environment's Python."""
-    windows = os.name == "nt"
-    return venv / ("Scripts/python.exe" if windows else "bin/python")
-
-
 def is_running(python: Path) -> bool:
     """Whether this process runs in the environment of `python`."""
     # By folder, not by file: bin/python is a link to the system's Python.
@@ -79,39 +101,15 @@ def is_running(python: Path) -> bool:
     return same_folder or python == Path(sys.executable)
 
 
-def fingerprint(venv: Path, root: Path) -> str:
-    """A hash of all that an install depends on; the extras are kept beside it."""
-    files = [root / "pyproject.toml", root / "constraints.txt", venv / "pyvenv.cfg"]
-    parts = [path.read_bytes() if path.exists() else b"" for path in files]
-    return hashlib.sha256(b"\0".join([str(root).encode(), *parts])).hexdigest()
-
-
-def read_stamp(venv: Path) -> dict:
-    """The stamp of the last whole install, or an empty one."""
-    try:
-        stamp = json.loads((venv / STAMP).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return stamp if isinstance(stamp, dict) else {}
-
-
-def is_stamped(venv: Path, root: Path, extras: tuple[str, ...]) -> bool:
-    """Whether `.venv` is whole and up to date, `extras` included."""
-    stamp = read_stamp(venv)
-    return (
-        venv_python(venv).exists()
-        and not (venv / UNFINISHED).exists()
-        and stamp.get("fingerprint") == fingerprint(venv, root)
-        and set(extras) <= set(stamp.get("extras", []))
-    )
-
-
 def build_once(venv: Path, root: Path, extras: tuple[str, ...]) -> None:
     """Build, but not while another command does, nor again after it."""
     waiting = f"Another command is making {venv}: waiting until it is done"
     with one_at_a_time(venv.with_name(f"{venv.name}.lock"), waiting):
         if not is_stamped(venv, root, extras):
-            build(venv, root, extras)
+            try:
+                build(venv, root, extras)
+            except KeyboardInterrupt:
+                raise NotReady(STOPPED) from None
 
 
 def build(venv: Path, root: Path, extras: tuple[str, ...]) -> None:
@@ -121,9 +119,7 @@ def build(venv: Path, root: Path, extras: tuple[str, ...]) -> None:
         make_venv(venv)
     (venv / UNFINISHED).touch()
     install(venv, root, wanted)
-    stamp = {"fingerprint": fingerprint(venv, root), "extras": wanted}
-    (venv / STAMP).write_text(json.dumps(stamp), encoding="utf-8")
-    (venv / UNFINISHED).unlink()
+    write_stamp(venv, root, wanted)
 
 
 def has_pip(venv: Path) -> bool:
@@ -155,13 +151,27 @@ def make_venv(venv: Path) -> None:
 def install(venv: Path, root: Path, extras: list[str]) -> None:
     """Install the course from this checkout, with the tested versions."""
     target = f"-e{root}[{','.join(extras)}]" if extras else f"-e{root}"
-    options = [] if pip_options.has_torch(venv, root) else pip_options.torch_options()
-    print("Installing the packages (a few minutes the first time)", flush=True)
-    pip = [str(venv_python(venv)), "-m", "pip", "install", "--progress-bar", "off"]
-    command = [*pip, *options, "-c", str(root / "constraints.txt"), target]
+    options = prepare(venv, root)
+    pip = [str(venv_python(venv)), "-m", "pip", "install"]
+    progress = ["--progress-bar", pip_options.progress_bar(venv)]
+    command = [*pip, *progress, *options, "-c", str(root / "constraints.txt"), target]
     if pip_run.run(command, venv / LOG) != 0:
         said = (venv / LOG).read_text(encoding="utf-8")
         raise NotReady(pip_run.explain(said, venv / LOG, tested_pythons()))
+
+
+def prepare(venv: Path, root: Path) -> list[str]:
+    """Look at the disk, tell what will be downloaded, and give pip's options for it."""
+    if pip_options.has_torch(venv, root):
+        print(f"Bringing the packages in {venv} up to date", flush=True)
+        return []
+    problem = machine.disk_problem(root)
+    if problem:
+        raise NotReady(problem)
+    options = pip_options.torch_options()
+    size = pip_options.size(options)
+    print(f"Downloading packages into {venv}, {size}: a few minutes", flush=True)
+    return options
 
 
 def run(command: list[str | Path], quiet: bool = False) -> int:

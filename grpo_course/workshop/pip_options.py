@@ -1,4 +1,7 @@
-"""Which torch pip is sent to. Standard library only."""
+"""How pip is called: which torch it is sent to, and what it shows.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pathlib import Path
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SECONDS = 5
 PACKAGES = ("lib/python*", "Lib")  # in a virtual environment, the latter on Windows
+PIP_FOLDER = "site-packages/pip-*.dist-info"
 CUDA_NOTICE = f"""\
 Note: {CPU_INDEX} does not answer; pip may take PyPI's
 CUDA build of torch, several gigabytes. Ctrl+C stops it; then try again later, or set
@@ -25,6 +29,23 @@ def has_torch(venv: Path, root: Path) -> bool:
     name = f"site-packages/torch-{series.group(1) if series else '*'}.dist-info"
     # 2.13.* is a pattern of names as well.
     return any(True for place in PACKAGES for _ in venv.glob(f"{place}/{name}"))
+
+
+def progress_bar(venv: Path) -> str:
+    """How pip is to tell its progress: in lines of numbers, from pip 24.1 on."""
+    names = [
+        path.name for place in PACKAGES for path in venv.glob(f"{place}/{PIP_FOLDER}")
+    ]
+    versions = [re.findall(r"\d+", name)[:2] for name in names]
+    new = any([int(part) for part in version] >= [24, 1] for version in versions)
+    return "raw" if new else "off"
+
+
+def size(options: list[str]) -> str:
+    """How much a first install with these options takes, in words."""
+    if sys.platform.startswith("linux") and not options:
+        return "up to several gigabytes with torch's CUDA build"
+    return "up to 2 GB"
 
 
 def torch_options() -> list[str]:

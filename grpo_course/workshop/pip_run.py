@@ -10,7 +10,11 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
+
+from grpo_course.workshop import machine
 
 # What it is, and what pip says then; the first that fits. That versions are listed
 # shows that an index answered, "total=0" that pip has given an address up.
@@ -33,8 +37,9 @@ CURES = {
     "versions": """\
 The network is not the reason: the versions that the course is tested with cannot all
 be installed here, with Python {python} on {system}. They exist for
-Python {tested} on 64-bit Linux, 64-bit Windows and Macs with Apple's processors.
-Delete .venv and name one of these, for example: python3.11 -m grpo_course lab
+Python {tested} on 64-bit Linux, 64-bit Windows, and macOS 14 and newer with Apple's
+processors.
+Delete .venv and name one of these, for example: {newest} -m grpo_course lab
 If yours is one of these, report it with the log.""",
     "network": """\
 pip does not reach the addresses from which packages come. Connect to the network, or
@@ -42,17 +47,22 @@ look at the proxy that pip uses, and run the same command again; downloads are k
     "other": "Run the same command again.",
 }
 REASON = re.compile(r"ERROR:|error:|.* depends on |The user requested ")
+PROGRESS = re.compile(r"Progress (\d+) of (\d+)$")  # of --progress-bar raw
+MANY = 10  # packages that take some time to unpack
 SHOWN, WIDTH = 6, 300  # how many of pip's lines, and how much of each
 
 
 def run(command: list[str], log: Path) -> int:
     """The exit status of pip; what it says goes into `log`."""
     steps = Steps()
-    with log.open("w", encoding="utf-8") as file, started(command) as process:
+    with log.open("w", encoding="utf-8") as file, started(command) as process, steps:
         for line in process.stdout or ():
-            file.write(line)
-            steps.see(line)
-    steps.end()
+            progress = PROGRESS.match(line)
+            if progress:
+                steps.see_progress(*map(int, progress.groups()))
+            else:
+                file.write(line)
+                steps.see(line)
     return process.returncode
 
 
@@ -68,38 +78,79 @@ def started(command: list[str]) -> subprocess.Popen[str]:
 
 
 class Steps:
-    """What pip is doing: one line that is rewritten, where that can be."""
+    """What pip is doing, and for how long: one line that is rewritten, with a clock.
+
+    Where it cannot be rewritten, a line now and then, ever more rarely: 20 in an hour.
+    """
 
     def __init__(self) -> None:
         self.can_rewrite = sys.stdout.isatty()
+        self.pause, self.growth = (1.0, 1.0) if self.can_rewrite else (20.0, 1.2)
         self.found = 0
+        self.share, self.text = "", "looking for the packages"
+        self.began = time.monotonic()
+        self.ended = threading.Event()
+        self.clock = threading.Thread(target=self.tick, daemon=True)
+
+    def __enter__(self) -> None:
+        self.clock.start()
+
+    def __exit__(self, *problem: object) -> None:
+        self.ended.set()
+        self.clock.join()
+        if self.can_rewrite:
+            print(flush=True)  # let the line stand
+
+    def tick(self) -> None:
+        """Show that time passes, also while pip says nothing."""
+        while not self.ended.wait(self.pause):
+            self.show()
+            self.pause *= self.growth
 
     def see(self, line: str) -> None:
         """Take a line of pip's, and tell the step that it begins."""
         word, _, rest = line.strip().partition(" ")
         if word == "Collecting":
             self.found += 1
-            self.tell(f"{self.found} packages found: {rest}")
+            self.tell(f"{packages(self.found)} found: {rest}")
         elif word == "Downloading" and ".metadata" not in rest:
-            self.tell(f"{self.found} packages found; downloading {rest}")
+            self.tell(f"{packages(self.found)} found; downloading {rest}")
         elif rest.startswith("Retrying (Retry("):
             self.tell("No answer; trying again")
         elif line.startswith("Installing collected packages:"):
-            self.tell(f"Unpacking {line.count(',') + 1} packages, about a minute")
-            self.end()
+            self.tell(unpacking(line.count(",") + 1), always=True)
 
-    def tell(self, text: str) -> None:
-        """Write over the line before, as far as the window is wide."""
+    def see_progress(self, bytes_here: int, bytes_in_all: int) -> None:
+        """Take how far a download is."""
+        self.share = f"{100 * bytes_here // bytes_in_all}%  " if bytes_in_all else ""
+        if self.can_rewrite:
+            self.show()
+
+    def tell(self, text: str, always: bool = False) -> None:
+        """Begin a step."""
+        self.share, self.text = "", text
+        if self.can_rewrite or always:
+            self.show()
+
+    def show(self) -> None:
+        """Write over the line before, as far as the window is wide, or a new one."""
+        seconds = int(time.monotonic() - self.began)
+        line = f"{seconds // 60}:{seconds % 60:02}  {self.share}{self.text}"
         if self.can_rewrite:
             width = shutil.get_terminal_size().columns - 1
-            print(f"\r{text[:width]:<{width}}", end="", flush=True)
-        elif text.startswith("Unpacking"):
-            print(text, flush=True)
+            print(f"\r{line[:width]:<{width}}", end="", flush=True)
+        else:
+            print(line, flush=True)
 
-    def end(self) -> None:
-        """Let the line stand."""
-        if self.can_rewrite:
-            print(flush=True)
+
+def unpacking(count: int) -> str:
+    """The last step, in words."""
+    return f"Unpacking {packages(count)}{', about a minute' if count >= MANY else ''}"
+
+
+def packages(count: int) -> str:
+    """How many, in words."""
+    return f"{count} package{'' if count == 1 else 's'}"
 
 
 def explain(said: str, log: Path, tested: str) -> str:
@@ -113,5 +164,6 @@ def explain(said: str, log: Path, tested: str) -> str:
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
         tested=tested,
+        newest=machine.python(tested.split()[-1]),
     )
     return f"pip could not install the packages:\n{shown}\n{cure}\nIts whole log: {log}"

@@ -1,13 +1,24 @@
-"""The commands: making the environment (with fakes), bench, what is unknown."""
+"""The commands: making the environment (with fakes), help, bench, what is unknown."""
 
 import json
 import sys
+from collections import namedtuple
 from pathlib import Path
 
 import pytest
 
 from grpo_course import __main__ as command_line
-from grpo_course.workshop import bench, environment, installed, pip_options, pip_run
+from grpo_course.workshop import (
+    bench,
+    environment,
+    installed,
+    machine,
+    pip_options,
+    pip_run,
+    stamp,
+)
+
+DISK = namedtuple("DISK", "total used free")
 
 
 @pytest.fixture
@@ -19,8 +30,8 @@ def checkout(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def machine(monkeypatch):
+@pytest.fixture(name="machine")
+def fake_machine(monkeypatch):
     """A machine that makes environments and installs packages without doing so."""
     commands, fails = [], set()
 
@@ -44,6 +55,7 @@ def machine(monkeypatch):
     monkeypatch.setattr(pip_run, "run", pip)
     monkeypatch.setattr(pip_options, "answers", lambda url, seconds: False)
     monkeypatch.setattr(installed, "from_checkout", lambda root: False)
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: DISK(9, 0, 2e9))
     return type("Machine", (), {"commands": commands, "fails": fails})
 
 
@@ -55,10 +67,42 @@ def kinds(machine):
     return [k for w in words for k in KINDS if k in w]
 
 
-def test_old_python_is_refused_with_the_cure():
-    with pytest.raises(environment.NotReady, match=r"3\.11 or newer.*3\.9"):
+@pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 15), (4, 0)])
+def test_a_python_that_the_pins_do_not_run_on_is_refused_with_the_cure(version):
+    said = r"needs Python 3\.11 to 3\.14; this is {}\.{} (?s:.*): python3\.14 -m grpo"
+    with pytest.raises(environment.NotReady, match=said.format(*version)):
+        environment.check_python(version)
+
+
+@pytest.mark.parametrize("version", [(3, 11), (3, 12), (3, 14)])
+def test_a_tested_python_is_not(version):
+    environment.check_python(version)
+
+
+def test_a_new_python_is_refused_before_anything_is_made(
+    checkout, machine, monkeypatch
+):
+    environment.ensure(checkout, ())
+    machine.commands.clear()
+    monkeypatch.setattr(environment, "NEWEST_PYTHON", (3, 10))
+    monkeypatch.setattr(environment, "OLDEST_PYTHON", (3, 10))
+    environment.ensure(checkout, ())  # .venv has a Python of its own
+    with pytest.raises(environment.NotReady, match="needs Python"):
+        environment.ensure(checkout, ("test",))
+    assert machine.commands == []
+
+
+def test_windows_has_another_name_for_python(monkeypatch, capsys):
+    monkeypatch.setattr(machine, "IS_WINDOWS", False)
+    assert (machine.python(), machine.python("3.14")) == ("python3", "python3.14")
+    monkeypatch.setattr(machine, "IS_WINDOWS", True)
+    assert (machine.python(), machine.python("3.14")) == ("py", "py -3.14")
+    with pytest.raises(environment.NotReady, match=r"example: py -3\.14 -m grpo"):
         environment.check_python((3, 9))
-    environment.check_python((3, 11))
+    cure = pip_run.explain("ERROR: ResolutionImpossible", Path("log"), "3.11 to 3.14")
+    assert "py -3.14 -m grpo_course lab" in cure
+    command_line.main([])
+    assert "py -m grpo_course COMMAND" in capsys.readouterr().out
 
 
 def test_a_folder_that_is_no_checkout_is_refused(tmp_path):
@@ -87,6 +131,67 @@ def test_a_further_extra_is_added_and_none_is_lost(checkout, machine):
     assert kinds(machine).count("venv") == 1
 
 
+def test_what_is_downloaded_is_told_before_and_what_comes_next_after(
+    checkout, machine, capsys
+):
+    environment.ensure(checkout, (), "dance")
+    lines = capsys.readouterr().out.splitlines()
+    (told,) = [line for line in lines if line.startswith("Downloading packages into")]
+    assert str(checkout / ".venv") in told and ("GB" in told or "gigabytes" in told)
+    assert lines[-1] == "Installed; later calls start at once. Now: dance"
+    environment.ensure(checkout, (), "dance")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_small_disk_is_told_before_anything_is_downloaded(
+    checkout, machine, monkeypatch
+):
+    small = DISK(9e9, 0, 1.9e9)
+    monkeypatch.setattr(stamp.machine.shutil, "disk_usage", lambda path: small)
+    with pytest.raises(environment.NotReady, match=r"1\.9 GB left(?s:.*)Free some"):
+        environment.ensure(checkout, ())
+    assert "install" not in kinds(machine)
+    torch = "lib/python3.11/site-packages/torch-2.13.1.dist-info"
+    (checkout / ".venv" / torch).mkdir(parents=True)
+    (checkout / ".venv" / stamp.UNFINISHED).unlink(missing_ok=True)
+    environment.ensure(checkout, ())  # little is missing
+
+
+def test_an_install_that_is_stopped_says_what_is_kept(checkout, machine, monkeypatch):
+    def stop(command, log):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pip_run, "run", stop)
+    with pytest.raises(environment.NotReady, match="same command goes on"):
+        environment.ensure(checkout, ())
+    assert not stamp.is_whole(checkout / ".venv", ())
+
+
+def test_help_installs_nothing(checkout, machine, monkeypatch, capsys):
+    monkeypatch.setattr(command_line, "ROOT", checkout)
+    assert command_line.main(["lab", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "open the course in JupyterLab" in shown and "course lab installs" in shown
+    assert command_line.main(["test", "tests", "-h"]) == 0
+    assert "course test installs" in capsys.readouterr().out
+    assert machine.commands == []
+
+
+def test_help_starts_in_an_environment_that_is_whole_up_to_date_or_not(
+    checkout, machine, monkeypatch, capsys
+):
+    python = environment.ensure(checkout, ())
+    (checkout / "pyproject.toml").write_text("changed\n")
+    machine.commands.clear()
+    monkeypatch.setattr(command_line, "ROOT", checkout)
+    starts = []
+    monkeypatch.setattr(environment, "restart", lambda *call: starts.append(call) or 0)
+    assert command_line.main(["lab", "--help"]) == 0
+    assert starts == [(python, ["lab", "--help"])]
+    assert command_line.main(["test", "--help"]) == 0  # not with these extras
+    assert len(starts) == 1 and machine.commands == []
+
+
 @pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt"])
 def test_a_changed_requirement_installs_again(checkout, machine, name):
     environment.ensure(checkout, ())
@@ -112,7 +217,7 @@ def test_a_failure_of_pip_is_told_and_the_half_made_venv_is_remade(checkout, mac
 
 def test_a_venv_without_pip_is_remade(checkout, machine):
     environment.ensure(checkout, ())
-    (checkout / ".venv" / environment.STAMP).write_text("{ broken")
+    (checkout / ".venv" / stamp.STAMP).write_text("{ broken")
     machine.fails.add("--version")
     environment.ensure(checkout, ())
     assert kinds(machine)[-3:] == ["--version", "venv", "install"]
@@ -239,6 +344,32 @@ def test_unknown_command_lists_the_known(capsys):
     assert "test " in capsys.readouterr().err
     assert command_line.main([]) == 0
     assert "lab" in capsys.readouterr().out
+
+
+def test_every_command_stands_under_one_heading_and_lab_first():
+    grouped = [name for names in command_line.GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(command_line.COMMANDS)
+    headings = [line for line in command_line.usage().splitlines() if line.istitle()]
+    assert headings == [*command_line.GROUPS] and grouped[0] == "lab"
+
+
+@pytest.mark.parametrize(
+    ("version", "bar"), [("23.2.1", "off"), ("24.0", "off"), ("24.1", "raw")]
+)
+@pytest.mark.parametrize("place", ["lib/python3.11", "Lib"])
+def test_a_pip_that_can_tells_numbers(tmp_path, version, bar, place):
+    (tmp_path / place / "site-packages" / f"pip-{version}.dist-info").mkdir(
+        parents=True
+    )
+    assert pip_options.progress_bar(tmp_path) == bar
+
+
+def test_the_size_is_that_of_the_build_of_torch(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert pip_options.size(["--extra-index-url", "x"]) == "up to 2 GB"
+    assert "CUDA" in pip_options.size([])
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert pip_options.size([]) == "up to 2 GB"
 
 
 def test_bench_without_benchmarks_helps_and_names_unknown_ones(tmp_path, capsys):

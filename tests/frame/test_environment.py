@@ -48,8 +48,14 @@ def test_conda_python_is_exact_and_allowed():
     python = CONDA["dependencies"][0]
     assert re.fullmatch(r"python=3\.\d+", python), "Binder reads only python=3.N"
     minor = tuple(map(int, python.split("=")[1].split(".")))
-    assert PROJECT["requires-python"] == ">=3.11"
-    assert minor >= environment.OLDEST_PYTHON == (3, 11)
+    assert environment.OLDEST_PYTHON <= minor <= environment.NEWEST_PYTHON
+
+
+def test_the_package_admits_the_tested_pythons_and_no_older_one():
+    admitted = SpecifierSet(PROJECT["requires-python"])
+    assert all(admitted.contains(python) for python in oldest_patches())
+    major, minor = environment.OLDEST_PYTHON
+    assert not admitted.contains(f"{major}.{minor - 1}.99")
 
 
 def test_conda_installs_the_course_with_its_pins_and_its_extras():
@@ -121,3 +127,13 @@ def test_the_words_on_python_are_those_of_the_readme():
     assert oldest_patches()[0] == "3.11.0"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"Python {environment.tested_pythons()}" in readme
+
+
+def test_the_readme_clones_the_repository_and_starts_with_one_command():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    start = readme.split("\n## Start\n")[1].split("\n## ")[0]
+    first, *_, last = start.split("```")[1].strip().splitlines()
+    assert first == f"git clone {PROJECT['urls']['Repository']}"
+    assert last.startswith("python3 -m grpo_course lab ")
+    assert start.index("grpo_course lab") < start.index("playground/index.html")
+    assert start.index(last) < start.index("python3 -m grpo_course test\n")

@@ -116,11 +116,13 @@ LINES = [
     *(f"Collecting package{number}==1.0" for number in range(120)),
     "  Downloading package3-1.0-py3-none-any.whl.metadata (1 kB)",
     "  Downloading torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl (190.2 MB)",
+    *(f"Progress {megabytes}000000 of 190000000" for megabytes in range(0, 191, 19)),
     "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken",
     "Installing collected packages: a, b, c",
     "Successfully installed a b c",
 ]
 WRITER = "import sys; print(sys.argv[1]); sys.exit(3)"
+KEPT = "".join(f"{line}\n" for line in LINES if not line.startswith("Progress"))
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -129,14 +131,64 @@ def test_an_install_fills_no_screen_and_its_log_is_whole(
 ):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
     monkeypatch.setenv("COLUMNS", "60")
-    log, said = tmp_path / "install.log", "\n".join(LINES) + "\n"
-    assert pip_run.run([sys.executable, "-c", WRITER, said[:-1]], log) == 3
-    assert log.read_text(encoding="utf-8") == said
+    log, said = tmp_path / "install.log", "\n".join(LINES)
+    assert pip_run.run([sys.executable, "-c", WRITER, said], log) == 3
+    assert log.read_text(encoding="utf-8") == KEPT
     shown = capsys.readouterr().out
     rows = shown.split("\n")
     assert len(rows) <= 3 and "Unpacking 3 packages" in shown
     written = rows[0].split("\r")
     assert all(len(each) < 60 for each in written)
     if is_terminal:
-        steps = ("120 packages found: package119", "downloading torch-2.13.0", "again")
+        steps = (
+            "120 packages found: package119",
+            "downloading torch-2.13.0",
+            "  0%  120 packages",
+            "  40%  120 packages",
+            "  100%  120 packages",
+            "again",
+        )
         assert all(any(step in each for each in written) for step in steps)
+
+
+WAITER = "import time; print('Collecting a', flush=True); time.sleep(1)"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_that_time_passes_is_seen_while_pip_is_silent(
+    is_terminal, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    real = pip_run.Steps.__init__
+
+    def hasty(steps):
+        real(steps)
+        steps.pause = 0.01
+
+    monkeypatch.setattr(pip_run.Steps, "__init__", hasty)
+    pip_run.run([sys.executable, "-c", WAITER], tmp_path / "install.log")
+    shown = capsys.readouterr().out
+    assert shown.count("1 package found: a") > 3
+    assert ("\r" in shown) == is_terminal
+
+
+def test_without_a_terminal_an_hour_fills_no_screen(monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    steps, pauses = pip_run.Steps(), []
+    monkeypatch.setattr(steps, "show", lambda: None)
+    waits = lambda pause: pauses.append(pause) or sum(pauses) > 3600  # noqa: E731
+    monkeypatch.setattr(steps.ended, "wait", waits)
+    steps.tick()
+    assert pauses[0] == 20 and 10 < len(pauses) <= 24
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (1, "Unpacking 1 package"),
+        (9, "Unpacking 9 packages"),
+        (113, "Unpacking 113 packages, about a minute"),
+    ],
+)
+def test_what_is_unpacked_is_counted(count, words):
+    assert pip_run.unpacking(count) == words
