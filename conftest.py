@@ -10,6 +10,8 @@ from grpo_course.workshop import kernels
 
 kernels.use()  # kernels that nbval starts inherit these variables
 
+# It executes parts of most notebooks: begun first, no process waits for it at the end.
+SLOWEST = "test_unusual_answers.py"
 PICTURES = str(Path(__file__).parent / "tests" / "pictures.cfg")
 
 # Ctrl-C as in a terminal, also where a shell starts the tests in the background.
@@ -18,6 +20,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same examples on every run, and no test that fails because a machine is slow.
 settings.register_profile("course", deadline=None, derandomize=True)
 settings.load_profile("course")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slowest file first; all others keep their order."""
+    items.sort(key=lambda item: item.path.name != SLOWEST)
 
 
 def pytest_configure(config: pytest.Config) -> None:

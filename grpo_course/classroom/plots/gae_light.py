@@ -40,8 +40,7 @@ def plot_light(errors: Tensor, lam: float, gamma: float = 1.0) -> list[Axes]:
     upper.set(yticks=range(count), yticklabels=names, xticks=[])
     upper.grid(visible=False)
     title = f"λ = {lam:g}: what is left of each TD error; × λ for each token back"
-    upper.set_title(title)
-    upper.title.set_fontsize(11)
+    upper.set_title(title, fontsize=11)
     lower.imshow(deltas[None], cmap=SIGNS, vmin=-most, vmax=most, aspect="auto")
     for t, delta in enumerate(deltas.tolist()):
         write(lower, t, 0, delta, bold=True)

@@ -36,26 +36,30 @@ def plot_sweep(
 
 
 def plot_costs(costs: dict[str, tuple[float, float]], title: str = "") -> list[Axes]:
-    """Mean and standard error of what each costs, one row each, in the order given.
-
-    On the left all of them, on the right those near zero, magnified.
-    """
+    """What each defect costs: on the left all of them, on the right near zero."""
     axes = axes_row(2, width=11.0, height=1.0 + 0.22 * len(costs))
-    means, errors = zip(*costs.values(), strict=True)
-    rows = range(len(costs))
-    doubled = [2 * error for error in errors]
-    look: dict[str, Any] = {"fmt": "o", "color": COLOURS[0], "ms": 4, "capsize": 2}
-    for ax in axes:
-        ax.errorbar(means, rows, xerr=doubled, **look)
-        ax.axvline(0, color="grey", lw=1)
-        ax.set_yticks(rows, list(costs) if ax is axes[0] else [], fontsize=8)
-        ax.invert_yaxis()
-        finish(ax, "", "", title if ax is axes[0] else "magnified around 0")
-        ax.margins(y=0.02)
+    for ax, words in zip(axes, (title, "magnified around 0"), strict=True):
+        draw_costs(ax, costs, "", words)
     axes[0].axvspan(*NEAR, color="grey", alpha=0.2, lw=0)
-    axes[1].set_xlim(*NEAR)
+    axes[1].set(xlim=NEAR, yticklabels=[])
     axes[0].figure.supxlabel(
         "reward with the defect minus without (two standard errors)"
     )
     plt.tight_layout()
     return axes
+
+
+def draw_costs(
+    ax: Axes, costs: dict[str, tuple[float, float]], xlabel: str, title: str = ""
+) -> Axes:
+    """Mean and standard error of each difference, one row each, in the order given."""
+    means, errors = zip(*costs.values(), strict=True)
+    rows = range(len(costs))
+    doubled = [2 * error for error in errors]
+    look: dict[str, Any] = {"fmt": "o", "color": COLOURS[0], "ms": 4, "capsize": 2}
+    ax.errorbar(means, rows, xerr=doubled, **look)
+    ax.axvline(0, color="grey", lw=1)
+    ax.set_yticks(rows, list(costs), fontsize=8)
+    ax.invert_yaxis()
+    ax.margins(y=0.02)
+    return finish(ax, xlabel, "", title)
