@@ -137,7 +137,9 @@ def test_slides_open_jupyterlab_with_live_slides(monkeypatch, tmp_path):
     """`slides` is `lab` after an installation that has jupyterlab-rise."""
     asked, started = [], []
     monkeypatch.setattr(
-        command_line.environment, "ensure", lambda root, extras: asked.append(extras)
+        command_line.environment,
+        "ensure",
+        lambda root, extras, *_: asked.append(extras) or root,
     )
     monkeypatch.setattr(command_line.environment, "is_running", lambda python: True)
     monkeypatch.setattr(
