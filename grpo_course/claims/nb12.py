@@ -69,7 +69,7 @@ CLAIMS = (
     ),
     Recorded(
         "12.others",
-        "Practising one thing cost others: two-digit sums lost a little, in each of "
+        "Practising one thing cost others: two-digit stories lost a little, in each of "
         "five seeds.",
         partial(measured, model="start", split="two_digit"),
         partial(measured, model="GRPO", split="two_digit"),

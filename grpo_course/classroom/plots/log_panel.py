@@ -56,7 +56,7 @@ def draw_range(ax: Axes, curves: list[list[float]]) -> None:
         low, high = (list(map(each, zip(*curves, strict=True))) for each in (min, max))
         drawn = ax.get_legend_handles_labels()[1]
         label = None if drawn else "from the lowest to the highest of the healthy runs"
-        ax.fill_between(range(len(low)), low, high, color="0.8", lw=0, label=label)
+        ax.fill_between(range(len(low)), low, high, color="0.8", lw=1.5, label=label)
 
 
 def fit_scale(
