@@ -91,7 +91,8 @@ class Shown:
             return -1 if left >= 0 else 0
         left -= FRAME
         width = WIDTH - (BESIDE + 15 if way.beside else 0)
-        if way.beside and text_height(self.see, BESIDE_COLUMNS) > left:
+        too_long = way.beside and text_height(self.see, BESIDE_COLUMNS) > left
+        if too_long and not way.last:
             return 0
         tall = sum(high for _, high in self.pictures)
         scale = min(left / tall, *(width / wide for wide, _ in self.pictures), LARGEST)
