@@ -105,18 +105,24 @@ def cut(outputs: list[NotebookNode], room: int) -> list[NotebookNode]:
     """Outputs as far as their text fits a room; a last line says what is missing."""
     kept: list[NotebookNode] = []
     for output in outputs:
-        high, data = output_height(output), output.get("data", {})
-        listed = "text/markdown" in data
-        if high > room:
-            holder, key = (data, "text/markdown") if listed else (output, "text")
-            rows = holder.get(key, "").rstrip("\n").split("\n")
-            fits = max(room - 40, 0) // (LISTED if listed else PRINTED)
-            end = [f"... {len(rows) - fits} lines more", *(["```"] if listed else [])]
-            holder[key] = "\n".join([*rows[:fits], *end])
-            return [*kept, output] if fits > 3 else kept
-        room -= high
-        kept.append(output)
+        high = output_height(output)
+        shortened = high > max(room, 0)  # no picture: those take no room here
+        if not shortened or shorten(output, room):
+            kept.append(output)
+        room = 0 if shortened else room - high
     return kept
+
+
+def shorten(output: NotebookNode, room: int) -> bool:
+    """Cut the text of an output to a room; whether that leaves enough to show."""
+    data = output.get("data", {})
+    listed = "text/markdown" in data
+    holder, key = (data, "text/markdown") if listed else (output, "text")
+    rows = holder.get(key, "").rstrip("\n").split("\n")
+    fits = max(room - 40, 0) // (LISTED if listed else PRINTED)
+    end = [f"... {len(rows) - fits} lines more", *(["```"] if listed else [])]
+    holder[key] = "\n".join([*rows[:fits], *end])
+    return fits > 3
 
 
 def picture_size(output: NotebookNode) -> tuple[int, int] | None:

@@ -84,6 +84,14 @@ class Shown:
         see = 0 if way.beside else text_height(self.see)
         return code_height(lines) + printed + see + (PLAYER if self.film else 0)
 
+    def beside(self, way: Way) -> int:
+        """Pixels of the text beside the picture."""
+        return text_height(self.see, BESIDE_COLUMNS) if way.beside else 0
+
+    def whole(self, way: Way, picture: int) -> int:
+        """Pixels with a picture of a height."""
+        return self.height(way) + max(picture, self.beside(way), 0)
+
     def picture(self, way: Way, room: int, least: float) -> int:
         """How high pictures may be in a room; 0 where it does not fit, -1 for none."""
         left = room - self.height(way)
@@ -91,9 +99,10 @@ class Shown:
             return -1 if left >= 0 else 0
         left -= FRAME
         width = WIDTH - (BESIDE + 15 if way.beside else 0)
-        too_long = way.beside and text_height(self.see, BESIDE_COLUMNS) > left
-        if too_long and not way.last:
+        beside = self.beside(way)
+        if beside > left and not way.last:
             return 0
+        left = max(left, beside)
         tall = sum(high for _, high in self.pictures)
         scale = min(left / tall, *(width / wide for wide, _ in self.pictures), LARGEST)
         if scale < least and not way.last:

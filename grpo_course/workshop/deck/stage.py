@@ -110,19 +110,21 @@ class Stage:
         # A picture rather shrinks than that it leaves two lines alone on a slide.
         least = SMALLER if self.now.used < SPARSE else SMALLEST
         for way in shown.ways():
+            if way.last:
+                self.go_on()
             fits = shown.picture(way, self.now.room, least)
             if not fits and not self.now.empty:
                 fits = shown.picture(way, HEIGHT - HEADINGS[5], SMALLEST)
-                if fits or way.last:
+                if fits:
                     self.go_on()
             if fits or way.last:
                 break
-        over = shown.height(way) + max(fits, 0) - self.now.room
+        over = shown.whole(way, fits) - self.now.room
         if over > 0:
             printed = sum(map(output_height, cell.outputs))
             cell.outputs = cut(cell.outputs, printed - over)
         self.now.cells += shown.cells(way, fits)
-        self.now.used += shown.height(way) + max(fits, 0)
+        self.now.used += shown.whole(way, fits)
         self.now.closed = bool(shown.pictures)
         self.now.pictured |= shown.film or self.now.closed
 
