@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 from grpo_course.workshop import kernels, site
+from grpo_course.workshop.tests import TWO_AT_ONCE
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Fonts too: what fits a slide depends on them.
@@ -58,5 +59,6 @@ def main(arguments: list[str], root: Path) -> int:
         os.environ[QUICK] = "1"
     built = site.main([], root)
     # In their folder: pytest takes its settings, and its tests where none is named.
-    status = kernels.python(["-m", "pytest", *options], root / "tests" / "browser")
+    pytest = ["-m", "pytest", *TWO_AT_ONCE, *options]
+    status = kernels.python(pytest, root / "tests" / "browser")
     return built or status

@@ -24,12 +24,9 @@ def notes(
     `told` has the words for a section by its heading; without them, a note is its line
     of minutes, which are counted from `start`.
     """
-    parts = [s for s in plans.told(part, notebook.cells) if s[0] != notebook.cells[0]]
     timed = plans.exercises(part, notebook.cells)
-    weights = [minutes.telling(each) + sum(own(each, timed).values()) for each in parts]
     made = {}
-    lengths = shares(weights, minutes.length(part, notebook))
-    for section, length in zip(parts, lengths, strict=True):
+    for section, length in timetable(part, notebook):
         line = words(section, start, length, own(section, timed))
         more = told.get(heading(section), "")
         note = v4.new_markdown_cell("\n\n".join(filter(None, [line, more])))
@@ -37,6 +34,17 @@ def notes(
         made[id(section[0])] = note
         start += length
     return made
+
+
+def timetable(
+    part: plans.Part, notebook: NotebookNode
+) -> list[tuple[list[NotebookNode], int]]:
+    """The sections that a plan tells, the beginning left out, with their minutes."""
+    parts = [s for s in plans.told(part, notebook.cells) if s[0] != notebook.cells[0]]
+    timed = plans.exercises(part, notebook.cells)
+    weights = [minutes.telling(each) + sum(own(each, timed).values()) for each in parts]
+    lengths = shares(weights, minutes.length(part, notebook))
+    return list(zip(parts, lengths, strict=True))
 
 
 def own(section: list[NotebookNode], timed: dict[str, int]) -> dict[str, int]:

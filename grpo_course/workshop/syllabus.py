@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop import minutes, plans
+from grpo_course.workshop import minutes, plans, speaker
 from grpo_course.workshop.cells import heading, heading_of, sections
 
 ABLE = re.compile(r"\*\*You will be able to\*\* (.+)")
@@ -29,6 +29,7 @@ BEFORE = """You know Python and PyTorch; reinforcement learning is not needed. B
 laptop with the course installed: the README says under "Start" what it takes, and
 `python3 -m grpo_course lab` opens the first notebook when all is well. Do that at home,
 since the first call downloads up to two gigabytes."""
+BREAK_AFTER = 75  # minutes
 Books = dict[str, NotebookNode]
 
 
@@ -37,12 +38,17 @@ def of(plan: plans.Plan, books: Books) -> str:
     lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
     lines = [f"# GRPO in {plan.title}", ""]
     lines += [f"{sum(lengths.values())} of {plan.minutes} minutes are filled; the "]
-    lines[-1] += "others are for questions. Breaks are not counted: take a quarter of "
-    lines[-1] += "an hour after every hour and a half."
+    lines[-1] += "others are for questions. Breaks of a quarter of an hour are not "
+    lines[-1] += "counted; the schedule says where one fits."
     lines += ["", "## Before it", "", BEFORE]
     lines += ["", "## After it, you will be able to", ""]
     lines += [f"- {each}" for each in outcomes(plan, books)]
-    lines += ["", "## Schedule", "", "| minutes | notebook | sections | exercises |"]
+    lines += [
+        "",
+        "## Schedule",
+        "",
+        "| from, to | notebook | sections and their minutes | exercises |",
+    ]
     lines += ["|---|---|---|---|", *map(" | ".join, rows(plan, books, lengths))]
     for words, names in (("homework", plan.homework), ("reading", plan.reading)):
         if names:
@@ -60,15 +66,20 @@ def outcomes(plan: plans.Plan, books: Books) -> Iterator[str]:
 
 
 def rows(plan: plans.Plan, books: Books, lengths: dict) -> Iterator[tuple[str, ...]]:
-    """A row of the schedule for each part."""
-    start = 0
+    """A row of the schedule for each part, and one for each break."""
+    start = rested = 0
     for part in plan.parts:
-        cells = books[part.notebook].cells
-        named = [heading(section) for section in plans.told(part, cells)]
-        told = "; ".join(named)
+        if start - rested >= BREAK_AFTER:
+            yield f"| {start}", "*a break*", "", " |"
+            rested = start
+        timed = speaker.timetable(part, books[part.notebook])
+        told = "; ".join(
+            f"{heading(section)} {max(length, 1)}" for section, length in timed
+        )
         if plans.is_whole(part) or part.without:
             left = [f"*{title}*" for title in part.without or []]
             told = " but ".join(filter(None, ["all", ", ".join(left)]))
+        cells = books[part.notebook].cells
         exercises = ", ".join(plans.exercises(part, cells)) or "none"
         end = start + lengths[part.notebook]
         yield f"| {start} to {end}", part.notebook, told, f"{exercises} |"

@@ -66,5 +66,6 @@ def test_pytest_gets_its_options_where_the_browser_tests_lie(
     )
     assert browser_tests.main(["-k", "site", "--quick"], tmp_path) == 3
     folder = tmp_path / "tests" / "browser"
-    assert called == [(["-m", "pytest", "-k", "site"], folder)]
+    pytest_here = ["-m", "pytest", *browser_tests.TWO_AT_ONCE]
+    assert called == [([*pytest_here, "-k", "site"], folder)]
     assert browser_tests.os.environ[browser_tests.QUICK]

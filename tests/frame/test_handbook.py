@@ -86,7 +86,7 @@ def test_solutions_hold_no_hint_of_the_notebooks():
 @pytest.mark.parametrize("name", PLANS)
 def test_a_syllabus_adds_up(name):
     text, plan = PAGES[f"syllabus-{name}.md"], PLANS[name]
-    rows = [line for line in text.splitlines() if re.match(r"\| \d", line)]
+    rows = [line for line in text.splitlines() if re.match(r"\| \d+ to", line)]
     assert len(rows) == len(plan.parts)
     lengths = [minutes.length(part, BOOKS[part.notebook]) for part in plan.parts]
     assert f" to {sum(lengths)} |" in rows[-1]
@@ -96,9 +96,19 @@ def test_a_syllabus_adds_up(name):
     for part, row in zip(plan.parts, rows, strict=True):
         given = plans.exercises(part, BOOKS[part.notebook].cells)
         assert row.endswith(f"| {', '.join(given) or 'none'} |")
+    assert ("*a break*" in text) == (sum(lengths) > syllabus.BREAK_AFTER)
     whole = sum(map(plans.is_whole, plan.parts))
     outcomes = re.findall(r"^- .+\.$", text, re.MULTILINE)
     assert len(outcomes) == whole + len(plan.outcomes) > 3
+
+
+def test_sections_of_a_syllabus_have_minutes():
+    """Those of a part add up to it, but for what rounds to none and is one."""
+    hour = PLANS["hour"].parts[1]
+    row = next(x for x in PAGES["syllabus-hour.md"].splitlines() if hour.notebook in x)
+    each = [int(words.split()[-1]) for words in row.split(" | ")[2].split("; ")]
+    assert len(each) == len(hour.sections)
+    assert sum(each) == minutes.length(hour, BOOKS[hour.notebook])
 
 
 def test_the_handout_has_every_symbol_and_two_pages():

@@ -41,7 +41,7 @@ def plot_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
     right.set_yticks(range(len(ESTIMATORS)), ESTIMATORS)
     right.set_ylim(len(ESTIMATORS) - 0.5, -0.5)
     right.set_xscale("symlog")  # linear up to 1, for far away k3 is large
-    right.set(xlim=(-8, 80), xticks=TICKS, xticklabels=TICKS)
+    right.set(xlim=(-8, 150), xticks=TICKS, xticklabels=TICKS)
     finish(right, "value (nats)", "", f"dashed: exact KL {kl:.3f}")
     plt.tight_layout()
     return [left, right]

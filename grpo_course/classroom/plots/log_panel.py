@@ -67,7 +67,8 @@ def fit_scale(
     here = [abs(row[name]) for row in log for name in names]
     is_far = bool(usual) and max(here) > WIDE * max(usual)
     if is_far:
-        ax.set_yscale("symlog", linthresh=max(usual))
+        kind = "log" if min(usual + here) > 0 else "symlog"  # a KL begins at zero
+        ax.set_yscale(kind, **({"linthresh": max(usual)} if kind == "symlog" else {}))
     return is_far
 
 

@@ -25,8 +25,8 @@ STEP = (
     ("score", "log-probs\nby now"),
     ("token_losses", "ratio, clip,\nKL"),
     ("update", "gradient,\nin parts"),
-    ("__init__", "optimizer,\nschedule"),
 )
+MADE = (("__init__", "optimizer,\nschedule"),)
 WIDE, HIGH, APART = 1.74, 0.95, 2.0  # of a box, and from one to the next
 GUILTY = COLOURS[1]
 
@@ -43,8 +43,9 @@ def draw_flow(guilty: Sequence[str] = (), below: float = 0.0) -> Axes:
     ax.axis("off")
     draw_row(ax, 2.2, "collect", "once a rollout", COLLECT, guilty)
     draw_row(ax, 0.15, "step", "4 times on the same rollout", STEP, guilty)
+    draw_row(ax, 0.15, "", "made once a run", MADE, guilty, left=6.6)
     down: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 14, "color": "grey"}
-    ends = (6.5, 2.05), (6.5, 1.55)
+    ends = (3.0, 2.05), (3.0, 1.55)
     ax.add_patch(FancyArrowPatch(*ends, shrinkA=0, shrinkB=0, **down))
     found = f" Guilty: {' and '.join(guilty)}." if guilty else ""
     describe(ax.figure, in_words() + found)
@@ -58,14 +59,16 @@ def draw_row(
     often: str,
     boxes: Sequence[tuple[str, str]],
     guilty: Sequence[str],
+    left: float = 0.0,
 ) -> None:
     """A row of boxes, in the frame of the method that calls them."""
     wide = APART * len(boxes) + 0.05
-    frame(ax, (-0.15, y - 0.15), (wide, HIGH + 0.6), name in guilty, "#f3f3f3")
+    frame(ax, (left - 0.15, y - 0.15), (wide, HIGH + 0.6), name in guilty, "#f3f3f3")
     ink = GUILTY if name in guilty else "#555555"
-    ax.text(0, y + HIGH + 0.2, f"{name}: {often}", color=ink, va="center", fontsize=10)
+    words = f"{name}: {often}" if name else often
+    ax.text(left, y + HIGH + 0.2, words, color=ink, va="center", fontsize=10)
     for place, (method, makes) in enumerate(boxes):
-        x = place * APART
+        x = left + place * APART
         frame(ax, (x, y), (WIDE, HIGH), method in guilty, "white")
         at: dict[str, Any] = {"ha": "center", "va": "center"}
         bold = "bold" if method in guilty else "normal"
@@ -119,5 +122,5 @@ def in_words() -> str:
     first, then = (", ".join(method for method, _ in row) for row in (COLLECT, STEP))
     return (
         f"The stages of the trainer as boxes. In collect, once a rollout: {first}. "
-        f"Then in step, four times: {then}."
+        f"Then in step, four times: {then}. Once a run: {MADE[0][0]}."
     )

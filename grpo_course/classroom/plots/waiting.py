@@ -21,11 +21,12 @@ def plot_waiting(
     axes = axes_row(len(spans), width=10.0, height=2.6)
     told = []
     for ax, (title, busy) in zip(axes, spans.items(), strict=True):
-        for span in busy:
-            learns = span.who == LEARNER
+        for who in (LEARNER, *range(writers)):
+            seen = [s for s in busy if s.who == who and s.start < seconds]
+            bars = [(s.start, s.end - s.start) for s in seen]
+            learns = who == LEARNER
             look = {"color": COLOURS[1]} if learns else {"color": PI, "alpha": 0.55}
-            bar = (span.start, span.end - span.start)
-            ax.broken_barh([bar], (span.who + 0.65, 0.7), ec="white", **look)
+            ax.broken_barh(bars, (who + 0.65, 0.7), ec="white", **look)
         ax.set_yticks(
             range(writers + 1),
             ["learner", *(f"writer {w + 1}" for w in range(writers))],
