@@ -148,7 +148,7 @@ CLAIMS = (
     ),
     Claim(
         "05.target",
-        "each KL comes to its target (grey), at 2 % an epoch.",
+        "each KL comes to its target (grey).",
         partial(distance, kl_penalty=1.0, kl_target=0.3),
         lambda setting: 0.3,
         within=0.1,

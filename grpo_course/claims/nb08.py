@@ -156,7 +156,7 @@ CLAIMS = (
     ),
     Claim(
         "08.low_beta",
-        "at $\\beta = 0.1$ the policy still pays with true reward",
+        "$\\beta = 0.1$ still costs true reward",
         before,
         partial(true_reward, beta=0.1),
         leave_out=NO_BEST,

@@ -94,7 +94,7 @@ def hacked(
     return sorted_greedily(hacker(setting, beta, honest), repeats)
 
 
-HONEST = "β prevents the hack where the reference is honest, and not where it is "
+HONEST = "β prevents most of the hack where the reference is honest, not where it is "
 HONEST += "random."
 
 CLAIMS = (

@@ -33,6 +33,8 @@ fresh_cases = runpy.run_path(str(Path(__file__).parent / "fresh_inputs.py"))[
     "fresh_cases"
 ]
 CHANGED_AGAIN = 2  # mutants of each exercise; all their mutants were looked at once
+LONG = "parts_make_no_difference"  # two trainers a case; looked at once, too
+FOLLOWED = [exercise for exercise in EXERCISES if exercise.name != LONG]
 
 # What hints ask to do, done to the result.
 DONE_TO_IT = {
@@ -138,7 +140,7 @@ def holes(exercise: Exercise, answers: Iterator) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+@pytest.mark.parametrize("exercise", FOLLOWED, ids=lambda exercise: exercise.name)
 def test_no_step_from_a_mutant_ends_at_an_accepted_wrong_answer(exercise):
     kinds = changed_once, changed_twice, with_something_done, with_the_relation_undone
     answers = chain.from_iterable(kind(exercise) for kind in kinds)
