@@ -106,7 +106,7 @@ CLAIMS = (
     ),
     Claim(
         "07.ties",
-        "ties near 1 from the first epoch",
+        "ties near 1 from the start",
         partial(seen, name="tied_groups", part=FIRST, **tied),
         partial(seen, name="tied_groups", part=FIRST),
         leave_out=NO_BEST,
