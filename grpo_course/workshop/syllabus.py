@@ -29,26 +29,30 @@ BEFORE = """You know Python and PyTorch; reinforcement learning is not needed. B
 laptop with the course installed: the README says under "Start" what it takes, and
 `python3 -m grpo_course lab` opens the first notebook when all is well. Do that at home,
 since the first call downloads up to two gigabytes."""
-BREAK_AFTER = 75  # minutes
+WATCHED = """You know Python and PyTorch; reinforcement learning is not needed. Nothing
+has to be installed for the talk; for your own desk, the README says under "Start" what
+it takes."""
+COUNTED = """
+Breaks of a quarter of an hour are not counted; the schedule says where one fits."""
+HEADS = "| from, to | notebook | sections and their minutes | exercises |"
+BREAK_AFTER = 60  # minutes
 Books = dict[str, NotebookNode]
 
 
 def of(plan: plans.Plan, books: Books) -> str:
     """The syllabus of a plan: what it takes, what one can do after it, what is told."""
     lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
-    lines = [f"# GRPO in {plan.title}", ""]
-    lines += [f"{sum(lengths.values())} of {plan.minutes} minutes are filled; the "]
-    lines[-1] += "others are for questions. Breaks of a quarter of an hour are not "
-    lines[-1] += "counted; the schedule says where one fits."
-    lines += ["", "## Before it", "", BEFORE]
+    whole = sum(lengths.values())
+    told = (
+        f"{whole} of {plan.minutes} minutes are filled; the others are for questions."
+    )
+    told += COUNTED if whole > BREAK_AFTER else ""
+    timed = any(plans.exercises(p, books[p.notebook].cells) for p in plan.parts)
+    lines = [f"# GRPO in {plan.title}", "", told]
+    lines += ["", "## Before it", "", BEFORE if timed else WATCHED]
     lines += ["", "## After it, you will be able to", ""]
     lines += [f"- {each}" for each in outcomes(plan, books)]
-    lines += [
-        "",
-        "## Schedule",
-        "",
-        "| from, to | notebook | sections and their minutes | exercises |",
-    ]
+    lines += ["", "## Schedule", "", HEADS]
     lines += ["|---|---|---|---|", *map(" | ".join, rows(plan, books, lengths))]
     for words, names in (("homework", plan.homework), ("reading", plan.reading)):
         if names:
@@ -74,7 +78,7 @@ def rows(plan: plans.Plan, books: Books, lengths: dict) -> Iterator[tuple[str, .
             rested = start
         timed = speaker.timetable(part, books[part.notebook])
         told = "; ".join(
-            f"{heading(section)} {max(length, 1)}" for section, length in timed
+            f"{heading(section)} {length or '<1'}" for section, length in timed
         )
         if plans.is_whole(part) or part.without:
             left = [f"*{title}*" for title in part.without or []]
