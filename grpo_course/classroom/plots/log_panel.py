@@ -67,8 +67,10 @@ def fit_scale(
     here = [abs(row[name]) for row in log for name in names]
     is_far = bool(usual) and max(here) > WIDE * max(usual)
     if is_far:
-        kind = "log" if min(usual + here) > 0 else "symlog"  # a KL begins at zero
-        ax.set_yscale(kind, **({"linthresh": max(usual)} if kind == "symlog" else {}))
+        if min(usual + here) > 0:
+            ax.set_yscale("log")
+        else:  # a KL begins at zero
+            ax.set_yscale("symlog", linthresh=max(usual))
     return is_far
 
 
