@@ -47,9 +47,9 @@ def of(plan: plans.Plan, books: Books) -> str:
         f"{whole} of {plan.minutes} minutes are filled; the others are for questions."
     )
     told += COUNTED if whole > BREAK_AFTER else ""
-    timed = any(plans.exercises(p, books[p.notebook].cells) for p in plan.parts)
+    practised = any(plans.exercises(p, books[p.notebook].cells) for p in plan.parts)
     lines = [f"# GRPO in {plan.title}", "", told]
-    lines += ["", "## Before it", "", BEFORE if timed else WATCHED]
+    lines += ["", "## Before it", "", BEFORE if practised else WATCHED]
     lines += ["", "## After it, you will be able to", ""]
     lines += [f"- {each}" for each in outcomes(plan, books)]
     lines += ["", "## Schedule", "", HEADS]

@@ -103,7 +103,7 @@ def test_a_syllabus_adds_up(name):
 
 
 def test_sections_of_a_syllabus_have_minutes():
-    """Those of a part add up to it, but for what rounds to none and is one."""
+    """Those of a part add up to it."""
     hour = PLANS["hour"].parts[1]
     row = next(x for x in PAGES["syllabus-hour.md"].splitlines() if hour.notebook in x)
     each = [int(words.split()[-1]) for words in row.split(" | ")[2].split("; ")]

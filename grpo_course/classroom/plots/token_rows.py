@@ -29,7 +29,8 @@ def canvas(columns: float, rows: float, names: float = 2.6) -> Axes:
     """Axes without a frame, one unit a cell; `names` cells are left of it."""
     size = (CELL * (columns + names + 0.1), CELL * rows)
     ax = axes_row(width=size[0], height=size[1])[0]
-    plt.gcf().set_layout_engine(PlaceHolderLayoutEngine(True, True))  # it stays so
+    stays = PlaceHolderLayoutEngine(adjust_compatible=True, colorbar_gridspec=True)
+    plt.gcf().set_layout_engine(stays)
     ax.set(xlim=(-names, columns + 0.1), ylim=(rows, 0), position=(0, 0, 1, 1))
     ax.axis("off")
     return ax

@@ -43,7 +43,7 @@ def draw_flow(guilty: Sequence[str] = (), below: float = 0.0) -> Axes:
     ax.axis("off")
     draw_row(ax, 2.2, "collect", "once a rollout", COLLECT, guilty)
     draw_row(ax, 0.15, "step", "4 times on the same rollout", STEP, guilty)
-    draw_row(ax, 0.15, "", "made once a run", MADE, guilty, left=6.6)
+    draw_row(ax, 0.15, "made", "once a run", MADE, guilty, left=6.6)
     down: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 14, "color": "grey"}
     ends = (3.0, 2.05), (3.0, 1.55)
     ax.add_patch(FancyArrowPatch(*ends, shrinkA=0, shrinkB=0, **down))
@@ -65,8 +65,8 @@ def draw_row(
     wide = APART * len(boxes) + 0.05
     frame(ax, (left - 0.15, y - 0.15), (wide, HIGH + 0.6), name in guilty, "#f3f3f3")
     ink = GUILTY if name in guilty else "#555555"
-    words = f"{name}: {often}" if name else often
-    ax.text(left, y + HIGH + 0.2, words, color=ink, va="center", fontsize=10)
+    at_top: dict[str, Any] = {"color": ink, "va": "center", "fontsize": 10}
+    ax.text(left, y + HIGH + 0.2, f"{name}: {often}", **at_top)
     for place, (method, makes) in enumerate(boxes):
         x = left + place * APART
         frame(ax, (x, y), (WIDE, HIGH), method in guilty, "white")
