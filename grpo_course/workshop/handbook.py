@@ -85,7 +85,7 @@ def pages(
         "mistakes.md": page("Mistakes to expect, by exercise", mistakes, told)
         + shared_mistakes(),
         "solutions.md": page("Solutions", solutions, told),
-        "handout.md": syllabus.handout(books),
+        "handout.md": syllabus.handout(books, told),
     }
     for name, each in stated.items():
         found[f"syllabus-{name}.md"] = syllabus.of(each, books)

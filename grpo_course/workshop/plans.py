@@ -5,7 +5,7 @@ from the notebooks.
 """
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,9 +33,10 @@ class Plan(NamedTuple):
     title: str
     minutes: int
     parts: list[Part]
-    outcomes: list[str]
-    homework: list[str]
-    reading: list[str]
+    outcomes: Sequence[str] = ()
+    homework: Sequence[str] = ()
+    reading: Sequence[str] = ()
+    days: int = 1
 
 
 def read(root: Path) -> dict[str, Plan]:
@@ -48,8 +49,7 @@ def read(root: Path) -> dict[str, Plan]:
 
 def plan(parts: list[dict[str, Any]], **stated: Any) -> Plan:
     """One table of the file as a Plan."""
-    given = {"outcomes": [], "homework": [], "reading": []} | stated
-    return Plan(parts=[Part(**part) for part in parts], **given)
+    return Plan(parts=[Part(**part) for part in parts], **stated)
 
 
 def is_whole(part: Part) -> bool:

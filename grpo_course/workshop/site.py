@@ -18,7 +18,10 @@ from grpo_course.workshop.prediction_cells import HIDDEN
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
 NOBODY = "OWNER"  # in pyproject.toml until the course is published
 SETUP = re.compile(r"^setup\(", re.MULTILINE)  # below the imports of a notebook
-PAGES = ("README.md", "INSTRUCTORS.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE")
+PAGES = (
+    *("README.md", "TRAINING.md", "INSTRUCTORS.md"),
+    *("CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
+)
 
 
 def main(arguments: list[str], root: Path) -> int:

@@ -1,7 +1,7 @@
 """A page for each plan, and the handout: what a class gets on paper."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from nbformat import NotebookNode
 
@@ -35,7 +35,7 @@ it takes."""
 COUNTED = """
 Breaks of a quarter of an hour are not counted; the schedule says where one fits."""
 HEADS = "| from, to | notebook | sections and their minutes | exercises |"
-BREAK_AFTER = 60  # minutes
+WORTH_A_BREAK, WITHOUT_A_BREAK = 40, 90  # minutes: the least before, the most
 Books = dict[str, NotebookNode]
 
 
@@ -46,7 +46,7 @@ def of(plan: plans.Plan, books: Books) -> str:
     told = (
         f"{whole} of {plan.minutes} minutes are filled; the others are for questions."
     )
-    told += COUNTED if whole > BREAK_AFTER else ""
+    told += COUNTED if whole > WITHOUT_A_BREAK else ""
     practised = any(plans.exercises(p, books[p.notebook].cells) for p in plan.parts)
     lines = [f"# GRPO in {plan.title}", "", told]
     lines += ["", "## Before it", "", BEFORE if practised else WATCHED]
@@ -70,28 +70,32 @@ def outcomes(plan: plans.Plan, books: Books) -> Iterator[str]:
 
 
 def rows(plan: plans.Plan, books: Books, lengths: dict) -> Iterator[tuple[str, ...]]:
-    """A row of the schedule for each part, and one for each break."""
+    """A row of the schedule for each part, one for each break and each further day."""
     start = rested = 0
+    day, days = 1, plan.days
     for part in plan.parts:
-        if start - rested >= BREAK_AFTER:
+        end = start + lengths[part.notebook]
+        if start >= day / days * sum(lengths.values()):
+            day, rested = day + 1, start
+            yield f"| {start}", f"**day {day}**", "", " |"
+        elif start - rested >= WORTH_A_BREAK and end - rested > WITHOUT_A_BREAK:
             yield f"| {start}", "*a break*", "", " |"
             rested = start
         timed = speaker.timetable(part, books[part.notebook])
         told = "; ".join(
             f"{heading(section)} {length or '<1'}" for section, length in timed
         )
-        if plans.is_whole(part) or part.without:
+        if not part.sections:
             left = [f"*{title}*" for title in part.without or []]
             told = " but ".join(filter(None, ["all", ", ".join(left)]))
         cells = books[part.notebook].cells
         exercises = ", ".join(plans.exercises(part, cells)) or "none"
-        end = start + lengths[part.notebook]
         yield f"| {start} to {end}", part.notebook, told, f"{exercises} |"
         start = end
 
 
-def handout(books: Books) -> str:
-    """Two pages: the loop, the symbols, the axes and the formulas of GRPO."""
+def handout(books: Books, told: Collection[str]) -> str:
+    """Two pages: the loop, the symbols, the axes, and the formulas of what is told."""
     lines = ["# GRPO on two pages"]
     first, *_ = books.values()
     lines += [found for cell in first.cells for found in LOOP.findall(cell.source)]
@@ -99,7 +103,8 @@ def handout(books: Books) -> str:
         if heading(section) in SHEETS:
             table = TABLE.search(section[0].source)
             lines += [f"## {heading(section)}", table[0] if table else ""]
-    lines += ["## Formulas", "\n".join(formulas(books))]
+    kept = {name: book for name, book in books.items() if name in told}
+    lines += ["## Formulas", "\n".join(formulas(kept))]
     return "\n\n".join(lines) + "\n"
 
 

@@ -8,7 +8,7 @@ import pytest
 from nbformat import v4
 
 from grpo_course.workshop import form, plans, present
-from grpo_course.workshop.cells import tags
+from grpo_course.workshop.cells import ASIDE, tags
 from grpo_course.workshop.deck import build, fold, heights, needs, offline, stage
 from grpo_course.workshop.form import WIDGET_VIEW
 
@@ -116,6 +116,24 @@ def test_exercises_without_time_are_no_slides(deck):
         timed = plans.exercises(part, notebook.cells)
         for number in plans.exercises(everything, notebook.cells):
             assert (f"**Exercise {number}**" in shown) == (number in timed), number
+
+
+def test_asides_are_told_with_whole_notebooks_alone(deck):
+    plan, made = deck
+    shown = {source_seen(cell) for cell in seen(made.cells)}
+    for part in plan.parts:
+        cells = form.read(ROOT / "notebooks" / f"{part.notebook}.ipynb").cells
+        asides = {c.source for c in cells if ASIDE in tags(c)}
+        assert not part.sections or not asides & shown
+
+
+def test_a_slide_is_named_by_what_its_first_paragraph_says_first():
+    steps = [f"**Step {k}: more.** Words {'and words ' * 110}" for k in (1, 2)]
+    cells = [v4.new_markdown_cell(text) for text in ("## A", *steps, "**Limit:** no")]
+    told = [cell.source for cell in stage.arrange(cells)]
+    assert told[:2] == ["## A", steps[0]]
+    assert told[2] == "##### A · Step 2: more" and told[3].startswith("Words and")
+    assert "**Limit:** no" in told
 
 
 def test_imports_and_assertions_are_not_shown(deck):

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,10 @@ def test_a_syllabus_adds_up(name):
     for part, row in zip(plan.parts, rows, strict=True):
         given = plans.exercises(part, BOOKS[part.notebook].cells)
         assert row.endswith(f"| {', '.join(given) or 'none'} |")
-    assert ("*a break*" in text) == (sum(lengths) > syllabus.BREAK_AFTER)
+    rests = [0, *map(int, re.findall(r"^\| (\d+) \|", text, re.MULTILINE))]
+    stretches = [b - a for a, b in pairwise([*rests, sum(lengths)])]
+    assert max(stretches) <= syllabus.WITHOUT_A_BREAK, stretches
+    assert text.count("**day") == plan.days - 1
     whole = sum(map(plans.is_whole, plan.parts))
     outcomes = re.findall(r"^- .+\.$", text, re.MULTILINE)
     assert len(outcomes) == whole + len(plan.outcomes) > 3
@@ -127,11 +131,16 @@ def test_the_handout_has_every_symbol_and_two_pages():
 def test_a_plans_pages_hold_its_sections_alone(name):
     found = handbook.pages(BOOKS, PLANS, name)
     told = plans.cut(PLANS[name], BOOKS)
+    numbers, lines = {each[:2] for each in told}, PAGES["handout.md"].count("\n")
     cells = [cell for book in told.values() for cell in book.cells]
     asked = prediction_cells.questions(cells)
     assert 0 < len(asked) < len(QUESTIONS)
     assert [q for q in QUESTIONS if f"**{q}** (" in found["answers.md"]] == asked
-    assert found["handout.md"] == PAGES["handout.md"]
+    formulas = [row for row in PAGES["handout.md"].splitlines() if row[-1:] == "$"]
+    kept = [row for row in formulas if re.search(r"\((\d\d)\)", row)[1] in numbers]
+    left = [row for row in formulas if row not in kept]
+    assert kept and found["handout.md"].count("\n") + len(left) == lines
+    assert all(row in found["handout.md"] for row in kept)
 
 
 def test_links_to_notebooks_lead_out_of_the_folder():

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from nbformat import NotebookNode, v4
@@ -17,7 +18,7 @@ from grpo_course.workshop import (
     speaker,
     tidy,
 )
-from grpo_course.workshop.cells import digest, heading, is_generated
+from grpo_course.workshop.cells import ASIDE, digest, heading, is_generated, tags
 from grpo_course.workshop.deck import offline, stage
 from grpo_course.workshop.deck.fold import skipped, text
 from grpo_course.workshop.deck.needs import needed, statements
@@ -63,7 +64,7 @@ def title_slide(plan: str, notebooks: list[NotebookNode]) -> NotebookNode:
     return v4.new_markdown_cell(f"# GRPO in {plan}\n\n{rows}")
 
 
-def closing_slide(outcomes: list[str]) -> NotebookNode:
+def closing_slide(outcomes: Sequence[str]) -> NotebookNode:
     """What the room can do now, and where it goes on."""
     rows = "\n".join(f"- {outcome}" for outcome in outcomes)
     on = "Go on at your own desk: `python3 -m grpo_course lab`."
@@ -80,11 +81,13 @@ def told_cells(
 ) -> list[NotebookNode]:
     """A title, a fresh start, and the chosen sections with what they need."""
     told = [s for s in plans.told(part, notebook.cells) if s[0] != notebook.cells[0]]
+    aside = {id(cell) for cell in notebook.cells if ASIDE in tags(cell)}
     chosen = {id(cell) for section in told for cell in section}
+    chosen -= aside if part.sections else set()
     needs = unseen(notebook.cells, chosen)
     names = "\n".join(f"- {heading(section)}" for section in told)
     title = v4.new_markdown_cell(f"# {title_of(notebook)}\n\n{names}")
-    made = [title, skipped(AFRESH)]
+    made = [*([title] if len(told) > 1 else []), skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
     notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
     for cell in notebook.cells:

@@ -79,10 +79,14 @@ class Shown:
     def height(self, way: Way) -> int:
         """Pixels without the picture."""
         lines = self.folded(way.lines).shown.count("\n") + 1 if way.lines else 0
-        columns = PRINT_BESIDE if way.beside else PRINT_COLUMNS
-        printed = sum(output_height(each, columns) for each in self.cell.outputs)
         see = 0 if way.beside else text_height(self.see)
-        return code_height(lines) + printed + see + (PLAYER if self.film else 0)
+        player = PLAYER if self.film else 0
+        return code_height(lines) + self.printed(way) + see + player
+
+    def printed(self, way: Way) -> int:
+        """Pixels of what the cell prints."""
+        columns = PRINT_BESIDE if way.beside else PRINT_COLUMNS
+        return sum(output_height(each, columns) for each in self.cell.outputs)
 
     def beside(self, way: Way) -> int:
         """Pixels of the text beside the picture."""

@@ -17,11 +17,13 @@ from grpo_course.workshop.deck.heights import (
     SMALLEST,
     SPARSE,
     cut,
-    output_height,
     smaller_blocks,
     text_height,
 )
 from grpo_course.workshop.deck.shown import Shown, blocks_of, parted, question
+
+# A paragraph that says first what it is about: "**Step 2: a policy.** A model ...".
+LEAD = re.compile(r"\*\*([^*]{3,40})\.\*\* (?=[A-Z$])")
 
 
 @dataclass
@@ -54,20 +56,27 @@ class Stage:
 
     def __init__(self) -> None:
         self.slides: list[Slide] = []
+        self.title = self.lead = ""  # of the section, and of its last paragraphs
 
     @property
     def now(self) -> Slide:
         """The slide that fills."""
         return self.slides[-1]
 
+    @property
+    def title_now(self) -> str:
+        """The title of a further slide: the section, and what it has come to."""
+        return " · ".join(filter(None, [self.title, self.lead]))
+
     def begin(self, title: str, level: int) -> None:
         """A slide with a title of its own."""
         self.slides.append(Slide(title, level))
+        self.title, self.lead = title, ""
 
     def go_on(self) -> None:
-        """A further slide under the same title, unless this one is empty."""
+        """A further slide of the section, unless this one is empty."""
         if not self.now.empty:
-            self.slides.append(Slide(self.now.title, 5))
+            self.slides.append(Slide(self.title_now, 5))
 
     def tell(self, blocks: list[str], leads: bool = False) -> None:
         """Paragraphs, on as many slides as they need.
@@ -88,9 +97,19 @@ class Stage:
             if height > self.now.room or told + height / 2 > share:
                 self.go_on()
                 told = 0
+            if lead := LEAD.match(block):
+                block = self.about(lead, block)
             self.now.cells.append(v4.new_markdown_cell(block))
             self.now.used += height
             told += height
+
+    def about(self, lead: re.Match, block: str) -> str:
+        """What a paragraph begins with names the slides from here on."""
+        self.lead = lead[1]
+        if not self.now.empty or self.now.level < 5:
+            return block
+        self.now.title = self.title_now
+        return block[lead.end() :]
 
     def ask(self, cell: NotebookNode) -> None:
         """A guess: the question and its choices, large; the cell runs unseen."""
@@ -121,8 +140,7 @@ class Stage:
                 break
         over = shown.whole(way, fits) - self.now.room
         if over > 0:
-            printed = sum(map(output_height, cell.outputs))
-            cell.outputs = cut(cell.outputs, printed - over)
+            cell.outputs = cut(cell.outputs, shown.printed(way) - over)
         self.now.cells += shown.cells(way, fits)
         self.now.used += shown.whole(way, fits)
         self.now.closed = bool(shown.pictures)
