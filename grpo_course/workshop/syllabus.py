@@ -15,7 +15,7 @@ TABLE = re.compile(r"^\|.*", re.MULTILINE | re.DOTALL)
 SHEETS = ("The symbol sheet", "The axes")
 # What the handout keeps of the formulas: under which heading, which of them, its name.
 FORMULAS = {
-    "The same gradient as an average": (1, "the policy gradient, from samples"),
+    "The same gradient as an average": (1, "the policy gradient"),
     "Normalize: divide by the spread": (0, "deltas: a group against its own mean"),
     "Weight each sample": (0, "what old samples say of a new policy"),
     "Clip: let go of what has moved enough": (0, "the clipped objective"),
@@ -28,14 +28,19 @@ FORMULAS = {
 BEFORE = """You know Python and PyTorch; reinforcement learning is not needed. Bring a
 laptop with the course installed: the README says under "Start" what it takes, and
 `python3 -m grpo_course lab` opens the first notebook when all is well. Do that at home,
-since the first call downloads up to two gigabytes."""
+since the first call downloads two gigabytes or more."""
 WATCHED = """You know Python and PyTorch; reinforcement learning is not needed. Nothing
 has to be installed for the talk; for your own desk, the README says under "Start" what
 it takes."""
 COUNTED = """
 Breaks of a quarter of an hour are not counted; the schedule says where one fits."""
+ABOUT = """Group Relative Policy Optimization (GRPO) is the algorithm behind many
+reasoning models. A model answers a question several times, its answers are graded, and
+what is better than the others of its group becomes likelier. You see it at work on
+three numbers to sort, where everything can be computed exactly, and on word
+problems."""
 HEADS = "| from, to | notebook | sections and their minutes | exercises |"
-WORTH_A_BREAK, WITHOUT_A_BREAK = 40, 90  # minutes: the least before, the most
+WORTH_A_BREAK, WITHOUT = 40, 90  # minutes: the least before one, the most
 Books = dict[str, NotebookNode]
 
 
@@ -46,9 +51,9 @@ def of(plan: plans.Plan, books: Books) -> str:
     told = (
         f"{whole} of {plan.minutes} minutes are filled; the others are for questions."
     )
-    told += COUNTED if whole > WITHOUT_A_BREAK else ""
+    told += COUNTED if whole > WITHOUT else ""
     practised = any(plans.exercises(p, books[p.notebook].cells) for p in plan.parts)
-    lines = [f"# GRPO in {plan.title}", "", told]
+    lines = [f"# GRPO in {plan.title}", "", ABOUT, "", told]
     lines += ["", "## Before it", "", BEFORE if practised else WATCHED]
     lines += ["", "## After it, you will be able to", ""]
     lines += [f"- {each}" for each in outcomes(plan, books)]
@@ -70,28 +75,40 @@ def outcomes(plan: plans.Plan, books: Books) -> Iterator[str]:
 
 
 def rows(plan: plans.Plan, books: Books, lengths: dict) -> Iterator[tuple[str, ...]]:
-    """A row of the schedule for each part, one for each break and each further day."""
-    start = rested = 0
-    day, days = 1, plan.days
+    """A row of the schedule for each part, and for what comes before it."""
+    before, start = pauses(plan, lengths), 0
     for part in plan.parts:
-        end = start + lengths[part.notebook]
-        if start >= day / days * sum(lengths.values()):
-            day, rested = day + 1, start
-            yield f"| {start}", f"**day {day}**", "", " |"
-        elif start - rested >= WORTH_A_BREAK and end - rested > WITHOUT_A_BREAK:
-            yield f"| {start}", "*a break*", "", " |"
-            rested = start
-        timed = speaker.timetable(part, books[part.notebook])
+        name, book = part.notebook, books[part.notebook]
+        if name in before:
+            yield f"| {start}", before[name], "", " |"
+        timed = speaker.timetable(part, book)
         told = "; ".join(
             f"{heading(section)} {length or '<1'}" for section, length in timed
         )
         if not part.sections:
             left = [f"*{title}*" for title in part.without or []]
             told = " but ".join(filter(None, ["all", ", ".join(left)]))
-        cells = books[part.notebook].cells
-        exercises = ", ".join(plans.exercises(part, cells)) or "none"
-        yield f"| {start} to {end}", part.notebook, told, f"{exercises} |"
-        start = end
+        exercises = ", ".join(plans.exercises(part, book.cells)) or "none"
+        title = f"{name[:2]} {heading(book.cells).lstrip('0123456789. ')}"
+        yield f"| {start} to {start + lengths[name]}", title, told, f"{exercises} |"
+        start += lengths[name]
+
+
+def pauses(plan: plans.Plan, lengths: dict[str, int]) -> dict[str, str]:
+    """What comes before a part: a break, a further day, and on one of several lunch."""
+    found: dict[str, str] = {}
+    start = rested = 0
+    day, days, noon = sum(lengths.values()) / plan.days, 1, False
+    for name, length in lengths.items():
+        if start >= days * day:
+            days, noon = days + 1, False
+            found[name] = f"**day {days}**"
+        elif start - rested >= WORTH_A_BREAK and start + length - rested > WITHOUT:
+            late = plan.days > 1 and not noon and start >= (days - 0.5) * day
+            found[name], noon = "*lunch*" if late else "*a break*", noon or late
+        rested = start if name in found else rested
+        start += length
+    return found
 
 
 def handout(books: Books, told: Collection[str]) -> str:

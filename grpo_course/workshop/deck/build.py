@@ -3,6 +3,7 @@
 import copy
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from nbformat import NotebookNode, v4
@@ -29,14 +30,17 @@ FIRST = f'import os\n\nos.environ["{STORED}"] = "1"'
 AFRESH = "from grpo_course import setup\n\nsetup(seed=0)"
 STATED = re.compile(r"\*\*Exercise [\d.]+\*\*[^\n]*\n*")
 CLOSES = ("progress()", "guesses()")
+ABOUT = "Group Relative Policy Optimization: learning from grades of one's own tries"
+FEW = 2  # sections that need no slide with their names
 
 
 def deck(name: str, root: Path) -> NotebookNode:
     """The deck of a plan, with the outputs that the notebooks have stored."""
     plan = plans.read(root)[name]
     read = [form.read(root / "notebooks" / f"{p.notebook}.ipynb") for p in plan.parts]
-    cells, start = [title_slide(plan.title, read)], 0
-    for part, notebook in zip(plan.parts, read, strict=True):
+    parts = list(zip(plan.parts, read, strict=True))
+    cells, start = [title_slide(plan.title, parts)], 0
+    for part, notebook in parts:
         cells += told_cells(part, notebook, start)
         start += minutes.length(part, notebook)
     return arranged(name, [*cells, closing_slide(plan.outcomes)])
@@ -57,11 +61,17 @@ def arranged(name: str, cells: list[NotebookNode]) -> NotebookNode:
     return made
 
 
-def title_slide(plan: str, notebooks: list[NotebookNode]) -> NotebookNode:
-    """What the deck is, and its parts."""
-    titles = enumerate(map(title_of, notebooks), 1)
-    rows = "\n".join(f"{number}. {title}" for number, title in titles)
-    return v4.new_markdown_cell(f"# GRPO in {plan}\n\n{rows}")
+def title_slide(
+    plan: str, parts: list[tuple[plans.Part, NotebookNode]]
+) -> NotebookNode:
+    """What the deck is, and its parts: a part of few sections is named by them."""
+    told = [told_sections(*part) for part in parts]
+    titles = [
+        title_of(notebook) if len(sections) > FEW else ", ".join(map(heading, sections))
+        for sections, (_, notebook) in zip(told, parts, strict=True)
+    ]
+    rows = "\n".join(f"{number}. {title}" for number, title in enumerate(titles, 1))
+    return v4.new_markdown_cell(f"# GRPO in {plan}\n\n{ABOUT}\n\n{rows}")
 
 
 def closing_slide(outcomes: Sequence[str]) -> NotebookNode:
@@ -80,14 +90,12 @@ def told_cells(
     part: plans.Part, notebook: NotebookNode, start: int
 ) -> list[NotebookNode]:
     """A title, a fresh start, and the chosen sections with what they need."""
-    told = [s for s in plans.told(part, notebook.cells) if s[0] != notebook.cells[0]]
-    aside = {id(cell) for cell in notebook.cells if ASIDE in tags(cell)}
+    told = told_sections(part, notebook)
     chosen = {id(cell) for section in told for cell in section}
-    chosen -= aside if part.sections else set()
     needs = unseen(notebook.cells, chosen)
     names = "\n".join(f"- {heading(section)}" for section in told)
     title = v4.new_markdown_cell(f"# {title_of(notebook)}\n\n{names}")
-    made = [*([title] if len(told) > 1 else []), skipped(AFRESH)]
+    made = [*([title] if len(told) > FEW else []), skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
     notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
     for cell in notebook.cells:
@@ -99,6 +107,25 @@ def told_cells(
             made.append(skipped(needs[id(cell)]))
         made += [notes[id(cell)]] if id(cell) in notes else []
     return made
+
+
+def told_sections(part: plans.Part, notebook: NotebookNode) -> list[list[NotebookNode]]:
+    """The sections of a part, the notebook's beginning left out.
+
+    Where single sections are told, asides are left out, each with the last paragraph
+    of the text that leads to it.
+    """
+    told = [s for s in plans.told(part, notebook.cells) if s[0] != notebook.cells[0]]
+    if not part.sections:
+        return told
+    kept = []
+    for section in told:
+        for cell, after in pairwise(section):
+            first = cell.source.rpartition("\n\n")[0]
+            if cell.cell_type == "markdown" and ASIDE in tags(after) and first:
+                cell.source = first
+        kept.append([cell for cell in section if ASIDE not in tags(cell)])
+    return kept
 
 
 def unseen(cells: list[NotebookNode], chosen: set[int]) -> dict[int, str]:
