@@ -86,7 +86,8 @@ def test_what_the_sliders_of_the_kl_say():
     ref, pi = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.9, 0.1]).log()
     told = draw_kl_estimators(pi, ref, strength=1.0)
     values, probs = kl_values(pi, ref, "k3"), pi.exp()
-    spread = ((probs * values**2).sum() - (probs * values).sum() ** 2).sqrt()
+    mean = (probs * values).sum()  # the KL
+    spread = ((probs * values**2).sum() - mean**2).sqrt() / mean
     assert f"k3 {spread:.2f}." in told
     told = draw_settled(torch.tensor([1.0, 0.0]), ref, 1.0, "k2")
     assert told == "k2, β = 1: KL 0.11 nats, expected reward 0.73."

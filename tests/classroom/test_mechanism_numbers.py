@@ -7,7 +7,16 @@ from grpo_course.actor_critic.gae import generalized_advantages
 from grpo_course.algorithm.kl import exact_kl, kl_values
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.gae_light import plot_light, shares
-from grpo_course.classroom.plots.kl_area import plot_kl_area, plot_settled, settle
+from grpo_course.classroom.plots.kl_area import (
+    plot_kl_area,
+    plot_settled,
+    plot_two_tokens,
+    settle,
+)
+from grpo_course.classroom.plots.kl_estimators import (
+    plot_kl_estimators,
+    plot_sample_means,
+)
 from grpo_course.classroom.plots.learned_counts import learned, plot_learned
 from grpo_course.classroom.plots.memory_blocks import plot_memory
 from grpo_course.classroom.plots.reweighing import plot_reweighed
@@ -22,6 +31,30 @@ def test_the_areas_add_up_to_the_kl():
     areas = sum(bar.get_width() * bar.get_height() for bar in right.patches)
     assert areas == pytest.approx(exact_kl(PI, REF).item())
     assert f"{exact_kl(PI, REF):.3f} nats" in alternative_text(right.figure)
+
+
+def test_the_areas_of_two_tokens_add_up_to_the_kl_of_the_response():
+    probs, states = torch.tensor([0.7, 0.3]), torch.tensor([0.5, 2.0])
+    ax = plot_two_tokens(probs, torch.tensor(1.0), states)
+    areas = [bar.get_width() * bar.get_height() for bar in ax.patches]
+    assert areas == pytest.approx([1, 0.35, 0.6])
+    assert "= 1.950 nats" in ax.get_title()
+    assert "0.350, 0.600 add up to 0.950" in alternative_text(ax.figure)
+
+
+def test_tokens_at_one_place_share_a_name():
+    _, right = plot_kl_estimators(PI, REF)
+    assert [text.get_text() for text in right.texts][:4] == ["3", "2,4", "1", "0"]
+
+
+def test_sampled_means_are_counted_once_each():
+    means = {"k1": torch.linspace(-1, 1, 9), "k3": torch.linspace(0, 1, 5)}
+    ax = plot_sample_means(means, 0.4, 16)
+    one, other = (
+        path.get_path().vertices[:, 1].max() for path in ax.patches
+    )  # of the highest column
+    assert one == 1 and other == 1
+    assert ax.lines[0].get_xdata()[0] == 0.4
 
 
 @pytest.mark.parametrize("estimator", ["k2", "k3"])

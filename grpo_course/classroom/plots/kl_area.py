@@ -11,7 +11,7 @@ from torch import Tensor
 from grpo_course.algorithm.kl import exact_kl
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import DOWN, PI, PI_REF
+from grpo_course.classroom.plots.palette import DOWN, NO_POLICY, PI, PI_REF
 
 
 def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
@@ -81,6 +81,37 @@ def draw_term(ax: Axes, token: int, x: float, wide: float, high: float) -> None:
             "bbox": box,
         }
         ax.text(x + wide / 2, high / 2, f"{wide * high:+.2f}", **middle)
+
+
+def plot_two_tokens(probs: Tensor, own: Tensor, states: Tensor) -> Axes:
+    """The KL of two tokens as an area: the first token's own, on it that of the second.
+
+    probs and states [vocab]: of each first token its probability, and the KL of the
+    state that it leads into. own []: the KL of the first token.
+    """
+    (ax,) = axes_row(1, width=7.5, height=3.2)
+    base, mean = own.item(), (probs * states).sum().item()
+    ax.bar(0.5, base, 1, color=NO_POLICY, alpha=0.35)
+    ax.text(0.5, base / 2, f"first token {base:.2f}", ha="center", va="center")
+    x = 0.0
+    pairs = zip(probs.tolist(), states.tolist(), strict=True)
+    for token, (wide, high) in enumerate(pairs):
+        ax.bar(x, high, wide, base, align="edge", color=PI, alpha=0.8, ec="white")
+        narrow, name = wide < 0.05, f"{token}: KL {high:.2f}"
+        at = (x + wide, base + high) if narrow else (x + wide / 2, base + high)
+        ax.text(*at, f" {name}", ha="left" if narrow else "center", va="bottom")
+        x += wide
+    title = f"first token {base:.3f} + second token {mean:.3f} = {base + mean:.3f} nats"
+    finish(ax, "width: probability of the first token", "KL (nats)", title)
+    ax.set(xlim=(-0.02, 1.16), ylim=(0, 1.15 * (base + states.max().item())))
+    terms = ", ".join(f"{term:.3f}" for term in (probs * states).tolist())
+    describe(
+        ax.figure,
+        f"A grey block of width 1, the KL of the first token, {base:.3f}. On it a "
+        "rectangle for each first token, as wide as its probability and as high as the "
+        f"KL of its state. Their areas {terms} add up to {mean:.3f} nats.",
+    )
+    return ax
 
 
 def settle(

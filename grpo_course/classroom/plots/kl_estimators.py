@@ -1,15 +1,24 @@
 """Pictures of a policy, its reference, and what the KL estimators say of them."""
 
 import matplotlib.pyplot as plt
+import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.algorithm.kl import exact_kl, kl_values
-from grpo_course.classroom.plots import COLOURS, axes_row, finish, plot_seeds
+from grpo_course.classroom.plots import (
+    COLOURS,
+    axes_row,
+    finish,
+    legend_above,
+    plot_bands,
+    plot_seeds,
+)
 from grpo_course.classroom.plots.kl_area import draw_two
 
 ESTIMATORS = ("k1", "k2", "k3")
-TICKS = (-5, -1, 0, 1, 5, 20, 60)
+TICKS = (-20, -5, -1, 0, 1, 5, 20, 60)
+NEAR = 0.22  # names of tokens that would overlap are written together
 
 
 def away_from(ref_log_probs: Tensor, log_probs: Tensor, strength: float) -> Tensor:
@@ -25,26 +34,58 @@ def away_from(ref_log_probs: Tensor, log_probs: Tensor, strength: float) -> Tens
 def plot_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
     """Both distributions, and each estimator's value for every token. [vocab]
 
-    A disc's area grows with the token's probability; the dot with whiskers is mean
-    and standard deviation.
+    Values are in units of the KL. A disc's area grows with the token's probability; the
+    dot with whiskers is mean and standard deviation.
     """
     kl = exact_kl(log_probs, ref_log_probs).item()
-    left, right = axes_row(2, width=8.5, height=3.0)
+    left, right = axes_row(2, width=9.0, height=3.4)
     draw_two(left, log_probs, ref_log_probs)
     for row, name in enumerate(ESTIMATORS):
-        values = kl_values(log_probs, ref_log_probs, name)
+        values = kl_values(log_probs, ref_log_probs, name) / kl
         mean, spread = mean_and_spread(log_probs, values)
         area = 8 + 300 * log_probs.exp()  # the rarest token can still be seen
         right.scatter(values, [row] * len(values), s=area, color=COLOURS[5])
+        name_tokens(right, values, row)
         right.errorbar(mean, row + 0.25, xerr=spread, fmt="o", color=COLOURS[0])
-    right.axvline(kl, color=COLOURS[1], ls="--")
+    right.axvline(1, color=COLOURS[1], ls="--")
     right.set_yticks(range(len(ESTIMATORS)), ESTIMATORS)
-    right.set_ylim(len(ESTIMATORS) - 0.5, -0.5)
-    right.set_xscale("symlog")  # linear up to 1, for far away k3 is large
-    right.set(xlim=(-8, 150), xticks=TICKS, xticklabels=TICKS)
-    finish(right, "value (nats)", "", f"dashed: exact KL {kl:.3f}")
+    right.set_ylim(len(ESTIMATORS) - 0.5, -0.6)
+    right.set_xscale("symlog", linthresh=1)  # linear up to 1, for far away k3 is large
+    right.set(xlim=(-25, 90), xticks=TICKS, xticklabels=TICKS)
+    finish(right, "value / exact KL", "", f"dashed: exact KL, {kl:.3f} nats")
     plt.tight_layout()
     return [left, right]
+
+
+def name_tokens(ax: Axes, values: Tensor, row: int) -> None:
+    """The numbers of the tokens over their discs, in one name where they coincide."""
+    far = values.sign() * (1 + values.abs().log10())
+    places = far.where(values.abs() > 1, values)  # as far apart as they are drawn
+    groups: list[list[int]] = []
+    for token in places.argsort(stable=True).tolist():
+        if groups and places[token] - places[groups[-1][0]] < NEAR:
+            groups[-1].append(token)
+        else:
+            groups.append([token])
+    for group in groups:
+        text, at = ",".join(map(str, sorted(group))), values[group].mean().item()
+        rise: dict = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center"}
+        ax.annotate(text, (at, row), fontsize=9, **rise)
+
+
+def plot_sample_means(means: dict[str, Tensor], kl: float, size: int) -> Axes:
+    """How means of `size` sampled tokens fall around the KL. means[name] [repeat]"""
+    (ax,) = axes_row(1, width=8.0, height=2.4)
+    every = torch.cat(list(means.values()))
+    edges = torch.linspace(every.min().item(), every.max().item(), 45).tolist()
+    for name, values in means.items():
+        colour = COLOURS[ESTIMATORS.index(name)]
+        look: dict = {"histtype": "stepfilled", "alpha": 0.45, "ec": colour, "lw": 2}
+        ax.hist(values, edges, color=colour, label=name, **look)
+    ax.axvline(kl, color="black", ls="--", label=f"exact KL {kl:.3f}")
+    ax.axvline(0, color="grey", lw=1)
+    finish(ax, f"mean of {size} samples (nats)", "how often")
+    return legend_above(ax)
 
 
 def mean_and_spread(log_probs: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -60,14 +101,14 @@ def draw_kl_estimators(
     """The picture for a slider, `strength` times as far away; -> the sentence below."""
     moved = away_from(ref_log_probs, log_probs, strength)
     plot_kl_estimators(moved, ref_log_probs)
+    kl = exact_kl(moved, ref_log_probs)
     spreads = [
-        mean_and_spread(moved, kl_values(moved, ref_log_probs, name))[1]
+        mean_and_spread(moved, kl_values(moved, ref_log_probs, name))[1] / kl
         for name in ESTIMATORS
     ]
     pairs = zip(ESTIMATORS, spreads, strict=True)
     told = ", ".join(f"{name} {spread:.2f}" for name, spread in pairs)
-    kl = exact_kl(moved, ref_log_probs)
-    return f"strength {strength:g}: KL {kl:.2f} nats; spreads {told}."
+    return f"strength {strength:g}: KL {kl:.2f} nats; spread / KL: {told}."
 
 
 def plot_dial(runs: dict[float, tuple]) -> list[Axes]:
@@ -79,3 +120,17 @@ def plot_dial(runs: dict[float, tuple]) -> list[Axes]:
         plot_seeds(rows, label, ax=ax)
     plt.tight_layout()
     return axes
+
+
+def plot_follow(
+    moving: dict[float, tuple], frozen: dict[float, tuple], beta: float = 1.0
+) -> list[Axes]:
+    """P(sorted) with a moving reference, and the KL to either reference at one beta."""
+    left, right = axes_row(2, width=9.0, height=3.0)
+    rows = {f"β = {each:g}": run[0] for each, run in moving.items()}
+    plot_seeds(rows, "P(sorted), moving reference", ax=left)
+    two = {"frozen": frozen[beta], "moving": moving[beta]}
+    curves = {name: run[-1].epochs("kl") for name, run in two.items()}
+    plot_bands(curves, f"KL to the reference, β = {beta:g}", ax=right)
+    plt.tight_layout()
+    return [left, right]
