@@ -105,7 +105,7 @@ CLAIMS = (
     ),
     Claim(
         "04.no_lower",
-        "That one ends no lower here",
+        "The penalty ends no lower here",
         penalty_form,
         nearly_clipped,
     ),

@@ -5,8 +5,14 @@ import pytest
 import torch
 
 from grpo_course.algorithm.variants.penalty_form import PenaltyForm
+from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.clipping import plot_pulls, plot_room, pull_of
+from grpo_course.classroom.plots.clipping import (
+    draw_clip_plane,
+    plot_pulls,
+    plot_stairs,
+    pull_of,
+)
 from grpo_course.classroom.plots.mean_weights import (
     MEANS,
     draw_mean_weights,
@@ -85,7 +91,24 @@ def test_the_clip_takes_the_pull_on_one_side_for_each_sign():
     assert [ax.get_title() for ax in axes] == [r"$\delta = +1$", r"$\delta = -1$"]
 
 
-def test_the_room_of_a_token_ends_at_certainty():
-    bars = plot_room((0.01, 0.9), (0.2, 0.28)).patches
-    ends = [bar.get_x() + bar.get_width() for bar in bars]
-    assert ends == pytest.approx([0.012, 0.0128, 1.0, 1.0])
+def test_a_stair_is_a_rollout():
+    ax = plot_stairs({0.2: [0.1, 0.12, 0.144], 0.28: [0.1, 0.128]}, goal=0.12)
+    slow, fast = (line for line in ax.lines if line.get_label().startswith("$"))
+    assert slow.get_ydata() == pytest.approx([0.1, 0.12, 0.144])
+    assert fast.get_drawstyle() == "steps-post" and ax.get_yscale() == "log"
+    assert "2 with 0.2, 1 with 0.28" in alternative_text(ax.figure)
+
+
+def test_a_tail_shows_the_last_step_of_a_token():
+    ratio, before = torch.tensor([1.5, 0.5]), torch.tensor([1.1, 1.0])
+    ax = axes_row()[0]
+    draw_clip_plane(ax, ratio, torch.tensor([1.0, 1.0]), 0.2, before)
+    one, other = (list(line.get_xdata()) for line in ax.lines[1:3])
+    assert one == pytest.approx([1.1, 1.5]) and other == pytest.approx([1.0, 0.5])
+
+
+def test_a_line_joins_the_tokens_of_one_response():
+    then = torch.tensor([[[0.1, 0.2, 0.4]], [[0.3, 0.3, 0.3]]]).log()
+    draw_then_and_now(then, then, torch.tensor([[1.0], [-1.0]]), joined=(0, 0))
+    joined = next(x for x in plt.gca().lines if x.get_label() == "one response")
+    assert joined.get_xdata().tolist() == pytest.approx([0.1, 0.2, 0.4])

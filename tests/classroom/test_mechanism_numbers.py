@@ -5,6 +5,7 @@ import torch
 
 from grpo_course.actor_critic.gae import generalized_advantages
 from grpo_course.algorithm.kl import exact_kl, kl_values
+from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.gae_light import plot_light, shares
 from grpo_course.classroom.plots.kl_area import (
@@ -19,7 +20,7 @@ from grpo_course.classroom.plots.kl_estimators import (
 )
 from grpo_course.classroom.plots.learned_counts import learned, plot_learned
 from grpo_course.classroom.plots.memory_blocks import plot_memory
-from grpo_course.classroom.plots.reweighing import plot_reweighed
+from grpo_course.classroom.plots.reweighing import plot_means, plot_shares
 
 REF = torch.tensor([0.2, 0.3, 0.2, 0.2, 0.1], dtype=torch.float64).log()
 PI = torch.tensor([0.6, 0.2, 0.1, 0.05, 0.05], dtype=torch.float64).log()
@@ -115,11 +116,18 @@ def test_prompts_learned_are_counted_and_drawn_as_shares():
     assert "clipped 0.41" in alternative_text(ax.figure)
 
 
-def test_weighted_samples_show_what_the_new_policy_earns():
-    """Two answers: the old policy gives the second one half as often as the new."""
-    rewards = torch.tensor([0.0, 0.0, 0.0, 1.0])  # old: 3/4 and 1/4
-    ratio = torch.tensor([2 / 3, 2 / 3, 2 / 3, 2.0])  # new: 1/2 and 1/2
-    ax = plot_reweighed(rewards, ratio, torch.tensor([0.5, 0.5]))
-    plain, weighted = ([bar.get_height() for bar in bars] for bars in ax.containers)
-    assert plain == [0.75, 0.25]
-    assert weighted == pytest.approx([0.5, 0.5])
+def test_means_of_old_samples_stand_in_their_rows():
+    ax = plot_means(torch.tensor([0.2, 0.3]), torch.tensor([0.6, 0.9, 0.8]), 0.25, 0.7)
+    plain, weighted, *lines = (list(line.get_xdata()) for line in ax.lines)
+    assert plain == pytest.approx([0.2, 0.3])
+    assert weighted == pytest.approx([0.6, 0.9, 0.8])
+    assert [x[0] for x in lines] == [0.25, 0.7]
+    assert "weighted from 0.60 to 0.90" in alternative_text(ax.figure)
+
+
+def test_the_weight_of_a_group_is_shared_out():
+    weights = torch.tensor([[1.0, 3.0], [8.0, 0.0]])  # shares 3/4 and 1, then the rest
+    ax = axes_row()[0]
+    shares = plot_shares(weights, ax)
+    assert shares.tolist() == pytest.approx([0.875, 0.125])
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx(shares.tolist())

@@ -1,6 +1,5 @@
 """The pictures of 04_losses: what the clip does to one token and to many."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,7 +18,8 @@ from grpo_course.classroom.plots.palette import (
     PI,
 )
 
-ROOM = (PI, COLOURS[5])  # of the narrow and of the wide range
+STAIRS = (PI, COLOURS[1])  # of the narrow and of the wide range
+ENDS, MOST = (0.03, 30.0), 3.0  # ratios and deltas of the plane
 # Where the clipped objective is flat.
 FLAT: dict[str, Any] = {
     "facecolor": "none",
@@ -84,53 +84,68 @@ def plot_pulls(ratios: Tensor) -> list[Axes]:
     return axes
 
 
-def plot_room(probs: Sequence[float], highs: Sequence[float]) -> Axes:
-    """How far a good token may rise before its gradient stops, from where it starts.
+def plot_stairs(stairs: dict[float, list[float]], goal: float) -> Axes:
+    """How a good token rises if each rollout stops at the end of the range.
 
-    A row for each start, in it a bar for each upper end (as epsilon_high) of the range.
+    stairs[epsilon_high] holds its probability after 0, 1, 2, ... rollouts.
     """
-    ax, told = axes_row(height=2.8)[0], []
-    for row, p in enumerate(probs):
-        for place, high, colour in zip((-0.2, 0.2), highs, ROOM, strict=True):
-            end = min(p * (1 + high), 1.0)
-            name = rf"$\varepsilon_{{high}}$ = {high:g}" if row == 0 else None
-            ax.barh(row + place, end - p, 0.36, left=p, color=colour, label=name)
-            told.append(f"from {p:g} to {end:.4g} with {high:g}")
-        ax.plot([p, p], [row - 0.42, row + 0.42], color="black", lw=2)
-    ax.set_yticks(range(len(probs)), [f"{p:g}" for p in probs])
-    ax.set_xlim(0, 1.02)
-    ax.invert_yaxis()
-    legend_above(finish(ax, "probability", "starts at"))
-    describe(ax.figure, f"How far a good token may rise: {', '.join(told)}.")
+    ax = axes_row(height=2.8)[0]
+    for (high, levels), colour, line in zip(
+        stairs.items(), STAIRS, ("-", "--"), strict=False
+    ):
+        name = rf"$\varepsilon_{{high}}$ = {high:g}"
+        look: dict[str, Any] = {"color": colour, "ls": line, "lw": 2.5}
+        ax.step(range(len(levels)), levels, where="post", label=name, **look)
+        ax.plot(len(levels) - 1, levels[-1], "o", ms=8, color=colour)
+    ax.axhline(goal, color="grey", ls=":", lw=1.5)
+    ax.set(yscale="log", ylim=(0.008, 1))
+    ax.set_yticks([0.01, 0.1, goal], ["0.01", "0.1", f"{goal:g}"])
+    ax.minorticks_off()
+    legend_above(finish(ax, "rollouts", "probability"))
+    told = [f"{len(levels) - 1} with {high:g}" for high, levels in stairs.items()]
+    text = f"A staircase to {goal:g} on a log axis; rollouts that it takes"
+    describe(ax.figure, f"{text}: {', '.join(told)}.")
     return ax
 
 
 def draw_clip_plane(
-    ax: Axes, ratio: Tensor, deltas: Tensor, epsilon: float, most: float = 3.0
+    ax: Axes,
+    ratio: Tensor,
+    deltas: Tensor,
+    epsilon: float,
+    before: Tensor | None = None,
 ) -> Tensor:
     """Each token as a dot at its ratio and delta; hollow and grey without gradient.
 
-    ratio and deltas [token]. Returns which tokens have lost their gradient: they lie
-    in one of the two hatched corners, where the clipped objective is flat.
+    ratio, deltas, before [token]; a thin tail comes from the ratio before. -> which
+    tokens have lost their gradient: they lie in one of the two hatched corners, where
+    the clipped objective is flat.
     """
     low, high = 1 - epsilon, 1 + epsilon
     gone = ((ratio > high) & (deltas > 0)) | ((ratio < low) & (deltas < 0))
-    ends = (0.03, 30.0)
-    ax.set(xscale="log", xlim=ends, ylim=(-most, most))
-    ax.axvspan(low, high, **CLIP)
-    ax.fill_between([high, ends[1]], 0, most, **FLAT)
-    ax.fill_between([ends[0], low], -most, 0, **FLAT)
+    draw_plane(ax, low, high)
     # Equal deltas share a height: spread them a little, the same way each time.
     jitter = 0.12 * (torch.arange(len(deltas)) * 0.618 % 1 - 0.5)
-    x, y = ratio.clamp(*ends), (deltas + jitter).clamp(-most, most)
+    x, y = ratio.clamp(*ENDS), (deltas + jitter).clamp(-MOST, MOST)
+    if before is not None:
+        tails = torch.stack([before.clamp(*ENDS), x])
+        ax.plot(tails, y.expand_as(tails), color=GONE, lw=0.8, alpha=0.6, zorder=1)
     ax.plot(x[~gone], y[~gone], "o", ms=6, color=PI, mec=GROUND, alpha=0.7)
     ax.plot(x[gone], y[gone], "o", ms=5, mfc=GROUND, mec=GONE)
-    ax.axhline(0, color="black", lw=0.8)
-    ax.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
-    ax.minorticks_off()
-    finish(ax, r"ratio $r$", r"delta $\delta$").grid(visible=False)
     inside = int(((ratio > low) & (ratio < high)).sum())
     text = "Tokens as dots at their ratio and delta, the clip range a grey band"
     counts = f"{inside} of {len(ratio)} in it, {int(gone.sum())} without gradient"
     describe(ax.figure, f"{text}: {counts}.")
     return gone
+
+
+def draw_plane(ax: Axes, low: float, high: float) -> None:
+    """Axes for ratio and delta, the clip range as a band, two corners hatched."""
+    ax.set(xscale="log", xlim=ENDS, ylim=(-MOST, MOST))
+    ax.axvspan(low, high, **CLIP)
+    ax.fill_between([high, ENDS[1]], 0, MOST, **FLAT)
+    ax.fill_between([ENDS[0], low], -MOST, 0, **FLAT)
+    ax.axhline(0, color="black", lw=0.8)
+    ax.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
+    ax.minorticks_off()
+    finish(ax, r"ratio $r$", r"delta $\delta$").grid(visible=False)

@@ -10,31 +10,46 @@ from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import PI, PI_OLD
 
-WIDTH = 0.38  # of a bar
 
+def plot_means(
+    plain: Tensor, weighted: Tensor, earned_old: float, earned: float
+) -> Axes:
+    """Means of old samples as dots, without a ratio and with it. [repeat] each
 
-def plot_reweighed(rewards: Tensor, ratio: Tensor, exact: Tensor) -> Axes:
-    """How often each reward occurs in old samples, as they are and weighted.
-
-    rewards and ratio [...] of the samples; exact [reward] is how often the new policy
-    earns 0, 1, 2, ... points, drawn as a line over each pair of bars.
+    A line stands at what each of the two policies earns, exactly.
     """
-    ax = axes_row(width=7.0, height=2.9)[0]
-    earned = rewards.flatten().long()
-    size = len(exact)
-    plain = torch.bincount(earned, minlength=size) / earned.numel()
-    weighted = torch.bincount(earned, ratio.flatten(), minlength=size) / earned.numel()
-    places = torch.arange(size)
-    ghost: dict[str, Any] = {"fill": False, "ec": PI_OLD, "lw": 1.8, "ls": "--"}
-    old, new = r"samples of $\pi_\mathrm{old}$", r"the same, each counted $r$ times"
-    ax.bar(places - WIDTH / 2, plain, WIDTH, label=old, **ghost)
-    ax.bar(places + WIDTH / 2, weighted, WIDTH, color=PI, label=new)
-    ends = places - WIDTH, places + WIDTH
-    ax.hlines(exact, *ends, color="black", lw=2.5, label=r"$\pi$, exact")
-    ax.set_xticks(places.tolist())
-    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    finish(ax, "reward", "share")
-    told = [f"{p:.2f} and {w:.2f}" for p, w in zip(plain, weighted, strict=True)]
-    text = "How often old samples earn 0, 1, ... points, as they are and weighted"
-    describe(ax.figure, f"{text}: {', '.join(told)}.")
+    ax = axes_row(width=8.0, height=2.4)[0]
+    rows = ((1.0, plain, PI_OLD, "v"), (0.0, weighted, PI, "o"))
+    for row, means, colour, mark in rows:
+        jitter = torch.linspace(-0.2, 0.2, len(means))
+        look: dict[str, Any] = {"ls": "", "ms": 7, "alpha": 0.65, "mec": "none"}
+        ax.plot(means, row + jitter, mark, color=colour, **look)
+    old, new = r"$\pi_\mathrm{old}$ earns", r"$\pi$ earns"
+    ax.axvline(earned_old, color=PI_OLD, ls="--", lw=2, label=f"{old} {earned_old:.3f}")
+    ax.axvline(earned, color=PI, lw=2, label=f"{new} {earned:.3f}")
+    ax.set_yticks([1, 0], ["plain", "weighted by $r$"])
+    ax.set_ylim(-0.5, 1.5)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+    finish(ax, "mean reward of the samples", "")
+    told = [
+        f"{name} from {means.min():.2f} to {means.max():.2f}"
+        for name, means in (("plain", plain), ("weighted", weighted))
+    ]
+    text = "Means of samples of the old policy as dots"
+    lines = f"lines at what the policies earn, {earned_old:.3f} and {earned:.3f}"
+    describe(ax.figure, f"{text}: {', '.join(told)}; {lines}.")
     return ax
+
+
+def plot_shares(weights: Tensor, ax: Axes) -> Tensor:
+    """How the weight of a group is shared, mean over groups. [... trial] -> [trial]
+
+    The responses of each group stand in the order of their weights.
+    """
+    shares = (weights / weights.sum(-1, keepdim=True)).sort(-1, descending=True).values
+    mean = shares.flatten(0, -2).mean(0)
+    ax.bar(range(1, len(mean) + 1), mean, color=PI)
+    ax.axhline(1 / len(mean), color="grey", ls=":", lw=1.5)
+    ax.text(len(mean) + 0.4, 1.6 / len(mean), "an equal share", ha="right")
+    finish(ax, "responses of a group, heaviest first", "share of the weight")
+    return mean

@@ -13,11 +13,14 @@ from grpo_course.classroom.plots.palette import DOWN, UP
 LEAST, MOST = 0.03, 1.0  # the range of both axes
 
 
-def draw_then_and_now(then: Tensor, now: Tensor, deltas: Tensor) -> str:
+def draw_then_and_now(
+    then: Tensor, now: Tensor, deltas: Tensor, joined: tuple[int, int] | None = None
+) -> str:
     """A triangle for each token: up for a positive delta, down for a negative one.
 
     then and now: log-probabilities [batch trial pos] under the policy that sampled
-    and under the one that learns; deltas [batch trial]. Returns how many moved far.
+    and under the one that learns; deltas [batch trial]. A line joins the tokens of the
+    response `joined`, its prompt and its trial. Returns how many moved far.
     """
     ax = axes_row(width=6.5, height=3.8)[0]
     draw_guides(ax)
@@ -30,6 +33,9 @@ def draw_then_and_now(then: Tensor, now: Tensor, deltas: Tensor) -> str:
         dots: dict[str, Any] = {"marker": mark, "ls": "", "ms": 7, "alpha": 0.7}
         p, q = then[rows].exp(), now[rows].exp().clamp(min=LEAST)
         ax.plot(p, q, color=colour, mec="none", label=name, **dots)
+    if joined:
+        one, other = (each[joined].exp() for each in (then, now))
+        ax.plot(one, other, color="black", lw=1.2, marker=".", label="one response")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2)
     far = int(((now - then).abs() > log(2)).sum())
     told = f"{far} of {then.numel()} tokens are over twice or under half as likely."
