@@ -630,3 +630,36 @@ def _answer(answers):
         said = [answer for answer in given if answer is not None]
         found.append(max(said, key=said.count) if said else "0")
     return found
+
+
+_("response_weights", "response|trial|own|whole|mixes|batch")(
+    lambda r, m: torch.where(m, r, 1.0).prod(-1, True).prod(-2, True) * m
+)
+_("response_weights", "after|all tokens|so far|behind|product|whole")(
+    lambda r, m: torch.where(m, r, 1.0).flip(-1).cumprod(-1).flip(-1) * m
+)
+
+
+@_("best_policy", "normaliz|sum|add up")
+def _answer(ref, rewards, beta):
+    score = ref + rewards / beta
+    return score - score.amax(-1, keepdim=True)
+
+
+_("best_policy", "reference|beta|divide|reward")(
+    lambda ref, rewards, beta: F.log_softmax(beta * ref + rewards, dim=-1)
+)
+
+
+@_("paired_gain", "pair|same problems|independent")
+def _answer(before, after):
+    errors = [x.flatten().std() / x.numel() ** 0.5 for x in (before, after)]
+    gain = after.mean() - before.mean()
+    return torch.stack([gain, torch.linalg.vector_norm(torch.stack(errors))])
+
+
+@_("paired_gain", "one standard error|1.96|interval|times the expected|factor|number")
+def _answer(before, after):
+    gain = (after - before).reshape(-1)
+    error = gain.std() / len(gain) ** 0.5
+    return torch.stack([gain.mean(), 1.96 * error])

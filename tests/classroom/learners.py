@@ -751,3 +751,23 @@ _("vote", "first|equally many|order")(
 _("vote", "None|no vote")(
     lambda answers: [max(set(given), key=given.count) for given in answers]
 )
+_("response_weights", "padding|mask|multiplied in")(
+    lambda r, m: r.prod(-1, keepdim=True).expand_as(r)
+)
+_("response_weights", "whole|product|each|batch|mixes")(
+    lambda r, m: torch.where(m, r, 1.0).prod() * m
+)
+_("best_policy", "reference|missing|probabilit")(
+    lambda ref, r, beta: (r / beta + ref.exp().log2()).log_softmax(-1)
+)
+_("best_policy", "normaliz|add up")(lambda ref, r, beta: ref + (r - r.mean()) / beta)
+_("paired_gain", "pair|same problems|own")(
+    lambda b, a: torch.stack(
+        [a.mean() - b.mean(), ((b.var() + a.var()) / b.numel()).sqrt()]
+    )
+)
+_("paired_gain", "n - 1|sample|squares")(
+    lambda b, a: torch.stack(
+        [(a - b).mean(), (((a - b) ** 2).mean() / b.numel()).sqrt()]
+    )
+)

@@ -43,6 +43,14 @@ def _pairs_in_common(completions, answer, **columns):
     return earned
 
 
+def _by_moments(before, after):
+    """No spread of a list: a covariance, which two samples of their own have not."""
+    both = torch.stack([before.flatten(), after.flatten()]).double()
+    (was, shared), (_, now) = torch.cov(both)
+    error = ((was + now - 2 * shared) / both.shape[1]).sqrt()
+    return torch.stack([both[1].mean() - both[0].mean(), error])
+
+
 def _votes_by_pass(answers):
     """No counting class: each answer is held against the best so far."""
     winners = []
@@ -56,6 +64,22 @@ def _votes_by_pass(answers):
 
 
 RIGHT = [
+    ("paired_gain", _by_moments),
+    (
+        "response_weights",
+        lambda r, m: (
+            einsum(
+                torch.where(m, r.log(), 0.0), m.to(r), "s b t p, s b t q -> s b t q"
+            ).exp()
+            * m
+        ),
+    ),
+    (
+        "best_policy",
+        lambda ref, r, beta: (
+            Categorical(logits=torch.add(ref, r, alpha=1 / beta)).logits
+        ),
+    ),
     ("vote", _votes_by_pass),
     ("json_reward", _pairs_in_common),
     ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),

@@ -4,12 +4,15 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import chain
 
+import torch
 from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     RAW_LOGITS,
     TOO_LATE,
+    case,
+    numbers,
     pick,
     scored_text,
 )
@@ -170,4 +173,118 @@ MAJORITY = Exercise(
     },
     insight="Eight samples and a count: no weight moves. It helps where the right "
     "answer is the most frequent one already.",
+)
+
+
+PAIRS = (
+    "You treat the two as samples of their own. They answer the same problems: what "
+    "makes a problem easy helps both, and drops out of the gain of a pair. Take the "
+    "spread of the gains."
+)
+
+
+def _pairs_case(description: str, seeds: int, problems: int, shift: float) -> Case:
+    before = (numbers(seeds, problems) > 0.4).float()
+    new = numbers(seeds, problems, shift=shift)
+    after = torch.where(new > 0.1, 1.0, torch.where(new < -0.8, 0.0, before))
+    return case(description, before=before, after=after)
+
+
+def _error(values: Tensor) -> Tensor:
+    """Of the mean of all."""
+    return values.std() / values.numel() ** 0.5
+
+
+def paired_gain(before, after):
+    """float [seed problem] twice, the shares that are right -> float [2]"""
+    gain = (after - before).flatten()
+    return torch.stack([gain.mean(), gain.std() / gain.numel() ** 0.5])
+
+
+def _with_error(error: Callable) -> Callable:
+    """The right gain, with what `error` makes of the two."""
+    return lambda before, after: torch.stack(
+        [(after - before).mean(), error(before, after)]
+    )
+
+
+PAIRED_GAIN = Exercise(
+    key="12.3",
+    name="paired_gain",
+    solution=paired_gain,
+    axes=dict.fromkeys(("before", "after"), "seed problem"),
+    cases=(
+        case(
+            "two seeds, four problems",
+            before=[[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0]],
+            after=[[1.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 1.0]],
+        ),
+        _pairs_case("three seeds, eight problems", 3, 8, 2.0),
+        _pairs_case("one seed", 1, 12, 1.0),
+        case(
+            "fewer right than before",
+            before=[[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]],
+            after=[[0.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]],
+        ),
+        case(
+            "shares of several samples, in place of 0 and 1",
+            before=[[0.25, 0.5, 0.0], [0.75, 0.5, 1.0]],
+            after=[[0.5, 0.75, 0.75], [1.0, 0.25, 1.0]],
+        ),
+    ),
+    words={
+        "difference turned": "The sign is turned: this is what was lost. The gain is "
+        "after minus before.",
+        "gain.std()": "This is the spread of single problems. The mean of n of them "
+        "strays less: divide by the square root of n.",
+        "times for divided": "The error of a mean falls with the number of problems: "
+        "divide the spread by the square root, do not multiply.",
+        "difference lost": "This is the share right of one of the two. The gain of a "
+        "problem is after minus before.",
+        "sign dropped": "You take the size of each change, without its sign: then a "
+        "problem that is lost counts as a gain.",
+    },
+    mistakes=(
+        Mistake(
+            _with_error(lambda b, a: (_error(b) ** 2 + _error(a) ** 2).sqrt()), PAIRS
+        ),
+        Mistake(_with_error(lambda b, a: _error(b) + _error(a)), PAIRS),
+        Mistake(
+            _with_error(lambda b, a: (a - b).std() / a.numel()),
+            "You divide by the number of problems. The error of a mean falls with its "
+            "square root.",
+        ),
+        Mistake(
+            _with_error(lambda b, a: (a - b).std(correction=0) / a.numel() ** 0.5),
+            "You divide the squares by n. The sample spread divides them by n - 1, as "
+            "torch does by default.",
+        ),
+        Mistake(
+            _with_error(lambda b, a: _error((a - b).mean(-1))),
+            "This is the spread of the seeds' means, a handful of numbers: it says how "
+            "far another run would differ. Asked is what other problems would change: "
+            "take all pairs.",
+        ),
+        Mistake(
+            _with_error(lambda b, a: (a - b).std() / a.shape[-1] ** 0.5),
+            "You divide by the number of problems of one seed. The mean is over those "
+            "of all seeds.",
+        ),
+        Mistake(
+            _with_error(lambda b, a: 2 * _error(a - b)),
+            "These are two standard errors, half of a 95 % interval. Return one.",
+        ),
+        Mistake(
+            lambda b, a: paired_gain(b, a).flip(0),
+            "The right two numbers in the wrong order: the gain first.",
+        ),
+    ),
+    equivalent={
+        "gain.shape[0]": "after flatten() there is one axis",
+        "gain.shape[-1]": "after flatten() there is one axis",
+        "gain.mean(dim=0)": "after flatten() there is one axis",
+        "gain.mean(dim=-1)": "after flatten() there is one axis",
+    },
+    insight="Pairs make the error small: problems that both get right, or both get "
+    "wrong, add no noise.",
 )

@@ -267,3 +267,108 @@ WEIGHTED_LOSS = Exercise(
     insight="The clip of PPO takes a token's gradient; the bound of CISPO only limits "
     "its weight.",
 )
+
+
+def _weights_case(description: str, lengths: list, width: int, shift: float) -> Case:
+    mask = mask_of(lengths, width)
+    ratio = numbers(*mask.shape, scale=0.8, shift=shift).exp()
+    return case(description, ratio=ratio, mask=mask)
+
+
+def _product(ratio: Tensor, mask: Tensor) -> Tensor:
+    """The ratio of each response. -> [seed batch trial 1]"""
+    return hide(ratio.log(), mask).sum(-1, keepdim=True).exp()
+
+
+def response_weights(ratio, mask):
+    """[seed batch trial pos], bool of the same shape -> the same shape"""
+    return torch.where(mask, ratio, 1.0).prod(-1, keepdim=True) * mask
+
+
+MULTIPLIED_IN = (
+    "The mask is not used before the product, so the ratios of the padding are "
+    "multiplied in. Put a 1 in their places first."
+)
+
+RESPONSE_WEIGHTS = Exercise(
+    key="13.4",
+    name="response_weights",
+    solution=response_weights,
+    axes=dict.fromkeys(("ratio", "mask", "return"), "seed " + TOKENS),
+    cases=(
+        case(
+            "responses of 1 and 3 tokens",
+            ratio=[[[[2.0, 7.0, 9.0], [0.5, 2.0, 3.0]]]],
+            mask=[[[[True, False, False], [True, True, True]]]],
+        ),
+        _weights_case(
+            "two seeds, two prompts, three responses",
+            [[[2, 4, 3], [1, 4, 2]], [[4, 1, 3], [2, 3, 4]]],
+            4,
+            0.0,
+        ),
+        _weights_case("three seeds, one response each", [[[3]], [[2]], [[5]]], 6, 1.0),
+        _weights_case("no padding", [[[3, 3], [3, 3]]], 3, 2.0),
+    ),
+    words={
+        "mask inverted": "The mask is the wrong way round: you multiply the padding, "
+        "and put a 1 where a token stands.",
+    },
+    mistakes=(
+        Mistake(lambda r, m: r.prod(-1, keepdim=True) * m, MULTIPLIED_IN),
+        Mistake(lambda r, m: r.prod(-1, keepdim=True).expand_as(r), MULTIPLIED_IN),
+        Mistake(
+            lambda r, m: (r * m).prod(-1, keepdim=True) * m,
+            "You multiply by the mask before the product: one padding token is a 0 "
+            "among the factors, and all is 0. A place that does not count is a 1.",
+        ),
+        Mistake(
+            lambda r, m: torch.where(m, r, 1.0).cumprod(-1) * m,
+            "This is the prefix product: it counts only the tokens so far. Here a "
+            "token weighs by all tokens of its response, those behind it too.",
+        ),
+        Mistake(
+            lambda r, m: _product(r, m) ** (1 / m.sum(-1, keepdim=True)) * m,
+            "This is the geometric mean, GSPO's ratio, which stays nearer to 1. The "
+            "product has no root.",
+        ),
+        Mistake(
+            lambda r, m: hide(r, m).sum(-1, keepdim=True) / m.sum(-1, keepdim=True) * m,
+            "This is the mean of the ratios. That two tokens come one after the other "
+            "has the product of their probabilities: multiply.",
+        ),
+        Mistake(
+            lambda r, m: hide(r, m).sum(-1, keepdim=True) * m,
+            "This is the sum of the ratios. That two tokens come one after the other "
+            "has the product of their probabilities: multiply.",
+        ),
+        Mistake(
+            lambda r, m: _product(r, m).squeeze(-1),
+            "This is one number for each response. Every token needs it: keep the pos "
+            "axis (keepdim=True), and spread it over the tokens.",
+        ),
+        Mistake(
+            lambda r, m: _product(r, m),
+            "The pos axis has size 1: this is one weight for each response. Spread it "
+            "over the tokens, with 0 at the padding.",
+        ),
+        Mistake(
+            lambda r, m: _product(r, m).expand_as(r),
+            "The product is right, but it stands at the padding too. There the weight "
+            "is 0.",
+        ),
+        Mistake(
+            lambda r, m: torch.where(m, _product(r, m), 1.0),
+            "The product is right, but the padding has weight 1. It is no token, so "
+            "its weight is 0.",
+        ),
+        Mistake(
+            lambda r, m: hide(r, m),
+            "These are the tokens' own ratios, the second of the four ways. The "
+            "product over the response is missing.",
+        ),
+    ),
+    equivalent={"factor twice": "a mask is its own square"},
+    insight="Every factor counts, so the weights of long responses spread widely. "
+    "GSPO's geometric mean keeps them near 1.",
+)

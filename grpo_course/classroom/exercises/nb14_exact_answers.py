@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
-from grpo_course.classroom.exercises.shared import case
+from grpo_course.classroom.exercises.shared import TOO_LATE, case, numbers
 
 
 def _chance(solve_rate: Tensor, num_responses: int) -> Tensor:
@@ -165,4 +165,107 @@ PASS_AT_K = Exercise(
     },
     insight="Nothing overflows: a product of k fractions takes the place of two huge "
     "binomials.",
+)
+
+
+OVERFLOW = (
+    "At a small β, e^(R/β) is more than a float holds; beside it, small shares round "
+    "to 0, whose logarithm is infinite. Add while both are logarithms, and normalize "
+    "with log_softmax."
+)
+
+
+def _tilted(ref_log_probs: list, rewards: list, beta: float, **more) -> Case:
+    ref = torch.tensor(ref_log_probs).log_softmax(-1)
+    return case(ref_log_probs=ref, rewards=rewards, beta=beta, **more)
+
+
+def _shared_out(weights: Tensor) -> Tensor:
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def best_policy(ref_log_probs, rewards, beta):
+    """[seed batch pos token], [batch pos token], float -> as the first"""
+    return (ref_log_probs + rewards / beta).log_softmax(-1)
+
+
+BEST_POLICY = Exercise(
+    key="14.3",
+    name="best_policy",
+    solution=best_policy,
+    axes=dict.fromkeys(("ref_log_probs", "return"), "seed batch pos token")
+    | {"rewards": "batch pos token"},
+    cases=(
+        _tilted(
+            [[[[-1.0, -2.0, -0.5], [0.0, -0.4, -3.0]]]],
+            [[[0.0, 1.0, 0.0], [0.2, 0.0, 0.6]]],
+            0.5,
+            description="two places, three tokens, β = 0.5",
+        ),
+        _tilted(
+            numbers(2, 3, 2, 4).tolist(),
+            numbers(3, 2, 4, shift=0.5).abs().tolist(),
+            0.2,
+            description="two seeds, three prompts, two places of four tokens",
+        ),
+        _tilted(
+            numbers(3, 2, 1, 5, shift=1.0).tolist(),
+            [[[1.0, 0.0, 0.0, 0.5, 0.25]], [[0.0, 0.0, 0.0, 0.0, 3.0]]],
+            2.0,
+            description="three seeds, one place, β = 2",
+        ),
+        _tilted(
+            [[[[0.0, -1.0, -2.0]]]],
+            [[[0.0, 0.5, 1.0]]],
+            0.005,
+            description="rewards up to 1, β = 0.005",
+            hint=OVERFLOW,
+        ),
+        _tilted(
+            [[[[0.0, -200.0, -0.5]]]],
+            [[[0.0, 1.0, 0.5]]],
+            0.1,
+            description="a token that the reference can hardly choose",
+            hint=TOO_LATE,
+        ),
+    ),
+    words={
+        "not normalized": "The right odds, but they are not normalized: the "
+        "probabilities do not add up to 1.",
+        "log lost": "These are probabilities. Their logarithms are asked for: "
+        "log_softmax.",
+        "log too late": OVERFLOW,
+        "times for divided": "You multiply the reward by β. β is the price of leaving "
+        "the reference: the smaller it is, the more a reward counts. Divide by it.",
+        "not divided": "β is not used. It says how much a reward counts against the "
+        "reference: R/β.",
+        "minus for plus": "You take the reward away: the worst tokens become likely.",
+        "rewards / beta": "The reference is missing: this is the best policy only "
+        "where the reference is uniform.",
+        "axis": "You normalize along the wrong axis. The probabilities of the tokens "
+        "at one place add up to 1, and the tokens are the last axis.",
+    },
+    mistakes=(
+        Mistake(
+            lambda ref, r, b: _shared_out(ref.exp() * (r / b).exp()).log(),
+            OVERFLOW,
+        ),
+        Mistake(
+            lambda ref, r, b: _shared_out(ref.exp() + r / b).log(),
+            "You add the reward to probabilities. It is e^(R/β) times the probability: "
+            "add R/β to its logarithm.",
+        ),
+        Mistake(
+            lambda ref, r, b: (ref.exp() + r / b).log_softmax(-1),
+            "You add the reward to probabilities, and log_softmax takes them for "
+            "logarithms. Add R/β to the logarithm of the reference.",
+        ),
+        Mistake(
+            lambda ref, r, b: _shared_out(ref.exp() * r / b).log(),
+            "You multiply by R/β. The factor is e to that power, so that a token "
+            "without a reward stays possible.",
+        ),
+    ),
+    insight="A reward that is β ln 2 higher doubles a token's odds against the "
+    "others. Among equal rewards the reference decides.",
 )

@@ -12,8 +12,9 @@ from grpo_course.classroom.plots import COLOURS, axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 
 MARKERS = ("o", "s", "^", "D")
-STAR: dict[str, Any] = {"ls": "", "marker": "*", "ms": 28, "mfc": "none"}
-STAR |= {"color": "black", "mew": 1.5, "zorder": 3}
+SIZES = (18, 14, 11, 8, 5)  # of the terms: one inside another is seen
+STAR: dict[str, Any] = {"ls": "", "marker": "*", "ms": 38, "mfc": "#e6e6e6"}
+STAR |= {"color": "#777777", "mew": 1, "zorder": 1}  # behind what lands on it
 
 
 def plot_landings(
@@ -25,24 +26,19 @@ def plot_landings(
 
     ideal [place 2], landed[beta, term] [2 seed] and targets[beta] [2] hold reward, then
     KL. A point is the mean over seeds, its bars one standard error; a colour is a term,
-    a marker a beta, a hollow star the best policy for its beta.
+    a marker a beta, a star behind them the best policy for its beta.
     """
     ax = axes_row(width=8.5, height=3.8)[0]
     ax.plot(ideal[:, 1], ideal[:, 0], color="grey", label="best for its KL")
     betas, terms = ([*dict.fromkeys(column)] for column in zip(*landed, strict=True))
-    for row, (paid, kl) in enumerate(targets.values()):
-        ax.plot(kl, paid, label="" if row else "best for its β", **STAR)
+    for paid, kl in targets.values():
+        ax.plot(kl, paid, **STAR)
+    ax.plot([], [], label="best for its β", **STAR | {"ms": 16})
     for (beta, term), ends in landed.items():
         (paid, kl), errors = mean_and_error(ends)
         row = terms.index(term)
-        # Later marks are smaller, so that one inside another is seen.
-        look: dict[str, Any] = {
-            "color": COLOURS[row],
-            "ms": 15 - 2 * row,
-            "mfc": "none",
-            "mew": 2,
-        }
-        look |= {"fmt": MARKERS[betas.index(beta)], "elinewidth": 1.2}
+        look: dict[str, Any] = {"color": COLOURS[row], "ms": SIZES[row], "mew": 2}
+        look |= {"fmt": MARKERS[betas.index(beta)], "elinewidth": 1.2, "mfc": "none"}
         name = f"{term}".replace("_", " ") if beta == betas[0] else None
         ax.errorbar(kl, paid, errors[0], errors[1], label=name, **look)
     for beta, marker in zip(betas, MARKERS, strict=False):
@@ -61,4 +57,5 @@ def landings_words(
     ends = {f"{term}, β = {beta}": run.mean(-1) for (beta, term), run in landed.items()}
     ends |= {f"best for β = {beta}": goal for beta, goal in targets.items()}
     told = [f"{name} at {kl:.2f} nats, {paid:.2f}" for name, (paid, kl) in ends.items()]
-    return f"Expected reward against exact KL: {'; '.join(told)}."
+    words = "Expected reward against exact KL, bars of one standard error"
+    return f"{words}: {'; '.join(told)}."

@@ -81,3 +81,69 @@ def vote():
         each(lambda x: max(said(x), key=x.count) if said(x) else None),
     )
     yield "is right", each(lambda x: statistics.mode(said(x)) if said(x) else None)
+
+
+def paired_gain():
+    def both(mean, error):
+        return torch.stack([mean, error])
+
+    def gains(before, after):
+        return (after - before).reshape(-1)
+
+    def answer(before, after):
+        n = before.numel()
+        return both(
+            after.mean() - before.mean(), ((before.var() + after.var()) / n) ** 0.5
+        )
+
+    yield "samples of their own", answer
+
+    def answer(before, after):
+        errors = [each.std() / each.numel() ** 0.5 for each in (before, after)]
+        return both((after - before).mean(), sum(errors))
+
+    yield "samples of their own", answer
+    yield (
+        "the spread of single problems",
+        lambda b, a: both((a - b).mean(), (a - b).std()),
+    )
+    yield (
+        "divides them by n - 1",
+        lambda b, a: both(
+            (g := gains(b, a)).mean(), g.var(correction=0).sqrt() / len(g) ** 0.5
+        ),
+    )
+
+    def answer(before, after):
+        seeds = after.mean(-1) - before.mean(-1)
+        return both(seeds.mean(), seeds.std() / len(seeds) ** 0.5)
+
+    yield "the seeds' means", answer
+    yield (
+        "The sign is turned",
+        lambda b, a: both((b - a).mean(), (b - a).std() / b.numel() ** 0.5),
+    )
+    yield (
+        "in the wrong order",
+        lambda b, a: both(gains(b, a).std() / b.numel() ** 0.5, gains(b, a).mean()),
+    )
+    yield (
+        "falls with its square root",
+        lambda b, a: both((a - b).mean(), (a - b).std() / a.numel()),
+    )
+    yield (
+        "two standard errors",
+        lambda b, a: both((a - b).mean(), 2 * (a - b).std() / a.numel() ** 0.5),
+    )
+    yield (
+        "problems of one seed",
+        lambda b, a: both((a - b).mean(), (a - b).std() / a.shape[1] ** 0.5),
+    )
+
+    def answer(before, after):
+        pairs = zip(before.flatten().tolist(), after.flatten().tolist())
+        gained = [now - was for was, now in pairs]
+        error = statistics.stdev(gained) / len(gained) ** 0.5
+        return torch.tensor([statistics.mean(gained), error])
+
+    yield "is right", answer

@@ -210,3 +210,55 @@ def weighted_loss():
         return total / count
 
     yield "is right", answer
+
+
+def response_weights():
+    def filled(ratio, mask):
+        return ratio.masked_fill(~mask, 1.0)
+
+    yield "padding are multiplied in", lambda r, m: r.prod(-1, keepdim=True) * m
+    yield (
+        "A place that does not count is a 1",
+        lambda r, m: (r * m).prod(dim=-1, keepdim=True).expand_as(r),
+    )
+    yield "only the tokens so far", lambda r, m: filled(r, m).log().cumsum(-1).exp() * m
+
+    def answer(ratio, mask):
+        log_ratio = torch.where(mask, ratio.log(), 0.0).sum(-1) / mask.sum(-1)
+        return log_ratio.exp()[..., None] * mask
+
+    yield "geometric mean", answer
+
+    def answer(ratio, mask):
+        mean = (ratio * mask).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True)
+        return mean * mask
+
+    yield "mean of the ratios", answer
+    yield "sum of the ratios", lambda r, m: (r * m).sum(-1, keepdim=True) * m
+    yield "one number for each response", lambda r, m: filled(r, m).prod(-1)
+    yield "Spread it over the tokens", lambda r, m: filled(r, m).prod(-1, keepdim=True)
+
+    def answer(ratio, mask):
+        product = filled(ratio, mask).prod(-1, keepdim=True)
+        return product.repeat(1, 1, 1, ratio.shape[-1])
+
+    yield "stands at the padding too", answer
+    yield (
+        "the padding has weight 1",
+        lambda r, m: filled(filled(r, m).prod(-1, keepdim=True).expand_as(r), m),
+    )
+    yield "tokens' own ratios", lambda r, m: r * m
+
+    def answer(ratio, mask):
+        weights = torch.zeros_like(ratio)
+        for s, seed in enumerate(ratio):
+            for b, group in enumerate(seed):
+                for t, response in enumerate(group):
+                    kept, product = mask[s, b, t], 1.0
+                    for value in response[kept]:
+                        product = product * value
+                    weights[s, b, t, kept] = product
+        return weights
+
+    yield "is right", answer
+    yield "is right", lambda r, m: (r**m).prod(-1, keepdim=True).masked_fill(~m, 0.0)

@@ -83,3 +83,50 @@ def pass_at_k():
         return torch.tensor(each)
 
     yield "is right", answer
+
+
+def best_policy():
+    def shares(weights):
+        return weights / weights.sum(-1, keepdim=True)
+
+    yield (
+        "the more a reward counts",
+        lambda ref, r, beta: torch.log_softmax(ref + beta * r, -1),
+    )
+    yield "not normalized", lambda ref, r, beta: ref + r / beta
+    yield "logarithms are asked for", lambda ref, r, beta: (ref + r / beta).softmax(-1)
+    yield (
+        "more than a float holds",
+        lambda ref, r, beta: shares(ref.exp() * torch.exp(r / beta)).log(),
+    )
+    yield (
+        "more than a float holds",
+        lambda ref, r, beta: torch.softmax(ref + r / beta, dim=-1).log(),
+    )
+
+    def answer(ref_log_probs, rewards, beta):
+        weights = ref_log_probs.exp() + rewards / beta
+        return (weights / weights.sum(-1, keepdim=True)).log()
+
+    yield "You add the reward to probabilities", answer
+    yield (
+        "takes them for",
+        lambda ref, r, beta: torch.log_softmax(ref.exp() + r / beta, dim=-1),
+    )
+    yield "The reference is missing", lambda ref, r, beta: (r / beta).log_softmax(-1)
+    yield (
+        "wrong axis",
+        lambda ref, r, beta: torch.nn.functional.log_softmax(ref + r / beta, dim=0),
+    )
+    yield (
+        "worst tokens become likely",
+        lambda ref, r, beta: (ref - r / beta).log_softmax(-1),
+    )
+    yield "β is not used", lambda ref, r, beta: (ref + r).log_softmax(-1)
+    yield "The factor is e", lambda ref, r, beta: shares(ref.exp() * r / beta).log()
+
+    def answer(ref_log_probs, rewards, beta):
+        tilted = ref_log_probs + rewards / beta
+        return tilted - tilted.logsumexp(-1, keepdim=True)
+
+    yield "is right", answer
