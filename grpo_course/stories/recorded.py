@@ -13,6 +13,7 @@ from grpo_course.algorithm.validation import unknown_name
 from grpo_course.language_model.evaluation import bootstrap_interval
 
 PATH = Path(__file__).parent / "finale.json"
+SHARED = ("handwritten",)  # the same problems for all seeds
 # Where the start voted and was cooled as well, and where many samples were drawn.
 SAMPLED = ("edge_both", "unseen_both", "unseen_problems", "handwritten")
 DEEP, MANY = "edge_both", 64
@@ -75,8 +76,9 @@ def gain(
     """How much more often a model's greedy answer is right: mean, low, high.
 
     Against another model's measure on the same problems, pair by pair; the interval of
-    95 % is over the problems of all seeds.
+    95 % is over the problems of all seeds. A problem that all seeds answer counts once.
     """
     more = shares(rows, model, split) - shares(rows, over[0], split, over[1])
-    low, high = bootstrap_interval(more.flatten())
+    more = more.mean(0) if split in SHARED else more.flatten()
+    low, high = bootstrap_interval(more)
     return more.mean().item(), low, high

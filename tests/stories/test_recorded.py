@@ -32,6 +32,13 @@ def test_a_table_of_means_over_the_seeds():
     assert list(table.loc["s"]) == ["0.469 ±0.031", "0.750 ±0.250"]
 
 
+def test_a_problem_that_all_seeds_answer_counts_once():
+    """Ten seeds that agree know no more than one of them."""
+    one = [{**row, "split": "handwritten"} for row in ROWS if row["split"] == "s"]
+    many = [{**row, "seed": seed} for seed in range(10) for row in one]
+    assert gain(many, "GRPO", "handwritten") == gain(one, "GRPO", "handwritten")
+
+
 def test_a_gain_is_counted_pair_by_pair():
     mean, low, high = gain(ROWS, "GRPO", "s")
     assert mean == 3 / 8 and low < mean < high
