@@ -1,7 +1,13 @@
 """Gaps over a setting, points with names, and who waits for whom."""
 
+import torch
+
 from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.comparisons import plot_gaps, plot_named
+from grpo_course.classroom.plots.comparisons import (
+    plot_gaps,
+    plot_means_and_gap,
+    plot_named,
+)
 from grpo_course.classroom.plots.waiting import plot_waiting
 from grpo_course.engines.waiting import LEARNER, Span
 
@@ -15,6 +21,13 @@ def test_gaps_are_drawn_with_two_errors_around_a_line_on_zero():
     (low, high) = ax.containers[0].lines[2][0].get_segments()[0][:, 1]
     assert (round(low, 9), round(high, 9)) == (0.06, 0.14)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "3"]
+
+
+def test_the_gap_of_two_curves_is_taken_seed_by_seed():
+    curves = {"a": torch.tensor([[1.0, 3.0], [2.0, 2.0]]), "b": torch.ones(2, 2)}
+    means, gap = plot_means_and_gap(curves, ("a", "b"), "tokens", range(1, 2))
+    assert [list(line.get_ydata()) for line in means.lines] == [[2, 2], [1, 1]]
+    assert list(gap.lines[0].get_ydata()) == [1, 1]
 
 
 def test_each_point_has_its_name_beside_it():

@@ -2,7 +2,7 @@
 
 import torch
 
-from grpo_course.classroom.plots import token_places, token_rows
+from grpo_course.classroom.plots import token_places, token_rows, token_writing
 from grpo_course.classroom.plots.alt_text import alternative_text
 
 PROMPT = torch.tensor([0, 0, 3])
@@ -35,9 +35,9 @@ def test_quantities_stand_below_their_tokens_and_padding_holds_none():
     }
     ax = token_rows.plot_quantities(PROMPT, RESPONSE, rows, MASK, eos=2, pad=0)
     shown = texts(ax)
-    assert "-1.0" in shown and "-3.0" not in shown
+    assert {"-1.00", "-.50"} <= set(shown) and "-3.00" not in shown
     places = {t.get_text(): t.get_position() for t in ax.texts}
-    assert places["-2.0"][0] == places["2"][0] == 4.5
+    assert places["-2.00"][0] == places["2"][0] == 4.5
     (down, _) = [p for p in ax.patches if hasattr(p, "get_arrowstyle")]
     start, end = down._posA_posB
     assert end[1] > start[1]  # the axis points down, and so does the arrow
@@ -64,3 +64,22 @@ def test_left_padding_ends_every_prompt_where_its_response_begins():
     hatched = [p.get_x() for p in ax.patches[:-3] if p.get_hatch()]
     assert [round(x - 0.04) for x in hatched] == [1, 6]  # next to the cut, far from it
     assert cut == [2, 8]
+
+
+def test_what_was_written_is_framed_in_the_row_of_its_step():
+    probs = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
+    tokens = torch.tensor([1, 0])
+    ax = token_writing.plot_writing(probs, tokens, torch.tensor([1, 1]), rows=3)
+    assert [p.get_xy() for p in ax.patches] == [(0.5, -0.5), (-0.5, 0.5)]
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["reads 1 1", "reads 1"]
+    assert "1 at 0.10, 0 at 0.20" in alternative_text(ax.figure)
+
+
+def test_only_numbers_out_of_place_are_framed():
+    prompts, answers = torch.tensor([[2, 2, 5], [3, 1, 4]]), torch.tensor([[2, 5, 5]])
+    answers = torch.cat([answers, torch.tensor([[1, 3, 4]])])
+    ax = token_writing.plot_answers(prompts, answers, torch.tensor([5.0, 5.0]))
+    frames = [p.get_xy() for p in ax.patches if p.get_linewidth() == 3]
+    assert frames == [(token_writing.ANSWER + 1, 1)]
+    assert {"wrong", "sorted", "5 of 5"} <= set(texts(ax))

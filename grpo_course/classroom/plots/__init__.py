@@ -19,10 +19,11 @@ Here are the kinds that many notebooks draw. The others, and the words:
     trainer_flow    the stages of the hunt's trainer, and where a defect was
     probe_matrix    what probes say of trainers
     sweeps          how wrong an update is as a setting moves; what defects cost
-    comparisons     gaps to a baseline over a setting; named points in a plane
+    comparisons     gaps to a baseline; means and the gap of two; points in a plane
     waiting         when writers write and the learner learns, as bars in time
     token_rows      texts as coloured cells, with what belongs to each token below it
     token_places    the shift by one; padding on the right and on the left
+    token_writing   what a model says before each token; what its answers earn
     token_push      how hard each token pushes, under each mean over a batch
     kl_area         the KL as an area, and where a price for it ends
     text_pieces     texts in coloured pieces: what a grader reads, what is scored

@@ -1,13 +1,23 @@
-"""Ways to do one thing beside each other: gaps over a setting, points in a plane."""
+"""Ways to do one thing beside each other: gaps, means, points in a plane."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from torch import Tensor
 
 from grpo_course.algorithm.seeds import ENOUGH
-from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish, legend_above
+from grpo_course.classroom.plots import (
+    COLOURS,
+    LINES,
+    axes_row,
+    finish,
+    legend_above,
+    plot_bands,
+)
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import CLIP
 
 
 def plot_gaps(
@@ -42,6 +52,29 @@ def plot_gaps(
     ax.axhline(0, color="black", lw=1)
     ax.set_xticks(range(len(settings)), [f"{value:g}" for value in settings])
     return legend_above(finish(ax, xlabel, f"{ylabel}\n(bars: two standard errors)"))
+
+
+def plot_means_and_gap(
+    curves: Mapping[str, Tensor], pair: tuple[str, str], ylabel: str, marked: range
+) -> list[Axes]:
+    """Means over the seeds; below, by how much the first of a pair is above the second.
+
+    Curves are [epoch seed]. The gap is taken seed by seed, and its band holds 80 % of
+    the seeds. The marked epochs are shaded.
+    """
+    figure, axes = plt.subplots(
+        2, 1, sharex=True, figsize=(7.0, 4.6), height_ratios=(3, 2)
+    )
+    means = {name: curve.mean(dim=-1, keepdim=True) for name, curve in curves.items()}
+    plot_bands(means, ylabel, "", ax=axes[0])
+    upper, lower = pair
+    gap = curves[upper] - curves[lower]
+    plot_bands({"gap": gap}, f"{upper}\n− {lower}", ax=axes[1])
+    axes[1].axhline(0, color="black", lw=1)
+    for ax in axes:
+        ax.axvspan(marked[0], marked[-1], **CLIP)
+    figure.align_ylabels()
+    return list(axes)
 
 
 def plot_named(

@@ -151,7 +151,7 @@ def draw_value(
         cell(ax, x, y, "")
         draw_delta(ax, x + 0.5, y + 0.5, value)
     else:
-        cell(ax, x, y, f"{value:.1f}")
+        cell(ax, x, y, f"{value:.2f}")
 
 
 def draw_delta(ax: Axes, x: float, y: float, value: float) -> None:
@@ -162,4 +162,5 @@ def draw_delta(ax: Axes, x: float, y: float, value: float) -> None:
     style |= {"color": sign_colour(value), "shrinkA": 0, "shrinkB": 0}
     if value:
         ax.add_patch(FancyArrowPatch(*ends, **style))
-    ax.text(x + 0.09, y, f"{value:+.1f}", ha="center", va="center", fontsize=8.5)
+    text = f"{value:+.2f}".replace("0.", ".")
+    ax.text(x + 0.09, y, text, ha="center", va="center", fontsize=8.5)
