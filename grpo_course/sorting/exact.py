@@ -77,6 +77,24 @@ def exact_expected_reward(
     return (all_log_probs(model, prompts).exp() * rewards).sum(dim=-1)
 
 
+def exact_values(
+    model: SortModel, prompt: Tensor, response: Tensor, reward_fn: Callable
+) -> Tensor:
+    """What is to be expected before each token of a response, then its reward.
+
+    int [pos] twice -> [... pos+1]: the mean reward of all responses that begin alike.
+    """
+    probs = all_log_probs(model, prompt[None]).exp()[..., 0, :]
+    rewards = all_rewards(prompt[None], model.vocab_size, reward_fn)[0]
+    every = all_responses(model.vocab_size, len(prompt))
+    values = []
+    for t in range(len(prompt) + 1):
+        alike = (every[:, :t] == response[:t]).all(dim=-1)
+        chances = probs[..., alike]
+        values.append((chances * rewards[alike]).sum(-1) / chances.sum(-1))
+    return torch.stack(values, dim=-1)
+
+
 def exact_sorted_probability(model: SortModel, prompts: Tensor) -> Tensor:
     """Probability of answering the sorted prompt. int [batch pos] -> [... batch]"""
     log_probs = model(prompts).log_softmax(dim=-1)  # [... batch pos vocab]

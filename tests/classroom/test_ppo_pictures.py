@@ -11,7 +11,11 @@ from grpo_course.classroom.plots.entropy_push import (
     entropy_push,
     plot_entropy_push,
 )
-from grpo_course.classroom.plots.overrated import draw_overrated, plot_overrated
+from grpo_course.classroom.plots.overrated import (
+    draw_overrated,
+    plot_overrated,
+    tempting,
+)
 from grpo_course.classroom.plots.token_pay import (
     draw_token_pay,
     pay_and_returns,
@@ -23,7 +27,11 @@ from grpo_course.classroom.plots.value_clip import (
     losses_and_pulls,
     plot_value_clip,
 )
-from grpo_course.classroom.plots.value_steps import plot_value_steps
+from grpo_course.classroom.plots.value_steps import (
+    plot_critic_and_truth,
+    plot_value_steps,
+    wrong_signs,
+)
 
 VALUES = torch.tensor([1.0, 0.8, 1.5, 1.2])
 FOUR = torch.tensor([0.1, 0.5, -0.5, 2.5])
@@ -44,6 +52,17 @@ def test_the_steps_of_the_stair_are_td_errors():
     written = [text.get_text() for text in ax.texts]
     assert [t for t in written if t[:1] in "+-" and t] == [f"{e:+.1f}" for e in errors]
     assert "1: +0.7" in alternative_text(ax.figure)
+
+
+def test_the_bars_end_with_what_each_token_truly_changed():
+    exact = torch.tensor([1.0, 1.5, 1.2, 2.0])
+    values = torch.tensor([0.5, 0.25, 1.0])
+    _, right = plot_critic_and_truth(values, exact, {"λ = 1": 2.0 - values})
+    heights = [[bar.get_height() for bar in bars] for bars in right.containers]
+    assert heights[1] == pytest.approx([0.5, -0.3, 0.8])
+    assert "critic +0.5, +0.2, +1.0" in alternative_text(right.figure)
+    assert wrong_signs(2.0 - values, exact.diff()) == "token 1"
+    assert wrong_signs(exact.diff(), exact.diff()) == "no token"
 
 
 def test_the_clipped_loss_is_flat_from_the_band_to_its_mirror_image():
@@ -112,3 +131,11 @@ def test_discs_are_as_large_as_probabilities():
     torch.testing.assert_close(sizes / sizes.sum(), start[0], check_dtype=False)
     told = draw_overrated(true, scores, {"start": start, "end": end}, 0)
     assert told.endswith("worth 0. The policy is worth: start 2.50, end 0.00.")
+    (ring,) = [line for line in axes[1].lines if line.get_marker() == "o"]
+    assert ring.get_ydata() == [1.0]
+
+
+def test_what_tempts_is_likely_and_rated_above_the_likeliest():
+    scores = torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+    probs = torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1]])
+    assert tempting(scores, probs).tolist() == pytest.approx([0.2, 0.0])

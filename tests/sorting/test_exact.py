@@ -18,6 +18,7 @@ from grpo_course.sorting.exact import (
     exact_pair_gradients,
     exact_policy_gradient,
     exact_sorted_probability,
+    exact_values,
     response_probs,
     response_scores,
     sampled_group_gradients,
@@ -110,6 +111,22 @@ def test_expected_reward_equals_a_plain_loop():
             for p, t in zip(probs, TRIPLES, strict=True)
         )
         assert exact[seed, batch].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_values_begin_with_the_expected_reward_and_end_with_the_reward():
+    model, response = make_model(), torch.tensor([0, 4, 2])
+    values = exact_values(model, PROMPTS[0], response, sort_distance_reward)
+    first = exact_expected_reward(model, PROMPTS, sort_distance_reward)[:, 0]
+    torch.testing.assert_close(values[:, 0], first)
+    paid = compute_reward(PROMPTS[:1], response[None, None], sort_distance_reward)
+    torch.testing.assert_close(values[:, -1], paid.flatten().expand(2))
+    probs = model(PROMPTS[:1])[:, 0, 1].softmax(-1)  # of the second token
+    second = [
+        exact_values(model, PROMPTS[0], torch.tensor([0, k, 2]), sort_distance_reward)
+        for k in range(5)
+    ]
+    after = torch.stack([each[:, 2] for each in second], dim=-1)
+    torch.testing.assert_close((probs * after).sum(-1), values[:, 1])
 
 
 def test_expected_reward_equals_the_mean_of_many_samples():
