@@ -554,6 +554,8 @@ _("response_log_probs", "first response token|lose|begin")(
 
 @_("diagnose", "below 0.9|learns|no fault")
 def _answer(start, end):
+    if end["kl"] > 1:
+        return "rate too high"
     if end["tied_groups"] > 0.8:
         return "too hard" if end["accuracy"] < 0.1 else "format alone"
     fell = start["lenient_accuracy"] - end["lenient_accuracy"]
@@ -562,6 +564,8 @@ def _answer(start, end):
 
 @_("diagnose", "lenient|form|strict")
 def _answer(start, end):
+    if end["kl"] > 1:
+        return "rate too high"
     if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
         return "too hard" if end["accuracy"] < 0.1 else "format alone"
     return "rate too high" if end["accuracy"] < start["accuracy"] - 0.1 else "learns"

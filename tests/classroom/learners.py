@@ -660,6 +660,8 @@ _("response_log_probs", "prompt|response|width")(
 
 @_("diagnose", "accuracy|hard|right")
 def _answer(start, end):
+    if end["kl"] > 1:
+        return "rate too high"
     if end["tied_groups"] > 0.8:
         return "format alone" if end["format"] > 0.9 else "too hard"
     if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
@@ -669,6 +671,8 @@ def _answer(start, end):
 
 @_("diagnose", "tied|first|order")
 def _answer(start, end):
+    if end["kl"] > 1:
+        return "rate too high"
     if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
         return "rate too high"
     if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:

@@ -23,3 +23,12 @@ def test_each_seed_shows_what_the_notebook_says():
         assert cold > vote
         for model in ("after GRPO", "imitation, 400 steps"):
             assert all(row[model][way] > start[way] for way in start), (model, row)
+
+
+def test_one_seed_makes_the_gap_between_imitation_and_grpo():
+    gaps = {
+        row["seed"]: row["imitation, 400 steps"]["greedy"] - row["after GRPO"]["greedy"]
+        for row in read_own_task()
+    }
+    assert gaps.pop(4) > 0.4
+    assert abs(sum(gaps.values()) / len(gaps)) < 0.02

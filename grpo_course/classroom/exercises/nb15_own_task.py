@@ -421,7 +421,7 @@ MY_REWARD = Exercise(
 
 
 def _reading(*values: float) -> dict:
-    names = ("accuracy", "lenient_accuracy", "format", "tied_groups")
+    names = ("accuracy", "lenient_accuracy", "format", "tied_groups", "kl")
     return dict(zip(names, values, strict=True))
 
 
@@ -432,16 +432,30 @@ _HIGH = (0.5, 0.95, 0.5, 0.1)
 _NOTHING = (0.01, 0.03, 0.5, 0.95)
 
 
-def _case(description: str, end: tuple, start: tuple = _START, hint: str = "") -> Case:
-    return case(description, hint, start=_reading(*start), end=_reading(*end))
+def _case(
+    description: str,
+    end: tuple,
+    start: tuple = _START,
+    hint: str = "",
+    kl: float = 0.3,
+) -> Case:
+    """`kl` is that of the end: a run begins at its reference."""
+    readings = {"start": _reading(*start, 0.0), "end": _reading(*end, kl)}
+    return case(description, hint, **readings)
 
 
 def _bounds(
-    tied: float = 0.8, hard: float = 0.1, right: float = 0.9, fall: float = 0.1
+    tied: float = 0.8,
+    hard: float = 0.1,
+    right: float = 0.9,
+    fall: float = 0.1,
+    far: float = 1.0,
 ) -> Callable:
     """The rule with other bounds than the task's."""
 
     def answer(start: dict, end: dict) -> str:
+        if end["kl"] > far:
+            return "rate too high"
         if end["tied_groups"] > tied and end["accuracy"] < right:
             return "too hard" if end["accuracy"] < hard else "format alone"
         fell = start["lenient_accuracy"] - end["lenient_accuracy"] > fall
@@ -465,6 +479,8 @@ def _rise(start: dict, end: dict) -> float:
 
 def diagnose(start, end):
     """two readings of the panel -> str"""
+    if end["kl"] > 1:
+        return "rate too high"
     if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:
         return "too hard"
     if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
@@ -530,10 +546,17 @@ PANEL_READING = Exercise(
             "A fall of more than 0.1 is a difference, start minus end, and no share of "
             "the start.",
         ),
+        _case("all tied, far away", (0.17, 0.17, 1.0, 0.93), kl=2.0),
+        _case("all tied, far away, half of them right", (0.5, 0.55, 1.0, 0.9), kl=1.2),
+        _case("all tied, half of them right, not that far", (0.5, 0.5, 1, 0.9), kl=0.9),
+        _case("sums got worse, far away", (0.3, 0.3, 1.0, 0.5), kl=1.6),
         _case("good at the start, then far less", (0.6, 0.6, 0.99, 0.3), _HIGH),
         _case("good at the start, then clearly less", (0.83, 0.83, 0.99, 0.3), _HIGH),
     ),
     words={
+        'end["kl"] > 1 => False': "A rate that is too high may end in one answer to "
+        "everything, and then groups are tied as under the form alone. Ask the KL "
+        "which it is: only such a rate took the policy that far.",
         'A and end["accuracy"] < 0.1 => A': "Groups are tied where all responses are "
         "wrong, where all are right, and where the reward does not look at them. Ask "
         "the accuracy which it is.",
@@ -570,7 +593,16 @@ PANEL_READING = Exercise(
                 "learns",
             ),
             "Strict accuracy rises with the form alone, while the sums get worse. "
-            "Look at tied groups and lenient accuracy first.",
+            "Look at the KL, tied groups and lenient accuracy first.",
+        ),
+        Mistake(
+            _bounds(far=0.5),
+            "Your bound for the KL is too low: far is more than 1 nat. The form alone "
+            "moves a policy, too.",
+        ),
+        Mistake(
+            _bounds(far=1.5),
+            "Your bound for the KL is too high: far is more than 1 nat.",
         ),
         Mistake(
             _bounds(tied=0.5),
@@ -595,11 +627,12 @@ PANEL_READING = Exercise(
         ),
     ),
     equivalent={
+        "end['kl'] >= 1": ON_A_BOUND,
         "end['lenient_accuracy'] <= start['lenient_accuracy'] - 0.1": ON_A_BOUND,
         "end['tied_groups'] >= 0.8": ON_A_BOUND,
         "end['accuracy'] <= 0.1": ON_A_BOUND,
         "end['accuracy'] <= 0.9": ON_A_BOUND,
     },
     insight="Reward, format and strict accuracy rise in good runs and in bad ones. "
-    "Tied groups and lenient accuracy tell them apart.",
+    "Tied groups, lenient accuracy and KL tell them apart.",
 )

@@ -40,6 +40,8 @@ Here are the kinds that many notebooks draw. The others, and the words:
     reward_map      what a reward pays every response; groups that tie
     learned_counts  how many prompts each seed has learned, as bars of shares
     rates           what a learning rate makes of a run
+    run_rows        runs in rows, the healthy one behind; training beside held out
+    ways            what each seed gained, for each way to answer
     while_it_moves  frames of films: a policy while its loss or entropy says little
     alt_text        what a plot shows, for readers who cannot see it
     alt_words       numbers, ranges and labels as one says them

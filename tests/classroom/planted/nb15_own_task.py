@@ -259,8 +259,13 @@ def my_reward():
 
 
 def diagnose():
+    def too_far(end):
+        return "rate too high" if end["kl"] > 1 else None
+
     def nearly_all_tied(end, bound=0.8, hard=0.1):
         """The first half of a right answer; None where groups differ."""
+        if too_far(end):
+            return too_far(end)
         if end["tied_groups"] > bound and end["accuracy"] < 0.9:
             return "too hard" if end["accuracy"] < hard else "format alone"
         return None
@@ -286,10 +291,11 @@ def diagnose():
 
     def answer(start, end):
         if end["tied_groups"] <= 0.8:
-            return "learns"
+            return too_far(end) or "learns"
         if end["accuracy"] < 0.1:
             return "too hard"
-        return "format alone" if end["accuracy"] < 0.9 else "learns"
+        tied = "format alone" if end["accuracy"] < 0.9 else "learns"
+        return too_far(end) or tied
 
     yield "hides sums that got worse", answer
 
@@ -302,7 +308,7 @@ def diagnose():
 
     def answer(start, end):
         if end["tied_groups"] > 0.8 and end["accuracy"] > 0.1:
-            return "format alone"
+            return too_far(end) or "format alone"
         return "too hard" if end["tied_groups"] > 0.8 else fall(start, end)
 
     yield "ask for an accuracy below 0.9", answer
@@ -387,9 +393,26 @@ def diagnose():
     yield "for the fall after them", answer
 
     def answer(start, end):
+        fell = end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1
+        if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
+            return "too hard" if end["accuracy"] < 0.1 else "format alone"
+        return "rate too high" if fell else "learns"
+
+    yield "Ask the KL which it is", answer
+    yield (
+        "bound for the KL is too low",
+        lambda start, end: (
+            "rate too high"
+            if end["kl"] > 0.5
+            else nearly_all_tied(end) or fall(start, end)
+        ),
+    )
+
+    def answer(start, end):
         tied, right = end["tied_groups"] > 0.8, end["accuracy"]
         if tied and right < 0.9:
-            return "too hard" if right < 0.1 else "format alone"
+            alone = "rate too high" if end["kl"] > 1 else "format alone"
+            return "too hard" if right < 0.1 else alone
         change = end["lenient_accuracy"] - start["lenient_accuracy"]
         return "learns" if change >= -0.1 else "rate too high"
 

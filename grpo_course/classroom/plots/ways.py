@@ -1,0 +1,49 @@
+"""What each seed gained, and by which training, for each way to answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from grpo_course.classroom.plots import axes_row
+from grpo_course.classroom.plots.palette import COLOURS
+
+
+def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[Axes]:
+    """A small plot for each way to answer: the models side by side, a line a seed.
+
+    Rows are those of `read_own_task`; `short` names the models below their columns. The
+    seed with the weakest start is drawn in another colour and dashed.
+    """
+    models = [name for name in rows[0] if name != "seed"]
+    ways = list(rows[0][models[0]])
+    weakest = min(rows, key=lambda row: row[models[0]][ways[0]])
+    axes = axes_row(len(ways), width=11, height=3.4)
+    for ax, way in zip(axes, ways, strict=True):
+        for row in rows:
+            shares = [row[model][way] for model in models]
+            draw_seed(ax, shares, row["seed"], row is weakest)
+        ax.set_title(way.replace(", ", ",\n"), fontsize=11)
+        ax.set_xticks(range(len(models)), short, fontsize=9)
+        ax.set(ylim=(0, 1.03), xlim=(-0.3, len(models) - 0.7))
+        ax.grid(alpha=0.3)
+    axes[0].set_ylabel("share right")
+    figure = axes[0].figure
+    named = {handle.get_label(): handle for handle in axes[0].lines}
+    names = [name for name in named if not name.startswith("_")]
+    handles = [named[name] for name in names]
+    figure.legend(handles, names, loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1))
+    return axes
+
+
+def draw_seed(ax: Axes, shares: list[float], seed: int, is_weakest: bool) -> None:
+    """One seed's line through its models."""
+    look: dict[str, Any] = {"color": COLOURS[0], "lw": 1, "alpha": 0.75}
+    label = "each other seed"
+    if is_weakest:
+        look = {"color": COLOURS[1], "lw": 2, "ls": "--"}
+        label = f"seed {seed}, the weakest start"
+    known = {line.get_label() for line in ax.lines}
+    ax.plot(
+        shares, marker="o", ms=5, label="_again" if label in known else label, **look
+    )

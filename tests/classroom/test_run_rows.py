@@ -1,0 +1,42 @@
+"""Runs in rows beside a healthy one; training beside held out; what seeds gained."""
+
+import torch
+
+from grpo_course.algorithm.history import History
+from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.plots.run_rows import plot_held_out, plot_run_rows
+from grpo_course.classroom.plots.ways import plot_ways
+
+
+def run_of(values):
+    history = History()
+    for epoch, value in enumerate(values):
+        history.add(epoch, 0, {"kl": torch.tensor(value)})
+    return history
+
+
+def test_each_run_stands_before_the_healthy_one_as_means_of_a_window():
+    runs = {"healthy": run_of([0.0, 2.0, 4.0]), "broken": run_of([1.0, 1.0, 4.0])}
+    ((ax,),) = plot_run_rows(runs, {"kl": "KL"}, window=2)
+    behind, before = (list(line.get_ydata()) for line in ax.lines)
+    assert behind == [1, 3] and before == [1, 2.5]
+    assert list(ax.lines[0].get_xdata()) == [2, 3]
+    assert "broken: KL from 1.00 to 4.00" in alternative_text(ax.figure)
+
+
+def test_the_last_dot_stands_where_training_ends():
+    (ax,) = plot_held_out({"a": torch.rand(18)}, {"a": [0.1, 0.2, 0.4]}, every=10)
+    training, looks = (list(line.get_xdata()) for line in ax.lines)
+    assert training[-1] == looks[-1] == 20 and len(training) == 18
+
+
+def test_each_seed_is_a_line_and_the_weakest_start_is_dashed():
+    rows = [
+        {"seed": seed, "a": {"x": start}, "b": {"x": 0.9}}
+        for seed, start in enumerate((0.3, 0.1, 0.5))
+    ]
+    (ax,) = plot_ways(rows, ("a", "b"))
+    dashed = [line for line in ax.lines if line.get_linestyle() == "--"]
+    assert len(ax.lines) == 3
+    assert [list(line.get_ydata()) for line in dashed] == [[0.1, 0.9]]
+    assert dashed[0].get_label() == "seed 1, the weakest start"
