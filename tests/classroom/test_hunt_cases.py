@@ -10,7 +10,7 @@ import torch
 from grpo_course.classroom.hunt import recorded
 from grpo_course.classroom.hunt.broken import HEALTHY, source_with
 from grpo_course.classroom.hunt.cases import Case, hunt, open_case
-from grpo_course.classroom.hunt.debrief import changed_lines, stage_of
+from grpo_course.classroom.hunt.debrief import boxes_of, changed_lines, stage_of
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
 from grpo_course.classroom.hunt.probes import groups_share_a_prompt
 from grpo_course.classroom.hunt.properties import COURSE_PROBES
@@ -78,15 +78,12 @@ def test_opening_a_case_tells_no_cause(letter, capsys):
 
 def test_a_case_is_looked_back_on_once_its_cause_is_named(case, capsys):
     with pytest.raises(ValueError, match="name its cause first"):
-        case.look_back("reward")
+        case.look_back()
     guess = "k1 as a loss"
     assert case.accuse_in_turn(None, guess, PADDING, guess) == PADDING
     assert capsys.readouterr().out.count("[x]") == 1 and case.score() == 3
-    case.log = recorded.healthy_runs({})[0]
-    case.look_back("length (tokens)")
+    case.look_back()
     assert "Guilty: response_mask." in plt.gcf().get_label()
-    with pytest.raises(ValueError, match="title"):
-        case.look_back("lenght")
 
 
 def test_the_panel_says_where_its_scale_is_by_powers_of_ten():
@@ -102,6 +99,13 @@ def test_every_guilty_stage_is_a_box(number):
     ax = draw_flow(stages)
     thick = [box for box in ax.patches if box.get_linewidth() == 3]
     assert len(thick) >= len(set(stages))
+
+
+@pytest.mark.parametrize("number", DEFECTS)
+def test_looking_back_marks_one_place_for_each_of_a_defect(number):
+    boxes = boxes_of(DEFECTS[number])
+    thick = [p for p in draw_flow(boxes).patches if p.get_linewidth() == 3]
+    assert len(thick) == len(boxes) + boxes.count("score")
 
 
 def test_a_probe_counts_and_the_budget_ends(case, capsys):

@@ -9,12 +9,17 @@ import torch
 from grpo_course.classroom.hunt import costs, recorded
 from grpo_course.classroom.hunt.broken import broken
 from grpo_course.classroom.hunt.defects import DEFECTS, number_of
-from grpo_course.classroom.hunt.findings import cost_of, course_matrix, sweep_of
+from grpo_course.classroom.hunt.findings import (
+    cost_of,
+    course_matrix,
+    sweep_of,
+    sweeps_of,
+)
 from grpo_course.classroom.hunt.judge import faults
 from grpo_course.classroom.hunt.properties import PROPERTIES
 from grpo_course.classroom.hunt.script import Trainer
 from grpo_course.classroom.hunt.sleeping import KNOBS, first_update, update_error
-from grpo_course.classroom.plots.sweeps import plot_costs, plot_sweep
+from grpo_course.classroom.plots.sweeps import plot_costs, plot_sweeps
 
 # Cause -> a value of its setting with which nothing is wrong.
 ASLEEP = {
@@ -111,10 +116,13 @@ def test_the_command_records_what_is_missing(tmp_path, monkeypatch, capsys):
 
 
 def test_the_pictures_show_the_numbers():
-    setting, values, errors = sweep_of("k1 as a loss")
-    ax = plot_sweep(setting, values, errors)
+    values, errors = sweeps_of("beta")
+    ax = plot_sweeps("beta", values, errors)
     assert ax.get_xlabel() == r"$\beta$" and len(ax.get_xticks()) == len(values)
-    assert ax.get_lines()[-2].get_ydata()[2] == errors[2].mean()
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert len(errors) == 5 and errors.keys() <= lines.keys()
+    for cause, error in errors.items():
+        assert lines[cause].get_ydata()[2] == error[2].mean()
     ax, near = plot_costs({"one": (-0.2, 0.05), "two": (0.0, 0.1)})
     assert [label.get_text() for label in ax.get_yticklabels()] == ["one", "two"]
     assert ax.yaxis_inverted() and near.yaxis_inverted()

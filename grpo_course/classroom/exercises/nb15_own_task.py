@@ -440,8 +440,8 @@ def _case(
     kl: float = 0.3,
 ) -> Case:
     """`kl` is that of the end: a run begins at its reference."""
-    readings = {"start": _reading(*start, 0.0), "end": _reading(*end, kl)}
-    return case(description, hint, **readings)
+    begun, ended = _reading(*start, 0.0), _reading(*end, kl)
+    return case(description, hint, start=begun, end=ended)
 
 
 def _bounds(

@@ -20,8 +20,8 @@ from grpo_course.classroom.hunt.judge import FIRES, SILENT, ask
 from grpo_course.classroom.hunt.recorded import healthy_runs
 from grpo_course.classroom.hunt.repair import compare
 from grpo_course.classroom.hunt.roles import GUIDED, HUNTED
-from grpo_course.classroom.plots.log_panel import PANEL, plot_log_panel
-from grpo_course.classroom.plots.trainer_flow import plot_found
+from grpo_course.classroom.plots.log_panel import plot_log_panel
+from grpo_course.classroom.plots.trainer_flow import draw_small_flow
 
 BUDGET = 4  # probes of a case
 FREE = 1  # probe for each defect that costs no point
@@ -96,17 +96,15 @@ class Case:
             print(debrief.sample_line(batch, row))
         plot_log_panel(self.log, healthy_runs(self.settings))
 
-    def look_back(self, title: str) -> None:
-        """Mark the stages of its defects, and draw one panel of the log again.
+    def look_back(self) -> None:
+        """Mark where in the trainer its defects were.
 
         Raises ValueError as long as a cause is not found.
         """
-        require_known("title", title, PANEL)
         if self._left:
             raise ValueError(f"{self.name}: name its cause first, with case.accuse.")
-        edits = [old for defect in self._defects for old, _ in defect.edits]
-        stages = list(dict.fromkeys(map(debrief.stage_of, edits)))
-        plot_found(stages, title, self.log, healthy_runs(self.settings))
+        places = [debrief.boxes_of(defect) for defect in self._defects]
+        draw_small_flow(list(dict.fromkeys(place for some in places for place in some)))
 
     def _complaint(self) -> str:
         """Of one defect; two together show something else than either alone."""

@@ -60,6 +60,13 @@ def stages_of(defect: Defect) -> str:
     return " and ".join(dict.fromkeys(stage_of(old) for old, _ in defect.edits))
 
 
+def boxes_of(defect: Defect) -> list[str]:
+    """What to mark of the stages: its own place, or the methods of its lines."""
+    if defect.box:
+        return [defect.box]
+    return list(dict.fromkeys(stage_of(old) for old, _ in defect.edits))
+
+
 def changed_lines(defect: Defect) -> list[str]:
     """The lines of the script that differ: - in the case, + in the healthy one."""
     text = HEALTHY

@@ -23,3 +23,4 @@ class Defect:
     edits: tuple[tuple[str, str], ...]
     settings: dict[str, float] = field(default_factory=dict)
     knob: str = ""
+    box: str = ""  # what to mark of the stages, if not the method its lines stand in

@@ -149,6 +149,7 @@ LOSSES = [
         why="The reference scores come from the model in training: it is held near "
         "where it was a moment ago, not near where it began.",
         thread="huggingface/trl #2046",
+        box="score in collect",
         edits=(
             (
                 "        with self.model.disable_adapter():\n"

@@ -30,6 +30,7 @@ REWARDS = [
         why="Responses stand as AABBCC, the answers to compare them with as ABCABC: "
         "most are graded against another problem.",
         thread="om-ai-lab/VLM-R1 #129",
+        box="arrow into pay",
         edits=(
             (
                 "        texts, rewards = self.pay(problems, responses)\n",

@@ -54,6 +54,14 @@ def sweep_of(cause: str) -> tuple[str, list[float], Tensor]:
     return setting, list(values), torch.tensor(errors)
 
 
+def sweeps_of(setting: str) -> tuple[list[float], dict[str, Tensor]]:
+    """The values tried for a setting, and the errors of each defect that it wakes."""
+    causes = [cause for cause, (knob, _) in KNOBS.items() if knob == setting]
+    found = {cause: sweep_of(cause) for cause in causes}
+    values = found[causes[0]][1]
+    return values, {cause: errors for cause, (_, _, errors) in found.items()}
+
+
 def course_matrix() -> dict[str, Row]:
     """What the course's own probes said of all trainers, as it was recorded."""
     return {

@@ -17,6 +17,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     panel           what to look at while the loss says nothing
     log_panel       the log of one run over the range of healthy runs
     trainer_flow    the stages of the hunt's trainer, and where a defect was
+    case_mechanisms what goes wrong inside a trainer, for each guided case
     probe_matrix    what probes say of trainers
     sweeps          how wrong an update is as a setting moves; what defects cost
     comparisons     gaps to a baseline; means and the gap of two; points in a plane

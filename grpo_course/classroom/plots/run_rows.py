@@ -26,8 +26,9 @@ def plot_run_rows(
     (healthy, usual), *rest = runs.items()
     size = (11, 1.35 * len(rest) + 0.7)
     share: dict = {"sharex": True, "sharey": "col", "layout": "constrained"}
-    count = {"nrows": len(rest), "ncols": len(columns), "squeeze": False}
-    figure, grid = plt.subplots(**count, figsize=size, **share)
+    figure, grid = plt.subplots(
+        len(rest), len(columns), squeeze=False, figsize=size, **share
+    )
     last = max(len(run.records) for _, run in rest)
     for row, (name, run) in zip(grid, rest, strict=True):
         for ax, column in zip(row, columns, strict=True):

@@ -7,32 +7,32 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.classroom.plots import COLOURS, axes_row, finish
+from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
 
 NEAR = (-0.07, 0.025)  # costs that are drawn once more, magnified
 
 
-def plot_sweep(
-    setting: str,
-    values: Sequence[float],
-    errors: Tensor,
-    title: str = "",
+def plot_sweeps(
+    setting: str, values: Sequence[float], errors: dict[str, Tensor]
 ) -> Axes:
-    """How wrong one rollout's move is at each value of a setting; [value seed].
+    """How wrong one rollout's move is at each value of a setting, a line a defect.
 
-    At 1 it is as wrong as no move at all.
+    `errors` are [value seed], each seed a thin line; at 1 it is as wrong as no move.
     """
-    ax = axes_row(width=6.0, height=3.0)[0]
+    ax = axes_row(width=6.0, height=3.4)[0]
     places = range(len(values))
-    thin = ax.plot(places, errors, color=COLOURS[5], lw=1)
-    thin[0].set_label("one seed each")
-    ax.plot(places, errors.mean(dim=1), "o-", color=COLOURS[0], label="mean of seeds")
+    for (cause, error), colour, line in zip(
+        errors.items(), COLOURS, LINES, strict=False
+    ):
+        ax.plot(places, error, color=colour, lw=0.6, alpha=0.35)
+        look: dict[str, Any] = {"color": colour, "ls": line, "marker": "o", "ms": 4}
+        ax.plot(places, error.mean(dim=1), lw=2, label=cause, **look)
     ax.axhline(1, color="grey", ls=":", label="as wrong as no move")
     ax.set_xticks(places, [f"{value:g}" for value in values])
     ax.set_ylim(bottom=0)
-    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=9)
     name = r"$\beta$" if setting == "beta" else setting
-    return finish(ax, name, "error after one rollout", title)
+    return finish(ax, name, "error after one rollout")
 
 
 def plot_costs(costs: dict[str, tuple[float, float]], title: str = "") -> list[Axes]:

@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.log_panel import PANEL, Log, draw_measure
 from grpo_course.classroom.plots.palette import COLOURS
 
 # A method of the script, what it makes; a rollout, then the optimizer steps on it.
@@ -29,17 +28,18 @@ STEP = (
 MADE = (("__init__", "optimizer,\nschedule"),)
 WIDE, HIGH, APART = 1.74, 0.95, 2.0  # of a box, and from one to the next
 GUILTY = COLOURS[1]
+SMALLER = 0.65
 
 
-def draw_flow(guilty: Sequence[str] = (), below: float = 0.0) -> Axes:
+def draw_flow(guilty: Sequence[str] = ()) -> Axes:
     """The stages as boxes, a thick frame around the guilty ones, by their methods.
 
-    `below` is room under the boxes.
+    "score in collect" is the box of that name in that row alone, "arrow into pay" what
+    is handed to that box.
     """
     guilty = ["pay" if method == "reward" else method for method in guilty]
-    size = (11, 0.77 * (3.9 + below))
-    ax = plt.subplots(figsize=size, layout="constrained")[1]
-    ax.set(xlim=(-0.3, 14.2), ylim=(-0.1 - below, 3.8))
+    ax = plt.subplots(figsize=(11, 3.0), layout="constrained")[1]
+    ax.set(xlim=(-0.3, 14.2), ylim=(-0.1, 3.8))
     ax.axis("off")
     draw_row(ax, 2.2, "collect", "once a rollout", COLLECT, guilty)
     draw_row(ax, 0.15, "step", "4 times on the same rollout", STEP, guilty)
@@ -69,17 +69,24 @@ def draw_row(
     ax.text(left, y + HIGH + 0.2, f"{name}: {often}", **at_top)
     for place, (method, makes) in enumerate(boxes):
         x = left + place * APART
-        frame(ax, (x, y), (WIDE, HIGH), method in guilty, "white")
+        is_guilty = method in guilty or f"{method} in {name}" in guilty
+        frame(ax, (x, y), (WIDE, HIGH), is_guilty, "white")
         at: dict[str, Any] = {"ha": "center", "va": "center"}
-        bold = "bold" if method in guilty else "normal"
+        bold = "bold" if is_guilty else "normal"
         middle = x + WIDE / 2
         ax.text(middle, y + 0.74, method, weight=bold, fontsize=9.5, **at)
         ax.text(middle, y + 0.32, makes, color="#444444", fontsize=8.5, **at)
         if place:
-            style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 10}
             ends = (x - APART + WIDE, y + HIGH / 2), (x, y + HIGH / 2)
-            arrow = FancyArrowPatch(*ends, color="grey", shrinkA=0, shrinkB=0, **style)
-            ax.add_patch(arrow)
+            draw_arrow(ax, ends, f"arrow into {method}" in guilty)
+
+
+def draw_arrow(ax: Axes, ends: tuple, is_guilty: bool) -> None:
+    """From one box to the next; thick where the defect was in what is handed over."""
+    look: dict[str, Any] = {"color": "grey", "mutation_scale": 10}
+    if is_guilty:
+        look = {"color": GUILTY, "mutation_scale": 22, "lw": 3.0, "zorder": 3}
+    ax.add_patch(FancyArrowPatch(*ends, arrowstyle="-|>", shrinkA=0, shrinkB=0, **look))
 
 
 def frame(
@@ -97,24 +104,11 @@ def frame(
     ax.add_patch(FancyBboxPatch(corner, *size, boxstyle=style, **look))
 
 
-def plot_found(
-    guilty: Sequence[str], title: str, log: Log, healthy: Sequence[Log]
-) -> Axes:
-    """The stages with the guilty ones marked, and the panel that showed it."""
-    flow = draw_flow(guilty, below=0.7)
-    figure = flow.figure
-    panel = flow.inset_axes((9.1, -0.3, 5.0, 1.75), transform=flow.transData)
-    draw_measure(panel, log, healthy, title)
-    panel.set_title(panel.get_title(), fontsize=10)
-    panel.set_xlabel("rollout", fontsize=9)
-    panel.set_xticks(range(0, len(log), 5))
-    panel.tick_params(labelsize=8)
-    ends = ", ".join(
-        f"{name} from {log[0][name]:.3g} to {log[-1][name]:.3g}"
-        for name in PANEL[title]
-    )
-    describe(figure, f"{figure.get_label()} Beside them, one panel of the log: {ends}.")
-    return panel
+def draw_small_flow(guilty: Sequence[str]) -> Axes:
+    """The stages once more, smaller, with the guilty places marked."""
+    ax = draw_flow(guilty)
+    ax.figure.set_dpi(SMALLER * ax.figure.dpi)
+    return ax
 
 
 def in_words() -> str:

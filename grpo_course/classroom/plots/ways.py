@@ -29,7 +29,7 @@ def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[A
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("share right")
     figure = axes[0].figure
-    named = {handle.get_label(): handle for handle in axes[0].lines}
+    named = {str(handle.get_label()): handle for handle in axes[0].lines}
     names = [name for name in named if not name.startswith("_")]
     handles = [named[name] for name in names]
     figure.legend(handles, names, loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1))
