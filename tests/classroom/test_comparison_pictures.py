@@ -4,6 +4,7 @@ import torch
 
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.comparisons import (
+    plot_agreement,
     plot_gaps,
     plot_means_and_gap,
     plot_named,
@@ -36,6 +37,13 @@ def test_each_point_has_its_name_beside_it():
         "one": (1.0, 2.0),
         "two": (3.0, 4.0),
     }
+
+
+def test_what_agrees_lies_on_the_diagonal():
+    one = torch.tensor([-0.25, 0.5, 0.75])
+    ax = plot_agreement(one, one + 0.125, "x", "y")
+    assert ax.get_title() == "2 of 3 above zero; between -0.125 and +0.875"
+    assert "at most 0.12500 away" in alternative_text(ax.figure)
 
 
 def test_a_bar_for_each_span_and_the_updates_are_counted():

@@ -51,8 +51,11 @@ def test_a_frame_shows_what_was_until_then_and_says_it():
 def test_two_policies_of_one_epoch_stand_beside_each_other():
     policies = {"healthy": [UNIFORM, UNIFORM], "too fast": [UNIFORM, RIGHT]}
     entropies = {"healthy": torch.ones(2), "too fast": torch.tensor([1.0, 0.0])}
-    told = draw_collapse(policies, ANSWER, entropies, 1)
-    assert told == "Epoch 1: entropy healthy 1.00, too fast 0.00 nats a token."
+    told = draw_collapse(policies, ANSWER, entropies, 1, "[3, 2, 4]")
+    assert told == (
+        "Epoch 1: probability of the sorted answer healthy 0.01, too fast 1.00; "
+        "entropy healthy 1.00, too fast 0.00 nats a token."
+    )
     tables = [ax for ax in plt.gcf().axes if ax.images]
     assert [table.images[0].get_array().max() for table in tables] == [
         pytest.approx(0.2),
@@ -62,7 +65,8 @@ def test_two_policies_of_one_epoch_stand_beside_each_other():
 
 def test_the_walk_marks_its_place_on_the_line():
     line = torch.tensor([[0.0, 1.0], [0.0, -1.0]])
-    assert "0.00800" in draw_walk(UNIFORM, ANSWER, line, 0.5, -0.5)
+    told = draw_walk(UNIFORM, ANSWER, line, 0.5, -0.5, outside=0.25)
+    assert "0.00800" in told and told.endswith("clip range 0.25.")
     dot = plt.gcf().axes[1].lines[1]
     assert (dot.get_xdata()[0], dot.get_ydata()[0]) == (0.5, -0.5)
 

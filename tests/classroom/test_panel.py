@@ -66,3 +66,12 @@ def test_of_more_than_two_runs_the_means_alone_are_drawn():
     assert [line.get_ydata().tolist() for line in ax.lines] == [[2, 5.5]] * 3
     (ax,) = plot_panel(dict(list(runs.items())[:2]), ("loss",))
     assert len(ax.collections) == 2  # a band each
+
+
+def test_the_axes_reach_no_further_than_what_is_drawn():
+    def run(*values):
+        return History([{"epoch": 0, "step": 0, "loss": torch.tensor(values)}])
+
+    three = {"a": run(0.0, 0.0), "b": run(0.0, 8.0), "c": run(1.0, 1.0)}
+    (ax,) = plot_panel(three, ("loss",))  # the means: 0, 4 and 1
+    assert ax.get_ylim() == (-0.2, 4.2)

@@ -2,7 +2,12 @@
 
 import torch
 
-from grpo_course.classroom.plots import token_places, token_rows, token_writing
+from grpo_course.classroom.plots import (
+    token_gradients,
+    token_places,
+    token_rows,
+    token_writing,
+)
 from grpo_course.classroom.plots.alt_text import alternative_text
 
 PROMPT = torch.tensor([0, 0, 3])
@@ -83,3 +88,21 @@ def test_only_numbers_out_of_place_are_framed():
     frames = [p.get_xy() for p in ax.patches if p.get_linewidth() == 3]
     assert frames == [(token_writing.ANSWER + 1, 1)]
     assert {"wrong", "sorted", "5 of 5"} <= set(texts(ax))
+
+
+def test_a_cell_for_each_token_holds_its_gradient_and_padding_none():
+    mask = torch.tensor([[[True, True], [True, False]]])
+    deltas = torch.tensor([[1.0, -1.0]])
+    gradient = torch.tensor([[[-0.25, -0.25], [0.5, 0.0]]])
+    ax = token_gradients.plot_gradients(gradient, deltas, mask)
+    assert texts(ax) == ["-0.250", "-0.250", "+0.500"]
+    assert len(ax.patches) == 1
+    assert ax.get_title() == "the deltas add up to 0; norm of the gradient 0.612"
+
+
+def test_tokens_times_delta_add_up():
+    lengths, deltas = torch.tensor([3, 2]), torch.tensor([1.5, -0.5])
+    left, right = token_gradients.draw_lengths(lengths, deltas)
+    assert [bar.get_width() for bar in left.patches] == [3, 2]
+    assert right.get_title() == "their sum: +3.50"
+    assert "2 times -0.50; the sum +3.50" in alternative_text(left.figure)

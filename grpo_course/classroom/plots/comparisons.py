@@ -17,7 +17,7 @@ from grpo_course.classroom.plots import (
     plot_bands,
 )
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import CLIP
+from grpo_course.classroom.plots.palette import CLIP, NO_POLICY
 
 
 def plot_gaps(
@@ -91,3 +91,20 @@ def plot_named(
     told = [f"{name} at {x:.2f}, {y:.2f}" for name, (x, y) in points.items()]
     describe(ax.figure, f"Points by {xlabel} and {ylabel}: {'; '.join(told)}.")
     return finish(ax, xlabel, ylabel)
+
+
+def plot_agreement(one: Tensor, other: Tensor, xlabel: str, ylabel: str) -> Axes:
+    """Two ways to one number, a dot a case: on the diagonal they agree. [case] each"""
+    ax = axes_row(width=5.5, height=3.6)[0]
+    ax.axhline(0, color="black", lw=0.8)
+    ax.axline((0, 0), slope=1, color=NO_POLICY, lw=1)
+    ax.plot(one, other, "o", ms=5, color=COLOURS[0], alpha=0.5)
+    above, count = int((other > 0).sum()), len(other)
+    title = f"{above} of {count} above zero; between {other.min():.3f} and "
+    finish(ax, xlabel, ylabel, f"{title}{other.max():+.3f}")
+    describe(
+        ax.figure,
+        f"{count} dots by {xlabel} and {ylabel}, at most "
+        f"{(one - other).abs().max():.5f} away from the diagonal. {ax.get_title()}.",
+    )
+    return ax

@@ -97,7 +97,7 @@ def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
     if name in SHARES:
         ax.set_ylim(-0.05, 1.05)
     else:
-        ax.set_ylim(*limits(list(curves.values())))
+        ax.set_ylim(*limits(list(curves.values()), list(shown.values())))
 
 
 def means(curves: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -111,11 +111,16 @@ def kinds_of_ties(run: History) -> dict[str, Tensor]:
     return {labels[kind]: measure(run, kind) for kind in TIES if has(run, kind)}
 
 
-def limits(curves: list[Tensor]) -> tuple[float, float]:
-    """The range of the bands. One seed's spike may leave it, or all else were flat."""
+def limits(curves: list[Tensor], shown: list[Tensor]) -> tuple[float, float]:
+    """The range of the bands, as far as it is drawn in.
+
+    One seed's spike may leave it, or all else were flat.
+    """
     bands = torch.cat([c.quantile(torch.tensor([0.1, 0.9]), -1) for c in curves], 1)
-    bands = bands[bands.isfinite()]
-    low, high = bands.min().item(), bands.max().item()
+    drawn = torch.cat([curve.flatten() for curve in shown])
+    bands, drawn = bands[bands.isfinite()], drawn[drawn.isfinite()]
+    low = max(bands.min().item(), drawn.min().item())
+    high = min(bands.max().item(), drawn.max().item())
     if high - low < ROUNDING:  # nothing happens: no zooming in on rounding errors
         return low - 0.1, high + 0.1
     margin = 0.05 * (high - low)

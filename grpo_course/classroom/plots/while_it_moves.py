@@ -69,25 +69,40 @@ def draw_collapse(
     answer: Sequence[int],
     entropies: dict[str, Tensor],
     epoch: int,
+    prompt: str,
 ) -> str:
-    """One frame: two policies of an epoch, and their entropies up to it."""
-    _, tables, (ax,) = frame_axes(2, 1)
+    """One frame: what two policies say of one prompt, and their entropies up to it."""
+    figure, tables, (ax,) = frame_axes(2, 1, height=3.2)
+    figure.suptitle(f"Tables: the prompt {prompt}. Curve: all prompts.", fontsize=11)
     for table, (name, seen) in zip(tables, policies.items(), strict=True):
         draw_policy(table, seen[epoch], answer, name)
     tables[1].set_ylabel("")
     draw_so_far(ax, entropies, epoch, "entropy (nats a token)", (-0.1, 1.7))
+    places = range(len(answer)), list(answer)
+    right = [
+        f"{name} {seen[epoch][places].prod():.2f}" for name, seen in policies.items()
+    ]
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False, fontsize=10)
     now = {name: each[epoch].clamp(min=0) + 0.0 for name, each in entropies.items()}
     told = [f"{name} {entropy:.2f}" for name, entropy in now.items()]
-    return f"Epoch {epoch}: entropy {', '.join(told)} nats a token."
+    return (
+        f"Epoch {epoch}: probability of the sorted answer {', '.join(right)}; "
+        f"entropy {', '.join(told)} nats a token."
+    )
 
 
 def draw_walk(
-    probs: Tensor, answer: Sequence[int], line: Tensor, s: float, loss: float
+    probs: Tensor,
+    answer: Sequence[int],
+    line: Tensor,
+    s: float,
+    loss: float,
+    outside: float,
 ) -> str:
     """One picture of a slider: the policy after a step s down the loss, and the loss.
 
-    probs [pos vocab]; line [2 place] holds steps and the loss at each of them.
+    probs [pos vocab]; line [2 place] holds steps and the loss at each of them; outside
+    is the share of the tokens that have left the clip range.
     """
     _, (table,), (ax,) = frame_axes(1, 1)
     draw_policy(table, probs, answer, f"the policy after s = {s:g}")
@@ -95,4 +110,7 @@ def draw_walk(
     ax.plot(s, loss, "o", ms=10, color="black")
     finish(ax, "step s along minus the gradient", "loss of this rollout")
     right = probs[range(len(answer)), list(answer)].prod()
-    return f"s = {s:g}: loss {loss:.2f}, probability of the sorted answer {right:.5f}."
+    return (
+        f"s = {s:g}: loss {round(loss, 2) + 0.0:.2f}, probability of the sorted answer "
+        f"{right:.5f}, tokens outside the clip range {outside:.2f}."
+    )
