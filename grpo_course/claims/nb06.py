@@ -52,7 +52,8 @@ CLAIMS = (
     ),
     Claim(
         "06.spread",
-        "Normalized and centered deltas lie a few hundredths apart.",
+        "Normalized and centered deltas differ by less than a hundredth there, "
+        "elsewhere by a few.",
         partial(repeated, grpo, 4),
         partial(repeated, partial(grpo, deltas_mode="centered_rewards"), 4),
         within=0.1,

@@ -10,16 +10,21 @@ from PIL import Image, ImageColor
 from grpo_course.algorithm.kl import kl_values
 from grpo_course.classroom.filmed import filmed
 from grpo_course.classroom.plots import plot_bands
+from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.plots.clipping import draw_tokens
 from grpo_course.classroom.plots.kl_area import draw_settled
 from grpo_course.classroom.plots.kl_estimators import draw_kl_estimators
 from grpo_course.classroom.plots.moving import smaller
 from grpo_course.classroom.plots.palette import DOWN
+from grpo_course.classroom.plots.rates import draw_rate
 from grpo_course.classroom.plots.token_push import draw_pushes, pushes
 from grpo_course.classroom.plots.while_it_moves import (
     draw_collapse,
     draw_walk,
     draw_zero_loss,
 )
+from grpo_course.classroom.watched import run_watched
+from grpo_course.sorting.policy_gradient import run_policy_gradient
 from grpo_course.sorting.rewards import sort_distance_reward
 
 UNIFORM, RIGHT = torch.full((3, 5), 0.2), torch.eye(5)[2:]
@@ -118,3 +123,36 @@ def test_a_rare_colour_of_a_frame_keeps_its_colour():
     assert (
         max(abs(a - b) for a, b in zip(few.getpixel((12, 12)), want, strict=True)) < 25
     )
+
+
+def test_tokens_of_a_group_that_ties_had_no_gradient_to_lose():
+    ratio = torch.tensor([[[1.5, 0.5], [1.5, 1.5]]])
+    told = draw_tokens(ratio, torch.tensor([[1.0, 0.0]]))
+    assert told.startswith("4 tokens: 1 have lost") and "2 with a delta of 0" in told
+
+
+def test_a_watched_run_is_the_usual_one_with_more_in_its_log():
+    run = run_watched(3, range(2), 0.1, kl_penalty=0.1, compute_ref_model_period=9)
+    plain = run_policy_gradient(
+        3,
+        deltas_mode="normalized_rewards",
+        loss_mode="clipped",
+        reward_fn=sort_distance_reward,
+        init_scale=0.1,
+        seeds=range(2),
+        learning_rate=0.1,
+        kl_penalty=0.1,
+        compute_ref_model_period=9,
+    )
+    assert torch.equal(run.curve("loss"), plain.curve("loss"))
+    kinds = run.curve("tied_right") + run.curve("tied_wrong")
+    torch.testing.assert_close(kinds, run.curve("tied_groups"))
+    gone = run.epochs("kl_to_first")
+    assert gone[0].abs().max() < 1e-6 and gone[-1].min() > 0.1
+
+
+def test_the_two_kinds_of_ties_are_told():
+    run = run_watched(2, range(2), 1.0)
+    told = draw_rate(run, 1.0)
+    assert told.startswith("learning rate 1: at the end 0.00 of the groups are tied")
+    assert "stacked: all sorted from 0.00" in alternative_text(plt.gcf())

@@ -5,8 +5,10 @@ import pytest
 import torch
 from matplotlib.patches import Rectangle
 
+from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.classroom.plots import axes_row, clipping, mechanism, palette
 from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.plots.groups import plot_groups
 
 PROBS = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])  # [pos vocab]
 
@@ -58,6 +60,18 @@ def test_a_group_is_bars_and_its_deltas_are_arrows_with_a_sign():
     numbers = [t.get_text() for t in right.texts if t.get_text()]
     assert numbers == ["+2.00", "+0.00", "-2.00"]
     assert "centered 2, 0, -2." in alternative_text(left.figure)
+
+
+def test_a_group_without_differences_has_no_arrow():
+    rewards = torch.tensor([[2.0, 0.0], [1.0, 1.0]])
+    rollout = Rollout(torch.tensor([[1, 0], [0, 1]]), torch.zeros(2, 2, 2).long())
+    deltas = torch.tensor([[1.0, -1.0], [0.0, 0.0]])
+    first, second = plot_groups(Batch(rollout, rewards, deltas, None, None))
+    assert [head for _, head in arrows(first)] == [(1, 0), (-1, 1)]
+    assert not arrows(second)
+    names = [label.get_text() for label in second.get_yticklabels()]
+    assert names == ["0 0   R 1"] * 2
+    assert "prompt [0, 1] +0.00, +0.00" in alternative_text(first.figure)
 
 
 def test_tokens_in_the_two_flat_corners_are_grey_and_hollow():

@@ -38,12 +38,14 @@ Here are the kinds that many notebooks draw. The others, and the words:
     token_pay       KL in the reward: what a token is paid, and its return
     entropy_push    what an entropy bonus does to one row of a policy
     overrated       every response by its true and by its learned reward
+    groups          the groups of a batch, with the delta of each response
     memory_blocks   what stays in memory, as blocks drawn to scale
     reward_map      what a reward pays every response; groups that tie
     learned_counts  how many prompts each seed has learned, as bars of shares
     rates           what a learning rate makes of a run
     run_rows        runs in rows, the healthy one behind; training beside held out
     ways            what each seed gained, for each way to answer
+    rates           why groups tie at a learning rate, and what is sorted
     while_it_moves  frames of films: a policy while its loss or entropy says little
     alt_text        what a plot shows, for readers who cannot see it
     alt_words       numbers, ranges and labels as one says them
@@ -83,6 +85,7 @@ def plot_bands(
     title: str = "",
     x: Sequence[float] | None = None,
     ax: Axes | None = None,
+    colours: Sequence[str] = COLOURS,
 ) -> Axes:
     """Curves [step seed]: the line is the mean, the band holds 80 % of the seeds.
 
@@ -91,7 +94,7 @@ def plot_bands(
     ax = ax or axes_row()[0]
     spread = [label for label, curve in curves.items() if curve.shape[-1] > 1]
     for (label, curve), colour, line in zip(
-        curves.items(), COLOURS, LINES, strict=False
+        curves.items(), colours, LINES, strict=False
     ):
         steps = range(len(curve)) if x is None else x
         low, high = (curve.float().quantile(q, dim=-1) for q in (0.1, 0.9))

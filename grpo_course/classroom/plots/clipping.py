@@ -149,3 +149,18 @@ def draw_plane(ax: Axes, low: float, high: float) -> None:
     ax.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
     ax.minorticks_off()
     finish(ax, r"ratio $r$", r"delta $\delta$").grid(visible=False)
+
+
+def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = 0.2) -> str:
+    """The tokens of a batch and the clip, for a slider; -> the sentence below them.
+
+    ratio [batch trial pos], deltas [batch trial]
+    """
+    each = deltas[..., None].expand_as(ratio).flatten()
+    ax = axes_row(width=7.0)[0]
+    gone = int(draw_clip_plane(ax, ratio.flatten(), each, epsilon, most=2.0).sum())
+    none = int((each == 0).sum())
+    return (
+        f"{len(each)} tokens: {gone} have lost their gradient (hollow), and {none} "
+        "with a delta of 0 never had one."
+    )

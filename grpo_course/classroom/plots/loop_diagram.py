@@ -4,13 +4,15 @@ from typing import Any
 
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from grpo_course.classroom.plots import LINES, axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import NO_POLICY, PI, PI_OLD, PI_REF
 
-WIDTH, HEIGHT = 16.0, 8.0
+WIDTH, HALF, HEIGHT = 16.0, 7.6, 8.0
+# (left, bottom, width, height, fill) of a loop: the inner one lies in the outer one
+FRAMES = ((0.0, -4.5, 98.5, 46.0, "#f6f6f6"), (19.5, -3.2, 78.0, 23.2, "#e9e9e9"))
 
 # (left, bottom, colour of the policy that the box reads or writes, text)
 OUTER = (
@@ -18,7 +20,10 @@ OUTER = (
     (21.5, 27.0, PI, "sample\n" r"$G$ answers of $\pi$"),
     (41.0, 27.0, NO_POLICY, "judge\n" r"rewards $R$"),
     (60.5, 27.0, NO_POLICY, "compare\n" r"deltas $\delta$"),
-    (80.0, 27.0, PI_OLD, "note\n" r"$\log\pi_{old}$, $\log\pi_{ref}$"),
+)
+HALVES = (  # one step, two policies
+    (80.0, 27.0, PI_OLD, "note\n" r"$\log\pi_{old}$"),
+    (88.4, 27.0, PI_REF, "note\n" r"$\log\pi_{ref}$"),
 )
 INNER = (
     (80.0, 6.0, PI, "score again\n" r"$\log\pi$"),
@@ -41,20 +46,26 @@ WORDS = (
     (1, 15.5, "the next\nepoch", "left"),
 )
 LOOP_IN_WORDS = (
-    "Two loops drawn as boxes. The outer one runs once an epoch: copy the reference at "
-    "times, sample G answers, judge them, compare them within the group, note the log-"
-    "probabilities. The inner one takes mu steps on the same answers: score again, "
-    "loss, KL penalty, optimizer step. Then the next epoch begins."
+    "Two loops drawn as boxes, the inner one in the outer one. The outer one runs "
+    "once an epoch: copy the reference at times, sample G answers, judge them, compare "
+    "them within the group, note the log-probabilities of two policies. The inner one "
+    "takes mu steps on the same answers: score again, loss, KL penalty, "
+    "optimizer step. Then the next epoch begins."
 )
 
 
 def draw_loop() -> Axes:
     """The two loops as boxes; the colour says which policy a box needs or changes."""
     ax = axes_row(width=10.0, height=4.2)[0]
-    ax.set(xlim=(0, 99), ylim=(-2, 41), position=(0, 0, 1, 1))
+    ax.set(xlim=(-1, 99.5), ylim=(-5.5, 42.5), position=(0, 0, 1, 1))
     ax.axis("off")
+    for left, bottom, width, height, fill in FRAMES:
+        look: dict[str, Any] = {"facecolor": fill, "edgecolor": "#bbbbbb", "zorder": 0}
+        ax.add_patch(Rectangle((left, bottom), width, height, **look))
     for box in OUTER + INNER:
         draw_box(ax, *box)
+    for box in HALVES:
+        draw_box(ax, *box, width=HALF)
     for start, end, bend in ARROWS:
         style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 14}
         style |= {"connectionstyle": f"arc3,rad={bend}", "color": "grey"}
@@ -65,12 +76,19 @@ def draw_loop() -> Axes:
     return ax
 
 
-def draw_box(ax: Axes, left: float, bottom: float, colour: str, text: str) -> None:
+def draw_box(
+    ax: Axes,
+    left: float,
+    bottom: float,
+    colour: str,
+    text: str,
+    width: float = WIDTH,
+) -> None:
     """One step of the loop."""
     style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=1.2", "lw": 2.2}
     style |= {"facecolor": "white", "edgecolor": colour}
-    ax.add_patch(FancyBboxPatch((left, bottom), WIDTH, HEIGHT, **style))
-    centre = (left + WIDTH / 2, bottom + HEIGHT / 2)
+    ax.add_patch(FancyBboxPatch((left, bottom), width, HEIGHT, **style))
+    centre = (left + width / 2, bottom + HEIGHT / 2)
     ax.text(*centre, text, ha="center", va="center", color=colour, fontsize=10)
 
 

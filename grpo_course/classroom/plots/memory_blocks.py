@@ -10,15 +10,17 @@ from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import COLOURS
 
+Kept = dict[str, dict[str, dict[str, float]]]  # method, model, kind -> count
 # What is kept, its colour and its hatching.
 LOOKS = {
     "weights": (COLOURS[0], ""),
     "gradients": (COLOURS[5], "//"),
     "Adam": (COLOURS[4], ".."),
+    "log-probs": (COLOURS[1], ""),
 }
 
 
-def plot_memory(kept: dict[str, dict[str, dict[str, int]]], unit: str = "") -> Axes:
+def plot_memory(kept: Kept, unit: str = "") -> Axes:
     """A row for each method, a block for each of its models, in proportion.
 
     kept[method][model][kind] is a count, and a kind is one of LOOKS. Every row is
@@ -41,12 +43,18 @@ def plot_memory(kept: dict[str, dict[str, dict[str, int]]], unit: str = "") -> A
     ax.grid(visible=False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    looks = [Rectangle((0, 0), 1, 1, **look(kind)) for kind in LOOKS]
+    used = [kind for kind in LOOKS if kind in kinds_in(kept)]
+    looks = [Rectangle((0, 0), 1, 1, **look(kind)) for kind in used]
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.45, 0.97)}
-    ax.legend(looks, list(LOOKS), ncols=len(LOOKS), frameon=False, **place)
+    ax.legend(looks, used, ncols=len(used), frameon=False, **place)
     plt.tight_layout()
     describe(ax.figure, f"Memory as blocks drawn to scale. {in_words(kept, unit)}")
     return ax
+
+
+def kinds_in(kept: Kept) -> set[str]:
+    """What is kept at all."""
+    return {k for models in kept.values() for kinds in models.values() for k in kinds}
 
 
 def look(kind: str) -> dict:
@@ -55,7 +63,9 @@ def look(kind: str) -> dict:
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "alpha": 0.85}
 
 
-def draw_model(ax: Axes, x: float, row: int, name: str, kinds: dict[str, int]) -> float:
+def draw_model(
+    ax: Axes, x: float, row: int, name: str, kinds: dict[str, float]
+) -> float:
     """The blocks of one model from x on; returns where they end."""
     start = x
     for kind, count in kinds.items():
@@ -67,7 +77,7 @@ def draw_model(ax: Axes, x: float, row: int, name: str, kinds: dict[str, int]) -
     return x
 
 
-def in_words(kept: dict[str, dict[str, dict[str, int]]], unit: str) -> str:
+def in_words(kept: Kept, unit: str) -> str:
     """Each method with its models and their numbers."""
     told = []
     for method, models in kept.items():
