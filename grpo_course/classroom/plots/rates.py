@@ -36,11 +36,10 @@ def draw_rate(run: History, learning_rate: float) -> str:
 
 def draw_ties(ax: Axes, right: Tensor, wrong: Tensor) -> None:
     """The shares of two kinds of tied groups, stacked. [epoch] each"""
-    edge: dict[str, Any] = {"edgecolor": GROUND, "lw": 0}
+    hatched: dict[str, Any] = {"facecolor": DOWN, "edgecolor": GROUND, "hatch": "//"}
     epochs, both = range(len(right)), right + wrong
     ax.fill_between(epochs, right, color=UP, label="tied, all sorted", lw=0)
-    hatched = {"facecolor": DOWN, "hatch": "//", "label": "tied, none sorted"}
-    ax.fill_between(epochs, right, both, **hatched, **edge)
+    ax.fill_between(epochs, right, both, label="tied, none sorted", lw=0, **hatched)
     ax.set_ylim(-0.04, 1.04)
     legend_above(finish(ax, "epoch", "share of the groups"))
 
