@@ -98,8 +98,8 @@ CLAIMS = (
     ),
     Claim(
         "01.stuck",
-        "A reward can have dead ends, where no single change pays. Training leaves "
-        "them less often than other wrong responses.",
+        "A reward can have dead ends, where no single change pays. Training escapes "
+        "them less often than other wrong starts.",
         partial(leave, dead=False),
         partial(leave, dead=True),
     ),

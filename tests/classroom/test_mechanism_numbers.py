@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from matplotlib.colors import to_rgba
 
 from grpo_course.actor_critic.gae import generalized_advantages
 from grpo_course.algorithm.kl import exact_kl, kl_values
@@ -20,7 +21,13 @@ from grpo_course.classroom.plots.kl_estimators import (
 )
 from grpo_course.classroom.plots.learned_counts import learned, plot_learned
 from grpo_course.classroom.plots.memory_blocks import plot_memory
-from grpo_course.classroom.plots.reweighing import plot_means, plot_shares
+from grpo_course.classroom.plots.palette import DOWN, UP
+from grpo_course.classroom.plots.reward_map import plot_climbs
+from grpo_course.classroom.plots.reweighing import (
+    plot_means,
+    plot_reweighed,
+    plot_shares,
+)
 
 REF = torch.tensor([0.2, 0.3, 0.2, 0.2, 0.1], dtype=torch.float64).log()
 PI = torch.tensor([0.6, 0.2, 0.1, 0.05, 0.05], dtype=torch.float64).log()
@@ -131,3 +138,29 @@ def test_the_weight_of_a_group_is_shared_out():
     shares = plot_shares(weights, ax)
     assert shares.tolist() == pytest.approx([0.875, 0.125])
     assert [bar.get_height() for bar in ax.patches] == pytest.approx(shares.tolist())
+
+
+def test_weighted_samples_show_what_the_new_policy_earns():
+    """Two answers: the old policy gives the second one half as often as the new."""
+    rewards = torch.tensor([0.0, 0.0, 0.0, 1.0])  # old: 3/4 and 1/4
+    ratio = torch.tensor([2 / 3, 2 / 3, 2 / 3, 2.0])  # new: 1/2 and 1/2
+    ax = plot_reweighed(rewards, ratio, torch.tensor([0.5, 0.5]))
+    plain, weighted = ([bar.get_height() for bar in bars] for bars in ax.containers)
+    assert plain == [0.75, 0.25]
+    assert weighted == pytest.approx([0.5, 0.5])
+
+
+def test_the_map_of_climbs_tells_where_each_one_ended():
+    rewards = torch.zeros(2, 2, 2)
+    rewards[0, 1, 1] = 1.0
+    ends = torch.tensor([0, 1, 1]).repeat(2, 2, 2, 1)
+    ends[1, 0, 0] = torch.tensor([1, 0, 1])
+    dead_ends = torch.tensor([[1, 0, 0], [0, 0, 0]])
+    axes = plot_climbs(rewards, dead_ends, ends)
+    told = [[text.get_text() for text in ax.texts] for ax in axes]
+    assert told == [["", "", "", "★"], ["101", "", "", ""]]
+    colours = [ax.patches[0].get_edgecolor() for ax in axes]
+    assert colours == [to_rgba(UP), to_rgba(DOWN)]
+    text = alternative_text(axes[0].figure)
+    assert "1 of the 2 dead ends" in text
+    assert "5 of the other" in text

@@ -1,4 +1,4 @@
-"""What a reward pays: to every response there is, and to whole groups."""
+"""What a reward pays every response and whole groups, and where it leads training."""
 
 from typing import Any
 
@@ -6,11 +6,12 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
 from torch import Tensor
 
 from grpo_course.classroom.plots import finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import DOWN
+from grpo_course.classroom.plots.palette import DOWN, UP
 
 SHADES = "Blues"
 
@@ -18,42 +19,85 @@ SHADES = "Blues"
 def plot_reward_map(
     rewards: dict[str, Tensor], dead_ends: dict[str, Tensor]
 ) -> list[list[Axes]]:
-    """The reward of each response as the colour of a cell, its dead ends framed.
+    """The reward of each response, as a colour and a number, its dead ends framed.
 
     A row of tables for each reward, and in it a table for each first number; the
     second number is the row of the table, the third its column. rewards[name] is
     [first second third], dead_ends[name] lists the responses in question, [end pos].
     """
-    first = next(iter(rewards.values())).shape[0]
-    size = (1.75 * first, 0.5 + 1.75 * len(rewards))
-    figure, grid = plt.subplots(
-        len(rewards), first, figsize=size, squeeze=False, layout="constrained"
-    )
+    grid = empty_tables(len(rewards), len(next(iter(rewards.values()))))
     for axes, (name, cube) in zip(grid, rewards.items(), strict=True):
-        for number, (ax, table) in enumerate(zip(axes, cube, strict=True)):
-            ends = [end for end in dead_ends[name].tolist() if end[0] == number]
-            draw_table(ax, table, cube, ends)
-            finish(ax, "", "").grid(visible=False)
+        for ax, table in zip(axes, cube, strict=True):
+            draw_table(ax, table, cube, [[f"{r:g}" for r in row] for row in table])
+        for end in dead_ends[name].tolist():
+            frame(axes, end, DOWN)
         axes[0].set_ylabel(f"{name}\nsecond")
+    told = [f"{name} {len(ends)}" for name, ends in dead_ends.items()]
+    text = "The reward of each response as a cell with its number, the best with a star"
+    describe(grid[0][0].figure, f"{text}, dead ends framed: {', '.join(told)}.")
+    return grid
+
+
+def plot_climbs(rewards: Tensor, dead_ends: Tensor, ends: Tensor) -> list[Axes]:
+    """Where training led from each response, written in its cell unless to the best.
+
+    Dead ends are framed: green if training left them for the best, else orange. The
+    tables are those of `plot_reward_map`; ends is [first second third pos].
+    """
+    (axes,) = empty_tables(1, len(rewards))
+    best = (rewards == rewards.max()).nonzero()[0]
+    for ax, table, rows in zip(axes, rewards, ends, strict=True):
+        words = [[digits(end, best) for end in row] for row in rows]
+        draw_table(ax, table, rewards, words)
+    left = [torch.equal(ends[tuple(start)], best) for start in dead_ends.tolist()]
+    for start, is_left in zip(dead_ends.tolist(), left, strict=True):
+        frame(axes, start, UP if is_left else DOWN)
+    axes[0].set_ylabel("second")
+    others = int((ends == best).all(dim=-1).sum()) - sum(left) - 1
+    text = "Each response as a cell, which holds the end of training from there if it "
+    text += f"is not the best. It is the best for {sum(left)} of the {len(left)} dead "
+    text += f"ends, which are framed, and for {others} of the other wrong responses."
+    describe(axes[0].figure, text)
+    return axes
+
+
+def digits(end: Tensor, best: Tensor) -> str:
+    """A response as one writes it, such as 201; nothing for the best."""
+    return "" if torch.equal(end, best) else "".join(map(str, end.tolist()))
+
+
+def empty_tables(rows: int, numbers: int) -> list[list[Axes]]:
+    """Rows of axes, with one for each first number."""
+    size = (2.0 * numbers, 0.6 + 1.95 * rows)
+    _, grid = plt.subplots(
+        rows, numbers, figsize=size, squeeze=False, layout="constrained"
+    )
     for number, (top, bottom) in enumerate(zip(grid[0], grid[-1], strict=True)):
         top.set_title(f"first number {number}", fontsize=11)
         bottom.set_xlabel("third")
-    told = [f"{name} {len(ends)}" for name, ends in dead_ends.items()]
-    text = "The reward of each response as the colour of a cell, the best with a star"
-    describe(figure, f"{text}, dead ends framed. Dead ends: {', '.join(told)}.")
     return [list(axes) for axes in grid]
 
 
-def draw_table(ax: Axes, table: Tensor, cube: Tensor, ends: list[list[int]]) -> None:
-    """One first number: colours, a star at the best response, frames at dead ends."""
+def draw_table(ax: Axes, table: Tensor, cube: Tensor, words: list[list[str]]) -> None:
+    """One first number: a word in each cell, but a star at the best response."""
     low, high = cube.min().item(), cube.max().item()
     ax.imshow(table, cmap=SHADES, vmin=low, vmax=high)
-    for row, column in (table == high).nonzero().tolist():
-        ax.text(column, row, "★", ha="center", va="center", color="white", size=12)
-    style: dict[str, Any] = {"fill": False, "ec": DOWN, "lw": 2}
-    for _, row, column in ends:
-        ax.add_patch(Rectangle((column - 0.42, row - 0.42), 0.84, 0.84, **style))
+    for row, values in enumerate(table.tolist()):
+        for column, value in enumerate(values):
+            word = "★" if value == high else words[row][column]
+            ink = "white" if value > low + 0.6 * (high - low) else "black"
+            ax.text(column, row, word, ha="center", va="center", color=ink, size=9)
     ax.set(xticks=range(table.shape[1]), yticks=range(table.shape[0]))
+    ax.grid(visible=False)
+
+
+def frame(axes: list[Axes], response: list[int], colour: str) -> None:
+    """A frame around the cell of one response."""
+    first, row, column = response
+    style: dict[str, Any] = {"fill": False, "ec": colour, "lw": 2}
+    style["path_effects"] = [withStroke(linewidth=4, foreground="white")]
+    corner = (column - 0.45, row - 0.45)
+    axes[first].add_patch(Rectangle(corner, 0.9, 0.9, **style))
 
 
 def plot_ties(rewards: Tensor, most: float) -> Axes:
