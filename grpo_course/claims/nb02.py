@@ -62,8 +62,8 @@ CLAIMS = (
     ),
     Claim(
         "02.prompts",
-        "Training on a hundred prompts teaches sorting, also of prompts held out; "
-        "training on three teaches those three, from as many responses in all.",
+        "Training on a hundred prompts teaches sorting, even of held-out ones; "
+        "training on three, with as many responses, teaches only those.",
         partial(unseen_after, count=100, num_responses=10),
         partial(unseen_after, count=3, num_responses=333),
         told=Setting(range(8)),

@@ -113,18 +113,21 @@ def plot_push(
     for ax in axes[1:]:
         ax.set_ylabel("")
     plt.tight_layout()
-    told = [f"{name}: {push_words(push, answer)}" for name, push in pushes.items()]
+    told = [f"{name}: {push_words(p, answer, most)}" for name, p in pushes.items()]
     text = "Arrows in the cells of a policy, up where a logit rises"
     describe(axes[0].figure, f"{text}. {'; '.join(told)}.")
     return axes
 
 
-def push_words(push: Tensor, answer: Sequence[int]) -> str:
-    """How many cells are pushed up, and which of the right ones."""
-    right = push[range(len(answer)), list(answer)]
+def push_words(push: Tensor, answer: Sequence[int], most: float) -> str:
+    """How many arrows are drawn, how many go up, and how many of these are right."""
+    up = push > most * SMALLEST / REACH
+    drawn = int((push.abs() > most * SMALLEST / REACH).sum())
+    right = int(up[range(len(answer)), list(answer)].sum())
+    if not drawn:
+        return "no arrow is large enough to be seen"
     return (
-        f"{int((push > 0).sum())} of {push.numel()} cells go up, "
-        f"{int((right > 0).sum())} of the {len(answer)} right ones among them"
+        f"{drawn} arrows, {int(up.sum())} of them up, {right} of these in right cells"
     )
 
 
