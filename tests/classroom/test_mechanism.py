@@ -48,7 +48,7 @@ def test_arrows_point_up_where_a_logit_rises_and_grow_with_the_push():
 def test_what_a_push_does_is_said():
     push = torch.tensor([[1.0, -0.5, 0.1], [2.0, 0.0, -9.0]])
     axes = mechanism.plot_push(PROBS, {"a step": push}, [0, 2])
-    words = "a step: 3 arrows, 2 of them up, 1 of these in right cells."
+    words = "a step: arrows in 3 of 6 cells, 2 of them up, 1 of these in right cells."
     assert alternative_text(axes[0].figure).endswith(words)
 
 

@@ -126,9 +126,8 @@ def push_words(push: Tensor, answer: Sequence[int], most: float) -> str:
     right = int(up[range(len(answer)), list(answer)].sum())
     if not drawn:
         return "no arrow is large enough to be seen"
-    return (
-        f"{drawn} arrows, {int(up.sum())} of them up, {right} of these in right cells"
-    )
+    text = f"arrows in {drawn} of {push.numel()} cells, {int(up.sum())} of them up"
+    return f"{text}, {right} of these in right cells"
 
 
 def draw_group(
