@@ -158,7 +158,7 @@ def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = 0.2) -> str:
     """
     each = deltas[..., None].expand_as(ratio).flatten()
     ax = axes_row(width=7.0)[0]
-    gone = int(draw_clip_plane(ax, ratio.flatten(), each, epsilon, most=2.0).sum())
+    gone = int(draw_clip_plane(ax, ratio.flatten(), each, epsilon).sum())
     none = int((each == 0).sum())
     return (
         f"{len(each)} tokens: {gone} have lost their gradient (hollow), and {none} "
