@@ -25,7 +25,6 @@ from grpo_course.classroom.plots.palette import DOWN, UP
 from grpo_course.classroom.plots.reward_map import plot_climbs
 from grpo_course.classroom.plots.reweighing import (
     plot_means,
-    plot_reweighed,
     plot_shares,
 )
 
@@ -138,16 +137,6 @@ def test_the_weight_of_a_group_is_shared_out():
     shares = plot_shares(weights, ax)
     assert shares.tolist() == pytest.approx([0.875, 0.125])
     assert [bar.get_height() for bar in ax.patches] == pytest.approx(shares.tolist())
-
-
-def test_weighted_samples_show_what_the_new_policy_earns():
-    """Two answers: the old policy gives the second one half as often as the new."""
-    rewards = torch.tensor([0.0, 0.0, 0.0, 1.0])  # old: 3/4 and 1/4
-    ratio = torch.tensor([2 / 3, 2 / 3, 2 / 3, 2.0])  # new: 1/2 and 1/2
-    ax = plot_reweighed(rewards, ratio, torch.tensor([0.5, 0.5]))
-    plain, weighted = ([bar.get_height() for bar in bars] for bars in ax.containers)
-    assert plain == [0.75, 0.25]
-    assert weighted == pytest.approx([0.5, 0.5])
 
 
 def test_the_map_of_climbs_tells_where_each_one_ended():
