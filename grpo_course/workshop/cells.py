@@ -5,6 +5,7 @@ import hashlib
 from nbformat import NotebookNode
 
 CHANGE_IT = "change-it"  # an experiment whose knobs the learner turns
+RESULT = "result"  # a slide shows what it prints and draws, and not its code
 ASIDE = "aside"  # told with its whole notebook, and not with single sections
 COLAB = "colab"  # a cell that `save` writes: it does not count among a notebook's own
 

@@ -1,6 +1,7 @@
 """The decks of the plans: what is told, what runs unseen, what stands on a slide."""
 
 import ast
+import copy
 import re
 from pathlib import Path
 
@@ -254,6 +255,14 @@ def picture(source="plot_bands(curves)", wide=0):
     return v4.new_code_cell(
         source, outputs=[v4.new_output("display_data", data={"image/png": PIXEL * 3})]
     )
+
+
+def test_of_a_result_no_code_is_shown():
+    cell = v4.new_code_cell("print(3)", outputs=[v4.new_output("stream", text="3\n")])
+    for tagged in (["result"], []):
+        cell.metadata["tags"] = tagged
+        shown = stage.arrange([v4.new_markdown_cell("## A"), copy.deepcopy(cell)])[-1]
+        assert shown.outputs and bool(source_seen(shown)) == (not tagged)
 
 
 def test_what_to_see_goes_with_its_picture():

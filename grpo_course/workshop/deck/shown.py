@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import prediction_cells
-from grpo_course.workshop.cells import CHANGE_IT, tags
+from grpo_course.workshop.cells import CHANGE_IT, RESULT, tags
 from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.heights import (
     ALONE,
@@ -61,6 +61,7 @@ class Shown:
         sizes = [40] if CHANGE_IT in tags(self.cell) else [most, TIGHT]
         if self.cell.outputs:
             silent = self.film or fold.only_draws(self.folded(most).shown)
+            silent |= RESULT in tags(self.cell)
             sizes = [0] if silent else [*sizes, 0]
         sides = [False, True] if self.see and self.pictures else [False]
         ways = [way for size in sizes for way in self.larger_first(size, sides)]
