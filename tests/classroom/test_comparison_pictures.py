@@ -8,6 +8,7 @@ from grpo_course.classroom.plots.comparisons import (
     plot_gaps,
     plot_means_and_gap,
     plot_named,
+    plot_stretch,
 )
 from grpo_course.classroom.plots.waiting import plot_waiting
 from grpo_course.engines.waiting import LEARNER, Span
@@ -51,3 +52,14 @@ def test_a_bar_for_each_span_and_the_updates_are_counted():
     (ax,) = plot_waiting({"queue 1": busy}, writers=1, seconds=10)
     assert sum(len(each.get_paths()) for each in ax.collections) == 3
     assert "queue 1: 1 updates" in alternative_text(ax.figure)
+
+
+def test_dots_that_coincide_share_names_and_a_bent_one_is_hollow():
+    ax = plot_stretch(
+        {"a": (1.0, 1.0, 1.0), "b": (0.1, 0.2, 0.95), "c": (1.01, 1.0, 1.0)}, "x", "y"
+    )
+    assert [note.get_text() for note in ax.texts] == ["a, c", "b (cosine 0.95)"]
+    *_, kept, bent = ax.lines
+    assert kept.get_markerfacecolor() == kept.get_markeredgecolor()
+    assert bent.get_markerfacecolor() != bent.get_markeredgecolor()
+    assert "b 0.10, 0.20" in alternative_text(ax.figure)

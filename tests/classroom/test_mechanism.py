@@ -6,7 +6,13 @@ import torch
 from matplotlib.patches import Rectangle
 
 from grpo_course.algorithm.rollout import Batch, Rollout
-from grpo_course.classroom.plots import axes_row, clipping, mechanism, palette
+from grpo_course.classroom.plots import (
+    axes_row,
+    clipping,
+    groups,
+    mechanism,
+    palette,
+)
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.groups import plot_groups
 
@@ -72,6 +78,21 @@ def test_a_group_without_differences_has_no_arrow():
     names = [label.get_text() for label in second.get_yticklabels()]
     assert names == ["0 0   R 1"] * 2
     assert "prompt [0, 1] +0.00, +0.00" in alternative_text(first.figure)
+
+
+def test_groups_below_each_other_share_the_scale_of_their_arrows():
+    rewards = torch.tensor([[3.0, 1.0], [2.0, 2.0]])
+    grid = groups.plot_groups(rewards, {"m": rewards, "n": rewards / 4}, ["a", "b"])
+    assert [bar.get_width() for bar in grid[1][0].patches] == [2, 2]
+    for ax in (*grid[0][1:], *grid[1][1:]):
+        assert ax.get_xlim() == pytest.approx((-4.8, 4.8))
+    assert [head for _, head in arrows(grid[1][2])] == [(0.5, 0), (0.5, 1)]
+    assert not any(ax.get_xlabel() for ax in grid[0])
+    assert all(ax.get_xlabel() for ax in grid[1])
+    text = alternative_text(grid[0][0].figure)
+    assert "Group 2: rewards 2, 2, m 2, 2, n 0.5, 0.5." in text
+    (narrow,) = groups.plot_groups(rewards[:1], {"m": rewards}, ["a", "b"], reach=9)
+    assert narrow[1].get_xlim() == (-9, 9)
 
 
 def test_tokens_in_the_two_flat_corners_are_grey_and_hollow():

@@ -61,3 +61,13 @@ def test_an_estimate_that_is_exact_lies_on_the_exact_arrow():
     assert thin.U.tolist() == pytest.approx([1, 2])
     assert thin.V.tolist() == pytest.approx([0, 0], abs=1e-6)
     assert "an error of 0.71 of its length" in alternative_text(ax.figure)
+
+
+def test_height_in_the_fan_is_one_direction_at_right_angles():
+    exact = torch.tensor([3.0, 4.0, 0.0])
+    beside = simplex.beside_it(exact)
+    assert (beside @ exact).item() == pytest.approx(0, abs=1e-5)
+    estimates = torch.stack([exact + 5 * beside, 2 * exact - 10 * beside])
+    thin = simplex.plot_fan(exact, estimates).collections[0]
+    assert thin.U.tolist() == pytest.approx([1, 2])
+    assert thin.V.tolist() == pytest.approx([1, -2])

@@ -4,6 +4,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
 
     palette         the visual language: one colour and one sign for one thing
     mechanism       a policy before and after, an update as arrows, a group, the clip
+    groups          groups in rows, the deltas of several modes as arrows
     simplex         three answers: policies in a triangle; estimates as a fan of arrows
     moving          a film or a picture with sliders, which needs no kernel
     then_and_now    each sampled token, when it was drawn and after some steps
@@ -21,6 +22,8 @@ Here are the kinds that many notebooks draw. The others, and the words:
     probe_matrix    what probes say of trainers
     sweeps          how wrong an update is as a setting moves; what defects cost
     comparisons     gaps to a baseline; means and the gap of two; points in a plane
+    comparisons     gaps to a baseline over a setting; named points in a plane; two
+                    lengths around the line of equals
     waiting         when writers write and the learner learns, as bars in time
     token_rows      texts as coloured cells, with what belongs to each token below it
     token_places    the shift by one; padding on the right and on the left

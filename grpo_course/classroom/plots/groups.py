@@ -5,6 +5,15 @@ from matplotlib.axes import Axes
 
 from grpo_course.algorithm.rollout import Batch
 from grpo_course.classroom.plots import axes_row
+
+"""Groups in rows: the rewards as bars, and the deltas of several modes as arrows."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from torch import Tensor
+
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.mechanism import draw_group
 
@@ -27,3 +36,44 @@ def plot_groups(batch: Batch) -> list[Axes]:
     plt.tight_layout()
     describe(axes[0].figure, f"Deltas as arrows, group by group: {'; '.join(told)}.")
     return axes
+
+
+def plot_groups(
+    rewards: Tensor,
+    deltas: Mapping[str, Tensor],
+    names: Sequence[str],
+    reach: float | None = None,
+) -> list[list[Axes]]:
+    """A row for each group, all arrows on one scale. [batch trial] each
+
+    `reach` is where that scale ends, so that frames of a slider can share it.
+    """
+    reach = reach or 1.6 * max(delta.abs().max().item() for delta in deltas.values())
+    size = (4.3 + 2.7 * len(deltas), len(rewards) * (0.9 + 0.3 * len(names)))
+    figure, grid = plt.subplots(
+        len(rewards), 1 + len(deltas), figsize=size, squeeze=False
+    )
+    for row, (axes, group) in enumerate(zip(grid, rewards, strict=True)):
+        axes[0].set_xlim(0, 1.24 * max(1e-6, rewards.max().item()))
+        draw_group(axes[0], group, names, "reward $R$")
+        axes[0].axvline(group.mean().item(), color="black", ls="--", lw=1.5)
+        for ax, delta in zip(axes[1:], deltas.values(), strict=True):
+            ax.set_xlim(-reach, reach)
+            draw_group(ax, delta[row], [""] * len(names), r"delta $\delta$", True)
+    for ax, title in zip(grid[0], ("dashed: their mean", *deltas), strict=True):
+        ax.set_title(title, fontsize=11)
+    for ax in grid[:-1].flat:
+        ax.set_xlabel("")
+    plt.tight_layout()
+    told = "; ".join(group_words(rewards, deltas, row) for row in range(len(rewards)))
+    describe(figure, f"Groups as bars, their deltas as arrows. {told}.")
+    return [list(axes) for axes in grid]
+
+
+def group_words(rewards: Tensor, deltas: Mapping[str, Tensor], row: int) -> str:
+    """One group and what becomes of it, in words."""
+    listed = [
+        f"{name} {', '.join(f'{x:.3g}' for x in values[row].tolist())}"
+        for name, values in {"rewards": rewards, **deltas}.items()
+    ]
+    return f"Group {row + 1}: {', '.join(listed)}"

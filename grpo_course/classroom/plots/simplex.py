@@ -93,21 +93,27 @@ def name_corners(ax: Axes, rewards: Tensor) -> None:
 def plot_fan(exact: Tensor, estimates: Tensor) -> Axes:
     """Estimates of a gradient as thin arrows around the exact one, [estimate ...].
 
-    Across is the part along the exact gradient, in its lengths; up and down is the
-    length of the rest, with the sign of its first entry.
+    Across is the part along the exact gradient, up and down the part along one other
+    direction, both in lengths of the exact one. The limits are always the same.
     """
-    ax = axes_row(width=5.4, height=3.0)[0]
+    ax = axes_row(width=5.4, height=4.2)[0]
     truth, each = exact.flatten(), estimates.flatten(1)
     along = each @ truth / truth.square().sum()  # [estimate]
-    rest = each - along[:, None] * truth
-    across = rest.norm(dim=-1) * rest[:, 0].sign() / truth.norm()
+    across = each @ beside_it(truth) / truth.norm()
     zeros = torch.zeros_like(along)
     same: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1}
-    ax.quiver(zeros, zeros, along, across, color=COLOURS[5], width=0.004, **same)
-    ax.quiver(0, 0, 1, 0, color="black", width=0.014, **same)
-    ax.set(xlim=(-6, 8), ylim=(-8, 8), xlabel="along the exact gradient (black)")
-    ax.set_ylabel("beside it")
+    ax.quiver(zeros, zeros, along, across, color=COLOURS[5], width=0.005, **same)
+    ax.quiver(0, 0, 1, 0, color="black", width=0.014, zorder=3, **same)
+    ax.set(xlim=(-4.5, 9.5), ylim=(-6, 6), aspect="equal")
+    ax.set(xlabel="along the exact gradient (black)", ylabel="in one other direction")
     error = (each - truth).square().sum(dim=-1).mean().sqrt() / truth.norm()
     text = f"{len(each)} estimates of a gradient as arrows around the exact one"
     describe(ax.figure, f"{text}, with an error of {error:.2f} of its length.")
     return ax
+
+
+def beside_it(truth: Tensor) -> Tensor:
+    """A direction at right angles to a vector, of length one, always the same one."""
+    drawn = torch.randn(len(truth), generator=Generator().manual_seed(0))
+    drawn -= (drawn @ truth) / truth.square().sum() * truth
+    return drawn / drawn.norm()
