@@ -30,4 +30,5 @@ Pictures and tables
     one_prompt    one policy learns one prompt, to be drawn whole
     slider        a question that a slider answers, also without a kernel
     batch_table   one rollout as text
+    counted_text  how many characters a search looks at
 """

@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import pytest
 import torch
+from matplotlib.patches import FancyArrowPatch
 
 from grpo_course import correctness_reward, format_reward, length_reward
 from grpo_course.classroom.plots import (
@@ -72,6 +73,16 @@ def test_a_bar_stands_below_the_pieces_that_count_and_below_no_other():
     assert "first: a (prompt)" in told and "1 of the last row's pieces" in told
 
 
+def test_an_arc_leads_from_the_scorer_to_the_next_piece():
+    pieces = [("aa", "template"), ("b", "tag"), ("c", "response")]
+    ax = text_pieces.plot_pieces({"a row": pieces}, [False, True, True], scorer=0)
+    (arc,) = (p for p in ax.patches if isinstance(p, FancyArrowPatch))
+    (start, _), (end, _) = arc._posA_posB
+    first, second, _ = text_pieces.places_of(pieces)
+    assert start == first.x + first.width / 2 and end == second.x + second.width / 2
+    assert alternative_text(ax.figure).endswith("from the one before it.")
+
+
 def test_each_response_has_its_dots_and_its_diamond():
     ratio = torch.tensor([[1.5, 0.9, 1.0], [4.0, 1.0, 0.5]])
     mask = torch.tensor([[True, True, False], [True, True, True]])
@@ -112,12 +123,11 @@ def test_shares_of_a_split_lie_side_by_side():
     assert "old 0.75, 0.00; new 0.25, 1.00" in alternative_text(ax.figure)
 
 
-def test_a_frame_holds_two_copies_and_a_triangle_marks_the_first():
+def test_a_frame_holds_two_copies():
     deltas = {"list": torch.tensor([0.5, -0.5, 0.5, -0.5])}
     ax = word_problems.plot_orders({"list": "ABAB"}, deltas)
     frames = [p for p in ax.patches if p.get_width() == 2]
     assert [frame.get_x() for frame in frames] == [0, 2]
-    assert [line.get_xdata()[0] for line in ax.lines] == [0.5, 2.5]
     assert "list: ABAB, deltas 0.50, -0.50" in alternative_text(ax.figure)
 
 

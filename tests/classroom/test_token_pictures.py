@@ -106,3 +106,12 @@ def test_tokens_times_delta_add_up():
     assert [bar.get_width() for bar in left.patches] == [3, 2]
     assert right.get_title() == "their sum: +3.50"
     assert "2 times -0.50; the sum +3.50" in alternative_text(left.figure)
+
+
+def test_places_are_counted_with_padding_and_without():
+    real = torch.tensor([[False, True], [True, True]])
+    ax = token_places.plot_places(real, num_new=1)
+    numbers = [t for t in texts(ax) if t.isdigit()]
+    assert numbers == [*"0", *"10", *"21", *"00", *"11", *"22"]
+    assert [line.get_xdata()[0] for line in ax.lines] == [2, 2]
+    assert "first tokens stand at 1, 0," in alternative_text(ax.figure)

@@ -28,6 +28,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     token_rows      texts as coloured cells, with what belongs to each token below it
     token_places    the shift by one; padding on the right and on the left
     token_writing   what a model says before each token; what its answers earn
+    token_places    the shift by one; the side of padding; places counted in two ways
     token_push      how hard each token pushes, under each mean over a batch
     token_gradients the gradient of each token; how a token mean counts responses
     kl_area         the KL as an area, and where a price for it ends

@@ -130,7 +130,7 @@ def plot_stretch(
         ax.plot(x, y, "o", ms=10, mec=PI, mew=2, mfc=GROUND if bent else PI)
         told = ", ".join(names) + (f" (cosine {cosine:.2f})" if bent else "")
         note = ax.annotate(told, (x, y), (10, -4), textcoords="offset points")
-        note.set_path_effects(LINED)  # the line of equals does not cross the name
+        note.set_path_effects([*LINED])  # the line of equals does not cross the name
     most = 1.1 * max(y for _, y, _ in points.values())
     ax.set(xlim=(0, 1.7 * most), ylim=(-0.04 * most, most), aspect="equal")
     listed = [f"{k} {x:.2f}, {y:.2f}" for k, (x, y, _) in points.items()]

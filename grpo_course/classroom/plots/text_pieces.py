@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
+from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
@@ -55,11 +55,14 @@ def visible(text: str) -> str:
 
 
 def plot_pieces(
-    rows: Mapping[str, Sequence[Piece]], counted: Sequence[bool] = ()
+    rows: Mapping[str, Sequence[Piece]],
+    counted: Sequence[bool] = (),
+    scorer: int | None = None,
 ) -> Axes:
     """Rows of text, by name; each is a list of pieces, (text, kind).
 
-    `counted` is of the last row: below the pieces where it is True stands a bar.
+    `counted` is of the last row: below the pieces where it is True stands a bar. From
+    the piece `scorer` of that row an arrow leads to the next one, which it scores.
     """
     shown = {
         name: [(visible(text), kind) for text, kind in pieces]
@@ -76,13 +79,23 @@ def plot_pieces(
         last = name == list(rows)[-1]
         ax.text(-1, top + 0.45, name, ha="right", va="center", color=INK, fontsize=12)
         draw_row(ax, top, pieces, placed[name], counted if last else ())
+        if last and scorer is not None:
+            draw_scorer(ax, top, *placed[name][scorer : scorer + 2])
         top += height
     kinds = dict.fromkeys(kind for pieces in rows.values() for _, kind in pieces)
     draw_key(ax, top + 0.35, list(kinds), bool(counted))
-    told = [f"{name}: {words(pieces)}" for name, pieces in shown.items()]
-    bar = f" {sum(counted)} of the last row's pieces are scored." if counted else ""
-    describe(ax.figure, f"Texts as coloured pieces. {'; '.join(told)}.{bar}")
+    describe(ax.figure, " ".join(sentences(shown, sum(counted), scorer is not None)))
     return ax
+
+
+def sentences(
+    rows: Mapping[str, Sequence[Piece]], scored: int, arrow: bool
+) -> list[str]:
+    """What the rows hold, how many pieces have a bar, and whether there is an arrow."""
+    listed = "; ".join(f"{name}: {words(pieces)}" for name, pieces in rows.items())
+    told = [f"Texts as coloured pieces. {listed}."]
+    told += [f"{scored} of the last row's pieces are scored."] if scored else []
+    return told + ["An arrow leads to a piece from the one before it."] * arrow
 
 
 def words(pieces: Sequence[Piece]) -> str:
@@ -115,6 +128,15 @@ def draw_row(
         if counted and counted[number]:
             bar = Rectangle((at.x, y + 0.8), at.width, 0.13, color=PI, lw=0)
             ax.add_patch(bar)
+
+
+def draw_scorer(ax: Axes, top: float, start: Place, end: Place) -> None:
+    """An arc from one piece over to the next."""
+    ends = [(at.x + at.width / 2, top + at.line + 0.12) for at in (start, end)]
+    style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 13, "lw": 2}
+    arc = f"arc3,rad={-0.35 if start.line == end.line else 0}"
+    style |= {"connectionstyle": arc, "color": PI, "shrinkA": 0, "shrinkB": 0}
+    ax.add_patch(FancyArrowPatch(*ends, zorder=5, **style))
 
 
 def box(ax: Axes, x: float, y: float, width: float, kind: str) -> None:

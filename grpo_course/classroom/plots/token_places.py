@@ -1,4 +1,4 @@
-"""Where a token stands: the shift by one, and the two sides that padding may have."""
+"""Where a token stands: the shift by one, the side of padding, the count of places."""
 
 from typing import Any
 
@@ -89,3 +89,31 @@ def draw_prompt(
         cell(ax, x + place, y, str(token), "padding" if token == pad else "prompt")
     for place in range(num_new):
         cell(ax, x + len(prompt) + place, y, "", "response")
+
+
+def plot_places(real: Tensor, num_new: int = 4) -> Axes:
+    """Prompts padded on the left, and below each its places, counted in two ways.
+
+    bool [batch pos], True where a prompt's token stands; then come num_new responses.
+    """
+    count, width = real.shape
+    ax = canvas(width + num_new, 2.8 * count + 1.2, names=4.6)
+    for row, there in enumerate(real.tolist()):
+        y, kinds = 2.8 * row + 0.2, ["prompt" if here else "padding" for here in there]
+        name_row(ax, y, f"prompt {row + 1}")
+        name_row(ax, y + 0.85, "with padding")
+        name_row(ax, y + 1.55, "without")
+        first = kinds.index("prompt")
+        for x, kind in enumerate([*kinds, *["response"] * num_new]):
+            cell(ax, x, y, "", kind)
+            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 12}
+            ax.text(x + 0.5, y + 1.35, str(x), color=INK, **look)
+            if x >= first:
+                ax.text(x + 0.5, y + 2.05, str(x - first), color=PI, **look)
+        ax.plot([width, width], [y - 0.1, y + 2.35], color=INK, lw=2, ls="--")
+    key(ax, 2.8 * count + 0.2, ("prompt", "response", "padding"))
+    starts = ", ".join(str(there.index(True)) for there in real.tolist())
+    text = f"{count} prompts padded on the left, their places counted in two ways: "
+    text += f"with padding the first tokens stand at {starts}, without it at 0."
+    describe(ax.figure, text)
+    return ax

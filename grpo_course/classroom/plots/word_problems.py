@@ -38,14 +38,13 @@ def plot_shares(shares: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
 def plot_orders(orders: Mapping[str, str], deltas: Mapping[str, Tensor]) -> Axes:
     """Copies of questions in an order; two that form a group share a frame.
 
-    Below each stands its delta; a triangle marks what every second step asks.
+    Below each stands its delta.
     """
     longest = max(map(len, orders.values()))
-    ax = canvas(longest, 2.6 * len(orders) + 0.1, names=3.4)
+    ax = canvas(longest, 2.3 * len(orders) + 0.1, names=3.4)
     letters = sorted(set("".join(orders.values())))
     for row, (name, asked) in enumerate(orders.items()):
-        y = 2.6 * row + 0.6
-        name_row(ax, y - 0.75, r"asked with $\mu = 2$")
+        y = 2.3 * row + 0.2
         name_row(ax, y, name)
         name_row(ax, y + 1.0, r"$\delta$")
         for x, (letter, delta) in enumerate(zip(asked, deltas[name], strict=True)):
@@ -56,7 +55,6 @@ def plot_orders(orders: Mapping[str, str], deltas: Mapping[str, Tensor]) -> Axes
             if x % 2 == 0:
                 edge = Rectangle((x, y), 2, 1, fill=False, edgecolor="black", lw=2.5)
                 ax.add_patch(edge)
-                ax.plot(x + 0.5, y - 0.25, "v", color=PI, ms=8)
     told = [f"{n}: {o}, deltas {listed(deltas[n])}" for n, o in orders.items()]
     describe(ax.figure, f"Questions framed in groups of two. {'; '.join(told)}.")
     return ax
