@@ -14,7 +14,7 @@ from grpo_course.classroom.plots import (
     palette,
 )
 from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.groups import plot_groups
+from grpo_course.classroom.plots.groups import plot_batch
 
 PROBS = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])  # [pos vocab]
 
@@ -72,7 +72,7 @@ def test_a_group_without_differences_has_no_arrow():
     rewards = torch.tensor([[2.0, 0.0], [1.0, 1.0]])
     rollout = Rollout(torch.tensor([[1, 0], [0, 1]]), torch.zeros(2, 2, 2).long())
     deltas = torch.tensor([[1.0, -1.0], [0.0, 0.0]])
-    first, second = plot_groups(Batch(rollout, rewards, deltas, None, None))
+    first, second = plot_batch(Batch(rollout, rewards, deltas, None, None))
     assert [head for _, head in arrows(first)] == [(1, 0), (-1, 1)]
     assert not arrows(second)
     names = [label.get_text() for label in second.get_yticklabels()]

@@ -1,12 +1,4 @@
-"""The groups of a batch side by side: what each response earned, how it is pushed."""
-
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
-
-from grpo_course.algorithm.rollout import Batch
-from grpo_course.classroom.plots import axes_row
-
-"""Groups in rows: the rewards as bars, and the deltas of several modes as arrows."""
+"""Groups as bars and arrows: what each response earned, and how it is pushed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,11 +6,13 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from grpo_course.algorithm.rollout import Batch
+from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.mechanism import draw_group
 
 
-def plot_groups(batch: Batch) -> list[Axes]:
+def plot_batch(batch: Batch) -> list[Axes]:
     """A panel for each prompt, in it each response with its reward and its delta."""
     prompts, deltas = batch.rollout.prompts.tolist(), batch.deltas
     axes, told = axes_row(len(prompts), width=3.6 * len(prompts), height=2.6), []
