@@ -28,6 +28,7 @@ Pictures and tables
     filmed        one seed's policy, epoch by epoch
     live          curves and bars that move while a run trains
     one_prompt    one policy learns one prompt, to be drawn whole
+    watched       a run that also notes why groups tie, and how far it has gone
     slider        a question that a slider answers, also without a kernel
     batch_table   one rollout as text
     counted_text  how many characters a search looks at

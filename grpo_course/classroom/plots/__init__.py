@@ -4,7 +4,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
 
     palette         the visual language: one colour and one sign for one thing
     mechanism       a policy before and after, an update as arrows, a group, the clip
-    groups          groups in rows, the deltas of several modes as arrows
+    groups          groups in rows, deltas as arrows; the groups of a batch
     simplex         three answers: policies in a triangle; estimates as a fan of arrows
     moving          a film or a picture with sliders, which needs no kernel
     then_and_now    each sampled token, when it was drawn and after some steps
@@ -18,19 +18,17 @@ Here are the kinds that many notebooks draw. The others, and the words:
     panel           what to look at while the loss says nothing
     log_panel       the log of one run over the range of healthy runs
     trainer_flow    the stages of the hunt's trainer, and where a defect was
-    case_mechanisms what goes wrong inside a trainer, for each guided case
+    case_mechanisms  what goes wrong inside a trainer, for each guided case
     probe_matrix    what probes say of trainers
     sweeps          how wrong an update is as a setting moves; what defects cost
-    comparisons     gaps to a baseline; means and the gap of two; points in a plane
-    comparisons     gaps to a baseline over a setting; named points in a plane; two
-                    lengths around the line of equals
+    comparisons     gaps to a baseline; means and the gap of two; points in a plane;
+                    two lengths around the line of equals
     waiting         when writers write and the learner learns, as bars in time
     token_rows      texts as coloured cells, with what belongs to each token below it
-    token_places    the shift by one; padding on the right and on the left
     token_writing   what a model says before each token; what its answers earn
     token_places    the shift by one; the side of padding; places counted in two ways
     token_push      how hard each token pushes, under each mean over a batch
-    token_gradients the gradient of each token; how a token mean counts responses
+    token_gradients  the gradient of each token; how a token mean counts responses
     kl_area         the KL as an area, and where a price for it ends
     text_pieces     texts in coloured pieces: what a grader reads, what is scored
     word_problems   splits, orders of copies, what each reward pays, errors
@@ -42,14 +40,12 @@ Here are the kinds that many notebooks draw. The others, and the words:
     token_pay       KL in the reward: what a token is paid, and its return
     entropy_push    what an entropy bonus does to one row of a policy
     overrated       every response by its true and by its learned reward
-    groups          the groups of a batch, with the delta of each response
     memory_blocks   what stays in memory, as blocks drawn to scale
     reward_map      what a reward pays every response; groups that tie
     learned_counts  how many prompts each seed has learned, as bars of shares
-    rates           what a learning rate makes of a run
     run_rows        runs in rows, the healthy one behind; training beside held out
     ways            what each seed gained, for each way to answer
-    rates           why groups tie at a learning rate, and what is sorted
+    rates           what a learning rate makes of a run, and why groups tie
     while_it_moves  frames of films: a policy while its loss or entropy says little
     alt_text        what a plot shows, for readers who cannot see it
     alt_words       numbers, ranges and labels as one says them

@@ -95,7 +95,8 @@ def told_cells(
     needs = unseen(notebook.cells, chosen)
     names = "\n".join(f"- {heading(section)}" for section in told)
     title = v4.new_markdown_cell(f"# {title_of(notebook)}\n\n{names}")
-    made = [*([title] if len(told) > FEW else []), skipped(AFRESH)]
+    is_named = len(told) > FEW or not part.sections
+    made = [*([title] if is_named else []), skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
     notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
     for cell in notebook.cells:

@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import dataclass, field
 
 from nbformat import NotebookNode, v4
 
@@ -12,7 +11,6 @@ from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.heights import (
     HEADINGS,
     HEIGHT,
-    ROOMIER,
     SMALLER,
     SMALLEST,
     SPARSE,
@@ -21,34 +19,10 @@ from grpo_course.workshop.deck.heights import (
     text_height,
 )
 from grpo_course.workshop.deck.shown import Shown, blocks_of, parted, question
+from grpo_course.workshop.deck.slide import Slide, finished, type_of
 
 # A paragraph that says first what it is about: "**Step 2: a policy.** A model ...".
 LEAD = re.compile(r"\*\*([^*]{3,40})\.\*\* (?=[A-Z$])")
-
-
-@dataclass
-class Slide:
-    """A slide while it fills."""
-
-    title: str
-    level: int
-    cells: list[NotebookNode] = field(default_factory=list)
-    used: int = 0
-    closed: bool = False  # a guess waits for its answer, or a picture fills the rest
-    pictured: bool = False
-
-    def __post_init__(self) -> None:
-        self.used = HEADINGS[self.level]
-
-    @property
-    def room(self) -> int:
-        """Pixels that are left."""
-        return 0 if self.closed else HEIGHT - self.used
-
-    @property
-    def empty(self) -> bool:
-        """Whether its title is all there is."""
-        return self.used == HEADINGS[self.level]
 
 
 class Stage:
@@ -182,29 +156,3 @@ def stage_text(stage: Stage, blocks: list[str], leads: bool) -> None:
         else:
             told.append(block)
     stage.tell(told, leads)
-
-
-def finished(slide: Slide) -> list[NotebookNode]:
-    """The cells of a slide with their slide types; the title comes first."""
-    mark = f' <span class="{size}"></span>' if (size := size_of(slide)) else ""
-    title = v4.new_markdown_cell(f"{'#' * slide.level} {slide.title}{mark}")
-    begins = "slide" if slide.level < 5 else "subslide"
-    title.metadata["slideshow"] = {"slide_type": begins}
-    for cell in slide.cells:
-        if type_of(cell) not in ("skip", "notes"):
-            cell.metadata["slideshow"] = {"slide_type": "-"}
-    return [title, *slide.cells]
-
-
-def size_of(slide: Slide) -> str:
-    """How much larger a slide is written that leaves room: `large`, `roomy` or not."""
-    code = [c for c in slide.cells if c.cell_type == "code" and type_of(c) != "skip"]
-    if not code and slide.used < SPARSE and not slide.closed:
-        return "large"
-    grown = HEADINGS[slide.level] + ROOMIER * (slide.used - HEADINGS[slide.level])
-    return "roomy" if grown < HEIGHT and not slide.pictured else ""
-
-
-def type_of(cell: NotebookNode) -> str:
-    """A cell's slide type; empty where it has none yet."""
-    return cell.metadata.get("slideshow", {}).get("slide_type", "")

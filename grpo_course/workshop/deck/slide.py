@@ -1,0 +1,58 @@
+"""One slide: its title, its cells, and how large it is written."""
+
+from dataclasses import dataclass, field
+
+from nbformat import NotebookNode, v4
+
+from grpo_course.workshop.deck.heights import HEADINGS, HEIGHT, ROOMIER, SPARSE
+
+
+@dataclass
+class Slide:
+    """A slide while it fills."""
+
+    title: str
+    level: int
+    cells: list[NotebookNode] = field(default_factory=list)
+    used: int = 0
+    closed: bool = False  # a guess waits for its answer, or a picture fills the rest
+    pictured: bool = False
+
+    def __post_init__(self) -> None:
+        self.used = HEADINGS[self.level]
+
+    @property
+    def room(self) -> int:
+        """Pixels that are left."""
+        return 0 if self.closed else HEIGHT - self.used
+
+    @property
+    def empty(self) -> bool:
+        """Whether its title is all there is."""
+        return self.used == HEADINGS[self.level]
+
+
+def finished(slide: Slide) -> list[NotebookNode]:
+    """The cells of a slide with their slide types; the title comes first."""
+    mark = f' <span class="{size}"></span>' if (size := size_of(slide)) else ""
+    title = v4.new_markdown_cell(f"{'#' * slide.level} {slide.title}{mark}")
+    begins = "slide" if slide.level < 5 else "subslide"
+    title.metadata["slideshow"] = {"slide_type": begins}
+    for cell in slide.cells:
+        if type_of(cell) not in ("skip", "notes"):
+            cell.metadata["slideshow"] = {"slide_type": "-"}
+    return [title, *slide.cells]
+
+
+def size_of(slide: Slide) -> str:
+    """How much larger a slide is written that leaves room: `large`, `roomy` or not."""
+    code = [c for c in slide.cells if c.cell_type == "code" and type_of(c) != "skip"]
+    if not code and slide.used < SPARSE and not slide.closed:
+        return "large"
+    grown = HEADINGS[slide.level] + ROOMIER * (slide.used - HEADINGS[slide.level])
+    return "roomy" if grown < HEIGHT and not slide.pictured else ""
+
+
+def type_of(cell: NotebookNode) -> str:
+    """A cell's slide type; empty where it has none yet."""
+    return cell.metadata.get("slideshow", {}).get("slide_type", "")
