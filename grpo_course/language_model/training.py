@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.algorithm.history import History
@@ -54,19 +55,30 @@ def train_policy(
 class HeldOutProbe:
     """Measures other problems every so many epochs: pass it as `observe`.
 
-    Adds the column `held_out`, the accuracy of one sampled response a problem. `calls`
-    is the epoch that a resumed run begins with.
+    Adds the column `held_out`, the accuracy of `num_samples` responses a problem, and
+    keeps what each of them earned: `rewards[epoch]` is [problem sample]. `calls` is the
+    epoch that a resumed run begins with.
     """
 
-    def __init__(self, environment: Environment, every: int = 10, calls: int = 0):
+    def __init__(
+        self,
+        environment: Environment,
+        every: int = 10,
+        calls: int = 0,
+        num_samples: int = 1,
+    ):
         self.environment, self.every, self.calls = environment, every, calls
+        self.num_samples = num_samples
+        self.rewards: dict[int, Tensor] = {}
 
     def __call__(self, policy: CausalPolicy) -> dict:
         """What joins the record of the epoch that begins."""
-        due, self.calls = self.calls % self.every == 0, self.calls + 1
-        return self.look(policy) if due else {}
+        record = self.look(policy) if self.calls % self.every == 0 else {}
+        self.calls += 1
+        return record
 
     def look(self, policy: CausalPolicy) -> dict:
-        """The accuracy now."""
-        scores = sampled_scores(policy, self.environment, 1)
+        """The accuracy now; after a run, that of the policy it ended with."""
+        scores = sampled_scores(policy, self.environment, self.num_samples)
+        self.rewards[self.calls] = scores.accuracy
         return {"held_out": scores.accuracy.mean()}

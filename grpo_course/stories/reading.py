@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from itertools import pairwise
 
 from grpo_course.language_model.template import TAGS
 from grpo_course.stories.problems import Story
@@ -26,3 +27,17 @@ def reads_right(text: str, story: Story) -> bool:
         last = a / b if last is None else last
         true[said] = last
     return last == Fraction(story.answer)
+
+
+def is_miscopied(text: str, story: Story) -> bool:
+    """Whether the story was read right, but for a result that the next step miscopies.
+
+    That is, with this one number put right, `reads_right` holds, and not before.
+    """
+    steps = LINE.findall(text)
+    mended = (
+        text.replace(f"{result}\n{copied}", f"{result}\n{result}")
+        for (*_, result), (copied, *_) in pairwise(steps)
+    )
+    wrong = not reads_right(text, story)
+    return wrong and any(reads_right(each, story) for each in mended)

@@ -7,6 +7,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from grpo_course import correctness_reward, format_reward, length_reward
 from grpo_course.classroom.plots import (
+    palette,
     ratio_levels,
     reward_parts,
     text_pieces,
@@ -154,3 +155,13 @@ def test_an_error_of_zero_has_its_number_too():
     )
     assert [text.get_text() for text in left.texts] == ["1.000", "0.000"]
     assert left.get_xlim() == right.get_xlim()
+
+
+def test_an_arrow_leads_from_what_was_to_what_became():
+    then, now = torch.tensor([0.25, 0.5]), torch.tensor([0.5, 0.125])
+    ax = word_problems.plot_moves(["right", "wrong"], then, now)
+    ends = [(t.xyann[0], t.xy[0]) for t in ax.texts if t.arrow_patch]
+    assert ends == [(0.25, 0.5), (0.5, 0.125)]
+    colours = [line.get_color() for line in ax.lines]
+    assert colours == [palette.UP, palette.DOWN]
+    assert "right from 0.25 to 0.5; wrong from 0.5" in alternative_text(ax.figure)

@@ -1,13 +1,16 @@
 """Which problems a run is measured on, and which groups teach nothing."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from grpo_course.language_model import held_out
+from grpo_course.language_model import held_out, training
 from grpo_course.language_model.build import make_task
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.held_out import watched_problems
 from grpo_course.language_model.samples import split_ties
+from grpo_course.language_model.training import HeldOutProbe
 
 
 def test_a_run_is_watched_on_its_validation_split():
@@ -35,3 +38,17 @@ def test_ties_are_all_right_all_wrong_or_neither():
     right = torch.tensor([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
     shares = split_ties(rewards, right)
     assert shares == pytest.approx({"tied_right": 0.2, "tied_wrong": 0.2})
+
+
+def test_a_probe_keeps_what_each_look_saw_by_its_epoch(monkeypatch):
+    def scores(policy, problems, num_samples):
+        return SimpleNamespace(accuracy=torch.full((3, num_samples), policy))
+
+    monkeypatch.setattr(training, "sampled_scores", scores)
+    probe = HeldOutProbe(None, every=2, num_samples=8)
+    records = [probe(float(policy)) for policy in range(4)]
+    probe.look(4.0)  # the policy that a run of four epochs ends with
+    assert records == [{"held_out": 0.0}, {}, {"held_out": 2.0}, {}]
+    assert {k: v[0].tolist() for k, v in probe.rewards.items()} == {
+        epoch: [float(epoch)] * 8 for epoch in (0, 2, 4)
+    }

@@ -1,4 +1,4 @@
-"""Pictures of word problems and their rewards: splits, orders, what is paid, work."""
+"""Pictures of word problems: splits, orders, what is paid, work, answers that move."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import axes_row, fill_cells, finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import COLOURS, PI
+from grpo_course.classroom.plots.palette import COLOURS, DOWN, PI, UP
 from grpo_course.classroom.plots.reward_parts import LOOKS, listed
 from grpo_course.classroom.plots.token_rows import INK, canvas, cell, name_row
 
@@ -108,3 +108,26 @@ def plot_errors(errors: Mapping[str, Mapping[str, float]], unit: str) -> list[Ax
         finish(ax, unit, "", model).set_xlim(0, 1.25 * most)
     plt.tight_layout()
     return axes
+
+
+def plot_moves(names: Sequence[str], then: Tensor, now: Tensor) -> Axes:
+    """How likely each answer was, and how likely it became, as an arrow; [answer].
+
+    The axis is logarithmic: an arrow of twice the length is the factor squared.
+    """
+    ax = axes_row(width=8.0, height=1.0 + 0.5 * len(names))[0]
+    told = []
+    for row, (name, a, b) in enumerate(
+        zip(names, then.tolist(), now.tolist(), strict=True)
+    ):
+        colour = UP if b > a else DOWN
+        look: dict[str, Any] = {"arrowstyle": "-|>", "color": colour, "lw": 2.5}
+        ax.plot(a, row, "o", color=colour, ms=6)
+        ax.annotate("", (b, row), (a, row), arrowprops=look | {"mutation_scale": 18})
+        ax.text(1.3, row, f"× {b / a:.2g}", va="center")
+        told.append(f"{name} from {a:.2g} to {b:.2g}")
+    ax.set_yticks(range(len(names)), list(names))
+    ax.set(xscale="log", xlim=(min(now.min(), then.min()).item() / 2, 1))
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    describe(ax.figure, f"An arrow for the probability of each: {'; '.join(told)}.")
+    return finish(ax, "probability of the whole answer", "")
