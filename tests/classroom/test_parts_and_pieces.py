@@ -160,7 +160,7 @@ def test_an_error_of_zero_has_its_number_too():
 def test_an_arrow_leads_from_what_was_to_what_became():
     then, now = torch.tensor([0.25, 0.5]), torch.tensor([0.5, 0.125])
     ax = word_problems.plot_moves(["right", "wrong"], then, now)
-    ends = [(t.xyann[0], t.xy[0]) for t in ax.texts if t.arrow_patch]
+    ends = [(t.xyann[0], t.xy[0]) for t in ax.texts if hasattr(t, "xyann")]
     assert ends == [(0.25, 0.5), (0.5, 0.125)]
     colours = [line.get_color() for line in ax.lines]
     assert colours == [palette.UP, palette.DOWN]
