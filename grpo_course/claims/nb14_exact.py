@@ -137,7 +137,7 @@ CLAIMS = (
     ),
     Claim(
         "14.redrawn",
-        "redrawing tied groups favours it more.",
+        "in small groups, redrawing tied groups favours it more.",
         partial(weight, kind="redrawn"),
         partial(weight, kind="normalized"),
         leave_out=RATES_OF_NOTHING | {"other prompts": "the least likely is rare"},

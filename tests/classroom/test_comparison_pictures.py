@@ -5,8 +5,10 @@ import torch
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.comparisons import (
     plot_agreement,
+    plot_before_after,
     plot_gaps,
     plot_means_and_gap,
+    plot_moved,
     plot_named,
     plot_stretch,
 )
@@ -38,6 +40,26 @@ def test_each_point_has_its_name_beside_it():
         "one": (1.0, 2.0),
         "two": (3.0, 4.0),
     }
+
+
+def test_an_arrow_leads_to_where_a_point_has_moved():
+    before = {"still": (0.2, 0.5), "moves": (0.1, 0.25)}
+    ax = plot_moved(before, before | {"moves": (-0.1, 0.75)}, "x", "y")
+    arrows = [note for note in ax.texts if note.arrow_patch]
+    assert [arrow.xy for arrow in arrows] == [(-0.1, 0.75)]
+    told = alternative_text(ax.figure)
+    assert "still stays at 0.200, 0.50; moves 0.100, 0.25 to -0.100, 0.75" in told
+
+
+def test_what_is_given_up_is_a_cross_near_zero():
+    before, after = torch.tensor([0.01, 0.1, 0.5]), torch.tensor([0.0, 0.95, 1.0])
+    (ax,) = plot_before_after({"weak": (before, after)}, "rate")
+    kept, lost = ax.lines
+    assert (kept.get_marker(), len(kept.get_xdata())) == ("o", 2)
+    assert (lost.get_marker(), list(lost.get_xdata())) == ("x", [before[0]])
+    assert abs(lost.get_ydata()[0]) <= 0.05
+    told = alternative_text(ax.figure)
+    assert "weak: 1 of 3 are given up, 2 end above 0.9" in told
 
 
 def test_what_agrees_lies_on_the_diagonal():

@@ -39,6 +39,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     value_clip      the critic's losses, and where the clipped one lets go
     token_pay       KL in the reward: what a token is paid, and its return
     entropy_push    what an entropy bonus does to one row of a policy
+    answer_tree     all responses of a small world as a tree; how hard each is blamed
     overrated       every response by its true and by its learned reward
     memory_blocks   what stays in memory, as blocks drawn to scale
     reward_map      what a reward pays every response; groups that tie

@@ -5,6 +5,7 @@ from operator import sub
 from typing import Any
 
 import matplotlib.pyplot as plt
+import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
@@ -96,6 +97,63 @@ def plot_named(
     told = [f"{name} at {x:.2f}, {y:.2f}" for name, (x, y) in points.items()]
     describe(ax.figure, f"Points by {xlabel} and {ylabel}: {'; '.join(told)}.")
     return finish(ax, xlabel, ylabel)
+
+
+def plot_moved(
+    before: Mapping[str, tuple[float, float]],
+    after: Mapping[str, tuple[float, float]],
+    xlabel: str,
+    ylabel: str,
+) -> Axes:
+    """Points with their names, an arrow from each to where a change has put it."""
+    ax = axes_row(width=8.0, height=3.6)[0]
+    for (name, start), colour in zip(before.items(), COLOURS, strict=False):
+        look: dict[str, Any] = {"color": colour, "lw": 1.8, "arrowstyle": "-|>"}
+        look |= {"mutation_scale": 16, "shrinkA": 5, "shrinkB": 0}
+        ax.plot(*start, "o", ms=9, color=colour)
+        if start != after[name]:
+            ax.annotate("", after[name], start, arrowprops=look)
+        ax.annotate(name, start, (10, -5), textcoords="offset points")
+    ax.plot(*zip(*after.values(), strict=True), ls="")  # the axes hold the tips, too
+    ax.axvline(0, color="black", lw=1)
+    ax.margins(0.15)
+    told = [moved_words(name, before[name], after[name]) for name in before]
+    describe(ax.figure, f"Arrows by {xlabel} and {ylabel}: {'; '.join(told)}.")
+    return finish(ax, xlabel, ylabel)
+
+
+def moved_words(name: str, old: tuple[float, float], new: tuple[float, float]) -> str:
+    """Where a point was and where it is."""
+    ends = [f"{x:.3f}, {y:.2f}" for x, y in (old, new)]
+    return (
+        f"{name} stays at {ends[0]}" if old == new else f"{name} " + " to ".join(ends)
+    )
+
+
+def plot_before_after(
+    pairs: Mapping[str, tuple[Tensor, Tensor]], what: str, least: float = 1e-3
+) -> list[Axes]:
+    """A dot a case: a share before, on a logarithmic axis, and after. [case] each.
+
+    A share after below `least` is a cross: given up. Dots stand a little higher or
+    lower than their share, so that equal ones are seen.
+    """
+    axes, told = axes_row(len(pairs), width=9.0, height=3.4), []
+    for ax, (title, (before, after)) in zip(axes, pairs.items(), strict=True):
+        gone, shift = after < least, torch.arange(len(after)) * 0.618 % 1
+        y = after + 0.1 * (shift - 0.5)
+        look: dict[str, Any] = {"ls": "", "alpha": 0.5, "color": COLOURS[0]}
+        ax.plot(before[~gone], y[~gone], label="solved", marker="o", ms=4, **look)
+        look |= {"marker": "x", "ms": 5, "color": COLOURS[1]}
+        ax.plot(before[gone], y[gone], label="given up", **look)
+        ax.set(xscale="log", ylim=(-0.1, 1.1))
+        finish(ax, f"{what} before", f"{what} after" if ax is axes[0] else "", title)
+        legend_above(ax)
+        counts = f"{gone.sum()} of {len(gone)} are given up"
+        told.append(f"{title}: {counts}, {(after > 0.9).sum()} end above 0.9")
+    plt.tight_layout()
+    describe(axes[0].figure, f"Dots by {what} before and after. {'; '.join(told)}.")
+    return axes
 
 
 def plot_agreement(one: Tensor, other: Tensor, xlabel: str, ylabel: str) -> Axes:
