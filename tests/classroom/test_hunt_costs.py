@@ -19,7 +19,8 @@ from grpo_course.classroom.hunt.judge import faults
 from grpo_course.classroom.hunt.properties import PROPERTIES
 from grpo_course.classroom.hunt.script import Trainer
 from grpo_course.classroom.hunt.sleeping import KNOBS, first_update, update_error
-from grpo_course.classroom.plots.sweeps import plot_costs, plot_sweeps
+from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.plots.sweeps import plot_costs, plot_gains, plot_sweeps
 
 # Cause -> a value of its setting with which nothing is wrong.
 ASLEEP = {
@@ -127,3 +128,11 @@ def test_the_pictures_show_the_numbers():
     assert [label.get_text() for label in ax.get_yticklabels()] == ["one", "two"]
     assert ax.yaxis_inverted() and near.yaxis_inverted()
     plt.close("all")
+
+
+def test_gains_stand_in_the_order_of_their_size():
+    ax = plot_gains({"small": (0.1, 0.01), "large": (-0.3, 0.02)}, "gain")
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["large", "small"]
+    assert (
+        alternative_text(ax.figure) == "A dot a row, gain: large -0.300; small +0.100."
+    )

@@ -16,6 +16,7 @@ from grpo_course.classroom.plots.clipping import (
 from grpo_course.classroom.plots.mean_weights import (
     MEANS,
     draw_mean_weights,
+    plot_weights,
     token_weights,
 )
 from grpo_course.classroom.plots.price_of_kl import draw_price, price_moves
@@ -51,6 +52,15 @@ def test_the_area_of_a_block_is_the_weight_of_its_token():
     assert areas == [pytest.approx(scale * weight) for weight in wanted]
     assert told.endswith("sequence_mean 0.50, token_mean 0.75, constant 0.75.")
     assert "token_mean 0.125 and 0.125" in alternative_text(plt.gcf())
+
+
+def test_the_tallest_block_of_a_panel_has_height_1():
+    mean = torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.25, 0.25]])
+    one, other = plot_weights({"mean": mean, "sum": 4.0 * (mean > 0)})
+    assert [patch.get_height() for patch in one.patches] == [1, 1, 0.5, 0.5, 0.5]
+    assert {patch.get_height() for patch in other.patches} == {1}
+    told = alternative_text(one.figure)
+    assert "mean 0.500 and 0.250; sum 4.000 and 4.000" in told
 
 
 def test_the_marks_say_what_the_price_does():

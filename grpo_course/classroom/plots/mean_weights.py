@@ -1,5 +1,6 @@
 """How three means over a batch weigh the tokens of a short and of a long response."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -27,9 +28,11 @@ def token_weights(tokens: int, mean: str) -> Tensor:
     return weights[0]
 
 
-def draw_blocks(ax: Axes, weights: Tensor, bottom: float) -> None:
+def draw_blocks(
+    ax: Axes, weights: Tensor, bottom: float, tallest: float = TALLEST
+) -> None:
     """A row of blocks for one response; the area of each is its weight. [pos]"""
-    heights = weights[weights > 0] / TALLEST
+    heights = weights[weights > 0] / tallest
     for x, height in enumerate(heights.tolist()):
         look: dict[str, Any] = {"facecolor": COLOURS[0], "edgecolor": GROUND, "lw": 1.5}
         ax.add_patch(Rectangle((x, bottom), 1, height, **look))
@@ -60,3 +63,23 @@ def draw_mean_weights(tokens: int) -> str:
     shares = [w[1].sum() / w.sum() for w in (token_weights(tokens, m) for m in MEANS)]
     told = ", ".join(f"{m} {s:.2f}" for m, s in zip(MEANS, shares, strict=True))
     return f"{tokens} tokens: the long response's share of the weight: {told}."
+
+
+def plot_weights(weights: Mapping[str, Tensor]) -> list[Axes]:
+    """A panel for each mean: a short response above, a long one below. [trial pos] each
+
+    A weight is 0 at the padding; the tallest block is equally high in all panels.
+    """
+    axes, told = axes_row(len(weights), width=11.0, height=2.8), []
+    for ax, (name, rows) in zip(axes, weights.items(), strict=True):
+        for row, bottom in zip(rows, (ROW, 0.0), strict=True):
+            draw_blocks(ax, row, bottom, rows.max().item())
+        ax.set(xlim=(-0.2, rows.shape[1] + 0.2), ylim=(-0.1, 2 * ROW - 0.3), title=name)
+        ax.axis("off")
+        told.append(f"{name} {rows[0, 0]:.3f} and {rows[1, 0]:.3f}")
+    for row, bottom in zip(rows, (ROW, 0.0), strict=True):
+        place: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 12}
+        axes[0].text(-0.6, bottom, f"{(row > 0).sum()} tokens", **place)
+    words = "Blocks as high as tokens of a short and of a long response weigh"
+    describe(axes[0].figure, f"{words}, under each mean: {'; '.join(told)}.")
+    return axes

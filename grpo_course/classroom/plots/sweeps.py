@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
+from grpo_course.classroom.plots.alt_text import describe
 
 NEAR = (-0.07, 0.025)  # costs that are drawn once more, magnified
 
@@ -63,3 +64,13 @@ def draw_costs(
     ax.invert_yaxis()
     ax.margins(y=0.02)
     return finish(ax, xlabel, "", title)
+
+
+def plot_gains(gains: dict[str, tuple[float, float]], xlabel: str) -> Axes:
+    """Mean and standard error of each difference, the largest on top."""
+    ordered = dict(sorted(gains.items(), key=lambda row: -abs(row[1][0])))
+    ax = draw_costs(axes_row(width=8.5, height=3.8)[0], ordered, xlabel)
+    ax.tick_params(axis="y", labelsize=11)
+    told = "; ".join(f"{name} {mean:+.3f}" for name, (mean, _) in ordered.items())
+    describe(ax.figure, f"A dot a row, {xlabel}: {told}.")
+    return ax
