@@ -161,6 +161,6 @@ def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = 0.2) -> str:
     gone = int(draw_clip_plane(ax, ratio.flatten(), each, epsilon).sum())
     none = int((each == 0).sum())
     return (
-        f"{len(each)} tokens: {gone} have lost their gradient (hollow), and {none} "
-        "with a delta of 0 never had one."
+        f"{len(each)} tokens: {gone} get nothing from the clipped loss any more "
+        f"(hollow), {none} have a delta of 0. The KL pulls all of them."
     )

@@ -14,6 +14,7 @@ from grpo_course.classroom.plots import (
     plot_bands,
     plot_seeds,
 )
+from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.kl_area import draw_two
 
 ESTIMATORS = ("k1", "k2", "k3")
@@ -85,6 +86,9 @@ def plot_sample_means(means: dict[str, Tensor], kl: float, size: int) -> Axes:
     ax.axvline(kl, color="black", ls="--", label=f"exact KL {kl:.3f}")
     ax.axvline(0, color="grey", lw=1)
     finish(ax, f"mean of {size} samples (nats)", "how often")
+    told = [f"{n} from {v.min():.2f} to {v.max():.2f}" for n, v in means.items()]
+    text = f"Histograms of means of {size} samples around the exact KL {kl:.3f}"
+    describe(ax.figure, f"{text}: {', '.join(told)} nats.")
     return legend_above(ax)
 
 

@@ -43,15 +43,15 @@ def plot_run_rows(
     figure.supxlabel("update", fontsize=11)
     handles = grid[0][0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper center", ncols=2)
-    describe(figure, in_words(runs, columns))
+    describe(figure, in_words(runs, columns, window))
     return [list(row) for row in grid]
 
 
-def in_words(runs: dict[str, History], columns: dict[str, str]) -> str:
+def in_words(runs: dict[str, History], columns: dict[str, str], window: int) -> str:
     """The rows for readers who cannot see them: where each curve starts and ends."""
     told = []
     for name, run in runs.items():
-        curves = {title: run.curve(column) for column, title in columns.items()}
+        curves = {t: smoothed(run, column, window) for column, t in columns.items()}
         ends = [
             f"{title} from {curve[0].item():.2f} to {curve[-1].item():.2f}"
             for title, curve in curves.items()
@@ -62,10 +62,14 @@ def in_words(runs: dict[str, History], columns: dict[str, str]) -> str:
 
 def draw_curve(ax: Axes, run: History, column: str, window: int, **look) -> None:
     """A column of a run, as means of so many updates, each at the last of them."""
-    curve = run.curve(column).flatten().float()
-    smooth = curve.unfold(0, window, 1).mean(-1)
+    smooth = smoothed(run, column, window)
     ax.plot(range(window, window + len(smooth)), smooth, **look)
     ax.grid(alpha=0.3)
+
+
+def smoothed(run: History, column: str, window: int) -> Tensor:
+    """Means of so many updates. -> [update-window+1]"""
+    return run.curve(column).flatten().float().unfold(0, window, 1).mean(-1)
 
 
 def plot_held_out(
@@ -87,4 +91,10 @@ def plot_held_out(
         ax.fill_between(x, below, curve, color=colour, alpha=0.15, lw=0)
         ax.set_ylim(0, 1)
         legend_above(finish(ax, "epoch", "strict accuracy", name))
+    told = [
+        f"{name}: training from {curve[0]:.2f} to {curve[-1]:.2f}, held out from "
+        f"{held_out[name][0]:.2f} to {held_out[name][-1]:.2f}"
+        for name, curve in training.items()
+    ]
+    describe(axes[0].figure, f"{'; '.join(told)}. The gap between them is shaded.")
     return axes

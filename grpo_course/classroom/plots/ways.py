@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from grpo_course.classroom.plots import axes_row
+from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import COLOURS
 
 
@@ -16,6 +17,13 @@ def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[A
     seed with the weakest start is drawn in another colour and dashed.
     """
     models = [name for name in rows[0] if name != "seed"]
+
+    def in_words(way: str) -> str:
+        """Where the seeds lie, model by model."""
+        shares = {m: [row[m][way] for row in rows] for m in models}
+        spans = [f"{m} {min(s):.2f} to {max(s):.2f}" for m, s in shares.items()]
+        return f"{way}: {', '.join(spans)}"
+
     ways = list(rows[0][models[0]])
     weakest = min(rows, key=lambda row: row[models[0]][ways[0]])
     axes = axes_row(len(ways), width=11, height=3.4)
@@ -33,6 +41,7 @@ def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[A
     names = [name for name in named if not name.startswith("_")]
     handles = [named[name] for name in names]
     figure.legend(handles, names, loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1))
+    describe(figure, f"A line for each seed. {'; '.join(map(in_words, ways))}.")
     return axes
 
 
