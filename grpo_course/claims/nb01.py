@@ -26,7 +26,7 @@ LARGER = (
     torch.tensor([[7, 0, 4, 2], [6, 3, 1, 5], [4, 7, 1, 0]]),
 )
 EXPECTED = "... a, ... b, ... c, a b c -> ..."
-ORDER = "With these settings, partial credit with dead ends beats no partial credit, "
+ORDER = "In the larger space partial credit with dead ends beats no partial credit, "
 ORDER += "and partial credit without dead ends beats both."
 
 

@@ -10,8 +10,8 @@ from grpo_course.classroom.plots.comparisons import (
     plot_means_and_gap,
     plot_moved,
     plot_named,
-    plot_stretch,
 )
+from grpo_course.classroom.plots.stretch import plot_stretch
 from grpo_course.classroom.plots.waiting import plot_waiting
 from grpo_course.engines.waiting import LEARNER, Span
 

@@ -128,7 +128,7 @@ def test_a_rare_colour_of_a_frame_keeps_its_colour():
 def test_tokens_of_a_group_that_ties_had_no_gradient_to_lose():
     ratio = torch.tensor([[[1.5, 0.5], [1.5, 1.5]]])
     told = draw_tokens(ratio, torch.tensor([[1.0, 0.0]]))
-    assert told.startswith("4 tokens: 1 have lost") and "2 with a delta of 0" in told
+    assert told.startswith("4 tokens: 1 get nothing") and "2 have a delta of 0" in told
 
 
 def test_a_watched_run_is_the_usual_one_with_more_in_its_log():

@@ -21,7 +21,7 @@ def test_each_run_stands_before_the_healthy_one_as_means_of_a_window():
     behind, before = (list(line.get_ydata()) for line in ax.lines)
     assert behind == [1, 3] and before == [1, 2.5]
     assert list(ax.lines[0].get_xdata()) == [2, 3]
-    assert "broken: KL from 1.00 to 4.00" in alternative_text(ax.figure)
+    assert "broken: KL from 1.00 to 2.50" in alternative_text(ax.figure)
 
 
 def test_the_last_dot_stands_where_training_ends():
