@@ -94,8 +94,9 @@ class Shown:
         return text_height(self.see, BESIDE_COLUMNS) if way.beside else 0
 
     def whole(self, way: Way, picture: int) -> int:
-        """Pixels with a picture of a height."""
-        return self.height(way) + max(picture, self.beside(way), 0)
+        """Pixels with each picture of a height."""
+        drawn = picture * len(self.pictures)
+        return self.height(way) + max(drawn, self.beside(way), 0)
 
     def picture(self, way: Way, room: int, least: float) -> int:
         """How high pictures may be in a room; 0 where it does not fit, -1 for none."""
