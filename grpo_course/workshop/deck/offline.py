@@ -71,7 +71,7 @@ def css_of(module: str) -> str:
 def style() -> str:
     """The style sheet of decks, live and offline, without its comments."""
     text = re.sub(r"/\*.*?\*/", "", CSS.read_text(encoding="utf-8"), flags=re.DOTALL)
-    heights = range(120, HEIGHT + STEP, STEP)
+    heights = range(80, HEIGHT + STEP, STEP)
     sizes = [
         f".reveal section:not(.stack):has(.picture-{h}) {{ --picture: {h}px; }}"
         for h in heights

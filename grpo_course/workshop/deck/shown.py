@@ -103,7 +103,7 @@ class Shown:
         left = room - self.height(way)
         if not self.pictures:
             return -1 if left >= 0 else 0
-        left -= FRAME
+        left -= FRAME + (FRAME + STEP) * (len(self.pictures) - 1)
         width = WIDTH - (BESIDE + 15 if way.beside else 0)
         beside = self.beside(way)
         if beside > left and not way.last:
@@ -113,7 +113,7 @@ class Shown:
         scale = min(left / tall, *(width / wide for wide, _ in self.pictures), LARGEST)
         if scale < least and not way.last:
             return 0
-        return max(math.floor(scale * tall / len(self.pictures) / STEP) * STEP, 120)
+        return max(math.floor(scale * tall / len(self.pictures) / STEP) * STEP, 80)
 
     def cells(self, way: Way, height: int) -> list[NotebookNode]:
         """The cells of the slide; a mark in a text says how high its pictures are."""
