@@ -30,6 +30,11 @@ def heading(section: list[NotebookNode]) -> str:
     return heading_of(section[0].source) if section else ""
 
 
+def title_of(notebook: NotebookNode) -> str:
+    """A notebook's title, without its number."""
+    return heading(notebook.cells).lstrip("0123456789. ")
+
+
 def heading_of(text: str) -> str:
     """The words of the heading with which a text begins."""
     return text.partition("\n")[0].lstrip("# ")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from nbformat import NotebookNode
 
 from grpo_course.workshop import minutes, plans, speaker
-from grpo_course.workshop.cells import heading, heading_of, sections
+from grpo_course.workshop.cells import heading, heading_of, sections, title_of
 
 ABLE = re.compile(r"\*\*You will be able to\*\* (.+)")
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
@@ -89,7 +89,7 @@ def rows(plan: plans.Plan, books: Books, lengths: dict) -> Iterator[tuple[str, .
             left = [f"*{title}*" for title in part.without or []]
             told = " but ".join(filter(None, ["all", ", ".join(left)]))
         exercises = ", ".join(plans.exercises(part, book.cells)) or "none"
-        title = f"{name[:2]} {heading(book.cells).lstrip('0123456789. ')}"
+        title = f"{name[:2]} {title_of(book)}"
         yield f"| {start} to {start + lengths[name]}", title, told, f"{exercises} |"
         start += lengths[name]
 

@@ -128,6 +128,14 @@ def test_asides_are_told_with_whole_notebooks_alone(deck):
         assert not part.sections or not asides & shown
 
 
+def test_no_text_of_a_deck_ends_where_something_was_to_come(deck):
+    """What a colon announces stands on its slide or on the next, not after a title."""
+    cells = seen(deck[1].cells)
+    for cell, after in zip(cells, [*cells[1:], None], strict=True):
+        announces = cell.cell_type == "markdown" and cell.source.rstrip().endswith(":")
+        assert not announces or (after and not after.source.startswith(("# ", "## ")))
+
+
 def test_a_slide_is_named_by_what_its_first_paragraph_says_first():
     steps = [f"**Step {k}: more.** Words {'and words ' * 110}" for k in (1, 2)]
     cells = [v4.new_markdown_cell(text) for text in ("## A", *steps, "**Limit:** no")]
@@ -255,6 +263,20 @@ def picture(source="plot_bands(curves)", wide=0):
     return v4.new_code_cell(
         source, outputs=[v4.new_output("display_data", data={"image/png": PIXEL * 3})]
     )
+
+
+def test_much_print_and_its_pictures_stand_on_two_slides():
+    """The live deck runs both parts, so nothing may be drawn after it has changed."""
+    long = v4.new_output("stream", text="a line\n" * 20)
+    drawn = "make()\nplot_bands(curves)\nprint(report)"
+    for source, slides in ((drawn, 2), (f"{drawn}\ncurves = 3", 1)):
+        cell = picture(source)
+        cell.outputs.insert(0, copy.deepcopy(long))
+        made = seen(stage.arrange([v4.new_markdown_cell("## A"), cell]))
+        shown = [part for part in made if part.cell_type == "code"]
+        assert len(shown) == slides
+        assert sum(kind(part) == "subslide" for part in made) >= slides - 1
+        assert shown[-1].outputs[-1].data["image/png"]
 
 
 def test_of_a_result_no_code_is_shown():

@@ -19,7 +19,14 @@ from grpo_course.workshop import (
     speaker,
     tidy,
 )
-from grpo_course.workshop.cells import ASIDE, digest, heading, is_generated, tags
+from grpo_course.workshop.cells import (
+    ASIDE,
+    digest,
+    heading,
+    is_generated,
+    tags,
+    title_of,
+)
 from grpo_course.workshop.deck import offline, stage
 from grpo_course.workshop.deck.fold import skipped, text
 from grpo_course.workshop.deck.needs import needed, statements
@@ -81,11 +88,6 @@ def closing_slide(outcomes: Sequence[str]) -> NotebookNode:
     return v4.new_markdown_cell(f"## You can now\n\n{rows}\n\n{on}")
 
 
-def title_of(notebook: NotebookNode) -> str:
-    """A notebook's title, without its number."""
-    return heading(notebook.cells).lstrip("0123456789. ")
-
-
 def told_cells(
     part: plans.Part, notebook: NotebookNode, start: int
 ) -> list[NotebookNode]:
@@ -123,7 +125,8 @@ def told_sections(part: plans.Part, notebook: NotebookNode) -> list[list[Noteboo
     for section in told:
         for cell, after in pairwise(section):
             first = cell.source.rpartition("\n\n")[0]
-            if cell.cell_type == "markdown" and ASIDE in tags(after) and first:
+            leads = cell.cell_type == "markdown" and after.cell_type == "code"
+            if leads and ASIDE in tags(after) and first:
                 cell.source = first
         kept.append([cell for cell in section if ASIDE not in tags(cell)])
     return kept

@@ -4,13 +4,15 @@ import ast
 import operator
 import re
 from collections.abc import Iterable
+from itertools import product
 from typing import NamedTuple
 
 from nbformat import NotebookNode, v4
 
+from grpo_course.workshop.deck.heights import picture_size
 from grpo_course.workshop.deck.needs import Statement, names, statements
 
-DRAWS = re.compile(r"\b(axes_row|subplots|play|slide|(?:plot|draw)_\w+)\(")
+DRAWS = re.compile(r"\b(axes_row|subplots|play|slide|look_back|(?:plot|draw)_\w+)\(")
 SETS_AXES = re.compile(r"^\w+\.(set_\w+|legend|axh?line|axvline|axis|text|plot)\(")
 SHOWS = re.compile(r"\b(print|show|display|check)\(")
 SHORT = 5  # lines of a statement that a room can do without
@@ -113,6 +115,22 @@ def only_draws(source: str) -> bool:
     return bool(body) and all(
         DRAWS.search(s.text) or SETS_AXES.match(s.text) for s in body
     )
+
+
+def drawn_apart(cell: NotebookNode) -> list[NotebookNode]:
+    """A cell as one that prints and one that draws; none where that cannot be."""
+    body = statements(cell.source)
+    draws = [s for s in body if DRAWS.search(s.text) and not s.sets]
+    prints = [s for s in body if s not in draws]
+    drawn = [o for o in cell.outputs if picture_size(o)]
+    printed = [o for o in cell.outputs if o not in drawn]
+    mixed = SHOWS.search(text(draws)) or DRAWS.search(text(prints))
+    moved = [(s, p) for s, p in product(draws, prints) if s.node.lineno < p.node.lineno]
+    if not draws or not printed or mixed:
+        return []
+    if any(s.reads & (p.sets | p.changes) for s, p in moved):
+        return []
+    return [part(cell, text(prints), printed), part(cell, text(draws), drawn)]
 
 
 def moves(cell: NotebookNode) -> bool:

@@ -20,8 +20,10 @@ COLUMNS, LINE, GAP = 92, 25, 8
 BESIDE, BESIDE_COLUMNS = 265, 31
 SMALLEST = 0.7  # of a picture's own size: its type is then 12 px high
 SMALLER, LARGEST = 0.6, 1.15
+CROWDED = 0.5  # a picture that is smaller beside print stands on a slide of its own
 FRAME = 20  # around pictures
 STEP = 10  # heights of pictures are a multiple
+LOWEST = 80  # of a picture, where nothing else helps
 PLAYER = 92  # question, knobs and sentence of a film
 CODE = ((12, 19), (40, 16))  # (most lines, height of a line)
 PRINTED, LISTED, ROW, TIGHT_ROW = 17, 16, 31, 19
@@ -76,7 +78,8 @@ def output_height(output: NotebookNode, columns: int = PRINT_COLUMNS) -> int:
     if "text/markdown" in data:
         return data["text/markdown"].count("\n") * LISTED + 14
     if "text/html" in data:
-        return data["text/html"].count("<tr") * TIGHT_ROW + GAP
+        wraps = 2 if columns < PRINT_COLUMNS else 1  # beside a text, cells break
+        return data["text/html"].count("<tr") * TIGHT_ROW * wraps + GAP
     rows = shown_text(output).rstrip("\n").split("\n")
     return sum(math.ceil(len(row) / columns) or 1 for row in rows) * PRINTED + GAP
 

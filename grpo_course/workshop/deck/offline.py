@@ -19,7 +19,7 @@ from pygments.lexers import PythonLexer
 
 from grpo_course.files import write_atomically
 from grpo_course.workshop import site
-from grpo_course.workshop.deck.heights import HEIGHT, STEP, shown_text
+from grpo_course.workshop.deck.heights import HEIGHT, LOWEST, STEP, shown_text
 
 CSS = Path(__file__).with_name("deck.css")
 PAGE = Path(__file__).with_name("deck.html")
@@ -71,7 +71,7 @@ def css_of(module: str) -> str:
 def style() -> str:
     """The style sheet of decks, live and offline, without its comments."""
     text = re.sub(r"/\*.*?\*/", "", CSS.read_text(encoding="utf-8"), flags=re.DOTALL)
-    heights = range(80, HEIGHT + STEP, STEP)
+    heights = range(LOWEST, HEIGHT + STEP, STEP)
     sizes = [
         f".reveal section:not(.stack):has(.picture-{h}) {{ --picture: {h}px; }}"
         for h in heights

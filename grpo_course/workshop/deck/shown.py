@@ -13,10 +13,12 @@ from grpo_course.workshop.deck.heights import (
     ALONE,
     BESIDE,
     BESIDE_COLUMNS,
+    CROWDED,
     FRAME,
     HEADINGS,
     HEIGHT,
     LARGEST,
+    LOWEST,
     PLAYER,
     PRINT_BESIDE,
     PRINT_COLUMNS,
@@ -113,7 +115,12 @@ class Shown:
         scale = min(left / tall, *(width / wide for wide, _ in self.pictures), LARGEST)
         if scale < least and not way.last:
             return 0
-        return max(math.floor(scale * tall / len(self.pictures) / STEP) * STEP, 80)
+        return max(math.floor(scale * tall / len(self.pictures) / STEP) * STEP, LOWEST)
+
+    def crowds(self, picture: int) -> bool:
+        """Whether pictures of a height are too small beside what is printed."""
+        tall = sum(high for _, high in self.pictures)
+        return picture * len(self.pictures) < CROWDED * tall
 
     def cells(self, way: Way, height: int) -> list[NotebookNode]:
         """The cells of the slide; a mark in a text says how high its pictures are."""

@@ -18,7 +18,7 @@ from grpo_course.workshop.deck.heights import (
     smaller_blocks,
     text_height,
 )
-from grpo_course.workshop.deck.shown import Shown, blocks_of, parted, question
+from grpo_course.workshop.deck.shown import Shown, Way, blocks_of, parted, question
 from grpo_course.workshop.deck.slide import Slide, finished, type_of
 
 # A paragraph that says first what it is about: "**Step 2: a policy.** A model ...".
@@ -100,6 +100,20 @@ class Stage:
         if not shown.anything:
             self.now.cells.append(fold.skipped(cell.source))
             return self.tell([see] if see else [], leads=True)
+        way, fits = self.way_of(shown)
+        if shown.crowds(fits) and (both := fold.drawn_apart(cell)):
+            self.run(both[0], "")
+            return self.run(both[1], see)
+        over = shown.whole(way, fits) - self.now.room
+        if over > 0:
+            cell.outputs = cut(cell.outputs, shown.printed(way) - over)
+        self.now.cells += shown.cells(way, fits)
+        self.now.used += shown.whole(way, fits)
+        self.now.closed = bool(shown.pictures)
+        self.now.pictured |= shown.film or self.now.closed
+
+    def way_of(self, shown: Shown) -> tuple[Way, int]:
+        """How a cell is shown here or on a new slide, and how high its pictures are."""
         # A picture rather shrinks than that it leaves two lines alone on a slide.
         least = SMALLER if self.now.used < SPARSE else SMALLEST
         for way in shown.ways():
@@ -112,13 +126,7 @@ class Stage:
                     self.go_on()
             if fits or way.last:
                 break
-        over = shown.whole(way, fits) - self.now.room
-        if over > 0:
-            cell.outputs = cut(cell.outputs, shown.printed(way) - over)
-        self.now.cells += shown.cells(way, fits)
-        self.now.used += shown.whole(way, fits)
-        self.now.closed = bool(shown.pictures)
-        self.now.pictured |= shown.film or self.now.closed
+        return way, fits
 
 
 def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
