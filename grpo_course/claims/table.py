@@ -13,7 +13,8 @@ other prompts, half and twice as long, and with each arm at the best of five rat
 difference is between the same seeds; behind ± stands its standard error. A claim holds
 where the difference is more than two of them, and flips where it is as far on the other
 side. What is exact is computed again for other random policies, other rewards and other
-lengths. `python3 -m grpo_course claims` runs all of it anew.
+lengths. `python3 -m grpo_course claims --again` runs all of it anew, on one core for
+half a day.
 """
 
 SIGNS = {r"\beta": "β", r"\lambda": "λ", r"\mu": "μ", r"\sqrt ": "√"}

@@ -83,8 +83,9 @@ def check_python(version: tuple[int, int]) -> None:
         raise NotReady(
             f"The course needs Python {tested_pythons()}; this is "
             f"{version[0]}.{version[1]} ({sys.executable}).\n"
-            "Install one from https://www.python.org/downloads/ "
-            f"and name it, for example: {machine.python(newest)} -m grpo_course lab"
+            f"{machine.PYTHON_IS} and name it, for example: "
+            f"{machine.python(newest)} -m grpo_course lab\n"
+            "Or take conda's: README, Other ways to install."
         )
 
 

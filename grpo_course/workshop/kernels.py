@@ -20,6 +20,8 @@ VARIABLES = {
     STORED: "1",  # plain text, and no file of a learner
     **QUIET,
 }
+STARTS = """JupyterLab starts; Ctrl-C stops it. Where no browser opens, copy the last
+address below into one."""
 # How PyTorch and MKL calculate on another processor: sums in another order.
 CPUS = {
     "default": {"ATEN_CPU_CAPABILITY": "default"},
@@ -47,9 +49,18 @@ def elsewhere(notebook: str) -> dict[str, str]:
     return CPUS.get(ELSEWHERE.get(notebook, ""), {})
 
 
-def python(
-    arguments: list[str], root: Path, variables: dict[str, str] | None = None
-) -> int:
+def python(arguments: list[str], root: Path) -> int:
     """Run this Python on `arguments` in the checkout; the exit status."""
-    env = os.environ | (variables or {})
-    return subprocess.call([sys.executable, *arguments], cwd=root, env=env)
+    return subprocess.call([sys.executable, *arguments], cwd=root)
+
+
+def serve(arguments: list[str], root: Path, variables: dict[str, str]) -> int:
+    """Run JupyterLab, which ends by itself after Ctrl-C, with its kernels."""
+    print(STARTS, flush=True)
+    env = os.environ | variables
+    server = subprocess.Popen([sys.executable, *arguments], cwd=root, env=env)
+    while True:
+        try:
+            return server.wait()
+        except KeyboardInterrupt:
+            continue  # the server has it too

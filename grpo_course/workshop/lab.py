@@ -23,7 +23,9 @@ def main(arguments: list[str], root: Path) -> int:
         allow_abbrev=False,
     )
     parser.add_argument("--reset", nargs="+", metavar="NAME", default=[], help=RESET)
-    options, others = parser.parse_known_args(arguments)
+    # A shell such as zsh hands on what stands behind a #.
+    told = arguments[: arguments.index("#")] if "#" in arguments else arguments
+    options, others = parser.parse_known_args(told)
     paths = notebooks.choose(root / "notebooks", [])
     chosen = notebooks.choose(root / "notebooks", options.reset)
     for path in chosen if options.reset else []:
@@ -42,6 +44,7 @@ def open_at(notebook: Path, arguments: list[str], root: Path) -> int:
     start = [
         f"--ServerApp.root_dir={root}",
         f"--LabApp.default_url=/lab/tree/{notebook.as_posix()}",
+        "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
     ]
     # JupyterLab refuses to run as root (a container, say) unless it is told to.
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -51,4 +54,4 @@ def open_at(notebook: Path, arguments: list[str], root: Path) -> int:
     told = any("log" in argument for argument in arguments)
     quiet = [] if told else ["--log-level=WARN"]
     command = ["-m", "jupyterlab", *start, *allow, *quiet, *arguments]
-    return kernels.python(command, root, keep)
+    return kernels.serve(command, root, keep)

@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 IS_WINDOWS = os.name == "nt"
+PYTHON_IS = (  # python.org has sources alone for Linux
+    "Take one from your distribution, with its package for venv,"
+    if sys.platform.startswith("linux")
+    else "Install one from https://www.python.org/downloads/"
+)
 GIGABYTE = 10**9
 NEEDED = 2 * GIGABYTE  # by the packages, without CUDA
 

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+PYPI = "https://pypi.org/simple/pip/"
 SECONDS = 5
 PACKAGES = ("lib/python*", "Lib")  # in a virtual environment, the latter on Windows
 PIP_FOLDER = "site-packages/pip-*.dist-info"
@@ -20,6 +21,7 @@ CUDA_NOTICE = f"""\
 Note: {CPU_INDEX} does not answer; pip may take PyPI's
 CUDA build of torch, several gigabytes. Ctrl+C stops it; then try again later, or set
 PIP_FIND_LINKS to a folder with a CPU wheel of torch 2.13."""
+NO_NETWORK = "Note: neither PyTorch's index nor PyPI answers: is there a network?"
 
 
 def has_torch(venv: Path, root: Path) -> bool:
@@ -55,7 +57,7 @@ def torch_options() -> list[str]:
     if answers(CPU_INDEX, SECONDS):
         print(f"No NVIDIA GPU: torch's CPU build comes from {CPU_INDEX}", flush=True)
         return ["--extra-index-url", CPU_INDEX]
-    print(CUDA_NOTICE, flush=True)
+    print(CUDA_NOTICE if answers(PYPI, SECONDS) else NO_NETWORK, flush=True)
     return []
 
 

@@ -175,3 +175,19 @@ def test_the_stored_table_is_whole(key):
 
 def test_the_stored_table_has_no_claim_that_was_dropped():
     assert ledger.stored().keys() == CLAIMS.keys()
+
+
+def test_the_readme_counts_what_is_stored():
+    claims, rows = ledger.all_claims(), ledger.stored()
+    verdicts = [
+        table.effect_of(row).holds(claim)
+        for key, claim in claims.items()
+        for row in rows[key].values()
+    ]
+    held, undecided, flips = (verdicts.count(each) for each in (True, None, False))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"entry of a ledger, {len(claims)} in all" in readme
+    counted = f"{len(verdicts)} runs it holds in {held}, {undecided} are undecided"
+    assert f"{counted}, and {flips} flips" in readme
+    page = (ROOT / "grpo_course/workshop/site_source/index.md").read_text("utf-8")
+    assert f"{len(claims)} claims" in page and f"{held} of {len(verdicts)}" in page

@@ -305,11 +305,14 @@ def test_wanted_names(line, extras, name):
 def test_cpu_index_only_on_linux_without_gpu(monkeypatch, capsys):
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(pip_options.shutil, "which", lambda name: None)
-    monkeypatch.setattr(pip_options, "answers", lambda url, seconds: True)
+    monkeypatch.setattr(pip_options, "answers", lambda url, _: True)
     assert pip_options.torch_options() == ["--extra-index-url", pip_options.CPU_INDEX]
-    monkeypatch.setattr(pip_options, "answers", lambda url, seconds: False)
-    assert pip_options.torch_options() == []
-    assert "several gigabytes" in capsys.readouterr().out
+    for reached, words in (([], "is there a network"), ([pip_options.PYPI], "several")):
+        monkeypatch.setattr(
+            pip_options, "answers", lambda url, _, to=reached: url in to
+        )
+        assert pip_options.torch_options() == []
+        assert words in capsys.readouterr().out
     monkeypatch.setattr(pip_options.shutil, "which", lambda name: "/usr/bin/" + name)
     assert pip_options.torch_options() == []
     monkeypatch.setattr(sys, "platform", "darwin")

@@ -143,7 +143,7 @@ def test_slides_open_jupyterlab_with_live_slides(monkeypatch, tmp_path):
     )
     monkeypatch.setattr(command_line.environment, "is_running", lambda python: True)
     monkeypatch.setattr(
-        lab.kernels, "python", lambda command, *_: started.append(command) or 0
+        lab.kernels, "serve", lambda command, *_: started.append(command) or 0
     )
     assert command_line.main(["slides", "--no-browser"]) == 0
     assert asked == [("slides",)]

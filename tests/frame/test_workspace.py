@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,9 +24,7 @@ NAME = "03_deltas.ipynb"
 def course(tmp_path, monkeypatch):
     """A checkout with two notebooks, whose JupyterLab is a list of what it was given"""
     started = []
-    monkeypatch.setattr(
-        lab.kernels, "python", lambda *given: started.append(given) or 0
-    )
+    monkeypatch.setattr(lab.kernels, "serve", lambda *given: started.append(given) or 0)
     for name in ("00_welcome", "03_deltas"):
         write(tmp_path / "notebooks" / f"{name}.ipynb", "x = 1", "y = 2")
     return type("Course", (), {"root": tmp_path, "started": started})
@@ -300,3 +300,30 @@ def test_what_is_lost_is_named(tmp_path):
     shown = ["![a](beside.png) [b](02_b.ipynb)", '<img src="../below.png">']
     expected = ["02_b.ipynb", "beside.png", "../below.png"]
     assert lost(shown, tmp_path / "notebooks") == expected
+
+
+def test_a_shell_that_knows_no_comment_starts_the_course_all_the_same(course):
+    """zsh on a Mac hands on what stands behind a #."""
+    lab.main(["--no-browser", "#", "makes", "the", "environment"], course.root)
+    (command, _, _) = course.started[0]
+    assert "--no-browser" in command and not {"#", "makes"} & set(command)
+
+
+def test_a_server_is_waited_for_until_it_has_ended(tmp_path):
+    """Ctrl-C reaches it too: nobody kills it before its kernels are stopped."""
+    waits = ["import signal, sys, time", "signal.signal(signal.SIGINT, "]
+    waits[1] += "lambda *_: (time.sleep(0.6), print('ended', flush=True), sys.exit(5)))"
+    waits += ["print('up', flush=True)", "time.sleep(30)"]
+    server = ["-c", "\n".join(waits)]
+    serve = "from grpo_course.workshop import kernels; import sys; "
+    serve += f"sys.exit(kernels.serve({server!r}, '.', {{}}))"
+    told = subprocess.Popen(
+        [sys.executable, "-c", serve],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=ROOT,
+    )
+    assert "up\n" in iter(told.stdout.readline, "")
+    os.killpg(told.pid, signal.SIGINT)
+    assert told.communicate(timeout=20)[0] == "ended\n" and told.returncode == 5
