@@ -41,6 +41,9 @@ What a stored notebook is
     speaker        notes with minutes for the presenter
     presenter_notes  what a presenter says, asks and shows, from `notes/`
     syllabus       a page for each plan, and the handout
+    run_sheet      a plan's minutes, words and votes, to hold while telling it
+    clock          its times, as minutes or as hours of a day
+    answers        how each prediction came out, and why
     paper          these as pages to print
     plans          an hour, half a day, two days: what is told of which notebook
     anywhere       the links to Colab and Binder

@@ -16,6 +16,7 @@ from grpo_course.classroom.check.rules import RULES
 from grpo_course.classroom.exercises import EXERCISES
 from grpo_course.files import write_atomically
 from grpo_course.workshop import (
+    clock,
     exercise_cells,
     form,
     notebooks,
@@ -23,9 +24,11 @@ from grpo_course.workshop import (
     plans,
     prediction_cells,
     presenter_notes,
+    run_sheet,
     site,
     syllabus,
 )
+from grpo_course.workshop.answers import answers
 from grpo_course.workshop.cells import heading, sections, tags
 
 FOLDER = "handbook"
@@ -33,8 +36,6 @@ ABOUT = """Write what an instructor keeps beside the slides into the folder hand
 answers, polls, mistakes to expect, solutions, a handout, and a syllabus for each plan.
 Read or print the .html; the .md is the same text. It is made anew from the notebooks
 each time, and it gives answers away."""
-ENDS = re.compile(r"^(#{1,3} |\*\*(Exercise|Change it|Predict)\b)", re.MULTILINE)
-LEADS_ON = re.compile(r"\?|^(Now|Next|Third|Last|As an extreme)\b|(source\.|:)$")
 FOLDED = re.compile(
     r"<details><summary>(.+?)</summary>\s*(.*?)\s*</details>", re.DOTALL
 )
@@ -43,7 +44,12 @@ NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 PICKS = "To a wrong pick the check answers what rules it out."
 EXPECT = re.compile(r"^\*\*Expect\.\*\* (.+)$", re.MULTILINE)
-PAPER = ("handout", "syllabus", "answers")  # to print: as pages of HTML too
+PAPER = (
+    "handout",
+    "syllabus",
+    "answers",
+    "run-sheet",
+)  # to print: as pages of HTML too
 LINK = re.compile(r"\]\((?=\d\d_\w+\.ipynb)")  # to a notebook beside the text
 IMPORT = "```python\nfrom grpo_course import poll\n```"
 Books = dict[str, NotebookNode]
@@ -57,10 +63,12 @@ def main(arguments: list[str], root: Path) -> int:
     )
     words = "answers, polls, mistakes and solutions of this plan's sections only"
     command.add_argument("--plan", choices=stated, help=words)
-    plan = command.parse_args(arguments).plan
+    words = "when a plan begins, such as 9:00: its pages then tell times of the clock"
+    command.add_argument("--start", type=clock.minute, help=words)
+    asked = command.parse_args(arguments)
     books = {p.stem: form.read(p) for p in notebooks.choose(root / "notebooks", [])}
     (root / FOLDER).mkdir(exist_ok=True)
-    made = pages(books, stated, plan)
+    made = pages(books, stated, asked.plan, asked.start)
     made |= {
         f"{Path(name).stem}.html": paper.page(text)
         for name, text in made.items()
@@ -75,9 +83,15 @@ def main(arguments: list[str], root: Path) -> int:
 
 
 def pages(
-    books: Books, stated: dict[str, plans.Plan], plan: str | None = None
+    books: Books,
+    stated: dict[str, plans.Plan],
+    plan: str | None = None,
+    begin: int | None = None,
 ) -> dict[str, str]:
-    """The text of every page, by the name of its file; of all sections or a plan's."""
+    """The text of every page, by the name of its file; of all sections or a plan's.
+
+    Plans begin at a minute of the day, if one is given.
+    """
     told = plans.cut(stated[plan], books) if plan else books
     found = {
         "answers.md": page("Answers to the predictions", answers, told, note=expected),
@@ -88,7 +102,8 @@ def pages(
         "handout.md": syllabus.handout(books, told),
     }
     for name, each in stated.items():
-        found[f"syllabus-{name}.md"] = syllabus.of(each, books)
+        found[f"syllabus-{name}.md"] = syllabus.of(each, books, begin)
+        found[f"run-sheet-{name}.md"] = run_sheet.of(each, books)
     return found
 
 
@@ -117,35 +132,6 @@ def expected(name: str, title: str) -> list[str]:
     """What a presenter's note says of the wrong answers to expect in a section."""
     note = presenter_notes.read(name).get(title, "")
     return [f"> **Wrong answers, and why.** {text}" for text in EXPECT.findall(note)]
-
-
-def answers(part: list[NotebookNode]) -> Iterator[str]:
-    """Each question of a section, what came out, and the text that explains it."""
-    for place, cell in enumerate(part):
-        if not prediction_cells.asks(cell):
-            continue
-        choices = prediction_cells.choices(cell)
-        for name, question in prediction_cells.asked(cell).items():
-            came_out, reason = result(name, part[place + 1 :])
-            asked = f"**{question}** ({'; '.join(choices[name])})"
-            yield "\n\n".join(filter(None, [asked, f"*{came_out}*", reason]))
-
-
-def result(name: str, cells: list[NotebookNode]) -> tuple[str, str]:
-    """What the cells after a question print as its answer, and why it is so.
-
-    The reason is the next text of the section, less what leads to the next question;
-    where a section ends with the answer, it is what the cell prints.
-    """
-    places = [i for i, cell in enumerate(cells) if f"{name}.reveal(" in cell.source]
-    cell, rest = cells[places[0]], cells[places[0] + 1 :]
-    told = [each.source for each in rest if each.cell_type == "markdown"][:1]
-    paragraphs = ENDS.split("".join(told))[0].strip().split("\n\n")
-    while len(paragraphs) > 1 and LEADS_ON.search(paragraphs[-1]):
-        paragraphs.pop()
-    reason = "\n\n".join(paragraphs)
-    shown = f"```\n{prediction_cells.printed(cell).strip()}\n```"
-    return prediction_cells.came_out(cell, name), reason or shown
 
 
 def polls(part: list[NotebookNode]) -> Iterator[str]:

@@ -57,8 +57,8 @@ def telling(section: list[NotebookNode]) -> float:
 def length(part: plans.Part, notebook: NotebookNode) -> int:
     """The minutes of a plan's part: its share of what is told, and its exercises."""
     mine = of(notebook)
-    if mine is None:
-        return 0
+    if part.minutes or mine is None:
+        return part.minutes or 0
     whole = sum(map(telling, sections(notebook.cells)))
     share = sum(map(telling, plans.told(part, notebook.cells))) / whole
     exercises = plans.exercises(part, notebook.cells)

@@ -25,6 +25,8 @@ class Part(NamedTuple):
     sections: list[str] | None = None
     without: list[str] | None = None
     exercises: list[str] | None = None
+    title: str = ""  # on the deck's first slide, if not that of the notebook
+    minutes: int | None = None  # if not its share of the notebook's
 
 
 class Plan(NamedTuple):

@@ -7,6 +7,7 @@ from nbformat import NotebookNode
 
 from grpo_course.workshop import minutes, plans, speaker
 from grpo_course.workshop.cells import heading, heading_of, sections, title_of
+from grpo_course.workshop.clock import Clock
 
 ABLE = re.compile(r"\*\*You will be able to\*\* (.+)")
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
@@ -28,12 +29,14 @@ FORMULAS = {
 BEFORE = """You know Python and PyTorch; reinforcement learning is not needed. Bring a
 laptop with the course installed: the README says under "Start" what it takes, and
 `python3 -m grpo_course lab` opens the first notebook when all is well. Do that at home,
-since the first call downloads two gigabytes or more."""
+since the first call downloads up to 2 GB, and several with a GPU's build of PyTorch."""
 WATCHED = """You know Python and PyTorch; reinforcement learning is not needed. Nothing
 has to be installed for the talk; for your own desk, the README says under "Start" what
 it takes."""
 COUNTED = """
 Breaks of a quarter of an hour are not counted; the schedule says where one fits."""
+TIMED = """
+The times below hold breaks of a quarter of an hour, and an hour for lunch."""
 ABOUT = """Group Relative Policy Optimization (GRPO) is the algorithm behind many
 reasoning models. A model answers a question several times, its answers are graded, and
 what is better than the others of its group becomes likelier. You see it at work on
@@ -44,21 +47,24 @@ WORTH_A_BREAK, WITHOUT = 40, 90  # minutes: the least before one, the most
 Books = dict[str, NotebookNode]
 
 
-def of(plan: plans.Plan, books: Books) -> str:
-    """The syllabus of a plan: what it takes, what one can do after it, what is told."""
-    lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
-    whole = sum(lengths.values())
+def of(plan: plans.Plan, books: Books, begin: int | None = None) -> str:
+    """The syllabus of a plan: what it takes, what one can do after it, what is told.
+
+    The schedule begins at a minute of the day, or counts minutes.
+    """
+    whole = sum(minutes.length(part, books[part.notebook]) for part in plan.parts)
     told = (
         f"{whole} of {plan.minutes} minutes are filled; the others are for questions."
     )
-    told += COUNTED if whole > WITHOUT else ""
+    paused = COUNTED if begin is None else TIMED
+    told += paused if whole > WITHOUT else ""
     practised = any(plans.exercises(p, books[p.notebook].cells) for p in plan.parts)
     lines = [f"# GRPO in {plan.title}", "", ABOUT, "", told]
     lines += ["", "## Before it", "", BEFORE if practised else WATCHED]
     lines += ["", "## After it, you will be able to", ""]
     lines += [f"- {each}" for each in outcomes(plan, books)]
     lines += ["", "## Schedule", "", HEADS]
-    lines += ["|---|---|---|---|", *map(" | ".join, rows(plan, books, lengths))]
+    lines += ["|---|---|---|---|", *map(" | ".join, rows(plan, books, Clock(begin)))]
     for words, names in (("homework", plan.homework), ("reading", plan.reading)):
         if names:
             lines += ["", f"As {words}: {', '.join(names)}."]
@@ -74,13 +80,15 @@ def outcomes(plan: plans.Plan, books: Books) -> Iterator[str]:
     yield from plan.outcomes
 
 
-def rows(plan: plans.Plan, books: Books, lengths: dict) -> Iterator[tuple[str, ...]]:
+def rows(plan: plans.Plan, books: Books, clock: Clock) -> Iterator[tuple[str, ...]]:
     """A row of the schedule for each part, and for what comes before it."""
+    lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
     before, start = pauses(plan, lengths), 0
     for part in plan.parts:
         name, book = part.notebook, books[part.notebook]
         if name in before:
-            yield f"| {start}", before[name], "", " |"
+            yield f"| {clock.time(start)}", before[name], "", " |"
+            clock.pause(before[name], start)
         timed = speaker.timetable(part, book)
         told = "; ".join(
             f"{heading(section)} {length or '<1'}" for section, length in timed
@@ -90,8 +98,8 @@ def rows(plan: plans.Plan, books: Books, lengths: dict) -> Iterator[tuple[str, .
             told = " but ".join(filter(None, ["all", ", ".join(left)]))
         exercises = ", ".join(plans.exercises(part, book.cells)) or "none"
         title = f"{name[:2]} {title_of(book)}"
-        yield f"| {start} to {start + lengths[name]}", title, told, f"{exercises} |"
-        start += lengths[name]
+        begun, start = clock.time(start), start + lengths[name]
+        yield f"| {begun} to {clock.time(start)}", title, told, f"{exercises} |"
 
 
 def pauses(plan: plans.Plan, lengths: dict[str, int]) -> dict[str, str]:
@@ -112,7 +120,7 @@ def pauses(plan: plans.Plan, lengths: dict[str, int]) -> dict[str, str]:
 
 
 def handout(books: Books, told: Collection[str]) -> str:
-    """Two pages: the loop, the symbols, the axes, and the formulas of what is told."""
+    """Two pages: the loop, symbols, axes, and the formulas of the told notebooks."""
     lines = ["# GRPO on two pages"]
     first, *_ = books.values()
     lines += [found for cell in first.cells for found in LOOP.findall(cell.source)]

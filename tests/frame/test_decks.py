@@ -279,6 +279,18 @@ def test_much_print_and_its_pictures_stand_on_two_slides():
         assert shown[-1].outputs[-1].data["image/png"]
 
 
+def test_what_to_see_in_a_film_waits_until_the_room_has_answered():
+    """The question stands above the film; below it stood its answer."""
+    film = picture("play(draw, question, step=range(9))")
+    film.outputs[0].data["text/html"] = '<figure class="moving"></figure>'
+    told = v4.new_markdown_cell("What to see: the arrows shrink.")
+    for cell, expected in ((film, "fragment"), (picture(), "-")):
+        cells = [v4.new_markdown_cell("## A"), cell, copy.deepcopy(told)]
+        (see,) = [c for c in stage.arrange(cells) if "shrink" in c.source]
+        assert kind(see) == expected
+        assert (" fragment" in offline.cell_html(see)) == (expected == "fragment")
+
+
 def test_of_a_result_no_code_is_shown():
     cell = v4.new_code_cell("print(3)", outputs=[v4.new_output("stream", text="3\n")])
     for tagged in (["result"], []):
@@ -330,7 +342,7 @@ def opened(monkeypatch, tmp_path):
     """`slides` in a course of its own; what it would open."""
     found = []
     monkeypatch.setattr(present.lab, "open_at", lambda *given: found.append(given))
-    for name in ("notebooks", "images", "grpo_course"):
+    for name in ("notebooks", "images", "grpo_course", "pyproject.toml"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path, found
 

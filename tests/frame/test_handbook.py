@@ -1,5 +1,6 @@
 """The handbook says what the notebooks and the checks say, all of it, and no more."""
 
+import argparse
 import ast
 import re
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from grpo_course.classroom.exercises import EXERCISES
 from grpo_course.workshop import (
+    clock,
     exercise_cells,
     form,
     handbook,
@@ -17,8 +19,11 @@ from grpo_course.workshop import (
     paper,
     plans,
     prediction_cells,
+    presenter_notes,
+    speaker,
     syllabus,
 )
+from grpo_course.workshop.cells import heading
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOKS = {
@@ -104,6 +109,39 @@ def test_a_syllabus_adds_up(name):
     whole = sum(map(plans.is_whole, plan.parts))
     outcomes = re.findall(r"^- .+\.$", text, re.MULTILINE)
     assert len(outcomes) == whole + len(plan.outcomes) > 3
+
+
+def test_a_syllabus_tells_times_of_the_day_from_a_start():
+    plan = PLANS["two-day"]
+    text = syllabus.of(plan, BOOKS, begin=clock.minute("9:30"))
+    rows = [
+        row.strip("| ").split(" | ") for row in text.splitlines() if row[0:3] > "| "
+    ]
+    timed = [row for row in rows if re.match(r"\d+:\d\d", row[0])]
+    begun = [[*map(clock.minute, re.findall(r"\d+:\d\d", row[0]))] for row in timed]
+    assert text.count("| 9:30 to") == plan.days
+    for (row, now), (_, after) in pairwise(zip(timed, begun, strict=True)):
+        rest = clock.PAUSES.get(row[1], 0) if len(now) == 1 else 0
+        assert after[0] == (570 if "day" in row[1] else now[-1] + rest)
+    for wrong in ("9", "24:00", "9:60"):
+        with pytest.raises(argparse.ArgumentTypeError, match="such as 9:00"):
+            clock.minute(wrong)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_run_sheet_has_every_note_and_vote_of_its_plan(name):
+    text, told = PAGES[f"run-sheet-{name}.md"], plans.cut(PLANS[name], BOOKS)
+    asked = [
+        q for book in told.values() for q in prediction_cells.questions(book.cells)
+    ]
+    votes = re.findall(r"^> \*\*Vote\.\*\* (.*) \(.*\) \*Came out: .*\*$", text, re.M)
+    assert votes == asked
+    parts = [(part, BOOKS[part.notebook]) for part in PLANS[name].parts]
+    sections = [cells for each in parts for cells, _ in speaker.timetable(*each)]
+    assert re.findall(r"^### (.*)$", text, re.M) == [*map(heading, sections)]
+    notes = [presenter_notes.read(part.notebook) for part, _ in parts]
+    known = [note for mine in notes for title, note in mine.items() if note in text]
+    assert text.count("**Say first.**") == len(known) > 0.9 * len(sections)
 
 
 def test_sections_of_a_syllabus_have_minutes():

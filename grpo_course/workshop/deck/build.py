@@ -10,11 +10,13 @@ from nbformat import NotebookNode, v4
 
 from grpo_course.classroom.record import STORED
 from grpo_course.workshop import (
+    anywhere,
     exercise_cells,
     form,
     minutes,
     plans,
     presenter_notes,
+    site,
     slides,
     speaker,
     tidy,
@@ -50,7 +52,7 @@ def deck(name: str, root: Path) -> NotebookNode:
     for part, notebook in parts:
         cells += told_cells(part, notebook, start)
         start += minutes.length(part, notebook)
-    return arranged(name, [*cells, closing_slide(plan.outcomes)])
+    return arranged(name, [*cells, closing_slide(plan.outcomes, root)])
 
 
 def single(path: Path) -> NotebookNode:
@@ -71,20 +73,18 @@ def arranged(name: str, cells: list[NotebookNode]) -> NotebookNode:
 def title_slide(
     plan: str, parts: list[tuple[plans.Part, NotebookNode]]
 ) -> NotebookNode:
-    """What the deck is, and its parts: a part of few sections is named by them."""
-    told = [told_sections(*part) for part in parts]
-    titles = [
-        title_of(notebook) if len(sections) > FEW else ", ".join(map(heading, sections))
-        for sections, (_, notebook) in zip(told, parts, strict=True)
-    ]
+    """What the deck is, and its parts, by the names that its plan gives them."""
+    titles = [part.title or title_of(notebook) for part, notebook in parts]
     rows = "\n".join(f"{number}. {title}" for number, title in enumerate(titles, 1))
     return v4.new_markdown_cell(f"# GRPO in {plan}\n\n{ABOUT}\n\n{rows}")
 
 
-def closing_slide(outcomes: Sequence[str]) -> NotebookNode:
+def closing_slide(outcomes: Sequence[str], root: Path) -> NotebookNode:
     """What the room can do now, and where it goes on."""
     rows = "\n".join(f"- {outcome}" for outcome in outcomes)
-    on = "Go on at your own desk: `python3 -m grpo_course lab`."
+    address = anywhere.at_home(anywhere.repository(root), root)
+    source = "the course's folder" if site.NOBODY in address else address
+    on = f"Go on at your own desk, from {source}: `python3 -m grpo_course lab`."
     return v4.new_markdown_cell(f"## You can now\n\n{rows}\n\n{on}")
 
 

@@ -116,11 +116,13 @@ def slide_html(column: list[list[NotebookNode]]) -> str:
 
 def cell_html(cell: NotebookNode) -> str:
     """A cell with the class names that JupyterLab gives it."""
-    if cell.metadata["slideshow"]["slide_type"] == "notes":
+    kind = cell.metadata["slideshow"]["slide_type"]
+    if kind == "notes":
         return f'<aside class="notes">{markdown2html(cell.source)}</aside>'
     if cell.cell_type == "markdown":
         text = f'<div class="jp-MarkdownOutput">{markdown2html(cell.source)}</div>'
-        return f'<div class="jp-Cell jp-MarkdownCell">{text}</div>'
+        waits = " fragment" * (kind == "fragment")
+        return f'<div class="jp-Cell jp-MarkdownCell{waits}">{text}</div>'
     hidden = cell.metadata.get("jupyter", {}).get(HIDDEN)
     code = "" if hidden else code_html(cell.source)
     shown = "".join(map(output_html, cell.outputs))

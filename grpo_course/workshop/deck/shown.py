@@ -129,6 +129,8 @@ class Shown:
         side = "see beside" if way.beside else "see"
         see = f'<div class="{side}">{mark}\n\n{self.see}\n\n</div>'
         text = [v4.new_markdown_cell(see if self.see else mark)]
+        if self.film and self.see:  # it would answer what the film asks
+            text[0].metadata["later"] = True
         place = len(code) - (way.beside and len(code) > 1 and fold.tells(code[-1]))
         return [*code[:place], *(text if self.see or mark else []), *code[place:]]
 

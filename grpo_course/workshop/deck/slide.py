@@ -40,7 +40,8 @@ def finished(slide: Slide) -> list[NotebookNode]:
     title.metadata["slideshow"] = {"slide_type": begins}
     for cell in slide.cells:
         if type_of(cell) not in ("skip", "notes"):
-            cell.metadata["slideshow"] = {"slide_type": "-"}
+            later = cell.metadata.pop("later", False)
+            cell.metadata["slideshow"] = {"slide_type": "fragment" if later else "-"}
     return [title, *slide.cells]
 
 

@@ -1,0 +1,40 @@
+"""How each prediction came out, and why: read from the stored notebooks."""
+
+import re
+from collections.abc import Iterator
+
+from nbformat import NotebookNode
+
+from grpo_course.workshop import prediction_cells
+
+ENDS = re.compile(r"^(#{1,3} |\*\*(Exercise|Change it|Predict)\b)", re.MULTILINE)
+LEADS_ON = re.compile(r"\?|^(Now|Next|Third|Last|As an extreme)\b|(source\.|:)$")
+
+
+def answers(part: list[NotebookNode]) -> Iterator[str]:
+    """Each question of a section, what came out, and the text that explains it."""
+    for place, cell in enumerate(part):
+        if not prediction_cells.asks(cell):
+            continue
+        choices = prediction_cells.choices(cell)
+        for name, question in prediction_cells.asked(cell).items():
+            came_out, reason = result(name, part[place + 1 :])
+            asked = f"**{question}** ({'; '.join(choices[name])})"
+            yield "\n\n".join(filter(None, [asked, f"*{came_out}*", reason]))
+
+
+def result(name: str, cells: list[NotebookNode]) -> tuple[str, str]:
+    """What the cells after a question print as its answer, and why it is so.
+
+    The reason is the next text of the section, less what leads to the next question;
+    where a section ends with the answer, it is what the cell prints.
+    """
+    places = [i for i, cell in enumerate(cells) if f"{name}.reveal(" in cell.source]
+    cell, rest = cells[places[0]], cells[places[0] + 1 :]
+    told = [each.source for each in rest if each.cell_type == "markdown"][:1]
+    paragraphs = ENDS.split("".join(told))[0].strip().split("\n\n")
+    while len(paragraphs) > 1 and LEADS_ON.search(paragraphs[-1]):
+        paragraphs.pop()
+    reason = "\n\n".join(paragraphs)
+    shown = f"```\n{prediction_cells.printed(cell).strip()}\n```"
+    return prediction_cells.came_out(cell, name), reason or shown

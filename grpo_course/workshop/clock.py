@@ -1,0 +1,33 @@
+"""Times of a schedule: minutes that are told, or hours of the day with the pauses."""
+
+import argparse
+import re
+
+PAUSES = {"*a break*": 15, "*lunch*": 60}  # minutes
+
+
+def minute(time: str) -> int:
+    """A time such as 9:00 as a minute of the day, for the command line."""
+    found = re.fullmatch(r"(\d\d?):([0-5]\d)", time)
+    if not found or int(found[1]) > 23:
+        raise argparse.ArgumentTypeError(
+            f"{time!r} is no time of the day; write hours and minutes, such as 9:00"
+        )
+    return int(found[1]) * 60 + int(found[2])
+
+
+class Clock:
+    """Counts from a minute of the day; without one, it counts what is told alone."""
+
+    def __init__(self, begin: int | None) -> None:
+        self.begin, self.shift = begin, begin or 0
+
+    def pause(self, what: str, told: int) -> None:
+        """A break, lunch or a further day, after so many minutes told."""
+        further = (self.begin or 0) - told
+        self.shift = self.shift + PAUSES[what] if what in PAUSES else further
+
+    def time(self, told: int) -> str:
+        """When so many minutes are told."""
+        now = told + self.shift
+        return str(told) if self.begin is None else f"{now // 60}:{now % 60:02d}"
