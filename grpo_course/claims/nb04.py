@@ -80,7 +80,7 @@ CLAIMS = (
     ),
     Claim(
         "04.penalty",
-        "What to see: the same ten steps at the same rate, and now they learn.",
+        "The same ten steps at the same rate, and now they learn.",
         penalty_form,
         partial(many, loss_mode="unclipped"),
     ),
@@ -98,14 +98,14 @@ CLAIMS = (
     ),
     Claim(
         "04.sooner",
-        "What to see: the clipped policy rises before $\\mu = 1$, and sooner than the "
-        "penalty form.",
+        "It rises before $\\mu = 1$ and, from the second rollout on, before the "
+        "penalty form",
         partial(few, num_steps_per_epoch=10),
         partial(penalty_form, num_epochs=5),
     ),
     Claim(
         "04.no_lower",
-        "The penalty ends no lower here",
+        "the penalty form, which ends no lower.",
         penalty_form,
         nearly_clipped,
     ),

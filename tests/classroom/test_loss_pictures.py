@@ -19,7 +19,9 @@ from grpo_course.classroom.plots.mean_weights import (
     plot_weights,
     token_weights,
 )
+from grpo_course.classroom.plots.palette import GROUND
 from grpo_course.classroom.plots.price_of_kl import draw_price, price_moves
+from grpo_course.classroom.plots.reweighing import plot_directions
 from grpo_course.classroom.plots.then_and_now import draw_then_and_now
 
 
@@ -84,11 +86,31 @@ def test_the_marks_say_what_the_price_does():
 def test_a_token_far_from_the_diagonal_is_counted():
     then = torch.tensor([[[0.1, 0.2, 0.4]], [[0.3, 0.3, 0.3]]]).log()
     now = torch.tensor([[[0.3, 0.3, 0.1]], [[0.3, 0.3, 0.3]]]).log()
-    told = draw_then_and_now(then, now, torch.tensor([[1.0], [-1.0]]))
-    assert told.startswith("2 of 6 tokens")
+    right = torch.ones_like(then, dtype=torch.bool)
+    told = draw_then_and_now(then, now, torch.tensor([[1.0], [-1.0]]), right)
+    assert "2 of 6 are over twice" in alternative_text(plt.gcf())
+    assert told == "1 of 3 good tokens fall, 0 hollow."
     good = next(line for line in plt.gca().lines if "good" in str(line.get_label()))
     assert good.get_marker() == "^"
     assert good.get_ydata() == pytest.approx([0.3, 0.3, 0.1])
+
+
+def test_a_wrong_number_is_hollow():
+    then = torch.tensor([[[0.1, 0.2, 0.4]], [[0.3, 0.3, 0.3]]]).log()
+    now = torch.tensor([[[0.05, 0.3, 0.2]], [[0.1, 0.3, 0.3]]]).log()
+    right = torch.tensor([[[False, True, True]], [[False, True, True]]])
+    told = draw_then_and_now(then, now, torch.tensor([[1.0], [-1.0]]), right)
+    assert told == "2 of 3 good tokens fall, 1 hollow."
+    marks = [line for line in plt.gca().lines if line.get_marker() in ("^", "v")]
+    hollow = [
+        x for x in marks if x.get_markerfacecolor() == GROUND and len(x.get_xdata())
+    ]
+    assert [line.get_xdata().tolist() for line in hollow] == [
+        pytest.approx([0.1]),
+        pytest.approx([0.3]),
+    ]
+    names = [text.get_text() for text in plt.gca().get_legend().get_texts()]
+    assert len([name for name in names if "good" in name or "hollow" in name]) == 2
 
 
 def test_the_clip_takes_the_pull_on_one_side_for_each_sign():
@@ -102,11 +124,15 @@ def test_the_clip_takes_the_pull_on_one_side_for_each_sign():
 
 
 def test_a_stair_is_a_rollout():
-    ax = plot_stairs({0.2: [0.1, 0.12, 0.144], 0.28: [0.1, 0.128]}, goal=0.12)
-    slow, fast = (line for line in ax.lines if line.get_label().startswith("$"))
+    stairs = {"from $p$": [0.1, 0.12, 0.144], "from 1": [0.1, 0.128]}
+    ax = plot_stairs(stairs, goal=0.12, xlabel="rounds")
+    slow, fast = (line for line in ax.lines if line.get_label().startswith("from"))
     assert slow.get_ydata() == pytest.approx([0.1, 0.12, 0.144])
     assert fast.get_drawstyle() == "steps-post" and ax.get_yscale() == "log"
-    assert "2 with 0.2, 1 with 0.28" in alternative_text(ax.figure)
+    assert "rounds that each takes: from p: 2, from 1: 1." in alternative_text(
+        ax.figure
+    )
+    assert ax.get_xlabel() == "rounds"
 
 
 def test_a_tail_shows_the_last_step_of_a_token():
@@ -119,6 +145,16 @@ def test_a_tail_shows_the_last_step_of_a_token():
 
 def test_a_line_joins_the_tokens_of_one_response():
     then = torch.tensor([[[0.1, 0.2, 0.4]], [[0.3, 0.3, 0.3]]]).log()
-    draw_then_and_now(then, then, torch.tensor([[1.0], [-1.0]]), joined=(0, 0))
+    right = torch.ones_like(then, dtype=torch.bool)
+    draw_then_and_now(then, then, torch.tensor([[1.0], [-1.0]]), right, joined=(0, 0))
     joined = next(x for x in plt.gca().lines if x.get_label() == "one response")
     assert joined.get_xdata().tolist() == pytest.approx([0.1, 0.2, 0.4])
+
+
+def test_an_arrow_stands_at_its_angle_to_the_exact_gradient():
+    exact = torch.tensor([2.0, 0.0, 0.0])
+    gradients = {"same": 3 * exact, "off": torch.tensor([0.0, 0.0, -5.0])}
+    ax = plot_directions(exact, gradients, colours=("black", "grey"))
+    tips = [(arrow.U.item(), arrow.V.item()) for arrow in ax.collections]
+    assert tips == [pytest.approx((1, 0)), pytest.approx((0, 1))]
+    assert "same: 0°, off: 90°." in alternative_text(ax.figure)

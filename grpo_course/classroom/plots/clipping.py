@@ -9,6 +9,7 @@ from torch import Tensor
 from grpo_course.algorithm.losses import token_loss
 from grpo_course.classroom.plots import axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.alt_words import plain
 from grpo_course.classroom.plots.palette import (
     CLIP,
     COLOURS,
@@ -18,7 +19,7 @@ from grpo_course.classroom.plots.palette import (
     PI,
 )
 
-STAIRS = (PI, COLOURS[1])  # of the narrow and of the wide range
+STAIRS = (PI, COLOURS[1], COLOURS[2])
 ENDS, MOST = (0.03, 30.0), 3.0  # ratios and deltas of the plane
 # Where the clipped objective is flat.
 FLAT: dict[str, Any] = {
@@ -84,16 +85,17 @@ def plot_pulls(ratios: Tensor) -> list[Axes]:
     return axes
 
 
-def plot_stairs(stairs: dict[float, list[float]], goal: float) -> Axes:
+def plot_stairs(
+    stairs: dict[str, list[float]], goal: float, xlabel: str = "rollouts"
+) -> Axes:
     """How a good token rises if each rollout stops at the end of the range.
 
-    stairs[epsilon_high] holds its probability after 0, 1, 2, ... rollouts.
+    stairs[label] holds its probability after 0, 1, 2, ... rollouts.
     """
     ax = axes_row(height=2.8)[0]
-    for (high, levels), colour, line in zip(
-        stairs.items(), STAIRS, ("-", "--"), strict=False
+    for (name, levels), colour, line in zip(
+        stairs.items(), STAIRS, ("-", "--", ":"), strict=False
     ):
-        name = rf"$\varepsilon_{{high}}$ = {high:g}"
         look: dict[str, Any] = {"color": colour, "ls": line, "lw": 2.5}
         ax.step(range(len(levels)), levels, where="post", label=name, **look)
         ax.plot(len(levels) - 1, levels[-1], "o", ms=8, color=colour)
@@ -101,9 +103,9 @@ def plot_stairs(stairs: dict[float, list[float]], goal: float) -> Axes:
     ax.set(yscale="log", ylim=(0.008, 1))
     ax.set_yticks([0.01, 0.1, goal], ["0.01", "0.1", f"{goal:g}"])
     ax.minorticks_off()
-    legend_above(finish(ax, "rollouts", "probability"))
-    told = [f"{len(levels) - 1} with {high:g}" for high, levels in stairs.items()]
-    text = f"A staircase to {goal:g} on a log axis; rollouts that it takes"
+    legend_above(finish(ax, xlabel, "probability"))
+    told = [f"{plain(name)}: {len(levels) - 1}" for name, levels in stairs.items()]
+    text = f"Staircases to {goal:g} on a log axis; {xlabel} that each takes"
     describe(ax.figure, f"{text}: {', '.join(told)}.")
     return ax
 

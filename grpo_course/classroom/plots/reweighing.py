@@ -1,5 +1,6 @@
 """Samples of an old policy, counted as often as the new one would draw them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import PI, PI_OLD
+from grpo_course.classroom.plots.palette import COLOURS, PI, PI_OLD
 
 
 def plot_means(
@@ -38,6 +39,29 @@ def plot_means(
     text = "Means of samples of the old policy as dots"
     lines = f"lines at what the policies earn, {earned_old:.3f} and {earned:.3f}"
     describe(ax.figure, f"{text}: {', '.join(told)}; {lines}.")
+    return ax
+
+
+def plot_directions(
+    exact: Tensor, gradients: dict[str, Tensor], colours: Sequence[str] = COLOURS
+) -> Axes:
+    """Gradients as arrows of one length, each at its angle to the exact one. [weight]
+
+    Such an angle lies in a plane of its own: the arrows are turned into one.
+    """
+    ax, told = axes_row(width=6.5)[0], []
+    same: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1}
+    ax.axhline(0, color="grey", ls=":", lw=1.5)
+    for (name, gradient), colour in zip(gradients.items(), colours, strict=False):
+        along = torch.cosine_similarity(gradient, exact, dim=0).clamp(-1, 1)
+        across = (1 - along**2).sqrt()
+        told.append(f"{name}: {along.arccos().rad2deg():.0f}°")
+        ax.quiver(0, 0, along, across, color=colour, width=0.012, **same)
+        ax.text(1.04 * along, 1.04 * across, f" {told[-1]}", va="center")
+    ax.set(xlim=(-0.1, 1.9), ylim=(-0.08, 1.12), aspect="equal")
+    finish(ax, "along the exact gradient", "across it")
+    text = "Gradients as arrows of one length, by their angle to the exact one"
+    describe(ax.figure, f"{text}: {', '.join(told)}.")
     return ax
 
 

@@ -8,40 +8,56 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import DOWN, UP
+from grpo_course.classroom.plots.palette import DOWN, GROUND, UP
 
 LEAST, MOST = 0.03, 1.0  # the range of both axes
 
 
 def draw_then_and_now(
-    then: Tensor, now: Tensor, deltas: Tensor, joined: tuple[int, int] | None = None
+    then: Tensor,
+    now: Tensor,
+    deltas: Tensor,
+    right: Tensor,
+    joined: tuple[int, int] | None = None,
 ) -> str:
-    """A triangle for each token: up for a positive delta, down for a negative one.
+    """A triangle for each token: up for a positive delta, hollow if it is not right.
 
     then and now: log-probabilities [batch trial pos] under the policy that sampled
     and under the one that learns; deltas [batch trial]. A line joins the tokens of the
-    response `joined`, its prompt and its trial. Returns how many moved far.
+    response `joined`, its prompt and its trial. Returns how many good tokens fell.
     """
     ax = axes_row(width=6.5, height=3.8)[0]
     draw_guides(ax)
     sign = deltas[..., None].expand_as(then)
-    good, bad = r"good ($\delta > 0$)", r"bad ($\delta < 0$)"
-    for name, mark, colour, rows in (
-        (good, "^", UP, sign > 0),
-        (bad, "v", DOWN, sign < 0),
-    ):
-        dots: dict[str, Any] = {"marker": mark, "ls": "", "ms": 7, "alpha": 0.7}
-        p, q = then[rows].exp(), now[rows].exp().clamp(min=LEAST)
-        ax.plot(p, q, color=colour, mec="none", label=name, **dots)
+    draw_triangles(ax, then.exp(), now.exp(), sign, right)
     if joined:
         one, other = (each[joined].exp() for each in (then, now))
         ax.plot(one, other, color="black", lw=1.2, marker=".", label="one response")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2)
+    fall, good = (now < then) & (sign > 0), int((sign > 0).sum())
+    told = f"{fall.sum()} of {good} good tokens fall, {(fall & ~right).sum()} hollow."
     far = int(((now - then).abs() > log(2)).sum())
-    told = f"{far} of {then.numel()} tokens are over twice or under half as likely."
-    text = "Tokens as triangles at their probability when drawn and now"
-    describe(ax.figure, f"{text}; on the diagonal nothing has changed. {told}")
+    text = (
+        "Tokens as triangles at their probability when drawn and now, hollow if wrong"
+    )
+    moved = f"{far} of {then.numel()} are over twice or under half as likely"
+    describe(ax.figure, f"{text}; on the diagonal nothing has changed. {moved}. {told}")
     return told
+
+
+def draw_triangles(ax: Axes, p: Tensor, q: Tensor, sign: Tensor, right: Tensor) -> None:
+    """Triangles at the probabilities p and q, with a legend. [batch trial pos] each"""
+    good, bad = r"good ($\delta > 0$)", r"bad ($\delta < 0$)"
+    shape: dict[str, Any] = {"ls": "", "ms": 7, "alpha": 0.7}
+    for name, mark, colour, rows in (
+        (good, "^", UP, sign > 0),
+        (bad, "v", DOWN, sign < 0),
+    ):
+        for some, fill in ((rows & right, colour), (rows & ~right, GROUND)):
+            look: dict[str, Any] = shape | {"mec": colour, "mfc": fill}
+            ax.plot(p[some], q[some].clamp(min=LEAST), mark, label=name, **look)
+            name = ""  # one entry of the legend for both
+    ax.plot([], [], "^", mec="black", mfc=GROUND, label="hollow: wrong number", **shape)
 
 
 def draw_guides(ax: Axes) -> None:
