@@ -10,6 +10,7 @@ from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.clipping import (
     draw_clip_plane,
     plot_pulls,
+    plot_reach,
     plot_stairs,
     pull_of,
 )
@@ -19,7 +20,7 @@ from grpo_course.classroom.plots.mean_weights import (
     plot_weights,
     token_weights,
 )
-from grpo_course.classroom.plots.palette import GROUND
+from grpo_course.classroom.plots.palette import DOWN, UP
 from grpo_course.classroom.plots.price_of_kl import draw_price, price_moves
 from grpo_course.classroom.plots.reweighing import plot_directions
 from grpo_course.classroom.plots.then_and_now import draw_then_and_now
@@ -102,9 +103,7 @@ def test_a_wrong_number_is_hollow():
     told = draw_then_and_now(then, now, torch.tensor([[1.0], [-1.0]]), right)
     assert told == "2 of 3 good tokens fall, 1 hollow."
     marks = [line for line in plt.gca().lines if line.get_marker() in ("^", "v")]
-    hollow = [
-        x for x in marks if x.get_markerfacecolor() == GROUND and len(x.get_xdata())
-    ]
+    hollow = [x for x in marks if x.get_markerfacecolor() == "none"][:2]
     assert [line.get_xdata().tolist() for line in hollow] == [
         pytest.approx([0.1]),
         pytest.approx([0.3]),
@@ -123,13 +122,26 @@ def test_the_clip_takes_the_pull_on_one_side_for_each_sign():
     assert [ax.get_title() for ax in axes] == [r"$\delta = +1$", r"$\delta = -1$"]
 
 
+def test_the_objective_of_a_bad_token_reaches_below_the_floor():
+    ratios = torch.tensor([0.1, 1.0, 50.0])
+    objectives = {1.0: ratios.clamp(max=1.2), -1.0: -ratios.clamp(min=0.8)}
+    ax = plot_reach(ratios, objectives, floor=-3)
+    good, bad, floor = ax.lines
+    assert (good.get_color(), bad.get_color()) == (UP, DOWN)
+    assert good.get_ydata().tolist() == pytest.approx([0.1, 1.0, 1.2])
+    assert floor.get_ydata()[0] == -3 > bad.get_ydata()[-1]
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "symlog")
+    text = alternative_text(ax.figure)
+    assert "delta = -1 from -0.8 to -50" in text
+
+
 def test_a_stair_is_a_rollout():
-    stairs = {"from $p$": [0.1, 0.12, 0.144], "from 1": [0.1, 0.128]}
+    stairs = {r"from $\varepsilon$": [0.1, 0.12, 0.144], "from 1": [0.1, 0.128]}
     ax = plot_stairs(stairs, goal=0.12, xlabel="rounds")
     slow, fast = (line for line in ax.lines if line.get_label().startswith("from"))
     assert slow.get_ydata() == pytest.approx([0.1, 0.12, 0.144])
     assert fast.get_drawstyle() == "steps-post" and ax.get_yscale() == "log"
-    assert "rounds that each takes: from p: 2, from 1: 1." in alternative_text(
+    assert "rounds that each takes: from epsilon: 2, from 1: 1." in alternative_text(
         ax.figure
     )
     assert ax.get_xlabel() == "rounds"

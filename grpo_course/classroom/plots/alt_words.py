@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 
 def spoken(formula: str) -> str:
     """The mathematics of matplotlib, as one says it: `10^{-4}` is 10 to the -4."""
-    bare = re.sub(r"\\(math\w+|text)|[{}]|\\", "", formula)
+    bare = re.sub(r"\\(math\w+|text|var)|[{}]|\\", "", formula)
     return bare.replace("_", " ").replace("^", " to the ")
 
 

@@ -17,6 +17,7 @@ from grpo_course.classroom.plots.palette import (
     GROUND,
     LOSS_COLOURS,
     PI,
+    sign_colour,
 )
 
 STAIRS = (PI, COLOURS[1], COLOURS[2])
@@ -57,6 +58,25 @@ def draw_objective(ax: Axes, delta: float, epsilon: float, epsilon_high: float) 
     ax.axvspan(*flat, **FLAT)
     ax.set(xlim=(-0.1, 2.3), ylim=(-2.5, 2.5))
     finish(ax, "ratio $r$", "objective", rf"$\delta = {delta:+g}$")
+
+
+def plot_reach(ratios: Tensor, objectives: dict[float, Tensor], floor: float) -> Axes:
+    """Objectives of tokens by ratio on log axes, one curve a delta. [ratio] each
+
+    The dotted line is where a dual clip would stop them.
+    """
+    ax = axes_row()[0]
+    for (delta, objective), line in zip(objectives.items(), ("-", "--"), strict=True):
+        look: dict[str, Any] = {"color": sign_colour(delta), "ls": line, "lw": 2.5}
+        ax.plot(ratios, objective, label=rf"$\delta$ = {delta:+g}", **look)
+    ax.axhline(floor, color="grey", ls=":", lw=1.5)
+    ax.set_xscale("log")
+    # The linear part holds no curve, so that it adds no bend.
+    ax.set_yscale("symlog", linthresh=0.1, linscale=0.2)
+    for axis, marks in ((ax.xaxis, (0.1, 1, 10, 50)), (ax.yaxis, (-50, -3, -0.8, 1.2))):
+        axis.set_ticks(marks, [f"{mark:g}" for mark in marks])
+    ax.minorticks_off()
+    return legend_above(finish(ax, "ratio $r$", "clipped objective"))
 
 
 def pull_of(mode: str, ratio: Tensor, delta: float) -> Tensor:

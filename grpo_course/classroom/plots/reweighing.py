@@ -51,14 +51,14 @@ def plot_directions(
     """
     ax, told = axes_row(width=6.5)[0], []
     same: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1}
-    ax.axhline(0, color="grey", ls=":", lw=1.5)
     for (name, gradient), colour in zip(gradients.items(), colours, strict=False):
-        along = torch.cosine_similarity(gradient, exact, dim=0).clamp(-1, 1)
-        across = (1 - along**2).sqrt()
-        told.append(f"{name}: {along.arccos().rad2deg():.0f}°")
+        cosine = torch.cosine_similarity(gradient, exact, dim=0).clamp(-1, 1)
+        along, across = cosine.item(), cosine.arccos().sin().item()
+        told.append(f"{name}: {cosine.arccos().rad2deg():.0f}°")
         ax.quiver(0, 0, along, across, color=colour, width=0.012, **same)
         ax.text(1.04 * along, 1.04 * across, f" {told[-1]}", va="center")
     ax.set(xlim=(-0.1, 1.9), ylim=(-0.08, 1.12), aspect="equal")
+    ax.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
     finish(ax, "along the exact gradient", "across it")
     text = "Gradients as arrows of one length, by their angle to the exact one"
     describe(ax.figure, f"{text}: {', '.join(told)}.")

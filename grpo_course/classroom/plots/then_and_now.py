@@ -8,7 +8,7 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import DOWN, GROUND, UP
+from grpo_course.classroom.plots.palette import DOWN, UP
 
 LEAST, MOST = 0.03, 1.0  # the range of both axes
 
@@ -53,11 +53,11 @@ def draw_triangles(ax: Axes, p: Tensor, q: Tensor, sign: Tensor, right: Tensor) 
         (good, "^", UP, sign > 0),
         (bad, "v", DOWN, sign < 0),
     ):
-        for some, fill in ((rows & right, colour), (rows & ~right, GROUND)):
+        for some, fill in ((rows & right, colour), (rows & ~right, "none")):
             look: dict[str, Any] = shape | {"mec": colour, "mfc": fill}
             ax.plot(p[some], q[some].clamp(min=LEAST), mark, label=name, **look)
             name = ""  # one entry of the legend for both
-    ax.plot([], [], "^", mec="black", mfc=GROUND, label="hollow: wrong number", **shape)
+    ax.plot([], [], "^", mec="black", mfc="none", label="hollow: wrong number", **shape)
 
 
 def draw_guides(ax: Axes) -> None:
