@@ -49,7 +49,7 @@ LOOK = """() => {
 def decks(tmp_path_factory):
     """A course in which decks are built, each once."""
     root = tmp_path_factory.mktemp("decks")
-    for name in ("notebooks", "images", "grpo_course"):
+    for name in ("notebooks", "images", "grpo_course", "pyproject.toml"):
         (root / name).symlink_to(ROOT / name)
     built = {}
 
