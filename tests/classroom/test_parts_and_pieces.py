@@ -142,11 +142,38 @@ def test_the_best_paid_of_each_column_are_framed():
     assert "b 1.00, 0.40" in alternative_text(ax.figure)
 
 
-def test_lines_on_each_other_differ_in_width():
+def test_a_bar_runs_from_the_start_of_a_search_to_its_end():
+    short, long = {"a": [(0, 4)], "b": [(1, 3)]}, {"a": [(0, 8), (4, 8)], "b": [(0, 8)]}
+    left, right = word_problems.plot_searches({"one tag": short, "two tags": long})
+    bars = [(bar.get_x(), bar.get_width()) for bar in right.patches]
+    assert bars == [(0, 8), (4, 4), (0, 8)]
+    assert right.get_title() == "two tags: 12 and 8"
+    assert left.get_xlim() == right.get_xlim() and left.get_ylim() == right.get_ylim()
+    assert right.get_ylim()[0] > right.patches[-1].get_y() + 0.75, "a bar is cut off"
+    told = alternative_text(left.figure)
+    assert "one tag: 1 of a, 4 characters" in told and "two tags: 2 of a, 12" in told
+
+
+def test_lines_on_each_other_differ_in_width_and_the_average_is_dashed():
     runs = {"x": torch.full((3, 2), 0.5), "y": torch.full((3, 2), 0.5)}
-    for ax in word_problems.plot_choices(runs, ["a", "b"]):
-        first, second = ax.lines
+    averages = {"x": torch.full((3,), 0.25), "y": torch.full((3,), 0.75)}
+    row = word_problems.plot_choices(runs, ["a", "b"], averages)
+    for ax, (name, average) in zip(row, averages.items(), strict=True):
+        first, second, dashed = ax.lines
         assert first.get_linewidth() > second.get_linewidth()
+        assert dashed.get_linestyle() == "--" and ax.get_title() == name
+        assert dashed.get_ydata().tolist() == average.tolist()
+
+
+def test_a_level_lies_across_one_picture_and_is_told():
+    runs = {"x": torch.full((3, 2), 0.5), "y": torch.full((3, 2), 0.5)}
+    averages = dict.fromkeys(runs, torch.full((3,), 0.25))
+    row = word_problems.plot_choices(runs, ["a", "b"], averages)
+    word_problems.mark_level(row[1], 0.6, "a earns 0.6")
+    assert list(row[1].lines[-1].get_ydata()) == [0.6, 0.6]
+    assert [text.get_text() for text in row[1].texts] == ["a earns 0.6"]
+    told = alternative_text(row[0].figure)
+    assert told.count("a earns 0.6 from 0.6 to 0.6") == 1
 
 
 def test_an_error_of_zero_has_its_number_too():

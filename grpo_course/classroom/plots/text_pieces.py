@@ -20,6 +20,9 @@ PIECES = KINDS | {
     "tag": ("#F0E442", ""),
     "answer": (COLOURS[2], ""),
     "passed over": (GROUND, ""),
+    "solution": (GROUND, ""),
+    "calculation": ("#d9d9d9", ""),
+    "mark": ("#F0E442", ""),
 }
 PALE = ("padding", "passed over")  # written in grey
 WIDTH, NAMES = 84, 19  # characters of a line, and of the names at its left

@@ -15,6 +15,7 @@ from grpo_course.classroom.plots.palette import COLOURS, DOWN, PI, UP
 from grpo_course.classroom.plots.reward_parts import LOOKS, listed
 from grpo_course.classroom.plots.token_rows import INK, canvas, cell, name_row
 
+Span = tuple[int, int]  # where a search starts, where it ends
 PAPERS = ("#cfe6f5", "#f7e0a8", "#bfe6d8", "#eed3e2")  # of the questions A, B, C, D
 
 
@@ -79,21 +80,64 @@ def plot_paid(paid: Mapping[str, Sequence[float]], rewards: Sequence[str]) -> Ax
     return ax
 
 
-def plot_choices(runs: Mapping[str, Tensor], ways: Sequence[str]) -> list[Axes]:
+def plot_searches(texts: Mapping[str, Mapping[str, Sequence[Span]]]) -> list[Axes]:
+    """A picture for each text, and in it a bar for each search, from start to end.
+
+    `texts[name][who]` are the searches of one who looks; the title has their sums.
+    """
+    axes, told = axes_row(len(texts), width=10.0, height=3.4), []
+    most = max(sum(map(len, work.values())) for work in texts.values())
+    for ax, (name, work) in zip(axes, texts.items(), strict=True):
+        sums: list[int] = []
+        top = 0.0
+        for (who, spans), colour in zip(work.items(), COLOURS, strict=False):
+            starts, widths = [a for a, _ in spans], [b - a for a, b in spans]
+            rows = [top + row for row in range(len(spans))]
+            ax.barh(rows, widths, 0.75, left=starts, color=colour, label=who)
+            sums.append(sum(widths))
+            top = rows[-1] + 1.6
+            told.append(f"{name}: {len(spans)} of {who}, {sum(widths)} characters")
+        title = f"{name}: {' and '.join(map(str, sums))}"
+        finish(ax, "character of the text", "", title).sharex(axes[0])
+        ax.set(ylim=(most + 0.4, -0.8), yticks=[])
+    legend_below(axes)
+    describe(axes[0].figure, f"A bar for each search. {'; '.join(told)}.")
+    return axes
+
+
+def legend_below(row: Sequence[Axes]) -> None:
+    """One legend for a row of pictures that show the same."""
+    figure, handles = row[0].figure, row[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="lower center", ncols=len(handles[1]), frameon=False)
+    plt.tight_layout(rect=(0, 0.1, 1, 1))
+
+
+def plot_choices(
+    runs: Mapping[str, Tensor], ways: Sequence[str], averages: Mapping[str, Tensor]
+) -> list[Axes]:
     """Which way a policy chooses, step by step, a picture for each reward; [step way].
 
-    Earlier lines are the thicker ones, so that no line hides another.
+    Earlier lines are the thicker ones, so that no line hides another; what the policy
+    earns on average, [step], is dashed.
     """
-    figure, row = plt.subplots(1, len(runs), figsize=(14, 4.0), sharey=True)
+    _, row = plt.subplots(1, len(runs), figsize=(14, 4.0), sharey=True)
     for ax, (name, run) in zip(row, runs.items(), strict=True):
         for place, (way, chances) in enumerate(zip(ways, run.T, strict=True)):
             colour, wide = COLOURS[place % len(COLOURS)], max(1.5, 8.0 - 1.6 * place)
             ax.plot(chances, lw=wide, label=way, color=colour)
-        finish(ax, "step", "chance" if ax is row[0] else "", name).set_ylim(0, 1.05)
-    handles = row[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="lower center", ncols=len(ways), frameon=False)
-    figure.tight_layout(rect=(0, 0.1, 1, 1))
+        ax.plot(averages[name], "k--", lw=1.5, label="average reward")
+        finish(ax, "step", "chance, reward" if ax is row[0] else "", name)
+        ax.set(xlim=(0, len(run) - 1), ylim=(0, 1.05))
+        ax.locator_params(axis="x", nbins=4, integer=True)
+    legend_below(row)
     return list(row)
+
+
+def mark_level(ax: Axes, height: float, words: str) -> None:
+    """A dotted line across a picture, its words below it, both in the first colour."""
+    start, end = ax.get_xlim()
+    ax.plot((start, end), (height, height), ":", lw=1.5, color=COLOURS[0], label=words)
+    ax.text(end, height - 0.02, words, ha="right", va="top", color=COLOURS[0])
 
 
 def plot_errors(errors: Mapping[str, Mapping[str, float]], unit: str) -> list[Axes]:
