@@ -3,10 +3,12 @@
 import matplotlib.pyplot as plt
 import pytest
 import torch
+from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
 
 from grpo_course import correctness_reward, format_reward, length_reward
 from grpo_course.classroom.plots import (
+    forks,
     palette,
     ratio_levels,
     reward_parts,
@@ -184,11 +186,40 @@ def test_an_error_of_zero_has_its_number_too():
     assert left.get_xlim() == right.get_xlim()
 
 
-def test_an_arrow_leads_from_what_was_to_what_became():
-    then, now = torch.tensor([0.25, 0.5]), torch.tensor([0.5, 0.125])
-    ax = word_problems.plot_moves(["right", "wrong"], then, now)
-    ends = [(t.xyann[0], t.xy[0]) for t in ax.texts if hasattr(t, "xyann")]
-    assert ends == [(0.25, 0.5), (0.5, 0.125)]
-    colours = [line.get_color() for line in ax.lines]
-    assert colours == [palette.UP, palette.DOWN]
-    assert "right from 0.25 to 0.5; wrong from 0.5" in alternative_text(ax.figure)
+THOUGHT = ["<think>", "7", "+", "3", "Ċ", "</think>", "<answer>", "7"]
+
+
+def test_a_token_that_moved_has_its_colour_and_both_chances():
+    then = torch.tensor([[1.0, 0.9, 0.2, 1, 1, 0.5, 1, 1, 0], [1.0] * 9])
+    now = torch.tensor([[1.0, 0.9, 0.8, 1, 1, 0.25, 1, 0.5, 9], [1.0] * 9])
+    ax = forks.plot_forks(["a", "b"], [THOUGHT, ["7"]], then, now)
+    fills = [patch for patch in ax.patches if patch.get_linewidth() == 0]
+    colours = [to_hex(fill.get_facecolor()) for fill in fills if fill.get_alpha()]
+    assert colours == [palette.UP.lower(), palette.DOWN.lower()]
+    # The factor is of the whole answer, its tags too, and of no padding behind it.
+    words = ["a  × 1", "7", "+", ".20→.80", "3", ",", "□", ".50→.25", "b  × 1", "7"]
+    assert [text.get_text() for text in ax.texts] == words
+    told = "a  × 1: + at 2 0.20→0.80, □ at 5 0.50→0.25; b  × 1: no token."
+    assert alternative_text(ax.figure).endswith(told)
+
+
+def test_the_numbers_of_neighbours_do_not_cover_each_other():
+    then, now = torch.full((1, 6), 0.8), torch.full((1, 6), 0.4)
+    ax = forks.plot_forks(["a"], [list("123456")], then, now)
+    pairs = [t.get_position()[0] for t in ax.texts if "→" in t.get_text()]
+    assert pairs == [0.5, 3.5]
+
+
+def test_bands_lie_on_each_other_and_bear_their_names():
+    names = ("right", "mixed", "wrong")
+    shares = dict(
+        zip(names, torch.tensor([[0.2, 0.5], [0.5, 0.2], [0.3, 0.3]]), strict=True)
+    )
+    layers = {name: share.repeat_interleave(5) for name, share in shares.items()}
+    ax = word_problems.plot_layers(layers, range(10), "epoch", "share")
+    tops = [band.get_datalim(ax.transData).y1 for band in ax.collections]
+    assert tops == pytest.approx([0.5, 0.7, 1.0])
+    places = {text.get_text(): text.get_position() for text in ax.texts}
+    assert places["right"] == pytest.approx((5, 0.25))
+    assert places["mixed"] == pytest.approx((1, 0.45))
+    assert "mixed from 0.50 to 0.20" in alternative_text(ax.figure)

@@ -31,7 +31,8 @@ Here are the kinds that many notebooks draw. The others, and the words:
     token_gradients  the gradient of each token; how a token mean counts responses
     kl_area         the KL as an area, and where a price for it ends
     text_pieces     texts in coloured pieces: what a grader reads, what is scored
-    word_problems   splits, orders of copies, what is paid, errors, answers that move
+    word_problems   splits, orders of copies, what is paid, errors, how groups tie
+    forks           answers token by token: what one step moved, and how far
     reward_parts    a group's rewards, part by part, and its deltas
     ratio_levels    ratios of tokens and of responses; how hard each token pulls
     gae_light       how each TD error travels back to the tokens before it

@@ -1,4 +1,4 @@
-"""Pictures of word problems: splits, orders, what is paid, work, answers that move."""
+"""Pictures of word problems: splits, orders, what is paid, how a run's groups tie."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,12 +11,17 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import axes_row, fill_cells, finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import COLOURS, DOWN, PI, UP
+from grpo_course.classroom.plots.palette import COLOURS, DOWN, GROUND, PI, UP
 from grpo_course.classroom.plots.reward_parts import LOOKS, listed
 from grpo_course.classroom.plots.token_rows import INK, canvas, cell, name_row
 
 Span = tuple[int, int]  # where a search starts, where it ends
 PAPERS = ("#cfe6f5", "#f7e0a8", "#bfe6d8", "#eed3e2")  # of the questions A, B, C, D
+LAYERS: tuple[dict[str, Any], ...] = (
+    {"facecolor": UP, "lw": 0},
+    {"facecolor": COLOURS[5], "lw": 0},
+    {"facecolor": DOWN, "edgecolor": GROUND, "hatch": "//", "lw": 0},
+)
 
 
 def plot_shares(shares: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
@@ -154,24 +159,24 @@ def plot_errors(errors: Mapping[str, Mapping[str, float]], unit: str) -> list[Ax
     return axes
 
 
-def plot_moves(names: Sequence[str], then: Tensor, now: Tensor) -> Axes:
-    """How likely each answer was, and how likely it became, as an arrow; [answer].
+def plot_layers(
+    layers: Mapping[str, Tensor], x: Sequence[float], xlabel: str, ylabel: str
+) -> Axes:
+    """Three shares that add up to 1, as bands on each other, the first below; [step].
 
-    The axis is logarithmic: an arrow of twice the length is the factor squared.
+    Each bears its name where it is widest.
     """
-    ax = axes_row(width=8.0, height=1.0 + 0.5 * len(names))[0]
-    told = []
-    for row, (name, a, b) in enumerate(
-        zip(names, then.tolist(), now.tolist(), strict=True)
-    ):
-        colour = UP if b > a else DOWN
-        look: dict[str, Any] = {"arrowstyle": "-|>", "color": colour, "lw": 2.5}
-        ax.plot(a, row, "o", color=colour, ms=6)
-        ax.annotate("", (b, row), (a, row), arrowprops=look | {"mutation_scale": 18})
-        ax.text(1.3, row, f"× {b / a:.2g}", va="center")
-        told.append(f"{name} from {a:.2g} to {b:.2g}")
-    ax.set_yticks(range(len(names)), list(names))
-    ax.set(xscale="log", xlim=(min(now.min(), then.min()).item() / 2, 1))
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    describe(ax.figure, f"An arrow for the probability of each: {'; '.join(told)}.")
-    return finish(ax, "probability of the whole answer", "")
+    ax = axes_row(width=8.0)[0]
+    bottom = torch.zeros(len(x))
+    for (name, share), look in zip(layers.items(), LAYERS, strict=True):
+        ax.fill_between(x, bottom, bottom + share, **look)
+        edge = max(1, len(x) // 8)  # no name sticks out at an end
+        at = int(share[edge:-edge].argmax()) + edge
+        paper: dict[str, Any] = {"facecolor": GROUND, "lw": 0, "pad": 2.5}
+        middle = (bottom + share / 2)[at].item()
+        ax.text(x[at], middle, name, ha="center", va="center", bbox=paper)
+        bottom = bottom + share
+    ax.set(xlim=(x[0], x[-1]), ylim=(0, 1))
+    told = [f"{name} from {s[0]:.2f} to {s[-1]:.2f}" for name, s in layers.items()]
+    describe(ax.figure, f"Bands on each other, together 1: {'; '.join(told)}.")
+    return finish(ax, xlabel, ylabel)
