@@ -15,6 +15,7 @@ from grpo_course.stories.overlap import unknown_words
 from grpo_course.stories.task import LAPTOP
 
 WIDTH = 75  # of a printed line
+KNOWN = "every word is in training"
 
 
 def ask(
@@ -36,7 +37,7 @@ def ask(
     problem = Problem(require_question(question), require_answer(answer))
     environment = make_environment(LAPTOP, [problem], tokenizer)
     unknown = unknown_words(question)
-    print("not in training:", ", ".join(unknown) if unknown else "no word of these")
+    print(f"not in training: {', '.join(unknown)}" if unknown else KNOWN)
     for name, policy in models.items():
         greedy = greedy_scores(policy, environment)
         samples = sampled_scores(policy, environment, num_samples, seed=seed)

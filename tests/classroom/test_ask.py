@@ -23,7 +23,7 @@ def printed(capsys, question, reader, **how):
 
 def test_samples_are_counted_and_rewarded(capsys, reader):
     lines = printed(capsys, EASY, reader, answer=17)
-    assert lines[:2] == ["not in training: no word of these", "before"]
+    assert lines[:2] == ["every word is in training", "before"]
     assert lines[2] == "  greedy   R 1  12+5=17 -> 17"
     counts = [int(line.split(" of 8 ")[0]) for line in lines[3:]]
     assert sum(counts) == 8 and counts == sorted(counts, reverse=True)
