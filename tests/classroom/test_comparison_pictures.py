@@ -9,9 +9,9 @@ from grpo_course.classroom.plots.comparisons import (
     plot_gaps,
     plot_means_and_gap,
     plot_moved,
-    plot_named,
 )
 from grpo_course.classroom.plots.stretch import plot_stretch
+from grpo_course.classroom.plots.trades import plot_trade, plot_turned
 from grpo_course.classroom.plots.waiting import plot_waiting
 from grpo_course.engines.waiting import LEARNER, Span
 
@@ -34,14 +34,6 @@ def test_the_gap_of_two_curves_is_taken_seed_by_seed():
     assert list(gap.lines[0].get_ydata()) == [1, 1]
 
 
-def test_each_point_has_its_name_beside_it():
-    ax = plot_named({"one": (1.0, 2.0), "two": (3.0, 4.0)}, "x", "y")
-    assert {note.get_text(): note.xy for note in ax.texts} == {
-        "one": (1.0, 2.0),
-        "two": (3.0, 4.0),
-    }
-
-
 def test_an_arrow_leads_to_where_a_point_has_moved():
     before = {"still": (0.2, 0.5), "moves": (0.1, 0.25)}
     ax = plot_moved(before, before | {"moves": (-0.1, 0.75)}, "x", "y")
@@ -55,6 +47,7 @@ def test_what_is_given_up_is_a_cross_near_zero():
     before, after = torch.tensor([0.01, 0.1, 0.5]), torch.tensor([0.0, 0.95, 1.0])
     (ax,) = plot_before_after({"weak": (before, after)}, "rate")
     kept, lost = ax.lines
+    assert (kept.get_label(), lost.get_label()) == ("kept", "given up")
     assert (kept.get_marker(), len(kept.get_xdata())) == ("o", 2)
     assert (lost.get_marker(), list(lost.get_xdata())) == ("x", [before[0]])
     assert abs(lost.get_ydata()[0]) <= 0.05
@@ -85,3 +78,22 @@ def test_dots_that_coincide_share_names_and_a_bent_one_is_hollow():
     assert kept.get_markerfacecolor() == kept.get_markeredgecolor()
     assert bent.get_markerfacecolor() != bent.get_markeredgecolor()
     assert "b 0.10, 0.20" in alternative_text(ax.figure)
+
+
+def test_an_update_is_an_arrow_at_its_angle():
+    kept, bent = plot_turned({"a": torch.zeros(2), "b": torch.tensor([0.0, 60.0])})
+    assert [note.xy for note in kept.texts] == [(1.0, 0.0)] * 3  # the true one is last
+    x, y = bent.texts[1].xy
+    assert (round(x, 6), round(y, 6)) == (0.5, round(0.75**0.5, 6))
+    assert bent.get_title() == "b: 30°, at worst 60°"
+    assert "a by 0°, at worst 0°; b by 30°" in alternative_text(bent.figure)
+
+
+def test_a_trade_is_what_is_won_across_and_what_is_kept_upwards():
+    won = torch.tensor([[1.0, 0.5], [0.5, 0.5], [0.0, 0.0]])
+    ax = plot_trade({"a": (won, 1 - won)}, (0, 0.1, 0.3), "new", "old")
+    (line,) = [bar.lines[0] for bar in ax.containers]
+    assert line.get_xydata().tolist() == [[0.75, 0.25], [0.5, 0.5], [0.0, 1.0]]
+    ends = {note.get_text(): note.xy for note in ax.texts}
+    assert ends == {"β = 0": (0.75, 0.25), "β = 0.3": (0.0, 1.0)}
+    assert "a from 0.75, 0.25 to 0.00, 1.00" in alternative_text(ax.figure)

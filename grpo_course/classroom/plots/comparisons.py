@@ -1,4 +1,4 @@
-"""Ways to do one thing beside each other: gaps, means, points in a plane."""
+"""Ways to do one thing beside each other: gaps, means, points that move."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -78,22 +78,6 @@ def plot_means_and_gap(
     return list(axes)
 
 
-def plot_named(
-    points: Mapping[str, tuple[float, float]], xlabel: str, ylabel: str
-) -> Axes:
-    """Points, each with its name beside it: above, below, and so on from the left."""
-    ax = axes_row()[0]
-    order = sorted(points, key=lambda name: points[name][0])
-    for (name, place), colour in zip(points.items(), COLOURS, strict=False):
-        shift = (7, -14) if order.index(name) % 2 else (7, 5)
-        ax.plot(*place, "o", ms=9, color=colour)
-        ax.annotate(name, place, shift, textcoords="offset points")
-    ax.margins(0.2)
-    told = [f"{name} at {x:.2f}, {y:.2f}" for name, (x, y) in points.items()]
-    describe(ax.figure, f"Points by {xlabel} and {ylabel}: {'; '.join(told)}.")
-    return finish(ax, xlabel, ylabel)
-
-
 def plot_moved(
     before: Mapping[str, tuple[float, float]],
     after: Mapping[str, tuple[float, float]],
@@ -138,7 +122,7 @@ def plot_before_after(
         gone, shift = after < least, torch.arange(len(after)) * 0.618 % 1
         y = after + 0.1 * (shift - 0.5)
         look: dict[str, Any] = {"ls": "", "alpha": 0.5, "color": COLOURS[0]}
-        ax.plot(before[~gone], y[~gone], label="solved", marker="o", ms=4, **look)
+        ax.plot(before[~gone], y[~gone], label="kept", marker="o", ms=4, **look)
         look |= {"marker": "x", "ms": 5, "color": COLOURS[1]}
         ax.plot(before[gone], y[gone], label="given up", **look)
         ax.set(xscale="log", ylim=(-0.1, 1.1))

@@ -1,0 +1,80 @@
+"""How far updates are turned away from a gradient; what is won against what is kept."""
+
+from collections.abc import Mapping, Sequence
+from math import cos, radians, sin
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from grpo_course.algorithm.seeds import mean_and_error
+from grpo_course.classroom.plots import (
+    COLOURS,
+    LINES,
+    axes_row,
+    finish,
+    legend_above,
+)
+from grpo_course.classroom.plots.alt_text import describe
+
+LABELS = ((10, -4), (10, -4), (0, 8))  # where a beta stands, in each run
+ARROW: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
+TRUE: dict[str, Any] = ARROW | {"color": "black", "lw": 2.5, "mutation_scale": 18}
+THIN: dict[str, Any] = ARROW | {"color": COLOURS[0], "lw": 1.5, "alpha": 0.7}
+
+
+def plot_turned(angles: Mapping[str, Tensor]) -> list[Axes]:
+    """The true gradient as a black arrow, each update as one turned away from it.
+
+    angles [case] are in degrees. All arrows have one length, and all turn one way:
+    the angle alone is drawn.
+    """
+    axes, told = axes_row(len(angles), width=10.0, height=2.2), []
+    for ax, (name, each) in zip(axes, angles.items(), strict=True):
+        for turn in map(radians, each.tolist()):
+            ax.annotate("", (cos(turn), sin(turn)), (0, 0), arrowprops=THIN)
+        ax.annotate("", (1, 0), (0, 0), arrowprops=TRUE)
+        words = f"{each.mean():.0f}°, at worst {each.max():.0f}°"
+        ax.set(xlim=(0, 1.05), ylim=(-0.06, 0.4), aspect="equal")
+        ax.set_title(f"{name}: {words}")
+        ax.axis("off")
+        told.append(f"{name} by {words}")
+    text = "Updates as arrows turned away from the true gradient"
+    describe(axes[0].figure, f"{text}: {'; '.join(told)}.")
+    return axes
+
+
+def plot_trade(
+    runs: Mapping[str, tuple[Tensor, Tensor]],
+    betas: Sequence[float],
+    xlabel: str,
+    ylabel: str,
+) -> Axes:
+    """What runs win across and what they keep upwards, a line each, a dot each beta.
+
+    runs hold won and kept, [beta seed] each. Bars are one standard error; the first
+    and the last beta stand beside their dots.
+    """
+    ax, told = axes_row(width=7.5, height=4.0)[0], []
+    looks = zip(COLOURS, LINES, LABELS, strict=False)
+    for (name, pair), (colour, line, shift) in zip(runs.items(), looks, strict=False):
+        (won, lost), (kept, unsure) = map(mean_and_error, pair)
+        look: dict[str, Any] = {"color": colour, "ls": line, "elinewidth": 0.8}
+        ax.errorbar(won, kept, unsure, lost, marker="o", ms=6, label=name, **look)
+        ends = [(won[i].item(), kept[i].item()) for i in (0, -1)]
+        for beta, end in zip((betas[0], betas[-1]), ends, strict=True):
+            ink: dict[str, Any] = {"color": colour, "textcoords": "offset points"}
+            ax.annotate(f"β = {beta:g}", end, shift, **ink)
+        told.append(f"{name} from {words_of(*ends[0])} to {words_of(*ends[1])}")
+    ax.set(xlim=(-0.05, 1.2), ylim=(0, 1.08))
+    legend_above(finish(ax, xlabel, ylabel))
+    plt.tight_layout()
+    span = f"β from {betas[0]:g} to {betas[-1]:g}"
+    describe(ax.figure, f"{ylabel} against {xlabel}, {span}: {'; '.join(told)}.")
+    return ax
+
+
+def words_of(x: float, y: float) -> str:
+    """A place, as one says it."""
+    return f"{x:.2f}, {y:.2f}"
