@@ -31,6 +31,7 @@ PRINT_COLUMNS, PRINT_BESIDE = 100, 66
 MOST_ROWS = 7  # of a table on a slide
 WITH_PICTURE, ALONE, TIGHT = 12, 17, 7  # most lines of code on a slide
 SPARSE = HEIGHT // 2
+LARGER, LARGE_COLUMNS = 39 / LINE, 61  # of a slide with little text alone
 ROOMIER = 1.65  # by how much a slide grows in larger type, at most
 DOCSTRING = re.compile(r'("""[^"\n]+)\n(?:[^"]|"(?!""))*"""')  # its first line stays
 

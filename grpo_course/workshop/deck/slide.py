@@ -4,7 +4,15 @@ from dataclasses import dataclass, field
 
 from nbformat import NotebookNode, v4
 
-from grpo_course.workshop.deck.heights import HEADINGS, HEIGHT, ROOMIER, SPARSE
+from grpo_course.workshop.deck.heights import (
+    HEADINGS,
+    HEIGHT,
+    LARGE_COLUMNS,
+    LARGER,
+    ROOMIER,
+    SPARSE,
+    text_height,
+)
 
 
 @dataclass
@@ -49,7 +57,9 @@ def size_of(slide: Slide) -> str:
     """How much larger a slide is written that leaves room: `large`, `roomy` or not."""
     code = [c for c in slide.cells if c.cell_type == "code" and type_of(c) != "skip"]
     if not code and slide.used < SPARSE and not slide.closed:
-        return "large"
+        texts = [c.source for c in slide.cells if c.cell_type == "markdown"]
+        tall = sum(text_height(text, LARGE_COLUMNS) for text in texts)
+        return "large" if HEADINGS[slide.level] + LARGER * tall < HEIGHT else "roomy"
     grown = HEADINGS[slide.level] + ROOMIER * (slide.used - HEADINGS[slide.level])
     return "roomy" if grown < HEIGHT and not slide.pictured else ""
 
