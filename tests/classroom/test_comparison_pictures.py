@@ -73,7 +73,10 @@ def test_dots_that_coincide_share_names_and_a_bent_one_is_hollow():
     ax = plot_stretch(
         {"a": (1.0, 1.0, 1.0), "b": (0.1, 0.2, 0.95), "c": (1.01, 1.0, 1.0)}, "x", "y"
     )
-    assert [note.get_text() for note in ax.texts] == ["a, c", "b (cosine 0.95)"]
+    named = [note.get_text() for note in ax.texts]
+    assert named == ["exact", "a, c", "b (cosine 0.95)"]
+    (cross,) = (line for line in ax.lines if line.get_marker() == "+")
+    assert (cross.get_xdata(), cross.get_ydata()) == ([1], [1])
     *_, kept, bent = ax.lines
     assert kept.get_markerfacecolor() == kept.get_markeredgecolor()
     assert bent.get_markerfacecolor() != bent.get_markeredgecolor()

@@ -19,7 +19,11 @@ from grpo_course.classroom.plots.kl_estimators import (
     plot_kl_estimators,
     plot_sample_means,
 )
-from grpo_course.classroom.plots.learned_counts import learned, plot_learned
+from grpo_course.classroom.plots.learned_counts import (
+    learned,
+    plot_learned,
+    plot_push_shares,
+)
 from grpo_course.classroom.plots.memory_blocks import plot_memory
 from grpo_course.classroom.plots.palette import DOWN, UP
 from grpo_course.classroom.plots.reward_map import plot_climbs
@@ -120,6 +124,15 @@ def test_prompts_learned_are_counted_and_drawn_as_shares():
     (ax,) = plot_learned({"": {"clipped": shares}})
     assert [bar.get_width() for bar in ax.patches[:4]] == [0.25, 0.5, 0, 0.25]
     assert "clipped 0.41" in alternative_text(ax.figure)
+
+
+def test_the_push_of_each_prompt_is_drawn_as_its_share():
+    sizes = {"plain": torch.tensor([1.0, 2.0, 5.0]), "group": torch.ones(3)}
+    ax = plot_push_shares(sizes, ["pays 1", "pays 2", "pays 5"])
+    widths = [bar.get_width() for bar in ax.patches]
+    assert widths == pytest.approx([1 / 8, 1 / 4, 5 / 8, 1 / 3, 1 / 3, 1 / 3])
+    assert [bar.get_x() for bar in ax.patches[:3]] == [0, 1 / 8, 3 / 8]
+    assert "plain 0.12, 0.25, 0.62; group 0.33" in alternative_text(ax.figure)
 
 
 def test_means_of_old_samples_stand_in_their_rows():

@@ -51,16 +51,32 @@ def test_grid_points_are_policies_and_the_picture_says_where_runs_end():
     assert (points > 0).all() and len(points) == 28
     paths = [torch.tensor([[0.3, 0.3, 0.4], [0.0, 0.9, 0.1]])]
     ax = simplex.plot_simplex(REWARDS, "centered_rewards", paths)
-    assert alternative_text(ax.figure).endswith("end nearest to R = 2.")
+    named = [text.get_text().replace("$", "") for text in ax.texts]
+    assert named == ["R = 0: 0 of 1", "R = 2: 1 of 1", "R = 3: 0 of 1"]
+    assert alternative_text(ax.figure).endswith(f"end nearest to {', '.join(named)}.")
+    assert len(ax.collections) == 1  # the arrows
+
+
+def test_where_the_average_is_nothing_there_is_no_arrow():
+    equal, still = torch.ones(3), torch.full((2, 3), 1 / 3)
+    ax = simplex.plot_simplex(equal, "rewards", [still])
+    assert not ax.collections  # else the last digits would be drawn at full length
+    dots = [line for line in ax.lines if line.get_marker() == "."]
+    assert [len(line.get_xdata()) for line in dots] == [28]
+    assert [text.get_text() for text in ax.texts] == ["$R$ = 1"] * 3
+    assert alternative_text(ax.figure).endswith("Runs from its middle stay there.")
 
 
 def test_an_estimate_that_is_exact_lies_on_the_exact_arrow():
     exact = torch.tensor([3.0, 4.0])
-    ax = simplex.plot_fan(exact, torch.stack([exact, 2 * exact]))
+    estimates = torch.stack([exact, 2 * exact])
+    ax = simplex.plot_fan(exact, estimates, estimates[:1])
     thin = ax.collections[0]
     assert thin.U.tolist() == pytest.approx([1, 2])
     assert thin.V.tolist() == pytest.approx([0, 0], abs=1e-6)
-    assert "an error of 0.71 of its length" in alternative_text(ax.figure)
+    told = alternative_text(ax.figure)
+    assert "an error of 0.71 of its length" in told
+    assert told.endswith("the mean of 1, is at 1.00 along it, 0.00 beside.")
 
 
 def test_height_in_the_fan_is_one_direction_at_right_angles():
@@ -68,6 +84,8 @@ def test_height_in_the_fan_is_one_direction_at_right_angles():
     beside = simplex.beside_it(exact)
     assert (beside @ exact).item() == pytest.approx(0, abs=1e-5)
     estimates = torch.stack([exact + 5 * beside, 2 * exact - 10 * beside])
-    thin = simplex.plot_fan(exact, estimates).collections[0]
+    ax = simplex.plot_fan(exact, estimates, estimates)
+    thin, (ring,) = ax.collections[0], ax.lines
     assert thin.U.tolist() == pytest.approx([1, 2])
     assert thin.V.tolist() == pytest.approx([1, -2])
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == pytest.approx((1.5, -0.5))

@@ -45,7 +45,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     overrated       every response by its true and by its learned reward
     memory_blocks   what stays in memory, as blocks drawn to scale
     reward_map      what a reward pays every response; groups that tie
-    learned_counts  how many prompts each seed has learned, as bars of shares
+    learned_counts  bars of shares: prompts that each seed has learned; that push
     run_rows        runs in rows, the healthy one behind; training beside held out
     ways            what each seed gained, for each way to answer
     rates           what a learning rate makes of a run, and why groups tie

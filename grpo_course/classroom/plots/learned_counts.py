@@ -1,5 +1,6 @@
-"""How many of its prompts each seed has learned: a bar of shares for each setting."""
+"""Bars of shares: how many of its prompts each seed has learned, which of them push."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -58,11 +59,42 @@ def plot_learned(
 def draw_bar(ax: Axes, row: int, shares: Tensor, num_prompts: int) -> None:
     """One setting: the shares of the seeds from left to right, then the mean."""
     counts = learned(shares, num_prompts)
-    start = 0.0
-    for count, shade in zip((counts / counts.sum()).tolist(), SHADES, strict=True):
-        ax.barh(row, count, 0.74, start, color=shade, edgecolor="#4d4d4d", lw=0.8)
-        start += count
+    divide_bar(ax, row, counts, SHADES)
     ax.text(1.02, row, f"{shares.mean():.2f}", va="center", fontsize=10)
+
+
+def divide_bar(ax: Axes, row: int, sizes: Tensor, shades: Sequence[str]) -> None:
+    """One bar of length one, divided in proportion to the sizes."""
+    start = 0.0
+    for share, shade in zip((sizes / sizes.sum()).tolist(), shades, strict=True):
+        ax.barh(row, share, 0.74, start, color=shade, edgecolor="#4d4d4d", lw=0.8)
+        start += share
+
+
+def plot_push_shares(sizes: dict[str, Tensor], names: Sequence[str]) -> Axes:
+    """How much of the push comes from each of three prompts, a bar for each way.
+
+    sizes[way] is [prompt], how hard it pushes; `names` are those of the prompts.
+    """
+    figure, ax = plt.subplots(figsize=(7.5, 2.3), layout="constrained")
+    for row, pushed in enumerate(sizes.values()):
+        divide_bar(ax, row, pushed, SHADES[1:])
+    ax.set_yticks(range(len(sizes)), list(sizes))
+    ax.set(xlim=(0, 1), ylim=(len(sizes) - 0.5, -0.5), xticks=(0, 0.5, 1))
+    finish(ax, "share of the push", "").grid(visible=False)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    place: Any = {"loc": "outside upper center", "ncols": len(names)}
+    figure.legend(ax.patches[: len(names)], names, title="prompt", **place)
+    told = [f"{way} {share_words(pushed)}" for way, pushed in sizes.items()]
+    text = f"Shares of the push by prompt, {', '.join(names)}, as divided bars"
+    describe(figure, f"{text}: {'; '.join(told)}.")
+    return ax
+
+
+def share_words(sizes: Tensor) -> str:
+    """The shares of one bar, in words."""
+    return ", ".join(f"{share:.2f}" for share in (sizes / sizes.sum()).tolist())
 
 
 def told(groups: dict[str, dict[str, Tensor]]) -> str:

@@ -14,6 +14,8 @@ from grpo_course.classroom.plots.palette import PI
 
 CORNERS = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
 GRID, LENGTH = 9, 0.09  # arrows a side, and the longest of them
+NOTHING = 1e-4  # an update that is shorter is none
+GREY = "#777777"
 
 
 def expected_push(probs: Tensor, rewards: Tensor, mode: str, size: int) -> Tensor:
@@ -60,56 +62,90 @@ def plot_simplex(
 ) -> Axes:
     """The field of a delta mode for groups of a size, and the paths of runs."""
     ax = axes_row(width=5.4, height=4.0)[0]
-    points = grid()
-    push = expected_push(points, rewards, mode, size)
-    moves = points * (push - (points * push).sum(dim=-1, keepdim=True))
-    (x, y), (u, v) = (points @ CORNERS).T, (moves @ CORNERS).T
-    longest = (u**2 + v**2).max().sqrt().item() / LENGTH
-    ax.quiver(x, y, u, v, color="#777777", scale=longest, angles="xy", scale_units="xy")
+    draw_field(ax, rewards, mode, size)
     ax.plot(*CORNERS[[0, 1, 2, 0]].T, color="black", lw=1)
     for path, colour in zip(paths, (PI, *COLOURS[3:]), strict=False):
         ax.plot(*(path @ CORNERS).T, color=colour, lw=1.8)
         ax.plot(*(path[-1] @ CORNERS), "o", color=colour, ms=9, mec="white")
-    name_corners(ax, rewards)
+    ends = [int(path[-1].argmax()) for path in paths if moved(path)]
+    names = corner_names(rewards, ends, len(paths))
+    name_corners(ax, names)
     ax.set(xlim=(-0.12, 1.12), ylim=(-0.1, 0.98), aspect="equal")
     ax.axis("off")
-    ends = [int(path[-1].argmax()) for path in paths]
-    where = ", ".join(f"R = {rewards[end].item():g}" for end in ends)
     text = f"A triangle of policies over three answers, the field of {mode} as arrows"
-    describe(ax.figure, f"{text}. Runs from its middle end nearest to {where}.")
+    corners = ", ".join(names).replace("$", "")
+    where = f"end nearest to {corners}" if ends else "stay there"
+    describe(ax.figure, f"{text}. Runs from its middle {where}.")
     return ax
 
 
-def name_corners(ax: Axes, rewards: Tensor) -> None:
-    """The reward of the answer that each corner is sure of."""
+def draw_field(ax: Axes, rewards: Tensor, mode: str, size: int) -> None:
+    """The average update at each point of the grid: an arrow, or a dot for none."""
+    points = grid()
+    push = expected_push(points, rewards, mode, size)
+    moves = points * (push - (points * push).sum(dim=-1, keepdim=True))
+    (x, y), (u, v) = (points @ CORNERS).T, (moves @ CORNERS).T
+    longest = (u**2 + v**2).max().sqrt().item()
+    if longest < NOTHING:  # arrows would show how the last digits were rounded
+        ax.plot(x, y, ".", color=GREY, ms=4)
+        return
+    same: dict[str, Any] = {"angles": "xy", "scale_units": "xy"}
+    ax.quiver(x, y, u, v, color=GREY, scale=longest / LENGTH, **same)
+
+
+def moved(path: Tensor) -> bool:
+    """Whether a run ends elsewhere than it began."""
+    return bool((path[-1] - path[0]).abs().max() > NOTHING)
+
+
+def corner_names(rewards: Tensor, ends: Sequence[int], count: int) -> list[str]:
+    """The reward of each corner's answer, and how many runs end nearest to it."""
+    names = [f"$R$ = {reward:g}" for reward in rewards.tolist()]
+    if not ends:  # none has left the middle
+        return names
+    return [f"{name}: {ends.count(k)} of {count}" for k, name in enumerate(names)]
+
+
+def name_corners(ax: Axes, names: Sequence[str]) -> None:
+    """A name at each corner, which is to be sure of one answer."""
     sides = ("top", "top", "bottom")  # of the text: below the base, above the tip
-    for corner, reward, side in zip(CORNERS, rewards.tolist(), sides, strict=True):
+    for corner, name, side in zip(CORNERS, names, sides, strict=True):
         across, height = corner.tolist()
         place: dict[str, Any] = {"ha": "center", "va": side}
         gap = -0.03 if side == "top" else 0.03
-        ax.text(across, height + gap, f"$R$ = {reward:g}", **place)
+        ax.text(across, height + gap, name, **place)
 
 
-def plot_fan(exact: Tensor, estimates: Tensor) -> Axes:
+def plot_fan(exact: Tensor, estimates: Tensor, many: Tensor) -> Axes:
     """Estimates of a gradient as thin arrows around the exact one, [estimate ...].
 
     Across is the part along the exact gradient, up and down the part along one other
-    direction, both in lengths of the exact one. The limits are always the same.
+    direction, both in lengths of the exact one. The limits are always the same. The
+    ring is the mean of `many` more estimates.
     """
     ax = axes_row(width=5.4, height=4.2)[0]
     truth, each = exact.flatten(), estimates.flatten(1)
-    along = each @ truth / truth.square().sum()  # [estimate]
-    across = each @ beside_it(truth) / truth.norm()
+    along, across = parts(each, truth)  # [estimate] both
     zeros = torch.zeros_like(along)
     same: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1}
     ax.quiver(zeros, zeros, along, across, color=COLOURS[5], width=0.005, **same)
-    ax.quiver(0, 0, 1, 0, color="black", width=0.014, zorder=3, **same)
+    ax.quiver(0, 0, 1, 0, color="black", width=0.007, zorder=3, **same)
+    x, y = (part.item() for part in parts(many.flatten(1).mean(dim=0), truth))
+    ring: dict[str, Any] = {"ms": 12, "mfc": "none", "mec": COLOURS[1], "mew": 2}
+    ax.plot(x, y, "o", zorder=4, **ring)
     ax.set(xlim=(-4.5, 9.5), ylim=(-6, 6), aspect="equal")
     ax.set(xlabel="along the exact gradient (black)", ylabel="in one other direction")
     error = (each - truth).square().sum(dim=-1).mean().sqrt() / truth.norm()
     text = f"{len(each)} estimates of a gradient as arrows around the exact one"
-    describe(ax.figure, f"{text}, with an error of {error:.2f} of its length.")
+    text += f", with an error of {error:.2f} of its length. A ring, the mean of"
+    describe(ax.figure, f"{text} {len(many)}, is at {x:.2f} along it, {y:.2f} beside.")
     return ax
+
+
+def parts(vectors: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
+    """How far vectors go along the truth and beside it, in lengths of the truth."""
+    along = vectors @ truth / truth.square().sum()
+    return along, vectors @ beside_it(truth) / truth.norm()
 
 
 def beside_it(truth: Tensor) -> Tensor:
