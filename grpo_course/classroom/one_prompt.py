@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
+from torch.nn.functional import one_hot
 
 from grpo_course.algorithm.deltas import compute_deltas
 from grpo_course.algorithm.losses import compute_loss
@@ -20,6 +21,14 @@ class Moment(NamedTuple):
     responses: Tensor
     rewards: Tensor
     deltas: Tensor
+
+
+def push_of(response: Tensor, delta: Tensor, probs: Tensor) -> Tensor:
+    """How one response pushes each logit: delta * grad log pi. [pos] -> [pos vocab]
+
+    For a softmax the gradient is one at the number written, minus its probability.
+    """
+    return delta * (one_hot(response, probs.shape[-1]) - probs)
 
 
 def learn_one(

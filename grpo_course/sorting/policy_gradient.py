@@ -67,7 +67,7 @@ def watch_exactly(
 
     expected_reward, sorted_probability and entropy are [seed], and so is
     held_out_probability, that of sorting the prompts held out; answer, the most likely
-    response to each prompt, is [seed batch pos].
+    response to each prompt, is [seed batch pos], and so is held_out_answer.
     """
     if held_out is not None:
         require_axes("held_out", held_out, "batch pos")
@@ -86,7 +86,8 @@ def watch_exactly(
         if held_out is None:
             return seen
         unseen = exact_sorted_probability(model, held_out).mean(-1)
-        return seen | {"held_out_probability": unseen}
+        answers = model(held_out).argmax(-1)
+        return seen | {"held_out_probability": unseen, "held_out_answer": answers}
 
     return observe
 
@@ -115,7 +116,7 @@ def run_policy_gradient(
     """Train one sort model for each seed; the history's curves are [step seed].
 
     With held_out, prompts [batch pos] that are not trained on, it also notes each
-    epoch how often those are sorted: held_out_probability.
+    epoch how often those are sorted, held_out_probability, and held_out_answer.
 
     Further knobs are those of TrainConfig (epsilon, kl_estimator, ...). The last
     record holds the exact measures of the trained models. With use_cache, a run of

@@ -21,8 +21,8 @@ from grpo_course.classroom.plots.kl_estimators import (
 )
 from grpo_course.classroom.plots.learned_counts import (
     learned,
+    plot_divided,
     plot_learned,
-    plot_push_shares,
 )
 from grpo_course.classroom.plots.memory_blocks import plot_memory
 from grpo_course.classroom.plots.palette import DOWN, UP
@@ -128,7 +128,7 @@ def test_prompts_learned_are_counted_and_drawn_as_shares():
 
 def test_the_push_of_each_prompt_is_drawn_as_its_share():
     sizes = {"plain": torch.tensor([1.0, 2.0, 5.0]), "group": torch.ones(3)}
-    ax = plot_push_shares(sizes, ["pays 1", "pays 2", "pays 5"])
+    ax = plot_divided(sizes, ["pays 1", "pays 2", "pays 5"], "push")
     widths = [bar.get_width() for bar in ax.patches]
     assert widths == pytest.approx([1 / 8, 1 / 4, 5 / 8, 1 / 3, 1 / 3, 1 / 3])
     assert [bar.get_x() for bar in ax.patches[:3]] == [0, 1 / 8, 3 / 8]

@@ -66,6 +66,14 @@ def test_a_film_has_a_still_a_text_and_a_frame_for_each_step(shown):
     assert plt.get_fignums() == []
 
 
+def test_a_film_begins_at_its_first_frame_whatever_its_still_is(shown):
+    play(bars, "What grows?", still=2, height=[1, 2, 3])
+    ((data, metadata),) = shown
+    assert data["text/plain"].endswith("The bar is 2 high & <0.5> wide.")
+    assert metadata["image/png"]["alt"] == "Plot: bars: a at 2."
+    assert data_of(data["text/html"])["first"] == 0
+
+
 def test_showing_it_again_gives_the_same_bytes_and_fetches_nothing(shown):
     for _ in range(2):
         play(bars, height=[1, 2])
@@ -130,6 +138,7 @@ def test_a_learner_moves_a_slider_and_the_picture_is_drawn_anew(monkeypatch, sho
         (lambda: play(bars), "a film has one"),
         (lambda: play(bars, height=[1, 2], width=[1, 2]), "2 steps"),
         (lambda: play(bars, height=range(1, 99)), "98 frames"),
+        (lambda: play(bars, still=4, height=[1, 2]), "still=4 is none"),
         (lambda: slide("Why?", bars, height=[1]), "1 frames"),
         (lambda: slide(" ", bars, height=[1, 2]), "needs a question"),
         (lambda: slide("Why?", bars), "needs a question and a knob"),

@@ -4,9 +4,13 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import torch
+from matplotlib.colors import same_color
 
-from grpo_course.classroom.one_prompt import PROMPT, learn_one
+from grpo_course.classroom.one_prompt import PROMPT, Moment, learn_one, push_of
 from grpo_course.classroom.plots import plot_threads
+from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.plots.moment import plot_moment
+from grpo_course.classroom.plots.palette import DOWN, LEVEL, UP
 from grpo_course.sorting.rewards import sort_distance_reward
 
 
@@ -32,6 +36,30 @@ def test_no_rate_learns_nothing_and_other_seeds_start_elsewhere():
     before, after = learn_one(1, 0.0)
     assert torch.equal(before.probs, after.probs)
     assert not torch.equal(before.probs, learn_one(0, 0.0, seed=1)[0].probs)
+
+
+def test_a_push_is_delta_times_the_gradient_of_a_log_probability():
+    logits = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+    logits.requires_grad_()
+    response, delta = torch.tensor([4, 0, 0]), torch.tensor(-0.5)
+    said = logits.log_softmax(dim=-1)[range(3), response].sum()
+    (gradient,) = torch.autograd.grad(said, logits)
+    push = push_of(response, delta, logits.softmax(dim=-1))
+    torch.testing.assert_close(push, delta * gradient)
+
+
+def test_bars_of_a_moment_have_the_sign_and_the_colour_of_their_deltas():
+    rewards, deltas = torch.tensor([2.0, 0.0, 1.0]), torch.tensor([1.0, -1.0, 0.0])
+    group = torch.tensor([[0, 1], [1, 0], [1, 1]])
+    moment = Moment(torch.full((2, 2), 0.5), group, rewards, deltas)
+    _, right = plot_moment(moment, [0, 1], most=2)
+    bars = zip(right.patches, (UP, DOWN, LEVEL), strict=True)
+    assert all(same_color(bar.get_facecolor(), colour) for bar, colour in bars)
+    signs = [text.get_text() for text in right.texts][3:]
+    assert signs == ["+", "\N{MINUS SIGN}", "0"]
+    text = alternative_text(right.figure)
+    assert text.endswith("2, 0, 1 points; 1 of them above the mean of the group.")
+    plt.close("all")
 
 
 def test_threads_are_a_line_for_each_seed_and_their_median():

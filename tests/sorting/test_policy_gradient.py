@@ -216,6 +216,8 @@ def test_prompts_held_out_are_measured_and_not_trained_on():
     same = run_policy_gradient(3, 2, held_out=SORT_PROMPTS, **sizes)
     for name in ("held_out_probability", "sorted_probability"):
         assert torch.equal(same.curve(name), run.curve("sorted_probability"))
+    assert torch.equal(same.curve("held_out_answer"), run.curve("answer"))
+    assert run.final("held_out_answer").shape == (2, 2, 3)
 
 
 def test_prompts_held_out_are_a_batch():

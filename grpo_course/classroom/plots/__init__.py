@@ -4,6 +4,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
 
     palette         the visual language: one colour and one sign for one thing
     mechanism       a policy before and after, an update as arrows, a group, the clip
+    moment          a policy and its group, with the sign of each delta
     groups          groups in rows, deltas as arrows; the groups of a batch
     simplex         three answers: policies in a triangle; estimates as a fan of arrows
     moving          a film or a picture with sliders, which needs no kernel

@@ -71,23 +71,26 @@ def divide_bar(ax: Axes, row: int, sizes: Tensor, shades: Sequence[str]) -> None
         start += share
 
 
-def plot_push_shares(sizes: dict[str, Tensor], names: Sequence[str]) -> Axes:
-    """How much of the push comes from each of three prompts, a bar for each way.
+def plot_divided(
+    sizes: dict[str, Tensor], names: Sequence[str], xlabel: str, title: str = ""
+) -> Axes:
+    """A bar for each setting, divided into the shares of three parts. [part] each
 
-    sizes[way] is [prompt], how hard it pushes; `names` are those of the prompts.
+    `names` are those of the parts, and `title` stands over them.
     """
-    figure, ax = plt.subplots(figsize=(7.5, 2.3), layout="constrained")
-    for row, pushed in enumerate(sizes.values()):
-        divide_bar(ax, row, pushed, SHADES[1:])
+    height = 0.8 + 0.36 * len(sizes) + (0.4 if title else 0.2)
+    figure, ax = plt.subplots(figsize=(7.5, height), layout="constrained")
+    for row, size in enumerate(sizes.values()):
+        divide_bar(ax, row, size, SHADES[1:])
     ax.set_yticks(range(len(sizes)), list(sizes))
     ax.set(xlim=(0, 1), ylim=(len(sizes) - 0.5, -0.5), xticks=(0, 0.5, 1))
-    finish(ax, "share of the push", "").grid(visible=False)
+    finish(ax, xlabel, "").grid(visible=False)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     place: Any = {"loc": "outside upper center", "ncols": len(names)}
-    figure.legend(ax.patches[: len(names)], names, title="prompt", **place)
-    told = [f"{way} {share_words(pushed)}" for way, pushed in sizes.items()]
-    text = f"Shares of the push by prompt, {', '.join(names)}, as divided bars"
+    figure.legend(ax.patches[: len(names)], names, title=title, **place)
+    told = [f"{setting} {share_words(size)}" for setting, size in sizes.items()]
+    text = f"Bars divided by {xlabel}, {', '.join(names)}"
     describe(figure, f"{text}: {'; '.join(told)}.")
     return ax
 

@@ -13,7 +13,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from torch import Tensor
 
-from grpo_course.classroom.one_prompt import Moment
 from grpo_course.classroom.plots import axes_row, finish, plot_policy
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import GROUND, PI, sign_colour
@@ -48,21 +47,6 @@ def plot_policies(policies: dict[str, Tensor], answer: Sequence[int]) -> list[Ax
     told = [f"{name}: {right_words(p, answer)}" for name, p in policies.items()]
     describe(axes[0].figure, f"Policies as tables of colours. {'; '.join(told)}.")
     return axes
-
-
-def plot_moment(moment: Moment, answer: Sequence[int], most: float) -> list[Axes]:
-    """A policy, and the group that it samples with the rewards, `most` at best."""
-    left, right = axes_row(2, width=8.6, height=2.9)
-    draw_policy(left, moment.probs, answer, r"the policy $\pi$")
-    names = [" ".join(map(str, row)) for row in moment.responses.tolist()]
-    draw_group(right, moment.rewards, names, "points")
-    right.set_title("the answers it writes")
-    right.set_xlim(0, most)
-    plt.tight_layout()
-    points = ", ".join(f"{reward:g}" for reward in moment.rewards.tolist())
-    text = f"A policy as a table of colours, {right_words(moment.probs, answer)}"
-    describe(left.figure, f"{text}. Its answers as bars of {points} points.")
-    return [left, right]
 
 
 def right_words(probs: Tensor, answer: Sequence[int]) -> str:

@@ -47,20 +47,29 @@ class Frame(NamedTuple):
     told: str
 
 
-def play(draw: Draw, question: str = "", **step: Sequence) -> None:
+def play(
+    draw: Draw, question: str = "", *, still: Any = None, **step: Sequence
+) -> None:
     """Show a film: `draw` is called with each value of the one step that is named.
 
     `draw(name=value)` draws with matplotlib and returns the sentence that stands under
-    its picture. The last frame is the still. Raises ValueError unless exactly one step
-    is named, and for more frames than a notebook should store.
+    its picture. The still is the frame of the value `still`, else the last one; the
+    film begins at its first frame. Raises ValueError unless exactly one step is named,
+    for a still that is none of its values, and for more frames than a notebook should
+    store.
     """
     if len(step) != 1:
         raise ValueError(
             f"play(...) was given {len(step)} steps, {sorted(step)}, but a film has "
             "one: play(draw, epoch=range(10))."
         )
-    last = {name: list(values)[-1] for name, values in step.items()}
-    display_frames(draw, question, step, last, film=True)
+    ((name, values),) = step.items()
+    shown = values[-1] if still is None else still
+    if shown not in values:
+        raise ValueError(
+            f"still={still!r} is none of the values of {name}: {list(values)}."
+        )
+    display_frames(draw, question, step, {name: shown}, film=True)
 
 
 def display_frames(
@@ -119,7 +128,7 @@ def html(
         "frames": [data_address(smaller(each.png)) for each in frames],
         "alts": [each.alt for each in frames],
         "told": [each.told for each in frames],
-        "first": 0 if film else first,  # a film begins; its still is the end
+        "first": 0 if film else first,  # a film begins; its still shows more
         "film": film,
     }
     # No text may end the script that holds it.
