@@ -140,7 +140,7 @@ CLAIMS = (
     ),
     compared(
         "engine",
-        "An engine that draws too surely costs something",
+        "An overconfident engine costs something",
         paid,
         partial(paid, wrap=hot_engine),
     ),

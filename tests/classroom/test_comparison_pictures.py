@@ -1,5 +1,6 @@
 """Gaps over a setting, points with names, and who waits for whom."""
 
+import pytest
 import torch
 
 from grpo_course.classroom.plots.alt_text import alternative_text
@@ -25,6 +26,8 @@ def test_gaps_are_drawn_with_two_errors_around_a_line_on_zero():
     (low, high) = ax.containers[0].lines[2][0].get_segments()[0][:, 1]
     assert (round(low, 9), round(high, 9)) == (0.06, 0.14)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "3"]
+    told = alternative_text(ax.figure)
+    assert "against x, at 1, 3: a +0.100, -0.200; b +0.000, +1.000." in told
 
 
 def test_the_gap_of_two_curves_is_taken_seed_by_seed():
@@ -67,6 +70,22 @@ def test_a_bar_for_each_span_and_the_updates_are_counted():
     (ax,) = plot_waiting({"queue 1": busy}, writers=1, seconds=10)
     assert sum(len(each.get_paths()) for each in ax.collections) == 3
     assert "queue 1: 1 updates" in alternative_text(ax.figure)
+
+
+def test_a_batch_of_the_age_is_framed_with_its_update_and_those_between():
+    """The batch of writer 1 is ready first, so it is learned from first."""
+    busy = [Span(0, 1.0, 9.0), Span(1, 2.0, 3.0), Span(0, 9.0, 10.0)]
+    busy += [Span(LEARNER, 3.0, 5.0), Span(LEARNER, 9.0, 11.0)]
+    (ax,) = plot_waiting({"queue 2": busy}, 2, 12, ages={"queue 2": 1})
+    frames = [each for each in ax.collections if not each.get_facecolor().any()]
+    starts = [frame.get_paths()[0].vertices[:, 0].min() for frame in frames]
+    assert starts == [1.0, 9.0]
+    arrow, number = ax.texts
+    assert (arrow.xy[0], arrow.get_position()[0]) == (9.0, 9.0)
+    assert (number.get_text(), number.get_position()[0]) == ("1", 4.0)
+    assert "1 of them between the framed batch" in alternative_text(ax.figure)
+    with pytest.raises(ValueError, match="age=3"):
+        plot_waiting({"queue 2": busy}, 2, 12, ages={"queue 2": 3})
 
 
 def test_dots_that_coincide_share_names_and_a_bent_one_is_hollow():

@@ -25,6 +25,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     comparisons     gaps to a baseline; means and the gap of two; points that move
     trades          how far updates are turned; what is won against what is kept
     stretch         what a mode makes of two gradients: lengths around a line
+    beyond          a batch's deltas under two spreads; an engine's samples; stairs
     waiting         when writers write and the learner learns, as bars in time
     token_rows      texts as coloured cells, with what belongs to each token below it
     token_writing   what a model says before each token; what its answers earn

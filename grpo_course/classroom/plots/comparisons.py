@@ -34,25 +34,28 @@ def plot_gaps(
     ax = axes_row()[0]
     for row, (name, pairs) in enumerate(gaps.items()):
         means, errors = zip(*pairs, strict=True)
-        places = [place + 0.04 * (row - len(gaps) / 2) for place in range(len(pairs))]
+        spots = [place + 0.04 * (row - len(gaps) / 2) for place in range(len(pairs))]
         style: dict[str, Any] = {
             "color": COLOURS[row],
             "ls": LINES[row],
             "marker": "o",
             "ms": 4,
         }
-        ax.plot(places, means, label=name, **style)
-        ax.errorbar(
-            places,
-            means,
-            [ENOUGH * e for e in errors],
-            fmt="",
-            ls="",
-            ecolor=COLOURS[row],
-        )
+        ax.plot(spots, means, label=name, **style)
+        bars = [ENOUGH * error for error in errors]
+        ax.errorbar(spots, means, bars, fmt="", ls="", ecolor=COLOURS[row])
     ax.axhline(0, color="black", lw=1)
     ax.set_xticks(range(len(settings)), [f"{value:g}" for value in settings])
+    places = ", ".join(f"{value:g}" for value in settings)
+    text = f"Lines of {ylabel} against {xlabel}, at {places}: {gaps_words(gaps)}."
+    describe(ax.figure, f"{text} Bars: two standard errors.")
     return legend_above(finish(ax, xlabel, f"{ylabel}\n(bars: two standard errors)"))
+
+
+def gaps_words(gaps: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """The means of each line, at one setting after the other."""
+    told = {n: [f"{mean:+.3f}" for mean, _ in pairs] for n, pairs in gaps.items()}
+    return "; ".join(f"{name} {', '.join(means)}" for name, means in told.items())
 
 
 def plot_means_and_gap(

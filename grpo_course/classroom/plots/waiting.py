@@ -1,9 +1,11 @@
 """When writers write and the learner learns, as bars in time."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
@@ -16,28 +18,28 @@ def plot_waiting(
     writers: int,
     seconds: float,
     begin: float = 0.0,
+    ages: Mapping[str, int] | None = None,
 ) -> list[Axes]:
     """A panel for each way to wait, in it a row for the learner and one a writer.
 
     A gap in a row is time in which it waits; `seconds` are shown, from `begin` on.
+    Where `ages` says how old a batch is, one such batch and its update are framed.
     """
-    axes = axes_row(len(spans), width=10.0, height=2.6)
+    axes = axes_row(len(spans), width=11.0, height=2.8)
     told, end = [], begin + seconds
     for ax, (title, busy) in zip(axes, spans.items(), strict=True):
-        for who in (LEARNER, *range(writers)):
-            seen = [s for s in busy if s.who == who and s.end > begin and s.start < end]
-            bars = [(s.start, s.end - s.start) for s in seen]
-            learns = who == LEARNER
-            look = {"color": COLOURS[1]} if learns else {"color": PI, "alpha": 0.55}
-            ax.broken_barh(bars, (who + 0.65, 0.7), ec="white", **look)
+        draw_busy(ax, busy)
         ax.set_yticks(
             range(writers + 1),
             ["learner", *(f"writer {w + 1}" for w in range(writers))],
         )
         ax.set(xlim=(begin, end), ylim=(writers + 0.6, -0.6))
+        ax.locator_params(axis="x", nbins=4)
         finish(ax, "seconds", "", title).grid(visible=False, axis="y")
         count = sum(s.who == LEARNER and begin < s.end <= end for s in busy)
         told.append(f"{title}: {count} updates")
+        if ages:
+            told[-1] += ", " + mark_batch(ax, busy, begin, ages[title])
     plt.tight_layout()
     describe(
         axes[0].figure,
@@ -45,3 +47,38 @@ def plot_waiting(
         f"{'; '.join(told)}.",
     )
     return axes
+
+
+def draw_busy(ax: Axes, busy: Sequence[Span]) -> None:
+    """A bar for each span, in the row of who is busy."""
+    for who in {s.who for s in busy}:
+        bars = [(s.start, s.end - s.start) for s in busy if s.who == who]
+        colour = COLOURS[1] if who == LEARNER else to_rgba(PI, 0.55)
+        ax.broken_barh(bars, (who + 0.65, 0.7), fc=colour, ec="white", lw=1.2)
+
+
+def mark_batch(ax: Axes, busy: Sequence[Span], begin: float, age: int) -> str:
+    """Frame a batch and its update, and number the updates between; -> in words.
+
+    It is the first batch begun after `begin` that gets so old. Batches are learned
+    from in the order in which they are ready.
+    """
+    written = sorted((s for s in busy if s.who != LEARNER), key=lambda s: s.end)
+    learned = sorted((s for s in busy if s.who == LEARNER), key=lambda s: s.start)
+    pairs = zip(written, learned, strict=False)
+    for batch, update in sorted(pairs, key=lambda pair: pair[0].start):
+        passed = [s for s in learned if batch.start < s.end <= update.start]
+        if batch.start > begin and len(passed) == age:
+            break
+    else:
+        raise ValueError(f"age={age}: no batch that is begun after {begin} gets so old")
+    for s in (batch, update):
+        look: dict[str, Any] = {"fc": "none", "ec": "black", "lw": 2.5, "zorder": 4}
+        ax.broken_barh([(s.start, s.end - s.start)], (s.who + 0.65, 0.7), **look)
+    ends = (update.start, 0.38), (batch.end, batch.who + 1)
+    ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 1.8})
+    ink: dict[str, Any] = {"color": "white", "ha": "center", "va": "center_baseline"}
+    for number, s in enumerate(passed, 1):
+        middle = (max(s.start, begin) + s.end) / 2
+        ax.text(middle, 0, f"{number}", fontsize=10, weight="bold", **ink)
+    return f"{age} of them between the framed batch and its own"
