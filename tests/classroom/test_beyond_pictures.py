@@ -24,7 +24,7 @@ def test_right_and_wrong_responses_stand_at_their_deltas():
     assert (wrong.get_xdata()[:2] < 0.5).all() and (wrong.get_xdata()[2:] > 0.5).all()
     told = alternative_text(ax.figure)
     assert ax.get_title() == "one spread"
-    assert "one from -0.50 to 1.50. 1 of 6 responses are right." in told
+    assert "by one spread from -0.50 to 1.50. 1 of 6 responses are right." in told
 
 
 def test_bars_are_the_engine_s_and_outlines_what_is_right():

@@ -33,11 +33,11 @@ def plot_spreads(rewards: Tensor, deltas: Mapping[str, Tensor]) -> list[Axes]:
         ax.axhline(0, color="black", lw=0.8)
         ax.set(ylim=(-3.5, 10.5), xticks=[])
         finish(ax, f"{groups} groups of {trials}", "delta", f"{title} spread")
-        told.append(f"{title} from {made.min():.2f} to {made.max():.2f}")
+        told.append(f"by {title} spread from {made.min():.2f} to {made.max():.2f}")
     axes[0].legend(loc="upper left", frameon=False)
     plt.tight_layout()
     right = f"{int(rewards.sum())} of {rewards.numel()} responses are right"
-    describe(axes[0].figure, f"Dots, deltas: {'; '.join(told)}. {right}.")
+    describe(axes[0].figure, f"Deltas as dots: {'; '.join(told)}. {right}.")
     return axes
 
 
@@ -70,15 +70,19 @@ def plot_engine(
 def plot_climbs(climbs: Mapping[str, Sequence[float]]) -> Axes:
     """A staircase for each name: a probability, epoch after epoch, on a log axis."""
     ax = axes_row(height=2.8)[0]
-    for (name, levels), colour, line in zip(
-        climbs.items(), COLOURS, LINES, strict=False
+    looks = zip(COLOURS, LINES, (-1, 1, 1), strict=False)  # number: left, right, right
+    for (name, levels), (colour, line, side) in zip(
+        climbs.items(), looks, strict=False
     ):
         look: dict[str, Any] = {"color": colour, "ls": line, "lw": 2.5}
         ax.step(range(len(levels)), levels, where="post", label=name, **look)
         last = len(levels) - 1
         ax.plot(last, levels[-1], "o", ms=8, color=colour)
         note: dict[str, Any] = {"ha": "center", "textcoords": "offset points"}
-        ax.annotate(f"{last}", (last, levels[-1]), (0, 7), color=colour, **note)
+        ax.annotate(
+            f"{last}", (last, levels[-1]), (18 * side, -4), color=colour, **note
+        )
+    ax.margins(x=0.08)
     first, *_ = climbs.values()
     ax.set(yscale="log", ylim=(0.8 * first[0], 2 * first[-1]))
     ticks = (first[0], 0.1, first[-1])

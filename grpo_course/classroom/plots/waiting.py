@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 
-from grpo_course.classroom.plots import axes_row, finish
+from grpo_course.classroom.plots import finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import COLOURS, PI
 from grpo_course.engines.waiting import LEARNER, Span
@@ -20,13 +20,14 @@ def plot_waiting(
     begin: float = 0.0,
     ages: Mapping[str, int] | None = None,
 ) -> list[Axes]:
-    """A panel for each way to wait, in it a row for the learner and one a writer.
+    """Panels below each other, one a way to wait: rows for the learner and each writer.
 
     A gap in a row is time in which it waits; `seconds` are shown, from `begin` on.
     Where `ages` says how old a batch is, one such batch and its update are framed.
     """
-    axes = axes_row(len(spans), width=11.0, height=2.8)
-    told, end = [], begin + seconds
+    size, count = (9.0, 0.6 + 1.9 * len(spans)), len(spans)
+    figure, rows = plt.subplots(count, 1, sharex=True, squeeze=False, figsize=size)
+    told, end, axes = [], begin + seconds, list(rows[:, 0])
     for ax, (title, busy) in zip(axes, spans.items(), strict=True):
         draw_busy(ax, busy)
         ax.set_yticks(
@@ -34,15 +35,16 @@ def plot_waiting(
             ["learner", *(f"writer {w + 1}" for w in range(writers))],
         )
         ax.set(xlim=(begin, end), ylim=(writers + 0.6, -0.6))
-        ax.locator_params(axis="x", nbins=4)
-        finish(ax, "seconds", "", title).grid(visible=False, axis="y")
+        finish(ax, "seconds" if ax is axes[-1] else "", "", title).grid(
+            visible=False, axis="y"
+        )
         count = sum(s.who == LEARNER and begin < s.end <= end for s in busy)
         told.append(f"{title}: {count} updates")
         if ages:
             told[-1] += ", " + mark_batch(ax, busy, begin, ages[title])
     plt.tight_layout()
     describe(
-        axes[0].figure,
+        figure,
         f"Bars where writers write and the learner learns, {seconds:g} seconds long. "
         f"{'; '.join(told)}.",
     )
@@ -80,5 +82,5 @@ def mark_batch(ax: Axes, busy: Sequence[Span], begin: float, age: int) -> str:
     ink: dict[str, Any] = {"color": "white", "ha": "center", "va": "center_baseline"}
     for number, s in enumerate(passed, 1):
         middle = (max(s.start, begin) + s.end) / 2
-        ax.text(middle, 0, f"{number}", fontsize=10, weight="bold", **ink)
+        ax.text(middle, 0, f"{number}", fontsize=12, weight="bold", **ink)
     return f"{age} of them between the framed batch and its own"
