@@ -5,13 +5,18 @@ from importlib import metadata
 from packaging.requirements import Requirement
 
 DISTRIBUTION = "grpo-course"
+READY = "ready"
 CURE = "start with `python3 -m grpo_course lab` from the course's folder"
 
 
 def check_environment() -> None:
-    """Print one line for each package that the course needs: ready, or the cure."""
-    for requirement in needed():
-        print(f"{requirement.name:14s} {state(requirement)}")
+    """Say that all packages are there, or for each that is not, what to do."""
+    states = {requirement.name: state(requirement) for requirement in needed()}
+    wrong = {name: words for name, words in states.items() if words != READY}
+    for name, words in wrong.items():
+        print(f"{name:14s} {words}")
+    if not wrong:
+        print(f"All {len(states)} packages are {READY}.")
 
 
 def needed() -> list[Requirement]:
@@ -28,4 +33,4 @@ def state(requirement: Requirement) -> str:
         return f"missing: {CURE}"
     if not requirement.specifier.contains(version):
         return f"version {version}, but the course needs {requirement}: {CURE}"
-    return "ready"
+    return READY

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.beyond import plot_climbs, plot_engine, plot_spreads
+from grpo_course.classroom.plots.beyond import plot_engine, plot_spreads
 
 
 @pytest.fixture(autouse=True)
@@ -36,13 +36,3 @@ def test_bars_are_the_engine_s_and_outlines_what_is_right():
     assert engine[0].get_fill() and not right[0].get_fill()
     told = alternative_text(ax.figure)
     assert "how often: A 0.250 of 0.500, B 0.500 of -0.500" in told
-
-
-def test_each_staircase_ends_at_the_number_of_its_epochs():
-    ax = plot_climbs({"fast": [0.01, 0.1, 0.5], "slow": [0.01, 0.02, 0.1, 0.5]})
-    assert [note.get_text() for note in ax.texts] == ["2", "3"]
-    stairs = [line for line in ax.lines if line.get_label() in ("fast", "slow")]
-    assert [len(line.get_xdata()) for line in stairs] == [3, 4]
-    assert ax.get_yscale() == "log"
-    told = alternative_text(ax.figure)
-    assert "from 0.01 to 0.5 on a log axis: 2 epochs, fast; 3 epochs, slow." in told

@@ -8,9 +8,9 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.classroom.plots import axes_row, finish, legend_above
+from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import COLOURS, DOWN, LINES, PI, UP
+from grpo_course.classroom.plots.palette import DOWN, PI, UP
 
 KINDS = (("right", 1, UP, "o"), ("wrong", 0, DOWN, "v"))  # of a response: its reward
 FULL: dict[str, Any] = {"width": 0.6, "color": PI, "alpha": 0.7}
@@ -65,31 +65,3 @@ def plot_engine(
     plt.tight_layout()
     describe(axes[0].figure, f"Bars, and what is right as outlines: {'; '.join(told)}.")
     return axes
-
-
-def plot_climbs(climbs: Mapping[str, Sequence[float]]) -> Axes:
-    """A staircase for each name: a probability, epoch after epoch, on a log axis."""
-    ax = axes_row(height=2.8)[0]
-    looks = zip(COLOURS, LINES, (-1, 1, 1), strict=False)  # number: left, right, right
-    for (name, levels), (colour, line, side) in zip(
-        climbs.items(), looks, strict=False
-    ):
-        look: dict[str, Any] = {"color": colour, "ls": line, "lw": 2.5}
-        ax.step(range(len(levels)), levels, where="post", label=name, **look)
-        last = len(levels) - 1
-        ax.plot(last, levels[-1], "o", ms=8, color=colour)
-        note: dict[str, Any] = {"ha": "center", "textcoords": "offset points"}
-        ax.annotate(
-            f"{last}", (last, levels[-1]), (18 * side, -4), color=colour, **note
-        )
-    ax.margins(x=0.08)
-    first, *_ = climbs.values()
-    ax.set(yscale="log", ylim=(0.8 * first[0], 2 * first[-1]))
-    ticks = (first[0], 0.1, first[-1])
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.minorticks_off()
-    legend_above(finish(ax, "epochs", "probability of a token"))
-    told = [f"{len(levels) - 1} epochs, {name}" for name, levels in climbs.items()]
-    text = f"Staircases from {first[0]:g} to {first[-1]:g} on a log axis"
-    describe(ax.figure, f"{text}: {'; '.join(told)}.")
-    return ax

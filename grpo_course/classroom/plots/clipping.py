@@ -1,5 +1,6 @@
 """The pictures of 04_losses: what the clip does to one token and to many."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from grpo_course.classroom.plots.palette import (
 )
 
 STAIRS = (PI, COLOURS[1], COLOURS[2])
+ENDS_OF = ((min, 0), (max, -1))  # of staircases
 ENDS, MOST = (0.03, 30.0), 3.0  # ratios and deltas of the plane
 # Where the clipped objective is flat.
 FLAT: dict[str, Any] = {
@@ -105,27 +107,32 @@ def plot_pulls(ratios: Tensor) -> list[Axes]:
     return axes
 
 
-def plot_stairs(
-    stairs: dict[str, list[float]], goal: float, xlabel: str = "rollouts"
-) -> Axes:
+def plot_stairs(stairs: Mapping[str, Sequence[float]], unit: str = "rollouts") -> Axes:
     """How a good token rises if each rollout stops at the end of the range.
 
-    stairs[label] holds its probability after 0, 1, 2, ... rollouts.
+    stairs[label] holds its probability after 0, 1, 2, ... rollouts, or another unit.
     """
     ax = axes_row(height=2.8)[0]
-    for (name, levels), colour, line in zip(
-        stairs.items(), STAIRS, ("-", "--", ":"), strict=False
+    sides = (-1, *[1] * (len(stairs) - 1))  # of the number: left, then right
+    looks = zip(STAIRS, ("-", "--", ":"), sides, strict=False)
+    for (name, levels), (colour, line, side) in zip(
+        stairs.items(), looks, strict=False
     ):
         look: dict[str, Any] = {"color": colour, "ls": line, "lw": 2.5}
         ax.step(range(len(levels)), levels, where="post", label=name, **look)
-        ax.plot(len(levels) - 1, levels[-1], "o", ms=8, color=colour)
-    ax.axhline(goal, color="grey", ls=":", lw=1.5)
-    ax.set(yscale="log", ylim=(0.008, 1))
-    ax.set_yticks([0.01, 0.1, goal], ["0.01", "0.1", f"{goal:g}"])
+        end = len(levels) - 1, levels[-1]
+        ax.plot(*end, "o", ms=8, color=colour)
+        note: dict[str, Any] = {"ha": "center", "textcoords": "offset points"}
+        ax.annotate(f"{end[0]}", end, (16 * side, -4), color=colour, **note)
+    ax.margins(x=0.08)
+    low, high = (each(levels[k] for levels in stairs.values()) for each, k in ENDS_OF)
+    ax.set(yscale="log", ylim=(0.8 * low, 1.7 * high))
+    ticks = (low, 0.1, 0.5)
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    legend_above(finish(ax, xlabel, "probability"))
+    legend_above(finish(ax, unit, "probability"))
     told = [f"{plain(name)}: {len(levels) - 1}" for name, levels in stairs.items()]
-    text = f"Staircases to {goal:g} on a log axis; {xlabel} that each takes"
+    text = f"Staircases on a log axis; {unit} that each takes"
     describe(ax.figure, f"{text}: {', '.join(told)}.")
     return ax
 

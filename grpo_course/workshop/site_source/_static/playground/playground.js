@@ -35,7 +35,7 @@
     `<button type="button" data-story="${key}" aria-pressed="false">${title}</button>`;
 
   root.innerHTML = `
-    <p class="pg-task">Put three numbers in order, 1 0 2 → 0 1 2: a small network, the
+    <p class="pg-task">Put three numbers in order, 1 0 2 → 0 1 2: a small model, the
       <b>policy π</b>, answers several times, and each answer gets a <b>reward</b>. GRPO
       compares the answers of such a <b>group</b>: an arrow up makes an answer likelier, an
       arrow down makes it rarer.</p>
