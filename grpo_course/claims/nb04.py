@@ -98,8 +98,8 @@ CLAIMS = (
     ),
     Claim(
         "04.sooner",
-        "It rises before $\\mu = 1$ and, from the second rollout on, before the "
-        "penalty form",
+        "It is ahead of $\\mu = 1$ early and, from the second rollout, of the penalty "
+        "form",
         partial(few, num_steps_per_epoch=10),
         partial(penalty_form, num_epochs=5),
     ),

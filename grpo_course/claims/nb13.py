@@ -113,7 +113,7 @@ CLAIMS = (
     compared("dr_grpo", "Dr. GRPO leads at the two lower rates", dr_grpo, paid),
     compared(
         "rloo",
-        "RLOO stays within 0.06 of GRPO at every rate",
+        "RLOO, its bars included, stays within 0.06 of GRPO at every rate",
         rloo,
         paid,
         within=0.06,

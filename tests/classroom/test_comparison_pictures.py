@@ -72,7 +72,7 @@ def test_a_bar_for_each_span_and_the_updates_are_counted():
     assert "queue 1: 1 updates" in alternative_text(ax.figure)
 
 
-def test_a_batch_of_the_age_is_framed_with_its_update_and_those_between():
+def test_a_batch_of_the_age_is_framed_with_its_update_and_those_since():
     """The batch of writer 1 is ready first, so it is learned from first."""
     busy = [Span(0, 1.0, 9.0), Span(1, 2.0, 3.0), Span(0, 9.0, 10.0)]
     busy += [Span(LEARNER, 3.0, 5.0), Span(LEARNER, 9.0, 11.0)]
@@ -81,9 +81,9 @@ def test_a_batch_of_the_age_is_framed_with_its_update_and_those_between():
     starts = [frame.get_paths()[0].vertices[:, 0].min() for frame in frames]
     assert starts == [1.0, 9.0]
     arrow, number = ax.texts
-    assert (arrow.xy[0], arrow.get_position()[0]) == (9.0, 9.0)
+    assert (arrow.xy[0], arrow.get_position()[0]) == (9.0, 1.0)
     assert (number.get_text(), number.get_position()[0]) == ("1", 4.0)
-    assert "1 of them between the framed batch" in alternative_text(ax.figure)
+    assert "1 of them since the framed batch was begun" in alternative_text(ax.figure)
     with pytest.raises(ValueError, match="age=3"):
         plot_waiting({"queue 2": busy}, 2, 12, ages={"queue 2": 3})
 

@@ -108,6 +108,8 @@ def test_a_wrong_number_is_hollow():
         pytest.approx([0.1]),
         pytest.approx([0.3]),
     ]
+    sizes = [line.get_markersize() for line in hollow]
+    assert sizes[0] > sizes[1]  # a good one under a bad one keeps a rim
     names = [text.get_text() for text in plt.gca().get_legend().get_texts()]
     assert len([name for name in names if "good" in name or "hollow" in name]) == 2
 

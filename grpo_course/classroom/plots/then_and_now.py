@@ -48,16 +48,17 @@ def draw_then_and_now(
 def draw_triangles(ax: Axes, p: Tensor, q: Tensor, sign: Tensor, right: Tensor) -> None:
     """Triangles at the probabilities p and q, with a legend. [batch trial pos] each"""
     good, bad = r"good ($\delta > 0$)", r"bad ($\delta < 0$)"
-    shape: dict[str, Any] = {"ls": "", "ms": 7, "alpha": 0.7}
-    for name, mark, colour, rows in (
-        (good, "^", UP, sign > 0),
-        (bad, "v", DOWN, sign < 0),
+    shape: dict[str, Any] = {"ls": "", "alpha": 0.7}
+    for name, mark, colour, rows, size in (  # where both lie, the good one's rim shows
+        (good, "^", UP, sign > 0, 10),
+        (bad, "v", DOWN, sign < 0, 6),
     ):
         for some, fill in ((rows & right, colour), (rows & ~right, "none")):
-            look: dict[str, Any] = shape | {"mec": colour, "mfc": fill}
+            look: dict[str, Any] = shape | {"mec": colour, "mfc": fill, "ms": size}
             ax.plot(p[some], q[some].clamp(min=LEAST), mark, label=name, **look)
             name = ""  # one entry of the legend for both
-    ax.plot([], [], "^", mec="black", mfc="none", label="hollow: wrong number", **shape)
+    hollow: dict[str, Any] = shape | {"mec": "black", "mfc": "none", "ms": 7}
+    ax.plot([], [], "^", label="hollow: wrong number", **hollow)
 
 
 def draw_guides(ax: Axes) -> None:

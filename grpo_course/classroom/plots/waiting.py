@@ -60,10 +60,10 @@ def draw_busy(ax: Axes, busy: Sequence[Span]) -> None:
 
 
 def mark_batch(ax: Axes, busy: Sequence[Span], begin: float, age: int) -> str:
-    """Frame a batch and its update, and number the updates between; -> in words.
+    """Frame a batch and its update, and number the updates since it was begun.
 
     It is the first batch begun after `begin` that gets so old. Batches are learned
-    from in the order in which they are ready.
+    from in the order in which they are ready. Returns words for it.
     """
     written = sorted((s for s in busy if s.who != LEARNER), key=lambda s: s.end)
     learned = sorted((s for s in busy if s.who == LEARNER), key=lambda s: s.start)
@@ -77,10 +77,10 @@ def mark_batch(ax: Axes, busy: Sequence[Span], begin: float, age: int) -> str:
     for s in (batch, update):
         look: dict[str, Any] = {"fc": "none", "ec": "black", "lw": 2.5, "zorder": 4}
         ax.broken_barh([(s.start, s.end - s.start)], (s.who + 0.65, 0.7), **look)
-    ends = (update.start, 0.38), (batch.end, batch.who + 1)
+    ends = (update.start, 0.38), (batch.start, batch.who + 1)
     ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 1.8})
     ink: dict[str, Any] = {"color": "white", "ha": "center", "va": "center_baseline"}
     for number, s in enumerate(passed, 1):
         middle = (max(s.start, begin) + s.end) / 2
         ax.text(middle, 0, f"{number}", fontsize=12, weight="bold", **ink)
-    return f"{age} of them between the framed batch and its own"
+    return f"{age} of them since the framed batch was begun, until its own"
