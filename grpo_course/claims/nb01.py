@@ -91,8 +91,8 @@ CLAIMS = (
     ),
     Claim(
         "01.teaches",
-        "Of rewards that cannot be fooled, the one that pays for each small "
-        "improvement taught best.",
+        "On prompts without repeats, where none of the three rewards can be fooled, "
+        "the one that pays for each small improvement taught best.",
         paid_by(sort_distance_reward),
         paid_by(sort_inclusion_ordering_reward),
     ),

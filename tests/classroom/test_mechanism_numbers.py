@@ -25,7 +25,7 @@ from grpo_course.classroom.plots.learned_counts import (
     plot_learned,
 )
 from grpo_course.classroom.plots.memory_blocks import plot_memory
-from grpo_course.classroom.plots.palette import DOWN, UP
+from grpo_course.classroom.plots.palette import DOWN, LEVEL, UP
 from grpo_course.classroom.plots.reward_map import plot_climbs
 from grpo_course.classroom.plots.reweighing import (
     plot_means,
@@ -157,12 +157,13 @@ def test_the_map_of_climbs_tells_where_each_one_ended():
     rewards[0, 1, 1] = 1.0
     ends = torch.tensor([0, 1, 1]).repeat(2, 2, 2, 1)
     ends[1, 0, 0] = torch.tensor([1, 0, 1])
-    dead_ends = torch.tensor([[1, 0, 0], [0, 0, 0]])
+    ends[1, 1, 0] = torch.tensor([1, 1, 0])
+    dead_ends = torch.tensor([[1, 0, 0], [0, 0, 0], [1, 1, 0]])
     axes = plot_climbs(rewards, dead_ends, ends)
     told = [[text.get_text() for text in ax.texts] for ax in axes]
-    assert told == [["", "", "", "★"], ["101", "", "", ""]]
-    colours = [ax.patches[0].get_edgecolor() for ax in axes]
-    assert colours == [to_rgba(UP), to_rgba(DOWN)]
+    assert told == [["", "", "", "★"], ["101", "", "110", ""]]
+    colours = [[each.get_edgecolor() for each in ax.patches] for ax in axes]
+    assert colours == [[to_rgba(UP)], [to_rgba(LEVEL), to_rgba(DOWN)]]
     text = alternative_text(axes[0].figure)
-    assert "1 of the 2 dead ends" in text
-    assert "5 of the other" in text
+    assert "1 led to the best, 1 held the policy, 1 led elsewhere" in text
+    assert "4 of the other" in text

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import DOWN, UP
+from grpo_course.classroom.plots.palette import DOWN, LEVEL, UP
 
 SHADES = "Blues"
 
@@ -41,24 +41,33 @@ def plot_reward_map(
 def plot_climbs(rewards: Tensor, dead_ends: Tensor, ends: Tensor) -> list[Axes]:
     """Where training led from each response, written in its cell unless to the best.
 
-    Dead ends are framed: green if training left them for the best, else orange. The
-    tables are those of `plot_reward_map`; ends is [first second third pos].
+    Dead ends are framed: green if training left them for the best, orange if it stayed,
+    grey if it ended elsewhere. The tables are those of `plot_reward_map`; ends is
+    [first second third pos].
     """
     (axes,) = empty_tables(1, len(rewards))
     best = (rewards == rewards.max()).nonzero()[0]
     for ax, table, rows in zip(axes, rewards, ends, strict=True):
         words = [[digits(end, best) for end in row] for row in rows]
         draw_table(ax, table, rewards, words)
-    left = [torch.equal(ends[tuple(start)], best) for start in dead_ends.tolist()]
-    for start, is_left in zip(dead_ends.tolist(), left, strict=True):
-        frame(axes, start, UP if is_left else DOWN)
+    colours = [colour_of(start, ends, best) for start in dead_ends]
+    for start, colour in zip(dead_ends.tolist(), colours, strict=True):
+        frame(axes, start, colour)
     axes[0].set_ylabel("second")
-    others = int((ends == best).all(dim=-1).sum()) - sum(left) - 1
+    left, held, moved = (colours.count(colour) for colour in (UP, DOWN, LEVEL))
+    others = int((ends == best).all(dim=-1).sum()) - left - 1
     text = "Each response as a cell, which holds the end of training from there if it "
-    text += f"is not the best. It is the best for {sum(left)} of the {len(left)} dead "
-    text += f"ends, which are framed, and for {others} of the other wrong responses."
+    text += f"is not the best. Dead ends are framed: {left} led to the best, {held} "
+    text += f"held the policy, {moved} led elsewhere. {others} of the other wrong "
+    text += "responses led to the best."
     describe(axes[0].figure, text)
     return axes
+
+
+def colour_of(start: Tensor, ends: Tensor, best: Tensor) -> str:
+    """Whether training went from a dead end to the best, stayed or ended elsewhere."""
+    end = ends[tuple(start)]
+    return UP if torch.equal(end, best) else DOWN if torch.equal(end, start) else LEVEL
 
 
 def digits(end: Tensor, best: Tensor) -> str:
