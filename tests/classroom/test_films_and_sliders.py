@@ -131,6 +131,13 @@ def test_tokens_of_a_group_that_ties_had_no_gradient_to_lose():
     assert told.startswith("4 tokens: 1 get nothing") and "2 have a delta of 0" in told
 
 
+def test_the_kl_pulls_no_token_before_the_first_step():
+    deltas = torch.tensor([[1.0, 0.0]])
+    for ratio, pull in ((1.0, "pulls none of them yet"), (1.01, "pulls them all")):
+        told = draw_tokens(torch.full((1, 2, 3), ratio), deltas)
+        assert told.endswith(f"The KL {pull}.")
+
+
 def test_a_watched_run_is_the_usual_one_with_more_in_its_log():
     run = run_watched(3, range(2), 0.1, kl_penalty=0.1, compute_ref_model_period=9)
     plain = run_policy_gradient(
