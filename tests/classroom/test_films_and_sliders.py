@@ -69,11 +69,26 @@ def test_two_policies_of_one_epoch_stand_beside_each_other():
 
 
 def test_the_walk_marks_its_place_on_the_line():
-    line = torch.tensor([[0.0, 1.0], [0.0, -1.0]])
+    line = torch.tensor([[0.0, 1.0], [0.0, -1.0], [0.006, 0.01]])
     told = draw_walk(UNIFORM, ANSWER, line, 0.5, -0.5, outside=0.25)
     assert "0.00800" in told and told.endswith("clip range 0.25.")
-    dot = plt.gcf().axes[1].lines[1]
-    assert (dot.get_xdata()[0], dot.get_ydata()[0]) == (0.5, -0.5)
+    _, upper, lower = plt.gcf().axes
+    dots = [
+        (*ax.lines[1].get_xdata(), *ax.lines[1].get_ydata()) for ax in (upper, lower)
+    ]
+    assert dots == [(0.5, -0.5), (0.5, pytest.approx(0.2**3))]
+    assert lower.lines[2].get_ydata()[0] == line[2, 0]  # dotted, at the start
+
+
+def test_a_run_whose_groups_are_tied_moves_without_a_gradient():
+    """As notebook 07 says of the fast run of its film."""
+    seen, film = filmed(sort_distance_reward, 0.09)
+    tied = film.epochs("tied_groups")[:, 0] == 1
+    assert tied.float().mean() > 0.8
+    assert not film.epochs("gradient_norm")[tied].any()
+    probs = torch.stack(seen)
+    moves = (probs[1:] - probs[:-1]).abs().amax(dim=(1, 2))
+    assert moves[tied[:-1]].max() > 0.5
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_a_case_is_looked_back_on_once_its_cause_is_named(case, capsys):
     with pytest.raises(ValueError, match="name its cause first"):
         case.look_back()
     guess = "k1 as a loss"
-    assert case.accuse_in_turn(None, guess, PADDING, guess) == PADDING
+    assert case.accuse_in_turn(None, guess, case.cause, guess) == PADDING
     assert capsys.readouterr().out.count("[x]") == 1 and case.score() == 3
     case.look_back()
     assert "Guilty: response_mask." in plt.gcf().get_label()

@@ -20,6 +20,7 @@ from grpo_course.classroom.hunt.properties import PROPERTIES
 from grpo_course.classroom.hunt.script import Trainer
 from grpo_course.classroom.hunt.sleeping import KNOBS, first_update, update_error
 from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.plots.palette import DOWN, LEVEL
 from grpo_course.classroom.plots.sweeps import plot_costs, plot_gains, plot_sweeps
 
 # Cause -> a value of its setting with which nothing is wrong.
@@ -124,9 +125,11 @@ def test_the_pictures_show_the_numbers():
     assert len(errors) == 5 and errors.keys() <= lines.keys()
     for cause, error in errors.items():
         assert lines[cause].get_ydata()[2] == error[2].mean()
-    ax, near = plot_costs({"one": (-0.2, 0.05), "two": (0.0, 0.1)})
+    ax, near = plot_costs({"one": (-0.2, 0.05), "two": (0.0, 0.1)}, seen=["one"])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["one", "two"]
     assert ax.yaxis_inverted() and near.yaxis_inverted()
+    assert [bar.lines[0].get_color() for bar in ax.containers] == [DOWN, LEVEL]
+    assert alternative_text(ax.figure).endswith("one -0.200; two +0.000. Orange: one.")
     plt.close("all")
 
 

@@ -82,6 +82,11 @@ class Case:
         """A fresh trainer under test; the settings of the case, then these."""
         return self.module.Trainer(**(self.settings | settings))
 
+    @property
+    def cause(self) -> str:
+        """The answer: the cause of its defect, of two that of the first."""
+        return self._defects[0].cause
+
     def present(self) -> None:
         """Print the complaint and three samples, and draw the log of a run."""
         print(self.name)

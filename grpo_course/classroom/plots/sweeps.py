@@ -9,6 +9,7 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.palette import LEVEL
 
 NEAR = (-0.07, 0.025)  # costs that are drawn once more, magnified
 
@@ -36,31 +37,44 @@ def plot_sweeps(
     return finish(ax, name, "error after one rollout")
 
 
-def plot_costs(costs: dict[str, tuple[float, float]], title: str = "") -> list[Axes]:
-    """What each defect costs: on the left all of them, on the right near zero."""
+def plot_costs(
+    costs: dict[str, tuple[float, float]], seen: Sequence[str] = ()
+) -> list[Axes]:
+    """What each defect costs: on the left all of them, on the right near zero.
+
+    Rows of `seen` are orange, the others then grey.
+    """
     axes = axes_row(2, width=11.0, height=1.0 + 0.22 * len(costs))
-    for ax, words in zip(axes, (title, "magnified around 0"), strict=True):
-        draw_costs(ax, costs, "", words)
+    for ax, words in zip(axes, ("", "magnified around 0"), strict=True):
+        draw_costs(ax, costs, "", words, seen)
     axes[0].axvspan(*NEAR, color="grey", alpha=0.2, lw=0)
     axes[1].set(xlim=NEAR, yticklabels=[])
     axes[0].figure.supxlabel(
         "reward with the defect minus without (two standard errors)"
     )
     plt.tight_layout()
+    told = "; ".join(f"{cause} {mean:+.3f}" for cause, (mean, _) in costs.items())
+    orange = f" Orange: {', '.join(seen)}." if seen else ""
+    words = "A dot a row, reward with the defect minus without"
+    describe(axes[0].figure, f"{words}: {told}.{orange}")
     return axes
 
 
 def draw_costs(
-    ax: Axes, costs: dict[str, tuple[float, float]], xlabel: str, title: str = ""
+    ax: Axes,
+    costs: dict[str, tuple[float, float]],
+    xlabel: str,
+    title: str = "",
+    seen: Sequence[str] = (),
 ) -> Axes:
     """Mean and standard error of each difference, one row each, in the order given."""
-    means, errors = zip(*costs.values(), strict=True)
-    rows = range(len(costs))
-    doubled = [2 * error for error in errors]
-    look: dict[str, Any] = {"fmt": "o", "color": COLOURS[0], "ms": 4, "capsize": 2}
-    ax.errorbar(means, rows, xerr=doubled, **look)
+    look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2}
+    others = LEVEL if seen else COLOURS[0]
+    for row, (cause, (mean, error)) in enumerate(costs.items()):
+        colour = COLOURS[1] if cause in seen else others
+        ax.errorbar(mean, row, xerr=2 * error, color=colour, **look)
     ax.axvline(0, color="grey", lw=1)
-    ax.set_yticks(rows, list(costs), fontsize=8)
+    ax.set_yticks(range(len(costs)), list(costs), fontsize=8)
     ax.invert_yaxis()
     ax.margins(y=0.02)
     return finish(ax, xlabel, "", title)

@@ -99,17 +99,21 @@ def draw_walk(
     loss: float,
     outside: float,
 ) -> str:
-    """One picture of a slider: the policy after a step s down the loss, and the loss.
+    """One picture of a slider: the policy after a step s down the loss, and two curves.
 
-    probs [pos vocab]; line [2 place] holds steps and the loss at each of them; outside
-    is the share of the tokens that have left the clip range.
+    probs [pos vocab]; line [3 place] holds steps, and at each the loss and the
+    probability of the answer, whose start is dotted; outside is the share of the tokens
+    that have left the clip range.
     """
-    _, (table,), (ax,) = frame_axes(1, 1)
+    _, (table,), (upper, lower) = frame_axes(1, 2, height=3.4)
     draw_policy(table, probs, answer, f"the policy after s = {s:g}")
-    ax.plot(line[0], line[1], color=PI)
-    ax.plot(s, loss, "o", ms=10, color="black")
-    finish(ax, "step s along minus the gradient", "loss of this rollout")
     right = probs[range(len(answer)), list(answer)].prod()
+    for ax, curve, now in ((upper, line[1], loss), (lower, line[2], right)):
+        ax.plot(line[0], curve, color=PI)
+        ax.plot(s, now, "o", ms=10, color="black")
+    lower.axhline(line[2, 0], color="black", ls=":")
+    finish(upper, "", "loss of this rollout").set_xticklabels([])
+    finish(lower, "step s along minus the gradient", "sorted answer")
     return (
         f"s = {s:g}: loss {round(loss, 2) + 0.0:.2f}, probability of the sorted answer "
         f"{right:.5f}, tokens outside the clip range {outside:.2f}."
