@@ -111,7 +111,7 @@ def draw_walk(
     for ax, curve, now in ((upper, line[1], loss), (lower, line[2], right)):
         ax.plot(line[0], curve, color=PI)
         ax.plot(s, now, "o", ms=10, color="black")
-    lower.axhline(line[2, 0], color="black", ls=":")
+    lower.axhline(line[2, 0].item(), color="black", ls=":")
     finish(upper, "", "loss of this rollout").set_xticklabels([])
     finish(lower, "step s along minus the gradient", "sorted answer")
     return (
