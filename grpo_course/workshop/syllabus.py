@@ -27,12 +27,14 @@ FORMULAS = {
     "Between one step and the whole way": (0, "PPO's deltas, from a critic"),
 }
 BEFORE = """You know Python and PyTorch; reinforcement learning is not needed. Bring a
-laptop with the course installed: the README says under "Start" what it takes, and
-`python3 -m grpo_course lab` opens the first notebook when all is well. Do that at home,
-since the first call downloads up to 2 GB, and several with a GPU's build of PyTorch."""
+laptop with the course installed: get its folder from the address sent with this page,
+and in it run `python3 -m grpo_course lab` (on Windows, `py -m grpo_course lab`). All is
+well when the first notebook opens. Do that at home, since the first call downloads up
+to 2 GB, and several with a GPU's build of PyTorch. The README in the folder says under
+"Start" what it takes."""
 WATCHED = """You know Python and PyTorch; reinforcement learning is not needed. Nothing
-has to be installed for the talk; for your own desk, the README says under "Start" what
-it takes."""
+has to be installed for the talk; for your own desk, get the folder from the address
+sent with this page, and read "Start" in its README."""
 COUNTED = """
 Breaks of a quarter of an hour are not counted; the schedule says where one fits."""
 TIMED = """

@@ -291,6 +291,14 @@ def test_what_to_see_in_a_film_waits_until_the_room_has_answered():
         assert (" fragment" in offline.cell_html(see)) == (expected == "fragment")
 
 
+def test_a_room_is_not_told_to_click():
+    told = ["## A", f"Why?\n\n{stage.AT_THE_DESK}, then run the cell below it."]
+    made = stage.arrange([v4.new_markdown_cell(text) for text in told])
+    assert "Why?" in made[1].source and len(made) == 2
+    book = form.read(ROOT / "notebooks" / "00_welcome.ipynb")
+    assert any(stage.AT_THE_DESK in cell.source for cell in book.cells)
+
+
 def test_of_a_result_no_code_is_shown():
     cell = v4.new_code_cell("print(3)", outputs=[v4.new_output("stream", text="3\n")])
     for tagged in (["result"], []):

@@ -21,6 +21,7 @@ from grpo_course.workshop.deck.heights import (
 from grpo_course.workshop.deck.shown import Shown, Way, blocks_of, parted, question
 from grpo_course.workshop.deck.slide import Slide, finished, type_of
 
+AT_THE_DESK = "Guess first: pick a choice"  # what a room cannot do
 # A paragraph that says first what it is about: "**Step 2: a policy.** A model ...".
 LEAD = re.compile(r"\*\*([^*]{3,40})\.\*\* (?=[A-Z$])")
 
@@ -155,7 +156,9 @@ def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
 def stage_text(stage: Stage, blocks: list[str], leads: bool) -> None:
     """A text cell: a heading begins a slide."""
     told: list[str] = []
-    for block in filter(None, blocks):
+    for block in blocks:
+        if not block or block.startswith(AT_THE_DESK):
+            continue
         heading = re.match(r"(#+) (.*)", block)
         if heading:
             stage.tell(told)
