@@ -63,6 +63,9 @@ def test_the_bars_end_with_what_each_token_truly_changed():
     assert "critic +0.5, +0.2, +1.0" in alternative_text(right.figure)
     assert wrong_signs(2.0 - values, exact.diff()) == "token 1"
     assert wrong_signs(exact.diff(), exact.diff()) == "no token"
+    silent = torch.tensor([0.0, 0.0, 1.0])
+    assert wrong_signs(silent, exact.diff()) == "token 0 and token 1"
+    assert wrong_signs(silent, torch.tensor([0.0, 0.7, 1.3])) == "token 1"
 
 
 def test_the_clipped_loss_is_flat_from_the_band_to_its_mirror_image():

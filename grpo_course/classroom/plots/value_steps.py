@@ -17,6 +17,8 @@ from grpo_course.classroom.plots.palette import COLOURS, GROUND, PI, PI_REF, sig
 from grpo_course.sorting.exact import exact_values
 from grpo_course.sorting.model import SortModel
 
+LITTLE = 0.05  # a change of the expected reward that one cannot see
+
 
 def plot_value_steps(values: Tensor, reward: float, ax: Axes | None = None) -> Axes:
     """The values as levels, the reward as the last one, and what each token changed.
@@ -98,8 +100,9 @@ def signed(row: Tensor) -> str:
 
 
 def wrong_signs(deltas: Tensor, exact: Tensor) -> str:
-    """The tokens whose delta says the opposite of what they changed. [pos] twice"""
-    wrong = (deltas * exact < 0) & (exact.abs() > 0.05)
+    """The tokens whose delta says nothing, or the opposite of what they changed."""
+    misses = (deltas * exact < 0) | (deltas.abs() < LITTLE)  # [pos]
+    wrong = misses & (exact.abs() > LITTLE)
     tokens = [f"token {t}" for t in wrong.nonzero().flatten().tolist()]
     return " and ".join(tokens) or "no token"
 
@@ -111,7 +114,7 @@ def draw_critic(
     response: Tensor,
     reward_fn: Callable,
 ) -> str:
-    """The picture for a slider, of one seed; -> which deltas have a wrong sign."""
+    """The picture for a slider, of one seed; -> which deltas mislead or are silent."""
     with torch.no_grad():
         exact = exact_values(model, prompt, response, reward_fn)[0]
         values = critic(Rollout(prompt[None], response[None, None, None]))[0, 0, 0]
@@ -120,4 +123,4 @@ def draw_critic(
     plot_critic_and_truth(values, exact, deltas)
     truth = exact.diff()
     wrong = [f"{name} at {wrong_signs(row, truth)}" for name, row in deltas.items()]
-    return f"Wrong sign: {', '.join(wrong)}."
+    return f"Wrong sign or silent: {', '.join(wrong)}."
