@@ -22,7 +22,7 @@ MINUTES = "a run takes minutes for each seed; the notebook shows those it speaks
 NO_CLAIM = {
     "A policy becomes what its reward pays most": "an exact gradient, climbed once",
     "Training accuracy alone cannot tell learning from memory": MINUTES,
-    "A reward of your own is searched for holes at once": MINUTES,
+    "The policy looks for holes in your reward at once": MINUTES,
     "Words reversed: GRPO": MINUTES,
 }
 

@@ -1,10 +1,15 @@
 """Runs in rows beside a healthy one; training beside held out; what seeds gained."""
 
 import torch
+from matplotlib.colors import to_hex
 
 from grpo_course.algorithm.history import History
 from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.run_rows import plot_held_out, plot_run_rows
+from grpo_course.classroom.plots.run_rows import (
+    GIVES_AWAY,
+    plot_held_out,
+    plot_run_rows,
+)
 from grpo_course.classroom.plots.ways import plot_ways
 
 
@@ -22,6 +27,14 @@ def test_each_run_stands_before_the_healthy_one_as_means_of_a_window():
     assert behind == [1, 3] and before == [1, 2.5]
     assert list(ax.lines[0].get_xdata()) == [2, 3]
     assert "broken: KL from 1.00 to 2.50" in alternative_text(ax.figure)
+
+
+def test_the_panel_that_gives_a_run_away_is_shaded():
+    runs = {name: run_of([0.0, 1.0]) for name in ("healthy", "fine", "broken")}
+    rows = plot_run_rows(runs, {"kl": "KL"}, window=1, tells={"broken": "kl"})
+    grounds = [to_hex(ax.get_facecolor()) for (ax,) in rows]
+    assert grounds[0] != GIVES_AWAY and grounds[1] == GIVES_AWAY
+    assert alternative_text(rows[0][0].figure).endswith("shaded for broken: KL.")
 
 
 def test_the_last_dot_stands_where_training_ends():

@@ -13,15 +13,20 @@ from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import COLOURS
 
 SHARES = {"tied_groups", "format", "lenient_accuracy"}
+GIVES_AWAY = "#fdedc9"  # the ground of the panel that tells how a run fails
 
 
 def plot_run_rows(
-    runs: dict[str, History], columns: dict[str, str], window: int = 5
+    runs: dict[str, History],
+    columns: dict[str, str],
+    window: int = 5,
+    tells: dict[str, str] | None = None,
 ) -> list[list[Axes]]:
     """A row for each run but the first, which is drawn behind it in grey.
 
     `columns` maps a column of a history to its title. A point is the mean of `window`
-    updates; the axes are those of the longest run that is not the first.
+    updates; the axes are those of the longest run that is not the first. `tells` maps
+    a run to the column that gives it away, whose panel is shaded.
     """
     (healthy, usual), *rest = runs.items()
     size = (11, 1.35 * len(rest) + 0.7)
@@ -37,17 +42,21 @@ def plot_run_rows(
             ax.set_xlim(0, last)
             if column in SHARES:
                 ax.set_ylim(-0.05, 1.05)
+            if tells and tells.get(name) == column:
+                ax.set_facecolor(GIVES_AWAY)
         row[0].set_ylabel(name, fontsize=11)
     for ax, title in zip(grid[0], columns.values(), strict=True):
         ax.set_title(title, fontsize=11)
     figure.supxlabel("update", fontsize=11)
     handles = grid[0][0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper center", ncols=2)
-    describe(figure, in_words(runs, columns, window))
+    describe(figure, in_words(runs, columns, window, tells or {}))
     return [list(row) for row in grid]
 
 
-def in_words(runs: dict[str, History], columns: dict[str, str], window: int) -> str:
+def in_words(
+    runs: dict[str, History], columns: dict[str, str], window: int, tells: dict
+) -> str:
     """The rows for readers who cannot see them: where each curve starts and ends."""
     told = []
     for name, run in runs.items():
@@ -57,6 +66,7 @@ def in_words(runs: dict[str, History], columns: dict[str, str], window: int) -> 
             for title, curve in curves.items()
         ]
         told.append(f"{name}: {', '.join(ends)}")
+    told += [f"shaded for {name}: {columns[tells[name]]}" for name in tells]
     return f"A row for each run beside the first. {'; '.join(told)}."
 
 
