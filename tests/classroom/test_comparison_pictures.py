@@ -12,7 +12,7 @@ from grpo_course.classroom.plots.comparisons import (
     plot_moved,
 )
 from grpo_course.classroom.plots.stretch import plot_stretch
-from grpo_course.classroom.plots.trades import plot_trade, plot_turned
+from grpo_course.classroom.plots.trades import mark_remedy, plot_trade, plot_turned
 from grpo_course.classroom.plots.waiting import plot_waiting
 from grpo_course.engines.waiting import LEARNER, Span
 
@@ -49,13 +49,16 @@ def test_an_arrow_leads_to_where_a_point_has_moved():
 def test_what_is_given_up_is_a_cross_near_zero():
     before, after = torch.tensor([0.01, 0.1, 0.5]), torch.tensor([0.0, 0.95, 1.0])
     (ax,) = plot_before_after({"weak": (before, after)}, "rate")
-    kept, lost = ax.lines
-    assert (kept.get_label(), lost.get_label()) == ("kept", "given up")
+    same, kept, lost = ax.lines
+    assert (kept.get_label(), lost.get_label()) == ("above 0.001", "given up")
+    assert same.get_label() == "unchanged" and same.get_linestyle() == ":"
+    assert list(same.get_xdata()) == list(same.get_ydata())
+    assert 0.005 < ax.get_xlim()[0] < before[0], "the line makes room for itself"
     assert (kept.get_marker(), len(kept.get_xdata())) == ("o", 2)
     assert (lost.get_marker(), list(lost.get_xdata())) == ("x", [before[0]])
     assert abs(lost.get_ydata()[0]) <= 0.05
     told = alternative_text(ax.figure)
-    assert "weak: 1 of 3 are given up, 2 end above 0.9" in told
+    assert "weak: 1 of 3 are given up, 2 end above 0.9, 1 lie below" in told
 
 
 def test_what_agrees_lies_on_the_diagonal():
@@ -119,3 +122,15 @@ def test_a_trade_is_what_is_won_across_and_what_is_kept_upwards():
     ends = {note.get_text(): note.xy for note in ax.texts}
     assert ends == {"β = 0": (0.75, 0.25), "β = 0.3": (0.0, 1.0)}
     assert "a from 0.75, 0.25 to 0.00, 1.00" in alternative_text(ax.figure)
+
+
+def test_a_remedy_lies_right_of_its_tick_and_above_the_line():
+    runs = {"a": (torch.tensor([[1.0, 0.5], [0.5, 0.5]]), torch.zeros(2, 2))}
+    ax = plot_trade(runs, (0, 0.1), "new", "old")
+    mark_remedy(ax, runs, kept=0.75, share=0.5)
+    level, tick = ax.lines[-2:]
+    assert list(level.get_ydata()) == [0.75, 0.75] and level.get_linestyle() == ":"
+    assert tick.get_xydata().tolist() == [[0.375, 0.75]]
+    told = alternative_text(ax.figure)
+    assert "a from 0.75" in told and "A dotted line at 0.75, a tick" in told
+    assert told.endswith("for each: a 0.38.")

@@ -165,6 +165,8 @@ def test_lines_on_each_other_differ_in_width_and_the_average_is_dashed():
         assert first.get_linewidth() > second.get_linewidth()
         assert dashed.get_linestyle() == "--" and ax.get_title() == name
         assert dashed.get_ydata().tolist() == average.tolist()
+    (alone,) = word_problems.plot_choices({"x": runs["x"]}, ["a", "b"], averages)
+    assert alone.get_title() == "x" and len(alone.figure.axes) == 1
 
 
 def test_a_level_lies_across_one_picture_and_is_told():

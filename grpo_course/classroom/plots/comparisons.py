@@ -19,6 +19,7 @@ from grpo_course.classroom.plots import (
 )
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import CLIP, NO_POLICY
+from grpo_course.classroom.plots.word_problems import legend_below
 
 
 def plot_gaps(
@@ -118,22 +119,25 @@ def plot_before_after(
     """A dot a case: a share before, on a logarithmic axis, and after. [case] each.
 
     A share after below `least` is a cross: given up. Dots stand a little higher or
-    lower than their share, so that equal ones are seen.
+    lower than their share, so that equal ones are seen; on the dotted line both shares
+    are the same.
     """
-    axes, told = axes_row(len(pairs), width=9.0, height=3.4), []
+    axes, told = axes_row(len(pairs), width=9.0, height=3.7), []
+    same = torch.logspace(-4, 0, 200)
     for ax, (title, (before, after)) in zip(axes, pairs.items(), strict=True):
         gone, shift = after < least, torch.arange(len(after)) * 0.618 % 1
         y = after + 0.1 * (shift - 0.5)
         look: dict[str, Any] = {"ls": "", "alpha": 0.5, "color": COLOURS[0]}
-        ax.plot(before[~gone], y[~gone], label="kept", marker="o", ms=4, **look)
+        ax.plot(same, same, "k:", zorder=3, label="unchanged")
+        ax.plot(before[~gone], y[~gone], "o", ms=4, label=f"above {least:g}", **look)
         look |= {"marker": "x", "ms": 5, "color": COLOURS[1]}
         ax.plot(before[gone], y[gone], label="given up", **look)
-        ax.set(xscale="log", ylim=(-0.1, 1.1))
+        ax.set(xscale="log", xlim=(0.8 * before.min(), 1.4), ylim=(-0.1, 1.1))
         finish(ax, f"{what} before", f"{what} after" if ax is axes[0] else "", title)
-        legend_above(ax)
         counts = f"{gone.sum()} of {len(gone)} are given up"
-        told.append(f"{title}: {counts}, {(after > 0.9).sum()} end above 0.9")
-    plt.tight_layout()
+        sunk = f"{(after < before).sum()} lie below the line of no change"
+        told.append(f"{title}: {counts}, {(after > 0.9).sum()} end above 0.9, {sunk}")
+    legend_below(axes)
     describe(axes[0].figure, f"Dots by {what} before and after. {'; '.join(told)}.")
     return axes
 

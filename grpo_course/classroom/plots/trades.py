@@ -75,6 +75,23 @@ def plot_trade(
     return ax
 
 
+def mark_remedy(
+    ax: Axes, runs: Mapping[str, tuple[Tensor, Tensor]], kept: float, share: float
+) -> None:
+    """A dotted line at what must be kept, and on it a tick in the colour of each run.
+
+    Right of its tick a run wins at least this share of what it won at the first beta.
+    """
+    ax.axhline(kept, color="black", ls=":", lw=1)
+    told = []
+    for (name, (won, _)), colour in zip(runs.items(), COLOURS, strict=False):
+        least = share * won[0].mean().item()
+        ax.plot(least, kept, "|", ms=18, mew=3, color=colour)
+        told.append(f"{name} {least:.2f}")
+    text = f"{ax.figure.get_label()} A dotted line at {kept:g}, a tick on it for each"
+    describe(ax.figure, f"{text}: {', '.join(told)}.")
+
+
 def words_of(x: float, y: float) -> str:
     """A place, as one says it."""
     return f"{x:.2f}, {y:.2f}"

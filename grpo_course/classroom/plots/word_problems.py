@@ -125,7 +125,8 @@ def plot_choices(
     Earlier lines are the thicker ones, so that no line hides another; what the policy
     earns on average, [step], is dashed.
     """
-    _, row = plt.subplots(1, len(runs), figsize=(14, 4.0), sharey=True)
+    size = max(10.0, 3.5 * len(runs)), 4.0
+    row = plt.subplots(1, len(runs), figsize=size, sharey=True, squeeze=False)[1][0]
     for ax, (name, run) in zip(row, runs.items(), strict=True):
         for place, (way, chances) in enumerate(zip(ways, run.T, strict=True)):
             colour, wide = COLOURS[place % len(COLOURS)], max(1.5, 8.0 - 1.6 * place)
