@@ -18,7 +18,7 @@ from grpo_course.classroom.plots import (
 )
 from grpo_course.classroom.plots.alt_text import describe
 
-LABELS = ((10, -4), (9, 5), (0, 8))  # where a beta stands, in each run
+LABELS = ((10, -15), (9, 5), (0, 8))  # where a beta stands, in each run
 ARROW: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
 TRUE: dict[str, Any] = ARROW | {"color": "black", "lw": 2.5, "mutation_scale": 18}
 THIN: dict[str, Any] = ARROW | {"color": COLOURS[0], "lw": 1.5, "alpha": 0.7}
