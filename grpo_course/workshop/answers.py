@@ -11,16 +11,21 @@ ENDS = re.compile(r"^(#{1,3} |\*\*(Exercise|Change it|Predict)\b)", re.MULTILINE
 LEADS_ON = re.compile(r"\?|^(Now|Next|Third|Last|As an extreme)\b|(source\.|:)$")
 
 
-def answers(part: list[NotebookNode]) -> Iterator[str]:
-    """Each question of a section, what came out, and the text that explains it."""
+def outcomes(part: list[NotebookNode]) -> Iterator[tuple[str, str, str, str]]:
+    """Of each question of a section: its words, its choices, what came out, and why."""
     for place, cell in enumerate(part):
         if not prediction_cells.asks(cell):
             continue
         choices = prediction_cells.choices(cell)
         for name, question in prediction_cells.asked(cell).items():
-            came_out, reason = result(name, part[place + 1 :])
-            asked = f"**{question}** ({'; '.join(choices[name])})"
-            yield "\n\n".join(filter(None, [asked, f"*{came_out}*", reason]))
+            yield question, "; ".join(choices[name]), *result(name, part[place + 1 :])
+
+
+def answers(part: list[NotebookNode]) -> Iterator[str]:
+    """Each question of a section, what came out, and the text that explains it."""
+    for question, choices, came_out, reason in outcomes(part):
+        told = [f"**{question}** ({choices})", f"*{came_out}*", reason]
+        yield "\n\n".join(filter(None, told))
 
 
 def result(name: str, cells: list[NotebookNode]) -> tuple[str, str]:

@@ -7,11 +7,10 @@ from nbformat import NotebookNode
 from grpo_course.workshop import (
     minutes,
     plans,
-    prediction_cells,
     presenter_notes,
     speaker,
 )
-from grpo_course.workshop.answers import result
+from grpo_course.workshop.answers import outcomes
 from grpo_course.workshop.cells import heading, title_of
 
 
@@ -32,11 +31,5 @@ def of(plan: plans.Plan, books: dict[str, NotebookNode]) -> str:
 
 def votes(section: list[NotebookNode]) -> Iterator[str]:
     """Each question of a section, its choices, and how it came out."""
-    for place, cell in enumerate(section):
-        if not prediction_cells.asks(cell):
-            continue
-        choices = prediction_cells.choices(cell)
-        for name, question in prediction_cells.asked(cell).items():
-            came_out, _ = result(name, section[place + 1 :])
-            asked = f"{question} ({'; '.join(choices[name])})"
-            yield f"> **Vote.** {asked} *{came_out}*"
+    for question, choices, came_out, _ in outcomes(section):
+        yield f"> **Vote.** {question} ({choices}) *{came_out}*"
