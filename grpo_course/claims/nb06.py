@@ -52,8 +52,8 @@ CLAIMS = (
     ),
     Claim(
         "06.spread",
-        "Normalized and centered deltas differ by less than a hundredth there, "
-        "elsewhere by a few.",
+        "Over the three losses, normalized and centered deltas differ by less than a "
+        "hundredth, elsewhere by a few.",
         partial(repeated, grpo, 4),
         partial(repeated, partial(grpo, deltas_mode="centered_rewards"), 4),
         within=0.1,
