@@ -124,7 +124,8 @@ def drawn_apart(cell: NotebookNode) -> list[NotebookNode]:
     prints = [s for s in body if s not in draws]
     drawn = [o for o in cell.outputs if picture_size(o)]
     printed = [o for o in cell.outputs if o not in drawn]
-    mixed = SHOWS.search(text(draws)) or DRAWS.search(text(prints))
+    runs = [s for s in prints if not isinstance(s.node, ast.FunctionDef)]
+    mixed = SHOWS.search(text(draws)) or DRAWS.search(text(runs))
     moved = [(s, p) for s, p in product(draws, prints) if s.node.lineno < p.node.lineno]
     if not draws or not printed or mixed:
         return []
