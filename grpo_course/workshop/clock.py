@@ -3,7 +3,8 @@
 import argparse
 import re
 
-PAUSES = {"*a break*": 15, "*lunch*": 60}  # minutes
+BREAK, LUNCH = "*a break*", "*lunch*"
+PAUSES = {BREAK: 15, LUNCH: 60}  # minutes
 
 
 def minute(time: str) -> int:

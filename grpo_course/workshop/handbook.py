@@ -44,12 +44,8 @@ NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 PICKS = "To a wrong pick the check answers what rules it out."
 EXPECT = re.compile(r"^\*\*Expect\.\*\* (.+)$", re.MULTILINE)
-PAPER = (
-    "handout",
-    "syllabus",
-    "answers",
-    "run-sheet",
-)  # to print: as pages of HTML too
+# To print: as pages of HTML too.
+PAPER = ("handout", "syllabus", "answers", "run-sheet")
 LINK = re.compile(r"\]\((?=\d\d_\w+\.ipynb)")  # to a notebook beside the text
 IMPORT = "```python\nfrom grpo_course import poll\n```"
 Books = dict[str, NotebookNode]

@@ -4,12 +4,7 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop import (
-    minutes,
-    plans,
-    presenter_notes,
-    speaker,
-)
+from grpo_course.workshop import minutes, plans, presenter_notes, speaker
 from grpo_course.workshop.answers import outcomes
 from grpo_course.workshop.cells import heading, title_of
 

@@ -7,7 +7,7 @@ from nbformat import NotebookNode
 
 from grpo_course.workshop import minutes, plans, speaker
 from grpo_course.workshop.cells import heading, heading_of, sections, title_of
-from grpo_course.workshop.clock import Clock
+from grpo_course.workshop.clock import BREAK, LUNCH, Clock
 
 ABLE = re.compile(r"\*\*You will be able to\*\* (.+)")
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
@@ -54,7 +54,8 @@ def of(plan: plans.Plan, books: Books, begin: int | None = None) -> str:
 
     The schedule begins at a minute of the day, or counts minutes.
     """
-    whole = sum(minutes.length(part, books[part.notebook]) for part in plan.parts)
+    lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
+    whole = sum(lengths.values())
     told = (
         f"{whole} of {plan.minutes} minutes are filled; the others are for questions."
     )
@@ -66,7 +67,8 @@ def of(plan: plans.Plan, books: Books, begin: int | None = None) -> str:
     lines += ["", "## After it, you will be able to", ""]
     lines += [f"- {each}" for each in outcomes(plan, books)]
     lines += ["", "## Schedule", "", HEADS]
-    lines += ["|---|---|---|---|", *map(" | ".join, rows(plan, books, Clock(begin)))]
+    schedule = rows(plan, books, lengths, Clock(begin))
+    lines += ["|---|---|---|---|", *map(" | ".join, schedule)]
     for words, names in (("homework", plan.homework), ("reading", plan.reading)):
         if names:
             lines += ["", f"As {words}: {', '.join(names)}."]
@@ -82,9 +84,10 @@ def outcomes(plan: plans.Plan, books: Books) -> Iterator[str]:
     yield from plan.outcomes
 
 
-def rows(plan: plans.Plan, books: Books, clock: Clock) -> Iterator[tuple[str, ...]]:
+def rows(
+    plan: plans.Plan, books: Books, lengths: dict[str, int], clock: Clock
+) -> Iterator[tuple[str, ...]]:
     """A row of the schedule for each part, and for what comes before it."""
-    lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
     before, start = pauses(plan, lengths), 0
     for part in plan.parts:
         name, book = part.notebook, books[part.notebook]
@@ -115,7 +118,7 @@ def pauses(plan: plans.Plan, lengths: dict[str, int]) -> dict[str, str]:
             found[name] = f"**day {days}**"
         elif start - rested >= WORTH_A_BREAK and start + length - rested > WITHOUT:
             late = plan.days > 1 and not noon and start >= (days - 0.5) * day
-            found[name], noon = "*lunch*" if late else "*a break*", noon or late
+            found[name], noon = LUNCH if late else BREAK, noon or late
         rested = start if name in found else rested
         start += length
     return found

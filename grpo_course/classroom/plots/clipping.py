@@ -22,7 +22,6 @@ from grpo_course.classroom.plots.palette import (
 )
 
 STAIRS = (PI, COLOURS[1], COLOURS[2])
-ENDS_OF = ((min, 0), (max, -1))  # of staircases
 ENDS, MOST = (0.03, 30.0), 3.0  # ratios and deltas of the plane
 # Where the clipped objective is flat.
 FLAT: dict[str, Any] = {
@@ -125,7 +124,8 @@ def plot_stairs(stairs: Mapping[str, Sequence[float]], unit: str = "rollouts") -
         note: dict[str, Any] = {"ha": "center", "textcoords": "offset points"}
         ax.annotate(f"{end[0]}", end, (16 * side, -4), color=colour, **note)
     ax.margins(x=0.08)
-    low, high = (each(levels[k] for levels in stairs.values()) for each, k in ENDS_OF)
+    low = min(levels[0] for levels in stairs.values())
+    high = max(levels[-1] for levels in stairs.values())
     ax.set(yscale="log", ylim=(0.8 * low, 1.7 * high))
     ticks = (low, 0.1, 0.5)
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])

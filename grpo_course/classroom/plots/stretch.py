@@ -6,10 +6,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from grpo_course.classroom.plots import (
-    axes_row,
-    finish,
-)
+from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.mechanism import LINED
 from grpo_course.classroom.plots.palette import GROUND, PI
