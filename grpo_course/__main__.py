@@ -26,17 +26,17 @@ COMMANDS = {
         "write answers, polls and more for a class",
     ),
     "train": ("runs.train", (), "train a language model on a text task"),
-    "pretrain": ("runs.pretrain", (), "make the course's own language model anew"),
+    "pretrain": ("runs.pretrain", (), "train the course's own language model again"),
     "evaluate": ("runs.evaluate", (), "measure what a model can do"),
     "show": ("runs.show", (), "print and draw a run, or two side by side"),
-    "new-task": ("runs.new_task", (), "write a task of your own, to begin with"),
+    "new-task": ("runs.new_task", (), "write a starter file for a task of your own"),
     "check-task": ("runs.check_task", (), "find what is wrong with a task"),
     "test": ("workshop.tests", ("test", "scale"), "run every check and every notebook"),
     "torture": ("workshop.torture", (), "kill and attack runs and graders; minutes"),
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
     "save": ("workshop.save", (), "execute the notebooks and store their outputs"),
-    "progress": ("workshop.progress", (), "what is done, of all notebooks"),
-    "claims": ("claims.ledger", (), "replicate what the notebooks claim"),
+    "progress": ("workshop.progress", (), "your progress in every notebook"),
+    "claims": ("claims.ledger", (), "test the notebooks' claims again"),
     "bench": ("workshop.bench", ("scale",), "run the benchmarks"),
     "site": ("workshop.site", ("site",), "build the website into _site"),
     "test-browser": (
@@ -53,26 +53,24 @@ GROUPS = {
 }
 
 
-def call(name: str) -> str:
-    """What to type for a command."""
-    return f"{machine.python()} -m grpo_course {name}"
-
-
 def usage() -> str:
     """The help text."""
-    lines = [call("COMMAND [options]"), f"{call('COMMAND --help')} tells the options"]
+    lines = [
+        machine.call("COMMAND [options]"),
+        f"{machine.call('COMMAND --help')} lists the options",
+    ]
     for group, names in GROUPS.items():
         lines += ["", group, *(f"  {name:<13} {COMMANDS[name][2]}" for name in names)]
     return "\n".join(lines)
 
 
 def short_help(name: str) -> str:
-    """What can be said of a command before it is installed."""
+    """What a command is, before its packages are installed."""
     _, extras, line = COMMANDS[name]
-    installs = call(name if extras else "lab")
+    installs = machine.call(name if extras else "lab")
     return (
-        f"{call(name)}: {line}\n"
-        f"Its options are shown once the course is installed; {installs} installs it."
+        f"{machine.call(name)}: {line}\n"
+        f"Install the course to see its options: {installs}"
     )
 
 

@@ -7,14 +7,14 @@ from grpo_course.claims.replication import Effect
 WORDS = {True: "holds", False: "flips", None: "undecided"}
 HEADING = """# Claims, replicated
 
-Every sentence of the notebooks that compares how something learns is run again: on
-seeds that it was not found on, at a third of the learning rate and three times it, on
-other prompts, half and twice as long, and with each arm at the best of five rates. A
-difference is between the same seeds; behind ± stands its standard error. A claim holds
-where the difference is more than two of them, and flips where it is as far on the other
-side. What is exact is computed again for other random policies, other rewards and other
-lengths. `python3 -m grpo_course claims --again` runs all of it anew, on one core for
-half a day.
+Every sentence of the notebooks that compares how something learns is run as it is told
+and then, wherever that applies, on seeds that it was not found on, at a third of the
+learning rate and three times it, on other prompts, half and twice as long, and with
+each arm at the best of five rates. A difference is between the same seeds; behind ±
+stands its standard error. A claim holds where the difference is more than two of them,
+and flips where it is as far on the other side. What is exact is computed again for
+other random policies, other rewards and other lengths. `python3 -m grpo_course claims
+--again` runs all of it anew, on one core for half a day.
 """
 
 SIGNS = {r"\beta": "β", r"\lambda": "λ", r"\mu": "μ", r"\sqrt ": "√"}

@@ -27,8 +27,8 @@ NEWEST_PYTHON = (3, 14)  # for which every pinned package has a build
 LOG = "install.log"  # of the last install, in `.venv`
 RESTARTED = "GRPO_COURSE_RESTARTED"
 STOPPED = """\
-Stopped before all was installed. The same command goes on: it starts the installation
-again, and packages that were downloaded whole need no second download."""
+The installation was stopped. Run the same command to go on; downloads that were
+finished are kept."""
 
 
 class NotReady(Exception):
@@ -50,14 +50,14 @@ def ensure(root: Path, extras: tuple[str, ...], then: str = "") -> Path:
         return Path(sys.executable)
     if missing:
         print(
-            f"This environment has no {', '.join(missing)}: using .venv instead.",
+            f"{', '.join(missing)} missing here; using .venv instead.",
             flush=True,
         )
     venv = root / ".venv"
     if not is_stamped(venv, root, extras):
         check_python(sys.version_info[:2])
         build_once(venv, root, extras)
-        print(f"Installed; later calls start at once. Now: {then}", flush=True)
+        print(f"Installed in .venv. Now: {then}", flush=True)
     return venv_python(venv)
 
 
@@ -79,13 +79,12 @@ def find(root: Path, extras: tuple[str, ...]) -> Path | None:
 def check_python(version: tuple[int, int]) -> None:
     """Refuse a Python for which the tested packages have no build."""
     if not OLDEST_PYTHON <= version <= NEWEST_PYTHON:
-        newest = tested_pythons().split()[-1]
         raise NotReady(
             f"The course needs Python {tested_pythons()}; this is "
             f"{version[0]}.{version[1]} ({sys.executable}).\n"
-            f"{machine.PYTHON_IS} and name it, for example: "
-            f"{machine.python(newest)} -m grpo_course lab\n"
-            "Or take conda's: README, Other ways to install."
+            f"{machine.PYTHON_IS} and use it, for example: "
+            f"{machine.python(machine.COMMON)} -m grpo_course lab\n"
+            "Or use conda: README, Other ways to install."
         )
 
 
@@ -135,7 +134,7 @@ def make_venv(venv: Path) -> None:
         if importlib.util.find_spec(module) is None:
             raise NotReady(
                 f"This Python has no {module} module, so it cannot make .venv.\n"
-                "On Debian and Ubuntu: sudo apt install python3-venv\n"
+                f"On Debian and Ubuntu: sudo apt install {machine.THIS}-venv\n"
                 "Then run the same command again."
             )
     print(f"Making {venv}", flush=True)
@@ -144,7 +143,7 @@ def make_venv(venv: Path) -> None:
     if run([python, "-m", "venv", "--clear", venv]) != 0:
         raise NotReady(
             f"{venv} could not be made (the reason is above).\n"
-            "Look whether the folder can be written to and the disk has 2 GB left; "
+            "Check that the folder can be written to and the disk has 2 GB free; "
             "delete .venv if it is there, and run the same command again."
         )
 
@@ -164,7 +163,7 @@ def install(venv: Path, root: Path, extras: list[str]) -> None:
 def prepare(venv: Path, root: Path) -> list[str]:
     """Look at the disk, tell what will be downloaded, and give pip's options for it."""
     if pip_options.has_torch(venv, root):
-        print(f"Bringing the packages in {venv} up to date", flush=True)
+        print(f"Adding what is missing in {venv}, from the network", flush=True)
         return []
     problem = machine.disk_problem(root)
     if problem:

@@ -19,6 +19,7 @@ from grpo_course.workshop import (
     clock,
     exercise_cells,
     form,
+    machine,
     notebooks,
     paper,
     plans,
@@ -54,9 +55,7 @@ Books = dict[str, NotebookNode]
 def main(arguments: list[str], root: Path) -> int:
     """Write all pages into the folder `handbook`, and say where they are."""
     stated = plans.read(root)
-    command = argparse.ArgumentParser(
-        prog="python3 -m grpo_course handbook", description=ABOUT
-    )
+    command = argparse.ArgumentParser(prog=machine.call("handbook"), description=ABOUT)
     words = "answers, polls, mistakes and solutions of this plan's sections only"
     command.add_argument("--plan", choices=stated, help=words)
     words = "when a plan begins, such as 9:00: its pages then tell times of the clock"

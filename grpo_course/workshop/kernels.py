@@ -20,7 +20,7 @@ VARIABLES = {
     STORED: "1",  # plain text, and no file of a learner
     **QUIET,
 }
-STARTS = """JupyterLab starts; Ctrl-C stops it. Where no browser opens, copy the last
+STARTS = """Starting JupyterLab; Ctrl-C stops it. If no browser opens, copy the last
 address below into one."""
 # How PyTorch and MKL calculate on another processor: sums in another order.
 CPUS = {

@@ -9,16 +9,16 @@ import os
 from pathlib import Path
 
 from grpo_course.classroom import record
-from grpo_course.workshop import form, kernels, notebooks, workspace
+from grpo_course.workshop import form, kernels, machine, notebooks, workspace
 
 FOLDER = "work"
-RESET = "make a fresh copy of these, like 03, and keep the old one beside it"
+RESET = "replace these, like 03, by fresh copies; yours are kept beside them"
 
 
 def main(arguments: list[str], root: Path) -> int:
     """Copy the notebooks, start JupyterLab at the first, or at one that is reset."""
     parser = argparse.ArgumentParser(
-        prog="python3 -m grpo_course lab",
+        prog=machine.call("lab"),
         epilog="All other options go to JupyterLab.",
         allow_abbrev=False,
     )

@@ -12,12 +12,15 @@ from pathlib import Path
 
 IS_WINDOWS = os.name == "nt"
 PYTHON_IS = (  # python.org has sources alone for Linux
-    "Take one from your distribution, with its package for venv,"
+    "Install one from your distribution, with its venv package,"
     if sys.platform.startswith("linux")
     else "Install one from https://www.python.org/downloads/"
 )
 GIGABYTE = 10**9
 NEEDED = 2 * GIGABYTE  # by the packages, without CUDA
+AND_CUDA = "and several more with PyTorch's CUDA build"
+THIS = "python{}.{}".format(*sys.version_info)  # as its package is called
+COMMON = "3.12"  # a version of Python that most systems offer
 
 
 def python(version: str = "") -> str:
@@ -27,6 +30,11 @@ def python(version: str = "") -> str:
     return f"python{version or 3}"
 
 
+def call(command: str) -> str:
+    """What to type for a command of the course."""
+    return f"{python()} -m grpo_course {command}"
+
+
 def disk_problem(folder: Path) -> str:
     """What is wrong with the room on the disk of `folder`, and the cure, or nothing."""
     free = shutil.disk_usage(folder).free
@@ -34,6 +42,7 @@ def disk_problem(folder: Path) -> str:
         return ""
     return (
         f"The disk of {folder} has {free / GIGABYTE:.1f} GB left; the packages take "
-        f"{NEEDED // GIGABYTE} GB.\nFree some room, or move the course to another "
-        "disk, and run the same command again."
+        f"{NEEDED // GIGABYTE} GB, {AND_CUDA}.\n"
+        "Free some room, or move the course to another disk, and run the same "
+        "command again."
     )

@@ -13,6 +13,8 @@ from nbclient.exceptions import (
 )
 from nbformat import NotebookNode
 
+from grpo_course.workshop import machine
+
 CELL_SECONDS = 600  # the longest takes four minutes alone on a core
 FAILURES = (CellExecutionError, CellTimeoutError, DeadKernelError)
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -39,7 +41,7 @@ class TwiceClient(NotebookClient):
 
 def parser(command: str) -> argparse.ArgumentParser:
     """The command line of a command that takes names of notebooks."""
-    made = argparse.ArgumentParser(prog=f"python3 -m grpo_course {command}")
+    made = argparse.ArgumentParser(prog=machine.call(command))
     made.add_argument("names", nargs="*", help="like 01 or 01_rewards; all if none")
     return made
 

@@ -19,9 +19,9 @@ PACKAGES = ("lib/python*", "Lib")  # in a virtual environment, the latter on Win
 PIP_FOLDER = "site-packages/pip-*.dist-info"
 CUDA_NOTICE = f"""\
 Note: {CPU_INDEX} does not answer; pip may take PyPI's
-CUDA build of torch, several gigabytes. Ctrl+C stops it; then try again later, or set
+CUDA build of torch, several gigabytes. Ctrl-C stops it; then try again later, or set
 PIP_FIND_LINKS to a folder with a CPU wheel of torch 2.13."""
-NO_NETWORK = "Note: neither PyTorch's index nor PyPI answers: is there a network?"
+NO_NETWORK = "Note: cannot reach PyTorch's index or PyPI. Are you online?"
 
 
 def has_torch(venv: Path, root: Path) -> bool:

@@ -33,17 +33,17 @@ SIGNS = (
     ("versions", r"No matching distribution found"),
 )
 CURES = {
-    "disk": "The disk is full. Free 2 GB and run the same command again.",
+    "disk": f"The disk is full. Free 2 GB, {machine.AND_CUDA},\n"
+    "and run the same command again.",
     "versions": """\
-The network is not the reason: the versions that the course is tested with cannot all
-be installed here, with Python {python} on {system}. They exist for
-Python {tested} on 64-bit Linux, 64-bit Windows, and macOS 14 and newer with Apple's
-processors.
-Delete .venv and name one of these, for example: {newest} -m grpo_course lab
-If yours is one of these, report it with the log.""",
+This is not a network problem: some of the tested versions are not available here, for
+Python {python} on {system}. They are available for 64-bit Linux, 64-bit
+Windows, and macOS 14 and newer with Apple's processors, and Python {tested}.
+For another Python, delete .venv and use it, for example: {common} -m grpo_course lab
+If yours is among these, report it with the log.""",
     "network": """\
-pip does not reach the addresses from which packages come. Connect to the network, or
-look at the proxy that pip uses, and run the same command again; downloads are kept.""",
+pip cannot reach the package index. Check your connection or pip's proxy, and run the
+same command again; downloads that were finished are kept.""",
     "other": "Run the same command again.",
 }
 REASON = re.compile(r"ERROR:|error:|.* depends on |The user requested ")
@@ -164,6 +164,6 @@ def explain(said: str, log: Path, tested: str) -> str:
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
         tested=tested,
-        newest=machine.python(tested.split()[-1]),
+        common=machine.python(machine.COMMON),
     )
-    return f"pip could not install the packages:\n{shown}\n{cure}\nIts whole log: {log}"
+    return f"pip could not install the packages:\n{shown}\n{cure}\nFull log: {log}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode, sign
 
-from grpo_course.workshop import form, lab, notebooks, plans, workspace
+from grpo_course.workshop import form, lab, machine, notebooks, plans, workspace
 
 FOLDER = "slides"
 
@@ -19,7 +19,7 @@ FOLDER = "slides"
 def main(arguments: list[str], root: Path) -> int:
     """Make one deck, or one for each notebook, and open it in JupyterLab."""
     parser = argparse.ArgumentParser(
-        prog="python3 -m grpo_course slides",
+        prog=machine.call("slides"),
         epilog="All other options go to JupyterLab.",
         allow_abbrev=False,
     )

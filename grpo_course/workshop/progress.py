@@ -19,6 +19,7 @@ from grpo_course.workshop import (
     exercise_cells,
     form,
     lab,
+    machine,
     minutes,
     notebooks,
     prediction_cells,
@@ -29,7 +30,7 @@ COLUMNS = ("notebook", "kind", "item", "state", "guess", "answer")
 
 def main(arguments: list[str], root: Path) -> int:
     """Print the table; write the file where one is named."""
-    parser = argparse.ArgumentParser(prog="python3 -m grpo_course progress")
+    parser = argparse.ArgumentParser(prog=machine.call("progress"))
     told = "write a row for each item to FILE, named after the learner: ada.csv"
     parser.add_argument("--export", type=Path, metavar="FILE", help=told)
     options = parser.parse_args(arguments)

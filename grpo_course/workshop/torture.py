@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from grpo_course.workshop import kernels
+from grpo_course.workshop import kernels, machine
 
 PROGRAMS = {"kills": 40, "pairs": 24, "texts": 500}  # how often each tries
 COLUMNS = "{:<8} {:>8} {:>9} {:>5} {:>8}"
@@ -22,7 +22,7 @@ COLUMNS = "{:<8} {:>8} {:>9} {:>5} {:>8}"
 
 def main(arguments: list[str], root: Path) -> int:
     """Run the programs and print what was lost; non-zero if anything was."""
-    parser = argparse.ArgumentParser(prog="python3 -m grpo_course torture")
+    parser = argparse.ArgumentParser(prog=machine.call("torture"))
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(PROGRAMS))
     parser.add_argument("--seed", type=int, default=0, help="other trials of each kind")
     parser.add_argument("--attempts", type=int, help="how often each is tried")

@@ -51,7 +51,7 @@ def set_aside(target: Path) -> None:
     if target.exists():
         kept = next(each for each in beside(target, "old") if not each.exists())
         target.rename(kept)
-        print(f"{target.name} is fresh; yours is {kept.name} beside it.", flush=True)
+        print(f"{target.name} is fresh; yours is kept as {kept.name}.", flush=True)
 
 
 def beside(target: Path, word: str) -> Iterator[Path]:

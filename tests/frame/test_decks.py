@@ -1,8 +1,11 @@
 """The decks of the plans: what is told, what runs unseen, what stands on a slide."""
 
 import ast
+import base64
 import copy
+import json
 import re
+import struct
 from pathlib import Path
 
 import pytest
@@ -20,7 +23,6 @@ NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 FETCHES = re.compile(r"""(?:src|@import|url\(|<link[^>]*href)[=\s("']*(https?:)?//""")
 OWN_FILES = {"deck.css", "reveal.css", "reveal.js", "mathjax.js"}
 ONE_NOTEBOOK = "one notebook"
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAA+gAAAH0"  # the head of a PNG of 1000 x 500
 
 
 @pytest.fixture(scope="module", params=[*PLANS, *NOTEBOOKS])
@@ -164,7 +166,8 @@ def test_the_page_has_everything_inside(deck):
         r'<(?:script|img|link)[^>]*(?:src|href)="(?!data:)([^"]*)"', page
     )
     assert set(local) == OWN_FILES
-    films = sum(map(fold.moves, (c for c in made.cells if c.cell_type == "code")))
+    outputs = [o for c in made.cells if c.cell_type == "code" for o in c.outputs]
+    films = sum(bool(fold.knobs(output)) for output in outputs)
     assert page.count('<figure class="moving">') == films
     assert (films >= 3 and page.count("$") > 50) or plan.title == ONE_NOTEBOOK
     assert WIDGET_VIEW not in page
@@ -259,9 +262,22 @@ def test_a_definition_that_is_told_is_not_folded_away():
     assert fold.fold(source, 2).shown == source
 
 
+def png(wide, high):
+    """The head of a picture: its size is all that a deck reads."""
+    head = bytes(16) + struct.pack(">II", wide, high)
+    return base64.b64encode(head + bytes(24)).decode()
+
+
+def moving(*knobs):
+    """As a film stores it."""
+    named = [{"name": name, "values": ["1", "2"]} for name in knobs]
+    return f'<figure class="moving"></figure><script>{json.dumps(named)}</script>'
+
+
 def picture(source="plot_bands(curves)", wide=0):
     return v4.new_code_cell(
-        source, outputs=[v4.new_output("display_data", data={"image/png": PIXEL * 3})]
+        source,
+        outputs=[v4.new_output("display_data", data={"image/png": png(1000, 500)})],
     )
 
 
@@ -282,13 +298,27 @@ def test_much_print_and_its_pictures_stand_on_two_slides():
 def test_what_to_see_in_a_film_waits_until_the_room_has_answered():
     """The question stands above the film; below it stood its answer."""
     film = picture("play(draw, question, step=range(9))")
-    film.outputs[0].data["text/html"] = '<figure class="moving"></figure>'
+    film.outputs[0].data["text/html"] = moving("step")
     told = v4.new_markdown_cell("What to see: the arrows shrink.")
     for cell, expected in ((film, "fragment"), (picture(), "-")):
         cells = [v4.new_markdown_cell("## A"), cell, copy.deepcopy(told)]
         (see,) = [c for c in stage.arrange(cells) if "shrink" in c.source]
         assert kind(see) == expected
         assert (" fragment" in offline.cell_html(see)) == (expected == "fragment")
+
+
+def test_a_picture_grows_into_the_room_that_its_knobs_leave():
+    heights = []
+    for knobs in (("step",), ("step", "group", "rate", "spread")):
+        film = picture("play(draw)")
+        film.outputs[0].data |= {
+            "image/png": png(500, 200),
+            "text/html": moving(*knobs),
+        }
+        made = stage.arrange([v4.new_markdown_cell("## A"), film])
+        marks = [re.search(r"picture-(\d+) grown", c.source) for c in made]
+        heights += [int(mark[1]) for mark in marks if mark]
+    assert 200 < heights[1] < heights[0] == 280  # 200 is its own, 1.4 the most
 
 
 def test_a_room_is_not_told_to_click():

@@ -134,10 +134,10 @@ def drawn_apart(cell: NotebookNode) -> list[NotebookNode]:
     return [part(cell, text(prints), printed), part(cell, text(draws), drawn)]
 
 
-def moves(cell: NotebookNode) -> bool:
-    """Whether a cell shows a film or a slider."""
-    shown = (o.get("data", {}).get("text/html", "") for o in cell.outputs)
-    return any('class="moving"' in "".join(text) for text in shown)
+def knobs(output: NotebookNode) -> int:
+    """How many knobs a film (one) or a slider shows; none of any other output."""
+    shown = "".join(output.get("data", {}).get("text/html", ""))
+    return shown.count('"name": ') if 'class="moving"' in shown else 0
 
 
 def tells(cell: NotebookNode) -> bool:

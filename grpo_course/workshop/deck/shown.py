@@ -2,7 +2,7 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nbformat import NotebookNode, v4
 
@@ -17,6 +17,7 @@ from grpo_course.workshop.deck.heights import (
     FRAME,
     HEADINGS,
     HEIGHT,
+    KNOB,
     LARGEST,
     LOWEST,
     PLAYER,
@@ -54,7 +55,7 @@ class Shown:
         lost = len(cell.outputs)
         cell.outputs = without_widgets(cell.outputs)
         self.pictures = [size for o in cell.outputs if (size := picture_size(o))]
-        self.film = fold.moves(cell)
+        self.knobs = sum(map(fold.knobs, cell.outputs))
         self.anything = cell.outputs or not lost
 
     def ways(self) -> list[Way]:
@@ -62,13 +63,14 @@ class Shown:
         most = WITH_PICTURE if self.pictures else ALONE
         sizes = [40] if CHANGE_IT in tags(self.cell) else [most, TIGHT]
         if self.cell.outputs:
-            silent = self.film or fold.only_draws(self.folded(most).shown)
+            silent = bool(self.knobs) or fold.only_draws(self.folded(most).shown)
             silent |= RESULT in tags(self.cell)
             sizes = [0] if silent else [*sizes, 0]
         sides = [False, True] if self.see and self.pictures else [False]
         ways = [way for size in sizes for way in self.larger_first(size, sides)]
         listed = any("text/markdown" in o.get("data", {}) for o in self.cell.outputs)
-        return [*ways, Way(sizes[-1], sides[-1] and not listed, last=True)]
+        end = self.larger_first(sizes[-1], [False] if listed else sides)[0]
+        return [*ways, replace(end, last=True)]
 
     def larger_first(self, size: int, sides: list[bool]) -> list[Way]:
         """The text below or beside the picture: first where the picture is larger."""
@@ -83,7 +85,7 @@ class Shown:
         """Pixels without the picture."""
         lines = self.folded(way.lines).shown.count("\n") + 1 if way.lines else 0
         see = 0 if way.beside else text_height(self.see)
-        player = PLAYER if self.film else 0
+        player = PLAYER + KNOB * self.knobs if self.knobs else 0
         return code_height(lines) + self.printed(way) + see + player
 
     def printed(self, way: Way) -> int:
@@ -125,11 +127,12 @@ class Shown:
     def cells(self, way: Way, height: int) -> list[NotebookNode]:
         """The cells of the slide; a mark in a text says how high its pictures are."""
         code = self.folded(way.lines).cells(self.cell, not way.lines)
-        mark = f'<span class="picture-{height}"></span>' if height > 0 else ""
+        grows = " grown" if len(self.pictures) == 1 else ""
+        mark = f'<span class="picture-{height}{grows}"></span>' if height > 0 else ""
         side = "see beside" if way.beside else "see"
         see = f'<div class="{side}">{mark}\n\n{self.see}\n\n</div>'
         text = [v4.new_markdown_cell(see if self.see else mark)]
-        if self.film and self.see:  # it would answer what the film asks
+        if self.knobs and self.see:  # it would answer what the film asks
             text[0].metadata["later"] = True
         place = len(code) - (way.beside and len(code) > 1 and fold.tells(code[-1]))
         return [*code[:place], *(text if self.see or mark else []), *code[place:]]

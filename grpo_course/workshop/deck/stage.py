@@ -111,7 +111,7 @@ class Stage:
         self.now.cells += shown.cells(way, fits)
         self.now.used += shown.whole(way, fits)
         self.now.closed = bool(shown.pictures)
-        self.now.pictured |= shown.film or self.now.closed
+        self.now.pictured |= self.now.closed
 
     def way_of(self, shown: Shown) -> tuple[Way, int]:
         """How a cell is shown here or on a new slide, and how high its pictures are."""
