@@ -39,8 +39,8 @@ def main(arguments: list[str], root: Path) -> int:
             failed.append(name)
     if CHECKS_ONLY in arguments:
         return int(bool(failed))
-    if failed:
-        # Said before pytest, whose closing line is the last.
-        print(f"== FAILED: {', '.join(failed)} (see above); now pytest", flush=True)
     pytest = ["-m", "pytest", *NOTEBOOKS, *TWO_AT_ONCE, *EVERYTHING, *arguments]
-    return kernels.python(pytest, root) or int(bool(failed))
+    status = kernels.python(pytest, root)
+    if failed:  # said last: above a passed pytest nobody looks for it
+        print(f"== FAILED: {', '.join(failed)} (see the top)", flush=True)
+    return status or int(bool(failed))

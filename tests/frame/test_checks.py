@@ -34,10 +34,12 @@ def test_every_check_runs_then_the_tests_then_the_notebooks(started):
 
 
 @pytest.mark.parametrize("failing", ["ruff", "mypy", "pytest"])
-def test_one_failure_fails_the_command_and_stops_nothing(started, failing):
+def test_one_failure_fails_the_command_and_stops_nothing(started, failing, capsys):
     started.fails.add(failing)
     assert tests.main([], ROOT) == 1
     assert len(started.commands) == len(tests.CHECKS) + 1
+    last = capsys.readouterr().out.splitlines()[-1:]
+    assert ("FAILED" in str(last)) == (failing != "pytest")
 
 
 def test_checks_alone(started):
