@@ -130,7 +130,7 @@ LOOK = """async () => {
     broken: [...document.images]
       .filter(i => !i.naturalWidth || !i.alt || /_images/.test(i.alt))
       .map(i => i.src.slice(-60) + ' alt: ' + i.alt),
-    unfolded: article.querySelectorAll('details[open]').length,
+    unfolded: article.querySelectorAll('details[open]:not(.pg-drawer)').length,
     raw: text.textContent.match(/\\\\\\(|\\$[^$\\n]{1,60}\\$/g) || [],
     widgets: article.textContent.match(/interactive\\(children/g) || [],
     twins: [...article.querySelectorAll('img')].map(i => i.alt)
