@@ -167,7 +167,7 @@ def test_the_page_has_everything_inside(deck):
     )
     assert set(local) == OWN_FILES
     outputs = [o for c in made.cells if c.cell_type == "code" for o in c.outputs]
-    films = sum(bool(fold.knobs(output)) for output in outputs)
+    films = sum(bool(heights.knobs(output)) for output in outputs)
     assert page.count('<figure class="moving">') == films
     assert (films >= 3 and page.count("$") > 50) or plan.title == ONE_NOTEBOOK
     assert WIDGET_VIEW not in page
@@ -300,11 +300,53 @@ def test_what_to_see_in_a_film_waits_until_the_room_has_answered():
     film = picture("play(draw, question, step=range(9))")
     film.outputs[0].data["text/html"] = moving("step")
     told = v4.new_markdown_cell("What to see: the arrows shrink.")
-    for cell, expected in ((film, "fragment"), (picture(), "-")):
+    for cell in (film, picture()):
         cells = [v4.new_markdown_cell("## A"), cell, copy.deepcopy(told)]
         (see,) = [c for c in stage.arrange(cells) if "shrink" in c.source]
-        assert kind(see) == expected
-        assert (" fragment" in offline.cell_html(see)) == (expected == "fragment")
+        assert kind(see) == "fragment" and " fragment" in offline.cell_html(see)
+        assert "The arrows shrink." in see.source and "What to see" not in see.source
+
+
+def guessed(*texts, asked="Which way?"):
+    """Texts, a guess, and the cell on which it comes out."""
+    guess = v4.new_code_cell(f'way = predict("{asked}", "up", "down")')
+    guess.metadata["tags"] = ["predict"]
+    offered = f"{asked}\n  ( ) up   ( ) down\n"
+    guess.outputs = [v4.new_output("stream", name="stdout", text=offered)]
+    shown = picture("plot_bands(curves)\nway.reveal(found)")
+    printed = "0.5\nCame out: down.\n"
+    shown.outputs.append(v4.new_output("stream", name="stdout", text=printed))
+    return [*map(v4.new_markdown_cell, ("## A", *texts)), guess, shown]
+
+
+@pytest.mark.parametrize("asked, level", [("Which way?", 6), ("Which " * 20, 4)])
+def test_a_guess_that_came_out_names_its_slide(asked, level):
+    made = seen(stage.arrange(guessed("Why?", asked=asked.strip())))
+    titles = [cell for cell in made if kind(cell) in ("slide", "subslide")]
+    assert titles[-1].source.startswith(f"{'#' * level} {asked.strip()} **down.**")
+    assert kind(titles[-1]) == "subslide"
+    outputs = [out for cell in made for out in cell.get("outputs", [])]
+    assert [out.text for out in outputs if "text" in out] == ["0.5\n"]
+
+
+def test_a_guess_takes_what_leads_to_it_along():
+    words = "and words " * 45
+    first, question, *_ = [
+        [cell.source for cell in slide]
+        for slide in slides_of(
+            stage.arrange(guessed(words, words, "At last a reason."))
+        )
+    ]
+    assert "At last a reason." in question and words.strip() in first[1]
+
+
+def slides_of(cells):
+    """The cells that are seen, slide by slide."""
+    found = []
+    for cell in seen(cells):
+        found += [[]] if kind(cell) in ("slide", "subslide") else []
+        found[-1].append(cell)
+    return found
 
 
 def test_a_picture_grows_into_the_room_that_its_knobs_leave():
@@ -322,11 +364,11 @@ def test_a_picture_grows_into_the_room_that_its_knobs_leave():
 
 
 def test_a_room_is_not_told_to_click():
-    told = ["## A", f"Why?\n\n{stage.AT_THE_DESK}, then run the cell below it."]
+    told = ["## A", f"Why?\n\n{stage.AT_THE_DESK[0]}, then run the cell below it."]
     made = stage.arrange([v4.new_markdown_cell(text) for text in told])
     assert "Why?" in made[1].source and len(made) == 2
     book = form.read(ROOT / "notebooks" / "00_welcome.ipynb")
-    assert any(stage.AT_THE_DESK in cell.source for cell in book.cells)
+    assert any(stage.AT_THE_DESK[0] in cell.source for cell in book.cells)
 
 
 def test_of_a_result_no_code_is_shown():
@@ -342,8 +384,8 @@ def test_what_to_see_goes_with_its_picture():
     text = v4.new_markdown_cell("## A heading\n\n" + "Words. " * 60)
     cells = stage.arrange([text, picture(), see, v4.new_code_cell("print(1)")])
     types = [kind(cell) for cell in cells]
-    place = next(k for k, cell in enumerate(cells) if "What to see" in cell.source)
-    assert types[place] == "-" and cells[place - 1].outputs
+    place = next(k for k, cell in enumerate(cells) if "A line." in cell.source)
+    assert types[place] == "fragment" and cells[place - 1].outputs
     assert "picture-" in cells[place].source and "next?" not in cells[place].source
     assert "What comes next?" in [cell.source for cell in cells[place + 1 :]]
 
@@ -361,11 +403,11 @@ def test_a_guess_has_its_answer_on_the_next_slide():
         "skip",
         "subslide",
         "-",
-        "-",
+        "skip",
     ]
     assert "**Which way?**" in cells[1].source and cells[2].source == ask.source
     assert cells[4].outputs[0].text == "3\n4\n" and cells[4].source == "print(3)"
-    assert cells[5].outputs[0].text == "Came out: up.\n"
+    assert "**up.**" in cells[3].source and "Came out" not in str(cells[4].outputs)
 
 
 def test_a_long_table_goes_on_with_its_head():

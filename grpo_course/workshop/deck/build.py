@@ -40,7 +40,6 @@ AFRESH = "from grpo_course import setup\n\nsetup(seed=0)"
 STATED = re.compile(r"\*\*Exercise [\d.]+\*\*[^\n]*\n*")
 CLOSES = ("progress()", "guesses()")
 ABOUT = "Group Relative Policy Optimization: learning from grades of one's own tries"
-FEW = 2  # sections that need no slide with their names
 
 
 def deck(name: str, root: Path) -> NotebookNode:
@@ -49,8 +48,8 @@ def deck(name: str, root: Path) -> NotebookNode:
     read = [form.read(root / "notebooks" / f"{p.notebook}.ipynb") for p in plan.parts]
     parts = list(zip(plan.parts, read, strict=True))
     cells, start = [title_slide(plan.title, parts)], 0
-    for part, notebook in parts:
-        cells += told_cells(part, notebook, start)
+    for number, (part, notebook) in enumerate(parts, 1):
+        cells += told_cells(part, notebook, start, f"{number}. ")
         start += minutes.length(part, notebook)
     return arranged(name, [*cells, closing_slide(plan.outcomes, root)])
 
@@ -89,16 +88,15 @@ def closing_slide(outcomes: Sequence[str], root: Path) -> NotebookNode:
 
 
 def told_cells(
-    part: plans.Part, notebook: NotebookNode, start: int
+    part: plans.Part, notebook: NotebookNode, start: int, number: str = ""
 ) -> list[NotebookNode]:
     """A title, a fresh start, and the chosen sections with what they need."""
     told = told_sections(part, notebook)
     chosen = {id(cell) for section in told for cell in section}
     needs = unseen(notebook.cells, chosen)
     names = "\n".join(f"- {heading(section)}" for section in told)
-    title = v4.new_markdown_cell(f"# {title_of(notebook)}\n\n{names}")
-    is_named = len(told) > FEW or not part.sections
-    made = [*([title] if is_named else []), skipped(AFRESH)]
+    title = f"# {number}{part.title or title_of(notebook)}\n\n{names}"
+    made = [v4.new_markdown_cell(title), skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
     notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
     for cell in notebook.cells:

@@ -134,15 +134,16 @@ def drawn_apart(cell: NotebookNode) -> list[NotebookNode]:
     return [part(cell, text(prints), printed), part(cell, text(draws), drawn)]
 
 
-def knobs(output: NotebookNode) -> int:
-    """How many knobs a film (one) or a slider shows; none of any other output."""
-    shown = "".join(output.get("data", {}).get("text/html", ""))
-    return shown.count('"name": ') if 'class="moving"' in shown else 0
-
-
 def tells(cell: NotebookNode) -> bool:
     """Whether a cell says how a guess came out, and nothing else."""
     return any(o.get("text", "").startswith(CAME_OUT) for o in cell.get("outputs", []))
+
+
+def came_out(outputs: list) -> tuple[str, list]:
+    """How the one guess of a cell came out, if there is one, and its other outputs."""
+    others, revealed = divided(outputs)
+    told = "".join(output.text for output in revealed).split(CAME_OUT)
+    return (told[1].strip(), others) if len(told) == 2 else ("", outputs)
 
 
 def lines(body: list[Statement]) -> int:

@@ -15,16 +15,17 @@ from nbformat import NotebookNode
 from grpo_course.workshop.form import WIDGET_VIEW
 
 WIDTH, HEIGHT = 825, 440
-HEADINGS = {1: 92, 2: 40, 3: 40, 5: 24}
-COLUMNS, LINE, GAP = 92, 25, 8
-BESIDE, BESIDE_COLUMNS = 265, 31
+HEADINGS = {1: 92, 2: 40, 3: 40, 4: 56, 5: 24, 6: 31}  # 4 and 6 answer a guess
+TITLE_COLUMNS = 78
+COLUMNS, LINE, GAP = 97, 25, 8
+BESIDE, BESIDE_COLUMNS = 265, 32
 SMALLEST = 0.7  # of a picture's own size: its type is then 12 px high
 SMALLER, LARGEST = 0.6, 1.4
-CROWDED = 0.5  # a picture that is smaller beside print stands on a slide of its own
+CROWDED = 0.65  # a picture that is smaller beside print stands on a slide of its own
 FRAME = 20  # around pictures
 STEP = 10  # heights of pictures are a multiple
 LOWEST = 80  # of a picture, where nothing else helps
-PLAYER, KNOB = 66, 26  # question and sentence of a film, and a row for each knob
+PLAYER, KNOB = 66, 26  # question and sentence of a film, and a row of knobs
 CODE = ((12, 19), (40, 16))  # (most lines, height of a line)
 PRINTED, LISTED, ROW, TIGHT_ROW = 17, 16, 31, 19
 PRINT_COLUMNS, PRINT_BESIDE = 100, 66
@@ -127,6 +128,12 @@ def shorten(output: NotebookNode, room: int) -> bool:
     end = [f"... {len(rows) - fits} lines more", *(["```"] if listed else [])]
     holder[key] = "\n".join([*rows[:fits], *end])
     return fits > 3
+
+
+def knobs(output: NotebookNode) -> int:
+    """How many knobs a film (one) or a slider shows; none of any other output."""
+    shown = "".join(output.get("data", {}).get("text/html", ""))
+    return shown.count('"name": ') if 'class="moving"' in shown else 0
 
 
 def picture_size(output: NotebookNode) -> tuple[int, int] | None:

@@ -28,6 +28,7 @@ from grpo_course.workshop.deck.heights import (
     WIDTH,
     WITH_PICTURE,
     code_height,
+    knobs,
     output_height,
     picture_size,
     text_height,
@@ -55,7 +56,7 @@ class Shown:
         lost = len(cell.outputs)
         cell.outputs = without_widgets(cell.outputs)
         self.pictures = [size for o in cell.outputs if (size := picture_size(o))]
-        self.knobs = sum(map(fold.knobs, cell.outputs))
+        self.knobs = sum(map(knobs, cell.outputs))
         self.anything = cell.outputs or not lost
 
     def ways(self) -> list[Way]:
@@ -85,7 +86,8 @@ class Shown:
         """Pixels without the picture."""
         lines = self.folded(way.lines).shown.count("\n") + 1 if way.lines else 0
         see = 0 if way.beside else text_height(self.see)
-        player = PLAYER + KNOB * self.knobs if self.knobs else 0
+        rows = self.knobs if way.beside else math.ceil(self.knobs / 2)
+        player = PLAYER + KNOB * rows if self.knobs else 0
         return code_height(lines) + self.printed(way) + see + player
 
     def printed(self, way: Way) -> int:
@@ -130,9 +132,10 @@ class Shown:
         grows = " grown" if len(self.pictures) == 1 else ""
         mark = f'<span class="picture-{height}{grows}"></span>' if height > 0 else ""
         side = "see beside" if way.beside else "see"
-        see = f'<div class="{side}">{mark}\n\n{self.see}\n\n</div>'
+        told = SEE.sub("", self.see).strip()
+        see = f'<div class="{side}">{mark}\n\n{told[:1].upper()}{told[1:]}\n\n</div>'
         text = [v4.new_markdown_cell(see if self.see else mark)]
-        if self.knobs and self.see:  # it would answer what the film asks
+        if self.pictures and self.see:  # a room that reads does not look
             text[0].metadata["later"] = True
         place = len(code) - (way.beside and len(code) > 1 and fold.tells(code[-1]))
         return [*code[:place], *(text if self.see or mark else []), *code[place:]]

@@ -11,6 +11,7 @@ from grpo_course.workshop.deck.heights import (
     LARGER,
     ROOMIER,
     SPARSE,
+    TITLE_COLUMNS,
     text_height,
 )
 
@@ -29,6 +30,12 @@ class Slide:
     def __post_init__(self) -> None:
         self.used = HEADINGS[self.level]
 
+    def rename(self, title: str) -> None:
+        """Say something in the title, on one line or two, instead of naming a place."""
+        self.used -= HEADINGS[self.level]
+        self.title, self.level = title, 6 if len(title) < TITLE_COLUMNS else 4
+        self.used += HEADINGS[self.level]
+
     @property
     def room(self) -> int:
         """Pixels that are left."""
@@ -44,7 +51,7 @@ def finished(slide: Slide) -> list[NotebookNode]:
     """The cells of a slide with their slide types; the title comes first."""
     mark = f' <span class="{size}"></span>' if (size := size_of(slide)) else ""
     title = v4.new_markdown_cell(f"{'#' * slide.level} {slide.title}{mark}")
-    begins = "slide" if slide.level < 5 else "subslide"
+    begins = "slide" if slide.level < 4 else "subslide"
     title.metadata["slideshow"] = {"slide_type": begins}
     for cell in slide.cells:
         if type_of(cell) not in ("skip", "notes"):

@@ -21,7 +21,7 @@ from grpo_course.workshop.deck.heights import (
 from grpo_course.workshop.deck.shown import Shown, Way, blocks_of, parted, question
 from grpo_course.workshop.deck.slide import Slide, finished, type_of
 
-AT_THE_DESK = "Guess first: pick a choice"  # what a room cannot do
+AT_THE_DESK = ("Guess first: pick a choice", "Now ask your own")  # not for a room
 # A paragraph that says first what it is about: "**Step 2: a policy.** A model ...".
 LEAD = re.compile(r"\*\*([^*]{3,40})\.\*\* (?=[A-Z$])")
 
@@ -32,6 +32,7 @@ class Stage:
     def __init__(self) -> None:
         self.slides: list[Slide] = []
         self.title = self.lead = ""  # of the section, and of its last paragraphs
+        self.asked = ""  # what the room has guessed, until it comes out
 
     @property
     def now(self) -> Slide:
@@ -90,13 +91,41 @@ class Stage:
         """A guess: the question and its choices, large; the cell runs unseen."""
         text, height = question(cell)
         if height > self.now.room:
-            self.go_on()
+            self.go_on_with_the_last(HEIGHT - HEADINGS[5] - height)
         self.now.cells += [v4.new_markdown_cell(text), fold.skipped(cell.source)]
         self.now.used += height
         self.now.closed = True
+        asked = prediction_cells.questions([cell])
+        self.asked = asked[0] if len(asked) == 1 else ""
+
+    def go_on_with_the_last(self, room: int) -> None:
+        """A further slide, with the paragraph that leads to it where there is room."""
+        before = self.now
+        self.go_on()
+        told = [c for c in before.cells if type_of(c) not in ("skip", "notes")]
+        if before.closed or len(told) < 2 or told[-1].cell_type != "markdown":
+            return
+        height = text_height(told[-1].source)
+        if height <= room:
+            before.cells.remove(told[-1])
+            before.used -= height
+            self.now.cells.append(told[-1])
+            self.now.used += height
+
+    def answer(self, cell: NotebookNode) -> None:
+        """Name the slide on which a guess comes out by the question and the answer."""
+        came, others = fold.came_out(cell.outputs)
+        if not came or not self.asked:
+            return
+        if self.now.closed:
+            self.go_on()
+        if self.now.level == 5:
+            self.now.rename(f"{self.asked} **{came}**")
+            self.asked, cell.outputs = "", others
 
     def run(self, cell: NotebookNode, see: str) -> None:
         """Code with what it shows and what to see in it."""
+        self.answer(cell)
         shown = Shown(cell, see)
         if not shown.anything:
             self.now.cells.append(fold.skipped(cell.source))
