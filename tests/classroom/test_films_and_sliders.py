@@ -11,12 +11,12 @@ from grpo_course.algorithm.kl import kl_values
 from grpo_course.classroom.filmed import filmed
 from grpo_course.classroom.plots import plot_bands
 from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.clipping import draw_tokens
 from grpo_course.classroom.plots.kl_area import draw_settled
 from grpo_course.classroom.plots.kl_estimators import draw_kl_estimators
 from grpo_course.classroom.plots.moving import smaller
 from grpo_course.classroom.plots.palette import DOWN
 from grpo_course.classroom.plots.rates import draw_rate
+from grpo_course.classroom.plots.then_and_now import draw_tokens
 from grpo_course.classroom.plots.token_push import draw_pushes, pushes
 from grpo_course.classroom.plots.while_it_moves import (
     draw_collapse,

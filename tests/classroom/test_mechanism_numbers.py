@@ -24,8 +24,14 @@ from grpo_course.classroom.plots.learned_counts import (
     plot_divided,
     plot_learned,
 )
+from grpo_course.classroom.plots.loop_diagram import (
+    draw_loop,
+    plot_passes,
+    walk_loop,
+)
 from grpo_course.classroom.plots.memory_blocks import plot_memory
 from grpo_course.classroom.plots.palette import DOWN, LEVEL, UP
+from grpo_course.classroom.plots.prompt_map import plot_prompt_map
 from grpo_course.classroom.plots.reward_map import plot_climbs
 from grpo_course.classroom.plots.reweighing import (
     plot_means,
@@ -167,3 +173,45 @@ def test_the_map_of_climbs_tells_where_each_one_ended():
     text = alternative_text(axes[0].figure)
     assert "1 led to the best, 1 held the policy, 1 led elsewhere" in text
     assert "4 of the other" in text
+
+
+def test_the_map_of_prompts_frames_the_right_answers():
+    answers = torch.tensor([0, 0, 1]).repeat(2, 2, 2, 1)
+    answers[1, 1, 1] = torch.tensor([1, 1, 1])
+    answers[0, 0, 0] = torch.tensor([1, 0, 1])
+    known = torch.tensor([[0, 0, 1], [1, 1, 1], [0, 1, 1]])
+    axes = plot_prompt_map(answers, known)
+    told = [[text.get_text() for text in ax.texts] for ax in axes]
+    assert told == [["101", "001", "001", "001"], ["001"] * 3 + ["111"]]
+    assert axes[0].images[0].get_array().tolist() == [[3, 0], [0, 0]]
+    assert axes[1].images[0].get_array().tolist() == [[0, 0], [0, 1]]
+    assert [len(ax.patches) for ax in axes] == [2, 2]  # 001, 010; 100, 111
+    assert "4 framed as right. The answer [0, 0, 1] to 6" in alternative_text(
+        axes[0].figure
+    )
+
+
+def test_the_walk_through_the_loop_copies_and_steps_at_its_times():
+    walk = walk_loop(num_epochs=3, num_steps=2, period=2)
+    boxes = [box for box, _ in walk]
+    assert boxes[:13] == [0, 1, 2, 3, 4, *[5, 6, 7, 8] * 2]
+    assert boxes.count(0) == 2 and boxes[13] == 1  # epoch 1 copies nothing
+    assert walk[7][1] == "Epoch 0, inner step 0. Optimizer steps so far: 0."
+    assert walk[-1][1] == "Epoch 2, inner step 1. Optimizer steps so far: 6."
+
+
+def test_the_box_that_runs_is_filled():
+    plain, active = (
+        [patch.get_facecolor() for patch in draw_loop(box).patches] for box in (None, 4)
+    )
+    changed = [k for k, (a, b) in enumerate(zip(plain, active, strict=True)) if a != b]
+    assert len(changed) == 2  # both halves of the noting
+
+
+def test_a_pass_that_samples_goes_through_one_token():
+    bars = plot_passes(num_tokens=8, num_steps=4).patches
+    assert [(bar.get_y(), bar.get_height()) for bar in bars[:8]] == [
+        (k, 1) for k in range(8)
+    ]
+    assert [bar.get_height() for bar in bars[8:]] == [8] * 6
+    assert [bar.get_x() for bar in bars] == list(range(14))

@@ -14,7 +14,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     price_of_kl     how far each rollout went, and the price that follows
     mean_weights    three means over a batch, a block for the weight of each token
     kl_estimators   two policies, and what k1, k2 and k3 say of them
-    loop_diagram    the training loop as boxes, its three policies
+    loop_diagram    the training loop as boxes, its three policies, its passes
     landings        reward over KL: where runs end, and the best there is
     panel           what to look at while the loss says nothing
     log_panel       the log of one run over the range of healthy runs
@@ -47,6 +47,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     overrated       every response by its true and by its learned reward
     memory_blocks   what stays in memory, as blocks drawn to scale
     reward_map      what a reward pays every response; groups that tie
+    prompt_map      what a policy writes to every prompt there is
     learned_counts  bars of shares: prompts that each seed has learned; that push
     run_rows        runs in rows, the healthy one behind; training beside held out
     ways            what each seed gained, for each way to answer

@@ -178,20 +178,3 @@ def draw_plane(ax: Axes, low: float, high: float) -> None:
     ax.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
     ax.minorticks_off()
     finish(ax, r"ratio $r$", r"delta $\delta$").grid(visible=False)
-
-
-def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = 0.2) -> str:
-    """The tokens of a batch and the clip, for a slider; -> the sentence below them.
-
-    ratio [batch trial pos], deltas [batch trial]. The reference is the policy that
-    sampled, as in epoch 0: where every ratio is 1, the KL has no gradient.
-    """
-    each = deltas[..., None].expand_as(ratio).flatten()
-    ax = axes_row(width=7.0)[0]
-    gone = int(draw_clip_plane(ax, ratio.flatten(), each, epsilon).sum())
-    none = int((each == 0).sum())
-    pull = "pulls none of them yet" if bool((ratio == 1).all()) else "pulls them all"
-    return (
-        f"{len(each)} tokens: {gone} get nothing from the clipped loss any more "
-        f"(hollow), {none} have a delta of 0. The KL {pull}."
-    )

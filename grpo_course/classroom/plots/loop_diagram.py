@@ -1,16 +1,19 @@
-"""Pictures of the training loop: its boxes, its three policies."""
+"""Pictures of the training loop: its boxes, its three policies, its passes."""
 
 from typing import Any
 
+import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from grpo_course.classroom.plots import LINES, axes_row, finish
+from grpo_course.classroom.plots import LINES, axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import NO_POLICY, PI, PI_OLD, PI_REF
+from grpo_course.classroom.plots.palette import GROUND, NO_POLICY, PI, PI_OLD, PI_REF
 
 WIDTH, HALF, HEIGHT = 16.0, 7.6, 8.0
+NOTE = 4  # the last of the outer boxes, counted from 0
 # (left, bottom, width, height, fill) of a loop: the inner one lies in the outer one
 FRAMES = ((0.0, -4.5, 98.5, 46.0, "#f6f6f6"), (19.5, -3.2, 78.0, 23.2, "#e9e9e9"))
 
@@ -54,25 +57,48 @@ LOOP_IN_WORDS = (
 )
 
 
-def draw_loop() -> Axes:
-    """The two loops as boxes; the colour says which policy a box needs or changes."""
+def walk_loop(num_epochs: int, num_steps: int, period: int) -> list[tuple[int, str]]:
+    """Which box runs, moment by moment: its place from `copy` on, and what to say."""
+    moments, taken = [], 0
+    for epoch in range(num_epochs):
+        renewed = epoch % period == 0
+        places = [("outer work", range(0 if renewed else 1, NOTE + 1))]
+        inner = range(NOTE + 1, NOTE + 5)
+        places += [(f"inner step {step}", inner) for step in range(num_steps)]
+        for place, boxes in places:
+            for box in boxes:
+                taken += box == inner[-1]
+                told = f"Epoch {epoch}, {place}. Optimizer steps so far: {taken}."
+                moments.append((box, told))
+    return moments
+
+
+def draw_loop(active: int | None = None) -> Axes:
+    """The two loops as boxes; the colour says which policy a box needs or changes.
+
+    The box that runs is filled; its number is that of `walk_loop`.
+    """
     ax = axes_row(width=10.0, height=4.2)[0]
     ax.set(xlim=(-1, 99.5), ylim=(-5.5, 42.5), position=(0, 0, 1, 1))
+    stays = PlaceHolderLayoutEngine(adjust_compatible=True, colorbar_gridspec=True)
+    plt.gcf().set_layout_engine(stays)  # a film's frame would be laid out anew
     ax.axis("off")
     for left, bottom, width, height, fill in FRAMES:
         look: dict[str, Any] = {"facecolor": fill, "edgecolor": "#bbbbbb", "zorder": 0}
         ax.add_patch(Rectangle((left, bottom), width, height, **look))
-    for box in OUTER + INNER:
-        draw_box(ax, *box)
-    for box in HALVES:
-        draw_box(ax, *box, width=HALF)
+    stages = [*((box,) for box in OUTER), HALVES, *((box,) for box in INNER)]
+    for number, boxes in enumerate(stages):
+        for box in boxes:
+            width = HALF if boxes == HALVES else WIDTH
+            draw_box(ax, *box, width, filled=number == active)
     for start, end, bend in ARROWS:
         style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 14}
         style |= {"connectionstyle": f"arc3,rad={bend}", "color": "grey"}
         ax.add_patch(FancyArrowPatch(start, end, **style))
     for x, y, text, align in WORDS:
         ax.text(x, y, text, ha=align, va="bottom", style="italic", color="grey")
-    describe(ax.figure, LOOP_IN_WORDS)
+    now = "" if active is None else f" Box {active + 1} of {len(stages)} is filled."
+    describe(ax.figure, LOOP_IN_WORDS + now)
     return ax
 
 
@@ -82,14 +108,16 @@ def draw_box(
     bottom: float,
     colour: str,
     text: str,
-    width: float = WIDTH,
+    width: float,
+    filled: bool,
 ) -> None:
     """One step of the loop."""
     style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=1.2", "lw": 2.2}
-    style |= {"facecolor": "white", "edgecolor": colour}
+    style |= {"facecolor": colour if filled else "white", "edgecolor": colour}
     ax.add_patch(FancyBboxPatch((left, bottom), width, HEIGHT, **style))
     centre = (left + width / 2, bottom + HEIGHT / 2)
-    ax.text(*centre, text, ha="center", va="center", color=colour, fontsize=10)
+    ink = "white" if filled else colour
+    ax.text(*centre, text, ha="center", va="center", color=ink, fontsize=10)
 
 
 def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:
@@ -112,3 +140,30 @@ def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:
     ax.legend(loc="upper left")
     ax.set_xticks(range(0, len(steps), num_steps))  # where an epoch begins
     return finish(ax, "optimizer step", "steps its weights have taken")
+
+
+def plot_passes(num_tokens: int, num_steps: int) -> Axes:
+    """Which tokens of a response each forward pass goes through, in order of time.
+
+    A pass that samples goes through one token; one that scores goes through all.
+    """
+    ax, start = axes_row(width=7.6, height=3.2)[0], num_tokens
+    look: dict[str, Any] = {"width": 1, "align": "edge", "ec": GROUND, "lw": 0.6}
+    name = f"sampling: {num_tokens} passes"
+    ax.bar(range(start), 1, bottom=range(start), color=PI, label=name, **look)
+    for name, passes, part in (
+        (r"$\pi_{old}$ scores", 1, {"color": PI_OLD}),
+        (r"$\pi_{ref}$ scores", 1, {"color": PI_REF}),
+        ("inner steps", num_steps, {"color": PI, "hatch": "//"}),
+    ):
+        label = f"{name}: {passes} pass{'es' if passes > 1 else ''}"
+        at = range(start, start + passes)
+        ax.bar(at, num_tokens, label=label, **look, **part)
+        start += passes
+    ax.locator_params(integer=True)
+    ax.set(xlim=(0, start), ylim=(num_tokens, 0))
+    legend_above(finish(ax, "forward pass", "token")).grid(visible=False)
+    text = f"A stair of {num_tokens} sampling passes with a token each, then"
+    whole = f"{start - num_tokens} passes over all tokens"
+    describe(ax.figure, f"{text} {whole}.")
+    return ax

@@ -23,7 +23,7 @@ def plot_moment(moment: Moment, answer: Sequence[int], most: float) -> list[Axes
     names = [" ".join(map(str, row)) for row in moment.responses.tolist()]
     draw_group(right, moment.rewards, names, "points")
     right.set_title("the answers it writes")
-    right.set_xlim(0, most)
+    right.set(xlim=(0, most), xticks=range(int(most) + 1))
     for row, delta in enumerate(moment.deltas.tolist()):
         mark_delta(right, row, delta)
     plt.tight_layout()

@@ -1,4 +1,4 @@
-"""Each sampled token: how likely it was when it was drawn, and how likely it is now."""
+"""Each sampled token: how likely it was when it was drawn, and is now; its push."""
 
 from math import log
 from typing import Any
@@ -8,9 +8,17 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import DOWN, UP
+from grpo_course.classroom.plots.clipping import draw_clip_plane
+from grpo_course.classroom.plots.palette import DOWN, GROUND, UP
 
 LEAST, MOST = 0.03, 1.0  # the range of both axes
+WHAT_THE_LOSS_DOES = (  # in which part of the clip's plane, in shares of its sides
+    (0.02, 0.92, "pushed up"),
+    (0.98, 0.92, "clipped: no push"),
+    (0.02, 0.565, r"$\delta = 0$: no push"),
+    (0.02, 0.08, "clipped: no push"),
+    (0.98, 0.08, "pushed down"),
+)
 
 
 def draw_then_and_now(
@@ -73,3 +81,24 @@ def draw_guides(ax: Axes) -> None:
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
     finish(ax, "probability when drawn", "probability now")
+
+
+def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = 0.2) -> str:
+    """The tokens of a batch and the clip, for a slider; -> the sentence below them.
+
+    ratio [batch trial pos], deltas [batch trial]. The reference is the policy that
+    sampled, as in epoch 0: where every ratio is 1, the KL has no gradient.
+    """
+    each = deltas[..., None].expand_as(ratio).flatten()
+    ax = axes_row(width=7.0)[0]
+    gone = int(draw_clip_plane(ax, ratio.flatten(), each, epsilon).sum())
+    ground: dict[str, Any] = {"facecolor": GROUND, "lw": 0, "pad": 2}
+    for x, y, words in WHAT_THE_LOSS_DOES:
+        place: dict[str, Any] = {"ha": "right" if x > 0.5 else "left", "va": "center"}
+        ax.text(x, y, words, transform=ax.transAxes, bbox=ground, **place)
+    none = int((each == 0).sum())
+    pull = "pulls none of them yet" if bool((ratio == 1).all()) else "pulls them all"
+    return (
+        f"{len(each)} tokens: {gone} get nothing from the clipped loss any more "
+        f"(hollow), {none} have a delta of 0. The KL {pull}."
+    )
