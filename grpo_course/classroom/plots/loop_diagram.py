@@ -151,14 +151,14 @@ def plot_passes(num_tokens: int, num_steps: int) -> Axes:
     look: dict[str, Any] = {"width": 1, "align": "edge", "ec": GROUND, "lw": 0.6}
     name = f"sampling: {num_tokens} passes"
     ax.bar(range(start), 1, bottom=range(start), color=PI, label=name, **look)
-    for name, passes, part in (
-        (r"$\pi_{old}$ scores", 1, {"color": PI_OLD}),
-        (r"$\pi_{ref}$ scores", 1, {"color": PI_REF}),
-        ("inner steps", num_steps, {"color": PI, "hatch": "//"}),
+    for name, passes, colour, hatch in (
+        (r"$\pi_{old}$ scores", 1, PI_OLD, ""),
+        (r"$\pi_{ref}$ scores", 1, PI_REF, ""),
+        ("inner steps", num_steps, PI, "//"),
     ):
-        label = f"{name}: {passes} pass{'es' if passes > 1 else ''}"
+        look |= {"label": f"{name}: {passes} pass{'es' if passes > 1 else ''}"}
         at = range(start, start + passes)
-        ax.bar(at, num_tokens, label=label, **look, **part)
+        ax.bar(at, num_tokens, color=colour, hatch=hatch, **look)
         start += passes
     ax.locator_params(integer=True)
     ax.set(xlim=(0, start), ylim=(num_tokens, 0))
