@@ -4,8 +4,11 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
+from grpo_course.actor_critic.critic import Critic, ValueHead
 from grpo_course.actor_critic.gae import generalized_advantages
+from grpo_course.algorithm.rollout import Rollout
 from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.plots.critic_reads import plot_reads, what_moves
 from grpo_course.classroom.plots.entropy_push import (
     draw_entropy_push,
     entropy_push,
@@ -13,6 +16,7 @@ from grpo_course.classroom.plots.entropy_push import (
 )
 from grpo_course.classroom.plots.overrated import (
     draw_overrated,
+    plot_climbs,
     plot_overrated,
     tempting,
 )
@@ -32,6 +36,7 @@ from grpo_course.classroom.plots.value_steps import (
     plot_value_steps,
     wrong_signs,
 )
+from grpo_course.sorting.policy_gradient import SORT_PROMPTS, make_policy
 
 VALUES = torch.tensor([1.0, 0.8, 1.5, 1.2])
 FOUR = torch.tensor([0.1, 0.5, -0.5, 2.5])
@@ -66,6 +71,21 @@ def test_the_bars_end_with_what_each_token_truly_changed():
     silent = torch.tensor([0.0, 0.0, 1.0])
     assert wrong_signs(silent, exact.diff()) == "token 0 and token 1"
     assert wrong_signs(silent, torch.tensor([0.0, 0.7, 1.3])) == "token 1"
+
+
+def test_a_separate_critic_reads_what_was_written_and_a_head_the_prompt():
+    policy = make_policy(SORT_PROMPTS, [0, 1], 0.1)
+    rollout = Rollout(SORT_PROMPTS, policy.sample(SORT_PROMPTS, 4).responses)
+    critic = Critic(5, 10, 3, 3, [0, 1])
+    head = ValueHead(policy.model.encode, 10, 3, [0, 1])
+    own, shared = (what_moves(each, rollout, 5) for each in (critic, head))
+    assert own.int().tolist() == [[1] * (3 + t) + [0] * (3 - t) for t in range(3)]
+    assert shared.int().tolist() == [[1, 1, 1, 0, 0, 0]] * 3
+    assert (critic.readout == 0).all(), "it asked a copy"
+    axes = plot_reads({"critic": own, "head": shared}, 3)
+    assert [len(ax.patches) for ax in axes] == [18, 18]
+    text = alternative_text(axes[0].figure)
+    assert "critic, V 0 by 3, V 1 by 4, V 2 by 5 of 6 tokens" in text
 
 
 def test_the_clipped_loss_is_flat_from_the_band_to_its_mirror_image():
@@ -142,3 +162,13 @@ def test_what_tempts_is_likely_and_rated_above_the_likeliest():
     scores = torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
     probs = torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1]])
     assert tempting(scores, probs).tolist() == pytest.approx([0.2, 0.0])
+
+
+def test_a_climb_is_an_arrow_from_what_the_start_was_worth():
+    ends = {"a": torch.tensor([[1.0, 2.0], [2.5, 2.5]])}
+    (ax,) = plot_climbs({"a": torch.tensor([2.0, 3.0])}, ends, (0.0, 1.0))
+    arrows = [text for text in ax.texts if not text.get_text()]
+    assert [arrow.xy for arrow in arrows] == [(0, 1.5)]  # the other stays
+    assert [t.get_text() for t in ax.texts if t.get_text()] == ["-1.00", "+0.00"]
+    text = alternative_text(ax.figure)
+    assert text.endswith("at beta 0, 1. a: from 2.50 to 1.50, 2.50.")

@@ -40,11 +40,12 @@ Here are the kinds that many notebooks draw. The others, and the words:
     ratio_levels    ratios of tokens and of responses; how hard each token pulls
     gae_light       how each TD error travels back to the tokens before it
     value_steps     a critic's values as a stair, TD errors as its steps
+    critic_reads    which tokens move each of a critic's values
     value_clip      the critic's losses, and where the clipped one lets go
     token_pay       KL in the reward: what a token is paid, and its return
     entropy_push    what an entropy bonus does to one row of a policy
     answer_tree     all responses of a small world as a tree; how hard each is blamed
-    overrated       every response by its true and by its learned reward
+    overrated       every response by its true and its learned reward; what beta saves
     memory_blocks   what stays in memory, as blocks drawn to scale
     reward_map      what a reward pays every response; groups that tie
     prompt_map      what a policy writes to every prompt there is
