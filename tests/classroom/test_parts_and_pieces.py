@@ -5,10 +5,12 @@ import pytest
 import torch
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.text import Annotation
 
 from grpo_course import correctness_reward, format_reward, length_reward
 from grpo_course.classroom.plots import (
     forks,
+    groups,
     palette,
     ratio_levels,
     reward_parts,
@@ -128,9 +130,13 @@ def test_shares_of_a_split_lie_side_by_side():
 
 def test_a_frame_holds_two_copies():
     deltas = {"list": torch.tensor([0.5, -0.5, 0.5, -0.5])}
-    ax = word_problems.plot_orders({"list": "ABAB"}, deltas)
+    ax = word_problems.plot_orders({"list": "ABAB"}, {"A": 1.0, "B": 0.0}, deltas)
     frames = [p for p in ax.patches if p.get_width() == 2]
     assert [frame.get_x() for frame in frames] == [0, 2]
+    assert [t.get_text() for t in ax.texts if t.get_text() in ("0", "1")] == [*"1010"]
+    arrows = [text for text in ax.texts if isinstance(text, Annotation)]
+    heads = [arrow.xyann[1] > arrow.xy[1] for arrow in arrows]
+    assert heads == [True, False, True, False], "up on the page is up"
     assert "list: ABAB, deltas 0.50, -0.50" in alternative_text(ax.figure)
 
 
@@ -149,7 +155,7 @@ def test_a_bar_runs_from_the_start_of_a_search_to_its_end():
     left, right = word_problems.plot_searches({"one tag": short, "two tags": long})
     bars = [(bar.get_x(), bar.get_width()) for bar in right.patches]
     assert bars == [(0, 8), (4, 4), (0, 8)]
-    assert right.get_title() == "two tags: 12 and 8"
+    assert right.get_title() == "two tags\na 12, b 8"
     assert left.get_xlim() == right.get_xlim() and left.get_ylim() == right.get_ylim()
     assert right.get_ylim()[0] > right.patches[-1].get_y() + 0.75, "a bar is cut off"
     told = alternative_text(left.figure)
@@ -178,6 +184,18 @@ def test_a_level_lies_across_one_picture_and_is_told():
     assert [text.get_text() for text in row[1].texts] == ["a earns 0.6"]
     told = alternative_text(row[0].figure)
     assert told.count("a earns 0.6 from 0.6 to 0.6") == 1
+
+
+def test_arrows_lead_from_the_average_of_the_policy_to_each_reward():
+    chances, rewards = torch.tensor([0.75, 0.25]), torch.tensor([0.6, 1.0])
+    left, right = groups.plot_over_average(chances, rewards, ["a", "b"])
+    arrows = [text for text in right.texts if isinstance(text, Annotation)]
+    ends = [(arrow.xyann[0], arrow.xy[0]) for arrow in arrows]
+    assert ends == [pytest.approx((0.7, 0.6)), pytest.approx((0.7, 1.0))]
+    words = [text.get_text() for text in right.texts if text.get_text()]
+    assert words == ["-0.10", "+0.30"]
+    assert [text.get_text() for text in left.texts] == ["0.75", "0.25"]
+    assert "from the average 0.70: a chosen 0.75" in alternative_text(left.figure)
 
 
 def test_an_error_of_zero_has_its_number_too():

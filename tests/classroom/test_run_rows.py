@@ -7,6 +7,7 @@ from grpo_course.algorithm.history import History
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.run_rows import (
     GIVES_AWAY,
+    plot_answers,
     plot_held_out,
     plot_run_rows,
 )
@@ -18,6 +19,17 @@ def run_of(values):
     for epoch, value in enumerate(values):
         history.add(epoch, 0, {"kl": torch.tensor(value)})
     return history
+
+
+def test_a_group_is_tied_by_its_pay_and_not_by_its_answers():
+    same, paid = ("7", ["7", "7"], [1.0, 0.2]), ("8", ["1", "12"], [0.0, 0.0])
+    ax = plot_answers({"a": [same, paid], "b": [paid, paid]})
+    words = [text.get_text() for text in ax.texts]
+    assert words[:9] == ["a", "7", "7", "7", "✓", "8", "1", "12", "×"]
+    paid_more, paid_less = (patch.get_facecolor() for patch in ax.patches[:2])
+    assert paid_more[0] < paid_less[0], "more pay is darker"
+    told = "2 groups of answers a run. a 1 tied, different answers 3; b 2 tied"
+    assert alternative_text(ax.figure).startswith(told)
 
 
 def test_each_run_stands_before_the_healthy_one_as_means_of_a_window():

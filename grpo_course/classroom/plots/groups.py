@@ -7,9 +7,10 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.algorithm.rollout import Batch
-from grpo_course.classroom.plots import axes_row
+from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.mechanism import draw_group
+from grpo_course.classroom.plots.mechanism import draw_arrow, draw_group
+from grpo_course.classroom.plots.palette import PI
 
 
 def plot_batch(batch: Batch) -> list[Axes]:
@@ -62,6 +63,37 @@ def plot_groups(
     told = "; ".join(group_words(rewards, deltas, row) for row in range(len(rewards)))
     describe(figure, f"Groups as bars, their deltas as arrows. {told}.")
     return [list(axes) for axes in grid]
+
+
+def plot_over_average(
+    chances: Tensor, rewards: Tensor, names: Sequence[str]
+) -> list[Axes]:
+    """What a policy chooses, and each reward as an arrow from what it earns on average.
+
+    That average (dashed) moves with the chances. [choice] twice
+    """
+    left, right = axes_row(2, width=10.0, height=1.4 + 0.42 * len(names))
+    rows, average = range(len(names)), (chances @ rewards).item()
+    bars = left.barh(rows, chances.tolist(), 0.6, color=PI)
+    left.bar_label(bars, fmt="{:.2f}", padding=4)
+    left.set_yticks(rows, names)
+    right.set_yticks([])
+    for ax in (left, right):
+        ax.set(xlim=(-0.25 if ax is right else 0, 1.25), ylim=(len(names) - 0.5, -0.5))
+    right.axvline(average, color="black", ls="--", lw=1.5)
+    for row, (reward, above) in enumerate(zip(rewards, rewards - average, strict=True)):
+        foot, head = (average, row), (reward.item(), row)
+        draw_arrow(right, foot, head, above.item(), min(3.5, 30 * abs(above.item())))
+        side, gap = ("left", 0.03) if above > 0 else ("right", -0.03)
+        right.text(head[0] + gap, row, f"{above:+.2f}", ha=side, va="center")
+    finish(left, "chance", "").grid(visible=False)
+    finish(right, "reward, from the average (dashed)", "").grid(visible=False)
+    plt.tight_layout()
+    told = zip(names, chances.tolist(), rewards.tolist(), strict=True)
+    listed = "; ".join(f"{n} chosen {c:.2f}, earns {r:.2f}" for n, c, r in told)
+    text = f"Chances as bars, rewards as arrows from the average {average:.2f}"
+    describe(left.figure, f"{text}: {listed}.")
+    return [left, right]
 
 
 def group_words(rewards: Tensor, deltas: Mapping[str, Tensor], row: int) -> str:

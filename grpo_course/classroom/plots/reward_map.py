@@ -109,18 +109,21 @@ def frame(axes: list[Axes], response: list[int], colour: str) -> None:
     axes[first].add_patch(Rectangle(corner, 0.9, 0.9, **style))
 
 
-def plot_ties(rewards: Tensor, most: float) -> Axes:
+def plot_ties(rewards: Tensor, most: float, ax: Axes | None = None) -> Axes:
     """Groups as columns of cells, coloured by reward; tied ones crossed. [group trial]
 
-    `most` is the largest reward there is.
+    `most` is the largest reward there is. On axes that are given, nothing is described.
     """
-    figure, ax = plt.subplots(figsize=(7.5, 3.0), layout="constrained")
+    tied = (rewards == rewards[:, :1]).all(dim=1)
+    if ax is None:
+        figure, ax = plt.subplots(figsize=(7.5, 3.0), layout="constrained")
+        text = f"Groups of {rewards.shape[1]} as columns of cells coloured by reward"
+        describe(figure, f"{text}; {int(tied.sum())} of {len(tied)} groups are tied.")
     # No response is as light as the paper: a reward of 0 is a response too.
     style: dict[str, Any] = {"cmap": SHADES, "vmin": -0.15 * most, "vmax": most}
     ax.imshow(rewards.T, aspect="auto", interpolation="nearest", **style)
     for edge in range(1, len(rewards)):
         ax.axvline(edge - 0.5, color="white", lw=2)
-    tied = (rewards == rewards[:, :1]).all(dim=1)
     above = ["×" if each else "✓" for each in tied.tolist()]
     ax.set_xticks(range(len(rewards)), above, fontsize=12)
     ax.xaxis.tick_top()
@@ -131,9 +134,6 @@ def plot_ties(rewards: Tensor, most: float) -> Axes:
         ax, "groups: × is tied, ✓ has a signal; darker earns more", "responses"
     ).grid(visible=False)
     ax.set_yticks([])
-    count = f"{int(tied.sum())} of {len(tied)} groups are tied"
-    text = f"Groups of {rewards.shape[1]} as columns of cells coloured by reward"
-    describe(figure, f"{text}; {count}.")
     return ax
 
 

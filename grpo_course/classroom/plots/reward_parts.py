@@ -34,7 +34,9 @@ def plot_parts(
     """
     left, right = axes_row(2, width=10.0, height=1.5 + 0.42 * len(names))
     total = draw_parts(left, parts, names)
-    left.set_title(title, pad=left.title.get_position()[1] + 24, loc="right")
+    left.set_title(
+        title, pad=left.title.get_position()[1] + 24, loc="left", weight="bold"
+    )
     deltas = compute_deltas(total[None], "centered_rewards")[0]
     draw_group(right, deltas, [""] * len(names), r"delta $\delta$", signed=True)
     most = max(0.1, deltas.abs().max().item())

@@ -1,19 +1,58 @@
-"""Runs of texts: a row for each beside the healthy one; training beside held out."""
+"""Runs of texts in rows: their groups, their curves; training beside held out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from torch import Tensor
 
 from grpo_course.algorithm.history import History
 from grpo_course.classroom.plots import axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import COLOURS
+from grpo_course.classroom.plots.palette import COLOURS, DOWN
+from grpo_course.classroom.plots.token_rows import cell, name_row
 
+Group = tuple[str, Sequence[str], Sequence[float]]  # the right answer, given, pay
 SHARES = {"tied_groups", "format", "lenient_accuracy"}
 GIVES_AWAY = "#fdedc9"  # the ground of the panel that tells how a run fails
+
+
+def plot_answers(runs: Mapping[str, Sequence[Group]]) -> Axes:
+    """Groups of answers, a row for each run; left of each group stands what is right.
+
+    Pay is a share of the most that a run pays: the more, the darker is the cell.
+    """
+    blocks = max(map(len, runs.values()))
+    ax = axes_row(width=11.5, height=0.45 * len(runs) + 0.5)[0]
+    ax.set(xlim=(-2.5, 12 * blocks), ylim=(1.2 * len(runs) + 1, -0.2))
+    ax.set_position((0, 0, 1, 1))
+    ax.axis("off")
+    told = []
+    for row, (name, groups) in enumerate(runs.items()):
+        name_row(ax, 1.2 * row, name)
+        for place, group in enumerate(groups):
+            draw_answers(ax, 12 * place, 1.2 * row, group)
+        ties = sum(len({*pay}) == 1 for _, _, pay in groups)
+        kinds = len({answer for _, given, _ in groups for answer in given})
+        told.append(f"{name} {ties} tied, different answers {kinds}")
+    words = "bold: the right answer; darker is paid more; × is tied, ✓ has a signal"
+    ax.text(6 * blocks, 1.2 * len(runs) + 0.6, words, ha="center", va="center", size=11)
+    describe(ax.figure, f"{blocks} groups of answers a run. {'; '.join(told)}.")
+    return ax
+
+
+def draw_answers(ax: Axes, x: float, y: float, group: Group) -> None:
+    """A group as cells, which hold its answers and are coloured by their pay."""
+    right, given, paid = group
+    style: dict = {"va": "center", "size": 12}
+    ax.text(x + 1.8, y + 0.5, right, ha="right", weight="bold", **style)
+    for place, (answer, pay) in enumerate(zip(given, paid, strict=True)):
+        shade = to_hex(plt.get_cmap("Blues")(0.08 + 0.47 * pay))  # black is read on it
+        cell(ax, x + 2.1 + place, y, answer, colour=shade)
+    sign, ink = ("×", DOWN) if len({*paid}) == 1 else ("✓", "black")
+    ax.text(x + 2.7 + len(given), y + 0.5, sign, ha="center", color=ink, **style)
 
 
 def plot_run_rows(

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import axes_row, fill_cells, finish
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.classroom.plots.mechanism import draw_arrow
 from grpo_course.classroom.plots.palette import COLOURS, DOWN, GROUND, PI, UP
 from grpo_course.classroom.plots.reward_parts import LOOKS, listed
 from grpo_course.classroom.plots.token_rows import INK, canvas, cell, name_row
@@ -41,29 +42,39 @@ def plot_shares(shares: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
     return ax
 
 
-def plot_orders(orders: Mapping[str, str], deltas: Mapping[str, Tensor]) -> Axes:
+def plot_orders(
+    orders: Mapping[str, str], pays: Mapping[str, float], deltas: Mapping[str, Tensor]
+) -> Axes:
     """Copies of questions in an order; two that form a group share a frame.
 
-    Below each stands its delta.
+    Below each stand its pay and its delta, an arrow.
     """
     longest = max(map(len, orders.values()))
-    ax = canvas(longest, 2.3 * len(orders) + 0.1, names=3.4)
+    ax = canvas(longest, 3.4 * len(orders), names=3.4)
     letters = sorted(set("".join(orders.values())))
     for row, (name, asked) in enumerate(orders.items()):
-        y = 2.3 * row + 0.2
-        name_row(ax, y, name)
-        name_row(ax, y + 1.0, r"$\delta$")
+        y = 3.4 * row + 0.2
+        for below, words in enumerate((name, "pays", r"$\delta$")):
+            name_row(ax, y + 0.95 * below, words)
         for x, (letter, delta) in enumerate(zip(asked, deltas[name], strict=True)):
             cell(ax, x, y, letter, colour=PAPERS[letters.index(letter) % len(PAPERS)])
-            look: dict[str, Any] = {"ha": "center", "color": INK, "fontsize": 12}
-            said = f"{delta.item():+.1f}" if delta else "0"
-            ax.text(x + 0.5, y + 1.6, said, **look)
+            draw_paid(ax, x + 0.5, y + 1.55, pays[letter], delta.item())
             if x % 2 == 0:
                 edge = Rectangle((x, y), 2, 1, fill=False, edgecolor="black", lw=2.5)
                 ax.add_patch(edge)
     told = [f"{n}: {o}, deltas {listed(deltas[n])}" for n, o in orders.items()]
     describe(ax.figure, f"Questions framed in groups of two. {'; '.join(told)}.")
     return ax
+
+
+def draw_paid(ax: Axes, x: float, y: float, pay: float, delta: float) -> None:
+    """What a response is paid, and below it its delta: an arrow, or a zero."""
+    look: dict[str, Any] = {"ha": "center", "color": INK, "fontsize": 12}
+    ax.text(x, y, f"{pay:g}", **look)
+    if delta:
+        draw_arrow(ax, (x, y + 0.85 + delta), (x, y + 0.85 - delta), delta, 2.5)
+    else:
+        ax.text(x, y + 0.95, "0", **look)
 
 
 def plot_paid(paid: Mapping[str, Sequence[float]], rewards: Sequence[str]) -> Axes:
@@ -102,7 +113,8 @@ def plot_searches(texts: Mapping[str, Mapping[str, Sequence[Span]]]) -> list[Axe
             sums.append(sum(widths))
             top = rows[-1] + 1.6
             told.append(f"{name}: {len(spans)} of {who}, {sum(widths)} characters")
-        title = f"{name}: {' and '.join(map(str, sums))}"
+        counted = zip(work, sums, strict=True)
+        title = f"{name}\n{', '.join(f'{who} {looks}' for who, looks in counted)}"
         finish(ax, "character of the text", "", title).sharex(axes[0])
         ax.set(ylim=(most + 0.4, -0.8), yticks=[])
     legend_below(axes)
