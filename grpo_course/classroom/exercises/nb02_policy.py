@@ -1,7 +1,7 @@
 """The exercises of 02_policy."""
 
 import torch
-from einops import rearrange, repeat
+from einops import repeat
 from torch import Generator, Tensor, nn
 from torch.optim import SGD, Optimizer
 
@@ -13,7 +13,11 @@ from grpo_course.classroom.exercises.shared import (
     case,
     numbers,
 )
-from grpo_course.sorting.model import SortModel
+from grpo_course.sorting.model import (
+    SortModel,
+    compute_log_probs,
+    generate_responses,
+)
 from grpo_course.sorting.rewards import (  # noqa: F401
     compute_reward,
     sort_distance_reward,
@@ -209,8 +213,6 @@ NAIVE_LOSS = Exercise(
 )
 
 
-DRAWN = "num_responses, replacement=True, generator=generator"
-DRAWN_ONCE = "num_responses, generator=generator"
 SAMPLED = "compute_reward(prompts, responses, sort_distance_reward)"
 ON_THE_WAY = {
     "sort_distance_reward => sort_exact_reward": "You pay with another reward. Here "
@@ -221,22 +223,9 @@ ON_THE_WAY = {
     "log-probabilities with its reward.",
     f"{SAMPLED} => {SAMPLED} - {SAMPLED}.mean(dim=-1, keepdim=True)": "You take the "
     "mean of the group away. That is notebook 03; here the deltas are the rewards.",
-    f"torch.multinomial(rows, {DRAWN}) => torch.multinomial(rows, {DRAWN_ONCE})": "You "
-    "draw without replacement, so no number comes twice at a position: "
-    "replacement=True.",
-    "copies.gather => copies.exp().log_softmax(dim=-1).gather": "You score with "
+    "compute_log_probs(prompts, responses, model) => "
+    "gather_log_probs(model(prompts).softmax(dim=-1), responses)": "You score with "
     "probabilities where logits belong: log_softmax takes what model(prompts) gives.",
-    "'(batch pos) trial -> batch trial pos' => "
-    "'(pos batch) trial -> batch trial pos'": "The rows came from '(batch pos)': the "
-    "same order brings the axes back.",
-}
-
-SAME_HERE = {
-    "detach lost": "no gradient flows through multinomial, nor out of the result",
-    "gradient in part": "it is detached twice",
-    "squeezed too much": "the deltas' axes broadcast over what is left",
-    "log too late": "these logits are small",
-    "log of padded softmax": "these logits are small",
 }
 
 
@@ -275,18 +264,10 @@ class Start(nn.Module):
 def group_loss(start, prompts, num_responses):
     """-> scalar"""
     model, generator, _ = start()
-    log_probs = model(prompts).log_softmax(dim=-1)
-    rows = rearrange(log_probs.detach().exp(), "batch pos vocab -> (batch pos) vocab")
-    drawn = torch.multinomial(
-        rows, num_responses, replacement=True, generator=generator
-    )
-    pattern = "(batch pos) trial -> batch trial pos"
-    responses = rearrange(drawn, pattern, batch=len(prompts))
+    responses = generate_responses(prompts, model, num_responses, generator)
     deltas = compute_reward(prompts, responses, sort_distance_reward)
-    pattern = "batch pos vocab -> batch trial pos vocab"
-    copies = repeat(log_probs, pattern, trial=num_responses)
-    picked = copies.gather(dim=-1, index=responses[..., None]).squeeze(-1)
-    return -(deltas[..., None] * picked).mean()
+    log_probs = compute_log_probs(prompts, responses, model)
+    return -(deltas[..., None] * log_probs).mean()
 
 
 def _update_cases(hint: str) -> tuple[Case, ...]:
@@ -310,8 +291,8 @@ GROUP_LOSS = Exercise(
     gradient_to=("start",),
     cases=_update_cases(
         "Are these other responses? Take the model and the generator that start() "
-        "gives you, not those of a cell above, and draw all rows in one "
-        "torch.multinomial."
+        "gives you, not those of a cell above, and sample with one call of "
+        "generate_responses."
     ),
     words=ON_THE_WAY,
     mistakes=(
@@ -321,7 +302,6 @@ GROUP_LOSS = Exercise(
             "no_grad(), or detach. Only the sampling goes without a gradient.",
         ),
     ),
-    equivalent=SAME_HERE,
     insight="Sample, reward, score, weigh: the value says little, but its gradient is "
     "an estimate of the way up.",
 )
@@ -336,18 +316,10 @@ NOT_MOVED = (
 def one_update(start, prompts, num_responses):
     """-> the logits after one step, float [batch pos vocab]"""
     model, generator, optimizer = start()
-    log_probs = model(prompts).log_softmax(dim=-1)
-    rows = rearrange(log_probs.detach().exp(), "batch pos vocab -> (batch pos) vocab")
-    drawn = torch.multinomial(
-        rows, num_responses, replacement=True, generator=generator
-    )
-    pattern = "(batch pos) trial -> batch trial pos"
-    responses = rearrange(drawn, pattern, batch=len(prompts))
+    responses = generate_responses(prompts, model, num_responses, generator)
     deltas = compute_reward(prompts, responses, sort_distance_reward)
-    pattern = "batch pos vocab -> batch trial pos vocab"
-    copies = repeat(log_probs, pattern, trial=num_responses)
-    picked = copies.gather(dim=-1, index=responses[..., None]).squeeze(-1)
-    loss = -(deltas[..., None] * picked).mean()
+    log_probs = compute_log_probs(prompts, responses, model)
+    loss = -(deltas[..., None] * log_probs).mean()
     loss.backward()
     optimizer.step()
     return model(prompts).detach()
@@ -360,7 +332,7 @@ ONE_UPDATE = Exercise(
     axes={"prompts": "batch pos", "return": "batch pos vocab"},
     cases=_update_cases(
         "One sample, one backward, one step: with the model, the generator and the "
-        "optimizer of one call of start(), and all rows in one torch.multinomial."
+        "optimizer of one call of start(), and one call of generate_responses."
     ),
     words=ON_THE_WAY
     | {
@@ -371,7 +343,7 @@ ONE_UPDATE = Exercise(
         "model(prompts).detach() => model(prompts).log_softmax(dim=-1).detach()": "You "
         "return log-probabilities. The logits are what model(prompts) gives.",
     },
-    equivalent=SAME_HERE,
+    equivalent={"detach lost": "what is compared is a number"},
     insight="Sample, reward, loss, backward, step: a whole update of a policy. "
     "Everything that follows changes one of these lines.",
 )
