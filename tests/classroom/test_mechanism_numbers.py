@@ -16,6 +16,8 @@ from grpo_course.classroom.plots.kl_area import (
     settle,
 )
 from grpo_course.classroom.plots.kl_estimators import (
+    name_tokens,
+    plot_gap,
     plot_kl_estimators,
     plot_sample_means,
 )
@@ -44,10 +46,10 @@ REWARDS = torch.tensor([1.0, 0.0, 0.5, 0.0, 0.0], dtype=torch.float64)
 
 
 def test_the_areas_add_up_to_the_kl():
-    _, right = plot_kl_area(PI, REF)
-    areas = sum(bar.get_width() * bar.get_height() for bar in right.patches)
+    ax = plot_kl_area(PI, REF)
+    areas = sum(bar.get_width() * bar.get_height() for bar in ax.patches)
     assert areas == pytest.approx(exact_kl(PI, REF).item())
-    assert f"{exact_kl(PI, REF):.3f} nats" in alternative_text(right.figure)
+    assert f"{exact_kl(PI, REF):.3f} nats" in alternative_text(ax.figure)
 
 
 def test_the_areas_of_two_tokens_add_up_to_the_kl_of_the_response():
@@ -62,6 +64,22 @@ def test_the_areas_of_two_tokens_add_up_to_the_kl_of_the_response():
 def test_tokens_at_one_place_share_a_name():
     _, right = plot_kl_estimators(PI, REF)
     assert [text.get_text() for text in right.texts][:4] == ["3", "2,4", "1", "0"]
+
+
+def test_names_that_would_overlap_stand_at_two_heights():
+    near, apart = torch.tensor([0.1, 0.2]), torch.tensor([0.1, 0.9])
+    for values, count in ((near, 2), (apart, 1)):
+        (ax,) = axes_row()
+        name_tokens(ax, values, 0)
+        assert len({text.xyann[1] for text in ax.texts}) == count
+
+
+def test_the_gap_of_a_token_is_its_k3():
+    ax = plot_gap(PI, REF)
+    bars = {round(x[0], 6): y for x, y in (line.get_data() for line in ax.lines[2:6])}
+    for x, k3 in zip((REF - PI).exp(), kl_values(PI, REF, "k3"), strict=True):
+        low, high = bars[round(x.item(), 6)]
+        assert high - low == pytest.approx(k3.item(), abs=1e-5)
 
 
 def test_sampled_means_are_counted_once_each():

@@ -14,35 +14,33 @@ from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import DOWN, NO_POLICY, PI, PI_REF
 
 
-def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
-    """Two distributions, and beside them the KL as areas, one for each token. [vocab]
+def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
+    """The KL of two distributions as areas, one for each token. [vocab]
 
     A token's rectangle is as wide as its probability and as high as its log-ratio, so
     its area is its term of the sum.
     """
-    left, right = axes_row(2, width=9.0, height=3.4)
-    draw_two(left, log_probs, ref_log_probs)
+    (ax,) = axes_row(1, width=9.0, height=3.4)
     probs, heights = log_probs.exp(), log_probs - ref_log_probs
     starts = probs.cumsum(-1) - probs
     for token, (x, wide, high) in enumerate(
         zip(*(v.tolist() for v in (starts, probs, heights)), strict=True)
     ):
-        draw_term(right, token, x, wide, high)
-    right.axhline(0, color="black", lw=1)
+        draw_term(ax, token, x, wide, high)
+    ax.axhline(0, color="black", lw=1)
     kl, above = exact_kl(log_probs, ref_log_probs), (probs * heights).clamp(min=0).sum()
     title = f"above {above:.3f} - below {above - kl:.3f} = KL {kl:.3f}"
-    finish(right, r"width $\pi$", r"height $\log\,(\pi/\pi_{ref})$", title)
-    right.set(xlim=(-0.02, 1.02))
-    right.margins(y=0.18)
+    finish(ax, r"width $\pi$", r"height $\log\,(\pi/\pi_{ref})$", title)
+    ax.set(xlim=(-0.02, 1.02))
+    ax.margins(y=0.26)
     plt.tight_layout()
     terms = ", ".join(f"{term:+.3f}" for term in (probs * heights).tolist())
     describe(
-        left.figure,
-        "Left: the probabilities of a policy and of its reference, token by token. "
-        "Right: a rectangle for each token, as wide as its probability and as high as "
-        f"its log-ratio. The areas {terms} add up to the KL, {kl:.3f} nats.",
+        ax.figure,
+        "A rectangle for each token, as wide as its probability and as high as its "
+        f"log-ratio. The areas {terms} add up to the KL, {kl:.3f} nats.",
     )
-    return [left, right]
+    return ax
 
 
 def draw_two(ax: Axes, log_probs: Tensor, ref_log_probs: Tensor) -> None:
@@ -57,30 +55,17 @@ def draw_two(ax: Axes, log_probs: Tensor, ref_log_probs: Tensor) -> None:
 
 
 def draw_term(ax: Axes, token: int, x: float, wide: float, high: float) -> None:
-    """One token's rectangle, with its number, and its area where there is room."""
+    """One token's rectangle; beyond its end its number and its area."""
     colour, hatch = (PI, "") if high > 0 else (DOWN, "//")
-    look: dict[str, Any] = {
-        "align": "edge",
-        "edgecolor": "white",
-        "hatch": hatch,
-        "alpha": 0.8,
-    }
-    ax.bar(x, high, wide, color=colour, **look)
-    away = 4 if high > 0 else -4
-    place: dict[str, Any] = {"ha": "center", "va": "bottom" if high > 0 else "top"}
-    at = (x + wide / 2, high)
+    look: dict[str, Any] = {"align": "edge", "ec": "white", "hatch": hatch}
+    ax.bar(x, high, wide, color=colour, alpha=0.8, **look)
+    away, side = (4, "bottom") if high > 0 else (-4, "top")
+    place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": side}
+    name = f"token {token}" if wide > 0.15 else str(token)
+    text = f"{name}\n{wide * high:+.2f}"
     ax.annotate(
-        str(token), at, (0, away), textcoords="offset points", fontsize=10, **place
+        text, (x + wide / 2, high), (0, away), fontsize=10 if wide > 0.1 else 9, **place
     )
-    if wide > 0.15:
-        box: dict[str, Any] = {"facecolor": "white", "lw": 0, "pad": 1.5}
-        middle: dict[str, Any] = {
-            "ha": "center",
-            "va": "center",
-            "fontsize": 10,
-            "bbox": box,
-        }
-        ax.text(x + wide / 2, high / 2, f"{wide * high:+.2f}", **middle)
 
 
 def plot_two_tokens(probs: Tensor, own: Tensor, states: Tensor) -> Axes:

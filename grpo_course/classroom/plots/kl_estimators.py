@@ -1,5 +1,8 @@
 """Pictures of a policy, its reference, and what the KL estimators say of them."""
 
+import math
+from typing import Any
+
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
@@ -16,10 +19,11 @@ from grpo_course.classroom.plots import (
 )
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.kl_area import draw_two
+from grpo_course.classroom.plots.palette import GROUND
 
 ESTIMATORS = ("k1", "k2", "k3")
 TICKS = (-20, -5, -1, 0, 1, 5, 20, 60)
-NEAR = 0.22  # names of tokens that would overlap are written together
+SAME, NEAR = 0.05, 0.2  # as drawn: tokens in one place; names that would overlap
 
 
 def away_from(ref_log_probs: Tensor, log_probs: Tensor, strength: float) -> Tensor:
@@ -39,7 +43,8 @@ def plot_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
     dot with whiskers is mean and standard deviation.
     """
     kl = exact_kl(log_probs, ref_log_probs).item()
-    left, right = axes_row(2, width=9.0, height=3.4)
+    size: dict[str, Any] = {"figsize": (9.5, 3.4), "width_ratios": (1, 1.8)}
+    _, (left, right) = plt.subplots(1, 2, **size)
     draw_two(left, log_probs, ref_log_probs)
     for row, name in enumerate(ESTIMATORS):
         values = kl_values(log_probs, ref_log_probs, name) / kl
@@ -59,19 +64,49 @@ def plot_kl_estimators(log_probs: Tensor, ref_log_probs: Tensor) -> list[Axes]:
 
 
 def name_tokens(ax: Axes, values: Tensor, row: int) -> None:
-    """The numbers of the tokens over their discs, in one name where they coincide."""
+    """The numbers of the tokens over their discs; where it is narrow, one is higher."""
     far = values.sign() * (1 + values.abs().log10())
     places = far.where(values.abs() > 1, values)  # as far apart as they are drawn
     groups: list[list[int]] = []
     for token in places.argsort(stable=True).tolist():
-        if groups and places[token] - places[groups[-1][0]] < NEAR:
+        if groups and places[token] - places[groups[-1][0]] < SAME:
             groups[-1].append(token)
         else:
             groups.append([token])
+    before, high = -float("inf"), False
     for group in groups:
         text, at = ",".join(map(str, sorted(group))), values[group].mean().item()
-        rise: dict = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center"}
-        ax.annotate(text, (at, row), fontsize=9, **rise)
+        high = not high and places[group[0]] - before < NEAR
+        before = places[group[0]].item()
+        up: dict = {"xytext": (0, 24 if high else 12), "textcoords": "offset points"}
+        up |= {"ha": "center", "bbox": {"fc": GROUND, "lw": 0, "pad": 0.4}}
+        ax.annotate(text, (at, row), fontsize=9, **up)
+
+
+def plot_gap(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
+    """k3 of each token as the gap between x - 1 and log x, at x = ref/pi. [vocab]"""
+    (ax,) = axes_row(1, width=7.0, height=3.2)
+    ratios = [round(x, 6) for x in (ref_log_probs - log_probs).exp().tolist()]
+    x = torch.linspace(0.7 * min(ratios), 1.1 * max(ratios), 200)
+    bar: dict[str, Any] = {"color": COLOURS[2], "lw": 6, "alpha": 0.6}
+    ax.plot(x, x - 1, color="black", label="$x - 1$")
+    ax.plot(x, x.log(), color=COLOURS[0], ls="--", label=r"$\log x = -k_1$")
+    told = []
+    for ratio in sorted(set(ratios)):
+        name = ", ".join(str(k) for k, each in enumerate(ratios) if each == ratio)
+        low, high = math.log(ratio), ratio - 1
+        ax.plot([ratio, ratio], [low, high], solid_capstyle="butt", **bar)
+        name, below = f"token{'s' * (',' in name)} {name}", high < 0
+        at, shift = (low, (6, -6)) if below else (high, (-6, 4))
+        place: dict[str, Any] = {"ha": "left" if below else "right"}
+        place |= {"va": "top" if below else "bottom", "textcoords": "offset points"}
+        told.append(f"{name}: {high - low:.2f}")
+        ax.annotate(told[-1], (ratio, at), shift, **place)
+    ax.plot([], [], label="the gap: $k_3$", **bar)
+    ax.axhline(0, color="grey", lw=1)
+    text = "The line x - 1 over the curve log x, which touch at x = 1; their gap is k3"
+    describe(ax.figure, f"{text}. {'; '.join(told)}.")
+    return legend_above(finish(ax, r"$x = \pi_{ref}\,/\,\pi$", ""))
 
 
 def plot_sample_means(means: dict[str, Tensor], kl: float, size: int) -> Axes:
