@@ -76,8 +76,8 @@ def name_tokens(ax: Axes, values: Tensor, row: int) -> None:
     before, high = -float("inf"), False
     for group in groups:
         text, at = ",".join(map(str, sorted(group))), values[group].mean().item()
-        high = not high and places[group[0]] - before < NEAR
-        before = places[group[0]].item()
+        place = places[group[0]].item()
+        high, before = not high and place - before < NEAR, place
         up: dict = {"xytext": (0, 24 if high else 12), "textcoords": "offset points"}
         up |= {"ha": "center", "bbox": {"fc": GROUND, "lw": 0, "pad": 0.4}}
         ax.annotate(text, (at, row), fontsize=9, **up)
