@@ -48,13 +48,15 @@ def train_share(
     learning_rate: float = 1e-3,
     watch: Watch | None = None,
     sampler: Sampler = Sampler(SHARE_LENGTH),  # noqa: B008, it is frozen
+    observe: Callable[[SequencePolicy], dict] | None = None,
     **knobs,
 ) -> tuple[SequencePolicy, History]:
     """Train for a large share of one token among 20; curves are [step seed].
 
     Four prompts, four responses each; two passes over each rollout in minibatches of
     four; a reference, if beta is not 0, that is never copied again. A sampler with an
-    EOS lets responses end. Further knobs are those of TrainConfig.
+    EOS lets responses end. `observe` is that of `Trainer`; further knobs are those of
+    TrainConfig.
     """
     settings = {
         "num_epochs": num_epochs,
@@ -70,7 +72,8 @@ def train_share(
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     config = TrainConfig(**(settings | knobs))
     reward = share_reward(SHARE_TOKEN)
-    history = train(policy, SHARE_PROMPTS, reward, optimizer, config, watch=watch)
+    parts = (policy, SHARE_PROMPTS, reward, optimizer, config)
+    history = train(*parts, observe, watch)
     return policy, history
 
 

@@ -12,7 +12,12 @@ from grpo_course.classroom.plots.comparisons import (
     plot_moved,
 )
 from grpo_course.classroom.plots.stretch import plot_stretch
-from grpo_course.classroom.plots.trades import mark_remedy, plot_trade, plot_turned
+from grpo_course.classroom.plots.trades import (
+    mark_remedy,
+    plot_trade,
+    plot_turned,
+    plot_ways_from,
+)
 from grpo_course.classroom.plots.waiting import plot_waiting
 from grpo_course.engines.waiting import LEARNER, Span
 
@@ -122,6 +127,18 @@ def test_a_trade_is_what_is_won_across_and_what_is_kept_upwards():
     ends = {note.get_text(): note.xy for note in ax.texts}
     assert ends == {"β = 0": (0.75, 0.25), "β = 0.3": (0.0, 1.0)}
     assert "a from 0.75, 0.25 to 0.00, 1.00" in alternative_text(ax.figure)
+
+
+def test_an_arrow_joins_the_mean_of_a_start_to_that_of_each_end():
+    start = torch.tensor([0.5, 0.7]), torch.tensor([0.8, 0.6])
+    end = torch.tensor([0.9, 1.0]), torch.tensor([0.1, 0.3])
+    ax = plot_ways_from({"a": start}, {"a": {"β = 0": end}}, "new", "old")
+    arrow, tip, name = ax.texts
+    assert arrow.xyann == pytest.approx((0.6, 0.7)) and name.get_text() == "a"
+    assert arrow.xy == tip.xy == pytest.approx((0.95, 0.2))
+    assert ax.lines[0].get_xydata().tolist() == [pytest.approx([0.6, 0.7])]
+    told = alternative_text(ax.figure)
+    assert "a, β = 0: from 0.60, 0.70 to 0.95, 0.20" in told
 
 
 def test_a_remedy_lies_right_of_its_tick_and_above_the_line():

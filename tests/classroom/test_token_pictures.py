@@ -1,6 +1,7 @@
 """Texts as coloured cells: each token in its place, each arrow from the right row."""
 
 import torch
+from matplotlib.colors import to_rgba
 
 from grpo_course.classroom.plots import (
     token_gradients,
@@ -81,6 +82,16 @@ def test_what_was_written_is_framed_in_the_row_of_its_step():
     assert "1 at 0.10, 0 at 0.20" in alternative_text(ax.figure)
 
 
+def test_the_cells_of_one_token_are_coloured_in_each_text():
+    texts = torch.tensor([[4, 1, 2], [1, 1, 1]])
+    ax = token_writing.plot_texts(texts, ["epoch 0", "epoch 9"], token=1)
+    first, *_ = token_rows.KINDS["response"]
+    hits = [p.get_facecolor() == to_rgba(first) for p in ax.patches]
+    assert hits == [False, True, False, True, True, True]
+    assert {"1 of 3", "3 of 3", "epoch 9"} <= {text.get_text() for text in ax.texts}
+    assert "epoch 0 1 of 3, epoch 9 3 of 3" in alternative_text(ax.figure)
+
+
 def test_only_numbers_out_of_place_are_framed():
     prompts, answers = torch.tensor([[2, 2, 5], [3, 1, 4]]), torch.tensor([[2, 5, 5]])
     answers = torch.cat([answers, torch.tensor([[1, 3, 4]])])
@@ -115,3 +126,12 @@ def test_places_are_counted_with_padding_and_without():
     assert numbers == [*"0", *"10", *"21", *"00", *"11", *"22"]
     assert [line.get_xdata()[0] for line in ax.lines] == [2, 2]
     assert "first tokens stand at 1, 0," in alternative_text(ax.figure)
+
+
+def test_the_last_state_of_each_panel_is_framed_and_held_against_the_first():
+    alone, read = torch.tensor([[0.5, -0.5]]), torch.tensor([[0.1, 0.2], [0.5, 0.0]])
+    read = {"alone": (torch.tensor([3]), alone), "read": (torch.tensor([0, 3]), read)}
+    one, other = token_places.plot_states(read)
+    assert [ax.patches[0].get_x() for ax in (one, other)] == [-0.5, 0.5]
+    assert other.images[0].get_array().tolist() == read["read"][1].T.tolist()
+    assert "alone by at most 0.00; read by at most 0.50" in alternative_text(one.figure)

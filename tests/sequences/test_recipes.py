@@ -5,6 +5,8 @@ three times the spread away from the mean, over seeds and six kinds of arithmeti
 (ATEN_CPU_CAPABILITY and MKL_CBWR). Notebook 09 trains longer, and asks for more.
 """
 
+import copy
+
 import pytest
 import torch
 
@@ -75,6 +77,17 @@ def test_a_run_can_be_repeated_and_a_seed_does_not_see_the_others():
     curve = together.curve("mean_reward")
     assert torch.equal(curve, again.curve("mean_reward"))
     assert torch.equal(curve[:, 1:], alone.curve("mean_reward"))
+
+
+def test_what_observes_a_run_leaves_it_alone_and_joins_its_history():
+    def write(policy):
+        asked = torch.zeros(1, 5).long()
+        return {"texts": copy.deepcopy(policy).sample(asked, 2).responses[:, 0]}
+
+    _, usual = train_share((0, 3), 2)
+    _, seen = train_share((0, 3), 2, observe=write)
+    assert torch.equal(usual.curve("mean_reward"), seen.curve("mean_reward"))
+    assert seen.epochs("texts").shape == (2, 2, 2, SHARE_LENGTH)
 
 
 def test_the_toy_is_learned_within_15_epochs():

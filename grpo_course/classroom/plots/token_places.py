@@ -1,11 +1,13 @@
 """Where a token stands: the shift by one, the side of padding, the count of places."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, Rectangle
 from torch import Tensor
 
+from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import GROUND, PI
 from grpo_course.classroom.plots.token_rows import (
@@ -89,6 +91,27 @@ def draw_prompt(
         cell(ax, x + place, y, str(token), "padding" if token == pad else "prompt")
     for place in range(num_new):
         cell(ax, x + len(prompt) + place, y, "", "response")
+
+
+def plot_states(read: Mapping[str, tuple[Tensor, Tensor]]) -> list[Axes]:
+    """The state after each token as a column of colours; the last one is framed.
+
+    A name's tokens, int [pos], and states, float [pos dim].
+    """
+    axes, told = axes_row(len(read), width=9.0, height=2.7), []
+    alone = next(iter(read.values()))[1][-1]
+    most = max(states.abs().max().item() for _, states in read.values())
+    for ax, (name, (tokens, states)) in zip(axes, read.items(), strict=True):
+        ax.imshow(states.T, cmap="PuOr", vmin=-most, vmax=most, aspect="auto")
+        ax.set_xticks(range(len(tokens)), [str(token) for token in tokens.tolist()])
+        ax.set(yticks=(), title=name, xlim=(-0.5, 2.5))
+        ax.grid(visible=False)
+        last = (len(tokens) - 1.5, -0.5), 1, states.shape[-1]
+        ax.add_patch(Rectangle(*last, fill=False, ec=INK, lw=3, clip_on=False))
+        told.append(f"{name} by at most {(states[-1] - alone).abs().max():.2f}")
+    text = "States as columns of colours. The last differs from that of the first panel"
+    describe(axes[0].figure, f"{text}: {'; '.join(told)}.")
+    return axes
 
 
 def plot_places(real: Tensor, num_new: int = 4) -> Axes:

@@ -1,5 +1,6 @@
-"""A model that writes: what it says before each token, and what its answers earn."""
+"""A model that writes: what it says before each token, its texts, what they earn."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -9,7 +10,7 @@ from torch import Tensor
 from grpo_course.classroom.plots import axes_row, fill_cells, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import COLOURS
-from grpo_course.classroom.plots.token_rows import INK, canvas, cell
+from grpo_course.classroom.plots.token_rows import INK, canvas, cell, name_row
 
 ANSWER, EARNS, IS = 4, 7.5, 10.3  # columns where answer, pay and verdict begin
 
@@ -44,6 +45,25 @@ def frame(ax: Axes, x: float, y: float) -> None:
     """A thick frame around one cell."""
     style: dict[str, Any] = {"fill": False, "ec": COLOURS[1], "lw": 3, "zorder": 3}
     ax.add_patch(Rectangle((x, y), 1, 1, clip_on=False, **style))
+
+
+def plot_texts(texts: Tensor, names: Sequence[str], token: int) -> Axes:
+    """A text a row, its cells coloured where they hold `token`. int [row pos]"""
+    count, width = texts.shape
+    ax, told = canvas(width + 1.8, count, names=2.4), []
+    for y, (name, text) in enumerate(zip(names, texts.tolist(), strict=True)):
+        for x, each in enumerate(text):
+            cell(ax, x, y, str(each), "response" if each == token else "")
+        share = f"{text.count(token)} of {width}"
+        name_row(ax, y, name)
+        ax.text(width + 0.15, y + 0.5, share, va="center", color=INK, fontsize=12)
+        told.append(f"{name} {share}")
+    describe(
+        ax.figure,
+        f"Texts as rows of cells, coloured where they hold token {token}: "
+        f"{', '.join(told)}.",
+    )
+    return ax
 
 
 def plot_answers(

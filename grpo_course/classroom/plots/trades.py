@@ -20,6 +20,8 @@ from grpo_course.classroom.plots.alt_text import describe
 
 LABELS = ((10, -15), (9, 5), (0, 8))  # where a beta stands, in each run
 ARROW: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
+WAY: dict[str, Any] = ARROW | {"lw": 2.5, "mutation_scale": 18}
+TIPS = ((10, 4), (10, -12), (-6, 10))  # where the name of an end stands, by its tip
 TRUE: dict[str, Any] = ARROW | {"color": "black", "lw": 2.5, "mutation_scale": 18}
 THIN: dict[str, Any] = ARROW | {"color": COLOURS[0], "lw": 1.5, "alpha": 0.7}
 
@@ -73,6 +75,32 @@ def plot_trade(
     span = f"β from {betas[0]:g} to {betas[-1]:g}"
     describe(ax.figure, f"{ylabel} against {xlabel}, {span}: {'; '.join(told)}.")
     return ax
+
+
+def plot_ways_from(
+    starts: Mapping[str, tuple[Tensor, Tensor]],
+    ends: Mapping[str, Mapping[str, tuple[Tensor, Tensor]]],
+    xlabel: str,
+    ylabel: str,
+) -> Axes:
+    """An arrow from each start to each of its ends, whose names stand at the tips.
+
+    What is won goes across and what is kept upwards, [seed] each: an arrow joins two
+    means.
+    """
+    ax, told = axes_row(width=7.5, height=4.2)[0], []
+    for (name, start), colour in zip(starts.items(), COLOURS, strict=False):
+        x, y = (each.mean().item() for each in start)
+        ax.plot(x, y, "o", ms=10, color=colour)
+        for (end, pair), shift in zip(ends[name].items(), TIPS, strict=False):
+            tip = pair[0].mean().item(), pair[1].mean().item()
+            ax.annotate("", tip, (x, y), arrowprops=WAY | {"color": colour})
+            ax.annotate(end, tip, shift, textcoords="offset points", color=colour)
+            told.append(f"{name}, {end}: from {words_of(x, y)} to {words_of(*tip)}")
+        ax.annotate(name, (x, y), (-4, 12), textcoords="offset points", ha="center")
+    ax.set(xlim=(-0.1, 1.2), ylim=(-0.05, 1))
+    describe(ax.figure, f"Arrows by {xlabel} and {ylabel}. {'; '.join(told)}.")
+    return finish(ax, xlabel, ylabel)
 
 
 def mark_remedy(
