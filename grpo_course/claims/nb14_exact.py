@@ -4,17 +4,11 @@ from functools import partial
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
 from grpo_course.algorithm.deltas import compute_deltas
 from grpo_course.algorithm.kl import kl_values
 from grpo_course.claims.claim import BEST, RATES_OF_NOTHING, Claim, Setting
 from grpo_course.claims.short_world import World, gradient
-from grpo_course.sorting.exact import (
-    all_responses,
-    exact_gradient_variance,
-    response_probs,
-)
 
 # Which mean is the policy gradient?
 
@@ -83,24 +77,6 @@ def kl_cosine(setting: Setting, whole: bool) -> Tensor:
     return torch.cosine_similarity(gradient(term, logits), exact, dim=1)
 
 
-# When the policy is nearly sure.
-
-
-def baseline_noise(setting: Setting, with_mean: bool) -> Tensor:
-    """The noise of a policy that is right nearly always. -> [seed]"""
-    places = round(2 + setting.length)
-    target = torch.tensor([4, 4, 0, 2] if setting.prompts else [0, 1, 2, 3])[:places]
-    paid = (all_responses(5, places) == target).all(-1).double()
-    found = []
-    for seed in setting.seeds:
-        draw = torch.Generator().manual_seed(seed)
-        logits = torch.randn(places, 5, generator=draw).double() / 2
-        logits = logits + 6 * one_hot(target, 5)
-        right = (response_probs(logits) * paid).sum().item() if with_mean else 0.0
-        found.append(exact_gradient_variance(logits, paid, right).sqrt())
-    return torch.stack(found)
-
-
 MEANS = "the token mean nearly, the mean per response does not"
 LONGER = {BEST: "a longer response is not better"}
 CLAIMS = (
@@ -148,12 +124,5 @@ CLAIMS = (
         partial(kl_cosine, whole=True),
         partial(kl_cosine, whole=False),
         leave_out=RATES_OF_NOTHING | {"other prompts": "the KL knows no reward"},
-    ),
-    Claim(
-        "14.sure",
-        "When a policy is nearly sure, the expected reward is no good baseline.",
-        partial(baseline_noise, with_mean=True),
-        partial(baseline_noise, with_mean=False),
-        leave_out=RATES_OF_NOTHING,
     ),
 )

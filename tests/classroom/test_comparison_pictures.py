@@ -1,4 +1,4 @@
-"""Gaps over a setting, points with names, and who waits for whom."""
+"""Gaps over a setting, points with names, arrows, and who waits for whom."""
 
 import pytest
 import torch
@@ -9,11 +9,10 @@ from grpo_course.classroom.plots.comparisons import (
     plot_before_after,
     plot_gaps,
     plot_means_and_gap,
-    plot_moved,
 )
 from grpo_course.classroom.plots.stretch import plot_stretch
 from grpo_course.classroom.plots.trades import (
-    mark_remedy,
+    along_and_across,
     plot_trade,
     plot_turned,
     plot_ways_from,
@@ -40,15 +39,6 @@ def test_the_gap_of_two_curves_is_taken_seed_by_seed():
     means, gap = plot_means_and_gap(curves, ("a", "b"), "tokens", range(1, 2))
     assert [list(line.get_ydata()) for line in means.lines] == [[2, 2], [1, 1]]
     assert list(gap.lines[0].get_ydata()) == [1, 1]
-
-
-def test_an_arrow_leads_to_where_a_point_has_moved():
-    before = {"still": (0.2, 0.5), "moves": (0.1, 0.25)}
-    ax = plot_moved(before, before | {"moves": (-0.1, 0.75)}, "x", "y")
-    arrows = [note for note in ax.texts if note.arrow_patch]
-    assert [arrow.xy for arrow in arrows] == [(-0.1, 0.75)]
-    told = alternative_text(ax.figure)
-    assert "still stays at 0.200, 0.50; moves 0.100, 0.25 to -0.100, 0.75" in told
 
 
 def test_what_is_given_up_is_a_cross_near_zero():
@@ -110,21 +100,40 @@ def test_dots_that_coincide_share_names_and_a_bent_one_is_hollow():
     assert "b 0.10, 0.20" in alternative_text(ax.figure)
 
 
-def test_an_update_is_an_arrow_at_its_angle():
-    kept, bent = plot_turned({"a": torch.zeros(2), "b": torch.tensor([0.0, 60.0])})
-    assert [note.xy for note in kept.texts] == [(1.0, 0.0)] * 3  # the true one is last
-    x, y = bent.texts[1].xy
-    assert (round(x, 6), round(y, 6)) == (0.5, round(0.75**0.5, 6))
-    assert bent.get_title() == "b: 30°, at worst 60°"
-    assert "a by 0°, at worst 0°; b by 30°" in alternative_text(bent.figure)
+def test_an_update_is_drawn_along_its_gradient_and_across_it():
+    true = torch.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 4.0]])
+    updates = torch.tensor([[1.0, 0.0, -2.0], [0.0, 0.0, 4.0]])
+    assert along_and_across(updates, true).tolist() == [[0.5, 1.0], [1.0, 0.0]]
+    kept, bent = plot_turned(
+        {"a": torch.tensor([[1.0, 0.0]]), "b": torch.tensor([[1.0, 0.0], [0.0, 0.75]])}
+    )
+    assert [note.xy for note in kept.texts] == [(1, 0), (1, 0)]  # the true one is first
+    assert [tuple(note.xy) for note in bent.texts[1:]] == [(1, 0), (0, 0.75)]
+    assert bent.get_title() == "b\n45°, at worst 90°"
+    assert "gradient: a 0°; b 45°, at worst 90°." in alternative_text(bent.figure)
+
+
+def test_a_disc_is_as_wide_as_the_noise_and_the_smallest_error_is_bold():
+    ends = {"off": torch.tensor([[0.4, 0.0]]), "loud": torch.tensor([[1.0, 0.0]])}
+    noise = {"off": torch.tensor([0.8]), "loud": torch.tensor([2.0])}
+    off, loud = plot_turned(ends, noise)
+    (disc,) = off.patches
+    (dot,) = [line for line in off.lines if line.get_marker() == "o"]
+    assert dot.get_xydata().tolist() == [ends["off"][0].tolist()]
+    assert (round(disc.center[0], 6), round(disc.radius, 6)) == (0.4, 0.8)
+    assert (off.get_title(), loud.get_title()) == (
+        "off\nerror 1.00",
+        "loud\nerror 2.00",
+    )
+    assert [ax.title.get_weight() for ax in (off, loud)] == ["bold", "normal"]
 
 
 def test_a_trade_is_what_is_won_across_and_what_is_kept_upwards():
     won = torch.tensor([[1.0, 0.5], [0.5, 0.5], [0.0, 0.0]])
-    ax = plot_trade({"a": (won, 1 - won)}, (0, 0.1, 0.3), "new", "old")
+    ax = plot_trade({"a": (won, 1 - won)}, (0, 0.1, 0.3), "new", "old", (0.9, 0.8))
     (line,) = [bar.lines[0] for bar in ax.containers]
     assert line.get_xydata().tolist() == [[0.75, 0.25], [0.5, 0.5], [0.0, 1.0]]
-    ends = {note.get_text(): note.xy for note in ax.texts}
+    ends = {note.get_text(): note.xy for note in ax.texts if "β" in note.get_text()}
     assert ends == {"β = 0": (0.75, 0.25), "β = 0.3": (0.0, 1.0)}
     assert "a from 0.75, 0.25 to 0.00, 1.00" in alternative_text(ax.figure)
 
@@ -141,13 +150,10 @@ def test_an_arrow_joins_the_mean_of_a_start_to_that_of_each_end():
     assert "a, β = 0: from 0.60, 0.70 to 0.95, 0.20" in told
 
 
-def test_a_remedy_lies_right_of_its_tick_and_above_the_line():
-    runs = {"a": (torch.tensor([[1.0, 0.5], [0.5, 0.5]]), torch.zeros(2, 2))}
-    ax = plot_trade(runs, (0, 0.1), "new", "old")
-    mark_remedy(ax, runs, kept=0.75, share=0.5)
-    level, tick = ax.lines[-2:]
-    assert list(level.get_ydata()) == [0.75, 0.75] and level.get_linestyle() == ":"
-    assert tick.get_xydata().tolist() == [[0.375, 0.75]]
-    told = alternative_text(ax.figure)
-    assert "a from 0.75" in told and "A dotted line at 0.75, a tick" in told
-    assert told.endswith("for each: a 0.38.")
+def test_a_remedy_is_the_corner_where_enough_is_won_and_kept():
+    runs = {"a": (torch.ones(2, 2), torch.zeros(2, 2))}
+    ax = plot_trade(runs, (0, 0.1), "new", "old", (0.9, 0.75))
+    (corner,) = ax.patches
+    assert corner.get_xy() == (0.9, 0.75)
+    assert corner.get_x() + corner.get_width() == ax.get_xlim()[1]
+    assert "a remedy from 0.90, 0.75 on." in alternative_text(ax.figure)

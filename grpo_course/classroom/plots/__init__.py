@@ -22,8 +22,8 @@ Here are the kinds that many notebooks draw. The others, and the words:
     case_mechanisms  what goes wrong inside a trainer, for each guided case
     probe_matrix    what probes say of trainers
     sweeps          how wrong an update is as a setting moves; what defects cost
-    comparisons     gaps to a baseline; means and the gap of two; points that move
-    trades          how far updates are turned; what is won against what is kept
+    comparisons     gaps to a baseline; means and the gap of two; before and after
+    trades          where updates point; what is won against what is kept
     stretch         what a mode makes of two gradients: lengths around a line
     beyond          a batch's deltas under two spreads; an engine's samples; stairs
     waiting         when writers write and the learner learns, as bars in time

@@ -1,4 +1,4 @@
-"""Ways to do one thing beside each other: gaps, means, points that move."""
+"""Ways to do one thing beside each other: gaps, means, before and after."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -80,37 +80,6 @@ def plot_means_and_gap(
         ax.axvspan(marked[0], marked[-1], **CLIP)
     figure.align_ylabels()
     return list(axes)
-
-
-def plot_moved(
-    before: Mapping[str, tuple[float, float]],
-    after: Mapping[str, tuple[float, float]],
-    xlabel: str,
-    ylabel: str,
-) -> Axes:
-    """Points with their names, an arrow from each to where a change has put it."""
-    ax = axes_row(width=8.0, height=3.6)[0]
-    for (name, start), colour in zip(before.items(), COLOURS, strict=False):
-        look: dict[str, Any] = {"color": colour, "lw": 1.8, "arrowstyle": "-|>"}
-        look |= {"mutation_scale": 16, "shrinkA": 5, "shrinkB": 0}
-        ax.plot(*start, "o", ms=9, color=colour)
-        if start != after[name]:
-            ax.annotate("", after[name], start, arrowprops=look)
-        ax.annotate(name, start, (10, -5), textcoords="offset points")
-    ax.plot(*zip(*after.values(), strict=True), ls="")  # the axes hold the tips, too
-    ax.axvline(0, color="black", lw=1)
-    ax.margins(0.15)
-    told = [moved_words(name, before[name], after[name]) for name in before]
-    describe(ax.figure, f"Arrows by {xlabel} and {ylabel}: {'; '.join(told)}.")
-    return finish(ax, xlabel, ylabel)
-
-
-def moved_words(name: str, old: tuple[float, float], new: tuple[float, float]) -> str:
-    """Where a point was and where it is."""
-    ends = [f"{x:.3f}, {y:.2f}" for x, y in (old, new)]
-    return (
-        f"{name} stays at {ends[0]}" if old == new else f"{name} " + " to ".join(ends)
-    )
 
 
 def plot_before_after(
