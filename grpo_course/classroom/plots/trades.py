@@ -77,7 +77,7 @@ def plot_turned(
         ax.set_title(f"{name}\n{words}", weight="bold" if least else "normal")
         ax.axis("off")
         told.append(f"{name} {words}".replace("\n", " "))
-    axes[0].figure.set_layout_engine("constrained", h_pad=0.12)  # room for the titles
+    plt.gcf().set_layout_engine("constrained", h_pad=0.12)  # room for the titles
     text = "Updates beside the arrow of the true gradient"
     describe(axes[0].figure, f"{text}: {'; '.join(told)}.")
     return axes
@@ -86,7 +86,8 @@ def plot_turned(
 def draw_cloud(ax: Axes, ends: Tensor, noise: Tensor) -> None:
     """A dot for each end, a disc around their mean; left of the dotted line is away."""
     ax.axvline(0, color="grey", ls=":", lw=1)
-    ax.add_patch(Circle(ends.mean(0).tolist(), noise.mean().item(), **NOISE))
+    x, y = ends.mean(0).tolist()
+    ax.add_patch(Circle((x, y), noise.mean().item(), **NOISE))
     ax.plot(*ends.T, "o", ms=6, color=PI, alpha=0.6, mew=0, zorder=5)
 
 
