@@ -118,12 +118,13 @@ def test_a_disc_is_as_wide_as_the_noise_and_the_smallest_error_is_bold():
     noise = {"off": torch.tensor([0.8]), "loud": torch.tensor([2.0])}
     off, loud = plot_turned(ends, noise)
     (disc,) = off.patches
-    (dot,) = [line for line in off.lines if line.get_marker() == "o"]
-    assert dot.get_xydata().tolist() == [ends["off"][0].tolist()]
+    dots, away = [line for line in off.lines if line.get_marker() == "o"]
+    assert dots.get_xydata().tolist() == [ends["off"][0].tolist()]
+    assert not len(away.get_xydata())
     assert (round(disc.center[0], 6), round(disc.radius, 6)) == (0.4, 0.8)
     assert (off.get_title(), loud.get_title()) == (
-        "off\nerror 1.00",
-        "loud\nerror 2.00",
+        "off\ntotal error 1.00",
+        "loud\ntotal error 2.00",
     )
     assert [ax.title.get_weight() for ax in (off, loud)] == ["bold", "normal"]
 

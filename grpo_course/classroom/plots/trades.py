@@ -18,7 +18,7 @@ from grpo_course.classroom.plots import (
     legend_above,
 )
 from grpo_course.classroom.plots.alt_text import describe
-from grpo_course.classroom.plots.palette import PI, UP
+from grpo_course.classroom.plots.palette import DOWN, PI, UP
 
 # Where the first and the last beta stand, in each run.
 LABELS = (((10, -15), (10, -15)), ((9, -14), (9, 5)), ((9, 6), (0, 8)))
@@ -59,13 +59,13 @@ def plot_turned(
 
     ends[name] [case 2] are from `along_and_across`; `view` is left, right, bottom, top.
     Titles tell angles. With noise[name] [case] the updates are dots, in a disc of this
-    radius; titles tell the expected error, the smallest in bold.
+    radius, orange where they point away; titles tell the error, the smallest in bold.
     """
     errors = {n: expected_error(ends[n], each) for n, each in (noise or {}).items()}
     axes, told = axes_row(len(ends), width=10.0, height=2.5), []
     for ax, (name, each) in zip(axes, ends.items(), strict=True):
         ax.annotate("", (1, 0), (0, 0), arrowprops=TRUE)
-        words = f"error {errors[name]:.2f}" if noise else angle_words(each)
+        words = error_words(errors[name], noise[name]) if noise else angle_words(each)
         least = bool(noise) and errors[name] == min(errors.values())
         if noise:
             draw_cloud(ax, each, noise[name])
@@ -86,7 +86,14 @@ def draw_cloud(ax: Axes, ends: Tensor, noise: Tensor) -> None:
     ax.axvline(0, color="grey", ls=":", lw=1)
     x, y = ends.mean(0).tolist()
     ax.add_patch(Circle((x, y), noise.mean().item(), **NOISE))
-    ax.plot(*ends.T, "o", ms=6, color=PI, alpha=0.6, mew=0, zorder=5)
+    away = ends[:, 0] < 0
+    for colour, some in ((PI, ends[~away]), (DOWN, ends[away])):
+        ax.plot(*some.T, "o", ms=6, color=colour, alpha=0.6, mew=0, zorder=5)
+
+
+def error_words(error: Tensor, noise: Tensor) -> str:
+    """An expected error; with noise in it, it is the total one."""
+    return f"{'total ' if noise.any() else ''}error {error:.2f}"
 
 
 def angle_words(ends: Tensor) -> str:
