@@ -52,8 +52,11 @@ def test_grid_points_are_policies_and_the_picture_says_where_runs_end():
     paths = [torch.tensor([[0.3, 0.3, 0.4], [0.0, 0.9, 0.1]])]
     ax = simplex.plot_simplex(REWARDS, "centered_rewards", paths)
     named = [text.get_text().replace("$", "") for text in ax.texts]
-    assert named == ["R = 0: 0 of 1", "R = 2: 1 of 1", "R = 3: 0 of 1"]
-    assert alternative_text(ax.figure).endswith(f"end nearest to {', '.join(named)}.")
+    answers = ["answer A, R = 0", "answer B, R = 2", "answer C, R = 3"]
+    ends = [f"{count} of 1 runs end nearest" for count in (0, 1, 0)]
+    assert named == [f"{one}\n{end}" for one, end in zip(answers, ends, strict=True)]
+    told = "; ".join(named).replace("\n", ": ")
+    assert alternative_text(ax.figure).endswith(f"At its corners: {told}.")
     assert len(ax.collections) == 1  # the arrows
 
 
@@ -63,7 +66,8 @@ def test_where_the_average_is_nothing_there_is_no_arrow():
     assert not ax.collections  # else the last digits would be drawn at full length
     dots = [line for line in ax.lines if line.get_marker() == "."]
     assert [len(line.get_xdata()) for line in dots] == [28]
-    assert [text.get_text() for text in ax.texts] == ["$R$ = 1"] * 3
+    named = [text.get_text() for text in ax.texts]
+    assert named == [f"answer {answer}, $R$ = 1" for answer in "ABC"]
     assert alternative_text(ax.figure).endswith("Runs from its middle stay there.")
 
 

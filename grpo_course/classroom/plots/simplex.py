@@ -73,9 +73,9 @@ def plot_simplex(
     ax.set(xlim=(-0.12, 1.12), ylim=(-0.1, 0.98), aspect="equal")
     ax.axis("off")
     text = f"A triangle of policies over three answers, the field of {mode} as arrows"
-    corners = ", ".join(names).replace("$", "")
-    where = f"end nearest to {corners}" if ends else "stay there"
-    describe(ax.figure, f"{text}. Runs from its middle {where}.")
+    corners = "; ".join(names).replace("$", "").replace("\n", ": ")
+    where = f"At its corners: {corners}" if ends else "Runs from its middle stay there"
+    describe(ax.figure, f"{text}. {where}.")
     return ax
 
 
@@ -100,10 +100,12 @@ def moved(path: Tensor) -> bool:
 
 def corner_names(rewards: Tensor, ends: Sequence[int], count: int) -> list[str]:
     """The reward of each corner's answer, and how many runs end nearest to it."""
-    names = [f"$R$ = {reward:g}" for reward in rewards.tolist()]
+    each = zip("ABC", rewards.tolist(), strict=True)
+    names = [f"answer {answer}, $R$ = {reward:g}" for answer, reward in each]
     if not ends:  # none has left the middle
         return names
-    return [f"{name}: {ends.count(k)} of {count}" for k, name in enumerate(names)]
+    told = [f"{ends.count(k)} of {count} runs end nearest" for k in range(len(names))]
+    return [f"{name}\n{ending}" for name, ending in zip(names, told, strict=True)]
 
 
 def name_corners(ax: Axes, names: Sequence[str]) -> None:
