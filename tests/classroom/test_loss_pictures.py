@@ -111,7 +111,19 @@ def test_a_wrong_number_is_hollow():
     sizes = [line.get_markersize() for line in hollow]
     assert sizes[0] > sizes[1]  # a good one under a bad one keeps a rim
     names = [text.get_text() for text in plt.gca().get_legend().get_texts()]
-    assert len([name for name in names if "good" in name or "hollow" in name]) == 2
+    assert len([name for name in names if "good (" in name or "hollow" in name]) == 2
+
+
+def test_good_tokens_that_fell_have_a_dark_edge_above_all_others():
+    then = torch.tensor([[[0.1, 0.2, 0.4]], [[0.3, 0.3, 0.3]]]).log()
+    now = torch.tensor([[[0.05, 0.3, 0.2]], [[0.1, 0.3, 0.3]]]).log()
+    right = torch.tensor([[[False, True, True]], [[False, True, True]]])
+    draw_then_and_now(then, now, torch.tensor([[1.0], [-1.0]]), right, joined=(0, 0))
+    lines = plt.gca().lines
+    fallen = next(line for line in lines if "fallen" in str(line.get_label()))
+    assert fallen.get_xdata().tolist() == pytest.approx([0.1, 0.4])
+    assert fallen.get_markeredgecolor() == "black"
+    assert fallen.get_zorder() > max(x.get_zorder() for x in lines if x is not fallen)
 
 
 def test_the_clip_takes_the_pull_on_one_side_for_each_sign():

@@ -41,8 +41,9 @@ def draw_then_and_now(
     if joined:
         one, other = (each[joined].exp() for each in (then, now))
         ax.plot(one, other, color="black", lw=1.2, marker=".", label="one response")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2)
     fall, good = (now < then) & (sign > 0), int((sign > 0).sum())
+    draw_fallen(ax, then[fall].exp(), now[fall].exp())
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2)
     told = f"{fall.sum()} of {good} good tokens fall, {(fall & ~right).sum()} hollow."
     far = int(((now - then).abs() > log(2)).sum())
     text = (
@@ -67,6 +68,12 @@ def draw_triangles(ax: Axes, p: Tensor, q: Tensor, sign: Tensor, right: Tensor) 
             name = ""  # one entry of the legend for both
     hollow: dict[str, Any] = shape | {"mec": "black", "mfc": "none", "ms": 7}
     ax.plot([], [], "^", label="hollow: wrong number", **hollow)
+
+
+def draw_fallen(ax: Axes, p: Tensor, q: Tensor) -> None:
+    """A dark edge around good tokens that are less likely now, above all others."""
+    edge: dict[str, Any] = {"mec": "black", "mfc": "none", "mew": 2, "zorder": 4}
+    ax.plot(p, q.clamp(min=LEAST), "^", ms=10, label="fallen, though good", **edge)
 
 
 def draw_guides(ax: Axes) -> None:
