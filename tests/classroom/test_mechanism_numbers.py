@@ -193,17 +193,19 @@ def test_the_map_of_climbs_tells_where_each_one_ended():
     assert "4 of the other" in text
 
 
-def test_the_map_of_prompts_frames_the_right_answers():
+def test_the_map_of_prompts_frames_the_right_answers_and_dots_the_trained():
     answers = torch.tensor([0, 0, 1]).repeat(2, 2, 2, 1)
     answers[1, 1, 1] = torch.tensor([1, 1, 1])
     answers[0, 0, 0] = torch.tensor([1, 0, 1])
     known = torch.tensor([[0, 0, 1], [1, 1, 1], [0, 1, 1]])
-    axes = plot_prompt_map(answers, known)
+    axes = plot_prompt_map(answers, known, trained=torch.tensor([[0, 1, 1], [1, 0, 1]]))
     told = [[text.get_text() for text in ax.texts] for ax in axes]
     assert told == [["101", "001", "001", "001"], ["001"] * 3 + ["111"]]
     assert axes[0].images[0].get_array().tolist() == [[3, 0], [0, 0]]
     assert axes[1].images[0].get_array().tolist() == [[0, 0], [0, 1]]
     assert [len(ax.patches) for ax in axes] == [2, 2]  # 001, 010; 100, 111
+    dots = [[float(line.get_xdata()[0]) for line in ax.lines] for ax in axes]
+    assert dots == [[1.0], [1.0]]
     assert "4 framed as right. The answer [0, 0, 1] to 6" in alternative_text(
         axes[0].figure
     )
