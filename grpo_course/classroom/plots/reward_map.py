@@ -54,6 +54,7 @@ def plot_climbs(rewards: Tensor, dead_ends: Tensor, ends: Tensor) -> list[Axes]:
     for start, colour in zip(dead_ends.tolist(), colours, strict=True):
         frame(axes, start, colour)
     axes[0].set_ylabel("second")
+    add_key(axes[0].figure)
     left, held, moved = (colours.count(colour) for colour in (UP, DOWN, LEVEL))
     others = int((ends == best).all(dim=-1).sum()) - left - 1
     text = "Each response as a cell, which holds the end of training from there if it "
@@ -62,6 +63,18 @@ def plot_climbs(rewards: Tensor, dead_ends: Tensor, ends: Tensor) -> list[Axes]:
     text += "responses led to the best."
     describe(axes[0].figure, text)
     return axes
+
+
+def add_key(figure: Any) -> None:
+    """One line above the tables: what a dead end's frame says, and what a number."""
+    meanings = {UP: "led to the star", DOWN: "held", LEVEL: "led elsewhere"}
+    frames = [Rectangle((0, 0), 1, 1, fill=False, ec=c, lw=2) for c in meanings]
+    nothing = Rectangle((0, 0), 1, 1, alpha=0)
+    words = ["frame:", *meanings.values(), "number: the end, empty: the star"]
+    style: dict[str, Any] = {"ncols": 5, "frameon": False, "handlelength": 1.0}
+    handles = [nothing, *frames, nothing]
+    figure.set_figheight(figure.get_figheight() + 0.35)
+    figure.legend(handles, words, loc="outside upper center", **style)
 
 
 def colour_of(start: Tensor, ends: Tensor, best: Tensor) -> str:
