@@ -71,6 +71,8 @@ def test_the_bars_end_with_what_each_token_truly_changed():
     silent = torch.tensor([0.0, 0.0, 1.0])
     assert wrong_signs(silent, exact.diff()) == "token 0 and token 1"
     assert wrong_signs(silent, torch.tensor([0.0, 0.7, 1.3])) == "token 1"
+    blamed, none = torch.tensor([0.1, -0.5, -0.8]), torch.tensor([0.0, -1.0, 0.0])
+    assert wrong_signs(blamed, none) == "token 2"
 
 
 def test_a_separate_critic_reads_what_was_written_and_a_head_the_prompt():

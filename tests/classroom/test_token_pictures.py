@@ -33,6 +33,13 @@ def test_a_batch_has_a_row_of_cells_for_each_response():
     assert "responses of 2, 2 tokens" in alternative_text(ax.figure)
 
 
+def test_where_the_mask_may_be_wrong_the_legend_says_kept_and_dropped():
+    parts = {"names": token_rows.MASKED, "eos": 2, "pad": 0}
+    ax = token_rows.plot_batch(PROMPT, RESPONSE[None], ~MASK[None], **parts)
+    assert texts(ax)[-4:] == ["prompt", "kept", "kept EOS", "dropped"]
+    assert "the rest dropped" in alternative_text(ax.figure)
+
+
 def test_quantities_stand_below_their_tokens_and_padding_holds_none():
     rows = {
         "mask": MASK,

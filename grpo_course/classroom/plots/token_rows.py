@@ -21,6 +21,8 @@ KINDS = {
     "end": (COLOURS[3], ""),
     "padding": (GROUND, "///"),
 }
+NAMES = {kind: kind for kind in KINDS}
+MASKED = NAMES | {"response": "kept", "end": "kept EOS", "padding": "dropped"}
 PAPER, INK, FAINT = GROUND, "black", "#8c8c8c"
 CELL = 0.46  # inches
 
@@ -60,14 +62,20 @@ def name_row(ax: Axes, y: float, name: str) -> None:
     ax.text(-0.15, y + 0.5, name, ha="right", va="center", color=INK, fontsize=12)
 
 
-def key(ax: Axes, y: float, kinds: Sequence[str], left: float = 0) -> None:
+def key(
+    ax: Axes,
+    y: float,
+    kinds: Sequence[str],
+    left: float = 0,
+    names: dict[str, str] = NAMES,
+) -> None:
     """The kinds of tokens with their names, below the picture."""
     for number, kind in enumerate(kinds):
         x = left + 2.9 * number
         fill, hatch = KINDS[kind]
         look: dict[str, Any] = {"facecolor": fill, "hatch": hatch, "edgecolor": FAINT}
         ax.add_patch(Rectangle((x, y + 0.3), 0.4, 0.4, **look))
-        ax.text(x + 0.55, y + 0.5, kind, va="center", fontsize=11, color=INK)
+        ax.text(x + 0.55, y + 0.5, names[kind], va="center", fontsize=11, color=INK)
 
 
 def kinds_of(
@@ -84,9 +92,17 @@ def kinds_of(
 
 
 def plot_batch(
-    prompt: Tensor, responses: Tensor, mask: Tensor, eos: int, pad: int
+    prompt: Tensor,
+    responses: Tensor,
+    mask: Tensor,
+    eos: int,
+    pad: int,
+    names: dict[str, str] = NAMES,
 ) -> Axes:
-    """A group's texts, one a row. int [pos], int [trial pos], bool [trial pos]"""
+    """A group's texts, one a row. int [pos], int [trial pos], bool [trial pos]
+
+    Kinds go by the mask; `names` says what they are called where it may be wrong.
+    """
     width = len(prompt) + responses.shape[-1]
     ax = canvas(width, len(responses) + 1)
     for row, (response, counts) in enumerate(zip(responses, mask, strict=True)):
@@ -95,12 +111,13 @@ def plot_batch(
         for x, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
             cell(ax, x, row, str(token), kind)
         name_row(ax, row, f"response {row}")
-    key(ax, len(responses), tuple(KINDS), left=-2)
+    key(ax, len(responses), tuple(KINDS), left=-2, names=names)
     lengths = ", ".join(str(int(length)) for length in mask.sum(-1))
+    rest = names["padding"]
     describe(
         ax.figure,
         f"{len(responses)} texts as rows of cells, coloured by kind: a prompt, padded "
-        f"on the left, then responses of {lengths} tokens, the rest padding.",
+        f"on the left, then responses of {lengths} tokens, the rest {rest}.",
     )
     return ax
 

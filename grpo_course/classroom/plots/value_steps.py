@@ -18,6 +18,7 @@ from grpo_course.sorting.exact import exact_values
 from grpo_course.sorting.model import SortModel
 
 LITTLE = 0.05  # a change of the expected reward that one cannot see
+UNDUE = 0.3  # a delta that one sees, where nothing changed
 
 
 def plot_value_steps(values: Tensor, reward: float, ax: Axes | None = None) -> Axes:
@@ -100,9 +101,13 @@ def signed(row: Tensor) -> str:
 
 
 def wrong_signs(deltas: Tensor, exact: Tensor) -> str:
-    """The tokens whose delta says nothing, or the opposite of what they changed."""
+    """The tokens whose delta says nothing, or the opposite of what they changed.
+
+    A token that changed nothing is among them if its delta says that it did.
+    """
     misses = (deltas * exact < 0) | (deltas.abs() < LITTLE)  # [pos]
-    wrong = misses & (exact.abs() > LITTLE)
+    undue = deltas.abs() > UNDUE
+    wrong = torch.where(exact.abs() > LITTLE, misses, undue)
     tokens = [f"token {t}" for t in wrong.nonzero().flatten().tolist()]
     return " and ".join(tokens) or "no token"
 
@@ -123,4 +128,4 @@ def draw_critic(
     plot_critic_and_truth(values, exact, deltas)
     truth = exact.diff()
     wrong = [f"{name} at {wrong_signs(row, truth)}" for name, row in deltas.items()]
-    return f"Wrong sign or silent: {', '.join(wrong)}."
+    return f"Wrong sign, silent or undue: {', '.join(wrong)}."
