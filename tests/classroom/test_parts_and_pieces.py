@@ -204,6 +204,7 @@ def test_an_error_of_zero_has_its_number_too():
     )
     assert [text.get_text() for text in left.texts] == ["1.000", "0.000"]
     assert left.get_xlim() == right.get_xlim()
+    assert "n, a: 0.500; n, b: 0.250" in alternative_text(left.figure)
 
 
 THOUGHT = ["<think>", "7", "+", "3", "Ċ", "</think>", "<answer>", "7"]

@@ -169,6 +169,8 @@ def plot_errors(errors: Mapping[str, Mapping[str, float]], unit: str) -> list[Ax
         ax.invert_yaxis()
         finish(ax, unit, "", model).set_xlim(0, 1.25 * most)
     plt.tight_layout()
+    told = [f"{m}, {way}: {x:.3f}" for m, e in errors.items() for way, x in e.items()]
+    describe(axes[0].figure, f"Bars of {unit}. {'; '.join(told)}.")
     return axes
 
 
