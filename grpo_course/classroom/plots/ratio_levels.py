@@ -1,6 +1,6 @@
 """Ratios of tokens and of whole responses, and how hard each token pulls."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -8,7 +8,7 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.classroom.plots import axes_row, finish, legend_above
+from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import CLIP, COLOURS, GONE, PI
 
@@ -69,6 +69,13 @@ def levels_words(tokens: Tensor, of_response: Tensor, epsilon: float) -> str:
     return f"Ratios: {'; '.join(told)}."
 
 
+def wide_as(counts: Sequence[int]) -> list[Axes]:
+    """Panels beside each other, as wide as they have tokens: all bars are alike."""
+    look: dict[str, Any] = {"figsize": (10.0, 3.4), "layout": "constrained"}
+    _, axes = plt.subplots(1, len(counts), width_ratios=counts, squeeze=False, **look)
+    return list(axes[0])
+
+
 def plot_pulls(
     ratio: Tensor, mask: Tensor, deltas: Tensor, pulls: Mapping[str, Tensor]
 ) -> list[Axes]:
@@ -76,7 +83,7 @@ def plot_pulls(
 
     ratio, bool mask and each of the pulls [trial pos], deltas [trial].
     """
-    axes = axes_row(len(ratio), width=10.0)
+    axes = wide_as(mask.sum(-1).tolist())
     most = max(pull[mask].max().item() for pull in pulls.values())
     least = min(pull[mask].min().item() for pull in pulls.values())
     for trial, ax in enumerate(axes):
@@ -89,11 +96,12 @@ def plot_pulls(
         names = [f"{value:.1f}" for value in ratio[trial, keep].tolist()]
         ax.set_xticks(range(len(names)), names)
         ax.axhline(0, color="black", lw=1)
+        ax.set_xlim(-0.5, len(names) - 0.5)
         ax.set_ylim(min(0.0, least) - 0.3, max(0.0, most) + 0.3)
         title = rf"$\delta = {deltas[trial]:+g}$"
         finish(ax, "ratio of the token", "pull", title).grid(visible=False, axis="x")
-    legend_above(axes[0])
-    plt.tight_layout()
+    handles, labels = axes[0].get_legend_handles_labels()
+    axes[0].figure.legend(handles, labels, loc="outside upper center", ncols=2)
     told = [f"{k} {', '.join(f'{x:.1f}' for x in v[mask])}" for k, v in pulls.items()]
     shown = ", ".join(f"{value:.1f}" for value in ratio[mask])
     describe(ax.figure, f"Tokens of ratio {shown}. Bars, pulls: {'; '.join(told)}.")
