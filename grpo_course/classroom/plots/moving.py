@@ -112,7 +112,7 @@ def frame(draw: Draw, values: Mapping[str, Any]) -> Frame:
     figure.savefig(file, dpi=DPI, metadata={"Software": None})
     alt = alternative_text(figure)
     plt.close(figure)
-    return Frame(file.getvalue(), alt, told)
+    return Frame(smaller(file.getvalue()), alt, told)
 
 
 def html(
@@ -125,7 +125,7 @@ def html(
     """The player: a still picture, and a script that adds controls and frames."""
     settings = {
         "knobs": [{"name": name, "values": values} for name, values in knobs.items()],
-        "frames": [data_address(smaller(each.png)) for each in frames],
+        "frames": [data_address(each.png) for each in frames],
         "alts": [each.alt for each in frames],
         "told": [each.told for each in frames],
         "first": 0 if film else first,  # a film begins; its still shows more
