@@ -27,8 +27,8 @@ NEWEST_PYTHON = (3, 14)  # for which every pinned package has a build
 LOG = "install.log"  # of the last install, in `.venv`
 RESTARTED = "GRPO_COURSE_RESTARTED"
 STOPPED = """\
-The installation was stopped. Run the same command to go on; downloads that were
-finished are kept."""
+The installation was stopped. Run the same command to resume; finished downloads are
+kept."""
 
 
 class NotReady(Exception):

@@ -43,8 +43,10 @@ For another Python, delete .venv and use it, for example: {common} -m grpo_cours
 If yours is among these, report it with the log.""",
     "network": """\
 pip cannot reach the package index. Check your connection or pip's proxy, and run the
-same command again; downloads that were finished are kept.""",
-    "other": "Run the same command again.",
+same command again; finished downloads are kept.""",
+    "other": """\
+The lines above are pip's reason. Run the same command again; if it fails the same way,
+delete .venv and try once more, then report it with the log.""",
 }
 REASON = re.compile(r"ERROR:|error:|.* depends on |The user requested ")
 PROGRESS = re.compile(r"Progress (\d+) of (\d+)$")  # of --progress-bar raw

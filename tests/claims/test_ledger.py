@@ -190,8 +190,8 @@ def test_the_readme_counts_what_is_stored():
         f"make {len(claims)} claims" in readme
         and f"{len(claims)} claims about" in readme
     )
-    counted = f"{len(verdicts)} runs it holds in {held}, {undecided} are undecided"
-    assert f"{counted}, and {flips} flips" in readme
+    counted = f"{len(verdicts)} runs, {held} agree, {undecided} are undecided"
+    assert f"{counted} and {flips} flips" in readme
     page = (ROOT / "grpo_course/workshop/site_source/index.md").read_text("utf-8")
     assert f"{len(claims)} claims" in page and f"in {len(verdicts)} runs" in page
     assert f"{held} hold, {undecided} are undecided, {flips} flips" in page

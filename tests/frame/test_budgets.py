@@ -9,6 +9,7 @@ from grpo_course.workshop.cells import CHANGE_IT, tags
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+MOST_BYTES = 1_500_000
 
 
 @pytest.mark.parametrize("check", budgets.CHECKS, ids=lambda check: check.__name__)
@@ -16,6 +17,12 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 def test_notebook_keeps_its_budgets(path, check):
     problems = check(form.read(path))
     assert not problems, "\n".join(f"{path.name} {problem}" for problem in problems)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_small_enough_to_open_anywhere(path):
+    """Films are the most of it: the cure is fewer values of a knob, and a new save."""
+    assert path.stat().st_size < MOST_BYTES
 
 
 # 00 and 11 compare no training; 10 is a hunt; runs of 12 and 15 take too long.

@@ -162,7 +162,7 @@ def test_an_install_that_is_stopped_says_what_is_kept(checkout, machine, monkeyp
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pip_run, "run", stop)
-    with pytest.raises(environment.NotReady, match="same command to go on"):
+    with pytest.raises(environment.NotReady, match="same command to resume"):
         environment.ensure(checkout, ())
     assert not stamp.is_whole(checkout / ".venv", ())
 

@@ -268,10 +268,13 @@ def png(wide, high):
     return base64.b64encode(head + bytes(24)).decode()
 
 
-def moving(*knobs):
+def moving(*knobs, asked=""):
     """As a film stores it."""
+    asked = f"<p>{asked}</p>" if asked else ""
     named = [{"name": name, "values": ["1", "2"]} for name in knobs]
-    return f'<figure class="moving"></figure><script>{json.dumps(named)}</script>'
+    return (
+        f'<figure class="moving">{asked}</figure><script>{json.dumps(named)}</script>'
+    )
 
 
 def picture(source="plot_bands(curves)", wide=0):
@@ -347,6 +350,15 @@ def slides_of(cells):
         found += [[]] if kind(cell) in ("slide", "subslide") else []
         found[-1].append(cell)
     return found
+
+
+def test_the_question_of_a_film_is_the_title_of_its_slide():
+    film = picture("play(draw)")
+    film.outputs[0].data["text/html"] = moving("step", asked="Which &lt; half?")
+    text = v4.new_markdown_cell("## A\n\n" + "Words that fill a slide. " * 60)
+    *_, title, shown = seen(stage.arrange([text, film]))[:-1]
+    assert title.source.startswith("###### Which < half?")
+    assert "Which" not in shown.outputs[0].data["text/html"]
 
 
 def test_a_picture_grows_into_the_room_that_its_knobs_leave():

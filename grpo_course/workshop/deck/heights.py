@@ -6,6 +6,7 @@ what they leave.
 """
 
 import base64
+import html
 import math
 import re
 import struct
@@ -14,10 +15,10 @@ from nbformat import NotebookNode
 
 from grpo_course.workshop.form import WIDGET_VIEW
 
-WIDTH, HEIGHT = 825, 440
+WIDTH, HEIGHT = 825, 446
 HEADINGS = {1: 92, 2: 40, 3: 40, 4: 56, 5: 24, 6: 31}  # 4 and 6 answer a guess
 TITLE_COLUMNS = 78
-COLUMNS, LINE, GAP = 97, 25, 8
+COLUMNS, LINE, GAP = 99, 25, 8
 BESIDE, BESIDE_COLUMNS = 265, 32
 SMALLEST = 0.7  # of a picture's own size: its type is then 12 px high
 SMALLER, LARGEST = 0.6, 1.4
@@ -34,12 +35,15 @@ WITH_PICTURE, ALONE, TIGHT = 12, 17, 7  # most lines of code on a slide
 SPARSE = HEIGHT // 2
 LARGER, LARGE_COLUMNS = 39 / LINE, 61  # of a slide with little text alone
 ROOMIER = 1.65  # by how much a slide grows in larger type, at most
+ASKED = re.compile(r'(<figure class="moving">)<p>([^<]*)</p>')
 DOCSTRING = re.compile(r'("""[^"\n]+)\n(?:[^"]|"(?!""))*"""')  # its first line stays
 
 
 def text_height(block: str, columns: int = COLUMNS) -> int:
     """About how high a paragraph, a list, a table or a fence stands."""
     text = re.sub(r"\]\([^)]*\)|<!--.*?-->|[*`$]", "", block)
+    text = re.sub(r"\\text\{(\w+)\}", r"\1", text)
+    text = re.sub(r"\\[a-zA-Z]+|[{}]", ".", text)  # of a formula, about what is seen
     rows = text.splitlines()
     if not rows:
         return 0
@@ -134,6 +138,17 @@ def knobs(output: NotebookNode) -> int:
     """How many knobs a film (one) or a slider shows; none of any other output."""
     shown = "".join(output.get("data", {}).get("text/html", ""))
     return shown.count('"name": ') if 'class="moving"' in shown else 0
+
+
+def take_question(output: NotebookNode) -> str:
+    """The question above a film or a slider, which is taken out; empty for none."""
+    data = output.get("data", {})
+    shown = "".join(data.get("text/html", ""))
+    asked = ASKED.search(shown)
+    if asked is None:
+        return ""
+    data["text/html"] = ASKED.sub(asked[1], shown, count=1)
+    return html.unescape(asked[2])
 
 
 def picture_size(output: NotebookNode) -> tuple[int, int] | None:

@@ -19,6 +19,7 @@ from grpo_course.workshop.deck.heights import (
     HEIGHT,
     KNOB,
     LARGEST,
+    LINE,
     LOWEST,
     PLAYER,
     PRINT_BESIDE,
@@ -31,6 +32,7 @@ from grpo_course.workshop.deck.heights import (
     knobs,
     output_height,
     picture_size,
+    take_question,
     text_height,
     without_widgets,
 )
@@ -52,12 +54,19 @@ class Shown:
     """A code cell, measured."""
 
     def __init__(self, cell: NotebookNode, see: str) -> None:
-        self.cell, self.see = cell, see
+        told = SEE.sub("", see).strip()  # a room is not told to look
+        self.cell, self.see = cell, f"{told[:1].upper()}{told[1:]}"
         lost = len(cell.outputs)
         cell.outputs = without_widgets(cell.outputs)
         self.pictures = [size for o in cell.outputs if (size := picture_size(o))]
         self.knobs = sum(map(knobs, cell.outputs))
+        self.player = PLAYER  # pixels of a film beside its picture and its knobs
         self.anything = cell.outputs or not lost
+
+    def question(self) -> str:
+        """What stands above a film, taken out: it is the title of its slide."""
+        self.player -= LINE
+        return "".join(map(take_question, self.cell.outputs))
 
     def ways(self) -> list[Way]:
         """From the one that shows most to the one that always works."""
@@ -87,7 +96,7 @@ class Shown:
         lines = self.folded(way.lines).shown.count("\n") + 1 if way.lines else 0
         see = 0 if way.beside else text_height(self.see)
         rows = self.knobs if way.beside else math.ceil(self.knobs / 2)
-        player = PLAYER + KNOB * rows if self.knobs else 0
+        player = self.player + KNOB * rows if self.knobs else 0
         return code_height(lines) + self.printed(way) + see + player
 
     def printed(self, way: Way) -> int:
@@ -132,8 +141,7 @@ class Shown:
         grows = " grown" if len(self.pictures) == 1 else ""
         mark = f'<span class="picture-{height}{grows}"></span>' if height > 0 else ""
         side = "see beside" if way.beside else "see"
-        told = SEE.sub("", self.see).strip()
-        see = f'<div class="{side}">{mark}\n\n{told[:1].upper()}{told[1:]}\n\n</div>'
+        see = f'<div class="{side}">{mark}\n\n{self.see}\n\n</div>'
         text = [v4.new_markdown_cell(see if self.see else mark)]
         if self.pictures and self.see:  # a room that reads does not look
             text[0].metadata["later"] = True

@@ -66,7 +66,9 @@ def size_of(slide: Slide) -> str:
     if not code and slide.used < SPARSE and not slide.closed:
         texts = [c.source for c in slide.cells if c.cell_type == "markdown"]
         tall = sum(text_height(text, LARGE_COLUMNS) for text in texts)
-        return "large" if HEADINGS[slide.level] + LARGER * tall < HEIGHT else "roomy"
+        formula = any("$$" in text for text in texts)  # it does not break into lines
+        fits = HEADINGS[slide.level] + LARGER * tall < HEIGHT
+        return "large" if fits and not formula else "roomy"
     grown = HEADINGS[slide.level] + ROOMIER * (slide.used - HEADINGS[slide.level])
     return "roomy" if grown < HEIGHT and not slide.pictured else ""
 

@@ -105,8 +105,7 @@ class Stage:
         told = [c for c in before.cells if type_of(c) not in ("skip", "notes")]
         if before.closed or len(told) < 2 or told[-1].cell_type != "markdown":
             return
-        height = text_height(told[-1].source)
-        if height <= room:
+        if (height := text_height(told[-1].source)) <= room:
             before.cells.remove(told[-1])
             before.used -= height
             self.now.cells.append(told[-1])
@@ -134,6 +133,9 @@ class Stage:
         if shown.crowds(fits) and (both := fold.drawn_apart(cell)):
             self.run(both[0], "")
             return self.run(both[1], see)
+        if shown.knobs and self.now.level == 5:  # its question says more than a place
+            self.now.rename(shown.question() or self.now.title)
+            fits = max(fits, shown.picture(way, self.now.room, 0))
         over = shown.whole(way, fits) - self.now.room
         if over > 0:
             cell.outputs = cut(cell.outputs, shown.printed(way) - over)
