@@ -35,14 +35,14 @@ COMMANDS = {
     "torture": ("workshop.torture", (), "kill and attack runs and graders; minutes"),
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
     "save": ("workshop.save", (), "execute the notebooks and store their outputs"),
-    "progress": ("workshop.progress", (), "your progress in every notebook"),
+    "progress": ("workshop.progress", (), "show your progress in every notebook"),
     "claims": ("claims.ledger", (), "test the notebooks' claims again"),
     "bench": ("workshop.bench", ("scale",), "run the benchmarks"),
     "site": ("workshop.site", ("site",), "build the website into _site"),
     "test-browser": (
         "workshop.browser_tests",
         ("browser", "site"),
-        "JupyterLab, slides and website in a real browser",
+        "try JupyterLab, slides and website in a real browser",
     ),
 }
 GROUPS = {

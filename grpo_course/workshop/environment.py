@@ -57,7 +57,7 @@ def ensure(root: Path, extras: tuple[str, ...], then: str = "") -> Path:
     if not is_stamped(venv, root, extras):
         check_python(sys.version_info[:2])
         build_once(venv, root, extras)
-        print(f"Installed in .venv. Now: {then}", flush=True)
+        print(f"Installed in .venv; going on to {then}", flush=True)
     return venv_python(venv)
 
 

@@ -138,7 +138,7 @@ def test_what_is_downloaded_is_told_before_and_what_comes_next_after(
     lines = capsys.readouterr().out.splitlines()
     (told,) = [line for line in lines if line.startswith("Downloading packages into")]
     assert str(checkout / ".venv") in told and ("GB" in told or "gigabytes" in told)
-    assert lines[-1] == "Installed in .venv. Now: dance"
+    assert lines[-1] == "Installed in .venv; going on to dance"
     environment.ensure(checkout, (), "dance")
     assert capsys.readouterr().out == ""
 
