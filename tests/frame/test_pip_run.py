@@ -80,7 +80,7 @@ def test_a_network_that_does_not_answer_is(pip):
         ),
         ("ERROR: HTTPSConnectionPool: Read timed out.", "cannot reach"),
         ("WARNING: Retrying (Retry(total=4, connect=None\nERROR: gone", "Run the same"),
-        ("ERROR: Exception:\nKeyError: 'a'", "KeyError: 'a'\nRun the same"),
+        ("ERROR: Exception:\nKeyError: 'a'", "KeyError: 'a'\nThe lines above"),
     ],
 )
 def test_pips_words_are_read(said, word):
