@@ -139,7 +139,7 @@ def tells(cell: NotebookNode) -> bool:
     return any(o.get("text", "").startswith(CAME_OUT) for o in cell.get("outputs", []))
 
 
-def came_out(outputs: list) -> tuple[str, list]:
+def take_answer(outputs: list) -> tuple[str, list]:
     """How the one guess of a cell came out, if there is one, and its other outputs."""
     others, revealed = divided(outputs)
     told = "".join(output.text for output in revealed).split(CAME_OUT)

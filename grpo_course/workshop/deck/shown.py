@@ -63,7 +63,7 @@ class Shown:
         self.player = PLAYER  # pixels of a film beside its picture and its knobs
         self.anything = cell.outputs or not lost
 
-    def question(self) -> str:
+    def take_question(self) -> str:
         """What stands above a film, taken out: it is the title of its slide."""
         self.player -= LINE
         return "".join(map(take_question, self.cell.outputs))

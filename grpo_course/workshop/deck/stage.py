@@ -113,7 +113,7 @@ class Stage:
 
     def answer(self, cell: NotebookNode) -> None:
         """Name the slide on which a guess comes out by the question and the answer."""
-        came, others = fold.came_out(cell.outputs)
+        came, others = fold.take_answer(cell.outputs)
         if not came or not self.asked:
             return
         if self.now.closed:
@@ -134,7 +134,7 @@ class Stage:
             self.run(both[0], "")
             return self.run(both[1], see)
         if shown.knobs and self.now.level == 5:  # its question says more than a place
-            self.now.rename(shown.question() or self.now.title)
+            self.now.rename(shown.take_question() or self.now.title)
             fits = max(fits, shown.picture(way, self.now.room, 0))
         over = shown.whole(way, fits) - self.now.room
         if over > 0:
