@@ -16,7 +16,7 @@ from grpo_course.classroom.plots.entropy_push import (
 )
 from grpo_course.classroom.plots.overrated import (
     draw_overrated,
-    plot_climbs,
+    plot_climbs_by_beta,
     plot_overrated,
     tempting,
 )
@@ -168,7 +168,7 @@ def test_what_tempts_is_likely_and_rated_above_the_likeliest():
 
 def test_a_climb_is_an_arrow_from_what_the_start_was_worth():
     ends = {"a": torch.tensor([[1.0, 2.0], [2.5, 2.5]])}
-    (ax,) = plot_climbs({"a": torch.tensor([2.0, 3.0])}, ends, (0.0, 1.0))
+    (ax,) = plot_climbs_by_beta({"a": torch.tensor([2.0, 3.0])}, ends, (0.0, 1.0))
     arrows = [text for text in ax.texts if not text.get_text()]
     assert [arrow.xy for arrow in arrows] == [(0, 1.5)]  # the other stays
     assert [t.get_text() for t in ax.texts if t.get_text()] == ["-1.00", "+0.00"]

@@ -79,7 +79,7 @@ def tempting(scores: Tensor, probs: Tensor) -> Tensor:
     return torch.where(scores > likeliest, probs, 0.0).amax(dim=-1)
 
 
-def plot_climbs(
+def plot_climbs_by_beta(
     starts: dict[str, Tensor], ends: dict[str, Tensor], betas: Sequence[float]
 ) -> list[Axes]:
     """For each beta an arrow from what a start is worth to where its climb ended.
