@@ -7,6 +7,7 @@ installed. A new command is one line in COMMANDS and one module that has
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -15,6 +16,10 @@ from pathlib import Path
 from grpo_course.workshop import environment, machine
 
 ROOT = Path(__file__).resolve().parent.parent
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
+ROOM = """\
+Free some room on the disk, or make the folder writable, and run the same command
+again."""
 
 # command: (module, extras of pyproject.toml that it needs, help)
 COMMANDS = {
@@ -75,7 +80,21 @@ def short_help(name: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command; the exit status."""
+    """Run one command; the exit status. What its user can mend is told in words."""
+    try:
+        return start(arguments)
+    except environment.NotReady as problem:
+        told = str(problem)
+    except OSError as problem:
+        if problem.errno not in UNWRITABLE:
+            raise
+        told = f"{problem}\n{ROOM}"
+    print(f"\n{told}", file=sys.stderr)
+    return 1
+
+
+def start(arguments: list[str]) -> int:
+    """Run one command in the environment that it needs; the exit status."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(usage())
         return 0
@@ -84,19 +103,15 @@ def main(arguments: list[str]) -> int:
         print(f"There is no command {name!r}.\n\n{usage()}", file=sys.stderr)
         return 2
     module, extras, line = COMMANDS[name]
-    try:
-        if {"-h", "--help"} & set(rest):  # never installs
-            python = environment.find(ROOT, extras)
-        else:
-            python = environment.ensure(ROOT, extras, line)
-        if python is None:
-            print(short_help(name))
-            return 0
-        if not environment.is_running(python):
-            return environment.restart(python, arguments)
-    except environment.NotReady as problem:
-        print(f"\n{problem}", file=sys.stderr)
-        return 1
+    if {"-h", "--help"} & set(rest):  # never installs
+        python = environment.find(ROOT, extras)
+    else:
+        python = environment.ensure(ROOT, extras, line)
+    if python is None:
+        print(short_help(name))
+        return 0
+    if not environment.is_running(python):
+        return environment.restart(python, arguments)
     os.environ.pop(environment.RESTARTED, None)  # commands started from here are new
     return import_module(f"grpo_course.{module}").main(rest, ROOT)
 

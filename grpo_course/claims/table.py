@@ -51,6 +51,18 @@ def summary(claim: Claim, rows: dict[str, dict]) -> str:
     return f"{words}; {seconds:.0f} s to run"
 
 
+def totals(claims: dict[str, Claim], rows: dict[str, dict[str, dict]]) -> str:
+    """What all experiments together say."""
+    verdicts = [
+        effect_of(row).holds(claim)
+        for key, claim in claims.items()
+        for row in rows.get(key, {}).values()
+    ]
+    held, undecided, flips = (verdicts.count(each) for each in (True, None, False))
+    words = f"{held} agree, {undecided} are undecided and {flips} flips"
+    return f"{len(verdicts)} experiments: {words}"
+
+
 def text(claims: dict[str, Claim], rows: dict[str, dict[str, dict]]) -> str:
     """For the terminal."""
     parts = []
@@ -66,7 +78,7 @@ def text(claims: dict[str, Claim], rows: dict[str, dict[str, dict]]) -> str:
 
 def page(claims: dict[str, Claim], rows: dict[str, dict[str, dict]]) -> str:
     """For the website, in Markdown."""
-    parts = [HEADING]
+    parts = [HEADING, f"In all, {len(claims)} claims and {totals(claims, rows)}.\n"]
     for key, claim in claims.items():
         mine = rows.get(key, {})
         parts += [

@@ -6,7 +6,9 @@ from packaging.requirements import Requirement
 
 DISTRIBUTION = "grpo-course"
 READY = "ready"
-CURE = "start with `python3 -m grpo_course lab` from the course's folder"
+CURE = (
+    "start with `python3 -m grpo_course lab` from the course's folder (Windows: `py`)"
+)
 
 
 def check_environment() -> None:

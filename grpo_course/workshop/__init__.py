@@ -40,6 +40,7 @@ What a stored notebook is
     minutes        what follows from the minutes that authors state
     speaker        notes with minutes for the presenter
     presenter_notes  what a presenter says, asks and shows, from `notes/`
+    talk           slides in words of their own around cells of notebooks, from `talks/`
     syllabus       a page for each plan, and the handout
     run_sheet      a plan's minutes, words and votes, to hold while telling it
     clock          its times, as minutes or as hours of a day

@@ -15,6 +15,7 @@ from grpo_course.lock import one_at_a_time
 from grpo_course.workshop import installed, machine, pip_options, pip_run
 from grpo_course.workshop.stamp import (
     UNFINISHED,
+    is_begun,
     is_stamped,
     is_whole,
     read_stamp,
@@ -48,12 +49,9 @@ def ensure(root: Path, extras: tuple[str, ...], then: str = "") -> Path:
     missing = missing_here(root, extras)
     if missing == []:
         return Path(sys.executable)
-    if missing:
-        print(
-            f"{', '.join(missing)} missing here; using .venv instead.",
-            flush=True,
-        )
     venv = root / ".venv"
+    if missing and not is_running(venv_python(venv)):
+        print(f"{', '.join(missing)} missing here; using .venv instead.", flush=True)
     if not is_stamped(venv, root, extras):
         check_python(sys.version_info[:2])
         build_once(venv, root, extras)
@@ -62,8 +60,10 @@ def ensure(root: Path, extras: tuple[str, ...], then: str = "") -> Path:
 
 
 def missing_here(root: Path, extras: tuple[str, ...]) -> list[str] | None:
-    """What the running environment lacks; None if it is `.venv` or has no course."""
-    if is_running(venv_python(root / ".venv")) or not installed.from_checkout(root):
+    """What the running environment lacks; None if it has no course or we made it."""
+    venv = root / ".venv"
+    made_here = is_running(venv_python(venv)) and is_begun(venv)
+    if made_here or not installed.from_checkout(root):
         return None
     return installed.missing_packages(extras)
 
@@ -115,6 +115,9 @@ def build_once(venv: Path, root: Path, extras: tuple[str, ...]) -> None:
 def build(venv: Path, root: Path, extras: tuple[str, ...]) -> None:
     """Make `.venv` if it is missing or half made, install, and stamp it."""
     wanted = sorted({*extras, *read_stamp(venv).get("extras", [])})
+    problem = machine.disk_problem(root)
+    if problem and not pip_options.has_torch(venv, root):
+        raise NotReady(problem)
     if (venv / UNFINISHED).exists() or not has_pip(venv):
         make_venv(venv)
     (venv / UNFINISHED).touch()
@@ -135,7 +138,8 @@ def make_venv(venv: Path) -> None:
             raise NotReady(
                 f"This Python has no {module} module, so it cannot make .venv.\n"
                 f"On Debian and Ubuntu: sudo apt install {machine.THIS}-venv\n"
-                "Then run the same command again."
+                "Then run the same command again. Without sudo: conda, see README,\n"
+                "Other ways to install."
             )
     print(f"Making {venv}", flush=True)
     # Not the environment's own Python: it would be deleted while it runs.
@@ -161,16 +165,13 @@ def install(venv: Path, root: Path, extras: list[str]) -> None:
 
 
 def prepare(venv: Path, root: Path) -> list[str]:
-    """Look at the disk, tell what will be downloaded, and give pip's options for it."""
+    """Tell what will be installed, and give pip's options for it."""
     if pip_options.has_torch(venv, root):
         print(f"Adding what is missing in {venv}, from the network", flush=True)
         return []
-    problem = machine.disk_problem(root)
-    if problem:
-        raise NotReady(problem)
     options = pip_options.torch_options()
     size = pip_options.size(options)
-    print(f"Downloading packages into {venv}, {size}: a few minutes", flush=True)
+    print(f"Installing into {venv}: a few minutes, {size}", flush=True)
     return options
 
 
@@ -189,8 +190,8 @@ def restart(python: Path, arguments: list[str]) -> int:
         )
     os.environ[RESTARTED] = str(python)
     command = [str(python), "-m", "grpo_course", *arguments]
-    if os.name == "nt":  # there, execv would return to the prompt at once
-        return subprocess.call(command)
+    if machine.IS_WINDOWS:  # there, execv would return to the prompt at once
+        return machine.wait_for(subprocess.Popen(command))
     sys.stdout.flush()  # execv drops what is still buffered
     os.execv(command[0], command)
     return 1  # never reached

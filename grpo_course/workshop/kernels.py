@@ -10,6 +10,7 @@ from pathlib import Path
 
 from grpo_course.classroom.record import STORED
 from grpo_course.classroom.setup import QUIET
+from grpo_course.workshop import machine
 
 VARIABLES = {
     # One thread: the models are so small that a second one only waits.
@@ -59,8 +60,4 @@ def serve(arguments: list[str], root: Path, variables: dict[str, str]) -> int:
     print(STARTS, flush=True)
     env = os.environ | variables
     server = subprocess.Popen([sys.executable, *arguments], cwd=root, env=env)
-    while True:
-        try:
-            return server.wait()
-        except KeyboardInterrupt:
-            continue  # the server has it too
+    return machine.wait_for(server)

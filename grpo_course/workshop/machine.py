@@ -1,4 +1,4 @@
-"""What Python is called on this system, and the room on its disk.
+"""What Python is called on this system, the room on its disk, and Ctrl-C.
 
 Standard library only.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,25 +15,37 @@ IS_WINDOWS = os.name == "nt"
 PYTHON_IS = (  # python.org has sources alone for Linux
     "Install one from your distribution, with its venv package,"
     if sys.platform.startswith("linux")
-    else "Install one from https://www.python.org/downloads/"
+    else "Install Python 3.14 from https://www.python.org/downloads/ (not a newer one)"
 )
 GIGABYTE = 10**9
 NEEDED = 2 * GIGABYTE  # by the packages, without CUDA
 AND_CUDA = "and several more with PyTorch's CUDA build"
 THIS = "python{}.{}".format(*sys.version_info)  # as its package is called
-COMMON = "3.12"  # a version of Python that most systems offer
+# A version of Python that the system offers: Debian 12 has this one alone.
+COMMON = "3.11" if sys.platform.startswith("linux") else "3.14"
 
 
 def python(version: str = "") -> str:
     """What starts Python in a terminal: any Python 3, or one of a version like 3.14."""
     if IS_WINDOWS:
-        return f"py -{version}" if version else "py"
+        # The launcher `py` knows an activated .venv, and no environment of conda.
+        first = "python" if "CONDA_PREFIX" in os.environ else "py"
+        return f"py -{version}" if version else first
     return f"python{version or 3}"
 
 
 def call(command: str) -> str:
     """What to type for a command of the course."""
     return f"{python()} -m grpo_course {command}"
+
+
+def wait_for(process: subprocess.Popen) -> int:
+    """The exit status of a process that Ctrl-C reaches too, and that ends by itself."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
 
 
 def disk_problem(folder: Path) -> str:

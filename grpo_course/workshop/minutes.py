@@ -57,8 +57,10 @@ def telling(section: list[NotebookNode]) -> float:
 def length(part: plans.Part, notebook: NotebookNode) -> int:
     """The minutes of a plan's part: its share of what is told, and its exercises."""
     mine = of(notebook)
-    if part.minutes or mine is None:
-        return part.minutes or 0
+    if part.talk:
+        return round(part.talk.minutes)
+    if mine is None:
+        return 0
     whole = sum(map(telling, sections(notebook.cells)))
     share = sum(map(telling, plans.told(part, notebook.cells))) / whole
     exercises = plans.exercises(part, notebook.cells)
@@ -115,6 +117,8 @@ def row_of(name: str, notebook: NotebookNode, stated: dict[str, plans.Plan]) -> 
 
 def in_words(part: plans.Part, minutes: int) -> str:
     """A plan's part as a cell of a table: "all", "8: *A*, *B*", "30: without *C*"."""
+    if part.talk:
+        return f"{minutes}: *{part.talk.title}*"
     if plans.is_whole(part):
         return "all"
     before = "" if part.without is None else "without "

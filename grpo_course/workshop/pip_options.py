@@ -21,7 +21,9 @@ CUDA_NOTICE = f"""\
 Note: {CPU_INDEX} does not answer; pip may take PyPI's
 CUDA build of torch, several gigabytes. Ctrl-C stops it; then try again later, or set
 PIP_FIND_LINKS to a folder with a CPU wheel of torch 2.13."""
-NO_NETWORK = "Note: cannot reach PyTorch's index or PyPI. Are you online?"
+NO_NETWORK = """\
+Note: neither PyTorch's index nor PyPI answers. Are you online? Trying pip all
+the same."""
 
 
 def has_torch(venv: Path, root: Path) -> bool:
@@ -46,8 +48,8 @@ def progress_bar(venv: Path) -> str:
 def size(options: list[str]) -> str:
     """How much a first install with these options takes, in words."""
     if sys.platform.startswith("linux") and not options:
-        return "up to several gigabytes with torch's CUDA build"
-    return "up to 2 GB"
+        return "2 GB of disk, several more for torch's CUDA build"
+    return "up to 2 GB of disk"
 
 
 def torch_options() -> list[str]:

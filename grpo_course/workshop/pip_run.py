@@ -19,7 +19,8 @@ from grpo_course.workshop import machine
 # What it is, and what pip says then; the first that fits. That versions are listed
 # shows that an index answered, "total=0" that pip has given an address up.
 SIGNS = (
-    ("disk", r"No space left on device|not enough space on the disk"),
+    ("paths", r"Long Path support|WinError 206"),
+    ("disk", r"No space left on|not enough space on the disk|Disk quota exceeded"),
     (
         "versions",
         r"ResolutionImpossible|requires a different Python|"
@@ -33,17 +34,23 @@ SIGNS = (
     ("versions", r"No matching distribution found"),
 )
 CURES = {
-    "disk": f"The disk is full. Free 2 GB, {machine.AND_CUDA},\n"
-    "and run the same command again.",
+    "disk": f"The disk or your quota is full. Free 2 GB, {machine.AND_CUDA},\n"
+    "and run the same command again. If it has room, the temporary folder is full:\n"
+    "set TMPDIR (on Windows TEMP) to another.",
+    "paths": """\
+Windows refuses long paths. Move the course into a folder with a short one, such as
+C:\\grpo, or switch long paths on (https://pip.pypa.io/warnings/enable-long-paths), and
+run the same command again.""",
     "versions": """\
 This is not a network problem: some of the tested versions are not available here, for
 Python {python} on {system}. They are available for 64-bit Linux, 64-bit
 Windows, and macOS 14 and newer with Apple's processors, and Python {tested}.
-For another Python, delete .venv and use it, for example: {common} -m grpo_course lab
-If yours is among these, report it with the log.""",
+If yours is not, delete .venv and use one that is: {common} -m grpo_course lab
+If it is, report that with the log.""",
     "network": """\
-pip cannot reach the package index. Check your connection or pip's proxy, and run the
-same command again; finished downloads are kept.""",
+This is a network problem, whatever the lines above say of versions: pip cannot reach
+the package index. Check your connection, pip's proxy or your company's certificate, and
+run the same command again; finished downloads are kept.""",
     "other": """\
 The lines above are pip's reason. Run the same command again; if it fails the same way,
 delete .venv and try once more, then report it with the log.""",
@@ -116,7 +123,9 @@ class Steps:
             self.found += 1
             self.tell(f"{packages(self.found)} found: {rest}")
         elif word == "Downloading" and ".metadata" not in rest:
-            self.tell(f"{packages(self.found)} found; downloading {rest}")
+            file, _, size = rest.rpartition("/")[2].partition(" ")
+            name = f"{file.partition('-')[0]} {size}".strip()
+            self.tell(f"{packages(self.found)} found; downloading {name}")
         elif rest.startswith("Retrying (Retry("):
             self.tell("No answer; trying again")
         elif line.startswith("Installing collected packages:"):
@@ -124,7 +133,9 @@ class Steps:
 
     def see_progress(self, bytes_here: int, bytes_in_all: int) -> None:
         """Take how far a download is."""
-        self.share = f"{100 * bytes_here // bytes_in_all}%  " if bytes_in_all else ""
+        done = bytes_here / (bytes_in_all or 1)
+        bar = f"[{'#' * int(10 * done):<10}] {done:.0%}  "
+        self.share = bar if bytes_in_all else ""
         if self.can_rewrite:
             self.show()
 

@@ -1,7 +1,7 @@
 """The plans for an hour, half a day and two days: what is told, and how long it takes.
 
 `plans.toml` says which sections of which notebooks; what is not stated there follows
-from the notebooks.
+from the notebooks, or from the talk that a plan has.
 """
 
 import tomllib
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import exercise_cells
+from grpo_course.workshop import talk as talks
 from grpo_course.workshop.cells import heading, sections
 
 FILE = Path("grpo_course", "workshop", "plans.toml")
@@ -25,8 +26,7 @@ class Part(NamedTuple):
     sections: list[str] | None = None
     without: list[str] | None = None
     exercises: list[str] | None = None
-    title: str = ""  # on the deck's first slide, if not that of the notebook
-    minutes: int | None = None  # if not its share of the notebook's
+    talk: talks.Part | None = None  # what is told instead, in words of its own
 
 
 class Plan(NamedTuple):
@@ -46,29 +46,38 @@ def read(root: Path) -> dict[str, Plan]:
     if not (root / FILE).exists():
         return {}
     stated = tomllib.loads((root / FILE).read_text(encoding="utf-8"))
-    return {name: plan(**table) for name, table in stated.items()}
+    return {
+        name: plan(spoken=talks.read(name), **table) for name, table in stated.items()
+    }
 
 
-def plan(parts: list[dict[str, Any]], **stated: Any) -> Plan:
-    """One table of the file as a Plan."""
-    return Plan(parts=[Part(**part) for part in parts], **stated)
+def plan(
+    parts: Sequence[dict[str, Any]] = (),
+    spoken: Sequence[talks.Part] = (),
+    **stated: Any,
+) -> Plan:
+    """One table of the file as a Plan; its talk says the parts, where it has one."""
+    made = [Part(each.notebook, exercises=[], talk=each) for each in spoken]
+    return Plan(parts=made + [Part(**part) for part in parts], **stated)
 
 
 def is_whole(part: Part) -> bool:
     """Whether a plan tells all of a notebook."""
-    return part.sections is None and part.without is None
+    return part.sections is None and part.without is None and part.talk is None
 
 
 def told(part: Part, cells: list[NotebookNode]) -> Iterator[list[NotebookNode]]:
     """The sections of a notebook that a plan tells, each as its cells.
 
     The beginning of the notebook, before its first section, is told with a whole
-    notebook alone.
+    notebook alone. Of a talk, these are the sections from which it shows a cell.
     """
     beginning, *rest = sections(cells)
     if is_whole(part):
         yield beginning
     for section in rest:
+        if part.talk and not any(map(part.talk.shows, section)):
+            continue
         listed = part.sections is None or heading(section) in part.sections
         if listed and heading(section) not in (part.without or []):
             yield section

@@ -9,9 +9,7 @@ plan instead: `slides/hour.ipynb`, and the folder `slides/hour`, which opens fro
 import argparse
 from pathlib import Path
 
-from nbformat import NotebookNode, sign
-
-from grpo_course.workshop import form, lab, machine, notebooks, plans, workspace
+from grpo_course.workshop import lab, machine, notebooks, plans, workspace
 
 FOLDER = "slides"
 
@@ -46,18 +44,11 @@ def deck(plan: str, root: Path) -> Path:
     folder = root / FOLDER / plan
     page = offline.write(notebook, title, folder, root / "images")
     print(f"To open without JupyterLab and without network: {page}")
-    return bring(notebook, folder.with_suffix(".ipynb"))
+    return workspace.bring(notebook, folder.with_suffix(".ipynb"))
 
 
 def copy(path: Path, folder: Path) -> Path:
     """The deck of one notebook, in `folder`."""
     from grpo_course.workshop.deck import build
 
-    return bring(build.single(path), folder / path.name)
-
-
-def bring(notebook: NotebookNode, target: Path) -> Path:
-    """Store a deck; signed, so that its films play before they are run."""
-    made = workspace.bring(notebook, target)
-    sign.NotebookNotary().sign(form.read(made))
-    return made
+    return workspace.bring(build.single(path), folder / path.name)

@@ -4,24 +4,69 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop import minutes, plans, presenter_notes, speaker
+from grpo_course.workshop import (
+    minutes,
+    plans,
+    prediction_cells,
+    presenter_notes,
+    speaker,
+    talk,
+)
 from grpo_course.workshop.answers import outcomes
 from grpo_course.workshop.cells import heading, title_of
 
 
 def of(plan: plans.Plan, books: dict[str, NotebookNode]) -> str:
-    """The notes of a plan's sections, in the order in which they are told."""
-    lines, start = [f"# Run sheet: GRPO in {plan.title}"], 0
+    """What is said in a plan, in the order in which it is told."""
+    lines, start = [f"# Run sheet: GRPO in {plan.title}", *checkpoints(plan)], 0
+    place = 2  # of the next slide of a talk: its deck begins with a title
     for part in plan.parts:
-        name, book = part.notebook, books[part.notebook]
-        lines.append(f"## {name[:2]} {title_of(book)}")
-        notes = speaker.notes(part, book, presenter_notes.read(name), start)
-        for section in plans.told(part, book.cells):
-            if id(section[0]) in notes:
-                told = notes[id(section[0])].source
-                lines += [f"### {heading(section)}", told, *votes(section)]
+        book = books[part.notebook]
+        if part.talk:
+            lines += slides(part.talk, book, start, place)
+            place += len(part.talk.slides)
+        else:
+            lines += sections(part, book, start)
         start += minutes.length(part, book)
     return "\n\n".join(lines) + "\n"
+
+
+def checkpoints(plan: plans.Plan) -> Iterator[str]:
+    """Of a talk, where to be and when."""
+    place, minute, due = 2, 0, []
+    for told in filter(None, (part.talk for part in plan.parts)):
+        due.append(f"slide {place} at 0:{minute:02d}")
+        place, minute = place + len(told.slides), minute + round(told.minutes)
+    if due:
+        late = "What to leave out when you are late stands at the beginning of a part."
+        yield f"Be at {', '.join(due)}. {late}"
+
+
+def sections(part: plans.Part, book: NotebookNode, start: int) -> Iterator[str]:
+    """The sections of a notebook with their notes, told from a minute on."""
+    yield f"## {part.notebook[:2]} {title_of(book)}"
+    notes = speaker.notes(part, book, presenter_notes.read(part.notebook), start)
+    for section in plans.told(part, book.cells):
+        if id(section[0]) in notes:
+            yield f"### {heading(section)}"
+            yield notes[id(section[0])].source
+            yield from votes(section)
+
+
+def slides(
+    told: talk.Part, book: NotebookNode, start: float, first: int
+) -> Iterator[str]:
+    """The slides of a talk, told from a minute on, and counted from the first."""
+    yield f"## {told.title}"
+    for number, slide in enumerate(told.slides, first):
+        if slide.title.startswith("## "):
+            yield f"#{slide.title}"
+        timed = speaker.timed(slide.minutes, int(start))
+        yield f"*Slide {number}, {timed}* {slide.note}"
+        for place, cell in enumerate(book.cells):
+            if prediction_cells.asks(cell) and slide.shows(cell):
+                yield next(votes(book.cells[place:]))
+        start += slide.minutes
 
 
 def votes(section: list[NotebookNode]) -> Iterator[str]:

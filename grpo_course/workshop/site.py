@@ -53,7 +53,8 @@ def collect(root: Path, source: Path) -> None:
     shutil.copytree(here, source, dirs_exist_ok=True)
     for name in PAGES:
         if (root / name).exists():
-            shutil.copy(root / name, source / name)
+            text = (root / name).read_text(encoding="utf-8")
+            (source / name).write_text(anywhere.at_home(text, root), encoding="utf-8")
     page = api_page.page(root / "grpo_course")
     (source / "api.rst").write_text(page, encoding="utf-8")
     claims = table.page(ledger.all_claims(), ledger.stored())

@@ -53,9 +53,9 @@ def own(section: list[NotebookNode], timed: dict[str, int]) -> dict[str, int]:
     return {number: each for number, each in stated.items() if number in timed}
 
 
-def timed(length: int, start: int) -> str:
+def timed(length: float, start: int) -> str:
     """How long and from when; what rounds to no minute takes one."""
-    return f"{max(length, 1)} min, from {start // 60}:{start % 60:02d}."
+    return f"{length or 1:g} min, from {start // 60}:{start % 60:02d}."
 
 
 def shares(weights: list[float], total: int) -> list[int]:

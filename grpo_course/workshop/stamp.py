@@ -33,6 +33,11 @@ def read_stamp(venv: Path) -> dict:
     return stamp if isinstance(stamp, dict) else {}
 
 
+def is_begun(venv: Path) -> bool:
+    """Whether the course has installed into this environment, to the end or not."""
+    return bool(read_stamp(venv)) or (venv / UNFINISHED).exists()
+
+
 def is_whole(venv: Path, extras: tuple[str, ...]) -> bool:
     """Whether an install of the course with `extras` has ended, up to date or not."""
     stamp = read_stamp(venv)

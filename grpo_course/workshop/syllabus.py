@@ -45,6 +45,7 @@ what is better than the others of its group becomes likelier. You see it at work
 three numbers to sort, where everything can be computed exactly, and on word
 problems."""
 HEADS = "| from, to | notebook | sections and their minutes | exercises |"
+TALK = "| from, to | what it is about | to go on at your own desk |"
 WORTH_A_BREAK, WITHOUT = 40, 90  # minutes: the least before one, the most
 Books = dict[str, NotebookNode]
 
@@ -66,9 +67,9 @@ def of(plan: plans.Plan, books: Books, begin: int | None = None) -> str:
     lines += ["", "## Before it", "", BEFORE if practised else WATCHED]
     lines += ["", "## After it, you will be able to", ""]
     lines += [f"- {each}" for each in outcomes(plan, books)]
-    lines += ["", "## Schedule", "", HEADS]
+    lines += ["", "## Schedule", "", TALK if plan.parts[0].talk else HEADS]
     schedule = rows(plan, books, lengths, Clock(begin))
-    lines += ["|---|---|---|---|", *map(" | ".join, schedule)]
+    lines += ["|---" * (lines[-1].count("|") - 1) + "|", *map(" | ".join, schedule)]
     for words, names in (("homework", plan.homework), ("reading", plan.reading)):
         if names:
             lines += ["", f"As {words}: {', '.join(names)}."]
@@ -94,17 +95,25 @@ def rows(
         if name in before:
             yield f"| {clock.time(start)}", before[name], "", " |"
             clock.pause(before[name], start)
-        timed = speaker.timetable(part, book)
-        told = "; ".join(
-            f"{heading(section)} {length or '<1'}" for section, length in timed
-        )
-        if not part.sections:
-            left = [f"*{title}*" for title in part.without or []]
-            told = " but ".join(filter(None, ["all", ", ".join(left)]))
         exercises = ", ".join(plans.exercises(part, book.cells)) or "none"
         title = f"{name[:2]} {title_of(book)}"
         begun, start = clock.time(start), start + lengths[name]
-        yield f"| {begun} to {clock.time(start)}", title, told, f"{exercises} |"
+        times = f"| {begun} to {clock.time(start)}"
+        if part.talk:
+            yield times, part.talk.title, f"{title} |"
+        else:
+            yield times, title, sections_of(part, book), f"{exercises} |"
+
+
+def sections_of(part: plans.Part, book: NotebookNode) -> str:
+    """What a plan tells of a notebook: sections with their minutes, or what is left."""
+    if part.sections:
+        timed = speaker.timetable(part, book)
+        return "; ".join(
+            f"{heading(cells)} {length or '<1'}" for cells, length in timed
+        )
+    left = [f"*{title}*" for title in part.without or []]
+    return " but ".join(filter(None, ["all", ", ".join(left)]))
 
 
 def pauses(plan: plans.Plan, lengths: dict[str, int]) -> dict[str, str]:
@@ -113,7 +122,7 @@ def pauses(plan: plans.Plan, lengths: dict[str, int]) -> dict[str, str]:
     start = rested = 0
     day, days, noon = sum(lengths.values()) / plan.days, 1, False
     for name, length in lengths.items():
-        if start >= days * day:
+        if start + length / 2 >= days * day:  # where the days are most alike
             days, noon = days + 1, False
             found[name] = f"**day {days}**"
         elif start - rested >= WORTH_A_BREAK and start + length - rested > WITHOUT:
@@ -128,7 +137,7 @@ def handout(books: Books, told: Collection[str]) -> str:
     """Two pages: the loop, symbols, axes, and the formulas of the told notebooks."""
     lines = ["# GRPO on two pages"]
     first, *_ = books.values()
-    lines += [found for cell in first.cells for found in LOOP.findall(cell.source)]
+    lines.append(loop(first))
     for section in sections(first.cells):
         if heading(section) in SHEETS:
             table = TABLE.search(section[0].source)
@@ -136,6 +145,11 @@ def handout(books: Books, told: Collection[str]) -> str:
     kept = {name: book for name, book in books.items() if name in told}
     lines += ["## Formulas", "\n".join(formulas(kept))]
     return "\n\n".join(lines) + "\n"
+
+
+def loop(welcome: NotebookNode) -> str:
+    """The loop of GRPO as notebook 00 writes it, a fence of code."""
+    return next(filter(None, (LOOP.search(cell.source) for cell in welcome.cells)))[0]
 
 
 def formulas(books: Books) -> Iterator[str]:

@@ -84,12 +84,13 @@ def test_a_deck_opens_from_disk(plan, decks, visit, pictures):
         if slides[-1]["index"] % 7 == 0 or complaint(slides[-1]):
             pictures(opened.page, f"deck_{plan}_{slides[-1]['index']:03d}")
         opened.page.keyboard.press("ArrowRight")
-    assert len(slides) == slides[0]["count"] > 50, "an arrow skipped a slide"
+    assert len(slides) == slides[0]["count"] > 40, "an arrow skipped a slide"
     problems = [line for slide in slides if (line := complaint(slide))]
     assert not problems, f"of {len(slides)} slides:\n" + "\n".join(problems)
     sparse = [s["title"] for s in slides if s["low"] < SPARSE and not s["first"]]
     assert len(sparse) <= FEW * len(slides), sparse
-    assert sum(slide["formulas"] for slide in slides) > 50
+    least = 5 if plan == "hour" else 50  # a talk shows few
+    assert sum(slide["formulas"] for slide in slides) > least
     assert (opened.elsewhere, opened.errors) == ([], [])
 
 
@@ -166,7 +167,7 @@ def test_the_deck_of_an_hour_fits_the_live_stage(decks, visit, live, course):
     stage = visit(*STAGE)
     open_slides(stage.page, live, "slides/hour.ipynb")
     slides = walk(stage.page)
-    assert len(slides) == slides[0]["count"] > 50
+    assert len(slides) == slides[0]["count"] > 40
     wrong = [s for s in slides if excess(s) > 2 or s["wide"] or s["cut"]]
     assert not wrong
 

@@ -68,6 +68,17 @@ def test_a_slider_moves_the_picture_in_jupyterlab(moving, visit, lab, pictures):
     assert opened.elsewhere == []
 
 
+def test_a_film_of_a_learner_s_copy_plays_before_it_is_run(visit, lab, pictures):
+    """`lab` makes the copy, and JupyterLab trusts what the course has stored in it."""
+    page = visit(1280, 900).page
+    open_notebook(page, lab, "work/00_welcome.ipynb")
+    film = page.locator(FRAME).first
+    film.scroll_into_view_if_needed(timeout=60_000)
+    scrub(page, film)
+    pictures(page, "lab_film_not_run")
+    shut_down(page)
+
+
 def test_films_and_sliders_of_the_website_need_no_kernel(visit, site, pictures):
     """A film is scrubbed and played, each knob of a slider changes the picture."""
     opened = visit(1280, 900)

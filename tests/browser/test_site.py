@@ -89,6 +89,15 @@ def test_a_page_is_whole(page, site, visit, pictures):
     pictures(opened.page, f"site_phone_{Path(page).stem}")
 
 
+def test_a_phone_shows_the_way_in_at_once_and_the_table_of_notebooks_whole(site, visit):
+    page = visit(*PHONE).page
+    page.goto(f"{site}/index.html")
+    button = page.locator("a.start").bounding_box()
+    assert button["y"] + button["height"] <= PHONE[1]
+    table = page.locator(".pst-scrollable-table-container:has-text('00_welcome')")
+    assert table.evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in TOOLS])
 def test_axe_finds_nothing(page, site, visit, pictures):
     """The automated accessibility audit: contrast in both themes, and on a phone."""

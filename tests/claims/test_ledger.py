@@ -179,19 +179,19 @@ def test_the_stored_table_has_no_claim_that_was_dropped():
 
 def test_the_readme_counts_what_is_stored():
     claims, rows = ledger.all_claims(), ledger.stored()
-    verdicts = [
-        table.effect_of(row).holds(claim)
-        for key, claim in claims.items()
-        for row in rows[key].values()
-    ]
-    held, undecided, flips = (verdicts.count(each) for each in (True, None, False))
+    number, told = table.totals(claims, rows).split(" experiments: ")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert (
         f"make {len(claims)} claims" in readme
         and f"{len(claims)} claims about" in readme
     )
-    counted = f"{len(verdicts)} runs, {held} agree, {undecided} are undecided"
-    assert f"{counted} and {flips} flips" in readme
+    seeds = [row["seeds"] for each in rows.values() for row in each.values()]
+    counted = f"{number} experiments, each on {min(seeds)} to {max(seeds)} seeds"
+    assert f"{counted}, {told}." in readme
+    assert f"[{number} experiments](#hold-a-claim-to-account): {told}." in readme
     page = (ROOT / "grpo_course/workshop/site_source/index.md").read_text("utf-8")
-    assert f"{len(claims)} claims" in page and f"in {len(verdicts)} runs" in page
-    assert f"{held} hold, {undecided} are undecided, {flips} flips" in page
+    page = " ".join(page.split())
+    assert f"{len(claims)} claims about" in page
+    assert f"[{number} experiments](claims.md): {told}." in page
+    page = table.page(claims, rows)
+    assert f"{len(claims)} claims and {number} experiments: {told}." in page

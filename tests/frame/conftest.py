@@ -2,9 +2,9 @@
 
 import nbformat
 import pytest
-from nbformat import NotebookNode, v4
+from nbformat import NotebookNode, sign, v4
 
-from grpo_course.workshop import present, tidy
+from grpo_course.workshop import tidy
 
 WORDS = "ten plain words that say what there is to see"
 
@@ -36,7 +36,7 @@ def notebook(*cells: NotebookNode) -> NotebookNode:
 @pytest.fixture(autouse=True)
 def unsigned(monkeypatch):
     """Tests trust no notebook in the name of who runs them."""
-    monkeypatch.setattr(present.sign.NotebookNotary, "sign", lambda *given: None)
+    monkeypatch.setattr(sign.NotebookNotary, "sign", lambda *given: None)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The commands: making the environment (with fakes), help, bench, what is unknown."""
 
+import errno
 import json
 import sys
 from collections import namedtuple
@@ -12,6 +13,7 @@ from grpo_course.workshop import (
     bench,
     environment,
     installed,
+    lab,
     machine,
     pip_options,
     pip_run,
@@ -69,9 +71,16 @@ def kinds(machine):
 
 @pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 15), (4, 0)])
 def test_a_python_that_the_pins_do_not_run_on_is_refused_with_the_cure(version):
-    said = r"needs Python 3\.11 to 3\.14; this is {}\.{} (?s:.*): python3\.12 -m grpo"
+    said = (
+        r"needs Python 3\.11 to 3\.14; this is {}\.{} (?s:.*): python3\.1[12] -m grpo"
+    )
     with pytest.raises(environment.NotReady, match=said.format(*version)):
         environment.check_python(version)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere, 3.12")
+def test_on_linux_the_python_that_debian_12_has_is_named():
+    assert machine.python(machine.COMMON) == "python3.11"
 
 
 @pytest.mark.parametrize("version", [(3, 11), (3, 12), (3, 14)])
@@ -96,11 +105,15 @@ def test_windows_has_another_name_for_python(monkeypatch, capsys):
     monkeypatch.setattr(machine, "IS_WINDOWS", False)
     assert (machine.python(), machine.python("3.14")) == ("python3", "python3.14")
     monkeypatch.setattr(machine, "IS_WINDOWS", True)
+    monkeypatch.delenv("CONDA_PREFIX", raising=False)
     assert (machine.python(), machine.python("3.14")) == ("py", "py -3.14")
-    with pytest.raises(environment.NotReady, match=r"example: py -3\.12 -m grpo"):
+    with monkeypatch.context() as conda:  # its environments are unknown to `py`
+        conda.setenv("CONDA_PREFIX", "C:\\envs\\grpo")
+        assert (machine.python(), machine.python("3.14")) == ("python", "py -3.14")
+    with pytest.raises(environment.NotReady, match=r"example: py -3\.1[12] -m grpo"):
         environment.check_python((3, 9))
     cure = pip_run.explain("ERROR: ResolutionImpossible", Path("log"), "3.11 to 3.14")
-    assert "py -3.12 -m grpo_course lab" in cure
+    assert f"py -{machine.COMMON} -m grpo_course lab" in cure
     command_line.main([])
     assert "py -m grpo_course COMMAND" in capsys.readouterr().out
 
@@ -131,26 +144,25 @@ def test_a_further_extra_is_added_and_none_is_lost(checkout, machine):
     assert kinds(machine).count("venv") == 1
 
 
-def test_what_is_downloaded_is_told_before_and_what_comes_next_after(
+def test_what_is_installed_is_told_before_and_what_comes_next_after(
     checkout, machine, capsys
 ):
     environment.ensure(checkout, (), "dance")
     lines = capsys.readouterr().out.splitlines()
-    (told,) = [line for line in lines if line.startswith("Downloading packages into")]
+    (told,) = [line for line in lines if line.startswith("Installing into")]
     assert str(checkout / ".venv") in told and ("GB" in told or "gigabytes" in told)
+    assert "Downloading" not in "".join(lines), "the network may not answer"
     assert lines[-1] == "Installed in .venv; going on to dance"
     environment.ensure(checkout, (), "dance")
     assert capsys.readouterr().out == ""
 
 
-def test_a_small_disk_is_told_before_anything_is_downloaded(
-    checkout, machine, monkeypatch
-):
+def test_a_small_disk_is_told_before_anything_is_made(checkout, machine, monkeypatch):
     small = DISK(9e9, 0, 1.9e9)
     monkeypatch.setattr(stamp.machine.shutil, "disk_usage", lambda path: small)
     with pytest.raises(environment.NotReady, match=r"1\.9 GB left(?s:.*)Free some"):
         environment.ensure(checkout, ())
-    assert "install" not in kinds(machine)
+    assert machine.commands == []
     torch = "lib/python3.11/site-packages/torch-2.13.1.dist-info"
     (checkout / ".venv" / torch).mkdir(parents=True)
     (checkout / ".venv" / stamp.UNFINISHED).unlink(missing_ok=True)
@@ -234,7 +246,8 @@ def test_a_missing_venv_module_names_the_package(
         "find_spec",
         lambda name: None if name == module else real(name),
     )
-    with pytest.raises(environment.NotReady, match=r"apt install python3\.\d+-venv"):
+    said = r"(?s)apt install python3\.\d+-venv.*Without sudo: conda"
+    with pytest.raises(environment.NotReady, match=said):
         environment.ensure(checkout, ())
     assert machine.commands == []
 
@@ -253,6 +266,62 @@ def test_an_environment_that_has_the_course_is_used(checkout, machine, monkeypat
     assert environment.is_running(Path(sys.executable))
     monkeypatch.setattr(installed, "missing_packages", lambda extras: ["ruff"])
     assert environment.ensure(checkout, ("test",)).parent.parent.name == ".venv"
+
+
+@pytest.fixture
+def by_hand(checkout, machine, monkeypatch):
+    """`.venv` made as the README says under "Other ways to install", and activated."""
+    monkeypatch.setattr(installed, "from_checkout", lambda root: root == checkout)
+    monkeypatch.setattr(installed, "missing_packages", lambda extras: [*extras])
+    monkeypatch.setattr(sys, "prefix", str(checkout / ".venv"))
+    environment.venv_python(checkout / ".venv").parent.mkdir(parents=True)
+    environment.venv_python(checkout / ".venv").touch()
+    return checkout
+
+
+def test_a_venv_made_by_hand_that_has_everything_is_left_alone(by_hand, machine):
+    assert environment.ensure(by_hand, ()) == Path(sys.executable)
+    assert machine.commands == [] and not stamp.is_begun(by_hand / ".venv")
+
+
+def test_what_one_made_by_hand_lacks_is_added_to_it(by_hand, machine, capsys):
+    assert environment.ensure(by_hand, ("test",)).parents[1] == by_hand / ".venv"
+    assert kinds(machine) == ["--version", "install"]
+    assert "using .venv instead" not in capsys.readouterr().out
+    (by_hand / "constraints.txt").write_text("changed\n")
+    environment.ensure(by_hand, ())
+    assert kinds(machine)[2:] == ["--version", "install"], "now it follows the course"
+
+
+def test_one_whose_installation_was_stopped_is_not_taken_for_whole(by_hand, machine):
+    (by_hand / ".venv" / stamp.UNFINISHED).touch()
+    environment.ensure(by_hand, ())
+    assert kinds(machine) == ["venv", "install"]
+
+
+@pytest.mark.parametrize(
+    "number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS]
+)
+def test_a_full_disk_or_a_closed_folder_is_told_without_a_traceback(
+    monkeypatch, capsys, number
+):
+    def refuse(*given):
+        raise OSError(number, "no", "work/00.ipynb")
+
+    monkeypatch.setattr(environment, "ensure", lambda root, *_: Path(sys.executable))
+    monkeypatch.setattr(lab, "main", refuse)
+    assert command_line.main(["lab"]) == 1
+    told = capsys.readouterr().err
+    assert "'work/00.ipynb'" in told and "Free some room" in told
+
+
+def test_another_error_of_the_system_keeps_its_traceback(monkeypatch):
+    def lose(*given):
+        raise FileNotFoundError(errno.ENOENT, "no", "notebooks")
+
+    monkeypatch.setattr(environment, "ensure", lose)
+    with pytest.raises(FileNotFoundError):
+        command_line.main(["lab"])
 
 
 def test_a_restart_that_leads_nowhere_stops(monkeypatch):
@@ -308,7 +377,7 @@ def test_cpu_index_only_on_linux_without_gpu(monkeypatch, capsys):
     monkeypatch.setattr(pip_options.shutil, "which", lambda name: None)
     monkeypatch.setattr(pip_options, "answers", lambda url, _: True)
     assert pip_options.torch_options() == ["--extra-index-url", pip_options.CPU_INDEX]
-    for reached, words in (([], "Are you online"), ([pip_options.PYPI], "several")):
+    for reached, words in (([], "Trying pip"), ([pip_options.PYPI], "several")):
         monkeypatch.setattr(
             pip_options, "answers", lambda url, _, to=reached: url in to
         )
@@ -370,10 +439,10 @@ def test_a_pip_that_can_tells_numbers(tmp_path, version, bar, place):
 
 def test_the_size_is_that_of_the_build_of_torch(monkeypatch):
     monkeypatch.setattr(sys, "platform", "linux")
-    assert pip_options.size(["--extra-index-url", "x"]) == "up to 2 GB"
+    assert pip_options.size(["--extra-index-url", "x"]) == "up to 2 GB of disk"
     assert "CUDA" in pip_options.size([])
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert pip_options.size([]) == "up to 2 GB"
+    assert pip_options.size([]) == "up to 2 GB of disk"
 
 
 def test_bench_without_benchmarks_helps_and_names_unknown_ones(tmp_path, capsys):

@@ -78,7 +78,13 @@ def test_the_table_names_headings_that_a_plan_tells(name):
         named = re.findall(r"\*([^*]+)\*", words)
         parts = [part for part in plan.parts if part.notebook == name]
         assert parts or not named
-        assert not named or named in (parts[0].sections, parts[0].without)
+        if named:
+            part = parts[0]
+            assert named in (
+                part.sections,
+                part.without,
+                [getattr(part.talk, "title", "")],
+            )
 
 
 def test_a_whole_notebook_takes_its_own_minutes():
@@ -228,3 +234,14 @@ def test_a_row_without_a_notebook_is_refused(checkout):
     path_of(checkout, "01_work").unlink()
     with pytest.raises(SystemExit, match="A table names 01_work"):
         save_command.main(["--form-only"], checkout)
+
+
+def test_a_way_through_the_notebooks_takes_the_hours_that_the_readme_says():
+    ways = re.findall(r"\((\d+) hours\):\*\* ([^*\n]*)", TABLES["README.md"])
+    lengths = {name[:2]: minutes.of(each).total for name, each in NOTEBOOKS.items()}
+    for hours, words in ways:
+        taken = set(re.findall(r"\d\d", words))
+        for first, last in re.findall(r"(\d\d) to (\d\d)", words):
+            taken |= {f"{number:02d}" for number in range(int(first), int(last) + 1)}
+        assert round(sum(lengths[number] for number in taken) / 60) == int(hours)
+    assert len(ways) == 3

@@ -11,6 +11,7 @@ from nbformat import v4
 
 import grpo_course
 from grpo_course import __main__ as command_line
+from grpo_course.classroom.hunt.defects import DEFECTS
 from grpo_course.workshop import anywhere, api_page, lab, site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +51,14 @@ def test_a_cell_without_a_picture_stays():
     assert prepared(*cells) == cells
 
 
+def test_the_pages_of_a_fork_name_the_fork(tmp_path, monkeypatch):
+    monkeypatch.setattr(site.anywhere, "origin", lambda root: "ada/course")
+    monkeypatch.setattr(site, "mathjax", lambda: Path(__file__))
+    site.collect(ROOT, tmp_path / "source")
+    readme = (tmp_path / "source" / "README.md").read_text(encoding="utf-8")
+    assert "git clone https://github.com/ada/course\n" in readme
+
+
 def test_the_imports_are_folded():
     first, other = prepared(
         v4.new_code_cell("import torch\n\nsetup(seed=0)"), v4.new_code_cell("b")
@@ -67,6 +76,13 @@ def test_links_for_colab_wait_for_an_address(owner, stays):
     assert notebook["cells"][0]["source"] == (
         f"# 5. KL\n\n{line}" if stays else "# 5. KL"
     )
+
+
+def test_the_first_pages_count_the_bugs():
+    index = ROOT / "grpo_course" / "workshop" / "site_source" / "index.md"
+    for page in (ROOT / "README.md", index):
+        text = page.read_text(encoding="utf-8")
+        assert f"[{len(DEFECTS)} bugs of public code]" in text
 
 
 PACKAGE = ROOT / "grpo_course"

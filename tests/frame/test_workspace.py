@@ -11,13 +11,14 @@ from urllib.parse import urlsplit
 
 import nbformat
 import pytest
-from nbformat import v4
+from nbformat import sign, v4
 
 from grpo_course.classroom import record
 from grpo_course.workshop import form, lab, notebooks, present, progress
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "03_deltas.ipynb"
+SIGN = sign.NotebookNotary.sign
 
 
 @pytest.fixture
@@ -146,6 +147,18 @@ def test_new_outputs_alone_are_not_offered_beside_what_the_learner_wrote(course)
     write(course.root / "notebooks" / NAME, "x = 1", "y = 2", printed="another\n")
     start(course)
     assert files(course) == ["00_welcome.ipynb", NAME]
+
+
+def test_the_course_s_own_outputs_are_trusted_and_no_others(course, monkeypatch):
+    """So a film plays before its cell is run, and what is put into a copy does not."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(course.root / "new" / "jupyter"))
+    monkeypatch.setattr(sign.NotebookNotary, "sign", SIGN)
+    copy = start(course)
+    is_trusted = lambda: sign.NotebookNotary().check_signature(form.read(copy))  # noqa: E731
+    assert is_trusted()
+    run_in_jupyterlab(copy)
+    start(course)
+    assert not is_trusted()
 
 
 @pytest.mark.parametrize("text", ["{ broken", "[]", "{}", '{"cells": [{}]}'])
@@ -309,16 +322,31 @@ def test_a_shell_that_knows_no_comment_starts_the_course_all_the_same(course):
     assert "--no-browser" in command and not {"#", "makes"} & set(command)
 
 
-def test_a_server_is_waited_for_until_it_has_ended(tmp_path):
+SERVE = """
+import sys
+from grpo_course.workshop import kernels
+sys.exit(kernels.serve(sys.argv[1:], ".", {}))
+"""
+RESTART = """
+import subprocess, sys
+from pathlib import Path
+from grpo_course.workshop import environment
+environment.machine.IS_WINDOWS = True  # there, `lab` waits for itself in `.venv`
+open_process = subprocess.Popen
+subprocess.Popen = lambda given: open_process([given[0], *given[3:]])
+sys.exit(environment.restart(Path(sys.executable), sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("serve", [SERVE, RESTART], ids=["serve", "restart"])
+def test_a_server_is_waited_for_until_it_has_ended(serve):
     """Ctrl-C reaches it too: nobody kills it before its kernels are stopped."""
     waits = ["import signal, sys, time", "signal.signal(signal.SIGINT, "]
     waits[1] += "lambda *_: (time.sleep(0.6), print('ended', flush=True), sys.exit(5)))"
     waits += ["print('up', flush=True)", "time.sleep(30)"]
     server = ["-c", "\n".join(waits)]
-    serve = "from grpo_course.workshop import kernels; import sys; "
-    serve += f"sys.exit(kernels.serve({server!r}, '.', {{}}))"
     told = subprocess.Popen(
-        [sys.executable, "-c", serve],
+        [sys.executable, "-c", serve, *server],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,

@@ -7,6 +7,7 @@ Here are the kinds that many notebooks draw. The others, and the words:
     moment          a policy and its group, with the sign of each delta
     groups          groups in rows, deltas as arrows; the groups of a batch
     simplex         three answers: policies in a triangle; estimates as a fan of arrows
+    pushes          deltas that cancel beside pushes that do not, in that triangle
     moving          a film or a picture with sliders, which needs no kernel
     then_and_now    each sampled token, when it was drawn and after some steps
     reweighing      old samples, counted as often as the new policy draws them

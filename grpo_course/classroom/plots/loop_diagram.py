@@ -12,42 +12,43 @@ from grpo_course.classroom.plots import LINES, axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import GROUND, NO_POLICY, PI, PI_OLD, PI_REF
 
-WIDTH, HALF, HEIGHT = 16.0, 7.6, 8.0
+WIDTH, HALF, HEIGHT = 16.0, 7.6, 10.0
 NOTE = 4  # the last of the outer boxes, counted from 0
 # (left, bottom, width, height, fill) of a loop: the inner one lies in the outer one
 FRAMES = ((0.0, -4.5, 98.5, 46.0, "#f6f6f6"), (19.5, -3.2, 78.0, 23.2, "#e9e9e9"))
 
 # (left, bottom, colour of the policy that the box reads or writes, text)
 OUTER = (
-    (2.0, 27.0, PI_REF, "copy, at times\n" r"$\pi_{ref} \leftarrow \pi$"),
-    (21.5, 27.0, PI, "sample\n" r"$G$ answers of $\pi$"),
-    (41.0, 27.0, NO_POLICY, "judge\n" r"rewards $R$"),
-    (60.5, 27.0, NO_POLICY, "compare\n" r"deltas $\delta$"),
+    (2.0, 26.0, PI_REF, "copy, at times\n" r"$\pi_{ref} \leftarrow \pi$"),
+    (21.5, 26.0, PI, "sample\n" r"$G$ answers of $\pi$"),
+    (41.0, 26.0, NO_POLICY, "judge\n" r"rewards $R$"),
+    (60.5, 26.0, NO_POLICY, "compare\n" r"deltas $\delta$"),
 )
 HALVES = (  # one step, two policies
-    (80.0, 27.0, PI_OLD, "note\n" r"$\log\pi_{old}$"),
-    (88.4, 27.0, PI_REF, "note\n" r"$\log\pi_{ref}$"),
+    (80.0, 26.0, PI_OLD, "note\n" r"$\log\pi_{old}$"),
+    (88.4, 26.0, PI_REF, "note\n" r"$\log\pi_{ref}$"),
 )
 INNER = (
-    (80.0, 6.0, PI, "score again\n" r"$\log\pi$"),
-    (60.5, 6.0, PI_OLD, "loss\n" r"$r = \pi / \pi_{old}$, $\delta$"),
-    (41.0, 6.0, PI_REF, "add the KL\n" r"$\beta$ KL($\pi$, $\pi_{ref}$)"),
-    (21.5, 6.0, PI, "optimizer step\n" r"$\pi$ changes"),
+    (80.0, 5.0, PI, "score again\n" r"$\log\pi$"),
+    (60.5, 5.0, PI_OLD, "loss\n" r"$r = \pi / \pi_{old}$, $\delta$"),
+    (41.0, 5.0, PI_REF, "add the KL\n" r"$\beta$ KL($\pi$, $\pi_{ref}$)"),
+    (21.5, 5.0, PI, "optimizer step\n" r"$\pi$ changes"),
 )
 # (from, to, bend): straight lines between boxes, bent ones back to a start
 ARROWS = (
     *[((x, 31), (x + 3.5, 31), 0) for x in (18.0, 37.5, 57.0, 76.5)],
-    ((88, 27), (88, 14), 0),
+    ((88, 26), (88, 15), 0),
     *[((x, 10), (x - 3.5, 10), 0) for x in (80.0, 60.5, 41.0)],
-    ((30, 6), (88, 6), 0.12),
-    ((21.5, 11), (10, 27), -0.25),
+    ((30, 5), (88, 5), 0.12),
+    ((21.5, 10), (10, 26), -0.25),
 )
 WORDS = (
-    (2, 37.0, "outer loop: once an epoch, new responses", "left"),
-    (85, 16.0, r"inner loop: $\mu$ steps, the same responses", "right"),
+    (2, 37.2, "outer loop: once an epoch, new responses", "left"),
+    (85, 16.2, r"inner loop: $\mu$ steps, the same responses", "right"),
     (59, -1.2, r"the next of $\mu$ steps", "center"),
     (1, 15.5, "the next\nepoch", "left"),
 )
+WORDS_LOOK: dict[str, Any] = {"style": "italic", "color": "#555555", "fontsize": 12}
 LOOP_IN_WORDS = (
     "Two loops drawn as boxes, the inner one in the outer one. The outer one runs "
     "once an epoch: copy the reference at times, sample G answers, judge them, compare "
@@ -96,7 +97,7 @@ def draw_loop(active: int | None = None) -> Axes:
         style |= {"connectionstyle": f"arc3,rad={bend}", "color": "grey"}
         ax.add_patch(FancyArrowPatch(start, end, **style))
     for x, y, text, align in WORDS:
-        ax.text(x, y, text, ha=align, va="bottom", style="italic", color="grey")
+        ax.text(x, y, text, ha=align, va="bottom", **WORDS_LOOK)
     now = "" if active is None else f" Box {active + 1} of {len(stages)} is filled."
     describe(ax.figure, LOOP_IN_WORDS + now)
     return ax
@@ -117,7 +118,7 @@ def draw_box(
     ax.add_patch(FancyBboxPatch((left, bottom), width, HEIGHT, **style))
     centre = (left + width / 2, bottom + HEIGHT / 2)
     ink = "white" if filled else colour
-    ax.text(*centre, text, ha="center", va="center", color=ink, fontsize=10)
+    ax.text(*centre, text, ha="center", va="center", color=ink, fontsize=12.5)
 
 
 def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:

@@ -1,6 +1,7 @@
 """One deck of slides for a plan: live in JupyterLab, and a folder that opens from disk.
 
 build    the notebook: the sections of a plan, notes, and unseen what their code needs
+spoken   a part of a talk as cells
 needs    which statements that is
 fold     what of a code cell stands on a slide
 shown    a code cell or a text as a room sees it

@@ -19,6 +19,7 @@ from grpo_course.workshop import (
     site,
     slides,
     speaker,
+    syllabus,
     tidy,
 )
 from grpo_course.workshop.cells import (
@@ -29,9 +30,9 @@ from grpo_course.workshop.cells import (
     tags,
     title_of,
 )
-from grpo_course.workshop.deck import offline, stage
-from grpo_course.workshop.deck.fold import skipped, text
-from grpo_course.workshop.deck.needs import needed, statements
+from grpo_course.workshop.deck import offline, spoken, stage
+from grpo_course.workshop.deck.fold import skipped
+from grpo_course.workshop.deck.needs import unseen
 
 # Films and sliders answer on stage as they do in a stored notebook, and nothing that is
 # done there is kept as a learner's progress.
@@ -47,9 +48,14 @@ def deck(name: str, root: Path) -> NotebookNode:
     plan = plans.read(root)[name]
     read = [form.read(root / "notebooks" / f"{p.notebook}.ipynb") for p in plan.parts]
     parts = list(zip(plan.parts, read, strict=True))
+    loop = syllabus.loop(form.read(root / "notebooks" / "00_welcome.ipynb"))
     cells, start = [title_slide(plan.title, parts)], 0
     for number, (part, notebook) in enumerate(parts, 1):
-        cells += told_cells(part, notebook, start, f"{number}. ")
+        if part.talk:
+            title, *told = spoken.cells(part.talk, notebook, start, number, loop)
+            cells += [title, skipped(AFRESH), *told]
+        else:
+            cells += told_cells(part, notebook, start, f"{number}. ")
         start += minutes.length(part, notebook)
     return arranged(name, [*cells, closing_slide(plan.outcomes, root)])
 
@@ -73,7 +79,7 @@ def title_slide(
     plan: str, parts: list[tuple[plans.Part, NotebookNode]]
 ) -> NotebookNode:
     """What the deck is, and its parts, by the names that its plan gives them."""
-    titles = [part.title or title_of(notebook) for part, notebook in parts]
+    titles = [p.talk.title if p.talk else title_of(notebook) for p, notebook in parts]
     rows = "\n".join(f"{number}. {title}" for number, title in enumerate(titles, 1))
     return v4.new_markdown_cell(f"# GRPO in {plan}\n\n{ABOUT}\n\n{rows}")
 
@@ -95,7 +101,7 @@ def told_cells(
     chosen = {id(cell) for section in told for cell in section}
     needs = unseen(notebook.cells, chosen)
     names = "\n".join(f"- {heading(section)}" for section in told)
-    title = f"# {number}{part.title or title_of(notebook)}\n\n{names}"
+    title = f"# {number}{title_of(notebook)}\n\n{names}"
     made = [v4.new_markdown_cell(title), skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
     notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
@@ -128,14 +134,6 @@ def told_sections(part: plans.Part, notebook: NotebookNode) -> list[list[Noteboo
                 cell.source = first
         kept.append([cell for cell in section if ASIDE not in tags(cell)])
     return kept
-
-
-def unseen(cells: list[NotebookNode], chosen: set[int]) -> dict[int, str]:
-    """The code of each cell that the chosen cells need."""
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    places = {place for place, cell in enumerate(code) if id(cell) in chosen}
-    kept = needed([statements(cell.source) for cell in code], places)
-    return {id(cell): text(each) for cell, each in zip(code, kept, strict=True)}
 
 
 def exercises_left_out(part: plans.Part, cells: list) -> dict[int, NotebookNode]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from nbformat import NotebookNode, v4
 
 from grpo_course.workshop.deck.heights import picture_size
-from grpo_course.workshop.deck.needs import Statement, names, statements
+from grpo_course.workshop.deck.needs import Statement, names, statements, text
 
 DRAWS = re.compile(r"\b(axes_row|subplots|play|slide|look_back|(?:plot|draw)_\w+)\(")
 SETS_AXES = re.compile(r"^\w+\.(set_\w+|legend|axh?line|axvline|axis|text|plot)\(")
@@ -149,12 +149,6 @@ def take_answer(outputs: list) -> tuple[str, list]:
 def lines(body: list[Statement]) -> int:
     """The lines that statements take."""
     return text(body).count("\n") + 1
-
-
-def text(body: list[Statement]) -> str:
-    """Statements as the source of a cell."""
-    lines = "\n".join(each.text for each in body).strip("\n")
-    return re.sub(r"\n{3,}", "\n\n", lines)
 
 
 def joined(*sources: str) -> str:

@@ -23,6 +23,7 @@ BESIDE, BESIDE_COLUMNS = 265, 32
 SMALLEST = 0.7  # of a picture's own size: its type is then 12 px high
 SMALLER, LARGEST = 0.6, 1.4
 CROWDED = 0.5  # a picture that is smaller beside print stands on a slide of its own
+FILLS = 1.12  # a text beside a picture is worth a picture that is so much smaller
 FRAME = 20  # around pictures
 STEP = 10  # heights of pictures are a multiple
 LOWEST = 80  # of a picture, where nothing else helps
@@ -35,6 +36,9 @@ WITH_PICTURE, ALONE, TIGHT = 12, 17, 7  # most lines of code on a slide
 SPARSE = HEIGHT // 2
 LARGER, LARGE_COLUMNS = 39 / LINE, 61  # of a slide with little text alone
 ROOMIER = 1.65  # by how much a slide grows in larger type, at most
+# Print alone on a slide: columns, height of a row, its name in the style sheet.
+PRINTS = ((61, 29, "print-large"), (79, 23, "print-wide"))
+ROOMY_COLUMNS, ROOMY_LINE = 78, 30  # of text in larger type
 ASKED = re.compile(r'(<figure class="moving">)<p>([^<]*)</p>')
 DOCSTRING = re.compile(r'("""[^"\n]+)\n(?:[^"]|"(?!""))*"""')  # its first line stays
 
@@ -138,6 +142,11 @@ def knobs(output: NotebookNode) -> int:
     """How many knobs a film (one) or a slider shows; none of any other output."""
     shown = "".join(output.get("data", {}).get("text/html", ""))
     return shown.count('"name": ') if 'class="moving"' in shown else 0
+
+
+def asks(output: NotebookNode) -> bool:
+    """Whether a question stands above a film or a slider."""
+    return bool(ASKED.search("".join(output.get("data", {}).get("text/html", ""))))
 
 
 def take_question(output: NotebookNode) -> str:

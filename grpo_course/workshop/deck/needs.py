@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from nbformat import NotebookNode
+
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 MAYBE = (ast.If, ast.Try, ast.While)  # these may leave a name as it was
@@ -182,3 +184,17 @@ def closure(read: set[str], bodies: dict[str, set[str]]) -> set[str]:
             found.add(name)
             left.append(name)
     return found
+
+
+def unseen(cells: list[NotebookNode], chosen: set[int]) -> dict[int, str]:
+    """The code of each cell that the chosen cells need."""
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    places = {place for place, cell in enumerate(code) if id(cell) in chosen}
+    kept = needed([statements(cell.source) for cell in code], places)
+    return {id(cell): text(each) for cell, each in zip(code, kept, strict=True)}
+
+
+def text(body: list[Statement]) -> str:
+    """Statements as the source of a cell."""
+    lines = "\n".join(each.text for each in body).strip("\n")
+    return re.sub(r"\n{3,}", "\n\n", lines)

@@ -14,6 +14,7 @@ from grpo_course.workshop.deck.heights import (
     BESIDE,
     BESIDE_COLUMNS,
     CROWDED,
+    FILLS,
     FRAME,
     HEADINGS,
     HEIGHT,
@@ -28,6 +29,7 @@ from grpo_course.workshop.deck.heights import (
     TIGHT,
     WIDTH,
     WITH_PICTURE,
+    asks,
     code_height,
     knobs,
     output_height,
@@ -60,7 +62,8 @@ class Shown:
         cell.outputs = without_widgets(cell.outputs)
         self.pictures = [size for o in cell.outputs if (size := picture_size(o))]
         self.knobs = sum(map(knobs, cell.outputs))
-        self.player = PLAYER  # pixels of a film beside its picture and its knobs
+        # Pixels of a film beside its picture and its knobs.
+        self.player = PLAYER - LINE * (not any(map(asks, cell.outputs)))
         self.anything = cell.outputs or not lost
 
     def take_question(self) -> str:
@@ -83,9 +86,14 @@ class Shown:
         return [*ways, replace(end, last=True)]
 
     def larger_first(self, size: int, sides: list[bool]) -> list[Way]:
-        """The text below or beside the picture: first where the picture is larger."""
+        """The text below or beside the picture: first where the picture is larger.
+
+        One that is about as large beside its text fills the slide better.
+        """
         ways = [Way(size, beside) for beside in sides]
-        return sorted(ways, key=lambda way: -self.picture(way, HEIGHT - HEADINGS[5], 0))
+        room = HEIGHT - HEADINGS[5]
+        worth = {way.beside: self.picture(way, room, 0) for way in ways}
+        return sorted(ways, key=lambda w: -worth[w.beside] * (FILLS if w.beside else 1))
 
     def folded(self, lines: int) -> fold.Folded:
         """The cell for a number of lines."""

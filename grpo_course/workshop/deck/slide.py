@@ -1,5 +1,6 @@
 """One slide: its title, its cells, and how large it is written."""
 
+import re
 from dataclasses import dataclass, field
 
 from nbformat import NotebookNode, v4
@@ -9,11 +10,21 @@ from grpo_course.workshop.deck.heights import (
     HEIGHT,
     LARGE_COLUMNS,
     LARGER,
+    LINE,
+    PRINTS,
     ROOMIER,
+    ROOMY_COLUMNS,
+    ROOMY_LINE,
     SPARSE,
     TITLE_COLUMNS,
+    shown_text,
     text_height,
 )
+
+TAG = re.compile(r"\s*<[^>]*>\s*")
+FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+LATEX = re.compile(r"\\[a-zA-Z]+|[{}_^\s\\,;]")  # what takes no room in a formula
+WIDEST = 40  # signs of a formula in the largest type
 
 
 @dataclass
@@ -63,14 +74,41 @@ def finished(slide: Slide) -> list[NotebookNode]:
 def size_of(slide: Slide) -> str:
     """How much larger a slide is written that leaves room: `large`, `roomy` or not."""
     code = [c for c in slide.cells if c.cell_type == "code" and type_of(c) != "skip"]
+    if code and not slide.pictured and (size := print_size(slide, code)):
+        return size
     if not code and slide.used < SPARSE and not slide.closed:
-        texts = [c.source for c in slide.cells if c.cell_type == "markdown"]
+        texts = texts_of(slide)
         tall = sum(text_height(text, LARGE_COLUMNS) for text in texts)
-        formula = any("$$" in text for text in texts)  # it does not break into lines
+        # A formula does not break into lines.
+        wide = any(
+            len(LATEX.sub("", f)) > WIDEST for t in texts for f in FORMULA.findall(t)
+        )
         fits = HEADINGS[slide.level] + LARGER * tall < HEIGHT
-        return "large" if fits and not formula else "roomy"
+        return "large" if fits and not wide else "roomy"
     grown = HEADINGS[slide.level] + ROOMIER * (slide.used - HEADINGS[slide.level])
     return "roomy" if grown < HEIGHT and not slide.pictured else ""
+
+
+def print_size(slide: Slide, code: list[NotebookNode]) -> str:
+    """How large a slide is written that shows what is printed, without code."""
+    rows = [r for c in code for o in c.outputs for r in shown_text(o).splitlines()]
+    shown = any(
+        not cell.metadata.get("jupyter", {}).get("source_hidden") for cell in code
+    )
+    if shown or not rows:
+        return ""
+    tall = sum(text_height(text, ROOMY_COLUMNS) for text in texts_of(slide))
+    for columns, high, name in PRINTS:
+        whole = HEADINGS[slide.level] + tall * ROOMY_LINE / LINE + high * len(rows)
+        if max(map(len, rows)) <= columns and whole < HEIGHT:
+            return name
+    return ""
+
+
+def texts_of(slide: Slide) -> list[str]:
+    """What a room reads on a slide, beside its title, code and print."""
+    seen = [cell for cell in slide.cells if type_of(cell) not in ("skip", "notes")]
+    return [TAG.sub("", c.source) for c in seen if c.cell_type == "markdown"]
 
 
 def type_of(cell: NotebookNode) -> str:
