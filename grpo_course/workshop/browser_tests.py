@@ -50,15 +50,15 @@ def install_chromium() -> None:
 
 
 def main(arguments: list[str], root: Path) -> int:
-    """Build the site, then run the browser tests; the first status that is not 0."""
+    """Build the site and run the browser tests; a site with warnings ends it."""
     install_chromium()
     find_chromium()
     kernels.use()
     options = [argument for argument in arguments if argument != "--quick"]
     if "--quick" in arguments:
         os.environ[QUICK] = "1"
-    built = site.main([], root)
+    if status := site.main([], root):
+        return status
     # In their folder: pytest takes its settings, and its tests where none is named.
     pytest = ["-m", "pytest", *TWO_AT_ONCE, *options]
-    status = kernels.python(pytest, root / "tests" / "browser")
-    return built or status
+    return kernels.python(pytest, root / "tests" / "browser")

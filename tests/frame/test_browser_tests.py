@@ -69,3 +69,11 @@ def test_pytest_gets_its_options_where_the_browser_tests_lie(
     pytest_here = ["-m", "pytest", *browser_tests.TWO_AT_ONCE]
     assert called == [([*pytest_here, "-k", "site"], folder)]
     assert browser_tests.os.environ[browser_tests.QUICK]
+
+
+def test_a_site_with_warnings_is_the_last_thing_said(machine, monkeypatch, tmp_path):
+    """Below 150 tests that pass, nobody saw what Sphinx had said before them."""
+    machine("chromium")
+    monkeypatch.setattr(browser_tests.site, "main", lambda options, root: 1)
+    monkeypatch.setattr(browser_tests.kernels, "python", lambda *_: pytest.fail("ran"))
+    assert browser_tests.main([], tmp_path) == 1

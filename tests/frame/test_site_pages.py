@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import re
 import tomllib
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from grpo_course.classroom.hunt.defects import DEFECTS
 from grpo_course.workshop import anywhere, api_page, lab, site
 
 ROOT = Path(__file__).resolve().parents[2]
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")  # of this repository
 
 
 def picture(alt):
@@ -57,6 +59,14 @@ def test_the_pages_of_a_fork_name_the_fork(tmp_path, monkeypatch):
     site.collect(ROOT, tmp_path / "source")
     readme = (tmp_path / "source" / "README.md").read_text(encoding="utf-8")
     assert "git clone https://github.com/ada/course\n" in readme
+
+
+def test_a_page_links_only_to_what_the_site_has(tmp_path, monkeypatch):
+    monkeypatch.setattr(site, "mathjax", lambda: Path(__file__))
+    site.collect(ROOT, tmp_path / "source")
+    for page in (tmp_path / "source").glob("*.md"):
+        for target in LINK.findall(page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
 def test_the_imports_are_folded():
