@@ -27,6 +27,7 @@ def push_of(response: Tensor, delta: Tensor, probs: Tensor) -> Tensor:
     """How one response pushes each logit: delta * grad log pi. [pos] -> [pos vocab]
 
     For a softmax the gradient is one at the number written, minus its probability.
+    Several responses of one token go as well: [trial], [trial 1] -> [trial vocab].
     """
     return delta * (one_hot(response, probs.shape[-1]) - probs)
 

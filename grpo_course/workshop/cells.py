@@ -1,6 +1,7 @@
 """What every module here asks of a cell."""
 
 import hashlib
+import re
 
 from nbformat import NotebookNode
 
@@ -8,6 +9,7 @@ CHANGE_IT = "change-it"  # an experiment whose knobs the learner turns
 RESULT = "result"  # a slide shows what it prints and draws, and not its code
 ASIDE = "aside"  # told with its whole notebook, and not with single sections
 COLAB = "colab"  # a cell that `save` writes: it does not count among a notebook's own
+FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 
 
 def tags(cell: NotebookNode) -> list[str]:

@@ -17,6 +17,11 @@ def minute(time: str) -> int:
     return int(found[1]) * 60 + int(found[2])
 
 
+def hours(minutes: int) -> str:
+    """Minutes in hours and minutes, such as 1:05."""
+    return f"{minutes // 60}:{minutes % 60:02d}"
+
+
 class Clock:
     """Counts from a minute of the day; without one, it counts what is told alone."""
 
@@ -30,5 +35,4 @@ class Clock:
 
     def time(self, told: int) -> str:
         """When so many minutes are told."""
-        now = told + self.shift
-        return str(told) if self.begin is None else f"{now // 60}:{now % 60:02d}"
+        return str(told) if self.begin is None else hours(told + self.shift)

@@ -12,17 +12,18 @@ import sys
 from pathlib import Path
 
 IS_WINDOWS = os.name == "nt"
-PYTHON_IS = (  # python.org has sources alone for Linux
-    "Install one from your distribution, with its venv package,"
-    if sys.platform.startswith("linux")
-    else "Install Python 3.14 from https://www.python.org/downloads/ (not a newer one)"
-)
 GIGABYTE = 10**9
 NEEDED = 2 * GIGABYTE  # by the packages, without CUDA
 AND_CUDA = "and several more with PyTorch's CUDA build"
 THIS = "python{}.{}".format(*sys.version_info)  # as its package is called
 # A version of Python that the system offers: Debian 12 has this one alone.
 COMMON = "3.11" if sys.platform.startswith("linux") else "3.14"
+PYTHON_IS = (  # python.org has sources alone for Linux
+    "Install one from your distribution, with its venv package,"
+    if sys.platform.startswith("linux")
+    else f"Install Python {COMMON} from https://www.python.org/downloads/ "
+    "(not a newer one)"
+)
 
 
 def python(version: str = "") -> str:

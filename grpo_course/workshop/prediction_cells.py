@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from grpo_course.workshop.cells import tags
 
 PREDICT = "predict"
-REVEAL = re.compile(r"\.reveal\(")
+REVEAL = re.compile(r"(\w+)\.reveal\(")
 CHOICES = re.compile(r"(?:^  \( \) .*\n?)+", re.MULTILINE)
 CHOICE = re.compile(r"\( \) (.+?)(?=   \( \)|$)", re.MULTILINE)
 CAME_OUT = re.compile(r"^Came out: .*$", re.MULTILINE)
@@ -29,7 +29,12 @@ def asks(cell: NotebookNode) -> bool:
 
 def reveals(cell: NotebookNode) -> bool:
     """Whether a cell shows what came out."""
-    return cell.cell_type == "code" and bool(REVEAL.search(cell.source))
+    return cell.cell_type == "code" and bool(revealed(cell))
+
+
+def revealed(cell: NotebookNode) -> list[str]:
+    """The variables of the guesses whose result a cell shows."""
+    return REVEAL.findall(cell.source)
 
 
 def asked(cell: NotebookNode) -> dict[str, str]:
@@ -57,7 +62,7 @@ def printed(cell: NotebookNode) -> str:
 
 def came_out(cell: NotebookNode, name: str) -> str:
     """What a cell that shows what came out has stored for one of its questions."""
-    names = re.findall(r"(\w+)\.reveal\(", cell.source)
+    names = revealed(cell)
     told = CAME_OUT.findall(printed(cell))
     return told[names.index(name)] if len(told) == len(names) else ""
 

@@ -14,32 +14,27 @@ from grpo_course.workshop import (
 )
 from grpo_course.workshop.answers import outcomes
 from grpo_course.workshop.cells import heading, title_of
+from grpo_course.workshop.clock import hours
+
+LATE = "What to leave out when you are late stands at the beginning of a part."
 
 
 def of(plan: plans.Plan, books: dict[str, NotebookNode]) -> str:
     """What is said in a plan, in the order in which it is told."""
-    lines, start = [f"# Run sheet: GRPO in {plan.title}", *checkpoints(plan)], 0
+    lines: list[str] = []
+    due, start = [], 0
     place = 2  # of the next slide of a talk: its deck begins with a title
     for part in plan.parts:
         book = books[part.notebook]
         if part.talk:
+            due.append(f"slide {place} at {hours(start)}")
             lines += slides(part.talk, book, start, place)
             place += len(part.talk.slides)
         else:
             lines += sections(part, book, start)
         start += minutes.length(part, book)
-    return "\n\n".join(lines) + "\n"
-
-
-def checkpoints(plan: plans.Plan) -> Iterator[str]:
-    """Of a talk, where to be and when."""
-    place, minute, due = 2, 0, []
-    for told in filter(None, (part.talk for part in plan.parts)):
-        due.append(f"slide {place} at 0:{minute:02d}")
-        place, minute = place + len(told.slides), minute + round(told.minutes)
-    if due:
-        late = "What to leave out when you are late stands at the beginning of a part."
-        yield f"Be at {', '.join(due)}. {late}"
+    be = [f"Be at {', '.join(due)}. {LATE}"] if due else []
+    return "\n\n".join([f"# Run sheet: GRPO in {plan.title}", *be, *lines]) + "\n"
 
 
 def sections(part: plans.Part, book: NotebookNode, start: int) -> Iterator[str]:

@@ -12,6 +12,7 @@ from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import exercise_cells, minutes, plans, prediction_cells
 from grpo_course.workshop.cells import heading
+from grpo_course.workshop.clock import hours
 
 PREDICT = re.compile(r"\*\*Predict\b")
 
@@ -28,11 +29,15 @@ def notes(
     made = {}
     for section, length in timetable(part, notebook):
         line = words(section, start, length, own(section, timed))
-        more = told.get(heading(section), "")
-        note = v4.new_markdown_cell("\n\n".join(filter(None, [line, more])))
-        note.metadata["slideshow"] = {"slide_type": "notes"}
-        made[id(section[0])] = note
+        made[id(section[0])] = note(line, told.get(heading(section), ""))
         start += length
+    return made
+
+
+def note(line: str, words: str) -> NotebookNode:
+    """A cell that the presenter alone sees."""
+    made = v4.new_markdown_cell(f"{line}\n\n{words}".strip())
+    made.metadata["slideshow"] = {"slide_type": "notes"}
     return made
 
 
@@ -55,7 +60,12 @@ def own(section: list[NotebookNode], timed: dict[str, int]) -> dict[str, int]:
 
 def timed(length: float, start: int) -> str:
     """How long and from when; what rounds to no minute takes one."""
-    return f"{length or 1:g} min, from {start // 60}:{start % 60:02d}."
+    return f"{length or 1:g} min, from {hours(start)}."
+
+
+def presenting(length: float, start: int) -> str:
+    """The line with which a note begins."""
+    return f"*Presenting: {timed(length, start)}*"
 
 
 def shares(weights: list[float], total: int) -> list[int]:
@@ -71,7 +81,7 @@ def words(
     section: list[NotebookNode], start: int, minutes: int, exercises: dict[str, int]
 ) -> str:
     """The line of minutes of one section, with what to collect and to leave out."""
-    lines = [f"*Presenting: {timed(minutes, start)}*"]
+    lines = [presenting(minutes, start)]
     predictions = sum(map(predictions_in, section))
     if predictions:
         count = "a prediction" if predictions == 1 else f"{predictions} predictions"

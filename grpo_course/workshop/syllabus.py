@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator
 from nbformat import NotebookNode
 
 from grpo_course.workshop import minutes, plans, speaker
-from grpo_course.workshop.cells import heading, heading_of, sections, title_of
+from grpo_course.workshop.cells import FORMULA, heading, heading_of, sections, title_of
 from grpo_course.workshop.clock import BREAK, LUNCH, Clock
 
 ABLE = re.compile(r"\*\*You will be able to\*\* (.+)")
-FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 LOOP = re.compile(r"```\nfor each epoch:.*?```", re.DOTALL)
 TABLE = re.compile(r"^\|.*", re.MULTILINE | re.DOTALL)
 SHEETS = ("The symbol sheet", "The axes")

@@ -1,7 +1,10 @@
 """A talk: its slides show cells of the notebooks, and say little that is read."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -178,3 +181,22 @@ def test_a_cell_brings_what_it_needs_and_nothing_else(told, make):
     assert [type_of(cell) == "skip" for cell in code] == [True, False]
     notes = [c.source for c in made if type_of(c) == "notes"]
     assert notes[1].startswith("*Presenting: 2.5 min, from 0:01.*\n\nSay more.")
+
+
+def test_a_deck_that_is_built_again_is_the_same():
+    """Another one would be offered to the presenter as a new version."""
+    build_it = (
+        "from pathlib import Path; from grpo_course.workshop.deck import build; "
+        "print(build.deck('hour', Path.cwd()))"
+    )
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", build_it],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+        )
+        for seed in "01"
+    ]
+    first, second = (each.communicate()[0] for each in running)
+    assert len(first) > 10**5 and first == second

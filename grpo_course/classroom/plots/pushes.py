@@ -9,6 +9,7 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from grpo_course.classroom.one_prompt import push_of
 from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.mechanism import LINED, draw_arrow, draw_group
@@ -22,11 +23,10 @@ EDGE, GAP = "#c8c8c8", 0.02
 def pushes_on_logits(logits: Tensor, drawn: Tensor, deltas: Tensor) -> Tensor:
     """Each response's part of minus the gradient of the sequence-mean loss at ratio 1.
 
-    One-hot minus probabilities, times delta, over the number of responses. logits
-    [answer], drawn (the answer of each response) and deltas [trial] -> [trial answer]
+    logits [answer], drawn (the answer of each response), deltas [trial]
+    -> [trial answer]
     """
-    scores = torch.eye(len(logits))[drawn] - logits.softmax(dim=-1)
-    return deltas[:, None] * scores / len(drawn)
+    return push_of(drawn, deltas[:, None], logits.softmax(dim=-1)) / len(drawn)
 
 
 def plot_pushes(

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from torch import Generator, Tensor
 
 from grpo_course.algorithm.deltas import compute_deltas
+from grpo_course.classroom.one_prompt import push_of
 from grpo_course.classroom.plots import COLOURS, axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import PI
@@ -44,8 +45,8 @@ def sampled_path(
         path.append(probs)
         drawn = torch.multinomial(probs, size, True, generator=generator)
         deltas = compute_deltas(rewards[drawn][None], mode)[0]
-        push = deltas[:, None] * (torch.eye(len(rewards))[drawn] - probs)
-        logits = logits + rate * push.mean(dim=0)
+        pushes = push_of(drawn, deltas[:, None], probs)
+        logits = logits + rate * pushes.mean(dim=0)
     return torch.stack(path)
 
 

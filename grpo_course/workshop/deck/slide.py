@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from nbformat import NotebookNode, v4
 
+from grpo_course.workshop.cells import FORMULA
 from grpo_course.workshop.deck.heights import (
     HEADINGS,
     HEIGHT,
@@ -22,7 +23,6 @@ from grpo_course.workshop.deck.heights import (
 )
 
 TAG = re.compile(r"\s*<[^>]*>\s*")
-FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 LATEX = re.compile(r"\\[a-zA-Z]+|[{}_^\s\\,;]")  # what takes no room in a formula
 WIDEST = 40  # signs of a formula in the largest type
 
@@ -65,7 +65,7 @@ def finished(slide: Slide) -> list[NotebookNode]:
     begins = "slide" if slide.level < 4 else "subslide"
     title.metadata["slideshow"] = {"slide_type": begins}
     for cell in slide.cells:
-        if type_of(cell) not in ("skip", "notes"):
+        if is_seen(cell):
             later = cell.metadata.pop("later", False)
             cell.metadata["slideshow"] = {"slide_type": "fragment" if later else "-"}
     return [title, *slide.cells]
@@ -107,8 +107,13 @@ def print_size(slide: Slide, code: list[NotebookNode]) -> str:
 
 def texts_of(slide: Slide) -> list[str]:
     """What a room reads on a slide, beside its title, code and print."""
-    seen = [cell for cell in slide.cells if type_of(cell) not in ("skip", "notes")]
+    seen = filter(is_seen, slide.cells)
     return [TAG.sub("", c.source) for c in seen if c.cell_type == "markdown"]
+
+
+def is_seen(cell: NotebookNode) -> bool:
+    """Whether a room sees a cell: it is neither left out nor a note."""
+    return type_of(cell) not in ("skip", "notes")
 
 
 def type_of(cell: NotebookNode) -> str:

@@ -10,6 +10,7 @@ from grpo_course.workshop.cells import RESULT, tags
 from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.heights import picture_size, take_question
 from grpo_course.workshop.deck.needs import unseen
+from grpo_course.workshop.prediction_cells import revealed
 
 LOOP = re.compile(r"loop:(?: (.+))?")
 
@@ -39,7 +40,8 @@ def cells(
             asked |= prediction_cells.asked(code[told]).keys()
             made.append(shown(code[told], kind[1], asked))
             told += 1
-        made.append(noted(slide, start))
+        line = speaker.presenting(slide.minutes, int(start))
+        made.append(speaker.note(line, slide.note))
         start += slide.minutes
     return made
 
@@ -73,13 +75,12 @@ def shown(cell: NotebookNode, kind: str, asked: set[str]) -> NotebookNode:
     if prediction_cells.asks(cell):
         return made
     if kind != "code":
-        made.metadata["tags"] = [*{*tags(cell), RESULT}]
+        made.metadata["tags"] = sorted({*tags(cell), RESULT})
     printed, came_out = fold.divided(made.outputs)
     if kind in ("picture", "print"):
         wanted = kind == "picture"
         printed = [o for o in printed if bool(picture_size(o)) == wanted]
-    names = set(re.findall(r"(\w+)\.reveal\(", cell.source))
-    made.outputs = printed + (came_out if names & asked else [])
+    made.outputs = printed + (came_out if asked & {*revealed(cell)} else [])
     for output in made.outputs:
         take_question(output)
     return made
@@ -92,11 +93,3 @@ def marked(block: str, loop: str) -> str:
     rows = [row.partition("#")[0].rstrip() for row in loop.splitlines()[1:-1]]
     now = [f"<b>{row}</b>" if line[1] and line[1] in row else row for row in rows]
     return "\n".join(['<pre class="loop">', *now, "</pre>"])
-
-
-def noted(slide: talk.Slide, start: float) -> NotebookNode:
-    """What is said at a slide, after how long it takes and from when."""
-    minutes = speaker.timed(slide.minutes, int(start))
-    made = v4.new_markdown_cell(f"*Presenting: {minutes}*\n\n{slide.note}")
-    made.metadata["slideshow"] = {"slide_type": "notes"}
-    return made

@@ -19,7 +19,7 @@ from grpo_course.workshop.deck.heights import (
     text_height,
 )
 from grpo_course.workshop.deck.shown import Shown, Way, blocks_of, parted, question
-from grpo_course.workshop.deck.slide import Slide, finished, type_of
+from grpo_course.workshop.deck.slide import Slide, finished, is_seen, type_of
 
 AT_THE_DESK = ("Guess first: pick a choice", "Now ask your own")  # not for a room
 # A paragraph that says first what it is about: "**Step 2: a policy.** A model ...".
@@ -102,7 +102,7 @@ class Stage:
         """A further slide, with the paragraph that leads to it where there is room."""
         before = self.now
         self.go_on()
-        told = [c for c in before.cells if type_of(c) not in ("skip", "notes")]
+        told = list(filter(is_seen, before.cells))
         if before.closed or len(told) < 2 or told[-1].cell_type != "markdown":
             return
         if (height := text_height(told[-1].source)) <= room:
@@ -169,7 +169,7 @@ def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
     following = dict(zip(map(id, told), [*told[1:], None], strict=True))
     for cell in cells:
         after = following.get(id(cell))
-        if type_of(cell) in ("skip", "notes"):
+        if not is_seen(cell):
             solution = exercise_cells.SOLUTION in tags(cell)
             stage.now.cells += [] if solution else [cell]
         elif cell.cell_type == "markdown":
