@@ -5,6 +5,7 @@ import os
 import random
 import sys
 import warnings
+from io import BytesIO
 
 QUIET = {  # every kernel of `workshop` has them from its start
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
@@ -37,6 +38,8 @@ PLOT_STYLE = {
     "legend.edgecolor": "none",
     "svg.hashsalt": "grpo_course",
 }
+# Stored pixels for one of the page: screens and projectors have more than that.
+FINER = 1.5
 
 
 def setup(seed: int = 0) -> None:
@@ -90,6 +93,7 @@ def _describe_pictures() -> None:
     # Each picture carries its alternative text, where nbconvert and the site look.
     from IPython import get_ipython
     from matplotlib.figure import Figure
+    from PIL import Image
 
     from grpo_course.classroom.plots.alt_text import alternative_text
     from grpo_course.classroom.plots.moving import smaller
@@ -97,9 +101,14 @@ def _describe_pictures() -> None:
     formatter = get_ipython().display_formatter.formatters["image/png"]
     draw = formatter.lookup_by_type(Figure)
 
-    def draw_and_describe(figure: Figure) -> tuple:
-        png = smaller(base64.b64decode(draw(figure)))
-        return base64.b64encode(png).decode(), {"alt": alternative_text(figure)}
+    def draw_and_describe(figure: Figure) -> tuple | None:
+        drawn = draw(figure, dpi=FINER * figure.dpi)
+        if drawn is None:  # an empty figure
+            return None
+        png = smaller(base64.b64decode(drawn))
+        wide, high = (round(side / FINER) for side in Image.open(BytesIO(png)).size)
+        stated = {"width": wide, "height": high, "alt": alternative_text(figure)}
+        return base64.b64encode(png).decode(), stated
 
     formatter.for_type(Figure, draw_and_describe)
 

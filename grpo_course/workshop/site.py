@@ -105,8 +105,8 @@ def one_picture_each(cell: dict) -> list[dict]:
     pictures = [k for k, output in enumerate(outputs) if alternative(output)]
     cells = []
     for number, place in enumerate(pictures):
-        alt = {"image": {"alt": alternative(outputs[place])}}
-        metadata = {**cell["metadata"], "mystnb": alt}
+        options = {"image": image_options(outputs[place])}
+        metadata = {**cell["metadata"], "mystnb": options}
         if number:
             metadata["tags"] = [*metadata.get("tags", []), "remove-input"]
         begin = place if number else 0
@@ -114,6 +114,16 @@ def one_picture_each(cell: dict) -> list[dict]:
         each = {"id": f"{cell['id']}-{number}", "outputs": outputs[begin:end]}
         cells.append({**cell, "metadata": metadata, **each})
     return cells or [cell]
+
+
+def image_options(output: dict) -> dict[str, str]:
+    """The text of a picture, and how wide it is: Sphinx links one whose width it has.
+
+    A click on it opens it alone, in all its pixels.
+    """
+    wide = output["metadata"]["image/png"].get("width")
+    size = {"width": f"{wide}px"} if wide else {}
+    return {"alt": alternative(output), **size}
 
 
 def alternative(output: dict) -> str:

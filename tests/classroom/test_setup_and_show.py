@@ -1,6 +1,8 @@
 """What opens a notebook, and what shows source: the same on every machine."""
 
 import asyncio
+import base64
+import io
 import os
 import random
 import subprocess
@@ -12,6 +14,7 @@ import nbformat
 import pytest
 import torch
 from nbclient import NotebookClient
+from PIL import Image
 
 from grpo_course.algorithm.deltas import compute_deltas
 from grpo_course.classroom.setup import QUIET, setup
@@ -94,6 +97,8 @@ import matplotlib.pyplot as plt
 plt.plot([1, 2]); plt.show()
 ###
 import warnings; warnings.warn("tied")
+###
+plt.figure(); plt.show()
 """
 
 
@@ -137,5 +142,18 @@ def test_a_folded_source_stands_behind_its_name(executed):
 def test_outputs_are_the_same_in_another_kernel(executed):
     once, again = executed
     assert once == again
-    assert "image/png" in once[3][0].data
     assert once[4][0].text == "UserWarning: tied\n"
+
+
+def test_a_figure_is_stored_finer_than_it_is_shown(executed):
+    (output,) = executed[0][3]
+    with Image.open(io.BytesIO(base64.b64decode(output.data["image/png"]))) as picture:
+        wide, high = picture.size
+    stated = output.metadata["image/png"]
+    assert (stated["width"], stated["height"]) == (round(wide / 1.5), round(high / 1.5))
+    assert wide > 1.5 * 600 and stated["alt"]
+
+
+def test_an_empty_figure_is_no_error(executed):
+    (output,) = executed[0][5]
+    assert output.output_type == "display_data" and "image/png" not in output.data

@@ -288,6 +288,13 @@ def picture(source="plot_bands(curves)", wide=0):
     )
 
 
+def test_a_picture_in_finer_pixels_is_as_large_as_it_says():
+    (output,) = picture().outputs
+    assert heights.picture_size(output) == (1000, 500)
+    output.metadata["image/png"] = {"width": 500, "height": 250}
+    assert heights.picture_size(output) == (500, 250)
+
+
 def test_much_print_and_its_pictures_stand_on_two_slides():
     """The live deck runs both parts, so nothing may be drawn after it has changed."""
     long = v4.new_output("stream", text="a line\n" * 20)

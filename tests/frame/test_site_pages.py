@@ -48,6 +48,13 @@ def test_each_picture_has_a_cell_and_a_text_of_its_own():
     assert second["metadata"]["tags"] == ["t", "remove-input"]
 
 
+def test_a_picture_in_finer_pixels_is_as_wide_as_it_says():
+    fine = picture("a")
+    fine.metadata["image/png"]["width"] = 761
+    (cell,) = prepared(v4.new_code_cell("plot()", outputs=[fine]))
+    assert cell["metadata"]["mystnb"] == {"image": {"alt": "a", "width": "761px"}}
+
+
 def test_a_cell_without_a_picture_stays():
     cells = [v4.new_markdown_cell("a"), v4.new_code_cell("b")]
     assert prepared(*cells) == cells

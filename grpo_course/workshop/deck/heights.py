@@ -161,8 +161,11 @@ def take_question(output: NotebookNode) -> str:
 
 
 def picture_size(output: NotebookNode) -> tuple[int, int] | None:
-    """Width and height of a picture in pixels."""
+    """Width and height of a picture in pixels of the page."""
     data = output.get("data", {})
+    stated = output.get("metadata", {}).get("image/png", {})
+    if "width" in stated:  # it is stored in finer pixels
+        return stated["width"], stated["height"]
     if "image/svg+xml" in data:
         found = re.findall(r'\b(?:width|height)="([\d.]+)pt"', data["image/svg+xml"])
         wide, high = (float(each) * 4 / 3 for each in found[:2])

@@ -91,18 +91,7 @@ def trim_search_results(app, pagename, templatename, context, doctree) -> None:
         app.add_js_file("search.js")
 
 
-def link_plots(app, doctree, docname) -> None:
-    """Each plot fits the page and opens alone, at its own size, for a closer look.
-
-    Sphinx links a picture whose width is named; `course.css` says how wide it is.
-    """
-    for image in doctree.findall(nodes.image):
-        if "cell_output" in image.parent.get("classes", []):
-            image["width"] = "100%"
-
-
 def setup(app) -> None:
-    app.connect("doctree-resolved", link_plots)
     for change in (offer_no_edit, describe, trim_search_results):
         app.connect("html-page-context", change)
     app.connect("autodoc-process-docstring", api_page.keep_plain)
