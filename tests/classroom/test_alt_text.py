@@ -72,6 +72,14 @@ def test_points_of_a_row_bear_its_name():
     assert "k1: 2 points, x from -5 to 5; k2: 2" in told(right)
 
 
+def test_points_that_rounding_alone_parts_are_told_as_one_row():
+    """Another processor rounds otherwise, and the stored text must be the same."""
+    _, ax = plt.subplots()
+    ax.plot([0, 1, 2], [1, 1 + 1e-7, 1 - 1e-7], "o")
+    ax.set_yticks([1.0], ["one"])
+    assert "one: 3 points, x from 0 to 2." in told(ax)
+
+
 @pytest.mark.parametrize(
     ("heights", "words"),
     [

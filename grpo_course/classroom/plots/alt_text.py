@@ -17,6 +17,7 @@ from grpo_course.classroom.plots.alt_words import number, plain, span, tick_name
 
 MOST = 8  # lines or bars that are described one by one
 INNER = 0.1  # a bend is mentioned if it leaves the ends by this share of the axis
+ROUNDING = 1e-6  # values differ by less from processor to processor
 
 
 def describe(figure: Figure | SubFigure, text: str) -> None:
@@ -105,7 +106,8 @@ def points_words(points: np.ndarray, ax: Axes) -> str:
     x, y = points.T
     across = f"{len(points)} points, x {span(x)}"
     name = tick_names(ax.yaxis).get(round(y[0], 6))
-    return f"{name}: {across}" if name and np.ptp(y) == 0 else f"{across}, y {span(y)}"
+    level = np.ptp(y) < ROUNDING
+    return f"{name}: {across}" if name and level else f"{across}, y {span(y)}"
 
 
 def scatters(ax: Axes) -> list[str]:

@@ -27,6 +27,7 @@ COLOURS_OF_A_FRAME = 128
 MOST_FRAMES = 60
 PLAYER = Path(__file__).with_name("player.js")
 GREEK = {"epsilon": "ε", "mu": "μ", "delta": "δ", "beta": "β", "lam": "λ", "gamma": "γ"}
+GREEK["epsilon_high"] = "ε_high"
 # On a slide the picture leaves room for the controls under it.
 STYLE = (
     ".moving{margin:0;max-width:760px}.moving img{max-width:100%}"

@@ -30,7 +30,9 @@ def plot_shares(shares: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
     ax = axes_row(width=9.0, height=1.3 + 0.42 * len(names))[0]
     rows, start = range(len(names)), torch.zeros(len(names))
     for (kind, values), look in zip(shares.items(), LOOKS, strict=False):
-        ax.barh(rows, values.tolist(), 0.62, left=start.tolist(), label=kind, **look)
+        bars = ax.barh(rows, values, 0.62, left=start, label=kind, **look)
+        if not start.any():  # the kind to be compared
+            ax.bar_label(bars, fmt="%.2f", label_type="center", color="white")
         start = start + values
     ax.set_yticks(rows, names)
     ax.invert_yaxis()
