@@ -26,7 +26,7 @@ Note: neither PyTorch's index nor PyPI answers. Are you online? Trying pip all
 the same."""
 SMALL = "a few minutes, up to 2 GB of disk"
 LARGE = "a few minutes, 2 GB of disk and several more for torch's CUDA build"
-OFFLINE = "that needs the network, or a folder of packages that pip knows"
+OFFLINE = "this needs the network, or a folder of packages that pip knows"
 
 
 def has_torch(venv: Path, root: Path) -> bool:
