@@ -82,9 +82,7 @@ def check_python(version: tuple[int, int]) -> None:
         raise NotReady(
             f"The course needs Python {tested_pythons()}; this is "
             f"{version[0]}.{version[1]} ({sys.executable}).\n"
-            f"{machine.PYTHON_IS} and use it, for example: "
-            f"{machine.python(machine.COMMON)} -m grpo_course lab\n"
-            "Or use conda: README, Other ways to install."
+            f"{machine.another_python(OLDEST_PYTHON, NEWEST_PYTHON)}"
         )
 
 
@@ -169,9 +167,9 @@ def prepare(venv: Path, root: Path) -> list[str]:
     if pip_options.has_torch(venv, root):
         print(f"Adding what is missing in {venv}, from the network", flush=True)
         return []
-    options = pip_options.torch_options()
-    size = pip_options.size(options)
-    print(f"Installing into {venv}: a few minutes, {size}", flush=True)
+    options, takes = pip_options.torch_options()
+    room = machine.in_gigabytes(machine.free(root))
+    print(f"Installing into {venv}: {takes} ({room} are free)", flush=True)
     return options
 
 

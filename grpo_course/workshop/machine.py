@@ -35,6 +35,18 @@ def python(version: str = "") -> str:
     return f"python{version or 3}"
 
 
+def another_python(oldest: tuple[int, int], newest: tuple[int, int]) -> str:
+    """How to start with a tested Python: one that is installed, or a new one."""
+    for minor in range(newest[1], oldest[1] - 1, -1):
+        name = f"python{newest[0]}.{minor}"
+        if shutil.which(name) and not IS_WINDOWS:
+            return f"You have {name}; run: {name} -m grpo_course lab"
+    return (
+        f"{PYTHON_IS} and use it, for example: {python(COMMON)} -m grpo_course lab\n"
+        "Or use conda: README, Other ways to install."
+    )
+
+
 def call(command: str) -> str:
     """What to type for a command of the course."""
     return f"{python()} -m grpo_course {command}"
@@ -49,13 +61,23 @@ def wait_for(process: subprocess.Popen) -> int:
             continue
 
 
+def free(folder: Path) -> int:
+    """How many bytes the disk of `folder` has left."""
+    return shutil.disk_usage(folder).free
+
+
+def in_gigabytes(size: int) -> str:
+    """A number of bytes in words."""
+    return f"{size / GIGABYTE:.1f} GB"
+
+
 def disk_problem(folder: Path) -> str:
     """What is wrong with the room on the disk of `folder`, and the cure, or nothing."""
-    free = shutil.disk_usage(folder).free
-    if free >= NEEDED:
+    left = free(folder)
+    if left >= NEEDED:
         return ""
     return (
-        f"The disk of {folder} has {free / GIGABYTE:.1f} GB left; the packages take "
+        f"The disk of {folder} has {in_gigabytes(left)} left; the packages take "
         f"{NEEDED // GIGABYTE} GB, {AND_CUDA}.\n"
         "Free some room, or move the course to another disk, and run the same "
         "command again."

@@ -24,6 +24,9 @@ PIP_FIND_LINKS to a folder with a CPU wheel of torch 2.13."""
 NO_NETWORK = """\
 Note: neither PyTorch's index nor PyPI answers. Are you online? Trying pip all
 the same."""
+SMALL = "a few minutes, up to 2 GB of disk"
+LARGE = "a few minutes, 2 GB of disk and several more for torch's CUDA build"
+OFFLINE = "this needs the network, or a folder of packages that pip knows"
 
 
 def has_torch(venv: Path, root: Path) -> bool:
@@ -45,22 +48,18 @@ def progress_bar(venv: Path) -> str:
     return "raw" if new else "off"
 
 
-def size(options: list[str]) -> str:
-    """How much a first install with these options takes, in words."""
-    if sys.platform.startswith("linux") and not options:
-        return "2 GB of disk, several more for torch's CUDA build"
-    return "up to 2 GB of disk"
-
-
-def torch_options() -> list[str]:
-    """pip options that get the CPU build of torch where that is what fits."""
-    if not sys.platform.startswith("linux") or shutil.which("nvidia-smi"):
-        return []  # elsewhere PyPI's torch is the right one
+def torch_options() -> tuple[list[str], str]:
+    """pip options for the build of torch that fits, and what a first install takes."""
+    if not sys.platform.startswith("linux"):
+        return [], SMALL  # there, PyPI's torch is the right one
+    if shutil.which("nvidia-smi"):
+        return [], LARGE
     if answers(CPU_INDEX, SECONDS):
         print(f"No NVIDIA GPU: torch's CPU build comes from {CPU_INDEX}", flush=True)
-        return ["--extra-index-url", CPU_INDEX]
-    print(CUDA_NOTICE if answers(PYPI, SECONDS) else NO_NETWORK, flush=True)
-    return []
+        return ["--extra-index-url", CPU_INDEX], SMALL
+    reached = answers(PYPI, SECONDS)
+    print(CUDA_NOTICE if reached else NO_NETWORK, flush=True)
+    return [], LARGE if reached else OFFLINE
 
 
 def answers(url: str, seconds: float) -> bool:

@@ -44,11 +44,12 @@ run the same command again.""",
     "versions": """\
 This is not a network problem: some of the tested versions are not available here, for
 Python {python} on {system}. They are available for 64-bit Linux, 64-bit
-Windows, and macOS 14 and newer with Apple's processors, and Python {tested}.
-If yours is not, delete .venv and use one that is: {common} -m grpo_course lab
-If it is, report that with the log.""",
+Windows, and macOS 14 and newer with Apple's processors, and 64-bit Python {tested}.
+If your Python is another, delete .venv and run {common} -m grpo_course lab
+If your system is another (an Intel Mac, say), no Python helps: use another computer.
+If both are among them, report that with the log.""",
     "network": """\
-This is a network problem, whatever the lines above say of versions: pip cannot reach
+This is a network problem, whatever the lines above say about versions: pip cannot reach
 the package index. Check your connection, pip's proxy or your company's certificate, and
 run the same command again; finished downloads are kept.""",
     "other": """\

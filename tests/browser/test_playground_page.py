@@ -98,7 +98,7 @@ def test_a_run_begins_step_by_step_in_view(page):
 
 def test_a_run_ends_where_its_story_ends(page):
     page.emulate_media(reduced_motion="reduce")  # whole epochs from the first one on
-    button(page, "No clip at μ = 20").click()
+    button(page, "Twenty steps, no clip").click()
     button(page, "Run").click()
     page.get_by_text(re.compile("^5 epochs are done")).wait_for()
     assert button(page, "Run").is_visible()

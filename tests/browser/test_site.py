@@ -98,6 +98,13 @@ def test_a_phone_shows_the_way_in_at_once_and_the_table_of_notebooks_whole(site,
     assert table.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
+def test_a_laptop_shows_the_button_of_the_playground_at_once(site, visit):
+    page = visit(1280, 800).page
+    page.goto(f"{site}/index.html")
+    run = page.get_by_role("button", name="Run", exact=True).bounding_box()
+    assert run["y"] + run["height"] <= 800
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in TOOLS])
 def test_axe_finds_nothing(page, site, visit, pictures):
     """The automated accessibility audit: contrast in both themes, and on a phone."""

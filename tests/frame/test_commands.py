@@ -70,12 +70,24 @@ def kinds(machine):
 
 
 @pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 15), (4, 0)])
-def test_a_python_that_the_pins_do_not_run_on_is_refused_with_the_cure(version):
+def test_a_python_that_the_pins_do_not_run_on_is_refused_with_the_cure(
+    version, monkeypatch
+):
+    monkeypatch.setattr(machine.shutil, "which", lambda name: None)
     said = (
         r"needs Python 3\.11 to 3\.14; this is {}\.{} (?s:.*): python3\.1[12] -m grpo"
     )
     with pytest.raises(environment.NotReady, match=said.format(*version)):
         environment.check_python(version)
+
+
+def test_a_tested_python_that_is_installed_is_named(monkeypatch):
+    have = ("python3", "python3.10", "python3.11", "python3.12")
+    monkeypatch.setattr(machine.shutil, "which", lambda name: name in have)
+    monkeypatch.setattr(machine, "IS_WINDOWS", False)
+    with pytest.raises(environment.NotReady, match=r"run: python3\.12 -m grpo") as told:
+        environment.check_python((3, 9))
+    assert "Install" not in str(told.value)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere, 3.12")
@@ -150,7 +162,7 @@ def test_what_is_installed_is_told_before_and_what_comes_next_after(
     environment.ensure(checkout, (), "dance")
     lines = capsys.readouterr().out.splitlines()
     (told,) = [line for line in lines if line.startswith("Installing into")]
-    assert str(checkout / ".venv") in told and ("GB" in told or "gigabytes" in told)
+    assert str(checkout / ".venv") in told and told.endswith("(2.0 GB are free)")
     assert "Downloading" not in "".join(lines), "the network may not answer"
     assert lines[-1] == "Installed in .venv; going on to dance"
     environment.ensure(checkout, (), "dance")
@@ -376,17 +388,22 @@ def test_cpu_index_only_on_linux_without_gpu(monkeypatch, capsys):
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(pip_options.shutil, "which", lambda name: None)
     monkeypatch.setattr(pip_options, "answers", lambda url, _: True)
-    assert pip_options.torch_options() == ["--extra-index-url", pip_options.CPU_INDEX]
-    for reached, words in (([], "Trying pip"), ([pip_options.PYPI], "several")):
+    options = ["--extra-index-url", pip_options.CPU_INDEX]
+    assert pip_options.torch_options() == (options, pip_options.SMALL)
+    capsys.readouterr()
+    for reached, words, takes in (
+        ([], "Are you online?", pip_options.OFFLINE),
+        ([pip_options.PYPI], "several", pip_options.LARGE),
+    ):
         monkeypatch.setattr(
             pip_options, "answers", lambda url, _, to=reached: url in to
         )
-        assert pip_options.torch_options() == []
+        assert pip_options.torch_options() == ([], takes)
         assert words in capsys.readouterr().out
     monkeypatch.setattr(pip_options.shutil, "which", lambda name: "/usr/bin/" + name)
-    assert pip_options.torch_options() == []
+    assert pip_options.torch_options() == ([], pip_options.LARGE)
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert pip_options.torch_options() == []
+    assert pip_options.torch_options() == ([], pip_options.SMALL)
     assert capsys.readouterr().out == ""
 
 
@@ -395,7 +412,7 @@ def test_the_word_on_torch_comes_only_when_torch_is_about_to_be_installed(
     checkout, machine, monkeypatch, capsys, place
 ):
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(pip_options.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pip_options.shutil, "which", lambda name: f"/usr/bin/{name}")
     packages = checkout / ".venv" / place / "site-packages"
     environment.ensure(checkout, ())
     assert "CUDA build" in capsys.readouterr().out
@@ -435,14 +452,6 @@ def test_a_pip_that_can_tells_numbers(tmp_path, version, bar, place):
         parents=True
     )
     assert pip_options.progress_bar(tmp_path) == bar
-
-
-def test_the_size_is_that_of_the_build_of_torch(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "linux")
-    assert pip_options.size(["--extra-index-url", "x"]) == "up to 2 GB of disk"
-    assert "CUDA" in pip_options.size([])
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert pip_options.size([]) == "up to 2 GB of disk"
 
 
 def test_bench_without_benchmarks_helps_and_names_unknown_ones(tmp_path, capsys):

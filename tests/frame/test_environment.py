@@ -127,6 +127,8 @@ def test_the_words_on_python_are_those_of_the_readme():
     assert oldest_patches()[0] == "3.11.0"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"Python {environment.tested_pythons()}" in readme
+    newest = ".".join(map(str, environment.NEWEST_PYTHON))
+    assert f"install Python {newest} from python.org" in readme
 
 
 def test_the_readme_clones_the_repository_and_starts_with_one_command():

@@ -244,4 +244,17 @@ def test_a_way_through_the_notebooks_takes_the_hours_that_the_readme_says():
         for first, last in re.findall(r"(\d\d) to (\d\d)", words):
             taken |= {f"{number:02d}" for number in range(int(first), int(last) + 1)}
         assert round(sum(lengths[number] for number in taken) / 60) == int(hours)
-    assert len(ways) == 3
+    assert len(ways) == 5
+
+
+@pytest.mark.parametrize("page", ["README.md", "site"])
+def test_a_first_page_says_how_long_all_takes(page):
+    index = ROOT / "grpo_course" / "workshop" / "site_source" / "index.md"
+    text = TABLES.get(page) or index.read_text(encoding="utf-8")
+    told = r"\*\*Time:\*\* (\d+) hour for the idea, (\d+) for the whole loop, (\d+) for"
+    hours = re.search(told, text).groups()
+    lengths = {name[:2]: minutes.of(each) for name, each in NOTEBOOKS.items()}
+    idea = lengths["00"].total + lengths["01"].told
+    loop = sum(lengths[f"{number:02d}"].total for number in range(8))
+    both = (idea, loop, sum(each.total for each in lengths.values()))
+    assert [round(each / 60) for each in both] == [int(each) for each in hours]

@@ -96,6 +96,13 @@ def test_pips_words_are_read(said, word):
     assert word in pip_run.explain(said, Path("install.log"), TESTED)
 
 
+def test_a_system_without_builds_is_not_told_to_try_another_python():
+    said = "ERROR: No matching distribution found for torch==2.13.*"
+    told = pip_run.explain(said, Path("install.log"), TESTED)
+    assert f"64-bit Python {TESTED}" in told
+    assert "an Intel Mac, say), no Python helps: use another computer." in told
+
+
 CONFLICT = """\
 Collecting bs4
 ERROR: Cannot install a because these package versions have conflicting dependencies.

@@ -13,9 +13,12 @@ from nbformat import v4
 import grpo_course
 from grpo_course import __main__ as command_line
 from grpo_course.classroom.hunt.defects import DEFECTS
+from grpo_course.classroom.hunt.judge import VARIANTS
+from grpo_course.stories.recorded import DEEP, read_finale, shares
 from grpo_course.workshop import anywhere, api_page, lab, site
 
 ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")  # of this repository
 
 
@@ -99,7 +102,28 @@ def test_the_first_pages_count_the_bugs():
     index = ROOT / "grpo_course" / "workshop" / "site_source" / "index.md"
     for page in (ROOT / "README.md", index):
         text = page.read_text(encoding="utf-8")
-        assert f"[{len(DEFECTS)} bugs of public code]" in text
+        assert f"[{len(DEFECTS)} bugs found in public code]" in text
+    assert f"its {len(VARIANTS)} healthy settings" in README
+    named = {each.thread.split()[0] for each in DEFECTS.values()}
+    assert {"huggingface/trl", "verl-project/verl", "NVIDIA-NeMo/RL"} <= named
+
+
+def test_the_first_pages_say_what_the_language_model_came_to():
+    index = (ROOT / "grpo_course/workshop/site_source/index.md").read_text("utf-8")
+    before, after = (
+        100 * shares(read_finale(), name, DEEP).mean() for name in ("start", "GRPO")
+    )
+    assert f"{before:.0f} % to {after:.0f} % right on new ones" in README
+    stored = (ROOT / "notebooks" / "12_gsm8k_grpo.ipynb").read_text(encoding="utf-8")
+    said = r"accuracy +first 20 epochs 0\.(\d\d), last 20 epochs 0\.(\d\d)"
+    first, last = re.search(said, stored).groups()
+    weights = re.search(r"Qwen2ForCausalLM: ([\d,]+) weights", stored)
+    millions = int(weights[1].replace(",", "")) / 1e6
+    told = f"{first} % are right in the first 20 epochs and {last} % in the last"
+    for page in (README, index):
+        words = " ".join(page.split())
+        assert f"language model of {millions:.1f} million weights" in words
+        assert told in words
 
 
 PACKAGE = ROOT / "grpo_course"

@@ -92,7 +92,7 @@ const PLAYGROUND = (() => {
       watch: "The mean reward climbs to nearly 5 of 5, but P(sorted) stays below 1: 1 2 2 " +
         "is paid in full for the prompt 1 1 2. Look through the prompts for full bars " +
         "without an outline. Then try sort_multiset_reward." },
-    { key: "unclipped", title: "No clip at μ = 20",
+    { key: "unclipped", title: "Twenty steps, no clip",
       notebook: "06_training_loop", epochs: 5,
       knobs: { loss_mode: "unclipped", num_steps_per_epoch: 20, learning_rate: 0.01 },
       watch: "In the first epoch the ratios fly out on both sides, and the entropy all but " +
