@@ -137,15 +137,16 @@ def told_sections(part: plans.Part, notebook: NotebookNode) -> list[list[Noteboo
 
 
 def exercises_left_out(part: plans.Part, cells: list) -> dict[int, NotebookNode]:
-    """Exercises without time: a section that begins with one keeps its words."""
+    """Exercises without time: what leads to one stays, or the words of a section."""
     instead: dict[int, NotebookNode] = {}
     triples = [] if part.exercises is None else exercise_cells.triples(cells)
     for task, stub, _ in triples:
         numbers = {number for number, _ in exercise_cells.stated([task])}
         if not numbers & set(part.exercises or []):
             instead[id(stub)] = skipped(stub.source)
-            told = task.source if task.source.startswith("#") else ""
-            instead[id(task)] = v4.new_markdown_cell(STATED.sub("", told))
+            begins = task.source.startswith("#")
+            told = task.source if begins else task.source.split("**Exercise ")[0]
+            instead[id(task)] = v4.new_markdown_cell(STATED.sub("", told).strip())
     return instead
 
 
