@@ -24,6 +24,8 @@ from grpo_course.workshop import (
     syllabus,
 )
 from grpo_course.workshop.cells import heading, title_of
+from grpo_course.workshop.deck import build
+from grpo_course.workshop.deck.slide import type_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOKS = {
@@ -144,6 +146,39 @@ def test_a_run_sheet_has_every_note_and_vote_of_its_plan(name):
     said = [note.split("\n\n")[0] for mine in notes for note in mine.values()]
     known = [first for first in said if first in text]
     assert text.count("**Say first.**") == len(known) > 0.9 * len(sections)
+    for part, book in parts:
+        stated = {number for number, _ in exercise_cells.stated(book.cells)}
+        left_out = stated - plans.exercises(part, book.cells).keys()
+        assert not left_out & set(re.findall(r"xercise (\d+\.\d+)", text))
+
+
+@pytest.mark.parametrize("name", [n for n, p in PLANS.items() if not p.parts[0].talk])
+def test_a_run_sheet_of_a_class_has_its_breaks_and_slides(name):
+    text = PAGES[f"run-sheet-{name}.md"]
+    rests = re.findall(r"^\| \d+ \| \*+(.+?)\*+ ", PAGES[f"syllabus-{name}.md"], re.M)
+    named = re.findall(r"^\*\*(\w[\w ]+)[^*\n]*\.\*\* Go on at", text, re.M)
+    assert [each.lower() for each in named] == rests != []
+    made = build.deck(name, ROOT).cells
+    kinds = [c for c in made if type_of(c) in ("slide", "subslide")]
+    places = [*map(int, re.findall(r"slide (\d+) at", text))]
+    assert len(places) == len(PLANS[name].parts)
+    assert all(
+        kinds[k - 1].source.startswith(f"# {n}. ") for n, k in enumerate(places, 1)
+    )
+
+
+def test_a_note_is_silent_on_exercises_without_time(make):
+    stated = "**Exercise 1.1** · 5 minutes\n\n**Exercise 1.2** · 4 minutes"
+    words = (
+        '**Ask.** "Why?" Then exercise 1.1.\n\n**Expect.** In exercise 1.2 a mean.\n\n'
+        "**Time.** Two minutes told, five for the exercise. Late? Skip it."
+    )
+    cells = [make.text(stated)]
+    assert speaker.without_exercises(words, cells, {"1.1": 5, "1.2": 4}) == words
+    left = '**Ask.** "Why?"\n\n**Time.** Two minutes. Late? Skip it.'
+    assert speaker.without_exercises(words, cells, {}) == left
+    half = speaker.without_exercises(words, cells, {"1.1": 5})
+    assert half == words.replace("**Expect.** In exercise 1.2 a mean.\n\n", "")
 
 
 def test_sections_of_a_syllabus_have_minutes():
