@@ -21,25 +21,34 @@ from grpo_course.workshop.deck import build, stage
 from grpo_course.workshop.deck.slide import type_of
 
 LATE = "What to leave out when you are late stands at the beginning of a part."
-COUNTED = "Breaks are not counted; what to leave out when you are late ends a note."
+ENDS = "What to leave out when you are late ends a note."
+UNCOUNTED = " Breaks are not counted."
 
 
-def of(plan: plans.Plan, books: dict[str, NotebookNode]) -> str:
-    """What is said in a plan, in the order in which it is told."""
+def of(
+    plan: plans.Plan, books: dict[str, NotebookNode], begin: int | None = None
+) -> str:
+    """What is said in a plan, in the order in which it is told.
+
+    Times are those of the day from a minute on, or count what is told alone.
+    """
     lines: list[str] = []
-    due, start = [], 0
+    due, start = [], begin or 0
     lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
     rests = syllabus.pauses(plan, lengths)
     for part, place in zip(plan.parts, first_slides(plan, books), strict=True):
-        book = books[part.notebook]
+        book, rest = books[part.notebook], rests.get(part.notebook, "")
+        if rest and begin is not None:
+            start = begin if rest not in clock.PAUSES else start + clock.PAUSES[rest]
         due.append(f"slide {place} at {hours(start)}")
         if part.talk:
             lines += slides(part.talk, book, start, place)
         else:
-            lines += pause(rests.get(part.notebook, ""), place, start)
+            lines += pause(rest, place, start)
             lines += sections(part, book, start)
         start += minutes.length(part, book)
-    words = LATE if plan.parts[0].talk else COUNTED
+    words = LATE if plan.parts[0].talk else ENDS
+    words += UNCOUNTED if rests and begin is None else ""
     be = f"Be at {', '.join(due)}. {words}"
     return "\n\n".join([f"# Run sheet: GRPO in {plan.title}", be, *lines]) + "\n"
 

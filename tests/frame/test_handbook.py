@@ -20,6 +20,7 @@ from grpo_course.workshop import (
     plans,
     prediction_cells,
     presenter_notes,
+    run_sheet,
     speaker,
     syllabus,
 )
@@ -165,6 +166,16 @@ def test_a_run_sheet_of_a_class_has_its_breaks_and_slides(name):
     assert all(
         kinds[k - 1].source.startswith(f"# {n}. ") for n, k in enumerate(places, 1)
     )
+
+
+def test_a_run_sheet_tells_times_of_the_day_from_a_start():
+    text = run_sheet.of(PLANS["half-day"], BOOKS, begin=clock.minute("9:00"))
+    due = [clock.minute(x) for x in re.findall(r"slide \d+ at (\d+:\d\d)", text)]
+    lengths = [minutes.length(p, BOOKS[p.notebook]) for p in PLANS["half-day"].parts]
+    rests = [15 * (f"minutes.** Go on at {clock.hours(each)}," in text) for each in due]
+    ends = [a + b for a, b in zip(due, lengths, strict=False)]
+    assert due[0] == 540 and sum(rests) == 30
+    assert all(b == a + r for a, b, r in zip(ends, due[1:], rests[1:], strict=False))
 
 
 def test_a_note_is_silent_on_exercises_without_time(make):

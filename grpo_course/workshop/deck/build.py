@@ -40,6 +40,7 @@ FIRST = f'import os\n\nos.environ["{STORED}"] = "1"'
 AFRESH = "from grpo_course import setup\n\nsetup(seed=0)"
 STATED = re.compile(r"\*\*Exercise [\d.]+\*\*[^\n]*\n*")
 WRITE = "In your own notebook `{}`: Run > Run All Above Selected Cell, then write.\n\n"
+MOST_NAMED = 20  # sections on a title slide, above which they fill it
 CLOSES = ("progress()", "guesses()")
 ABOUT = "Group Relative Policy Optimization: learning from grades of one's own tries"
 
@@ -108,7 +109,8 @@ def told_cells(
     chosen = {id(cell) for section in told for cell in section}
     needs = unseen(notebook.cells, chosen)
     names = "\n".join(f"- {heading(section)}" for section in told)
-    where = f"Notebook `{part.notebook}`\n\n" if number else ""
+    fits = number and len(told) < MOST_NAMED
+    where = f"Notebook `{part.notebook}`\n\n" if fits else ""
     title = f"# {number}{title_of(notebook)}\n\n{where}{names}"
     made = [v4.new_markdown_cell(title), skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
@@ -117,7 +119,7 @@ def told_cells(
         closes = cell.source.strip().startswith(CLOSES)
         if id(cell) in chosen and not closes and not is_generated(cell):
             new = instead.get(id(cell), copy.deepcopy(cell))
-            if where and exercise_cells.EXERCISE in tags(new):
+            if number and exercise_cells.EXERCISE in tags(new):
                 begins = WRITE.format(part.notebook)
                 new.source = STATED.sub(rf"\g<0>{begins}", new.source, count=1)
             made += [new] if new.source else []
