@@ -98,7 +98,7 @@ def pages(
     }
     for name, each in stated.items():
         found[f"syllabus-{name}.md"] = syllabus.of(each, books, begin)
-        found[f"run-sheet-{name}.md"] = run_sheet.of(each, books)
+        found[f"run-sheet-{name}.md"] = run_sheet.of(each, books, begin)
     return found
 
 

@@ -15,6 +15,10 @@ from grpo_course.workshop.cells import heading
 from grpo_course.workshop.clock import hours
 
 PREDICT = re.compile(r"\*\*Predict\b")
+SENTENCE = re.compile(r'(?<=[.?!])("?) (?=[A-Z"*`])')
+NAMED = re.compile(r"[Ee]xercises?\b(?: (\d+\.\d+))?")
+# What a note says of an exercise's minutes: ", ten for the exercise".
+TIME_FOR = re.compile(r"(?: told)?[,;]?(?: and)? \w+(?: and \w+)? for the exercises?\b")
 
 
 def notes(
@@ -29,9 +33,30 @@ def notes(
     made = {}
     for section, length in timetable(part, notebook):
         line = words(section, start, length, own(section, timed))
-        made[id(section[0])] = note(line, told.get(heading(section), ""))
+        said = without_exercises(told.get(heading(section), ""), section, timed)
+        made[id(section[0])] = note(line, said)
         start += length
     return made
+
+
+def without_exercises(
+    words: str, section: list[NotebookNode], timed: dict[str, int]
+) -> str:
+    """What a note says, without the sentences about exercises that have no time."""
+    stated = dict(exercise_cells.stated(section))
+    left_out = stated.keys() - timed.keys()
+    if not left_out:
+        return words
+    if left_out == stated.keys():
+        words = TIME_FOR.sub("", words)
+        left_out |= {""}  # what is called "the exercise"
+    kept = []
+    for paragraph in words.split("\n\n"):
+        lead, end, said = paragraph.partition(".** ")
+        sentences = SENTENCE.sub(r"\1\n", said).split("\n")
+        told = [s for s in sentences if not left_out & set(NAMED.findall(s))]
+        kept += [f"{lead}{end}{' '.join(told)}"] if told else []
+    return "\n\n".join(kept)
 
 
 def note(line: str, words: str) -> NotebookNode:

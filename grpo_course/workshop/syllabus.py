@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import chain
 
 from nbformat import NotebookNode
 
@@ -12,10 +13,14 @@ from grpo_course.workshop.clock import BREAK, LUNCH, Clock
 ABLE = re.compile(r"\*\*You will be able to\*\* (.+)")
 LOOP = re.compile(r"```\nfor each epoch:.*?```", re.DOTALL)
 TABLE = re.compile(r"^\|.*", re.MULTILINE | re.DOTALL)
-SHEETS = ("The symbol sheet", "The axes")
+SHEETS = ("The symbol sheet", "The axes", "Loss zero: fine or broken?")
 # What the handout keeps of the formulas: under which heading, which of them, its name.
 FORMULAS = {
     "The same gradient as an average": (1, "the policy gradient"),
+    "The group mean contains the response itself": (
+        0,
+        "deltas: centered on the left, leave-one-out in brackets",
+    ),
     "Normalize: divide by the spread": (0, "deltas: a group against its own mean"),
     "Weight each sample": (0, "what old samples say of a new policy"),
     "Clip: let go of what has moved enough": (0, "the clipped objective"),
@@ -133,15 +138,14 @@ def pauses(plan: plans.Plan, lengths: dict[str, int]) -> dict[str, str]:
 
 
 def handout(books: Books, told: Collection[str]) -> str:
-    """Two pages: the loop, symbols, axes, and the formulas of the told notebooks."""
-    lines = ["# GRPO on two pages"]
-    first, *_ = books.values()
-    lines.append(loop(first))
-    for section in sections(first.cells):
+    """Two pages: the loop, and the tables and formulas of the told notebooks."""
+    first, *_ = books
+    kept = {name: book for name, book in books.items() if name in {first, *told}}
+    lines = ["# GRPO on two pages", loop(books[first])]
+    for section in chain(*(sections(book.cells) for book in kept.values())):
         if heading(section) in SHEETS:
             table = TABLE.search(section[0].source)
             lines += [f"## {heading(section)}", table[0] if table else ""]
-    kept = {name: book for name, book in books.items() if name in told}
     lines += ["## Formulas", "\n".join(formulas(kept))]
     return "\n\n".join(lines) + "\n"
 

@@ -123,6 +123,24 @@ def test_exercises_without_time_are_no_slides(deck):
         timed = plans.exercises(part, notebook.cells)
         for number in plans.exercises(everything, notebook.cells):
             assert (f"**Exercise {number}**" in shown) == (number in timed), number
+    if plan.title != ONE_NOTEBOOK:
+        where = r"\*\*Exercise (\d+)\.\d+\*\*[^*]*?In your own notebook `(\d+)_"
+        pairs = re.findall(where, shown)
+        assert all(int(first) == int(second) for first, second in pairs)
+        assert len(pairs) == shown.count("In your own notebook")
+        assert bool(pairs) == ("**Exercise " in shown)
+
+
+def test_a_listing_keeps_the_first_line_of_its_docstring():
+    words = '```python\ndef f():\n    """One.\n\n    Two.\n    """\n    return 1\n```'
+    listed = v4.new_output("display_data", {"text/markdown": words})
+    (kept,) = heights.without_widgets([listed])
+    assert '    """One."""\n    return 1' in kept.data["text/markdown"]
+
+
+def test_what_leads_to_an_exercise_without_time_is_told():
+    made = build.deck("half-day", ROOT)
+    assert "it is 36 noted numbers" in " ".join(c.source for c in seen(made.cells))
 
 
 def test_asides_are_told_with_whole_notebooks_alone(deck):
@@ -249,6 +267,8 @@ for k in range(2):
     print(x[k])
     fits = x[k] == 1
     assert fits
+    if k == 0:
+        guess.reveal(x[k])
 word = "up" if x[0] > 0 else "down"
 guess.reveal(word)"""
     folded = fold.fold(source, 12)

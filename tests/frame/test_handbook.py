@@ -20,10 +20,13 @@ from grpo_course.workshop import (
     plans,
     prediction_cells,
     presenter_notes,
+    run_sheet,
     speaker,
     syllabus,
 )
 from grpo_course.workshop.cells import heading, title_of
+from grpo_course.workshop.deck import build
+from grpo_course.workshop.deck.slide import type_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOKS = {
@@ -141,8 +144,52 @@ def test_a_run_sheet_has_every_note_and_vote_of_its_plan(name):
     sections = [cells for each in parts for cells, _ in speaker.timetable(*each)]
     assert re.findall(r"^### (.*)$", text, re.M) == [*map(heading, sections)]
     notes = [presenter_notes.read(part.notebook) for part, _ in parts]
-    known = [note for mine in notes for title, note in mine.items() if note in text]
+    said = [note.split("\n\n")[0] for mine in notes for note in mine.values()]
+    known = [first for first in said if first in text]
     assert text.count("**Say first.**") == len(known) > 0.9 * len(sections)
+    for part, book in parts:
+        stated = {number for number, _ in exercise_cells.stated(book.cells)}
+        left_out = stated - plans.exercises(part, book.cells).keys()
+        assert not left_out & set(re.findall(r"xercise (\d+\.\d+)", text))
+
+
+@pytest.mark.parametrize("name", [n for n, p in PLANS.items() if not p.parts[0].talk])
+def test_a_run_sheet_of_a_class_has_its_breaks_and_slides(name):
+    text = PAGES[f"run-sheet-{name}.md"]
+    rests = re.findall(r"^\| \d+ \| \*+(.+?)\*+ ", PAGES[f"syllabus-{name}.md"], re.M)
+    named = re.findall(r"^\*\*(\w[\w ]+)[^*\n]*\.\*\* Go on at", text, re.M)
+    assert [each.lower() for each in named] == rests != []
+    made = build.deck(name, ROOT).cells
+    kinds = [c for c in made if type_of(c) in ("slide", "subslide")]
+    places = [*map(int, re.findall(r"slide (\d+) at", text))]
+    assert len(places) == len(PLANS[name].parts)
+    assert all(
+        kinds[k - 1].source.startswith(f"# {n}. ") for n, k in enumerate(places, 1)
+    )
+
+
+def test_a_run_sheet_tells_times_of_the_day_from_a_start():
+    text = run_sheet.of(PLANS["half-day"], BOOKS, begin=clock.minute("9:00"))
+    due = [clock.minute(x) for x in re.findall(r"slide \d+ at (\d+:\d\d)", text)]
+    lengths = [minutes.length(p, BOOKS[p.notebook]) for p in PLANS["half-day"].parts]
+    rests = [15 * (f"minutes.** Go on at {clock.hours(each)}," in text) for each in due]
+    ends = [a + b for a, b in zip(due, lengths, strict=False)]
+    assert due[0] == 540 and sum(rests) == 30
+    assert all(b == a + r for a, b, r in zip(ends, due[1:], rests[1:], strict=False))
+
+
+def test_a_note_is_silent_on_exercises_without_time(make):
+    stated = "**Exercise 1.1** · 5 minutes\n\n**Exercise 1.2** · 4 minutes"
+    words = (
+        '**Ask.** "Why?" Then exercise 1.1.\n\n**Expect.** In exercise 1.2 a mean.\n\n'
+        "**Time.** Two minutes told, five for the exercise. Late? Skip it."
+    )
+    cells = [make.text(stated)]
+    assert speaker.without_exercises(words, cells, {"1.1": 5, "1.2": 4}) == words
+    left = '**Ask.** "Why?"\n\n**Time.** Two minutes. Late? Skip it.'
+    assert speaker.without_exercises(words, cells, {}) == left
+    half = speaker.without_exercises(words, cells, {"1.1": 5})
+    assert half == words.replace("**Expect.** In exercise 1.2 a mean.\n\n", "")
 
 
 def test_sections_of_a_syllabus_have_minutes():
@@ -170,7 +217,7 @@ def test_the_handout_has_every_symbol_and_two_pages():
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plans_pages_hold_its_sections_alone(name):
-    found = handbook.pages(BOOKS, PLANS, name)
+    found = handbook.pages(BOOKS, {name: PLANS[name]}, name)
     told = plans.cut(PLANS[name], BOOKS)
     numbers, lines = {each[:2] for each in told}, PAGES["handout.md"].count("\n")
     cells = [cell for book in told.values() for cell in book.cells]

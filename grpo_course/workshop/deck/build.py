@@ -39,6 +39,8 @@ from grpo_course.workshop.deck.needs import unseen
 FIRST = f'import os\n\nos.environ["{STORED}"] = "1"'
 AFRESH = "from grpo_course import setup\n\nsetup(seed=0)"
 STATED = re.compile(r"\*\*Exercise [\d.]+\*\*[^\n]*\n*")
+WRITE = "In your own notebook `{}`: Run > Run All Above Selected Cell, then write.\n\n"
+MOST_NAMED = 20  # sections on a title slide, above which they fill it
 CLOSES = ("progress()", "guesses()")
 ABOUT = "Group Relative Policy Optimization: learning from grades of one's own tries"
 
@@ -46,18 +48,24 @@ ABOUT = "Group Relative Policy Optimization: learning from grades of one's own t
 def deck(name: str, root: Path) -> NotebookNode:
     """The deck of a plan, with the outputs that the notebooks have stored."""
     plan = plans.read(root)[name]
-    read = [form.read(root / "notebooks" / f"{p.notebook}.ipynb") for p in plan.parts]
-    parts = list(zip(plan.parts, read, strict=True))
-    loop = syllabus.loop(form.read(root / "notebooks" / "00_welcome.ipynb"))
+    names = {"00_welcome", *(part.notebook for part in plan.parts)}
+    books = {each: form.read(root / "notebooks" / f"{each}.ipynb") for each in names}
+    return arranged(name, [*told(plan, books), closing_slide(plan.outcomes, root)])
+
+
+def told(plan: plans.Plan, books: dict[str, NotebookNode]) -> list[NotebookNode]:
+    """The title of a plan, and the cells of all its parts."""
+    parts = [(part, copy.deepcopy(books[part.notebook])) for part in plan.parts]
+    loop = syllabus.loop(books["00_welcome"])
     cells, start = [title_slide(plan.title, parts)], 0
     for number, (part, notebook) in enumerate(parts, 1):
         if part.talk:
-            title, *told = spoken.cells(part.talk, notebook, start, number, loop)
-            cells += [title, skipped(AFRESH), *told]
+            title, *slides = spoken.cells(part.talk, notebook, start, number, loop)
+            cells += [title, skipped(AFRESH), *slides]
         else:
             cells += told_cells(part, notebook, start, f"{number}. ")
         start += minutes.length(part, notebook)
-    return arranged(name, [*cells, closing_slide(plan.outcomes, root)])
+    return cells
 
 
 def single(path: Path) -> NotebookNode:
@@ -101,7 +109,9 @@ def told_cells(
     chosen = {id(cell) for section in told for cell in section}
     needs = unseen(notebook.cells, chosen)
     names = "\n".join(f"- {heading(section)}" for section in told)
-    title = f"# {number}{title_of(notebook)}\n\n{names}"
+    fits = number and len(told) < MOST_NAMED
+    where = f"Notebook `{part.notebook}`\n\n" if fits else ""
+    title = f"# {number}{title_of(notebook)}\n\n{where}{names}"
     made = [v4.new_markdown_cell(title), skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
     notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
@@ -109,6 +119,9 @@ def told_cells(
         closes = cell.source.strip().startswith(CLOSES)
         if id(cell) in chosen and not closes and not is_generated(cell):
             new = instead.get(id(cell), copy.deepcopy(cell))
+            if number and exercise_cells.EXERCISE in tags(new):
+                begins = WRITE.format(part.notebook)
+                new.source = STATED.sub(rf"\g<0>{begins}", new.source, count=1)
             made += [new] if new.source else []
         elif needs.get(id(cell)) and not closes:
             made.append(skipped(needs[id(cell)]))
@@ -137,15 +150,16 @@ def told_sections(part: plans.Part, notebook: NotebookNode) -> list[list[Noteboo
 
 
 def exercises_left_out(part: plans.Part, cells: list) -> dict[int, NotebookNode]:
-    """Exercises without time: a section that begins with one keeps its words."""
+    """Exercises without time: what leads to one stays, or the words of a section."""
     instead: dict[int, NotebookNode] = {}
     triples = [] if part.exercises is None else exercise_cells.triples(cells)
     for task, stub, _ in triples:
         numbers = {number for number, _ in exercise_cells.stated([task])}
         if not numbers & set(part.exercises or []):
             instead[id(stub)] = skipped(stub.source)
-            told = task.source if task.source.startswith("#") else ""
-            instead[id(task)] = v4.new_markdown_cell(STATED.sub("", told))
+            begins = task.source.startswith("#")
+            told = task.source if begins else task.source.split("**Exercise ")[0]
+            instead[id(task)] = v4.new_markdown_cell(STATED.sub("", told).strip())
     return instead
 
 

@@ -109,7 +109,7 @@ def without_widgets(outputs: list[NotebookNode]) -> list[NotebookNode]:
         if WIDGET_VIEW in data and "image/png" not in data:
             continue
         if "text/markdown" in data:
-            data["text/markdown"] = DOCSTRING.sub(r"\1\"\"\"", data["text/markdown"])
+            data["text/markdown"] = DOCSTRING.sub(r'\1"""', data["text/markdown"])
         kept.append(output)
     return kept
 

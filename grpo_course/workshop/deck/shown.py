@@ -159,9 +159,11 @@ class Shown:
 
 def parted(cell: NotebookNode | None) -> tuple[str, list[str]]:
     """A text below a result: what explains it, and what leads on (never nothing)."""
-    if cell is None or cell.cell_type != "markdown" or tags(cell):
+    if cell is None or cell.cell_type != "markdown":
         return "", []
     first, *rest = blocks_of(cell.source)
+    if tags(cell) and not first.startswith("What to see"):
+        return "", []
     explains = SEE.match(first) or not NEW_IDEA.match(first)
     return (first, rest or [""]) if explains else ("", [])
 
