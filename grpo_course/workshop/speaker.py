@@ -17,8 +17,6 @@ from grpo_course.workshop.clock import hours
 PREDICT = re.compile(r"\*\*Predict\b")
 SENTENCE = re.compile(r'(?<=[.?!])("?) (?=[A-Z"*`])')
 NAMED = re.compile(r"[Ee]xercises?\b(?: (\d+\.\d+))?")
-# What a note says of an exercise's minutes: ", ten for the exercise".
-TIME_FOR = re.compile(r"(?: told)?[,;]?(?: and)? \w+(?: and \w+)? for the exercises?\b")
 
 
 def notes(
@@ -48,7 +46,6 @@ def without_exercises(
     if not left_out:
         return words
     if left_out == stated.keys():
-        words = TIME_FOR.sub("", words)
         left_out |= {""}  # what is called "the exercise"
     kept = []
     for paragraph in words.split("\n\n"):

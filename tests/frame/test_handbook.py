@@ -182,11 +182,11 @@ def test_a_note_is_silent_on_exercises_without_time(make):
     stated = "**Exercise 1.1** · 5 minutes\n\n**Exercise 1.2** · 4 minutes"
     words = (
         '**Ask.** "Why?" Then exercise 1.1.\n\n**Expect.** In exercise 1.2 a mean.\n\n'
-        "**Time.** Two minutes told, five for the exercise. Late? Skip it."
+        "**Time.** Two minutes told. The exercise is short."
     )
     cells = [make.text(stated)]
     assert speaker.without_exercises(words, cells, {"1.1": 5, "1.2": 4}) == words
-    left = '**Ask.** "Why?"\n\n**Time.** Two minutes. Late? Skip it.'
+    left = '**Ask.** "Why?"\n\n**Time.** Two minutes told.'
     assert speaker.without_exercises(words, cells, {}) == left
     half = speaker.without_exercises(words, cells, {"1.1": 5})
     assert half == words.replace("**Expect.** In exercise 1.2 a mean.\n\n", "")
