@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from types import CodeType
 
 from torch import Tensor
 
 from grpo_course.classroom.check.advice import advise
-from grpo_course.classroom.check.exercise import Exercise
+from grpo_course.classroom.check.exercise import Case, Exercise
 from grpo_course.classroom.check.misconception import name_mistake, name_two_mistakes
 from grpo_course.classroom.check.outcome import (
+    Outcome,
     Pair,
     agrees,
     as_number,
@@ -47,9 +49,7 @@ def diagnose(exercise: Exercise, function: Callable) -> Problem | None:
 def judged(exercise: Exercise, function: Callable) -> tuple[str, int, list[Pair]]:
     """(what kind of problem, or "", and where; the outcomes of all cases)."""
     pairs = [
-        Pair(
-            case, run(function, exercise, case), run(exercise.solution, exercise, case)
-        )
+        Pair(case, run(function, exercise, case), ours(exercise, case))
         for case in exercise.cases
     ]
     untouched = any(_is_stub(pair.theirs.error) for pair in pairs)
@@ -61,6 +61,12 @@ def judged(exercise: Exercise, function: Callable) -> tuple[str, int, list[Pair]
             if kind := find(pair, exercise):
                 return kind, first, pairs
     return "", 0, pairs
+
+
+@cache
+def ours(exercise: Exercise, case: Case) -> Outcome:
+    """What the course's own answer makes of a case, worked out once."""
+    return run(exercise.solution, exercise, case)
 
 
 def _is_stub(error: BaseException | None) -> bool:

@@ -15,7 +15,7 @@ class Mistake:
     hint: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """One call of the function. `args` are in the order of the stub's parameters.
 
@@ -29,7 +29,7 @@ class Case:
     tolerance: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exercise:
     """A function to write, and everything needed to judge an answer.
 
