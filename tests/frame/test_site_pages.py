@@ -15,7 +15,7 @@ from grpo_course import __main__ as command_line
 from grpo_course.classroom.hunt.defects import DEFECTS
 from grpo_course.classroom.hunt.judge import VARIANTS
 from grpo_course.stories.recorded import DEEP, read_finale, shares
-from grpo_course.workshop import anywhere, api_page, lab, site
+from grpo_course.workshop import anywhere, api_page, lab, present, site
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -199,6 +199,7 @@ def test_slides_open_jupyterlab_with_live_slides(monkeypatch, tmp_path):
         lambda root, extras, *_: asked.append(extras) or root,
     )
     monkeypatch.setattr(command_line.environment, "is_running", lambda python: True)
+    monkeypatch.setattr(present, "copy", lambda path, folder: path)
     monkeypatch.setattr(
         lab.kernels, "serve", lambda command, *_: started.append(command) or 0
     )
