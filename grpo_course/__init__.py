@@ -1,4 +1,4 @@
-"""A course on GRPO, from a three-number sort to GSM8K.
+"""A course on GRPO, from sorting three numbers to a language model.
 
 Nothing heavy is loaded here: each name below is looked up in its module when it is
 first used (PEP 562), so that `import grpo_course` works before torch is installed.

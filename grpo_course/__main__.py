@@ -18,7 +18,7 @@ from grpo_course.workshop import environment, machine
 ROOT = Path(__file__).resolve().parent.parent
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 ROOM = """\
-Free some room on the disk, or make the folder writable, and run the same command
+Free up some space on the disk, or make the folder writable, and run the same command
 again."""
 
 # command: (module, extras of pyproject.toml that it needs, help)

@@ -53,6 +53,8 @@ def ensure(root: Path, extras: tuple[str, ...], then: str = "") -> Path:
     if missing and not is_running(venv_python(venv)):
         print(f"{', '.join(missing)} missing here; using .venv instead.", flush=True)
     if not is_stamped(venv, root, extras):
+        if problem := machine.system_problem():
+            raise NotReady(problem)
         check_python(sys.version_info[:2])
         build_once(venv, root, extras)
         print(f"Installed in .venv; going on to {then}", flush=True)

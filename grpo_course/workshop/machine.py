@@ -6,9 +6,11 @@ Standard library only.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 IS_WINDOWS = os.name == "nt"
@@ -24,6 +26,9 @@ PYTHON_IS = (  # python.org has sources alone for Linux
     else f"Install Python {COMMON} from https://www.python.org/downloads/ "
     "(not a newer one)"
 )
+NO_TORCH = """\
+PyTorch has no build for {}, for which this Python is made.
+On {}, install a Python made for {} processors; else use another computer."""
 
 
 def python(version: str = "") -> str:
@@ -45,6 +50,15 @@ def another_python(oldest: tuple[int, int], newest: tuple[int, int]) -> str:
         f"{PYTHON_IS} and use it, for example: {python(COMMON)} -m grpo_course lab\n"
         "Or use conda: README, Other ways to install."
     )
+
+
+def system_problem() -> str:
+    """That PyTorch has no build for this Python, and the cure, or nothing."""
+    if sys.platform == "darwin" and platform.machine() == "x86_64":
+        return NO_TORCH.format("Intel Macs", "a newer Mac", "Apple's")
+    if sysconfig.get_platform() == "win-arm64":
+        return NO_TORCH.format("Windows on ARM", "such a computer", "64-bit Intel")
+    return ""
 
 
 def call(command: str) -> str:
@@ -77,8 +91,8 @@ def disk_problem(folder: Path) -> str:
     if left >= NEEDED:
         return ""
     return (
-        f"The disk of {folder} has {in_gigabytes(left)} left; the packages take "
-        f"{NEEDED // GIGABYTE} GB, {AND_CUDA}.\n"
-        "Free some room, or move the course to another disk, and run the same "
+        f"Only {in_gigabytes(left)} are free on the disk of {folder}; the packages "
+        f"take {NEEDED // GIGABYTE} GB, {AND_CUDA}.\n"
+        "Free up some space, or move the course to another disk, and run the same "
         "command again."
     )

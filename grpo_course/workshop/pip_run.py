@@ -46,7 +46,7 @@ This is not a network problem: some of the tested versions are not available her
 Python {python} on {system}. They are available for 64-bit Linux, 64-bit
 Windows, and macOS 14 and newer with Apple's processors, and 64-bit Python {tested}.
 If your Python is another, delete .venv and run {common} -m grpo_course lab
-If your system is another (an Intel Mac, say), no Python helps: use another computer.
+If your system is another, no Python helps: use another computer.
 If both are among them, report that with the log.""",
     "network": """\
 This is a network problem, whatever the lines above say about versions: pip cannot reach

@@ -42,7 +42,7 @@ sent with this page, and read "Start" in its README."""
 COUNTED = """
 Breaks of a quarter of an hour are not counted; the schedule says where one fits."""
 TIMED = """
-The times below hold breaks of a quarter of an hour, and an hour for lunch."""
+The times below hold breaks of a quarter of an hour{}."""
 ABOUT = """Group Relative Policy Optimization (GRPO) is the algorithm behind many
 reasoning models. A model answers a question several times, its answers are graded, and
 what is better than the others of its group becomes likelier. You see it at work on
@@ -64,7 +64,8 @@ def of(plan: plans.Plan, books: Books, begin: int | None = None) -> str:
     told = (
         f"{whole} of {plan.minutes} minutes are filled; the others are for questions."
     )
-    paused = COUNTED if begin is None else TIMED
+    lunch = ", and an hour for lunch" if LUNCH in pauses(plan, lengths).values() else ""
+    paused = COUNTED if begin is None else TIMED.format(lunch)
     told += paused if whole > WITHOUT else ""
     practised = any(plans.exercises(p, books[p.notebook].cells) for p in plan.parts)
     lines = [f"# GRPO in {plan.title}", "", ABOUT, "", told]

@@ -188,7 +188,7 @@ def test_the_readme_counts_what_is_stored():
     seeds = [row["seeds"] for each in rows.values() for row in each.values()]
     counted = f"{number} experiments, each on {min(seeds)} to {max(seeds)} seeds"
     assert f"{counted}, {told}." in readme
-    assert f"[{number} experiments](#hold-a-claim-to-account): {told}." in readme
+    assert f"[{number} experiments](#check-the-claims): {told}." in readme
     page = (ROOT / "grpo_course/workshop/site_source/index.md").read_text("utf-8")
     page = " ".join(page.split())
     assert f"{len(claims)} claims about" in page

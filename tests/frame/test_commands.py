@@ -100,6 +100,26 @@ def test_a_tested_python_is_not(version):
     environment.check_python(version)
 
 
+@pytest.mark.parametrize(
+    ("system", "processor", "build", "words"),
+    [
+        ("darwin", "x86_64", "macosx-11.0-universal2", "no build for Intel Macs"),
+        ("win32", "ARM64", "win-arm64", "no build for Windows on ARM"),
+    ],
+)
+def test_a_computer_without_pytorch_is_told_before_anything_is_made(
+    system, processor, build, words, checkout, machine, monkeypatch
+):
+    names = environment.machine
+    assert names.system_problem() == ""
+    monkeypatch.setattr(names.sys, "platform", system)
+    monkeypatch.setattr(names.platform, "machine", lambda: processor)
+    monkeypatch.setattr(names.sysconfig, "get_platform", lambda: build)
+    with pytest.raises(environment.NotReady, match=words):
+        environment.ensure(checkout, ())
+    assert machine.commands == []
+
+
 def test_a_new_python_is_refused_before_anything_is_made(
     checkout, machine, monkeypatch
 ):
@@ -172,7 +192,7 @@ def test_what_is_installed_is_told_before_and_what_comes_next_after(
 def test_a_small_disk_is_told_before_anything_is_made(checkout, machine, monkeypatch):
     small = DISK(9e9, 0, 1.9e9)
     monkeypatch.setattr(stamp.machine.shutil, "disk_usage", lambda path: small)
-    with pytest.raises(environment.NotReady, match=r"1\.9 GB left(?s:.*)Free some"):
+    with pytest.raises(environment.NotReady, match=r"Only 1\.9 GB (?s:.*)Free up"):
         environment.ensure(checkout, ())
     assert machine.commands == []
     torch = "lib/python3.11/site-packages/torch-2.13.1.dist-info"
@@ -324,7 +344,7 @@ def test_a_full_disk_or_a_closed_folder_is_told_without_a_traceback(
     monkeypatch.setattr(lab, "main", refuse)
     assert command_line.main(["lab"]) == 1
     told = capsys.readouterr().err
-    assert "'work/00.ipynb'" in told and "Free some room" in told
+    assert "'work/00.ipynb'" in told and "Free up some space" in told
 
 
 def test_another_error_of_the_system_keeps_its_traceback(monkeypatch):

@@ -42,7 +42,7 @@ STATED = re.compile(r"\*\*Exercise [\d.]+\*\*[^\n]*\n*")
 WRITE = "In your own notebook `{}`: Run > Run All Above Selected Cell, then write.\n\n"
 MOST_NAMED = 20  # sections on a title slide, above which they fill it
 CLOSES = ("progress()", "guesses()")
-ABOUT = "Group Relative Policy Optimization: learning from grades of one's own tries"
+ABOUT = "Group Relative Policy Optimization: learning from graded attempts"
 
 
 def deck(name: str, root: Path) -> NotebookNode:

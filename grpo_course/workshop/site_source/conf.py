@@ -9,7 +9,7 @@ from docutils import nodes
 import grpo_course
 from grpo_course.workshop import anywhere, api_page
 
-project = "GRPO: from a three-number sort to GSM8K"
+project = "GRPO: from sorting three numbers to a language model"
 author = "GRPO course contributors"
 copyright = author
 extensions = [

@@ -38,8 +38,8 @@
   root.innerHTML = `
     <p class="pg-task">Put three numbers in order, 1 0 2 → 0 1 2: a small model, the
       <b>policy π</b>, answers several times, and each answer gets a <b>reward</b>. GRPO
-      compares the answers of such a <b>group</b>: an arrow up makes an answer likelier, an
-      arrow down makes it rarer.</p>
+      compares the answers of such a <b>group</b>: an arrow up pushes an answer's probability up, an
+      arrow down pushes it down.</p>
     <div class="pg-stories" role="group" aria-label="Stories">
       ${STORIES.map(story).join("")}</div>
     <p class="pg-watch"><b>Watch:</b> <span data-pg="watch"></span></p>
