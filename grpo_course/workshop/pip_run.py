@@ -47,7 +47,8 @@ Python {python} on {system}. They are available for 64-bit Linux, 64-bit
 Windows, and macOS 14 and newer with Apple's processors, and 64-bit Python {tested}.
 If your Python is another, delete .venv and run {common} -m grpo_course lab
 If your system is another, no Python helps: use another computer.
-If both are among them, report that with the log.""",
+If both are among them, pip's index may be a mirror without them (pip config list);
+else report that with the log.""",
     "network": """\
 This is a network problem, whatever the lines above say about versions: pip cannot reach
 the package index. Check your connection, pip's proxy or your company's certificate, and

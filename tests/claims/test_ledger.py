@@ -185,6 +185,7 @@ def test_the_readme_counts_what_is_stored():
         f"make {len(claims)} claims" in readme
         and f"{len(claims)} claims about" in readme
     )
+    assert f"and {int(number) - len(claims)} variations of them" in readme
     seeds = [row["seeds"] for each in rows.values() for row in each.values()]
     counted = f"{number} experiments, each on {min(seeds)} to {max(seeds)} seeds"
     assert f"{counted}, {told}." in readme
