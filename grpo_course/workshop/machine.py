@@ -46,10 +46,10 @@ def another_python(oldest: tuple[int, int], newest: tuple[int, int]) -> str:
         name = f"python{newest[0]}.{minor}"
         if shutil.which(name) and not IS_WINDOWS:
             return f"You have {name}; run: {name} -m grpo_course lab"
-    have = "`py --list` says which you have; with none of these:\n" if IS_WINDOWS else ""
+    listed = "`py --list` says which you have; with none of these:\n"
     return (
-        f"{have}{PYTHON_IS} and use it, for example: {python(COMMON)} -m grpo_course "
-        "lab\n"
+        f"{listed if IS_WINDOWS else ''}{PYTHON_IS} "
+        f"and use it, for example: {python(COMMON)} -m grpo_course lab\n"
         "Or use conda: README, Other ways to install."
     )
 

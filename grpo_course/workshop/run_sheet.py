@@ -1,5 +1,6 @@
 """A plan on paper for who tells it: minutes, words, and each vote with its answer."""
 
+import re
 from collections.abc import Iterator
 
 from nbformat import NotebookNode
@@ -22,6 +23,7 @@ from grpo_course.workshop.deck.slide import type_of
 
 LATE = "What to leave out when you are late stands at the beginning of a part."
 ENDS = "What to leave out when you are late ends a note."
+SIZE = re.compile(r" <span .*")  # how large a slide is written
 UNCOUNTED = " Breaks are not counted."
 
 
@@ -36,8 +38,9 @@ def of(
     due, start = [], begin or 0
     lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
     rests = syllabus.pauses(plan, lengths)
-    for part, place in zip(plan.parts, first_slides(plan, books), strict=True):
+    for part, begins in zip(plan.parts, slide_numbers(plan, books), strict=True):
         book, rest = books[part.notebook], rests.get(part.notebook, "")
+        place = begins[""]
         if rest and begin is not None:
             start = begin if rest not in clock.PAUSES else start + clock.PAUSES[rest]
         due.append(f"slide {place} at {hours(start)}")
@@ -45,7 +48,7 @@ def of(
             lines += slides(part.talk, book, start, place)
         else:
             lines += pause(rest, place, start)
-            lines += sections(part, book, start)
+            lines += sections(part, book, start, begins)
         start += minutes.length(part, book)
     words = LATE if plan.parts[0].talk else ENDS
     words += UNCOUNTED if rests and begin is None else ""
@@ -53,11 +56,19 @@ def of(
     return "\n\n".join([f"# Run sheet: GRPO in {plan.title}", be, *lines]) + "\n"
 
 
-def first_slides(plan: plans.Plan, books: dict[str, NotebookNode]) -> list[int]:
-    """With which slide of its deck each part of a plan begins, counted from one."""
+def slide_numbers(
+    plan: plans.Plan, books: dict[str, NotebookNode]
+) -> list[dict[str, int]]:
+    """For each part, with which slide its sections begin; under "" it itself."""
     made = stage.arrange(build.told(plan, books))
-    titles = [cell for cell in made if type_of(cell) in ("slide", "subslide")]
-    begins = [n for n, cell in enumerate(titles, 1) if cell.source.startswith("# ")]
+    titles = [c.source for c in made if type_of(c) in ("slide", "subslide")]
+    begins: list[dict[str, int]] = []
+    for number, title in enumerate(titles, 1):
+        level, _, words = SIZE.sub("", title).partition(" ")
+        if level == "#":
+            begins.append({"": number})
+        elif level == "##":
+            begins[-1][words] = number
     return begins[1:]  # the first is the deck's own
 
 
@@ -70,13 +81,16 @@ def pause(rest: str, place: int, start: int) -> Iterator[str]:
         yield f"**{name}{ends}.** Go on at {hours(start)}, with slide {place}."
 
 
-def sections(part: plans.Part, book: NotebookNode, start: int) -> Iterator[str]:
-    """The sections of a notebook with their notes, told from a minute on."""
+def sections(
+    part: plans.Part, book: NotebookNode, start: int, begins: dict[str, int]
+) -> Iterator[str]:
+    """The sections of a notebook with slides and notes, told from a minute on."""
     yield f"## {part.notebook[:2]} {title_of(book)}"
     notes = speaker.notes(part, book, presenter_notes.read(part.notebook), start)
     for section in plans.told(part, book.cells):
         if id(section[0]) in notes:
-            yield f"### {heading(section)}"
+            named = heading(section)
+            yield f"### {named} (slide {begins[named]})"
             yield notes[id(section[0])].source
             yield from votes(section)
 

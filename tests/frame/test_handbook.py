@@ -142,7 +142,8 @@ def test_a_run_sheet_has_every_note_and_vote_of_its_plan(name):
     assert votes == asked
     parts = [(part, BOOKS[part.notebook]) for part in PLANS[name].parts]
     sections = [cells for each in parts for cells, _ in speaker.timetable(*each)]
-    assert re.findall(r"^### (.*)$", text, re.M) == [*map(heading, sections)]
+    named = re.findall(r"^### (.*?)(?: \(slide \d+\))?$", text, re.M)
+    assert named == [*map(heading, sections)]
     notes = [presenter_notes.read(part.notebook) for part, _ in parts]
     said = [note.split("\n\n")[0] for mine in notes for note in mine.values()]
     known = [first for first in said if first in text]
@@ -166,6 +167,10 @@ def test_a_run_sheet_of_a_class_has_its_breaks_and_slides(name):
     assert all(
         kinds[k - 1].source.startswith(f"# {n}. ") for n, k in enumerate(places, 1)
     )
+    told = re.findall(r"^### (.+) \(slide (\d+)\)$", text, re.M)
+    assert len(told) == len(re.findall("^### ", text, re.M)) > 30
+    for words, number in told:
+        assert kinds[int(number) - 1].source.startswith(f"## {words}")
 
 
 def test_a_run_sheet_tells_times_of_the_day_from_a_start():
