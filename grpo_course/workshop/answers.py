@@ -18,7 +18,8 @@ def outcomes(part: list[NotebookNode]) -> Iterator[tuple[str, str, str, str]]:
             continue
         choices = prediction_cells.choices(cell)
         for name, question in prediction_cells.asked(cell).items():
-            yield question, "; ".join(choices[name]), *result(name, part[place + 1 :])
+            offered = prediction_cells.lettered(choices[name])
+            yield question, offered, *result(name, part[place + 1 :])
 
 
 def answers(part: list[NotebookNode]) -> Iterator[str]:

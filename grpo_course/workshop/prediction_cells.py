@@ -55,6 +55,11 @@ def choices(cell: NotebookNode) -> dict[str, list[str]]:
     return dict(zip(asked(cell), blocks, strict=True))
 
 
+def lettered(offered: Iterable[str]) -> str:
+    """Choices on one line, with the letters that they have on a slide."""
+    return "; ".join(f"{chr(65 + k)}. {each}" for k, each in enumerate(offered))
+
+
 def printed(cell: NotebookNode) -> str:
     """The text that a cell has printed."""
     return "".join("".join(output.get("text", "")) for output in cell.outputs)

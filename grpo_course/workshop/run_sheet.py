@@ -52,7 +52,7 @@ def of(
         start += minutes.length(part, book)
     words = LATE if plan.parts[0].talk else ENDS
     words += UNCOUNTED if rests and begin is None else ""
-    be = f"Be at {', '.join(due)}. {words}"
+    be = f"Be at {', '.join(due)}. {words} {syllabus.filled(plan, lengths)}"
     return "\n\n".join([f"# Run sheet: GRPO in {plan.title}", be, *lines]) + "\n"
 
 

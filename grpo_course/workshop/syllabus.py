@@ -60,13 +60,10 @@ def of(plan: plans.Plan, books: Books, begin: int | None = None) -> str:
     The schedule begins at a minute of the day, or counts minutes.
     """
     lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
-    whole = sum(lengths.values())
-    told = (
-        f"{whole} of {plan.minutes} minutes are filled; the others are for questions."
-    )
+    told = filled(plan, lengths)
     lunch = ", and an hour for lunch" if LUNCH in pauses(plan, lengths).values() else ""
     paused = COUNTED if begin is None else TIMED.format(lunch)
-    told += paused if whole > WITHOUT else ""
+    told += paused if sum(lengths.values()) > WITHOUT else ""
     practised = any(plans.exercises(p, books[p.notebook].cells) for p in plan.parts)
     lines = [f"# GRPO in {plan.title}", "", ABOUT, "", told]
     lines += ["", "## Before it", "", BEFORE if practised else WATCHED]
@@ -79,6 +76,14 @@ def of(plan: plans.Plan, books: Books, begin: int | None = None) -> str:
         if names:
             lines += ["", f"As {words}: {', '.join(names)}."]
     return "\n".join(lines) + "\n"
+
+
+def filled(plan: plans.Plan, lengths: dict[str, int]) -> str:
+    """How much of its time a plan tells, and what the rest is for."""
+    whole = sum(lengths.values())
+    return (
+        f"{whole} of {plan.minutes} minutes are filled; the others are for questions."
+    )
 
 
 def outcomes(plan: plans.Plan, books: Books) -> Iterator[str]:

@@ -406,6 +406,19 @@ def test_a_picture_grows_into_the_room_that_its_knobs_leave():
     assert 200 < heights[1] < heights[0] == 280  # 200 is its own, 1.4 the most
 
 
+def test_what_runs_unseen_parts_no_text_from_its_slide():
+    texts = ["## A\n\n" + "word " * 130, "A last word."]
+    told = [*map(v4.new_markdown_cell, texts), fold.skipped("x = 1")]
+    assert [*map(kind, seen(stage.arrange(told)))] == ["slide", "-", "-"]
+
+
+def test_no_line_begins_with_what_follows_a_formula():
+    text = "Take $x$, then $$y.$$ and $z$ as well ($a$)."
+    made = stage.arrange([v4.new_markdown_cell(f"## A\n\n{text}")])[-1].source
+    assert re.findall(r'<span class="whole">(.*?)</span>', made) == ["$x$,", "$a$)."]
+    assert re.sub(r"<[^>]*>", "", made) == text and ".whole {" in offline.style()
+
+
 def test_a_room_is_not_told_to_click():
     told = ["## A", f"Why?\n\n{stage.AT_THE_DESK[0]}, then run the cell below it."]
     made = stage.arrange([v4.new_markdown_cell(text) for text in told])

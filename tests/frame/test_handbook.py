@@ -53,7 +53,8 @@ def test_every_prediction_has_its_answer_and_a_reason():
 
 def test_what_came_out_is_among_the_choices():
     for entry in entries("answers.md", r"\*\*.*\*\* \(.*\)$"):
-        choices = entry.split("\n")[0].split("** (", 1)[1][:-1].split("; ")
+        offered = entry.split("\n")[0].split("** (", 1)[1][:-1].split("; ")
+        choices = [each.split(". ", 1)[1] for each in offered]  # after its letter
         answer = re.search(r"Came out: (?:.*nearest to )?(.*?)\.\*", entry)[1]
         assert answer in choices, entry
 
@@ -180,6 +181,7 @@ def test_a_run_sheet_tells_times_of_the_day_from_a_start():
     rests = [15 * (f"minutes.** Go on at {clock.hours(each)}," in text) for each in due]
     ends = [a + b for a, b in zip(due, lengths, strict=False)]
     assert due[0] == 540 and sum(rests) == 30
+    assert f" {sum(lengths)} of 210 minutes are filled; " in text
     assert all(b == a + r for a, b, r in zip(ends, due[1:], rests[1:], strict=False))
 
 
@@ -262,8 +264,8 @@ def test_a_reason_ends_before_what_leads_on(make):
         make.text(TEXT),
     ]
     assert list(handbook.answers(cells)) == [
-        "**A?** (x; y)\n\n*Came out: x.*\n\n**What to see.** This is why.",
-        "**B?** (1; 2)\n\n*Came out: 1.*\n\n**What to see.** This is why.",
+        "**A?** (A. x; B. y)\n\n*Came out: x.*\n\n**What to see.** This is why.",
+        "**B?** (A. 1; B. 2)\n\n*Came out: 1.*\n\n**What to see.** This is why.",
     ]
     *_, without = handbook.answers(cells[:2])
     assert without.endswith("```\n7\nCame out: 1.\nCame out: x.\n```")

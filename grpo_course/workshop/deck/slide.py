@@ -24,6 +24,8 @@ from grpo_course.workshop.deck.heights import (
 
 TAG = re.compile(r"\s*<[^>]*>\s*")
 LATEX = re.compile(r"\\[a-zA-Z]+|[{}_^\s\\,;]")  # what takes no room in a formula
+# A formula with the sign that follows: a browser would begin a line with the sign.
+CLINGS = re.compile(r"(?<!\$)\$[^$\n]+\$[.,;:?!)]+")
 WIDEST = 40  # signs of a formula in the largest type
 
 
@@ -68,6 +70,10 @@ def finished(slide: Slide) -> list[NotebookNode]:
         if is_seen(cell):
             later = cell.metadata.pop("later", False)
             cell.metadata["slideshow"] = {"slide_type": "fragment" if later else "-"}
+            if cell.cell_type == "markdown":
+                cell.source = CLINGS.sub(
+                    r'<span class="whole">\g<0></span>', cell.source
+                )
     return [title, *slide.cells]
 
 

@@ -165,7 +165,8 @@ def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
     """The cells on slides, each slide with a title, and no solution among them."""
     stage = Stage()
     pending: list[str] = []
-    told = [cell for cell in cells if type_of(cell) != "notes"]
+    # A solution is not seen either, but ends what is said of its exercise.
+    told = [c for c in cells if is_seen(c) or exercise_cells.SOLUTION in tags(c)]
     following = dict(zip(map(id, told), [*told[1:], None], strict=True))
     for cell in cells:
         after = following.get(id(cell))
