@@ -19,7 +19,7 @@ from grpo_course.workshop.deck.heights import (
     text_height,
 )
 from grpo_course.workshop.deck.shown import Shown, Way, blocks_of, parted, question
-from grpo_course.workshop.deck.slide import Slide, finished, is_seen, type_of
+from grpo_course.workshop.deck.slide import Slide, finished, is_seen
 
 AT_THE_DESK = ("Guess first: pick a choice", "Now ask your own")  # not for a room
 # A paragraph that says first what it is about: "**Step 2: a policy.** A model ...".
