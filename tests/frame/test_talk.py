@@ -19,7 +19,7 @@ from grpo_course.workshop import (
     talk,
 )
 from grpo_course.workshop.deck import build, spoken
-from grpo_course.workshop.deck.stage import type_of
+from grpo_course.workshop.deck.slide import type_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOKS = {p.stem: form.read(p) for p in sorted((ROOT / "notebooks").glob("*.ipynb"))}

@@ -63,8 +63,7 @@ class Stage:
             return
         blocks = [piece for block in blocks for piece in smaller_blocks(block)]
         whole = sum(map(text_height, blocks))
-        crowded = leads and self.now.used > SPARSE
-        if crowded or whole > self.now.room:
+        if (leads and self.now.used > SPARSE) or whole > self.now.room:
             self.go_on()
         share = whole / math.ceil(whole / (self.now.room or HEIGHT) or 1)
         told = 0
