@@ -12,6 +12,8 @@ from grpo_course.classroom import record
 from grpo_course.workshop import form, kernels, machine, notebooks, workspace
 
 FOLDER = "work"
+# Defaults of JupyterLab: no question about news lies over the first notebook.
+DEFAULTS = Path(__file__).parent / "jupyter"
 RESET = "replace these, like 03, by fresh copies; yours are kept beside them"
 
 
@@ -49,9 +51,15 @@ def open_at(notebook: Path, arguments: list[str], root: Path) -> int:
     # JupyterLab refuses to run as root (a container, say) unless it is told to.
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     allow = ["--allow-root"] if is_root else []
-    keep = {record.FOLDER: str((root / notebook).parent)}
+    keep = {record.FOLDER: str((root / notebook).parent)} | defaults()
     # The address stands alone, unless more is asked for: Jupyter refuses two levels.
     told = any("log" in argument for argument in arguments)
     quiet = [] if told else ["--log-level=WARN"]
     command = ["-m", "jupyterlab", *start, *allow, *quiet, *arguments]
     return kernels.serve(command, root, keep)
+
+
+def defaults() -> dict[str, str]:
+    """Where JupyterLab finds what the course sets, below what the user sets."""
+    paths = [os.environ.get("JUPYTER_CONFIG_PATH"), str(DEFAULTS)]
+    return {"JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}

@@ -34,11 +34,6 @@ PRIVATE = (
     "IPYTHONDIR",
 )
 SETTINGS = {
-    # No question about news over the notebook.
-    "apputils-extension/notification": {
-        "fetchNews": "false",
-        "checkForUpdates": False,
-    },
     # Every cell is in the page, so that one look sees all of them.
     "notebook-extension/tracker": {"windowingMode": "none"},
     "docmanager-extension/plugin": {"autosave": False},

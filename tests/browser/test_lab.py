@@ -44,12 +44,16 @@ def test_only_who_has_the_token_is_let_in(lab, path):
 
 
 def test_the_printed_address_opens_the_welcome_with_its_pictures(lab, private, visit):
-    """One picture lies beside the folder of the notebooks; no request fails."""
+    """One picture lies beside the folder of the notebooks; no request fails.
+
+    No news and no update ask for attention over the notebook.
+    """
     opened = visit(1280, 900)
     open_address(opened.page, printed_address(private))
     assert f"/{FOLDER}/00_welcome.ipynb" in opened.page.url
     opened.page.wait_for_load_state("networkidle")
     cells = read(opened.page)
+    assert opened.page.locator(".Toastify__toast").all_inner_texts() == []
     shut_down(opened.page)
     assert any("](../images/" in cell["source"] for cell in cells)
     assert [cell["index"] for cell in cells if cell["deadPictures"]] == []
