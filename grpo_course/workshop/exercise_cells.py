@@ -14,6 +14,10 @@ from grpo_course.workshop import form
 from grpo_course.workshop.cells import CHANGE_IT, is_generated, tags
 
 EXERCISE, SOLUTION = "exercise", "solution"
+ANSWERS = {EXERCISE, SOLUTION, "reference"}  # what is folded in these solves something
+FOLDED = re.compile(
+    r"<details><summary>(.+?)</summary>\s*(.*?)\s*</details>", re.DOTALL
+)
 STATED = re.compile(r"\*\*Exercise (\d+\.\d+)\*\*.*?(\d+) minutes")
 
 

@@ -37,9 +37,6 @@ ABOUT = """Write what an instructor keeps beside the slides into the folder hand
 answers, polls, mistakes to expect, solutions, a handout, and a syllabus for each plan.
 Read or print the .html; the .md is the same text. It is made anew from the notebooks
 each time, and it gives answers away."""
-FOLDED = re.compile(
-    r"<details><summary>(.+?)</summary>\s*(.*?)\s*</details>", re.DOTALL
-)
 HINTS = ("Hint", "What came out when we tried")  # all other folds are solutions
 NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -172,8 +169,8 @@ def solutions(part: list[NotebookNode]) -> Iterator[str]:
     for cell in part:
         for found in NAMED.findall(cell.source):
             task = found
-        if not {"exercise", "solution", "reference"} & set(tags(cell)):
+        if not exercise_cells.ANSWERS & set(tags(cell)):
             continue
-        for summary, body in FOLDED.findall(cell.source):
+        for summary, body in exercise_cells.FOLDED.findall(cell.source):
             if summary not in HINTS:
                 yield f"**{task}.** {summary}.\n\n{body}"

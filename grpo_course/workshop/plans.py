@@ -26,6 +26,8 @@ class Part(NamedTuple):
     sections: list[str] | None = None
     without: list[str] | None = None
     exercises: list[str] | None = None
+    loop: str | None = None  # the line of the loop that it is about
+    extra: int = 0  # minutes that its votes and laptops take beside
     talk: talks.Part | None = None  # what is told instead, in words of its own
 
 

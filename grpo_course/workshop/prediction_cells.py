@@ -55,9 +55,21 @@ def choices(cell: NotebookNode) -> dict[str, list[str]]:
     return dict(zip(asked(cell), blocks, strict=True))
 
 
+def single(cell: NotebookNode) -> tuple[str, list[str]]:
+    """The one question of a cell, with its choices; empty where it asks several."""
+    found = [*zip(asked(cell).values(), choices(cell).values(), strict=True)]
+    return found[0] if len(found) == 1 else ("", [])
+
+
 def lettered(offered: Iterable[str]) -> str:
     """Choices on one line, with the letters that they have on a slide."""
     return "; ".join(f"{chr(65 + k)}. {each}" for k, each in enumerate(offered))
+
+
+def letter_of(came: str, offered: list[str]) -> str:
+    """The letter of what came out, as "B. "; empty where it is no choice."""
+    choice = came.removesuffix(".").rpartition("nearest to ")[2]
+    return f"{chr(65 + offered.index(choice))}. " if choice in offered else ""
 
 
 def printed(cell: NotebookNode) -> str:

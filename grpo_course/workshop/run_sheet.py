@@ -19,7 +19,7 @@ from grpo_course.workshop.answers import outcomes
 from grpo_course.workshop.cells import heading, title_of
 from grpo_course.workshop.clock import hours
 from grpo_course.workshop.deck import build, stage
-from grpo_course.workshop.deck.slide import type_of
+from grpo_course.workshop.deck.slide import on_stage, type_of
 
 LATE = "What to leave out when you are late stands at the beginning of a part."
 ENDS = "What to leave out when you are late ends a note."
@@ -90,7 +90,7 @@ def sections(
     for section in plans.told(part, book.cells):
         if id(section[0]) in notes:
             named = heading(section)
-            yield f"### {named} (slide {begins[named]})"
+            yield f"### {named} (slide {begins[on_stage(named)]})"
             yield notes[id(section[0])].source
             yield from votes(section)
 

@@ -50,7 +50,7 @@ three numbers to sort, where everything can be computed exactly, and on word
 problems."""
 HEADS = "| from, to | notebook | sections and their minutes | exercises |"
 TALK = "| from, to | what it is about | to go on at your own desk |"
-WORTH_A_BREAK, WITHOUT = 40, 90  # minutes: the least before one, the most
+WORTH_A_BREAK, WITHOUT = 40, 85  # minutes: the least before one, the most
 Books = dict[str, NotebookNode]
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from nbformat import v4
 
-from grpo_course.workshop import form, plans, present
+from grpo_course.workshop import form, plans, present, speaker
 from grpo_course.workshop.cells import ASIDE, tags
 from grpo_course.workshop.deck import build, fold, heights, needs, offline, stage
+from grpo_course.workshop.deck.slide import on_stage
 from grpo_course.workshop.form import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,11 +66,12 @@ def test_a_deck_tells_the_sections_of_its_plan_in_order(deck):
     for part in plan.parts:
         if part.talk:
             titles = [slide.title for slide in part.talk.slides]
-            wanted += [title[3:] for title in titles if title.startswith("## ")]
+            wanted += [on_stage(title[3:]) for title in titles if title[:3] == "## "]
             continue
         notebook = form.read(ROOT / "notebooks" / f"{part.notebook}.ipynb")
         sections = list(plans.told(part, notebook.cells))
-        wanted += [plans.heading(s) for s in sections if s[0] is not notebook.cells[0]]
+        named = [plans.heading(s) for s in sections if s[0] is not notebook.cells[0]]
+        wanted += map(on_stage, named)
     # A text may hold a further heading, which is a slide as well.
     assert [each for each in told if each in wanted] == wanted
     assert len(parts(made.cells)) == len(plan.parts)
@@ -357,7 +359,7 @@ def guessed(*texts, asked="Which way?"):
 def test_a_guess_that_came_out_names_its_slide(asked, level):
     made = seen(stage.arrange(guessed("Why?", asked=asked.strip())))
     titles = [cell for cell in made if kind(cell) in ("slide", "subslide")]
-    assert titles[-1].source.startswith(f"{'#' * level} {asked.strip()} **down.**")
+    assert titles[-1].source.startswith(f"{'#' * level} {asked.strip()} **B. down.**")
     assert kind(titles[-1]) == "subslide"
     outputs = [out for cell in made for out in cell.get("outputs", [])]
     assert [out.text for out in outputs if "text" in out] == ["0.5\n"]
@@ -419,6 +421,65 @@ def test_no_line_begins_with_what_follows_a_formula():
     assert re.sub(r"<[^>]*>", "", made) == text and ".whole {" in offline.style()
 
 
+def test_a_room_reads_indices_and_no_link_to_a_notebook():
+    text = "π_old ([notebook 05](05_kl.ipynb#k3)), `π_ref`, [a page](https://x.org)"
+    wanted = "π<sub>old</sub> (notebook 05), `π_ref`, [a page](https://x.org)"
+    title, told = stage.arrange([v4.new_markdown_cell(f"## ε_high\n\n{text}")])
+    assert title.source.startswith("## ε<sub>high</sub>") and told.source == wanted
+
+
+@pytest.mark.parametrize(
+    "tag, told", [("", "Why?\n\n**What came out.** It held."), ("reference", "Why?")]
+)
+def test_what_is_folded_is_told_unless_it_solves_an_exercise(tag, told):
+    folded = "<details><summary>What came out</summary>\n\nIt held.\n\n</details>"
+    text = v4.new_markdown_cell(f"## A\n\nWhy?\n\n{folded}")
+    text.metadata["tags"] = [tag]
+    _, *texts = stage.arrange([text])
+    assert "\n\n".join(cell.source for cell in texts) == told
+
+
+def noted(*cells):
+    """The notes of each slide."""
+    found = []
+    for cell in stage.arrange([*cells]):
+        if kind(cell) in ("slide", "subslide"):
+            found.append([])
+        found[-1] += [cell.source] if kind(cell) == "notes" else []
+    return found
+
+
+def test_a_note_begins_with_its_section_and_goes_on_to_its_end():
+    """Also where the first text of the section needs two slides, and it follows it."""
+    said = speaker.note("*Presenting: 3 min.*", "**Say first.** A.\n\n**Ask.** B.")
+    long = [v4.new_markdown_cell("\n\n".join(["## A", *["word " * 90] * 4]))]
+    others = [v4.new_markdown_cell(text) for text in ("### A, too", "## Next")]
+    first, *more, after = noted(*long, said, *others)
+    assert first == [said.source] and after == []
+    assert len(more) > 1 and {*map(tuple, more)} == {
+        ("*A, continued.*\n\n**Ask.** B.",)
+    }
+
+
+def test_slides_of_a_talk_keep_their_own_notes():
+    told = [v4.new_markdown_cell("## A"), speaker.note("one", "1")]
+    asked = guessed("Why?")[1:]
+    assert noted(*told, *asked, speaker.note("two", "2")) == [
+        ["one\n\n1"],
+        ["two\n\n2"],
+    ]
+
+
+def test_a_part_begins_with_the_line_of_the_loop_that_it_is_about():
+    told = "\n".join(cell.source for cell in seen(build.deck("half-day", ROOT).cells))
+    _, *begun = re.split(r"(?m)^# \d", told)
+    assert len(begun) == len(PLANS["half-day"].parts)
+    for part, text in zip(PLANS["half-day"].parts, begun, strict=True):
+        marked = re.findall("<b>(.*?)</b>", text.split("\n## ")[0])
+        assert bool(marked) == (part.loop is not None)
+        assert all(part.loop in line for line in marked)
+
+
 def test_a_room_is_not_told_to_click():
     told = ["## A", f"Why?\n\n{stage.AT_THE_DESK[0]}, then run the cell below it."]
     made = stage.arrange([v4.new_markdown_cell(text) for text in told])
@@ -463,7 +524,7 @@ def test_a_guess_has_its_answer_on_the_next_slide():
     ]
     assert "**Which way?**" in cells[1].source and cells[2].source == ask.source
     assert cells[4].outputs[0].text == "3\n4\n" and cells[4].source == "print(3)"
-    assert "**up.**" in cells[3].source and "Came out" not in str(cells[4].outputs)
+    assert "**A. up.**" in cells[3].source and "Came out" not in str(cells[4].outputs)
 
 
 def test_a_long_table_goes_on_with_its_head():

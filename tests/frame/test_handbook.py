@@ -26,7 +26,7 @@ from grpo_course.workshop import (
 )
 from grpo_course.workshop.cells import heading, title_of
 from grpo_course.workshop.deck import build
-from grpo_course.workshop.deck.slide import type_of
+from grpo_course.workshop.deck.slide import on_stage, type_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOKS = {
@@ -171,7 +171,7 @@ def test_a_run_sheet_of_a_class_has_its_breaks_and_slides(name):
     told = re.findall(r"^### (.+) \(slide (\d+)\)$", text, re.M)
     assert len(told) == len(re.findall("^### ", text, re.M)) > 30
     for words, number in told:
-        assert kinds[int(number) - 1].source.startswith(f"## {words}")
+        assert kinds[int(number) - 1].source.startswith(f"## {on_stage(words)}")
 
 
 def test_a_run_sheet_tells_times_of_the_day_from_a_start():

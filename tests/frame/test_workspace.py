@@ -215,12 +215,19 @@ def test_jupyterlab_serves_the_checkout_and_its_address_opens_the_copy(
     assert f"--ServerApp.root_dir={course.root}" in command
     assert f"--LabApp.default_url=/lab/tree/work/{name}.ipynb" in command
     assert command[-2:] == ["--port=9000", "--no-browser"]
-    assert variables == {record.FOLDER: str(course.root / "work")}
+    assert variables == {record.FOLDER: str(course.root / "work")} | lab.defaults()
+
+
+def test_what_the_user_has_set_in_jupyterlab_comes_first(monkeypatch):
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "mine")
+    mine, ours = lab.defaults()["JUPYTER_CONFIG_PATH"].split(os.pathsep)
+    (path,) = Path(ours).rglob("*.json")
+    assert mine == "mine" and json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_slides_keep_their_own_progress(course):
     present.main([], course.root)
-    assert course.started[0][2] == {record.FOLDER: str(course.root / "slides")}
+    assert course.started[0][2][record.FOLDER] == str(course.root / "slides")
 
 
 @pytest.fixture

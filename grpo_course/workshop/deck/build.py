@@ -2,7 +2,6 @@
 
 import copy
 import re
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -42,6 +41,19 @@ STATED = re.compile(r"\*\*Exercise [\d.]+\*\*[^\n]*\n*")
 WRITE = "In your own notebook `{}`: Run > Run All Above Selected Cell, then write.\n\n"
 MOST_NAMED = 20  # sections on a title slide, above which they fill it
 CLOSES = ("progress()", "guesses()")
+BEGINS = (
+    "*Before the first part.*",
+    "Ask who has trained a network, and who knows reinforcement learning: hands. Ask "
+    "whose notebook 00 is open, and seat those who have none beside those who do. Say "
+    "when the breaks are; the run sheet has them. Votes are taken before the answer is "
+    "on the screen: it stands in the title of the slide that follows.",
+)
+ENDS = (
+    "*After the last part.*",
+    "Read the list with the room, and ask for each line which slide showed it. Then "
+    "say where they go on, and leave the slide standing for questions.",
+)
+OPENS = "Say which line of the loop comes now, and what went before it in one sentence."
 ABOUT = "Group Relative Policy Optimization: learning from graded attempts"
 
 
@@ -50,20 +62,20 @@ def deck(name: str, root: Path) -> NotebookNode:
     plan = plans.read(root)[name]
     names = {"00_welcome", *(part.notebook for part in plan.parts)}
     books = {each: form.read(root / "notebooks" / f"{each}.ipynb") for each in names}
-    return arranged(name, [*told(plan, books), closing_slide(plan.outcomes, root)])
+    return arranged(name, [*told(plan, books), *closing_slide(plan, root)])
 
 
 def told(plan: plans.Plan, books: dict[str, NotebookNode]) -> list[NotebookNode]:
     """The title of a plan, and the cells of all its parts."""
     parts = [(part, copy.deepcopy(books[part.notebook])) for part in plan.parts]
     loop = syllabus.loop(books["00_welcome"])
-    cells, start = [title_slide(plan.title, parts)], 0
+    cells, start = title_slide(plan.title, parts), 0
     for number, (part, notebook) in enumerate(parts, 1):
         if part.talk:
             title, *slides = spoken.cells(part.talk, notebook, start, number, loop)
             cells += [title, skipped(AFRESH), *slides]
         else:
-            cells += told_cells(part, notebook, start, f"{number}. ")
+            cells += told_cells(part, notebook, start, f"{number}. ", loop)
         start += minutes.length(part, notebook)
     return cells
 
@@ -85,34 +97,37 @@ def arranged(name: str, cells: list[NotebookNode]) -> NotebookNode:
 
 def title_slide(
     plan: str, parts: list[tuple[plans.Part, NotebookNode]]
-) -> NotebookNode:
+) -> list[NotebookNode]:
     """What the deck is, and its parts, by the names that its plan gives them."""
     titles = [p.talk.title if p.talk else title_of(notebook) for p, notebook in parts]
     rows = "\n".join(f"{number}. {title}" for number, title in enumerate(titles, 1))
-    return v4.new_markdown_cell(f"# GRPO in {plan}\n\n{ABOUT}\n\n{rows}")
+    title = v4.new_markdown_cell(f"# GRPO in {plan}\n\n{ABOUT}\n\n{rows}")
+    return [title] if parts[0][0].talk else [title, speaker.note(*BEGINS)]
 
 
-def closing_slide(outcomes: Sequence[str], root: Path) -> NotebookNode:
+def closing_slide(plan: plans.Plan, root: Path) -> list[NotebookNode]:
     """What the room can do now, and where it goes on."""
-    rows = "\n".join(f"- {outcome}" for outcome in outcomes)
+    rows = "\n".join(f"- {outcome}" for outcome in plan.outcomes)
     address = anywhere.at_home(anywhere.repository(root), root)
     source = "the course's folder" if site.NOBODY in address else address
     on = f"Go on at your own desk, from {source}: `python3 -m grpo_course lab`."
-    return v4.new_markdown_cell(f"## You can now\n\n{rows}\n\n{on}")
+    left = [("To do", plan.homework), ("To read, left out today", plan.reading)]
+    named = [f"{words}: {', '.join(books)}." for words, books in left if books]
+    closing = "\n\n".join(["## You can now", rows, on, *named])
+    said = [] if plan.parts[0].talk else [speaker.note(*ENDS)]
+    return [v4.new_markdown_cell(closing), *said]
 
 
 def told_cells(
-    part: plans.Part, notebook: NotebookNode, start: int, number: str = ""
+    part: plans.Part, notebook: NotebookNode, start: int, number: str = "", loop=""
 ) -> list[NotebookNode]:
     """A title, a fresh start, and the chosen sections with what they need."""
     told = told_sections(part, notebook)
     chosen = {id(cell) for section in told for cell in section}
     needs = unseen(notebook.cells, chosen)
     names = "\n".join(f"- {heading(section)}" for section in told)
-    fits = number and len(told) < MOST_NAMED
-    where = f"Notebook `{part.notebook}`\n\n" if fits else ""
-    title = f"# {number}{title_of(notebook)}\n\n{where}{names}"
-    made = [v4.new_markdown_cell(title), skipped(AFRESH)]
+    names = spoken.marked(f"loop: {part.loop}", loop) if part.loop else names
+    made = [*opening(part, notebook, start, number, names), skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
     notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
     for cell in notebook.cells:
@@ -127,6 +142,18 @@ def told_cells(
             made.append(skipped(needs[id(cell)]))
         made += [notes[id(cell)]] if id(cell) in notes else []
     return made
+
+
+def opening(
+    part: plans.Part, notebook: NotebookNode, start: int, number: str, names: str
+) -> list[NotebookNode]:
+    """The title slide of a part: its sections, or the loop with its line marked."""
+    fits = number and names.count("\n") + 1 < MOST_NAMED
+    where = f"Notebook `{part.notebook}`\n\n" if fits else ""
+    title = f"# {number}{title_of(notebook)}\n\n{where}{names}"
+    line = speaker.presenting(minutes.length(part, notebook), start)
+    said = [speaker.note(line, OPENS)] if number else []
+    return [v4.new_markdown_cell(title), *said]
 
 
 def told_sections(part: plans.Part, notebook: NotebookNode) -> list[list[NotebookNode]]:

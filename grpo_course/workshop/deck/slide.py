@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from nbformat import NotebookNode, v4
 
-from grpo_course.workshop.cells import FORMULA
+from grpo_course.workshop import exercise_cells
+from grpo_course.workshop.cells import FORMULA, tags
 from grpo_course.workshop.deck.heights import (
     HEADINGS,
     HEIGHT,
@@ -26,6 +27,8 @@ TAG = re.compile(r"\s*<[^>]*>\s*")
 LATEX = re.compile(r"\\[a-zA-Z]+|[{}_^\s\\,;]")  # what takes no room in a formula
 # A formula with the sign that follows: a browser would begin a line with the sign.
 CLINGS = re.compile(r"(?<!\$)\$[^$\n]+\$[.,;:?!)]+")
+INDEXED = re.compile(r"(?<![`\w])([πε])_(old|ref|high|low)\b")
+LINKED = re.compile(r"\[([^\]]+)\]\(\d\d_\w+\.ipynb[^)]*\)")  # beside a notebook alone
 WIDEST = 40  # signs of a formula in the largest type
 
 
@@ -49,6 +52,17 @@ class Slide:
         self.title, self.level = title, 6 if len(title) < TITLE_COLUMNS else 4
         self.used += HEADINGS[self.level]
 
+    def take_last(self, room: int) -> NotebookNode | None:
+        """Its last paragraph, taken out; none if it is alone, or needs more room."""
+        told = list(filter(is_seen, self.cells))
+        if self.closed or len(told) < 2 or told[-1].cell_type != "markdown":
+            return None
+        if (height := text_height(told[-1].source)) > room:
+            return None
+        self.used -= height
+        self.cells.remove(told[-1])
+        return told[-1]
+
     @property
     def room(self) -> int:
         """Pixels that are left."""
@@ -63,7 +77,8 @@ class Slide:
 def finished(slide: Slide) -> list[NotebookNode]:
     """The cells of a slide with their slide types; the title comes first."""
     mark = f' <span class="{size}"></span>' if (size := size_of(slide)) else ""
-    title = v4.new_markdown_cell(f"{'#' * slide.level} {slide.title}{mark}")
+    named = on_stage(slide.title)
+    title = v4.new_markdown_cell(f"{'#' * slide.level} {named}{mark}")
     begins = "slide" if slide.level < 4 else "subslide"
     title.metadata["slideshow"] = {"slide_type": begins}
     for cell in slide.cells:
@@ -71,10 +86,20 @@ def finished(slide: Slide) -> list[NotebookNode]:
             later = cell.metadata.pop("later", False)
             cell.metadata["slideshow"] = {"slide_type": "fragment" if later else "-"}
             if cell.cell_type == "markdown":
-                cell.source = CLINGS.sub(
-                    r'<span class="whole">\g<0></span>', cell.source
-                )
+                cell.source = on_stage(cell.source)
     return [title, *slide.cells]
+
+
+def unfolded(cell: NotebookNode) -> str:
+    """A text without folds: what was found is told, what solves an exercise is not."""
+    solves = exercise_cells.ANSWERS & {*tags(cell)}
+    return exercise_cells.FOLDED.sub("" if solves else r"**\1.** \2", cell.source)
+
+
+def on_stage(text: str) -> str:
+    """A text as a room reads it: indices are small, and no notebook is a click away."""
+    text = INDEXED.sub(r"\1<sub>\2</sub>", LINKED.sub(r"\1", text))
+    return CLINGS.sub(r'<span class="whole">\g<0></span>', text)
 
 
 def size_of(slide: Slide) -> str:

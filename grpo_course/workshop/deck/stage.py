@@ -18,8 +18,9 @@ from grpo_course.workshop.deck.heights import (
     smaller_blocks,
     text_height,
 )
+from grpo_course.workshop.deck.noted import noted
 from grpo_course.workshop.deck.shown import Shown, Way, blocks_of, parted, question
-from grpo_course.workshop.deck.slide import Slide, finished, is_seen
+from grpo_course.workshop.deck.slide import Slide, finished, is_seen, unfolded
 
 AT_THE_DESK = ("Guess first: pick a choice", "Now ask your own")  # not for a room
 # A paragraph that says first what it is about: "**Step 2: a policy.** A model ...".
@@ -32,7 +33,7 @@ class Stage:
     def __init__(self) -> None:
         self.slides: list[Slide] = []
         self.title = self.lead = ""  # of the section, and of its last paragraphs
-        self.asked = ""  # what the room has guessed, until it comes out
+        self.guess: tuple[str, list[str]] = ("", [])  # until it comes out
 
     @property
     def now(self) -> Slide:
@@ -94,32 +95,28 @@ class Stage:
         self.now.cells += [v4.new_markdown_cell(text), fold.skipped(cell.source)]
         self.now.used += height
         self.now.closed = True
-        asked = prediction_cells.questions([cell])
-        self.asked = asked[0] if len(asked) == 1 else ""
+        self.guess = prediction_cells.single(cell)
 
     def go_on_with_the_last(self, room: int) -> None:
         """A further slide, with the paragraph that leads to it where there is room."""
-        before = self.now
+        last = self.now.take_last(room)
         self.go_on()
-        told = list(filter(is_seen, before.cells))
-        if before.closed or len(told) < 2 or told[-1].cell_type != "markdown":
-            return
-        if (height := text_height(told[-1].source)) <= room:
-            before.cells.remove(told[-1])
-            before.used -= height
-            self.now.cells.append(told[-1])
-            self.now.used += height
+        if last:
+            self.now.cells.append(last)
+            self.now.used += text_height(last.source)
 
     def answer(self, cell: NotebookNode) -> None:
         """Name the slide on which a guess comes out by the question and the answer."""
         came, others = fold.take_answer(cell.outputs)
-        if not came or not self.asked:
+        asked, offered = self.guess
+        if not came or not asked:
             return
         if self.now.closed:
             self.go_on()
         if self.now.level == 5:
-            self.now.rename(f"{self.asked} **{came}**")
-            self.asked, cell.outputs = "", others
+            letter = prediction_cells.letter_of(came, offered)
+            self.now.rename(f"{asked} **{letter}{came}**")
+            self.guess, cell.outputs = ("", []), others
 
     def run(self, cell: NotebookNode, see: str) -> None:
         """Code with what it shows and what to see in it."""
@@ -170,18 +167,18 @@ def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
     for cell in cells:
         after = following.get(id(cell))
         if not is_seen(cell):
-            solution = exercise_cells.SOLUTION in tags(cell)
-            stage.now.cells += [] if solution else [cell]
+            if exercise_cells.SOLUTION not in tags(cell):
+                stage.now.cells.append(cell)
         elif cell.cell_type == "markdown":
             leads = after is not None and after.cell_type == "code"
-            stage_text(stage, pending or blocks_of(cell.source), leads)
+            stage_text(stage, pending or blocks_of(unfolded(cell)), leads)
             pending = []
         elif prediction_cells.asks(cell):
             stage.ask(cell)
         else:
             see, pending = parted(after)
             stage.run(cell, see)
-    return [cell for slide in stage.slides for cell in finished(slide)]
+    return [cell for slide in noted(stage.slides) for cell in finished(slide)]
 
 
 def stage_text(stage: Stage, blocks: list[str], leads: bool) -> None:
