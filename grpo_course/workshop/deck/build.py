@@ -119,7 +119,11 @@ def closing_slide(plan: plans.Plan, root: Path) -> list[NotebookNode]:
 
 
 def told_cells(
-    part: plans.Part, notebook: NotebookNode, start: int, number: str = "", loop=""
+    part: plans.Part,
+    notebook: NotebookNode,
+    start: int,
+    number: str = "",
+    loop: str = "",
 ) -> list[NotebookNode]:
     """A title, a fresh start, and the chosen sections with what they need."""
     told = told_sections(part, notebook)
