@@ -134,6 +134,22 @@ def test_what_is_wrong_on_a_slide_is_seen(decks, visit):
         page.evaluate("() => document.querySelector('#more').remove()")
 
 
+def test_the_window_of_notes_follows_the_slides_and_turns_them(decks, visit):
+    """From disk: both windows go on together, whichever has the keys."""
+    stage = open_deck(visit, decks("hour")).page
+    with stage.expect_popup() as popup:
+        stage.keyboard.press("s")
+    notes = popup.value
+    for page, number in ((stage, 2), (stage, 3), (notes, 4), (stage, 5)):
+        page.bring_to_front()
+        while stage.evaluate("() => Reveal.getSlidePastCount()") < number - 1:
+            page.keyboard.press("ArrowRight")
+        told = notes.inner_text("body")
+        assert told.startswith(f"Slide {number} of ") and "Next: " in told
+        said = stage.evaluate("() => Reveal.getSlideNotes()")
+        assert said and said in notes.inner_html("body")
+
+
 def test_films_play_in_a_deck_and_give_the_keys_back(decks, visit, pictures):
     """Scrub and play; after a click on a knob, arrows show what to see and go on."""
     page = open_deck(visit, decks("hour")).page
