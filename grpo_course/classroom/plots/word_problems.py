@@ -27,7 +27,7 @@ LAYERS: tuple[dict[str, Any], ...] = (
 
 def plot_shares(shares: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
     """What each split is made of: shares that add up to 1, by kind; [split]."""
-    ax = axes_row(width=9.0, height=1.3 + 0.42 * len(names))[0]
+    ax = axes_row(width=7.5, height=1.3 + 0.34 * len(names))[0]
     rows, start = range(len(names)), torch.zeros(len(names))
     for (kind, values), look in zip(shares.items(), LOOKS, strict=False):
         bars = ax.barh(rows, values, 0.62, left=start, label=kind, **look)
