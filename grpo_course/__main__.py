@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
@@ -69,6 +70,14 @@ def usage() -> str:
     return "\n".join(lines)
 
 
+def unknown(name: str) -> str:
+    """That there is no such command, and which one may be meant."""
+    near = get_close_matches(name, COMMANDS, n=1)
+    return f"There is no command {name!r}." + "".join(
+        f" Did you mean {n}?" for n in near
+    )
+
+
 def short_help(name: str) -> str:
     """What a command is, before its packages are installed."""
     _, extras, line = COMMANDS[name]
@@ -100,7 +109,7 @@ def start(arguments: list[str]) -> int:
         return 0
     name, *rest = arguments
     if name not in COMMANDS:
-        print(f"There is no command {name!r}.\n\n{usage()}", file=sys.stderr)
+        print(f"{usage()}\n\n{unknown(name)}", file=sys.stderr)
         return 2
     module, extras, line = COMMANDS[name]
     if {"-h", "--help"} & set(rest):  # never installs

@@ -6,13 +6,15 @@ update of the course nor git meets what they wrote.
 
 import argparse
 import os
+from difflib import get_close_matches
 from pathlib import Path
 
 from grpo_course.classroom import record
 from grpo_course.workshop import form, kernels, machine, notebooks, workspace
 
 FOLDER = "work"
-# Defaults of JupyterLab: no question about news lies over the first notebook.
+# Defaults of JupyterLab: what is typed is saved soon, and no question about news lies
+# over the first notebook.
 DEFAULTS = Path(__file__).parent / "jupyter"
 RESET = "replace these, like 03, by fresh copies; yours are kept beside them"
 
@@ -28,6 +30,8 @@ def main(arguments: list[str], root: Path) -> int:
     # A shell such as zsh hands on what stands behind a #.
     told = arguments[: arguments.index("#")] if "#" in arguments else arguments
     options, others = parser.parse_known_args(told)
+    if get_close_matches(others[0] if others else "", ["--reset"]):
+        parser.error(f"there is no {others[0]}; did you mean --reset? Nothing changed.")
     paths = notebooks.choose(root / "notebooks", [])
     chosen = notebooks.choose(root / "notebooks", options.reset)
     for path in chosen if options.reset else []:
@@ -54,7 +58,7 @@ def open_at(notebook: Path, arguments: list[str], root: Path) -> int:
     keep = {record.FOLDER: str((root / notebook).parent)} | defaults()
     # The address stands alone, unless more is asked for: Jupyter refuses two levels.
     told = any("log" in argument for argument in arguments)
-    quiet = [] if told else ["--log-level=WARN"]
+    quiet = [] if told else ["--log-level=WARN", "--LabApp.log_level=WARN"]
     command = ["-m", "jupyterlab", *start, *allow, *quiet, *arguments]
     return kernels.serve(command, root, keep)
 

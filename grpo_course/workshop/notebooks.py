@@ -47,12 +47,14 @@ def parser(command: str) -> argparse.ArgumentParser:
 
 
 def choose(folder: Path, names: list[str]) -> list[Path]:
-    """The notebooks in `folder`, or those whose names begin with one of `names`."""
+    """The notebooks in `folder`, or those of these numbers, or that begin so."""
     paths = sorted(folder.glob("*.ipynb"))
     known = ", ".join(path.stem for path in paths) or "none"
     chosen = [] if names else paths
     for name in names:
-        found = [path for path in paths if path.stem.startswith(Path(name).stem)]
+        stem = Path(name).stem
+        begins = f"{stem:0>2}_" if stem.isdigit() else stem  # 1 is 01, and not 10
+        found = [path for path in paths if path.stem.startswith(begins)]
         if not found:
             raise SystemExit(f"There is no notebook {name!r}. Notebooks: {known}.")
         chosen += [path for path in found if path not in chosen]

@@ -77,7 +77,8 @@ def test_run_and_pause(page):
     page.keyboard.press("Enter")
     page.get_by_text(re.compile(r"^epoch [3-9]")).wait_for()
     button(page, "Pause").click()
-    assert re.match(r"Paused in epoch \d+\. Mean reward [.0-9]+, prob", said(page))
+    told = r"Paused in epoch \d+\. Means of 3 prompts: reward [.0-9]+, prob"
+    assert re.match(told, said(page))
     curve = page.get_by_role("img", name=re.compile("^mean reward: now"))
     assert curve.count() == 1
     held = heatmap(page)
@@ -101,6 +102,9 @@ def test_a_run_ends_where_its_story_ends(page):
     button(page, "Twenty steps, no clip").click()
     button(page, "Run").click()
     page.get_by_text(re.compile("^5 epochs are done")).wait_for()
+    # The mean hides a prompt that is never sorted: it is shown.
+    assert re.search(r"Shown: (3 2 4|1 2 3), right with 0\.00\.$", said(page))
+    assert page.locator('[name="pg-prompt"]:checked').get_attribute("value") != "0"
     assert button(page, "Run").is_visible()
     page.emulate_media(reduced_motion="no-preference")
 

@@ -451,7 +451,8 @@ def test_an_address_that_does_not_exist_does_not_answer():
 
 def test_unknown_command_lists_the_known(capsys):
     assert command_line.main(["tset"]) == 2
-    assert "test " in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "test " in told and told.endswith("'tset'. Did you mean test?\n")
     assert command_line.main([]) == 0
     assert "lab" in capsys.readouterr().out
 

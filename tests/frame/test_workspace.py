@@ -192,6 +192,22 @@ def test_reset_makes_a_fresh_copy_and_keeps_every_old_one(course, capsys):
     assert kept == ["x = 102", "x = 101"]
 
 
+@pytest.mark.parametrize("number", ["3", "03", "03_deltas", "03_deltas.ipynb"])
+def test_a_number_is_one_notebook(number, tmp_path):
+    for name in ("00_a", "03_deltas", "10_b", "13_c"):
+        (tmp_path / f"{name}.ipynb").touch()
+    assert [p.stem for p in notebooks.choose(tmp_path, [number])] == ["03_deltas"]
+    with pytest.raises(SystemExit, match="no notebook '2'"):
+        notebooks.choose(tmp_path, ["2"])
+
+
+def test_a_mistyped_reset_is_no_option_of_jupyterlab(course, capsys):
+    with pytest.raises(SystemExit):
+        lab.main(["--rest", "03"], course.root)
+    assert "did you mean --reset?" in capsys.readouterr().err
+    assert course.started == []
+
+
 def test_reset_of_what_is_not_there_changes_nothing(course):
     copy = start(course)
     edit(copy, "x = 1", "x = 100")

@@ -42,7 +42,8 @@
       arrow down pushes it down.</p>
     <div class="pg-stories" role="group" aria-label="Stories">
       ${STORIES.map(story).join("")}</div>
-    <p class="pg-watch"><b>Watch:</b> <span data-pg="watch"></span></p>
+    <p class="pg-watch"><b>Watch:</b> <span data-pg="watch"></span>
+      <span data-pg="changed" hidden>(You have changed its settings since.)</span></p>
     <div class="pg-bench">
       <div class="pg-buttons" role="group" aria-label="Controls">
         <button type="button" data-do="step">One inner step</button>
@@ -65,7 +66,7 @@
         <div data-pg="group"></div></section>
       <section class="pg-ratios"><h3>Ratios against the clip</h3>
         <p>A triangle for each sampled number: r = π / π<sub>old</sub> across, δ upwards.
-          Band: the clip range. Grey: pushed no further. <span data-pg="cut"></span></p>
+          Band: the clip range. Hollow: the clip pushes it no further. Filled grey: δ is 0. <span data-pg="cut"></span></p>
         <div data-pg="ratios"></div></section>
       <section class="pg-curves"><h3>What happened so far, by inner step</h3>
         <div data-pg="curves"></div></section>
@@ -215,15 +216,27 @@
     if (trainer.epoch + 1 >= goal && trainer.isUsedUp) {
       goal += epochs;
       stop();
-      say(`${trainer.epoch + 1} epochs are done. ${summary()}`);
+      const worst = showWorst();
+      say(`${trainer.epoch + 1} epochs are done. ${summary()} Shown: ${worst}.`);
     } else timer = setTimeout(tick, pace());
+  }
+
+  /** Show the prompt that is answered worst: a mean hides it. */
+  function showWorst() {
+    const { prompts } = trainer.config;
+    const chances = prompts.map((prompt) => trainer.right(prompt));
+    shown = chances.indexOf(Math.min(...chances));
+    root.querySelector(`[name="pg-prompt"][value="${shown}"]`).checked = true;
+    drawPolicyAndGroup();
+    return `${spoken(prompts[shown])}, right with ${fixed(chances[shown])}`;
   }
 
   function summary() {
     const { mean_reward, sorted_probability, entropy } = history[history.length - 1];
     return (
-      `Mean reward ${fixed(mean_reward)}, probability of the right answer ` +
-      `${fixed(sorted_probability)}, entropy ${fixed(entropy)}.`
+      `Means of ${trainer.config.prompts.length} prompts: reward ${fixed(mean_reward)}, ` +
+      `probability of the right answer ${fixed(sorted_probability)}, ` +
+      `entropy ${fixed(entropy)}.`
     );
   }
 
@@ -275,6 +288,7 @@
 
   /** What to watch; on the website also where the course treats it. */
   function tell(watch, notebook) {
+    root.querySelector('[data-pg="changed"]').hidden = true;
     const folder = root.dataset.notebooks;
     const link = ` <a href="${folder}${notebook}.html">Notebook ${notebook.slice(0, 2)}</a>`;
     draw("watch", folder ? watch + link : watch);
@@ -283,6 +297,7 @@
   function turn(name, value) {
     const { does } = KNOBS.find((each) => each.name === name);
     settings[name] = value;
+    root.querySelector('[data-pg="changed"]').hidden = false;
     trainer.config = config();
     if (does === "restart") reset();
     if (does === "sample") trainer.collect();

@@ -91,13 +91,13 @@ const PLAYGROUND = (() => {
       knobs: { prompts: REPEATS, reward_fn: "sort_inclusion_ordering_reward" },
       watch: "The mean reward climbs to nearly 5 of 5, but P(sorted) stays below 1: 1 2 2 " +
         "is paid in full for the prompt 1 1 2. Look through the prompts for full bars " +
-        "without an outline. Then try sort_multiset_reward." },
+        "without an outline. Then set reward_fn, under Knobs, to sort_multiset_reward." },
     { key: "unclipped", title: "Twenty steps, no clip",
       notebook: "06_training_loop", epochs: 5,
       knobs: { loss_mode: "unclipped", num_steps_per_epoch: 20, learning_rate: 0.01 },
       watch: "In the first epoch the ratios fly out on both sides, and the entropy all but " +
-        "vanishes: π is certain of what one group showed. Then choose clipped and press " +
-        "Reset: there is a grey band, and the entropy lasts longer." },
+        "vanishes: π is certain of what one group showed. Then set loss_mode, under " +
+        "Knobs, to clipped and press Reset: there is a grey band, and the entropy lasts longer." },
     { key: "zero", title: "The loss is zero", epochs: 60, notebook: "07_zero_loss",
       knobs: { num_steps_per_epoch: 1, learning_rate: 0.003 },
       watch: "With one step on each group the loss is 0 in every step. Still the policy " +
@@ -106,7 +106,7 @@ const PLAYGROUND = (() => {
       knobs: { deltas_mode: "rewards", learning_rate: 0.003, num_responses: 6 },
       watch: "Without a baseline no arrow points down, so every answer that earned " +
         "anything becomes likelier. The entropy falls to 0, and P(sorted) stops short " +
-        "of 1. Then choose normalized_rewards and press Reset." },
+        "of 1. Then set deltas_mode, under Knobs, to normalized_rewards and press Reset." },
   ];
 
   return { PROMPTS, KNOBS, NOW, FORMULAS, START, STORIES };
