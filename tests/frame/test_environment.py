@@ -53,7 +53,7 @@ def test_conda_python_is_exact_and_allowed():
 
 def test_the_package_admits_the_tested_pythons_and_no_older_one():
     admitted = SpecifierSet(PROJECT["requires-python"])
-    assert all(admitted.contains(python) for python in oldest_patches())
+    assert all(admitted.contains(python) for python in patches())
     major, minor = environment.OLDEST_PYTHON
     assert not admitted.contains(f"{major}.{minor - 1}.99")
 
@@ -91,10 +91,11 @@ def test_what_is_installed_is_what_is_pinned():
     assert not other, f"pinned, installed: {other}. Install with -c constraints.txt."
 
 
-def oldest_patches():
+def patches():
     """3.11.0 and not only the latest 3.11: Debian 12 has 3.11.2."""
     (major, first), (_, last) = environment.OLDEST_PYTHON, environment.NEWEST_PYTHON
-    return [f"{major}.{minor}.0" for minor in range(first, last + 1)]
+    minors = range(first, last + 1)
+    return [f"{major}.{minor}.{patch}" for minor in minors for patch in range(16)]
 
 
 def refusals(needs, python):
@@ -106,8 +107,8 @@ def refusals(needs, python):
     }
 
 
-@pytest.mark.parametrize("python", oldest_patches())
-def test_every_pin_admits_the_oldest_patch_of_every_python(python):
+@pytest.mark.parametrize("python", patches())
+def test_every_pin_admits_every_patch_of_every_python(python):
     needs = {
         normal(d.name): d.metadata["Requires-Python"] for d in metadata.distributions()
     }
@@ -121,10 +122,11 @@ def test_a_pin_that_needs_a_later_patch_is_seen():
     needs = {"soupsieve": ">=3.11.5", "torch": ">=3.10", "six": None}
     assert refusals(needs, "3.11.2") == {"soupsieve": ">=3.11.5"}
     assert refusals(needs, "3.12.0") == {}
+    assert refusals({"networkx": ">=3.11,!=3.14.1"}, "3.14.1") != {}
 
 
 def test_the_words_on_python_are_those_of_the_readme():
-    assert oldest_patches()[0] == "3.11.0"
+    assert patches()[0] == "3.11.0"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"Python {environment.tested_pythons()}" in readme
     newest = ".".join(map(str, environment.NEWEST_PYTHON))

@@ -29,7 +29,7 @@ def before_install():
     """The modules that `python3 -m grpo_course` loads before there is a `.venv`."""
     command = [sys.executable, "-c", LOADED]
     printed = subprocess.check_output(command, cwd=ROOT, text=True)
-    return [str(Path(line).relative_to(PACKAGE)) for line in printed.splitlines()]
+    return [Path(line).relative_to(PACKAGE).as_posix() for line in printed.splitlines()]
 
 
 BEFORE_INSTALL = before_install()

@@ -361,6 +361,7 @@ sys.exit(environment.restart(Path(sys.executable), sys.argv[1:]))
 """
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="Windows has no such signal")
 @pytest.mark.parametrize("serve", [SERVE, RESTART], ids=["serve", "restart"])
 def test_a_server_is_waited_for_until_it_has_ended(serve):
     """Ctrl-C reaches it too: nobody kills it before its kernels are stopped."""
@@ -376,5 +377,5 @@ def test_a_server_is_waited_for_until_it_has_ended(serve):
         cwd=ROOT,
     )
     assert "up\n" in iter(told.stdout.readline, "")
-    os.killpg(told.pid, signal.SIGINT)
+    os.killpg(told.pid, signal.SIGINT)  # as a terminal does
     assert told.communicate(timeout=20)[0] == "ended\n" and told.returncode == 5
