@@ -32,7 +32,8 @@ def plot_shares(shares: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
     for (kind, values), look in zip(shares.items(), LOOKS, strict=False):
         bars = ax.barh(rows, values, 0.62, left=start, label=kind, **look)
         if not start.any():  # the kind to be compared
-            ax.bar_label(bars, fmt="%.2f", label_type="center", color="white")
+            told = [f"{v:.2f}" if v > 0.05 else "" for v in values]  # where it fits
+            ax.bar_label(bars, told, label_type="center", color="white")
         start = start + values
     ax.set_yticks(rows, names)
     ax.invert_yaxis()
