@@ -2,4 +2,4 @@
 
 import test_environment as of_the_frame
 
-test_every_pin = of_the_frame.test_every_pin_admits_the_oldest_patch_of_every_python
+test_every_pin = of_the_frame.test_every_pin_admits_every_patch_of_every_python
