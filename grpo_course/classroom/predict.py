@@ -56,8 +56,13 @@ class Guess:
         """Print what came out beside what was guessed.
 
         Where the choices are numbers, the answer is any number, and the choice nearest
-        to it counts. Raises ValueError if the answer is none of the choices.
+        to it counts. An answer that is none of the choices comes of what a learner has
+        changed; where outputs are stored or compared it raises ValueError instead.
         """
+        if record.learner_is_here() and not self.offers(answer):
+            told = "none of the choices. What did you change?"
+            print(f"Came out: {label(answer)}, {told}")
+            return
         self.answer = self.nearest(answer)
         if self.buttons is not None:
             self.buttons.disabled = True  # run the question again to guess again
@@ -77,17 +82,21 @@ class Guess:
         """The guess in words."""
         return f"You guessed: {label(self.guess)}."
 
+    def offers(self, answer: Choice) -> bool:
+        """Whether the answer is a choice, or a number among numbers."""
+        words = any(isinstance(each, str) for each in (answer, *self.choices))
+        return answer in self.choices or not words
+
     def nearest(self, answer: Choice) -> Choice:
         """The choice that an answer is, or the number nearest to it."""
-        if answer in self.choices:
-            return answer
-        numbers = [choice for choice in self.choices if not isinstance(choice, str)]
-        if isinstance(answer, str) or len(numbers) < len(self.choices):
+        if not self.offers(answer):
             raise ValueError(
                 f"answer={answer!r} is no choice of predict({self.question!r}). "
                 f"Reveal one of: {', '.join(map(repr, self.choices))}."
             )
-        return min(numbers, key=lambda choice: abs(choice - answer))
+        if answer in self.choices:
+            return answer
+        return min(self.choices, key=lambda choice: abs(choice - answer))
 
 
 def predict(question: str, *choices: Choice) -> Guess:

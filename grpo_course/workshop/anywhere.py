@@ -15,6 +15,8 @@ from nbformat import NotebookNode, v4
 from grpo_course.workshop.cells import COLAB, digest, tags
 
 BRANCH = "main"
+NOBODY = "OWNER"  # in pyproject.toml until the course is published
+READ = "read it on [its website]"
 MARK = "**Open it in** "
 GITHUB = re.compile(r"(?:https://|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 LINE = re.compile(r"\n*^\*\*Open it in\*\* .*$", re.MULTILINE)
@@ -38,10 +40,17 @@ def at_home(text: str, root: Path) -> str:
 
     So a fork's website opens the fork. Without such a remote, as it is.
     """
-    stored, place = repository(root), origin(root)
-    if not place or not stored:
+    place = origin(root)
+    stored = place and repository(root)
+    if not stored:
         return text
-    return text.replace(stored.removeprefix("https://github.com/"), place)
+    old = stored.removeprefix("https://github.com/")
+    return text.replace(old, place).replace(pages(old), pages(place))
+
+
+def pages(place: str) -> str:
+    """Where GitHub shows a repository's website: ada.github.io/grpo for ada/grpo."""
+    return place.replace("/", ".github.io/", 1)
 
 
 @cache
@@ -57,12 +66,24 @@ def origin(root: Path) -> str:
 
 
 def links(name: str, address: str) -> str:
-    """The line that offers Colab and Binder. Words, as badges need the network."""
+    """The line that offers Colab, Binder and the website. Badges need the network."""
     place = address.removeprefix("https://github.com/")
     path = f"notebooks/{name}.ipynb"
     colab = f"https://colab.research.google.com/github/{place}/blob/{BRANCH}/{path}"
     binder = f"https://mybinder.org/v2/gh/{place}/{BRANCH}?urlpath=lab/tree/{path}"
-    return f"{MARK}[Colab]({colab}) or [Binder]({binder}), without installing."
+    page = f"https://{pages(place)}/notebooks/{name}.html"
+    without = f"[Colab]({colab}) or [Binder]({binder}), without installing"
+    return f"{MARK}{without}; {READ}({page})."
+
+
+def bring_home(notebook: dict, root: Path) -> None:
+    """Let a notebook's links lead to where this clone came from, or to nowhere.
+
+    While no address is known, there is no line for Colab, Binder and the website.
+    """
+    for cell in notebook["cells"][:2]:  # the title and the cell for Colab
+        source = at_home("".join(cell["source"]), root)
+        cell["source"] = LINE.sub("", source) if f"/{NOBODY}/" in source else source
 
 
 def add(notebook: NotebookNode, name: str, address: str) -> None:

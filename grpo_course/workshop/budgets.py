@@ -9,7 +9,7 @@ from collections.abc import Callable
 from nbformat import NotebookNode
 
 from grpo_course.workshop import exercise_cells, form, minutes, prediction_cells
-from grpo_course.workshop.cells import is_generated, tags
+from grpo_course.workshop.cells import is_behind, tags
 from grpo_course.workshop.measure import HEADING, NOT_PROSE, line_count, word_count
 
 CELLS = (40, 70)
@@ -28,7 +28,7 @@ def text_cells(notebook: NotebookNode) -> list[tuple[int, NotebookNode]]:
     return [
         (index, cell)
         for index, cell in enumerate(notebook.cells)
-        if cell.cell_type == "markdown" and not is_generated(cell)
+        if cell.cell_type == "markdown" and not is_behind(cell)
     ]
 
 
@@ -37,7 +37,7 @@ def code_cells(notebook: NotebookNode) -> list[tuple[int, NotebookNode]]:
     return [
         (index, cell)
         for index, cell in form.code_cells(notebook)
-        if not is_generated(cell) and not prediction_cells.asks(cell)
+        if not is_behind(cell) and not prediction_cells.asks(cell)
     ]
 
 
@@ -52,7 +52,7 @@ def headings(notebook: NotebookNode) -> list[tuple[int, int, str]]:
 
 def cell_number(notebook: NotebookNode) -> list[str]:
     """Too few or too many cells, exercises and questions not counted."""
-    own = [cell for cell in notebook.cells if not is_generated(cell)]
+    own = [cell for cell in notebook.cells if not is_behind(cell)]
     count = sum(not prediction_cells.asks(cell) for cell in own)
     count -= 3 * len(exercise_cells.triples(notebook.cells))
     if CELLS[0] <= count <= CELLS[1]:
@@ -85,7 +85,7 @@ def code_lengths(notebook: NotebookNode) -> list[str]:
     cells = [
         (index, line_count(cell))
         for index, cell in form.code_cells(notebook)
-        if not is_generated(cell)
+        if not is_behind(cell)
     ]
     found = [
         f"cell {index}: {lines} lines of code; {CODE_MOST} at most"
@@ -104,7 +104,7 @@ def code_lengths(notebook: NotebookNode) -> list[str]:
 def code_runs(notebook: NotebookNode) -> list[str]:
     """More than two code cells without a word between them."""
     kinds = [
-        "text" if is_generated(cell) or prediction_cells.asks(cell) else cell.cell_type
+        "text" if is_behind(cell) or prediction_cells.asks(cell) else cell.cell_type
         for cell in notebook.cells
     ]
     return [
@@ -194,4 +194,6 @@ CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
     slide_types,
     heading_jumps,
     prediction_cells.complaints,
+    prediction_cells.given_away,
+    prediction_cells.bare_assertions,
 )

@@ -8,7 +8,8 @@ from nbformat import NotebookNode
 CHANGE_IT = "change-it"  # an experiment whose knobs the learner turns
 RESULT = "result"  # a slide shows what it prints and draws, and not its code
 ASIDE = "aside"  # told with its whole notebook, and not with single sections
-COLAB = "colab"  # a cell that `save` writes: it does not count among a notebook's own
+COLAB = "colab"  # installs the course where it is not; `save` writes it
+HOLDS = "holds"  # expects what the text tells, behind a cell that answers a guess
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 
 
@@ -42,9 +43,9 @@ def heading_of(text: str) -> str:
     return text.partition("\n")[0].lstrip("# ")
 
 
-def is_generated(cell: NotebookNode) -> bool:
-    """Whether `save` wrote the cell."""
-    return COLAB in tags(cell)
+def is_behind(cell: NotebookNode) -> bool:
+    """Whether a cell stands behind the scenes: folded, on no slide, never counted."""
+    return not {COLAB, HOLDS}.isdisjoint(tags(cell))
 
 
 def digest(text: str, length: int) -> str:

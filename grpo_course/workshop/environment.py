@@ -150,6 +150,8 @@ def make_venv(venv: Path) -> None:
             "Check that the folder can be written to and the disk has 2 GB free; "
             "delete .venv if it is there, and run the same command again."
         )
+    if pip_options.progress_bar(venv) == "off":  # the pip of Python 3.11 is too old
+        run([venv_python(venv), *pip_options.RENEW], quiet=True)
 
 
 def install(venv: Path, root: Path, extras: list[str]) -> None:
@@ -169,7 +171,7 @@ def prepare(venv: Path, root: Path) -> list[str]:
     if pip_options.has_torch(venv, root):
         print(f"Adding what is missing in {venv}, from the network", flush=True)
         return []
-    options, takes = pip_options.torch_options()
+    options, takes = pip_options.torch_options(venv_python(venv))
     room = machine.in_gigabytes(machine.free(root))
     print(f"Installing into {venv}: {takes} ({room} are free)", flush=True)
     return options

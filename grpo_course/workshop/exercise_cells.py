@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from nbformat import NotebookNode
 
 from grpo_course.workshop import form
-from grpo_course.workshop.cells import CHANGE_IT, is_generated, tags
+from grpo_course.workshop.cells import CHANGE_IT, is_behind, tags
 
 EXERCISE, SOLUTION = "exercise", "solution"
 ANSWERS = {EXERCISE, SOLUTION, "reference"}  # what is folded in these solves something
@@ -22,8 +22,8 @@ STATED = re.compile(r"\*\*Exercise (\d+\.\d+)\*\*.*?(\d+) minutes")
 
 
 def triples(cells: list[NotebookNode]) -> list[tuple[NotebookNode, ...]]:
-    """The three cells of each exercise; what `save` writes may stand between them."""
-    own = [cell for cell in cells if not is_generated(cell)]
+    """The three cells of each exercise; what is behind may stand between them."""
+    own = [cell for cell in cells if not is_behind(cell)]
     return [three for three in zip(own, own[1:], own[2:], strict=False) if fits(*three)]
 
 

@@ -12,7 +12,7 @@ from nbformat import NotebookNode, v4
 from nbformat.validator import iter_validate
 
 from grpo_course.workshop import tidy
-from grpo_course.workshop.cells import CHANGE_IT, COLAB, tags
+from grpo_course.workshop.cells import CHANGE_IT, is_behind, tags
 
 LINE_WIDTH = 79
 IGNORED = "nbval-ignore-output"
@@ -91,7 +91,7 @@ def silent_cells(notebook: NotebookNode) -> list[str]:
     return [
         f"cell {index}: it prints and plots nothing. Print what it found."
         for index, cell in code_cells(notebook)
-        if not cell.outputs and COLAB not in tags(cell)
+        if not cell.outputs and not is_behind(cell)
     ]
 
 

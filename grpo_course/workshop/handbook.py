@@ -62,7 +62,7 @@ def main(arguments: list[str], root: Path) -> int:
     (root / FOLDER).mkdir(exist_ok=True)
     made = pages(books, stated, asked.plan, asked.start)
     made |= {
-        f"{Path(name).stem}.html": paper.page(text)
+        f"{Path(name).stem}.html": paper.page(text, name.partition("-")[0])
         for name, text in made.items()
         if name.startswith(PAPER)
     }

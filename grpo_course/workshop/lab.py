@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from grpo_course.classroom import record
-from grpo_course.workshop import form, kernels, machine, notebooks, workspace
+from grpo_course.workshop import anywhere, form, kernels, machine, notebooks, workspace
 
 FOLDER = "work"
 # Defaults of JupyterLab: what is typed is saved soon, and no question about news lies
@@ -37,7 +37,9 @@ def main(arguments: list[str], root: Path) -> int:
     for path in chosen if options.reset else []:
         workspace.set_aside(root / FOLDER / path.name)
     for path in paths:
-        workspace.bring(form.read(path), root / FOLDER / path.name)
+        notebook = form.read(path)
+        anywhere.bring_home(notebook, root)
+        workspace.bring(notebook, root / FOLDER / path.name)
     return open_at(Path(FOLDER, chosen[0].name), others, root)
 
 

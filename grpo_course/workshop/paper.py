@@ -8,8 +8,9 @@ from nbconvert.filters import markdown2html
 TEMPLATE = Path(__file__).with_name("paper.html")
 
 
-def page(text: str) -> str:
+def page(text: str, kind: str) -> str:
     """Markdown as one page of HTML, whose title is the first line of the text."""
     template = TEMPLATE.read_text(encoding="utf-8")
     title = text.partition("\n")[0].lstrip("# ")
-    return template.replace("TITLE", escape(title)).replace("BODY", markdown2html(text))
+    named = template.replace("TITLE", escape(title)).replace("KIND", kind)
+    return named.replace("BODY", markdown2html(text))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import sys
 import threading
 import urllib.request
@@ -24,6 +25,8 @@ PIP_FIND_LINKS to a folder with a CPU wheel of torch 2.13."""
 NO_NETWORK = """\
 Note: neither PyTorch's index nor PyPI answers. Are you online? Trying pip all
 the same."""
+# Tried once: without it there is no bar, and nothing else is lost.
+RENEW = ("-m", "pip", "install", "--upgrade", "pip", "--retries=0", "--timeout=15")
 SMALL = "a few minutes, up to 2 GB of disk"
 LARGE = "a few minutes, 2 GB of disk and several more for torch's CUDA build"
 OFFLINE = "this needs the network, or a folder of packages that pip knows"
@@ -48,18 +51,29 @@ def progress_bar(venv: Path) -> str:
     return "raw" if new else "off"
 
 
-def torch_options() -> tuple[list[str], str]:
+def torch_options(python: Path) -> tuple[list[str], str]:
     """pip options for the build of torch that fits, and what a first install takes."""
     if not sys.platform.startswith("linux"):
         return [], SMALL  # there, PyPI's torch is the right one
     if shutil.which("nvidia-smi"):
         return [], LARGE
+    if has_cpu_wheel(python):
+        return [], SMALL
     if answers(CPU_INDEX, SECONDS):
         print(f"No NVIDIA GPU: torch's CPU build comes from {CPU_INDEX}", flush=True)
         return ["--extra-index-url", CPU_INDEX], SMALL
     reached = answers(PYPI, SECONDS)
     print(CUDA_NOTICE if reached else NO_NETWORK, flush=True)
     return [], LARGE if reached else OFFLINE
+
+
+def has_cpu_wheel(python: Path) -> bool:
+    """Whether a folder that pip is told to look into has a CPU build of torch."""
+    ask = [str(python), "-m", "pip", "config", "list"]
+    told = subprocess.run(ask, capture_output=True, text=True).stdout
+    listed = " ".join(re.findall(r"find-links='(.*)'", told)).replace("\\n", " ")
+    folders = map(Path, listed.split())
+    return any(True for each in folders for _ in each.glob("torch-*+cpu*.whl"))
 
 
 def answers(url: str, seconds: float) -> bool:

@@ -1,8 +1,10 @@
 """The cells of a prediction: one that asks, one that shows what comes out.
 
 The question is a code cell tagged `predict` that calls `predict("...", ...)`; it counts
-towards no budget of cells. The cell that computes the result calls `.reveal(...)`, and
-its stored output is closed until it runs, so that nobody reads the answer before.
+towards no budget of cells. The cell that computes the result calls `.reveal(...)`.
+Nobody reads the answer before: from the question to there, stored outputs are closed
+until they run, and no code says what is expected. That stands in a cell below, tagged
+`holds`, which is folded and counts towards no budget either.
 """
 
 import ast
@@ -11,7 +13,7 @@ from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop.cells import tags
+from grpo_course.workshop.cells import HOLDS, is_behind, tags
 
 PREDICT = "predict"
 REVEAL = re.compile(r"(\w+)\.reveal\(")
@@ -19,6 +21,8 @@ CHOICES = re.compile(r"(?:^  \( \) .*\n?)+", re.MULTILINE)
 CHOICE = re.compile(r"\( \) (.+?)(?=   \( \)|$)", re.MULTILINE)
 CAME_OUT = re.compile(r"^Came out: .*$", re.MULTILINE)
 HIDDEN = "outputs_hidden"
+EXPECTS = re.compile(r"^ *expect\(", re.MULTILINE)
+ASSERTS = re.compile(r"^ *assert ", re.MULTILINE)
 SOON = 2  # one cell may train before the next one shows
 
 
@@ -89,21 +93,57 @@ def questions(cells: Iterable[NotebookNode]) -> list[str]:
     return [text for cell in cells if asks(cell) for text in asked(cell).values()]
 
 
+def unanswered(notebook: NotebookNode) -> list[NotebookNode]:
+    """The code cells from a question to its answer, the answering one included."""
+    found, waiting = [], set[str]()
+    for cell in (c for c in notebook.cells if c.cell_type == "code"):
+        if asks(cell):
+            waiting |= asked(cell).keys()
+        elif waiting:
+            found.append(cell)
+            waiting -= set(revealed(cell))
+    return found
+
+
 def close(notebook: NotebookNode) -> None:
-    """Close the stored outputs that show what came out; open the others again."""
+    """Close the stored outputs that may give an answer away; fold what is behind."""
+    closed = {id(cell) for cell in unanswered(notebook)}
     for cell in notebook.cells:
         settings = cell.metadata.setdefault("jupyter", {})
         settings.pop(HIDDEN, None)
-        if reveals(cell):
+        if id(cell) in closed:
             settings[HIDDEN] = True
+        if HOLDS in tags(cell):
+            settings["source_hidden"] = True
+            cell.metadata["slideshow"] = {"slide_type": "skip"}
         if not settings:
             del cell.metadata["jupyter"]
+
+
+def given_away(notebook: NotebookNode) -> list[str]:
+    """Code between a question and its answer says what is expected."""
+    closed = {id(cell) for cell in unanswered(notebook)}
+    return [
+        f"cell {index}: a guess waits for its answer, and the code says what is "
+        f"expected: move it into a cell tagged {HOLDS!r} below"
+        for index, cell in enumerate(notebook.cells)
+        if id(cell) in closed and EXPECTS.search(cell.source)
+    ]
+
+
+def bare_assertions(notebook: NotebookNode) -> list[str]:
+    """A learner who turns a knob meets a red error."""
+    return [
+        f"cell {index}: it asserts; use expect(), which says in words what moved"
+        for index, cell in enumerate(notebook.cells)
+        if cell.cell_type == "code" and ASSERTS.search(cell.source)
+    ]
 
 
 def complaints(notebook: NotebookNode) -> list[str]:
     """A question is not tagged, or none of the next two code cells answers it."""
     code = [(i, c) for i, c in enumerate(notebook.cells) if c.cell_type == "code"]
-    results = [(index, cell) for index, cell in code if not asks(cell)]
+    results = [(i, c) for i, c in code if not (asks(c) or is_behind(c))]
     found = [
         f"cell {index}: it asks for a guess; tag it {PREDICT!r}"
         for index, cell in results

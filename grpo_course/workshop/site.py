@@ -16,7 +16,7 @@ from grpo_course.workshop import anywhere, api_page, kernels
 from grpo_course.workshop.prediction_cells import HIDDEN
 
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
-NOBODY = "OWNER"  # in pyproject.toml until the course is published
+TO_WEBSITE = re.compile(rf"; {re.escape(anywhere.READ)}\([^)]*\)\.")
 SETUP = re.compile(r"^setup\(", re.MULTILINE)  # below the imports of a notebook
 PAGES = (
     *("README.md", "TRAINING.md", "INSTRUCTORS.md"),
@@ -62,8 +62,8 @@ def collect(root: Path, source: Path) -> None:
     shutil.copy(mathjax(), source / "_static" / "tex-svg.js")
     for path in sorted((source / "notebooks").glob("*.ipynb")):
         stored = path.read_text(encoding="utf-8")
-        notebook = json.loads(anywhere.at_home(stored, root))
-        drop_dead_links(notebook)
+        notebook = json.loads(stored)
+        anywhere.bring_home(notebook, root)
         prepare(notebook)
         path.write_text(json.dumps(notebook), encoding="utf-8")
 
@@ -76,16 +76,10 @@ def mathjax() -> Path:
     return Path(spec.origin).parents[1] / MATHJAX
 
 
-def drop_dead_links(notebook: dict) -> None:
-    """Leave out the line for Colab and Binder while no address is known."""
-    for cell in notebook["cells"][:1]:
-        source = "".join(cell["source"])
-        if f"/{NOBODY}/" in source:
-            cell["source"] = anywhere.LINE.sub("", source)
-
-
 def prepare(notebook: dict) -> None:
     """Name the pictures; fold the imports, and what a guess comes before."""
+    for cell in notebook["cells"][:1]:  # here the reader is on the website
+        cell["source"] = TO_WEBSITE.sub(".", "".join(cell["source"]))
     for cell in notebook["cells"]:
         if SETUP.search("".join(cell["source"])) and cell["cell_type"] == "code":
             cell["metadata"].setdefault("tags", []).append("hide-input")

@@ -48,7 +48,7 @@ reasoning models. A model answers a question several times, its answers are grad
 what is better than the others of its group becomes likelier. You see it at work on
 three numbers to sort, where everything can be computed exactly, and on word
 problems."""
-HEADS = "| from, to | notebook | sections and their minutes | exercises |"
+HEADS = "| from, to | notebook | sections | exercises |"
 TALK = "| from, to | what it is about | to go on at your own desk |"
 WORTH_A_BREAK, WITHOUT = 40, 85  # minutes: the least before one, the most
 Books = dict[str, NotebookNode]
@@ -116,14 +116,8 @@ def rows(
 
 
 def sections_of(part: plans.Part, book: NotebookNode) -> str:
-    """What a plan tells of a notebook: sections with their minutes, or what is left."""
-    if part.sections:
-        timed = speaker.timetable(part, book)
-        return "; ".join(
-            f"{heading(cells)} {length or '<1'}" for cells, length in timed
-        )
-    left = [f"*{title}*" for title in part.without or []]
-    return " but ".join(filter(None, ["all", ", ".join(left)]))
+    """How much a plan tells of a notebook. Its run sheet names the sections."""
+    return "all" if plans.is_whole(part) else str(len(speaker.timetable(part, book)))
 
 
 def pauses(plan: plans.Plan, lengths: dict[str, int]) -> dict[str, str]:

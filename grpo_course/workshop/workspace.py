@@ -22,6 +22,7 @@ BOTH_CHANGED = (
     "{0} has changed in the course and in your copy: yours stays, the new one is "
     "beside it, {1}."
 )
+UPDATED = "{0} is the course's new one; answers and guesses are kept."
 NO_SLIDE_TYPE = ("", "-", None)
 
 
@@ -42,7 +43,9 @@ def bring(notebook: NotebookNode, target: Path) -> Path:
         if is_untouched or own["cells"] in (cells, mark.get("cells")):
             return place
     write_atomically(place, nbformat.writes(notebook) + "\n")
-    if place != target:
+    if place == target and mark:
+        print(UPDATED.format(target.name), flush=True)
+    elif place != target:
         print(BOTH_CHANGED.format(target.name, place.name), flush=True)
     return place
 

@@ -64,8 +64,8 @@ def test_what_a_guess_comes_before_is_folded(name, site, visit):
     page.goto(f"{site}/notebooks/{name}.html")
     toggles = page.locator("details.hide:has(.cell_output)")
     answers = page.get_by_text("Came out: ")
-    assert toggles.count() >= closed == answers.count()
-    assert not any(answers.nth(k).is_visible() for k in range(closed))
+    assert toggles.count() >= closed >= answers.count()
+    assert not any(answers.nth(k).is_visible() for k in range(answers.count()))
     if closed:
         toggles.first.locator("summary").first.click()  # others may lie inside
         assert toggles.first.locator(".cell_output").first.is_visible()

@@ -102,6 +102,16 @@ def test_an_answer_that_is_no_choice_names_them():
         predict("Mixed?", 1, "many").reveal(3.0)
 
 
+def test_an_answer_that_a_learner_s_change_gave_is_told(learner, capsys):
+    guess = ask()
+    guess.reveal("sinks")
+    assert printed(capsys)[-1] == (
+        "Came out: sinks, none of the choices. What did you change?"
+    )
+    assert not guess.buttons.disabled
+    assert "answer" not in record.read(learner)["guesses"][QUESTION]
+
+
 @pytest.mark.parametrize("choices", [(), ("one",), ("up", "up")])
 def test_a_guess_needs_two_choices(choices):
     with pytest.raises(ValueError, match="two or more that differ"):

@@ -102,7 +102,7 @@ def test_the_cells_below_take_an_unusual_answer(path, tmp_path):
     shutil.copytree(path.parent, folder)
     notebook = form.read(path)
     stubs = [stub for _, stub, _ in exercise_cells.triples(notebook.cells)]
-    code = [c for _, c in form.code_cells(notebook) if not cells.is_generated(c)]
+    code = [c for _, c in form.code_cells(notebook) if not cells.is_behind(c)]
     notebook.cells = below_and_before(code, stubs)
     for stub in stubs:
         stub.source = filled(stub.source)

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import re
 import sys
 from collections import namedtuple
@@ -48,6 +49,8 @@ def fake_machine(monkeypatch):
             python = environment.venv_python(Path(words[-1]))
             python.parent.mkdir(parents=True, exist_ok=True)
             python.touch()
+            pip = python.parents[1] / "lib" / "python3.11" / "site-packages"
+            (pip / "pip-25.0.dist-info").mkdir(parents=True, exist_ok=True)
         return 0
 
     def pip(command, log):
@@ -57,6 +60,7 @@ def fake_machine(monkeypatch):
     monkeypatch.setattr(environment, "run", run)
     monkeypatch.setattr(pip_run, "run", pip)
     monkeypatch.setattr(pip_options, "answers", lambda url, seconds: False)
+    monkeypatch.setattr(pip_options, "has_cpu_wheel", lambda python: False)
     monkeypatch.setattr(installed, "from_checkout", lambda root: False)
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: DISK(9, 0, 2e9))
     return type("Machine", (), {"commands": commands, "fails": fails})
@@ -405,12 +409,28 @@ def test_wanted_names(line, extras, name):
     assert installed.name_if_wanted(line, extras) == name
 
 
+@pytest.mark.parametrize("wheel", ["torch-2.13.0+cpu-cp311.whl", "torch-2.13.0.whl"])
+def test_no_alarm_where_pip_is_led_to_a_cpu_build(tmp_path, monkeypatch, capsys, wheel):
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(pip_options.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pip_options, "answers", lambda url, _: url == pip_options.PYPI)
+    monkeypatch.setenv("PIP_FIND_LINKS", f"https://example.org {tmp_path}")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    (tmp_path / wheel).touch()
+    takes = pip_options.torch_options(Path(sys.executable))[1]
+    is_cpu = "+cpu" in wheel
+    assert takes == (pip_options.SMALL if is_cpu else pip_options.LARGE)
+    assert ("CUDA" in capsys.readouterr().out) != is_cpu
+
+
 def test_cpu_index_only_on_linux_without_gpu(monkeypatch, capsys):
     monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(pip_options, "has_cpu_wheel", lambda python: False)
     monkeypatch.setattr(pip_options.shutil, "which", lambda name: None)
     monkeypatch.setattr(pip_options, "answers", lambda url, _: True)
     options = ["--extra-index-url", pip_options.CPU_INDEX]
-    assert pip_options.torch_options() == (options, pip_options.SMALL)
+    python = Path(sys.executable)
+    assert pip_options.torch_options(python) == (options, pip_options.SMALL)
     capsys.readouterr()
     for reached, words, takes in (
         ([], "Are you online?", pip_options.OFFLINE),
@@ -419,12 +439,12 @@ def test_cpu_index_only_on_linux_without_gpu(monkeypatch, capsys):
         monkeypatch.setattr(
             pip_options, "answers", lambda url, _, to=reached: url in to
         )
-        assert pip_options.torch_options() == ([], takes)
+        assert pip_options.torch_options(python) == ([], takes)
         assert words in capsys.readouterr().out
     monkeypatch.setattr(pip_options.shutil, "which", lambda name: "/usr/bin/" + name)
-    assert pip_options.torch_options() == ([], pip_options.LARGE)
+    assert pip_options.torch_options(python) == ([], pip_options.LARGE)
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert pip_options.torch_options() == ([], pip_options.SMALL)
+    assert pip_options.torch_options(python) == ([], pip_options.SMALL)
     assert capsys.readouterr().out == ""
 
 
@@ -474,6 +494,17 @@ def test_a_pip_that_can_tells_numbers(tmp_path, version, bar, place):
         parents=True
     )
     assert pip_options.progress_bar(tmp_path) == bar
+
+
+@pytest.mark.parametrize(("bar", "calls"), [("off", 2), ("raw", 1)])
+def test_a_new_environment_gets_a_pip_that_shows_how_far_it_is(
+    tmp_path, machine, monkeypatch, bar, calls
+):
+    monkeypatch.setattr(pip_options, "progress_bar", lambda venv: bar)
+    machine.fails.add("install")  # without a network all goes on
+    environment.make_venv(tmp_path / ".venv")
+    assert len(machine.commands) == calls
+    assert ("--upgrade" in machine.commands[-1]) == (bar == "off")
 
 
 def test_bench_without_benchmarks_helps_and_names_unknown_ones(tmp_path, capsys):

@@ -66,6 +66,44 @@ def test_one_cell_may_train_before_the_next_one_shows(make, three):
     assert prediction_cells.complaints(make.notebook(ask, train, make.code(), show))
 
 
+def test_what_trains_before_the_answer_is_closed_too(make, three):
+    ask, show = three[1:]
+    train = make.code("train()")
+    notebook = make.notebook(make.code(), ask, train, show, make.code())
+    prediction_cells.close(notebook)
+    settings = [cell.metadata.get("jupyter", {}) for cell in notebook.cells]
+    closed = [each.get("outputs_hidden") for each in settings]
+    assert closed == [None, None, True, True, None]
+
+
+@pytest.mark.parametrize("line", ["expect(x, '')", "for x in 1, 2:\n    expect(x, 3)"])
+def test_no_code_before_an_answer_says_what_is_expected(make, three, line):
+    said, ask, show = make.code(line), *three[1:]
+    below = make.code(line, "holds", "remove-cell")
+    assert prediction_cells.given_away(make.notebook(said, ask, show, below)) == []
+    (told,) = prediction_cells.given_away(make.notebook(ask, said, show))
+    assert told.startswith("cell 1:")
+    show.source += f"\n{line}"
+    assert prediction_cells.given_away(make.notebook(ask, show))
+
+
+def test_what_holds_is_folded_and_neither_told_nor_counted(make, three):
+    below = make.code("expect(x > 0, '')", "holds", "remove-cell")
+    notebook = make.notebook(*three, make.code(), make.code(), below, make.code())
+    prediction_cells.close(notebook)
+    below = notebook.cells[5]
+    assert below.metadata.jupyter == {"source_hidden": True}
+    assert below.metadata.slideshow == {"slide_type": "skip"}
+    assert prediction_cells.complaints(make.notebook(*three[:2], below, three[2])) == []
+    assert below not in [cell for _, cell in budgets.code_cells(notebook)]
+
+
+def test_no_learner_meets_a_bare_assertion(make):
+    notebook = make.notebook(make.code("x = 1\nassert x"), make.code("expect(x, '')"))
+    (told,) = prediction_cells.bare_assertions(notebook)
+    assert told.startswith("cell 0:")
+
+
 def test_results_are_closed_and_stay_closed_in_the_stored_form(make, three):
     notebook = make.notebook(*three, make.code())
     notebook.cells[3].metadata.jupyter = {"outputs_hidden": True, "source_hidden": True}

@@ -89,10 +89,10 @@ def test_the_imports_are_folded():
 
 
 @pytest.mark.parametrize("owner, stays", [("OWNER", False), ("ada", True)])
-def test_links_for_colab_wait_for_an_address(owner, stays):
+def test_links_wait_for_an_address(owner, stays, tmp_path):
     line = anywhere.links("05_kl", f"https://github.com/{owner}/grpo-course")
     notebook = v4.new_notebook(cells=[v4.new_markdown_cell(f"# 5. KL\n\n{line}")])
-    site.drop_dead_links(notebook)
+    anywhere.bring_home(notebook, tmp_path)
     assert notebook["cells"][0]["source"] == (
         f"# 5. KL\n\n{line}" if stays else "# 5. KL"
     )

@@ -10,7 +10,7 @@ from nbformat import v4
 
 from grpo_course.workshop import anywhere, form, plans, present, slides, speaker
 from grpo_course.workshop import save as save_command
-from grpo_course.workshop.cells import COLAB, is_generated, tags
+from grpo_course.workshop.cells import COLAB, is_behind, tags
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -147,7 +147,7 @@ def test_the_colab_cell_does_nothing_elsewhere_and_installs_there(monkeypatch):
 def test_generated_cells_are_marked():
     notebook = lesson()
     anywhere.add(notebook, "01", ADDRESS)
-    assert len(list(filter(is_generated, notebook.cells))) == 1
+    assert len(list(filter(is_behind, notebook.cells))) == 1
 
 
 def test_form_only_refuses_a_notebook_that_was_not_run(tmp_path, capsys):

@@ -1,5 +1,6 @@
 """The file that runs the course's commands on GitHub."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -17,7 +18,24 @@ def test_the_tests_run_on_three_systems_before_anything_is_published():
     systems = JOBS["test"]["strategy"]["matrix"]["system"]
     assert {name.split("-")[0] for name in systems} == {"ubuntu", "macos", "windows"}
     for name in ("site", "binder", "release"):
-        assert JOBS[name]["needs"] == "test"
+        assert "test" in JOBS[name]["needs"]
+    assert "browser" in JOBS["site"]["needs"]
+
+
+def test_without_pages_the_first_push_is_green():
+    steps = {step.get("id", step.get("uses")): step for step in JOBS["site"]["steps"]}
+    assert "/pages" in steps["pages"]["run"] and "else" in steps["pages"]["run"]
+    for name in ("actions/upload-pages-artifact@v5", "published"):
+        assert steps[name]["if"] == "steps.pages.outputs.on"
+
+
+@pytest.mark.parametrize("phase, status", [("ready", 0), ("built", 0), ("failed", 1)])
+def test_a_binder_image_that_failed_is_seen(tmp_path, phase, status):
+    (step,) = JOBS["binder"]["steps"]
+    ends = "\n".join(step["run"].splitlines()[-1:])
+    told = f'data: {{"phase": "building"}}\n\ndata: {{"phase": "{phase}"}}\n'
+    (tmp_path / "build.log").write_text(told, encoding="utf-8")
+    assert subprocess.run(["bash", "-ec", ends], cwd=tmp_path).returncode == status
 
 
 def test_who_checks_out_may_read_and_a_request_follows_the_redirect():
@@ -40,8 +58,9 @@ def test_the_tests_run_on_the_oldest_and_the_newest_python():
 
 def test_it_calls_commands_that_there_are():
     calls = [s["run"] for job in JOBS.values() for s in job["steps"] if "run" in s]
-    names = [call.split()[3] for call in calls if "grpo_course" in call]
-    assert set(names) == {"test", "test-browser", "site"} <= set(COMMANDS)
+    names = re.findall(r"python -m grpo_course ([\w-]+)", "\n".join(calls))
+    used = {"test", "test-browser", "site", "slides", "handbook"}
+    assert set(names) == used <= set(COMMANDS)
 
 
 def test_what_the_site_command_builds_is_what_is_published():
@@ -72,3 +91,5 @@ def test_a_fork_opens_the_fork(tmp_path, remote, place):
     link = "github/{}/blob/main/notebooks/01.ipynb"
     text = anywhere.at_home(link.format("OWNER/course"), tmp_path)
     assert text == link.format(place)
+    page = anywhere.at_home(anywhere.pages("OWNER/course"), tmp_path)
+    assert page == anywhere.pages(place)

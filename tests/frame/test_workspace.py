@@ -14,7 +14,7 @@ import pytest
 from nbformat import sign, v4
 
 from grpo_course.classroom import record
-from grpo_course.workshop import form, lab, notebooks, present, progress
+from grpo_course.workshop import form, lab, notebooks, present, progress, workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "03_deltas.ipynb"
@@ -93,7 +93,7 @@ def test_a_copy_that_was_only_run_is_kept_and_follows_the_course(course, capsys)
     start(course)
     assert form.read(copy).cells[2].source == "y = 3"
     assert files(course) == ["00_welcome.ipynb", NAME]
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == workspace.UPDATED.format(NAME) + "\n"
 
 
 @pytest.mark.parametrize("change", ["source", "kind", "order", "gone", "more"])

@@ -32,7 +32,7 @@ def plot_spreads(rewards: Tensor, deltas: Mapping[str, Tensor]) -> list[Axes]:
             ax.plot(places[mine], made[mine], mark, ls="", label=name, **look)
         ax.axhline(0, color="black", lw=0.8)
         ax.set(ylim=(-3.5, 10.5), xticks=[])
-        finish(ax, f"{groups} groups of {trials}", "delta", f"{title} spread")
+        finish(ax, f"{groups} groups of {trials}", r"$\delta$", f"{title} spread")
         told.append(f"by {title} spread from {made.min():.2f} to {made.max():.2f}")
     axes[0].legend(loc="upper left", frameon=False)
     plt.tight_layout()

@@ -66,7 +66,7 @@ def draw_push(
     """
     for row, cells in enumerate(push.tolist()):
         for column, value in enumerate(cells):
-            reach = REACH * max(-1.0, min(1.0, value / most))
+            reach = REACH * max(-1.0, min(1.0, value / most)) if most else 0.0
             if abs(reach) > SMALLEST:
                 x = column + shift  # the rows of a table are counted downwards
                 draw_arrow(ax, (x, row + reach), (x, row - reach), value, width)

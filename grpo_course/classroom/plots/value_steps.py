@@ -92,7 +92,7 @@ def draw_deltas(ax: Axes, deltas: dict[str, Tensor]) -> None:
     ax.axhline(0, color="black", lw=1)
     ax.set_xticks(range(len(heights)), [f"token {t}" for t in range(len(heights))])
     ax.set_ylim(-3, 3)
-    legend_above(finish(ax, "", "delta"))
+    legend_above(finish(ax, "", r"$\delta$"))
 
 
 def signed(row: Tensor) -> str:

@@ -15,7 +15,6 @@ from grpo_course.workshop import (
     minutes,
     plans,
     presenter_notes,
-    site,
     slides,
     speaker,
     syllabus,
@@ -25,7 +24,7 @@ from grpo_course.workshop.cells import (
     ASIDE,
     digest,
     heading,
-    is_generated,
+    is_behind,
     tags,
     title_of,
 )
@@ -109,7 +108,7 @@ def closing_slide(plan: plans.Plan, root: Path) -> list[NotebookNode]:
     """What the room can do now, and where it goes on."""
     rows = "\n".join(f"- {outcome}" for outcome in plan.outcomes)
     address = anywhere.at_home(anywhere.repository(root), root)
-    source = "the course's folder" if site.NOBODY in address else address
+    source = "the course's folder" if anywhere.NOBODY in address else address
     on = f"Go on at your own desk, from {source}: `python3 -m grpo_course lab`."
     left = [("To do", plan.homework), ("To read, left out today", plan.reading)]
     named = [f"{words}: {', '.join(books)}." for words, books in left if books]
@@ -136,7 +135,7 @@ def told_cells(
     notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
     for cell in notebook.cells:
         closes = cell.source.strip().startswith(CLOSES)
-        if id(cell) in chosen and not closes and not is_generated(cell):
+        if id(cell) in chosen and not closes and not is_behind(cell):
             new = instead.get(id(cell), copy.deepcopy(cell))
             if number and exercise_cells.EXERCISE in tags(new):
                 begins = WRITE.format(part.notebook)

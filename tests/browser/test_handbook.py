@@ -1,0 +1,35 @@
+"""The pages of the handbook that are printed, as a browser prints them."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SHEET = re.compile(rb"/Type\s*/Page\b")  # of a PDF
+
+
+@pytest.fixture(scope="module")
+def handbook():
+    command = [sys.executable, "-m", "grpo_course", "handbook"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return ROOT / "handbook"
+
+
+@pytest.mark.parametrize(
+    ("sheet", "pages"),
+    [
+        ("syllabus-hour", 1),
+        ("syllabus-half-day", 1),
+        ("syllabus-two-day", 1),
+        ("handout", 2),
+    ],
+)
+def test_a_page_to_hand_out_has_its_sheets(sheet, pages, handbook, visit):
+    page = visit().page
+    page.goto((handbook / f"{sheet}.html").as_uri())
+    page.wait_for_function("window.MathJax?.startup?.promise !== undefined")
+    page.evaluate("MathJax.startup.promise")
+    assert len(SHEET.findall(page.pdf(prefer_css_page_size=True))) == pages
