@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode, v4
 
-from grpo_course.workshop.cells import COLAB, digest, tags
+from grpo_course.workshop.cells import COLAB, digest, put_behind, tags
 
 BRANCH = "main"
 NOBODY = "OWNER"  # in pyproject.toml until the course is published
@@ -96,11 +96,8 @@ def add(notebook: NotebookNode, name: str, address: str) -> None:
     first.source = f"{LINE.sub('', first.source)}\n\n{links(name, address)}"
     cell = v4.new_code_cell(INSTALL.format(repository=address))
     cell.id = digest(f"{name}:{COLAB}", 8)
-    cell.metadata.update(
-        tags=[COLAB, "remove-cell"],
-        jupyter={"source_hidden": True},
-        slideshow={"slide_type": "skip"},
-    )
+    cell.metadata["tags"] = [COLAB]
+    put_behind(cell)
     notebook.cells.insert(1, cell)
     renumber(notebook)
 

@@ -103,14 +103,12 @@ def code_lengths(notebook: NotebookNode) -> list[str]:
 
 def code_runs(notebook: NotebookNode) -> list[str]:
     """More than two code cells without a word between them."""
-    kinds = [
-        "text" if is_behind(cell) or prediction_cells.asks(cell) else cell.cell_type
-        for cell in notebook.cells
-    ]
+    own = [(i, c) for i, c in enumerate(notebook.cells) if not is_behind(c)]
+    kinds = ["text" if prediction_cells.asks(c) else c.cell_type for _, c in own]
     return [
-        f"cell {index}: the third code cell in a row; put a text cell before it"
-        for index in range(CODE_RUN, len(kinds))
-        if set(kinds[index - CODE_RUN : index + 1]) == {"code"}
+        f"cell {own[place][0]}: the third code cell in a row; put a text cell before it"
+        for place in range(CODE_RUN, len(kinds))
+        if set(kinds[place - CODE_RUN : place + 1]) == {"code"}
     ]
 
 
@@ -188,6 +186,7 @@ CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
     code_runs,
     text_lengths,
     exercise_cells.experiments_to_change,
+    exercise_cells.bare_assertions,
     late_code,
     opening,
     closing,
@@ -195,5 +194,4 @@ CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
     heading_jumps,
     prediction_cells.complaints,
     prediction_cells.given_away,
-    prediction_cells.bare_assertions,
 )

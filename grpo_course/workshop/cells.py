@@ -10,6 +10,7 @@ RESULT = "result"  # a slide shows what it prints and draws, and not its code
 ASIDE = "aside"  # told with its whole notebook, and not with single sections
 COLAB = "colab"  # installs the course where it is not; `save` writes it
 HOLDS = "holds"  # expects what the text tells, behind a cell that answers a guess
+REMOVED = "remove-cell"  # what leaves a cell off the website
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 
 
@@ -46,6 +47,14 @@ def heading_of(text: str) -> str:
 def is_behind(cell: NotebookNode) -> bool:
     """Whether a cell stands behind the scenes: folded, on no slide, never counted."""
     return not {COLAB, HOLDS}.isdisjoint(tags(cell))
+
+
+def put_behind(cell: NotebookNode) -> None:
+    """Fold a cell in JupyterLab; leave it off the slides and the website."""
+    cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
+    cell.metadata["slideshow"] = {"slide_type": "skip"}
+    if REMOVED not in tags(cell):
+        cell.metadata["tags"] = [*tags(cell), REMOVED]
 
 
 def digest(text: str, length: int) -> str:

@@ -40,10 +40,18 @@ def stated(cells: Iterable[NotebookNode]) -> list[tuple[str, int]]:
 
 
 def experiments_to_change(notebook: NotebookNode) -> list[str]:
-    """A cell whose knobs a learner turns stops with an error, or gives no verdict."""
+    """A cell whose knobs a learner turns gives no verdict."""
     return [
-        f"cell {index}: tagged '{CHANGE_IT}', it gives a verdict(...), asserts nothing"
+        f"cell {index}: tagged '{CHANGE_IT}', it gives a verdict(...)"
         for index, cell in form.code_cells(notebook)
-        if CHANGE_IT in tags(cell)
-        if "verdict(" not in cell.source or "assert " in cell.source
+        if CHANGE_IT in tags(cell) and "verdict(" not in cell.source
+    ]
+
+
+def bare_assertions(notebook: NotebookNode) -> list[str]:
+    """A cell stops with a red error where a learner has changed something."""
+    return [
+        f"cell {index}: it asserts; use expect(), which says in words what moved"
+        for index, cell in form.code_cells(notebook)
+        if "assert " in cell.source
     ]

@@ -164,7 +164,7 @@ def unchecked_ignored(notebook: NotebookNode) -> list[str]:
         (i for i, c in code_cells(notebook) if IGNORED not in tags(c)), default=-1
     )
     return [
-        f"cell {index}: no checked cell follows it; assert what was to be seen"
+        f"cell {index}: no checked cell follows it; expect() what was to be seen"
         for index, cell in code_cells(notebook)
         if IGNORED in tags(cell) and CHANGE_IT not in tags(cell) and index > last
     ]

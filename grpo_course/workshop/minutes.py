@@ -13,7 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from grpo_course.workshop import exercise_cells, form, plans
-from grpo_course.workshop.cells import sections, tags
+from grpo_course.workshop.cells import is_behind, sections, tags
 
 # An author may leave out the second half: then there are no exercises to add yet.
 STATED = re.compile(r"\*\*Minutes:\*\* (\d+)(?: \((\d+) without exercises\))?")
@@ -48,7 +48,7 @@ def of(notebook: NotebookNode) -> Minutes | None:
 
 def telling(section: list[NotebookNode]) -> float:
     """Minutes to tell a section, before they are scaled to those of the notebook."""
-    told = [cell for cell in section if "solution" not in tags(cell)]
+    told = [c for c in section if "solution" not in tags(c) and not is_behind(c)]
     code = sum(cell.cell_type == "code" for cell in told)
     prose = sum(len(c.source.split()) for c in told if c.cell_type == "markdown")
     return prose / WORDS_A_MINUTE + code * MINUTES_A_CODE_CELL

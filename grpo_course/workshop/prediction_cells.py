@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop.cells import HOLDS, is_behind, tags
+from grpo_course.workshop.cells import HOLDS, is_behind, put_behind, tags
 
 PREDICT = "predict"
 REVEAL = re.compile(r"(\w+)\.reveal\(")
@@ -22,7 +22,6 @@ CHOICE = re.compile(r"\( \) (.+?)(?=   \( \)|$)", re.MULTILINE)
 CAME_OUT = re.compile(r"^Came out: .*$", re.MULTILINE)
 HIDDEN = "outputs_hidden"
 EXPECTS = re.compile(r"^ *expect\(", re.MULTILINE)
-ASSERTS = re.compile(r"^ *assert ", re.MULTILINE)
 SOON = 2  # one cell may train before the next one shows
 
 
@@ -106,7 +105,7 @@ def unanswered(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def close(notebook: NotebookNode) -> None:
-    """Close the stored outputs that may give an answer away; fold what is behind."""
+    """Close the stored outputs that may give an answer away; put behind what holds."""
     closed = {id(cell) for cell in unanswered(notebook)}
     for cell in notebook.cells:
         settings = cell.metadata.setdefault("jupyter", {})
@@ -114,8 +113,7 @@ def close(notebook: NotebookNode) -> None:
         if id(cell) in closed:
             settings[HIDDEN] = True
         if HOLDS in tags(cell):
-            settings["source_hidden"] = True
-            cell.metadata["slideshow"] = {"slide_type": "skip"}
+            put_behind(cell)
         if not settings:
             del cell.metadata["jupyter"]
 
@@ -128,15 +126,6 @@ def given_away(notebook: NotebookNode) -> list[str]:
         f"expected: move it into a cell tagged {HOLDS!r} below"
         for index, cell in enumerate(notebook.cells)
         if id(cell) in closed and EXPECTS.search(cell.source)
-    ]
-
-
-def bare_assertions(notebook: NotebookNode) -> list[str]:
-    """A learner who turns a knob meets a red error."""
-    return [
-        f"cell {index}: it asserts; use expect(), which says in words what moved"
-        for index, cell in enumerate(notebook.cells)
-        if cell.cell_type == "code" and ASSERTS.search(cell.source)
     ]
 
 

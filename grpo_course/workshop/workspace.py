@@ -43,10 +43,10 @@ def bring(notebook: NotebookNode, target: Path) -> Path:
         if is_untouched or own["cells"] in (cells, mark.get("cells")):
             return place
     write_atomically(place, nbformat.writes(notebook) + "\n")
-    if place == target and mark:
-        print(UPDATED.format(target.name), flush=True)
-    elif place != target:
+    if place != target:
         print(BOTH_CHANGED.format(target.name, place.name), flush=True)
+    elif mark:
+        print(UPDATED.format(target.name), flush=True)
     return place
 
 

@@ -69,7 +69,14 @@ def test_the_cells_of_exercises_do_not_count(make):
 )
 def test_a_cell_to_change_gives_a_verdict_and_asserts_nothing(make, source, wrong):
     notebook = make.notebook(make.code(source, "change-it"))
-    assert len(exercise_cells.experiments_to_change(notebook)) == wrong
+    checks = (exercise_cells.experiments_to_change, exercise_cells.bare_assertions)
+    assert sum(len(check(notebook)) for check in checks) == wrong
+
+
+def test_no_learner_meets_a_bare_assertion(make):
+    notebook = make.notebook(make.code("x = 1\nassert x"), make.code("expect(x, '')"))
+    (told,) = exercise_cells.bare_assertions(notebook)
+    assert told.startswith("cell 0:")
 
 
 def test_two_exercises_may_share_three_cells(make):
