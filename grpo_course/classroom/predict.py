@@ -96,7 +96,8 @@ class Guess:
             )
         if answer in self.choices:
             return answer
-        return min(self.choices, key=lambda choice: abs(choice - answer))
+        here = float(answer)  # `offers` has seen that all are numbers
+        return min(self.choices, key=lambda choice: abs(float(choice) - here))
 
 
 def predict(question: str, *choices: Choice) -> Guess:
