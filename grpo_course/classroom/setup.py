@@ -24,7 +24,7 @@ PLOT_STYLE = {
     "savefig.facecolor": "auto",
     "savefig.transparent": False,
     "font.family": ["DejaVu Sans"],  # comes with matplotlib: one font everywhere
-    "font.size": 11,
+    "font.size": 12,
     "axes.titlesize": 12,
     "axes.spines.top": False,
     "axes.spines.right": False,

@@ -73,11 +73,11 @@ def draw_row(
         shade = min(1.0, abs(moved) / (6 * MOVED))
         ax.add_patch(Rectangle((x, y), 1, 1, fc=sign_colour(moved), alpha=shade, lw=0))
         ax.add_patch(Rectangle((x, y), 1, 1, fill=False, edgecolor=FAINT, lw=0.4))
-        ax.text(x + 0.5, y + 0.5, token, fontsize=10, parse_math=False, **look)
+        ax.text(x + 0.5, y + 0.5, token, fontsize=11, parse_math=False, **look)
         if abs(moved) > MOVED and x >= free:
             free = x + WIDE
             pair = f"{was:.2f}→{new:.2f}"
             below = pair.replace("0.", ".")
-            ax.text(x + 0.5, y + 1.4, below, fontsize=9, **look)
+            ax.text(x + 0.5, y + 1.4, below, fontsize=10, **look)
             told.append(f"{token} at {x + 1} {pair}")
     return told

@@ -13,7 +13,6 @@ from grpo_course.workshop.deck.heights import (
     ALONE,
     BESIDE,
     BESIDE_COLUMNS,
-    CROWDED,
     FILLS,
     FRAME,
     HEADINGS,
@@ -85,15 +84,15 @@ class Shown:
         end = self.larger_first(sizes[-1], [False] if listed else sides)[0]
         return [*ways, replace(end, last=True)]
 
-    def larger_first(self, size: int, sides: list[bool]) -> list[Way]:
+    def larger_first(self, lines: int, sides: list[bool]) -> list[Way]:
         """The text below or beside the picture: first where the picture is larger.
 
         One that is about as large beside its text fills the slide better.
         """
-        ways = [Way(size, beside) for beside in sides]
+        ways = [Way(lines, beside) for beside in sides]
         room = HEIGHT - HEADINGS[5]
-        worth = {way.beside: self.picture(way, room, 0) for way in ways}
-        return sorted(ways, key=lambda w: -worth[w.beside] * (FILLS if w.beside else 1))
+        size = {w.beside: self.scale(w, self.picture(w, room, 0)) for w in ways}
+        return sorted(ways, key=lambda w: -size[w.beside] * (FILLS if w.beside else 1))
 
     def folded(self, lines: int) -> fold.Folded:
         """The cell for a number of lines."""
@@ -117,9 +116,21 @@ class Shown:
         return text_height(self.see, BESIDE_COLUMNS) if way.beside else 0
 
     def whole(self, way: Way, picture: int) -> int:
-        """Pixels with each picture of a height."""
-        drawn = picture * len(self.pictures)
-        return self.height(way) + max(drawn, self.beside(way), 0)
+        """Pixels with each picture up to a height."""
+        drawn = sum(self.drawn(way, picture)) if picture > 0 else 0
+        return self.height(way) + max(drawn, self.beside(way))
+
+    def drawn(self, way: Way, most: int) -> list[float]:
+        """How high each picture comes out that may be so high."""
+        width = WIDTH - (BESIDE + 15 if way.beside else 0)
+        return [
+            min(most, high * min(width / wide, LARGEST)) for wide, high in self.pictures
+        ]
+
+    def scale(self, way: Way, picture: int) -> float:
+        """The size of the picture that comes out smallest, as a share of its own."""
+        pairs = zip(self.drawn(way, picture), self.pictures, strict=True)
+        return min((drawn / high for drawn, (_, high) in pairs), default=0)
 
     def picture(self, way: Way, room: int, least: float) -> int:
         """How high pictures may be in a room; 0 where it does not fit, -1 for none."""
@@ -127,21 +138,14 @@ class Shown:
         if not self.pictures:
             return -1 if left >= 0 else 0
         left -= FRAME + (FRAME + STEP) * (len(self.pictures) - 1)
-        width = WIDTH - (BESIDE + 15 if way.beside else 0)
         beside = self.beside(way)
         if beside > left and not way.last:
             return 0
         left = max(left, beside)
-        tall = sum(high for _, high in self.pictures)
-        scale = min(left / tall, *(width / wide for wide, _ in self.pictures), LARGEST)
-        if scale < least and not way.last:
-            return 0
-        return max(math.floor(scale * tall / len(self.pictures) / STEP) * STEP, LOWEST)
-
-    def crowds(self, picture: int) -> bool:
-        """Whether pictures of a height are too small beside what is printed."""
-        tall = sum(high for _, high in self.pictures)
-        return picture * len(self.pictures) < CROWDED * tall
+        tried = range(LOWEST, int(max(self.drawn(way, HEIGHT))) + 1, STEP)
+        small = [high for high in tried if sum(self.drawn(way, high)) <= left]
+        fits = max(small, default=LOWEST)
+        return fits if way.last or self.scale(way, fits) >= least else 0
 
     def cells(self, way: Way, height: int) -> list[NotebookNode]:
         """The cells of the slide; a mark in a text says how high its pictures are."""

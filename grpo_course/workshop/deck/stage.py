@@ -11,7 +11,6 @@ from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.heights import (
     HEADINGS,
     HEIGHT,
-    SMALLER,
     SMALLEST,
     SPARSE,
     cut,
@@ -126,7 +125,8 @@ class Stage:
             self.now.cells.append(fold.skipped(cell.source))
             return self.tell([see] if see else [], leads=True)
         way, fits = self.way_of(shown)
-        if shown.crowds(fits) and (both := fold.drawn_apart(cell)):
+        small = fits > 0 and shown.scale(way, fits) < SMALLEST
+        if small and (both := fold.drawn_apart(cell)):
             self.run(both[0], "")
             return self.run(both[1], see)
         if shown.knobs and self.now.level == 5:  # its question says more than a place
@@ -142,12 +142,10 @@ class Stage:
 
     def way_of(self, shown: Shown) -> tuple[Way, int]:
         """How a cell is shown here or on a new slide, and how high its pictures are."""
-        # A picture rather shrinks than that it leaves two lines alone on a slide.
-        least = SMALLER if self.now.used < SPARSE else SMALLEST
         for way in shown.ways():
             if way.last:
                 self.go_on()
-            fits = shown.picture(way, self.now.room, least)
+            fits = shown.picture(way, self.now.room, SMALLEST)
             if not fits and not self.now.empty:
                 fits = shown.picture(way, HEIGHT - HEADINGS[5], SMALLEST)
                 if fits:
