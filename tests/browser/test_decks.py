@@ -8,14 +8,18 @@ import pytest
 from slides_page import SETTLED, STAGE, excess, look, open_slides, walk
 from test_moving import scrub
 
+from grpo_course.classroom.setup import FINER, PLOT_STYLE
 from grpo_course.workshop import browser_tests, plans, present
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECTOR = (1280, 720)
 SMALLEST, SPARSE = 18, 720 / 3
+DOT = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAUwAOw=="
 FEW = 0.02  # of the slides may hold one sentence that no other slide had room for
+DRAWN = PLOT_STYLE["font.size"] / 72 * PLOT_STYLE["figure.dpi"]  # pixels of its type
 # What the room sees of a slide: how low and how far right it reaches, the smallest type
-# (a formula's indices aside), and formulas that were not understood.
+# (a formula's indices aside), the smallest picture as a share of its own size, and
+# formulas that were not understood.
 LOOK = """() => {
   const all = [...document.querySelectorAll('.slides section')];
   const leaves = all.filter(s => !s.querySelector('section'));
@@ -40,9 +44,12 @@ LOOK = """() => {
     wrong: slide.querySelectorAll('[data-mml-node=merror]').length,
     raw: [...slide.querySelectorAll('.jp-MarkdownOutput :is(p, li)')].some(
       e => /\\$[^$]+\\$|\\\\frac|\\\\pi/.test(e.innerText)),
+    drawn: Math.min(...parts.filter(e => e.matches('img')).map(
+      e => e.getBoundingClientRect().width / (e.getAttribute('width') || e.naturalWidth
+        / FINER))),
     broken: [...slide.querySelectorAll('img')].filter(e => !e.naturalWidth).length,
   };
-}"""
+}""".replace("FINER", str(FINER))
 
 
 @pytest.fixture(scope="module")
@@ -102,11 +109,13 @@ def seen(slides, now):
 
 def complaint(slide):
     """What is wrong with a slide, or nothing."""
+    drawn = DRAWN * slide["drawn"]  # infinite where there is no picture
     wrong = {
         "has no title": not slide["title"],
         "is too high": slide["low"] > PROJECTOR[1] + 1,
         "is too wide": slide["right"] > PROJECTOR[0] + 1 or slide["long"],
         f"has type of {slide['type']:.1f} px": slide["type"] < SMALLEST - 0.1,
+        f"has type of {drawn:.1f} px in a picture": drawn < SMALLEST - 0.1,
         "has a formula that is not set": slide["wrong"] or slide["raw"],
         "has a picture that is not there": slide["broken"],
     }
@@ -123,6 +132,7 @@ def test_what_is_wrong_on_a_slide_is_seen(decks, visit):
         ("<p style='font-size: 11px'>small</p>", "has type of 16.5 px"),
         ("<div class='jp-MarkdownOutput'><p>$\\pi$</p></div>", "formula"),
         ("<img src='nowhere.png' alt='a'>", "not there"),
+        (f"<img src='{DOT}' width='300' style='width: 150px'>", "px in a picture"),
         ("<div class='cm-content'>" + "wide " * 60 + "</div>", "too wide"),
     ):
         page.evaluate(

@@ -38,13 +38,7 @@ def open_case(name: str | int, *others: int, seed: int = 0) -> "Case":
         require_known("name", name, GUIDED)
     first = GUIDED[name] if isinstance(name, str) else name
     title = " and ".join(map(str, (f"case {name}", *others)))
-    return presented(Case(title, (first, *others), seed))
-
-
-def presented(case: "Case") -> "Case":
-    """The case, once it was shown."""
-    case.present()
-    return case
+    return Case(title, (first, *others), seed).present()
 
 
 def hunt(turn: int, seed: int = 0) -> "Case":
@@ -57,7 +51,7 @@ def hunt(turn: int, seed: int = 0) -> "Case":
     if turn not in range(1, len(order) + 1):
         raise ValueError(f"turn={turn!r}: there are turns 1 to {len(order)}.")
     # Not by its number, which the verdicts on probes have told.
-    return presented(Case(f"turn {turn}", (order[turn - 1],)))
+    return Case(f"turn {turn}", (order[turn - 1],)).present()
 
 
 class Case:
@@ -87,8 +81,8 @@ class Case:
         """The answer: the cause of its defect, of two that of the first."""
         return self._defects[0].cause
 
-    def present(self) -> None:
-        """Print the complaint and three samples, and draw the log of a run."""
+    def present(self) -> "Case":
+        """Train once, print the complaint and three samples, and return the case."""
         print(self.name)
         print(textwrap.fill(f'"{self._complaint()}"', WIDTH))
         trainer = self.make_trainer(seed=self.seed)
@@ -99,6 +93,10 @@ class Case:
         batch = trainer.collect()
         for row in debrief.three_rows(len(batch.texts)):
             print(debrief.sample_line(batch, row))
+        return self
+
+    def plot_log(self) -> None:
+        """Draw the log of its run over that of healthy ones."""
         plot_log_panel(self.log, healthy_runs(self.settings))
 
     def look_back(self) -> None:

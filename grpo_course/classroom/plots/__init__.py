@@ -121,7 +121,7 @@ def legend_above(ax: Axes) -> Axes:
     columns = 2 if count in (2, 4) else 3
     place: dict = {"loc": "lower left", "bbox_to_anchor": (0, 1), "frameon": False}
     ax.legend(ncols=columns, borderpad=0.2, columnspacing=1.2, **place)
-    ax.set_title(ax.get_title(), pad=6 + 18 * -(-count // columns))
+    ax.set_title(ax.get_title(), pad=6 + 20 * -(-count // columns))
     return ax
 
 

@@ -64,7 +64,11 @@ def draw_term(ax: Axes, token: int, x: float, wide: float, high: float) -> None:
     name = f"token {token}" if wide > 0.15 else str(token)
     text = f"{name}\n{wide * high:+.2f}"
     ax.annotate(
-        text, (x + wide / 2, high), (0, away), fontsize=11 if wide > 0.1 else 10, **place
+        text,
+        (x + wide / 2, high),
+        (0, away),
+        fontsize=11 if wide > 0.1 else 10,
+        **place,
     )
 
 

@@ -25,7 +25,7 @@ WIDE = 8.0  # a range this many times that of the healthy runs is drawn by power
 
 def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
     """A small plot for each measure: the range of healthy runs, this run over it."""
-    figure, grid = plt.subplots(2, 4, figsize=(11, 4.4), layout="constrained")
+    figure, grid = plt.subplots(2, 4, figsize=(11, 4.2), layout="constrained")
     for ax, title in zip(grid.flat, PANEL, strict=True):
         draw_measure(ax, log, healthy, title)
         ax.set_title(ax.get_title(), fontsize=11)

@@ -126,6 +126,7 @@ def draw_group(
         ax.axvline(0, color="black", lw=1)
     ax.set_yticks(rows, names)
     ax.set_ylim(len(values) - 0.5, -0.5)
+    ax.locator_params(axis="x", nbins=5)  # numbers of neighbours do not meet
     finish(ax, xlabel, "").grid(visible=False)
 
 
@@ -165,7 +166,7 @@ def plot_group(
     rewards: Tensor, deltas: dict[str, Tensor], names: Sequence[str]
 ) -> list[Axes]:
     """A group's rewards as bars, and beside them what becomes of them. [trial] each."""
-    axes = axes_row(1 + len(deltas), width=1.6 + 2.7 * (1 + len(deltas)), height=2.8)
+    axes = axes_row(1 + len(deltas), width=1.6 + 2.4 * (1 + len(deltas)), height=2.8)
     draw_group(axes[0], rewards, names, "reward $R$")
     axes[0].axvline(rewards.mean().item(), color="black", ls="--", lw=1.5)
     axes[0].set_title("dashed: their mean", fontsize=11)

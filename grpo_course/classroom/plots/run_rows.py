@@ -25,7 +25,7 @@ def plot_answers(runs: Mapping[str, Sequence[Group]]) -> Axes:
     Pay is a share of the most that a run pays: the more, the darker is the cell.
     """
     blocks = max(map(len, runs.values()))
-    ax = axes_row(width=11.5, height=0.45 * len(runs) + 0.5)[0]
+    ax = axes_row(width=11, height=0.45 * len(runs) + 0.5)[0]
     ax.set(xlim=(-2.5, 12 * blocks), ylim=(1.2 * len(runs) + 1, -0.2))
     ax.set_position((0, 0, 1, 1))
     ax.axis("off")

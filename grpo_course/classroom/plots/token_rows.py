@@ -180,4 +180,4 @@ def draw_delta(ax: Axes, x: float, y: float, value: float) -> None:
     if value:
         ax.add_patch(FancyArrowPatch(*ends, **style))
     text = f"{value:+.2f}".replace("0.", ".")
-    ax.text(x + 0.09, y, text, ha="center", va="center", fontsize=9.5)
+    ax.text(x + 0.09, y, text, ha="center", va="center", fontsize=8.5)

@@ -77,7 +77,7 @@ def draw_collapse(
     for table, (name, seen) in zip(tables, policies.items(), strict=True):
         draw_policy(table, seen[epoch], answer, name)
     tables[1].set_ylabel("")
-    draw_so_far(ax, entropies, epoch, "entropy (nats a token)", (-0.1, 1.7))
+    draw_so_far(ax, entropies, epoch, "entropy (nats)", (-0.1, 1.7))
     places = range(len(answer)), list(answer)
     right = [
         f"{name} {seen[epoch][places].prod():.2f}" for name, seen in policies.items()
@@ -112,7 +112,7 @@ def draw_walk(
         ax.plot(line[0], curve, color=PI)
         ax.plot(s, now, "o", ms=10, color="black")
     lower.axhline(line[2, 0].item(), color="black", ls=":")
-    finish(upper, "", "loss of this rollout").set_xticklabels([])
+    finish(upper, "", "loss").set_xticklabels([])
     finish(lower, "step s along minus the gradient", "sorted answer")
     return (
         f"s = {s:g}: loss {round(loss, 2) + 0.0:.2f}, probability of the sorted answer "

@@ -140,7 +140,7 @@ def plot_choices(
     Earlier lines are the thicker ones, so that no line hides another; what the policy
     earns on average, [step], is dashed.
     """
-    size = max(10.0, 3.5 * len(runs)), 4.0
+    size = min(max(10.0, 3.5 * len(runs)), 11.0), 4.0
     row = plt.subplots(1, len(runs), figsize=size, sharey=True, squeeze=False)[1][0]
     for ax, (name, run) in zip(row, runs.items(), strict=True):
         for place, (way, chances) in enumerate(zip(ways, run.T, strict=True)):

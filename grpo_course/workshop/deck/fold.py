@@ -4,12 +4,10 @@ import ast
 import operator
 import re
 from collections.abc import Iterable
-from itertools import product
 from typing import NamedTuple
 
 from nbformat import NotebookNode, v4
 
-from grpo_course.workshop.deck.heights import picture_size
 from grpo_course.workshop.deck.needs import Statement, names, statements, text
 
 DRAWS = re.compile(r"\b(axes_row|subplots|play|slide|look_back|(?:plot|draw)_\w+)\(")
@@ -117,23 +115,6 @@ def only_draws(source: str) -> bool:
     return bool(body) and all(
         DRAWS.search(s.text) or SETS_AXES.match(s.text) for s in body
     )
-
-
-def drawn_apart(cell: NotebookNode) -> list[NotebookNode]:
-    """A cell as one that prints and one that draws; none where that cannot be."""
-    body = statements(cell.source)
-    draws = [s for s in body if DRAWS.search(s.text) and not s.sets]
-    prints = [s for s in body if s not in draws]
-    drawn = [o for o in cell.outputs if picture_size(o)]
-    printed = [o for o in cell.outputs if o not in drawn]
-    runs = [s for s in prints if not isinstance(s.node, ast.FunctionDef)]
-    mixed = SHOWS.search(text(draws)) or DRAWS.search(text(runs))
-    moved = [(s, p) for s, p in product(draws, prints) if s.node.lineno < p.node.lineno]
-    if not draws or not printed or mixed:
-        return []
-    if any(s.reads & (p.sets | p.changes) for s, p in moved):
-        return []
-    return [part(cell, text(prints), printed), part(cell, text(draws), drawn)]
 
 
 def tells(cell: NotebookNode) -> bool:

@@ -8,6 +8,7 @@ from nbformat import NotebookNode, v4
 from grpo_course.workshop import exercise_cells, prediction_cells
 from grpo_course.workshop.cells import tags
 from grpo_course.workshop.deck import fold
+from grpo_course.workshop.deck.apart import taken_apart
 from grpo_course.workshop.deck.heights import (
     HEADINGS,
     HEIGHT,
@@ -126,9 +127,10 @@ class Stage:
             return self.tell([see] if see else [], leads=True)
         way, fits = self.way_of(shown)
         small = fits > 0 and shown.scale(way, fits) < SMALLEST
-        if small and (both := fold.drawn_apart(cell)):
-            self.run(both[0], "")
-            return self.run(both[1], see)
+        if small and (parts := taken_apart(cell)):
+            for each in parts[:-1]:
+                self.run(each, "")
+            return self.run(parts[-1], see)
         if shown.knobs and self.now.level == 5:  # its question says more than a place
             self.now.rename(shown.take_question() or self.now.title)
             fits = max(fits, shown.picture(way, self.now.room, 0))
