@@ -117,7 +117,7 @@ class Shown:
 
     def whole(self, way: Way, picture: int) -> int:
         """Pixels with each picture up to a height."""
-        drawn = sum(self.drawn(way, picture)) if picture > 0 else 0
+        drawn = math.ceil(sum(self.drawn(way, picture))) if picture > 0 else 0
         return self.height(way) + max(drawn, self.beside(way))
 
     def drawn(self, way: Way, most: int) -> list[float]:
