@@ -171,7 +171,7 @@ def plot_group(
     axes[0].axvline(rewards.mean().item(), color="black", ls="--", lw=1.5)
     axes[0].set_title("dashed: their mean", fontsize=11)
     for ax, (name, delta) in zip(axes[1:], deltas.items(), strict=True):
-        reach = 1.6 * max(1e-6, delta.abs().max().item())
+        reach = 2.0 * max(1e-6, delta.abs().max().item())
         ax.set_xlim(-reach, reach)  # of each its own: a small delta is seen
         draw_group(ax, delta, [""] * len(delta), r"delta $\delta$", signed=True)
         ax.set_title(name, fontsize=11)

@@ -112,4 +112,4 @@ def draw_climb(ax: Axes, place: float, start: float, ends: Tensor) -> None:
         width = min(4.0, 1 + 8 * abs(gap))
         draw_arrow(ax, (place, start), (place, start + gap), gap, width)
     words: dict[str, Any] = {"ha": "center", "color": sign_colour(gap)}
-    ax.text(place, 3.15, f"{gap:+.2f}", weight="bold", **words)
+    ax.text(place, 3.15, f"{gap:+.2f}", fontsize=10, **words)

@@ -90,7 +90,7 @@ def digits(end: Tensor, best: Tensor) -> str:
 
 def empty_tables(rows: int, numbers: int) -> list[list[Axes]]:
     """Rows of axes, with one for each first number."""
-    size = (2.0 * numbers, 0.6 + 1.85 * rows)
+    size = (2.0 * numbers, 0.6 + 1.8 * rows)
     _, grid = plt.subplots(
         rows, numbers, figsize=size, squeeze=False, layout="constrained"
     )

@@ -32,8 +32,9 @@ def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[A
             shares = [row[model][way] for model in models]
             draw_seed(ax, shares, row["seed"], row is weakest)
         ax.set_title(way.replace(", ", ",\n"), fontsize=11)
-        ax.set_xticks(range(len(models)), short, fontsize=9)
+        ax.set_xticks(range(len(models)), short, fontsize=10)
         ax.set(ylim=(0, 1.03), xlim=(-0.3, len(models) - 0.7))
+        ax.tick_params(axis="y", labelleft=ax is axes[0])
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("share right")
     figure = axes[0].figure
