@@ -34,7 +34,7 @@ def plot_learned(
     at its end. All groups have the same settings.
     """
     rows = list(next(iter(groups.values())))
-    size = (9.0 if len(groups) > 1 else 7.5, 1.5 + 0.36 * len(rows))
+    size = (9.0 if len(groups) > 1 else 7.3, 1.5 + 0.36 * len(rows))
     figure, grid = plt.subplots(
         1, len(groups), figsize=size, squeeze=False, layout="constrained"
     )

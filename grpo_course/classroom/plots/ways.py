@@ -34,14 +34,12 @@ def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[A
         ax.set_title(way.replace(", ", ",\n"), fontsize=11)
         ax.set_xticks(range(len(models)), short, fontsize=10)
         ax.set(ylim=(0, 1.03), xlim=(-0.3, len(models) - 0.7))
-        ax.tick_params(axis="y", labelleft=ax is axes[0])
+        ax.label_outer()
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("share right")
     figure = axes[0].figure
-    named = {str(handle.get_label()): handle for handle in axes[0].lines}
-    names = [name for name in named if not name.startswith("_")]
-    handles = [named[name] for name in names]
-    figure.legend(handles, names, loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1))
+    named = [each for each in axes[0].lines if str(each.get_label())[0] != "_"]
+    figure.legend(handles=named, loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1))
     describe(figure, f"A line for each seed. {'; '.join(map(in_words, ways))}.")
     return axes
 
