@@ -41,7 +41,7 @@ HINTS = ("Hint", "What came out when we tried")  # all other folds are solutions
 NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 PICKS = "To a wrong pick the check answers what rules it out."
-EXPECT = re.compile(r"^\*\*Expect\.\*\* (.+)$", re.MULTILINE)
+EXPECT = re.compile(r"^\*\*Expect\.\*\* (.+(?:\n- .+)*)$", re.MULTILINE)
 # To print: as pages of HTML too.
 PAPER = ("handout", "syllabus", "answers", "run-sheet")
 LINK = re.compile(r"\]\((?=\d\d_\w+\.ipynb)")  # to a notebook beside the text
@@ -96,6 +96,9 @@ def pages(
     for name, each in stated.items():
         found[f"syllabus-{name}.md"] = syllabus.of(each, books, begin)
         found[f"run-sheet-{name}.md"] = run_sheet.of(each, books, begin)
+        if voted := list(run_sheet.voted(each, books)):
+            title = f"# The votes of GRPO in {each.title}"
+            found[f"polls-{name}.md"] = "\n\n".join([title, IMPORT, *polls(voted)])
     return found
 
 
@@ -123,7 +126,8 @@ def page(
 def expected(name: str, title: str) -> list[str]:
     """What a presenter's note says of the wrong answers to expect in a section."""
     note = presenter_notes.read(name).get(title, "")
-    return [f"> **Wrong answers, and why.** {text}" for text in EXPECT.findall(note)]
+    told = [text.replace("\n", "\n> ") for text in EXPECT.findall(note)]
+    return [f"> **Wrong answers, and why.** {text}" for text in told]
 
 
 def polls(part: list[NotebookNode]) -> Iterator[str]:

@@ -111,6 +111,14 @@ def slides(
         start += slide.minutes
 
 
+def voted(plan: plans.Plan, books: dict[str, NotebookNode]) -> Iterator[NotebookNode]:
+    """The questions that a talk shows, in its order; none of a class."""
+    for part in plan.parts:
+        for slide in part.talk.slides if part.talk else ():
+            asking = filter(prediction_cells.asks, books[part.notebook].cells)
+            yield from filter(slide.shows, asking)
+
+
 def votes(section: list[NotebookNode]) -> Iterator[str]:
     """Each question of a section, its choices, and how it came out."""
     for question, choices, came_out, _ in outcomes(section):

@@ -50,10 +50,16 @@ def without_exercises(
     kept = []
     for paragraph in words.split("\n\n"):
         lead, end, said = paragraph.partition(".** ")
-        sentences = SENTENCE.sub(r"\1\n", said).split("\n")
-        told = [s for s in sentences if not left_out & set(NAMED.findall(s))]
-        kept += [f"{lead}{end}{' '.join(told)}"] if told else []
+        lines = [without(left_out, line) for line in said.split("\n")]
+        told = "\n".join(filter(None, lines))
+        kept += [f"{lead}{end}{told}"] if told else []
     return "\n\n".join(kept)
+
+
+def without(left_out: set[str], line: str) -> str:
+    """The sentences of a line that name no exercise of these."""
+    sentences = SENTENCE.sub(r"\1\n", line).split("\n")
+    return " ".join(s for s in sentences if not left_out & set(NAMED.findall(s)))
 
 
 def note(line: str, words: str) -> NotebookNode:

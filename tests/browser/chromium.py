@@ -42,6 +42,7 @@ class Visit:
         self.errors: list[str] = []
         self.page.route("**/*", self._guard)
         self.page.on("response", self._note_status)
+        self.page.on("requestfailed", self._note_failure)
         self.page.on("console", self._note_console)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
 
@@ -56,6 +57,10 @@ class Visit:
     def _note_status(self, response) -> None:
         if response.status >= 400:
             self.missing.append(f"{response.status} {response.url}")
+
+    def _note_failure(self, request) -> None:
+        if OWN.match(request.url) and request.failure != "net::ERR_ABORTED":
+            self.missing.append(f"{request.failure} {request.url}")
 
     def _note_console(self, message) -> None:
         if message.type == "error":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chromium import Visit, open_browser
-from lab_server import serve
+from lab_server import copy_course, serve
 from site_server import SITE, serve_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,9 +54,8 @@ def course(tmp_path_factory):
     A further one, `fresh`, has the notebooks without outputs.
     """
     folder = tmp_path_factory.mktemp("course")
-    shutil.copytree(ROOT / "notebooks", folder / "notebooks")
+    copy_course(folder)
     shutil.copytree(ROOT / "notebooks", folder / "fresh")
-    shutil.copytree(ROOT / "images", folder / "images")
     for path in (folder / "fresh").glob("*.ipynb"):
         strip(path)
     return folder
@@ -87,7 +86,7 @@ def lab(course, private):
 @pytest.fixture(scope="session")
 def live(course, tmp_path_factory):
     """`python3 -m grpo_course slides`: the addresses of its server, with the token."""
-    with serve("present", course, tmp_path_factory.mktemp("private")) as address:
+    with serve("slides", course, tmp_path_factory.mktemp("private")) as address:
         yield address
 
 

@@ -9,6 +9,7 @@ its user may read, and in no list of processes.
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from grpo_course.workshop import kernels
 
 Address = Callable[[str], str]  # of a path on the server, with the token
 
+ROOT = Path(__file__).resolve().parents[2]
 STARTUP_SECONDS = 120
 LOG = "server.log"
 PRIVATE = (
@@ -46,19 +48,33 @@ OPTIONS = [
 ]
 
 
-# What `python3 -m grpo_course NAME` does after the installation, on another checkout.
-START = """
-import sys
-from importlib import import_module
-from pathlib import Path
-module, root, *options = sys.argv[1:]
-sys.exit(import_module(f"grpo_course.workshop.{module}").main(options, Path(root)))
-"""
+def copy_course(folder: Path) -> None:
+    """Copy the course, as a person clones it and has it installed.
+
+    Beside it lies what `pip install --editable` notes of a checkout, so that a command
+    starts at once.
+    """
+    for name in ("notebooks", "images", "grpo_course"):
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    for name in ("pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, folder)
+    note = {"url": folder.as_uri(), "dir_info": {"editable": True}}
+    installed = folder / "grpo_course.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Name: grpo-course\nVersion: 0\n")
+    (installed / "direct_url.json").write_text(json.dumps(note))
+
+
+def command(*arguments: str) -> list[str]:
+    """A command of the course, as a person types it in its folder."""
+    return [sys.executable, "-m", "grpo_course", *arguments]
 
 
 @contextmanager
-def serve(module: str, root: Path, private: Path) -> Iterator[Address]:
-    """Start a command on a checkout; the address of "lab", "api/status" and so on.
+def serve(name: str, root: Path, private: Path) -> Iterator[Address]:
+    """Start a command in a checkout; the address of "lab", "api/status" and so on.
 
     What it prints is in `private`, as `server.log`.
     """
@@ -67,10 +83,14 @@ def serve(module: str, root: Path, private: Path) -> Iterator[Address]:
     environment.pop("JUPYTER_TOKEN", None)
     environment |= {name: str(private / name.lower()) for name in PRIVATE}
     write_settings(Path(environment["JUPYTERLAB_SETTINGS_DIR"]))
-    command = [sys.executable, "-c", START, module, str(root), *OPTIONS]
     with (private / LOG).open("w") as log:
         server = subprocess.Popen(
-            command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            command(name, *OPTIONS),
+            cwd=root,
+            env=environment,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
         )
         told = wait_for(Path(environment["JUPYTER_RUNTIME_DIR"]), server)
         try:

@@ -1,15 +1,16 @@
 """The decks of the plans, opened from disk without a network."""
 
 import os
-import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+from lab_server import command
 from slides_page import SETTLED, STAGE, excess, look, open_slides, walk
 from test_moving import scrub
 
 from grpo_course.classroom.setup import FINER, PLOT_STYLE
-from grpo_course.workshop import browser_tests, plans, present
+from grpo_course.workshop import browser_tests, plans
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECTOR = (1280, 720)
@@ -53,16 +54,15 @@ LOOK = """() => {
 
 
 @pytest.fixture(scope="module")
-def decks(tmp_path_factory):
-    """A course in which decks are built, each once."""
-    root = tmp_path_factory.mktemp("decks")
-    for name in ("notebooks", "images", "grpo_course", "pyproject.toml"):
-        (root / name).symlink_to(ROOT / name)
+def decks(course):
+    """Build the deck of a plan, each once; its notebook."""
     built = {}
 
     def build(plan):
         if plan not in built:
-            built[plan] = present.deck(plan, root)
+            making = command("slides", "--plan", plan, "--build")
+            subprocess.run(making, cwd=course, check=True)
+            built[plan] = course / "slides" / f"{plan}.ipynb"
         return built[plan]
 
     return build
@@ -184,12 +184,11 @@ def test_films_play_in_a_deck_and_give_the_keys_back(decks, visit, pictures):
     assert page.evaluate("() => Reveal.getSlidePastCount()") == before + 1
 
 
-def test_the_deck_of_an_hour_fits_the_live_stage(decks, visit, live, course):
+def test_the_deck_of_an_hour_fits_the_live_stage(decks, visit, live):
     """The same deck in JupyterLab: as many slides, none too high or too wide."""
     if os.environ.get(browser_tests.QUICK):
         pytest.skip("left out by --quick")
-    (course / "slides").mkdir(exist_ok=True)
-    shutil.copy(decks("hour"), course / "slides")
+    decks("hour")
     stage = visit(*STAGE)
     open_slides(stage.page, live, "slides/hour.ipynb")
     slides = walk(stage.page)

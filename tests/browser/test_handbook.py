@@ -2,20 +2,18 @@
 
 import re
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from lab_server import command
 
-ROOT = Path(__file__).resolve().parents[2]
 SHEET = re.compile(rb"/Type\s*/Page\b")  # of a PDF
 
 
 @pytest.fixture(scope="module")
-def handbook():
-    command = [sys.executable, "-m", "grpo_course", "handbook"]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    return ROOT / "handbook"
+def handbook(course):
+    making = command("handbook")
+    subprocess.run(making, cwd=course, check=True, capture_output=True)
+    return course / "handbook"
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,18 @@ def test_progress_lists_the_notebook_s_exercises(judge, capsys, monkeypatch):
     ]
 
 
+def test_an_example_leaves_no_trace_in_the_progress(capsys, monkeypatch):
+    monkeypatch.setattr(checking, "_session", {})
+
+    def center_by_group(rewards):
+        return rewards
+
+    assert check(center_by_group, keep=False) is not center_by_group
+    assert "[x] 3.1" in capsys.readouterr().out
+    progress()
+    assert "No exercise has been checked" in capsys.readouterr().out
+
+
 def _ratio(log_probs, old_log_probs):
     return (log_probs - old_log_probs.detach()).exp()
 

@@ -195,6 +195,9 @@ def test_a_note_is_silent_on_exercises_without_time(make):
     assert speaker.without_exercises(words, cells, {"1.1": 5, "1.2": 4}) == words
     left = '**Ask.** "Why?"\n\n**Time.** Two minutes told.'
     assert speaker.without_exercises(words, cells, {}) == left
+    listed = "**Expect.** By vote:\n- *One.* Why. Exercise 1.2 too.\n- *Two.*"
+    kept = speaker.without_exercises(listed, cells, {"1.1": 5})
+    assert kept == listed.replace(" Exercise 1.2 too.", "")
     half = speaker.without_exercises(words, cells, {"1.1": 5})
     assert half == words.replace("**Expect.** In exercise 1.2 a mean.\n\n", "")
 
@@ -277,6 +280,9 @@ def test_each_section_tells_what_its_wrong_answers_show():
         part.split("\n")[0] for part in told if "**Wrong answers, and" not in part
     ]
     assert len(told) > 100 and lacking == []
+    lists = r"(?m)Wrong answers, and why\.\*\*.*:$(?!\n> - )"
+    cut_off = re.findall(lists, PAGES["answers.md"])
+    assert PAGES["answers.md"].count("> - ") > 30 and cut_off == []
 
 
 def test_what_is_printed_is_a_page_of_its_own():

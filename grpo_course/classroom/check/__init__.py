@@ -30,12 +30,13 @@ STATES = {" ": "not attempted yet", "x": "not right yet", "v": "right"}
 _session: dict[str, str] = {}
 
 
-def check(function: Callable) -> Callable:
+def check(function: Callable, keep: bool = True) -> Callable:
     """Judge your function and print the verdict; never raise.
 
     The exercise is found by the function's name. Returns your function if it is
     right and the course's own if it is not yet, so that
     `center_by_group = check(center_by_group)` lets the rest of the notebook run.
+    With keep=False, for an example, nothing is noted in your progress.
     """
     exercise = None
     try:
@@ -48,7 +49,8 @@ def check(function: Callable) -> Callable:
         else:
             problem = diagnose(exercise, function)
             lines = report(exercise, function, problem)
-            _note(exercise.key, mark(problem))
+            if keep:
+                _note(exercise.key, mark(problem))
             function = exercise.solution if problem else function
     except Exception as error:  # the rest of the notebook must run
         lines = wrap(_broken(error))
