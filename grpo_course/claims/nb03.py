@@ -129,8 +129,7 @@ CLAIMS = (
     Claim("03.baseline", NOISE, centered, raw, told=Setting(range(32))),
     Claim(
         "03.family",
-        "`rewards`, `max_rewards` and `softmax_rewards` have no baseline, and are "
-        "behind.",
+        "`rewards`, `max` and `softmax` have no baseline, and are behind.",
         these("centered_rewards", "centered_max_rewards", "centered_softmax_rewards"),
         these("rewards", "max_rewards", "softmax_rewards"),
     ),
