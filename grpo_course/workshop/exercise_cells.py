@@ -18,6 +18,7 @@ ANSWERS = {EXERCISE, SOLUTION, "reference"}  # what is folded in these solves so
 FOLDED = re.compile(
     r"<details><summary>(.+?)</summary>\s*(.*?)\s*</details>", re.DOTALL
 )
+FOUND = "What came out when we tried"  # the fold of an experiment
 STATED = re.compile(r"\*\*Exercise (\d+\.\d+)\*\*.*?(\d+) minutes")
 
 

@@ -37,7 +37,7 @@ ABOUT = """Write what an instructor keeps beside the slides into the folder hand
 answers, polls, mistakes to expect, solutions, a handout, and a syllabus for each plan.
 Read or print the .html; the .md is the same text. It is made anew from the notebooks
 each time, and it gives answers away."""
-HINTS = ("Hint", "What came out when we tried")  # all other folds are solutions
+HINTS = ("Hint", exercise_cells.FOUND)  # all other folds are solutions
 NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 PICKS = "To a wrong pick the check answers what rules it out."

@@ -105,18 +105,23 @@ def slides(
             yield f"#{slide.title}"
         timed = speaker.timed(slide.minutes, int(start))
         yield f"*Slide {number}, {timed}* {slide.note}"
-        for place, cell in enumerate(book.cells):
-            if prediction_cells.asks(cell) and slide.shows(cell):
-                yield next(votes(book.cells[place:]))
+        for place in asked(slide, book):
+            yield next(votes(book.cells[place:]))
         start += slide.minutes
 
 
 def voted(plan: plans.Plan, books: dict[str, NotebookNode]) -> Iterator[NotebookNode]:
     """The questions that a talk shows, in its order; none of a class."""
     for part in plan.parts:
+        book = books[part.notebook]
         for slide in part.talk.slides if part.talk else ():
-            asking = filter(prediction_cells.asks, books[part.notebook].cells)
-            yield from filter(slide.shows, asking)
+            yield from (book.cells[place] for place in asked(slide, book))
+
+
+def asked(slide: talk.Slide, book: NotebookNode) -> list[int]:
+    """Where in its notebook the questions stand that a slide shows."""
+    cells = enumerate(book.cells)
+    return [k for k, c in cells if prediction_cells.asks(c) and slide.shows(c)]
 
 
 def votes(section: list[NotebookNode]) -> Iterator[str]:

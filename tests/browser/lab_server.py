@@ -72,6 +72,11 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "grpo_course", *arguments]
 
 
+def run(folder: Path, *arguments: str) -> None:
+    """Run a command of the course in a folder, to its end."""
+    subprocess.run(command(*arguments), cwd=folder, check=True, capture_output=True)
+
+
 @contextmanager
 def serve(name: str, root: Path, private: Path) -> Iterator[Address]:
     """Start a command in a checkout; the address of "lab", "api/status" and so on.

@@ -1,11 +1,10 @@
 """The decks of the plans, opened from disk without a network."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from lab_server import command
+from lab_server import run
 from slides_page import SETTLED, STAGE, excess, look, open_slides, walk
 from test_moving import scrub
 
@@ -60,8 +59,7 @@ def decks(course):
 
     def build(plan):
         if plan not in built:
-            making = command("slides", "--plan", plan, "--build")
-            subprocess.run(making, cwd=course, check=True)
+            run(course, "slides", "--plan", plan, "--build")
             built[plan] = course / "slides" / f"{plan}.ipynb"
         return built[plan]
 

@@ -1,18 +1,16 @@
 """The pages of the handbook that are printed, as a browser prints them."""
 
 import re
-import subprocess
 
 import pytest
-from lab_server import command
+from lab_server import run
 
 SHEET = re.compile(rb"/Type\s*/Page\b")  # of a PDF
 
 
 @pytest.fixture(scope="module")
 def handbook(course):
-    making = command("handbook")
-    subprocess.run(making, cwd=course, check=True, capture_output=True)
+    run(course, "handbook")
     return course / "handbook"
 
 

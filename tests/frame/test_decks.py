@@ -434,7 +434,8 @@ def test_a_room_reads_indices_and_no_link_to_a_notebook():
 def test_what_is_folded_is_told_on_a_slide_of_its_own_unless_it_solves_an_exercise(
     tag, told
 ):
-    folded = "<details><summary>What came out</summary>\n\nIt held.\n\n</details>"
+    tried = "<summary>What came out when we tried</summary>"
+    folded = f"<details>{tried}\n\nIt held.\n\n</details>"
     text = v4.new_markdown_cell(f"## A\n\nWhy?\n\n{folded}")
     text.metadata["tags"] = [tag]
     made = [cell.source for cell in stage.arrange([text])]

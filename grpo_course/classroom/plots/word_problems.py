@@ -140,8 +140,8 @@ def plot_choices(
     Earlier lines are the thicker ones, so that no line hides another; what the policy
     earns on average, [step], is dashed.
     """
-    size = min(max(10.0, 3.5 * len(runs)), 11.0), 4.0
-    row = plt.subplots(1, len(runs), figsize=size, sharey=True, squeeze=False)[1][0]
+    look: dict[str, Any] = {"figsize": (11.0, 4.0), "sharey": True, "squeeze": False}
+    row = plt.subplots(1, len(runs), **look)[1][0]
     for ax, (name, run) in zip(row, runs.items(), strict=True):
         for place, (way, chances) in enumerate(zip(ways, run.T, strict=True)):
             colour, wide = COLOURS[place % len(COLOURS)], max(1.5, 8.0 - 1.6 * place)

@@ -20,12 +20,13 @@ def taken_apart(cell: NotebookNode) -> list[NotebookNode]:
     if not drawn or not draws or not may_wait(draws, others):
         return []
     groups = by_picture(draws, len(drawn))
-    if not printed:
+    shares = [[picture] for picture in drawn] if len(groups) > 1 else [drawn]
+    if printed:
+        groups, shares = [others, *groups], [printed, *shares]
+    else:
         groups[0] = [*others, *groups[0]]
-    each = [drawn] if len(groups) == 1 else [[picture] for picture in drawn]
-    parts = [part(cell, text(g), o) for g, o in zip(groups, each, strict=True)]
-    first = [part(cell, text(others), printed)] if printed else []
-    return [*first, *parts] if len([*first, *parts]) > 1 else []
+    pairs = list(zip(groups, shares, strict=True))
+    return [part(cell, text(g), o) for g, o in pairs] if len(pairs) > 1 else []
 
 
 def drawing(body: list[Statement]) -> list[Statement]:

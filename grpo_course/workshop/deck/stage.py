@@ -22,7 +22,7 @@ from grpo_course.workshop.deck.noted import noted
 from grpo_course.workshop.deck.shown import Shown, Way, blocks_of, parted, question
 from grpo_course.workshop.deck.slide import Slide, finished, is_seen, unfolded
 
-FOUND = "**What came out"  # what a learner reads once they have tried
+FOUND = f"**{exercise_cells.FOUND}.**"  # not beside what is to be tried
 AT_THE_DESK = ("Guess first: pick a choice", "Now ask your own")  # not for a room
 # A paragraph that says first what it is about: "**Step 2: a policy.** A model ...".
 LEAD = re.compile(r"\*\*([^*]{3,40})\.\*\* (?=[A-Z$])")
