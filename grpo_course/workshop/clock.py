@@ -17,9 +17,10 @@ def minute(time: str) -> int:
     return int(found[1]) * 60 + int(found[2])
 
 
-def hours(minutes: int) -> str:
-    """Minutes in hours and minutes, such as 1:05."""
-    return f"{minutes // 60}:{minutes % 60:02d}"
+def hours(minutes: float) -> str:
+    """Minutes in hours and minutes, such as 1:05; half a minute as 1:05½."""
+    half = "½" if minutes % 1 else ""
+    return f"{int(minutes) // 60}:{int(minutes) % 60:02d}{half}"
 
 
 class Clock:

@@ -18,12 +18,14 @@ from grpo_course.workshop import (
 from grpo_course.workshop.answers import outcomes
 from grpo_course.workshop.cells import heading, title_of
 from grpo_course.workshop.clock import hours
-from grpo_course.workshop.deck import build, stage
+from grpo_course.workshop.deck import build
+from grpo_course.workshop.deck.arrange import arrange
 from grpo_course.workshop.deck.slide import on_stage, type_of
 
 LATE = "What to leave out when you are late stands at the beginning of a part."
 ENDS = "What to leave out when you are late ends a note."
 SIZE = re.compile(r" <span .*")  # how large a slide is written
+ASKED = re.compile(r"^\*\*(.+)\*\*$", re.MULTILINE)  # a question above its choices
 UNCOUNTED = " Breaks are not counted."
 
 
@@ -59,17 +61,26 @@ def of(
 def slide_numbers(
     plan: plans.Plan, books: dict[str, NotebookNode]
 ) -> list[dict[str, int]]:
-    """For each part, with which slide its sections begin; under "" it itself."""
-    made = stage.arrange(build.told(plan, books))
-    titles = [c.source for c in made if type_of(c) in ("slide", "subslide")]
+    """For each part the slides of its sections and questions; under "" its own."""
     begins: list[dict[str, int]] = []
-    for number, title in enumerate(titles, 1):
-        level, _, words = SIZE.sub("", title).partition(" ")
-        if level == "#":
-            begins.append({"": number})
-        elif level == "##":
-            begins[-1][words] = number
+    number = 0
+    for cell in arrange(build.told(plan, books)):
+        if type_of(cell) in ("slide", "subslide"):
+            number += 1
+            level, _, words = SIZE.sub("", cell.source).partition(" ")
+            if level == "#":
+                begins.append({"": number})
+            elif level == "##":
+                begins[-1][words] = number
+        elif type_of(cell) == "-":
+            begins[-1] |= dict.fromkeys(asked_on(cell), number)
     return begins[1:]  # the first is the deck's own
+
+
+def asked_on(cell: NotebookNode) -> list[str]:
+    """The questions that a cell of a deck puts to the room."""
+    is_guess = cell.source.startswith('<div class="guess">')
+    return ASKED.findall(cell.source) if is_guess else []
 
 
 def pause(rest: str, place: int, start: int) -> Iterator[str]:
@@ -92,7 +103,7 @@ def sections(
             named = heading(section)
             yield f"### {named} (slide {begins[on_stage(named)]})"
             yield notes[id(section[0])].source
-            yield from votes(section)
+            yield from votes(section, begins)
 
 
 def slides(
@@ -103,10 +114,10 @@ def slides(
     for number, slide in enumerate(told.slides, first):
         if slide.title.startswith("## "):
             yield f"#{slide.title}"
-        timed = speaker.timed(slide.minutes, int(start))
+        timed = speaker.timed(slide.minutes, start)
         yield f"*Slide {number}, {timed}* {slide.note}"
         for place in asked(slide, book):
-            yield next(votes(book.cells[place:]))
+            yield next(votes(book.cells[place:], {}))
         start += slide.minutes
 
 
@@ -124,7 +135,9 @@ def asked(slide: talk.Slide, book: NotebookNode) -> list[int]:
     return [k for k, c in cells if prediction_cells.asks(c) and slide.shows(c)]
 
 
-def votes(section: list[NotebookNode]) -> Iterator[str]:
+def votes(section: list[NotebookNode], begins: dict[str, int]) -> Iterator[str]:
     """Each question of a section, its choices, and how it came out."""
     for question, choices, came_out, _ in outcomes(section):
-        yield f"> **Vote.** {question} ({choices}) *{came_out}*"
+        number = begins.get(on_stage(question))
+        named = f"Vote, slide {number}." if number else "Vote."
+        yield f"> **{named}** {question} ({choices}) *{came_out}*"

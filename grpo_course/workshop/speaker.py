@@ -86,12 +86,12 @@ def own(section: list[NotebookNode], timed: dict[str, int]) -> dict[str, int]:
     return {number: each for number, each in stated.items() if number in timed}
 
 
-def timed(length: float, start: int) -> str:
+def timed(length: float, start: float) -> str:
     """How long and from when; what rounds to no minute takes one."""
     return f"{length or 1:g} min, from {hours(start)}."
 
 
-def presenting(length: float, start: int) -> str:
+def presenting(length: float, start: float) -> str:
     """The line with which a note begins."""
     return f"*Presenting: {timed(length, start)}*"
 

@@ -100,3 +100,35 @@ def test_what_cannot_be_parted_stays_whole(source):
 
 def test_one_picture_alone_stays_whole():
     assert parts("plot_lines([1.0])", picture("lines")) == []
+
+
+def test_what_only_a_picture_needs_is_shown_with_the_picture():
+    """The room does not read a film's code under what was printed before it."""
+    source = """
+        curves = train(3)
+
+        def draw(seed):
+            plot_bands(curves[seed])
+
+        question = "When does it rise?"
+        print(curves[0])
+        play(draw, question, seed=range(3))
+    """
+    (printed, _), (drawn, _) = parts(source, PRINTED, picture("film"))
+    assert printed == ["curves = train(3)", "print(curves[0])"]
+    assert "def draw(seed):" in "".join(drawn) and len(drawn) > 3
+
+
+def test_what_a_picture_shares_or_computes_stays_where_it_was():
+    source = """
+        half = [0.5]
+        found = measure(half)
+        print(half)
+        plot_bands(half)
+        plot_lines(found)
+        half = [1.0]
+    """
+    assert parts(source, PRINTED, picture("half"), picture("found")) == []
+    source = source.replace("        half = [1.0]\n", "")
+    (printed, _), *_ = parts(source, PRINTED, picture("half"), picture("found"))
+    assert printed == ["half = [0.5]", "found = measure(half)", "print(half)"]

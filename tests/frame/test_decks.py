@@ -13,7 +13,8 @@ from nbformat import v4
 
 from grpo_course.workshop import form, plans, present, speaker
 from grpo_course.workshop.cells import ASIDE, tags
-from grpo_course.workshop.deck import build, fold, heights, needs, offline, stage
+from grpo_course.workshop.deck import build, fold, heights, needs, offline
+from grpo_course.workshop.deck.arrange import AT_THE_DESK, arrange
 from grpo_course.workshop.deck.slide import on_stage
 from grpo_course.workshop.form import WIDGET_VIEW
 
@@ -165,7 +166,7 @@ def test_no_text_of_a_deck_ends_where_something_was_to_come(deck):
 def test_a_slide_is_named_by_what_its_first_paragraph_says_first():
     steps = [f"**Step {k}: more.** Words {'and words ' * 110}" for k in (1, 2)]
     cells = [v4.new_markdown_cell(text) for text in ("## A", *steps, "**Limit:** no")]
-    told = [cell.source for cell in stage.arrange(cells)]
+    told = [cell.source for cell in arrange(cells)]
     assert told[:2] == ["## A", steps[0]]
     assert told[2] == "##### A · Step 2: more" and told[3].startswith("Words and")
     assert "**Limit:** no" in told
@@ -324,7 +325,7 @@ def test_much_print_and_its_pictures_stand_on_two_slides():
     for source, slides in ((drawn, 2), (f"{drawn}\ncurves = 3", 1)):
         cell = picture(source)
         cell.outputs.insert(0, copy.deepcopy(long))
-        made = seen(stage.arrange([v4.new_markdown_cell("## A"), cell]))
+        made = seen(arrange([v4.new_markdown_cell("## A"), cell]))
         shown = [part for part in made if part.cell_type == "code"]
         assert len(shown) == slides
         assert sum(kind(part) == "subslide" for part in made) >= slides - 1
@@ -338,7 +339,7 @@ def test_what_to_see_in_a_film_waits_until_the_room_has_answered():
     told = v4.new_markdown_cell("What to see: the arrows shrink.")
     for cell in (film, picture()):
         cells = [v4.new_markdown_cell("## A"), cell, copy.deepcopy(told)]
-        (see,) = [c for c in stage.arrange(cells) if "shrink" in c.source]
+        (see,) = [c for c in arrange(cells) if "shrink" in c.source]
         assert kind(see) == "fragment" and " fragment" in offline.cell_html(see)
         assert "The arrows shrink." in see.source and "What to see" not in see.source
 
@@ -357,7 +358,7 @@ def guessed(*texts, asked="Which way?"):
 
 @pytest.mark.parametrize("asked, level", [("Which way?", 6), ("Which " * 20, 4)])
 def test_a_guess_that_came_out_names_its_slide(asked, level):
-    made = seen(stage.arrange(guessed("Why?", asked=asked.strip())))
+    made = seen(arrange(guessed("Why?", asked=asked.strip())))
     titles = [cell for cell in made if kind(cell) in ("slide", "subslide")]
     assert titles[-1].source.startswith(f"{'#' * level} {asked.strip()} **B. down.**")
     assert kind(titles[-1]) == "subslide"
@@ -369,9 +370,7 @@ def test_a_guess_takes_what_leads_to_it_along():
     words = "and words " * 45
     first, question, *_ = [
         [cell.source for cell in slide]
-        for slide in slides_of(
-            stage.arrange(guessed(words, words, "At last a reason."))
-        )
+        for slide in slides_of(arrange(guessed(words, words, "At last a reason.")))
     ]
     assert "At last a reason." in question and words.strip() in first[1]
 
@@ -389,7 +388,7 @@ def test_the_question_of_a_film_is_the_title_of_its_slide():
     film = picture("play(draw)")
     film.outputs[0].data["text/html"] = moving("step", asked="Which &lt; half?")
     text = v4.new_markdown_cell("## A\n\n" + "Words that fill a slide. " * 60)
-    *_, title, shown = seen(stage.arrange([text, film]))[:-1]
+    *_, title, shown = seen(arrange([text, film]))[:-1]
     assert title.source.startswith("###### Which < half?")
     assert "Which" not in shown.outputs[0].data["text/html"]
 
@@ -402,7 +401,7 @@ def test_a_picture_grows_into_the_room_that_its_knobs_leave():
             "image/png": png(500, 200),
             "text/html": moving(*knobs),
         }
-        made = stage.arrange([v4.new_markdown_cell("## A"), film])
+        made = arrange([v4.new_markdown_cell("## A"), film])
         marks = [re.search(r"picture-(\d+) grown", c.source) for c in made]
         heights += [int(mark[1]) for mark in marks if mark]
     assert 200 < heights[1] < heights[0] == 280  # 200 is its own, 1.4 the most
@@ -411,12 +410,12 @@ def test_a_picture_grows_into_the_room_that_its_knobs_leave():
 def test_what_runs_unseen_parts_no_text_from_its_slide():
     texts = ["## A\n\n" + "word " * 130, "A last word."]
     told = [*map(v4.new_markdown_cell, texts), fold.skipped("x = 1")]
-    assert [*map(kind, seen(stage.arrange(told)))] == ["slide", "-", "-"]
+    assert [*map(kind, seen(arrange(told)))] == ["slide", "-", "-"]
 
 
 def test_no_line_begins_with_what_follows_a_formula():
     text = "Take $x$, then $$y.$$ and $z$ as well ($a$)."
-    made = stage.arrange([v4.new_markdown_cell(f"## A\n\n{text}")])[-1].source
+    made = arrange([v4.new_markdown_cell(f"## A\n\n{text}")])[-1].source
     assert re.findall(r'<span class="whole">(.*?)</span>', made) == ["$x$,", "$a$)."]
     assert re.sub(r"<[^>]*>", "", made) == text and ".whole {" in offline.style()
 
@@ -424,7 +423,7 @@ def test_no_line_begins_with_what_follows_a_formula():
 def test_a_room_reads_indices_and_no_link_to_a_notebook():
     text = "π_old ([notebook 05](05_kl.ipynb#k3)), `π_ref`, [a page](https://x.org)"
     wanted = "π<sub>old</sub> (notebook 05), `π_ref`, [a page](https://x.org)"
-    title, told = stage.arrange([v4.new_markdown_cell(f"## ε_high\n\n{text}")])
+    title, told = arrange([v4.new_markdown_cell(f"## ε_high\n\n{text}")])
     assert title.source.startswith("## ε<sub>high</sub>") and told.source == wanted
 
 
@@ -438,7 +437,7 @@ def test_what_is_folded_is_told_on_a_slide_of_its_own_unless_it_solves_an_exerci
     folded = f"<details>{tried}\n\nIt held.\n\n</details>"
     text = v4.new_markdown_cell(f"## A\n\nWhy?\n\n{folded}")
     text.metadata["tags"] = [tag]
-    made = [cell.source for cell in stage.arrange([text])]
+    made = [cell.source for cell in arrange([text])]
     assert [words for words in made if not words.startswith("#")] == told
     further = [words for words in made if words.startswith("#")][1:]
     assert ["What came out" in title for title in further] == [True] * (len(told) - 1)
@@ -447,7 +446,7 @@ def test_what_is_folded_is_told_on_a_slide_of_its_own_unless_it_solves_an_exerci
 def noted(*cells):
     """The notes of each slide."""
     found = []
-    for cell in stage.arrange([*cells]):
+    for cell in arrange([*cells]):
         if kind(cell) in ("slide", "subslide"):
             found.append([])
         found[-1] += [cell.source] if kind(cell) == "notes" else []
@@ -455,10 +454,15 @@ def noted(*cells):
 
 
 def test_a_note_begins_with_its_section_and_goes_on_to_its_end():
-    """Also where the first text of the section needs two slides, and it follows it."""
+    """Also where the first text of the section needs two slides, and it follows it.
+
+    A section without a note is told with the one before, up to the end of the part.
+    """
     said = speaker.note("*Presenting: 3 min.*", "**Say first.** A.\n\n**Ask.** B.")
     long = [v4.new_markdown_cell("\n\n".join(["## A", *["word " * 90] * 4]))]
-    others = [v4.new_markdown_cell(text) for text in ("### A, too", "## Next")]
+    others = [
+        v4.new_markdown_cell(text) for text in ("### A, too", "## Next", "# 2. B")
+    ]
     first, *more, after = noted(*long, said, *others)
     assert first == [said.source] and after == []
     assert len(more) > 1 and {*map(tuple, more)} == {
@@ -486,25 +490,25 @@ def test_a_part_begins_with_the_line_of_the_loop_that_it_is_about():
 
 
 def test_a_room_is_not_told_to_click():
-    told = ["## A", f"Why?\n\n{stage.AT_THE_DESK[0]}, then run the cell below it."]
-    made = stage.arrange([v4.new_markdown_cell(text) for text in told])
+    told = ["## A", f"Why?\n\n{AT_THE_DESK[0]}, then run the cell below it."]
+    made = arrange([v4.new_markdown_cell(text) for text in told])
     assert "Why?" in made[1].source and len(made) == 2
     book = form.read(ROOT / "notebooks" / "00_welcome.ipynb")
-    assert any(stage.AT_THE_DESK[0] in cell.source for cell in book.cells)
+    assert any(AT_THE_DESK[0] in cell.source for cell in book.cells)
 
 
 def test_of_a_result_no_code_is_shown():
     cell = v4.new_code_cell("print(3)", outputs=[v4.new_output("stream", text="3\n")])
     for tagged in (["result"], []):
         cell.metadata["tags"] = tagged
-        shown = stage.arrange([v4.new_markdown_cell("## A"), copy.deepcopy(cell)])[-1]
+        shown = arrange([v4.new_markdown_cell("## A"), copy.deepcopy(cell)])[-1]
         assert shown.outputs and bool(source_seen(shown)) == (not tagged)
 
 
 def test_what_to_see_goes_with_its_picture():
     see = v4.new_markdown_cell("What to see: a line.\n\nWhat comes next?")
     text = v4.new_markdown_cell("## A heading\n\n" + "Words. " * 60)
-    cells = stage.arrange([text, picture(), see, v4.new_code_cell("print(1)")])
+    cells = arrange([text, picture(), see, v4.new_code_cell("print(1)")])
     types = [kind(cell) for cell in cells]
     place = next(k for k, cell in enumerate(cells) if "A line." in cell.source)
     assert types[place] == "fragment" and cells[place - 1].outputs
@@ -518,7 +522,7 @@ def test_a_guess_has_its_answer_on_the_next_slide():
     ask.outputs = [v4.new_output("stream", text="Which way?\n  ( ) up   ( ) down\n")]
     answer = v4.new_code_cell("print(3)\nup.reveal('up')")
     answer.outputs = [v4.new_output("stream", text="3\nCame out: up.\n4\n")]
-    cells = stage.arrange([v4.new_markdown_cell("## A"), ask, answer])
+    cells = arrange([v4.new_markdown_cell("## A"), ask, answer])
     assert [kind(cell) for cell in cells] == [
         "slide",
         "-",
@@ -535,7 +539,7 @@ def test_a_guess_has_its_answer_on_the_next_slide():
 def test_a_long_table_goes_on_with_its_head():
     rows = "\n".join(f"| {k} |" for k in range(20))
     table = v4.new_markdown_cell(f"## A\n\n| head |\n|---|\n{rows}")
-    pieces = [c.source for c in stage.arrange([table]) if c.source.startswith("|")]
+    pieces = [c.source for c in arrange([table]) if c.source.startswith("|")]
     assert len(pieces) == 3 and all(p.startswith("| head |\n|---|") for p in pieces)
 
 
@@ -580,7 +584,7 @@ def test_print_alone_is_written_large_and_a_note_takes_no_room(row, size):
     cells += [v4.new_markdown_cell("Say this. " * 200)]
     cells[2].metadata["tags"] = ["result"]
     cells[3].metadata["slideshow"] = {"slide_type": "notes"}
-    title = stage.arrange(cells)[0].source
+    title = arrange(cells)[0].source
     assert title == f'## A <span class="{size}"></span>'
 
 

@@ -139,8 +139,11 @@ def test_a_run_sheet_has_every_note_and_vote_of_its_plan(name):
     asked = [
         q for book in told.values() for q in prediction_cells.questions(book.cells)
     ]
-    votes = re.findall(r"^> \*\*Vote\.\*\* (.*) \(.*\) \*Came out: .*\*$", text, re.M)
-    assert votes == asked
+    line = r"^> \*\*Vote, slide (\d+)\.\*\* (.*) \(.*\) \*Came out: .*\*$"
+    votes = re.findall(line, text, re.M)
+    assert [question for _, question in votes] == asked
+    slides = slides_of(name)
+    assert all(f"**{on_stage(q)}**" in slides[int(number) - 1] for number, q in votes)
     parts = [(part, BOOKS[part.notebook]) for part in PLANS[name].parts]
     sections = [cells for each in parts for cells, _ in speaker.timetable(*each)]
     named = re.findall(r"^### (.*?)(?: \(slide \d+\))?$", text, re.M)
@@ -153,6 +156,17 @@ def test_a_run_sheet_has_every_note_and_vote_of_its_plan(name):
         stated = {number for number, _ in exercise_cells.stated(book.cells)}
         left_out = stated - plans.exercises(part, book.cells).keys()
         assert not left_out & set(re.findall(r"xercise (\d+\.\d+)", text))
+
+
+def slides_of(name):
+    """What is written on each slide of a deck."""
+    slides = []
+    for cell in build.deck(name, ROOT).cells:
+        if type_of(cell) in ("slide", "subslide"):
+            slides.append("")
+        if slides and type_of(cell) == "-":
+            slides[-1] += cell.source
+    return slides
 
 
 @pytest.mark.parametrize("name", [n for n, p in PLANS.items() if not p.parts[0].talk])

@@ -7,13 +7,13 @@ from nbformat import NotebookNode
 
 from grpo_course.workshop.deck.fold import DRAWS, REVEALS, SHOWS, part
 from grpo_course.workshop.deck.heights import picture_size
-from grpo_course.workshop.deck.needs import Statement, statements, text
+from grpo_course.workshop.deck.needs import KNOWN, Statement, statements, text
 
 
 def taken_apart(cell: NotebookNode) -> list[NotebookNode]:
     """A cell as one that prints and one for each picture; none where that cannot be."""
     body = statements(cell.source)
-    draws = drawing(body)
+    draws = with_means(drawing(body), body)
     others = [s for s in body if s not in draws]
     drawn = [o for o in cell.outputs if picture_size(o)]
     printed = [o for o in cell.outputs if o not in drawn]
@@ -34,11 +34,44 @@ def drawing(body: list[Statement]) -> list[Statement]:
     draws: list[Statement] = []
     axes: set[str] = set()
     for each in body:
-        draw = DRAWS.search(each.text) or each.reads & axes
-        if draw and not isinstance(each.node, ast.FunctionDef):
+        if is_drawn(each) or (each.reads & axes and not is_function(each)):
             draws.append(each)
             axes |= each.sets
     return draws
+
+
+def with_means(draws: list[Statement], body: list[Statement]) -> list[Statement]:
+    """What draws, with the functions and words that it alone reads."""
+    for each in reversed(body):
+        others = [s for s in body if s not in draws and s is not each]
+        read = set().union(
+            *(s.reads for s in draws if s.node.lineno > each.node.lineno)
+        )
+        elsewhere = set().union(*(s.reads | s.changes for s in others))
+        if is_words(each) and each.sets & read and not each.sets & elsewhere:
+            more = [s for s in body if s in draws or s is each]
+            draws = more if may_wait(more, others) else draws
+    return draws
+
+
+def is_drawn(each: Statement) -> bool:
+    """Whether a statement makes a picture, and does not say only how."""
+    return bool(DRAWS.search(each.text)) and not is_function(each)
+
+
+def is_function(each: Statement) -> bool:
+    """Whether a statement defines a function."""
+    return isinstance(each.node, ast.FunctionDef)
+
+
+def is_words(each: Statement) -> bool:
+    """Whether a statement only puts together what is there, or defines a function."""
+    if is_function(each):
+        return True
+    calls = (n.func for n in ast.walk(each.node) if isinstance(n, ast.Call))
+    called = {f.id for f in calls if isinstance(f, ast.Name)}
+    assigns = isinstance(each.node, ast.Assign | ast.AugAssign)
+    return assigns and called <= KNOWN and not each.changes
 
 
 def may_wait(draws: list[Statement], others: list[Statement]) -> bool:
@@ -58,7 +91,8 @@ def by_picture(draws: list[Statement], pictures: int) -> list[list[Statement]]:
     """The statements of each picture; of all, where it is not seen which are whose."""
     groups: list[list[Statement]] = []
     for each in draws:
-        if DRAWS.search(each.text) or not groups:
+        last = groups[-1] if groups else []
+        if not last or (is_drawn(each) and any(map(is_drawn, last))):
             groups.append([])
         groups[-1].append(each)
     return groups if len(groups) == pictures else [draws]

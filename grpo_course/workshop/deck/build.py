@@ -28,7 +28,8 @@ from grpo_course.workshop.cells import (
     tags,
     title_of,
 )
-from grpo_course.workshop.deck import offline, spoken, stage
+from grpo_course.workshop.deck import offline, spoken
+from grpo_course.workshop.deck.arrange import arrange
 from grpo_course.workshop.deck.fold import skipped
 from grpo_course.workshop.deck.needs import unseen
 
@@ -87,7 +88,7 @@ def single(path: Path) -> NotebookNode:
 def arranged(name: str, cells: list[NotebookNode]) -> NotebookNode:
     """A notebook of slides."""
     first, *others = cells
-    made = v4.new_notebook(cells=stage.arrange([first, skipped(FIRST), *others]))
+    made = v4.new_notebook(cells=arrange([first, skipped(FIRST), *others]))
     made.metadata.update(tidy.FIXED, rise=settings())
     for number, cell in enumerate(made.cells):
         cell.id = digest(f"{name}:{number}", 8)

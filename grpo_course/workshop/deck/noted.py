@@ -16,21 +16,21 @@ def noted(slides: Sequence[Slide]) -> Sequence[Slide]:
     """The slides, each with a note if its section has one.
 
     The first slide of a section has the whole note. Those that have none of their own
-    repeat what to ask, to expect and to show, which is looked up in the middle of it.
+    repeat what to ask, to expect and to show, which is looked up in the middle of it;
+    so do those of a section without a note, of the section before.
     """
+    title = again = ""
     for section in sections(slides):
-        first, *others = section
-        with_notes = [slide for slide in section if notes_of(slide)]
-        if not with_notes:
-            continue
-        note = notes_of(with_notes[0])[0]
-        with_notes[0].cells.remove(note)
-        first.cells.append(note)
-        again = goes_on(note.source)
-        for slide in others if again else []:
+        if with_notes := [slide for slide in section if notes_of(slide)]:
+            note = notes_of(with_notes[0])[0]
+            with_notes[0].cells.remove(note)
+            section[0].cells.append(note)
+            title, again = section[0].title, goes_on(note.source)
+        elif section[0].level < SECTION:  # a part
+            again = ""
+        for slide in section if again else []:
             if not notes_of(slide):
-                line = f"*{first.title}, continued.*"
-                slide.cells.append(speaker.note(line, again))
+                slide.cells.append(speaker.note(f"*{title}, continued.*", again))
     return slides
 
 

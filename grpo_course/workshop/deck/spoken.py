@@ -40,7 +40,7 @@ def cells(
             asked |= prediction_cells.asked(code[told]).keys()
             made.append(shown(code[told], kind[1], asked))
             told += 1
-        line = speaker.presenting(slide.minutes, int(start))
+        line = speaker.presenting(slide.minutes, start)
         made.append(speaker.note(line, slide.note))
         start += slide.minutes
     return made

@@ -6,24 +6,23 @@ import re
 from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import exercise_cells, prediction_cells
-from grpo_course.workshop.cells import tags
 from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.apart import taken_apart
 from grpo_course.workshop.deck.heights import (
+    ANSWERED,
     HEADINGS,
     HEIGHT,
     SMALLEST,
     SPARSE,
     cut,
+    knobs,
     smaller_blocks,
     text_height,
 )
-from grpo_course.workshop.deck.noted import noted
-from grpo_course.workshop.deck.shown import Shown, Way, blocks_of, parted, question
-from grpo_course.workshop.deck.slide import Slide, finished, is_seen, unfolded
+from grpo_course.workshop.deck.shown import Shown, Way, question
+from grpo_course.workshop.deck.slide import Slide
 
 FOUND = f"**{exercise_cells.FOUND}.**"  # not beside what is to be tried
-AT_THE_DESK = ("Guess first: pick a choice", "Now ask your own")  # not for a room
 # A paragraph that says first what it is about: "**Step 2: a policy.** A model ...".
 LEAD = re.compile(r"\*\*([^*]{3,40})\.\*\* (?=[A-Z$])")
 
@@ -35,6 +34,7 @@ class Stage:
         self.slides: list[Slide] = []
         self.title = self.lead = ""  # of the section, and of its last paragraphs
         self.guess: tuple[str, list[str]] = ("", [])  # until it comes out
+        self.came_out = ""  # the question and its answer, while a cell is in parts
 
     @property
     def now(self) -> Slide:
@@ -51,10 +51,19 @@ class Stage:
         self.slides.append(Slide(title, level))
         self.title, self.lead = title, ""
 
+    def next(self) -> Slide:
+        """The slide to go on with: this one while it is empty, or a further one."""
+        if self.now.empty:
+            return self.now
+        further = Slide(self.title_now, 5)
+        if self.came_out:
+            further.rename(self.came_out)
+        return further
+
     def go_on(self) -> None:
-        """A further slide of the section, unless this one is empty."""
+        """Go on with the next slide."""
         if not self.now.empty:
-            self.slides.append(Slide(self.title_now, 5))
+            self.slides.append(self.next())
 
     def tell(self, blocks: list[str], leads: bool = False) -> None:
         """Paragraphs, on as many slides as they need.
@@ -65,6 +74,8 @@ class Stage:
             return
         blocks = [piece for block in blocks for piece in smaller_blocks(block)]
         whole = sum(map(text_height, blocks))
+        if not leads and self.now.pictured and whole <= HEIGHT - self.now.used:
+            self.now.closed = False  # last words find room below a picture
         if (leads and self.now.used > SPARSE) or whole > self.now.room:
             self.go_on()
         share = whole / math.ceil(whole / (self.now.room or HEIGHT) or 1)
@@ -127,12 +138,12 @@ class Stage:
         if not shown.anything:
             self.now.cells.append(fold.skipped(cell.source))
             return self.tell([see] if see else [], leads=True)
-        way, fits = self.way_of(shown)
-        small = fits > 0 and shown.scale(way, fits) < SMALLEST
+        way, fits, begins = self.way_of(shown)
+        small = is_small(shown, way, fits)
         if small and (parts := taken_apart(cell)):
-            for each in parts[:-1]:
-                self.run(each, "")
-            return self.run(parts[-1], see)
+            return self.run_parts(parts, see)
+        if begins:
+            self.go_on()
         if shown.knobs and self.now.level == 5:  # its question says more than a place
             self.now.rename(shown.take_question() or self.now.title)
             fits = max(fits, shown.picture(way, self.now.room, 0))
@@ -144,56 +155,29 @@ class Stage:
         self.now.closed = bool(shown.pictures)
         self.now.pictured |= self.now.closed
 
-    def way_of(self, shown: Shown) -> tuple[Way, int]:
-        """How a cell is shown here or on a new slide, and how high its pictures are."""
+    def run_parts(self, parts: list[NotebookNode], see: str) -> None:
+        """A slide for each part of a cell, named as the first by what came out."""
+        title = self.now.title if self.now.level in ANSWERED else ""
+        for part in parts:
+            # A film has a question of its own.
+            self.came_out = "" if any(map(knobs, part.outputs)) else title
+            self.run(part, see if part is parts[-1] else "")
+        self.came_out = ""
+
+    def way_of(self, shown: Shown) -> tuple[Way, int, bool]:
+        """How a cell is shown, how high its pictures are, and if a slide begins."""
+        further = self.next()
         for way in shown.ways():
-            if way.last:
-                self.go_on()
-            fits = shown.picture(way, self.now.room, SMALLEST)
-            if not fits and not self.now.empty:
-                fits = shown.picture(way, HEIGHT - HEADINGS[5], SMALLEST)
-                if fits:
-                    self.go_on()
-            if fits or way.last:
-                break
-        return way, fits
+            for slide in [further] if way.last else [self.now, further]:
+                fits = shown.picture(way, slide.room, SMALLEST)
+                if fits and not is_small(shown, way, fits):
+                    return way, fits, slide is further
+        if self.came_out and is_small(shown, way, fits):
+            self.came_out = ""  # the picture needs the room of this title
+            return self.way_of(shown)
+        return way, fits, True
 
 
-def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
-    """The cells on slides, each slide with a title, and no solution among them."""
-    stage = Stage()
-    pending: list[str] = []
-    # A solution is not seen either, but ends what is said of its exercise.
-    told = [c for c in cells if is_seen(c) or exercise_cells.SOLUTION in tags(c)]
-    following = dict(zip(map(id, told), [*told[1:], None], strict=True))
-    for cell in cells:
-        after = following.get(id(cell))
-        if not is_seen(cell):
-            if exercise_cells.SOLUTION not in tags(cell):
-                stage.now.cells.append(cell)
-        elif cell.cell_type == "markdown":
-            leads = after is not None and after.cell_type == "code"
-            stage_text(stage, pending or blocks_of(unfolded(cell)), leads)
-            pending = []
-        elif prediction_cells.asks(cell):
-            stage.ask(cell)
-        else:
-            see, pending = parted(after)
-            stage.run(cell, see)
-    return [cell for slide in noted(stage.slides) for cell in finished(slide)]
-
-
-def stage_text(stage: Stage, blocks: list[str], leads: bool) -> None:
-    """A text cell: a heading begins a slide."""
-    told: list[str] = []
-    for block in blocks:
-        if not block or block.startswith(AT_THE_DESK):
-            continue
-        heading = re.match(r"(#+) (.*)", block)
-        if heading:
-            stage.tell(told)
-            told = []
-            stage.begin(heading[2], min(len(heading[1]), 3))
-        else:
-            told.append(block)
-    stage.tell(told, leads)
+def is_small(shown: Shown, way: Way, fits: int) -> bool:
+    """Whether a picture so high would be too small to read."""
+    return fits > 0 and shown.scale(way, fits) < SMALLEST
