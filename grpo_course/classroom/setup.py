@@ -26,6 +26,8 @@ PLOT_STYLE = {
     "font.family": ["DejaVu Sans"],  # comes with matplotlib: one font everywhere
     "font.size": 12,
     "axes.titlesize": 12,
+    "figure.labelsize": 12,
+    "figure.titlesize": 12,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,

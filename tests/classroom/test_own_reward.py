@@ -10,6 +10,7 @@ from grpo_course import (
     sort_inclusion_ordering_reward,
     sort_multiset_reward,
 )
+from grpo_course.classroom.check.report import wrap
 from grpo_course.classroom.own_reward import judge_reward
 
 
@@ -108,3 +109,13 @@ def test_what_is_no_reward_says_why(judged, words):
     marks, told = judged(NO_REWARDS[words])
     assert marks == "x"
     assert words in told
+
+
+def test_a_list_is_not_broken_over_two_lines():
+    told = f"{'word ' * 13}and to [0, 1, 2] it pays"
+    lines = wrap(told)
+    assert [line.strip() for line in lines] == [
+        ("word " * 13).strip() + " and to",
+        "[0, 1, 2] it pays",
+    ]
+    assert " ".join(line.strip() for line in lines) == told

@@ -1,6 +1,7 @@
 """The pictures of the README are the stored plots of the notebooks."""
 
 import io
+import re
 from pathlib import Path
 
 from PIL import Image
@@ -38,3 +39,20 @@ def test_the_film_of_the_readme_moves_then_rests_and_is_small():
         film.seek(place)
         seen.add(film.convert("RGB").tobytes())
     assert len(seen) == film.n_frames
+
+
+TYPE = re.compile(r'(?:font|label|\b)size"?[=:] ?([\d.]+)(?: if .* else ([\d.]+))?')
+
+
+def test_no_type_is_so_small_that_a_room_cannot_read_it():
+    """Pictures are set in 12 pt; what does not fit so is at least 10."""
+    plots = sorted((ROOT / "grpo_course/classroom/plots").glob("*.py"))
+    stated = {path.name: sizes(path) for path in plots}
+    assert sum(map(len, stated.values())) > 10
+    assert {n: each for n, each in stated.items() if min(each, default=12) < 10} == {}
+
+
+def sizes(path):
+    """The sizes of type that a file states."""
+    pairs = TYPE.findall(path.read_text(encoding="utf-8"))
+    return [float(size) for each in pairs for size in each if size]

@@ -1,5 +1,6 @@
 """The verdict on an answer, in a few short lines."""
 
+import re
 import textwrap
 import traceback
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from grpo_course.classroom.check.diagnosis import Problem
 from grpo_course.classroom.check.exercise import Exercise
 
 WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
+LISTED, NO_BREAK = re.compile(r"\[[^][]{1,30}\]"), "\N{NO-BREAK SPACE}"
 
 STUB = "Your code replaces `raise NotImplementedError`; the course's own stands in."
 DRAFT = "What stands there is a draft, and it can be fooled: write your own."
@@ -121,14 +123,18 @@ def _form(tensor: Tensor) -> str:
 
 
 def wrap(text: str, indent: str = "") -> list[str]:
-    """Lines of at most WIDTH characters; those after the first are indented."""
-    return textwrap.wrap(
-        text,
+    """Lines of at most WIDTH characters; those after the first are indented.
+
+    A short list stays in one piece: no line is broken at a NO_BREAK.
+    """
+    lines = textwrap.wrap(
+        LISTED.sub(lambda found: found[0].replace(" ", NO_BREAK), text),
         WIDTH,
         initial_indent=indent,
         subsequent_indent="    ",
         break_on_hyphens=False,
     )
+    return [line.replace(NO_BREAK, " ") for line in lines]
 
 
 def _cut(line: str) -> str:

@@ -176,7 +176,7 @@ def plot_counts(counts: dict[str, Tensor], xlabel: str, ylabel: str) -> list[Axe
     for ax, (name, count), colour in zip(axes, counts.items(), COLOURS, strict=False):
         ax.bar(range(len(count)), count, color=colour)
         for value, height in enumerate(count.tolist()):
-            ax.text(value, height, f"{height:g}", ha="center", va="bottom", fontsize=10)
+            ax.text(value, height, f"{height:g}", ha="center", va="bottom")
         ax.set_xticks(range(len(count)))
         finish(ax, xlabel, ylabel if ax is axes[0] else "", name).margins(y=0.15)
     return axes

@@ -76,7 +76,7 @@ def name_lengths(ax: Axes, answers: list[Node]) -> None:
     """How many tokens the responses at each height have."""
     for length in {len(answer) for answer in answers}:
         words = f"{length} token" + ("s" if length > 1 else "")
-        place: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 11}
+        place: dict[str, Any] = {"ha": "right", "va": "center"}
         ax.text(-1.3, -length, words, **place)
 
 
@@ -87,7 +87,7 @@ def draw_tokens(ax: Axes, answers: list[Node], rights: list[Node], end: int) -> 
         fill = UP if node in rights else COMPLETE if node in answers else GROUND
         ax.plot(x, y, marker, ms=13, mfc=fill, mec=LEVEL, mew=0.8)
         word = "" if marker == "s" else f"{node[-1]}" if node else "·"
-        ax.text(x, y, word, ha="center", va="center_baseline", fontsize=10)
+        ax.text(x, y, word, ha="center", va="center_baseline")
 
 
 def draw_blame(
@@ -104,7 +104,7 @@ def draw_blame(
         ax.plot(x, y, "o", ms=size, mfc=fill, mec=DOWN, mew=0.8)
     each = {len(a): v for a, v in zip(answers, blame, strict=True) if a not in rights}
     for length, value in each.items():
-        place: dict[str, Any] = {"va": "center", "fontsize": 11}
+        place: dict[str, Any] = {"va": "center"}
         ax.text(len(answers) + 0.3, -length, f"{value:.3f}", **place)
 
 

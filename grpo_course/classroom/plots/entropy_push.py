@@ -34,7 +34,6 @@ def plot_entropy_push(logits: Tensor) -> list[Axes]:
         ax.bar(range(len(probs)), probs, 0.8, color=PI, alpha=0.3)
         ax.set(xticks=range(len(probs)), yticks=(0, 0.5, 1), ylim=(-0.2, 1.3))
         finish(ax, "token", "", title).grid(visible=False, axis="x")
-        ax.title.set_fontsize(12)
     left.set_ylabel("probability")
     for x, (prob, up) in enumerate(zip(probs.tolist(), push.tolist(), strict=True)):
         draw_from(left, x, prob, up)

@@ -41,7 +41,7 @@ def plot_forks(
         whole = (new / was)[: len(tokens)].double().prod()
         label = f"{name}  × {whole:.2g}"
         look: dict[str, Any] = {"ha": "right", "va": "center", "color": INK}
-        ax.text(-0.3, ROW * row + 0.5, label, fontsize=11, **look)
+        ax.text(-0.3, ROW * row + 0.5, label, **look)
         skipped = tokens[:1] == [THINK]
         moved = draw_row(ax, ROW * row, thought, was[skipped:], new[skipped:])
         told.append(f"{label}: {', '.join(moved) or 'no token'}")
@@ -73,11 +73,11 @@ def draw_row(
         shade = min(1.0, abs(moved) / (6 * MOVED))
         ax.add_patch(Rectangle((x, y), 1, 1, fc=sign_colour(moved), alpha=shade, lw=0))
         ax.add_patch(Rectangle((x, y), 1, 1, fill=False, edgecolor=FAINT, lw=0.4))
-        ax.text(x + 0.5, y + 0.5, token, fontsize=11, parse_math=False, **look)
+        ax.text(x + 0.5, y + 0.5, token, parse_math=False, **look)
         if abs(moved) > MOVED and x >= free:
             free = x + WIDE
             pair = f"{was:.2f}→{new:.2f}"
             below = pair.replace("0.", ".")
-            ax.text(x + 0.5, y + 1.4, below, fontsize=10, **look)
+            ax.text(x + 0.5, y + 1.4, below, **look)
             told.append(f"{token} at {x + 1} {pair}")
     return told

@@ -40,7 +40,7 @@ def plot_light(errors: Tensor, lam: float, gamma: float = 1.0) -> list[Axes]:
     upper.set(yticks=range(count), yticklabels=names, xticks=[])
     upper.grid(visible=False)
     title = f"λ = {lam:g}: what is left of each TD error; × λ for each token back"
-    upper.set_title(title, fontsize=11)
+    upper.set_title(title)
     lower.imshow(deltas[None], cmap=SIGNS, vmin=-most, vmax=most, aspect="auto")
     for t, delta in enumerate(deltas.tolist()):
         write(lower, t, 0, delta, bold=True)
@@ -71,7 +71,6 @@ def write(ax: Axes, x: int, y: int, value: float, bold: bool) -> None:
     style: dict[str, Any] = {
         "ha": "center",
         "va": "center",
-        "fontsize": 11,
         "bbox": box,
     }
     ax.text(x, y, f"{round(value, 2) + 0.0:+.2f}", weight=weight, **style)

@@ -25,7 +25,7 @@ def plot_batch(batch: Batch) -> list[Axes]:
         ]
         ax.set_xlim(-reach, reach)
         draw_group(ax, deltas[i], names, r"delta $\delta$", signed=True)
-        ax.set_title(f"prompt {prompt}", fontsize=11)
+        ax.set_title(f"prompt {prompt}")
         listed = ", ".join(f"{delta + 0.0:+.2f}" for delta in deltas[i].tolist())
         told.append(f"prompt {prompt} {listed}")
     plt.tight_layout()
@@ -56,7 +56,7 @@ def plot_groups(
             ax.set_xlim(-reach, reach)
             draw_group(ax, delta[row], [""] * len(names), r"delta $\delta$", True)
     for ax, title in zip(grid[0], ("dashed: their mean", *deltas), strict=True):
-        ax.set_title(title, fontsize=11)
+        ax.set_title(title)
     for ax in grid[:-1].flat:
         ax.set_xlabel("")
     plt.tight_layout()

@@ -63,13 +63,8 @@ def draw_term(ax: Axes, token: int, x: float, wide: float, high: float) -> None:
     place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": side}
     name = f"token {token}" if wide > 0.15 else str(token)
     text = f"{name}\n{wide * high:+.2f}"
-    ax.annotate(
-        text,
-        (x + wide / 2, high),
-        (0, away),
-        fontsize=11 if wide > 0.1 else 10,
-        **place,
-    )
+    size = 12 if wide > 0.1 else 10  # narrow ones stand close
+    ax.annotate(text, (x + wide / 2, high), (0, away), fontsize=size, **place)
 
 
 def plot_two_tokens(probs: Tensor, own: Tensor, states: Tensor) -> Axes:
@@ -146,7 +141,7 @@ def plot_settled(
             "textcoords": "offset points",
             "va": "center",
         }
-        right.annotate(f"{kl:.2f}", (kl, row), fontsize=11, **place)
+        right.annotate(f"{kl:.2f}", (kl, row), **place)
     most = -ref_log_probs.min().item()
     right.set(yticks=range(3), yticklabels=("k1", "k2", "k3"), xlim=(0, 0.9 * most))
     right.invert_yaxis()

@@ -80,7 +80,7 @@ def name_tokens(ax: Axes, values: Tensor, row: int) -> None:
         high, before = not high and place - before < NEAR, place
         up: dict = {"xytext": (0, 24 if high else 12), "textcoords": "offset points"}
         up |= {"ha": "center", "bbox": {"fc": GROUND, "lw": 0, "pad": 0.4}}
-        ax.annotate(text, (at, row), fontsize=10, **up)
+        ax.annotate(text, (at, row), **up)
 
 
 def plot_gap(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:

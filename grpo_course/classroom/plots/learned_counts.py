@@ -60,7 +60,7 @@ def draw_bar(ax: Axes, row: int, shares: Tensor, num_prompts: int) -> None:
     """One setting: the shares of the seeds from left to right, then the mean."""
     counts = learned(shares, num_prompts)
     divide_bar(ax, row, counts, SHADES)
-    ax.text(1.02, row, f"{shares.mean():.2f}", va="center", fontsize=10)
+    ax.text(1.02, row, f"{shares.mean():.2f}", va="center")
 
 
 def divide_bar(ax: Axes, row: int, sizes: Tensor, shades: Sequence[str]) -> None:

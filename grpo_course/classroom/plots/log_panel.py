@@ -28,10 +28,10 @@ def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
     figure, grid = plt.subplots(2, 4, figsize=(11, 4.2), layout="constrained")
     for ax, title in zip(grid.flat, PANEL, strict=True):
         draw_measure(ax, log, healthy, title)
-        ax.set_title(ax.get_title(), fontsize=11)
-        ax.tick_params(labelsize=9.5)
+        ax.set_title(ax.get_title())
+        ax.tick_params(labelsize=11)
     handles, labels = grid.flat[0].get_legend_handles_labels()
-    figure.supxlabel("rollout", fontsize=11)
+    figure.supxlabel("rollout")
     figure.legend(handles, labels, loc="outside upper center", ncols=2)
     describe(figure, words(log, healthy))
     return list(grid.flat)

@@ -48,7 +48,7 @@ WORDS = (
     (59, -1.2, r"the next of $\mu$ steps", "center"),
     (1, 15.5, "the next\nepoch", "left"),
 )
-WORDS_LOOK: dict[str, Any] = {"style": "italic", "color": "#555555", "fontsize": 12}
+WORDS_LOOK: dict[str, Any] = {"style": "italic", "color": "#555555"}
 LOOP_IN_WORDS = (
     "Two loops drawn as boxes, the inner one in the outer one. The outer one runs "
     "once an epoch: copy the reference at times, sample G answers, judge them, compare "
@@ -118,7 +118,7 @@ def draw_box(
     ax.add_patch(FancyBboxPatch((left, bottom), width, HEIGHT, **style))
     centre = (left + width / 2, bottom + HEIGHT / 2)
     ink = "white" if filled else colour
-    ax.text(*centre, text, ha="center", va="center", color=ink, fontsize=12.5)
+    ax.text(*centre, text, ha="center", va="center", color=ink)
 
 
 def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:

@@ -52,7 +52,7 @@ def draw_mean_weights(tokens: int) -> str:
         ax.axis("off")
         parts.append(f"{mean} {short[0]:.3f} and {long[0]:.3f}")
     for bottom, count in ((ROW, SHORT), (0.0, tokens)):
-        place: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 12}
+        place: dict[str, Any] = {"ha": "right", "va": "bottom"}
         axes[0].text(-0.6, bottom, f"{count} tokens", **place)
     describe(
         axes[0].figure,
@@ -78,7 +78,7 @@ def plot_weights(weights: Mapping[str, Tensor]) -> list[Axes]:
         ax.axis("off")
         told.append(f"{name} {rows[0, 0]:.3f} and {rows[1, 0]:.3f}")
     for row, bottom in zip(rows, (ROW, 0.0), strict=True):
-        place: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 12}
+        place: dict[str, Any] = {"ha": "right", "va": "bottom"}
         axes[0].text(-0.6, bottom, f"{(row > 0).sum()} tokens", **place)
     words = "Blocks as high as tokens of a short and of a long response weigh"
     describe(axes[0].figure, f"{words}, under each mean: {'; '.join(told)}.")

@@ -169,12 +169,12 @@ def plot_group(
     axes = axes_row(1 + len(deltas), width=1.6 + 2.4 * (1 + len(deltas)), height=2.8)
     draw_group(axes[0], rewards, names, "reward $R$")
     axes[0].axvline(rewards.mean().item(), color="black", ls="--", lw=1.5)
-    axes[0].set_title("dashed: their mean", fontsize=11)
+    axes[0].set_title("dashed: their mean")
     for ax, (name, delta) in zip(axes[1:], deltas.items(), strict=True):
         reach = 2.0 * max(1e-6, delta.abs().max().item())
         ax.set_xlim(-reach, reach)  # of each its own: a small delta is seen
         draw_group(ax, delta, [""] * len(delta), r"delta $\delta$", signed=True)
-        ax.set_title(name, fontsize=11)
+        ax.set_title(name)
     axes[0].set_xlim(0, 1.25 * max(1e-6, rewards.max().item()))
     plt.tight_layout()
     told = {"rewards": rewards, **deltas}

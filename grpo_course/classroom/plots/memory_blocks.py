@@ -35,11 +35,9 @@ def plot_memory(kept: Kept, unit: str = "") -> Axes:
         x = 0.0
         for name, kinds in models.items():
             x = draw_model(ax, x, row, name, kinds)
-        ax.text(
-            x + 0.01 * most, row, f"{totals[method]:,}{unit}", va="center", fontsize=12
-        )
+        ax.text(x + 0.01 * most, row, f"{totals[method]:,}{unit}", va="center")
     ax.set(xlim=(0, 1.16 * most), ylim=(len(kept) - 0.4, -0.75), xticks=[])
-    ax.set_yticks(range(len(kept)), list(kept), fontsize=12)
+    ax.set_yticks(range(len(kept)), list(kept))
     ax.grid(visible=False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -73,7 +71,7 @@ def draw_model(
         x += count
     frame: dict[str, Any] = {"fill": False, "edgecolor": "black", "lw": 2}
     ax.add_patch(Rectangle((start, row - 0.28), x - start, 0.56, **frame))
-    ax.text(start, row - 0.31, name, va="bottom", fontsize=11)
+    ax.text(start, row - 0.31, name, va="bottom")
     return x
 
 

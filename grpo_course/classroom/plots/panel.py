@@ -64,7 +64,7 @@ def plot_panel(
     legends = [ax.get_legend_handles_labels() for ax in axes]
     handles, labels = max(legends, key=lambda legend: len(legend[1]))
     figure = axes[0].figure
-    figure.supxlabel("epoch", fontsize=11)
+    figure.supxlabel("epoch")
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
     return axes
 
@@ -93,7 +93,7 @@ def draw_measure(ax: Axes, runs: dict[str, History], name: str) -> None:
     plot_bands(shown, "", xlabel="", title=TITLES[name], ax=ax)
     if legend := ax.get_legend():
         legend.remove()  # one for the whole panel instead
-    ax.set_title(TITLES[name], pad=6, fontsize=11)
+    ax.set_title(TITLES[name], pad=6)
     if name in SHARES:
         ax.set_ylim(-0.05, 1.05)
     else:

@@ -44,13 +44,13 @@ def plot_matrix(rows: Mapping[str, Said], stages: Stages | None = None) -> Axes:
     ax.imshow(levels(rows, [*names]), cmap=shades, vmin=0, vmax=2, aspect="auto")
     for y, row in enumerate(rows.values()):
         count = sum(level(said) > 0 for said in row.healthy.values())
-        ax.text(0, y, str(count), ha="center", va="center", fontsize=9.5)
+        ax.text(0, y, str(count), ha="center", va="center", fontsize=10)
     ax.axvline(0.5, color="black", lw=1.5)
     healthy = f"{len(first.healthy)} healthy" if stages else f"{len(first.healthy)}\nok"
     name_columns(ax, [healthy, *names.values()], stages)
-    ax.set_yticks(range(len(rows)), list(rows), fontsize=9.5)
+    ax.set_yticks(range(len(rows)), list(rows), fontsize=10)
     patches = [Patch(color=shade, label=name) for name, shade in SHADES.items()]
-    ax.figure.legend(handles=patches, loc="outside upper right", ncols=3, fontsize=9.5)
+    ax.figure.legend(handles=patches, loc="outside upper right", ncols=3, fontsize=10)
     describe(ax.figure, words(rows))
     return ax
 
@@ -58,7 +58,7 @@ def plot_matrix(rows: Mapping[str, Said], stages: Stages | None = None) -> Axes:
 def name_columns(ax: Axes, names: list[str], stages: Stages | None) -> None:
     """The trainers below; above, the stage in which their line stands."""
     turned = 90 if stages else 0
-    ax.set_xticks(range(len(names)), names, fontsize=9.5, rotation=turned)
+    ax.set_xticks(range(len(names)), names, fontsize=10, rotation=turned)
     ax.set_xticks([x - 0.5 for x in range(len(names))], minor=True)
     ax.set_yticks([y - 0.5 for y in range(int(ax.get_ylim()[0] + 0.5))], minor=True)
     ax.grid(visible=False)
@@ -67,7 +67,7 @@ def name_columns(ax: Axes, names: list[str], stages: Stages | None) -> None:
     end = 1
     for stage, causes in (stages or {}).items():
         ax.axvline(end - 0.5, color="black", lw=0.8)
-        ax.text(end - 0.4, -0.65, stage, rotation=35, fontsize=9.5, va="bottom")
+        ax.text(end - 0.4, -0.65, stage, rotation=35, fontsize=10, va="bottom")
         end += len(causes)
     if not stages:
         ax.set_xlabel("trainer")

@@ -31,7 +31,7 @@ def plot_prompt_map(answers: Tensor, known: Tensor, trained: Tensor) -> list[Axe
         first, second, third = prompt
         answer = answers[first, second, third].tolist()
         word = "".join(map(str, answer))
-        axes[first].text(third, second, word, ha="center", va="center", size=8)
+        axes[first].text(third, second, word, ha="center", va="center", size=10)
         if prompt in trained.tolist():
             axes[first].plot(third, second + 0.29, "o", color="black", ms=4)
         if answer == sorted(prompt):

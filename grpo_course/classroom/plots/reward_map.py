@@ -95,7 +95,7 @@ def empty_tables(rows: int, numbers: int) -> list[list[Axes]]:
         rows, numbers, figsize=size, squeeze=False, layout="constrained"
     )
     for number, (top, bottom) in enumerate(zip(grid[0], grid[-1], strict=True)):
-        top.set_title(f"first number {number}", fontsize=11)
+        top.set_title(f"first number {number}")
         bottom.set_xlabel("third")
     return [list(axes) for axes in grid]
 
@@ -108,7 +108,8 @@ def draw_table(ax: Axes, table: Tensor, cube: Tensor, words: list[list[str]]) ->
         for column, value in enumerate(values):
             word = "★" if value == high else words[row][column]
             ink = "white" if value > low + 0.6 * (high - low) else "black"
-            ax.text(column, row, word, ha="center", va="center", color=ink, size=9)
+            size = 12 if len(word) < 3 else 10
+            ax.text(column, row, word, ha="center", va="center", color=ink, size=size)
     ax.set(xticks=range(table.shape[1]), yticks=range(table.shape[0]))
     ax.grid(visible=False)
 
@@ -138,7 +139,7 @@ def plot_ties(rewards: Tensor, most: float, ax: Axes | None = None) -> Axes:
     for edge in range(1, len(rewards)):
         ax.axvline(edge - 0.5, color="white", lw=2)
     above = ["×" if each else "✓" for each in tied.tolist()]
-    ax.set_xticks(range(len(rewards)), above, fontsize=12)
+    ax.set_xticks(range(len(rewards)), above)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     for label, each in zip(ax.get_xticklabels(), tied.tolist(), strict=True):

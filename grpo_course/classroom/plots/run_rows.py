@@ -38,7 +38,7 @@ def plot_answers(runs: Mapping[str, Sequence[Group]]) -> Axes:
         kinds = len({answer for _, given, _ in groups for answer in given})
         told.append(f"{name} {ties} tied, different answers {kinds}")
     words = "bold: the right answer; darker is paid more; × is tied, ✓ has a signal"
-    ax.text(6 * blocks, 1.2 * len(runs) + 0.6, words, ha="center", va="center", size=11)
+    ax.text(6 * blocks, 1.2 * len(runs) + 0.6, words, ha="center", va="center")
     describe(ax.figure, f"{blocks} groups of answers a run. {'; '.join(told)}.")
     return ax
 
@@ -46,7 +46,7 @@ def plot_answers(runs: Mapping[str, Sequence[Group]]) -> Axes:
 def draw_answers(ax: Axes, x: float, y: float, group: Group) -> None:
     """A group as cells, which hold its answers and are coloured by their pay."""
     right, given, paid = group
-    style: dict = {"va": "center", "size": 12}
+    style: dict = {"va": "center"}
     ax.text(x + 1.8, y + 0.5, right, ha="right", weight="bold", **style)
     for place, (answer, pay) in enumerate(zip(given, paid, strict=True)):
         shade = to_hex(plt.get_cmap("Blues")(0.08 + 0.47 * pay))  # black is read on it
@@ -83,10 +83,10 @@ def plot_run_rows(
                 ax.set_ylim(-0.05, 1.05)
             if tells and tells.get(name) == column:
                 ax.set_facecolor(GIVES_AWAY)
-        row[0].set_ylabel(name, fontsize=11)
+        row[0].set_ylabel(name)
     for ax, title in zip(grid[0], columns.values(), strict=True):
-        ax.set_title(title, fontsize=11)
-    figure.supxlabel("update", fontsize=11)
+        ax.set_title(title)
+    figure.supxlabel("update")
     handles = grid[0][0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper center", ncols=2)
     describe(figure, in_words(runs, columns, window, tells or {}))

@@ -32,7 +32,7 @@ def plot_sweeps(
     ax.axhline(1, color="grey", ls=":", label="as wrong as no move")
     ax.set_xticks(places, [f"{value:g}" for value in values])
     ax.set_ylim(bottom=0)
-    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=9)
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     name = r"$\beta$" if setting == "beta" else setting
     return finish(ax, name, "error after one rollout")
 
@@ -74,7 +74,7 @@ def draw_costs(
         colour = COLOURS[1] if cause in seen else others
         ax.errorbar(mean, row, xerr=2 * error, color=colour, **look)
     ax.axvline(0, color="grey", lw=1)
-    ax.set_yticks(range(len(costs)), list(costs), fontsize=8)
+    ax.set_yticks(range(len(costs)), list(costs), fontsize=11)
     ax.invert_yaxis()
     ax.margins(y=0.02)
     return finish(ax, xlabel, "", title)
@@ -84,7 +84,6 @@ def plot_gains(gains: dict[str, tuple[float, float]], xlabel: str) -> Axes:
     """Mean and standard error of each difference, the largest on top."""
     ordered = dict(sorted(gains.items(), key=lambda row: -abs(row[1][0])))
     ax = draw_costs(axes_row(width=8.5, height=3.8)[0], ordered, xlabel)
-    ax.tick_params(axis="y", labelsize=11)
     told = "; ".join(f"{name} {mean:+.3f}" for name, (mean, _) in ordered.items())
     describe(ax.figure, f"A dot a row, {xlabel}: {told}.")
     return ax

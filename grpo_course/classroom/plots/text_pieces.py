@@ -80,7 +80,7 @@ def plot_pieces(
     top = 0.1
     for (name, pieces), height in zip(shown.items(), heights, strict=True):
         last = name == list(rows)[-1]
-        ax.text(-1, top + 0.45, name, ha="right", va="center", color=INK, fontsize=12)
+        ax.text(-1, top + 0.45, name, ha="right", va="center", color=INK)
         draw_row(ax, top, pieces, placed[name], counted if last else ())
         if last and scorer is not None:
             draw_scorer(ax, top, *placed[name][scorer : scorer + 2])
@@ -127,7 +127,7 @@ def draw_row(
         if kind == "padding":
             ink["bbox"] = {"facecolor": GROUND, "lw": 0, "pad": 1}
         middle = at.x + at.width / 2
-        ax.text(middle, y + 0.4, text, fontsize=10.5, parse_math=False, **ink)
+        ax.text(middle, y + 0.4, text, fontsize=11, parse_math=False, **ink)
         if counted and counted[number]:
             bar = Rectangle((at.x, y + 0.8), at.width, 0.13, color=PI, lw=0)
             ax.add_patch(bar)
@@ -154,8 +154,8 @@ def draw_key(ax: Axes, y: float, kinds: Sequence[str], scored: bool) -> None:
     x = 0.0
     for kind in kinds:
         box(ax, x, y, 2.2, kind)
-        ax.text(x + 2.9, y + 0.4, kind, va="center", fontsize=11, color=INK)
+        ax.text(x + 2.9, y + 0.4, kind, va="center", color=INK)
         x += 0.85 * len(kind) + 5.5
     if scored:
         ax.add_patch(Rectangle((x, y + 0.35), 2.2, 0.13, color=PI, lw=0))
-        ax.text(x + 2.9, y + 0.4, "scored", va="center", fontsize=11, color=INK)
+        ax.text(x + 2.9, y + 0.4, "scored", va="center", color=INK)

@@ -28,7 +28,7 @@ def plot_gradients(gradient: Tensor, deltas: Tensor, mask: Tensor) -> Axes:
         for pos, is_token in enumerate(counts):
             if is_token:
                 text = f"{cells[row, pos]:+.3f}"
-                ax.text(pos, row, text, ha="center", va="center", fontsize=11)
+                ax.text(pos, row, text, ha="center", va="center")
             else:
                 corner = (pos - 0.5, row - 0.5)
                 ax.add_patch(Rectangle(corner, 1, 1, hatch="///", lw=0, **NO_TOKEN))

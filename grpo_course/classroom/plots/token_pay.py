@@ -57,11 +57,10 @@ def draw_bars(
     for x, value, old in zip(places, now.tolist(), before.tolist(), strict=True):
         foot = min(value, 0) - 0.12 if value < 0 else max(value, old) + 0.1
         side = "top" if value < 0 else "bottom"
-        ax.text(x, foot, f"{value:+.1f}", ha="center", va=side, fontsize=12)
+        ax.text(x, foot, f"{value:+.1f}", ha="center", va=side)
     ax.axhline(0, color="black", lw=1)
     ax.set(xticks=places, ylim=(-2.8, 3.2))
     finish(ax, "token", "", title).grid(visible=False, axis="x")
-    ax.title.set_fontsize(12)
 
 
 def listed(values: Tensor) -> str:

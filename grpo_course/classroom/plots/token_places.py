@@ -34,7 +34,7 @@ def plot_shift(tokens: Tensor, prompt_length: int, log_probs: Tensor) -> Axes:
         scores_response = x >= prompt_length
         point(ax, x - 1, x, PI if scores_response else FAINT)
         if scores_response:
-            ax.text(x + 0.5, 3.5, f"{value:.1f}", ha="center", color=INK, fontsize=11)
+            ax.text(x + 0.5, 3.5, f"{value:.1f}", ha="center", color=INK)
     name_row(ax, 0, "logits, row t")
     name_row(ax, 2.2, "token t")
     name_row(ax, 2.9, r"log $\pi$")
@@ -68,7 +68,7 @@ def plot_padding(right: Tensor, left: Tensor, pad: int, num_new: int = 4) -> Axe
         ("padding on the right", right, 0.0),
         ("padding on the left", left, width + num_new + gap),
     ):
-        ax.text(x, 0.5, title, va="center", fontsize=12, color=INK)
+        ax.text(x, 0.5, title, va="center", color=INK)
         for y, prompt in enumerate(prompts.tolist(), start=1):
             draw_prompt(ax, x, y, prompt, pad, num_new)
         cut = x + width
@@ -129,7 +129,7 @@ def plot_places(real: Tensor, num_new: int = 4) -> Axes:
         first = kinds.index("prompt")
         for x, kind in enumerate([*kinds, *["response"] * num_new]):
             cell(ax, x, y, "", kind)
-            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 12}
+            look: dict[str, Any] = {"ha": "center", "va": "center"}
             ax.text(x + 0.5, y + 1.35, str(x), color=INK, **look)
             if x >= first:
                 ax.text(x + 0.5, y + 2.05, str(x - first), color=PI, **look)

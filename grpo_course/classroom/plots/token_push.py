@@ -35,7 +35,7 @@ def plot_pushes(length: int, mean: str) -> Axes:
         places = torch.arange(len(push)) + start
         ax.bar(places, push, 0.8, color=UP)
         middle, text = places.float().mean().item(), f"sum {push.sum():.3f}"
-        ax.text(middle, push[0].item() + 0.006, text, ha="center", fontsize=11)
+        ax.text(middle, push[0].item() + 0.006, text, ha="center")
         start += len(push) + 3
     ax.set(xlim=(-1.5, 21), ylim=(0, HIGHEST + 0.02))
     ax.set_xticks((0.5, 4.5 + length / 2), (f"{SHORT} tokens", f"{length} tokens"))

@@ -46,7 +46,7 @@ def cell(
     look: dict[str, Any] = {"facecolor": fill, "hatch": hatch, "edgecolor": FAINT}
     ax.add_patch(Rectangle((x + 0.04, y + 0.06), 0.92, 0.88, **look))
     ink = FAINT if kind == "padding" else INK
-    size = 12 if len(text) < 3 else 9
+    size = 12 if len(text) < 4 else 11
     style: dict[str, Any] = {
         "ha": "center",
         "va": "center",
@@ -59,7 +59,7 @@ def cell(
 
 def name_row(ax: Axes, y: float, name: str) -> None:
     """What a row of cells holds, at its left."""
-    ax.text(-0.15, y + 0.5, name, ha="right", va="center", color=INK, fontsize=12)
+    ax.text(-0.15, y + 0.5, name, ha="right", va="center", color=INK)
 
 
 def key(
@@ -75,7 +75,7 @@ def key(
         fill, hatch = KINDS[kind]
         look: dict[str, Any] = {"facecolor": fill, "hatch": hatch, "edgecolor": FAINT}
         ax.add_patch(Rectangle((x, y + 0.3), 0.4, 0.4, **look))
-        ax.text(x + 0.55, y + 0.5, names[kind], va="center", fontsize=11, color=INK)
+        ax.text(x + 0.55, y + 0.5, names[kind], va="center", color=INK)
 
 
 def kinds_of(
@@ -175,9 +175,9 @@ def draw_delta(ax: Axes, x: float, y: float, value: float) -> None:
     """An arrow up or down with its number; its colour says the direction again."""
     reach = 0.3 if value > 0 else -0.3
     style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 11, "lw": 2}
-    ends = (x - 0.37, y + reach), (x - 0.37, y - reach)  # the axis points down
+    ends = (x - 0.4, y + reach), (x - 0.4, y - reach)  # the axis points down
     style |= {"color": sign_colour(value), "shrinkA": 0, "shrinkB": 0}
     if value:
         ax.add_patch(FancyArrowPatch(*ends, **style))
     text = f"{value:+.2f}".replace("0.", ".")
-    ax.text(x + 0.09, y, text, ha="center", va="center", fontsize=8.5)
+    ax.text(x + 0.1, y, text, ha="center", va="center", fontsize=10)

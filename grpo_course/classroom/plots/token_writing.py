@@ -56,7 +56,7 @@ def plot_texts(texts: Tensor, names: Sequence[str], token: int) -> Axes:
             cell(ax, x, y, str(each), "response" if each == token else "")
         share = f"{text.count(token)} of {width}"
         name_row(ax, y, name)
-        ax.text(width + 0.15, y + 0.5, share, va="center", color=INK, fontsize=12)
+        ax.text(width + 0.15, y + 0.5, share, va="center", color=INK)
         told.append(f"{name} {share}")
     describe(
         ax.figure,

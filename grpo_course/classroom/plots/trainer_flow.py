@@ -26,9 +26,9 @@ STEP = (
     ("update", "gradient,\nin parts"),
 )
 MADE = (("__init__", "optimizer,\nschedule"),)
-WIDE, HIGH, APART = 1.74, 0.95, 2.0  # of a box, and from one to the next
+WIDE, HIGH, APART = 1.86, 0.95, 2.0  # of a box, and from one to the next
 GUILTY = COLOURS[1]
-SMALLER = 0.65
+SMALLER = 0.75
 
 
 def draw_flow(guilty: Sequence[str] = ()) -> Axes:
@@ -38,7 +38,7 @@ def draw_flow(guilty: Sequence[str] = ()) -> Axes:
     is handed to that box.
     """
     guilty = ["pay" if method == "reward" else method for method in guilty]
-    ax = plt.subplots(figsize=(11, 3.0), layout="constrained")[1]
+    ax = plt.subplots(figsize=(10.9, 3.6), layout="constrained")[1]
     ax.set(xlim=(-0.3, 14.2), ylim=(-0.1, 3.8))
     ax.axis("off")
     draw_row(ax, 2.2, "collect", "once a rollout", COLLECT, guilty)
@@ -62,20 +62,19 @@ def draw_row(
     left: float = 0.0,
 ) -> None:
     """A row of boxes, in the frame of the method that calls them."""
-    wide = APART * len(boxes) + 0.05
+    wide = APART * (len(boxes) - 1) + WIDE + 0.3
     frame(ax, (left - 0.15, y - 0.15), (wide, HIGH + 0.6), name in guilty, "#f3f3f3")
     ink = GUILTY if name in guilty else "#555555"
-    at_top: dict[str, Any] = {"color": ink, "va": "center", "fontsize": 10}
+    at_top: dict[str, Any] = {"color": ink, "va": "center"}
     ax.text(left, y + HIGH + 0.2, f"{name}: {often}", **at_top)
     for place, (method, makes) in enumerate(boxes):
         x = left + place * APART
         is_guilty = method in guilty or f"{method} in {name}" in guilty
         frame(ax, (x, y), (WIDE, HIGH), is_guilty, "white")
         at: dict[str, Any] = {"ha": "center", "va": "center"}
-        bold = "bold" if is_guilty else "normal"
         middle = x + WIDE / 2
-        ax.text(middle, y + 0.74, method, weight=bold, fontsize=9.5, **at)
-        ax.text(middle, y + 0.32, makes, color="#444444", fontsize=8.5, **at)
+        ax.text(middle, y + 0.74, method, **at)
+        ax.text(middle, y + 0.32, makes, color="#444444", **at)
         if place:
             ends = (x - APART + WIDE, y + HIGH / 2), (x, y + HIGH / 2)
             draw_arrow(ax, ends, f"arrow into {method}" in guilty)

@@ -33,14 +33,14 @@ def plot_value_steps(values: Tensor, reward: float, ax: Axes | None = None) -> A
         draw_level(ax, x, level, is_paid=x == len(values))
     errors = [after - now for now, after in pairwise(levels)]
     for t, error in enumerate(errors):
-        place: dict[str, Any] = {"va": "center", "fontsize": 12, "weight": "bold"}
+        place: dict[str, Any] = {"va": "center", "weight": "bold"}
         start, end = (t + 0.5, levels[t]), (t + 0.5, levels[t + 1])
         draw_arrow(ax, start, end, error, width=3)
         middle = (levels[t] + levels[t + 1]) / 2
         said = f"{error:+.1f}" if numbers else ""
         ax.text(t + 0.58, middle, said, color=sign_colour(error), **place)
     names = [f"token {t}" for t in range(len(values))]
-    ax.set_xticks([t + 0.5 for t in range(len(values))], names, fontsize=12)
+    ax.set_xticks([t + 0.5 for t in range(len(values))], names)
     ax.set(xlim=(-0.6, len(values) + 0.7), ylim=(0, 1.1 * max(levels)))
     finish(ax, "", "reward still expected").grid(visible=False, axis="x")
     told = ", ".join(f"{t}: {error:+.1f}" for t, error in enumerate(errors))
@@ -58,7 +58,7 @@ def draw_level(ax: Axes, x: float, level: float, is_paid: bool) -> None:
     colour = PI_REF if is_paid else PI
     ax.plot([x - 0.42, x + 0.42], [level, level], color=colour, lw=4)
     name = f"paid {level:g}" if is_paid else f"$V_{x}$ = {level:.1f}"
-    place: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 12}
+    place: dict[str, Any] = {"ha": "center", "va": "top"}
     place["bbox"] = {"facecolor": GROUND, "lw": 0, "pad": 0.5, "alpha": 0.8}
     ax.text(x, level - 0.08, name, **place)
 

@@ -82,5 +82,5 @@ def mark_batch(ax: Axes, busy: Sequence[Span], begin: float, age: int) -> str:
     ink: dict[str, Any] = {"color": "white", "ha": "center", "va": "center_baseline"}
     for number, s in enumerate(passed, 1):
         middle = (max(s.start, begin) + s.end) / 2
-        ax.text(middle, 0, f"{number}", fontsize=12, weight="bold", **ink)
+        ax.text(middle, 0, f"{number}", weight="bold", **ink)
     return f"{age} of them since the framed batch was begun, until its own"

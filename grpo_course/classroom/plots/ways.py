@@ -31,8 +31,8 @@ def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[A
         for row in rows:
             shares = [row[model][way] for model in models]
             draw_seed(ax, shares, row["seed"], row is weakest)
-        ax.set_title(way.replace(", ", ",\n"), fontsize=11)
-        ax.set_xticks(range(len(models)), short, fontsize=10)
+        ax.set_title(way.replace(", ", ",\n"))
+        ax.set_xticks(range(len(models)), short)
         ax.set(ylim=(0, 1.03), xlim=(-0.3, len(models) - 0.7))
         ax.label_outer()
         ax.grid(alpha=0.3)

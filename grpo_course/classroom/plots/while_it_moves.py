@@ -73,7 +73,7 @@ def draw_collapse(
 ) -> str:
     """One frame: what two policies say of one prompt, and their entropies up to it."""
     figure, tables, (ax,) = frame_axes(2, 1, height=3.2)
-    figure.suptitle(f"Tables: the prompt {prompt}. Curve: all prompts.", fontsize=11)
+    figure.suptitle(f"Tables: the prompt {prompt}. Curve: all prompts.")
     for table, (name, seen) in zip(tables, policies.items(), strict=True):
         draw_policy(table, seen[epoch], answer, name)
     tables[1].set_ylabel("")
@@ -82,7 +82,7 @@ def draw_collapse(
     right = [
         f"{name} {seen[epoch][places].prod():.2f}" for name, seen in policies.items()
     ]
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False, fontsize=10)
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     now = {name: each[epoch].clamp(min=0) + 0.0 for name, each in entropies.items()}
     told = [f"{name} {entropy:.2f}" for name, entropy in now.items()]
     return (

@@ -72,7 +72,7 @@ def plot_orders(
 
 def draw_paid(ax: Axes, x: float, y: float, pay: float, delta: float) -> None:
     """What a response is paid, and below it its delta: an arrow, or a zero."""
-    look: dict[str, Any] = {"ha": "center", "color": INK, "fontsize": 12}
+    look: dict[str, Any] = {"ha": "center", "color": INK}
     ax.text(x, y, f"{pay:g}", **look)
     if delta:
         draw_arrow(ax, (x, y + 0.85 + delta), (x, y + 0.85 - delta), delta, 2.5)
