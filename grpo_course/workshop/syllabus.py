@@ -13,6 +13,8 @@ from grpo_course.workshop.clock import BREAK, LUNCH, Clock
 ABLE = re.compile(r"\*\*You will be able to\*\* (.+)")
 LOOP = re.compile(r"```\nfor each epoch:.*?```", re.DOTALL)
 TABLE = re.compile(r"^\|.*", re.MULTILINE | re.DOTALL)
+NUMBERED = """A number such as 03 is that of the notebook which explains a thing; a talk
+or a class leaves some out."""
 SHEETS = ("The symbol sheet", "The axes", "Loss zero: fine or broken?")
 # What the handout keeps of the formulas: under which heading, which of them, its name.
 FORMULAS = {
@@ -141,7 +143,7 @@ def handout(books: Books, told: Collection[str]) -> str:
     """Two pages: the loop, and the tables and formulas of the told notebooks."""
     first, *_ = books
     kept = {name: book for name, book in books.items() if name in {first, *told}}
-    lines = ["# GRPO on two pages", loop(books[first])]
+    lines = ["# GRPO on two pages", loop(books[first]), NUMBERED]
     for section in chain(*(sections(book.cells) for book in kept.values())):
         if heading(section) in SHEETS:
             table = TABLE.search(section[0].source)
