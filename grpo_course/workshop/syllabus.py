@@ -13,6 +13,7 @@ from grpo_course.workshop.clock import BREAK, LUNCH, Clock
 ABLE = re.compile(r"\*\*You will be able to\*\* (.+)")
 LOOP = re.compile(r"```\nfor each epoch:.*?```", re.DOTALL)
 TABLE = re.compile(r"^\|.*", re.MULTILINE | re.DOTALL)
+WHOLE_LOOP = range(8)  # notebooks whose symbols each plan meets
 NUMBERED = """A number such as 03 is that of the notebook which explains a thing; a talk
 or a class leaves some out."""
 SHEETS = ("The symbol sheet", "The axes", "Loss zero: fine or broken?")
@@ -147,9 +148,18 @@ def handout(books: Books, told: Collection[str]) -> str:
     for section in chain(*(sections(book.cells) for book in kept.values())):
         if heading(section) in SHEETS:
             table = TABLE.search(section[0].source)
-            lines += [f"## {heading(section)}", table[0] if table else ""]
+            lines += [f"## {heading(section)}", needed(table[0], kept) if table else ""]
     lines += ["## Formulas", "\n".join(formulas(kept))]
     return "\n\n".join(lines) + "\n"
+
+
+def needed(table: str, kept: Books) -> str:
+    """A table without the rows of notebooks that are not told, of the whole loop all."""
+    numbers = {int(name[:2]) for name in kept} | {*WHOLE_LOOP}
+    rows = [row for row in table.split("\n") if row.strip()]
+    ends = [re.search(r"\| (\d\d) \|$", row) for row in rows]
+    pairs = zip(rows, ends, strict=True)
+    return "\n".join(row for row, end in pairs if not end or int(end[1]) in numbers)
 
 
 def loop(welcome: NotebookNode) -> str:

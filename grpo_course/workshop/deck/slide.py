@@ -69,6 +69,11 @@ class Slide:
         return 0 if self.closed else HEIGHT - self.used
 
     @property
+    def has_code(self) -> bool:
+        """Whether code stands on it, such as that of an exercise."""
+        return any(c.cell_type == "code" and is_seen(c) for c in self.cells)
+
+    @property
     def empty(self) -> bool:
         """Whether its title is all there is."""
         return self.used == HEADINGS[self.level]

@@ -124,7 +124,7 @@ class Stage:
         asked, offered = self.guess
         if not came or not asked:
             return
-        if self.now.closed:
+        if self.now.closed or self.now.has_code:
             self.go_on()
         if self.now.level == 5:
             letter = prediction_cells.letter_of(came, offered)
