@@ -16,6 +16,9 @@ FOLDER = "work"
 # Defaults of JupyterLab: what is typed is saved soon, and no question about news lies
 # over the first notebook.
 DEFAULTS = Path(__file__).parent / "jupyter"
+# Where JupyterLab keeps what lay open: beside the notebooks, or it would open what lay
+# open in another copy of the course.
+LAYOUT = "JUPYTERLAB_WORKSPACES_DIR"
 RESET = "replace these, like 03, by fresh copies; yours are kept beside them"
 
 
@@ -53,16 +56,18 @@ def open_at(notebook: Path, arguments: list[str], root: Path) -> int:
         f"--ServerApp.root_dir={root}",
         f"--LabApp.default_url=/lab/tree/{notebook.as_posix()}",
         "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
+        "--MappingKernelManager.transport_encryption=auto",  # or each kernel warns
     ]
     # JupyterLab refuses to run as root (a container, say) unless it is told to.
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     allow = ["--allow-root"] if is_root else []
-    keep = {record.FOLDER: str((root / notebook).parent)} | defaults()
+    folder = (root / notebook).parent
+    keep = {record.FOLDER: str(folder), LAYOUT: str(folder / ".jupyterlab")}
     # The address stands alone, unless more is asked for: Jupyter refuses two levels.
     told = any("log" in argument for argument in arguments)
-    quiet = [] if told else ["--log-level=WARN", "--LabApp.log_level=WARN"]
+    quiet = [] if told else ["--log-level=ERROR", "--LabApp.log_level=ERROR"]
     command = ["-m", "jupyterlab", *start, *allow, *quiet, *arguments]
-    return kernels.serve(command, root, keep)
+    return kernels.serve(command, root, keep | defaults())
 
 
 def defaults() -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import nbformat
 from nbformat import NotebookNode
 
-from grpo_course.workshop import exercise_cells, form, plans
+from grpo_course.workshop import exercise_cells, form, plans, prediction_cells
 from grpo_course.workshop.cells import is_behind, sections, tags
 
 # An author may leave out the second half: then there are no exercises to add yet.
@@ -49,7 +49,7 @@ def of(notebook: NotebookNode) -> Minutes | None:
 def telling(section: list[NotebookNode]) -> float:
     """Minutes to tell a section, before they are scaled to those of the notebook."""
     told = [c for c in section if "solution" not in tags(c) and not is_behind(c)]
-    code = sum(cell.cell_type == "code" for cell in told)
+    code = sum(1 + prediction_cells.asks(c) for c in told if c.cell_type == "code")
     prose = sum(len(c.source.split()) for c in told if c.cell_type == "markdown")
     return prose / WORDS_A_MINUTE + code * MINUTES_A_CODE_CELL
 

@@ -154,7 +154,7 @@ def handout(books: Books, told: Collection[str]) -> str:
 
 
 def needed(table: str, kept: Books) -> str:
-    """A table without the rows of notebooks that are not told, of the whole loop all."""
+    """A table without rows of notebooks that are not told, beyond the whole loop."""
     numbers = {int(name[:2]) for name in kept} | {*WHOLE_LOOP}
     rows = [row for row in table.split("\n") if row.strip()]
     ends = [re.search(r"\| (\d\d) \|$", row) for row in rows]

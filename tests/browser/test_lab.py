@@ -15,7 +15,7 @@ from lab_page import (
     save,
     shut_down,
 )
-from lab_server import printed_address
+from lab_server import LOG, printed_address
 from quick import RUN, leave_out
 
 from grpo_course.classroom.live import ProgressBar
@@ -43,10 +43,13 @@ def test_only_who_has_the_token_is_let_in(lab, path):
             assert "/login" in page.url
 
 
-def test_the_printed_address_opens_the_welcome_with_its_pictures(lab, private, visit):
+def test_the_printed_address_opens_the_welcome_with_its_pictures(
+    lab, course, private, visit
+):
     """One picture lies beside the folder of the notebooks; no request fails.
 
-    No news and no update ask for attention over the notebook.
+    No news and no update ask for attention over the notebook, no warning stands in the
+    terminal, and which notebooks are open is kept beside them.
     """
     opened = visit(1280, 900)
     open_address(opened.page, printed_address(private))
@@ -55,6 +58,8 @@ def test_the_printed_address_opens_the_welcome_with_its_pictures(lab, private, v
     cells = read(opened.page)
     assert opened.page.locator(".Toastify__toast").all_inner_texts() == []
     shut_down(opened.page)
+    assert not re.search("warn|encrypt", (private / LOG).read_text(), re.IGNORECASE)
+    assert [*(course / FOLDER / ".jupyterlab").glob("*.jupyterlab-workspace")]
     assert any("](../images/" in cell["source"] for cell in cells)
     assert [cell["index"] for cell in cells if cell["deadPictures"]] == []
     assert (opened.missing, opened.elsewhere) == ([], [])

@@ -231,7 +231,9 @@ def test_jupyterlab_serves_the_checkout_and_its_address_opens_the_copy(
     assert f"--ServerApp.root_dir={course.root}" in command
     assert f"--LabApp.default_url=/lab/tree/work/{name}.ipynb" in command
     assert command[-2:] == ["--port=9000", "--no-browser"]
-    assert variables == {record.FOLDER: str(course.root / "work")} | lab.defaults()
+    folder = course.root / "work"  # with the layout, so that no other course's opens
+    kept = {record.FOLDER: str(folder), lab.LAYOUT: str(folder / ".jupyterlab")}
+    assert variables == kept | lab.defaults()
 
 
 def test_what_the_user_has_set_in_jupyterlab_comes_first(monkeypatch):
