@@ -25,6 +25,7 @@ from grpo_course.workshop.deck.slide import on_stage, type_of
 LATE = "What to leave out when you are late stands at the beginning of a part."
 ENDS = "What to leave out when you are late ends a note."
 SIZE = re.compile(r" <span .*")  # how large a slide is written
+GLANCE = "| from | slide | what | votes and their answers |\n|---|---|---|---|"
 ASKED = re.compile(r"^\*\*(.+)\*\*$", re.MULTILINE)  # a question above its choices
 UNCOUNTED = " Breaks are not counted."
 
@@ -37,6 +38,7 @@ def of(
     Times are those of the day from a minute on, or count what is told alone.
     """
     lines: list[str] = []
+    rows = [GLANCE]
     due, start = [], begin or 0
     lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
     rests = syllabus.pauses(plan, lengths)
@@ -47,15 +49,18 @@ def of(
             start = begin if rest not in clock.PAUSES else start + clock.PAUSES[rest]
         due.append(f"slide {place} at {hours(start)}")
         if part.talk:
+            rows += talk_rows(part.talk, book, start, place)
             lines += slides(part.talk, book, start, place)
         else:
+            rows += section_rows(part, book, start, begins)
             lines += pause(rest, place, start)
             lines += sections(part, book, start, begins)
         start += minutes.length(part, book)
     words = LATE if plan.parts[0].talk else ENDS
     words += UNCOUNTED if rests and begin is None else ""
     be = f"Be at {', '.join(due)}. {words} {syllabus.filled(plan, lengths)}"
-    return "\n\n".join([f"# Run sheet: GRPO in {plan.title}", be, *lines]) + "\n"
+    head = [f"# Run sheet: GRPO in {plan.title}", be, "\n".join(rows)]
+    return "\n\n".join([*head, *lines]) + "\n"
 
 
 def slide_numbers(
@@ -81,6 +86,33 @@ def asked_on(cell: NotebookNode) -> list[str]:
     """The questions that a cell of a deck puts to the room."""
     is_guess = cell.source.startswith('<div class="guess">')
     return ASKED.findall(cell.source) if is_guess else []
+
+
+def section_rows(
+    part: plans.Part, book: NotebookNode, start: int, begins: dict[str, int]
+) -> Iterator[str]:
+    """The sections of a notebook at a glance, with exercises and answers to votes."""
+    timed = plans.exercises(part, book.cells)
+    for section, length in speaker.timetable(part, book):
+        found = [(begins[on_stage(q)], a) for q, _, a in answered(section)]
+        told = "; ".join(f"{place}: {answer.rstrip('.')}" for place, answer in found)
+        own = speaker.own(section, timed).items()
+        named = heading(section) + "".join(f", exercise {k}, {m} min" for k, m in own)
+        place = begins[on_stage(heading(section))]
+        yield f"| {hours(start)} | {place} | {named} | {told} |"
+        start += length
+
+
+def talk_rows(
+    told: talk.Part, book: NotebookNode, start: float, first: int
+) -> Iterator[str]:
+    """The slides of a talk at a glance; the one after a vote tells its answer."""
+    for number, slide in enumerate(told.slides, first):
+        places = asked(slide, book)
+        won = [next(answered(book.cells[k:]))[2].rstrip(".") for k in places]
+        if named := slide.title.lstrip("# "):
+            yield f"| {hours(start)} | {number} | {named} | {', '.join(won)} |"
+        start += slide.minutes
 
 
 def pause(rest: str, place: int, start: int) -> Iterator[str]:
@@ -136,8 +168,17 @@ def asked(slide: talk.Slide, book: NotebookNode) -> list[int]:
 
 
 def votes(section: list[NotebookNode], begins: dict[str, int]) -> Iterator[str]:
-    """Each question of a section, its choices, and how it came out."""
-    for question, choices, came_out, _ in outcomes(section):
+    """Each question of a section, its choices, and the answer."""
+    for question, choices, answer in answered(section):
         number = begins.get(on_stage(question))
         named = f"Vote, slide {number}." if number else "Vote."
-        yield f"> **{named}** {question} ({choices}) *{came_out}*"
+        yield f"> **{named}** {question} ({choices}) *Answer: {answer}*"
+
+
+def answered(section: list[NotebookNode]) -> Iterator[tuple[str, str, str]]:
+    """Each question of a section, its choices, and what came out with its letter."""
+    for question, choices, came_out, _ in outcomes(section):
+        came = came_out.removeprefix("Came out: ")
+        offered = [choice[3:] for choice in choices.split("; ")]
+        letter = prediction_cells.letter_of(came, offered)
+        yield question, choices, f"{letter}{came}"

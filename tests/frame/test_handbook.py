@@ -139,15 +139,19 @@ def test_a_run_sheet_has_every_note_and_vote_of_its_plan(name):
     asked = [
         q for book in told.values() for q in prediction_cells.questions(book.cells)
     ]
-    line = r"^> \*\*Vote, slide (\d+)\.\*\* (.*) \(.*\) \*Came out: .*\*$"
+    line = r"^> \*\*Vote, slide (\d+)\.\*\* (.*) \(.*\) \*Answer: [A-F]\. .*\*$"
     votes = re.findall(line, text, re.M)
     assert [question for _, question in votes] == asked
     slides = slides_of(name)
     assert all(f"**{on_stage(q)}**" in slides[int(number) - 1] for number, q in votes)
+    rows = re.findall(r"^\| \d+:\d\d \| \d+ \| (.*?) \| (.*) \|$", text, re.M)
+    glance = [each for _, told in rows for each in re.findall(r"(\d+): [A-F]\.", told)]
+    assert glance == [number for number, _ in votes]
     parts = [(part, BOOKS[part.notebook]) for part in PLANS[name].parts]
     sections = [cells for each in parts for cells, _ in speaker.timetable(*each)]
     named = re.findall(r"^### (.*?)(?: \(slide \d+\))?$", text, re.M)
     assert named == [*map(heading, sections)]
+    assert [row.partition(", exercise ")[0] for row, _ in rows] == named
     notes = [presenter_notes.read(part.notebook) for part, _ in parts]
     said = [note.split("\n\n")[0] for mine in notes for note in mine.values()]
     known = [first for first in said if first in text]

@@ -117,7 +117,7 @@ def test_its_run_sheet_has_every_note_and_vote(name):
     told = [slide for part in PLANS[name].parts for slide in part.talk.slides]
     assert all(slide.note in text for slide in told)
     assert text.count("\n> **Vote.** ") == sum(not slide.title for slide in told)
-    assert text.count("*Came out: ") == text.count("\n> **Vote.** ")
+    assert text.count("*Answer: ") == text.count("\n> **Vote.** ")
     numbers = [*map(int, re.findall(r"\*Slide (\d+),", text))]
     assert numbers == [*range(2, len(told) + 2)]
     assert text.count("Late") >= len(PLANS[name].parts)
