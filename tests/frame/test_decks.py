@@ -366,6 +366,48 @@ def test_a_guess_that_came_out_names_its_slide(asked, level):
     assert [out.text for out in outputs if "text" in out] == ["0.5\n"]
 
 
+def titles(cells):
+    """The titles of slides, without the mark of their size."""
+    heads = (c.source for c in cells if kind(c) in ("slide", "subslide"))
+    return [head.partition(" <span")[0] for head in heads]
+
+
+def test_what_came_out_names_each_part_of_its_cell_but_no_film():
+    """The answer stood over what was printed, and its picture on the next slide."""
+    for film in (False, True):
+        *before, shown = guessed("Why?")
+        shown.source = "print(report)\nplot_bands(curves)\nway.reveal(found)"
+        shown.outputs[-1]["text"] = "a line\n" * 20 + shown.outputs[-1]["text"]
+        if film:
+            shown.outputs[0].data["text/html"] = moving("step", asked="When?")
+        _, first, second = titles(arrange([*before, shown]))
+        assert first == "###### Which way? **B. down.**"
+        assert second == ("###### When?" if film else first)
+
+
+def test_what_came_out_is_no_title_of_an_exercise():
+    *before, shown = guessed("Why?")
+    task = v4.new_markdown_cell("**Exercise 1.1** · 5 minutes\n\nWrite it.")
+    stub = v4.new_code_cell(
+        "def f(x):\n    raise NotImplementedError\n\n\nf = check(f)"
+    )
+    stub.outputs = [v4.new_output("stream", text="[ ] 1.1 f: not attempted yet.\n")]
+    _, exercise, answer = titles(arrange([*before, task, stub, shown]))
+    assert exercise == "##### A" and answer == "###### Which way? **B. down.**"
+
+
+def test_last_words_stand_below_their_picture_where_there_is_room():
+    drawn = picture()
+    drawn.outputs[0].data["image/png"] = png(400, 150)
+    see = v4.new_markdown_cell("What to see: a line.\n\nIt rises.\n\n## B")
+    made = seen(arrange([v4.new_markdown_cell("## A"), drawn, see]))
+    assert titles(made) == ["## A", "## B"] and made[-2].source == "It rises."
+    drawn.outputs[0].data["image/png"] = png(800, 800)
+    see.source = see.source.replace("It rises.", "It rises, and falls. " * 20)
+    made = arrange([v4.new_markdown_cell("## A"), drawn, see])
+    assert titles(made) == ["## A", "##### A", "## B"]
+
+
 def test_a_guess_takes_what_leads_to_it_along():
     words = "and words " * 45
     first, question, *_ = [
