@@ -99,6 +99,8 @@ def pages(
         if voted := list(run_sheet.voted(each, books)):
             title = f"# The votes of GRPO in {each.title}"
             found[f"polls-{name}.md"] = "\n\n".join([title, IMPORT, *polls(voted)])
+            told_of = "\n\n".join([title, *run_sheet.vote_answers(each, books)])
+            found[f"answers-{name}.md"] = LINK.sub("](../notebooks/", told_of + "\n")
     return found
 
 

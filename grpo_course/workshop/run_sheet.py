@@ -15,7 +15,7 @@ from grpo_course.workshop import (
     syllabus,
     talk,
 )
-from grpo_course.workshop.answers import outcomes
+from grpo_course.workshop.answers import answers, outcomes
 from grpo_course.workshop.cells import heading, title_of
 from grpo_course.workshop.clock import hours
 from grpo_course.workshop.deck import build
@@ -159,6 +159,17 @@ def voted(plan: plans.Plan, books: dict[str, NotebookNode]) -> Iterator[Notebook
         book = books[part.notebook]
         for slide in part.talk.slides if part.talk else ():
             yield from (book.cells[place] for place in asked(slide, book))
+
+
+def vote_answers(plan: plans.Plan, books: dict[str, NotebookNode]) -> Iterator[str]:
+    """The votes of a talk in its order, each with its slide, its answer and why."""
+    for part, begins in zip(plan.parts, slide_numbers(plan, books), strict=True):
+        book = books[part.notebook]
+        for number, slide in enumerate(
+            part.talk.slides if part.talk else (), begins[""]
+        ):
+            for place in asked(slide, book):
+                yield f"## Slide {number}\n\n{next(answers(book.cells[place:]))}"
 
 
 def asked(slide: talk.Slide, book: NotebookNode) -> list[int]:

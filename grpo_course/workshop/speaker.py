@@ -75,7 +75,12 @@ def timetable(
     """The sections that a plan tells, the beginning left out, with their minutes."""
     parts = [s for s in plans.told(part, notebook.cells) if s[0] != notebook.cells[0]]
     timed = plans.exercises(part, notebook.cells)
-    weights = [minutes.telling(each) + sum(own(each, timed).values()) for each in parts]
+    exercises = [sum(own(each, timed).values()) for each in parts]
+    telling = [minutes.telling(each) for each in parts]
+    # An exercise has its minutes whole; what is left is there for telling.
+    left = minutes.length(part, notebook) - sum(exercises)
+    scale = left / (sum(telling) or 1)
+    weights = [t * scale + e for t, e in zip(telling, exercises, strict=True)]
     lengths = shares(weights, minutes.length(part, notebook))
     return list(zip(parts, lengths, strict=True))
 

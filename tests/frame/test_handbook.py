@@ -174,6 +174,25 @@ def slides_of(name):
 
 
 @pytest.mark.parametrize("name", [n for n, p in PLANS.items() if not p.parts[0].talk])
+def test_the_deck_and_the_run_sheet_tell_the_same_minutes(name):
+    """An exercise has its own whole; the rest is shared by what is told."""
+    timed = r"\*Presenting: (\d+) min, from [\d:]+\.\*"
+    notes = [c.source for c in build.deck(name, ROOT).cells if type_of(c) == "notes"]
+    told = [found[0] for note in notes if (found := re.match(timed, note))]
+    sheet = [each[0] for each in re.finditer(timed, PAGES[f"run-sheet-{name}.md"])]
+    assert [each for each in told if each in sheet] == sheet
+    for part in PLANS[name].parts:
+        book = BOOKS[part.notebook]
+        own = plans.exercises(part, book.cells)
+        rows = [
+            (minutes.telling(cells), length - sum(speaker.own(cells, own).values()))
+            for cells, length in speaker.timetable(part, book)
+        ]
+        scale = sum(left for _, left in rows) / sum(told for told, _ in rows)
+        assert all(left >= 0 and abs(told * scale - left) <= 1 for told, left in rows)
+
+
+@pytest.mark.parametrize("name", [n for n, p in PLANS.items() if not p.parts[0].talk])
 def test_a_run_sheet_of_a_class_has_its_breaks_and_slides(name):
     text = PAGES[f"run-sheet-{name}.md"]
     rests = re.findall(r"^\| \d+ \| \*+(.+?)\*+ ", PAGES[f"syllabus-{name}.md"], re.M)

@@ -126,6 +126,8 @@ def told_cells(
     loop: str = "",
 ) -> list[NotebookNode]:
     """A title, a fresh start, and the chosen sections with what they need."""
+    # First, since minutes count all that the notebook says.
+    notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
     told = told_sections(part, notebook)
     chosen = {id(cell) for section in told for cell in section}
     needs = unseen(notebook.cells, chosen)
@@ -133,7 +135,6 @@ def told_cells(
     names = spoken.marked(f"loop: {part.loop}", loop) if part.loop else names
     made = [*opening(part, notebook, start, number, names), skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
-    notes = speaker.notes(part, notebook, presenter_notes.read(part.notebook), start)
     for cell in notebook.cells:
         closes = cell.source.strip().startswith(CLOSES)
         if id(cell) in chosen and not closes and not is_behind(cell):
