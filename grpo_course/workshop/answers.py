@@ -11,20 +11,20 @@ ENDS = re.compile(r"^(#{1,3} |\*\*(Exercise|Change it|Predict)\b)", re.MULTILINE
 LEADS_ON = re.compile(r"\?|^(Now|Next|Third|Last|As an extreme)\b|(source\.|:)$")
 
 
-def outcomes(part: list[NotebookNode]) -> Iterator[tuple[str, str, str, str]]:
+def outcomes(part: list[NotebookNode]) -> Iterator[tuple[str, list[str], str, str]]:
     """Of each question of a section: its words, its choices, what came out, and why."""
     for place, cell in enumerate(part):
         if not prediction_cells.asks(cell):
             continue
         choices = prediction_cells.choices(cell)
         for name, question in prediction_cells.asked(cell).items():
-            offered = prediction_cells.lettered(choices[name])
-            yield question, offered, *result(name, part[place + 1 :])
+            yield question, choices[name], *result(name, part[place + 1 :])
 
 
 def answers(part: list[NotebookNode]) -> Iterator[str]:
     """Each question of a section, what came out, and the text that explains it."""
-    for question, choices, came_out, reason in outcomes(part):
+    for question, offered, came_out, reason in outcomes(part):
+        choices = prediction_cells.lettered(offered)
         told = [f"**{question}** ({choices})", f"*{came_out}*", reason]
         yield "\n\n".join(filter(None, told))
 

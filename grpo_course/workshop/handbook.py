@@ -98,10 +98,16 @@ def pages(
         found[f"run-sheet-{name}.md"] = run_sheet.of(each, books, begin)
         if voted := list(run_sheet.voted(each, books)):
             title = f"# The votes of GRPO in {each.title}"
-            found[f"polls-{name}.md"] = "\n\n".join([title, IMPORT, *polls(voted)])
-            told_of = "\n\n".join([title, *run_sheet.vote_answers(each, books)])
-            found[f"answers-{name}.md"] = LINK.sub("](../notebooks/", told_of + "\n")
+            asked = [cells[0] for _, cells in voted]
+            found[f"polls-{name}.md"] = "\n\n".join([title, IMPORT, *polls(asked)])
+            found[f"answers-{name}.md"] = vote_answers(title, voted)
     return found
+
+
+def vote_answers(title: str, voted: list[tuple[int, list[NotebookNode]]]) -> str:
+    """The votes of a talk, each with its slide, its answer and why."""
+    told = [f"## Slide {number}\n\n{next(answers(cells))}" for number, cells in voted]
+    return LINK.sub("](../notebooks/", "\n\n".join([title, *told]) + "\n")
 
 
 def page(

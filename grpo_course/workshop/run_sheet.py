@@ -15,10 +15,10 @@ from grpo_course.workshop import (
     syllabus,
     talk,
 )
-from grpo_course.workshop.answers import answers, outcomes
+from grpo_course.workshop.answers import outcomes
 from grpo_course.workshop.cells import heading, title_of
 from grpo_course.workshop.clock import hours
-from grpo_course.workshop.deck import build
+from grpo_course.workshop.deck import build, fold
 from grpo_course.workshop.deck.arrange import arrange
 from grpo_course.workshop.deck.slide import on_stage, type_of
 
@@ -153,23 +153,19 @@ def slides(
         start += slide.minutes
 
 
-def voted(plan: plans.Plan, books: dict[str, NotebookNode]) -> Iterator[NotebookNode]:
-    """The questions that a talk shows, in its order; none of a class."""
-    for part in plan.parts:
-        book = books[part.notebook]
-        for slide in part.talk.slides if part.talk else ():
-            yield from (book.cells[place] for place in asked(slide, book))
-
-
-def vote_answers(plan: plans.Plan, books: dict[str, NotebookNode]) -> Iterator[str]:
-    """The votes of a talk in its order, each with its slide, its answer and why."""
-    for part, begins in zip(plan.parts, slide_numbers(plan, books), strict=True):
-        book = books[part.notebook]
-        for number, slide in enumerate(
-            part.talk.slides if part.talk else (), begins[""]
-        ):
-            for place in asked(slide, book):
-                yield f"## Slide {number}\n\n{next(answers(book.cells[place:]))}"
+def voted(
+    plan: plans.Plan, books: dict[str, NotebookNode]
+) -> Iterator[tuple[int, list[NotebookNode]]]:
+    """The votes of a talk: of each its slide, and the cells from its question on."""
+    told = [
+        (books[part.notebook], slide)
+        for part in plan.parts
+        if part.talk
+        for slide in part.talk.slides
+    ]
+    for number, (book, slide) in enumerate(told, 2):  # the first has the plan's title
+        for place in asked(slide, book):
+            yield number, book.cells[place:]
 
 
 def asked(slide: talk.Slide, book: NotebookNode) -> list[int]:
@@ -188,8 +184,7 @@ def votes(section: list[NotebookNode], begins: dict[str, int]) -> Iterator[str]:
 
 def answered(section: list[NotebookNode]) -> Iterator[tuple[str, str, str]]:
     """Each question of a section, its choices, and what came out with its letter."""
-    for question, choices, came_out, _ in outcomes(section):
-        came = came_out.removeprefix("Came out: ")
-        offered = [choice[3:] for choice in choices.split("; ")]
+    for question, offered, came_out, _ in outcomes(section):
+        came = came_out.removeprefix(fold.CAME_OUT).strip()
         letter = prediction_cells.letter_of(came, offered)
-        yield question, choices, f"{letter}{came}"
+        yield question, prediction_cells.lettered(offered), f"{letter}{came}"

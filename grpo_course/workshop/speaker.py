@@ -78,10 +78,10 @@ def timetable(
     exercises = [sum(own(each, timed).values()) for each in parts]
     telling = [minutes.telling(each) for each in parts]
     # An exercise has its minutes whole; what is left is there for telling.
-    left = minutes.length(part, notebook) - sum(exercises)
-    scale = left / (sum(telling) or 1)
+    whole = minutes.length(part, notebook)
+    scale = (whole - sum(exercises)) / (sum(telling) or 1)
     weights = [t * scale + e for t, e in zip(telling, exercises, strict=True)]
-    lengths = shares(weights, minutes.length(part, notebook))
+    lengths = shares(weights, whole)
     return list(zip(parts, lengths, strict=True))
 
 

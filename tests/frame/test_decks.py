@@ -385,6 +385,15 @@ def test_what_came_out_names_each_part_of_its_cell_but_no_film():
         assert second == ("###### When?" if film else first)
 
 
+def test_the_question_of_a_film_names_no_part_of_a_later_cell():
+    film, shown = picture("play(draw, question, step=range(9))"), picture()
+    film.outputs[0].data["text/html"] = moving("step", asked="When?")
+    shown.source = "print(report)\nplot_bands(curves)"
+    shown.outputs.insert(0, v4.new_output("stream", text="a line\n" * 20))
+    made = titles(arrange([v4.new_markdown_cell("## A\n\nWhy?"), film, shown]))
+    assert made == ["## A", "###### When?", "##### A", "##### A"]
+
+
 def test_what_came_out_is_no_title_of_an_exercise():
     *before, shown = guessed("Why?")
     task = v4.new_markdown_cell("**Exercise 1.1** · 5 minutes\n\nWrite it.")

@@ -4,6 +4,7 @@ import argparse
 import ast
 import re
 import subprocess
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -162,10 +163,16 @@ def test_a_run_sheet_has_every_note_and_vote_of_its_plan(name):
         assert not left_out & set(re.findall(r"xercise (\d+\.\d+)", text))
 
 
+@cache
+def deck_of(name):
+    """The cells of a plan's deck."""
+    return build.deck(name, ROOT).cells
+
+
 def slides_of(name):
     """What is written on each slide of a deck."""
     slides = []
-    for cell in build.deck(name, ROOT).cells:
+    for cell in deck_of(name):
         if type_of(cell) in ("slide", "subslide"):
             slides.append("")
         if slides and type_of(cell) == "-":
@@ -173,11 +180,20 @@ def slides_of(name):
     return slides
 
 
+@pytest.mark.parametrize("name", [n for n, p in PLANS.items() if p.parts[0].talk])
+def test_the_votes_of_a_talk_have_a_page_of_answers(name):
+    page = PAGES[f"answers-{name}.md"]
+    told = re.findall(r"^## Slide (\d+)\n\n\*\*(.*?)\*\* \(A\. ", page, re.M)
+    assert len(told) > 6 and page.count("*Came out: ") == len(told)
+    slides = slides_of(name)
+    assert all(f"**{on_stage(q)}**" in slides[int(number) - 1] for number, q in told)
+
+
 @pytest.mark.parametrize("name", [n for n, p in PLANS.items() if not p.parts[0].talk])
 def test_the_deck_and_the_run_sheet_tell_the_same_minutes(name):
     """An exercise has its own whole; the rest is shared by what is told."""
     timed = r"\*Presenting: (\d+) min, from [\d:]+\.\*"
-    notes = [c.source for c in build.deck(name, ROOT).cells if type_of(c) == "notes"]
+    notes = [c.source for c in deck_of(name) if type_of(c) == "notes"]
     told = [found[0] for note in notes if (found := re.match(timed, note))]
     sheet = [each[0] for each in re.finditer(timed, PAGES[f"run-sheet-{name}.md"])]
     assert [each for each in told if each in sheet] == sheet
@@ -198,7 +214,7 @@ def test_a_run_sheet_of_a_class_has_its_breaks_and_slides(name):
     rests = re.findall(r"^\| \d+ \| \*+(.+?)\*+ ", PAGES[f"syllabus-{name}.md"], re.M)
     named = re.findall(r"^\*\*(\w[\w ]+)[^*\n]*\.\*\* Go on at", text, re.M)
     assert [each.lower() for each in named] == rests != []
-    made = build.deck(name, ROOT).cells
+    made = deck_of(name)
     kinds = [c for c in made if type_of(c) in ("slide", "subslide")]
     places = [*map(int, re.findall(r"slide (\d+) at", text))]
     assert len(places) == len(PLANS[name].parts)

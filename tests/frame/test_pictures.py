@@ -9,6 +9,7 @@ from PIL import Image
 from grpo_course.workshop import form, pictures
 
 ROOT = Path(__file__).resolve().parents[2]
+TYPE = re.compile(r'(?:font|label|\b)size"?[=:] ?([\d.]+)(?: if .* else ([\d.]+))?')
 
 
 def test_every_picture_is_the_plot_that_a_notebook_stores():
@@ -39,9 +40,6 @@ def test_the_film_of_the_readme_moves_then_rests_and_is_small():
         film.seek(place)
         seen.add(film.convert("RGB").tobytes())
     assert len(seen) == film.n_frames
-
-
-TYPE = re.compile(r'(?:font|label|\b)size"?[=:] ?([\d.]+)(?: if .* else ([\d.]+))?')
 
 
 def test_no_type_is_so_small_that_a_room_cannot_read_it():

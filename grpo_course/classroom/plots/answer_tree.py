@@ -104,8 +104,7 @@ def draw_blame(
         ax.plot(x, y, "o", ms=size, mfc=fill, mec=DOWN, mew=0.8)
     each = {len(a): v for a, v in zip(answers, blame, strict=True) if a not in rights}
     for length, value in each.items():
-        place: dict[str, Any] = {"va": "center"}
-        ax.text(len(answers) + 0.3, -length, f"{value:.3f}", **place)
+        ax.text(len(answers) + 0.3, -length, f"{value:.3f}", va="center")
 
 
 def tree_words(

@@ -16,8 +16,7 @@ from nbformat import NotebookNode
 from grpo_course.workshop.form import WIDGET_VIEW
 
 WIDTH, HEIGHT = 825, 446
-HEADINGS = {1: 92, 2: 40, 3: 40, 4: 56, 5: 24, 6: 31}
-ANSWERED = (4, 6)  # levels of titles that say how a guess came out
+HEADINGS = {1: 92, 2: 40, 3: 40, 4: 56, 5: 24, 6: 31}  # 4 and 6 answer a guess
 TITLE_COLUMNS = 78
 COLUMNS, LINE, GAP = 99, 25, 8
 BESIDE, BESIDE_COLUMNS = 265, 32

@@ -9,7 +9,6 @@ from grpo_course.workshop import exercise_cells, prediction_cells
 from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.apart import taken_apart
 from grpo_course.workshop.deck.heights import (
-    ANSWERED,
     HEADINGS,
     HEIGHT,
     SMALLEST,
@@ -118,30 +117,34 @@ class Stage:
             self.now.cells.append(last)
             self.now.used += text_height(last.source)
 
-    def answer(self, cell: NotebookNode) -> None:
-        """Name the slide on which a guess comes out by the question and the answer."""
+    def answer(self, cell: NotebookNode) -> str:
+        """Name the slide on which a guess comes out by the question and the answer.
+
+        That is returned, and nothing where no guess comes out.
+        """
         came, others = fold.take_answer(cell.outputs)
         asked, offered = self.guess
         if not came or not asked:
-            return
+            return ""
         if self.now.closed or self.now.has_code:
             self.go_on()
         if self.now.level == 5:
             letter = prediction_cells.letter_of(came, offered)
             self.now.rename(f"{asked} **{letter}{came}**")
             self.guess, cell.outputs = ("", []), others
+            return self.now.title
+        return ""
 
     def run(self, cell: NotebookNode, see: str) -> None:
         """Code with what it shows and what to see in it."""
-        self.answer(cell)
+        came_out = self.answer(cell)
         shown = Shown(cell, see)
         if not shown.anything:
             self.now.cells.append(fold.skipped(cell.source))
             return self.tell([see] if see else [], leads=True)
         way, fits, begins = self.way_of(shown)
-        small = is_small(shown, way, fits)
-        if small and (parts := taken_apart(cell)):
-            return self.run_parts(parts, see)
+        if is_small(shown, way, fits) and (parts := taken_apart(cell)):
+            return self.run_parts(parts, see, came_out)
         if begins:
             self.go_on()
         if shown.knobs and self.now.level == 5:  # its question says more than a place
@@ -155,12 +158,11 @@ class Stage:
         self.now.closed = bool(shown.pictures)
         self.now.pictured |= self.now.closed
 
-    def run_parts(self, parts: list[NotebookNode], see: str) -> None:
-        """A slide for each part of a cell, named as the first by what came out."""
-        title = self.now.title if self.now.level in ANSWERED else ""
+    def run_parts(self, parts: list[NotebookNode], see: str, came_out: str) -> None:
+        """A slide for each part of a cell, named by what came out, if a guess did."""
         for part in parts:
             # A film has a question of its own.
-            self.came_out = "" if any(map(knobs, part.outputs)) else title
+            self.came_out = "" if any(map(knobs, part.outputs)) else came_out
             self.run(part, see if part is parts[-1] else "")
         self.came_out = ""
 
