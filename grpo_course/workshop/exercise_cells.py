@@ -19,6 +19,8 @@ FOLDED = re.compile(
     r"<details><summary>(.+?)</summary>\s*(.*?)\s*</details>", re.DOTALL
 )
 FOUND = "What came out when we tried"  # the fold of an experiment
+# On the slide of an exercise.
+WRITE = "In your own notebook `{}`: Run > Run All Above Selected Cell, then write."
 STATED = re.compile(r"\*\*Exercise (\d+\.\d+)\*\*.*?(\d+) minutes")
 
 

@@ -55,7 +55,7 @@ def telling(section: list[NotebookNode]) -> float:
 
 
 def length(part: plans.Part, notebook: NotebookNode) -> int:
-    """The minutes of a plan's part: its share of what is told, exercises, extra."""
+    """The minutes of a plan's part: its share of what is told, and its exercises."""
     mine = of(notebook)
     if part.talk:
         return round(part.talk.minutes)
@@ -64,7 +64,7 @@ def length(part: plans.Part, notebook: NotebookNode) -> int:
     whole = sum(map(telling, sections(notebook.cells)))
     share = sum(map(telling, plans.told(part, notebook.cells))) / whole
     exercises = plans.exercises(part, notebook.cells)
-    return round(mine.told * share) + sum(exercises.values()) + part.extra
+    return round(mine.told * share) + sum(exercises.values())
 
 
 def state(notebook: NotebookNode) -> None:

@@ -26,8 +26,6 @@ class Part(NamedTuple):
     sections: list[str] | None = None
     without: list[str] | None = None
     exercises: list[str] | None = None
-    loop: str | None = None  # the line of the loop that it is about
-    extra: int = 0  # minutes that its votes and laptops take beside
     talk: talks.Part | None = None  # what is told instead, in words of its own
 
 
@@ -59,7 +57,7 @@ def plan(
     **stated: Any,
 ) -> Plan:
     """One table of the file as a Plan; its talk says the parts, where it has one."""
-    made = [Part(each.notebook, exercises=[], talk=each) for each in spoken]
+    made = [Part(each.notebook, talk=each) for each in spoken]
     return Plan(parts=made + [Part(**part) for part in parts], **stated)
 
 
@@ -87,6 +85,8 @@ def told(part: Part, cells: list[NotebookNode]) -> Iterator[list[NotebookNode]]:
 
 def exercises(part: Part, cells: list[NotebookNode]) -> dict[str, int]:
     """The exercises that a plan gives time for, with their minutes."""
+    if part.talk:
+        return of_talk(part.talk, cells)
     chosen = [cell for section in told(part, cells) for cell in section]
     stated = dict(exercise_cells.stated(chosen))
     wanted = stated if part.exercises is None else part.exercises
@@ -98,6 +98,15 @@ def exercises(part: Part, cells: list[NotebookNode]) -> dict[str, int]:
                 f"`exercises` in {FILE.as_posix()}."
             )
     return {number: stated[number] for number in wanted}
+
+
+def of_talk(
+    told: talks.Part | talks.Slide, cells: list[NotebookNode]
+) -> dict[str, int]:
+    """The exercises that stand on the slides of a talk, with their minutes."""
+    triples = exercise_cells.triples(cells)
+    given = [task for task, stub, _ in triples if told.shows(stub, "exercise")]
+    return dict(exercise_cells.stated(given))
 
 
 def cut(plan: Plan, books: dict[str, NotebookNode]) -> dict[str, NotebookNode]:

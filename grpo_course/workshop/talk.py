@@ -5,9 +5,11 @@ its notebook below, `##` a slide, and `---` the slide on which a guess comes out
 
 - `cell: words` is the cell of the notebook that has these words in its code. The slide
   has what it shows: with `code: words` its code as well, with `picture: words` or
-  `print: words` only that.
+  `print: words` only that, with `exercise: words` its code alone, for the room to fill.
 - `loop: words` is the loop of notebook 00, with the line that has these words marked.
 - A quotation is what the presenter says. It ends each slide, and begins with minutes.
+- `hour: title` is the slide of the hour that has this title, with the guess that comes
+  out after it, told as it is there.
 """
 
 import re
@@ -17,8 +19,9 @@ from typing import NamedTuple
 from nbformat import NotebookNode
 
 FOLDER = Path(__file__).with_name("talks")
-BEGINS = re.compile(r"^(?=#{1,2} |---$)", re.MULTILINE)
-CELL = re.compile(r"(cell|code|picture|print): (.+)")
+HOUR = "hour"
+BEGINS = re.compile(r"^(?=#{1,2} |---$|hour: )", re.MULTILINE)
+CELL = re.compile(r"(cell|code|picture|print|exercise): (.+)")
 NOTE = re.compile(r"> ([\d.]+) min\.\s+(.*)", re.DOTALL)
 
 
@@ -35,10 +38,10 @@ class Slide(NamedTuple):
         """What is shown of which cells, in order: the kind, and words of their code."""
         return [found for block in self.blocks if (found := CELL.fullmatch(block))]
 
-    def shows(self, cell: NotebookNode) -> bool:
-        """Whether it shows a cell of its notebook."""
+    def shows(self, cell: NotebookNode, kind: str = "") -> bool:
+        """Whether it shows a cell of its notebook, in this way if one is given."""
         code = cell.source if cell.cell_type == "code" else ""
-        return any(found[2] in code for found in self.named)
+        return any(found[2] in code and kind in found[1] for found in self.named)
 
 
 class Part(NamedTuple):
@@ -53,23 +56,38 @@ class Part(NamedTuple):
         """How long it takes."""
         return sum(slide.minutes for slide in self.slides)
 
-    def shows(self, cell: NotebookNode) -> bool:
+    def shows(self, cell: NotebookNode, kind: str = "") -> bool:
         """Whether a slide shows a cell of the notebook."""
-        return any(slide.shows(cell) for slide in self.slides)
+        return any(slide.shows(cell, kind) for slide in self.slides)
 
 
 def read(name: str, folder: Path = FOLDER) -> list[Part]:
     """The parts of a plan's talk; none where it has no file."""
-    path, parts = folder / f"{name}.md", []
+    path = folder / f"{name}.md"
+    parts: list[Part] = []
     if not path.exists():
         return []
     for text in BEGINS.split(path.read_text(encoding="utf-8"))[1:]:
+        if text.startswith(f"{HOUR}: "):
+            parts[-1].slides.extend(taken(text.partition(": ")[2].strip(), folder))
+            continue
         slide = slide_of(text, path)
         if slide.title.startswith("# "):
             notebook = slide.blocks.pop(0).strip("`")
             parts.append(Part(notebook, slide.title[2:], []))
         parts[-1].slides.append(slide)
     return parts
+
+
+def taken(title: str, folder: Path) -> list[Slide]:
+    """A slide of the hour, and the one on which its guess comes out, if it asks."""
+    for part in read(HOUR, folder):
+        titles = [slide.title for slide in part.slides]
+        if f"## {title}" in titles:
+            place = titles.index(f"## {title}")
+            ends = 2 if titles[place + 1 : place + 2] == [""] else 1
+            return part.slides[place : place + ends]
+    raise SystemExit(f"A talk takes {title!r} from the hour, which has no such slide.")
 
 
 def slide_of(text: str, path: Path) -> Slide:

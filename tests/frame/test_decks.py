@@ -4,6 +4,7 @@ import ast
 import base64
 import copy
 import json
+import math
 import re
 import struct
 from pathlib import Path
@@ -15,6 +16,7 @@ from grpo_course.workshop import form, plans, present, speaker
 from grpo_course.workshop.cells import ASIDE, tags
 from grpo_course.workshop.deck import build, fold, heights, needs, offline
 from grpo_course.workshop.deck.arrange import AT_THE_DESK, arrange
+from grpo_course.workshop.deck.guess import question
 from grpo_course.workshop.deck.slide import on_stage
 from grpo_course.workshop.form import WIDGET_VIEW
 
@@ -142,8 +144,10 @@ def test_a_listing_keeps_the_first_line_of_its_docstring():
 
 
 def test_what_leads_to_an_exercise_without_time_is_told():
-    made = build.deck("half-day", ROOT)
-    assert "it is 36 noted numbers" in " ".join(c.source for c in seen(made.cells))
+    part = plans.Part("06_training_loop", exercises=[])
+    notebook = form.read(ROOT / "notebooks" / f"{part.notebook}.ipynb")
+    made = arrange(build.told_cells(part, notebook, 0))
+    assert "it is 36 noted numbers" in " ".join(c.source for c in seen(made))
 
 
 def test_asides_are_told_with_whole_notebooks_alone(deck):
@@ -366,6 +370,28 @@ def test_a_guess_that_came_out_names_its_slide(asked, level):
     assert [out.text for out in outputs if "text" in out] == ["0.5\n"]
 
 
+@pytest.mark.parametrize(
+    "choices, side",
+    [
+        (["up", "down", "it stays"], 3),
+        (["nearly always", "once in a while", "never"], 2),
+        (["about half of them", "none"], 2),
+        (["1", "2", "3", "4"], 4),
+        (["all of the four", "two of the four", "one", "none"], 2),
+    ],
+)
+def test_choices_stand_beside_each_other_where_their_words_allow(choices, side):
+    cell = v4.new_code_cell(f'way = predict("Which?", {str(choices)[1:-1]})')
+    cell.metadata["tags"] = ["predict"]
+    offered = "  " + "   ".join(f"( ) {each}" for each in choices)
+    cell.outputs = [v4.new_output("stream", name="stdout", text=f"Which?\n{offered}\n")]
+    text, high = question(cell)
+    assert f'class="guess across-{side}"' in text
+    assert [f"- {each}" in text for each in choices] == [True] * len(choices)
+    rows = math.ceil(len(choices) / side)
+    assert high == heights.ASKED_LINE + rows * heights.CARD + heights.GAP
+
+
 def titles(cells):
     """The titles of slides, without the mark of their size."""
     heads = (c.source for c in cells if kind(c) in ("slide", "subslide"))
@@ -528,16 +554,6 @@ def test_slides_of_a_talk_keep_their_own_notes():
         ["one\n\n1"],
         ["two\n\n2"],
     ]
-
-
-def test_a_part_begins_with_the_line_of_the_loop_that_it_is_about():
-    told = "\n".join(cell.source for cell in seen(build.deck("half-day", ROOT).cells))
-    _, *begun = re.split(r"(?m)^# \d", told)
-    assert len(begun) == len(PLANS["half-day"].parts)
-    for part, text in zip(PLANS["half-day"].parts, begun, strict=True):
-        marked = re.findall("<b>(.*?)</b>", text.split("\n## ")[0])
-        assert bool(marked) == (part.loop is not None)
-        assert all(part.loop in line for line in marked)
 
 
 def test_a_room_is_not_told_to_click():

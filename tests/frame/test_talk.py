@@ -99,7 +99,7 @@ def test_a_slide_of_the_talk_is_one_of_the_deck(name):
     kinds = [type_of(cell) for cell in made]
     assert kinds.count("slide") + kinds.count("subslide") == len(told) + 2
     assert kinds.count("notes") == len(told) + 1  # the end is told with the last one
-    votes = "".join(cell.source for cell in made).count('<div class="guess">')
+    votes = "".join(cell.source for cell in made).count('<div class="guess ')
     assert votes == sum(not slide.title for slide in told) >= 7
 
 
@@ -159,6 +159,53 @@ def test_a_talk_is_read_from_its_file(told, tmp_path):
     assert part.slides[1].blocks == ["Words.", "picture: draw("]
     assert part.slides[1].note == "Say more.\n\nAnd more."
     assert talk.read("none", tmp_path) == []
+
+
+def test_a_talk_takes_a_slide_of_the_hour_with_its_answer(tmp_path):
+    vote = "Guess.\n\n> 1 min. Ask it.\n\n---\n\nSo."
+    hour = SLIDE.format(block=vote).replace("## B", "## Taken")
+    (tmp_path / "hour.md").write_text(hour, encoding="utf-8")
+    path = tmp_path / "x.md"
+    path.write_text(SLIDE.partition("## B")[0] + "hour: Taken\n", encoding="utf-8")
+    (part,) = talk.read("x", tmp_path)
+    assert [slide.title for slide in part.slides] == ["# A", "## Taken", ""]
+    assert [slide.note for slide in part.slides][1:] == [
+        "Ask it.",
+        "Say more.\n\nAnd more.",
+    ]
+    path.write_text(path.read_text(encoding="utf-8").replace("Taken", "B"))
+    with pytest.raises(SystemExit, match=r"takes 'B' from the hour, which has no such"):
+        talk.read("x", tmp_path)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_an_exercise_is_a_slide_with_its_number_and_time_and_no_solution(name):
+    made = build.deck(name, ROOT).cells
+    tasks = [k for k, c in enumerate(made) if c.source.startswith(spoken.TASK)]
+    given = [
+        (number, each)
+        for part in PLANS[name].parts
+        for number, each in plans.exercises(part, BOOKS[part.notebook].cells).items()
+    ]
+    told = [re.search(r"Exercise (.+?)\*\* · (\d+) min", made[k].source) for k in tasks]
+    assert [(found[1], int(found[2])) for found in told] == given
+    for k in tasks:
+        stub = next(c for c in made[k:] if c.cell_type == "code")
+        assert "raise" in stub.source or "..." in stub.source
+        assert stub.outputs == [] and type_of(stub) != "skip"
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_foot_of_a_slide_names_its_part(name):
+    told = (c.source for c in build.deck(name, ROOT).cells if c.cell_type == "markdown")
+    titles = [text for text in told if text.startswith("#")]
+    part = ""
+    for title in titles:
+        if title.startswith("# "):
+            part = re.search(r"\d+\. [^<]*", title)
+            assert 'class="part"' not in title
+        else:
+            assert f'<span class="part">{part[0].strip()}</span>' in title
 
 
 def test_a_slide_without_a_note_is_refused(tmp_path):

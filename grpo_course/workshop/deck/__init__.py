@@ -4,6 +4,7 @@ build    the notebook: the sections of a plan, notes, and unseen what their code
 spoken   a part of a talk as cells
 needs    which statements that is
 fold     what of a code cell stands on a slide
+guess    a question with its choices
 shown    a code cell or a text as a room sees it
 stage    the cells on slides
 slide    one of them: its title, its cells, how large it is written

@@ -1,6 +1,7 @@
 """The cells of a notebook on slides, in their order."""
 
 import re
+from collections.abc import Iterator, Sequence
 
 from nbformat import NotebookNode
 
@@ -8,9 +9,10 @@ from grpo_course.workshop import exercise_cells, prediction_cells
 from grpo_course.workshop.cells import tags
 from grpo_course.workshop.deck.noted import noted
 from grpo_course.workshop.deck.shown import blocks_of, parted
-from grpo_course.workshop.deck.slide import finished, is_seen, unfolded
+from grpo_course.workshop.deck.slide import Slide, finished, is_seen, unfolded
 from grpo_course.workshop.deck.stage import Stage
 
+NUMBERED = re.compile(r"\d+\. ")  # the title of a part
 AT_THE_DESK = ("Guess first: pick a choice", "Now ask your own")  # not for a room
 
 
@@ -35,7 +37,19 @@ def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:
         else:
             see, pending = parted(after)
             stage.run(cell, see)
-    return [cell for slide in noted(stage.slides) for cell in finished(slide)]
+    slides = noted(stage.slides)
+    told_in = zip(slides, parts(slides), strict=True)
+    return [cell for slide, part in told_in for cell in finished(slide, part)]
+
+
+def parts(slides: Sequence[Slide]) -> Iterator[str]:
+    """The part of the deck in which each slide is; none for the title of a part."""
+    part = ""
+    for slide in slides:
+        begins = slide.level == 1
+        yield "" if begins else part
+        if begins:
+            part = slide.title if NUMBERED.match(slide.title) else ""
 
 
 def tell(stage: Stage, blocks: list[str], leads: bool) -> None:

@@ -38,7 +38,6 @@ from grpo_course.workshop.deck.needs import unseen
 FIRST = f'import os\n\nos.environ["{STORED}"] = "1"'
 AFRESH = "from grpo_course import setup\n\nsetup(seed=0)"
 STATED = re.compile(r"\*\*Exercise [\d.]+\*\*[^\n]*\n*")
-WRITE = "In your own notebook `{}`: Run > Run All Above Selected Cell, then write.\n\n"
 MOST_NAMED = 20  # sections on a title slide, above which they fill it
 CLOSES = ("progress()", "guesses()")
 BEGINS = (
@@ -53,7 +52,6 @@ ENDS = (
     "Read the list with the room, and ask for each line which slide showed it. Then "
     "say where they go on, and leave the slide standing for questions.",
 )
-OPENS = "Say which line of the loop comes now, and what went before it in one sentence."
 ABOUT = "Group Relative Policy Optimization: learning from graded attempts"
 
 
@@ -75,7 +73,7 @@ def told(plan: plans.Plan, books: dict[str, NotebookNode]) -> list[NotebookNode]
             title, *slides = spoken.cells(part.talk, notebook, start, number, loop)
             cells += [title, skipped(AFRESH), *slides]
         else:
-            cells += told_cells(part, notebook, start, f"{number}. ", loop)
+            cells += told_cells(part, notebook, start, f"{number}. ")
         start += minutes.length(part, notebook)
     return cells
 
@@ -123,7 +121,6 @@ def told_cells(
     notebook: NotebookNode,
     start: int,
     number: str = "",
-    loop: str = "",
 ) -> list[NotebookNode]:
     """A title, a fresh start, and the chosen sections with what they need."""
     # First, since minutes count all that the notebook says.
@@ -132,7 +129,6 @@ def told_cells(
     chosen = {id(cell) for section in told for cell in section}
     needs = unseen(notebook.cells, chosen)
     names = "\n".join(f"- {heading(section)}" for section in told)
-    names = spoken.marked(f"loop: {part.loop}", loop) if part.loop else names
     made = [*opening(part, notebook, start, number, names), skipped(AFRESH)]
     instead = exercises_left_out(part, notebook.cells)
     for cell in notebook.cells:
@@ -140,8 +136,8 @@ def told_cells(
         if id(cell) in chosen and not closes and not is_behind(cell):
             new = instead.get(id(cell), copy.deepcopy(cell))
             if number and exercise_cells.EXERCISE in tags(new):
-                begins = WRITE.format(part.notebook)
-                new.source = STATED.sub(rf"\g<0>{begins}", new.source, count=1)
+                where = exercise_cells.WRITE.format(part.notebook)
+                new.source = STATED.sub(rf"\g<0>{where}\n\n", new.source, count=1)
             made += [new] if new.source else []
         elif needs.get(id(cell)) and not closes:
             made.append(skipped(needs[id(cell)]))
@@ -157,7 +153,7 @@ def opening(
     where = f"Notebook `{part.notebook}`\n\n" if fits else ""
     title = f"# {number}{title_of(notebook)}\n\n{where}{names}"
     line = speaker.presenting(minutes.length(part, notebook), start)
-    said = [speaker.note(line, OPENS if part.loop else "")] if number else []
+    said = [speaker.note(line, "")] if number else []
     return [v4.new_markdown_cell(title), *said]
 
 

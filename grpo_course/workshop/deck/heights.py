@@ -16,7 +16,8 @@ from nbformat import NotebookNode
 from grpo_course.workshop.form import WIDGET_VIEW
 
 WIDTH, HEIGHT = 825, 446
-HEADINGS = {1: 92, 2: 40, 3: 40, 4: 56, 5: 24, 6: 31}  # 4 and 6 answer a guess
+HEADINGS = {1: 92, 2: 40, 3: 40, 4: 56, 5: 28, 6: 31}  # 4 and 6 are questions
+ANSWER = 26  # more, where the answer stands below the question
 TITLE_COLUMNS = 78
 COLUMNS, LINE, GAP = 99, 25, 8
 BESIDE, BESIDE_COLUMNS = 265, 32
@@ -36,7 +37,9 @@ SPARSE = HEIGHT // 2
 LARGER, LARGE_COLUMNS = 39 / LINE, 61  # of a slide with little text alone
 ROOMIER = 1.65  # by how much a slide grows in larger type, at most
 # Print alone on a slide: columns, height of a row, its name in the style sheet.
-PRINTS = ((61, 29, "print-large"), (79, 23, "print-wide"))
+PRINTS = ((61, 29, "print-large"), (79, 23, "print-wide"), (88, 20, "print-snug"))
+ASKED_COLUMNS, ASKED_LINE, CARD = 70, 30, 54  # of a guess: its question, a card
+ACROSS = {4: 9, 3: 13, 2: 23}  # cards in a row: the most letters of one
 ROOMY_COLUMNS, ROOMY_LINE = 78, 30  # of text in larger type
 ASKED = re.compile(r'(<figure class="moving">)<p>([^<]*)</p>')
 DOCSTRING = re.compile(r'("""[^"\n]+)\n(?:[^"]|"(?!""))*"""')  # its first line stays

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from nbformat import NotebookNode, v4
 
-from grpo_course.workshop import prediction_cells
 from grpo_course.workshop.cells import CHANGE_IT, RESULT, tags
 from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.heights import (
@@ -183,16 +182,3 @@ def blocks_of(source: str) -> list[str]:
             blocks.append("\n".join(current))
             current = []
     return [*blocks, "\n".join(current)] if current else blocks
-
-
-def question(cell: NotebookNode) -> tuple[str, int]:
-    """A prediction as text, and its height."""
-    lines = []
-    for asked, choices in zip(
-        prediction_cells.questions([cell]),
-        prediction_cells.choices(cell).values(),
-        strict=True,
-    ):
-        lines += [f"**{asked}**\n", *(f"- {choice}" for choice in choices)]
-    text = "\n".join(lines)
-    return f'<div class="guess">\n\n{text}\n\n</div>', len(lines) * 31 + 30

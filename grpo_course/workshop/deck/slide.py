@@ -8,6 +8,7 @@ from nbformat import NotebookNode, v4
 from grpo_course.workshop import exercise_cells
 from grpo_course.workshop.cells import FORMULA, tags
 from grpo_course.workshop.deck.heights import (
+    ANSWER,
     HEADINGS,
     HEIGHT,
     LARGE_COLUMNS,
@@ -44,13 +45,19 @@ class Slide:
     pictured: bool = False
 
     def __post_init__(self) -> None:
-        self.used = HEADINGS[self.level]
+        self.used = self.heading
+
+    @property
+    def heading(self) -> int:
+        """Pixels of its title."""
+        return HEADINGS[self.level] + ANSWER * ("**" in self.title)
 
     def rename(self, title: str) -> None:
         """Say something in the title, on one line or two, instead of naming a place."""
-        self.used -= HEADINGS[self.level]
-        self.title, self.level = title, 6 if len(title) < TITLE_COLUMNS else 4
-        self.used += HEADINGS[self.level]
+        self.used -= self.heading
+        short = len(title.partition(" **")[0]) < TITLE_COLUMNS
+        self.title, self.level = title, 6 if short else 4
+        self.used += self.heading
 
     def take_last(self, room: int) -> NotebookNode | None:
         """Its last paragraph, taken out; none if it is alone, or needs more room."""
@@ -76,12 +83,16 @@ class Slide:
     @property
     def empty(self) -> bool:
         """Whether its title is all there is."""
-        return self.used == HEADINGS[self.level]
+        return self.used == self.heading
 
 
-def finished(slide: Slide) -> list[NotebookNode]:
-    """The cells of a slide with their slide types; the title comes first."""
+def finished(slide: Slide, part: str) -> list[NotebookNode]:
+    """The cells of a slide with their slide types; the title comes first.
+
+    At its foot stands the part of the deck, if there are parts.
+    """
     mark = f' <span class="{size}"></span>' if (size := size_of(slide)) else ""
+    mark += f' <span class="part">{on_stage(part)}</span>' if part else ""
     named = on_stage(slide.title)
     title = v4.new_markdown_cell(f"{'#' * slide.level} {named}{mark}")
     begins = "slide" if slide.level < 4 else "subslide"
@@ -119,9 +130,9 @@ def size_of(slide: Slide) -> str:
         wide = any(
             len(LATEX.sub("", f)) > WIDEST for t in texts for f in FORMULA.findall(t)
         )
-        fits = HEADINGS[slide.level] + LARGER * tall < HEIGHT
+        fits = slide.heading + LARGER * tall < HEIGHT
         return "large" if fits and not wide else "roomy"
-    grown = HEADINGS[slide.level] + ROOMIER * (slide.used - HEADINGS[slide.level])
+    grown = slide.heading + ROOMIER * (slide.used - slide.heading)
     return "roomy" if grown < HEIGHT and not slide.pictured else ""
 
 
@@ -135,7 +146,7 @@ def print_size(slide: Slide, code: list[NotebookNode]) -> str:
         return ""
     tall = sum(text_height(text, ROOMY_COLUMNS) for text in texts_of(slide))
     for columns, high, name in PRINTS:
-        whole = HEADINGS[slide.level] + tall * ROOMY_LINE / LINE + high * len(rows)
+        whole = slide.heading + tall * ROOMY_LINE / LINE + high * len(rows)
         if max(map(len, rows)) <= columns and whole < HEIGHT:
             return name
     return ""

@@ -5,7 +5,7 @@ import re
 
 from nbformat import NotebookNode, v4
 
-from grpo_course.workshop import prediction_cells, speaker, talk
+from grpo_course.workshop import exercise_cells, prediction_cells, speaker, talk
 from grpo_course.workshop.cells import RESULT, tags
 from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.heights import picture_size, take_question
@@ -13,6 +13,7 @@ from grpo_course.workshop.deck.needs import unseen
 from grpo_course.workshop.prediction_cells import revealed
 
 LOOP = re.compile(r"loop:(?: (.+))?")
+TASK = '<span class="task"></span>'
 
 
 def cells(
@@ -38,6 +39,8 @@ def cells(
             needs = [hidden[id(cell)] for cell in code[before:told]]
             made += [fold.skipped(source) for source in needs if source]
             asked |= prediction_cells.asked(code[told]).keys()
+            if kind[1] == "exercise":
+                made.append(task(code[told], notebook, part.notebook))
             made.append(shown(code[told], kind[1], asked))
             told += 1
         line = speaker.presenting(slide.minutes, start)
@@ -74,6 +77,9 @@ def shown(cell: NotebookNode, kind: str, asked: set[str]) -> NotebookNode:
     made = copy.deepcopy(cell)
     if prediction_cells.asks(cell):
         return made
+    if kind == "exercise":
+        made.outputs = []
+        return made
     if kind != "code":
         made.metadata["tags"] = sorted({*tags(cell), RESULT})
     printed, came_out = fold.divided(made.outputs)
@@ -84,6 +90,15 @@ def shown(cell: NotebookNode, kind: str, asked: set[str]) -> NotebookNode:
     for output in made.outputs:
         take_question(output)
     return made
+
+
+def task(stub: NotebookNode, notebook: NotebookNode, name: str) -> NotebookNode:
+    """The number and the minutes of an exercise, and where a learner writes it."""
+    triples = exercise_cells.triples(notebook.cells)
+    ((number, minutes),) = exercise_cells.stated(t for t, s, _ in triples if s is stub)
+    where = exercise_cells.WRITE.format(name)
+    told = f"**Exercise {number}** · {minutes} minutes. {where}"
+    return v4.new_markdown_cell(f"{TASK}{told}")
 
 
 def marked(block: str, loop: str) -> str:

@@ -8,6 +8,7 @@ from nbformat import NotebookNode, v4
 from grpo_course.workshop import exercise_cells, prediction_cells
 from grpo_course.workshop.deck import fold
 from grpo_course.workshop.deck.apart import taken_apart
+from grpo_course.workshop.deck.guess import question
 from grpo_course.workshop.deck.heights import (
     HEADINGS,
     HEIGHT,
@@ -18,7 +19,7 @@ from grpo_course.workshop.deck.heights import (
     smaller_blocks,
     text_height,
 )
-from grpo_course.workshop.deck.shown import Shown, Way, question
+from grpo_course.workshop.deck.shown import Shown, Way
 from grpo_course.workshop.deck.slide import Slide
 
 FOUND = f"**{exercise_cells.FOUND}.**"  # not beside what is to be tried
