@@ -45,6 +45,7 @@ What a stored notebook is
     run_sheet      a plan's minutes, words and votes, to hold while telling it
     clock          its times, as minutes or as hours of a day
     answers        how each prediction came out, and why
+    exercise_pages  what the check of an exercise can say, and the solutions
     paper          these as pages to print
     plans          an hour, half a day, two days: what is told of which notebook
     anywhere       the links to Colab and Binder

@@ -1,23 +1,23 @@
-"""`python3 -m grpo_course handbook`: what an instructor keeps beside the notebooks.
+"""`python3 -m grpo_course handbook`: what an instructor keeps beside the slides.
 
-The pages are made from the stored notebooks, the checks and the presenter's notes, so
-they cannot disagree with them. They give answers away: `handbook/` is not in git.
+A folder for each plan, and one for the whole course. The pages are made from the stored
+notebooks, the checks, the talks and the presenter's notes, so they cannot disagree with
+them. They give answers away: `handbook/` is not in git.
 """
 
 import argparse
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from nbformat import NotebookNode
 
-from grpo_course.classroom.check.rules import RULES
-from grpo_course.classroom.exercises import EXERCISES
 from grpo_course.files import write_atomically
 from grpo_course.workshop import (
     clock,
-    exercise_cells,
+    exercise_pages,
     form,
     machine,
     notebooks,
@@ -30,92 +30,126 @@ from grpo_course.workshop import (
     syllabus,
 )
 from grpo_course.workshop.answers import answers
-from grpo_course.workshop.cells import heading, sections, tags
+from grpo_course.workshop.cells import heading, sections
 
-FOLDER = "handbook"
-ABOUT = """Write what an instructor keeps beside the slides into the folder handbook/:
-answers, polls, mistakes to expect, solutions, a handout, and a syllabus for each plan.
-Read or print the .html; the .md is the same text. It is made anew from the notebooks
-each time, and it gives answers away."""
-HINTS = ("Hint", exercise_cells.FOUND)  # all other folds are solutions
-NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
-CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
-PICKS = "To a wrong pick the check answers what rules it out."
+FOLDER, COURSE = "handbook", "course"
+ABOUT = """Write what an instructor keeps beside the slides: for each plan a folder in
+handbook/, and one for the whole course. Open its index.html, which says what each page
+is for and when it is needed. All is made anew from the notebooks each time, and it
+gives answers away."""
 EXPECT = re.compile(r"^\*\*Expect\.\*\* (.+(?:\n- .+)*)$", re.MULTILINE)
-# To print: as pages of HTML too.
-PAPER = ("handout", "syllabus", "answers", "run-sheet")
 LINK = re.compile(r"\]\((?=\d\d_\w+\.ipynb)")  # to a notebook beside the text
+UP = "](../../notebooks/"
 IMPORT = "```python\nfrom grpo_course import poll\n```"
+# A page, what it is, and when it is needed.
+USES = {
+    "syllabus": (
+        "the announcement: what one can do afterwards, what to bring, when",
+        "send it a week before, with the address of the course",
+    ),
+    "run-sheet": (
+        "yours: the plan at a glance, then slide by slide what to say and ask",
+        "print it, and rehearse once with a clock",
+    ),
+    "handout": (
+        "two sheets: the loop and its symbols; formulas, and when zero is fine",
+        "print both; the first at the beginning, the second at the end",
+    ),
+    "polls": (
+        "a ready `poll(...)` for each vote, to count hands on the screen",
+        "only with a kernel; from the offline deck, count hands",
+    ),
+    "mistakes": (
+        "what the check of each exercise can say",
+        "while the room writes: which slip is it, and what is behind it",
+    ),
+    "answers": ("each vote, what came out, and why", "when somebody asks why"),
+    "solutions": ("what solves each exercise", "afterwards"),
+}
+HEAD = "| page | what it is | when you need it |\n|---|---|---|"
 Books = dict[str, NotebookNode]
 
 
 def main(arguments: list[str], root: Path) -> int:
-    """Write all pages into the folder `handbook`, and say where they are."""
+    """Write the folders into `handbook`, and say where each begins."""
     stated = plans.read(root)
     command = argparse.ArgumentParser(prog=machine.call("handbook"), description=ABOUT)
-    words = "answers, polls, mistakes and solutions of this plan's sections only"
+    words = "the folder of this plan alone"
     command.add_argument("--plan", choices=stated, help=words)
     words = "when a plan begins, such as 9:00: its pages then tell times of the clock"
     command.add_argument("--start", type=clock.minute, help=words)
     asked = command.parse_args(arguments)
     books = {p.stem: form.read(p) for p in notebooks.choose(root / "notebooks", [])}
-    (root / FOLDER).mkdir(exist_ok=True)
-    made = pages(books, stated, asked.plan, asked.start)
-    made |= {
-        f"{Path(name).stem}.html": paper.page(text, name.partition("-")[0])
-        for name, text in made.items()
-        if name.startswith(PAPER)
-    }
-    for name, text in made.items():
-        write_atomically(root / FOLDER / name, text)
-        print(f"{FOLDER}/{name}")
     formulas = site.mathjax().read_text(encoding="utf-8")  # what sets them in HTML
-    write_atomically(root / FOLDER / "mathjax.js", formulas)
+    for name in [asked.plan] if asked.plan else [*stated, COURSE]:
+        folder = root / FOLDER / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind, text in kit(books, stated.get(name), asked.start).items():
+            write_atomically(folder / f"{kind}.html", paper.page(text, kind))
+        write_atomically(folder / "mathjax.js", formulas)
+        print(f"{FOLDER}/{name}/index.html")
     return 0
 
 
-def pages(
-    books: Books,
-    stated: dict[str, plans.Plan],
-    plan: str | None = None,
-    begin: int | None = None,
+def kit(
+    books: Books, plan: plans.Plan | None = None, begin: int | None = None
 ) -> dict[str, str]:
-    """The text of every page, by the name of its file; of all sections or a plan's.
+    """The text of every page of a plan, or of the whole course, by its name.
 
-    Plans begin at a minute of the day, if one is given.
+    A plan begins at a minute of the day, if one is given.
     """
-    told = plans.cut(stated[plan], books) if plan else books
-    found = {
-        "answers.md": page("Answers to the predictions", answers, told, note=expected),
-        "polls.md": page("A poll for each prediction", polls, told, IMPORT),
-        "mistakes.md": page("Mistakes to expect, by exercise", mistakes, told)
-        + shared_mistakes(),
-        "solutions.md": page("Solutions", solutions, told),
-        "handout.md": syllabus.handout(books, told),
-    }
-    for name, each in stated.items():
-        found[f"syllabus-{name}.md"] = syllabus.of(each, books, begin)
-        found[f"run-sheet-{name}.md"] = run_sheet.of(each, books, begin)
-        if voted := list(run_sheet.voted(each, books)):
-            title = f"# The votes of GRPO in {each.title}"
-            asked = [cells[0] for _, cells in voted]
-            found[f"polls-{name}.md"] = "\n\n".join([title, IMPORT, *polls(asked)])
-            found[f"answers-{name}.md"] = vote_answers(title, voted)
-    return found
+    told = plans.cut(plan, books) if plan else books
+    found = {"handout": syllabus.handout(books, told)}
+    if plan:
+        found["syllabus"] = syllabus.of(plan, books, begin)
+        found["run-sheet"] = run_sheet.of(plan, books, begin)
+    if plan and plan.parts[0].talk:
+        voted = list(run_sheet.voted(plan, books))
+        found["answers"] = by_slide("Answers to the votes", answers, voted)
+        asked = [(number, cells[:1]) for number, cells in voted]
+        found["polls"] = by_slide("A poll for each vote", polls, asked, IMPORT)
+    else:
+        found["answers"] = page("Answers to the predictions", answers, told, expected)
+        found["polls"] = page("A poll for each prediction", polls, told, None, IMPORT)
+    parts = plan.parts if plan else map(plans.Part, books)
+    given = {key for p in parts for key in plans.exercises(p, books[p.notebook].cells)}
+    if given:
+        mistakes = partial(exercise_pages.mistakes, given=given)
+        solutions = partial(exercise_pages.solutions, given=given)
+        found["mistakes"] = page("Mistakes to expect, by exercise", mistakes, told)
+        found["mistakes"] += exercise_pages.shared_mistakes()
+        found["solutions"] = page("Solutions", solutions, told)
+    return {"index": index(plan.title if plan else "", found), **found}
 
 
-def vote_answers(title: str, voted: list[tuple[int, list[NotebookNode]]]) -> str:
-    """The votes of a talk, each with its slide, its answer and why."""
-    told = [f"## Slide {number}\n\n{next(answers(cells))}" for number, cells in voted]
-    return LINK.sub("](../notebooks/", "\n\n".join([title, *told]) + "\n")
+def index(title: str, found: dict[str, str]) -> str:
+    """What lies in a folder, in the order in which it is needed."""
+    named = f"GRPO in {title}" if title else "the whole course"
+    rows = [
+        f"| [{kind}]({kind}.html) | {' | '.join(USES[kind])} |"
+        for kind in USES
+        if kind in found
+    ]
+    return "\n".join([f"# The kit of {named}", "", HEAD, *rows, ""])
+
+
+def by_slide(
+    title: str,
+    lines_of: Callable,
+    voted: list[tuple[int, list[NotebookNode]]],
+    *first: str,
+) -> str:
+    """A page of the votes of a talk, each with the slide on which it is taken."""
+    told = [f"## Slide {number}\n\n{next(lines_of(cells))}" for number, cells in voted]
+    return LINK.sub(UP, "\n\n".join([f"# {title}", *first, *told]) + "\n")
 
 
 def page(
     title: str,
     lines_of: Callable,
     books: Books,
+    note: Callable[[str, str], list[str]] | None = None,
     *first: str,
-    note: Callable[[str, str], list[str]] = lambda name, title: [],
 ) -> str:
     """A page with a part for each notebook, and in it one for each section.
 
@@ -126,9 +160,9 @@ def page(
         found = [(part, list(lines_of(part))) for part in sections(book.cells)]
         lines += [f"## {name}"] if any(told for _, told in found) else []
         for part, told in found:
-            ends = note(name, heading(part)) if told else []
+            ends = note(name, heading(part)) if note and told else []
             lines += [f"### {heading(part)}", *told, *ends] if told else []
-    return LINK.sub("](../notebooks/", "\n\n".join(lines) + "\n")
+    return LINK.sub(UP, "\n\n".join(lines) + "\n")
 
 
 def expected(name: str, title: str) -> list[str]:
@@ -153,36 +187,3 @@ def polls(part: list[NotebookNode]) -> Iterator[str]:
 def quoted(words: str) -> str:
     """Words as a piece of code."""
     return json.dumps(words, ensure_ascii=False)
-
-
-def mistakes(part: list[NotebookNode]) -> Iterator[str]:
-    """What the checks of a section's exercises can say, each with its insight."""
-    known = {exercise.key: exercise for exercise in EXERCISES}
-    for key, _ in exercise_cells.stated(part):
-        exercise = known[key]
-        hints = [*exercise.words.values(), *(m.hint for m in exercise.mistakes)]
-        hints += [case.hint for case in exercise.cases if case.hint]
-        hints = [PICKS] if exercise.choice else hints
-        lines = [f"**Exercise {key}**, `{exercise.name}`. {exercise.insight}", ""]
-        yield "\n".join([*lines, *(f"- {hint}" for hint in dict.fromkeys(hints))])
-
-
-def shared_mistakes() -> str:
-    """What every check can say."""
-    any_call = {"REDUCE": "sum or mean", "ALONG": ""}
-    words = dict.fromkeys(each.words.format(**any_call) for each in RULES)
-    lines = ["", "## In any exercise", "", *(f"- {each}" for each in words if each)]
-    return "\n".join(lines) + "\n"
-
-
-def solutions(part: list[NotebookNode]) -> Iterator[str]:
-    """Each task of a section with what solves it; hints stay in the notebook."""
-    task = ""
-    for cell in part:
-        for found in NAMED.findall(cell.source):
-            task = found
-        if not exercise_cells.ANSWERS & set(tags(cell)):
-            continue
-        for summary, body in exercise_cells.FOLDED.findall(cell.source):
-            if summary not in HINTS:
-                yield f"**{task}.** {summary}.\n\n{body}"

@@ -45,15 +45,16 @@ def of(
     for part, begins in zip(plan.parts, slide_numbers(plan, books), strict=True):
         book, rest = books[part.notebook], rests.get(part.notebook, "")
         place = begins[""]
+        rows += [f"| {hours(start)} | | {rest} | |"] if rest else []
         if rest and begin is not None:
             start = begin if rest not in clock.PAUSES else start + clock.PAUSES[rest]
         due.append(f"slide {place} at {hours(start)}")
+        lines += pause(rest, place, start)
         if part.talk:
             rows += talk_rows(part.talk, book, start, place)
             lines += slides(part.talk, book, start, place)
         else:
             rows += section_rows(part, book, start, begins)
-            lines += pause(rest, place, start)
             lines += sections(part, book, start, begins)
         start += minutes.length(part, book)
     words = LATE if plan.parts[0].talk else ENDS
@@ -84,7 +85,7 @@ def slide_numbers(
 
 def asked_on(cell: NotebookNode) -> list[str]:
     """The questions that a cell of a deck puts to the room."""
-    is_guess = cell.source.startswith('<div class="guess">')
+    is_guess = cell.source.startswith('<div class="guess ')
     return ASKED.findall(cell.source) if is_guess else []
 
 
@@ -96,8 +97,7 @@ def section_rows(
     for section, length in speaker.timetable(part, book):
         found = [(begins[on_stage(q)], a) for q, _, a in answered(section)]
         told = "; ".join(f"{place}: {answer.rstrip('.')}" for place, answer in found)
-        own = speaker.own(section, timed).items()
-        named = heading(section) + "".join(f", exercise {k}, {m} min" for k, m in own)
+        named = heading(section) + exercised(speaker.own(section, timed))
         place = begins[on_stage(heading(section))]
         yield f"| {hours(start)} | {place} | {named} | {told} |"
         start += length
@@ -111,8 +111,14 @@ def talk_rows(
         places = asked(slide, book)
         won = [next(answered(book.cells[k:]))[2].rstrip(".") for k in places]
         if named := slide.title.lstrip("# "):
+            named += exercised(plans.of_talk(slide, book.cells))
             yield f"| {hours(start)} | {number} | {named} | {', '.join(won)} |"
         start += slide.minutes
+
+
+def exercised(given: dict[str, int]) -> str:
+    """The exercises of a row, with their minutes."""
+    return "".join(f", exercise {number}, {each} min" for number, each in given.items())
 
 
 def pause(rest: str, place: int, start: int) -> Iterator[str]:

@@ -16,7 +16,8 @@ TABLE = re.compile(r"^\|.*", re.MULTILINE | re.DOTALL)
 WHOLE_LOOP = range(8)  # notebooks whose symbols each plan meets
 NUMBERED = """A number such as 03 is that of the notebook which explains a thing; a talk
 or a class leaves some out."""
-SHEETS = ("The symbol sheet", "The axes", "Loss zero: fine or broken?")
+# The tables of the two sheets. What gives a vote away stands on the second.
+FIRST, SECOND = ("The symbol sheet", "The axes"), ("Loss zero: fine or broken?",)
 # What the handout keeps of the formulas: under which heading, which of them, its name.
 FORMULAS = {
     "The same gradient as an average": (1, "the policy gradient"),
@@ -52,7 +53,7 @@ what is better than the others of its group becomes likelier. You see it at work
 three numbers to sort, where everything can be computed exactly, and on word
 problems."""
 HEADS = "| from, to | notebook | sections | exercises |"
-TALK = "| from, to | what it is about | to go on at your own desk |"
+TALK = "| from, to | what it is about | notebook | exercises |"
 WORTH_A_BREAK, WITHOUT = 40, 85  # minutes: the least before one, the most
 Books = dict[str, NotebookNode]
 
@@ -109,13 +110,11 @@ def rows(
             yield f"| {clock.time(start)}", before[name], "", " |"
             clock.pause(before[name], start)
         exercises = ", ".join(plans.exercises(part, book.cells)) or "none"
-        title = f"{name[:2]} {title_of(book)}"
-        begun, start = clock.time(start), start + lengths[name]
-        times = f"| {begun} to {clock.time(start)}"
+        told = f"{name[:2]} {title_of(book)}", sections_of(part, book)
         if part.talk:
-            yield times, part.talk.title, f"{title} |"
-        else:
-            yield times, title, sections_of(part, book), f"{exercises} |"
+            told = part.talk.title, name
+        begun, start = clock.time(start), start + lengths[name]
+        yield f"| {begun} to {clock.time(start)}", *told, f"{exercises} |"
 
 
 def sections_of(part: plans.Part, book: NotebookNode) -> str:
@@ -141,16 +140,23 @@ def pauses(plan: plans.Plan, lengths: dict[str, int]) -> dict[str, str]:
 
 
 def handout(books: Books, told: Collection[str]) -> str:
-    """Two pages: the loop, and the tables and formulas of the told notebooks."""
+    """Two sheets: the loop, and the tables and formulas of the told notebooks."""
     first, *_ = books
     kept = {name: book for name, book in books.items() if name in {first, *told}}
-    lines = ["# GRPO on two pages", loop(books[first]), NUMBERED]
-    for section in chain(*(sections(book.cells) for book in kept.values())):
-        if heading(section) in SHEETS:
-            table = TABLE.search(section[0].source)
-            lines += [f"## {heading(section)}", needed(table[0], kept) if table else ""]
-    lines += ["## Formulas", "\n".join(formulas(kept))]
+    lines = ["# GRPO, sheet 1: the loop and its symbols", loop(books[first]), NUMBERED]
+    lines += tables(FIRST, kept)
+    lines += ["# GRPO, sheet 2: formulas, and a loss of zero"]
+    lines += ["## Formulas", "\n".join(formulas(kept)), *tables(SECOND, kept)]
     return "\n\n".join(lines) + "\n"
+
+
+def tables(headings: Collection[str], kept: Books) -> Iterator[str]:
+    """The tables under these headings."""
+    for section in chain(*(sections(book.cells) for book in kept.values())):
+        table = TABLE.search(section[0].source)
+        if table and heading(section) in headings:
+            yield f"## {heading(section)}"
+            yield needed(table[0], kept)
 
 
 def needed(table: str, kept: Books) -> str:

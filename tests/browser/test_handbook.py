@@ -17,10 +17,11 @@ def handbook(course):
 @pytest.mark.parametrize(
     ("sheet", "pages"),
     [
-        ("syllabus-hour", 1),
-        ("syllabus-half-day", 1),
-        ("syllabus-two-day", 1),
-        ("handout", 2),
+        ("hour/syllabus", 1),
+        ("half-day/syllabus", 1),
+        ("two-day/syllabus", 1),
+        ("course/handout", 2),
+        ("half-day/handout", 2),
     ],
 )
 def test_a_page_to_hand_out_has_its_sheets(sheet, pages, handbook, visit):

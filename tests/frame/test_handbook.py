@@ -34,17 +34,20 @@ BOOKS = {
     path.stem: form.read(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 }
 PLANS = plans.read(ROOT)
-PAGES = handbook.pages(BOOKS, PLANS)
+COURSE = handbook.kit(BOOKS)
+KITS = {name: handbook.kit(BOOKS, plan) for name, plan in PLANS.items()}
+TALKS = [name for name, plan in PLANS.items() if plan.parts[0].talk]
+CLASSES = [name for name in PLANS if name not in TALKS]
 QUESTIONS = [q for b in BOOKS.values() for q in prediction_cells.questions(b.cells)]
 
 
 def entries(page, begin):
     """The parts of a page that begin with such a line."""
-    return re.split(rf"(?m)^(?={begin})", PAGES[page])[1:]
+    return re.split(rf"(?m)^(?={begin})", COURSE[page])[1:]
 
 
 def test_every_prediction_has_its_answer_and_a_reason():
-    found = entries("answers.md", r"\*\*.*\*\* \(.*\)$")
+    found = entries("answers", r"\*\*.*\*\* \(.*\)$")
     assert [entry.split("**")[1] for entry in found] == QUESTIONS
     for entry in found:
         asked, answer, reason, *_ = [*entry.split("\n\n"), ""]
@@ -53,7 +56,7 @@ def test_every_prediction_has_its_answer_and_a_reason():
 
 
 def test_what_came_out_is_among_the_choices():
-    for entry in entries("answers.md", r"\*\*.*\*\* \(.*\)$"):
+    for entry in entries("answers", r"\*\*.*\*\* \(.*\)$"):
         offered = entry.split("\n")[0].split("** (", 1)[1][:-1].split("; ")
         choices = [each.split(". ", 1)[1] for each in offered]  # after its letter
         answer = re.search(r"Came out: (?:.*nearest to )?(.*?)\.\*", entry)[1]
@@ -61,7 +64,7 @@ def test_what_came_out_is_among_the_choices():
 
 
 def test_every_prediction_is_a_poll_that_runs():
-    lines = re.findall(r"^poll\(.*\)$", PAGES["polls.md"], re.MULTILINE)
+    lines = re.findall(r"^poll\(.*\)$", COURSE["polls"], re.MULTILINE)
     calls = [ast.parse(line).body[0].value for line in lines]
     words = [[ast.literal_eval(each) for each in call.args] for call in calls]
     assert [question for question, *_ in words] == QUESTIONS
@@ -72,7 +75,7 @@ def test_every_prediction_is_a_poll_that_runs():
 def test_an_exercise_has_its_mistakes_and_its_solution(exercise):
     (entry,) = (
         part
-        for part in entries("mistakes.md", r"\*\*Exercise ")
+        for part in entries("mistakes", r"\*\*Exercise ")
         if part.startswith(f"**Exercise {exercise.key}**")
     )
     assert exercise.insight in entry
@@ -80,7 +83,7 @@ def test_an_exercise_has_its_mistakes_and_its_solution(exercise):
     assert exercise.choice or all(f"- {hint}\n" in f"{entry}\n" for hint in hints)
     (solved,) = (
         part
-        for part in entries("solutions.md", r"\*\*")
+        for part in entries("solutions", r"\*\*")
         if part.startswith(f"**Exercise {exercise.key}.**")
     )
     code = re.search(r"```python\n(.*?)```", solved, re.DOTALL)[1]
@@ -89,14 +92,13 @@ def test_an_exercise_has_its_mistakes_and_its_solution(exercise):
 
 
 def test_solutions_hold_no_hint_of_the_notebooks():
-    assert "Hint" not in PAGES["solutions.md"] and "<details>" not in "".join(
-        PAGES.values()
-    )
+    assert "Hint" not in COURSE["solutions"]
+    assert "<details>" not in "".join(COURSE.values())
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_syllabus_adds_up(name):
-    text, plan = PAGES[f"syllabus-{name}.md"], PLANS[name]
+    text, plan = KITS[name]["syllabus"], PLANS[name]
     rows = [line for line in text.splitlines() if re.match(r"\| \d+ to", line)]
     assert len(rows) == len(plan.parts)
     lengths = [minutes.length(part, BOOKS[part.notebook]) for part in plan.parts]
@@ -105,8 +107,9 @@ def test_a_syllabus_adds_up(name):
     assert f"\n{sum(lengths)} of {plan.minutes} minutes" in text
     for part, row in zip(plan.parts, rows, strict=True):
         given = plans.exercises(part, BOOKS[part.notebook].cells)
-        last = title_of(BOOKS[part.notebook]) if part.talk else ", ".join(given)
-        assert row.endswith(f"{last or 'none'} |")
+        assert row.endswith(f"{', '.join(given) or 'none'} |")
+        told = part.talk.title if part.talk else title_of(BOOKS[part.notebook])
+        assert f" {told} |" in row
     rests = [0, *map(int, re.findall(r"^\| (\d+) \|", text, re.MULTILINE))]
     stretches = [b - a for a, b in pairwise([*rests, sum(lengths)])]
     assert max(stretches) <= syllabus.WITHOUT, stretches
@@ -134,9 +137,9 @@ def test_a_syllabus_tells_times_of_the_day_from_a_start():
             clock.minute(wrong)
 
 
-@pytest.mark.parametrize("name", [n for n, p in PLANS.items() if not p.parts[0].talk])
+@pytest.mark.parametrize("name", CLASSES)
 def test_a_run_sheet_has_every_note_and_vote_of_its_plan(name):
-    text, told = PAGES[f"run-sheet-{name}.md"], plans.cut(PLANS[name], BOOKS)
+    text, told = KITS[name]["run-sheet"], plans.cut(PLANS[name], BOOKS)
     asked = [
         q for book in told.values() for q in prediction_cells.questions(book.cells)
     ]
@@ -180,22 +183,22 @@ def slides_of(name):
     return slides
 
 
-@pytest.mark.parametrize("name", [n for n, p in PLANS.items() if p.parts[0].talk])
+@pytest.mark.parametrize("name", TALKS)
 def test_the_votes_of_a_talk_have_a_page_of_answers(name):
-    page = PAGES[f"answers-{name}.md"]
+    page = KITS[name]["answers"]
     told = re.findall(r"^## Slide (\d+)\n\n\*\*(.*?)\*\* \(A\. ", page, re.M)
     assert len(told) > 6 and page.count("*Came out: ") == len(told)
     slides = slides_of(name)
     assert all(f"**{on_stage(q)}**" in slides[int(number) - 1] for number, q in told)
 
 
-@pytest.mark.parametrize("name", [n for n, p in PLANS.items() if not p.parts[0].talk])
+@pytest.mark.parametrize("name", CLASSES)
 def test_the_deck_and_the_run_sheet_tell_the_same_minutes(name):
     """An exercise has its own whole; the rest is shared by what is told."""
     timed = r"\*Presenting: (\d+) min, from [\d:]+\.\*"
     notes = [c.source for c in deck_of(name) if type_of(c) == "notes"]
     told = [found[0] for note in notes if (found := re.match(timed, note))]
-    sheet = [each[0] for each in re.finditer(timed, PAGES[f"run-sheet-{name}.md"])]
+    sheet = [each[0] for each in re.finditer(timed, KITS[name]["run-sheet"])]
     assert [each for each in told if each in sheet] == sheet
     for part in PLANS[name].parts:
         book = BOOKS[part.notebook]
@@ -208,10 +211,10 @@ def test_the_deck_and_the_run_sheet_tell_the_same_minutes(name):
         assert all(left >= 0 and abs(told * scale - left) <= 1 for told, left in rows)
 
 
-@pytest.mark.parametrize("name", [n for n, p in PLANS.items() if not p.parts[0].talk])
+@pytest.mark.parametrize("name", CLASSES)
 def test_a_run_sheet_of_a_class_has_its_breaks_and_slides(name):
-    text = PAGES[f"run-sheet-{name}.md"]
-    rests = re.findall(r"^\| \d+ \| \*+(.+?)\*+ ", PAGES[f"syllabus-{name}.md"], re.M)
+    text = KITS[name]["run-sheet"]
+    rests = re.findall(r"^\| \d+ \| \*+(.+?)\*+ ", KITS[name]["syllabus"], re.M)
     named = re.findall(r"^\*\*(\w[\w ]+)[^*\n]*\.\*\* Go on at", text, re.M)
     assert [each.lower() for each in named] == rests != []
     made = deck_of(name)
@@ -257,46 +260,73 @@ def test_a_note_is_silent_on_exercises_without_time(make):
 
 def test_a_syllabus_counts_the_sections_and_is_all_or_fewer():
     """So that a schedule fits a page; the run sheet names them with their minutes."""
-    rows = PAGES["syllabus-half-day.md"].splitlines()
-    for plan in PLANS["half-day"].parts:
-        row = next(x for x in rows if f" | {plan.notebook[:2]} " in x)
-        assert row.split(" | ")[2] == str(len(plan.sections))
-    assert " | all | 1.1, 1.2, 1.3 |" in PAGES["syllabus-two-day.md"]
+    rows = KITS["two-day"]["syllabus"].splitlines()
+    for part in PLANS["two-day"].parts:
+        title = title_of(BOOKS[part.notebook])
+        row = next(x for x in rows if f" | {part.notebook[:2]} {title} |" in x)
+        count = len(speaker.timetable(part, BOOKS[part.notebook]))
+        assert row.split(" | ")[2] == ("all" if plans.is_whole(part) else str(count))
+    assert " | all | 1.1, 1.2, 1.3 |" in KITS["two-day"]["syllabus"]
 
 
-def test_the_handout_has_every_symbol_and_two_pages():
+def test_the_handout_has_every_symbol_and_two_sheets():
     cells = BOOKS["00_welcome"].cells
     sheet = next(c.source for c in cells if c.source.startswith("## The symbol sheet"))
     rows = [line for line in sheet.splitlines() if line.startswith("|")]
-    assert set(rows) <= set(PAGES["handout.md"].splitlines())
+    assert set(rows) <= set(COURSE["handout"].splitlines())
     for formula in (r"k_3 = \underbrace", r"\text{mean}(R)}{\text{spread}(R)}"):
-        assert formula in PAGES["handout.md"]
-    assert PAGES["handout.md"].count("$\n") == len(syllabus.FORMULAS)
-    assert "for each epoch:" in PAGES["handout.md"]
-    assert 50 < len(PAGES["handout.md"].splitlines()) < 90  # lines of two pages
+        assert formula in COURSE["handout"]
+    assert COURSE["handout"].count("$\n") == len(syllabus.FORMULAS)
+    assert "for each epoch:" in COURSE["handout"]
+    assert 50 < len(COURSE["handout"].splitlines()) < 90  # lines of two pages
+    first, second = COURSE["handout"].split("\n# ")
+    # What votes ask stands on the sheet that is handed out at the end.
+    assert "loss of zero" not in first and "$R_i" not in first and "$R_i" in second
+    assert "for each epoch:" in first and "Loss zero: fine or broken?" in second
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_plans_pages_hold_its_sections_alone(name):
-    found = handbook.pages(BOOKS, {name: PLANS[name]}, name)
-    told = plans.cut(PLANS[name], BOOKS)
-    numbers, lines = {each[:2] for each in told}, PAGES["handout.md"].count("\n")
+def test_a_kit_holds_what_its_plan_tells_alone(name):
+    kit, told = KITS[name], plans.cut(PLANS[name], BOOKS)
+    numbers, lines = {each[:2] for each in told}, COURSE["handout"].count("\n")
     cells = [cell for book in told.values() for cell in book.cells]
     asked = prediction_cells.questions(cells)
+    if name in TALKS:
+        voted = [cells[0] for _, cells in run_sheet.voted(PLANS[name], BOOKS)]
+        asked = prediction_cells.questions(voted)
     assert 0 < len(asked) < len(QUESTIONS)
-    assert [q for q in QUESTIONS if f"**{q}** (" in found["answers.md"]] == asked
-    formulas = [row for row in PAGES["handout.md"].splitlines() if row[-1:] == "$"]
+    assert [q for q in QUESTIONS if f"**{q}** (" in kit["answers"]] == asked
+    assert kit["polls"].count("\npoll(") == len(asked)
+    formulas = [row for row in COURSE["handout"].splitlines() if row[-1:] == "$"]
     kept = [row for row in formulas if re.search(r"\((\d\d)\)", row)[1] in numbers]
     left = [row for row in formulas if row not in kept]
-    symbols = re.findall(r"^\|.* (\d\d) \|$", PAGES["handout.md"], re.M)
+    symbols = re.findall(r"^\|.* (\d\d) \|$", COURSE["handout"], re.M)
     left += [n for n in symbols if n > "07" and n not in numbers]
-    assert kept and found["handout.md"].count("\n") + len(left) == lines
-    assert all(row in found["handout.md"] for row in kept)
+    assert kept and kit["handout"].count("\n") + len(left) == lines
+    assert all(row in kit["handout"] for row in kept)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_kit_has_its_exercises_alone(name):
+    kit = KITS[name]
+    parts = [(part, BOOKS[part.notebook].cells) for part in PLANS[name].parts]
+    given = [number for part in parts for number in plans.exercises(*part)]
+    if name == "hour":
+        assert given == [] and not {"mistakes", "solutions"} & kit.keys()
+        return
+    assert re.findall(r"(?m)^\*\*Exercise ([\d.]+)\*\*", kit["mistakes"]) == given
+    assert re.findall(r"(?m)^\*\*Exercise ([\d.]+)\.\*\*", kit["solutions"]) == given
+
+
+@pytest.mark.parametrize("kit", [*KITS.values(), COURSE])
+def test_the_first_page_of_a_kit_names_all_others(kit):
+    linked = re.findall(r"\]\((.+)\.html\)", kit["index"])
+    assert {*linked, "index"} == {*kit} and len(linked) == len(kit) - 1
 
 
 def test_links_to_notebooks_lead_out_of_the_folder():
-    links = re.findall(r"\]\(([^)]*\.ipynb)", "".join(PAGES.values()))
-    assert links and all(link.startswith("../notebooks/") for link in links)
+    links = re.findall(r"\]\(([^)]*\.ipynb)", "".join(COURSE.values()))
+    assert links and all(link.startswith("../../notebooks/") for link in links)
 
 
 TEXT = """**What to see.** This is why.
@@ -329,15 +359,15 @@ def test_a_reason_ends_before_what_leads_on(make):
 
 def test_each_section_tells_what_its_wrong_answers_show():
     """So a question whose notebook only prints the result has its reason, too."""
-    found = re.split(r"(?m)^###? (?=.)", PAGES["answers.md"])[1:]
+    found = re.split(r"(?m)^###? (?=.)", COURSE["answers"])[1:]
     told = [part for part in found if "*Came out: " in part]
     lacking = [
         part.split("\n")[0] for part in told if "**Wrong answers, and" not in part
     ]
     assert len(told) > 100 and lacking == []
     lists = r"(?m)Wrong answers, and why\.\*\*.*:$(?!\n> - )"
-    cut_off = re.findall(lists, PAGES["answers.md"])
-    assert PAGES["answers.md"].count("> - ") > 30 and cut_off == []
+    cut_off = re.findall(lists, COURSE["answers"])
+    assert COURSE["answers"].count("> - ") > 30 and cut_off == []
 
 
 def test_what_is_printed_is_a_page_of_its_own():
@@ -354,15 +384,16 @@ def test_the_command_writes_the_pages_where_git_does_not_look(tmp_path, monkeypa
     book = (ROOT / "notebooks" / "00_welcome.ipynb").read_bytes()
     (tmp_path / "notebooks" / "00_welcome.ipynb").write_bytes(book)
     assert handbook.main([], tmp_path) == 0
-    made = {p.name: p.read_text(encoding="utf-8") for p in tmp_path.glob("handbook/*")}
-    assert {"answers.md", "polls.md", "mistakes.md", "solutions.md"} < set(made)
-    assert {"handout.html", "mathjax.js"} < set(made)
-    assert "Exercise 0.1" in made["solutions.md"] and "1.1" not in made["mistakes.md"]
-    ignored = ["git", "check-ignore", "-q", "handbook/answers.md"]
+    folder = tmp_path / "handbook" / "course"
+    made = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert made.keys() == {f"{page}.html" for page in COURSE} | {"mathjax.js"}
+    assert "Exercise 0.1" in made["solutions.html"]
+    assert "Exercise 1.1" not in made["mistakes.html"]
+    ignored = ["git", "check-ignore", "-q", "handbook/course/answers.html"]
     assert subprocess.run(ignored, cwd=ROOT, check=False).returncode == 0
 
 
 def test_every_exercise_of_the_notebooks_is_there():
     stated = [key for b in BOOKS.values() for key, _ in exercise_cells.stated(b.cells)]
-    told = re.findall(r"(?m)^\*\*Exercise (\d+\.\d+)\*\*", PAGES["mistakes.md"])
+    told = re.findall(r"(?m)^\*\*Exercise (\d+\.\d+)\*\*", COURSE["mistakes"])
     assert told == stated
