@@ -111,9 +111,8 @@ def closing_slide(plan: plans.Plan, root: Path) -> list[NotebookNode]:
     on = f"Go on at your own desk, from {source}: `python3 -m grpo_course lab`."
     left = [("To do", plan.homework), ("To read, left out today", plan.reading)]
     named = [f"{words}: {', '.join(books)}." for words, books in left if books]
-    closing = "\n\n".join(["## You can now", rows, on, *named])
-    said = [] if plan.parts[0].talk else [speaker.note(*ENDS)]
-    return [v4.new_markdown_cell(closing), *said]
+    closing = "\n\n".join(["# You can now", rows, on, *named])
+    return [v4.new_markdown_cell(closing), speaker.note(*ENDS)]
 
 
 def told_cells(

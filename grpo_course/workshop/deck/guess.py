@@ -31,7 +31,7 @@ def question(cell: NotebookNode) -> tuple[str, int]:
 
 
 def beside_each_other(choices: list[str]) -> int:
-    """How many cards stand in a row: all, or two, as their words allow, or one."""
-    longest = max(map(len, choices))
-    fits = (n for n in (len(choices), 2) if longest <= ACROSS.get(n, 0))
-    return next(fits, 1)
+    """How many cards stand in a row: all, half or one, as their words allow."""
+    longest, count = max(map(len, choices)), len(choices)
+    whole = (side for side in ACROSS if count % side == 0)
+    return next((side for side in whole if longest <= ACROSS[side]), 1)
