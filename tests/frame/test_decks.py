@@ -557,6 +557,14 @@ def test_slides_of_a_talk_keep_their_own_notes():
     ]
 
 
+@pytest.mark.parametrize("name", PLANS)
+def test_instructors_read_how_many_slides_a_deck_has(name):
+    text = (ROOT / "INSTRUCTORS.md").read_text(encoding="utf-8")
+    stated = re.search(rf"^\| `{name}` \|[^|]*\| (\d+) \|", text, re.M)
+    made = [kind(cell) for cell in build.deck(name, ROOT).cells]
+    assert int(stated[1]) == made.count("slide") + made.count("subslide")
+
+
 def test_a_room_is_not_told_to_click():
     told = ["## A", f"Why?\n\n{AT_THE_DESK[0]}, then run the cell below it."]
     made = arrange([v4.new_markdown_cell(text) for text in told])
