@@ -89,7 +89,9 @@ def test_run_and_pause(page):
 def test_a_run_begins_step_by_step_in_view(page):
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
     button(page, "Run").click()
-    page.get_by_text(re.compile(r"^epoch 1, step [2-9] of 10")).wait_for()
+    page.get_by_text(
+        re.compile(r"^epoch 1, step [2-9] of 10, reward [.0-9]+ of 3$")
+    ).wait_for()
     page.wait_for_function(
         "['.pg-buttons', '.pg-policy'].map(name => document.querySelector(name)"
         "  .getBoundingClientRect()).every(r => r.top >= 0 && r.bottom <= innerHeight)"

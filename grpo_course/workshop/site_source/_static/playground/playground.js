@@ -121,7 +121,11 @@
     const { epoch, step } = trainer;
     drawPolicyAndGroup();
     drawCurves();
-    draw("place", `epoch ${epoch + 1}, step ${step} of ${settings.num_steps_per_epoch}`);
+    // Beside the buttons, since a phone shows the curves further down.
+    const last = history[history.length - 1];
+    const earned = last ? `, reward ${fixed(last.mean_reward, 1)} of ${top()}` : "";
+    const done = `step ${step} of ${settings.num_steps_per_epoch}`;
+    draw("place", `epoch ${epoch + 1}, ${done}${earned}`);
   }
 
   function drawKnobs() {
