@@ -86,9 +86,21 @@ def bring_home(notebook: dict, root: Path) -> None:
         cell["source"] = LINE.sub("", source) if f"/{NOBODY}/" in source else source
 
 
+def settle(notebook: NotebookNode, root: Path) -> None:
+    """Make a copy for a desk: its links lead home, and it has no cell for Colab."""
+    bring_home(notebook, root)
+    drop_colab(notebook)
+    renumber(notebook)
+
+
+def drop_colab(notebook: NotebookNode) -> None:
+    """Take out the cell that prepares Colab."""
+    notebook.cells = [cell for cell in notebook.cells if COLAB not in tags(cell)]
+
+
 def add(notebook: NotebookNode, name: str, address: str) -> None:
     """Put the links into the first cell and the Colab cell below it."""
-    notebook.cells = [cell for cell in notebook.cells if COLAB not in tags(cell)]
+    drop_colab(notebook)
     titled = notebook.cells and notebook.cells[0].source.startswith("# ")
     if not address or not titled:
         return

@@ -26,7 +26,7 @@ def main(arguments: list[str], root: Path) -> int:
     """Copy the notebooks, start JupyterLab at the first, or at one that is reset."""
     parser = argparse.ArgumentParser(
         prog=machine.call("lab"),
-        epilog="All other options go to JupyterLab.",
+        epilog="All others go to JupyterLab, such as --no-browser or --port 9000.",
         allow_abbrev=False,
     )
     parser.add_argument("--reset", nargs="+", metavar="NAME", default=[], help=RESET)
@@ -41,7 +41,7 @@ def main(arguments: list[str], root: Path) -> int:
         workspace.set_aside(root / FOLDER / path.name)
     for path in paths:
         notebook = form.read(path)
-        anywhere.bring_home(notebook, root)
+        anywhere.settle(notebook, root)
         workspace.bring(notebook, root / FOLDER / path.name)
     return open_at(Path(FOLDER, chosen[0].name), others, root)
 

@@ -14,7 +14,15 @@ import pytest
 from nbformat import sign, v4
 
 from grpo_course.classroom import record
-from grpo_course.workshop import form, lab, notebooks, present, progress, workspace
+from grpo_course.workshop import (
+    anywhere,
+    form,
+    lab,
+    notebooks,
+    present,
+    progress,
+    workspace,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "03_deltas.ipynb"
@@ -70,6 +78,17 @@ def start(course, *arguments):
 
 def files(course):
     return sorted(path.name for path in (course.root / lab.FOLDER).iterdir())
+
+
+def test_a_copy_has_no_cell_for_colab_and_counts_its_own(course):
+    path = course.root / "notebooks" / NAME
+    book = form.read(path)
+    anywhere.add(book, path.stem, "https://github.com/ada/grpo")
+    path.write_text(nbformat.writes(book), encoding="utf-8")
+    copy = form.read(start(course))
+    assert "google.colab" in book.cells[1].source
+    assert [cell.source for cell in copy.cells[1:]] == ["x = 1", "y = 2"]
+    assert [cell.execution_count for cell in copy.cells[1:]] == [1, 2]
 
 
 def test_what_is_written_in_a_copy_stays_and_the_course_s_own_is_untouched(course):
