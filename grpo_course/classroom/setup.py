@@ -18,7 +18,7 @@ QUIET = {  # every kernel of `workshop` has them from its start
 PLOT_STYLE = {
     "figure.figsize": (7.0, 3.2),
     "figure.dpi": 110,
-    # Opaque, or black labels vanish in JupyterLab's dark theme.
+    # Opaque: `DARK` turns the ground with the ink.
     "figure.facecolor": "#fcfcfc",
     "axes.facecolor": "#fcfcfc",
     "savefig.facecolor": "auto",
@@ -40,6 +40,12 @@ PLOT_STYLE = {
     "legend.edgecolor": "none",
     "svg.hashsalt": "grpo_course",
 }
+# In JupyterLab's dark theme pictures turn with the page: light ink on a dark ground, in
+# the same hues. Slides and paper stay light.
+DARK = """<style>@media screen {
+[data-jp-theme-light="false"] :is(.jp-RenderedImage, .jp-RenderedMarkdown, .moving)
+img:not(.reveal *) {filter: invert(0.93) hue-rotate(180deg)}
+}</style>"""
 # Stored pixels for one of the page: screens and projectors have more than that.
 FINER = 1.5
 
@@ -89,6 +95,13 @@ def _prepare_plots() -> None:
         # Without the version stamp, the same figure is the same file.
         set_matplotlib_formats("png", metadata={"Software": None})
         _describe_pictures()
+        _suit_dark_theme()
+
+
+def _suit_dark_theme() -> None:
+    from IPython.display import display
+
+    display({"text/html": DARK, "text/plain": ""}, raw=True)
 
 
 def _describe_pictures() -> None:

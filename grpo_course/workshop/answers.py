@@ -5,10 +5,12 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop import prediction_cells
+from grpo_course.workshop import plans, prediction_cells, talk
 
 ENDS = re.compile(r"^(#{1,3} |\*\*(Exercise|Change it|Predict)\b)", re.MULTILINE)
-LEADS_ON = re.compile(r"\?|^(Now|Next|Third|Last|As an extreme)\b|(source\.|:)$")
+LEADS_ON = re.compile(
+    r"\?|^((Now|Next|Third|Last|As an extreme|Scrub)\b|`train_policy`)|(source\.|:)$"
+)
 
 
 def outcomes(part: list[NotebookNode]) -> Iterator[tuple[str, list[str], str, str]]:
@@ -18,14 +20,43 @@ def outcomes(part: list[NotebookNode]) -> Iterator[tuple[str, list[str], str, st
             continue
         choices = prediction_cells.choices(cell)
         for name, question in prediction_cells.asked(cell).items():
-            yield question, choices[name], *result(name, part[place + 1 :])
+            came, reason = result(name, part[place + 1 :])
+            answer = prediction_cells.with_letter(came, choices[name])
+            yield question, choices[name], answer, reason
+
+
+def answered(section: list[NotebookNode]) -> Iterator[tuple[str, str, str]]:
+    """Each question of a section, its choices, and what came out with its letter."""
+    for question, offered, answer, _ in outcomes(section):
+        yield question, prediction_cells.lettered(offered), answer
+
+
+def voted(
+    plan: plans.Plan, books: dict[str, NotebookNode]
+) -> Iterator[tuple[int, list[NotebookNode]]]:
+    """The votes of a talk: of each its slide, and the cells from its question on."""
+    told = [
+        (books[part.notebook], slide)
+        for part in plan.parts
+        if part.talk
+        for slide in part.talk.slides
+    ]
+    for number, (book, slide) in enumerate(told, 2):  # the first has the plan's title
+        for place in asked(slide, book):
+            yield number, book.cells[place:]
+
+
+def asked(slide: talk.Slide, book: NotebookNode) -> list[int]:
+    """Where in its notebook the questions stand that a slide shows."""
+    cells = enumerate(book.cells)
+    return [k for k, c in cells if prediction_cells.asks(c) and slide.shows(c)]
 
 
 def answers(part: list[NotebookNode]) -> Iterator[str]:
     """Each question of a section, what came out, and the text that explains it."""
     for question, offered, came_out, reason in outcomes(part):
         choices = prediction_cells.lettered(offered)
-        told = [f"**{question}** ({choices})", f"*{came_out}*", reason]
+        told = [f"**{question}** ({choices})", f"*Came out: {came_out}*", reason]
         yield "\n\n".join(filter(None, told))
 
 

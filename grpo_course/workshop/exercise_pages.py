@@ -12,7 +12,6 @@ from grpo_course.workshop.cells import tags
 
 HINTS = ("Hint", exercise_cells.FOUND)  # all other folds are solutions
 NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
-PICKS = "To a wrong pick the check answers what rules it out."
 
 
 def mistakes(part: list[NotebookNode], given: Collection[str]) -> Iterator[str]:
@@ -24,7 +23,6 @@ def mistakes(part: list[NotebookNode], given: Collection[str]) -> Iterator[str]:
         exercise = known[key]
         hints = [*exercise.words.values(), *(m.hint for m in exercise.mistakes)]
         hints += [case.hint for case in exercise.cases if case.hint]
-        hints = [PICKS] if exercise.choice else hints
         lines = [f"**Exercise {key}**, `{exercise.name}`. {exercise.insight}", ""]
         yield "\n".join([*lines, *(f"- {hint}" for hint in dict.fromkeys(hints))])
 

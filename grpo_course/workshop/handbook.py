@@ -29,7 +29,7 @@ from grpo_course.workshop import (
     site,
     syllabus,
 )
-from grpo_course.workshop.answers import answers
+from grpo_course.workshop.answers import answers, voted
 from grpo_course.workshop.cells import heading, sections
 
 FOLDER, COURSE = "handbook", "course"
@@ -53,7 +53,8 @@ USES = {
     ),
     "handout": (
         "two sheets: the loop and its symbols; formulas, and when zero is fine",
-        "print both; the first at the beginning, the second at the end",
+        "print both; give out the first at the beginning, and the second, which has "
+        "the answers to some votes, after the last exercise or vote",
     ),
     "polls": (
         "a ready `poll(...)` for each vote, to count hands on the screen",
@@ -64,7 +65,7 @@ USES = {
         "while the room writes: which slip is it, and what is behind it",
     ),
     "answers": ("each vote, what came out, and why", "when somebody asks why"),
-    "solutions": ("what solves each exercise", "afterwards"),
+    "solutions": ("what solves each exercise", "while the room writes, and afterwards"),
 }
 HEAD = "| page | what it is | when you need it |\n|---|---|---|"
 Books = dict[str, NotebookNode]
@@ -104,9 +105,9 @@ def kit(
         found["syllabus"] = syllabus.of(plan, books, begin)
         found["run-sheet"] = run_sheet.of(plan, books, begin)
     if plan and plan.parts[0].talk:
-        voted = list(run_sheet.voted(plan, books))
-        found["answers"] = by_slide("Answers to the votes", answers, voted)
-        asked = [(number, cells[:1]) for number, cells in voted]
+        votes = list(voted(plan, books))
+        found["answers"] = by_slide("Answers to the votes", answers, votes)
+        asked = [(number, cells[:1]) for number, cells in votes]
         found["polls"] = by_slide("A poll for each vote", polls, asked, IMPORT)
     else:
         found["answers"] = page("Answers to the predictions", answers, told, expected)
@@ -117,7 +118,8 @@ def kit(
         mistakes = partial(exercise_pages.mistakes, given=given)
         solutions = partial(exercise_pages.solutions, given=given)
         found["mistakes"] = page("Mistakes to expect, by exercise", mistakes, told)
-        found["mistakes"] += exercise_pages.shared_mistakes()
+        # With all exercises of the course they are not to be found in a hurry.
+        found["mistakes"] += "" if plan else exercise_pages.shared_mistakes()
         found["solutions"] = page("Solutions", solutions, told)
     return {"index": index(plan.title if plan else "", found), **found}
 

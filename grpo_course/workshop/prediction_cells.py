@@ -19,7 +19,7 @@ PREDICT = "predict"
 REVEAL = re.compile(r"(\w+)\.reveal\(")
 CHOICES = re.compile(r"(?:^  \( \) .*\n?)+", re.MULTILINE)
 CHOICE = re.compile(r"\( \) (.+?)(?=   \( \)|$)", re.MULTILINE)
-CAME_OUT = re.compile(r"^Came out: .*$", re.MULTILINE)
+CAME_OUT = re.compile(r"^Came out: (.*)$", re.MULTILINE)
 HIDDEN = "outputs_hidden"
 EXPECTS = re.compile(r"^ *expect\(", re.MULTILINE)
 SOON = 2  # one cell may train before the next one shows
@@ -69,10 +69,11 @@ def lettered(offered: Iterable[str]) -> str:
     return "; ".join(f"{chr(65 + k)}. {each}" for k, each in enumerate(offered))
 
 
-def letter_of(came: str, offered: list[str]) -> str:
-    """The letter of what came out, as "B. "; empty where it is no choice."""
+def with_letter(came: str, offered: list[str]) -> str:
+    """What came out, with the letter of its choice: "B. half of it."."""
     choice = came.removesuffix(".").rpartition("nearest to ")[2]
-    return f"{chr(65 + offered.index(choice))}. " if choice in offered else ""
+    letter = f"{chr(65 + offered.index(choice))}. " if choice in offered else ""
+    return f"{letter}{came}"
 
 
 def printed(cell: NotebookNode) -> str:

@@ -3,22 +3,21 @@
 import re
 from collections.abc import Iterator
 
-from nbformat import NotebookNode
+from nbformat import NotebookNode, v4
 
 from grpo_course.workshop import (
     clock,
     minutes,
     plans,
-    prediction_cells,
     presenter_notes,
     speaker,
     syllabus,
     talk,
 )
-from grpo_course.workshop.answers import outcomes
+from grpo_course.workshop.answers import answered, asked
 from grpo_course.workshop.cells import heading, title_of
 from grpo_course.workshop.clock import hours
-from grpo_course.workshop.deck import build, fold
+from grpo_course.workshop.deck import build
 from grpo_course.workshop.deck.arrange import arrange
 from grpo_course.workshop.deck.slide import on_stage, type_of
 
@@ -37,12 +36,26 @@ def of(
 
     Times are those of the day from a minute on, or count what is told alone.
     """
-    lines: list[str] = []
-    rows = [GLANCE]
-    due, start = [], begin or 0
+    rows, lines, due = told(plan, books, begin)
+    lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
+    words = LATE if plan.parts[0].talk else ENDS
+    rests = syllabus.pauses(plan, lengths)
+    words += UNCOUNTED if rests and begin is None else ""
+    be = f"Be at {', '.join(due)}. {words} {syllabus.filled(plan, lengths)}"
+    first = speaker.before(plan).source
+    head = [f"# Run sheet: GRPO in {plan.title}", be, "\n".join(rows), first]
+    return "\n\n".join([*head, *lines]) + "\n"
+
+
+def told(
+    plan: plans.Plan, books: dict[str, NotebookNode], begin: int | None
+) -> tuple[list[str], list[str], list[str]]:
+    """The rows at a glance, the notes, and where each part begins."""
+    lines, rows, due, start = list[str](), [GLANCE], list[str](), begin or 0
     lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
     rests = syllabus.pauses(plan, lengths)
-    for part, begins in zip(plan.parts, slide_numbers(plan, books), strict=True):
+    *places, end = slide_numbers(plan, books)
+    for part, begins in zip(plan.parts, places, strict=True):
         book, rest = books[part.notebook], rests.get(part.notebook, "")
         place = begins[""]
         rows += [f"| {hours(start)} | | {rest} | |"] if rest else []
@@ -56,21 +69,23 @@ def of(
         else:
             rows += section_rows(part, book, start, begins)
             lines += sections(part, book, start, begins)
-        start += minutes.length(part, book)
-    words = LATE if plan.parts[0].talk else ENDS
-    words += UNCOUNTED if rests and begin is None else ""
-    be = f"Be at {', '.join(due)}. {words} {syllabus.filled(plan, lengths)}"
-    head = [f"# Run sheet: GRPO in {plan.title}", be, "\n".join(rows)]
-    return "\n\n".join([*head, *lines]) + "\n"
+        start += lengths[part.notebook]
+    rows.append(f"| {hours(start)} | {end['']} | {build.CLOSING} | |")
+    closing = [f"## {build.CLOSING}", f"*Slide {end['']}.* {speaker.ENDS}"]
+    return rows, lines + closing, due
 
 
 def slide_numbers(
     plan: plans.Plan, books: dict[str, NotebookNode]
 ) -> list[dict[str, int]]:
-    """For each part the slides of its sections and questions; under "" its own."""
+    """For each part the slides of its sections and questions; under "" its own.
+
+    The last is that of the closing slide.
+    """
     begins: list[dict[str, int]] = []
     number = 0
-    for cell in arrange(build.told(plan, books)):
+    closing = v4.new_markdown_cell(f"# {build.CLOSING}")
+    for cell in arrange([*build.told(plan, books), closing]):
         if type_of(cell) in ("slide", "subslide"):
             number += 1
             level, _, words = SIZE.sub("", cell.source).partition(" ")
@@ -159,38 +174,9 @@ def slides(
         start += slide.minutes
 
 
-def voted(
-    plan: plans.Plan, books: dict[str, NotebookNode]
-) -> Iterator[tuple[int, list[NotebookNode]]]:
-    """The votes of a talk: of each its slide, and the cells from its question on."""
-    told = [
-        (books[part.notebook], slide)
-        for part in plan.parts
-        if part.talk
-        for slide in part.talk.slides
-    ]
-    for number, (book, slide) in enumerate(told, 2):  # the first has the plan's title
-        for place in asked(slide, book):
-            yield number, book.cells[place:]
-
-
-def asked(slide: talk.Slide, book: NotebookNode) -> list[int]:
-    """Where in its notebook the questions stand that a slide shows."""
-    cells = enumerate(book.cells)
-    return [k for k, c in cells if prediction_cells.asks(c) and slide.shows(c)]
-
-
 def votes(section: list[NotebookNode], begins: dict[str, int]) -> Iterator[str]:
     """Each question of a section, its choices, and the answer."""
     for question, choices, answer in answered(section):
         number = begins.get(on_stage(question))
         named = f"Vote, slide {number}." if number else "Vote."
         yield f"> **{named}** {question} ({choices}) *Answer: {answer}*"
-
-
-def answered(section: list[NotebookNode]) -> Iterator[tuple[str, str, str]]:
-    """Each question of a section, its choices, and what came out with its letter."""
-    for question, offered, came_out, _ in outcomes(section):
-        came = came_out.removeprefix(fold.CAME_OUT).strip()
-        letter = prediction_cells.letter_of(came, offered)
-        yield question, prediction_cells.lettered(offered), f"{letter}{came}"

@@ -17,6 +17,20 @@ from grpo_course.workshop.clock import hours
 PREDICT = re.compile(r"\*\*Predict\b")
 SENTENCE = re.compile(r'(?<=[.?!])("?) (?=[A-Z"*`])')
 NAMED = re.compile(r"[Ee]xercises?\b(?: (\d+\.\d+))?")
+BEFORE, AFTER = "*Before the first part.*", "*After the last part.*"
+SETS_UP = """\
+Sheet 1 of the handout lies on the chairs, these notes are on your own screen (S), and
+the stage is full (F). For a class, notebook 00 is open on every laptop, and who has
+none sits beside somebody who has. Sheet 2 answers some of the votes, so it waits until
+the last exercise or vote is done."""
+BEGINS = """\
+Ask who has trained a network, and who knows reinforcement learning: hands. Ask whose
+notebook 00 is open, and seat those who have none beside those who do. Say when the
+breaks are; the run sheet has them. Votes are taken before the answer is on the screen:
+it stands in the title of the slide that follows."""
+ENDS = """\
+Read the list aloud, say where they go on, and leave the slide standing while they ask.
+If there is time, ask for each line which slide showed it."""
 
 
 def notes(
@@ -67,6 +81,16 @@ def note(line: str, words: str) -> NotebookNode:
     made = v4.new_markdown_cell(f"{line}\n\n{words}".strip())
     made.metadata["slideshow"] = {"slide_type": "notes"}
     return made
+
+
+def before(plan: plans.Plan) -> NotebookNode:
+    """What is said or seen to before a plan begins."""
+    return note(BEFORE, SETS_UP if plan.parts[0].talk else BEGINS)
+
+
+def after() -> NotebookNode:
+    """What is said at the end of a plan."""
+    return note(AFTER, ENDS)
 
 
 def timetable(

@@ -43,17 +43,17 @@ to 2 GB, and several with a GPU's build of PyTorch. The README in the folder say
 WATCHED = """You know Python and PyTorch; reinforcement learning is not needed. Nothing
 has to be installed for the talk; for your own desk, get the folder from the address
 sent with this page, and read "Start" in its README."""
-COUNTED = """
-Breaks of a quarter of an hour are not counted; the schedule says where one fits."""
-TIMED = """
-The times below hold breaks of a quarter of an hour{}."""
+WHERE = "Date, room, speaker: ____________________________________"
+COUNTED = """Breaks of a quarter of an hour are not counted; the schedule says where one
+fits."""
+TIMED = """The times below hold breaks of a quarter of an hour{}."""
 ABOUT = """Group Relative Policy Optimization (GRPO) is the algorithm behind many
 reasoning models. A model answers a question several times, its answers are graded, and
 what is better than the others of its group becomes likelier. You see it at work on
 three numbers to sort, where everything can be computed exactly, and on word
 problems."""
-HEADS = "| from, to | notebook | sections | exercises |"
-TALK = "| from, to | what it is about | notebook | exercises |"
+HEADS = ("from, to", "notebook", "sections", "exercises")
+TALK = ("from, to", "what it is about", "notebook", "exercises")
 WORTH_A_BREAK, WITHOUT = 40, 85  # minutes: the least before one, the most
 Books = dict[str, NotebookNode]
 
@@ -64,18 +64,19 @@ def of(plan: plans.Plan, books: Books, begin: int | None = None) -> str:
     The schedule begins at a minute of the day, or counts minutes.
     """
     lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
-    told = filled(plan, lengths)
     lunch = ", and an hour for lunch" if LUNCH in pauses(plan, lengths).values() else ""
     paused = COUNTED if begin is None else TIMED.format(lunch)
-    told += paused if sum(lengths.values()) > WITHOUT else ""
     practised = any(plans.exercises(p, books[p.notebook].cells) for p in plan.parts)
-    lines = [f"# GRPO in {plan.title}", "", ABOUT, "", told]
+    lines = [f"# GRPO in {plan.title}", "", WHERE, "", ABOUT]
     lines += ["", "## Before it", "", BEFORE if practised else WATCHED]
     lines += ["", "## After it, you will be able to", ""]
     lines += [f"- {each}" for each in outcomes(plan, books)]
-    lines += ["", "## Schedule", "", TALK if plan.parts[0].talk else HEADS]
-    schedule = rows(plan, books, lengths, Clock(begin))
-    lines += ["|---" * (lines[-1].count("|") - 1) + "|", *map(" | ".join, schedule)]
+    lines += ["", "## Schedule", ""]
+    lines += [paused, ""] if sum(lengths.values()) > WITHOUT else []
+    heads = TALK if plan.parts[0].talk else HEADS
+    table = [heads, ("---",) * 4, *rows(plan, books, lengths, Clock(begin))]
+    shown = slice(4 if practised else 3)
+    lines += [f"| {' | '.join(row[shown])} |" for row in table]
     for words, names in (("homework", plan.homework), ("reading", plan.reading)):
         if names:
             lines += ["", f"As {words}: {', '.join(names)}."]
@@ -107,14 +108,16 @@ def rows(
     for part in plan.parts:
         name, book = part.notebook, books[part.notebook]
         if name in before:
-            yield f"| {clock.time(start)}", before[name], "", " |"
+            yield clock.time(start), before[name], "", ""
             clock.pause(before[name], start)
         exercises = ", ".join(plans.exercises(part, book.cells)) or "none"
         told = f"{name[:2]} {title_of(book)}", sections_of(part, book)
         if part.talk:
             told = part.talk.title, name
         begun, start = clock.time(start), start + lengths[name]
-        yield f"| {begun} to {clock.time(start)}", *told, f"{exercises} |"
+        yield f"{begun} to {clock.time(start)}", *told, exercises
+    left = f"{clock.time(start)} to {clock.time(plan.minutes)}"
+    yield left, "*what you can do now, and questions*", "", ""
 
 
 def sections_of(part: plans.Part, book: NotebookNode) -> str:

@@ -25,6 +25,7 @@ from grpo_course.workshop import (
     speaker,
     syllabus,
 )
+from grpo_course.workshop.answers import voted
 from grpo_course.workshop.cells import heading, title_of
 from grpo_course.workshop.deck import build
 from grpo_course.workshop.deck.slide import on_stage, type_of
@@ -58,9 +59,10 @@ def test_every_prediction_has_its_answer_and_a_reason():
 def test_what_came_out_is_among_the_choices():
     for entry in entries("answers", r"\*\*.*\*\* \(.*\)$"):
         offered = entry.split("\n")[0].split("** (", 1)[1][:-1].split("; ")
-        choices = [each.split(". ", 1)[1] for each in offered]  # after its letter
-        answer = re.search(r"Came out: (?:.*nearest to )?(.*?)\.\*", entry)[1]
-        assert answer in choices, entry
+        letter, answer = re.search(
+            r"Came out: ([A-Z]\. )(?:.*nearest to )?(.*?)\.\*", entry
+        ).groups()
+        assert f"{letter}{answer}" in offered, entry
 
 
 def test_every_prediction_is_a_poll_that_runs():
@@ -99,15 +101,16 @@ def test_solutions_hold_no_hint_of_the_notebooks():
 @pytest.mark.parametrize("name", PLANS)
 def test_a_syllabus_adds_up(name):
     text, plan = KITS[name]["syllabus"], PLANS[name]
-    rows = [line for line in text.splitlines() if re.match(r"\| \d+ to", line)]
+    *rows, last = [x for x in text.splitlines() if re.match(r"\| \d+ to", x)]
     assert len(rows) == len(plan.parts)
     lengths = [minutes.length(part, BOOKS[part.notebook]) for part in plan.parts]
     assert f" to {sum(lengths)} |" in rows[-1]
-    assert text.startswith(f"# GRPO in {plan.title}\n\n{syllabus.ABOUT}\n\n")
-    assert f"\n{sum(lengths)} of {plan.minutes} minutes" in text
+    assert f"\n\n{syllabus.ABOUT}\n\n" in text
+    assert last.startswith(f"| {sum(lengths)} to {plan.minutes} | *what you can do now")
+    assert {row.count("|") for row in (*rows, last)} == {5 - (name == "hour")}
     for part, row in zip(plan.parts, rows, strict=True):
         given = plans.exercises(part, BOOKS[part.notebook].cells)
-        assert row.endswith(f"{', '.join(given) or 'none'} |")
+        assert row.endswith(f"| {', '.join(given) or 'none'} |") or name == "hour"
         told = part.talk.title if part.talk else title_of(BOOKS[part.notebook])
         assert f" {told} |" in row
     rests = [0, *map(int, re.findall(r"^\| (\d+) \|", text, re.MULTILINE))]
@@ -292,8 +295,8 @@ def test_a_kit_holds_what_its_plan_tells_alone(name):
     cells = [cell for book in told.values() for cell in book.cells]
     asked = prediction_cells.questions(cells)
     if name in TALKS:
-        voted = [cells[0] for _, cells in run_sheet.voted(PLANS[name], BOOKS)]
-        asked = prediction_cells.questions(voted)
+        votes = [cells[0] for _, cells in voted(PLANS[name], BOOKS)]
+        asked = prediction_cells.questions(votes)
     assert 0 < len(asked) < len(QUESTIONS)
     assert [q for q in QUESTIONS if f"**{q}** (" in kit["answers"]] == asked
     assert kit["polls"].count("\npoll(") == len(asked)
@@ -350,8 +353,8 @@ def test_a_reason_ends_before_what_leads_on(make):
         make.text(TEXT),
     ]
     assert list(handbook.answers(cells)) == [
-        "**A?** (A. x; B. y)\n\n*Came out: x.*\n\n**What to see.** This is why.",
-        "**B?** (A. 1; B. 2)\n\n*Came out: 1.*\n\n**What to see.** This is why.",
+        "**A?** (A. x; B. y)\n\n*Came out: A. x.*\n\n**What to see.** This is why.",
+        "**B?** (A. 1; B. 2)\n\n*Came out: A. 1.*\n\n**What to see.** This is why.",
     ]
     *_, without = handbook.answers(cells[:2])
     assert without.endswith("```\n7\nCame out: 1.\nCame out: x.\n```")

@@ -98,7 +98,7 @@ def test_a_slide_of_the_talk_is_one_of_the_deck(name):
     made = [c for c in build.deck(name, ROOT).cells if c.cell_type == "markdown"]
     kinds = [type_of(cell) for cell in made]
     assert kinds.count("slide") + kinds.count("subslide") == len(told) + 2
-    assert kinds.count("notes") == len(told) + 1  # and that of the end
+    assert kinds.count("notes") == len(told) + 2  # and those of beginning and end
     votes = "".join(cell.source for cell in made).count('<div class="guess ')
     assert votes == sum(not slide.title for slide in told) >= 7
 

@@ -40,18 +40,7 @@ AFRESH = "from grpo_course import setup\n\nsetup(seed=0)"
 STATED = re.compile(r"\*\*Exercise [\d.]+\*\*[^\n]*\n*")
 MOST_NAMED = 20  # sections on a title slide, above which they fill it
 CLOSES = ("progress()", "guesses()")
-BEGINS = (
-    "*Before the first part.*",
-    "Ask who has trained a network, and who knows reinforcement learning: hands. Ask "
-    "whose notebook 00 is open, and seat those who have none beside those who do. Say "
-    "when the breaks are; the run sheet has them. Votes are taken before the answer is "
-    "on the screen: it stands in the title of the slide that follows.",
-)
-ENDS = (
-    "*After the last part.*",
-    "Read the list with the room, and ask for each line which slide showed it. Then "
-    "say where they go on, and leave the slide standing for questions.",
-)
+CLOSING = "You can now"
 ABOUT = "Group Relative Policy Optimization: learning from graded attempts"
 
 
@@ -67,7 +56,7 @@ def told(plan: plans.Plan, books: dict[str, NotebookNode]) -> list[NotebookNode]
     """The title of a plan, and the cells of all its parts."""
     parts = [(part, copy.deepcopy(books[part.notebook])) for part in plan.parts]
     loop = syllabus.loop(books["00_welcome"])
-    cells, start = title_slide(plan.title, parts), 0
+    cells, start = title_slide(plan, parts), 0
     for number, (part, notebook) in enumerate(parts, 1):
         if part.talk:
             title, *slides = spoken.cells(part.talk, notebook, start, number, loop)
@@ -94,13 +83,13 @@ def arranged(name: str, cells: list[NotebookNode]) -> NotebookNode:
 
 
 def title_slide(
-    plan: str, parts: list[tuple[plans.Part, NotebookNode]]
+    plan: plans.Plan, parts: list[tuple[plans.Part, NotebookNode]]
 ) -> list[NotebookNode]:
     """What the deck is, and its parts, by the names that its plan gives them."""
     titles = [p.talk.title if p.talk else title_of(notebook) for p, notebook in parts]
     rows = "\n".join(f"{number}. {title}" for number, title in enumerate(titles, 1))
-    title = v4.new_markdown_cell(f"# GRPO in {plan}\n\n{ABOUT}\n\n{rows}")
-    return [title] if parts[0][0].talk else [title, speaker.note(*BEGINS)]
+    title = v4.new_markdown_cell(f"# GRPO in {plan.title}\n\n{ABOUT}\n\n{rows}")
+    return [title, speaker.before(plan)]
 
 
 def closing_slide(plan: plans.Plan, root: Path) -> list[NotebookNode]:
@@ -111,8 +100,8 @@ def closing_slide(plan: plans.Plan, root: Path) -> list[NotebookNode]:
     on = f"Go on at your own desk, from {source}: `python3 -m grpo_course lab`."
     left = [("To do", plan.homework), ("To read, left out today", plan.reading)]
     named = [f"{words}: {', '.join(books)}." for words, books in left if books]
-    closing = "\n\n".join(["# You can now", rows, on, *named])
-    return [v4.new_markdown_cell(closing), speaker.note(*ENDS)]
+    closing = "\n\n".join([f"# {CLOSING}", rows, on, *named])
+    return [v4.new_markdown_cell(closing), speaker.after()]
 
 
 def told_cells(

@@ -130,8 +130,8 @@ class Stage:
         if self.now.closed or self.now.has_code:
             self.go_on()
         if self.now.level == 5:
-            letter = prediction_cells.letter_of(came, offered)
-            self.now.rename(f"{asked} **{letter}{came}**")
+            answer = prediction_cells.with_letter(came, offered)
+            self.now.rename(f"{asked} **{answer}**")
             self.guess, cell.outputs = ("", []), others
             return self.now.title
         return ""
