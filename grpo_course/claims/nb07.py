@@ -83,7 +83,7 @@ def nothing(setting: Setting) -> float:
 CLAIMS = (
     Claim(
         "07.learns",
-        "Nothing is broken: the policy learns, and the loss does not measure it.",
+        "The policy learns, and the loss does not measure it.",
         healthy,
         partial(healthy, learning_rate=0.0),
         leave_out={BEST: "the other arm does not train"},

@@ -129,10 +129,10 @@ def test_exercises_without_time_are_no_slides(deck):
         for number in plans.exercises(everything, notebook.cells):
             assert (f"**Exercise {number}**" in shown) == (number in timed), number
     if plan.title != ONE_NOTEBOOK:
-        where = r"\*\*Exercise (\d+)\.\d+\*\*[^*]*?In your own notebook `(\d+)_"
+        where = r"\*\*Exercise (\d+)\.\d+\*\*[^*]*?In your `(\d+)_"
         pairs = re.findall(where, shown)
         assert all(int(first) == int(second) for first, second in pairs)
-        assert len(pairs) == shown.count("In your own notebook")
+        assert len(pairs) == shown.count("In your `")
         assert bool(pairs) == ("**Exercise " in shown)
 
 

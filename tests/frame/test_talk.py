@@ -57,7 +57,8 @@ def test_little_is_read_and_all_is_said(part):
     assert part.title and part.slides[0].title == f"# {part.title}"
     for slide in part.slides:
         assert len(slide.title.lstrip("# ")) <= WIDE
-        assert sum(len(text.split()) for text in words(slide)) <= MOST_READ
+        read = " ".join(words(slide)).replace("|", " ").replace("---", "")
+        assert len(read.split()) <= MOST_READ, read
         least, most = SAID
         assert least <= len(slide.note.split()) <= most, slide.note
 
@@ -68,6 +69,24 @@ def test_a_number_stands_in_the_notebook(part):
     for slide in part.slides:
         said = "\n".join([*words(slide), slide.note])
         assert not set(DECIMAL.findall(said)) - there, slide.title
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_to_leave_out_is_there_and_saves_what_is_said(part):
+    late = part.slides[0].note.partition("Late in this part? ")[2]
+    assert late
+    saved, taken = 0.0, False
+    for slide in part.slides:
+        if slide.title:
+            taken = f"“{slide.title.lstrip('# ')}”" in late
+        saved += slide.minutes * taken
+    assert all(f"## {title}" in titles(part) for title in re.findall("“(.+?)”", late))
+    stated = re.search(r"\(saves (\d+½?) min\)", late)
+    assert not stated or float(stated[1].replace("½", ".5")) == saved
+
+
+def titles(part):
+    return [slide.title for slide in part.slides]
 
 
 @pytest.mark.parametrize("part", PARTS)

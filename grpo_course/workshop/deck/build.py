@@ -124,7 +124,7 @@ def told_cells(
         if id(cell) in chosen and not closes and not is_behind(cell):
             new = instead.get(id(cell), copy.deepcopy(cell))
             if number and exercise_cells.EXERCISE in tags(new):
-                where = exercise_cells.WRITE.format(part.notebook)
+                where = exercise_cells.where(cell, notebook.cells, part.notebook)
                 new.source = STATED.sub(rf"\g<0>{where}\n\n", new.source, count=1)
             made += [new] if new.source else []
         elif needs.get(id(cell)) and not closes:

@@ -96,7 +96,7 @@ def task(stub: NotebookNode, notebook: NotebookNode, name: str) -> NotebookNode:
     """The number and the minutes of an exercise, and where a learner writes it."""
     triples = exercise_cells.triples(notebook.cells)
     ((number, minutes),) = exercise_cells.stated(t for t, s, _ in triples if s is stub)
-    where = exercise_cells.WRITE.format(name)
+    where = exercise_cells.where(stub, notebook.cells, name)
     told = f"**Exercise {number}** · {minutes} minutes. {where}"
     return v4.new_markdown_cell(f"{TASK}{told}")
 
