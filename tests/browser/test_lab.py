@@ -65,6 +65,35 @@ def test_the_printed_address_opens_the_welcome_with_its_pictures(
     assert (opened.missing, opened.elsewhere) == ([], [])
 
 
+TURNED = """() => [...document.querySelectorAll('.jp-Notebook img')]
+  .map(e => getComputedStyle(e).filter.startsWith('invert'))"""
+
+
+def test_pictures_turn_with_a_dark_theme(lab, visit, pictures):
+    """As a learner chooses it in the menu; a film, a plot, and a picture in a text."""
+    page = visit(1280, 900).page
+    open_notebook(page, lab, f"{FOLDER}/00_welcome.ipynb")
+    page.locator(".jp-RenderedImage img").first.wait_for()
+    assert not any(page.evaluate(TURNED))
+    choose_theme(page, "JupyterLab Dark")
+    pictures(page, "lab_dark")
+    turned = page.evaluate(TURNED)
+    choose_theme(page, "JupyterLab Light")  # the server keeps it for other tests
+    shut_down(page)
+    assert len(turned) > 2 and all(turned)
+
+
+def choose_theme(page, name: str) -> None:
+    """Settings > Theme, until the page has turned."""
+    item = page.locator(".lm-Menu-itemLabel")
+    page.get_by_role("menuitem", name="Settings").click()
+    item.get_by_text("Theme", exact=True).hover()
+    item.get_by_text(name, exact=True).click()
+    page.wait_for_function(
+        "name => document.body.dataset.jpThemeName === name", arg=name
+    )
+
+
 def test_run_all_from_nothing(name, visit, lab, pictures):
     """No error; pictures, sliders and formulas appear; exercises are not attempted."""
     leave_out(name, RUN)
