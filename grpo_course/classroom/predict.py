@@ -34,11 +34,16 @@ class Guess:
             options=[(label(choice), choice) for choice in self.choices],
             value=self.guess,
             style={"button_width": "auto"},
+            icons=self.checks(),
         )
         self.buttons.observe(self.take, "value")
         # A front end without widgets shows the text.
         shown = self.buttons._repr_mimebundle_() | {"text/plain": self.as_text()}
         display(shown, raw=True)
+
+    def checks(self) -> list[str]:
+        """A check on what was chosen: a dark theme hardly shows it otherwise."""
+        return ["check" if each == self.guess else "" for each in self.choices]
 
     def as_text(self) -> str:
         """The question, and its choices in one line or in one line each."""
@@ -50,6 +55,7 @@ class Guess:
     def take(self, change: dict) -> None:
         """Note the button that was clicked."""
         self.guess = change["new"]
+        self.buttons.icons = self.checks()
         record.keep("guesses", self.question, {"guess": self.guess})
 
     def reveal(self, answer: Choice) -> None:

@@ -14,6 +14,7 @@ OWN_PAGE = "_static/playground/index.html"
 def opened(site, browser):
     visit = Visit(browser, 1280, 800, "light")
     visit.page.goto(f"{site}/index.html")
+    visit.page.locator(".pg-drawer > summary").click()
     yield visit
     visit.context.close()
 

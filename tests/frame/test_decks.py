@@ -566,7 +566,7 @@ def test_instructors_read_how_many_slides_a_deck_has(name):
 
 
 def test_a_room_is_not_told_to_click():
-    told = ["## A", f"Why?\n\n{AT_THE_DESK[0]}, then run the cell below it."]
+    told = ["## A", f"Why?\n\n{AT_THE_DESK[0]}, click a choice, go on."]
     made = arrange([v4.new_markdown_cell(text) for text in told])
     assert "Why?" in made[1].source and len(made) == 2
     book = form.read(ROOT / "notebooks" / "00_welcome.ipynb")

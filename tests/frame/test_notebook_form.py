@@ -24,7 +24,7 @@ def test_stored_form(path, check):
 def test_the_map_and_the_notebook_before_lead_to_each_notebook(before, path):
     texts = [c.source for c in form.read(NOTEBOOKS[0]).cells if c.cell_type != "code"]
     (table,) = (text for text in texts if text.startswith("## The map"))
-    assert f"\n| `{path.stem}` |" in table
+    assert f"\n| [`{path.stem}`]({path.name}) |" in table
     last = [cell.source for cell in form.read(before).cells][-3:]
     assert path.stem in "".join(last)
 

@@ -13,7 +13,7 @@ from grpo_course.workshop.deck.slide import Slide, finished, is_seen, unfolded
 from grpo_course.workshop.deck.stage import Stage
 
 NUMBERED = re.compile(r"\d+\. ")  # the title of a part
-AT_THE_DESK = ("Guess first: pick a choice", "Now ask your own")  # not for a room
+AT_THE_DESK = ("Guess first: run the next cell", "Now ask your own")  # not for a room
 
 
 def arrange(cells: list[NotebookNode]) -> list[NotebookNode]:

@@ -5,7 +5,6 @@
   const { PROMPTS, KNOBS, NOW, FORMULAS, START, STORIES } = PLAYGROUND;
   const { fixed, spoken } = PICTURES;
   const WATCHED = 100; // inner steps that a run shows one by one; then whole epochs
-  const PHONE = 700; // pixels of a window in which the knobs wait behind their title
   const PACE = { quick: 120, slow: 400, calm: 600 }; // milliseconds for a picture
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -71,8 +70,8 @@
       <section class="pg-curves"><h3>What happened so far, by inner step</h3>
         <div data-pg="curves"></div></section>
     </div>
-    <details class="pg-drawer" ${window.innerWidth > PHONE ? "open" : ""}>
-    <summary><h3>Knobs</h3></summary>
+    <details class="pg-drawer">
+    <summary><h3>Knobs: group size, clip, reward and more</h3></summary>
     <p><code>P(sorted)</code>, entropy and KL are exact and not sampled.</p>
     <p class="pg-more">
       <label>seed <input type="number" id="pg-seed" min="0" max="9999" value="0"></label>
