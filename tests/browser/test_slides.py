@@ -93,8 +93,7 @@ def test_a_cell_runs_on_stage(visit, lab):
     stage.locator(f"{cell} .cm-content").first.click()
     stage.keyboard.press("Control+Enter")
     answer = stage.locator(cell).first.locator(".jp-OutputArea-output")
-    answer.first.wait_for(timeout=90_000)
-    assert "Ready: seed 0" in answer.first.inner_text()
+    answer.filter(has_text="Ready: seed 0").wait_for(timeout=90_000)
 
 
 def test_speaker_notes_open_with_the_minutes(visit, live):
