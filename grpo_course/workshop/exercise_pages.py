@@ -31,7 +31,12 @@ def shared_mistakes() -> str:
     """What every check can say."""
     any_call = {"REDUCE": "sum or mean", "ALONG": ""}
     words = dict.fromkeys(each.words.format(**any_call) for each in RULES)
-    lines = ["", "## In any exercise", "", *(f"- {each}" for each in words if each)]
+    lines = [
+        "",
+        "## What the check can say in any exercise",
+        "",
+        *(f"- {each}" for each in words if each),
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -53,8 +53,8 @@ USES = {
     ),
     "handout": (
         "two sheets: the loop and its symbols; formulas, and when zero is fine",
-        "print both; give out the first at the beginning, and the second, which has "
-        "the answers to some votes, after the last exercise or vote",
+        "print both; the first for the beginning, and the second, which has the "
+        "answers to some votes, for the end",
     ),
     "polls": (
         "a ready `poll(...)` for each vote, to count hands on the screen",
@@ -118,8 +118,7 @@ def kit(
         mistakes = partial(exercise_pages.mistakes, given=given)
         solutions = partial(exercise_pages.solutions, given=given)
         found["mistakes"] = page("Mistakes to expect, by exercise", mistakes, told)
-        # With all exercises of the course they are not to be found in a hurry.
-        found["mistakes"] += "" if plan else exercise_pages.shared_mistakes()
+        found["mistakes"] += exercise_pages.shared_mistakes()
         found["solutions"] = page("Solutions", solutions, told)
     return {"index": index(plan.title if plan else "", found), **found}
 

@@ -126,6 +126,7 @@ def talk_rows(
         places = asked(slide, book)
         won = [next(answered(book.cells[k:]))[2].rstrip(".") for k in places]
         if named := slide.title.lstrip("# "):
+            named = f"**{named}**" if slide.title.startswith("# ") else named
             named += exercised(plans.of_talk(slide, book.cells))
             yield f"| {hours(start)} | {number} | {named} | {', '.join(won)} |"
         start += slide.minutes

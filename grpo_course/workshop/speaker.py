@@ -19,10 +19,14 @@ SENTENCE = re.compile(r'(?<=[.?!])("?) (?=[A-Z"*`])')
 NAMED = re.compile(r"[Ee]xercises?\b(?: (\d+\.\d+))?")
 BEFORE, AFTER = "*Before the first part.*", "*After the last part.*"
 SETS_UP = """\
-Sheet 1 of the handout lies on the chairs, these notes are on your own screen (S), and
-the stage is full (F). For a class, notebook 00 is open on every laptop, and who has
-none sits beside somebody who has. Sheet 2 answers some of the votes, so it waits until
-the last exercise or vote is done."""
+These notes are on your own screen (S), and the stage is full (F). Sheet 1 of the
+handout lies on the chairs; sheet 2 answers some of the votes, so give it out after the
+last one."""
+SETS_UP_ROOM = """\
+These notes are on your own screen (S), and the stage is full (F). Notebook 00 is open
+on every laptop, and who has none sits beside somebody who has. Keep both sheets of the
+handout: a note says when to give out the first, and the second answers some of the
+votes, so it waits for the end."""
 BEGINS = """\
 Ask who has trained a network, and who knows reinforcement learning: hands. Ask whose
 notebook 00 is open, and seat those who have none beside those who do. Say when the
@@ -85,7 +89,9 @@ def note(line: str, words: str) -> NotebookNode:
 
 def before(plan: plans.Plan) -> NotebookNode:
     """What is said or seen to before a plan begins."""
-    return note(BEFORE, SETS_UP if plan.parts[0].talk else BEGINS)
+    told = [part.talk for part in plan.parts if part.talk]
+    sets_up = SETS_UP_ROOM if any(part.practises for part in told) else SETS_UP
+    return note(BEFORE, sets_up if told else BEGINS)
 
 
 def after() -> NotebookNode:

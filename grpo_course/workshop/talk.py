@@ -56,6 +56,11 @@ class Part(NamedTuple):
         """How long it takes."""
         return sum(slide.minutes for slide in self.slides)
 
+    @property
+    def practises(self) -> bool:
+        """Whether a slide gives the room an exercise."""
+        return any(kind[1] == "exercise" for s in self.slides for kind in s.named)
+
     def shows(self, cell: NotebookNode, kind: str = "") -> bool:
         """Whether a slide shows a cell of the notebook."""
         return any(slide.shows(cell, kind) for slide in self.slides)

@@ -46,7 +46,7 @@ def test_the_answer_is_closed_until_its_cell_runs(asking, course, visit, lab, pi
     pictures(page, "lab_guess_closed")
     assert "Came out" not in page.locator(".jp-Notebook").inner_text()
     run(page, 0)
-    button = page.get_by_role("button", name="up", exact=True)
+    button = page.locator(".jupyter-button").filter(has_text="up")
     button.wait_for(timeout=60_000)
     button.click()
     run(page, 1)

@@ -10,6 +10,9 @@ from quick import LOOK as AUDITED
 from quick import leave_out
 from site_server import SITE
 
+from grpo_course.workshop import form, prediction_cells
+
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(str(p.relative_to(SITE)) for p in SITE.rglob("*.html"))
 PAGES = [page for page in PAGES if not page.startswith("_static")]
 TOOLS = {"genindex.html", "search.html"}
@@ -191,6 +194,25 @@ PALE = """() => [...document.querySelectorAll('article.bd-article *')]
   .filter(e => getComputedStyle(e).color.match(/[0-9]+/g).slice(0, 3)
     .reduce((sum, part) => sum + +part, 0) > 450)
   .map(e => e.outerHTML.slice(0, 90))"""
+
+
+@pytest.mark.parametrize("book", ["00_welcome", "05_kl"])
+def test_a_guess_can_be_made_on_a_page(book, site, visit):
+    """By mouse and by keyboard; each question is a group of its own."""
+    cells = form.read(ROOT / "notebooks" / f"{book}.ipynb").cells
+    asked = prediction_cells.questions(cells)
+    page = visit(1280, 800).page
+    page.goto(f"{site}/notebooks/{book}.html")
+    groups = page.get_by_role("group").filter(has=page.get_by_role("radio"))
+    told = [
+        " ".join(each.split()) for each in groups.locator("legend").all_inner_texts()
+    ]
+    assert told == [" ".join(question.split()) for question in asked]
+    first, second, *_ = groups.first.get_by_role("radio").all()
+    first.check()
+    first.press("ArrowRight")
+    assert second.is_checked() and not first.is_checked()
+    assert page.get_by_text("( )").count() == 0
 
 
 def test_dark_and_light_differ(site, visit):

@@ -85,13 +85,15 @@ def describe(app, pagename, templatename, context, doctree) -> None:
         )
 
 
-def trim_search_results(app, pagename, templatename, context, doctree) -> None:
-    """The page that searches loads `search.js` as well."""
+def add_scripts(app, pagename, templatename, context, doctree) -> None:
+    """What trims search results, and what makes a notebook's guesses clickable."""
     if pagename == "search":
         app.add_js_file("search.js")
+    if pagename.startswith("notebooks/"):
+        app.add_js_file("guess.js")
 
 
 def setup(app) -> None:
-    for change in (offer_no_edit, describe, trim_search_results):
+    for change in (offer_no_edit, describe, add_scripts):
         app.connect("html-page-context", change)
     app.connect("autodoc-process-docstring", api_page.keep_plain)

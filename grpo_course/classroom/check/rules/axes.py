@@ -70,8 +70,8 @@ RULES = (
     ),
     rule(
         "trial axis",
-        "The new axis stands in the wrong place, so the numbers meet the wrong "
-        "partners. Name the axes on both sides.",
+        "The new axis is missing or stands in the wrong place, so the numbers meet "
+        "the wrong partners. Name the axes on both sides.",
         "A[..., None] => A[:, None]",
         "A[..., None] => A[None]",
         "A[..., None] => A",
