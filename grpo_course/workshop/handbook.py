@@ -37,6 +37,7 @@ ABOUT = """Write what an instructor keeps beside the slides: for each plan a fol
 handbook/, and one for the whole course. Open its index.html, which says what each page
 is for and when it is needed. All is made anew from the notebooks each time, and it
 gives answers away."""
+QUESTIONS = Path(__file__).with_name("questions.md")
 EXPECT = re.compile(r"^\*\*Expect\.\*\* (.+(?:\n- .+)*)$", re.MULTILINE)
 LINK = re.compile(r"\]\((?=\d\d_\w+\.ipynb)")  # to a notebook beside the text
 UP = "](../../notebooks/"
@@ -55,6 +56,10 @@ USES = {
         "two sheets: the loop and its symbols; formulas, and when zero is fine",
         "print both; the first for the beginning, and the second, which has the "
         "answers to some votes, for the end",
+    ),
+    "questions": (
+        "what rooms ask, with answers and where each stands",
+        "read it the evening before",
     ),
     "polls": (
         "a ready `poll(...)` for each vote, to count hands on the screen",
@@ -100,7 +105,10 @@ def kit(
     A plan begins at a minute of the day, if one is given.
     """
     told = plans.cut(plan, books) if plan else books
-    found = {"handout": syllabus.handout(books, told)}
+    found = {
+        "handout": syllabus.handout(books, told, plan.left_off if plan else ()),
+        "questions": QUESTIONS.read_text(encoding="utf-8"),
+    }
     if plan:
         found["syllabus"] = syllabus.of(plan, books, begin)
         found["run-sheet"] = run_sheet.of(plan, books, begin)

@@ -38,6 +38,7 @@ class Plan(NamedTuple):
     outcomes: Sequence[str] = ()
     homework: Sequence[str] = ()
     reading: Sequence[str] = ()
+    left_off: Sequence[str] = ()  # beginnings of the handout's rows that it never uses
     days: int = 1
 
 

@@ -142,15 +142,19 @@ def pauses(plan: plans.Plan, lengths: dict[str, int]) -> dict[str, str]:
     return found
 
 
-def handout(books: Books, told: Collection[str]) -> str:
-    """Two sheets: the loop, and the tables and formulas of the told notebooks."""
+def handout(books: Books, told: Collection[str], left_off: Collection[str] = ()) -> str:
+    """Two sheets: the loop, and the tables and formulas of the told notebooks.
+
+    Rows that begin with one of `left_off` do not stand on them.
+    """
     first, *_ = books
     kept = {name: book for name, book in books.items() if name in {first, *told}}
     lines = ["# GRPO, sheet 1: the loop and its symbols", loop(books[first]), NUMBERED]
     lines += tables(FIRST, kept)
     lines += ["# GRPO, sheet 2: formulas, and a loss of zero"]
     lines += ["## Formulas", "\n".join(formulas(kept)), *tables(SECOND, kept)]
-    return "\n\n".join(lines) + "\n"
+    rows = "\n\n".join(lines).split("\n")
+    return "\n".join(row for row in rows if not row.startswith(tuple(left_off))) + "\n"
 
 
 def tables(headings: Collection[str], kept: Books) -> Iterator[str]:

@@ -291,7 +291,6 @@ def test_the_handout_has_every_symbol_and_two_sheets():
 @pytest.mark.parametrize("name", PLANS)
 def test_a_kit_holds_what_its_plan_tells_alone(name):
     kit, told = KITS[name], plans.cut(PLANS[name], BOOKS)
-    numbers, lines = {each[:2] for each in told}, COURSE["handout"].count("\n")
     cells = [cell for book in told.values() for cell in book.cells]
     asked = prediction_cells.questions(cells)
     if name in TALKS:
@@ -300,13 +299,38 @@ def test_a_kit_holds_what_its_plan_tells_alone(name):
     assert 0 < len(asked) < len(QUESTIONS)
     assert [q for q in QUESTIONS if f"**{q}** (" in kit["answers"]] == asked
     assert kit["polls"].count("\npoll(") == len(asked)
-    formulas = [row for row in COURSE["handout"].splitlines() if row[-1:] == "$"]
-    kept = [row for row in formulas if re.search(r"\((\d\d)\)", row)[1] in numbers]
-    left = [row for row in formulas if row not in kept]
-    symbols = re.findall(r"^\|.* (\d\d) \|$", COURSE["handout"], re.M)
-    left += [n for n in symbols if n > "07" and n not in numbers]
-    assert kept and kit["handout"].count("\n") + len(left) == lines
-    assert all(row in kit["handout"] for row in kept)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_handout_has_no_row_that_its_plan_never_comes_to(name):
+    """Not of a notebook that is left out, and none that the plan names."""
+    plan, course = PLANS[name], COURSE["handout"].splitlines()
+    numbers = {part.notebook[:2] for part in plan.parts} | {"00"}
+
+    def is_left_out(row):
+        of = re.search(r"\((\d\d)\): \$|^\|.* (\d\d) \|$", row)
+        number = (of[1] or of[2]) if of else "00"
+        early = number < "08" and row[:1] == "|"
+        return not early and number not in numbers
+
+    begins = tuple(plan.left_off)
+    assert all(any(row.startswith(each) for row in course) for each in begins)
+    gone = [row for row in course if is_left_out(row) or row.startswith(begins)]
+    assert KITS[name]["handout"].splitlines() == [r for r in course if r not in gone]
+
+
+def test_a_question_of_a_room_names_notebooks_that_have_its_numbers():
+    _, *answers = re.split(r"(?m)^(?=\*\*.+\?\*\* )", COURSE["questions"])
+    assert len(answers) > 9
+    for answer in answers:
+        numbers = re.search(r"\((\d\d(?:, \d\d)*)\)\n", answer)[1].split(", ")
+        there = "".join(printed(book) for n, book in BOOKS.items() if n[:2] in numbers)
+        assert {*re.findall(r"\d+\.\d+", answer)} <= {*re.findall(r"\d+\.\d+", there)}
+
+
+def printed(book):
+    """What stands in the cells of a notebook and in their outputs."""
+    return "".join(f"{cell.source} {cell.get('outputs', '')}" for cell in book.cells)
 
 
 @pytest.mark.parametrize("name", PLANS)
