@@ -76,7 +76,7 @@ def test_from_equal_chances_the_sum_points_at_the_better_answer():
     assert black.V.item() > 0.3
     assert [t.get_text() for t in left.texts][-1] == "+0.00"
     assert left.get_title() == "the deltas add up to 0"
-    assert right.get_title() == "the pushes add up to a length of 0.31"
+    assert right.get_title() == "the pushes add up to a norm of 0.31"
     told = alternative_text(left.figure)
     assert "away from A -0.50, to C +0.50, to C +0.50, away from B -0.50" in told
     assert told.endswith("is -0.125, -0.125, +0.250 on A, B, C.")

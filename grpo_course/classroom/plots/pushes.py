@@ -52,7 +52,7 @@ def plot_pushes(
     draw_chain(right, logits.softmax(dim=-1), pushes, deltas.tolist(), words)
     name_corners(right, corner_names(rewards, [], 0))
     length = pushes.sum(dim=0).norm()
-    right.set_title(f"the pushes add up to a length of {length:.2f}")
+    right.set_title(f"the pushes add up to a norm of {length:.2f}")
     plt.tight_layout()
     each = ", ".join(f"{w} {d:+.2f}" for w, d in zip(words, deltas, strict=True))
     sums = ", ".join(f"{x:+.3f}" for x in pushes.sum(dim=0).tolist())

@@ -50,7 +50,7 @@ class Slide:
     @property
     def heading(self) -> int:
         """Pixels of its title."""
-        return HEADINGS[self.level] + ANSWER * ("**" in self.title)
+        return HEADINGS[self.level] + ANSWER * (" **" in self.title)
 
     def rename(self, title: str) -> None:
         """Say something in the title, on one line or two, instead of naming a place."""
@@ -58,6 +58,13 @@ class Slide:
         short = len(title.partition(" **")[0]) < TITLE_COLUMNS
         self.title, self.level = title, 6 if short else 4
         self.used += self.heading
+
+    def shorten(self) -> bool:
+        """Leave the question out of a title that has its answer, if it has."""
+        _, mark, answer = self.title.partition(" **")
+        if mark:
+            self.rename(f"**{answer}")
+        return bool(mark)
 
     def take_last(self, room: int) -> NotebookNode | None:
         """Its last paragraph, taken out; none if it is alone, or needs more room."""

@@ -146,6 +146,8 @@ class Stage:
         way, fits, begins = self.way_of(shown)
         if is_small(shown, way, fits) and (parts := taken_apart(cell)):
             return self.run_parts(parts, see, came_out)
+        if is_small(shown, way, fits) and self.now.empty and self.now.shorten():
+            way, fits, begins = self.way_of(shown)
         if begins:
             self.go_on()
         if shown.knobs and self.now.level == 5:  # its question says more than a place
