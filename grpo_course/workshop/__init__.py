@@ -26,6 +26,7 @@ A command each
 What the commands share
     workspace      copies to work in, brought up to date without losing anything
     kernels        the variables notebooks are executed with
+    widget_state   what buttons and sliders show stays in a saved notebook
     notebooks      find the notebooks and execute them
 
 What a stored notebook is

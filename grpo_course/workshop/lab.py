@@ -10,7 +10,15 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from grpo_course.classroom import record
-from grpo_course.workshop import anywhere, form, kernels, machine, notebooks, workspace
+from grpo_course.workshop import (
+    anywhere,
+    form,
+    kernels,
+    machine,
+    notebooks,
+    widget_state,
+    workspace,
+)
 
 FOLDER = "work"
 # Defaults of JupyterLab: what is typed is saved soon, and no question about news lies
@@ -57,6 +65,7 @@ def open_at(notebook: Path, arguments: list[str], root: Path) -> int:
         f"--LabApp.default_url=/lab/tree/{notebook.as_posix()}",
         "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
         "--MappingKernelManager.transport_encryption=auto",  # or each kernel warns
+        f"--ContentsManager.pre_save_hook={widget_state.__name__}.keep",
     ]
     # JupyterLab refuses to run as root (a container, say) unless it is told to.
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
