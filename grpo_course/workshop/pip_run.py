@@ -160,7 +160,7 @@ class Steps:
 
 def unpacking(count: int) -> str:
     """The last step, in words."""
-    return f"Unpacking {packages(count)}{', about a minute' if count >= MANY else ''}"
+    return f"Unpacking {packages(count)}{', a minute or more' if count >= MANY else ''}"
 
 
 def packages(count: int) -> str:

@@ -206,7 +206,7 @@ def test_without_a_terminal_an_hour_fills_no_screen(monkeypatch):
     [
         (1, "Unpacking 1 package"),
         (9, "Unpacking 9 packages"),
-        (113, "Unpacking 113 packages, about a minute"),
+        (113, "Unpacking 113 packages, a minute or more"),
     ],
 )
 def test_what_is_unpacked_is_counted(count, words):
