@@ -27,8 +27,8 @@ FOLDED = re.compile(
 FOUND = "What came out when we tried"  # the fold of an experiment
 # On the slide of an exercise: the notebook, and the heading to look for.
 WRITE = (
-    "In your `{}`, under *{}*: click into the code cell, then Run > Run All Above "
-    "Selected Cell, then write."
+    "In your `{}`, under *{}*: click into the cell with `raise`, then Run > Run All "
+    "Above Selected Cell, and write. Do not scroll on."
 )
 STATED = re.compile(r"\*\*Exercise (\d+\.\d+)\*\*.*?(\d+) minutes")
 

@@ -33,8 +33,9 @@ notebook 00 is open, and seat those who have none beside those who do. Say when 
 breaks are; the run sheet has them. Votes are taken before the answer is on the screen:
 it stands in the title of the slide that follows."""
 ENDS = """\
-Read the list aloud, say where they go on, and leave the slide standing while they ask.
-If there is time, ask for each line which slide showed it."""
+Give out sheet 2 of the handout. Read the list aloud, say where they go on, and leave
+the slide standing while they ask. If there is time, ask for each line which slide
+showed it."""
 
 
 def notes(
