@@ -65,6 +65,10 @@ def test_the_printed_address_opens_the_welcome_with_its_pictures(
     assert (opened.missing, opened.elsewhere) == ([], [])
 
 
+# Each button and slider is drawn: what JupyterLab has not loaded it does not save.
+LOADED = """() => [...document.querySelectorAll('.jp-Notebook .jp-OutputArea-output')]
+  .filter(e => e.dataset.mimeType === 'application/vnd.jupyter.widget-view+json')
+  .every(e => e.querySelector('.jupyter-widgets'))"""
 TURNED = """() => [...document.querySelectorAll('.jp-Notebook img')]
   .map(e => getComputedStyle(e).filter.startsWith('invert'))"""
 
@@ -119,6 +123,7 @@ def test_buttons_and_pictures_outlive_their_kernel(lab, visit, pictures):
     page = visit(1280, 900).page
     open_notebook(page, lab, "fresh/00_welcome.ipynb")
     run_all(page)
+    page.wait_for_function(LOADED)
     drawn = page.locator(".jupyter-widgets img").count()
     save(page)
     page.wait_for_timeout(2000)
@@ -127,9 +132,11 @@ def test_buttons_and_pictures_outlive_their_kernel(lab, visit, pictures):
         again = visit(1280, 900).page
         open_notebook(again, lab, "fresh/00_welcome.ipynb")
         again.locator(".jupyter-widgets img").first.wait_for()
+        again.wait_for_function(LOADED)
         pictures(again, f"lab_day_after_{day}")
         assert again.locator(".jupyter-widgets img").count() == drawn > 1
-        assert again.get_by_text("Error displaying widget").count() == 0
+        outputs = again.locator(".jp-OutputArea-output")
+        assert outputs.get_by_text("Error displaying widget").count() == 0
         save(again)
         again.wait_for_timeout(2000)
         shut_down(again)
