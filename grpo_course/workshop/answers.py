@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop import plans, prediction_cells, talk
+from grpo_course.workshop import plans, prediction_cells, presenter_notes, talk
 
+EXPECT = re.compile(r"^\*\*Expect\.\*\* (.+(?:\n- .+)*)$", re.MULTILINE)
 ENDS = re.compile(r"^(#{1,3} |\*\*(Exercise|Change it|Predict)\b)", re.MULTILINE)
 LEADS_ON = re.compile(
     r"\?|^((Now|Next|Third|Last|As an extreme|Scrub)\b|`train_policy`)|(source\.|:)$"
@@ -75,3 +76,10 @@ def result(name: str, cells: list[NotebookNode]) -> tuple[str, str]:
     reason = "\n\n".join(paragraphs)
     shown = f"```\n{prediction_cells.printed(cell).strip()}\n```"
     return prediction_cells.came_out(cell, name), reason or shown
+
+
+def expected(name: str, title: str) -> list[str]:
+    """What a presenter's note says of the wrong answers to expect in a section."""
+    note = presenter_notes.read(name).get(title, "")
+    told = [text.replace("\n", "\n> ") for text in EXPECT.findall(note)]
+    return [f"> **Wrong answers, and why.** {text}" for text in told]

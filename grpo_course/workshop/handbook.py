@@ -8,7 +8,7 @@ them. They give answers away: `handbook/` is not in git.
 import argparse
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -24,12 +24,11 @@ from grpo_course.workshop import (
     paper,
     plans,
     prediction_cells,
-    presenter_notes,
     run_sheet,
     site,
     syllabus,
 )
-from grpo_course.workshop.answers import answers, voted
+from grpo_course.workshop.answers import answers, expected, voted
 from grpo_course.workshop.cells import heading, sections
 
 FOLDER, COURSE = "handbook", "course"
@@ -38,7 +37,6 @@ handbook/, and one for the whole course. Open its index.html, which says what ea
 is for and when it is needed. All is made anew from the notebooks each time, and it
 gives answers away."""
 QUESTIONS = Path(__file__).with_name("questions.md")
-EXPECT = re.compile(r"^\*\*Expect\.\*\* (.+(?:\n- .+)*)$", re.MULTILINE)
 LINK = re.compile(r"\]\((?=\d\d_\w+\.ipynb)")  # to a notebook beside the text
 UP = "](../../notebooks/"
 IMPORT = "```python\nfrom grpo_course import poll\n```"
@@ -118,17 +116,28 @@ def kit(
         asked = [(number, cells[:1]) for number, cells in votes]
         found["polls"] = by_slide("A poll for each vote", polls, asked, IMPORT)
     else:
-        found["answers"] = page("Answers to the predictions", answers, told, expected)
-        found["polls"] = page("A poll for each prediction", polls, told, None, IMPORT)
-    parts = plan.parts if plan else map(plans.Part, books)
-    given = {key for p in parts for key in plans.exercises(p, books[p.notebook].cells)}
-    if given:
-        mistakes = partial(exercise_pages.mistakes, given=given)
-        solutions = partial(exercise_pages.solutions, given=given)
-        found["mistakes"] = page("Mistakes to expect, by exercise", mistakes, told)
-        found["mistakes"] += exercise_pages.shared_mistakes()
-        found["solutions"] = page("Solutions", solutions, told)
+        found["answers"] = page(
+            "Answers to the predictions", answers, told, note=expected
+        )
+        found["polls"] = page("A poll for each prediction", polls, told, IMPORT)
+    found |= of_exercises(plan.parts if plan else map(plans.Part, books), books, told)
     return {"index": index(plan.title if plan else "", found), **found}
+
+
+def of_exercises(
+    parts: Iterable[plans.Part], books: Books, told: Books
+) -> dict[str, str]:
+    """The pages of the exercises that have time; none where none has."""
+    given = {key for p in parts for key in plans.exercises(p, books[p.notebook].cells)}
+    if not given:
+        return {}
+    mistakes = partial(exercise_pages.mistakes, given=given)
+    solutions = partial(exercise_pages.solutions, given=given)
+    return {
+        "mistakes": page("Mistakes to expect, by exercise", mistakes, told)
+        + exercise_pages.shared_mistakes(),
+        "solutions": page("Solutions", solutions, told),
+    }
 
 
 def index(title: str, found: dict[str, str]) -> str:
@@ -157,8 +166,8 @@ def page(
     title: str,
     lines_of: Callable,
     books: Books,
-    note: Callable[[str, str], list[str]] | None = None,
     *first: str,
+    note: Callable[[str, str], list[str]] = lambda name, title: [],
 ) -> str:
     """A page with a part for each notebook, and in it one for each section.
 
@@ -169,16 +178,9 @@ def page(
         found = [(part, list(lines_of(part))) for part in sections(book.cells)]
         lines += [f"## {name}"] if any(told for _, told in found) else []
         for part, told in found:
-            ends = note(name, heading(part)) if note and told else []
+            ends = note(name, heading(part)) if told else []
             lines += [f"### {heading(part)}", *told, *ends] if told else []
     return LINK.sub(UP, "\n\n".join(lines) + "\n")
-
-
-def expected(name: str, title: str) -> list[str]:
-    """What a presenter's note says of the wrong answers to expect in a section."""
-    note = presenter_notes.read(name).get(title, "")
-    told = [text.replace("\n", "\n> ") for text in EXPECT.findall(note)]
-    return [f"> **Wrong answers, and why.** {text}" for text in told]
 
 
 def polls(part: list[NotebookNode]) -> Iterator[str]:

@@ -67,6 +67,11 @@ def length(part: plans.Part, notebook: NotebookNode) -> int:
     return round(mine.told * share) + sum(exercises.values())
 
 
+def lengths(plan: plans.Plan, books: dict[str, NotebookNode]) -> dict[str, int]:
+    """The minutes of each part of a plan, by its notebook."""
+    return {p.notebook: length(p, books[p.notebook]) for p in plan.parts}
+
+
 def state(notebook: NotebookNode) -> None:
     """Bring the minutes in a notebook's first cell up to date."""
     mine = of(notebook)

@@ -36,10 +36,10 @@ def of(
 
     Times are those of the day from a minute on, or count what is told alone.
     """
-    rows, lines, due = told(plan, books, begin)
-    lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
-    words = LATE if plan.parts[0].talk else ENDS
+    lengths = minutes.lengths(plan, books)
     rests = syllabus.pauses(plan, lengths)
+    rows, lines, due = told(plan, books, lengths, rests, begin)
+    words = LATE if plan.parts[0].talk else ENDS
     words += UNCOUNTED if rests and begin is None else ""
     be = f"Be at {', '.join(due)}. {words} {syllabus.filled(plan, lengths)}"
     first = speaker.before(plan).source
@@ -48,12 +48,14 @@ def of(
 
 
 def told(
-    plan: plans.Plan, books: dict[str, NotebookNode], begin: int | None
+    plan: plans.Plan,
+    books: dict[str, NotebookNode],
+    lengths: dict[str, int],
+    rests: dict[str, str],
+    begin: int | None,
 ) -> tuple[list[str], list[str], list[str]]:
     """The rows at a glance, the notes, and where each part begins."""
     lines, rows, due, start = list[str](), [GLANCE], list[str](), begin or 0
-    lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
-    rests = syllabus.pauses(plan, lengths)
     *places, end = slide_numbers(plan, books)
     for part, begins in zip(plan.parts, places, strict=True):
         book, rest = books[part.notebook], rests.get(part.notebook, "")

@@ -81,7 +81,7 @@ def without(left_out: set[str], line: str) -> str:
     return " ".join(s for s in sentences if not left_out & set(NAMED.findall(s)))
 
 
-def note(line: str, words: str) -> NotebookNode:
+def note(line: str, words: str = "") -> NotebookNode:
     """A cell that the presenter alone sees."""
     made = v4.new_markdown_cell(f"{line}\n\n{words}".strip())
     made.metadata["slideshow"] = {"slide_type": "notes"}

@@ -63,7 +63,7 @@ def of(plan: plans.Plan, books: Books, begin: int | None = None) -> str:
 
     The schedule begins at a minute of the day, or counts minutes.
     """
-    lengths = {p.notebook: minutes.length(p, books[p.notebook]) for p in plan.parts}
+    lengths = minutes.lengths(plan, books)
     lunch = ", and an hour for lunch" if LUNCH in pauses(plan, lengths).values() else ""
     paused = COUNTED if begin is None else TIMED.format(lunch)
     practised = any(plans.exercises(p, books[p.notebook].cells) for p in plan.parts)

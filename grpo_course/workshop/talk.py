@@ -41,7 +41,7 @@ class Slide(NamedTuple):
     def shows(self, cell: NotebookNode, kind: str = "") -> bool:
         """Whether it shows a cell of its notebook, in this way if one is given."""
         code = cell.source if cell.cell_type == "code" else ""
-        return any(found[2] in code and kind in found[1] for found in self.named)
+        return any(f[2] in code and kind in ("", f[1]) for f in self.named)
 
 
 class Part(NamedTuple):
@@ -72,9 +72,10 @@ def read(name: str, folder: Path = FOLDER) -> list[Part]:
     parts: list[Part] = []
     if not path.exists():
         return []
+    hour = read(HOUR, folder) if name != HOUR else []
     for text in BEGINS.split(path.read_text(encoding="utf-8"))[1:]:
         if text.startswith(f"{HOUR}: "):
-            parts[-1].slides.extend(taken(text.partition(": ")[2].strip(), folder))
+            parts[-1].slides.extend(taken(text.partition(": ")[2].strip(), hour))
             continue
         slide = slide_of(text, path)
         if slide.title.startswith("# "):
@@ -84,9 +85,9 @@ def read(name: str, folder: Path = FOLDER) -> list[Part]:
     return parts
 
 
-def taken(title: str, folder: Path) -> list[Slide]:
+def taken(title: str, hour: list[Part]) -> list[Slide]:
     """A slide of the hour, and the one on which its guess comes out, if it asks."""
-    for part in read(HOUR, folder):
+    for part in hour:
         titles = [slide.title for slide in part.slides]
         if f"## {title}" in titles:
             place = titles.index(f"## {title}")

@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-VIEW = "application/vnd.jupyter.widget-view+json"
+from grpo_course.workshop.form import WIDGET_VIEW
+
 STATE = "application/vnd.jupyter.widget-state+json"
 OTHER = re.compile(r"IPY_MODEL_(\w+)")  # a widget names those that it consists of
 Notebook = dict[str, Any]
@@ -40,7 +41,7 @@ def states(notebook: Notebook) -> dict[str, Any]:
 def shown(notebook: Notebook) -> set[str]:
     """The widgets that its outputs show."""
     outputs = [out for cell in notebook["cells"] for out in cell.get("outputs", [])]
-    views = [output.get("data", {}).get(VIEW) for output in outputs]
+    views = [output.get("data", {}).get(WIDGET_VIEW) for output in outputs]
     return {view["model_id"] for view in views if view}
 
 

@@ -6,14 +6,15 @@ from types import SimpleNamespace
 import pytest
 
 from grpo_course.workshop import widget_state
-from grpo_course.workshop.widget_state import STATE, VIEW
+from grpo_course.workshop.form import WIDGET_VIEW
+from grpo_course.workshop.widget_state import STATE
 
 BUTTONS = {"model_name": "ToggleButtonsModel", "state": {"layout": "IPY_MODEL_b2"}}
 STORED = {"a1": BUTTONS, "b2": {"state": {}}, "c3": {"state": {}}}
 
 
 def notebook(states, *shown):
-    outputs = [{"data": {VIEW: {"model_id": each}}} for each in shown]
+    outputs = [{"data": {WIDGET_VIEW: {"model_id": each}}} for each in shown]
     text = {"cell_type": "markdown", "source": "Guess."}
     code = {"cell_type": "code", "outputs": [{"text": "7"}, *outputs]}
     made = {"cells": [text, code], "metadata": {}}

@@ -141,7 +141,7 @@ def opening(
     where = f"Notebook `{part.notebook}`\n\n" if fits else ""
     title = f"# {number}{title_of(notebook)}\n\n{where}{names}"
     line = speaker.presenting(minutes.length(part, notebook), start)
-    said = [speaker.note(line, "")] if number else []
+    said = [speaker.note(line)] if number else []
     return [v4.new_markdown_cell(title), *said]
 
 
