@@ -33,9 +33,7 @@ What a stored notebook is
     cells          tags, and the cells that `save` writes
     exercise_cells  the three cells of an exercise, and its minutes
     prediction_cells  a question, and the output that is closed until it runs
-    form           how it must be stored
-    budgets        how long it and its cells may be
-    measure        the lines and words of a cell
+    form           how it must be stored, how it opens and closes
     tidy           what varies between executions is dropped
     slides         the place of each cell among the slides
     minutes        what follows from the minutes that authors state

@@ -45,7 +45,7 @@ def heading_of(text: str) -> str:
 
 
 def is_behind(cell: NotebookNode) -> bool:
-    """Whether a cell stands behind the scenes: folded, on no slide, never counted."""
+    """Whether a cell stands behind the scenes: folded, on no slide, in no minutes."""
     return not {COLAB, HOLDS}.isdisjoint(tags(cell))
 
 

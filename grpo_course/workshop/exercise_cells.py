@@ -1,8 +1,7 @@
-"""What a learner does: exercises with their minutes, experiments to change.
+"""What a learner does: exercises with their minutes.
 
 An exercise is three cells in a row: a text tagged `exercise`, a stub that is handed to
-`check`, and a text tagged `solution`. They count towards no budget of cells. Two small
-exercises may share their three cells.
+`check`, and a text tagged `solution`. Two small exercises may share their three cells.
 """
 
 import re
@@ -10,14 +9,7 @@ from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop import form
-from grpo_course.workshop.cells import (
-    CHANGE_IT,
-    heading,
-    is_behind,
-    sections,
-    tags,
-)
+from grpo_course.workshop.cells import heading, is_behind, sections, tags
 
 EXERCISE, SOLUTION = "exercise", "solution"
 ANSWERS = {EXERCISE, SOLUTION, "reference"}  # what is folded in these solves something
@@ -55,21 +47,3 @@ def where(cell: NotebookNode, cells: list[NotebookNode], name: str) -> str:
     """Where a learner finds an exercise, and what runs what it needs."""
     within = (part for part in sections(cells) if any(each is cell for each in part))
     return WRITE.format(name, heading(next(within)))
-
-
-def experiments_to_change(notebook: NotebookNode) -> list[str]:
-    """A cell whose knobs a learner turns gives no verdict."""
-    return [
-        f"cell {index}: tagged '{CHANGE_IT}', it gives a verdict(...)"
-        for index, cell in form.code_cells(notebook)
-        if CHANGE_IT in tags(cell) and "verdict(" not in cell.source
-    ]
-
-
-def bare_assertions(notebook: NotebookNode) -> list[str]:
-    """A cell stops with a red error where a learner has changed something."""
-    return [
-        f"cell {index}: it asserts; use expect(), which says in words what moved"
-        for index, cell in form.code_cells(notebook)
-        if "assert " in cell.source
-    ]

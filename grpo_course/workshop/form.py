@@ -1,5 +1,9 @@
 """What a stored notebook must look like; each check returns its complaints.
 
+CHECKS are of how it is stored: ids, counts, outputs. LESSON is what the course's own
+notebooks have besides: how they open and close, exercises, guesses, slides. Nothing
+here says how long a notebook or a cell may be.
+
 A check takes a notebook and returns lines such as "cell 3: ...", cells counted from
 0 with text cells included, the way JupyterLab's `notebook.cells[3]` counts them.
 """
@@ -11,7 +15,7 @@ from pathlib import Path
 from nbformat import NotebookNode, v4
 from nbformat.validator import iter_validate
 
-from grpo_course.workshop import tidy
+from grpo_course.workshop import exercise_cells, prediction_cells, tidy
 from grpo_course.workshop.cells import CHANGE_IT, is_behind, tags
 
 LINE_WIDTH = 79
@@ -22,6 +26,10 @@ MACHINE_PATH = re.compile(
 DATA_ADDRESS = re.compile(r"data:image/png;base64,[\w+/=]+")
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 BINARY = ("image/png", "image/jpeg")
+HEADING = re.compile(r"^(#{1,6}) +(.+)$", re.MULTILINE)
+LISTING = re.compile(r"```.*?```", re.DOTALL)
+CLOSING = "What you saw"
+SLIDE_TYPES = {"slide", "subslide", "fragment", "skip", "notes", "-"}
 
 
 def read(path: Path) -> NotebookNode:
@@ -180,7 +188,105 @@ def untold_pictures(notebook: NotebookNode) -> list[str]:
     ]
 
 
-CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
+# What follows is asked of the course's own notebooks, not of all that `save` stores.
+
+
+def headings(notebook: NotebookNode) -> list[tuple[int, int, str]]:
+    """Every heading: its cell's index, its level, its text."""
+    return [
+        (index, len(marks), text.strip())
+        for index, cell in enumerate(notebook.cells)
+        if cell.cell_type == "markdown"
+        for marks, text in HEADING.findall(LISTING.sub("", cell.source))
+    ]
+
+
+def opening(notebook: NotebookNode) -> list[str]:
+    """The first cell is no title, or does not say how long and for whom."""
+    source = notebook.cells[0].source if notebook.cells else ""
+    found = [] if source.startswith("# ") else ["cell 0: it must start with '# '"]
+    if "You need" not in source:
+        found.append("cell 0: it does not say 'You need'")
+    if not re.search(r"\*\*Minutes:\*\* \d", source):
+        found.append("cell 0: it does not say '**Minutes:** 30.' (without exercises)")
+    return found
+
+
+def closing(notebook: NotebookNode) -> list[str]:
+    """The last section does not say what was seen and what comes next."""
+    found = [h for h in headings(notebook) if h[1] == 2]
+    while found and found[-1][2].startswith("Next"):
+        found.pop()
+    if not found or found[-1][2] != CLOSING:
+        return [f"its last section must be '## {CLOSING}' (then '## Next', if wanted)"]
+    start = found[-1][0]
+    texts = [c.source for c in notebook.cells[start:] if c.cell_type == "markdown"]
+    named = "Next" in "".join(texts) or ".ipynb" in "".join(texts)
+    return [] if named else [f"cell {start}: name the next notebook after it"]
+
+
+def heading_jumps(notebook: NotebookNode) -> list[str]:
+    """A heading is more than one level below the one above it."""
+    found, above = [], 0
+    for index, level, text in headings(notebook):
+        if level > above + 1:
+            marks = "#" * level
+            found.append(f"cell {index}: '{marks} {text}' skips a level of headings")
+        above = level
+    return found
+
+
+def slide_types(notebook: NotebookNode) -> list[str]:
+    """A cell has no place among the slides."""
+    return [
+        f"cell {index}: metadata.slideshow.slide_type is {kind!r}; "
+        f"choose one of {', '.join(sorted(SLIDE_TYPES))}"
+        for index, cell in enumerate(notebook.cells)
+        if (kind := cell.metadata.get("slideshow", {}).get("slide_type"))
+        not in SLIDE_TYPES
+    ]
+
+
+def exercises(notebook: NotebookNode) -> list[str]:
+    """An exercise is not three cells in a row, or does not state its minutes."""
+    threes = exercise_cells.triples(notebook.cells)
+    right = {id(cell) for three in threes for cell in three}
+    silent = {id(three[0]) for three in threes if not exercise_cells.stated(three[:1])}
+    texts = [(i, c) for i, c in enumerate(notebook.cells) if c.cell_type == "markdown"]
+    found = [
+        f"cell {index}: an exercise is three cells in a row: a text tagged 'exercise', "
+        "a stub with check(...), a text tagged 'solution'"
+        for index, cell in texts
+        if "**Exercise " in cell.source or exercise_cells.SOLUTION in tags(cell)
+        if id(cell) not in right
+    ]
+    return found + [
+        f"cell {index}: it does not say '**Exercise 3.1** · ... · 5 minutes'"
+        for index, cell in texts
+        if id(cell) in silent
+    ]
+
+
+def experiments_to_change(notebook: NotebookNode) -> list[str]:
+    """A cell whose knobs a learner turns gives no verdict."""
+    return [
+        f"cell {index}: tagged '{CHANGE_IT}', it gives a verdict(...)"
+        for index, cell in code_cells(notebook)
+        if CHANGE_IT in tags(cell) and "verdict(" not in cell.source
+    ]
+
+
+def bare_assertions(notebook: NotebookNode) -> list[str]:
+    """A cell stops with a red error where a learner has changed something."""
+    return [
+        f"cell {index}: it asserts; use expect(), which says in words what moved"
+        for index, cell in code_cells(notebook)
+        if "assert " in cell.source
+    ]
+
+
+Check = Callable[[NotebookNode], list[str]]
+CHECKS: tuple[Check, ...] = (
     invalid,
     repeated_ids,
     other_kernel,
@@ -194,4 +300,15 @@ CHECKS: tuple[Callable[[NotebookNode], list[str]], ...] = (
     long_lines,
     unchecked_ignored,
     untold_pictures,
+)
+LESSON: tuple[Check, ...] = (
+    opening,
+    closing,
+    heading_jumps,
+    slide_types,
+    exercises,
+    experiments_to_change,
+    bare_assertions,
+    prediction_cells.complaints,
+    prediction_cells.given_away,
 )

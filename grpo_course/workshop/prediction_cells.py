@@ -1,10 +1,9 @@
 """The cells of a prediction: one that asks, one that shows what comes out.
 
-The question is a code cell tagged `predict` that calls `predict("...", ...)`; it counts
-towards no budget of cells. The cell that computes the result calls `.reveal(...)`.
-Nobody reads the answer before: from the question to there, stored outputs are closed
-until they run, and no code says what is expected. That stands in a cell below, tagged
-`holds`, which is folded and counts towards no budget either.
+The question is a code cell tagged `predict` that calls `predict("...", ...)`. The cell
+that computes the result calls `.reveal(...)`. Nobody reads the answer before: from the
+question to there, stored outputs are closed until they run, and no code says what is
+expected. That stands in a cell below, tagged `holds`, which is folded.
 """
 
 import ast

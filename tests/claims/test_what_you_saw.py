@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from grpo_course.claims import ledger
-from grpo_course.workshop.budgets import CLOSING
+from grpo_course.workshop.form import CLOSING
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 LEARNING = re.compile(

@@ -1,4 +1,4 @@
-"""The cells of a prediction: counted apart, answered soon, closed until they run."""
+"""The cells of a prediction: tagged, answered soon, closed until they run."""
 
 import csv
 import json
@@ -7,7 +7,6 @@ import pytest
 
 from grpo_course.classroom import record
 from grpo_course.workshop import (
-    budgets,
     minutes,
     prediction_cells,
     progress,
@@ -30,15 +29,6 @@ def three(make):
 
 def test_the_question_is_read_as_it_is_typed(three):
     assert prediction_cells.questions(three) == ["Which way does it go?"]
-
-
-def test_questions_count_towards_no_budget(make, three):
-    full = [make.text() for _ in range(68)]
-    assert budgets.cell_number(make.notebook(*full, *three)) == []
-    assert budgets.cell_number(make.notebook(make.text(), *full, *three))
-    after = make.code()
-    assert budgets.code_runs(make.notebook(*three, after)) == []
-    assert budgets.code_runs(make.notebook(*three, after, make.code()))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +78,7 @@ def test_no_code_before_an_answer_says_what_is_expected(make, three, line):
     assert prediction_cells.given_away(make.notebook(ask, show))
 
 
-def test_what_holds_is_folded_and_neither_told_nor_counted(make, three):
+def test_what_holds_is_folded_and_takes_no_minutes(make, three):
     below = make.code("expect(x > 0, '')", "holds")
     notebook = make.notebook(*three, make.code(), below, make.code())
     for _ in range(2):
@@ -98,8 +88,6 @@ def test_what_holds_is_folded_and_neither_told_nor_counted(make, three):
     assert below.metadata.jupyter == {"source_hidden": True}
     assert below.metadata.slideshow == {"slide_type": "skip"}
     assert prediction_cells.complaints(make.notebook(*three[:2], below, three[2])) == []
-    assert below not in [cell for _, cell in budgets.code_cells(notebook)]
-    assert budgets.code_runs(notebook), "three code cells are in a row all the same"
     section = [make.text("## A"), make.code()]
     assert minutes.telling([*section, below]) == minutes.telling(section)
 

@@ -32,7 +32,6 @@ PARTS = [
 LOOP = syllabus.loop(BOOKS["00_welcome"])
 DECIMAL = re.compile(r"\d+\.\d+")
 WIDE = 62  # letters of a title that fit a line
-MOST_READ, SAID = 45, (20, 110)  # words on a slide; least and most of a note
 
 
 def words(slide):
@@ -53,14 +52,11 @@ def printed(book):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_little_is_read_and_all_is_said(part):
+def test_each_slide_has_a_title_that_fits_and_words_to_say(part):
     assert part.title and part.slides[0].title == f"# {part.title}"
     for slide in part.slides:
         assert len(slide.title.lstrip("# ")) <= WIDE
-        read = " ".join(words(slide)).replace("|", " ").replace("---", "")
-        assert len(read.split()) <= MOST_READ, read
-        least, most = SAID
-        assert least <= len(slide.note.split()) <= most, slide.note
+        assert slide.note.strip(), slide.title
 
 
 @pytest.mark.parametrize("part", PARTS)
