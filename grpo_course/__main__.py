@@ -32,7 +32,6 @@ COMMANDS = {
         "write answers, polls and more for a class",
     ),
     "train": ("runs.train", (), "train a language model on a text task"),
-    "pretrain": ("runs.pretrain", (), "train the course's own language model again"),
     "evaluate": ("runs.evaluate", (), "measure what a model can do"),
     "show": ("runs.show", (), "print and draw a run, or two side by side"),
     "new-task": ("runs.new_task", (), "write a starter file for a task of your own"),
@@ -54,7 +53,7 @@ COMMANDS = {
 GROUPS = {
     "Learn": ("lab", "progress"),
     "Teach": ("slides", "handbook", "site"),
-    "Train": ("new-task", "check-task", "train", "show", "evaluate", "pretrain"),
+    "Train": ("new-task", "check-task", "train", "show", "evaluate"),
     "Develop": ("test", "test-browser", "run", "save", "claims", "bench", "torture"),
 }
 

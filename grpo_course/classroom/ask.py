@@ -11,8 +11,7 @@ from grpo_course.language_model.evaluation import Scores, greedy_scores, sampled
 from grpo_course.language_model.policy import CausalPolicy
 from grpo_course.language_model.template import TAGS
 from grpo_course.language_model.text_task import Problem
-from grpo_course.stories.overlap import unknown_words
-from grpo_course.stories.task import LAPTOP
+from grpo_course.reader import LAPTOP, unknown_words
 
 WIDTH = 75  # of a printed line
 KNOWN = "every word is in training"

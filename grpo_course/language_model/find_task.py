@@ -17,7 +17,7 @@ TASKS = {
     "gsm8k": "grpo_course.gsm8k.task:GSM8K",
     "countdown": "grpo_course.countdown:Countdown",
     "reverse": "grpo_course.reverse:Reverse",
-    "stories": "grpo_course.stories.task:Stories",
+    "stories": "grpo_course.reader:Stories",
 }
 PLACE = re.compile(r"(?:(?P<file>.+\.py)|(?P<module>\w+(?:\.\w+)*)):(?P<name>\w+)")
 _files: dict[

@@ -1,4 +1,4 @@
-"""Runs in folders: `train`, `evaluate`, `show`, `pretrain`, and what they keep.
+"""Runs in folders: `train`, `evaluate`, `show`, and what they keep.
 
 The commands
     train        begin a run, or go on with one
@@ -6,7 +6,6 @@ The commands
     show         print and draw a run, or two side by side
     new_task     write a task to begin with
     check_task   find what is wrong with a task
-    pretrain     the language model of the course, from nothing
     cli          settings from a preset or a file, then from flags
 
 Memory
@@ -23,7 +22,6 @@ A run
 What it keeps
     checkpoint   checkpoints that are there whole or not at all
     state        what a run must remember beside its model
-    pretrained   a pretraining in a folder that can be stopped at any moment
     identity     the settings and the data that a checkpoint belongs to
     journal      metrics, responses and times in lines of JSON
     stopwatch    where the time of an epoch goes

@@ -1,10 +1,11 @@
-"""Record what GRPO bought: python benchmarks/finale_seeds.py 0 1 2 3 4
+"""Record what GRPO bought: python3 -m tools.reader.finale 0 1 2 3 4
 
 Each seed draws prompts, samples and test problems of its own, and takes a quarter of an
 hour on one core; the handwritten problems are the same for all. With --start FOLDER the
-runs begin elsewhere, as at a checkpoint of `pretrain`; with --kept-back GRPO practises
-three quarters of the new sentences, and is measured on the fourth. What is recorded is
-not done again. Written to grpo_course/stories/finale.json, which notebook 12 shows.
+runs begin elsewhere, as half way through the pretraining; with --kept-back GRPO
+practises three quarters of the new sentences, and is measured on the fourth. What is
+recorded is not done again. Written to grpo_course/reader/finale.json, which notebook 12
+shows.
 """
 
 import argparse
@@ -20,16 +21,15 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from grpo_course.files import write_atomically
-from grpo_course.language_model.build import load_problems, make_environment
+from grpo_course.language_model.build import make_environment
 from grpo_course.language_model.config import GRPOConfig
 from grpo_course.language_model.evaluation import Scores, majority, sampled_scores
 from grpo_course.language_model.imitation import imitate_right
 from grpo_course.language_model.policy import CausalPolicy
 from grpo_course.language_model.training import train_policy
-from grpo_course.stories.measure import greedy_answers, load_reader
-from grpo_course.stories.problems import Story, make_stories
-from grpo_course.stories.recorded import DEEP, MANY, PATH, SAMPLED, read_finale
-from grpo_course.stories.task import LAPTOP, MODEL, Stories
+from grpo_course.reader import LAPTOP, MODEL, Story, greedy_answers, load_reader
+from grpo_course.reader.finale import DEEP, MANY, PATH, SAMPLED, read_finale
+from tools.reader.stories import MOST, draw, make_stories
 
 PROBLEMS, TEST_SEED = 256, 2000  # a split; added to the seed
 DEEP_PROBLEMS = 128  # those of them that get many samples
@@ -93,7 +93,8 @@ def record(seed: int, start: Path, name: str) -> None:
         config, learn = WAYS[way]
         policy, tokenizer = load_reader(start)
         config = replace(config, seed=seed)
-        learn(config, policy, tokenizer, load_problems(config))
+        practised = draw("edge_practice", MOST, seed)
+        learn(config, policy, tokenizer, practised)
         keep(made, measure_all(seed, policy, tokenizer, splits, usual))
 
 
@@ -112,7 +113,7 @@ def measure_all(
     """
     rows = []
     for split in splits:
-        stories = Stories().problems(split, PROBLEMS, TEST_SEED + seed)
+        stories = draw(split, PROBLEMS, TEST_SEED + seed)
         row = {"seed": seed, "split": split, **measure(policy, tokenizer, stories)}
         asked = make_environment(LAPTOP, stories, tokenizer)
         answer = partial(sampled_scores, policy, seed=seed, batch_size=16)
@@ -127,7 +128,7 @@ def measure_all(
 
 
 def measure(
-    policy: CausalPolicy, tokenizer: PreTrainedTokenizerBase, stories: list[Story]
+    policy: CausalPolicy, tokenizer: PreTrainedTokenizerBase, stories: Sequence[Story]
 ) -> dict:
     """The greedy answers taken apart: a character for each problem."""
     scores, read = greedy_answers(policy, tokenizer, stories)
@@ -146,7 +147,7 @@ def counts(scores: Scores) -> list[int]:
     return scores.earned["lenient_accuracy"].sum(-1).int().tolist()
 
 
-def with_kept_back(seed: int, split: str, count: int, wanted: bool) -> list[Story]:
+def with_kept_back(seed: int, split: str, count: int, wanted: bool) -> Sequence[Story]:
     """Stories with a sentence of those that are kept back, or without any.
 
     Each seed keeps another quarter of the new sentences back.
@@ -163,7 +164,7 @@ def record_kept_back(seed: int) -> None:
     """GRPO that never practises a quarter of the new sentences, measured on these."""
     policy, tokenizer = load_reader()
     config = replace(LAPTOP, seed=seed)
-    rest = with_kept_back(seed, "edge_practice", config.num_problems, wanted=False)
+    rest = with_kept_back(seed, "edge_practice", MOST, wanted=False)
     by_reward(config, policy, tokenizer, rest)
     keep("GRPO on the others", [kept_back_row(seed, policy, tokenizer)])
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from grpo_course.stories.handwritten import as_story
-from grpo_course.stories.reading import is_miscopied, reads_right
+from grpo_course.reader import as_story, is_miscopied, reads_right
 
 STORY = as_story("A box has 4 rows of 8. 20 are sold.", ["4*8", "32-20"])
 

@@ -3,20 +3,25 @@
 Every problem's numbers, in whatever order, belong to one of three pools: training,
 validation, and unseen. Every frame belongs to training or is held out. So four kinds
 of split are left: seen or unseen numbers, crossed with seen or unseen frames.
+
+`python3 -m tools.reader.stories` writes what the installed course holds of them.
 """
 
+import json
+import lzma
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from grpo_course.algorithm.validation import unknown_name
+from grpo_course.files import json_lines, write_atomically
 from grpo_course.gsm8k.problems import Fact, compute, share_of, solution_text
-from grpo_course.language_model.text_task import Problem
-from grpo_course.stories.composing import tell
-from grpo_course.stories.plans import LARGEST, LARGEST_FACTOR
-from grpo_course.stories.questions import draw_plan
-from grpo_course.stories.scenes import scenes
-from grpo_course.stories.telling import Manner
+from grpo_course.reader import STORIES, WORDS, Story, as_story, words_in
+from tools.reader.frames import all_frames, held_out_frames, scenes, words_of
+from tools.reader.plans import LARGEST, LARGEST_FACTOR, draw_plan
+from tools.reader.telling import Manner, tell
 
 STEPS = (1, 2, 2, 3, 3, 4)
 # At the edge of what the model of the course solves: long stories, in the scenes that
@@ -30,22 +35,11 @@ DISTRACTORS, OUT_OF_ORDER, REMARKS = 0.2, 0.5, 0.08
 
 
 @dataclass(frozen=True)
-class Story(Problem):
-    """A problem and what it is made of."""
+class ToldStory(Story):
+    """A story, and what it is made of."""
 
-    facts: tuple[Fact, ...] = ()  # the steps that solve it, in order
     operands: tuple[int, ...] = ()  # the numbers it tells, in the order of the steps
     frames: tuple[str, ...] = ()  # those of its sentences
-
-    @property
-    def kind(self) -> str:
-        """The operations in a row, "*-" say."""
-        return "".join(operation for _, operation, _ in self.facts)
-
-    @property
-    def group(self) -> str:
-        """The calculation, shared by problems that differ in the words alone."""
-        return " ".join(f"{a}{operation}{b}" for a, operation, b in self.facts)
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ def carries(fact: Fact) -> bool:
     return not 0 <= ones <= 9
 
 
-def make_stories(split: str, count: int, seed: int | str) -> list[Story]:
+def make_stories(split: str, count: int, seed: int | str) -> list[ToldStory]:
     """`count` stories of one split; the same arguments give the same stories.
 
     The skills are unseen problems of one kind each. "unseen_frames" are numbers of
@@ -106,7 +100,7 @@ def make_stories(split: str, count: int, seed: int | str) -> list[Story]:
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
     rng = random.Random(f"stories {split} {seed}")
-    made: list[Story] = []
+    made: list[ToldStory] = []
     while len(made) < count:
         story = draw_story(rng, SPLITS[split])
         if story is not None:
@@ -114,7 +108,7 @@ def make_stories(split: str, count: int, seed: int | str) -> list[Story]:
     return made
 
 
-def draw_story(rng: random.Random, split: Split) -> Story | None:
+def draw_story(rng: random.Random, split: Split) -> ToldStory | None:
     """A story of one split; None where the numbers drawn are not for it."""
     told_in = [scenes()[name] for name in split.scenes or scenes()]
     scene = rng.choices(told_in, [each.share for each in told_in])[0]
@@ -137,26 +131,22 @@ def draw_story(rng: random.Random, split: Split) -> Story | None:
         return None
     text, frames = told
     worked = solution_text(facts)
-    return Story(text, answer_to(facts), worked, facts, operands, tuple(frames))
+    answer = str(compute(*facts[-1]))
+    return ToldStory(text, answer, worked, facts, operands, tuple(frames))
 
 
-def answer_to(facts: Sequence[Fact]) -> str:
-    """The result of the last step."""
-    return str(compute(*facts[-1]))
-
-
-def make_sums(count: int, seed: int | str, pool: str = "train") -> list[Story]:
+def make_sums(count: int, seed: int | str, pool: str = "train") -> list[ToldStory]:
     """Bare sums of one pool: "What is 12 + 7?"."""
     rng = random.Random(f"sums {pool} {seed}")
-    made: list[Story] = []
+    made: list[ToldStory] = []
     while len(made) < count:
         left, operation, right = fact = draw_fact(rng)
         if pool_of((left, right)) == pool:
             space = rng.choice(("", " "))
             question = f"What is {left}{space}{operation}{space}{right}?"
             worked = solution_text((fact,))
-            answer = answer_to([fact])
-            made.append(Story(question, answer, worked, (fact,), (left, right)))
+            answer = str(compute(*fact))
+            made.append(ToldStory(question, answer, worked, (fact,), (left, right)))
     return made
 
 
@@ -173,3 +163,88 @@ def draw_fact(rng: random.Random) -> Fact:
     if rng.random() < 0.2:
         return rng.randint(2, LARGEST // 2), "*", 2
     return rng.randint(2, LARGEST_FACTOR), "*", rng.randint(2, LARGEST_FACTOR)
+
+
+def shared(known: Iterable[ToldStory], asked: Sequence[ToldStory]) -> dict[str, float]:
+    """The share of `asked` that has something in common with one of `known`.
+
+    text: the question. numbers: all numbers, in the order of the steps; reordered: in
+    any order. frame: at least one sentence's frame. fact: at least one step; single
+    steps recur by design.
+    """
+    known = list(known)
+    seen: dict[str, set] = {name: set() for name in parts_of(asked[0])}
+    for story in known:
+        for name, parts in parts_of(story).items():
+            seen[name].update(parts)
+    return {
+        name: sum(bool(parts & parts_of(story)[name]) for story in asked) / len(asked)
+        for name, parts in seen.items()
+    }
+
+
+def parts_of(story: ToldStory) -> dict[str, set]:
+    """What another story could share with this one."""
+    return {
+        "text": {story.question},
+        "numbers": {story.operands},
+        "reordered": {tuple(sorted(story.operands))},
+        "frame": set(story.frames),
+        "fact": set(story.facts),
+    }
+
+
+# The sizes of the splits in the installed course: what a run trains on, and the rest.
+MOST, MANY = 1920, 256
+PRACTISED = ("train", "edge_practice")
+HANDWRITTEN = Path(__file__).parent / "handwritten.json"
+# So many stories have names, things and places more often than any invented word.
+TOLD, INVENTED = 4000, 2
+
+
+def load_handwritten() -> list[Story]:
+    """Problems that a person wrote outside all frames, with the steps of its author."""
+    rows = json.loads(HANDWRITTEN.read_text("utf-8"))
+    return [as_story(row["question"], row["steps"]) for row in rows]
+
+
+def draw(split: str, count: int, seed: int) -> Sequence[Story]:
+    """At most `count` problems of one of SPLITS, of "sums", or of "handwritten"."""
+    if split == "handwritten":
+        return load_handwritten()[:count]
+    if split == "sums":
+        return make_sums(count, seed, "unseen")
+    return make_stories(split, count, seed)
+
+
+def known_words() -> set[str]:
+    """The words and numbers of the training stories, but for invented ones.
+
+    A thing that a story invents comes in that story alone. The rarest frames are in
+    none of those told here, but training had them all.
+    """
+    told = make_stories("train", TOLD, "words")
+    stories = Counter(word for story in told for word in words_in(story.question))
+    often = {word for word, count in stories.items() if count > INVENTED}
+    return often.union(*map(words_of, all_frames() - held_out_frames()))
+
+
+def main() -> None:
+    """Write the stories and the words that the installed course holds."""
+    rows = [
+        {
+            "split": split,
+            "question": story.question,
+            "steps": [f"{a}{operation}{b}" for a, operation, b in story.facts],
+        }
+        for split in (*SPLITS, "sums", "handwritten")
+        for story in draw(split, MOST if split in PRACTISED else MANY, 0)
+    ]
+    text = json_lines(rows).encode("utf-8")
+    write_atomically(STORIES, lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
+    write_atomically(WORDS, "\n".join(sorted(known_words())) + "\n")
+    print(f"{len(rows)} stories: {STORIES.stat().st_size:,} bytes in {STORIES}")
+
+
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grpo_course.stories.recorded import gain, read_finale, share_table, shares
+from grpo_course.reader.finale import gain, read_finale, share_table, shares
 
 
 def row(model, seed, right, split="s", **more):

@@ -1,4 +1,4 @@
-"""What GRPO bought, over several seeds, as `benchmarks/finale_seeds.py` recorded it."""
+"""What GRPO bought, over several seeds, as `tools/reader/finale.py` recorded it."""
 
 import json
 from collections.abc import Mapping, Sequence
