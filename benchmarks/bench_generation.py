@@ -17,13 +17,16 @@ from statistics import median
 import torch
 from torch import Generator, Tensor
 
-from grpo_course.algorithm.sampler import Sampler, draw
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.language_model.encoding import encode_prompts
-from grpo_course.language_model.generation import generate
-from grpo_course.language_model.log_probs import chunked_log_probs, response_log_probs
-from grpo_course.language_model.tiny_model import make_tiny_model
-from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.gsm8k import make_problems
+from grpo_course.lm import (
+    chunked_log_probs,
+    generate,
+    make_tiny_model,
+    make_tokenizer,
+    response_log_probs,
+)
+from grpo_course.sampling import Sampler, draw
+from grpo_course.tasks import encode_prompts
 
 PROMPTS, TRIALS, NEW_TOKENS, ROUNDS = 16, 8, 24, 7
 

@@ -8,8 +8,8 @@ import time
 import torch
 
 from grpo_course import run_policy_gradient
-from grpo_course.algorithm.losses import LOSS_MODES
-from grpo_course.sorting.rewards import sort_distance_reward
+from grpo_course.formulas import LOSS_MODES
+from grpo_course.sort import sort_distance_reward
 
 DELTAS = (
     "rewards",

@@ -11,7 +11,7 @@ from timeit import repeat
 import torch
 from torch import Tensor
 
-from grpo_course.sorting.rewards import (
+from grpo_course.sort import (
     compute_reward,
     reward_one_by_one,
     sort_distance_reward,

@@ -12,10 +12,8 @@ from functools import partial
 import torch
 from bench_generation import PROMPTS, TRIALS, make_setting, report, rounds
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.train import trainer_class
-from grpo_course.language_model.policy import CausalPolicy
+from grpo_course.lm import CausalPolicy
+from grpo_course.loop import Rollout, TrainConfig, trainer_class
 
 
 def half_tied(rollout: Rollout) -> torch.Tensor:

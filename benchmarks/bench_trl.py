@@ -43,15 +43,11 @@ from workloads import (
     products,
 )
 
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.train import train
-from grpo_course.engines.mapping import to_trl_config
-from grpo_course.engines.require import require_trl
-from grpo_course.language_model.encoding import decode_responses, encode_prompts
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.pretrained import load_model
-from grpo_course.language_model.template import chat_messages
+from grpo_course.lm import CausalPolicy, load_model
+from grpo_course.loop import Rollout, train
+from grpo_course.sampling import Sampler
+from grpo_course.tasks import chat_messages, decode_responses, encode_prompts
+from grpo_course.trl import require_trl, to_trl_config
 
 Given = tuple[Workload, Path, Any]  # what to do, where the model lies, its tokenizer
 

@@ -12,16 +12,16 @@ from dataclasses import replace
 import torch
 
 from grpo_course.classroom.own_task import PATH, read_own_task
+from grpo_course.evaluation import ways_to_answer
 from grpo_course.files import write_atomically
-from grpo_course.language_model.build import (
+from grpo_course.training import (
     load_problems,
     make_environment,
     make_policy,
     make_start,
+    presets_of,
+    train_policy,
 )
-from grpo_course.language_model.config import presets_of
-from grpo_course.language_model.tables import ways_to_answer
-from grpo_course.language_model.training import train_policy
 
 LONGER = 400  # steps of a longer warm start, to compare with
 

@@ -15,26 +15,32 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from grpo_course.algorithm.settings import settings
-from grpo_course.algorithm.validation import unknown_name
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.template import (
+from grpo_course.checks import settings, unknown_name
+from grpo_course.tasks import (
     Completion,
+    Problem,
+    TextTask,
     extract_answer,
     format_reward,
     graded,
     in_template,
-)
-from grpo_course.language_model.text_task import (
-    Problem,
-    TextTask,
     require_count,
     split_of,
 )
+from grpo_course.training import GRPOConfig
+
+# --- countdown
+
 
 SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+
+
 READ = re.compile(r"[0-9+*() -]{1,100}")  # no name, no call, nothing long
+
+
 SPLITS = ("test", "train", "validation")
+
+
 MOST_MISSES = 10_000  # draws in a row without a new puzzle: then there are no more
 
 

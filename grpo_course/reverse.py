@@ -9,9 +9,19 @@ python3 -m grpo_course evaluate --model runs/mine --baselines
 import random
 from typing import ClassVar
 
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.template import extract_answer, graded, in_template
-from grpo_course.language_model.text_task import Problem, TextTask, settings, split_of
+from grpo_course.tasks import (
+    Problem,
+    TextTask,
+    extract_answer,
+    graded,
+    in_template,
+    settings,
+    split_of,
+)
+from grpo_course.training import GRPOConfig
+
+# --- reverse
+
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

@@ -6,11 +6,9 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.train import train
 from grpo_course.claims.claim import Setting
-from grpo_course.sorting.policy_gradient import SortPolicy, make_policy
+from grpo_course.loop import Rollout, TrainConfig, train
+from grpo_course.sort import SortPolicy, make_policy
 
 OLD = 3  # the prompts that begin below it are the old ones
 

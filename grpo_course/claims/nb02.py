@@ -7,13 +7,12 @@ from torch import Tensor
 
 from grpo_course.claims.claim import Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS, one_step
-from grpo_course.sorting.exact import (
+from grpo_course.exact import (
     all_responses,
     exact_expected_reward,
     exact_sorted_probability,
 )
-from grpo_course.sorting.model import SortModel
-from grpo_course.sorting.rewards import sort_distance_reward
+from grpo_course.sort import SortModel, sort_distance_reward
 
 
 def follow_exactly(setting: Setting) -> Tensor:

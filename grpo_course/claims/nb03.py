@@ -7,8 +7,7 @@ from torch import Tensor
 
 from grpo_course.claims.claim import Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS, loss_of, mean_of, one_step
-from grpo_course.sorting.policy_gradient import run_policy_gradient
-from grpo_course.sorting.rewards import sort_distance_reward
+from grpo_course.sort import run_policy_gradient, sort_distance_reward
 
 NOISE = "Noise costs most when steps are large: then pairs learn least, and modes "
 NOISE += "without a baseline fall behind."

@@ -4,10 +4,10 @@ from functools import partial
 
 from torch import Tensor
 
-from grpo_course.algorithm.losses import LOSS_MODES
-from grpo_course.algorithm.variants.penalty_form import PenaltyForm
 from grpo_course.claims.claim import BEST, Claim, Setting
 from grpo_course.claims.experiments import mean_of, repeated, sort_after
+from grpo_course.formulas import LOSS_MODES
+from grpo_course.off_policy import PenaltyForm
 
 CERTAIN = (
     "With many large steps, naive and unclipped become certain too early; clipped "

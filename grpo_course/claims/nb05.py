@@ -6,13 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.kl import KL_ESTIMATORS, exact_kl, kl_values
-from grpo_course.algorithm.train import train
 from grpo_course.claims.claim import Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS, sort_after
-from grpo_course.sorting.policy_gradient import make_policy, rollout_reward
-from grpo_course.sorting.rewards import sort_distance_reward
+from grpo_course.formulas import KL_ESTIMATORS, exact_kl, kl_values
+from grpo_course.loop import TrainConfig, train
+from grpo_course.sort import make_policy, rollout_reward, sort_distance_reward
 
 FROZEN = 10_000  # epochs: longer than any run
 STEPS: dict[str, Any] = {"num_steps_per_epoch": 5, "deltas_mode": "normalized_rewards"}

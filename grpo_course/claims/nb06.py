@@ -4,7 +4,7 @@ from functools import partial
 
 from grpo_course.claims.claim import Claim
 from grpo_course.claims.experiments import loss_of, mean_of, repeated, sort_after
-from grpo_course.sorting.rewards import sort_inclusion_ordering_reward
+from grpo_course.sort import sort_inclusion_ordering_reward
 
 LOSSES = ("naive", "unclipped", "clipped")
 GRID = "In the grid a baseline helps, most of all raw rewards."

@@ -7,8 +7,11 @@ from torch import Tensor
 
 from grpo_course.claims.claim import BEST, Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS, sort_after
-from grpo_course.sorting.policy_gradient import run_policy_gradient
-from grpo_course.sorting.rewards import sort_distance_reward, sort_exact_reward
+from grpo_course.sort import (
+    run_policy_gradient,
+    sort_distance_reward,
+    sort_exact_reward,
+)
 
 healthy = partial(
     sort_after,

@@ -6,9 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.actor_critic.critic import Critic
-from grpo_course.actor_critic.ppo import PPO, PPOConfig
-from grpo_course.algorithm.train import train
 from grpo_course.claims.claim import BEST, Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS
 from grpo_course.claims.preferences import (
@@ -18,13 +15,14 @@ from grpo_course.claims.preferences import (
     learn_reward,
     warm_start,
 )
-from grpo_course.sorting.exact import (
+from grpo_course.exact import (
     exact_entropy,
     exact_expected_reward,
     exact_sorted_probability,
 )
-from grpo_course.sorting.policy_gradient import make_policy, rollout_reward
-from grpo_course.sorting.rewards import sort_distance_reward
+from grpo_course.loop import train
+from grpo_course.ppo import PPO, Critic, PPOConfig
+from grpo_course.sort import make_policy, rollout_reward, sort_distance_reward
 
 
 def learned(

@@ -4,16 +4,19 @@ from functools import cache, partial
 
 from torch import Tensor
 
-from grpo_course.algorithm.sampler import Sampler
 from grpo_course.claims.claim import BEST, Claim, Setting
-from grpo_course.sequences.recipes import NEVER, SHARE_LENGTH, train_share, train_sort
-from grpo_course.sequences.sampling import SequencePolicy
-from grpo_course.sequences.tasks import (
+from grpo_course.sampling import Sampler
+from grpo_course.sequences import (
+    NEVER,
+    SHARE_LENGTH,
+    SequencePolicy,
     all_sort_prompts,
     found_and_ordered_reward,
     has_repeat,
     is_sorted,
     place_reward,
+    train_share,
+    train_sort,
 )
 
 EOS = 0

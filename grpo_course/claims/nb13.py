@@ -6,20 +6,18 @@ from typing import Any
 
 from torch import Tensor
 
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.variants.lengths import with_overlong_penalty
-from grpo_course.algorithm.variants.mismatch import EngineSampler
-from grpo_course.algorithm.variants.stale import StaleSampler
 from grpo_course.claims.claim import Claim, Setting
-from grpo_course.sequences.recipes import train_sort
-from grpo_course.sequences.sampling import SequencePolicy
-from grpo_course.sequences.tasks import (
+from grpo_course.loop import Rollout
+from grpo_course.off_policy import EngineSampler, StaleSampler, with_overlong_penalty
+from grpo_course.sampling import Sampler
+from grpo_course.sequences import (
     ASK,
     LENGTH,
+    SequencePolicy,
     all_sort_prompts,
     place_reward,
     sorted_numbers,
+    train_sort,
 )
 
 NO_PROMPTS = {"other prompts": "the epochs draw from all 216 of them"}

@@ -5,7 +5,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.rollout import Rollout
 from grpo_course.claims.after_start import (
     all_prompts,
     ascending,
@@ -15,6 +14,7 @@ from grpo_course.claims.after_start import (
     trained,
 )
 from grpo_course.claims.claim import BEST, Claim, Setting
+from grpo_course.loop import Rollout
 
 STRONG = {"steps": 30}
 WEAK = {"steps": 0, "init_scale": 0.1}

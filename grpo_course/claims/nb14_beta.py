@@ -8,10 +8,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.kl import exact_kl
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.train import train
 from grpo_course.claims.after_start import (
     OLD,
     all_prompts,
@@ -22,9 +18,10 @@ from grpo_course.claims.after_start import (
 )
 from grpo_course.claims.claim import BEST, Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS
-from grpo_course.sorting.exact import exact_expected_reward
-from grpo_course.sorting.policy_gradient import make_policy, rollout_reward
-from grpo_course.sorting.rewards import sort_inclusion_ordering_reward
+from grpo_course.exact import exact_expected_reward
+from grpo_course.formulas import exact_kl
+from grpo_course.loop import Rollout, TrainConfig, train
+from grpo_course.sort import make_policy, rollout_reward, sort_inclusion_ordering_reward
 
 TO_THE_START: dict[str, Any] = {
     "deltas_mode": "leave_one_out",

@@ -5,10 +5,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.kl import kl_values
 from grpo_course.claims.claim import BEST, RATES_OF_NOTHING, Claim, Setting
 from grpo_course.claims.short_world import World, gradient
+from grpo_course.formulas import compute_deltas, kl_values
 
 # Which mean is the policy gradient?
 

@@ -5,22 +5,16 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from grpo_course.actor_critic.reward_model import (
-    RewardModel,
-    bradley_terry_loss,
-    fit_reward_model,
-)
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.train import train
-from grpo_course.sorting.exact import all_log_probs, all_responses, all_rewards
-from grpo_course.sorting.policy_gradient import (
+from grpo_course.exact import all_log_probs, all_responses, all_rewards
+from grpo_course.loop import History, TrainConfig, train
+from grpo_course.ppo import RewardModel, bradley_terry_loss, fit_reward_model
+from grpo_course.sort import (
     SORT_PROMPTS,
     SortPolicy,
     make_policy,
     rollout_reward,
+    sort_distance_reward,
 )
-from grpo_course.sorting.rewards import sort_distance_reward
 
 EVERY = all_responses(vocab_size=5, length=3)  # [all pos]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.seeds import ENOUGH, mean_and_error
 from grpo_course.claims.claim import BEST, FRESH, Arm, Claim, varied
+from grpo_course.loop import ENOUGH, mean_and_error
 
 RATES = (1 / 9, 1 / 3, 1.0, 3.0, 9.0)
 TUNING_SEEDS = range(300, 308)  # none that the rates are judged on

@@ -6,9 +6,9 @@ A longer variation has longer responses, other prompts have another right answer
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.deltas import compute_deltas
 from grpo_course.claims.claim import Setting
-from grpo_course.sequences.enumerated import ShortAnswers
+from grpo_course.formulas import compute_deltas
+from grpo_course.sequences import ShortAnswers
 
 RIGHT = ([0, 1], [1])  # and then the end
 

@@ -1,8 +1,8 @@
 """The replications as text, and as a page of the website."""
 
-from grpo_course.algorithm.seeds import ENOUGH
 from grpo_course.claims.claim import Claim, variations
 from grpo_course.claims.replication import Effect
+from grpo_course.loop import ENOUGH
 
 WORDS = {True: "holds", False: "flips", None: "undecided"}
 HEADING = """# Claims, replicated

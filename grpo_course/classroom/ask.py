@@ -5,13 +5,12 @@ from collections.abc import Mapping
 
 from transformers import PreTrainedTokenizerBase
 
-from grpo_course.gsm8k.grading import read_number
-from grpo_course.language_model.build import make_environment
-from grpo_course.language_model.evaluation import Scores, greedy_scores, sampled_scores
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.template import TAGS
-from grpo_course.language_model.text_task import Problem
+from grpo_course.evaluation import Scores, greedy_scores, sampled_scores
+from grpo_course.gsm8k import read_number
+from grpo_course.lm import CausalPolicy
 from grpo_course.reader import LAPTOP, unknown_words
+from grpo_course.tasks import TAGS, Problem
+from grpo_course.training import make_environment
 
 WIDTH = 75  # of a printed line
 KNOWN = "every word is in training"

@@ -2,8 +2,8 @@
 
 from torch import Tensor
 
-from grpo_course.algorithm.rollout import Batch
-from grpo_course.algorithm.validation import require_same_shape
+from grpo_course.checks import require_same_shape
+from grpo_course.loop import Batch
 
 
 def batch_table(batch: Batch, log_probs: Tensor | None = None) -> str:

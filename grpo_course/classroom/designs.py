@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.seeds import ENOUGH, mean_and_error
 from grpo_course.classroom.check.report import WIDTH
+from grpo_course.loop import ENOUGH, History, mean_and_error
 
 CERTAIN, CUT = 0.15, 0.4  # nats of entropy, share of tokens without gradient
 

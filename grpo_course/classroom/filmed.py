@@ -5,15 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.train import train
-from grpo_course.sorting.policy_gradient import (
-    SORT_PROMPTS,
-    SortPolicy,
-    make_policy,
-    rollout_reward,
-)
+from grpo_course.loop import History, TrainConfig, train
+from grpo_course.sort import SORT_PROMPTS, SortPolicy, make_policy, rollout_reward
 
 
 def filmed(

@@ -8,8 +8,8 @@ import sys
 
 from tqdm import tqdm
 
-from grpo_course.algorithm.history import History
 from grpo_course.classroom.plots import axes_row, plot_bands
+from grpo_course.loop import History
 
 
 class ProgressBar:

@@ -6,10 +6,14 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
-from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.losses import compute_loss
-from grpo_course.sorting.model import SortModel, compute_log_probs, generate_responses
-from grpo_course.sorting.rewards import compute_reward, sort_distance_reward
+from grpo_course.formulas import compute_deltas, compute_loss
+from grpo_course.sort import (
+    SortModel,
+    compute_log_probs,
+    compute_reward,
+    generate_responses,
+    sort_distance_reward,
+)
 
 PROMPT = (1, 0, 2)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pandas import DataFrame
 
-from grpo_course.algorithm.seeds import mean_and_error
+from grpo_course.loop import mean_and_error
 
 PATH = Path(__file__).parent / "own_task_seeds.json"
 

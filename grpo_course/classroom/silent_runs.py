@@ -6,17 +6,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.loop import Trainer
-from grpo_course.algorithm.rollout import Batch
-from grpo_course.algorithm.train import train
-from grpo_course.sorting.policy_gradient import (
+from grpo_course.loop import Batch, History, TrainConfig, Trainer, train
+from grpo_course.sort import (
     SORT_PROMPTS,
     make_policy,
     rollout_reward,
+    sort_distance_reward,
 )
-from grpo_course.sorting.rewards import sort_distance_reward
 
 
 def run_of(letter: str) -> History:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.seeds import ENOUGH, mean_and_error
 from grpo_course.classroom import record
+from grpo_course.loop import ENOUGH, mean_and_error
 
 WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 

@@ -6,19 +6,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.loop import Trainer
-from grpo_course.algorithm.rollout import Batch
-from grpo_course.algorithm.train import train
-from grpo_course.sorting.policy_gradient import (
+from grpo_course.loop import Batch, History, TrainConfig, Trainer, train
+from grpo_course.sort import (
     SORT_PROMPTS,
     SortPolicy,
     make_policy,
     rollout_reward,
+    sort_distance_reward,
     watch_exactly,
 )
-from grpo_course.sorting.rewards import sort_distance_reward
 
 GRPO: dict[str, Any] = {
     "num_steps_per_epoch": 10,

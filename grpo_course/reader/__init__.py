@@ -26,22 +26,12 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from grpo_course.algorithm.settings import settings
-from grpo_course.algorithm.validation import unknown_name
-from grpo_course.gsm8k.problems import Fact, compute, solution_text
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model.build import make_environment, make_policy
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.evaluation import (
-    Scores,
-    bootstrap_interval,
-    greedy_scores,
-)
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.pretrained import load_model, load_tokenizer
-from grpo_course.language_model.template import TAGS
-from grpo_course.language_model.text_task import Problem, TextTask
+from grpo_course.checks import settings, unknown_name
+from grpo_course.evaluation import Scores, bootstrap_interval, greedy_scores
+from grpo_course.gsm8k import GSM8K, Fact, compute, demonstration, solution_text
+from grpo_course.lm import CausalPolicy, load_model, load_tokenizer
+from grpo_course.tasks import TAGS, Problem, TextTask
+from grpo_course.training import GRPOConfig, make_environment, make_policy
 
 HERE = Path(__file__).parent
 MODEL, STORIES, WORDS = HERE / "model", HERE / "stories.jsonl.xz", HERE / "words.txt"

@@ -8,9 +8,9 @@ import torch
 from pandas import DataFrame
 from torch import Tensor
 
-from grpo_course.algorithm.seeds import mean_and_error
-from grpo_course.algorithm.validation import unknown_name
-from grpo_course.language_model.evaluation import bootstrap_interval
+from grpo_course.checks import unknown_name
+from grpo_course.evaluation import bootstrap_interval
+from grpo_course.loop import mean_and_error
 
 PATH = Path(__file__).parent / "finale.json"
 SHARED = ("handwritten",)  # the same problems for all seeds

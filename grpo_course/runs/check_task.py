@@ -13,15 +13,13 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from grpo_course.language_model.build import make_task
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.task_check import check_task
-from grpo_course.language_model.task_check.look import Look
 from grpo_course.runs.cli import choose_config, run_command, with_flags
+from grpo_course.task_check import Look, check_task
+from grpo_course.training import GRPOConfig, make_task
 
 CHILD = (
     "import json, sys; sys.path.insert(0, ''); "
-    "from grpo_course.language_model.config import from_values; "
+    "from grpo_course.training import from_values; "
     "from grpo_course.runs.check_task import digest; "
     "print(digest(from_values(json.loads(sys.argv[1]))))"
 )

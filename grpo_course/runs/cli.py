@@ -13,14 +13,18 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from grpo_course.algorithm.validation import choices
+from grpo_course.checks import choices
 from grpo_course.extras import MissingExtra
-from grpo_course.language_model.build import make_task, spelled_out
-from grpo_course.language_model.config import GRPOConfig, load_config, presets_of
-from grpo_course.language_model.find_task import find_task
-from grpo_course.language_model.text_task import TextTask
 from grpo_course.runs.checkpoint import CheckpointError
 from grpo_course.runs.folder import find_model
+from grpo_course.tasks import TextTask, find_task
+from grpo_course.training import (
+    GRPOConfig,
+    load_config,
+    make_task,
+    presets_of,
+    spelled_out,
+)
 
 STOPPED = 130  # the exit status of a program that Ctrl-C ended
 

@@ -9,23 +9,28 @@ from typing import Any
 from pandas import concat
 from transformers import PreTrainedTokenizerBase
 
-from grpo_course.algorithm.validation import unknown_name
-from grpo_course.files import write_atomically
-from grpo_course.language_model.build import make_policy, make_task, use_threads
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.environment import Environment
-from grpo_course.language_model.evaluation import Scores, greedy_scores, sampled_scores
-from grpo_course.language_model.held_out import load_trained
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.pretrained import find_device, load_model
-from grpo_course.language_model.tables import (
+from grpo_course.checks import unknown_name
+from grpo_course.evaluation import (
+    Scores,
     evaluation_table,
+    greedy_scores,
     name_measures,
+    sampled_scores,
     summary,
     ways_to_answer,
 )
+from grpo_course.files import write_atomically
+from grpo_course.lm import CausalPolicy, find_device, load_model
 from grpo_course.runs.cli import choose_config, run_command, with_flags
 from grpo_course.runs.folder import config_of, find_model, find_start
+from grpo_course.tasks import Environment
+from grpo_course.training import (
+    GRPOConfig,
+    load_trained,
+    make_policy,
+    make_task,
+    use_threads,
+)
 
 PROG = "python3 -m grpo_course evaluate"
 

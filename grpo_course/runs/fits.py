@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import torch
 
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.pretrained import find_device
+from grpo_course.lm import find_device
 from grpo_course.runs.memory import Shape, estimate, memory_table, sizes_of
+from grpo_course.training import GRPOConfig
 
 RANK = 16  # of the adapter that is proposed
 # The estimate is good to about a quarter; a run that needs twice of what is there, by

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grpo_course.files import write_atomically
-from grpo_course.language_model.config import GRPOConfig, load_config
-from grpo_course.language_model.find_task import own_source
 from grpo_course.lock import try_lock
 from grpo_course.runs.checkpoint import checkpoint_path, newest_good, saved_epochs
 from grpo_course.runs.identity import CONFIG, differences
 from grpo_course.runs.journal import Journal
+from grpo_course.tasks import own_source
+from grpo_course.training import GRPOConfig, load_config
 
 CHECKPOINTS, LOCK = "checkpoints", ".lock"
 TASK = "task.py"  # a copy of a task of one's own

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from grpo_course.language_model.build import spelled_out
-from grpo_course.language_model.config import GRPOConfig, load_config
-from grpo_course.language_model.text_task import Problem
 from grpo_course.runs.checkpoint import CheckpointError
+from grpo_course.tasks import Problem
+from grpo_course.training import GRPOConfig, load_config, spelled_out
 
 CONFIG = "grpo_config.json"
 

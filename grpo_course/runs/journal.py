@@ -15,8 +15,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from grpo_course.algorithm.history import History, as_json, from_json
 from grpo_course.files import json_lines, read_json_lines
+from grpo_course.loop import History, as_json, from_json
 
 METRICS, SAMPLES, TIMES = "metrics.jsonl", "samples.jsonl", "times.jsonl"
 CURE = "Put the file back, or start again with another --out."

@@ -5,10 +5,9 @@ was fitted to Qwen2, Llama and GPT-2 layers with attention that keeps no scores;
 as good to about a quarter.
 """
 
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.log_probs import MOST_LOGITS
-from grpo_course.language_model.pretrained import load_shape
+from grpo_course.lm import MOST_LOGITS, load_shape
 from grpo_course.runs.shape import Shape, shape_of, tiny_shape
+from grpo_course.training import GRPOConfig
 
 FLOAT32 = 4  # bytes
 NUMBER = {"float32": 4, "bfloat16": 2}  # bytes of what matrix products read and write

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from grpo_course.files import PARSING
-from grpo_course.language_model.config import GRPOConfig
 from grpo_course.runs.folder import saved_config
 from grpo_course.runs.journal import METRICS, SAMPLES, TIMES
+from grpo_course.training import GRPOConfig
 
 Lines = list[dict[str, Any]]
 

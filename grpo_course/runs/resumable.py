@@ -2,12 +2,12 @@
 
 from tqdm import tqdm
 
-from grpo_course.algorithm.history import History, as_json
-from grpo_course.language_model.samples import sample_rows
+from grpo_course.loop import History, as_json
 from grpo_course.runs.folder import alone_in, require_newest
 from grpo_course.runs.interrupt import Interrupt
 from grpo_course.runs.journal import epoch_line
 from grpo_course.runs.saved_run import SavedRun
+from grpo_course.tasks import sample_rows
 
 SHOWN = {"reward": "mean_reward", "accuracy": "accuracy", "kl": "kl"}
 

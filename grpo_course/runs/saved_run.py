@@ -12,25 +12,14 @@ from torch import Generator
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from grpo_course.algorithm.train import trainer_class
-from grpo_course.language_model.build import (
-    load_problems,
-    make_environment,
-    make_optimizer,
-    make_policy,
-    make_schedule,
-    make_start,
-    use_threads,
-)
-from grpo_course.language_model.held_out import watched_problems
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.pretrained import (
+from grpo_course.lm import (
+    CausalPolicy,
     find_device,
     load_model,
     load_tokenizer,
     save_model,
 )
-from grpo_course.language_model.training import HeldOutProbe
+from grpo_course.loop import trainer_class
 from grpo_course.runs.checkpoint import (
     checkpoint_path,
     newest_good,
@@ -54,6 +43,17 @@ from grpo_course.runs.journal import Journal
 from grpo_course.runs.picture import redraw
 from grpo_course.runs.state import put_back, read_state, save_state
 from grpo_course.runs.stopwatch import Stopwatch
+from grpo_course.training import (
+    HeldOutProbe,
+    load_problems,
+    make_environment,
+    make_optimizer,
+    make_policy,
+    make_schedule,
+    make_start,
+    use_threads,
+    watched_problems,
+)
 
 
 class SavedRun:

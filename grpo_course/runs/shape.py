@@ -6,8 +6,8 @@ import torch
 from transformers import AutoModelForCausalLM, PretrainedConfig
 from transformers.pytorch_utils import Conv1D
 
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.tiny_model import MODELS, gpt2_sizes, llama_sizes
+from grpo_course.lm import MODELS, gpt2_sizes, llama_sizes
+from grpo_course.training import GRPOConfig
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 from torch import Generator
 from torch.optim.lr_scheduler import LRScheduler
 
-from grpo_course.algorithm.loop import Trainer
+from grpo_course.loop import Trainer
 from grpo_course.runs.checkpoint import STATE, CheckpointError
 
 NEEDED = ("epoch", "lines", "data", "reference")  # before anything is put back

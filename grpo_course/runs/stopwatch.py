@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from grpo_course.algorithm.loop import Trainer
+from grpo_course.loop import Trainer
 
 # part -> the trainer's method that does it; what one does inside another is not counted
 # twice

@@ -10,8 +10,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.probe import probe_line
+from grpo_course.lm import probe_line
 from grpo_course.runs.checkpoint import saved_epochs
 from grpo_course.runs.cli import (
     STOPPED,
@@ -31,6 +30,7 @@ from grpo_course.runs.folder import (
 )
 from grpo_course.runs.interrupt import Interrupt
 from grpo_course.runs.resumable import Run
+from grpo_course.training import GRPOConfig
 
 
 def main(arguments: list[str], root: Path) -> int:

@@ -22,21 +22,22 @@ such as [batch trial pos] names the axes of a tensor, as einops does.
 def page(package: Path) -> str:
     """The page in reStructuredText: a section for each room, one for each module."""
     parts = [heading("Names and modules", "="), plain(INTRODUCTION)]
-    for init in rooms(package):
-        parts += section(init, package, "-")
-        for path in sorted(init.parent.rglob("*.py")):
-            if path != init and (path.parent / "__init__.py").exists():
+    for room in rooms(package):
+        parts += section(room, package, "-")
+        inside = room.parent.rglob("*.py") if room.name == "__init__.py" else ()
+        for path in sorted(inside):
+            if path != room and (path.parent / "__init__.py").exists():
                 parts += section(path, package, "~")
     return "\n".join(parts)
 
 
 def rooms(package: Path) -> list[Path]:
-    """The `__init__.py` of each room; those that HOMES names first, in its order."""
+    """Each file and each folder's `__init__.py`; what HOMES names first, in order."""
     order = [home.split(".")[1] for home in grpo_course.HOMES.values()]
-    found = sorted(package.glob("*/__init__.py"))
-    return sorted(
-        found, key=lambda path: (*order, path.parent.name).index(path.parent.name)
-    )
+    files = [path for path in package.glob("*.py") if path.stem[0] != "_"]
+    found = {path.stem: path for path in sorted(files)}
+    found |= {p.parent.name: p for p in sorted(package.glob("*/__init__.py"))}
+    return [found[name] for name in dict.fromkeys((*order, *found))]
 
 
 def section(path: Path, package: Path, mark: str) -> list[str]:

@@ -5,22 +5,26 @@ import math
 import pytest
 import torch
 
-from grpo_course.actor_critic.critic import Critic, ValueHead, value_loss
-from grpo_course.actor_critic.gae import kl_per_token, td_errors, whiten
-from grpo_course.actor_critic.ppo import PPO, PPOConfig
-from grpo_course.actor_critic.reward_model import (
+from grpo_course.loop import TrainConfig, train
+from grpo_course.ppo import (
+    PPO,
+    Critic,
+    PPOConfig,
     RewardModel,
+    ValueHead,
     bradley_terry_loss,
     fit_reward_model,
+    kl_per_token,
+    td_errors,
+    value_loss,
+    whiten,
 )
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.train import train
-from grpo_course.sorting.policy_gradient import (
+from grpo_course.sort import (
     SORT_PROMPTS,
     make_policy,
     rollout_reward,
+    sort_distance_reward,
 )
-from grpo_course.sorting.rewards import sort_distance_reward
 
 TOKENS = torch.zeros(3, 2, 3, dtype=torch.long)
 VALUES = torch.zeros(1, 2, 3)

@@ -3,13 +3,15 @@
 import pytest
 import torch
 
-from grpo_course.actor_critic.critic import Critic, ValueHead, value_loss
-from grpo_course.actor_critic.reward_model import (
+from grpo_course.loop import Rollout
+from grpo_course.ppo import (
+    Critic,
     RewardModel,
+    ValueHead,
     bradley_terry_loss,
     fit_reward_model,
+    value_loss,
 )
-from grpo_course.algorithm.rollout import Rollout
 
 PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4]])
 

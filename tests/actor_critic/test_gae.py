@@ -5,14 +5,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_course.actor_critic.gae import (
+from grpo_course.formulas import kl_reward
+from grpo_course.ppo import (
     generalized_advantages,
     kl_per_token,
     reward_per_token,
     td_errors,
     whiten,
 )
-from grpo_course.algorithm.kl import kl_reward
 
 NUMBERS = st.floats(-5, 5)
 PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=12)

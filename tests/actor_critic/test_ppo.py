@@ -5,19 +5,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.actor_critic.critic import Critic, ValueHead
-from grpo_course.actor_critic.gae import whiten
-from grpo_course.actor_critic.ppo import PPO, PPOConfig
-from grpo_course.algorithm.kl import kl_values
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.train import trainer_class
-from grpo_course.sorting.exact import exact_entropy
-from grpo_course.sorting.policy_gradient import (
+from grpo_course.exact import exact_entropy
+from grpo_course.formulas import kl_values
+from grpo_course.loop import Rollout, trainer_class
+from grpo_course.ppo import PPO, Critic, PPOConfig, ValueHead, whiten
+from grpo_course.sort import (
     SORT_PROMPTS,
     make_policy,
     rollout_reward,
+    sort_distance_reward,
 )
-from grpo_course.sorting.rewards import sort_distance_reward
 
 REWARD = rollout_reward(sort_distance_reward)
 QUICK = {"num_epochs": 3, "num_steps_per_epoch": 4, "num_responses": 6}

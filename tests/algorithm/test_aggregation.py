@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_course.algorithm.aggregation import AGGREGATIONS, aggregate
+from grpo_course.formulas import AGGREGATIONS, aggregate
 
 sizes = st.tuples(*[st.integers(1, 3)] * 3, st.integers(1, 5))  # seed batch trial pos
 property_test = settings(deadline=None, max_examples=30, derandomize=True)

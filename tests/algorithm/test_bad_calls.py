@@ -7,33 +7,42 @@ import pytest
 import torch
 from torch import nn
 
-from grpo_course.algorithm.aggregation import aggregate
-from grpo_course.algorithm.buffer import ExperienceBuffer
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.deltas import DELTA_MODES, compute_deltas
-from grpo_course.algorithm.kl import compute_kl_penalty, kl_reward, kl_values
-from grpo_course.algorithm.losses import compute_loss, loss_report
-from grpo_course.algorithm.masks import pad_rows, prompt_mask, response_mask
-from grpo_course.algorithm.rollout import Batch, Rollout
-from grpo_course.algorithm.sampler import (
-    Sampler,
-    draw,
-    shifted_log_probs,
-    token_log_probs,
+from grpo_course.formulas import (
+    DELTA_MODES,
+    aggregate,
+    compute_deltas,
+    compute_kl_penalty,
+    compute_loss,
+    kl_reward,
+    kl_values,
+    loss_report,
+    sampler_weights,
 )
-from grpo_course.algorithm.train import train
-from grpo_course.algorithm.variants.kl_control import adapted_beta
-from grpo_course.algorithm.variants.lengths import (
+from grpo_course.loop import (
+    Batch,
+    ExperienceBuffer,
+    Rollout,
+    TrainConfig,
+    adapted_beta,
+    correct_deltas,
     drop_truncated,
+    train,
+)
+from grpo_course.off_policy import (
+    EngineSampler,
+    StaleSampler,
     soft_overlong_penalty,
     with_overlong_penalty,
 )
-from grpo_course.algorithm.variants.mismatch import (
-    EngineSampler,
-    correct_deltas,
-    sampler_weights,
+from grpo_course.sampling import (
+    Sampler,
+    draw,
+    pad_rows,
+    prompt_mask,
+    response_mask,
+    shifted_log_probs,
+    token_log_probs,
 )
-from grpo_course.algorithm.variants.stale import StaleSampler
 
 PROMPTS = torch.arange(2)[:, None]
 TOKENS = torch.zeros(2, 3, 4, dtype=torch.long)

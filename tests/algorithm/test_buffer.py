@@ -6,11 +6,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.algorithm.buffer import ExperienceBuffer
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.gradient import clip_gradient, gradient_norm
-from grpo_course.algorithm.rollout import Batch, Rollout
-from grpo_course.algorithm.train import train
+from grpo_course.loop import (
+    Batch,
+    ExperienceBuffer,
+    Rollout,
+    TrainConfig,
+    clip_gradient,
+    gradient_norm,
+    train,
+)
 
 BATCH, TRIAL, POS = 3, 4, 5
 

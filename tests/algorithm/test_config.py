@@ -6,8 +6,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.sampler import Sampler
+from grpo_course.loop import TrainConfig
+from grpo_course.sampling import Sampler
 
 REFUSED = [
     # a name that is not known

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_course.algorithm.deltas import DELTA_MODES, compute_deltas
+from grpo_course.formulas import DELTA_MODES, compute_deltas
 
 WITHOUT_BASELINE = {"rewards", "max_rewards", "softmax_rewards"}
 WITH_BASELINE = sorted(DELTA_MODES.keys() - WITHOUT_BASELINE)

@@ -6,10 +6,7 @@ from itertools import groupby
 import pytest
 import torch
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.train import trainer_class
+from grpo_course.loop import History, Rollout, TrainConfig, trainer_class
 
 PROMPTS = torch.arange(2)[:, None]
 

@@ -7,20 +7,18 @@ import pytest
 import torch
 from torch import Generator
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler, pick
-from grpo_course.algorithm.train import trainer_class
-from grpo_course.algorithm.variants.mismatch import (
-    EngineSampler,
-    correct_deltas,
-    sampler_weights,
+from grpo_course.formulas import sampler_weights
+from grpo_course.loop import Rollout, TrainConfig, correct_deltas, trainer_class
+from grpo_course.off_policy import EngineSampler
+from grpo_course.sampling import Sampler, pick
+from grpo_course.sequences import (
+    ASK,
+    SequencePolicy,
+    TinyLM,
+    all_sort_prompts,
+    response_logits,
+    train_sort,
 )
-from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.recipes import train_sort
-from grpo_course.sequences.sampling import SequencePolicy
-from grpo_course.sequences.scoring import response_logits
-from grpo_course.sequences.tasks import ASK, all_sort_prompts
 
 PROMPTS, VOCAB, OWN = all_sort_prompts()[:6], 7, Sampler(3)
 

@@ -8,15 +8,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_course.algorithm.kl import (
+from grpo_course.formulas import (
     KL_ESTIMATORS,
     compute_kl_penalty,
+    compute_loss,
     exact_kl,
     kl_reward,
     kl_values,
 )
-from grpo_course.algorithm.losses import compute_loss
-from grpo_course.algorithm.variants.kl_control import adapted_beta
+from grpo_course.loop import adapted_beta
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 property_test = settings(deadline=None, max_examples=30, derandomize=True)

@@ -6,13 +6,8 @@ from itertools import pairwise
 import pytest
 import torch
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.loop import Trainer
-from grpo_course.algorithm.losses import compute_loss
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.train import train
+from grpo_course.formulas import compute_deltas, compute_loss
+from grpo_course.loop import History, Rollout, TrainConfig, Trainer, train
 
 PROMPTS = torch.arange(2)[:, None]
 

@@ -5,18 +5,23 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.algorithm import loop
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.rollout import Batch, Rollout, rollout_report
-from grpo_course.algorithm.train import train, trainer_class
-from grpo_course.sorting.policy_gradient import (
+from grpo_course import loop
+from grpo_course.loop import (
+    Batch,
+    History,
+    Rollout,
+    TrainConfig,
+    rollout_report,
+    train,
+    trainer_class,
+)
+from grpo_course.sort import (
     SORT_PROMPTS,
     make_policy,
     rollout_reward,
     run_policy_gradient,
+    sort_distance_reward,
 )
-from grpo_course.sorting.rewards import sort_distance_reward
 
 REWARD = rollout_reward(sort_distance_reward)
 

@@ -8,15 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.loop import Trainer
-from grpo_course.algorithm.losses import (
-    LOSS_MODES,
-    compute_loss,
-    loss_report,
-    token_loss,
-)
-from grpo_course.algorithm.rollout import Batch, Rollout
+from grpo_course.formulas import LOSS_MODES, compute_loss, loss_report, token_loss
+from grpo_course.loop import Batch, Rollout, TrainConfig, Trainer
 
 sizes = st.tuples(*[st.integers(1, 3)] * 3, st.integers(1, 5))  # seed batch trial pos
 property_test = settings(deadline=None, max_examples=30, derandomize=True)

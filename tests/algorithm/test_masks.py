@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_course.algorithm.masks import pad_rows, prompt_mask, response_mask
+from grpo_course.sampling import pad_rows, prompt_mask, response_mask
 
 EOS = 2
 

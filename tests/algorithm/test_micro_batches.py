@@ -6,12 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.train import trainer_class
-from grpo_course.algorithm.variants.micro_batches import split
-from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.sampling import SequencePolicy
+from grpo_course.loop import TrainConfig, split, trainer_class
+from grpo_course.sampling import Sampler
+from grpo_course.sequences import SequencePolicy, TinyLM
 
 PROMPTS = torch.tensor([[1, 2], [3, 4], [2, 2], [4, 1], [3, 3]])
 EOS = 0

@@ -10,9 +10,8 @@ from functools import partial
 import pytest
 import torch
 
-from grpo_course.algorithm import aggregation, kl, losses
-from grpo_course.algorithm.ratio import Clip
-from grpo_course.algorithm.variants import kl_control
+from grpo_course import formulas, loop
+from grpo_course.formulas import Clip
 
 LOW, HIGH, MAX_LENGTH = 0.2, 0.4, 7
 # Two prompts, two responses each, up to three tokens; the last response is empty.
@@ -100,7 +99,7 @@ def agree(compute, oracle):
 
 def check_aggregate(options):
     agree(
-        lambda leaf: aggregation.aggregate(leaf, MASK, **options),
+        lambda leaf: formulas.aggregate(leaf, MASK, **options),
         partial(oracle_mean, options["aggregation"]),
     )
 
@@ -110,7 +109,7 @@ def check_loss(mode, options):
     deltas = torch.tensor(DELTAS, dtype=torch.float64).reshape(2, 2)
     token = partial(oracle_token_loss, mode)
     agree(
-        lambda leaf: losses.compute_loss(
+        lambda leaf: formulas.compute_loss(
             leaf, deltas, mode, padded(OLD), mask=MASK, **options, **clip
         ),
         lambda new: oracle_mean(
@@ -122,7 +121,7 @@ def check_loss(mode, options):
 def check_kl(estimator, options):
     token = partial(oracle_kl, estimator)
     agree(
-        lambda leaf: kl.compute_kl_penalty(
+        lambda leaf: formulas.compute_kl_penalty(
             leaf, padded(REF), estimator, MASK, old_log_probs=padded(OLD), **options
         ),
         lambda new: oracle_mean(
@@ -133,7 +132,7 @@ def check_kl(estimator, options):
 
 def check_report():
     deltas = torch.tensor(DELTAS, dtype=torch.float64).reshape(2, 2)
-    report = losses.loss_report(
+    report = formulas.loss_report(
         padded(NEW), deltas, padded(OLD), mask=MASK, epsilon=LOW, epsilon_high=HIGH
     )
     # ratios 1.42 1.35 .67 | 1.05 .61 1.82 | .95 1.65; deltas + | - | +
@@ -146,14 +145,14 @@ def check_report():
 
 def check_other_kl():
     p, q = [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]
-    exact = kl.exact_kl(*torch.tensor([p, q], dtype=torch.float64).log())
+    exact = formulas.exact_kl(*torch.tensor([p, q], dtype=torch.float64).log())
     close(exact, sum(a * math.log(a / b) for a, b in zip(p, q, strict=True)))
     rewards = torch.tensor(DELTAS, dtype=torch.float64).reshape(2, 2)
-    inside = kl.kl_reward(rewards, padded(NEW), padded(REF), 0.3, MASK)
+    inside = formulas.kl_reward(rewards, padded(NEW), padded(REF), 0.3, MASK)
     sums = map(sum, each_token(lambda new, ref: new - ref, NEW, REF))
     expected = [delta - 0.3 * k1 for delta, k1 in zip(DELTAS, sums, strict=True)]
     close(inside.flatten(), expected)
-    beta = kl_control.adapted_beta(0.5, 0.11, target=0.1)
+    beta = loop.adapted_beta(0.5, 0.11, target=0.1)
     assert math.isclose(beta, 0.505)
 
 
@@ -182,9 +181,12 @@ def clipped_with(surrogate):
     return broken
 
 
-def forget_mask(values, mask, name, *, max_length):
+AGGREGATE = formulas.aggregate
+
+
+def forget_mask(values, mask, aggregation="sequence_mean", *, max_length):
     ones = torch.ones_like(values)
-    return aggregation.aggregate(values.nan_to_num(), ones, name, max_length=max_length)
+    return AGGREGATE(values.nan_to_num(), ones, aggregation, max_length=max_length)
 
 
 def drop_empty(kept, mask, _):
@@ -192,19 +194,19 @@ def drop_empty(kept, mask, _):
     return (kept.sum(-1) / lengths.clamp(min=1)).sum() / (lengths > 0).sum()
 
 
-MODE, MEAN, KL = losses.LOSS_MODES, aggregation.AGGREGATIONS, kl.KL_ESTIMATORS
-REPORT, REWARD = losses.loss_report, kl.kl_reward
+MODE, MEAN, KL = formulas.LOSS_MODES, formulas.AGGREGATIONS, formulas.KL_ESTIMATORS
+REPORT, REWARD = formulas.loss_report, formulas.kl_reward
 exp, low_of, high_of = torch.exp, torch.minimum, torch.maximum
 BUGS = [
     # losses: a = log pi, b = log pi_old, d = delta, r = ratio, c = clipped ratio
-    ("ratio as a quotient", losses, "compute_ratio", lambda a, b: a / b),
-    ("ratio upside down", losses, "compute_ratio", lambda a, b: exp(b - a)),
-    ("pi_old not used", losses, "compute_ratio", lambda a, b: exp(a - a.detach())),
-    ("ratio detached", losses, "compute_ratio",
+    ("ratio as a quotient", formulas, "compute_ratio", lambda a, b: a / b),
+    ("ratio upside down", formulas, "compute_ratio", lambda a, b: exp(b - a)),
+    ("pi_old not used", formulas, "compute_ratio", lambda a, b: exp(a - a.detach())),
+    ("ratio detached", formulas, "compute_ratio",
         lambda a, b: exp(a - b).detach() + 0 * a),
     ("naive: no minus", MODE, "naive", lambda a, d, **_: d * a),
     ("naive: no logarithm", MODE, "naive", lambda a, d, **_: -d * a.exp()),
-    ("unclipped: clips", MODE, "unclipped", losses.clipped_loss),
+    ("unclipped: clips", MODE, "unclipped", formulas.clipped_loss),
     ("no minus", MODE, "clipped", clipped_with(lambda r, c, d: -low_of(r * d, c * d))),
     ("max for min", MODE, "clipped",
         clipped_with(lambda r, c, d: high_of(r * d, c * d))),
@@ -213,45 +215,45 @@ BUGS = [
     ("min, then delta: wrong side for negative deltas", MODE, "clipped",
         clipped_with(lambda r, c, d: low_of(r, c) * d)),
     ("epsilon_high ignored", Clip, "high", property(lambda clip: clip.epsilon)),
-    ("epsilons swapped", losses, "Clip",
+    ("epsilons swapped", formulas, "Clip",
         lambda epsilon, epsilon_high: Clip(epsilon=epsilon_high, epsilon_high=epsilon)),
-    ("loss without its mask", losses, "aggregate", forget_mask),
-    ("padding reaches the ratio", losses, "hide", lambda values, mask: values),
-    ("report: sign of delta unread", losses, "loss_report",
+    ("loss without its mask", formulas, "aggregate", forget_mask),
+    ("padding reaches the ratio", formulas, "hide", lambda values, mask: values),
+    ("report: sign of delta unread", formulas, "loss_report",
         lambda a, d, b, **options: REPORT(a, d.abs(), b, **options)),
-    ("report: sides swapped", losses, "loss_report",
+    ("report: sides swapped", formulas, "loss_report",
         lambda a, d, b, **options: REPORT(a, -d, b, **options)),
     # aggregation: k = values, zero outside the mask m
-    ("token for sequence mean", MEAN, "sequence_mean", aggregation.token_mean),
-    ("sequence for token mean", MEAN, "token_mean", aggregation.sequence_mean),
+    ("token for sequence mean", MEAN, "sequence_mean", formulas.token_mean),
+    ("sequence for token mean", MEAN, "token_mean", formulas.sequence_mean),
     ("sequence mean over padding", MEAN, "sequence_mean", lambda k, m, _: k.mean()),
     ("token mean over padding", MEAN, "token_mean", lambda k, m, _: k.mean()),
     ("empty response not counted", MEAN, "sequence_mean", drop_empty),
     ("pos axis for max_length", MEAN, "constant", lambda k, m, _: k.sum() / m.numel()),
     ("responses not counted", MEAN, "constant", lambda k, m, length: k.sum() / length),
-    ("padding summed", aggregation, "hide", lambda values, mask: values.nan_to_num(1)),
-    ("mask by product", aggregation, "hide", lambda values, mask: values * mask),
+    ("padding summed", formulas, "hide", lambda values, mask: values.nan_to_num(1)),
+    ("mask by product", formulas, "hide", lambda values, mask: values * mask),
     # KL: a = log pi, b = log ref
     ("k1: sign", KL, "k1", lambda a, b, **_: b - a),
     ("k2: no half", KL, "k2", lambda a, b, **_: (a - b) ** 2),
     ("k3 upside down", KL, "k3", lambda a, b, **_: torch.expm1(a - b) - (a - b)),
     ("k3: sign of the log", KL, "k3", lambda a, b, **_: torch.expm1(b - a) + (b - a)),
-    ("k2 for k3", KL, "k3", kl.k2),
-    ("k3 detached", KL, "k3", lambda a, b, **_: kl.k3(a, b).detach() + 0 * a),
-    ("corrected k3: no ratio", KL, "corrected_k3", kl.k3),
+    ("k2 for k3", KL, "k3", formulas.k2),
+    ("k3 detached", KL, "k3", lambda a, b, **_: formulas.k3(a, b).detach() + 0 * a),
+    ("corrected k3: no ratio", KL, "corrected_k3", formulas.k3),
     ("corrected k3: ratio detached", KL, "corrected_k3",
-        lambda a, b, old_log_probs: exp(a - old_log_probs).detach() * kl.k3(a, b)),
+        lambda a, b, old_log_probs: exp(a - old_log_probs).detach() * formulas.k3(a, b)),
     ("corrected k3: pi_old not used", KL, "corrected_k3",
-        lambda a, b, old_log_probs: exp(a - a.detach()) * kl.k3(a, b)),
-    ("penalty without its mask", kl, "aggregate", forget_mask),
-    ("exact KL reversed", kl, "exact_kl", lambda a, b: (b.exp() * (b - a)).sum(-1)),
-    ("KL reward: sign", kl, "kl_reward",
+        lambda a, b, old_log_probs: exp(a - a.detach()) * formulas.k3(a, b)),
+    ("penalty without its mask", formulas, "aggregate", forget_mask),
+    ("exact KL reversed", formulas, "exact_kl", lambda a, b: (b.exp() * (b - a)).sum(-1)),
+    ("KL reward: sign", formulas, "kl_reward",
         lambda r, a, b, beta, m: 2 * r - REWARD(r, a, b, beta, m)),
-    ("KL reward: mean for sum", kl, "kl_reward",
+    ("KL reward: mean for sum", formulas, "kl_reward",
         lambda r, a, b, beta, m: r - (r - REWARD(r, a, b, beta, m)) / 3),
-    ("adaptive beta: sign", kl_control, "adapted_beta",
+    ("adaptive beta: sign", loop, "adapted_beta",
         lambda beta, value, target: beta * (1 - (value / target - 1) * 0.1)),
-    ("adaptive beta: no gain", kl_control, "adapted_beta",
+    ("adaptive beta: no gain", loop, "adapted_beta",
         lambda beta, value, target: beta * value / target),
 ]  # fmt: skip
 

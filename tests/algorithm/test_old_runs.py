@@ -13,23 +13,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpo_course.actor_critic.critic import Critic, ValueHead
-from grpo_course.actor_critic.ppo import PPO, PPOConfig
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.loop import Trainer
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.train import train, variants_for
-from grpo_course.algorithm.variants.mismatch import EngineSampler
-from grpo_course.algorithm.variants.stale import StaleSampler
-from grpo_course.sequences.recipes import train_share, train_sort
-from grpo_course.sorting.exact import exact_entropy
-from grpo_course.sorting.policy_gradient import (
+from grpo_course.exact import exact_entropy
+from grpo_course.loop import TrainConfig, Trainer, train, variants_for
+from grpo_course.off_policy import EngineSampler, StaleSampler
+from grpo_course.ppo import PPO, Critic, PPOConfig, ValueHead
+from grpo_course.sampling import Sampler
+from grpo_course.sequences import train_share, train_sort
+from grpo_course.sort import (
     SORT_PROMPTS,
     make_policy,
     rollout_reward,
     run_policy_gradient,
+    sort_distance_reward,
 )
-from grpo_course.sorting.rewards import sort_distance_reward
 
 OLD = json.loads((Path(__file__).parent / "old_runs.json").read_text("utf-8"))
 SGD = {  # Adam would make much of a gradient that is zero but for rounding
@@ -159,4 +155,6 @@ def test_every_variant_is_among_them():
         known = {name: knobs[name] for name in knobs.keys() & names}
         asked |= set(variants_for(TrainConfig(**known)))
     there_are = Trainer.__subclasses__()
-    assert asked == {kind for kind in there_are if ".variants." in kind.__module__}
+    assert asked == {
+        kind for kind in there_are if kind.__module__ == "grpo_course.loop"
+    }

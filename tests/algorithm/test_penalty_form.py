@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from grpo_course.algorithm.losses import LOSS_MODES, compute_loss
-from grpo_course.algorithm.variants.penalty_form import PenaltyForm
-from grpo_course.sorting.policy_gradient import run_policy_gradient
+from grpo_course.formulas import LOSS_MODES, compute_loss
+from grpo_course.off_policy import PenaltyForm
+from grpo_course.sort import run_policy_gradient
 
 OLD = torch.tensor([0.25, 0.25, 0.5], dtype=torch.float64)
 SAMPLES = torch.tensor([0, 1, 2, 2])  # each token as often as pi_old draws it

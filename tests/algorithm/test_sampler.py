@@ -6,16 +6,9 @@ import pytest
 import torch
 from transformers import TopKLogitsWarper, TopPLogitsWarper
 
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import (
-    Sampler,
-    draw,
-    pick,
-    shifted_log_probs,
-    token_log_probs,
-)
-from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.sampling import SequencePolicy
+from grpo_course.loop import Rollout
+from grpo_course.sampling import Sampler, draw, pick, shifted_log_probs, token_log_probs
+from grpo_course.sequences import SequencePolicy, TinyLM
 
 
 def generator(seed=0):

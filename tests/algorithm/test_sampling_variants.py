@@ -6,24 +6,27 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.train import train, trainer_class
-from grpo_course.algorithm.variants.lengths import (
+from grpo_course.formulas import sampler_weights
+from grpo_course.loop import (
+    Rollout,
+    TrainConfig,
+    correct_deltas,
     drop_truncated,
+    train,
+    trainer_class,
+)
+from grpo_course.off_policy import (
     soft_overlong_penalty,
     with_overlong_penalty,
 )
-from grpo_course.algorithm.variants.mismatch import correct_deltas, sampler_weights
-from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.sampling import SequencePolicy
-from grpo_course.sorting.policy_gradient import (
+from grpo_course.sampling import Sampler
+from grpo_course.sequences import SequencePolicy, TinyLM
+from grpo_course.sort import (
     SORT_PROMPTS,
     make_policy,
     rollout_reward,
+    sort_distance_reward,
 )
-from grpo_course.sorting.rewards import sort_distance_reward
 
 PROMPTS = torch.tensor([[0], [1], [2]])
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grpo_course.algorithm.seeds import mean_and_error
+from grpo_course.loop import mean_and_error
 
 
 def test_the_mean_and_its_standard_error():

@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 import torch
 
-from grpo_course.actor_critic.critic import Critic
-from grpo_course.actor_critic.ppo import PPO, PPOConfig
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.train import trainer_class
-from grpo_course.algorithm.variants.mismatch import EngineSampler
-from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.sampling import SequencePolicy
+from grpo_course.formulas import compute_deltas
+from grpo_course.loop import TrainConfig, trainer_class
+from grpo_course.off_policy import EngineSampler
+from grpo_course.ppo import PPO, Critic, PPOConfig
+from grpo_course.sampling import Sampler
+from grpo_course.sequences import SequencePolicy, TinyLM
 
 PROMPTS = torch.tensor([[1, 2], [3, 4], [2, 2], [4, 1], [3, 3]])
 EOS = 0

@@ -6,17 +6,16 @@ import pytest
 import torch
 from torch import Generator
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.train import train, trainer_class
-from grpo_course.algorithm.variants.mismatch import EngineSampler
-from grpo_course.algorithm.variants.reference import weights
-from grpo_course.algorithm.variants.stale import StaleSampler
-from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.recipes import train_sort
-from grpo_course.sequences.sampling import SequencePolicy
-from grpo_course.sequences.tasks import all_sort_prompts, place_reward
+from grpo_course.loop import Rollout, TrainConfig, train, trainer_class, weights
+from grpo_course.off_policy import EngineSampler, StaleSampler
+from grpo_course.sampling import Sampler
+from grpo_course.sequences import (
+    SequencePolicy,
+    TinyLM,
+    all_sort_prompts,
+    place_reward,
+    train_sort,
+)
 
 PROMPTS, LAG = all_sort_prompts()[:6], 2
 

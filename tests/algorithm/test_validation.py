@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grpo_course.algorithm.validation import (
+from grpo_course.checks import (
     require_axes,
     require_finite,
     require_same_shape,

@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 
-from grpo_course.algorithm.losses import compute_loss, loss_report
-from grpo_course.algorithm.variants.bounds import sapo_loss
+from grpo_course.formulas import compute_loss, loss_report, sapo_loss
 
 LOW, HIGH, BOUND = 0.2, 0.4, 3.0
 RATIOS = [0.1, 0.79, 0.81, 1.0, 1.39, 1.41, 2.9, 3.1, 50.0]

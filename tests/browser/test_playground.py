@@ -16,15 +16,12 @@ from grpo_course import (
     compute_log_probs,
     compute_loss,
     compute_reward,
+    exact,
     loss_report,
 )
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.kl import KL_ESTIMATORS, exact_kl
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.train import train
-from grpo_course.sorting import exact
-from grpo_course.sorting.policy_gradient import SORT_PROMPTS, SortPolicy
-from grpo_course.sorting.rewards import BATCH_REWARDS
+from grpo_course.formulas import KL_ESTIMATORS, exact_kl
+from grpo_course.loop import Rollout, TrainConfig, train
+from grpo_course.sort import BATCH_REWARDS, SORT_PROMPTS, SortPolicy
 
 BETAS = (0.0, 0.3)
 RATE, MU, EPOCHS, PERIOD, GROUP = 0.01, 5, 4, 2, 6

@@ -16,9 +16,8 @@ from grpo_course.claims.preferences import (
     warm_start,
     watch_both,
 )
-from grpo_course.sorting.exact import all_log_probs, exact_expected_reward
-from grpo_course.sorting.policy_gradient import SORT_PROMPTS
-from grpo_course.sorting.rewards import sort_distance_reward
+from grpo_course.exact import all_log_probs, exact_expected_reward
+from grpo_course.sort import SORT_PROMPTS, sort_distance_reward
 
 SEEDS = (3, 4)
 

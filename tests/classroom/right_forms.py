@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from einops import einsum, rearrange, reduce, repeat
 from torch.distributions import Categorical, kl_divergence
 
-from grpo_course.actor_critic import gae
-from grpo_course.language_model.template import completion_texts
+from grpo_course import ppo
+from grpo_course.tasks import completion_texts
 
 
 def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):
@@ -185,7 +185,7 @@ RIGHT = [
     ),
     (
         "masked_advantages",
-        lambda r, v, g, lam, m, last: gae.generalized_advantages(
+        lambda r, v, g, lam, m, last: ppo.generalized_advantages(
             r[None], v[None], g, lam, m[None], last[None]
         )[0],
     ),

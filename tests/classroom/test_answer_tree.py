@@ -5,7 +5,7 @@ import torch
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.answer_tree import answers_of, node_places, plot_tree
 from grpo_course.classroom.plots.palette import UP
-from grpo_course.sequences.enumerated import ShortAnswers
+from grpo_course.sequences import ShortAnswers
 
 WORLD = ShortAnswers(num_words=2, longest=2)
 REWARD = torch.tensor([answer == (0, 2) for answer in answers_of(WORLD)]).double()

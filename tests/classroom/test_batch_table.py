@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.classroom.batch_table import batch_table
+from grpo_course.loop import Batch, Rollout
 
 RESPONSES = torch.tensor([[[1, 2], [0, 1]]])
 SMALL = Batch(

@@ -18,7 +18,7 @@ from grpo_course.classroom.plots.trades import (
     plot_ways_from,
 )
 from grpo_course.classroom.plots.waiting import plot_waiting
-from grpo_course.engines.waiting import LEARNER, Span
+from grpo_course.off_policy import LEARNER, Span
 
 
 def test_gaps_are_drawn_with_two_errors_around_a_line_on_zero():

@@ -3,7 +3,7 @@
 import pytest
 
 from grpo_course.classroom.counted_text import looks_of
-from grpo_course.language_model.template import extract_answer
+from grpo_course.tasks import extract_answer
 
 
 @pytest.mark.parametrize(

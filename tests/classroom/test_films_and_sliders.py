@@ -7,7 +7,6 @@ import pytest
 import torch
 from PIL import Image, ImageColor
 
-from grpo_course.algorithm.kl import kl_values
 from grpo_course.classroom.filmed import filmed
 from grpo_course.classroom.plots import plot_bands
 from grpo_course.classroom.plots.alt_text import alternative_text
@@ -24,8 +23,8 @@ from grpo_course.classroom.plots.while_it_moves import (
     draw_zero_loss,
 )
 from grpo_course.classroom.watched import run_watched
-from grpo_course.sorting.policy_gradient import run_policy_gradient
-from grpo_course.sorting.rewards import sort_distance_reward
+from grpo_course.formulas import kl_values
+from grpo_course.sort import run_policy_gradient, sort_distance_reward
 
 UNIFORM, RIGHT = torch.full((3, 5), 0.2), torch.eye(5)[2:]
 ANSWER = (2, 3, 4)

@@ -3,11 +3,9 @@
 import pytest
 import torch
 
-from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.kl import compute_kl_penalty
-from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.hunt.base import Tokenizer, load_model
 from grpo_course.classroom.hunt.script import Trainer
+from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
 
 
 def stepped(**settings):

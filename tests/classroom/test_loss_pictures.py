@@ -4,7 +4,6 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from grpo_course.algorithm.variants.penalty_form import PenaltyForm
 from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.clipping import (
@@ -24,6 +23,7 @@ from grpo_course.classroom.plots.palette import DOWN, UP
 from grpo_course.classroom.plots.price_of_kl import draw_price, price_moves
 from grpo_course.classroom.plots.reweighing import plot_directions
 from grpo_course.classroom.plots.then_and_now import draw_then_and_now
+from grpo_course.off_policy import PenaltyForm
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ import pytest
 import torch
 from matplotlib.patches import Rectangle
 
-from grpo_course.algorithm.rollout import Batch, Rollout
 from grpo_course.classroom.plots import (
     axes_row,
     clipping,
@@ -15,6 +14,7 @@ from grpo_course.classroom.plots import (
 )
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.groups import plot_batch
+from grpo_course.loop import Batch, Rollout
 
 PROBS = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])  # [pos vocab]
 

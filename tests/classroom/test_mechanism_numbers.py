@@ -4,8 +4,6 @@ import pytest
 import torch
 from matplotlib.colors import to_rgba
 
-from grpo_course.actor_critic.gae import generalized_advantages
-from grpo_course.algorithm.kl import exact_kl, kl_values
 from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.gae_light import plot_light, shares
@@ -39,6 +37,8 @@ from grpo_course.classroom.plots.reweighing import (
     plot_means,
     plot_shares,
 )
+from grpo_course.formulas import exact_kl, kl_values
+from grpo_course.ppo import generalized_advantages
 
 REF = torch.tensor([0.2, 0.3, 0.2, 0.2, 0.1], dtype=torch.float64).log()
 PI = torch.tensor([0.6, 0.2, 0.1, 0.05, 0.05], dtype=torch.float64).log()

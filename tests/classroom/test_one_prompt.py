@@ -11,7 +11,7 @@ from grpo_course.classroom.plots import plot_threads
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.moment import plot_moment
 from grpo_course.classroom.plots.palette import DOWN, LEVEL, UP
-from grpo_course.sorting.rewards import sort_distance_reward
+from grpo_course.sort import sort_distance_reward
 
 
 def test_moments_are_seen_before_each_step_and_after_the_last():

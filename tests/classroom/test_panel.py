@@ -2,8 +2,8 @@
 
 import torch
 
-from grpo_course.algorithm.history import History
 from grpo_course.classroom.plots.panel import measure, plot_panel
+from grpo_course.loop import History
 
 RUN = History(
     [

@@ -18,7 +18,7 @@ from grpo_course.classroom.plots import (
     word_problems,
 )
 from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.language_model.template import in_template
+from grpo_course.tasks import in_template
 
 PLAIN = [in_template("3+4=7", "7"), in_template("3+4=8", "8"), "3+4=7"]
 GROUP = [*PLAIN, in_template("so " * 400 + "3+4=7", "7")]

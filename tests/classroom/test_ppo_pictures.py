@@ -4,9 +4,6 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from grpo_course.actor_critic.critic import Critic, ValueHead
-from grpo_course.actor_critic.gae import generalized_advantages
-from grpo_course.algorithm.rollout import Rollout
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.critic_reads import plot_reads, what_moves
 from grpo_course.classroom.plots.entropy_push import (
@@ -36,7 +33,9 @@ from grpo_course.classroom.plots.value_steps import (
     plot_value_steps,
     wrong_signs,
 )
-from grpo_course.sorting.policy_gradient import SORT_PROMPTS, make_policy
+from grpo_course.loop import Rollout
+from grpo_course.ppo import Critic, ValueHead, generalized_advantages
+from grpo_course.sort import SORT_PROMPTS, make_policy
 
 VALUES = torch.tensor([1.0, 0.8, 1.5, 1.2])
 FOUR = torch.tensor([0.1, 0.5, -0.5, 2.5])

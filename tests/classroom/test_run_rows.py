@@ -3,7 +3,6 @@
 import torch
 from matplotlib.colors import to_hex
 
-from grpo_course.algorithm.history import History
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.run_rows import (
     GIVES_AWAY,
@@ -12,6 +11,7 @@ from grpo_course.classroom.plots.run_rows import (
     plot_run_rows,
 )
 from grpo_course.classroom.plots.ways import plot_ways
+from grpo_course.loop import History
 
 
 def run_of(values):

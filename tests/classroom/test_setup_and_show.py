@@ -16,9 +16,9 @@ import torch
 from nbclient import NotebookClient
 from PIL import Image
 
-from grpo_course.algorithm.deltas import compute_deltas
 from grpo_course.classroom.setup import QUIET, setup
 from grpo_course.classroom.show import show
+from grpo_course.formulas import compute_deltas
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_importing_setup_loads_nothing_heavy():
 def test_show_outside_a_notebook_prints_the_source(capsys):
     show(compute_deltas)
     text = capsys.readouterr().out
-    assert text.startswith("# grpo_course/algorithm/deltas.py\ndef compute_deltas(")
+    assert text.startswith("# grpo_course/formulas.py\ndef compute_deltas(")
 
 
 @pytest.mark.parametrize("thing", [sum, 3, torch.exp, "compute_deltas"])
@@ -85,7 +85,7 @@ CELLS = """\
 from grpo_course.classroom.setup import setup; setup()
 ###
 from grpo_course.classroom.show import show
-from grpo_course.algorithm.deltas import compute_deltas
+from grpo_course.formulas import compute_deltas
 show(compute_deltas)
 ###
 def mine(x):
@@ -123,9 +123,9 @@ async def _execute() -> list:
 def test_show_in_a_notebook_is_markdown_with_a_plain_twin(executed):
     (output,) = executed[0][1]
     source = output.data["text/markdown"]
-    assert source.startswith("`grpo_course/algorithm/deltas.py`\n\n```python\ndef ")
+    assert source.startswith("`grpo_course/formulas.py`\n\n```python\ndef ")
     assert source.endswith("\n```")
-    assert output.data["text/plain"].startswith("# grpo_course/algorithm/deltas.py\n")
+    assert output.data["text/plain"].startswith("# grpo_course/formulas.py\n")
 
 
 def test_show_works_for_the_learner_s_own_function(executed):

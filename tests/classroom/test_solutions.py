@@ -3,23 +3,28 @@
 import pytest
 import torch
 
-from grpo_course.actor_critic import gae, reward_model
-from grpo_course.algorithm.aggregation import aggregate
-from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.kl import compute_kl_penalty, exact_kl, k3, kl_reward
-from grpo_course.algorithm.losses import compute_loss, loss_report
-from grpo_course.algorithm.masks import response_mask
-from grpo_course.algorithm.ratio import compute_ratio
-from grpo_course.algorithm.sampler import shifted_log_probs, token_log_probs
-from grpo_course.algorithm.variants.kl_control import adapted_beta
+from grpo_course import ppo
+from grpo_course import sort as sort_rewards
 from grpo_course.classroom.check.diagnosis import judged
 from grpo_course.classroom.exercises import EXERCISES
 from grpo_course.classroom.hunt.broken import HEALTHY
 from grpo_course.classroom.hunt.defects import DEFECTS
 from grpo_course.classroom.hunt.properties import COURSE_PROBES
-from grpo_course.language_model.template import extract_answer
-from grpo_course.sequences.tasks import token_share
-from grpo_course.sorting import rewards as sort_rewards
+from grpo_course.formulas import (
+    aggregate,
+    compute_deltas,
+    compute_kl_penalty,
+    compute_loss,
+    compute_ratio,
+    exact_kl,
+    k3,
+    kl_reward,
+    loss_report,
+)
+from grpo_course.loop import adapted_beta
+from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
+from grpo_course.sequences import token_share
+from grpo_course.tasks import extract_answer
 
 
 def clip_fraction(ratio, deltas, epsilon):
@@ -113,9 +118,9 @@ PACKAGE = {
     "gradient_by_log_probs": gradient_by_log_probs,
     "token_mean_loss_at_ratio_one": token_mean_loss,
     "length_covariance": length_covariance,
-    "td_errors": gae.td_errors,
-    "generalized_advantages": gae.generalized_advantages,
-    "bradley_terry_loss": reward_model.bradley_terry_loss,
+    "td_errors": ppo.td_errors,
+    "generalized_advantages": ppo.generalized_advantages,
+    "bradley_terry_loss": ppo.bradley_terry_loss,
     "shifted_log_probs": shifted_log_probs,
     "temperature_log_probs": token_log_probs,
     "response_mask": response_mask,

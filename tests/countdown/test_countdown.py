@@ -5,10 +5,8 @@ import time
 import pytest
 
 from grpo_course.countdown import Countdown, reaches_target, solves, work_out
-from grpo_course.language_model.build import make_environment, make_model
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.encoding import as_rollout
-from grpo_course.language_model.template import extract_answer, in_template
+from grpo_course.tasks import as_rollout, extract_answer, in_template
+from grpo_course.training import GRPOConfig, make_environment, make_model
 
 GOLD = {"numbers": [3, 4, 5], "target": 17}  # 3*4+5, say
 SPLITS = ("train", "validation", "test")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grpo_course.engines.trl_loss import bare_trainer, flat
+from grpo_course.trl import bare_trainer, flat
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.variants import lengths
-from grpo_course.engines.mapping import NAMES, to_trl_arguments
+from grpo_course import off_policy as lengths
+from grpo_course.loop import TrainConfig
+from grpo_course.trl import NAMES, to_trl_arguments
 
 HERE = Path(__file__).parent
 LESSON = HERE.parents[1] / "notebooks" / "13_beyond_grpo.ipynb"

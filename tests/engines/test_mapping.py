@@ -5,14 +5,9 @@ from dataclasses import fields
 
 import pytest
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.ratio import Clip
-from grpo_course.engines.mapping import (
-    NAMES,
-    names_table,
-    to_trl_arguments,
-    to_trl_config,
-)
+from grpo_course.formulas import Clip
+from grpo_course.loop import TrainConfig
+from grpo_course.trl import NAMES, names_table, to_trl_arguments, to_trl_config
 
 TRL_ONLY = {"use_cpu": True, "bf16": False, "report_to": "none"}
 

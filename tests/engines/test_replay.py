@@ -9,14 +9,11 @@ from datasets import Dataset
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.train import train
-from grpo_course.engines.mapping import to_trl_config
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.tiny_model import make_tiny_model
+from grpo_course.formulas import compute_deltas
+from grpo_course.lm import CausalPolicy, make_tiny_model
+from grpo_course.loop import Rollout, TrainConfig, train
+from grpo_course.sampling import Sampler
+from grpo_course.trl import to_trl_config
 
 trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 

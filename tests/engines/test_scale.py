@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from grpo_course.engines.scale import MemoryPlan, memory_parts, plan_table
-from grpo_course.language_model.tiny_model import make_tiny_model
+from grpo_course.lm import make_tiny_model
+from grpo_course.memory import MemoryPlan, memory_parts, plan_table
 from grpo_course.runs.memory import Shape, adam_bytes, shape_of, weight_bytes
 
 

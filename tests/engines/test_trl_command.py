@@ -8,21 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course.engines import trl as command
-from grpo_course.engines.trl_run import (
+from grpo_course import trl as command
+from grpo_course.gsm8k import GPU_SMOLLM2, LAPTOP, PRESETS, make_problems
+from grpo_course.lock import try_lock
+from grpo_course.runs.cli import run_command
+from grpo_course.runs.folder import LOCK
+from grpo_course.tasks import Problem
+from grpo_course.training import GRPOConfig
+from grpo_course.trl import (
     batch_settings,
     chat_dataset,
     paid_rewards,
     response_limit,
     trl_settings,
 )
-from grpo_course.gsm8k.presets import GPU_SMOLLM2, LAPTOP, PRESETS
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.text_task import Problem
-from grpo_course.lock import try_lock
-from grpo_course.runs.cli import run_command
-from grpo_course.runs.folder import LOCK
 
 ENGINES = Path(command.__file__).parent
 OUT = Path("runs")
@@ -42,7 +41,7 @@ def trl():
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_a_config_of_trl(trl, name):
-    from grpo_course.engines.trl_run import make_args
+    from grpo_course.trl import make_args
 
     config = replace(PRESETS[name], device="cpu")
     made = make_args(config, OUT)
@@ -218,7 +217,7 @@ def test_the_vllm_flags_are_arguments_of_trl(trl):
 )
 def test_vllm_is_corrected_for_as_trl_does_by_default(trl, flag):
     """No preset speaks of its sampler, so none may switch TRL's correction off."""
-    from grpo_course.engines.trl_run import make_args
+    from grpo_course.trl import make_args
 
     flags = json.loads(flag.split("'")[0])
     made = make_args(replace(LAPTOP, device="cpu"), OUT, **flags)
@@ -231,7 +230,7 @@ def test_vllm_is_corrected_for_as_trl_does_by_default(trl, flag):
 
 
 def test_a_preset_with_a_sampler_cap_says_what_it_needs_and_reaches_trl(trl):
-    from grpo_course.engines.trl_run import make_args
+    from grpo_course.trl import make_args
 
     config = replace(LAPTOP, device="cpu", old_log_probs_from="policy")
     with pytest.raises(ValueError, match=r"cap=2\.0, set old_log_probs_from='policy'"):

@@ -5,15 +5,10 @@ from itertools import product
 import pytest
 import torch
 
-from grpo_course.algorithm import aggregation, kl, losses, ratio
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.rollout import Batch, Rollout
-from grpo_course.algorithm.train import trainer_class
-from grpo_course.algorithm.variants import mismatch
-from grpo_course.engines.mapping import to_trl_config
-from grpo_course.engines.translate import LOSS_TYPES, PER_TOKEN, SCALES
-from grpo_course.engines.trl_loss import trl_loss
+from grpo_course import formulas, loop
+from grpo_course.formulas import compute_deltas
+from grpo_course.loop import Batch, Rollout, TrainConfig, trainer_class
+from grpo_course.trl import LOSS_TYPES, PER_TOKEN, SCALES, to_trl_config, trl_loss
 
 pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 
@@ -69,8 +64,8 @@ def errors(config, number=0, on_policy=False):
     rollout = Rollout(torch.zeros(BATCH, 1), mask.long(), mask, sampled)
     weights, ours = None, deltas
     if config.sampler_cap is not None:
-        weights = mismatch.sampler_weights(old, sampled, config.sampler_cap)
-        ours = mismatch.correct_deltas(deltas, rollout, old, config.sampler_cap)
+        weights = formulas.sampler_weights(old, sampled, config.sampler_cap)
+        ours = loop.correct_deltas(deltas, rollout, old, config.sampler_cap)
     batch = Batch(
         rollout,
         deltas,
@@ -115,7 +110,7 @@ def compared_settings(loss_mode, mean, level):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", ratio.RATIO_LEVELS)
+@pytest.mark.parametrize("level", formulas.RATIO_LEVELS)
 @pytest.mark.parametrize("pair", LOSS_TYPES, ids="-".join)
 def test_loss_and_gradient(pair, level):
     for config in compared_settings(*pair, level):
@@ -137,7 +132,7 @@ def test_the_weights_of_the_sampler(trl_step):
     config = TrainConfig(sampler_cap=1.3, num_responses=TRIAL)
     args = to_trl_config(config, **TRL_ONLY)
     theirs = trl_step.sampler_weights(args, old, sampled.float().double())
-    ours = mismatch.sampler_weights(old, sampled.float().double(), 1.3)
+    ours = formulas.sampler_weights(old, sampled.float().double(), 1.3)
     assert (ours == 1.3).any() and (ours < 1).any()
     torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
 
@@ -177,7 +172,7 @@ def test_two_trainers_share_nothing(trl_step):
 
 def mode_with(name, **changed):
     """A loss mode that is right but for some of what it is given."""
-    right = losses.LOSS_MODES[name]
+    right = formulas.LOSS_MODES[name]
     return lambda new, deltas, **given: right(new, deltas, **given | changed)
 
 
@@ -211,12 +206,12 @@ def padded_level(new, old, mask):
 
 
 def detached_level(new, old, mask):
-    return new - (new - ratio.sequence_level(new, old, mask)).detach()
+    return new - (new - formulas.sequence_level(new, old, mask)).detach()
 
 
 def detached_ratio(new, ref, *, old_log_probs=None):
     old = new.detach() if old_log_probs is None else old_log_probs
-    return torch.exp(new - old).detach() * kl.k3(new, ref)
+    return torch.exp(new - old).detach() * formulas.k3(new, ref)
 
 
 def upside_down(new, ref, **_):
@@ -236,33 +231,33 @@ def without_empty(kept, mask, max_length):
     return (kept.sum(-1) / lengths.clamp(min=1)).sum() / (lengths > 0).sum()
 
 
-MODES, LEVELS, KL = losses.LOSS_MODES, ratio.RATIO_LEVELS, kl.KL_ESTIMATORS
-MEANS = aggregation.AGGREGATIONS
+MODES, LEVELS, KL = formulas.LOSS_MODES, formulas.RATIO_LEVELS, formulas.KL_ESTIMATORS
+MEANS = formulas.AGGREGATIONS
 BUGS = [
     ("no minimum", MODES, "clipped", no_minimum),
     ("maximum for minimum", MODES, "clipped", maximum),
     ("epsilon_high ignored", MODES, "clipped", mode_with("clipped", epsilon_high=0.2)),
-    ("no second bound", MODES, "dual_clipped", losses.clipped_loss),
+    ("no second bound", MODES, "dual_clipped", formulas.clipped_loss),
     ("another second bound", MODES, "dual_clipped",
         mode_with("dual_clipped", dual_clip=2.0)),
     ("CISPO: weight attached", MODES, "cispo", attached_cispo),
     ("CISPO: lower bound too", MODES, "cispo", two_sided_cispo),
     ("SAPO: one temperature", MODES, "sapo",
         mode_with("sapo", temperatures=(1.0, 1.0))),
-    ("SAPO: the clip", MODES, "sapo", losses.clipped_loss),
+    ("SAPO: the clip", MODES, "sapo", formulas.clipped_loss),
     ("sequence ratio summed", LEVELS, "sequence", summed_level),
     ("sequence ratio over padding", LEVELS, "sequence", padded_level),
     ("sequence ratio detached", LEVELS, "sequence", detached_level),
-    ("token for sequence ratio", LEVELS, "sequence", ratio.token_level),
-    ("k2 for k3", KL, "k3", kl.k2),
+    ("token for sequence ratio", LEVELS, "sequence", formulas.token_level),
+    ("k2 for k3", KL, "k3", formulas.k2),
     ("k3 upside down", KL, "k3", upside_down),
     ("corrected k3: ratio detached", KL, "corrected_k3", detached_ratio),
-    ("corrected k3: no ratio", KL, "corrected_k3", kl.k3),
-    ("token for sequence mean", MEANS, "sequence_mean", aggregation.token_mean),
+    ("corrected k3: no ratio", KL, "corrected_k3", formulas.k3),
+    ("token for sequence mean", MEANS, "sequence_mean", formulas.token_mean),
     ("empty response not counted", MEANS, "sequence_mean", without_empty),
     ("token mean over padding", MEANS, "token_mean", mean_over_pos),
     ("pos axis for max_length", MEANS, "constant", pos_for_limit),
-    ("mean for sum", MEANS, "sequence_sum", aggregation.sequence_mean),
+    ("mean for sum", MEANS, "sequence_sum", formulas.sequence_mean),
 ]  # fmt: skip
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.language_model.config import from_values
+from grpo_course.gsm8k import make_problems
+from grpo_course.training import from_values
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ SMALL = {
 # A task of a learner's own, which also pays for length, so that groups differ.
 OWN = """
 from grpo_course.reverse import Reverse, accuracy, settings
-from grpo_course.language_model.template import completion_texts
+from grpo_course.tasks import completion_texts
 
 
 def length(completions, answer, **kwargs):
@@ -82,7 +82,7 @@ def gradients(start: Path, out: Path, world_size: int, rank: int) -> dict:
     """What one step moves, and the prompts that this process saw, for each loss."""
     from trl import GRPOTrainer
 
-    from grpo_course.engines import trl_run
+    from grpo_course import trl as trl_run
 
     class Fixed(GRPOTrainer):
         """Writes what it is told."""
@@ -111,7 +111,7 @@ def gradients(start: Path, out: Path, world_size: int, rank: int) -> dict:
 
 def program(start: str, config: str, out: str) -> None:
     """What torchrun runs in each of two processes."""
-    from grpo_course.engines import trl
+    from grpo_course import trl
 
     rank = int(os.environ["RANK"])
     gradients(Path(start), Path(out), int(os.environ["WORLD_SIZE"]), rank)
@@ -121,8 +121,8 @@ def program(start: str, config: str, out: str) -> None:
 
 def start_model(folder: Path) -> Path:
     """A tiny random model on disk."""
-    from grpo_course.language_model.build import make_model
-    from grpo_course.language_model.pretrained import save_model
+    from grpo_course.lm import save_model
+    from grpo_course.training import make_model
 
     problems = make_problems("train", 40, seed=0)
     save_model(*make_model(from_values(SMALL), problems), folder)
@@ -206,14 +206,14 @@ def test_the_command_on_one_process(tmp_path):
     config, run = tmp_path / "config.json", tmp_path / "run"
     config.write_text(json.dumps(SMALL))
     given = ["--config", str(config), "--out", str(run), "--trl", json.dumps(QUIET)]
-    printed = python("-m", "grpo_course.engines.trl", *given)
+    printed = python("-m", "grpo_course.trl", *given)
     assert "TRL on 1 process(es), cpu." in printed
     look_at(printed, run)
 
 
 def look_at(printed: str, run: Path) -> None:
     """Check that a run was measured once, and that a trained model was saved."""
-    from grpo_course.language_model.pretrained import load_model, load_tokenizer
+    from grpo_course.lm import load_model, load_tokenizer
 
     assert printed.count("greedy strict accuracy") == 1  # the first process alone
     before, after = load_model(run / "start"), load_model(run / "model")

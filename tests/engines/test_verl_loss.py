@@ -19,7 +19,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import torch
 
-from grpo_course.algorithm.losses import compute_loss
+from grpo_course.formulas import compute_loss
 
 BATCH, TRIAL, POS = 3, 3, 7
 LOSSES = {  # (loss_mode, ratio_level): verl's loss_mode, what it must be told

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grpo_course.engines.waiting import LEARNER, simulate_queue, trace_queue
+from grpo_course.off_policy import LEARNER, simulate_queue, trace_queue
 
 
 def test_taking_turns_adds_the_times_and_keeps_batches_fresh():

@@ -13,9 +13,7 @@ import grpo_course
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "grpo_course"
 CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("check", "hunt", "plots")))
-TEXT = ("language_model", "language_model/task_check")
-WORLDS = ("gsm8k", "reader")
-MAPPED = (*CLASSROOM, *TEXT, *WORLDS, "engines", "runs", "workshop")
+MAPPED = (*CLASSROOM, "reader", "runs", "workshop")
 LOADED = """
 import sys
 import grpo_course.__main__

@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course.gsm8k.data import load_gsm8k
-from grpo_course.gsm8k.grading import gold_number
-from grpo_course.gsm8k.problems import WordProblem, make_problems
-from grpo_course.gsm8k.prompts import plain_thinking
-from grpo_course.gsm8k.rewards import correctness_reward, lenient_reward
-from grpo_course.language_model.template import format_reward, in_template
+from grpo_course.gsm8k import (
+    WordProblem,
+    correctness_reward,
+    gold_number,
+    lenient_reward,
+    load_gsm8k,
+    make_problems,
+    plain_thinking,
+)
+from grpo_course.tasks import format_reward, in_template
 
 ROW = {"question": "How many?", "answer": "3*400 = <<3*400=1200>>1,200\n#### 1,200"}
 FOLDER = os.environ.get("GSM8K_DIR", "")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course.gsm8k.data import load_gsm8k
+from grpo_course.gsm8k import load_gsm8k
 
 ROW = {"question": "How many?", "answer": "3+4=<<3+4=7>>7\n#### 7"}
 

@@ -12,13 +12,9 @@ import matplotlib
 import nbformat
 import pytest
 
-from grpo_course.gsm8k.data import load_gsm8k
-from grpo_course.gsm8k.presets import PRESETS
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.language_model.template import conversation_text
-from grpo_course.language_model.tiny_model import make_tiny_model
-from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.gsm8k import PRESETS, demonstration, load_gsm8k, make_problems
+from grpo_course.lm import make_tiny_model, make_tokenizer
+from grpo_course.tasks import conversation_text
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "12_gsm8k_grpo.ipynb"

@@ -2,11 +2,7 @@
 
 import pytest
 
-from grpo_course.gsm8k.grading import (
-    gold_number,
-    is_correct,
-    is_leniently_correct,
-)
+from grpo_course.gsm8k import gold_number, is_correct, is_leniently_correct
 
 MEGABYTE = 1_000_000
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grpo_course.gsm8k.grading import is_correct, read_number
-from grpo_course.language_model.template import in_template
+from grpo_course.gsm8k import is_correct, read_number
+from grpo_course.tasks import in_template
 
 # What stands in the answer tag, and whether it says 72.
 # Two numbers are several answers or an expression, unless the second says the first

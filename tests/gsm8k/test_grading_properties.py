@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_course.gsm8k.grading import (
+from grpo_course.gsm8k import (
     LONGEST_ANSWER,
     LONGEST_NUMBER,
     is_correct,
@@ -14,7 +14,7 @@ from grpo_course.gsm8k.grading import (
     last_number,
     read_number,
 )
-from grpo_course.language_model.template import extract_answer, in_template
+from grpo_course.tasks import extract_answer, in_template
 
 NUMBERS = st.integers(-(10**9), 10**9)
 DECIMALS = st.decimals(-(10**6), 10**6, places=3, allow_nan=False)

@@ -4,8 +4,8 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from grpo_course.gsm8k.presets import FAILURES, PRESETS, TINY
-from grpo_course.language_model.build import make_task, weigh
+from grpo_course.gsm8k import FAILURES, PRESETS, TINY
+from grpo_course.training import make_task, weigh
 
 CHANGED = {
     "rate too high": {"learning_rate"},

@@ -5,9 +5,10 @@ from itertools import product
 
 import pytest
 
-from grpo_course.gsm8k.phrasings import HELD_OUT_SCENES, TRAINING_SCENES
-from grpo_course.gsm8k.problems import (
+from grpo_course.gsm8k import (
+    HELD_OUT_SCENES,
     SPLITS,
+    TRAINING_SCENES,
     compute,
     fact_key,
     make_problems,

@@ -2,23 +2,24 @@
 
 import pytest
 
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.gsm8k.prompts import (
+from grpo_course.gsm8k import (
     FORMS,
     SHORT_SYSTEM_PROMPT,
     SYSTEM_PROMPT,
+    correctness_reward,
     demonstration,
+    lenient_reward,
+    make_problems,
     plain_thinking,
 )
-from grpo_course.gsm8k.rewards import correctness_reward, lenient_reward
-from grpo_course.language_model.template import (
+from grpo_course.lm import make_tokenizer
+from grpo_course.tasks import (
     CHAT_TEMPLATE,
     TAGS,
     chat_messages,
     conversation_text,
     format_reward,
 )
-from grpo_course.language_model.tokenizer import make_tokenizer
 
 SHARES = {"full": 1.0, "no_tags": 0.0, "no_answer_tag": 0.4, "no_think_tag": 0.4}
 

@@ -4,12 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_course.gsm8k.rewards import (
-    correctness_reward,
-    length_reward,
-    lenient_reward,
-)
-from grpo_course.language_model.template import TAGS, format_reward, in_template
+from grpo_course.gsm8k import correctness_reward, length_reward, lenient_reward
+from grpo_course.tasks import TAGS, format_reward, in_template
 
 GOOD = in_template("3+4=7", "7")
 REWARDS = [correctness_reward, lenient_reward, format_reward, length_reward]

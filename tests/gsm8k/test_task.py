@@ -6,14 +6,19 @@ from math import nan
 
 import pytest
 
-from grpo_course.gsm8k.data import load_gsm8k, load_run_split
-from grpo_course.gsm8k.grading import is_correct
-from grpo_course.gsm8k.problems import WordProblem, make_problems
-from grpo_course.gsm8k.prompts import FORMS, demonstration, with_slip
-from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model.build import load_problems
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.template import TAGS
+from grpo_course.gsm8k import (
+    FORMS,
+    GSM8K,
+    WordProblem,
+    demonstration,
+    is_correct,
+    load_gsm8k,
+    load_run_split,
+    make_problems,
+    with_slip,
+)
+from grpo_course.tasks import TAGS
+from grpo_course.training import GRPOConfig, load_problems
 
 PROBLEMS = make_problems("train", 300, seed=3)
 FULL = (1, 0, 0, 0)

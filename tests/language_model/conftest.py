@@ -4,14 +4,10 @@ import pytest
 import torch
 from transformers import TopKLogitsWarper, TopPLogitsWarper
 
-from grpo_course.algorithm.masks import pad_rows, response_mask
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.language_model.encoding import prompt_text
-from grpo_course.language_model.generation import generate
-from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
-from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.gsm8k import demonstration, make_problems
+from grpo_course.lm import MODELS, generate, make_tiny_model, make_tokenizer
+from grpo_course.sampling import Sampler, pad_rows, response_mask
+from grpo_course.tasks import prompt_text
 
 EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
 

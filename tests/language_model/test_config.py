@@ -7,11 +7,10 @@ from math import inf, nan
 import pytest
 
 from grpo_course.countdown import Countdown
-from grpo_course.gsm8k.presets import GPU, LAPTOP, PRESETS
-from grpo_course.language_model.build import make_task
-from grpo_course.language_model.config import GRPOConfig, from_values, load_config
-from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.gsm8k import GPU, LAPTOP, PRESETS
+from grpo_course.lm import make_tokenizer
 from grpo_course.runs.folder import differences
+from grpo_course.training import GRPOConfig, from_values, load_config, make_task
 
 
 @pytest.fixture

@@ -6,16 +6,17 @@ import numpy
 import pytest
 import torch
 
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.masks import response_mask
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model.build import weigh
-from grpo_course.language_model.encoding import encode_prompts, encode_responses
-from grpo_course.language_model.environment import Environment
-from grpo_course.language_model.samples import sample_rows
-from grpo_course.language_model.text_task import Problem
+from grpo_course.gsm8k import GSM8K, demonstration
+from grpo_course.loop import History, Rollout
+from grpo_course.sampling import response_mask
+from grpo_course.tasks import (
+    Environment,
+    Problem,
+    encode_prompts,
+    encode_responses,
+    sample_rows,
+)
+from grpo_course.training import weigh
 
 REWARDS = GSM8K.rewards
 

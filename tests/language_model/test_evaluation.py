@@ -9,30 +9,25 @@ from statistics import mean
 import pytest
 import torch
 
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model.encoding import encode_responses
-from grpo_course.language_model.environment import Environment
-from grpo_course.language_model.evaluation import (
+from grpo_course.evaluation import (
+    Measures,
     Scores,
     bootstrap_interval,
     collect_scores,
+    evaluate_policy,
+    evaluation_table,
     greedy_scores,
+    name_measures,
     pass_at_k,
     per_problem,
     sampled_scores,
-)
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.tables import (
-    Measures,
-    evaluate_policy,
-    evaluation_table,
-    name_measures,
     summary,
 )
-from grpo_course.language_model.tiny_model import make_tiny_model
+from grpo_course.gsm8k import GSM8K, demonstration
+from grpo_course.lm import CausalPolicy, make_tiny_model
+from grpo_course.loop import Rollout
+from grpo_course.sampling import Sampler
+from grpo_course.tasks import Environment, encode_responses
 
 N = 6
 MEASURES = GSM8K.measures

@@ -6,13 +6,14 @@ import pytest
 import torch
 from transformers.cache_utils import DynamicLayer
 
-from grpo_course.algorithm.masks import pad_rows, response_mask
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.language_model.cache import RoomyLayer
-from grpo_course.language_model.generation import generate
-from grpo_course.language_model.log_probs import response_log_probs
-from grpo_course.language_model.prefill import takes_ready_masks
-from grpo_course.language_model.tiny_model import make_tiny_model
+from grpo_course.lm import (
+    RoomyLayer,
+    generate,
+    make_tiny_model,
+    response_log_probs,
+    takes_ready_masks,
+)
+from grpo_course.sampling import Sampler, pad_rows, response_mask
 
 SETTINGS = [
     {},

@@ -5,12 +5,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from grpo_course.language_model import held_out, training
-from grpo_course.language_model.build import make_task
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.held_out import watched_problems
-from grpo_course.language_model.samples import split_ties
-from grpo_course.language_model.training import HeldOutProbe
+from grpo_course import training
+from grpo_course.tasks import split_ties
+from grpo_course.training import GRPOConfig, HeldOutProbe, make_task, watched_problems
 
 
 def test_a_run_is_watched_on_its_validation_split():
@@ -22,8 +19,8 @@ def test_a_run_is_watched_on_its_validation_split():
 
 def test_a_task_without_that_split_gives_its_first(monkeypatch):
     asked = []
-    monkeypatch.setattr(held_out, "make_task", lambda config: Splits)
-    monkeypatch.setattr(held_out, "load_problems", lambda _, s, n: asked.append(s))
+    monkeypatch.setattr(training, "make_task", lambda config: Splits)
+    monkeypatch.setattr(training, "load_problems", lambda _, s, n: asked.append(s))
     with pytest.raises(ValueError, match=r"split 'other'.*--held-out-every 0"):
         watched_problems(GRPOConfig())
     assert asked == ["other"]

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.language_model.build import make_environment
-from grpo_course.language_model.evaluation import sampled_scores
-from grpo_course.language_model.imitation import imitate_right, sample_right
+from grpo_course.evaluation import sampled_scores
 from grpo_course.reader import LAPTOP, Stories, load_reader
+from grpo_course.training import imitate_right, make_environment, sample_right
 
 CONFIG = replace(
     LAPTOP, warm_start_steps=6, warm_start_batch_size=8, warm_start_learning_rate=1e-4

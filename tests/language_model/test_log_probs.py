@@ -3,10 +3,8 @@
 import pytest
 import torch
 
-from grpo_course.algorithm.masks import pad_rows
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.language_model.generation import generate
-from grpo_course.language_model.log_probs import chunked_log_probs, response_log_probs
+from grpo_course.lm import chunked_log_probs, generate, response_log_probs
+from grpo_course.sampling import Sampler, pad_rows
 
 SETTINGS = [{}, {"temperature": 0.7}, {"top_k": 5}, {"top_p": 0.7, "temperature": 1.5}]
 TRIALS = 4

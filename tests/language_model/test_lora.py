@@ -8,14 +8,16 @@ from importlib.util import find_spec
 import pytest
 import torch
 
-from grpo_course.language_model.build import make_optimizer, make_policy, make_start
-from grpo_course.language_model.config import from_values
-from grpo_course.language_model.held_out import load_trained
-from grpo_course.language_model.lora import has_adapter
-from grpo_course.language_model.pretrained import load_model, save_model
-from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
+from grpo_course.lm import MODELS, has_adapter, load_model, make_tiny_model, save_model
 from grpo_course.runs.folder import begin
 from grpo_course.runs.resumable import Run
+from grpo_course.training import (
+    from_values,
+    load_trained,
+    make_optimizer,
+    make_policy,
+    make_start,
+)
 
 SETTINGS = {
     "base": "laptop",

@@ -2,12 +2,10 @@
 
 import torch
 
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.language_model.environment import Environment
-from grpo_course.language_model.evaluation import Scores, majority, sampled_scores
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.tables import ways_to_answer
-from grpo_course.language_model.tiny_model import make_tiny_model
+from grpo_course.evaluation import Scores, majority, sampled_scores, ways_to_answer
+from grpo_course.lm import CausalPolicy, make_tiny_model
+from grpo_course.sampling import Sampler
+from grpo_course.tasks import Environment
 
 
 def scores(texts, right):

@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpo_course.gsm8k.presets import LAPTOP
-from grpo_course.language_model.build import (
+from grpo_course.evaluation import evaluate_policy
+from grpo_course.gsm8k import LAPTOP
+from grpo_course.training import (
     load_problems,
     make_environment,
     make_start,
+    train_policy,
 )
-from grpo_course.language_model.tables import evaluate_policy
-from grpo_course.language_model.training import train_policy
 
 OLD = json.loads(Path(__file__).with_name("old_numbers.json").read_text())
 CLOSE = {"rel": 1e-3, "abs": 1e-5}

@@ -7,14 +7,16 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Qwen2Config
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.masks import pad_rows
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.algorithm.train import train
-from grpo_course.language_model import policy as policy_module
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.probe import EXPECTED, probe_line, sampler_gap
-from grpo_course.language_model.tiny_model import make_tiny_model
+from grpo_course import lm as policy_module
+from grpo_course.lm import (
+    EXPECTED,
+    CausalPolicy,
+    make_tiny_model,
+    probe_line,
+    sampler_gap,
+)
+from grpo_course.loop import TrainConfig, train
+from grpo_course.sampling import Sampler, pad_rows
 
 INNER = {
     "mu=1": {"old_log_probs_from": "first_step"},

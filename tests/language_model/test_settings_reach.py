@@ -18,26 +18,20 @@ import pytest
 import torch
 from transformers import GPT2LMHeadModel, Qwen2ForCausalLM
 
-from grpo_course.algorithm.config import TrainConfig
+from grpo_course import training
 from grpo_course.countdown import Countdown
+from grpo_course.evaluation import greedy_scores, name_measures, sampled_scores
 from grpo_course.files import json_lines
-from grpo_course.gsm8k.grading import is_correct
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model import build, held_out, training
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.encoding import as_rollout
-from grpo_course.language_model.environment import Environment
-from grpo_course.language_model.evaluation import greedy_scores, sampled_scores
-from grpo_course.language_model.pretrained import save_model
-from grpo_course.language_model.tables import name_measures
-from grpo_course.language_model.tiny_model import make_tiny_model
-from grpo_course.language_model.warm_start import warm_start
+from grpo_course.gsm8k import GSM8K, is_correct, make_problems
+from grpo_course.lm import make_tiny_model, save_model
+from grpo_course.loop import TrainConfig
 from grpo_course.reverse import Reverse
 from grpo_course.runs import evaluate
 from grpo_course.runs.checkpoint import saved_epochs
 from grpo_course.runs.folder import begin
 from grpo_course.runs.resumable import Run
+from grpo_course.tasks import Environment, as_rollout
+from grpo_course.training import GRPOConfig, warm_start
 
 SMALL = {
     "num_epochs": 4,
@@ -65,23 +59,23 @@ class Bench:
 
     @cached_property
     def task(self):
-        return build.make_task(self.config)
+        return training.make_task(self.config)
 
     @cached_property
     def problems(self):
-        return build.load_problems(self.config)
+        return training.load_problems(self.config)
 
     @cached_property
     def parts(self):
-        return build.make_model(self.config, self.problems)
+        return training.make_model(self.config, self.problems)
 
     @cached_property
     def environment(self):
-        return build.make_environment(self.config, self.problems, self.parts[1])
+        return training.make_environment(self.config, self.problems, self.parts[1])
 
     @cached_property
     def policy(self):
-        return build.make_policy(self.config, *self.parts)
+        return training.make_policy(self.config, *self.parts)
 
     @cached_property
     def run(self):
@@ -159,7 +153,7 @@ def way(bench):
     """How far the warm start takes the weights."""
     model = bench.parts[0]
     before = [weight.detach().clone() for weight in model.parameters()]
-    build.run_warm_start(bench.config, *bench.parts, bench.problems)
+    training.run_warm_start(bench.config, *bench.parts, bench.problems)
     pairs = zip(before, model.parameters(), strict=True)
     return sum((a - b).abs().sum().item() for a, b in pairs)
 
@@ -209,7 +203,7 @@ def kept_texts(bench):
 
 def num_evaluated(bench):
     path = bench.run.newest()
-    return len(held_out.load_trained(bench.config, path, "validation")[1].problems)
+    return len(training.load_trained(bench.config, path, "validation")[1].problems)
 
 
 def measures(bench):

@@ -10,11 +10,10 @@ import pytest
 
 from grpo_course import reverse
 from grpo_course.countdown import Countdown
-from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model.find_task import find_task
-from grpo_course.language_model.task_check import attack, check_task, find_fault
-from grpo_course.language_model.task_check.data import changed_answer
+from grpo_course.gsm8k import GSM8K
 from grpo_course.reverse import Reverse
+from grpo_course.task_check import attack, changed_answer, check_task, find_fault
+from grpo_course.tasks import find_task
 
 SOURCE = inspect.getsource(reverse)
 GRADED = "return graded(is_reversed, completions, answer)"
@@ -72,7 +71,7 @@ PLANTED = {
     "in part": (
         GRADED,
         "from difflib import SequenceMatcher as Match\n"
-        "    from grpo_course.language_model.template import completion_texts as read\n"
+        "    from grpo_course.tasks import completion_texts as read\n"
         "    completions = map(extract_answer, read(completions))\n    return "
         + EACH.format("Match(None, text or '', word).ratio()"),
         "credit for a part of the answer",
@@ -92,7 +91,7 @@ PLANTED = {
         '"accuracy": (accuracy, 1.0)}',
         '"accuracy": (accuracy, 1.0), "long": (long, 1.0)}\n\n\n'
         "def long(completions, answer, **kwargs):\n"
-        "    from grpo_course.language_model.template import completion_texts\n"
+        "    from grpo_course.tasks import completion_texts\n"
         "    return [len(text) / 500 for text in completion_texts(completions)]\n\n\n",
         "20 times earns",
     ),
@@ -168,9 +167,9 @@ def test_the_tasks_of_the_course_are_right(kind):
 JSON_FORM = """
 import json, random
 from typing import ClassVar
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.template import graded
-from grpo_course.language_model.text_task import Problem, TextTask, settings, split_of
+from grpo_course.training import GRPOConfig
+from grpo_course.tasks import graded
+from grpo_course.tasks import Problem, TextTask, settings, split_of
 
 def same(text, gold):
     try:

@@ -5,10 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from grpo_course.language_model.pretrained import load_tokenizer
-from grpo_course.language_model.template import TAGS
-from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
-from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.lm import MODELS, load_tokenizer, make_tiny_model, make_tokenizer
+from grpo_course.tasks import TAGS
 
 TEXTS = [
     "Mia has 12 apples and gets 7 more. How many apples does Mia have now?",

@@ -3,13 +3,11 @@
 import pytest
 import torch
 
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.encoding import encode_prompts
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
-from grpo_course.language_model.warm_start import warm_start
+from grpo_course.gsm8k import GSM8K
+from grpo_course.lm import MODELS, CausalPolicy, make_tiny_model
+from grpo_course.sampling import Sampler
+from grpo_course.tasks import encode_prompts
+from grpo_course.training import GRPOConfig, warm_start
 
 pytestmark = pytest.mark.slow
 

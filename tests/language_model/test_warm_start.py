@@ -3,22 +3,17 @@
 import pytest
 import torch
 
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.gsm8k.task import GSM8K
-from grpo_course.language_model.build import (
+from grpo_course.gsm8k import GSM8K, demonstration, make_problems
+from grpo_course.lm import CausalPolicy, make_tiny_model
+from grpo_course.sampling import Sampler
+from grpo_course.tasks import as_rollout, decode_responses
+from grpo_course.training import (
+    GRPOConfig,
+    demonstration_loss,
+    linear_schedule,
     make_optimizer,
     make_policy,
     run_warm_start,
-)
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.encoding import as_rollout, decode_responses
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.tiny_model import make_tiny_model
-from grpo_course.language_model.warm_start import (
-    demonstration_loss,
-    linear_schedule,
     warm_start,
 )
 

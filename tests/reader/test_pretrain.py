@@ -5,8 +5,8 @@ import json
 import pytest
 import torch
 
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.language_model.pretrained import load_model
+from grpo_course.gsm8k import demonstration
+from grpo_course.lm import load_model
 from tools.reader import card, pretrain
 from tools.reader.card import CARD, FIGURES, card_text
 from tools.reader.pretrain import PretrainConfig, Pretraining, draw_chunk, encode, pad

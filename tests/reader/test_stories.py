@@ -6,8 +6,7 @@ from functools import partial
 
 import pytest
 
-from grpo_course.gsm8k.grading import is_correct
-from grpo_course.gsm8k.problems import compute
+from grpo_course.gsm8k import compute, is_correct
 from grpo_course.reader import Stories, all_stories, as_story, known_words
 from tools.reader import stories as told
 from tools.reader import telling

@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from grpo_course.files import json_lines
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.language_model.config import from_values
-from grpo_course.language_model.tokenizer import make_tokenizer
+from grpo_course.gsm8k import demonstration, make_problems
+from grpo_course.lm import make_tokenizer
 from grpo_course.runs import saved_run
 from grpo_course.runs.folder import begin
 from grpo_course.runs.resumable import Run
+from grpo_course.training import from_values
 
 ROOT = Path(__file__).resolve().parents[2]
 # How a process of its own runs a command.

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from grpo_course import training as build
 from grpo_course.files import json_lines
-from grpo_course.language_model import build
 from grpo_course.runs import evaluate, train
 from grpo_course.runs.resumable import Run
 

@@ -7,9 +7,9 @@ import signal
 import pytest
 import torch
 
+from grpo_course import training as build
 from grpo_course.files import json_lines
-from grpo_course.gsm8k.problems import make_problems
-from grpo_course.language_model import build
+from grpo_course.gsm8k import make_problems
 from grpo_course.runs import checkpoint, state, train
 from grpo_course.runs.checkpoint import CheckpointError
 from grpo_course.runs.resumable import Run

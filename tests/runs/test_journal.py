@@ -3,7 +3,7 @@
 import pandas
 import pytest
 
-from grpo_course.language_model.evaluation import sampled_scores
+from grpo_course.evaluation import sampled_scores
 from grpo_course.runs import stopwatch
 from grpo_course.runs.journal import METRICS, SAMPLES, TIMES, Journal
 from grpo_course.runs.resumable import Run

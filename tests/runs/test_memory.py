@@ -11,12 +11,9 @@ from torch.nn import Linear
 from transformers import DynamicCache, LlamaConfig, Qwen2Config
 from transformers.pytorch_utils import Conv1D
 
-from grpo_course.algorithm.rollout import Batch, Rollout
-from grpo_course.algorithm.train import trainer_class
-from grpo_course.algorithm.variants.micro_batches import split
-from grpo_course.gsm8k.presets import PRESETS, SMALLER_GPUS
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
+from grpo_course.gsm8k import PRESETS, SMALLER_GPUS
+from grpo_course.lm import MODELS, make_tiny_model
+from grpo_course.loop import Batch, Rollout, split, trainer_class
 from grpo_course.runs import fits
 from grpo_course.runs.memory import (
     activation_bytes,
@@ -30,6 +27,7 @@ from grpo_course.runs.memory import (
     weight_bytes,
 )
 from grpo_course.runs.shape import shape_of, tiny_shape
+from grpo_course.training import GRPOConfig
 
 ROWS, POS = 3, 40
 

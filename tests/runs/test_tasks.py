@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from grpo_course.countdown import Countdown
-from grpo_course.language_model.find_task import find_task
 from grpo_course.reverse import Reverse
 from grpo_course.runs import check_task, evaluate, new_task, train
 from grpo_course.runs.resumable import Run
+from grpo_course.tasks import find_task
 
 COUNTDOWN = Path(sys.modules[Countdown.__module__].__file__)
 # A task of a learner's own, whole: its rewards compare with a text.
@@ -21,9 +21,9 @@ MINE = '''"""Say a word again."""
 import random
 from typing import ClassVar
 
-from grpo_course.algorithm.settings import settings
-from grpo_course.language_model.template import extract_answer, graded, in_template
-from grpo_course.language_model.text_task import Problem, TextTask
+from grpo_course.checks import settings
+from grpo_course.tasks import extract_answer, graded, in_template
+from grpo_course.tasks import Problem, TextTask
 
 
 def said_again(completions, answer, **kwargs):

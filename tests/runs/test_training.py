@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from grpo_course.language_model.tiny_model import MODELS, make_tiny_model
+from grpo_course.lm import MODELS, make_tiny_model
 from grpo_course.runs import train
 from grpo_course.runs.resumable import Run
 

@@ -5,12 +5,18 @@ import math
 import pytest
 import torch
 
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.recipes import draw_prompts, train_share, train_sort
-from grpo_course.sequences.sampling import SequencePolicy, sample_sequences
-from grpo_course.sequences.scoring import response_logits
-from grpo_course.sequences.tasks import all_sort_prompts, token_share
+from grpo_course.sampling import Sampler
+from grpo_course.sequences import (
+    SequencePolicy,
+    TinyLM,
+    all_sort_prompts,
+    draw_prompts,
+    response_logits,
+    sample_sequences,
+    token_share,
+    train_share,
+    train_sort,
+)
 
 PROMPTS = torch.tensor([[1, 2], [3, 4]])
 TOKENS = torch.zeros(2, 3, 4, dtype=torch.long)

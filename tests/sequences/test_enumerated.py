@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grpo_course.sequences.enumerated import ShortAnswers
+from grpo_course.sequences import ShortAnswers
 
 
 @pytest.mark.parametrize(

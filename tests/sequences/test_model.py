@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grpo_course.sequences.model import TinyLM
+from grpo_course.sequences import TinyLM
 
 
 def as_torch(model):

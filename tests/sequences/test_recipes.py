@@ -10,23 +10,21 @@ import copy
 import pytest
 import torch
 
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import Sampler
-from grpo_course.sequences.recipes import (
-    SHARE_LENGTH,
-    draw_prompts,
-    train_share,
-    train_sort,
-)
-from grpo_course.sequences.tasks import (
+from grpo_course.loop import Rollout
+from grpo_course.sampling import Sampler
+from grpo_course.sequences import (
     ASK,
+    SHARE_LENGTH,
     all_sort_prompts,
+    draw_prompts,
     found_and_ordered_reward,
     has_repeat,
     is_sorted,
     place_reward,
     share_reward,
     token_share,
+    train_share,
+    train_sort,
 )
 
 

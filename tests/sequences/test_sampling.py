@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from grpo_course.algorithm.masks import pad_rows, response_mask
-from grpo_course.algorithm.rollout import Rollout
-from grpo_course.algorithm.sampler import (
+from grpo_course.loop import Rollout
+from grpo_course.sampling import (
     Sampler,
+    pad_rows,
+    response_mask,
     shifted_log_probs,
     token_log_probs,
 )
-from grpo_course.sequences.model import TinyLM
-from grpo_course.sequences.sampling import SequencePolicy, sample_sequences
+from grpo_course.sequences import SequencePolicy, TinyLM, sample_sequences
 
 EOS, PAD = 2, 0
 ROWS = [[3], [1, 4, 3], [4, 0]]

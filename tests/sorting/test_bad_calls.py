@@ -6,8 +6,7 @@ import math
 import pytest
 import torch
 
-from grpo_course.sorting.cache import cache_key
-from grpo_course.sorting.exact import (
+from grpo_course.exact import (
     all_responses,
     all_rewards,
     exact_gradient_variance,
@@ -16,9 +15,15 @@ from grpo_course.sorting.exact import (
     response_probs,
     sampled_group_gradients,
 )
-from grpo_course.sorting.model import SortModel, generate_responses
-from grpo_course.sorting.policy_gradient import make_policy, run_policy_gradient
-from grpo_course.sorting.rewards import compute_reward, sort_distance_reward
+from grpo_course.sort import (
+    SortModel,
+    cache_key,
+    compute_reward,
+    generate_responses,
+    make_policy,
+    run_policy_gradient,
+    sort_distance_reward,
+)
 
 PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4]])
 LOGITS, REWARDS = torch.zeros(2, 3), torch.zeros(9)

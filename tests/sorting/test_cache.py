@@ -9,9 +9,12 @@ import pytest
 import torch
 
 from grpo_course import files
-from grpo_course.sorting import cache
-from grpo_course.sorting.policy_gradient import run_policy_gradient
-from grpo_course.sorting.rewards import sort_distance_reward, sort_exact_reward
+from grpo_course import sort as cache
+from grpo_course.sort import (
+    run_policy_gradient,
+    sort_distance_reward,
+    sort_exact_reward,
+)
 
 
 def run(folder, **settings):
@@ -22,7 +25,7 @@ def run(folder, **settings):
 
 def test_a_second_run_is_read_not_trained(tmp_path, monkeypatch):
     first = run(tmp_path)
-    monkeypatch.setattr("grpo_course.sorting.policy_gradient.train", None)
+    monkeypatch.setattr("grpo_course.sort.train", None)
     second = run(tmp_path)
     for name in ("loss", "mean_reward", "expected_reward", "step"):
         assert torch.equal(first.curve(name), second.curve(name))

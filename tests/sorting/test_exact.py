@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Generator
 
-from grpo_course.sorting.exact import (
+from grpo_course.exact import (
     all_log_probs,
     all_responses,
     all_rewards,
@@ -23,9 +23,10 @@ from grpo_course.sorting.exact import (
     response_scores,
     sampled_group_gradients,
 )
-from grpo_course.sorting.model import SortModel, generate_responses
-from grpo_course.sorting.rewards import (
+from grpo_course.sort import (
+    SortModel,
     compute_reward,
+    generate_responses,
     sort_distance_reward,
     sort_inclusion_ordering_reward,
 )

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Generator
 
-from grpo_course.sorting.model import SortModel, compute_log_probs, generate_responses
+from grpo_course.sort import SortModel, compute_log_probs, generate_responses
 
 PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 2]])
 

@@ -4,17 +4,14 @@ import pytest
 import torch
 from torch import Generator
 
-from grpo_course.algorithm.config import TrainConfig
-from grpo_course.algorithm.deltas import DELTA_MODES
-from grpo_course.algorithm.train import train
-from grpo_course.sorting.exact import exact_expected_reward, exact_sorted_probability
-from grpo_course.sorting.policy_gradient import (
+from grpo_course.exact import exact_expected_reward, exact_sorted_probability
+from grpo_course.formulas import DELTA_MODES
+from grpo_course.loop import TrainConfig, train
+from grpo_course.sort import (
     SORT_PROMPTS,
+    compute_reward,
     make_policy,
     run_policy_gradient,
-)
-from grpo_course.sorting.rewards import (
-    compute_reward,
     sort_distance_reward,
     sort_inclusion_ordering_reward,
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from grpo_course.sorting.rewards import (
+from grpo_course.sort import (
     BATCH_REWARDS,
     compute_reward,
     reward_one_by_one,

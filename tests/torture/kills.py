@@ -18,10 +18,10 @@ from pathlib import Path
 import torch
 from forked import fork, wait
 
-from grpo_course.language_model.config import GRPOConfig, from_values
 from grpo_course.runs import checkpoint, journal, resumable, saved_run, state
 from grpo_course.runs.folder import CHECKPOINTS, begin
 from grpo_course.runs.record import read_record
+from grpo_course.training import GRPOConfig, from_values
 
 RUNS = json.loads(Path(__file__).with_name("runs.json").read_text())
 # Places to die at: a function, and the latest call of it to choose.

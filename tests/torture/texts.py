@@ -16,10 +16,14 @@ from pathlib import Path
 
 from forked import fork, wait
 
-from grpo_course.gsm8k import grading
-from grpo_course.gsm8k.data import load_gsm8k
-from grpo_course.gsm8k.rewards import correctness_reward, length_reward, lenient_reward
-from grpo_course.language_model.template import format_reward, in_template
+from grpo_course import gsm8k as grading
+from grpo_course.gsm8k import (
+    correctness_reward,
+    length_reward,
+    lenient_reward,
+    load_gsm8k,
+)
+from grpo_course.tasks import format_reward, in_template
 
 SECONDS, MEGABYTE = 2, 1_000_000
 LONGEST_ERROR = 1000  # characters: an error does not recite the megabyte

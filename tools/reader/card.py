@@ -12,9 +12,9 @@ from typing import Any
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.files import write_atomically
-from grpo_course.language_model.build import make_policy
-from grpo_course.language_model.pretrained import save_model
+from grpo_course.lm import save_model
 from grpo_course.reader import LAPTOP, MODEL, load_reader, measure_greedy
+from grpo_course.training import make_policy
 from tools.reader.frames import all_frames, held_out_frames
 from tools.reader.stories import draw, make_stories, shared
 

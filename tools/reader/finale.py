@@ -20,15 +20,17 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from grpo_course.evaluation import Scores, majority, sampled_scores
 from grpo_course.files import write_atomically
-from grpo_course.language_model.build import make_environment
-from grpo_course.language_model.config import GRPOConfig
-from grpo_course.language_model.evaluation import Scores, majority, sampled_scores
-from grpo_course.language_model.imitation import imitate_right
-from grpo_course.language_model.policy import CausalPolicy
-from grpo_course.language_model.training import train_policy
+from grpo_course.lm import CausalPolicy
 from grpo_course.reader import LAPTOP, MODEL, Story, greedy_answers, load_reader
 from grpo_course.reader.finale import DEEP, MANY, PATH, SAMPLED, read_finale
+from grpo_course.training import (
+    GRPOConfig,
+    imitate_right,
+    make_environment,
+    train_policy,
+)
 from tools.reader.stories import MOST, draw, make_stories
 
 PROBLEMS, TEST_SEED = 256, 2000  # a split; added to the seed

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from grpo_course.gsm8k.problems import Fact, compute
+from grpo_course.gsm8k import Fact, compute
 
 # The largest that a change leads to, a number in a change, and one in "4 boxes with 7".
 LARGEST, LARGEST_OPERAND, LARGEST_FACTOR = 200, 60, 12

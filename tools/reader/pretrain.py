@@ -32,14 +32,11 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from grpo_course.files import write_atomically
-from grpo_course.gsm8k.prompts import demonstration
-from grpo_course.language_model.encoding import prompt_text
-from grpo_course.language_model.pretrained import save_model
-from grpo_course.language_model.template import conversation_text
-from grpo_course.language_model.tiny_model import make_tiny_model
-from grpo_course.language_model.tokenizer import make_tokenizer
-from grpo_course.language_model.warm_start import linear_schedule
+from grpo_course.gsm8k import demonstration
+from grpo_course.lm import make_tiny_model, make_tokenizer, save_model
 from grpo_course.reader import Story
+from grpo_course.tasks import conversation_text, prompt_text
+from grpo_course.training import linear_schedule
 from tools.reader.card import PROBLEMS, write_card
 from tools.reader.stories import make_stories, make_sums
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grpo_course.algorithm.validation import unknown_name
+from grpo_course.checks import unknown_name
 from grpo_course.files import json_lines, write_atomically
-from grpo_course.gsm8k.problems import Fact, compute, share_of, solution_text
+from grpo_course.gsm8k import Fact, compute, share_of, solution_text
 from grpo_course.reader import STORIES, WORDS, Story, as_story, words_in
 from tools.reader.frames import all_frames, held_out_frames, scenes, words_of
 from tools.reader.plans import LARGEST, LARGEST_FACTOR, draw_plan

@@ -7,9 +7,7 @@ from torch import Tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case
-from grpo_course.sorting.rewards import (
-    sort_distance_reward,
-)
+from grpo_course.sort import sort_distance_reward
 
 
 def _case(description: str, prompt: list, response: list, hint: str = "") -> Case:

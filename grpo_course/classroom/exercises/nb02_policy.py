@@ -13,13 +13,11 @@ from grpo_course.classroom.exercises.shared import (
     case,
     numbers,
 )
-from grpo_course.sorting.model import (
+from grpo_course.sort import (  # noqa: F401
     SortModel,
     compute_log_probs,
-    generate_responses,
-)
-from grpo_course.sorting.rewards import (  # noqa: F401
     compute_reward,
+    generate_responses,
     sort_distance_reward,
     sort_exact_reward,  # of a mutant
     sort_inclusion_ordering_reward,  # of another

@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.aggregation import hide
-from grpo_course.algorithm.losses import loss_report
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     ANYTHING,
@@ -17,6 +15,7 @@ from grpo_course.classroom.exercises.shared import (
     numbers,
     products,
 )
+from grpo_course.formulas import hide, loss_report
 
 
 def _log_probs(*shape: int, apart: float) -> dict:

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.kl import k3
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import TOKENS, TOO_EARLY, case, two_policies
+from grpo_course.formulas import k3
 
 REVERSED = (
     "That is KL(ref||pi), the other direction: weights and ratio are swapped. The "

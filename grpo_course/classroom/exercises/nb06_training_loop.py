@@ -7,9 +7,6 @@ import torch
 from torch import Generator, Tensor
 from torch.optim import Adam, Optimizer
 
-from grpo_course.algorithm.deltas import compute_deltas
-from grpo_course.algorithm.kl import compute_kl_penalty
-from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     PROMPTS,
@@ -19,8 +16,14 @@ from grpo_course.classroom.exercises.shared import (
     numbers,
     products,
 )
-from grpo_course.sorting.model import SortModel, compute_log_probs, generate_responses
-from grpo_course.sorting.rewards import compute_reward, sort_distance_reward
+from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
+from grpo_course.sort import (
+    SortModel,
+    compute_log_probs,
+    compute_reward,
+    generate_responses,
+    sort_distance_reward,
+)
 
 
 def _step_case(description: str, *shape: int, beta: float, apart: float = 0.5) -> Case:

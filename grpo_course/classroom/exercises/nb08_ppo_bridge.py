@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from grpo_course.actor_critic import gae
+from grpo_course import ppo
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case
 
@@ -167,12 +167,12 @@ GENERALIZED_ADVANTAGES = Exercise(
     },
     mistakes=(
         Mistake(
-            lambda r, v, gamma, lam: _recursion(gae.td_errors(r, v, gamma), lam),
+            lambda r, v, gamma, lam: _recursion(ppo.td_errors(r, v, gamma), lam),
             "You forgot gamma in the recursion: each step back multiplies the sum by "
             "gamma times lam.",
         ),
         Mistake(
-            lambda r, v, gamma, lam: _recursion(gae.td_errors(r, v, gamma), gamma),
+            lambda r, v, gamma, lam: _recursion(ppo.td_errors(r, v, gamma), gamma),
             "lam is missing: this is return minus value, which is lam = 1. Each step "
             "back multiplies the sum by gamma times lam.",
         ),
@@ -183,12 +183,12 @@ GENERALIZED_ADVANTAGES = Exercise(
             BEYOND,
         ),
         Mistake(
-            lambda r, v, gamma, lam: gae.generalized_advantages(r, v, gamma, lam) + v,
+            lambda r, v, gamma, lam: ppo.generalized_advantages(r, v, gamma, lam) + v,
             "You return advantage plus value: that is the return, which is what the "
             "critic learns. The policy needs the advantage.",
         ),
         Mistake(
-            lambda r, v, gamma, lam: gae.generalized_advantages(r, v, gamma, lam).flip(
+            lambda r, v, gamma, lam: ppo.generalized_advantages(r, v, gamma, lam).flip(
                 -1
             ),
             "The numbers are right, but still in the order in which you found them, "
@@ -201,7 +201,7 @@ GENERALIZED_ADVANTAGES = Exercise(
         ),
         Mistake(
             lambda r, v, gamma, lam: _whitened(
-                gae.generalized_advantages(r, v, gamma, lam)
+                ppo.generalized_advantages(r, v, gamma, lam)
             ),
             "Your deltas are whitened: mean zero, spread one. That comes later, over "
             "the whole batch; the critic's targets need them as they are.",

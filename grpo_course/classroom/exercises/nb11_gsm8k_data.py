@@ -7,17 +7,17 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.masks import response_mask
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import ROWS, case, text_case
-from grpo_course.gsm8k.grading import (
+from grpo_course.gsm8k import (
+    correctness_reward,
     gold_number,
     is_correct,
     is_leniently_correct,
     read_number,
 )
-from grpo_course.gsm8k.rewards import correctness_reward
-from grpo_course.language_model.template import TAGS, format_reward
+from grpo_course.sampling import response_mask
+from grpo_course.tasks import TAGS, format_reward
 
 
 def _said(completion: str) -> str:

@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.aggregation import aggregate, hide
-from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     NEXT_TO_IMPOSSIBLE,
@@ -13,6 +11,7 @@ from grpo_course.classroom.exercises.shared import (
     mask_of,
     numbers,
 )
+from grpo_course.formulas import aggregate, compute_loss, hide
 
 # Each exercise has a case with two prompts: with one, a lost batch axis is no mistake.
 

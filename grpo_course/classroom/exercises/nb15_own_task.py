@@ -9,13 +9,12 @@ from torch import Tensor, float32, tensor
 
 from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case
-from grpo_course.gsm8k.grading import read_number
-from grpo_course.gsm8k.rewards import lenient_reward
-from grpo_course.language_model.environment import require_numbers
-from grpo_course.language_model.template import (
+from grpo_course.gsm8k import lenient_reward, read_number
+from grpo_course.tasks import (
     completion_texts,
     extract_answer,
     in_template,
+    require_numbers,
 )
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from grpo_course.sequences.model import TinyLM
+from grpo_course.sequences import TinyLM
 
 SPECIAL = ["<pad>", "<end>", "<user>", "<bot>"]
 WORDS = [*"0123456789", "10", "11", "12", " ", "=", ","]

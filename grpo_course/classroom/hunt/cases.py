@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from grpo_course.algorithm.validation import require_known
+from grpo_course.checks import require_known
 from grpo_course.classroom.check.report import WIDTH, wrap
 from grpo_course.classroom.hunt import debrief
 from grpo_course.classroom.hunt.broken import (

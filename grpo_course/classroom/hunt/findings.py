@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.validation import require_known
+from grpo_course.checks import require_known
 from grpo_course.classroom.hunt import recorded
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
 from grpo_course.classroom.hunt.judge import Row

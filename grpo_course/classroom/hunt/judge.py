@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from grpo_course.algorithm.validation import require_known
+from grpo_course.checks import require_known
 from grpo_course.classroom.check.colour import show_verdict
 from grpo_course.classroom.check.report import wrap
 from grpo_course.classroom.hunt.broken import broken

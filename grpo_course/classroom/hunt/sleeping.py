@@ -6,7 +6,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from grpo_course.algorithm.validation import require_known
+from grpo_course.checks import require_known
 from grpo_course.classroom.hunt.broken import broken
 from grpo_course.classroom.hunt.defects import number_of
 from grpo_course.classroom.hunt.script import Trainer

@@ -11,7 +11,7 @@ from torch import Tensor
 from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import DOWN, GROUND, LEVEL, UP
-from grpo_course.sequences.enumerated import ShortAnswers
+from grpo_course.sequences import ShortAnswers
 
 Node = tuple[int, ...]  # what was written so far
 BLAME = LinearSegmentedColormap.from_list("blame", [GROUND, DOWN])

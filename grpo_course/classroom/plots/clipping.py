@@ -7,7 +7,6 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.losses import token_loss
 from grpo_course.classroom.plots import axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.alt_words import plain
@@ -20,6 +19,7 @@ from grpo_course.classroom.plots.palette import (
     PI,
     sign_colour,
 )
+from grpo_course.formulas import token_loss
 
 STAIRS = (PI, COLOURS[1], COLOURS[2])
 ENDS, MOST = (0.03, 30.0), 3.0  # ratios and deltas of the plane

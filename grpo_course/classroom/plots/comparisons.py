@@ -8,7 +8,6 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.seeds import ENOUGH
 from grpo_course.classroom.plots import (
     COLOURS,
     LINES,
@@ -20,6 +19,7 @@ from grpo_course.classroom.plots import (
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import CLIP, NO_POLICY
 from grpo_course.classroom.plots.word_problems import legend_below
+from grpo_course.loop import ENOUGH
 
 
 def plot_gaps(

@@ -6,11 +6,11 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.actor_critic.critic import Critic, ValueHead
-from grpo_course.algorithm.rollout import Rollout
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import GROUND, PI
+from grpo_course.loop import Rollout
+from grpo_course.ppo import Critic, ValueHead
 
 STILL = 1e-6  # a value that moves by less has not read the token
 

@@ -12,7 +12,7 @@ from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import sign_colour
 from grpo_course.classroom.plots.token_rows import FAINT, INK
-from grpo_course.language_model.template import CLOSE_THINK, THINK
+from grpo_course.tasks import CLOSE_THINK, THINK
 
 SHOWN = {"Ċ": ",", CLOSE_THINK: "□"}  # for a new line, and for the end of the thinking
 MOVED = 0.2  # nats from which a token has its numbers; 6 times that is a full colour

@@ -6,11 +6,11 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.rollout import Batch
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.mechanism import draw_arrow, draw_group
 from grpo_course.classroom.plots.palette import PI
+from grpo_course.loop import Batch
 
 
 def plot_batch(batch: Batch) -> list[Axes]:

@@ -8,10 +8,10 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.kl import exact_kl
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import DOWN, NO_POLICY, PI, PI_REF
+from grpo_course.formulas import exact_kl
 
 
 def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:

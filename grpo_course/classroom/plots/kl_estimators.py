@@ -8,7 +8,6 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.kl import exact_kl, kl_values
 from grpo_course.classroom.plots import (
     COLOURS,
     axes_row,
@@ -20,6 +19,7 @@ from grpo_course.classroom.plots import (
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.kl_area import draw_two
 from grpo_course.classroom.plots.palette import GROUND
+from grpo_course.formulas import exact_kl, kl_values
 
 ESTIMATORS = ("k1", "k2", "k3")
 TICKS = (-20, -5, -1, 0, 1, 5, 20, 60)

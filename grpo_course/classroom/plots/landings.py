@@ -7,9 +7,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.seeds import mean_and_error
 from grpo_course.classroom.plots import COLOURS, axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
+from grpo_course.loop import mean_and_error
 
 MARKERS = ("o", "s", "^", "D")
 SIZES = (18, 14, 11, 8, 5)  # of the terms: one inside another is seen

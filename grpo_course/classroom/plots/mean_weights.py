@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from grpo_course.algorithm.aggregation import aggregate
 from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import COLOURS, GROUND
+from grpo_course.formulas import aggregate
 
 MEANS = ("sequence_mean", "token_mean", "constant")
 SHORT, LONGEST = 2, 12  # tokens of the short response; tokens that a row has room for

@@ -9,9 +9,9 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.history import History
-from grpo_course.algorithm.validation import unknown_name
+from grpo_course.checks import unknown_name
 from grpo_course.classroom.plots import plot_bands
+from grpo_course.loop import History
 
 # Column of a history -> title of its small plot, in the order to read them in.
 PANEL = {

@@ -5,10 +5,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.history import History
 from grpo_course.classroom.plots import axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import DOWN, GROUND, PI, UP
+from grpo_course.loop import History
 
 
 def draw_rate(run: History, learning_rate: float) -> str:

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 from torch import Tensor
 
-from grpo_course.algorithm.deltas import compute_deltas
 from grpo_course.classroom.plots import axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.mechanism import draw_group
 from grpo_course.classroom.plots.palette import COLOURS, PI
+from grpo_course.formulas import compute_deltas
 
 # Of the parts, in their order. Hatching tells them apart without any colour.
 LOOKS: tuple[dict[str, Any], ...] = (

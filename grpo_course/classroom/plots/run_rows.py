@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from torch import Tensor
 
-from grpo_course.algorithm.history import History
 from grpo_course.classroom.plots import axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import COLOURS, DOWN
 from grpo_course.classroom.plots.token_rows import cell, name_row
+from grpo_course.loop import History
 
 Group = tuple[str, Sequence[str], Sequence[float]]  # the right answer, given, pay
 SHARES = {"tied_groups", "format", "lenient_accuracy"}

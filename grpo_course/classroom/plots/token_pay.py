@@ -6,14 +6,10 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.actor_critic.gae import (
-    generalized_advantages,
-    kl_per_token,
-    reward_per_token,
-)
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import PI, sign_colour
+from grpo_course.ppo import generalized_advantages, kl_per_token, reward_per_token
 
 BEFORE: dict[str, Any] = {"facecolor": "none", "edgecolor": "black", "lw": 1.8}
 

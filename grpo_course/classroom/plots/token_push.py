@@ -4,10 +4,10 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.algorithm.losses import compute_loss
 from grpo_course.classroom.plots import axes_row, finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import UP
+from grpo_course.formulas import compute_loss
 
 SHORT = 2  # tokens of the short responses
 HIGHEST = 0.14

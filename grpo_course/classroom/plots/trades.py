@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
-from grpo_course.algorithm.seeds import mean_and_error
 from grpo_course.classroom.plots import (
     COLOURS,
     LINES,
@@ -19,6 +18,7 @@ from grpo_course.classroom.plots import (
 )
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import DOWN, PI, UP
+from grpo_course.loop import mean_and_error
 
 # Where the first and the last beta stand, in each run.
 LABELS = (((10, -15), (10, -15)), ((9, -14), (9, 5)), ((9, 6), (0, 8)))

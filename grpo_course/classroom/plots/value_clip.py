@@ -6,11 +6,11 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.actor_critic.critic import value_loss
 from grpo_course.classroom.plots import axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.mechanism import draw_arrow
 from grpo_course.classroom.plots.palette import CLIP, COLOURS, GONE, GROUND, PI
+from grpo_course.ppo import value_loss
 
 OLD, TARGET = 0.0, 1.0
 PLACES = torch.linspace(-1.0, 3.0, 401)

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgba
 from grpo_course.classroom.plots import finish
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import COLOURS, PI
-from grpo_course.engines.waiting import LEARNER, Span
+from grpo_course.off_policy import LEARNER, Span
 
 
 def plot_waiting(

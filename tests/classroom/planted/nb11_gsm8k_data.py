@@ -8,11 +8,15 @@ import re
 
 import torch
 
-from grpo_course.algorithm.masks import response_mask
-from grpo_course.gsm8k import grading
-from grpo_course.gsm8k.grading import last_number, read_number
-from grpo_course.gsm8k.rewards import correctness_reward, lenient_reward
-from grpo_course.language_model.template import format_reward
+from grpo_course.gsm8k import (
+    correctness_reward,
+    last_number,
+    lenient_reward,
+    read_number,
+)
+from grpo_course.sampling import response_mask
+from grpo_course.tasks import extract_answer as answer_in
+from grpo_course.tasks import format_reward
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 
@@ -324,7 +328,7 @@ def honest_reward():
 
     def answer(completion, answer):
         whole = format_reward([completion]) == [1.0]
-        said = read_number(grading.extract_answer(completion) or "")
+        said = read_number(answer_in(completion) or "")
         return float(
             whole and said is not None and abs(said) == abs(read_number(answer))
         )

@@ -9,13 +9,8 @@ import re
 
 import torch
 
-from grpo_course.gsm8k.grading import read_number
-from grpo_course.gsm8k.rewards import correctness_reward, lenient_reward
-from grpo_course.language_model.template import (
-    completion_texts,
-    extract_answer,
-    format_reward,
-)
+from grpo_course.gsm8k import correctness_reward, lenient_reward, read_number
+from grpo_course.tasks import completion_texts, extract_answer, format_reward
 
 
 def json_reward():

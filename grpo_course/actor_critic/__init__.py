@@ -1,1 +1,0 @@
-"""What PPO has beside the policy: a critic, its advantages, a reward model."""

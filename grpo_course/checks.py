@@ -1,0 +1,309 @@
+"""Errors for people: each names the argument, what was given, and the cure."""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from functools import wraps
+from numbers import Integral, Real
+from typing import Any, TypeVar, dataclass_transform
+
+import torch
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
+from torch import Tensor
+
+# --- algorithm.validation
+
+
+# A range of numbers is a dict, {"above": 0, "at most": 1} say. NaN is in none of them.
+Range = Mapping[str, float]
+
+
+ENDS = {
+    "at least": operator.ge,
+    "above": operator.gt,
+    "at most": operator.le,
+    "below": operator.lt,
+}
+
+
+CERTAIN = 0.01  # nats by which a row of log-probabilities may miss a sum of one
+
+
+def choices(allowed: Iterable[object]) -> str:
+    """The end of an error for a name that is not on a list."""
+    names = ", ".join(repr(name) for name in allowed)
+    return f"is not known. Choose one of: {names}."
+
+
+def unknown_name(argument: str, given: object, allowed: Iterable[object]) -> ValueError:
+    """The error for a name that is not on the list; lists the names that are."""
+    return ValueError(f"{argument}={given!r} {choices(allowed)}")
+
+
+def require_known(argument: str, given: object, allowed: Iterable[str]) -> None:
+    """Check that a name is on the list."""
+    if not isinstance(given, str) or given not in allowed:
+        raise unknown_name(argument, given, allowed)
+
+
+def require_callable(argument: str, value: object, what: str) -> None:
+    """Check that a value is a function; `what` says what it must do."""
+    if not callable(value):
+        raise TypeError(
+            f"{argument}={value!r} is not a function. Pass one that {what}."
+        )
+
+
+def require_tensor(argument: str, value: object, axes: str) -> None:
+    """Check that a value is a tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{argument} is a {type(value).__name__}, not a tensor. "
+            f"Pass torch.tensor(...) with axes [{axes}]."
+        )
+
+
+def require_axes(argument: str, tensor: Tensor, axes: str) -> None:
+    """Check that `tensor` has at least the named axes.
+
+    Further axes in front (a seed axis, say) are allowed: every function of the
+    algorithm works on the last axes and leaves the ones before them alone.
+    """
+    require_tensor(argument, tensor, axes)
+    if tensor.ndim < len(axes.split()):
+        raise ValueError(
+            f"{argument} has shape {list(tensor.shape)}, but its axes are [{axes}]. "
+            f"Add the missing axis, for example with {argument}[None]."
+        )
+    if 0 in tensor.shape:
+        raise ValueError(
+            f"{argument} has shape {list(tensor.shape)}: an axis of [{axes}] is empty. "
+            "Pass at least one prompt, one response and one position."
+        )
+
+
+def require_same_shape(argument: str, tensor: Tensor, other: str, like: Tensor) -> None:
+    """Check that two tensors line up."""
+    require_tensor(argument, tensor, "...")
+    require_tensor(other, like, "...")
+    if tensor.shape != like.shape:
+        raise ValueError(
+            f"{argument} has shape {list(tensor.shape)}, but {other} has shape "
+            f"{list(like.shape)}. Both must come from the same rollout."
+        )
+
+
+def require_one_each(argument: str, rewards: Tensor, log_probs: Tensor) -> None:
+    """Check that there is one entry [... batch trial] for each response."""
+    require_tensor(argument, rewards, "batch trial")
+    if rewards.shape != log_probs.shape[:-1]:
+        raise ValueError(
+            f"{argument} has shape {list(rewards.shape)}, but log_probs has shape "
+            f"{list(log_probs.shape)}: pass one for each response, "
+            f"{list(log_probs.shape[:-1])}."
+        )
+
+
+def require_log_probs(**named: Tensor) -> None:
+    """Check that these are logarithms of probabilities: floats, none above zero.
+
+    Logits and probabilities would pass through every formula in silence. Hide the
+    padding first: it may hold anything.
+    """
+    for argument, log_probs in named.items():
+        if not log_probs.is_floating_point() or (log_probs > CERTAIN).any():
+            raise ValueError(
+                f"{argument} holds values up to {log_probs.max().item():.4g} "
+                f"({log_probs.dtype}), but log-probabilities are floats that are never "
+                "above 0. Apply log_softmax(-1) to logits, log() to probabilities."
+            )
+
+
+def require_frozen(argument: str, log_probs: Tensor, why: str) -> None:
+    """Check that no gradient flows into what another policy said."""
+    if log_probs.requires_grad:
+        raise ValueError(
+            f"{argument} carries a gradient. Compute it under torch.no_grad(): "
+            f"otherwise {why}."
+        )
+
+
+def require_ref_log_probs(ref: Tensor, log_probs: Tensor) -> None:
+    """Check that the reference's log-probs line up and are frozen."""
+    require_axes("ref_log_probs", ref, "pos")
+    require_same_shape("ref_log_probs", ref, "log_probs", log_probs)
+    why = "the reference is pulled towards the policy as well"
+    require_frozen("ref_log_probs", ref, why)
+
+
+def require_old_log_probs(old: Tensor | None, log_probs: Tensor, mode: str) -> Tensor:
+    """The old log-probs, if they are there, frozen, and line up."""
+    if old is None:
+        raise ValueError(
+            f"mode={mode!r} needs old_log_probs: the log-probabilities of the same "
+            "tokens under the policy that sampled them. Compute them once, before "
+            "the first inner step, under torch.no_grad()."
+        )
+    require_axes("old_log_probs", old, "pos")
+    require_same_shape("old_log_probs", old, "log_probs", log_probs)
+    why = (
+        "the gradients of numerator and denominator of the ratio cancel, and nothing "
+        "is learned"
+    )
+    require_frozen("old_log_probs", old, why)
+    return old
+
+
+def require_vocabulary(argument: str, tokens: Tensor, vocab_size: int) -> None:
+    """Check that tokens are whole numbers of the vocabulary."""
+    require_axes(argument, tokens, "rows pos")
+    whole = not tokens.is_floating_point() and tokens.dtype != torch.bool
+    if not whole or tokens.min() < 0 or tokens.max() >= vocab_size:
+        raise ValueError(
+            f"{argument} holds values from {tokens.min().item()} to "
+            f"{tokens.max().item()} ({tokens.dtype}), but the vocabulary is the whole "
+            f"numbers 0 to {vocab_size - 1}. Use those, or a larger vocab_size."
+        )
+
+
+def require_finite(
+    argument: str, tensor: Tensor, cure: str = "look at what made it"
+) -> None:
+    """Check that no entry is NaN or infinite; name the first one that is."""
+    # One such entry spoils the sum, which is quicker to make.
+    if not tensor.sum().isfinite() and not tensor.isfinite().all():
+        index = (~tensor.isfinite()).nonzero()[0].tolist()
+        raise ValueError(
+            f"{argument}{index or ''} is {tensor[tuple(index)].item()}. "
+            f"Every entry must be a finite number: {cure}."
+        )
+
+
+def require_number(argument: str, value: object) -> None:
+    """Check that a value is a number, or a tensor of numbers."""
+    if not isinstance(value, Real | Tensor):
+        raise TypeError(
+            f"{argument}={value!r} is a {type(value).__name__}, not a number."
+        )
+
+
+def require_at_least(argument: str, value: int, least: int) -> None:
+    """Check that a count is a whole number, and not below its least sensible value."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(
+            f"{argument}={value!r} is a {type(value).__name__}, but it must be a whole "
+            f"number, at least {least}."
+        )
+    require_inside(argument, value, {"at least": least})
+
+
+def require_sizes(**sizes: int) -> None:
+    """Check that the sizes of a model are whole numbers from 1 on."""
+    for argument, size in sizes.items():
+        require_at_least(argument, size, 1)
+
+
+def require_inside(argument: str, value: float, allowed: Range, also: str = "") -> None:
+    """Check that a number is in a range; `also` ends the sentence."""
+    require_number(argument, value)
+    if not all(ENDS[word](value, end) for word, end in allowed.items()):
+        words = " and ".join(f"{word} {end}" for word, end in allowed.items())
+        raise ValueError(f"{argument}={value}, but it must be {words}{also}.")
+
+
+# --- algorithm.settings
+
+
+Made = TypeVar("Made", bound=type)
+
+
+# No "1" for 1 and no 1 for True, no name that nobody reads, no NaN.
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(Field,)
+)
+def settings(*, kw_only: bool = True) -> Callable[[Made], Made]:
+    """A class of annotated fields as checked, frozen settings, passed by name.
+
+    The class raises ValueError: for a name that is not known, a wrong type, a value out
+    of range, and what its `__post_init__` refuses.
+    """
+
+    def make(cls: Made) -> Made:
+        made: Any = dataclass(frozen=True, kw_only=kw_only, config=STRICT)(cls)
+        made.__init__ = in_plain_words(made, kw_only)
+        return made
+
+    return make
+
+
+def in_plain_words(made: Any, kw_only: bool) -> Callable[..., None]:
+    """The `__init__` that pydantic made, with errors for people."""
+    checked = made.__init__
+
+    @wraps(checked)
+    def init(self: Any, *args: Any, **given: Any) -> None:
+        if kw_only and args:  # pydantic would take it for the first field
+            raise ValueError(
+                f"{made.__name__}({', '.join(map(repr, args))}): settings are passed "
+                f"by name. Known: {', '.join(names_of(made))}."
+            )
+        try:
+            checked(self, *args, **given)
+        except ValidationError as problem:
+            raise ValueError(in_words(problem, made)) from None
+
+    return init
+
+
+def one_of(known: Iterable[str]) -> BeforeValidator:
+    """For a field that is one of some names: Annotated[str, one_of(known)]."""
+
+    def check(name: object) -> object:
+        if not isinstance(name, str) or name not in known:
+            raise ValueError(choices(known))
+        return name
+
+    return BeforeValidator(check)
+
+
+def in_words(problem: ValidationError, made: type) -> str:
+    """What pydantic found, a sentence for each field."""
+    return " ".join(sentence(error, made) for error in problem.errors())
+
+
+def names_of(made: Any) -> list[str]:
+    """The names of all settings."""
+    return [field.name for field in fields(made)]
+
+
+def sentence(error: Any, made: Any) -> str:
+    """One finding: the field, what was given, what is allowed."""
+    kind, value, known = error["type"], error["input"], names_of(made)
+    name = error["loc"][0] if error["loc"] else ""
+    if kind == "unexpected_positional_argument":
+        return f"{made.__name__} takes {len(known)} settings; {value!r} is one more."
+    name = known[name] if isinstance(name, int) else name
+    if kind == "unexpected_keyword_argument":
+        return unknown_setting(name, made)
+    if kind == "missing":
+        return f"{made.__name__} needs {name}: {made.__name__}({name}=...)."
+    if kind == "value_error":  # of a check of ours
+        reason = str(error["ctx"]["error"])
+        return f"{name}={value!r} {reason}" if name else reason
+    allowed = error["msg"].removeprefix("Input should be ")
+    hints = {field.name: str(field.type) for field in fields(made)}
+    or_none = ", or None" if "None" in hints.get(name, "") else ""
+    return f"{name}={value!r}, but it must be {allowed}{or_none}."
+
+
+def unknown_setting(name: str, made: type) -> str:
+    """A name that is no field, and the field that may have been meant."""
+    known = names_of(made)
+    close = get_close_matches(name, known, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"{made.__name__} has no {name!r}.{hint} Known: {', '.join(known)}."

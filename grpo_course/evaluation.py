@@ -1,0 +1,277 @@
+"""What a model can do on problems, with the luck of the draw beside it."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from pandas import DataFrame
+from torch import Generator, Tensor
+
+from grpo_course.checks import require_at_least, require_inside
+from grpo_course.lm import CausalPolicy
+from grpo_course.loop import Rollout
+from grpo_course.tasks import Environment, decode_responses, extract_answer
+
+# --- language_model.evaluation
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What each response to each problem earned.
+
+    earned: a reward's name -> [problem sample]; the first says what is right.
+    texts: the responses, one list for each problem.
+    groups: one for each problem; who knows one of a group knows all of it.
+    """
+
+    earned: dict[str, Tensor]
+    texts: list[list[str]]
+    groups: list[str]
+
+    @property
+    def accuracy(self) -> Tensor:
+        """The first of the rewards. [problem sample]"""
+        return next(iter(self.earned.values()))
+
+
+def sampled_scores(
+    policy: CausalPolicy,
+    environment: Environment,
+    num_samples: int = 8,
+    *,
+    temperature: float | None = None,
+    seed: int = 0,
+    batch_size: int = 64,
+) -> Scores:
+    """Answer every problem `num_samples` times, as the policy's sampler writes.
+
+    `batch_size` is the number of problems that are answered at once. Random numbers
+    are the evaluation's own: those of the policy stay as they were.
+    """
+    require_at_least("num_samples", num_samples, 1)
+    sampler = policy.sampler
+    if temperature is not None:
+        sampler = replace(sampler, temperature=temperature)
+    generator = Generator(policy.model.device)
+    generator.manual_seed(seed)
+    writer = CausalPolicy(policy.model, sampler, generator, policy.autocast)
+    return collect_scores(
+        environment, lambda prompts: writer.sample(prompts, num_samples), batch_size
+    )
+
+
+def greedy_scores(
+    policy: CausalPolicy, environment: Environment, batch_size: int = 64
+) -> Scores:
+    """Answer every problem once, with the likeliest token at each step."""
+
+    def answer(prompts: Tensor) -> Rollout:
+        responses = policy.answer(prompts)[:, None]
+        return Rollout(prompts, responses, policy.sampler.mask(responses))
+
+    return collect_scores(environment, answer, batch_size)
+
+
+def collect_scores(
+    environment: Environment, answer: Callable[[Tensor], Rollout], batch_size: int
+) -> Scores:
+    """Ask everything, some problems at a time, and grade what comes back."""
+    require_at_least("batch_size", batch_size, 1)
+    columns: dict[str, list[Tensor]] = {name: [] for name in environment.measures}
+    texts: list[list[str]] = []
+    for first in range(0, len(environment.problems), batch_size):
+        last = min(first + batch_size, len(environment.problems))
+        rollout = answer(environment.ask(range(first, last)))
+        graded = environment.grade(rollout)
+        for name, column in columns.items():
+            column.append(graded[name].cpu())
+        texts += decode_responses(environment.tokenizer, rollout)
+    earned = {name: torch.cat(column) for name, column in columns.items()}
+    return Scores(earned, texts, [problem.group for problem in environment.problems])
+
+
+def pass_at_k(correct: Tensor, k: int) -> Tensor:
+    """The chance that at least one of k responses is right. -> [problem]
+
+    From 0/1 [problem sample], over all ways to pick k of the n samples of a problem:
+    1 - C(n - c, k) / C(n, k) with c right ones. 1 - (1 - c/n)^k would be too low.
+    Chen et al. 2021, arXiv 2107.03374. Raises ValueError for k above n.
+    """
+    n = correct.shape[-1]
+    if not (isinstance(k, int) and 1 <= k <= n):
+        raise ValueError(
+            f"k={k}, but there are {n} samples of each problem: choose 1 to {n}, or "
+            "sample more."
+        )
+    wrong = n - correct.double().sum(dim=-1)
+    # C(n-c, k) / C(n, k) is a product of k fractions; each is at most 1.
+    drawn = torch.arange(k, dtype=torch.float64, device=correct.device)
+    fractions = (wrong[..., None] - drawn).clamp(min=0) / (n - drawn)
+    return 1 - fractions.prod(dim=-1)
+
+
+def majority(scores: Scores) -> Tensor:
+    """Whether the answer that most samples of a problem give is right. [problem]
+
+    Answers are equal if what their tags hold is, or all of their text where nobody
+    wrote a tag. Of equally many, the earliest counts; a sample without an answer has no
+    vote (Wang et al. 2023, arXiv 2203.11171, where the weights are all one).
+    """
+    given = [[extract_answer(text) for text in texts] for texts in scores.texts]
+    if not any(answer for answers in given for answer in answers):
+        given = [[text.strip() for text in texts] for texts in scores.texts]
+    right = []
+    for answers, correct in zip(given, scores.accuracy, strict=True):
+        votes = Counter(answer for answer in answers if answer).most_common(1)
+        right.append(correct[answers.index(votes[0][0])] if votes else 0.0)
+    return torch.tensor([float(each) for each in right], dtype=torch.float64)
+
+
+def bootstrap_interval(
+    values: Tensor,
+    groups: Sequence[str] | None = None,
+    *,
+    seed: int = 0,
+    num_draws: int = 1000,
+    level: float = 0.95,
+) -> tuple[float, float]:
+    """Where the mean over problems may lie, had other problems been drawn.
+
+    [problem] in. Problems are drawn anew, with replacement, `num_draws` times; the
+    interval holds the middle `level` of the means (Efron 1979). It knows nothing of
+    what another training seed would have given.
+
+    `groups` names the group of each problem: whole groups are drawn, since problems
+    that are right or wrong together are fewer than they look (Davison & Hinkley 1997,
+    section 3.8). None: each problem for itself.
+    """
+    require_at_least("the number of problems", values.shape[-1], 1)
+    require_inside("level", level, {"above": 0, "below": 1})
+    sums, sizes = group_sums(values, groups)
+    generator = Generator().manual_seed(seed)
+    picked = torch.randint(len(sums), (num_draws, len(sums)), generator=generator)
+    means = sums[picked].sum(dim=-1) / sizes[picked].sum(dim=-1)
+    outside = (1 - level) / 2
+    ends = torch.tensor([outside, 1 - outside], dtype=torch.float64)
+    return tuple(means.quantile(ends).tolist())
+
+
+def group_sums(values: Tensor, groups: Sequence[str] | None) -> tuple[Tensor, Tensor]:
+    """The sum and the number of the values of each group. [problem] -> [group] twice"""
+    names = range(len(values)) if groups is None else groups
+    if len(names) != len(values):
+        raise ValueError(
+            f"groups has {len(names)} names for {len(values)} values: name the group "
+            "of each problem, in the order of the values."
+        )
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    index = torch.tensor([places[name] for name in names])
+    sums = torch.zeros(len(places), dtype=torch.float64)
+    return sums.index_add(0, index, values.double().cpu()), index.bincount().double()
+
+
+def per_problem(scores: Scores, ks: Sequence[int] = ()) -> dict[str, Tensor]:
+    """Each measure as one number a problem, [problem]; pass@k for each k."""
+    measures = {name: each.double().mean(-1) for name, each in scores.earned.items()}
+    return measures | {f"pass@{k}": pass_at_k(scores.accuracy, k) for k in ks}
+
+
+# --- language_model.tables
+
+
+# What a reader sees for the name of a reward; the others are named as they are.
+LABELS = {"accuracy": "strict accuracy", "lenient_accuracy": "lenient accuracy"}
+
+
+class Measures(dict[str, Tensor]):
+    """name -> [problem], and the group of each problem, for the intervals."""
+
+    def __init__(self, values: Mapping[str, Tensor], groups: Sequence[str]):
+        super().__init__(values)
+        self.groups = groups
+
+
+def evaluate_policy(
+    policy: CausalPolicy,
+    environment: Environment,
+    num_samples: int = 8,
+    *,
+    temperature: float | None = None,
+) -> Measures:
+    """Everything there is to report, one number a problem. name -> [problem]
+
+    Each measure of greedy and of sampled responses, and pass@1 and pass@num_samples
+    from the samples.
+    """
+    sampled = sampled_scores(policy, environment, num_samples, temperature=temperature)
+    return name_measures(greedy_scores(policy, environment), sampled)
+
+
+def ways_to_answer(
+    policy: CausalPolicy,
+    environment: Environment,
+    num_samples: int = 8,
+    *,
+    temperature: float = 1.0,
+    cooled: float = 0.3,
+    seed: int = 0,
+    batch_size: int = 64,
+) -> Measures:
+    """The accuracy of one model in four ways, of which three cost no training.
+
+    One sample, one at a lower temperature, the majority of all, the likeliest.
+    """
+    how = {"seed": seed, "batch_size": batch_size}
+    warm, cold = (
+        sampled_scores(policy, environment, num_samples, temperature=heat, **how)
+        for heat in (temperature, cooled)
+    )
+    greedy = greedy_scores(policy, environment, batch_size)
+    ways = {
+        f"one sample, temperature {temperature:g}": warm.accuracy.double().mean(-1),
+        f"one sample, temperature {cooled:g}": cold.accuracy.double().mean(-1),
+        f"majority of {num_samples}": majority(warm),
+        "greedy": greedy.accuracy.double().mean(-1),
+    }
+    return Measures(ways, warm.groups)
+
+
+def name_measures(greedy: Scores, sampled: Scores) -> Measures:
+    """The measures of both by the name that a reader sees."""
+    n = sampled.accuracy.shape[-1]
+    measures = {f"greedy {LABELS.get(k, k)}": v for k, v in per_problem(greedy).items()}
+    for name, values in per_problem(sampled, ks=sorted({1, n})).items():
+        measures[f"sampled {LABELS.get(name, name)}"] = values
+    return Measures(measures, sampled.groups)
+
+
+def summary(measured: Mapping[str, Measures], seed: int = 0) -> DataFrame:
+    """A row for each measure of each model: mean and 95 % interval over problems.
+
+    For the interval, problems of one group are drawn together.
+    """
+    rows = []
+    for model, measures in measured.items():
+        for name, values in measures.items():
+            low, high = bootstrap_interval(values, measures.groups, seed=seed)
+            row = {"model": model, "measure": name, "mean": values.mean().item()}
+            rows.append(row | {"low": low, "high": high, "problems": len(values)})
+    return DataFrame(rows)
+
+
+def evaluation_table(measured: Mapping[str, Measures], seed: int = 0) -> DataFrame:
+    """A row for each measure, a column for each model: the mean and its interval.
+
+    `measured` has a model's name and what `evaluate_policy` returned for it.
+    """
+    rows = summary(measured, seed)
+    rows["text"] = [
+        f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+        for mean, low, high in rows[["mean", "low", "high"]].itertuples(index=False)
+    ]
+    table = rows.pivot(index="measure", columns="model", values="text")
+    counts = " or ".join(map(str, sorted(set(rows["problems"]))))
+    names = dict.fromkeys(rows["measure"])
+    table = table.reindex(index=list(names), columns=list(measured)).fillna("")
+    return table.rename_axis(index=f"{counts} problems", columns=None)

@@ -1,0 +1,910 @@
+"""The words of the generated problems: who, what, and how the story is told.
+
+A story is an opening with the first number, one sentence for each operation, and the
+question, before or after. Sentences of one scene fit together in any mix, so problems
+of any number of steps are told in many ways.
+"""
+
+import json
+import os
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+from typing import ClassVar
+from zlib import crc32
+
+from pydantic import Field
+
+from grpo_course.checks import require_at_least, settings, unknown_name
+from grpo_course.tasks import (
+    ANSWER,
+    CLOSE_ANSWER,
+    CLOSE_THINK,
+    THINK,
+    Completion,
+    Problem,
+    TextTask,
+    completion_texts,
+    extract_answer,
+    format_reward,
+    graded,
+    in_template,
+    require_count,
+)
+from grpo_course.training import GRPOConfig
+
+# --- gsm8k.phrasings
+
+
+NAMES = ("Mia", "Tom", "Ana", "Ben", "Sue", "Leo")
+
+
+THINGS = ("apples", "coins", "cards", "pens", "eggs", "stars")
+
+
+QUESTION_FIRST = 0.25  # the share of the stories that open with their question
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Sentences with the places {name}, {things} and {n}, a number."""
+
+    openings: tuple[str, ...]
+    plus: tuple[str, ...]
+    minus: tuple[str, ...]
+    times: tuple[str, ...]
+    questions: tuple[str, ...]
+
+    def sentences(self) -> set[str]:
+        """All of them."""
+        told = self.openings + self.plus + self.minus + self.times
+        return {*told, *self.questions}
+
+    def tell(
+        self,
+        rng: random.Random,
+        operations: tuple[str, ...],
+        operands: tuple[int, ...],
+    ) -> str:
+        """A whole word problem. There is one operand more than operations."""
+        words = {"name": rng.choice(NAMES), "things": rng.choice(THINGS)}
+        events = {"+": self.plus, "-": self.minus, "*": self.times}
+        choices = [self.openings, *(events[operation] for operation in operations)]
+        told = [
+            rng.choice(sentences).format(n=number, **words)
+            for sentences, number in zip(choices, operands, strict=True)
+        ]
+        question = rng.choice(self.questions).format(**words)
+        first = rng.random() < QUESTION_FIRST
+        return " ".join([question, *told] if first else [*told, question])
+
+
+TRAINING_SCENES = (
+    Scene(
+        openings=(
+            "{name} has {n} {things}.",
+            "{name} starts with {n} {things}.",
+            "At first {name} has {n} {things}.",
+        ),
+        plus=(
+            "{name} gets {n} more.",
+            "Then {name} finds {n}.",
+            "{name} buys {n}.",
+            "Then {name} is given {n} more.",
+        ),
+        minus=(
+            "{name} loses {n}.",
+            "Then {name} sells {n}.",
+            "{name} gives away {n}.",
+            "Then {name} gives {n} to a friend.",
+        ),
+        times=("Then {name} has {n} times as many.",),
+        questions=(
+            "How many {things} does {name} have now?",
+            "How many does {name} have in all?",
+            "So how many {things} has {name}?",
+        ),
+    ),
+    Scene(
+        openings=(
+            "There are {n} {things} in a box.",
+            "A box holds {n} {things}.",
+            "{name} puts {n} {things} in a box.",
+        ),
+        plus=(
+            "{name} puts in {n} more.",
+            "Then {n} more are put in.",
+            "{name} adds {n} to the box.",
+        ),
+        minus=(
+            "{name} takes out {n}.",
+            "Then {n} are taken out.",
+            "{name} takes {n} away.",
+        ),
+        times=("Then there are {n} times as many.",),
+        questions=(
+            "How many {things} are in the box?",
+            "How many {things} does the box hold now?",
+            "How many are there now?",
+        ),
+    ),
+)
+
+
+# Every word of these stands in a training sentence too; the sentences do not.
+HELD_OUT_SCENES = (
+    Scene(
+        openings=("{name} has {n} {things} at first.",),
+        plus=("{name} finds {n} more.", "Then {name} buys {n} more."),
+        minus=("{name} sells {n}.", "Then {name} gives {n} away."),
+        times=("{name} has {n} times as many now.",),
+        questions=("How many {things} does {name} have in all?",),
+    ),
+    Scene(
+        openings=("There is a box. {name} puts {n} {things} in.",),
+        plus=("{name} adds {n} more to the box.", "{n} more are put in the box."),
+        minus=("Then {name} takes {n} out.", "{n} are taken away."),
+        times=("Now there are {n} times as many in the box.",),
+        questions=("How many {things} are there in the box now?",),
+    ),
+)
+
+
+# --- gsm8k.problems
+
+
+SPLITS = (
+    "train",
+    "validation",
+    "unseen_problems",
+    "unseen_phrasings",
+    "unseen_facts",
+)
+
+
+OPERATIONS = ("+", "-", "*")
+
+
+MOST_DRAWS = 10_000  # after so many misses, there is no such problem
+
+
+Fact = tuple[int, str, int]  # a single step without its result, say (3, "+", 4)
+
+
+@dataclass(frozen=True)
+class WordProblem(Problem):
+    """A problem and what it is made of.
+
+    `operations` work from left to right on `operands`: ("+", "-") and (3, 4, 2) are
+    (3 + 4) - 2. There is one operand more than there are operations. Both are empty
+    for a problem that was not made by rule.
+    """
+
+    operations: tuple[str, ...] = ()
+    operands: tuple[int, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The operations in a row, "+-" say."""
+        return "".join(self.operations)
+
+    @property
+    def group(self) -> str:
+        """The calculation, shared by problems that differ in the story alone."""
+        if not self.operations:
+            return self.question
+        return problem_key(self.operations, self.operands)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The single steps that solve it, in order; none if it was not made by rule."""
+        return work_out(self.operations, self.operands) if self.operations else ()
+
+
+def compute(left: int, operation: str, right: int) -> int:
+    """One step of arithmetic; a division rounds down."""
+    if operation == "+":
+        return left + right
+    if operation == "-":
+        return left - right
+    return left * right if operation == "*" else left // right
+
+
+def work_out(
+    operations: tuple[str, ...], operands: tuple[int, ...]
+) -> tuple[Fact, ...]:
+    """The steps from left to right: ("+", "-"), (3, 4, 2) -> 3+4, then 7-2."""
+    value, facts = operands[0], []
+    for operation, operand in zip(operations, operands[1:], strict=True):
+        facts.append((value, operation, operand))
+        value = compute(value, operation, operand)
+    return tuple(facts)
+
+
+def fact_key(fact: Fact) -> str:
+    """A name for a fact. 3+4 and 4+3 share one: who knows one may know the other."""
+    left, operation, right = fact
+    if operation != "-":
+        left, right = sorted((left, right))
+    return f"{left}{operation}{right}"
+
+
+def problem_key(operations: tuple[str, ...], operands: tuple[int, ...]) -> str:
+    """A name for operations and operands: 3+4-2 and 4+3-2 share one."""
+    first = fact_key((operands[0], operations[0], operands[1]))
+    rest = zip(operations[1:], operands[2:], strict=True)
+    return first + "".join(f"{operation}{operand}" for operation, operand in rest)
+
+
+def share_of(key: str) -> int:
+    """A digit 0 to 9 for a name, the same on every machine and in every run."""
+    return crc32(key.encode()) % 10
+
+
+def is_held_out_fact(fact: Fact) -> bool:
+    """Whether a fact belongs to the split `unseen_facts` and to no other."""
+    return share_of("fact " + fact_key(fact)) == 0
+
+
+def pool_of(operations: tuple[str, ...], operands: tuple[int, ...]) -> str:
+    """Which pool owns a problem. Every problem belongs to exactly one.
+
+    A tenth of the facts is held out: a problem that needs one, in any of its steps, is
+    for `unseen_facts`. Of the other problems, two tenths are for `unseen_problems`, one
+    for `validation`, and the rest is for training.
+    """
+    if any(is_held_out_fact(fact) for fact in work_out(operations, operands)):
+        return "unseen_facts"
+    share = share_of(problem_key(operations, operands))
+    if share < 2:
+        return "unseen_problems"
+    return "validation" if share == 2 else "train"
+
+
+def solution_text(facts: tuple[Fact, ...]) -> str:
+    """The worked solution, a line for each fact, and the answer after ####."""
+    lines = []
+    for left, operation, right in facts:
+        result = compute(left, operation, right)
+        written = f"{left}{operation}{right}"
+        lines.append(f"{written}=<<{written}={result}>>{result}")
+    return "\n".join([*lines, f"#### {result}"])
+
+
+def draw_numbers(
+    rng: random.Random, pool: str, operations: str, steps: tuple, operands: tuple
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Operations and operands from one pool, with no result below zero.
+
+    A story opens with several things, so the first number is 2 at least. Among the
+    pool's problems with equally many steps, each is equally likely.
+    """
+    count, (smallest, largest) = rng.choice(steps), operands
+    for _ in range(MOST_DRAWS):
+        chosen = tuple(rng.choices(operations, k=count))
+        numbers = tuple(rng.randint(smallest, largest) for _ in range(count + 1))
+        if numbers[0] < 2:
+            continue
+        results = [compute(*fact) for fact in work_out(chosen, numbers)]
+        if min(results) >= 0 and pool_of(chosen, numbers) == pool:
+            return chosen, numbers
+    raise ValueError(
+        f"operands={operands} with operations={operations!r} and steps={steps} hold "
+        f"no problem for the pool {pool!r}: widen the range of operands."
+    )
+
+
+def make_problems(
+    split: str,
+    count: int,
+    seed: int,
+    *,
+    operands: tuple[int, int] = (1, 9),
+    operations: str = "+-",
+    steps: tuple[int, ...] = (1, 2),
+) -> list[WordProblem]:
+    """`count` problems of one split; the same arguments give the same problems.
+
+    The splits differ from "train" in one thing each:
+    "validation" and "unseen_problems": operations and operands that no training
+    problem has (a single fact may recur). Choose settings on the first, report the
+    second. "unseen_phrasings": training problems, told in sentences that training
+    never has. "unseen_facts": each problem needs a fact, a single step such as 7-5,
+    that no training problem needs in any step.
+
+    `operands` is the smallest and largest number in a question, `operations` holds
+    some of + - *, and `steps` the numbers of operations to draw from: (1, 2, 2) makes
+    two problems in three have two steps.
+    """
+    require_choices(split, operands, operations, steps)
+    rng = random.Random(f"{split} {seed}")
+    told_anew = split == "unseen_phrasings"
+    scenes = HELD_OUT_SCENES if told_anew else TRAINING_SCENES
+    pool = "train" if told_anew else split
+    problems = []
+    for _ in range(count):
+        kind, numbers = draw_numbers(rng, pool, operations, steps, operands)
+        question = rng.choice(scenes).tell(rng, kind, numbers)
+        facts = work_out(kind, numbers)
+        answer = str(compute(*facts[-1]))
+        worked = solution_text(facts)
+        problems.append(WordProblem(question, answer, worked, kind, numbers))
+    return problems
+
+
+def require_choices(split: str, operands: tuple, operations: str, steps: tuple) -> None:
+    """Errors for a learner who asks for problems that cannot be made."""
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
+    for operation in operations:
+        if operation not in OPERATIONS:
+            raise unknown_name("operations", operation, OPERATIONS)
+    if not operations or not steps:
+        raise ValueError("operations and steps each need at least one entry.")
+    require_at_least("steps", min(steps), 1)
+    require_at_least("operands", operands[0], 0)
+    require_at_least("operands[1]", operands[1], operands[0])
+
+
+# --- gsm8k.grading
+
+
+LONGEST_ANSWER = 200  # characters; a longer one is a text, not a number
+
+
+LONGEST_NUMBER = 100  # digits and commas; Python takes long over thousands of digits
+
+
+# Hyphens, dashes and minus signs that stand for a minus.
+_DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212\uff0d"), "-")
+
+
+# It is a sign unless it stands right behind a number, word or bracket: not in "5-7".
+_SIGN = r"((?<![\w)])[-+])?"
+
+
+_NUMERAL = r"(?:(?<!\w)\.)?[0-9][0-9.,]*"
+
+
+_NUMBER = re.compile(
+    rf"{_SIGN}[$€£¥]?{_SIGN}({_NUMERAL}(?:/[0-9][0-9.,]*)*)([eE][-+]?[0-9])?"
+)
+
+
+_PLAIN = re.compile(r"[0-9]*\.[0-9]+|[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+
+
+# What makes other numbers of those that a result shows. Each number is a \0 here.
+_CHANGED = re.compile(
+    r"""\0(?!\s+(?:and|or|that\ is)\s+\0)[^\0]*\0  # 9+9, 7:7, but not "7 or 7"
+    | [-+/^×÷±√∛]\W*\0  # - 5, -(5), √16
+    | \0[\s)\]}]*[!^+×÷±]  # 5!, 2^n
+    | \0\s*[kK]\b | \0[MB]\b  # 5k and 5M, but 5m is five metres
+    | (?i:(?<![a-z])(?:minus|negative|half|sqrt|dozen|hundred|thousand|million
+        |billion|trillion))""",
+    re.VERBOSE,
+)
+
+
+# What joins two statements. The comma in 1,200 does not.
+_JOINS = re.compile(r"(?i)(?<![a-z])(?:or|and)(?![a-z])|;|,(?![0-9]{3})")
+
+
+def read_number(text: str) -> Fraction | None:
+    """The one number that a short text says; None if it says none, or several.
+
+    "$1,234.50", "-3 apples", "50%", "7.", "1/2" and "3+4 = 7" each say one: after an
+    equals sign only the result counts. "5 or 7", "3 or x = 7", "9+9", "- 5", "5!",
+    "2 million", "1,23", "1e3" and "3½" are not read.
+    """
+    if len(text) > LONGEST_ANSWER:
+        return None
+    working, _, result = text.translate(_DASHES).rpartition("=")
+    if _JOINS.search(working) or _CHANGED.search(_NUMBER.sub("\0", result)):
+        return None
+    if any(mark.isnumeric() and not mark.isascii() for mark in result):
+        return None  # ½, ² and digits of other scripts
+    said = set(_numbers(result))
+    return said.pop() if len(said) == 1 else None
+
+
+def last_number(text: str) -> Fraction | None:
+    """The last number of any text, wherever it stands; None if it has none."""
+    end = max(text.rfind(digit) for digit in "0123456789") + 1
+    window = text[max(0, end - LONGEST_NUMBER - 5) : end]
+    numbers = _numbers(window.translate(_DASHES))
+    return numbers[-1] if numbers else None
+
+
+def gold_number(answer: str) -> Fraction:
+    """The right answer as a number. ValueError if it holds none: the data is wrong."""
+    number = read_number(str(answer))
+    if number is None:
+        raise ValueError(
+            f"answer={answer!r} holds no single number. Pass the final answer alone, "
+            "the text after #### in GSM8K."
+        )
+    return number
+
+
+def is_correct(completion: str, answer: str) -> bool:
+    """Strict: the tagged answer says the right number."""
+    given = extract_answer(completion)
+    return given is not None and read_number(given) == gold_number(answer)
+
+
+def is_leniently_correct(completion: str, answer: str) -> bool:
+    """Lenient: the last number is the right one, tags or no tags."""
+    return last_number(completion) == gold_number(answer)
+
+
+def _numbers(text: str) -> list[Fraction | None]:
+    """Each number in a short text, None for one written in no known way."""
+    return [_value(*match.groups()) for match in _NUMBER.finditer(text)]
+
+
+def _value(
+    sign: str | None, second_sign: str | None, written: str, power: str | None
+) -> Fraction | None:
+    """One number from its parts; a fraction a/b has two."""
+    above, slash, below = written.partition("/")
+    top, bottom = _decimal(above), _decimal(below) if slash else Fraction(1)
+    if power or (sign and second_sign) or top is None or not bottom:
+        return None
+    value = top / bottom
+    return -value if "-" in (sign, second_sign) else value
+
+
+def _decimal(numeral: str) -> Fraction | None:
+    """1234, 1,234 and 1234.50, with a trailing period or comma of the sentence."""
+    numeral = numeral.rstrip(".,")
+    if len(numeral) > LONGEST_NUMBER or not _PLAIN.fullmatch(numeral):
+        return None
+    return Fraction(numeral.replace(",", ""))
+
+
+# --- gsm8k.prompts
+
+
+# For a model that was instructed already: it reads, so tell it.
+SYSTEM_PROMPT = """\
+Solve the problem. First reason step by step between <think> and </think>. Then write \
+the final number, and nothing else, between <answer> and </answer>.
+
+Example
+Problem: A box holds 12 pencils. How many pencils do 3 boxes hold?
+<think>
+Each box holds 12 pencils, so 3 boxes hold 3 * 12 = 36 pencils.
+</think>
+<answer>36</answer>"""
+
+
+# For a model that starts from nothing: every token of a prompt costs time.
+SHORT_SYSTEM_PROMPT = "Think, then answer."
+
+
+FORMS = ("full", "no_tags", "no_answer_tag", "no_think_tag")
+
+
+def plain_thinking(solution: str) -> str:
+    """A worked solution without its calculator marks <<...>> and its last #### line."""
+    worked = solution.partition("####")[0].rstrip()
+    first, *rest = worked.split("<<")
+    return first + "".join(part.partition(">>")[2] for part in rest)
+
+
+def demonstration(problem: Problem, form: str = "full") -> str:
+    """The gold response to a problem: its own solution and answer, in one of FORMS.
+
+    The forms leave out tags, never the right answer: it is always the last number.
+    """
+    thinking, answer = plain_thinking(problem.solution), problem.answer
+    if form == "full":
+        return in_template(thinking, answer)
+    if form == "no_tags":
+        return f"{thinking}\n{answer}"
+    if form == "no_answer_tag":
+        return f"{THINK}{thinking}{CLOSE_THINK}{answer}"
+    if form == "no_think_tag":
+        return f"{thinking}{ANSWER}{answer}{CLOSE_ANSWER}"
+    raise unknown_name("form", form, FORMS)
+
+
+def with_slip(problem: WordProblem, rng: random.Random) -> WordProblem:
+    """The made problem with one result off by one; the later ones follow from it.
+
+    Its solution has no calculator marks; a result that would be negative goes up.
+    Raises ValueError for a problem that was not made by rule.
+    """
+    if not problem.operations:
+        raise ValueError(
+            f"problem {problem.question[:40]!r} was not made by rule, so its steps are "
+            "not known. Slips are for make_problems: set slips=0."
+        )
+    step, change = rng.randrange(len(problem.operations)), rng.choice((-1, 1))
+    results = slipped(problem, step, change)
+    if min(result for *_, result in results) < 0:
+        results = slipped(problem, step, 1)
+    lines = [f"{a}{operation}{b}={result}" for a, operation, b, result in results]
+    answer = str(results[-1][-1])
+    solution = "\n".join([*lines, f"#### {answer}"])
+    return replace(problem, solution=solution, answer=answer)
+
+
+def slipped(problem: WordProblem, step: int, change: int) -> list[tuple]:
+    """Each sum with its result, where `step` is off by `change`: (3, "+", 4, 8)."""
+    value, results = problem.operands[0], []
+    for i, operation in enumerate(problem.operations):
+        operand = problem.operands[i + 1]
+        result = compute(value, operation, operand) + (change if i == step else 0)
+        results.append((value, operation, operand, result))
+        value = result
+    return results
+
+
+# --- gsm8k.rewards
+
+
+FREE_CHARACTERS = 800  # a completion up to here costs nothing
+
+
+MOST_CHARACTERS = 1600  # from here on it costs the whole penalty
+
+
+def correctness_reward(
+    completions: Sequence[Completion], answer: Sequence[str], **kwargs: object
+) -> list[float]:
+    """1.0 where the number between the answer tags is the right one, else 0.0."""
+    return graded(is_correct, completions, answer)
+
+
+def lenient_reward(
+    completions: Sequence[Completion], answer: Sequence[str], **kwargs: object
+) -> list[float]:
+    """1.0 where the last number is the right one, tags or no tags, else 0.0.
+
+    For measuring: beside the strict accuracy it tells arithmetic from format.
+    """
+    return graded(is_leniently_correct, completions, answer)
+
+
+def length_reward(
+    completions: Sequence[Completion],
+    free: int = FREE_CHARACTERS,
+    most: int = MOST_CHARACTERS,
+    **kwargs: object,
+) -> list[float]:
+    """0.0 up to `free` characters, then down in a straight line to -1.0 at `most`.
+
+    The soft punishment of overlong responses in DAPO (Yu et al. 2025,
+    arXiv:2503.14476), there in tokens.
+    """
+    if not 0 <= free < most:
+        raise ValueError(f"free={free} and most={most}: free must be the smaller one.")
+    lengths = [len(text) for text in completion_texts(completions)]
+    return [max(min(free - n, 0) / (most - free), -1.0) for n in lengths]
+
+
+# --- gsm8k.data
+
+
+HUB_NAME = "openai/gsm8k"
+
+
+GSM8K_SPLITS = ("train", "test")
+
+
+# What a run sees; the first is the one to report. Its "train" lacks "validation".
+RUN_SPLITS = ("test", "validation", "train")
+
+
+VALIDATION, VALIDATION_SHARE = 256, 10  # rows; at most one row in so many
+
+
+MARK = "####"
+
+
+FOLDER_VARIABLE = "GSM8K_DIR"
+
+
+def load_gsm8k(split: str, path: str | Path | None = None) -> list[WordProblem]:
+    """GSM8K's "train" (7,473 rows) or "test" (1,319): question, solution, answer.
+
+    `path` is a JSONL file, or a folder with SPLIT.jsonl, in the data set's own format:
+    a line {"question": ..., "answer": "... #### 72"} for each row. Without `path` the
+    folder that GSM8K_DIR names is taken, and without that the hub, through
+    `datasets`, which keeps a copy for later use without a network.
+
+    ValueError for a file or a row that cannot be used, and it says where;
+    FileNotFoundError or ConnectionError where there is no data.
+    """
+    if split not in GSM8K_SPLITS:
+        raise unknown_name("split", split, GSM8K_SPLITS)
+    path = path or os.environ.get(FOLDER_VARIABLE)
+    rows = _from_file(split, Path(path)) if path else _from_hub(split)
+    problems = [parse_row(row, number) for number, row in rows]
+    if not problems:
+        raise ValueError(f"{path or HUB_NAME}: the split {split!r} holds no row.")
+    return problems
+
+
+def load_run_split(split: str, path: str | Path | None = None) -> list[WordProblem]:
+    """One of RUN_SPLITS: "validation" is the end of GSM8K's own "train".
+
+    It takes the last 256 rows, a tenth at most, and the run's "train" the others. So
+    settings can be chosen without a look at "test". `path` and errors as in
+    `load_gsm8k`.
+    """
+    if split not in RUN_SPLITS:
+        raise unknown_name("split", split, RUN_SPLITS)
+    if split == "test":
+        return load_gsm8k(split, path)
+    rows = load_gsm8k("train", path)
+    first = len(rows) - min(VALIDATION, len(rows) // VALIDATION_SHARE)
+    return rows[:first] if split == "train" else rows[first:]
+
+
+def parse_row(row: dict, number: int) -> WordProblem:
+    """One row of the data set, or a ValueError.
+
+    `number`, for errors, is its line in the file, or its place on the hub, from 1.
+    """
+    given = row if isinstance(row, dict) else {"the row itself": row}
+    question, answer = given.get("question"), given.get("answer")
+    if not (isinstance(question, str) and isinstance(answer, str)):
+        types = {name: type(value).__name__ for name, value in given.items()}
+        raise ValueError(
+            f'Row {number} needs the texts "question" and "answer", but has these '
+            f"types: {types}. Correct the row, or delete it."
+        )
+    _, mark, final = answer.rpartition(MARK)
+    if not mark or read_number(final) is None:
+        raise ValueError(
+            f"Row {number} has no final answer: its worked solution must end with "
+            f"{MARK} and a number. It ends with {answer[-40:]!r}."
+        )
+    return WordProblem(question, answer=final.strip(), solution=answer)
+
+
+def _from_file(split: str, path: Path) -> Iterator[tuple[int, dict]]:
+    """The rows of a file with their line numbers; blank lines are passed over."""
+    file = path / f"{split}.jsonl" if path.is_dir() else path
+    if not file.is_file():
+        there = sorted(p.name for p in path.glob("*")) if path.is_dir() else []
+        holds = f" The folder holds: {', '.join(there[:8])}." if there else ""
+        raise FileNotFoundError(f"There is no {file}.{holds} {ways_to_the_data(split)}")
+    try:
+        # "-sig": editors on Windows put a mark before the first character.
+        with file.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield number, _parse_json(line, number, file)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{file} is not text in UTF-8 ({error.reason}). If it is compressed, "
+            "unpack it first; otherwise save it as UTF-8 in an editor."
+        ) from error
+
+
+def _parse_json(line: str, number: int, file: Path) -> dict:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file}, line {number} is not JSON: {error}.") from error
+
+
+def _from_hub(split: str) -> Iterable[tuple[int, dict]]:
+    """The rows from the hub, or from the copy that `datasets` kept, with numbers."""
+    import datasets  # slow to import, and not needed for files
+
+    try:
+        rows = datasets.load_dataset(HUB_NAME, "main", split=split)
+    except (OSError, ValueError, RuntimeError) as error:
+        # Offline it is a ConnectionError, or a ValueError about a missing copy.
+        raise ConnectionError(
+            f"GSM8K could not be loaded from the hub ({type(error).__name__}: "
+            f"{str(error)[:200]}). {ways_to_the_data(split)}"
+        ) from error
+    return enumerate(rows, start=1)
+
+
+def ways_to_the_data(split: str) -> str:
+    """How to get the data, with and without a network on this machine."""
+    return (
+        "There are two ways to the data. With a network: leave out path and "
+        f'{FOLDER_VARIABLE}; datasets.load_dataset("{HUB_NAME}", "main") loads it once '
+        "and keeps a copy. Without: copy the data set's "
+        f"{split}.jsonl (github.com/openai/grade-school-math) into a folder, and pass "
+        f"path=FOLDER or set {FOLDER_VARIABLE}=FOLDER."
+    )
+
+
+# --- gsm8k.presets
+
+
+# A tiny model from nothing, on generated problems. One demonstration in four has a
+# slip, and six in ten lack a tag. So the warm start knows its sums, but loosely, and
+# the format, but not as a habit.
+LAPTOP = GRPOConfig(
+    task="gsm8k",
+    task_settings={"slips": 0.25, "forms": (4, 2, 3, 1)},
+    num_problems=8192,
+    warm_start_steps=1200,
+    warm_start_learning_rate=3e-3,
+    num_epochs=250,
+    learning_rate=3e-4,
+    kl_penalty=0.02,
+)
+
+
+# A pretrained model on the real data; the rest is as GRPOConfig has it. Four prompts
+# with their responses are read at a time, so that one GPU with 24 GB holds it.
+GPU = GRPOConfig(
+    model="Qwen/Qwen2.5-0.5B-Instruct",
+    task="gsm8k",
+    task_settings={"data": "gsm8k"},
+    num_problems=None,
+    system_prompt=SYSTEM_PROMPT,
+    num_epochs=300,
+    micro_batch_size=4,
+    max_new_tokens=300,
+    learning_rate=2e-6,
+    warmup_epochs=10,
+    adam_beta2=0.999,
+    dtype="bfloat16",
+    num_threads=None,
+    gradient_checkpointing=True,
+    eval_temperature=0.7,
+)
+
+
+# The same on smaller GPUs. With one prompt and its responses at a time, 16 GB hold the
+# weights, the reference and the optimizer.
+GPU_16GB = replace(GPU, micro_batch_size=1)
+
+
+# A free Colab T4 has 15 GB, is slow, and multiplies bfloat16 no faster than float32. So
+# an adapter learns (LoRA), at ten times the rate, from fewer and shorter responses, in
+# a run that ends before the session does. Nobody has timed it.
+COLAB_T4 = replace(
+    GPU,
+    lora_rank=16,
+    dtype="float32",
+    num_prompts=8,
+    max_new_tokens=200,
+    num_epochs=100,
+    learning_rate=2e-5,
+    eval_problems=64,
+    save_every=20,
+)
+
+
+# Pramodith B. 2025, "The One Big Beautiful Blog on GRPO": 200 updates, each from four
+# prompts that were read one at a time. Its format reward is 0.5 at most. The rest is as
+# GPU. All weights learn: that needs 38 GB. With lora_rank=16 it is 11 GB, so that 24
+# hold it, and 16 as well.
+GPU_SMOLLM2 = replace(
+    GPU,
+    model="HuggingFaceTB/SmolLM2-1.7B-Instruct",
+    num_epochs=200,
+    num_prompts=4,
+    micro_batch_size=1,
+    learning_rate=5e-5,
+    warmup_epochs=0,
+    temperature=0.9,
+    top_p=0.9,
+    top_k=50,
+    reward_weights={"format": 0.5},
+)
+
+
+PRESETS = {"laptop": LAPTOP, "gpu": GPU, "gpu-smollm2": GPU_SMOLLM2}
+
+
+SMALLER_GPUS = {"gpu-16gb": GPU_16GB, "colab-t4": COLAB_T4}  # for the command line
+
+
+# The model of notebook 15, where seven runs take about a minute: smaller numbers and a
+# third of the warm start leave it with sums that are looser still.
+TINY = replace(
+    LAPTOP,
+    task_settings=LAPTOP.task_settings | {"operands": (1, 6)},
+    num_problems=4096,
+    warm_start_steps=400,
+    num_epochs=50,
+    num_prompts=12,
+    learning_rate=5e-4,
+)
+
+
+# Without a KL a tied group has no gradient, and skipping it saves time.
+WITHOUT_KL = replace(TINY, kl_penalty=0.0, skip_tied_groups=True)
+
+
+# Give each the warm-started model of TINY. "no KL" is here because it is said to fail:
+# at this rate and length it does not. Its weight is too small to pull, and above zero,
+# so that the log still says how far the policy has gone.
+FAILURES = {
+    "rate too high": replace(TINY, num_epochs=30, learning_rate=3e-3),
+    "no KL": replace(TINY, num_epochs=30, kl_penalty=1e-9),
+    "format alone": replace(TINY, num_epochs=48, reward_weights={"accuracy": 0.0}),
+    "too hard": replace(
+        TINY,
+        num_epochs=10,
+        task_settings=TINY.task_settings | {"operands": (60, 99), "steps": (3,)},
+        reward_weights={"format": 0.0},
+    ),
+}
+
+
+# --- gsm8k.task
+
+
+GENERATED = "generated"
+
+
+MADE_OF = ("operands", "operations", "steps")
+
+
+@settings()
+class GSM8K(TextTask[WordProblem]):
+    """Word problems. Raises ValueError for settings that no problem fits."""
+
+    # "generated", "gsm8k" (hub or GSM8K_DIR), or a folder with JSONL
+    data: str = GENERATED
+    # smallest and largest number in a generated problem
+    operands: tuple[int, int] = Field(default=(1, 9), strict=False)
+    operations: str = "+-"  # those in a generated problem, of + - *
+    # operations in a generated problem; (1, 2, 2): two in three have two
+    steps: tuple[int, ...] = Field(default=(1, 2), strict=False)
+    # how often a demonstration has each of prompts.FORMS, as weights
+    forms: tuple[float, ...] = Field(default=(3, 3, 3, 1), strict=False)
+    # share of demonstrations with a wrong result
+    slips: float = Field(default=0.0, ge=0, le=1)
+
+    rewards: ClassVar = {
+        "accuracy": (correctness_reward, 1.0),
+        "lenient_accuracy": (lenient_reward, 0.0),
+        "format": (format_reward, 0.2),
+        "length_reward": (length_reward, 0.0),
+    }
+    measures: ClassVar = ("accuracy", "lenient_accuracy", "format")
+    presets: ClassVar = PRESETS | SMALLER_GPUS
+
+    def __post_init__(self) -> None:
+        require_choices("train", self.operands, self.operations, self.steps)
+        weights = self.forms
+        if len(weights) != len(FORMS) or min(weights) < 0 or not 0 < sum(weights) < inf:
+            raise ValueError(
+                f"forms={weights}, but it must hold {len(FORMS)} weights, none below 0 "
+                "and one above."
+            )
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits there are; the first is the one to report."""
+        if self.data != GENERATED:
+            return RUN_SPLITS
+        return ("unseen_problems", *(s for s in SPLITS if s != "unseen_problems"))
+
+    def problems(self, split: str, count: int | None, seed: int) -> list[WordProblem]:
+        """At most `count` problems of one split; GSM8K's own depend on no seed."""
+        if self.data != GENERATED:
+            path = None if self.data == "gsm8k" else self.data
+            return load_run_split(split, path)[:count]
+        made_of = {name: getattr(self, name) for name in MADE_OF}
+        return make_problems(split, require_count(count), seed, **made_of)
+
+    def gold(self, problem: WordProblem) -> str:
+        """The problem's own solution and answer in the full form."""
+        return demonstration(problem)
+
+    def demonstration(self, problem: WordProblem, rng: random.Random) -> str:
+        """Now and then with a slip, in a form that lacks tags or does not."""
+        if rng.random() < self.slips:
+            problem = with_slip(problem, rng)
+        return demonstration(problem, rng.choices(FORMS, weights=self.forms)[0])

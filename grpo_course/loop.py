@@ -1,0 +1,1254 @@
+"""The knobs of the loop: a line each, checked when they are set."""
+
+import copy
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+
+import torch
+from einops import rearrange, repeat
+from pydantic import Field
+from torch import Generator, Tensor, nn
+from torch.nn.functional import pad
+from torch.optim import Optimizer
+
+from grpo_course.checks import (
+    one_of,
+    require_at_least,
+    require_axes,
+    require_callable,
+    require_finite,
+    require_inside,
+    require_known,
+    require_number,
+    require_same_shape,
+    require_tensor,
+    settings,
+    unknown_name,
+)
+from grpo_course.formulas import (
+    AGGREGATIONS,
+    DELTA_MODES,
+    GAIN,
+    KL_ESTIMATORS,
+    LARGEST_ERROR,
+    LOSS_MODES,
+    MODES_WITHOUT_GROUP,
+    Clip,
+    aggregate,
+    as_beta,
+    as_bool_mask,
+    as_floats,
+    compute_deltas,
+    compute_kl_penalty,
+    compute_loss,
+    deltas_per_token,
+    kl_reward,
+    loss_report,
+    require_dual_clip,
+    sampler_weights,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame  # slow to load, and only tables need it
+
+# --- algorithm.seeds
+
+
+ENOUGH = 2.0  # standard errors; seeds alone differ by as many in one case of twenty
+
+
+def mean_and_error(values: Tensor | Sequence[float]) -> tuple[Tensor, Tensor]:
+    """The mean over the seeds and its standard error. [... seed] -> two of [...]"""
+    results = torch.as_tensor(values).detach().double()
+    return results.mean(dim=-1), results.std(dim=-1) / results.shape[-1] ** 0.5
+
+
+# --- algorithm.config
+
+
+@settings()
+class TrainConfig(Clip):
+    """What the loop does with each rollout; the names are those of the symbol sheet.
+
+    Raises ValueError for a name that is not known, a wrong type, a number out of range
+    and knobs that contradict each other.
+    """
+
+    # The loop
+
+    num_epochs: int = Field(default=100, ge=0)  # rollouts
+    # mu: passes over each rollout, each one step
+    num_steps_per_epoch: int = Field(default=10, ge=1)
+    num_responses: int = Field(default=10, ge=1)  # G: responses to each prompt
+
+    # Deltas and loss (the ratio and its range stand in `Clip`)
+
+    # how rewards become deltas; PPO's critic makes its own
+    deltas_mode: Annotated[str, one_of(DELTA_MODES)] = "normalized_rewards"
+    # what the ratio does in the loss
+    loss_mode: Annotated[str, one_of(LOSS_MODES)] = "clipped"
+    # from a number a token to one number
+    aggregation: Annotated[str, one_of(AGGREGATIONS)] = "sequence_mean"
+    # tokens, the divisor of aggregation "constant"; None: the pos axis
+    max_length: int | None = Field(default=None, ge=1)
+
+    # KL
+
+    # beta; 0 means that no reference policy is kept
+    kl_penalty: float = Field(default=0.0, ge=0)
+    # of the penalty in the loss
+    kl_estimator: Annotated[str, one_of(KL_ESTIMATORS)] = "k3"
+    # "loss", or "reward" for -beta * k1 in each reward
+    kl_place: Literal["loss", "reward"] = "loss"
+    # adapt beta until the KL is this; None: keep it
+    kl_target: float | None = Field(default=None, gt=0)
+    # K_beta: share of the error of the KL by which beta moves after an epoch
+    kl_gain: float = Field(default=GAIN, gt=0, le=1)
+    # epochs between two copies of the policy
+    compute_ref_model_period: int = Field(default=10, ge=1)
+    # share of the policy in its next reference; 1: a copy
+    ref_mixture: float = Field(default=1.0, gt=0, le=1)
+
+    # Sampling
+
+    # times that a tied group is asked again (dynamic sampling)
+    num_resamples: int = Field(default=0, ge=0)
+    # drop the tokens of responses that did not finish
+    mask_truncated: bool = False
+    # of pi_old / pi_sampler (TIS); None: trust the sampler
+    sampler_cap: float | None = Field(default=None, gt=0)
+
+    # Steps
+
+    # responses a step; None: all, one step a pass
+    minibatch_size: int | None = Field(default=None, ge=1)
+    # of the shuffling
+    minibatch_seed: int = Field(default=0, ge=0, lt=2**63)
+    # a longer gradient is scaled down to it; None: no limit
+    max_gradient_norm: float | None = Field(default=None, gt=0)
+    # nats a token: an epoch ends after the step that sees KL(pi_old||pi), `old_kl` in
+    # the record, above this (PPO's early stop, for one seed); None: all steps
+    stop_kl: float | None = Field(default=None, gt=0)
+
+    # Memory and time
+
+    # where pi_old is from: a forward pass of its own, what the sampler noted, or, where
+    # each rollout gets one step, that step's forward pass
+    old_log_probs_from: Literal["policy", "sampler", "first_step"] = "policy"
+    # a forward pass holds so many prompts with all their responses, so many single
+    # responses where minibatch_size is set; None: all at once
+    micro_batch_size: int | None = Field(default=None, ge=1)
+    # no forward pass for groups without any delta
+    skip_tied_groups: bool = False
+
+    @property
+    def clip(self) -> dict[str, Any]:
+        """The ratio and its range, as the losses take them."""
+        return {field.name: getattr(self, field.name) for field in fields(Clip)}
+
+    @property
+    def mean(self) -> dict[str, Any]:
+        """How tokens become one number, as loss and KL take it."""
+        return {"aggregation": self.aggregation, "max_length": self.max_length}
+
+    @property
+    def one_step(self) -> bool:
+        """Whether a rollout gets a single optimizer step."""
+        return self.num_steps_per_epoch == 1 and self.minibatch_size is None
+
+    def __post_init__(self) -> None:
+        if self.loss_mode == "dual_clipped":
+            require_dual_clip(self.dual_clip, self.high)
+        self.check_pairs()
+        self.check_old_log_probs()
+
+    def check_pairs(self) -> None:
+        """Knobs that need each other."""
+        if self.num_responses == 1 and self.deltas_mode not in MODES_WITHOUT_GROUP:
+            raise ValueError(
+                f"num_responses=1 with deltas_mode={self.deltas_mode!r}: a group of "
+                "one response has nothing to be compared with. Sample at least two, "
+                "or choose deltas_mode='rewards'."
+            )
+        if self.stop_kl is not None and self.one_step:
+            raise ValueError(
+                f"stop_kl={self.stop_kl} with num_steps_per_epoch=1 and no "
+                "minibatch_size: an epoch is one step, which is always taken. Take "
+                "more steps, or use stop_kl=None."
+            )
+        if self.kl_target is not None and not self.kl_penalty:
+            raise ValueError(
+                f"kl_target={self.kl_target} with kl_penalty={self.kl_penalty}: both "
+                "must be above 0, since the target moves the penalty from there."
+            )
+
+    def check_old_log_probs(self) -> None:
+        """Knobs that need pi_old, and where it comes from."""
+        source = self.old_log_probs_from
+        if source == "first_step" and not (
+            self.one_step and self.kl_place == "loss" and self.sampler_cap is None
+        ):
+            raise ValueError(
+                "old_log_probs_from='first_step' needs num_steps_per_epoch=1, no "
+                "minibatch_size, no sampler_cap and the KL in the loss: else pi_old is "
+                "asked for after the policy has moved, or before its first step. With "
+                f"num_steps_per_epoch={self.num_steps_per_epoch}, "
+                f"minibatch_size={self.minibatch_size}, kl_place={self.kl_place!r} and "
+                f"sampler_cap={self.sampler_cap}, set old_log_probs_from='policy'."
+            )
+        if source == "sampler" and self.sampler_cap is not None:
+            raise ValueError(
+                f"sampler_cap={self.sampler_cap} compares pi_old with the sampler; "
+                "with old_log_probs_from='sampler' they are the same. Choose 'policy'."
+            )
+
+
+def require_config(config: object, kind: type[TrainConfig] = TrainConfig) -> None:
+    """Check that settings are those of that kind. Raises TypeError."""
+    if not isinstance(config, kind):
+        raise TypeError(
+            f"config is a {type(config).__name__}. Pass a {kind.__name__}: "
+            f"{kind.__name__}(num_epochs=...)."
+        )
+
+
+# --- algorithm.rollout
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """The responses sampled for a batch of prompts.
+
+    prompts: whatever the policy reads; int [batch pos] in the sort world.
+    responses: int [batch trial pos], the sampled tokens.
+    mask: bool [batch trial pos], True where a token counts; None if all do.
+    sampled_log_probs: [batch trial pos], what the sampler itself said of its tokens;
+        None if it did not note it.
+    finished: bool [batch trial], False where a response was cut off before it ended;
+        None if nobody looked.
+    """
+
+    prompts: Tensor
+    responses: Tensor
+    mask: Tensor | None = None
+    sampled_log_probs: Tensor | None = None
+    finished: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What the inner steps need to know about one rollout; nothing here has a graph."""
+
+    rollout: Rollout
+    rewards: Tensor  # [batch trial]
+    deltas: Tensor  # [batch trial] or [batch trial pos]
+    old_log_probs: Tensor | None = None  # [batch trial pos]; None: those of step one
+    ref_log_probs: Tensor | None = None  # [batch trial pos]
+    targets: Tensor | None = None  # [batch trial ...], of a critic
+
+
+class Policy(Protocol):
+    """Anything that can answer prompts and say how likely its answers were."""
+
+    def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
+        """Answer each prompt num_responses times."""
+
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        """Log-probability of each token of the rollout. -> [batch trial pos]"""
+
+
+def rollout_report(batch: Batch) -> dict[str, Tensor]:
+    """What can be read off a rollout before any step; each value is [] or [seed].
+
+    `tied_groups` is the share of groups that teach nothing. `sampled_entropy` is
+    minus the mean log-probability of the sampled tokens, if pi_old or the sampler noted
+    it: in nats a token, right on average, and all that can be had where responses
+    cannot be enumerated.
+    """
+    rollout, rewards = batch.rollout, batch.rewards
+    mask = as_bool_mask(rollout.mask, rollout.responses)
+    report = {
+        "mean_reward": rewards.mean(dim=(-2, -1)),
+        "tied_groups": tied_groups(rewards).float().mean(dim=-1),
+        "mean_length": mask.float().sum(dim=-1).mean(dim=(-2, -1)),
+    }
+    old = batch.old_log_probs
+    noted = rollout.sampled_log_probs if old is None else old
+    if noted is None:
+        return report
+    entropy = -aggregate(noted, rollout.mask, "token_mean")
+    return report | {"sampled_entropy": entropy}
+
+
+def tied_groups(rewards: Tensor) -> Tensor:
+    """Where all rewards of a group are equal. [... batch trial] -> bool [... batch]"""
+    return rewards.amax(dim=-1) == rewards.amin(dim=-1)
+
+
+def require_parts(
+    policy: object,
+    prompts: object,
+    reward_fn: object,
+    optimizer: object,
+    config: object,
+) -> None:
+    """Check that each part of a run is what it is passed as. Raises TypeError."""
+    require_policy(policy)
+    if not callable(prompts):
+        require_tensor("prompts", prompts, "batch pos")
+    require_callable("reward_fn", reward_fn, "maps a rollout to rewards [batch trial]")
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(
+            f"optimizer={optimizer!r} is none of torch's. Pass "
+            "torch.optim.Adam(policy.model.parameters(), lr=...), say."
+        )
+    require_config(config)
+
+
+def require_policy(policy: object) -> None:
+    """Check that something can sample and score. Raises TypeError."""
+    for name in ("sample", "log_probs"):
+        if not callable(getattr(policy, name, None)):
+            raise TypeError(
+                f"policy is a {type(policy).__name__} without {name}(...). Wrap the "
+                "model in a policy, such as SortPolicy or SequencePolicy."
+            )
+
+
+def checked_rewards(
+    reward_fn: Callable[[Rollout], Tensor], rollout: Rollout, epoch: int
+) -> Tensor:
+    """What a reward function says of a rollout, as floats [... batch trial].
+
+    Raises TypeError if either is not what it should be; ValueError if the rewards are
+    not one finite number for each response. The message names the epoch.
+    """
+    if not isinstance(rollout, Rollout):
+        raise TypeError(
+            f"policy.sample returned a {type(rollout).__name__}, not a Rollout. Return "
+            "Rollout(prompts, responses). Is its `return` missing?"
+        )
+    require_axes("responses", rollout.responses, "batch trial pos")
+    rewards, expected = reward_fn(rollout), list(rollout.responses.shape[:-1])
+    if not isinstance(rewards, Tensor):
+        raise TypeError(
+            f"in epoch {epoch}, reward_fn returned a {type(rewards).__name__}, not a "
+            f"tensor. Return one number for each response, shape {expected}: "
+            "torch.tensor(...). Is its `return` missing?"
+        )
+    if list(rewards.shape) != expected:
+        raise ValueError(
+            f"in epoch {epoch}, reward_fn returned shape {list(rewards.shape)}, but "
+            f"responses has shape {list(rollout.responses.shape)}: return one number "
+            f"for each response, {expected}."
+        )
+    require_finite(f"in epoch {epoch}, rewards", rewards)
+    return as_floats(rewards.detach())
+
+
+def checked_log_probs(log_probs: Tensor, rollout: Rollout) -> Tensor:
+    """What a policy said of a rollout: one number a token. Raises ValueError if not."""
+    require_tensor("what policy.log_probs returned", log_probs, "batch trial pos")
+    if log_probs.shape != rollout.responses.shape:
+        raise ValueError(
+            f"policy.log_probs returned shape {list(log_probs.shape)}, but responses "
+            f"has shape {list(rollout.responses.shape)}: return one number a token."
+        )
+    return log_probs
+
+
+# --- algorithm.history
+
+
+PLACE = ("epoch", "step")  # counts: everything else in a record is a tensor
+
+
+@dataclass
+class History:
+    """The records of a run; a value is a tensor, [seed] where seeds train together."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, epoch: int, step: int, record: dict) -> None:
+        """One more optimizer step."""
+        self.records.append({"epoch": epoch, "step": step} | record)
+
+    def curve(self, name: str) -> Tensor:
+        """All values of one column in order, on the CPU. -> [step] or [step seed]"""
+        values = [record[name] for record in self.records if name in record]
+        if not values:
+            known = sorted({key for record in self.records for key in record})
+            raise unknown_name("name", name, known)
+        return torch.stack([torch.as_tensor(value).cpu() for value in values])
+
+    def epochs(self, name: str) -> Tensor:
+        """One column at the first step of each epoch, and of the last look after
+        training, if there is one. -> [epoch] or [epoch + 1], then [seed] if any
+        """
+        return History([r for r in self.records if r.get("step", 0) == 0]).curve(name)
+
+    def final(self, name: str) -> Tensor:
+        """The last value of one column. -> [] or [seed]"""
+        return self.curve(name)[-1]
+
+    def frame(self, names: Sequence[str] = ()) -> "DataFrame":
+        """The records as a pandas table, a row a step; the mean where there are seeds.
+
+        Columns are epoch, step and `names`, or all that are one number a seed.
+        Raises ValueError for a name that no record has.
+        """
+        from pandas import DataFrame
+
+        rows = [one_number_each(record) for record in self.records if "step" in record]
+        in_order = dict.fromkeys(name for row in rows for name in row)
+        known = [name for name in in_order if name not in PLACE]
+        for name in names:
+            require_known("name", name, known)
+        frame = DataFrame(rows, columns=[*PLACE, *(names or known)])
+        return frame.set_index(list(PLACE))
+
+
+def one_number_each(record: dict) -> dict[str, float]:
+    """A record without its larger tensors; the mean over the seeds where there are."""
+    numbers = {name: torch.as_tensor(value) for name, value in record.items()}
+    row = {k: v.double().mean().item() for k, v in numbers.items() if v.ndim < 2}
+    return row | {name: record[name] for name in PLACE}
+
+
+def as_json(record: dict) -> dict[str, Any]:
+    """A record as JSON has it: numbers and lists."""
+    return {name: torch.as_tensor(value).tolist() for name, value in record.items()}
+
+
+def from_json(line: dict[str, Any]) -> dict[str, Any]:
+    """The record that `as_json` was given: counts, and tensors of float32."""
+    counts = {name: int(line[name]) for name in PLACE if name in line}
+    return {name: torch.tensor(value) for name, value in line.items()} | counts
+
+
+# --- algorithm.gradient
+
+
+LEARNING_RATE = {"at least": 0, "below": math.inf}  # its range
+
+
+def take_step(
+    optimizer: torch.optim.Optimizer, seed_axes: int = 0, max_norm: float | None = None
+) -> Tensor:
+    """One step along the gradients there are; returns their norm before clipping.
+
+    The norm is [], or [seed] where the weights have one leading seed axis.
+    """
+    norm = gradient_norm(optimizer, seed_axes)
+    if max_norm is not None:
+        clip_gradient(optimizer, norm, max_norm)
+    optimizer.step()
+    return norm
+
+
+def require_finite_loss(loss: Tensor, place: str) -> None:
+    """Check a loss [] or [seed] before anything is learned from it.
+
+    Raises ValueError for one that is not finite, and for one that reaches no weight.
+    """
+    if not loss.isfinite().all():
+        culprit = loss[~loss.isfinite()].flatten()[0].item()
+        raise ValueError(
+            f"the loss is {culprit} in {place}. This step was not taken. "
+            "Try a smaller learning rate."
+        )
+    if not loss.requires_grad:
+        raise ValueError(
+            f"the loss has no gradient in {place}: the model is frozen, or its "
+            "log-probs were detached. Let its weights require a gradient, and compute "
+            "log-probs outside of torch.no_grad()."
+        )
+
+
+def clip_gradient(
+    optimizer: torch.optim.Optimizer, norm: Tensor, max_norm: float
+) -> None:
+    """Scale each seed's gradient down to max_norm where its norm [] or [seed] is above.
+
+    The direction stays. Pascanu et al. 2013, arXiv 1211.5063.
+    """
+    scale = max_norm / norm.clamp(min=max_norm)
+    for weight in (w for group in optimizer.param_groups for w in group["params"]):
+        if weight.grad is not None:
+            weight.grad *= scale.reshape(
+                *scale.shape, *[1] * (weight.ndim - scale.ndim)
+            )
+
+
+def gradient_norm(optimizer: torch.optim.Optimizer, seed_axes: int) -> Tensor:
+    """Length of the gradient over all weights, for each seed where there are seeds.
+
+    Raises ValueError where no weight has a gradient.
+    """
+    weights = [w for group in optimizer.param_groups for w in group["params"]]
+    moved = [w.grad for w in weights if w.grad is not None]
+    if not moved:
+        raise ValueError(
+            f"the loss reaches none of the optimizer's {len(weights)} weights: the "
+            "model is frozen, or the optimizer belongs to another model. Make it from "
+            "policy.model.parameters(), and let them require a gradient."
+        )
+    squares = [grad.square().flatten(seed_axes).sum(-1) for grad in moved]
+    return torch.stack(squares).sum(0).sqrt()
+
+
+# --- algorithm.buffer
+
+
+COLUMNS = ("rewards", "deltas", "old_log_probs", "ref_log_probs", "targets")
+
+
+class ExperienceBuffer:
+    """Batches of responses, as one batch in which every response stands alone.
+
+    Deltas compare a response with its group, so they are made before a response
+    comes here, from the whole group. Inside, [... batch trial pos] becomes
+    [... (batch trial) 1 pos]: a minibatch may cut through a group.
+    """
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+
+    def __len__(self) -> int:
+        """How many responses it holds."""
+        return sum(batch.rewards.shape[-2] for batch in self.batches)
+
+    def add(self, batch: Batch) -> None:
+        """Take in a batch [... batch trial pos].
+
+        Raises ValueError for columns that do not line up, and for other lengths than
+        those of what is there already.
+        """
+        if not isinstance(batch, Batch):
+            raise TypeError(
+                f"batch is a {type(batch).__name__}. Add what trainer.collect returned."
+            )
+        require_one_each(batch)
+        batch = one_response_a_row(batch)
+        if self.batches:
+            require_same_lengths(batch, self.batches[0])
+        self.batches.append(batch)
+
+    def get(self) -> Batch:
+        """All of it, in the order of coming. Raises ValueError if there is nothing."""
+        if not self.batches:
+            raise ValueError(
+                "the buffer is empty: there is nothing to train on. Call "
+                "buffer.add(batch) with what trainer.collect returned, before get."
+            )
+        columns = [tensors(batch) for batch in self.batches]
+        joined = {
+            name: torch.cat([c[name] for c in columns], dim=row_axis(name, columns[0]))
+            for name in columns[0]
+        }
+        return as_batch(joined)
+
+    def clear(self) -> None:
+        """Forget everything: the next rollout comes from a newer policy."""
+        self.batches = []
+
+    def minibatches(
+        self, size: int, generator: Generator | None = None
+    ) -> Iterator[Batch]:
+        """Shuffle once; each response comes exactly once, `size` of them at a time.
+
+        The last minibatch is smaller if `size` does not divide the number. Equal
+        generators give equal minibatches. Raises ValueError for an empty buffer,
+        and for a size below 1 or above the number of responses.
+        """
+        everything = self.get()
+        require_at_least("size", size, 1)
+        if size > len(self):
+            raise ValueError(
+                f"size={size}, but the buffer holds {len(self)} responses. "
+                "Choose a smaller minibatch, or add more responses first."
+            )
+        order = torch.randperm(len(self), generator=generator)
+        return (choose(everything, chosen) for chosen in order.split(size))
+
+
+def choose(batch: Batch, chosen: Tensor) -> Batch:
+    """Some rows of a batch that has one response a row. int [chosen]"""
+    columns = tensors(batch)
+    return as_batch(
+        {
+            name: column.index_select(row_axis(name, columns), chosen)
+            for name, column in columns.items()
+        }
+    )
+
+
+def tensors(batch: Batch) -> dict[str, Tensor]:
+    """The tensors of a batch by name; those that are None are left out."""
+    of_rollout = {f.name: getattr(batch.rollout, f.name) for f in fields(Rollout)}
+    of_batch = {name: getattr(batch, name) for name in COLUMNS}
+    return {k: v for k, v in (of_rollout | of_batch).items() if v is not None}
+
+
+def as_batch(columns: dict[str, Tensor]) -> Batch:
+    """The other way round."""
+    rollout: dict[str, Any] = {f.name: columns.get(f.name) for f in fields(Rollout)}
+    others: dict[str, Any] = {name: columns.get(name) for name in COLUMNS}
+    return Batch(Rollout(**rollout), **others)
+
+
+def row_axis(name: str, columns: dict[str, Tensor]) -> int:
+    """Where the responses are: prompts have them first, the others after the seeds."""
+    return 0 if name == "prompts" else columns["rewards"].ndim - 2
+
+
+def one_response_a_row(batch: Batch) -> Batch:
+    """[... batch trial pos] -> [... (batch trial) 1 pos], each with its own prompt."""
+    trial = batch.rewards.shape[-1]
+    columns = tensors(batch)
+    flat = {
+        name: rearrange(column, "... batch trial pos -> ... (batch trial) 1 pos")
+        if column.ndim == batch.rollout.responses.ndim
+        else rearrange(column, "... batch trial -> ... (batch trial) 1")
+        for name, column in columns.items()
+        if name != "prompts"
+    }
+    prompts = columns["prompts"]
+    pattern = "batch ... -> (batch trial) ..."
+    return as_batch({"prompts": repeat(prompts, pattern, trial=trial)} | flat)
+
+
+def require_one_each(batch: Batch) -> None:
+    """Check that every column has one entry for each response, or for each prompt."""
+    columns = tensors(batch)
+    rows = columns["responses"].shape[:-1]  # [... batch trial]
+    for name, column in columns.items():
+        axes, each = (1, "prompt") if name == "prompts" else (len(rows), "response")
+        expected = rows[-2:-1] if name == "prompts" else rows
+        require_tensor(name, column, "batch trial")
+        if column.shape[:axes] != expected:
+            raise ValueError(
+                f"{name} has shape {list(column.shape)}, but responses has shape "
+                f"{list(columns['responses'].shape)}: pass one for each {each}, "
+                f"{list(expected)}."
+            )
+
+
+def require_same_lengths(batch: Batch, first: Batch) -> None:
+    """Check that a batch lines up with what the buffer holds."""
+    new, old = tensors(batch), tensors(first)
+    if new.keys() != old.keys():
+        differing = ", ".join(sorted(new.keys() ^ old.keys()))
+        raise ValueError(
+            f"one batch has {differing} and the other has not. Collect both with the "
+            "same reference and the same masks."
+        )
+    for name in new:
+        shapes = [
+            list(x.movedim(row_axis(name, new), 0).shape[1:])
+            for x in (new[name], old[name])
+        ]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"{name} is {shapes[0]} for each response, but the buffer holds "
+                f"{shapes[1]}. Pad both to one length before adding them."
+            )
+
+
+# --- algorithm.loop
+
+
+class Trainer:
+    """GRPO: responses in groups, deltas within a group, several steps on each rollout.
+
+    `prompts` int [batch pos] are the same in each epoch, or a function of the epoch
+    that draws them. `reward_fn` maps a rollout to rewards [batch trial]. `observe` sees
+    the policy before each epoch, and what it returns joins the record of the first
+    step; `watch` sees the history after each epoch. Raises TypeError for a part that is
+    not what it should be.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        prompts: Tensor | Callable[[int], Tensor],
+        reward_fn: Callable[[Rollout], Tensor],
+        optimizer: torch.optim.Optimizer,
+        config: TrainConfig,
+        observe: Callable[[Any], dict | None] | None = None,
+        watch: Callable[[History], None] | None = None,
+    ):
+        require_parts(policy, prompts, reward_fn, optimizer, config)
+        self.policy, self.reward_fn = policy, reward_fn
+        self.prompts = prompts if callable(prompts) else lambda epoch: prompts
+        self.optimizer, self.config = optimizer, config
+        self.observe = observe or (lambda policy: None)
+        self.watch = watch or (lambda history: None)
+        # Where the run stands. A run that is to go on must know this, the policy with
+        # its random numbers, and the optimizer.
+        self.epoch = 0
+        self.beta: float | Tensor = config.kl_penalty
+        self.ref_policy: Policy | None = None
+        self.shuffle = torch.Generator().manual_seed(config.minibatch_seed)
+        self.history = History()
+
+    def train(self) -> History:
+        """The outer loop makes new responses, the inner one takes steps on them."""
+        while self.epoch < self.config.num_epochs:
+            self.renew_reference()
+            seen = self.observe(self.policy) or {}
+            batch = self.collect(self.prompts(self.epoch))
+            sampled = rollout_report(batch)
+            for step, part in enumerate(self.inner_batches(batch)):
+                record = self.improve(part, step) | sampled | seen
+                self.history.add(self.epoch, step, record)
+                seen = {}
+            self.end_epoch()
+        return self.history
+
+    # Stage 1, outer: sample, reward, compare; note what pi_old and pi_ref say.
+
+    def renew_reference(self) -> None:
+        """At times pi_ref becomes a frozen copy of pi; without a KL there is none."""
+        is_time = self.epoch % self.config.compute_ref_model_period == 0
+        if self.config.kl_penalty and is_time:
+            self.ref_policy = copy.deepcopy(self.policy)
+
+    def collect(self, prompts: Tensor) -> Batch:
+        """int [batch pos] -> a batch of [... batch trial] and [... batch trial pos]."""
+        rollout, rewards = self.sample(prompts)
+        with torch.no_grad():
+            old = self.old_log_probs(rollout)
+            ref = self.ref_policy.log_probs(rollout) if self.ref_policy else None
+        deltas = self.compare(rollout, rewards, old, ref)
+        return Batch(rollout, rewards, deltas, old, ref)
+
+    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
+        """A group of responses to each prompt, and their rewards [... batch trial]."""
+        rollout = self.policy.sample(prompts, self.config.num_responses)
+        return rollout, checked_rewards(self.reward_fn, rollout, self.epoch)
+
+    def old_log_probs(self, rollout: Rollout) -> Tensor | None:
+        """What the policy says of its samples before any step: pi_old."""
+        return checked_log_probs(self.policy.log_probs(rollout), rollout)
+
+    def compare(
+        self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
+    ) -> Tensor:
+        """Deltas [... batch trial]: each response against its group."""
+        return compute_deltas(rewards, self.config.deltas_mode)
+
+    # Stage 2, inner: loss, gradient, optimizer step, several times.
+
+    def inner_batches(self, batch: Batch) -> Iterator[Batch]:
+        """What each step of this epoch sees: all of the batch, mu times."""
+        return itertools.repeat(batch, self.config.num_steps_per_epoch)
+
+    def improve(self, batch: Batch, step: int = 0) -> dict:
+        """One optimizer step; returns what was seen, each value [] or [seed]."""
+        self.optimizer.zero_grad()
+        record = self.backward(batch, step)
+        seed_axes = batch.rewards.ndim - 2  # one where seeds train side by side
+        norm = take_step(self.optimizer, seed_axes, self.config.max_gradient_norm)
+        return {"gradient_norm": norm} | record
+
+    def backward(self, batch: Batch, step: int) -> dict:
+        """The gradient of the loss. Seeds are added: none of them sees another."""
+        loss, record = self.loss(batch)
+        require_finite_loss(loss, f"epoch {self.epoch}, step {step}")
+        loss.sum().backward()
+        return record
+
+    def loss(self, batch: Batch) -> tuple[Tensor, dict]:
+        """The policy loss plus beta times the KL, [...], and what to record of it."""
+        config, mode = self.config, self.config.loss_mode
+        log_probs, old = self.policy.log_probs(batch.rollout), batch.old_log_probs
+        if old is None:  # there is one step, and pi is still pi_old
+            old = log_probs.detach()
+        how = {"mask": batch.rollout.mask, **config.clip}
+        loss = compute_loss(log_probs, batch.deltas, mode, old, **how, **config.mean)
+        total, kl = self.add_kl(loss, log_probs, old, batch)
+        report = loss_report(log_probs, batch.deltas, old, mode=mode, **how)
+        seen = {"loss": total.detach(), "policy_loss": loss.detach()}
+        return total, seen | kl | report
+
+    def add_kl(
+        self, loss: Tensor, log_probs: Tensor, old: Tensor, batch: Batch
+    ) -> tuple[Tensor, dict]:
+        """The loss with its price for leaving pi_ref, and the KL for the record."""
+        config, ref, mask = self.config, batch.ref_log_probs, batch.rollout.mask
+        if ref is None:
+            return loss, {}
+        how = config.mean | {"old_log_probs": old}
+        kl = compute_kl_penalty(log_probs, ref, config.kl_estimator, mask, **how)
+        beta = torch.zeros_like(kl.detach()) + self.beta
+        return loss + beta * kl, {"kl": kl.detach(), "beta": beta}
+
+    def end_epoch(self) -> None:
+        """Count, and let somebody look."""
+        self.epoch += 1
+        self.watch(self.history)
+
+
+# --- algorithm.variants.kl_control
+
+
+def adapted_beta(
+    beta: float | Tensor,
+    kl: float | Tensor,
+    target: float,
+    gain: float = GAIN,
+    largest_error: float = LARGEST_ERROR,
+) -> float | Tensor:
+    """beta (1 + gain clip(kl / target - 1, -largest_error, largest_error)).
+
+    kl and target in nats; with a kl for each seed, [seed], beta becomes [seed] too. The
+    defaults move beta by at most 2 %: Ziegler et al. 2019, arXiv 1909.08593, 2.2. Where
+    a program has a horizon, as verl's controller, gain is the samples of a step over
+    that horizon. Raises ValueError for a kl that is not finite, a gain or a largest
+    error outside (0, 1].
+    """
+    require_number("kl", kl)
+    kl = kl if isinstance(kl, Tensor) else torch.tensor(kl, dtype=torch.float64)
+    require_finite("kl", kl)
+    as_beta(beta, kl, "beta")  # refuses one below 0
+    require_inside("target", target, {"above": 0, "below": math.inf})
+    for name, value in (("gain", gain), ("largest_error", largest_error)):
+        require_inside(name, value, {"above": 0, "at most": 1}, ", or beta would jump")
+    factor = 1 + gain * (kl / target - 1).clamp(-largest_error, largest_error)
+    return beta * (factor if factor.ndim else factor.item())
+
+
+class AdaptiveKL(Trainer):
+    """After each epoch beta moves, until the KL of its last step is `kl_target`."""
+
+    def end_epoch(self) -> None:
+        """Before anybody looks, so that a checkpoint has the beta of the next epoch."""
+        kl, target = self.history.records[-1]["kl"], self.config.kl_target
+        if target is not None:
+            self.beta = adapted_beta(self.beta, kl, target, self.config.kl_gain)
+        super().end_epoch()
+
+
+class KLInReward(Trainer):
+    """Each response pays beta times its k1; the loss has no penalty."""
+
+    def compare(
+        self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
+    ) -> Tensor:
+        """Deltas of what is left after paying."""
+        if old is not None and ref is not None:
+            rewards = kl_reward(rewards, old, ref, self.beta, rollout.mask)
+        return super().compare(rollout, rewards, old, ref)
+
+    def add_kl(
+        self, loss: Tensor, log_probs: Tensor, old: Tensor, batch: Batch
+    ) -> tuple[Tensor, dict]:
+        """The KL is measured all the same."""
+        _, kl = super().add_kl(loss, log_probs, old, batch)
+        return loss, kl
+
+
+class EarlyStop(Trainer):
+    """PPO's brake: an epoch ends after a step that sees KL(pi_old||pi) too large.
+
+    The KL is measured before a step, so the step that is seen above `stop_kl` was
+    taken too.
+    """
+
+    def inner_batches(self, batch: Batch) -> Iterator[Batch]:
+        """No further one once the limit is passed. Raises ValueError for many seeds."""
+        limit = self.config.stop_kl
+        for part in super().inner_batches(batch):
+            yield part
+            kl = self.history.records[-1]["old_kl"]
+            if kl.numel() > 1:  # an optimizer with momentum moves a stopped seed too
+                raise ValueError(
+                    f"stop_kl={limit}, but {kl.numel()} seeds train together, and each "
+                    "would stop at another step. Train them one by one, or use "
+                    "stop_kl=None."
+                )
+            if kl.item() > limit:
+                return
+
+
+# --- algorithm.variants.micro_batches
+
+
+# What a record holds as a mean over tokens; the rest is weighed as the loss is.
+TOKEN_MEANS = (
+    "ratio_mean",
+    "clip_fraction_low",
+    "clip_fraction_high",
+    "gradient_fraction",
+    "old_kl",
+)
+
+
+class MicroBatches(Trainer):
+    """A gradient summed over smaller forward passes; tied rows may be left out."""
+
+    def backward(self, batch: Batch, step: int) -> dict:
+        """The gradient of the whole batch's loss, part by part."""
+        parts, records = split(batch, self.config), []
+        for part in parts:
+            loss, record = self.loss(part.batch)
+            require_finite_loss(loss, f"epoch {self.epoch}, step {step}")
+            (part.weight * loss).sum().backward()
+            records.append(record)
+        return join(parts, records)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a batch, and their shares."""
+
+    batch: Batch
+    weight: Tensor | float  # of the loss, [] or [seed]
+    token_weight: Tensor | float  # of the tokens that are looked at, [] or [seed]
+
+
+def split(batch: Batch, config: TrainConfig) -> list[Part]:
+    """The parts whose weighed losses have the gradient of the whole batch's loss.
+
+    At most `micro_batch_size` rows of the batch axis each: prompts with all their
+    responses, or single responses in a minibatch. With `skip_tied_groups`
+    rows without any delta are left out, unless a KL still pulls on them.
+    Raises ValueError where a critic's loss would have to be split too.
+    """
+    if batch.targets is not None:
+        raise ValueError(
+            "micro_batch_size and skip_tied_groups split the policy's loss only. "
+            "Leave both out where a critic has a loss of its own, as in PPO."
+        )
+    rows = rows_that_pull(batch) if config.skip_tied_groups else all_rows(batch)
+    whole, kept = sizes(batch), sizes(choose(batch, rows))
+    unit = "tokens" if config.aggregation == "token_mean" else "responses"
+    parts = []
+    for chosen in rows.split(config.micro_batch_size or len(rows)):
+        part = choose(batch, chosen)
+        size = sizes(part)
+        share = size["tokens"] / kept["tokens"].clamp(min=1)
+        parts.append(Part(part, size[unit] / whole[unit].clamp(min=1), share))
+    return parts
+
+
+def all_rows(batch: Batch) -> Tensor:
+    """The index of every row of the batch axis. -> int [row]"""
+    return torch.arange(batch.rewards.shape[-2], device=batch.rewards.device)
+
+
+def rows_that_pull(batch: Batch) -> Tensor:
+    """The rows that have a gradient, at least one of all. -> int [row]
+
+    One is always kept: an optimizer with momentum moves on a zero gradient too.
+    """
+    if batch.ref_log_probs is not None:
+        return all_rows(batch)
+    trial_axis = batch.rewards.ndim - 1
+    pulls = (batch.deltas != 0).movedim(trial_axis - 1, 0).flatten(1).any(dim=1)
+    return pulls.nonzero().flatten() if pulls.any() else all_rows(batch)[:1]
+
+
+def sizes(batch: Batch) -> dict[str, Tensor]:
+    """How many responses and tokens, [] or [seed]."""
+    mask = as_bool_mask(batch.rollout.mask, batch.rollout.responses)
+    responses = torch.tensor(batch.rewards.shape[-2:].numel(), device=mask.device)
+    return {"tokens": mask.sum((-3, -2, -1)), "responses": responses}
+
+
+def join(parts: list[Part], records: list[dict]) -> dict:
+    """One record from those of the parts. Skipped rows are in the loss, as zeros."""
+    return {
+        name: join_column(name, [r[name] for r in records], parts)
+        for name in records[0]
+    }
+
+
+def join_column(name: str, values: list[Tensor], parts: list[Part]) -> Tensor:
+    """One value from those of the parts."""
+    stacked = torch.stack(values)
+    if name == "ratio_min":
+        return stacked.amin(dim=0)
+    if name == "ratio_max":
+        return stacked.amax(dim=0)
+    if name == "beta":
+        return stacked[0]
+    field = "token_weight" if name in TOKEN_MEANS else "weight"
+    shares = [getattr(part, field) for part in parts]
+    return sum(share * value for share, value in zip(shares, values, strict=True))
+
+
+# --- algorithm.variants.minibatches
+
+
+class Minibatches(Trainer):
+    """Cut the batch mu times, shuffled anew each time: a step on every minibatch."""
+
+    def inner_batches(self, batch: Batch) -> Iterator[Batch]:
+        """Each response mu times. Raises ValueError for a size above the batch's."""
+        buffer = ExperienceBuffer()
+        buffer.add(batch)
+        size = self.config.minibatch_size or len(buffer)
+        for _ in range(self.config.num_steps_per_epoch):
+            yield from buffer.minibatches(size, self.shuffle)
+
+
+# --- algorithm.variants.old_log_probs
+
+
+class SamplerOld(Trainer):
+    """pi_old is what the sampler noted while it wrote."""
+
+    def old_log_probs(self, rollout: Rollout) -> Tensor:
+        """Raises ValueError if the policy's rollouts do not hold it."""
+        if rollout.sampled_log_probs is None:
+            raise ValueError(
+                "old_log_probs_from='sampler', but this policy's rollouts have no "
+                "sampled_log_probs. Choose 'policy': one more forward pass."
+            )
+        return rollout.sampled_log_probs
+
+
+class FirstStepOld(Trainer):
+    """With one step a rollout, pi is still pi_old there: its scores serve as both."""
+
+    def old_log_probs(self, rollout: Rollout) -> None:
+        """Nobody asks before the step."""
+
+
+# --- algorithm.variants.reference
+
+
+class SoftReference(Trainer):
+    """The next reference is `ref_mixture` * pi + (1 - `ref_mixture`) * pi_ref.
+
+    Gorbatovski et al. 2024, arXiv 2404.09656 (TR-DPO).
+    """
+
+    def renew_reference(self) -> None:
+        """The first one is a copy; later ones are mixed, weight by weight."""
+        last = self.ref_policy
+        super().renew_reference()
+        if last is None or self.ref_policy is last:
+            return
+        with torch.no_grad():
+            for old, new in zip(weights(last), weights(self.policy), strict=True):
+                if old.is_floating_point():
+                    old.lerp_(new.to(old), self.config.ref_mixture)
+        self.ref_policy = last
+
+
+def weights(policy: Policy) -> Iterator[Tensor]:
+    """All weights and buffers of a policy, or of the modules among its attributes.
+
+    A wrapper, as StaleSampler, scores with its `policy`: the weights are that one's.
+    """
+    while hasattr(policy, "policy") and not isinstance(policy, nn.Module):
+        policy = policy.policy
+    parts = [policy] if isinstance(policy, nn.Module) else vars(policy).values()
+    modules = [part for part in parts if isinstance(part, nn.Module)]
+    if not modules:
+        raise TypeError(
+            f"a {type(policy).__name__} holds no torch module, so its weights cannot "
+            "be mixed. Keep the model as an attribute, or use ref_mixture=1."
+        )
+    for module in modules:
+        yield from module.state_dict(keep_vars=True).values()
+
+
+# --- algorithm.variants.resampling
+
+
+class Resampling(Trainer):
+    """A group whose rewards are all equal teaches nothing: ask its prompt again.
+
+    Up to `num_resamples` times new responses to the same prompt take its place; what is
+    tied after that stays. DAPO (Yu et al. 2025, arXiv 2503.14476) replaces the prompt
+    as well. A reward function must find all it needs in the rollout: it sees some
+    prompts only.
+    """
+
+    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
+        """A rollout and its rewards [... batch trial]."""
+        rollout, rewards = super().sample(prompts)
+        for _ in range(self.config.num_resamples):
+            tied = tied_groups(rewards)
+            asked = tied.reshape(-1, tied.shape[-1]).any(dim=0).nonzero().squeeze(-1)
+            if not len(asked):
+                break
+            fresh, again = super().sample(prompts[asked])
+            rollout = replace_groups(rollout, fresh, tied, asked)
+            rewards = put(rewards, again, tied[..., None], asked, axis=-2)
+        return rollout, rewards
+
+
+def replace_groups(
+    rollout: Rollout, fresh: Rollout, tied: Tensor, asked: Tensor
+) -> Rollout:
+    """The rollout with the groups of `fresh`, int [asked], where bool [batch] is True.
+
+    The shorter of the two is padded; padding is masked.
+    """
+    width = max(rollout.responses.shape[-1], fresh.responses.shape[-1])
+    rollout, fresh = padded(rollout, width), padded(fresh, width)
+    columns = {}
+    for name in (f.name for f in fields(Rollout) if f.name != "prompts"):
+        old, new = getattr(rollout, name), getattr(fresh, name)
+        if old is not None:
+            trailing = old.ndim - tied.ndim
+            where = tied.reshape(*tied.shape, *[1] * trailing)
+            columns[name] = put(old, new, where, asked, axis=-1 - trailing)
+    return replace(rollout, **columns)
+
+
+def put(old: Tensor, new: Tensor, where: Tensor, asked: Tensor, axis: int) -> Tensor:
+    """`old` with rows `asked` of an axis taken from `new`, where that is True."""
+    return torch.where(where, old.index_copy(axis, asked, new), old)
+
+
+def padded(rollout: Rollout, width: int) -> Rollout:
+    """The rollout with responses of that many positions."""
+    extra = width - rollout.responses.shape[-1]
+    if extra == 0:
+        return rollout
+    mask = rollout.mask
+    if mask is None:
+        mask = torch.ones_like(rollout.responses, dtype=torch.bool)
+    columns = {"responses": rollout.responses, "mask": mask}
+    if rollout.sampled_log_probs is not None:
+        columns["sampled_log_probs"] = rollout.sampled_log_probs
+    wider: dict[str, Any] = {k: pad(v, (0, extra)) for k, v in columns.items()}
+    return replace(rollout, **wider)
+
+
+# --- algorithm.train
+
+
+def variants_for(config: TrainConfig) -> list[type[Trainer]]:
+    """The variants that a config asks for; each replaces one method of the trainer.
+
+    The first is the outermost: what it does comes after what the later ones did.
+    """
+    require_config(config)
+    asked = {
+        TruncatedMasked: config.mask_truncated,
+        Resampling: config.num_resamples > 0,
+        SamplerOld: config.old_log_probs_from == "sampler",
+        FirstStepOld: config.old_log_probs_from == "first_step",
+        KLInReward: config.kl_place == "reward",
+        SamplerCorrection: config.sampler_cap is not None,
+        EarlyStop: config.stop_kl is not None,
+        Minibatches: config.minibatch_size is not None,
+        MicroBatches: config.micro_batch_size is not None or config.skip_tied_groups,
+        SoftReference: config.ref_mixture < 1,
+        AdaptiveKL: config.kl_target is not None,
+    }
+    return [variant for variant, is_asked in asked.items() if is_asked]
+
+
+def trainer_class(config: TrainConfig, kind: type[Trainer] = Trainer) -> type[Trainer]:
+    """`kind` with all that a config asks for: a subclass of it and of the variants."""
+    asked = variants_for(config)
+    return type(kind.__name__, (*asked, kind), {}) if asked else kind
+
+
+def collect(
+    policy: Policy,
+    prompts: Tensor,
+    reward_fn: Callable[[Rollout], Tensor],
+    config: TrainConfig,
+) -> Batch:
+    """One batch of int [batch pos], as the first epoch of a run would collect it."""
+    nothing_moves = torch.optim.SGD([torch.zeros(1)])
+    parts = (policy, prompts, reward_fn, nothing_moves, config)
+    return trainer_class(config)(*parts).collect(prompts)
+
+
+def train(
+    policy: Policy,
+    prompts: Tensor | Callable[[int], Tensor],
+    reward_fn: Callable[[Rollout], Tensor],
+    optimizer: torch.optim.Optimizer,
+    config: TrainConfig,
+    observe: Callable[[Any], dict | None] | None = None,
+    watch: Callable[[History], None] | None = None,
+    *,
+    kind: type[Trainer] = Trainer,
+    **more: Any,
+) -> History:
+    """Train a policy on groups of its own responses; arguments as `Trainer`.
+
+    `kind` is another trainer, such as actor_critic.ppo.PPO, and `more` what it takes.
+    """
+    chosen = trainer_class(config, kind)
+    parts = (policy, prompts, reward_fn, optimizer, config, observe, watch)
+    return chosen(*parts, **more).train()
+
+
+# --- algorithm.variants.mismatch
+
+
+def correct_deltas(
+    deltas: Tensor, rollout: Rollout, old_log_probs: Tensor, cap: float
+) -> Tensor:
+    """Deltas times the sampler's weights: [... batch trial pos].
+
+    Every loss is linear in the size of its deltas, so no loss needs to know. Raises
+    ValueError if the rollout does not say what its sampler thought.
+    """
+    sampled = rollout.sampled_log_probs
+    if sampled is None:
+        raise ValueError(
+            f"sampler_cap={cap}, but this policy's rollouts have no sampled_log_probs. "
+            "Note them in policy.sample, or use sampler_cap=None."
+        )
+    weights = sampler_weights(old_log_probs, sampled, cap, rollout.mask)
+    return deltas_per_token(deltas, weights) * weights
+
+
+class SamplerCorrection(Trainer):
+    """Each delta is weighed by how far the sampler was from the scorer (TIS)."""
+
+    def collect(self, prompts: Tensor) -> Batch:
+        """The deltas, whoever made them, times the weights: [... batch trial pos]."""
+        batch, cap = super().collect(prompts), self.config.sampler_cap
+        old = batch.old_log_probs
+        if cap is None or old is None:
+            return batch
+        deltas = correct_deltas(batch.deltas, batch.rollout, old, cap)
+        return replace(batch, deltas=deltas)
+
+
+# --- algorithm.variants.lengths
+
+
+def drop_truncated(rollout: Rollout) -> Rollout:
+    """The rollout without the tokens of responses that did not finish.
+
+    Their reward says little: the answer may have been one token away. They still
+    count in the mean of their group and in the number of responses. DAPO calls it
+    overlong filtering. Raises ValueError if the rollout does not say what finished.
+    """
+    if rollout.finished is None:
+        raise ValueError(
+            "mask_truncated=True needs rollout.finished, bool [batch trial]: False "
+            "where a response was cut off before it ended. Fill it in policy.sample, "
+            "or use mask_truncated=False."
+        )
+    mask = as_bool_mask(rollout.mask, rollout.responses)
+    first = rollout.responses[..., 0]
+    require_same_shape("finished", rollout.finished, "responses[..., 0]", first)
+    return replace(rollout, mask=mask & rollout.finished[..., None].to(torch.bool))
+
+
+class TruncatedMasked(Trainer):
+    """Responses that were cut off are rewarded and compared, but not learned from."""
+
+    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
+        """After the reward function has seen all of them."""
+        rollout, rewards = super().sample(prompts)
+        return drop_truncated(rollout), rewards

@@ -1,0 +1,259 @@
+"""A sampler that differs from the scorer: weigh its tokens by how much."""
+
+import copy
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from grpo_course.checks import (
+    require_at_least,
+    require_callable,
+    require_inside,
+    require_sizes,
+    require_tensor,
+)
+from grpo_course.formulas import as_bool_mask, compute_ratio, k3
+from grpo_course.loop import (
+    History,
+    Policy,
+    Rollout,
+    require_policy,
+    weights,
+)
+from grpo_course.sampling import Sampler
+
+# --- algorithm.variants.mismatch
+
+
+class SamplingPolicy(Policy, Protocol):
+    """A policy that writes as a sampler says, such as SequencePolicy."""
+
+    sampler: Sampler
+
+
+class EngineSampler:
+    """A policy whose responses another sampler draws; scores are the policy's own.
+
+    It plays an engine with today's weights that does not draw what the trainer
+    scores: `engine` may have another temperature, or a top_k. Rollouts hold the
+    log-probs [... batch trial pos] of the distribution really drawn from. So
+    sampler_cap=2.0 weighs each token by min(pi_old / engine, 2), and None takes the
+    engine for the policy. What the engine never draws, no weight brings back.
+    Yao et al. 2025, fengyao.notion.site/off-policy-rl.
+
+    `policy` has a `sampler` and notes what it said. Raises TypeError where it has
+    none, ValueError where the engine writes responses of another form.
+    """
+
+    def __init__(self, policy: SamplingPolicy, engine: Sampler):
+        require_same_form(policy, engine)
+        self.policy, self.engine = policy, engine
+
+    def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
+        """int [batch pos] -> responses [... batch trial pos], drawn by the engine"""
+        writer = copy.copy(self.policy)  # the same weights and random numbers
+        writer.sampler = self.engine
+        return writer.sample(prompts, num_responses)
+
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        """-> [... batch trial pos], under the policy's own sampler"""
+        return self.policy.log_probs(rollout)
+
+
+def require_same_form(policy: object, engine: Sampler) -> None:
+    """Check that an engine ends, pads and cuts off responses as the policy does."""
+    own = getattr(policy, "sampler", None)
+    if not isinstance(own, Sampler):
+        raise TypeError(
+            f"a {type(policy).__name__} has no `sampler` that an engine could stand in "
+            "for. Pass a SequencePolicy or a CausalPolicy."
+        )
+    if not isinstance(engine, Sampler):
+        raise TypeError(
+            f"engine is a {type(engine).__name__}, not a Sampler. Make it with "
+            "dataclasses.replace(policy.sampler, temperature=...)."
+        )
+    for name in ("max_new_tokens", "eos", "pad"):
+        given, needed = getattr(engine, name), getattr(own, name)
+        if given != needed:
+            raise ValueError(
+                f"engine.{name}={given}, but the policy's sampler has {needed}, so one "
+                "would not read the other's responses. Make the engine with "
+                "dataclasses.replace(policy.sampler, ...)."
+            )
+
+
+# --- algorithm.variants.stale
+
+
+class StaleSampler:
+    """A policy that writes with the weights of `lag` calls ago; scores are today's.
+
+    The loop calls `sample` once an epoch (num_resamples=0), so the lag is in epochs;
+    in the first ones, the oldest weights there are. Rollouts hold the log-probs of the
+    weights that wrote them. So old_log_probs_from="sampler" makes the ratio reach back
+    to those, and "policy" takes the rollouts for fresh ones.
+
+    Raises ValueError for a lag below 0.
+    """
+
+    def __init__(self, policy: Policy, lag: int):
+        require_policy(policy)
+        require_at_least("lag", lag, 0)
+        self.policy, self.writer = policy, copy.deepcopy(policy)
+        self.past: deque[list[Tensor]] = deque(maxlen=lag + 1)
+
+    @torch.no_grad()
+    def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
+        """As the policy would have answered `lag` calls ago."""
+        self.past.append([weight.clone() for weight in weights(self.policy)])
+        for weight, old in zip(weights(self.writer), self.past[0], strict=True):
+            weight.copy_(old)
+        rollout = self.writer.sample(prompts, num_responses)
+        if rollout.sampled_log_probs is not None:
+            return rollout
+        return replace(rollout, sampled_log_probs=self.writer.log_probs(rollout))
+
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        """-> [... batch trial pos], of today's weights"""
+        return self.policy.log_probs(rollout)
+
+
+# --- algorithm.variants.penalty_form
+
+
+class PenaltyForm:
+    """-r delta + c KL(pi_old||pi), with a price c that follows a target for the KL.
+
+    To train with it: LOSS_MODES["penalty"] = form.loss, and watch=form.adapt. The
+    target is in nats a token. The paper calls c beta, which here is the weight of
+    pi_ref. Schulman et al. 2017, arXiv 1707.06347, section 4.
+    """
+
+    def __init__(self, target: float):
+        require_inside("target", target, {"above": 0, "below": math.inf})
+        self.target, self.price = target, torch.tensor(1.0)
+
+    def loss(
+        self, log_probs: Tensor, deltas: Tensor, *, old_log_probs: Tensor, **_
+    ) -> Tensor:
+        """[... batch trial pos] each -> the same; the price is [] or [seed]."""
+        distance = k3(old_log_probs, log_probs)  # of samples of pi_old: KL(pi_old||pi)
+        price = self.price[..., None, None, None]
+        return price * distance - compute_ratio(log_probs, old_log_probs) * deltas
+
+    def adapt(self, history: History) -> None:
+        """After an epoch, double a price that was too low, halve one too high."""
+        kl = history.records[-1]["old_kl"]  # as its last step found it
+        rise = torch.where(kl > 1.5 * self.target, 2.0, 1.0)
+        self.price = self.price * torch.where(kl < self.target / 1.5, 0.5, rise)
+
+
+# --- algorithm.variants.lengths
+
+
+def soft_overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tensor:
+    """0 up to max_length - buffer tokens, -1 from max_length on, linear between.
+
+    Any shape. DAPO: Yu et al. 2025, arXiv 2503.14476, equation 13. Raises ValueError
+    for a buffer below 1 or above max_length.
+    """
+    require_tensor("lengths", lengths, "...")
+    require_at_least("max_length", max_length, 1)
+    require_at_least("buffer", buffer, 1)
+    if buffer > max_length:
+        raise ValueError(
+            f"buffer={buffer} with max_length={max_length}: it is how many tokens "
+            "before the limit the penalty begins, from 1 to max_length."
+        )
+    return ((max_length - buffer - lengths) / buffer).clamp(-1.0, 0.0)
+
+
+def with_overlong_penalty(
+    reward_fn: Callable[[Rollout], Tensor], max_length: int, buffer: int
+) -> Callable[[Rollout], Tensor]:
+    """A reward function that also pays for length: give it in place of reward_fn."""
+
+    require_callable("reward_fn", reward_fn, "maps a rollout to rewards [batch trial]")
+
+    def shaped(rollout: Rollout) -> Tensor:
+        mask = as_bool_mask(rollout.mask, rollout.responses)
+        penalty = soft_overlong_penalty(mask.sum(-1), max_length, buffer)
+        return reward_fn(rollout) + penalty
+
+    return shaped
+
+
+# --- engines.waiting
+
+
+LEARNER = -1
+
+
+class Span(NamedTuple):
+    """When a writer, or the learner, is busy with one batch, in seconds."""
+
+    who: int  # a writer, counted from 0, or LEARNER
+    start: float
+    end: float
+
+
+def simulate_queue(
+    write: Sequence[float],
+    update: float,
+    writers: int = 1,
+    ahead: int = 1,
+    sync: float = 0.0,
+) -> tuple[list[int], float]:
+    """How old each batch is when it is learned from, in updates; the seconds in all.
+
+    Writing batch number i takes `write[i]` seconds. Each of the writers takes the
+    weights of the moment and writes a batch of its own, as long as fewer than `ahead`
+    batches are begun and not yet learned from. The learner takes them in the order in
+    which they are ready: `update` seconds each, and `sync` more to send the new weights
+    out. With ahead=1 writer and learner take turns, and every batch is fresh.
+
+    Raises ValueError for fewer than one writer or batch, and for a negative time.
+    """
+    ages, seconds, _ = trace_queue(write, update, writers, ahead, sync)
+    return ages, seconds
+
+
+def trace_queue(
+    write: Sequence[float],
+    update: float,
+    writers: int = 1,
+    ahead: int = 1,
+    sync: float = 0.0,
+) -> tuple[list[int], float, list[Span]]:
+    """As `simulate_queue`, and when each was busy."""
+    require_sizes(writers=writers, ahead=ahead, batches=len(write))
+    for name, seconds in {"write": min(write), "update": update, "sync": sync}.items():
+        require_inside(name, seconds, {"at least": 0})
+    clock, begun, version, ages, spans = 0.0, 0, 0, [], []
+    writing: list[tuple[float, int, int, int]] = []  # ready at, number, version, writer
+    free = list(range(writers))
+    ready: deque[int] = deque()  # versions of the batches that wait
+    learned = None  # when the update will be done; None: the learner waits
+    while version < len(write):
+        while free and begun < min(version + ahead, len(write)):
+            spans.append(Span(heappop(free), clock, clock + write[begun]))
+            heappush(writing, (spans[-1].end, begun, version, spans[-1].who))
+            begun += 1
+        if learned is None and ready:
+            ages.append(version - ready.popleft())
+            learned = clock + update + sync
+            spans.append(Span(LEARNER, clock, learned))
+        if learned is None or (writing and writing[0][0] <= learned):
+            clock, _, born, writer = heappop(writing)
+            heappush(free, writer)
+            ready.append(born)
+        else:
+            clock, learned, version = learned, None, version + 1
+    return ages, clock, spans

@@ -1,0 +1,535 @@
+"""A tiny autoregressive language model: embedding, GRU, head."""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import torch
+from einops import rearrange, repeat
+from torch import Generator, Tensor, nn
+
+from grpo_course.checks import (
+    require_at_least,
+    require_axes,
+    require_inside,
+    require_same_shape,
+    require_sizes,
+    require_vocabulary,
+)
+from grpo_course.loop import LEARNING_RATE, History, Policy, Rollout, TrainConfig, train
+from grpo_course.sampling import (
+    Generators,
+    Sampler,
+    draw,
+    pick,
+    prompt_mask,
+    require_seeds,
+    response_mask,
+)
+
+# --- sequences.model
+
+
+class TinyLM(nn.Module):
+    """Reads tokens one by one into a hidden state; the state scores the next token.
+
+    With `seeds=(0, 1, 2)` the weights carry a leading seed axis: independent models
+    that train side by side. The dots in the shapes below stand for that axis.
+    The recurrent cell is the GRU of Cho et al. 2014, arXiv 1406.1078, as in torch.
+
+    Args:
+        vocab_size: how many different tokens there are.
+        hidden_size: width of the hidden state.
+        context_length: the most tokens of prompt and response together.
+        seeds: one random seed for each model, or None for one model of seed 0.
+    """
+
+    embedding: Tensor  # [... vocab dim]
+    input_weights: Tensor  # [... dim 3*dim]
+    input_bias: Tensor  # [... 1 3*dim]
+    hidden_weights: Tensor  # [... dim 3*dim]
+    hidden_bias: Tensor  # [... 1 3*dim]
+    head_weights: Tensor  # [... dim vocab]
+    head_bias: Tensor  # [... 1 vocab]
+
+    def __init__(
+        self,
+        vocab_size: int,
+        hidden_size: int = 32,
+        context_length: int = 32,
+        seeds: Sequence[int] | None = None,
+    ):
+        super().__init__()
+        require_seeds(seeds)
+        sizes = {"vocab_size": vocab_size, "hidden_size": hidden_size}
+        require_sizes(**sizes, context_length=context_length)
+        self.vocab_size, self.context_length = vocab_size, context_length
+        self.hidden_size, gates = hidden_size, 3 * hidden_size
+        shapes = {
+            "embedding": (vocab_size, hidden_size),
+            "input_weights": (hidden_size, gates),
+            "input_bias": (1, gates),
+            "hidden_weights": (hidden_size, gates),
+            "hidden_bias": (1, gates),
+            "head_weights": (hidden_size, vocab_size),
+            "head_bias": (1, vocab_size),
+        }
+        own = (0,) if seeds is None else seeds
+        drawn = [draw_weights(shapes, hidden_size, seed) for seed in own]
+        for name in shapes:
+            stacked = torch.stack([weights[name] for weights in drawn])
+            self.register_parameter(
+                name, nn.Parameter(stacked[0] if seeds is None else stacked)
+            )
+
+    def start(self, tokens: Tensor) -> Tensor:
+        """The state before any token: zeros. int [... rows pos] -> [... rows dim]"""
+        rows = tokens.shape[-2]
+        return self.embedding.new_zeros(
+            *self.embedding.shape[:-2], rows, self.hidden_size
+        )
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """int [... rows pos] -> [... rows pos dim]"""
+        if self.embedding.ndim == 2:
+            return self.embedding[tokens]
+        seed = torch.arange(len(self.embedding), device=tokens.device)
+        return self.embedding[seed[:, None, None], tokens]
+
+    def step(self, inputs: Tensor, hidden: Tensor) -> Tensor:
+        """One step of the GRU. [... rows 3 dim], [... rows dim] -> [... rows dim]"""
+        reset_in, update_in, new_in = inputs.chunk(3, dim=-1)
+        gates = hidden @ self.hidden_weights + self.hidden_bias
+        reset, update, new = gates.chunk(3, dim=-1)
+        reset, update = (reset_in + reset).sigmoid(), (update_in + update).sigmoid()
+        return torch.lerp((new_in + reset * new).tanh(), hidden, update)
+
+    def read(
+        self, tokens: Tensor, hidden: Tensor | None = None, real: Tensor | None = None
+    ) -> Tensor:
+        """The state after each token. int [... rows pos] -> [... rows pos dim]
+
+        `hidden` [... rows dim] carries on from an earlier state. Where `real`, bool
+        [... rows pos], is False, the token is padding and the state stays as it is.
+        Raises ValueError for tokens that are not in the vocabulary.
+        """
+        require_vocabulary("tokens", tokens, self.vocab_size)
+        hidden = self.start(tokens) if hidden is None else hidden
+        bias = self.input_bias[..., None, :]
+        weights = self.input_weights
+        weights = weights if weights.ndim == 2 else weights[:, None]
+        inputs = self.embed(tokens) @ weights + bias
+        states = []
+        for pos in range(tokens.shape[-1]):
+            after = self.step(inputs[..., pos, :], hidden)
+            if real is not None:
+                after = torch.where(real[..., pos, None], after, hidden)
+            hidden = after
+            states.append(hidden)
+        return torch.stack(states, dim=-2)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        """Logits of the next token. [... rows dim] -> [... rows vocab]"""
+        return hidden @ self.head_weights + self.head_bias
+
+    def forward(self, tokens: Tensor, real: Tensor | None = None) -> Tensor:
+        """int [... rows pos] -> logits [... rows pos vocab], those at t score t + 1."""
+        states = self.read(tokens, real=real)
+        logits = self.head(states.flatten(-3, -2))
+        return logits.unflatten(-2, states.shape[-3:-1])
+
+
+def draw_weights(shapes: dict, hidden_size: int, seed: int) -> dict[str, Tensor]:
+    """Normal embeddings, all else uniform in +-1/sqrt(hidden), as torch has it."""
+    generator = Generator().manual_seed(seed)
+    bound = 1 / math.sqrt(hidden_size)
+    weights = {
+        name: (2 * torch.rand(shape, generator=generator) - 1) * bound
+        for name, shape in shapes.items()
+    }
+    weights["embedding"] = torch.randn(shapes["embedding"], generator=generator)
+    return weights
+
+
+# --- sequences.scoring
+
+
+def prompt_state(model: TinyLM, prompts: Tensor, pad: int | None = None) -> Tensor:
+    """The state after each prompt. int [batch pos] -> [... batch dim]
+
+    With `pad`, padding in front of a prompt leaves no trace in its state.
+    """
+    real = None if pad is None else prompt_mask(prompts, pad)
+    return model.read(prompts, real=real)[..., -1, :]
+
+
+def response_logits(
+    model: TinyLM, prompts: Tensor, responses: Tensor, pad: int | None = None
+) -> Tensor:
+    """What the model thought before each token of each response.
+
+    int [batch pos] and [... batch trial pos] -> [... batch trial pos vocab]. The
+    state before the first token is the prompt's; each prompt is read once.
+    """
+    require_axes("responses", responses, "batch trial pos")
+    require_context(prompts, responses.shape[-1], model.context_length)
+    batch, trial = responses.shape[-3:-1]
+    if len(prompts) != batch:
+        raise ValueError(
+            f"prompts has shape {list(prompts.shape)}, but responses has shape "
+            f"{list(responses.shape)}: they must agree in batch."
+        )
+    before = prompt_state(model, prompts, pad)
+    before = repeat(before, "... batch dim -> ... (batch trial) dim", trial=trial)
+    rows = rearrange(responses, "... batch trial pos -> ... (batch trial) pos")
+    states = [before[..., None, :]]
+    if rows.shape[-1] > 1:
+        states.append(model.read(rows[..., :-1], before))
+    logits = model.head(torch.cat(states, dim=-2).flatten(-3, -2))
+    pattern = "... (batch trial pos) vocab -> ... batch trial pos vocab"
+    return rearrange(logits, pattern, batch=batch, trial=trial)
+
+
+def require_context(prompts: Tensor, num_new_tokens: int, context_length: int) -> None:
+    """Check that prompt and response fit what the model can hold."""
+    require_axes("prompts", prompts, "batch pos")
+    length = prompts.shape[-1]
+    if length + num_new_tokens > context_length:
+        raise ValueError(
+            f"prompts has {length} tokens a row and the response {num_new_tokens}, but "
+            f"the model holds {context_length}. Shorten the prompts, ask for fewer new "
+            "tokens, or build the model with a larger context_length."
+        )
+
+
+# --- sequences.sampling
+
+
+@torch.no_grad()
+def sample_sequences(
+    model: TinyLM,
+    prompts: Tensor,
+    num_responses: int,
+    sampler: Sampler,
+    generator: Generators = None,
+    greedy: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Responses and the log-probs noted on the way; both [... batch trial pos].
+
+    int [batch pos] in. pos is always max_new_tokens: after EOS come `pad` tokens with
+    log-probability 0, which no policy chose. A model with a seed axis needs a
+    generator for each seed. With greedy, the likeliest token at each step.
+    Raises ValueError for prompts that do not fit the context, and for an eos or pad
+    that the model cannot write.
+    """
+    require_at_least("num_responses", num_responses, 1)
+    require_own_tokens(sampler, model.vocab_size)
+    require_context(prompts, sampler.max_new_tokens, model.context_length)
+    hidden = prompt_state(model, prompts, sampler.pad)
+    hidden = repeat(
+        hidden, "... batch dim -> ... (batch trial) dim", trial=num_responses
+    )
+    finished = torch.zeros(hidden.shape[:-1], dtype=torch.bool, device=hidden.device)
+    tokens, scores = [], []
+    for _ in range(sampler.max_new_tokens):
+        log_probs = sampler.log_probs(model.head(hidden))
+        token = draw(log_probs, generator, greedy)
+        score = pick(log_probs, token)
+        if sampler.eos is not None and sampler.pad is not None:
+            token = torch.where(finished, sampler.pad, token)
+            score = torch.where(finished, 0.0, score)
+            finished = finished | (token == sampler.eos)
+        tokens.append(token)
+        scores.append(score)
+        hidden = model.read(token[..., None], hidden)[..., 0, :]
+    pattern, trial = "pos ... (batch trial) -> ... batch trial pos", num_responses
+    responses = rearrange(torch.stack(tokens), pattern, trial=trial)
+    return responses, rearrange(torch.stack(scores), pattern, trial=trial)
+
+
+def require_own_tokens(sampler: Sampler, vocab_size: int) -> None:
+    """Check that a sampler's eos and pad, where it has them, are in the vocabulary."""
+    if not isinstance(sampler, Sampler):
+        raise TypeError(
+            f"sampler={sampler!r} is no Sampler. Pass Sampler(max_new_tokens), say."
+        )
+    words = {"at least": 0, "below": vocab_size}
+    for name in ("eos", "pad"):
+        if (token := getattr(sampler, name)) is not None:
+            require_inside(name, token, words, ", as the model's vocabulary is")
+
+
+class SequencePolicy:
+    """A language model with its sampler and its random numbers, as the loop wants it.
+
+    A deep copy of it is a frozen reference: the loop makes one where beta is not 0
+    and asks it for log-probabilities only, without a gradient.
+    """
+
+    def __init__(self, model: TinyLM, sampler: Sampler, generator: Generators = None):
+        self.model, self.sampler, self.generator = model, sampler, generator
+
+    def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
+        """int [batch pos] -> a rollout with responses [... batch trial pos]"""
+        responses, noted = sample_sequences(
+            self.model, prompts, num_responses, self.sampler, self.generator
+        )
+        mask, finished = self.sampler.mask(responses), self.sampler.finished(responses)
+        return Rollout(prompts, responses, mask, noted, finished)
+
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        """-> [... batch trial pos], under the settings of the sampler"""
+        logits = response_logits(
+            self.model, rollout.prompts, rollout.responses, self.sampler.pad
+        )
+        return self.sampler.token_log_probs(logits, rollout.responses)
+
+    def answer(self, prompts: Tensor) -> Tensor:
+        """The greedy response to each prompt. int [batch pos] -> int [... batch pos]"""
+        responses, _ = sample_sequences(
+            self.model, prompts, 1, self.sampler, greedy=True
+        )
+        return responses[..., 0, :]
+
+
+# --- sequences.tasks
+
+
+LENGTH = 3  # of the sort task: three of the numbers 0 to 5
+
+
+ASK = 6  # the token after the numbers: now answer
+
+
+def token_share(responses: Tensor, mask: Tensor | None, token: int) -> Tensor:
+    """The share of one token among those that count. [... pos] -> [...]
+
+    int responses and bool mask [... batch trial pos] (None: all count) give float
+    [... batch trial]. An empty response has a share of 0.
+    """
+    require_axes("responses", responses, "pos")
+    require_at_least("token", token, 0)
+    mask = torch.ones_like(responses, dtype=torch.bool) if mask is None else mask
+    require_same_shape("mask", mask, "responses", responses)
+    hits = ((responses == token) & mask).sum(dim=-1)
+    return hits / mask.sum(dim=-1).clamp(min=1)
+
+
+def share_reward(token: int) -> Callable[[Rollout], Tensor]:
+    """A reward for the loop: the share of `token` in each response, from 0 to 1."""
+    return lambda rollout: token_share(rollout.responses, rollout.mask, token)
+
+
+def all_sort_prompts() -> Tensor:
+    """Every list of three of the numbers 0 to 5, then ASK. -> int [216 4]
+
+    ASK says that the answer comes next. Without such a token the model must count.
+    """
+    numbers = torch.cartesian_prod(*[torch.arange(ASK)] * LENGTH)
+    return torch.cat([numbers, torch.full((len(numbers), 1), ASK)], dim=-1)
+
+
+def sorted_numbers(prompts: Tensor) -> Tensor:
+    """The right answers. int [batch pos+1] -> int [batch pos]"""
+    return prompts[..., :-1].sort(dim=-1).values
+
+
+def has_repeat(prompts: Tensor) -> Tensor:
+    """Where a number stands twice. int [batch pos+1] -> bool [batch]"""
+    ordered = sorted_numbers(prompts)
+    return (ordered[..., 1:] == ordered[..., :-1]).any(dim=-1)
+
+
+def place_reward(rollout: Rollout) -> Tensor:
+    """The share of places that hold the right number. -> [... batch trial]"""
+    truth = sorted_numbers(rollout.prompts)[:, None, :]
+    return (rollout.responses == truth).float().mean(dim=-1)
+
+
+def found_and_ordered_reward(rollout: Rollout) -> Tensor:
+    """A point for each prompt number found, one for each ordered pair; as a share.
+
+    One number of the response may be found for two equal ones of the prompt: that
+    is its hole, for a policy to find. -> [... batch trial], from 0 to 1
+    """
+    wanted, responses = rollout.prompts[:, None, :-1, None], rollout.responses
+    found = (wanted == responses[..., None, :]).any(dim=-1)
+    ordered = responses[..., 1:] >= responses[..., :-1]
+    points = found.sum(dim=-1) + ordered.sum(dim=-1)
+    return points / (found.shape[-1] + ordered.shape[-1])
+
+
+def is_sorted(prompts: Tensor, answers: Tensor) -> Tensor:
+    """Whether an answer is its prompt, sorted. [... batch pos] -> bool [... batch]"""
+    return (answers == sorted_numbers(prompts)).all(dim=-1)
+
+
+# --- sequences.enumerated
+
+
+MAX_ANSWERS = 10_000  # more than this does not fit a laptop's patience
+
+
+class ShortAnswers:
+    """Every response of up to `longest` tokens over some words and an end.
+
+    The words are 0, 1, ...; `end` is the number after the last of them, and pads what
+    comes after it. A response of `longest` words is cut off without an end.
+
+    responses int [all pos], mask bool [all pos] and lengths float64 [all] list them.
+    A policy is a table of logits [... state token]: a state is what was written so far.
+    """
+
+    def __init__(self, num_words: int = 2, longest: int = 4):
+        require_sizes(num_words=num_words, longest=longest)
+        count = sum(num_words**length for length in range(longest + 1))
+        require_inside("number of responses", count, {"at most": MAX_ANSWERS})
+        self.end = num_words
+        rows = [
+            words + (self.end,) * (longest - length)
+            for length in range(longest + 1)
+            for words in product(range(num_words), repeat=length)
+        ]
+        self.responses = torch.tensor(rows)
+        self.mask = response_mask(self.responses, self.end)
+        self.lengths = self.mask.sum(-1).double()
+        self.states = self._number_states()
+
+    def _number_states(self) -> Tensor:
+        """What was written before each token, numbered from 0. -> int [all pos]"""
+        places = (self.end + 2) ** torch.arange(self.responses.shape[-1])
+        upto = ((self.responses + 1) * places).cumsum(-1)
+        before = upto.roll(1, -1).index_fill(-1, torch.tensor(0), 0)
+        return torch.unique(before * self.mask, return_inverse=True)[1]
+
+    def random_logits(self, seeds: range) -> Tensor:
+        """A random policy for each seed. -> float64 [seed state token]"""
+        shape = (int(self.states.max()) + 1, self.end + 1)
+        return torch.stack(
+            [
+                torch.randn(
+                    shape, generator=torch.Generator().manual_seed(seed)
+                ).double()
+                for seed in seeds
+            ]
+        )
+
+    def log_probs(self, logits: Tensor) -> Tensor:
+        """Of every token of every response, 0 in the padding.
+
+        [... state token] -> [... all pos]
+        """
+        chosen = logits.log_softmax(-1)[..., self.states, self.responses]
+        return torch.where(self.mask, chosen, 0.0)
+
+    def chances(self, logits: Tensor) -> Tensor:
+        """The probability of every response. [... state token] -> [... all]"""
+        return self.log_probs(logits).sum(-1).exp()
+
+
+# --- sequences.recipes
+
+
+Watch = Callable[[History], None]
+
+
+NEVER = 10**9  # epochs until the reference is copied again
+
+
+SHARE_TOKEN, SHARE_VOCAB, SHARE_LENGTH = 1, 10, 20
+
+
+SHARE_PROMPTS = torch.zeros(4, 5, dtype=torch.long)  # four times the same five tokens
+
+
+def make_policy(
+    model: TinyLM, sampler: Sampler, seeds: Sequence[int]
+) -> SequencePolicy:
+    """A policy with random numbers of its own for each seed."""
+    require_seeds(() if seeds is None else seeds)
+    generators = [Generator().manual_seed(1000 + seed) for seed in seeds]
+    return SequencePolicy(model, sampler, generators)
+
+
+def train_share(
+    seeds: Sequence[int] = (0,),
+    num_epochs: int = 15,
+    learning_rate: float = 1e-3,
+    watch: Watch | None = None,
+    sampler: Sampler = Sampler(SHARE_LENGTH),  # noqa: B008, it is frozen
+    observe: Callable[[SequencePolicy], dict] | None = None,
+    **knobs,
+) -> tuple[SequencePolicy, History]:
+    """Train for a large share of one token among 20; curves are [step seed].
+
+    Four prompts, four responses each; two passes over each rollout in minibatches of
+    four; a reference, if beta is not 0, that is never copied again. A sampler with an
+    EOS lets responses end. `observe` is that of `Trainer`; further knobs are those of
+    TrainConfig.
+    """
+    settings = {
+        "num_epochs": num_epochs,
+        "num_steps_per_epoch": 2,
+        "num_responses": 4,
+        "minibatch_size": 4,
+        "max_gradient_norm": 1.0,
+        "compute_ref_model_period": NEVER,
+    }
+    require_inside("learning_rate", learning_rate, LEARNING_RATE)
+    model = TinyLM(SHARE_VOCAB, hidden_size=64, seeds=seeds)
+    policy = make_policy(model, sampler, seeds)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
+    config = TrainConfig(**(settings | knobs))
+    reward = share_reward(SHARE_TOKEN)
+    parts = (policy, SHARE_PROMPTS, reward, optimizer, config)
+    history = train(*parts, observe, watch)
+    return policy, history
+
+
+def train_sort(
+    reward_fn: Callable[[Rollout], Tensor] = place_reward,
+    seeds: Sequence[int] = (0,),
+    num_epochs: int = 300,
+    learning_rate: float = 3e-3,
+    num_prompts: int = 16,
+    watch: Watch | None = None,
+    wrap: Callable[[SequencePolicy], Policy] | None = None,
+    sampler: Sampler = Sampler(LENGTH),  # noqa: B008, it is frozen
+    **knobs,
+) -> tuple[SequencePolicy, History]:
+    """Train to write three numbers in order; curves are [step seed].
+
+    Each epoch asks `num_prompts` of the 216, eight responses each, eight steps.
+    The seeds get the same prompts. `wrap` puts something between the policy and the
+    loop, such as a StaleSampler. Further knobs are those of TrainConfig.
+    """
+    settings = {"num_epochs": num_epochs, "num_steps_per_epoch": 8, "num_responses": 8}
+    require_inside("learning_rate", learning_rate, LEARNING_RATE)
+    model = TinyLM(ASK + 1, hidden_size=32, seeds=seeds)
+    policy = make_policy(model, sampler, seeds)
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    config = TrainConfig(**(settings | knobs))
+    prompts = draw_prompts(all_sort_prompts(), num_prompts, seed=0)
+    actor = wrap(policy) if wrap else policy
+    history = train(actor, prompts, reward_fn, optimizer, config, watch=watch)
+    return policy, history
+
+
+def draw_prompts(prompts: Tensor, count: int, seed: int) -> Callable[[int], Tensor]:
+    """For the loop: `count` different prompts for each epoch. [all pos] -> [count pos]
+
+    Raises ValueError if there are not that many.
+    """
+    require_axes("prompts", prompts, "all pos")
+    require_at_least("count", count, 1)
+    if not 1 <= count <= len(prompts):
+        raise ValueError(
+            f"count={count}, but there are {len(prompts)} prompts to draw from. "
+            f"Choose 1 to {len(prompts)}."
+        )
+
+    def drawn(epoch: int) -> Tensor:
+        generator = Generator().manual_seed(1_000_003 * seed + epoch)
+        return prompts[torch.randperm(len(prompts), generator=generator)[:count]]
+
+    return drawn

@@ -1,1 +1,0 @@
-"""World 2: a tiny language model that writes one token after another."""

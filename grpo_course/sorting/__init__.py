@@ -1,1 +1,0 @@
-"""World 1: sorting a few numbers, small enough to enumerate every response."""

@@ -1,0 +1,649 @@
+"""The form of a response, and of the conversation that it is part of.
+
+A response thinks between <think> and </think>, and answers between <answer> and
+</answer>. A chat template turns messages into the one text that a model reads.
+"""
+
+import random
+import re
+import sys
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from math import inf, isfinite
+from numbers import Real
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar, Generic, TypeVar
+from zlib import crc32
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from grpo_course.checks import choices, require_at_least, settings, unknown_name
+from grpo_course.loop import History, Rollout, tied_groups
+from grpo_course.sampling import pad_rows, prompt_mask, response_mask
+
+# --- language_model.template
+
+
+THINK, CLOSE_THINK = "<think>", "</think>"
+
+
+ANSWER, CLOSE_ANSWER = "<answer>", "</answer>"
+
+
+TAGS = (THINK, CLOSE_THINK, ANSWER, CLOSE_ANSWER)
+
+
+# The form of ChatML. `add_generation_prompt` opens the assistant's turn.
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+Completion = str | list[dict]
+
+
+def chat_messages(question: str, system_prompt: str | None = None) -> list[dict]:
+    """The conversation so far, as a chat template wants it. None: no system prompt."""
+    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
+    return [*system, {"role": "user", "content": question}]
+
+
+def conversation_text(
+    question: str, response: str, system_prompt: str | None = None
+) -> str:
+    """A whole conversation as a tiny tokenizer should learn it: words, roles and tags.
+
+    A tokenizer that never saw the roles spends a token on each of their letters.
+    """
+    messages = chat_messages(question, system_prompt)
+    messages += [{"role": "assistant", "content": response}]
+    return "".join(f"{m['role']}\n{m['content']}\n" for m in messages)
+
+
+def in_template(thinking: str, answer: str) -> str:
+    """A response in the full form."""
+    return f"{THINK}{thinking}{CLOSE_THINK}{ANSWER}{answer}{CLOSE_ANSWER}"
+
+
+def extract_answer(completion: str) -> str | None:
+    """The text between the last <answer> and its </answer>; None if there is none.
+
+    Whatever stands before the last </think> is thinking, and no answer.
+    """
+    said = completion.rpartition(CLOSE_THINK)[2]
+    before, _, _ = said.rpartition(CLOSE_ANSWER)
+    _, opened, inside = before.rpartition(ANSWER)
+    return inside.partition(CLOSE_ANSWER)[0].strip() if opened else None
+
+
+def completion_texts(completions: Sequence[Completion]) -> list[str]:
+    """The texts of plain or chat completions.
+
+    Raises TypeError for one text in the place of a list, and for what is neither a text
+    nor a list of messages.
+    """
+    if isinstance(completions, str):
+        raise TypeError(
+            f"completions={completions[:40]!r} is one text. Pass a list of them: "
+            "[completion]."
+        )
+    return [completion_text(completion) for completion in completions]
+
+
+def completion_text(completion: Completion) -> str:
+    """The text of one completion; of a list of parts, those that hold text."""
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, list | tuple) and all(
+        isinstance(message, dict) for message in completion
+    ):
+        contents = [message.get("content") for message in completion]
+        return "".join(map(content_text, contents))
+    raise TypeError(
+        f"A completion is a {type(completion).__name__}. Pass a string, or a list of "
+        'messages like {"role": "assistant", "content": "..."}.'
+    )
+
+
+def content_text(content: object) -> str:
+    """A message's content: a text, nothing, or parts {"type": "text", "text": ...}."""
+    if isinstance(content, list | tuple):
+        return "".join(str(part.get("text") or "") for part in content)
+    return str(content or "")
+
+
+def graded(
+    rule: Callable[[str, Any], bool],
+    completions: Sequence[Completion],
+    answer: Sequence[Any],
+) -> list[float]:
+    """1.0 where `rule` holds of a completion's text and its own right answer, else 0.0.
+
+    Raises ValueError where there is not one answer for each completion.
+    """
+    texts = completion_texts(completions)
+    if isinstance(answer, str | Mapping) or len(texts) != len(answer):
+        raise ValueError(
+            f"answer must be a list with one right answer for each of the {len(texts)} "
+            "completions. Repeat an answer for its whole group."
+        )
+    return [float(rule(t, right)) for t, right in zip(texts, answer, strict=True)]
+
+
+def format_reward(completions: Sequence[Completion], **kwargs: object) -> list[float]:
+    """0.2 for each of the four tags that stands exactly once, 0.2 for good order.
+
+    Good order: the four tags once each, as in the template, with something inside
+    both pairs and nothing but white space outside them.
+    """
+    return [_format_points(text) / 5 for text in completion_texts(completions)]
+
+
+def _format_points(text: str) -> int:
+    """0 to 5: one for each tag that stands exactly once, one for good order."""
+    points = sum(text.count(tag) == 1 for tag in TAGS)
+    return points + (points == len(TAGS) and _in_order(text))
+
+
+def _in_order(text: str) -> bool:
+    """Whether the tags, once each, cut the text as the template does."""
+    parts = []
+    for tag in TAGS:
+        part, found, text = text.partition(tag)
+        if not found:
+            return False
+        parts.append(part.strip())
+    before, thinking, between, given = parts
+    return bool(thinking and given) and not (before or between or text.strip())
+
+
+# --- language_model.text_task
+
+
+# completions and `answer`, one for each, in; one float for each out: as TRL calls it
+Reward = Callable[..., Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing to ask, and what is needed to judge an answer to it."""
+
+    question: str
+    answer: Any  # what the rewards compare with, of any type
+    solution: str = ""  # worked, for a demonstration
+
+    @property
+    def group(self) -> str:
+        """Who knows one of a group knows all: intervals draw them together."""
+        return self.question
+
+
+Asked = TypeVar("Asked", bound=Problem)
+
+
+@settings()
+class TextTask(ABC, Generic[Asked]):
+    """Problems of one kind, rewards, and what a run should know of them.
+
+    A subclass is decorated with `settings()` too; its fields are the task's own
+    settings, on the command line too.
+    """
+
+    # name: (function, weight). The first says whether a response is right: it is the
+    # accuracy. A weight of 0 measures only.
+    rewards: ClassVar[Mapping[str, tuple[Reward, float]]]
+    # of the rewards, those that an evaluation reports; none: all of them
+    measures: ClassVar[Sequence[str]] = ()
+    # settings of whole runs by name; "laptop" is the one that is taken unless named
+    presets: ClassVar[Mapping[str, Any]] = {}  # language_model.config.GRPOConfig
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits there are beside "train"; the first is the one to report."""
+        return ("test", "validation")
+
+    @abstractmethod
+    def problems(self, split: str, count: int | None, seed: int) -> Sequence[Asked]:
+        """At most `count` problems of one split, all with None, if that is a number.
+
+        Equal arguments give equal problems.
+        """
+
+    @abstractmethod
+    def gold(self, problem: Asked) -> str:
+        """A response that earns every reward."""
+
+    def demonstration(self, problem: Asked, rng: random.Random) -> str:
+        """What a model from nothing imitates before GRPO; it need not be perfect."""
+        return self.gold(problem)
+
+
+def split_of(text: str) -> str:
+    """Which split a text belongs to, in every process: "train" for eight in ten.
+
+    A task that asks a problem only in the split of its text, or of the part of it that
+    makes it another problem, has splits that share none.
+    """
+    return ("test", "validation", *["train"] * 8)[crc32(text.encode()) % 10]
+
+
+def require_count(count: int | None) -> int:
+    """A number of problems, for a task that could make them for ever."""
+    if count is None:
+        raise ValueError(
+            "num_problems=None asks for all problems, but this task makes as many as "
+            "are wanted. Say how many: num_problems=4096."
+        )
+    return count
+
+
+def require_rewards(rewards: Any, measures: Sequence[str]) -> None:
+    """Check a task's rewards, a function and a weight under each name, and measures."""
+    pairs = list(rewards.values()) if isinstance(rewards, Mapping) else []
+    if not (pairs and all(map(is_weighted, pairs))):
+        raise ValueError(
+            f"rewards={rewards!r}, but it must hold a function and its weight under "
+            'each name, at least 0: {"accuracy": (my_reward, 1.0)}.'
+        )
+    for measure in measures:
+        if measure not in rewards:
+            raise unknown_name("measures", measure, rewards)
+
+
+def is_weighted(pair: object) -> bool:
+    """Whether this is a function and its weight."""
+    if not (isinstance(pair, tuple | list) and len(pair) == 2):
+        return False
+    function, weight = pair
+    return callable(function) and isinstance(weight, int | float) and 0 <= weight < inf
+
+
+# --- language_model.encoding
+
+
+def prompt_text(
+    tokenizer: PreTrainedTokenizerBase, question: str, system_prompt: str | None
+) -> str:
+    """The one text that the model reads: the conversation, and whose turn it is.
+
+    Where the tokenizer has no chat template, the messages stand below one another.
+    """
+    messages = chat_messages(question, system_prompt)
+    if tokenizer.chat_template is None:
+        return "".join(message["content"] + "\n\n" for message in messages)
+    text = tokenizer.apply_chat_template(
+        messages, tokenize=False, add_generation_prompt=True
+    )
+    return str(text)
+
+
+def encode_prompts(
+    tokenizer: PreTrainedTokenizerBase,
+    questions: Sequence[str],
+    system_prompt: str | None = None,
+) -> Tensor:
+    """The prompts of some questions, padded on the left. -> int [batch pos]
+
+    The template has written every special token already, so the tokenizer adds none.
+    """
+    texts = [prompt_text(tokenizer, q, system_prompt) for q in questions]
+    rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    return pad_rows(rows, tokenizer.pad_token_id)
+
+
+def encode_responses(
+    tokenizer: PreTrainedTokenizerBase, responses: Sequence[str]
+) -> Tensor:
+    """Texts as a policy would have written them, EOS at the end. -> int [batch pos]"""
+    rows = tokenizer(list(responses), add_special_tokens=False)["input_ids"]
+    rows = [[*row, tokenizer.eos_token_id] for row in rows]
+    return pad_rows(rows, tokenizer.pad_token_id, side="right")
+
+
+def as_rollout(
+    tokenizer: PreTrainedTokenizerBase,
+    questions: Sequence[str],
+    responses: Sequence[str],
+    system_prompt: str | None = None,
+) -> Rollout:
+    """Questions with one given response each, as if a policy had sampled them."""
+    prompts = encode_prompts(tokenizer, questions, system_prompt)
+    tokens = encode_responses(tokenizer, responses)[:, None]
+    return Rollout(prompts, tokens, response_mask(tokens, tokenizer.eos_token_id))
+
+
+def decode_responses(
+    tokenizer: PreTrainedTokenizerBase, rollout: Rollout
+) -> list[list[str]]:
+    """The texts of the responses, without what stands after their end.
+
+    One list for each prompt. Special tokens are left out; the tags are none.
+    """
+    tokens = rollout.responses
+    if rollout.mask is not None:
+        tokens = tokens.masked_fill(~rollout.mask, tokenizer.pad_token_id)
+    trial = tokens.shape[-2]
+    texts = tokenizer.batch_decode(tokens.flatten(0, 1), skip_special_tokens=True)
+    return [texts[i : i + trial] for i in range(0, len(texts), trial)]
+
+
+# --- language_model.samples
+
+
+def split_ties(rewards: Tensor, right: Tensor) -> dict[str, float]:
+    """The shares of the groups that teach nothing: all right, and all wrong.
+
+    The rewards, and whether a response is right, [batch trial] each. The rest of
+    `tied_groups` is neither: it is right in part, or the rewards say by how much.
+    """
+    tied = tied_groups(rewards)
+    return {
+        "tied_right": (tied & (right == 1).all(dim=-1)).float().mean().item(),
+        "tied_wrong": (tied & (right == 0).all(dim=-1)).float().mean().item(),
+    }
+
+
+def sample_rows(environment: "Environment", count: int) -> list[dict[str, Any]]:
+    """What the first `count` prompts of the latest rollout were answered.
+
+    A row for each response: each of its rewards, `reward`, which is their weighed sum,
+    question, right answer and completion.
+    """
+    if environment.seen is None:
+        return []
+    rollout, graded = environment.seen
+    rewards = {name: column.tolist() for name, column in graded.items()}
+    rewards["reward"] = environment.weighed(graded).tolist()
+    texts = decode_responses(environment.tokenizer, rollout)
+    return [
+        {name: column[row][trial] for name, column in rewards.items()}
+        | {
+            "question": environment.questions[key],
+            "answer": str(environment.answers[key]),
+            "completion": text,
+        }
+        for row, key in enumerate(environment.keys(rollout.prompts)[:count])
+        for trial, text in enumerate(texts[row])
+    ]
+
+
+# --- language_model.environment
+
+
+Tokens = tuple[int, ...]
+
+
+class Environment:
+    """The problems of a task in the words of one tokenizer.
+
+    `prompts` and `reward` are what the loop calls. `rewards` maps a name to a function
+    and its weight, `measures` are those that an evaluation reports; both as in
+    `TextTask`. Called as the loop's `watch`, `note` adds the mean of each of them over
+    the latest rollout to the history, as further columns, and how many groups are tied
+    because all of their responses are right, or wrong.
+    Raises ValueError if there is no problem, and for one prompt with two answers.
+    """
+
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        tokenizer: PreTrainedTokenizerBase,
+        rewards: Mapping[str, tuple[Reward, float]],
+        num_prompts: int = 16,
+        seed: int = 0,
+        *,
+        system_prompt: str | None = None,
+        measures: Sequence[str] = (),
+    ) -> None:
+        require_problems(problems)
+        require_rewards(rewards, measures)
+        require_at_least("num_prompts", num_prompts, 1)
+        self.problems, self.tokenizer = list(problems), tokenizer
+        self.rewards, self.num_prompts, self.seed = rewards, num_prompts, seed
+        self.measures = tuple(measures) or tuple(rewards)
+        questions = [problem.question for problem in self.problems]
+        self.tokens = encode_prompts(tokenizer, questions, system_prompt)
+        keys = self.keys(self.tokens)
+        self.answers = join_answers(self.problems, keys)
+        self.questions = dict(zip(keys, questions, strict=True))
+        self.latest: dict[str, float] = {}
+        self.seen: tuple[Rollout, dict[str, Tensor]] | None = None
+
+    def prompts(self, epoch: int) -> Tensor:
+        """What to ask in an epoch, padded on the left. -> int [batch pos]"""
+        return self.ask(self.chosen(epoch))
+
+    def chosen(self, epoch: int) -> list[int]:
+        """Which problems an epoch asks: each once in a new order, then all again."""
+        total = len(self.problems)
+        places = range(epoch * self.num_prompts, (epoch + 1) * self.num_prompts)
+        orders = {
+            turn: random.Random(f"{self.seed} {turn}").sample(range(total), total)
+            for turn in {place // total for place in places}
+        }
+        return [orders[place // total][place % total] for place in places]
+
+    def ask(self, chosen: Sequence[int]) -> Tensor:
+        """The prompts of some problems, by their places in the list.
+
+        -> int [batch pos], padded on the left, no wider than the longest of them
+        """
+        tokens = self.tokens[list(chosen)]
+        used = prompt_mask(tokens, self.tokenizer.pad_token_id).any(dim=0)
+        return tokens[:, used]
+
+    def reward(self, rollout: Rollout) -> Tensor:
+        """What each response earns, which is also noted. -> [batch trial]"""
+        graded = self.grade(rollout)
+        self.seen = rollout, graded
+        total, right = self.weighed(graded), next(iter(graded.values()))
+        means = {name: column.mean().item() for name, column in graded.items()}
+        self.latest = means | split_ties(total, right)
+        return total
+
+    def weighed(self, graded: dict[str, Tensor]) -> Tensor:
+        """The rewards of each response, weighed and added. -> [batch trial]"""
+        parts = (self.rewards[name][1] * each for name, each in graded.items())
+        return sum(parts, torch.tensor(0.0))
+
+    def grade(self, rollout: Rollout) -> dict[str, Tensor]:
+        """Each reward of each response by its name, [batch trial], not weighed.
+
+        Raises ValueError for a prompt that is none of the problems', and for a reward
+        function that does not return a number for each response.
+        """
+        groups = decode_responses(self.tokenizer, rollout)
+        texts = [text for group in groups for text in group]
+        trial = rollout.responses.shape[-2]
+        answers = [a for a in self.answers_to(rollout.prompts) for _ in range(trial)]
+        graded = {}
+        for name, (function, _) in self.rewards.items():
+            values = function(texts, answer=answers)
+            require_numbers(name, values, len(texts))
+            column = torch.tensor(values, dtype=torch.float32)
+            graded[name] = column.to(rollout.responses.device).view(-1, trial)
+        return graded
+
+    def note(self, history: History) -> None:
+        """Add the means over the latest rollout to the first record of its epoch."""
+        first = next(r for r in history.records[::-1] if r["step"] == 0)
+        first.update({k: torch.tensor(v) for k, v in self.latest.items()})
+
+    def answers_to(self, prompts: Tensor) -> list[Any]:
+        """The right answer to each prompt, int [batch pos]."""
+        keys = self.keys(prompts)
+        unknown = [i for i, key in enumerate(keys) if key not in self.answers]
+        if unknown:
+            raise ValueError(
+                f"prompts[{unknown[0]}] is none of these {len(self.problems)} "
+                "problems, so its answer is not known. Take prompts from "
+                "environment.prompts(epoch) or environment.ask(places)."
+            )
+        return [self.answers[key] for key in keys]
+
+    def keys(self, prompts: Tensor) -> list[Tokens]:
+        """Prompts as one finds their answers by: the tokens without the padding."""
+        prompts = prompts.cpu()
+        real = prompt_mask(prompts, self.tokenizer.pad_token_id)
+        rows = zip(prompts, real, strict=True)
+        return [tuple(row[kept].tolist()) for row, kept in rows]
+
+
+def require_problems(problems: Sequence[Problem]) -> None:
+    """Check that there is something to ask."""
+    if not len(problems):
+        raise ValueError(
+            "problems is empty: there is nothing to ask. Check the data set, and "
+            "what was filtered out of it."
+        )
+
+
+def require_numbers(name: str, values: Any, count: int) -> None:
+    """Check what a reward function returned."""
+    listed = isinstance(values, list | tuple)
+    if not listed or len(values) != count:
+        given = f"{len(values)} values" if listed else f"a {type(values).__name__}"
+        raise ValueError(
+            f"rewards[{name!r}] returned {given} for {count} completions. Return a "
+            "list of floats, one for each."
+        )
+    for value in values:
+        if not (isinstance(value, Real) and isfinite(value)):
+            raise ValueError(
+                f"rewards[{name!r}] returned {value!r} for a completion. Return a "
+                "finite number for each; 0.0 where there is nothing to reward."
+            )
+
+
+def join_answers(
+    problems: Sequence[Problem], keys: Sequence[Tokens]
+) -> dict[Tokens, Any]:
+    """The answer for each key. The same question twice must have one answer."""
+    answers: dict[Tokens, Any] = {}
+    for problem, key in zip(problems, keys, strict=True):
+        if answers.setdefault(key, problem.answer) != problem.answer:
+            raise ValueError(
+                f"Two problems ask {problem.question[:60]!r}, and their answers are "
+                f"{answers[key]!r} and {problem.answer!r}. Leave one of them out."
+            )
+    return answers
+
+
+# --- language_model.find_task
+
+
+# name: where its class is. A name with a colon says so itself.
+TASKS = {
+    "gsm8k": "grpo_course.gsm8k:GSM8K",
+    "countdown": "grpo_course.countdown:Countdown",
+    "reverse": "grpo_course.reverse:Reverse",
+    "stories": "grpo_course.reader:Stories",
+}
+
+
+PLACE = re.compile(r"(?:(?P<file>.+\.py)|(?P<module>\w+(?:\.\w+)*)):(?P<name>\w+)")
+
+
+_files: dict[
+    Path, tuple[int, ModuleType]
+] = {}  # those that were loaded, and when saved
+
+
+def find_task(name: str) -> type[TextTask]:
+    """The class of a task: one of TASKS, or one of your own, in a file or a module.
+
+    Raises ValueError for what cannot be found or is no task, and says why.
+    """
+    place = PLACE.fullmatch(TASKS.get(name, name) if isinstance(name, str) else "")
+    if not place:
+        raise ValueError(
+            f"task={name!r} {choices(TASKS)} Or name a class of your own by its file, "
+            "my_task.py:MyTask, or by its module, my_task:MyTask."
+        )
+    load = load_file if place["file"] else load_module
+    module = load(place["file"] or place["module"])
+    task = getattr(module, place["name"], None)
+    if task is None:
+        there = [n for n, x in vars(module).items() if is_task(x) and x is not TextTask]
+        raise ValueError(
+            f"task={name!r}: {module.__file__} has no {place['name']}. The tasks in it "
+            f"are: {', '.join(there) or 'none'}."
+        )
+    require_task(name, task)
+    return task
+
+
+def load_module(name: str) -> ModuleType:
+    """A module that can be imported. Raises ValueError for one that cannot."""
+    try:
+        return import_module(name)
+    except ImportError as problem:
+        raise ValueError(
+            f"{name!r} cannot be loaded: {problem}. Run from the folder of "
+            f"{name.replace('.', '/')}.py, or give the path of the file: "
+            "path/to/my_task.py:MyTask."
+        ) from problem
+
+
+def load_file(name: str) -> ModuleType:
+    """The module in a file, loaded anew after each change of the file.
+
+    Its folder goes on sys.path, so that it can import what lies beside it.
+    Raises ValueError for a file that is not there or that breaks, with the line.
+    """
+    path = Path(name).resolve()
+    if not path.is_file():
+        raise ValueError(f"There is no file {path}. Is the path that of a task's file?")
+    saved = path.stat().st_mtime_ns
+    if path in _files and _files[path][0] == saved:
+        return _files[path][1]
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    spec = spec_from_file_location(str(path), path)
+    assert spec and spec.loader  # a name that ends with .py has both
+    module = sys.modules[str(path)] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__)]
+        raise ValueError(
+            f"{path} cannot be loaded, line {getattr(error, 'lineno', lines[-1])}: "
+            f"{type(error).__name__}: {error}."
+        ) from error
+    _files[path] = saved, module
+    return module
+
+
+def own_source(name: str) -> str:
+    """The text of the file that a task of one's own is in; "" for one of TASKS."""
+    if name in TASKS:
+        return ""
+    file = sys.modules[find_task(name).__module__].__file__
+    return Path(str(file)).read_text("utf-8")
+
+
+def is_task(thing: object) -> bool:
+    """Whether this is a class of tasks."""
+    return isinstance(thing, type) and issubclass(thing, TextTask)
+
+
+def require_task(name: str, task: Any) -> None:
+    """Check that this is a class with all that a task needs."""
+    if not is_task(task):
+        raise ValueError(f"task={name!r} must be a subclass of TextTask.")
+    if task.__abstractmethods__:
+        lacks = ", ".join(sorted(task.__abstractmethods__))
+        raise ValueError(f"task={name!r} lacks {lacks}: define what TextTask asks for.")
+    if "__pydantic_fields__" not in vars(task):
+        raise ValueError(f"task={name!r} must be decorated with @settings().")
+    require_rewards(getattr(task, "rewards", None), task.measures)
