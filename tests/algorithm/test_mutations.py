@@ -181,7 +181,7 @@ def clipped_with(surrogate):
     return broken
 
 
-AGGREGATE = formulas.aggregate
+AGGREGATE, k3 = formulas.aggregate, formulas.k3
 
 
 def forget_mask(values, mask, aggregation="sequence_mean", *, max_length):
@@ -242,11 +242,12 @@ BUGS = [
     ("k3 detached", KL, "k3", lambda a, b, **_: formulas.k3(a, b).detach() + 0 * a),
     ("corrected k3: no ratio", KL, "corrected_k3", formulas.k3),
     ("corrected k3: ratio detached", KL, "corrected_k3",
-        lambda a, b, old_log_probs: exp(a - old_log_probs).detach() * formulas.k3(a, b)),
+        lambda a, b, old_log_probs: exp(a - old_log_probs).detach() * k3(a, b)),
     ("corrected k3: pi_old not used", KL, "corrected_k3",
         lambda a, b, old_log_probs: exp(a - a.detach()) * formulas.k3(a, b)),
     ("penalty without its mask", formulas, "aggregate", forget_mask),
-    ("exact KL reversed", formulas, "exact_kl", lambda a, b: (b.exp() * (b - a)).sum(-1)),
+    ("exact KL reversed", formulas, "exact_kl",
+        lambda a, b: (b.exp() * (b - a)).sum(-1)),
     ("KL reward: sign", formulas, "kl_reward",
         lambda r, a, b, beta, m: 2 * r - REWARD(r, a, b, beta, m)),
     ("KL reward: mean for sum", formulas, "kl_reward",

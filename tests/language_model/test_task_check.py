@@ -63,7 +63,7 @@ PLANTED = {
     "breaks": (
         RIGHT,
         "return extract_answer(text)[0] == word",
-        "is_reversed (line 21) ends in TypeError",
+        "is_reversed (line 31) ends in TypeError",
     ),
     "constant": (GRADED, "return [0.5] * len(completions)", "the right one and nonsen"),
     "gold without tags": (GOLD, "return problem.answer", "gives the gold response 0"),
