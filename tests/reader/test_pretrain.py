@@ -5,12 +5,10 @@ import json
 import pytest
 import torch
 
-from grpo_course.gsm8k import demonstration
 from grpo_course.lm import load_model
 from tools.reader import card, pretrain
 from tools.reader.card import CARD, FIGURES, card_text
-from tools.reader.pretrain import PretrainConfig, Pretraining, draw_chunk, encode, pad
-from tools.reader.stories import make_stories
+from tools.reader.pretrain import PretrainConfig, Pretraining
 
 TOY = PretrainConfig(
     num_steps=11,
@@ -38,35 +36,6 @@ def whole(tmp_path_factory):
     """A run that nobody stopped, and its folder."""
     out = tmp_path_factory.mktemp("whole")
     return pretrain.pretrain(TOY, out, problems=2), out
-
-
-def test_batches_hold_prompts_and_responses_weighed(whole):
-    tokenizer = whole[0].tokenizer
-    stories = make_stories("train", 2, 0)
-    rows = [encode(tokenizer, story) for story in stories]
-    batch = pad(rows, tokenizer.pad_token_id, 0.25)
-    for i, story in enumerate(stories):
-        kept = batch.tokens[i][batch.responses[i]]
-        text = tokenizer.decode(kept, skip_special_tokens=True)
-        assert text == demonstration(story)
-        assert kept[-1] == tokenizer.eos_token_id
-        prompt = tokenizer.decode(batch.tokens[i][batch.weights[i] == 0.25])
-        assert story.question in prompt and prompt.endswith("assistant\n")
-    padding = batch.weights == 0
-    assert (batch.tokens[padding] == tokenizer.pad_token_id).all()
-
-
-def test_chunks_never_repeat(whole):
-    tokenizer = whole[0].tokenizer
-    first, second, again = (
-        {
-            tokenizer.decode(row)
-            for b in draw_chunk(TOY, tokenizer, i)
-            for row in b.tokens
-        }
-        for i in (0, 1, 1)
-    )
-    assert second == again and not first & second
 
 
 def test_it_learns_and_writes_the_model_with_its_card(whole):
