@@ -1,23 +1,25 @@
-"""Rewards of the sort task: on two lists to read, on tensors to train.
+"""World 1: sort three numbers. Rewards, model, the exact truth, and a run.
 
-Each reward on lists has a twin on tensors that gives the same numbers for all
-responses at once; `compute_reward` picks the twin where there is one.
+A prompt is a few numbers, a response as many: small enough to list all responses there
+are. So whatever a run estimates from samples, this file also computes exactly, by
+enumeration: the expected reward, the gradient, its variance.
+
+How a response's reward becomes a step of the weights is not told here: that is
+`formulas` (deltas, losses) and `loop`, which knows no world.
 """
 
 import hashlib
 import inspect
-import json
 import math
+import pickle
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import is_dataclass
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from itertools import pairwise
 from numbers import Real
 from pathlib import Path
-from sysconfig import get_paths
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, NoneType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -25,25 +27,10 @@ import torch.nn.functional as F
 from einops import einsum, rearrange, repeat
 from torch import Generator, Tensor, nn
 
-from grpo_course.checks import (
-    require_at_least,
-    require_axes,
-    require_callable,
-    require_finite,
-    require_inside,
-    require_sizes,
-    require_vocabulary,
-)
+from grpo_course.checks import require_axes, require_finite, require_vocabulary
 from grpo_course.files import json_lines, read_json_lines, write_atomically
-from grpo_course.loop import (
-    LEARNING_RATE,
-    History,
-    Rollout,
-    TrainConfig,
-    as_json,
-    from_json,
-    train,
-)
+from grpo_course.formulas import compute_deltas
+from grpo_course.loop import History, Rollout, TrainConfig, as_json, from_json, train
 from grpo_course.sampling import (
     make_draw,
     one_generator,
@@ -51,10 +38,13 @@ from grpo_course.sampling import (
     require_seeds,
 )
 
-# --- sorting.rewards
+SORT_PROMPTS = torch.tensor(  # the course's running example
+    [[1, 0, 2], [3, 2, 4], [1, 2, 3]]
+)
+MAX_RESPONSES = 1_000_000  # more than this does not fit a laptop's patience
 
 
-ListReward = Callable[[list[int], list[int]], float]
+# Rewards: on two lists to read, on tensors to train.
 
 
 def require_same_length(prompt: Sequence[int], response: Sequence[int]) -> None:
@@ -99,25 +89,25 @@ def sort_exact_reward(prompt: list[int], response: list[int]) -> float:
     return float(list(response) == sorted(prompt))
 
 
+# The twins: the same numbers for all responses at once.
+# int [batch pos], [... batch trial pos] -> float [... batch trial]
+
+
 def batch_ordered_pairs(responses: Tensor) -> Tensor:
-    """[... batch trial pos] -> [... batch trial]"""
     return (responses[..., 1:] >= responses[..., :-1]).sum(dim=-1)
 
 
 def batch_distance_reward(prompts: Tensor, responses: Tensor) -> Tensor:
-    """[batch pos], [... batch trial pos] -> [... batch trial]"""
     truth = prompts.sort(dim=-1).values[:, None, :]
     return (responses == truth).sum(dim=-1).float()
 
 
 def batch_inclusion_ordering_reward(prompts: Tensor, responses: Tensor) -> Tensor:
-    """[batch pos], [... batch trial pos] -> [... batch trial]"""
     found = (prompts[:, None, :, None] == responses[..., None, :]).any(dim=-1)
     return (found.sum(dim=-1) + batch_ordered_pairs(responses)).float()
 
 
 def batch_multiset_reward(prompts: Tensor, responses: Tensor) -> Tensor:
-    """[batch pos], [... batch trial pos] -> [... batch trial]"""
     vocab_size = int(torch.maximum(prompts.max(), responses.max())) + 1
     wanted = F.one_hot(prompts, vocab_size).sum(dim=-2)[:, None, :]
     given = F.one_hot(responses, vocab_size).sum(dim=-2)
@@ -126,7 +116,6 @@ def batch_multiset_reward(prompts: Tensor, responses: Tensor) -> Tensor:
 
 
 def batch_exact_reward(prompts: Tensor, responses: Tensor) -> Tensor:
-    """[batch pos], [... batch trial pos] -> [... batch trial]"""
     truth = prompts.sort(dim=-1).values[:, None, :]
     return (responses == truth).all(dim=-1).float()
 
@@ -155,19 +144,16 @@ def compute_reward(prompts: Tensor, responses: Tensor, reward_fn: Callable) -> T
             f"{list(responses.shape)}. [batch pos] and [batch trial pos] must agree in "
             "batch and pos."
         )
-    if reward_fn in BATCH_REWARDS.values():
-        return reward_fn(prompts, responses)
-    if reward_fn in BATCH_REWARDS:
-        return BATCH_REWARDS[reward_fn](prompts, responses)
+    twin = BATCH_REWARDS.get(reward_fn, reward_fn)
+    if twin in BATCH_REWARDS.values():
+        return twin(prompts, responses)
     return reward_one_by_one(prompts, responses, reward_fn)
 
 
 def reward_one_by_one(
-    prompts: Tensor, responses: Tensor, reward_fn: ListReward
+    prompts: Tensor, responses: Tensor, reward_fn: Callable
 ) -> Tensor:
     """The plain loop behind `compute_reward`, for a reward that knows only lists."""
-    what = "maps two lists, prompt and response, to a number"
-    require_callable("reward_fn", reward_fn, what)
     questions = prompts.tolist()
     rewards = [
         [one_number(reward_fn(question, response)) for response in group]
@@ -190,7 +176,7 @@ def one_number(reward: object) -> float:
     )
 
 
-# --- sorting.model
+# The model: every position of the response is drawn on its own.
 
 
 class SortModel(nn.Module):
@@ -220,10 +206,6 @@ class SortModel(nn.Module):
     ):
         super().__init__()
         require_seeds(seeds)
-        sizes = {"vocab_size": vocab_size, "embedding_dim": embedding_dim}
-        sizes |= {"prompt_length": prompt_length, "response_length": response_length}
-        require_sizes(**sizes)
-        require_inside("init_scale", init_scale, {"at least": 0, "below": math.inf})
         self.vocab_size, self.prompt_length = vocab_size, prompt_length
         draw, scale = make_draw(seeds), 1 / math.sqrt(embedding_dim)
         square = (embedding_dim, embedding_dim)
@@ -259,7 +241,6 @@ class SortModel(nn.Module):
 
 def require_tokens(argument: str, tokens: Tensor, vocab_size: int, length: int) -> None:
     """Check that tokens are whole numbers of the vocabulary, `length` of them a row."""
-    require_axes(argument, tokens, "batch pos")
     require_vocabulary(argument, tokens, vocab_size)
     if tokens.shape[-1] != length:
         raise ValueError(
@@ -277,9 +258,8 @@ def generate_responses(
     """Sample a group for each prompt. int [batch pos] -> int [batch trial pos]
 
     A model with a seed axis needs one generator for each seed and gives
-    [seed batch trial pos]. Raises ValueError for fewer than one response.
+    [seed batch trial pos].
     """
-    require_at_least("num_responses", num_responses, 1)
     with torch.no_grad():
         probs = model(prompts).softmax(dim=-1)  # [... batch pos vocab]
     require_finite("the policy's probabilities", probs, "try a smaller learning rate")
@@ -320,131 +300,6 @@ def compute_log_probs(prompts: Tensor, responses: Tensor, model: SortModel) -> T
     return picked.squeeze(-1)
 
 
-# --- sorting.cache
-
-
-Code = FunctionType | BuiltinFunctionType | type
-
-
-PLAIN = (NoneType, bool, int, float, complex, str, bytes, range, torch.dtype)
-
-
-LIBRARIES = tuple(get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
-
-
-def cache_key(settings: dict) -> str:
-    """A short name that changes with every setting, the reward's code included."""
-    parts = {name: describe(value) for name, value in sorted(settings.items())}
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
-
-
-def describe(value: Any, told: tuple = ()) -> str:
-    """A setting as text; a function is its source and all that it reads besides.
-
-    `told` are the functions that are being described. Raises ValueError for what has
-    no text of its own: it would be taken for another.
-    """
-    if isinstance(value, ModuleType):
-        return value.__name__
-    if isinstance(value, Code):
-        return describe_function(value, told)
-    if isinstance(value, torch.Tensor) or type(value).__module__ == "numpy":
-        return describe(value.tolist(), told)
-    if isinstance(value, dict):
-        return f"{{{describe([*value], told)}: {describe([*value.values()], told)}}}"
-    if isinstance(value, list | tuple | set | frozenset):
-        parts = [describe(each, told) for each in value]
-        return str(sorted(parts) if isinstance(value, set | frozenset) else parts)
-    if is_dataclass(value):
-        return f"{type(value).__qualname__} {describe(vars(value), told)}"
-    if isinstance(value, PLAIN):
-        return repr(value)
-    raise ValueError(
-        f"use_cache=True cannot tell {value!r} from another of its kind. Let the "
-        "reward be a function that reads plain numbers, texts, lists or tensors; "
-        "or leave use_cache out."
-    )
-
-
-def describe_function(function: Code, told: tuple) -> str:
-    """Its source, and what its code finds outside: defaults, closure, globals."""
-    if "<lambda>" in function.__qualname__:
-        raise ValueError(
-            "use_cache=True cannot tell one lambda from another. Define it with `def`."
-        )
-    name = f"{function.__module__}.{function.__qualname__}"
-    home = told[-1].__module__ if told else function.__module__
-    elsewhere = function.__module__ != home
-    if function in told or (elsewhere and is_library(function.__module__)):
-        return name
-    found = [describe(value, (*told, function)) for value in outside(function)]
-    return " ".join([f"{name}: {inspect.getsource(function)}", *found])
-
-
-def is_library(module: str | None) -> bool:
-    """Whether a module is Python's, an installed package's or the course's."""
-    if module is None or module.startswith("grpo_course."):
-        return True
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return file.startswith(LIBRARIES) if file else module != "__main__"
-
-
-def outside(function: Code) -> Iterator[Any]:
-    """The values that a function's code reads and does not make."""
-    names = [*names_in(getattr(function, "__code__", None))]
-    known = getattr(function, "__globals__", {})
-    for value in (
-        *(getattr(function, "__defaults__", None) or ()),
-        *(getattr(function, "__kwdefaults__", None) or {}).values(),
-        *(c.cell_contents for c in getattr(function, "__closure__", None) or ()),
-        *(known[name] for name in names if name in known),
-    ):
-        yield value
-        if isinstance(value, ModuleType) and not is_library(value.__name__):
-            yield from (vars(value)[name] for name in names if name in vars(value))
-
-
-def names_in(code: CodeType | None) -> Iterator[str]:
-    """The names that code and the code inside it look up."""
-    if code is not None:
-        yield from code.co_names
-        for inner in code.co_consts:
-            if isinstance(inner, CodeType):
-                yield from names_in(inner)
-
-
-def cached(run: Callable[[], History], log: Path) -> History:
-    """The run in `log` if it is there; else run it, and write log and figure."""
-    if log.exists():
-        cure = "Delete the file, and the next call runs again."
-        return History(list(read_json_lines(log, from_json, cure)))
-    history = run()
-    write_atomically(log.with_suffix(".png"), figure(history))
-    write_atomically(log, json_lines([as_json(record) for record in history.records]))
-    return history
-
-
-def figure(history: History) -> bytes:
-    """Loss and mean reward against the optimizer step, one line a seed; a PNG."""
-    from matplotlib.figure import Figure
-
-    drawn, image = Figure(figsize=(9, 3.2), layout="constrained"), BytesIO()
-    for ax, name in zip(drawn.subplots(1, 2), ("loss", "mean_reward"), strict=True):
-        ax.plot(history.curve(name))
-        ax.set_xlabel("optimizer step")
-        ax.set_ylabel(name)
-    drawn.savefig(image, format="png")
-    return image.getvalue()
-
-
-# --- sorting.policy_gradient
-
-
-SORT_PROMPTS = torch.tensor(
-    [[1, 0, 2], [3, 2, 4], [1, 2, 3]]
-)  # the course's running example
-
-
 class SortPolicy:
     """A sort model and its random numbers, as the loop wants them."""
 
@@ -463,6 +318,165 @@ class SortPolicy:
         return compute_log_probs(rollout.prompts, rollout.responses, self.model)
 
 
+# The truth: every response enumerated, nothing sampled.
+
+
+def all_responses(vocab_size: int, length: int) -> Tensor:
+    """Every response there is, in counting order. -> int [all pos]
+
+    Raises ValueError for more than `MAX_RESPONSES` of them.
+    """
+    if vocab_size**length > MAX_RESPONSES:
+        raise ValueError(
+            f"vocab_size={vocab_size} and length={length} make {vocab_size**length:,} "
+            f"responses; at most {MAX_RESPONSES:,} are enumerated. Choose smaller ones."
+        )
+    numbers = [torch.arange(vocab_size)] * length
+    return torch.cartesian_prod(*numbers).reshape(-1, length)
+
+
+def all_rewards(prompts: Tensor, vocab_size: int, reward_fn: Callable) -> Tensor:
+    """The reward of every response to every prompt. int [batch pos] -> [batch all]"""
+    require_vocabulary("prompts", prompts, vocab_size)
+    responses = all_responses(vocab_size, prompts.shape[-1])
+    responses = responses.expand(prompts.shape[0], *responses.shape)
+    return compute_reward(prompts, responses, reward_fn)
+
+
+def best_paid_mistakes(
+    prompts: Tensor, vocab_size: int, reward_fn: Callable
+) -> tuple[Tensor, Tensor]:
+    """The wrong response that earns most. int [batch pos] -> [batch pos], [batch]
+
+    The second is what each earns. Of several that earn the same, the first counts.
+    """
+    rewards = all_rewards(prompts, vocab_size, reward_fn)
+    right = all_rewards(prompts, vocab_size, sort_exact_reward) > 0
+    earned, index = rewards.masked_fill(right, -torch.inf).max(dim=-1)
+    return all_responses(vocab_size, prompts.shape[-1])[index], earned
+
+
+def all_log_probs(model: SortModel, prompts: Tensor) -> Tensor:
+    """Log-probability of every whole response. int [batch pos] -> [... batch all]"""
+    responses = all_responses(model.vocab_size, prompts.shape[-1])
+    seeds = model.embedding.shape[:-2]  # empty, or the seed axis
+    responses = responses.expand(*seeds, len(prompts), *responses.shape)
+    return compute_log_probs(prompts, responses, model).sum(dim=-1)
+
+
+def exact_expected_reward(
+    model: SortModel, prompts: Tensor, reward_fn: Callable
+) -> Tensor:
+    """Probability-weighted reward of all responses. int [batch pos] -> [... batch]"""
+    rewards = all_rewards(prompts, model.vocab_size, reward_fn)
+    return (all_log_probs(model, prompts).exp() * rewards).sum(dim=-1)
+
+
+def exact_values(
+    model: SortModel, prompt: Tensor, response: Tensor, reward_fn: Callable
+) -> Tensor:
+    """What is to be expected before each token of a response, then its reward.
+
+    int [pos] twice -> [... pos+1]: the mean reward of all responses that begin alike.
+    """
+    probs = all_log_probs(model, prompt[None]).exp()[..., 0, :]
+    rewards = all_rewards(prompt[None], model.vocab_size, reward_fn)[0]
+    every = all_responses(model.vocab_size, len(prompt))
+    values = []
+    for t in range(len(prompt) + 1):
+        alike = (every[:, :t] == response[:t]).all(dim=-1)
+        chances = probs[..., alike]
+        values.append((chances * rewards[alike]).sum(-1) / chances.sum(-1))
+    return torch.stack(values, dim=-1)
+
+
+def exact_sorted_probability(model: SortModel, prompts: Tensor) -> Tensor:
+    """Probability of answering the sorted prompt. int [batch pos] -> [... batch]"""
+    log_probs = model(prompts).log_softmax(dim=-1)  # [... batch pos vocab]
+    truth = prompts.sort(dim=-1).values[..., None].expand(*log_probs.shape[:-1], 1)
+    return log_probs.gather(dim=-1, index=truth).squeeze(-1).sum(dim=-1).exp()
+
+
+def exact_entropy(model: SortModel, prompts: Tensor) -> Tensor:
+    """Entropy in nats, mean over positions. int [batch pos] -> [... batch]"""
+    log_probs = model(prompts).log_softmax(dim=-1)
+    return -(log_probs.exp() * log_probs).sum(dim=-1).mean(dim=-1)
+
+
+# The true gradient, and what groups make of it: logits [pos vocab] of one prompt,
+# rewards [all] of every response to it.
+
+
+def response_scores(logits: Tensor) -> Tensor:
+    """Gradient of every response's log-probability by the logits.
+
+    [pos vocab] -> [all pos vocab]; for a softmax it is one-hot minus probability.
+    """
+    pos, vocab = logits.shape
+    return F.one_hot(all_responses(vocab, pos), vocab) - logits.softmax(dim=-1)
+
+
+def response_probs(logits: Tensor) -> Tensor:
+    """Probability of every response to one prompt. [pos vocab] -> [all]"""
+    pos, vocab = logits.shape
+    log_probs = logits.log_softmax(dim=-1)
+    return log_probs[torch.arange(pos), all_responses(vocab, pos)].sum(dim=-1).exp()
+
+
+def exact_policy_gradient(logits: Tensor, rewards: Tensor) -> Tensor:
+    """Gradient of the expected reward. [pos vocab], [all] -> [pos vocab]"""
+    weights = response_probs(logits) * rewards
+    return einsum(weights, response_scores(logits), "all, all pos vocab -> pos vocab")
+
+
+def exact_gradient_variance(logits: Tensor, rewards: Tensor, baseline: float) -> Tensor:
+    """Total variance of the one-response estimator (R - baseline) * score. -> []
+
+    Summed over all logits. Any baseline gives the same mean; it changes the variance.
+    """
+    estimates = (rewards - baseline)[:, None, None] * response_scores(logits)
+    lengths = estimates.square().sum(dim=(1, 2))
+    second_moment = (response_probs(logits) * lengths).sum()
+    return second_moment - exact_policy_gradient(logits, rewards).square().sum()
+
+
+def sampled_group_gradients(
+    logits: Tensor,
+    rewards: Tensor,
+    mode: str,
+    num_responses: int,
+    num_groups: int,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Gradient estimates of many groups, each the mean of delta * score over its group.
+
+    [pos vocab], [all] -> [group pos vocab]
+    """
+    count = num_groups * num_responses
+    drawn = torch.multinomial(
+        response_probs(logits), count, replacement=True, generator=generator
+    )
+    drawn = rearrange(drawn, "(group trial) -> group trial", trial=num_responses)
+    deltas = compute_deltas(rewards.to(logits)[drawn], mode)
+    scores = response_scores(logits)[drawn]  # [group trial pos vocab]
+    pattern = "group trial, group trial pos vocab -> group pos vocab"
+    return einsum(deltas, scores, pattern) / num_responses
+
+
+def exact_pair_gradients(
+    logits: Tensor, rewards: Tensor, mode: str
+) -> tuple[Tensor, Tensor]:
+    """Every group of two, with its probability: -> [pair], [pair pos vocab]"""
+    probs, scores = response_probs(logits), response_scores(logits)
+    pairs = all_responses(len(probs), 2)  # of the responses' numbers
+    deltas = compute_deltas(rewards.to(logits)[pairs], mode)
+    pattern = "pair trial, pair trial pos vocab -> pair pos vocab"
+    return probs[pairs].prod(dim=-1), einsum(deltas, scores[pairs], pattern) / 2
+
+
+# A run: policy, optimizer, loop, and after each epoch the exact measures.
+
+
 def make_policy(
     prompts: Tensor, seeds: Sequence[int], init_scale: float = 1.0
 ) -> SortPolicy:
@@ -471,6 +485,11 @@ def make_policy(
     length = prompts.shape[-1]
     model = SortModel(int(prompts.max()) + 1, 10, length, length, init_scale, seeds)
     return SortPolicy(model, [Generator().manual_seed(1000 + seed) for seed in seeds])
+
+
+def rollout_reward(reward_fn: Callable) -> Callable[[Rollout], Tensor]:
+    """The reward of the sort task as the loop wants it: rollout -> [batch trial]."""
+    return lambda rollout: compute_reward(rollout.prompts, rollout.responses, reward_fn)
 
 
 def watch_exactly(
@@ -482,31 +501,22 @@ def watch_exactly(
     held_out_probability, that of sorting the prompts held out; answer, the most likely
     response to each prompt, is [seed batch pos], and so is held_out_answer.
     """
-    from grpo_course.exact import (
-        exact_entropy,
-        exact_expected_reward,
-        exact_sorted_probability,
-    )
-
-    if held_out is not None:
-        require_axes("held_out", held_out, "batch pos")
 
     @torch.no_grad()
     def observe(policy: SortPolicy) -> dict:
         model = policy.model
+        expected = exact_expected_reward(model, prompts, reward_fn)
         seen = {
-            "expected_reward": exact_expected_reward(model, prompts, reward_fn).mean(
-                -1
-            ),
+            "expected_reward": expected.mean(-1),
             "sorted_probability": exact_sorted_probability(model, prompts).mean(-1),
             "entropy": exact_entropy(model, prompts).mean(-1),
             "answer": model(prompts).argmax(-1),
         }
-        if held_out is None:
-            return seen
-        unseen = exact_sorted_probability(model, held_out).mean(-1)
-        answers = model(held_out).argmax(-1)
-        return seen | {"held_out_probability": unseen, "held_out_answer": answers}
+        if held_out is not None:
+            unseen = exact_sorted_probability(model, held_out)
+            seen["held_out_probability"] = unseen.mean(-1)
+            seen["held_out_answer"] = model(held_out).argmax(-1)
+        return seen
 
     return observe
 
@@ -552,46 +562,81 @@ def run_policy_gradient(
         kl_penalty=kl_penalty,
         **knobs,
     )
-    require_seeds(() if seeds is None else seeds)
-    settings: dict[str, Any] = {
-        "config": config,
-        "reward_fn": reward_fn,
-        "prompts": prompts,
-        "held_out": held_out,
-        "seeds": tuple(seeds),
-        "init_scale": init_scale,
-        "learning_rate": learning_rate,
-        "optimizer": optimizer,
-    }
-    if not use_cache:
-        return run_sort(**settings, watch=watch)
-    name = f"policy_gradient_{deltas_mode}_{loss_mode}_{cache_key(settings)}.jsonl"
-    return cached(lambda: run_sort(**settings, watch=watch), Path(cache_folder) / name)
-
-
-def run_sort(
-    config: TrainConfig,
-    reward_fn: Callable,
-    prompts: Tensor,
-    held_out: Tensor | None,
-    seeds: Sequence[int],
-    init_scale: float,
-    learning_rate: float,
-    optimizer: Callable,
-    watch: Callable[[History], None] | None,
-) -> History:
-    """The run itself: policy, optimizer, loop, and a last look at what was learned."""
-    require_inside("learning_rate", learning_rate, LEARNING_RATE)
-    require_callable("optimizer", optimizer, "makes one, such as torch.optim.Adam")
+    log = None
+    if use_cache:
+        settings = (config, reward_fn, prompts, held_out, tuple(seeds), init_scale)
+        key = fingerprint(*settings, learning_rate, optimizer)
+        name = f"policy_gradient_{deltas_mode}_{loss_mode}_{key}.jsonl"
+        log = Path(cache_folder) / name
+        if log.exists():
+            cure = "Delete the file, and the next call runs again."
+            return History(list(read_json_lines(log, from_json, cure)))
     policy = make_policy(prompts, seeds, init_scale)
     observe = watch_exactly(prompts, reward_fn, held_out)
     stepper = optimizer(policy.model.parameters(), lr=learning_rate)
-    reward_of = rollout_reward(reward_fn)
-    history = train(policy, prompts, reward_of, stepper, config, observe, watch)
-    history.records.append({"epoch": config.num_epochs} | observe(policy))
+    reward = rollout_reward(reward_fn)
+    history = train(policy, prompts, reward, stepper, config, observe, watch)
+    history.records.append({"epoch": num_epochs} | observe(policy))
+    if log:
+        write_atomically(log.with_suffix(".png"), figure(history))
+        write_atomically(log, json_lines(map(as_json, history.records)))
     return history
 
 
-def rollout_reward(reward_fn: Callable) -> Callable[[Rollout], Tensor]:
-    """The reward of the sort task as the loop wants it: rollout -> [batch trial]."""
-    return lambda rollout: compute_reward(rollout.prompts, rollout.responses, reward_fn)
+def figure(history: History) -> bytes:
+    """Loss and mean reward against the optimizer step, one line a seed; a PNG."""
+    from matplotlib.figure import Figure  # only a kept run draws
+
+    drawn, image = Figure(figsize=(9, 3.2), layout="constrained"), BytesIO()
+    for ax, name in zip(drawn.subplots(1, 2), ("loss", "mean_reward"), strict=True):
+        ax.plot(history.curve(name))
+        ax.set_xlabel("optimizer step")
+        ax.set_ylabel(name)
+    drawn.savefig(image, format="png")
+    return image.getvalue()
+
+
+def fingerprint(*settings: object) -> str:
+    """A short text that changes with every setting, the reward's code included."""
+    written = BytesIO()
+    Described(written, protocol=4).dump(settings)
+    return hashlib.sha256(written.getvalue()).hexdigest()[:12]
+
+
+class Described(pickle.Pickler):
+    """Pickles a function that a notebook defines as its source and all that it reads.
+
+    One from a file is that whole file, a module its name, a tensor its numbers.
+    """
+
+    told: frozenset = frozenset()
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, ModuleType):
+            return str, (value.__name__,)
+        if isinstance(value, Tensor):
+            return torch.tensor, (value.tolist(), value.dtype)
+        if not isinstance(value, FunctionType):
+            return NotImplemented
+        name, module = value.__qualname__, value.__module__
+        if "<lambda>" in name:
+            raise ValueError(
+                "use_cache=True cannot tell one lambda from another. Define it with "
+                "`def`."
+            )
+        if module != "__main__" and "<locals>" not in name:
+            return tuple, ([name, inspect.getsource(sys.modules[module])],)
+        if value in self.told:  # it calls itself
+            return str, (name,)
+        self.told |= {value}
+        known, read = value.__globals__, names_in(value.__code__)
+        outside = {word: known[word] for word in sorted(read & known.keys())}
+        closure = [cell.cell_contents for cell in value.__closure__ or ()]
+        defaults = [value.__defaults__, value.__kwdefaults__]
+        return tuple, ([inspect.getsource(value), outside, closure, defaults],)
+
+
+def names_in(code: CodeType) -> set[str]:
+    """The names that code and the code inside it look up."""
+    inner = (names_in(part) for part in code.co_consts if isinstance(part, CodeType))
+    return set(code.co_names).union(*inner)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from grpo_course.claims.claim import BEST, Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS, sort_after
-from grpo_course.exact import all_responses
+from grpo_course.sort import all_responses
 
 NO_RATE = {BEST: "a bound has no rate of its own"}
 run = partial(sort_after, deltas_mode="normalized_rewards", loss_mode="clipped")

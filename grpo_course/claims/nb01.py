@@ -9,8 +9,9 @@ from torch.nn.functional import one_hot
 
 from grpo_course.claims.claim import BEST, Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS, sort_after
-from grpo_course.exact import all_responses, all_rewards
 from grpo_course.sort import (
+    all_responses,
+    all_rewards,
     sort_distance_reward,
     sort_exact_reward,
     sort_inclusion_ordering_reward,

@@ -7,12 +7,13 @@ from torch import Tensor
 
 from grpo_course.claims.claim import Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS, one_step
-from grpo_course.exact import (
+from grpo_course.sort import (
+    SortModel,
     all_responses,
     exact_expected_reward,
     exact_sorted_probability,
+    sort_distance_reward,
 )
-from grpo_course.sort import SortModel, sort_distance_reward
 
 
 def follow_exactly(setting: Setting) -> Tensor:

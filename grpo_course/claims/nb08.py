@@ -15,14 +15,16 @@ from grpo_course.claims.preferences import (
     learn_reward,
     warm_start,
 )
-from grpo_course.exact import (
+from grpo_course.loop import train
+from grpo_course.ppo import PPO, Critic, PPOConfig
+from grpo_course.sort import (
     exact_entropy,
     exact_expected_reward,
     exact_sorted_probability,
+    make_policy,
+    rollout_reward,
+    sort_distance_reward,
 )
-from grpo_course.loop import train
-from grpo_course.ppo import PPO, Critic, PPOConfig
-from grpo_course.sort import make_policy, rollout_reward, sort_distance_reward
 
 
 def learned(

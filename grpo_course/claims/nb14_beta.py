@@ -18,10 +18,14 @@ from grpo_course.claims.after_start import (
 )
 from grpo_course.claims.claim import BEST, Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS
-from grpo_course.exact import exact_expected_reward
 from grpo_course.formulas import exact_kl
 from grpo_course.loop import Rollout, TrainConfig, train
-from grpo_course.sort import make_policy, rollout_reward, sort_inclusion_ordering_reward
+from grpo_course.sort import (
+    exact_expected_reward,
+    make_policy,
+    rollout_reward,
+    sort_inclusion_ordering_reward,
+)
 
 TO_THE_START: dict[str, Any] = {
     "deltas_mode": "leave_one_out",

@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from grpo_course.exact import all_log_probs, all_responses, all_rewards
 from grpo_course.loop import History, TrainConfig, train
 from grpo_course.ppo import RewardModel, bradley_terry_loss, fit_reward_model
 from grpo_course.sort import (
     SORT_PROMPTS,
     SortPolicy,
+    all_log_probs,
+    all_responses,
+    all_rewards,
     make_policy,
     rollout_reward,
     sort_distance_reward,

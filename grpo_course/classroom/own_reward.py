@@ -8,8 +8,13 @@ import torch
 
 from grpo_course.classroom.check.colour import show_verdict
 from grpo_course.classroom.check.report import wrap
-from grpo_course.exact import all_responses, all_rewards, best_paid_mistakes
-from grpo_course.sort import compute_reward, one_number
+from grpo_course.sort import (
+    all_responses,
+    all_rewards,
+    best_paid_mistakes,
+    compute_reward,
+    one_number,
+)
 
 VOCAB_SIZE, LENGTH = 5, 3
 # Prompt, a response with something right, one with nothing right.

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.exact import exact_entropy
 from grpo_course.formulas import kl_values
 from grpo_course.loop import Rollout, trainer_class
 from grpo_course.ppo import PPO, Critic, PPOConfig, ValueHead, whiten
 from grpo_course.sort import (
     SORT_PROMPTS,
+    exact_entropy,
     make_policy,
     rollout_reward,
     sort_distance_reward,

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpo_course.exact import exact_entropy
 from grpo_course.loop import TrainConfig, Trainer, train, variants_for
 from grpo_course.off_policy import EngineSampler, StaleSampler
 from grpo_course.ppo import PPO, Critic, PPOConfig, ValueHead
@@ -21,6 +20,7 @@ from grpo_course.sampling import Sampler
 from grpo_course.sequences import train_share, train_sort
 from grpo_course.sort import (
     SORT_PROMPTS,
+    exact_entropy,
     make_policy,
     rollout_reward,
     run_policy_gradient,

@@ -16,12 +16,18 @@ from grpo_course import (
     compute_log_probs,
     compute_loss,
     compute_reward,
-    exact,
     loss_report,
 )
 from grpo_course.formulas import KL_ESTIMATORS, exact_kl
 from grpo_course.loop import Rollout, TrainConfig, train
-from grpo_course.sort import BATCH_REWARDS, SORT_PROMPTS, SortPolicy
+from grpo_course.sort import (
+    BATCH_REWARDS,
+    SORT_PROMPTS,
+    SortPolicy,
+    all_responses,
+    exact_entropy,
+    exact_sorted_probability,
+)
 
 BETAS = (0.0, 0.3)
 RATE, MU, EPOCHS, PERIOD, GROUP = 0.01, 5, 4, 2, 6
@@ -102,16 +108,16 @@ def test_probabilities_and_what_is_exact(numbers, vocab, prompts):
         agree(probs, rows.exp())
         agree(
             seen["sorted_probability"],
-            exact.exact_sorted_probability(model, prompts).mean(),
+            exact_sorted_probability(model, prompts).mean(),
         )
-        agree(seen["entropy"], exact.exact_entropy(model, prompts).mean())
+        agree(seen["entropy"], exact_entropy(model, prompts).mean())
         agree(seen["exact_kl"], exact_kl(rows, others).mean())
 
 
 def test_rewards_and_deltas(numbers):
     """Of all responses, in groups of five, to prompts with and without repeats."""
     prompts = torch.tensor([[1, 0, 2], [2, 0, 2], [3, 3, 3]])
-    responses = exact.all_responses(5, 3).expand(3, 125, 3)
+    responses = all_responses(5, 3).expand(3, 125, 3)
     for name, reward_fn in REWARDS.items():
         rewards = compute_reward(prompts, responses, reward_fn).double()
         found = numbers.evaluate(

@@ -16,8 +16,12 @@ from grpo_course.claims.preferences import (
     warm_start,
     watch_both,
 )
-from grpo_course.exact import all_log_probs, exact_expected_reward
-from grpo_course.sort import SORT_PROMPTS, sort_distance_reward
+from grpo_course.sort import (
+    SORT_PROMPTS,
+    all_log_probs,
+    exact_expected_reward,
+    sort_distance_reward,
+)
 
 SEEDS = (3, 4)
 

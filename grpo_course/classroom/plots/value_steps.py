@@ -12,10 +12,9 @@ from grpo_course.classroom.plots import axes_row, finish, legend_above
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.mechanism import draw_arrow
 from grpo_course.classroom.plots.palette import COLOURS, GROUND, PI, PI_REF, sign_colour
-from grpo_course.exact import exact_values
 from grpo_course.loop import Rollout
 from grpo_course.ppo import Critic
-from grpo_course.sort import SortModel
+from grpo_course.sort import SortModel, exact_values
 
 LITTLE = 0.05  # a change of the expected reward that one cannot see
 UNDUE = 0.3  # a delta that one sees, where nothing changed

@@ -58,7 +58,7 @@ const GRPO = (() => {
     }
   }
 
-  // Rewards: sorting/rewards.py
+  // Rewards: sort.py
 
   const REWARDS = {
     sort_distance_reward: (prompt, response) =>
@@ -165,7 +165,7 @@ const GRPO = (() => {
     },
   };
 
-  // The policy: sorting/model.py, one encode and one decode matrix for each position.
+  // The policy: sort.py, one encode and one decode matrix for each position.
 
   function makeWeights(vocab, length, initScale, random) {
     const draw = (size, scale) =>
@@ -233,7 +233,7 @@ const GRPO = (() => {
     });
   }
 
-  // What is known exactly, because every number can be enumerated: sorting/exact.py
+  // What is known exactly, because every number can be enumerated: sort.py
 
   // Each takes log-probabilities [pos][vocab].
 

@@ -1,0 +1,966 @@
+"""World 1: rewards, model, exact truth and runs, against plain loops and by hand."""
+
+import sys
+from fractions import Fraction
+from importlib import import_module
+from itertools import product
+from math import exp, prod
+
+import numpy as np
+import pytest
+import torch
+from torch import Generator
+
+from grpo_course import files, sort
+from grpo_course.formulas import DELTA_MODES
+from grpo_course.loop import TrainConfig, train
+from grpo_course.sort import (
+    BATCH_REWARDS,
+    SORT_PROMPTS,
+    SortModel,
+    all_log_probs,
+    all_responses,
+    all_rewards,
+    best_paid_mistakes,
+    compute_log_probs,
+    compute_reward,
+    exact_entropy,
+    exact_expected_reward,
+    exact_gradient_variance,
+    exact_pair_gradients,
+    exact_policy_gradient,
+    exact_sorted_probability,
+    exact_values,
+    fingerprint,
+    generate_responses,
+    make_policy,
+    response_probs,
+    response_scores,
+    reward_one_by_one,
+    run_policy_gradient,
+    sampled_group_gradients,
+    sort_distance_reward,
+    sort_exact_reward,
+    sort_inclusion_ordering_reward,
+    sort_multiset_reward,
+)
+
+PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [2, 2, 0]])
+REWARDS = all_rewards(PROMPTS[:1], 5, sort_inclusion_ordering_reward)[0].double()
+TRIPLES = list(product(range(5), repeat=3))
+
+
+def generators(*numbers):
+    return [Generator().manual_seed(number) for number in numbers]
+
+
+# Rewards
+
+
+each_reward = pytest.mark.parametrize(
+    "reward_fn", BATCH_REWARDS, ids=lambda f: f.__name__
+)
+
+
+def all_rows(vocab_size, length):
+    """Every row of that length over the vocabulary, as lists."""
+    return [list(row) for row in product(range(vocab_size), repeat=length)]
+
+
+def all_answers(prompts, vocab_size):
+    """The same full list of responses for each prompt. -> int [batch all pos]"""
+    responses = torch.tensor(all_rows(vocab_size, prompts.shape[-1]))
+    return responses.expand(len(prompts), *responses.shape)
+
+
+def best_answers(prompt, reward_fn):
+    """All responses over five numbers that no other response beats."""
+    rows = all_rows(5, 3)
+    rewards = [reward_fn(prompt, row) for row in rows]
+    return [row for row, r in zip(rows, rewards, strict=True) if r == max(rewards)]
+
+
+@pytest.mark.parametrize(
+    ("response", "distance", "inclusion_ordering"),
+    [([0, 1, 2, 3], 4, 7), ([7, 2, 2, 5], 1, 3), ([0, 3, 1, 2], 1, 6)],
+)
+def test_worked_examples(response, distance, inclusion_ordering):
+    prompt = [3, 1, 0, 2]
+    assert sort_distance_reward(prompt, response) == distance
+    assert sort_inclusion_ordering_reward(prompt, response) == inclusion_ordering
+    prompts, responses = torch.tensor([prompt]), torch.tensor([[response]])
+    for reward_fn, reward in (
+        (sort_distance_reward, distance),
+        (sort_inclusion_ordering_reward, inclusion_ordering),
+    ):
+        assert compute_reward(prompts, responses, reward_fn).tolist() == [[reward]]
+
+
+@pytest.mark.parametrize(
+    ("response", "multiset", "exact"),
+    [([0, 1, 2, 3], 7, 1), ([7, 2, 2, 5], 3, 0), ([0, 3, 1, 2], 6, 0), ([1] * 4, 4, 0)],
+)
+def test_multiset_and_exact_by_hand(response, multiset, exact):
+    assert sort_multiset_reward([3, 1, 0, 2], response) == multiset
+    assert sort_exact_reward([3, 1, 0, 2], response) == exact
+
+
+@each_reward
+@pytest.mark.parametrize(
+    ("prompts", "vocab"),
+    [
+        (all_rows(5, 3), 5),
+        ([[3, 1, 0, 2], [2, 2, 0, 1], [1, 1, 1, 1], [0, 3, 3, 0]], 4),
+    ],
+)
+def test_tensor_path_equals_list_path(reward_fn, prompts, vocab):
+    responses = all_answers(torch.tensor(prompts), vocab)
+    by_tensor = compute_reward(torch.tensor(prompts), responses, reward_fn)
+    rows = all_rows(vocab, len(prompts[0]))
+    assert by_tensor.tolist() == [[reward_fn(p, r) for r in rows] for p in prompts]
+    assert by_tensor.dtype == torch.float32
+    assert len(by_tensor.unique()) > 1  # one that is always the same passes too easily
+
+
+@each_reward
+def test_leading_axes_pass_through_both_paths(reward_fn):
+    prompts = torch.tensor([[1, 0, 2], [2, 2, 0]])
+    generator = torch.Generator().manual_seed(0)
+    responses = torch.randint(5, (2, 3, 2, 7, 3), generator=generator)
+    by_tensor = compute_reward(prompts, responses, reward_fn)
+    assert by_tensor.shape == (2, 3, 2, 7)
+    for i, j in product(range(2), range(3)):
+        alone = compute_reward(prompts, responses[i, j], reward_fn)
+        assert torch.equal(by_tensor[i, j], alone)
+    assert torch.equal(by_tensor, reward_one_by_one(prompts, responses, reward_fn))
+
+
+@each_reward
+def test_the_tensor_twin_may_be_passed_itself(reward_fn):
+    prompts = torch.tensor([[1, 0, 2], [2, 2, 0]])
+    responses = all_answers(prompts, 5)
+    twin = compute_reward(prompts, responses, BATCH_REWARDS[reward_fn])
+    assert torch.equal(twin, compute_reward(prompts, responses, reward_fn))
+
+
+@each_reward
+def test_rewards_on_rows_of_a_tensor_are_those_of_the_lists(reward_fn):
+    # Public code passes prompts[i] and responses[i, j] straight to the reward.
+    prompt, response = [2, 2, 0], [0, 1, 2]
+    on_rows = reward_fn(torch.tensor(prompt), torch.tensor(response))
+    assert on_rows == reward_fn(prompt, response)
+
+
+def test_a_learners_own_reward_goes_through_the_loop():
+    def last_minus_first(prompt, response):
+        assert type(prompt) is list and type(response[0]) is int
+        return response[-1] - response[0] + 10 * prompt[0]
+
+    prompts = torch.tensor([[1, 0, 2], [3, 2, 4]])
+    responses = torch.arange(2 * 2 * 4 * 3).reshape(2, 2, 4, 3) ** 2 % 5
+    rewards = compute_reward(prompts, responses, last_minus_first)
+    offsets = torch.tensor([10.0, 30.0])[:, None]
+    assert torch.equal(rewards, responses[..., -1] - responses[..., 0] + offsets)
+    assert rewards.dtype == torch.float32
+
+
+def test_one_number_counted_twice_earns_the_full_score():
+    prompt, hack = [2, 2, 0], [0, 0, 2]
+    assert sort_inclusion_ordering_reward(prompt, hack) == 5
+    assert sort_inclusion_ordering_reward(prompt, sorted(prompt)) == 5
+    assert sort_multiset_reward(prompt, hack) == 4
+    assert sort_multiset_reward(prompt, sorted(prompt)) == 5
+
+
+def test_exactly_the_prompts_with_a_repeat_can_be_hacked():
+    prompts = all_rows(5, 3)
+    hackable = [
+        p
+        for p in prompts
+        if best_answers(p, sort_inclusion_ordering_reward) != [sorted(p)]
+    ]
+    assert hackable == [p for p in prompts if len(set(p)) < 3]
+    assert len(hackable) == 65
+
+
+@pytest.mark.parametrize(
+    "reward_fn", [sort_multiset_reward, sort_distance_reward, sort_exact_reward]
+)
+def test_only_the_sorted_answer_earns_the_full_score(reward_fn):
+    for prompt in all_rows(5, 3):
+        assert best_answers(prompt, reward_fn) == [sorted(prompt)]
+
+
+UNUSUAL_NUMBERS = {
+    "tensor": torch.tensor,
+    "float64 tensor": lambda x: torch.tensor(x, dtype=torch.float64),
+    "numpy": np.float64,
+    "fraction": Fraction,
+    "int": int,
+}
+
+
+@pytest.mark.parametrize("make", UNUSUAL_NUMBERS.values(), ids=UNUSUAL_NUMBERS)
+def test_a_reward_may_be_a_number_of_any_type(make):
+    def reward_fn(prompt, response):
+        return make(sort_multiset_reward(prompt, response))
+
+    rewards = compute_reward(PROMPTS, all_answers(PROMPTS, 5), reward_fn)
+    wanted = compute_reward(PROMPTS, all_answers(PROMPTS, 5), sort_multiset_reward)
+    assert rewards.dtype == torch.float32
+    assert torch.equal(rewards, wanted)
+
+
+# The model
+
+
+def make_model(init_scale=1.0, seeds=(5,)):
+    return SortModel(5, 10, 3, 3, init_scale, seeds)
+
+
+def without_seed_axis(model, seed=0):
+    """One model of those side by side, as a model of its own."""
+    alone = SortModel(5, 10, 3, 3)
+    alone.load_state_dict({n: w[seed].clone() for n, w in model.state_dict().items()})
+    return alone
+
+
+def logits_by_loops(model, prompt):
+    """The forward pass of one prompt on lists: -> [pos][vocab]"""
+    embedding = model.embedding.tolist()
+    encode, decode = model.encode_weights.tolist(), model.decode_weights.tolist()
+    dims = range(len(embedding[0]))
+    encoded = [
+        sum(
+            embedding[token][i] * encode[pos][i][d]
+            for pos, token in enumerate(prompt)
+            for i in dims
+        )
+        for d in dims
+    ]
+    decoded = [[sum(encoded[d] * w[d][o] for d in dims) for o in dims] for w in decode]
+    return [
+        [sum(x * e for x, e in zip(d, row, strict=True)) for row in embedding]
+        for d in decoded
+    ]
+
+
+def chi_square(counts, probs):
+    expected = probs * counts.sum()
+    return ((counts - expected).square() / expected).sum().item()
+
+
+@pytest.mark.parametrize("length", [3, 4])
+def test_forward_equals_plain_loops(length):
+    model = SortModel(5, 10, 3, length)
+    expected = [logits_by_loops(model, prompt) for prompt in PROMPTS.tolist()]
+    torch.testing.assert_close(
+        model(PROMPTS), torch.tensor(expected), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_two_seeds_side_by_side_equal_one_each():
+    both = make_model(seeds=(3, 4))
+    drawn = generate_responses(PROMPTS, both, 20, generators(13, 14))
+    assert both(PROMPTS).shape == (2, 3, 3, 5) and drawn.shape == (2, 3, 20, 3)
+    for i, seed in enumerate((3, 4)):
+        alone = make_model(seeds=(seed,))
+        torch.testing.assert_close(both(PROMPTS)[i], alone(PROMPTS)[0])
+        responses = generate_responses(PROMPTS, alone, 20, generators(13 + i))
+        assert torch.equal(drawn[i], responses[0])
+        torch.testing.assert_close(
+            compute_log_probs(PROMPTS, drawn, both)[i],
+            compute_log_probs(PROMPTS, responses, alone)[0],
+        )
+    assert not torch.equal(drawn[0], drawn[1])
+
+
+def test_a_model_without_seeds_computes_the_same():
+    seeded = make_model(seeds=(3, 4))
+    alone = without_seed_axis(seeded, 1)
+    torch.testing.assert_close(alone(PROMPTS), seeded(PROMPTS)[1])
+    responses = generate_responses(PROMPTS, alone, 6, generators(14)[0])
+    both = generate_responses(PROMPTS, seeded, 6, generators(13, 14))
+    assert torch.equal(responses, both[1])
+    torch.testing.assert_close(
+        compute_log_probs(PROMPTS, responses, alone),
+        compute_log_probs(PROMPTS, both, seeded)[1],
+    )
+
+
+def test_seeds_leave_torchs_own_random_numbers_alone():
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    make_model(seeds=(3, 4))
+    assert torch.equal(before, torch.get_rng_state())
+    first = SortModel(5, 10, 3, 3)
+    torch.manual_seed(0)
+    assert torch.equal(first.embedding, SortModel(5, 10, 3, 3).embedding)
+
+
+def test_log_probs_are_the_log_of_the_softmax():
+    model = without_seed_axis(make_model())
+    responses = generate_responses(PROMPTS, model, 7, generators(0)[0])
+    log_probs = compute_log_probs(PROMPTS, responses, model)
+    probs = model(PROMPTS).exp() / model(PROMPTS).exp().sum(-1, keepdim=True)
+    for batch, trial, pos in product(range(3), range(7), range(3)):
+        expected = probs[batch, pos, responses[batch, trial, pos]].log()
+        torch.testing.assert_close(log_probs[batch, trial, pos], expected)
+
+
+def test_log_probs_carry_a_gradient_and_samples_do_not():
+    model = make_model()
+    responses = generate_responses(PROMPTS, model, 4, generators(0))
+    assert not responses.is_floating_point() and not responses.requires_grad
+    compute_log_probs(PROMPTS, responses, model).sum().backward()
+    assert all(weight.grad.abs().max() > 0 for weight in model.parameters())
+
+
+def test_sampling_frequencies_are_the_probabilities():
+    model = without_seed_axis(make_model(init_scale=0.3))
+    probs = model(PROMPTS[:1]).softmax(-1)[0]  # [pos vocab]
+    responses = generate_responses(PROMPTS[:1], model, 50_000, generators(1)[0])[0]
+    joint = torch.einsum("i,j,k->ijk", *probs).flatten().detach()
+    counts = (responses * torch.tensor([25, 5, 1])).sum(-1).bincount(minlength=125)
+    # 124 degrees of freedom: mean 124, standard deviation 15.7; five of them is 203.
+    assert chi_square(counts, joint) < 203
+    assert chi_square(counts, torch.full((125,), 1 / 125)) > 1000
+    assert chi_square(counts, joint.roll(1)) > 1000
+
+
+def test_init_scale_is_a_factor_on_the_logits():
+    small, large = make_model(0.25)(PROMPTS), make_model(1.0)(PROMPTS)
+    torch.testing.assert_close(small * 4, large)
+
+
+# The truth
+
+
+def two_models(seeds=(5, 6), init_scale=0.5):
+    return SortModel(5, 10, 3, 3, init_scale, seeds)
+
+
+def make_logits(scale=1.0):
+    generator = Generator().manual_seed(3)
+    return torch.randn(3, 5, generator=generator, dtype=torch.float64) * scale
+
+
+def plain_softmax(logits):
+    weights = [exp(x) for x in logits]
+    return [w / sum(weights) for w in weights]
+
+
+def plain_probs(logits):
+    """Probability of each response, in counting order. [pos][vocab] -> [all]"""
+    rows = [plain_softmax(row) for row in logits]
+    return [
+        prod(row[x] for row, x in zip(rows, triple, strict=True)) for triple in TRIPLES
+    ]
+
+
+def assert_within_standard_errors(estimates, truth, limit=5):
+    """The mean of [group pos vocab] lies within that many standard errors."""
+    assert standard_errors_off(estimates, truth) < limit
+
+
+def standard_errors_off(estimates, truth):
+    error = estimates.std(0) / len(estimates) ** 0.5
+    return ((estimates.mean(0) - truth).abs() / error).max().item()
+
+
+def test_all_responses_in_counting_order():
+    assert all_responses(5, 3).tolist() == [list(triple) for triple in TRIPLES]
+    assert all_responses(4, 1).tolist() == [[0], [1], [2], [3]]
+
+
+def test_all_rewards_are_the_rewards_of_all_responses():
+    rewards = all_rewards(PROMPTS, 5, sort_distance_reward)
+    expected = [
+        [sort_distance_reward(p, list(t)) for t in TRIPLES] for p in PROMPTS.tolist()
+    ]
+    assert rewards.tolist() == expected
+
+
+def test_the_best_paid_mistakes_are_those_of_a_plain_search():
+    reward_fn = sort_inclusion_ordering_reward
+    mistakes, earned = best_paid_mistakes(PROMPTS, 5, reward_fn)
+    for prompt, mistake, pay in zip(PROMPTS.tolist(), mistakes, earned, strict=True):
+        wrong = [list(row) for row in TRIPLES if list(row) != sorted(prompt)]
+        best = max(wrong, key=lambda row: reward_fn(prompt, row))
+        assert (mistake.tolist(), pay.item()) == (best, reward_fn(prompt, best))
+    assert mistakes[2].tolist() == [0, 0, 2]  # the hack of the repeated 2
+
+
+@pytest.mark.parametrize("seeds", [None, (5, 6)])
+def test_probabilities_of_all_responses_sum_to_one(seeds):
+    probs = all_log_probs(two_models(seeds), PROMPTS).exp()
+    assert probs.shape == ((3, 125) if seeds is None else (2, 3, 125))
+    torch.testing.assert_close(probs.sum(-1), torch.ones(probs.shape[:-1]))
+    torch.testing.assert_close(response_probs(make_logits()).sum().item(), 1.0)
+
+
+def test_expected_reward_equals_a_plain_loop():
+    model = two_models()
+    exact = exact_expected_reward(model, PROMPTS, sort_inclusion_ordering_reward)
+    for seed, batch in product(range(2), range(3)):
+        probs = plain_probs(model(PROMPTS)[seed, batch].tolist())
+        prompt = PROMPTS[batch].tolist()
+        expected = sum(
+            p * sort_inclusion_ordering_reward(prompt, list(t))
+            for p, t in zip(probs, TRIPLES, strict=True)
+        )
+        assert exact[seed, batch].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_values_begin_with_the_expected_reward_and_end_with_the_reward():
+    model, response = two_models(), torch.tensor([0, 4, 2])
+    values = exact_values(model, PROMPTS[0], response, sort_distance_reward)
+    first = exact_expected_reward(model, PROMPTS, sort_distance_reward)[:, 0]
+    torch.testing.assert_close(values[:, 0], first)
+    paid = compute_reward(PROMPTS[:1], response[None, None], sort_distance_reward)
+    torch.testing.assert_close(values[:, -1], paid.flatten().expand(2))
+    probs = model(PROMPTS[:1])[:, 0, 1].softmax(-1)  # of the second token
+    second = [
+        exact_values(model, PROMPTS[0], torch.tensor([0, k, 2]), sort_distance_reward)
+        for k in range(5)
+    ]
+    after = torch.stack([each[:, 2] for each in second], dim=-1)
+    torch.testing.assert_close((probs * after).sum(-1), values[:, 1])
+
+
+def test_probability_of_the_sorted_answer_is_the_one_in_the_list():
+    model = two_models()
+    exact = exact_sorted_probability(model, PROMPTS)
+    listed = all_log_probs(model, PROMPTS).exp()
+    for batch, prompt in enumerate(PROMPTS.tolist()):
+        place = TRIPLES.index(tuple(sorted(prompt)))
+        torch.testing.assert_close(exact[:, batch], listed[:, batch, place])
+
+
+def test_entropy_is_that_of_torchs_categorical():
+    model = two_models()
+    entropy = torch.distributions.Categorical(logits=model(PROMPTS)).entropy()
+    torch.testing.assert_close(exact_entropy(model, PROMPTS), entropy.mean(-1))
+
+
+@pytest.mark.parametrize("measure", [exact_sorted_probability, exact_entropy])
+def test_measures_of_seeds_side_by_side_are_those_of_each(measure):
+    both = measure(two_models((5, 6)), PROMPTS)
+    for i, seed in enumerate((5, 6)):
+        torch.testing.assert_close(both[i], measure(two_models((seed,)), PROMPTS)[0])
+
+
+def test_scores_are_the_gradients_of_the_log_probabilities():
+    logits = make_logits().requires_grad_()
+    scores = response_scores(logits.detach())
+    for i in (0, 7, 62, 124):
+        log_prob = response_probs(logits)[i].log()
+        (gradient,) = torch.autograd.grad(log_prob, logits)
+        torch.testing.assert_close(scores[i], gradient, rtol=0, atol=1e-12)
+
+
+def test_policy_gradient_is_the_gradient_of_the_expected_reward():
+    logits = make_logits().requires_grad_()
+    joint = torch.einsum("i,j,k->ijk", *logits.softmax(-1)).flatten()
+    (gradient,) = torch.autograd.grad((joint * REWARDS).sum(), logits)
+    exact = exact_policy_gradient(logits.detach(), REWARDS)
+    assert gradient.abs().max() > 0.01
+    torch.testing.assert_close(exact, gradient, rtol=0, atol=1e-10)
+
+
+def plain_gradient_variance(logits, rewards, baseline):
+    """Total variance of (R - baseline) * score, logit by logit."""
+    probs, rows = plain_probs(logits), [plain_softmax(row) for row in logits]
+    total = 0.0
+    for pos, token in product(range(3), range(5)):
+        values = [
+            (r - baseline) * ((triple[pos] == token) - rows[pos][token])
+            for r, triple in zip(rewards, TRIPLES, strict=True)
+        ]
+        first = sum(p * v for p, v in zip(probs, values, strict=True))
+        total += sum(p * (v - first) ** 2 for p, v in zip(probs, values, strict=True))
+    return total
+
+
+@pytest.mark.parametrize("baseline", [0.0, 2.5, -3.0, 100.0])
+@pytest.mark.parametrize("scale", [0.0, 1.0])  # 0 is the uniform policy
+def test_gradient_variance_equals_plain_enumeration(baseline, scale):
+    logits = make_logits(scale)
+    exact = exact_gradient_variance(logits, REWARDS, baseline).item()
+    expected = plain_gradient_variance(logits.tolist(), REWARDS.tolist(), baseline)
+    assert exact == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_best_baseline_weighs_rewards_by_their_squared_scores():
+    logits = make_logits()
+    lengths = response_probs(logits) * response_scores(logits).square().sum((1, 2))
+    best = ((lengths * REWARDS).sum() / lengths.sum()).item()
+    lowest = exact_gradient_variance(logits, REWARDS, best).item()
+    for step in (-2.0, -0.1, 0.1, 2.0):  # a parabola with its bottom at `best`
+        variance = exact_gradient_variance(logits, REWARDS, best + step).item()
+        assert variance == pytest.approx(lowest + step**2 * lengths.sum().item())
+    assert 5 * lowest < exact_gradient_variance(logits, REWARDS, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "factor"),
+    [("rewards", 1), ("leave_one_out", 1), ("centered_rewards", 0.5)],
+)
+def test_mean_over_all_pairs_is_the_true_gradient_times_a_factor(mode, factor):
+    logits = make_logits()
+    probs, gradients = exact_pair_gradients(logits, REWARDS, mode)
+    assert probs.shape == (125**2,) and gradients.shape == (125**2, 3, 5)
+    assert probs.sum().item() == pytest.approx(1, abs=1e-12)
+    mean = torch.einsum("p,pij->ij", probs, gradients)
+    truth = exact_policy_gradient(logits, REWARDS)
+    torch.testing.assert_close(mean, factor * truth, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "mode", ["centered_rewards", "normalized_rewards", "max_rewards"]
+)
+def test_sampled_groups_of_two_agree_with_all_pairs(mode):
+    logits = make_logits()
+    probs, gradients = exact_pair_gradients(logits, REWARDS, mode)
+    mean = torch.einsum("p,pij->ij", probs, gradients)
+    generator = Generator().manual_seed(0)
+    sampled = sampled_group_gradients(logits, REWARDS, mode, 2, 20_000, generator)
+    assert sampled.shape == (20_000, 3, 5)
+    assert_within_standard_errors(sampled, mean)
+    variance = (probs[:, None, None] * (gradients - mean).square()).sum()
+    assert sampled.var(0).sum().item() == pytest.approx(variance.item(), rel=0.05)
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+def test_centering_rescales_the_gradient_by_one_minus_one_over_g(size):
+    logits, generator = make_logits(), Generator().manual_seed(1)
+    truth = exact_policy_gradient(logits, REWARDS)
+    sampled = sampled_group_gradients(
+        logits, REWARDS, "centered_rewards", size, 20_000, generator
+    )
+    assert_within_standard_errors(sampled, truth * (size - 1) / size)
+    assert standard_errors_off(sampled, truth) > 5  # the test tells the factor from one
+
+
+@pytest.mark.parametrize("mode", ["rewards", "centered_rewards"])
+def test_rewards_of_the_reward_functions_work_with_double_logits(mode):
+    rewards, logits = REWARDS.float(), make_logits()  # compute_reward gives float32
+    _, gradients = exact_pair_gradients(logits, rewards, mode)
+    assert gradients.dtype == torch.float64
+    assert sampled_group_gradients(logits, rewards, mode, 2, 3).dtype == torch.float64
+
+
+# Runs
+
+
+EPOCHS, STEPS, RESPONSES = 5, 4, 12
+
+
+SIZES = {
+    "num_epochs": EPOCHS,
+    "num_steps_per_epoch": STEPS,
+    "num_responses": RESPONSES,
+}
+
+
+CENTERED = {"deltas_mode": "centered_rewards"}
+
+
+OPTIMIZERS = {"adam": (torch.optim.Adam, 1e-2), "sgd": (torch.optim.SGD, 0.1)}
+
+
+WITHOUT_BASELINE = {"rewards", "max_rewards", "softmax_rewards"}
+
+
+each_loss = pytest.mark.parametrize("loss_mode", ["naive", "unclipped", "clipped"])
+
+
+each_optimizer = pytest.mark.parametrize("optimizer", OPTIMIZERS)
+
+
+def train_policy(seeds, reward_fn=sort_distance_reward, optimizer="adam", **options):
+    """The weights after a short run, and its history."""
+    policy = make_policy(SORT_PROMPTS, seeds, init_scale=0.3)
+    make, learning_rate = OPTIMIZERS[optimizer]
+    history = train(
+        policy,
+        SORT_PROMPTS,
+        lambda rollout: compute_reward(rollout.prompts, rollout.responses, reward_fn),
+        make(policy.model.parameters(), lr=learning_rate),
+        TrainConfig(**(SIZES | CENTERED | options)),
+    )
+    return dict(policy.model.named_parameters()), history
+
+
+def plain_log_probs(weights, responses=None):
+    """[batch pos vocab], or of the responses [batch trial pos], prompt by prompt."""
+    embedding, encode, decode = weights.values()
+    rows = []
+    for prompt in SORT_PROMPTS:
+        encoded = sum(embedding[x] @ w for x, w in zip(prompt, encode, strict=True))
+        rows.append(torch.stack([embedding @ (encoded @ w) for w in decode]))
+    table = torch.stack(rows).log_softmax(-1)
+    if responses is None:
+        return table
+    return torch.stack(
+        [
+            torch.stack([row[torch.arange(3), response] for response in group])
+            for row, group in zip(table, responses, strict=True)
+        ]
+    )
+
+
+def plain_sample(weights, generator):
+    probs = plain_log_probs(weights).exp().detach().reshape(9, -1)
+    drawn = torch.multinomial(probs, RESPONSES, replacement=True, generator=generator)
+    return drawn.reshape(3, 3, RESPONSES).movedim(2, 1)
+
+
+def plain_loss(loss_mode, log_probs, old, deltas):
+    ratio, deltas = (log_probs - old).exp(), deltas[..., None]
+    if loss_mode == "naive":
+        return -(deltas * log_probs).mean()
+    if loss_mode == "unclipped":
+        return -(deltas * ratio).mean()
+    return -torch.min(deltas * ratio, deltas * ratio.clamp(0.8, 1.2)).mean()
+
+
+def plain_training(seed, loss_mode, optimizer):
+    """The loop of one seed written out, without a seed axis. -> weights, losses"""
+    model = make_policy(SORT_PROMPTS, (seed,), init_scale=0.3).model
+    weights = {
+        n: w[0].detach().clone().requires_grad_() for n, w in model.named_parameters()
+    }
+    make, learning_rate = OPTIMIZERS[optimizer]
+    stepper = make(weights.values(), lr=learning_rate)
+    generator, losses = Generator().manual_seed(1000 + seed), []
+    for _ in range(EPOCHS):
+        responses = plain_sample(weights, generator)
+        rewards = torch.tensor(
+            [
+                [sort_distance_reward(prompt, response) for response in group]
+                for prompt, group in zip(
+                    SORT_PROMPTS.tolist(), responses.tolist(), strict=True
+                )
+            ]
+        )
+        deltas = rewards - rewards.mean(1, keepdim=True)
+        old = plain_log_probs(weights, responses).detach()
+        for _ in range(STEPS):
+            log_probs = plain_log_probs(weights, responses)
+            losses.append(plain_loss(loss_mode, log_probs, old, deltas))
+            stepper.zero_grad()
+            losses[-1].backward()
+            stepper.step()
+    return weights, torch.stack(losses).detach()
+
+
+@each_loss
+@each_optimizer
+def test_training_equals_a_plain_loop(loss_mode, optimizer):
+    weights, history = train_policy((5,), optimizer=optimizer, loss_mode=loss_mode)
+    expected, losses = plain_training(5, loss_mode, optimizer)
+    start = make_policy(SORT_PROMPTS, (5,), init_scale=0.3).model
+    for name, weight in weights.items():
+        torch.testing.assert_close(weight[0], expected[name], rtol=0, atol=1e-5)
+        moved = (weight - start.get_parameter(name)).abs().max()
+        assert moved > 1e-3  # else untrained weights would agree as well
+    torch.testing.assert_close(history.curve("loss")[:, 0], losses, rtol=0, atol=1e-5)
+
+
+@each_loss
+@each_optimizer
+def test_seeds_side_by_side_equal_one_at_a_time(loss_mode, optimizer):
+    together, history = train_policy(
+        (3, 4, 5), optimizer=optimizer, loss_mode=loss_mode
+    )
+    for i, seed in enumerate((3, 4, 5)):
+        alone, its_history = train_policy(
+            (seed,), optimizer=optimizer, loss_mode=loss_mode
+        )
+        for name, weight in together.items():
+            torch.testing.assert_close(weight[i], alone[name][0], rtol=0, atol=1e-5)
+        for curve in ("loss", "mean_reward"):
+            torch.testing.assert_close(
+                history.curve(curve)[:, i],
+                its_history.curve(curve)[:, 0],
+                rtol=0,
+                atol=1e-5,
+            )
+    assert not torch.equal(together["embedding"][0], together["embedding"][1])
+
+
+@pytest.mark.parametrize("deltas_mode", DELTA_MODES)
+@each_optimizer
+def test_only_deltas_without_a_baseline_move_on_a_constant_reward(
+    deltas_mode, optimizer
+):
+    weights, history = train_policy(
+        (3, 4), lambda prompt, response: 0.1, optimizer, deltas_mode=deltas_mode
+    )
+    start = make_policy(SORT_PROMPTS, (3, 4), init_scale=0.3).model
+    for name, weight in weights.items():
+        untouched = torch.equal(weight, start.get_parameter(name))
+        assert untouched == (deltas_mode not in WITHOUT_BASELINE)
+    torch.testing.assert_close(
+        history.curve("mean_reward"), torch.full((EPOCHS * STEPS, 2), 0.1)
+    )
+
+
+def test_run_policy_gradient_is_that_training_with_exact_measures():
+    history = run_policy_gradient(
+        EPOCHS,
+        STEPS,
+        num_responses=RESPONSES,
+        deltas_mode="centered_rewards",
+        loss_mode="clipped",
+        reward_fn=sort_distance_reward,
+        seeds=(3, 4),
+        init_scale=0.3,
+        learning_rate=1e-2,
+        epsilon=0.05,
+    )
+    _, same = train_policy((3, 4), loss_mode="clipped", epsilon=0.05)
+    assert torch.equal(history.curve("loss"), same.curve("loss"))
+    assert history.curve("loss").shape == (EPOCHS * STEPS, 2)
+    for measure in ("expected_reward", "sorted_probability", "entropy"):
+        assert history.curve(measure).shape == (EPOCHS + 1, 2)  # and one at the end
+
+
+def test_the_exact_curves_start_and_end_at_the_models_own_values():
+    history = run_policy_gradient(3, 2, num_responses=6, seeds=(3, 4), **CENTERED)
+    start = make_policy(SORT_PROMPTS, (3, 4)).model
+    fn = sort_inclusion_ordering_reward
+    for name, measure in (
+        (
+            "expected_reward",
+            lambda model: exact_expected_reward(model, SORT_PROMPTS, fn),
+        ),
+        (
+            "sorted_probability",
+            lambda model: exact_sorted_probability(model, SORT_PROMPTS),
+        ),
+    ):
+        torch.testing.assert_close(
+            history.curve(name)[0], measure(start).mean(-1).detach()
+        )
+        assert not torch.equal(history.final(name), history.curve(name)[0])
+    assert not history.curve("expected_reward").requires_grad
+
+
+def test_prompts_held_out_are_measured_and_not_trained_on():
+    sizes = dict(num_responses=RESPONSES, seeds=(3, 4), learning_rate=1e-2)
+    others = torch.tensor([[4, 4, 0], [2, 1, 3]])
+    run = run_policy_gradient(3, 2, held_out=others, **sizes)
+    assert torch.equal(
+        run.curve("loss"), run_policy_gradient(3, 2, **sizes).curve("loss")
+    )
+    start = exact_sorted_probability(make_policy(SORT_PROMPTS, (3, 4)).model, others)
+    curve = run.curve("held_out_probability")
+    torch.testing.assert_close(curve[0], start.mean(-1).detach())
+    assert curve.shape == (4, 2) and not torch.equal(curve[0], curve[-1])
+    same = run_policy_gradient(3, 2, held_out=SORT_PROMPTS, **sizes)
+    for name in ("held_out_probability", "sorted_probability"):
+        assert torch.equal(same.curve(name), run.curve("sorted_probability"))
+    assert torch.equal(same.curve("held_out_answer"), run.curve("answer"))
+    assert run.final("held_out_answer").shape == (2, 2, 3)
+
+
+def test_the_running_example_is_learned():
+    history = run_policy_gradient(
+        40,
+        loss_mode="clipped",
+        reward_fn=sort_distance_reward,
+        **CENTERED,
+        seeds=range(4),
+        init_scale=0.1,
+        learning_rate=1e-2,
+    )
+    assert (history.curve("sorted_probability")[0] < 0.05).all()
+    assert (history.final("sorted_probability") > 0.5).all()
+
+
+def test_weights_beyond_float_range_stop_with_epoch_and_step():
+    says = r"the loss is nan in epoch 0, step 1.*learning rate"
+    with pytest.raises(ValueError, match=says):
+        run_policy_gradient(2, 3, optimizer=torch.optim.SGD, learning_rate=1e30)
+
+
+# Runs that are kept
+
+
+def kept(folder, **settings):
+    return run_policy_gradient(
+        2, 2, use_cache=True, cache_folder=folder, seeds=(0, 1), **settings
+    )
+
+
+def test_a_second_run_is_read_not_trained(tmp_path, monkeypatch):
+    first = kept(tmp_path)
+    monkeypatch.setattr("grpo_course.sort.train", None)
+    second = kept(tmp_path)
+    for name in ("loss", "mean_reward", "expected_reward", "step"):
+        assert torch.equal(first.curve(name), second.curve(name))
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".jsonl", ".png"]
+    log = next(tmp_path.glob("*.jsonl"))
+    log.write_text(log.read_text() + "{half a line")
+    with pytest.raises(ValueError, match=r"line 6 is not.*Delete the file"):
+        kept(tmp_path)
+
+
+def test_every_setting_makes_another_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(sort, "figure", lambda history: b"")
+    for settings in (
+        {},
+        {"reward_fn": sort_distance_reward},
+        {"reward_fn": sort_exact_reward},
+        {"learning_rate": 0.1},
+        {"deltas_mode": "centered_rewards"},
+        {"prompts": torch.tensor([[1, 0, 2]])},
+        {"optimizer": torch.optim.SGD},
+    ):
+        kept(tmp_path, **settings)
+    assert len(list(tmp_path.glob("*.jsonl"))) == 7
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
+    def stop(beside, path):
+        assert beside.read_bytes()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files.os, "replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        kept(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+SCALE, HALF, LONG = [1.0], torch.tensor(0.5), torch.zeros(5000)
+
+
+def paying(points, per_place=(1.0, 2.0)):
+    def helper(response):
+        return points if response else helper(response[1:])
+
+    def reward(prompt, response, base=points):
+        return helper(response) + sum(SCALE[0] * p for p in per_place) + HALF.item()
+
+    return reward
+
+
+def test_a_reward_is_known_by_its_code_and_by_what_it_reads(monkeypatch):
+    """A closure, a default, a global in a generator, a function that it calls."""
+    keys = {fingerprint(paying(2.0))}
+    assert fingerprint(paying(2.0)) in keys
+    keys |= {fingerprint(paying(-2.0)), fingerprint(paying(2.0, per_place=(3.0,)))}
+    monkeypatch.setitem(globals(), "SCALE", [5.0])
+    keys.add(fingerprint(paying(2.0)))
+    monkeypatch.setitem(globals(), "HALF", torch.tensor(0.25))
+    keys.add(fingerprint(paying(2.0)))
+    assert len(keys) == 5
+
+    def reward(prompt, response):
+        return 1.0
+
+    first = fingerprint(reward)
+
+    def reward(prompt, response):
+        return 2.0
+
+    assert fingerprint(reward) != first
+    with pytest.raises(ValueError, match="Define it with `def`"):
+        fingerprint(lambda prompt, response: 1.0)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_what_print_leaves_out_is_in_the_key(kind):
+    def keyed(values):
+        thing = kind([values])
+
+        def reward(prompt, response):
+            return float(thing is None)
+
+        return fingerprint(reward)
+
+    other = LONG.clone()
+    other[2500] = 1
+    assert keyed(LONG) == keyed(LONG.clone()) != keyed(other)
+
+
+def test_a_reward_is_known_by_the_file_that_it_calls(tmp_path, monkeypatch):
+    path = tmp_path / "own_helper.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    keys = set()
+    for scale in (1.0, 2.0):
+        path.write_text(f"SCALE = {scale}\ndef scaled(x):\n    return x * SCALE\n")
+        scaled = import_module("own_helper").scaled
+
+        def reward(prompt, response, scaled=scaled):
+            return scaled(1.0)
+
+        keys.add(fingerprint(reward))
+        del sys.modules["own_helper"]
+    assert len(keys) == 2
+
+
+# What a person would get wrong is refused: the argument, what was given, the cure.
+
+
+def quick(**knobs):
+    return run_policy_gradient(1, 1, **knobs)
+
+
+def asked(prompts):
+    return make_model()(prompts)
+
+
+def scored(*shape, value=0):
+    responses = torch.full(shape, value)
+    return compute_log_probs(PROMPTS, responses, make_model(seeds=(3, 4)))
+
+
+def sampled(generator):
+    return generate_responses(PROMPTS, make_model(seeds=(3, 4)), 2, generator)
+
+
+def rewarded(prompts, responses, reward_fn=sort_distance_reward):
+    given = (torch.zeros(s, dtype=torch.long) for s in (prompts, responses))
+    return compute_reward(*given, reward_fn)
+
+
+BAD_CALLS = {
+    "another length": (lambda: sort_distance_reward([1, 0], [0]), "1 numbers.* has 2"),
+    "other positions": (lambda: rewarded((2, 3), (2, 4, 5)), "2, 4, 5.*batch and pos"),
+    "other prompts": (lambda: rewarded((3, 3), (2, 4, 3)), "3, 3.*batch and pos"),
+    "one prompt": (lambda: rewarded((3,), (2, 4, 3)), r"prompts\[None\]"),
+    "no group": (lambda: rewarded((2, 3), (2, 3)), r"responses\[None\]"),
+    "a list": (lambda: compute_reward([[1]], [[[1]]], sort_exact_reward), "is a list"),
+    "None": (lambda: quick(reward_fn=lambda p, r: None), "NoneType.*`return` missing"),
+    "an axis": (lambda: quick(reward_fn=lambda p, r: torch.ones(1)), "is one number"),
+    "a seed": (lambda: SortModel(5, 10, 3, 3, seeds=3), r"seeds=3.*seeds=\(0,\)"),
+    "no seeds": (lambda: quick(seeds=()), r"seeds=\(\).*one at least"),
+    "too large a number": (lambda: asked(torch.tensor([[1, 0, 5]])), "larger vocab"),
+    "floats": (lambda: asked(torch.ones(1, 3)), "prompts holds.*whole numbers"),
+    "a short prompt": (lambda: asked(torch.tensor([[1, 0]])), "2 numbers.*built for 3"),
+    "a prompt alone": (lambda: asked(torch.tensor([1, 0, 2])), "prompts has shape"),
+    "a number too large": (
+        lambda: scored(2, 3, 4, 3, value=5),
+        "responses holds.*to 5",
+    ),
+    "fewer prompts": (lambda: scored(2, 2, 4, 3), "the model answers"),
+    "no seed axis": (lambda: scored(3, 4, 3), "a seed axis first"),
+    "a seed too many": (lambda: scored(3, 3, 4, 3), "a seed axis first"),
+    "one generator": (lambda: sampled(Generator()), "2 seeds.*one torch.Generator for"),
+    "no generator": (lambda: sampled(None), "generator=None.*2 seeds"),
+    "too many responses": (lambda: all_responses(10, 7), "10,000,000 responses"),
+    "a small vocabulary": (lambda: all_rewards(PROMPTS, 2, len), "larger vocab_size"),
+    "an unknown knob": (lambda: quick(epsilom=0.1), "epsilom"),
+    "held out alone": (lambda: quick(held_out=PROMPTS[0]), "prompts has shape .3"),
+    "prompts in lists": (lambda: quick(prompts=[[1, 0, 2]]), "prompts is a list"),
+}
+
+
+@pytest.mark.parametrize(("call", "says"), BAD_CALLS.values(), ids=BAD_CALLS)
+def test_a_bad_call_is_refused(call, says):
+    with pytest.raises((TypeError, ValueError), match=f"(?s){says}"):
+        call()
