@@ -63,7 +63,7 @@ class GRPOConfig(TrainConfig):
     """What TrainConfig says of the loop, and all else that makes a run what it is.
 
     After "TRL:" a comment gives the name in TRL's GRPOConfig, where that differs. What
-    the loop's own are called there is in the table `engines.mapping.NAMES`.
+    the loop's own are called there is in the table `grpo_course.trl.NAMES`.
     Raises as TrainConfig.
     """
 

@@ -11,16 +11,20 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import torch
 
+from grpo_course import trl as bridge
 from grpo_course.gsm8k import make_problems
-from grpo_course.training import from_values
+from grpo_course.lm import load_model, load_tokenizer, save_model
+from grpo_course.training import from_values, make_model
 
+trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 SMALL = {
     "base": "laptop",
     "num_epochs": 2,
@@ -66,7 +70,7 @@ LOSSES = {
 }
 
 
-def fixed_responses(prompt: list[int], count: int) -> list[list[int]]:
+def fixed_responses(prompt, count):
     """For one prompt always the same: ragged, with and without the right answer."""
     generator = torch.Generator().manual_seed(sum(prompt))
     lengths = torch.randint(1, 8, (count,), generator=generator).tolist()
@@ -78,26 +82,25 @@ def fixed_rewards(completions, **_):
     return [float(sum(map(ord, c[0]["content"])) % 7) for c in completions]
 
 
-def gradients(start: Path, out: Path, world_size: int, rank: int) -> dict:
+class Fixed(trl.GRPOTrainer):
+    """Writes what it is told, and keeps what it was asked."""
+
+    def _generate_single_turn(self, prompt_ids, *_, **__):
+        counts, self.seen = Counter(map(tuple, prompt_ids)), prompt_ids
+        made = {p: fixed_responses(list(p), n) for p, n in counts.items()}
+        return [made[tuple(prompt)].pop(0) for prompt in prompt_ids], None
+
+
+def gradients(start, out, world_size, rank):
     """What one step moves, and the prompts that this process saw, for each loss."""
-    from trl import GRPOTrainer
-
-    from grpo_course import trl as trl_run
-
-    class Fixed(GRPOTrainer):
-        """Writes what it is told."""
-
-        def _generate_single_turn(self, prompt_ids, *_, **__):
-            counts, self.seen = Counter(map(tuple, prompt_ids)), prompt_ids
-            made = {p: fixed_responses(list(p), n) for p, n in counts.items()}
-            return [made[tuple(prompt)].pop(0) for prompt in prompt_ids], None
-
     found = {}
     for name, knobs in LOSSES.items():
         config = from_values(SMALL | {"kl_penalty": 0.0} | knobs)
-        args = trl_run.make_args(config, out, world_size, **PLAIN, **QUIET)
-        problems = make_problems("train", 40, seed=0)
-        trainer = trl_run.make_trainer(config, args, start, problems, Fixed)
+        told = bridge.trl_settings(config, out, world_size) | PLAIN | QUIET
+        args = bridge.to_trl_config(config, **told)
+        with patch.object(trl, "GRPOTrainer", Fixed):
+            problems = make_problems("train", 40, seed=0)
+            trainer = bridge.make_trainer(config, args, start, problems)
         trainer.reward_funcs = [fixed_rewards] * len(trainer.reward_funcs)
         before = [w.detach().clone() for w in trainer.model.parameters()]
         trainer.train()
@@ -109,46 +112,10 @@ def gradients(start: Path, out: Path, world_size: int, rank: int) -> dict:
     return found
 
 
-def program(start: str, config: str, out: str) -> None:
-    """What torchrun runs in each of two processes."""
-    from grpo_course import trl
-
-    rank = int(os.environ["RANK"])
-    gradients(Path(start), Path(out), int(os.environ["WORLD_SIZE"]), rank)
-    quiet = json.dumps(QUIET)
-    trl.work(["--config", config, "--out", f"{out}/run", "--trl", quiet])
-
-
-def start_model(folder: Path) -> Path:
-    """A tiny random model on disk."""
-    from grpo_course.lm import save_model
-    from grpo_course.training import make_model
-
-    problems = make_problems("train", 40, seed=0)
-    save_model(*make_model(from_values(SMALL), problems), folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory):
-    """One process, this one, and two others. -> gradients of each, output, folder"""
-    pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
-    out = tmp_path_factory.mktemp("two")
-    start, config = start_model(out / "model"), out / "config.json"
-    (out / "my_task.py").write_text(OWN)
-    task = {"task": f"{out / 'my_task.py'}:Mine", "task_settings": {"longest": 4}}
-    config.write_text(json.dumps(SMALL | task))
-    two = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    printed = python(*two, __file__, str(start), str(config), str(out))
-    one = gradients(start, out, 1, 0)
-    ranks = [torch.load(out / f"gradients_2_{rank}.pt") for rank in range(2)]
-    return one, ranks, printed, out / "run"
-
-
-def python(*arguments: str) -> str:
+def python(*arguments):
     """Run another Python to its end. -> what it printed"""
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [sys.executable, *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -159,67 +126,72 @@ def python(*arguments: str) -> str:
     return done.stdout
 
 
-def distance(moved: list, other: list) -> float:
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """One process, this one, and two others. -> gradients of each, output, folder"""
+    out = tmp_path_factory.mktemp("two")
+    start, config = out / "model", out / "config.json"
+    problems = make_problems("train", 40, seed=0)
+    save_model(*make_model(from_values(SMALL), problems), start)
+    (out / "my_task.py").write_text(OWN)
+    task = {"task": f"{out / 'my_task.py'}:Mine", "task_settings": {"longest": 4}}
+    config.write_text(json.dumps(SMALL | task))
+    two = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    printed = python(*two, __file__, start, config, out)
+    one = gradients(start, out, 1, 0)
+    ranks = [torch.load(out / f"gradients_2_{rank}.pt") for rank in range(2)]
+    return one, ranks, printed, out / "run"
+
+
+def distance(moved, other):
     """The largest difference of any weight."""
     pairs = zip(moved, other, strict=True)
     return max((a - b).abs().max().item() for a, b in pairs)
-
-
-def test_there_are_two_processes(both):
-    _, ranks, printed, _ = both
-    sizes = [found[name]["world_size"] for found in ranks for name in LOSSES]
-    assert set(sizes) == {2}
-    assert "TRL on 2 process(es), cpu." in printed
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_two_processes_have_the_gradient_of_one(both, name):
     one, ranks, *_ = both
     first, second = (found[name] for found in ranks)
+    assert first["world_size"] == second["world_size"] == 2
     asked = [*map(tuple, first["prompts"]), *map(tuple, second["prompts"])]
     assert Counter(asked) == Counter(map(tuple, one[name]["prompts"]))
     assert set(map(tuple, first["prompts"])).isdisjoint(map(tuple, second["prompts"]))
     assert max(x.abs().max().item() for x in one[name]["moved"]) > 1e-2
     assert distance(first["moved"], second["moved"]) == 0.0
     assert distance(first["moved"], one[name]["moved"]) < 1e-6
+    if name in ("token_mean", "batch spread"):  # else one mean could pass for another
+        assert distance(first["moved"], one["sequence_mean"]["moved"]) > 1e-3
 
 
-def test_the_losses_differ(both):
-    """Else the comparison above could not tell one mean from another."""
-    one, *_ = both
-    for name in ("token_mean", "batch spread"):
-        moved = one[name]["moved"]
-        assert distance(moved, one["sequence_mean"]["moved"]) > 1e-3
-
-
-def test_the_command_on_two_processes(both):
-    """With a task in a file of one's own, by its path."""
-    *_, printed, run = both
-    look_at(printed, run)
-    saved = json.loads((run / "model" / "grpo_config.json").read_text())
-    assert saved["task"].endswith("my_task.py:Mine")
-    assert "greedy length" in printed
-
-
-def test_the_command_on_one_process(tmp_path):
-    pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
-    config, run = tmp_path / "config.json", tmp_path / "run"
-    config.write_text(json.dumps(SMALL))
-    given = ["--config", str(config), "--out", str(run), "--trl", json.dumps(QUIET)]
-    printed = python("-m", "grpo_course.trl", *given)
-    assert "TRL on 1 process(es), cpu." in printed
-    look_at(printed, run)
-
-
-def look_at(printed: str, run: Path) -> None:
+def look_at(printed, run):
     """Check that a run was measured once, and that a trained model was saved."""
-    from grpo_course.lm import load_model, load_tokenizer
-
     assert printed.count("greedy strict accuracy") == 1  # the first process alone
     before, after = load_model(run / "start"), load_model(run / "model")
     assert load_tokenizer(run / "model").chat_template
     assert distance([*before.parameters()], [*after.parameters()]) > 1e-4
 
 
-if __name__ == "__main__":
-    program(*sys.argv[1:])
+def test_the_command_on_two_processes(both):
+    """With a task in a file of one's own, by its path."""
+    *_, printed, run = both
+    look_at(printed, run)
+    assert "TRL on 2 process(es), cpu." in printed and "greedy length" in printed
+    saved = json.loads((run / "model" / "grpo_config.json").read_text())
+    assert saved["task"].endswith("my_task.py:Mine")
+
+
+def test_the_command_on_one_process(tmp_path):
+    config, run = tmp_path / "config.json", tmp_path / "run"
+    config.write_text(json.dumps(SMALL))
+    given = ["--config", config, "--out", run, "--trl", json.dumps(QUIET)]
+    printed = python("-m", "grpo_course.trl", *given)
+    assert "TRL on 1 process(es), cpu." in printed
+    look_at(printed, run)
+
+
+if __name__ == "__main__":  # in each of two processes
+    start, config, out = map(Path, sys.argv[1:])
+    gradients(start, out, int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]))
+    given = ["--config", config, "--out", out / "run", "--trl", json.dumps(QUIET)]
+    bridge.main([*map(str, given)])

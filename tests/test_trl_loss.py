@@ -1,16 +1,23 @@
-"""Our loss, gradient, deltas and weights are those of TRL's own code, in float64."""
+"""Our loss, gradient, deltas and weights are those of TRL's own code, in float64.
 
+TRL keeps its loss inside its trainer: `trl_loss` calls it there, unchanged, with given
+tensors; `trl_batch` calls the step before it, which makes advantages of rewards.
+"""
+
+from collections import defaultdict
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 import torch
+from einops import rearrange
 
 from grpo_course import formulas, loop
 from grpo_course.formulas import compute_deltas
 from grpo_course.loop import Batch, Rollout, TrainConfig, trainer_class
-from grpo_course.trl import LOSS_TYPES, PER_TOKEN, SCALES, to_trl_config, trl_loss
+from grpo_course.trl import LOSS_TYPES, SCALES, to_trl_config
 
-pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
+trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 
 TOLERANCE = 1e-9  # of the loss and of each number of its gradient, in float64
 KL_TERMS = ((0.0, "k3"), (0.1, "k3"), (0.1, "corrected_k3"))  # beta, estimator
@@ -18,6 +25,108 @@ CLIPS = ({"epsilon": 0.2}, {"epsilon": 0.1, "epsilon_high": 0.4})
 BATCH, TRIAL, POS = 3, 3, 7
 TRL_ONLY = {"use_cpu": True, "bf16": False, "report_to": "none"}
 TRL_ONLY |= {"per_device_train_batch_size": BATCH * TRIAL, "num_generations": TRIAL}
+
+
+def bare_trainer(args, trainer_class=trl.GRPOTrainer, **parts):
+    """TRL's trainer without model, data or optimizer: what these steps read, no more.
+
+    `args` is its config; `parts` stand in for what it would have built.
+    """
+    from accelerate import Accelerator
+
+    trainer = object.__new__(trainer_class)
+    vars(trainer).update(vars(args))  # the constructor copies most of them too
+    vars(trainer).update(
+        args=args,
+        use_vllm=False,
+        epsilon_low=args.epsilon,
+        epsilon_high=args.epsilon if args.epsilon_high is None else args.epsilon_high,
+        aux_loss_enabled=False,
+        _entropy_bonus_enabled=False,
+        current_gradient_accumulation_steps=1,
+        model=SimpleNamespace(training=True, is_gradient_checkpointing=False),
+        accelerator=Accelerator(cpu=True),
+        _metrics={"train": defaultdict(list)},
+    )
+    vars(trainer).update(parts)
+    return trainer
+
+
+def flat(rows):
+    """[batch trial pos] -> [(batch trial) pos]; None stays None."""
+    return None if rows is None else rearrange(rows, "b t pos -> (b t) pos")
+
+
+def loss_inputs(new, deltas, mask):
+    """What both of TRL's trainers read of a batch. new, mask [(batch trial) pos]"""
+    return {
+        "prompt_ids": torch.zeros(len(new), 1, dtype=torch.long),
+        "prompt_mask": torch.ones(len(new), 1, dtype=torch.long),
+        "completion_ids": torch.zeros(new.shape, dtype=torch.long),
+        "completion_mask": mask.long(),
+        "advantages": deltas.flatten(),
+    }
+
+
+def says(new):
+    """In place of a model: log-probs, entropies, no auxiliary loss."""
+    return lambda *_, **__: (new, torch.zeros_like(new).detach(), None)
+
+
+def trl_loss(args, log_probs, deltas, mask, *, old=None, ref=None, weights=None):
+    """What TRL's GRPOTrainer would minimize: a scalar, differentiable in log_probs.
+
+    `args` is a trl.GRPOConfig. deltas [batch trial], all others [batch trial pos].
+    Without `old` the batch is on-policy; `weights` are the sampler's.
+    """
+    new, mask = flat(log_probs), flat(mask)
+    trainer = bare_trainer(
+        args,
+        use_vllm=weights is not None,
+        _get_per_token_logps_and_entropies=says(new),
+    )
+    inputs = loss_inputs(new, deltas, mask) | {
+        "num_items_in_batch": mask.sum(),
+        "old_per_token_logps": flat(old),
+        "ref_per_token_logps": flat(ref),
+        "importance_sampling_ratio": flat(weights),
+    }
+    return trainer._compute_loss(None, inputs)
+
+
+def trl_batch(args, rewards, old=None, sampled=None, trainer_class=trl.GRPOTrainer):
+    """The batch that TRL learns from, of rewards [batch trial].
+
+    `old` and `sampled` are log-probs [batch trial pos], without padding, the second of
+    a vLLM that is not there.
+    """
+    rows, pos = rewards.numel(), 1 if old is None else old.shape[-1]
+    ids, prompts = [[0] * pos] * rows, [[0]] * rows
+    if trainer_class is trl.RLOOTrainer:
+        written, scores = (prompts, ids, ids), torch.zeros(rows, pos)
+    else:
+        noted = None if sampled is None else flat(sampled).tolist()
+        written, scores = (prompts, ids, None, ids, noted, {}, None, None), flat(old)
+    trainer = bare_trainer(
+        args,
+        trainer_class,
+        use_vllm=sampled is not None,
+        _generate=lambda _: written,
+        _calculate_rewards=lambda *_: rewards.reshape(rows, 1),
+        _get_per_token_logps_and_entropies=lambda *_, **__: (scores, None, None),
+        _tokenizer=SimpleNamespace(pad_token_id=0),
+        reward_weights=torch.ones(1),
+        reward_func_names=["reward"],
+        reward_funcs=[None],
+        environment_factories=None,
+        environments=None,
+        tools=[],
+        ref_model=None,
+        _logs=defaultdict(list) | {"rewards": defaultdict(list)},
+        _pending_extra_logs={},
+        _pending_metrics={},
+    )
+    return trainer._generate_and_score_completions([{"prompt": ""}] * rows)
 
 
 class Given:
@@ -79,9 +188,9 @@ def errors(config, number=0, on_policy=False):
         leaf,
         deltas,
         mask,
-        old_log_probs=batch.old_log_probs,
-        ref_log_probs=batch.ref_log_probs,
-        sampler_weights=weights,
+        old=batch.old_log_probs,
+        ref=batch.ref_log_probs,
+        weights=weights,
     )
     gap = gradient_of(loss, leaf) - gradient_of(theirs, leaf)
     return (loss - theirs).abs().item(), gap.abs().max().item()
@@ -94,7 +203,7 @@ def compared_settings(loss_mode, mean, level):
     Few tokens, wide log-probs: each bound must be reached to be tested.
     """
     for (beta, estimator), clip in product(KL_TERMS, CLIPS):
-        if (estimator, level) == PER_TOKEN:
+        if (estimator, level) == ("corrected_k3", "sequence"):
             continue
         yield TrainConfig(
             loss_mode=loss_mode,
@@ -127,44 +236,68 @@ def test_loss_and_gradient_with_a_sampler_of_its_own(pair):
         assert max(errors(config, number)) < TOLERANCE
 
 
-def test_the_weights_of_the_sampler(trl_step):
-    _, old, _, sampled, _, _ = drawn(3)
-    config = TrainConfig(sampler_cap=1.3, num_responses=TRIAL)
-    args = to_trl_config(config, **TRL_ONLY)
-    theirs = trl_step.sampler_weights(args, old, sampled.float().double())
-    ours = formulas.sampler_weights(old, sampled.float().double(), 1.3)
+def test_the_weights_of_the_sampler():
+    _, old, _, sampled, deltas, _ = drawn(3)
+    sampled = sampled.float().double()
+    args = to_trl_config(TrainConfig(sampler_cap=1.3, num_responses=TRIAL), **TRL_ONLY)
+    theirs = trl_batch(args, deltas, old, sampled)["importance_sampling_ratio"]
+    ours = formulas.sampler_weights(old, sampled, 1.3)
     assert (ours == 1.3).any() and (ours < 1).any()
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
+    torch.testing.assert_close(flat(ours), theirs, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("mode", SCALES)
-def test_deltas(mode, trl_step):
-    """Groups of 3, batches of 9: TRL's float32 n / (n - 1) is exact for both."""
+@pytest.mark.parametrize(
+    ("batch", "trial", "tolerance"),
+    # TRL takes n / (n - 1) in float32: exact for groups of 3 and batches of 9, wrong by
+    # up to 6e-8 of itself for groups of 8.
+    [(3, 3, TOLERANCE), (4, 8, 1e-7)],
+)
+def test_deltas(mode, batch, trial, tolerance):
+    args = TRL_ONLY | {"per_device_train_batch_size": batch * trial}
+    config = TrainConfig(deltas_mode=mode, num_responses=trial)
+    args = to_trl_config(config, **args | {"num_generations": trial})
+    for number in range(5):
+        draw = {"generator": torch.Generator().manual_seed(number)}
+        rewards = torch.randn((batch, trial), **draw, dtype=torch.float64)
+        theirs = trl_batch(args, rewards)["advantages"].reshape(rewards.shape)
+        ours = compute_deltas(rewards, mode)
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=tolerance)
+
+
+# TRL's RLOOTrainer, which no config of ours is translated for: what notebook 13 says.
+
+
+@pytest.mark.parametrize(
+    ("normalize", "mode"), [(False, "leave_one_out"), (True, "whitened_rewards")]
+)
+def test_deltas_of_rloo(normalize, mode):
+    """Up to the 1e-4 that both add, TRL to a spread that is G / (G - 1) of ours."""
+    args = trl.RLOOConfig(**TRL_ONLY, beta=0.0, normalize_advantages=normalize)
     for number in range(5):
         rewards = drawn(number)[-2]
-        config = TrainConfig(deltas_mode=mode, num_responses=TRIAL)
-        theirs = trl_step.advantages(to_trl_config(config, **TRL_ONLY), rewards)
-        ours = compute_deltas(rewards, mode)
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
+        theirs = trl_batch(args, rewards, trainer_class=trl.RLOOTrainer)["advantages"]
+        ours = compute_deltas(rewards, mode).flatten()
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("mode", SCALES)
-def test_deltas_in_groups_of_eight(mode, trl_step):
-    """TRL takes 8 / 7 in float32, which is wrong by up to 6e-8 of itself."""
-    draw = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
-    rewards = torch.randn((4, 8), **draw)
-    args = TRL_ONLY | {"per_device_train_batch_size": 32, "num_generations": 8}
-    config = TrainConfig(deltas_mode=mode, num_responses=8)
-    theirs = trl_step.advantages(to_trl_config(config, **args), rewards)
-    ours = compute_deltas(rewards, mode)
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-7)
-
-
-def test_two_trainers_share_nothing(trl_step):
-    first, second = trl_step.plain_parts(), trl_step.plain_parts()
-    first["_logs"]["rewards"]["reward"].append(1.0)
-    first["_pending_metrics"]["reward"] = 1.0
-    assert not second["_logs"]["rewards"] and not second["_pending_metrics"]
+def test_rloo_clips_one_ratio_of_the_whole_response():
+    """The sum of a response's log-ratios, not their mean as in GSPO."""
+    new, old, _, _, deltas, mask = drawn(0)
+    old, args = new + (old - new) / 5, trl.RLOOConfig(**TRL_ONLY)
+    leaf = new.requires_grad_()
+    trainer = bare_trainer(
+        args, trl.RLOOTrainer, _get_per_token_logps_and_entropies=says(flat(leaf))
+    )
+    inputs = loss_inputs(flat(leaf), deltas, flat(mask))
+    inputs["old_logps"] = (flat(old) * flat(mask)).sum(-1)
+    theirs = trainer._compute_loss(None, inputs)
+    ratio = ((leaf - old) * mask).sum(-1).exp()
+    clipped = ratio.clamp(1 - args.epsilon, 1 + args.epsilon)
+    ours = -torch.minimum(ratio * deltas, clipped * deltas).mean()
+    assert (ratio != clipped).any() and (ratio == clipped).any()
+    gap = gradient_of(ours, leaf) - gradient_of(theirs, leaf)
+    assert (ours - theirs).abs() < TOLERANCE and gap.abs().max() < TOLERANCE
 
 
 # Planted on our side: the comparison above must see each of them.
