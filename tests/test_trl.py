@@ -10,8 +10,7 @@ import pytest
 
 from grpo_course import off_policy
 from grpo_course import trl as bridge
-from grpo_course.formulas import Clip
-from grpo_course.gsm8k import GPU_SMOLLM2, LAPTOP, PRESETS, make_problems
+from grpo_course.gsm8k import LAPTOP, PRESETS, make_problems
 from grpo_course.lock import try_lock
 from grpo_course.loop import TrainConfig
 from grpo_course.runs.cli import run_command
@@ -46,13 +45,10 @@ def known_to(trl):
 # The table of names, held against the fields of both sides
 
 
-def test_every_knob_of_ours_is_in_the_table_once_and_in_order():
-    ours = [row[0] for row in NAMES]
-    clip = [field.name for field in fields(Clip)]  # TrainConfig begins with these
-    assert clip + [name for name in ours if name not in clip] == [
-        field.name for field in fields(TrainConfig)
-    ]
-    assert [name for name in ours if name in clip] == clip
+def test_every_knob_of_ours_is_in_the_table_once():
+    assert sorted(row[0] for row in NAMES) == sorted(
+        f.name for f in fields(TrainConfig)
+    )
 
 
 def test_what_is_told_stands_in_the_table_and_is_known_to_trl(trl):
@@ -254,14 +250,6 @@ def test_every_preset_is_a_config_of_trl(trl, name):
     assert rows == config.num_prompts * config.num_responses
     assert made.generation_batch_size == rows  # one rollout a step, as here
     assert made.max_steps == config.num_epochs * config.num_steps_per_epoch
-
-
-def test_the_settings_of_one_preset():
-    made = trl_settings(replace(GPU_SMOLLM2, device="cpu"), OUT)
-    expected = {"temperature": 0.9, "top_k": 50, "top_p": 0.9, "warmup_steps": 0}
-    expected |= {"reward_weights": [1.0, 0.5], "max_completion_length": 300}
-    expected |= {"learning_rate": 5e-5, "gradient_accumulation_steps": 4}
-    assert {name: made[name] for name in expected} == expected
 
 
 RUN_CHANGES = {
