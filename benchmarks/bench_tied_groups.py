@@ -13,7 +13,7 @@ import torch
 from bench_generation import PROMPTS, TRIALS, make_setting, report, rounds
 
 from grpo_course.lm import CausalPolicy
-from grpo_course.loop import Rollout, TrainConfig, trainer_class
+from grpo_course.loop import Rollout, TrainConfig, Trainer
 
 
 def half_tied(rollout: Rollout) -> torch.Tensor:
@@ -33,7 +33,7 @@ def updates() -> dict[str, Callable[[], dict]]:
     for name, skips in {"tied groups skipped": True, "all groups": False}.items():
         torch.manual_seed(0)
         config = TrainConfig(skip_tied_groups=skips, **how)
-        chosen = trainer_class(config)
+        chosen = Trainer
         trainer = chosen(policy, prompts, half_tied, optimizer, config)
         ways[name] = partial(trainer.improve, trainer.collect(prompts))
     return ways

@@ -16,6 +16,7 @@ HOMES = {
     "compute_kl_penalty": "grpo_course.formulas",
     "exact_kl": "grpo_course.formulas",
     "Rollout": "grpo_course.loop",
+    "GRPO": "grpo_course.loop",
     "Trainer": "grpo_course.loop",
     "train": "grpo_course.loop",
     "collect": "grpo_course.loop",

@@ -1,15 +1,27 @@
-"""From one number per token to one number: the means that papers use."""
+"""Every formula of GRPO, from a group's rewards to the loss, and nothing else.
+
+    deltas       how much each response of a group counts, and with which sign
+    ratio        how much likelier a token is now than when it was sampled
+    losses       naive, unclipped, clipped, and what papers made of the clip
+    KL           how far the policy is from its reference: exact, and estimated
+    means        from one number a token to one number
+    report       what ratio and clip did, for the record
+
+torch alone: no model, no task, no text. Log-probabilities are in nats, and axes are
+[batch trial pos]: prompts, the responses to one prompt, the tokens of a response. Axes
+in front of them, such as a seed axis, pass through. `compute_deltas`, `compute_loss`,
+`loss_report`, `compute_kl_penalty`, `exact_kl`, `kl_reward` and `aggregate` are what a
+person calls: they check what they are given. The small functions between them are the
+formulas as papers write them, and trust their caller, as the loop does.
+"""
 
 from collections.abc import Callable
-from typing import Annotated, Any
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from grpo_course.checks import (
     CERTAIN,
-    one_of,
     require_at_least,
     require_axes,
     require_finite,
@@ -21,126 +33,11 @@ from grpo_course.checks import (
     require_one_each,
     require_ref_log_probs,
     require_same_shape,
-    settings,
 )
-
-# --- algorithm.aggregation
-
 
 TOKEN_AXES = (-3, -2, -1)
 
-
-def sequence_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
-    """Mean over the tokens of each response, then over the responses.
-
-    [... batch trial pos] -> [...].
-    Every response weighs the same, so a token of a long response weighs less.
-    GRPO: Shao et al. 2024, arXiv 2402.03300.
-    """
-    lengths = mask.sum(-1).clamp(min=1)  # an empty response is 0/1, not 0/0
-    return (kept.sum(-1) / lengths).mean((-2, -1))
-
-
-def token_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
-    """Mean over all tokens: every token weighs the same.
-
-    [... batch trial pos] -> [...]. DAPO: Yu et al. 2025, arXiv 2503.14476.
-    """
-    return kept.sum(TOKEN_AXES) / mask.sum(TOKEN_AXES).clamp(min=1)
-
-
-def constant(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
-    """Sum over all tokens, divided by a number that no response can change.
-
-    [... batch trial pos] -> [...]. Dr. GRPO: Liu et al. 2025, arXiv 2503.20783.
-    """
-    num_responses = mask.shape[-3] * mask.shape[-2]
-    return kept.sum(TOKEN_AXES) / (num_responses * max_length)
-
-
-def sequence_sum(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
-    """Sum over the tokens of each response, then mean over the responses.
-
-    [... batch trial pos] -> [...].
-    "constant" without its divisor, so the loss grows with the length. LUSPO is this
-    with one ratio a response: arXiv 2602.05261.
-    """
-    return kept.sum(-1).mean((-2, -1))
-
-
-AGGREGATIONS = {
-    "sequence_mean": sequence_mean,
-    "token_mean": token_mean,
-    "constant": constant,
-    "sequence_sum": sequence_sum,
-}
-
-
-def aggregate(
-    per_token: Tensor,
-    mask: Tensor | None = None,
-    aggregation: str = "sequence_mean",
-    *,
-    max_length: int | None = None,
-) -> Tensor:
-    """Reduce [... batch trial pos] to [...]: a scalar without leading axes.
-
-    `mask` is True (or 1) on the tokens that count. Without it all count, and the
-    modes are the plain mean, but for "sequence_sum". `max_length` is the divisor of
-    "constant" in tokens; it is the pos axis unless given, and no other mode reads it.
-
-    A response whose mask is empty adds zero. It stays in the number of responses
-    ("sequence_mean", "constant"): leaving it out would make the weight of the
-    others depend on it. TRL counts it too, verl leaves it out.
-
-    Sums are taken in float32 at least. Raises ValueError for an unknown mode, for
-    shapes that do not line up, for a mask that is not 0/1 and for a max_length below 1.
-    """
-    require_known("aggregation", aggregation, AGGREGATIONS)
-    require_axes("per_token", per_token, "batch trial pos")
-    mask = as_bool_mask(mask, per_token)
-    max_length = per_token.shape[-1] if max_length is None else max_length
-    require_at_least("max_length", max_length, 1)
-    kept = hide(as_floats(per_token), mask)
-    return AGGREGATIONS[aggregation](kept, mask, max_length)
-
-
-def as_floats(values: Tensor) -> Tensor:
-    """Half precision, whole numbers and booleans as float32; the rest as it is.
-
-    In half precision a sum overflows at 65504, and its mean is infinite.
-    """
-    return values if values.dtype in (torch.float32, torch.float64) else values.float()
-
-
-def hide(values: Tensor, mask: Tensor | None) -> Tensor:
-    """Zero in value and in gradient where the mask is False.
-
-    [... batch trial pos] -> the same.
-    Not `values * mask`: padding may hold inf or NaN, and 0 * NaN is NaN.
-    """
-    return values if mask is None else torch.where(mask, values, values.new_zeros(()))
-
-
-def as_bool_mask(mask: Tensor | None, like: Tensor) -> Tensor:
-    """The mask as booleans; all True when it is None. -> bool [... batch trial pos]
-
-    Raises ValueError if it has not the shape of `like`, and if it is not 0/1.
-    """
-    if mask is None:
-        return torch.ones_like(like, dtype=torch.bool)
-    require_axes("mask", mask, "batch trial pos")
-    require_same_shape("mask", mask, "what it masks", like)
-    if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
-        raise ValueError(
-            f"mask holds values from {mask.min().item():g} to {mask.max().item():g}, "
-            "but it says which tokens count: pass booleans, or 0 and 1."
-        )
-    return mask.bool()
-
-
-# --- algorithm.deltas
-
+# --- Deltas
 
 SPREAD_EPSILON = 1e-4  # added to a spread before dividing; in units of the reward
 
@@ -297,86 +194,74 @@ def deltas_per_token(deltas: Tensor, log_probs: Tensor) -> Tensor:
     return deltas.detach()
 
 
-# --- algorithm.ratio
+# --- Ratio
+
+FARTHEST = 20.0  # nats: e^20 is far beyond any clip, and finite in half precision too
 
 
-def compute_ratio(log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
+def compute_ratio(
+    log_probs: Tensor,
+    old_log_probs: Tensor,
+    mask: Tensor | None = None,
+    level: str = "token",
+) -> Tensor:
     """How much likelier each token is now than when it was sampled: pi / pi_old.
 
-    [...] each -> the same. A quotient of probabilities is the exp of a difference of
-    log-probabilities.
+    [... batch trial pos] each -> the same. A quotient of probabilities is the exp of a
+    difference of log-probabilities. It is cut off at 20 nats: far above them exp
+    overflows, and zero times infinity makes a gradient that is not a number.
+
+    With level "sequence" all tokens of a response have one ratio, the geometric mean of
+    theirs, which sends its gradient to each of them. With one delta a response that is
+    GSPO-token's gradient too; with deltas per token it is not, since verl's form,
+    sg[s] * pi / sg[pi], keeps each delta to its own token.
+    GSPO: Zheng et al. 2025, arXiv 2507.18071.
     """
-    return torch.exp(log_probs - old_log_probs)
+    log_ratio = hide(log_probs - old_log_probs, mask)
+    if level == "sequence":
+        tokens = torch.ones_like(log_ratio) if mask is None else mask
+        lengths = tokens.sum(-1, keepdim=True).clamp(min=1)
+        mean = log_ratio.sum(-1, keepdim=True) / lengths
+        log_ratio = mean.expand_as(log_ratio)
+    return log_ratio.clamp(max=FARTHEST).exp()
 
 
-def token_level(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
-    """Each token has a ratio of its own: the old log-probs as they are.
+RATIO_LEVELS = ("token", "sequence")
+
+# --- Losses
+
+
+def naive_loss(ratio: Tensor, deltas: Tensor, *, log_probs: Tensor, **_) -> Tensor:
+    """-delta log pi: the policy gradient (Williams 1992, REINFORCE).
 
     [... batch trial pos] each -> the same.
     """
-    return old_log_probs
+    return -deltas * log_probs
 
 
-def sequence_level(log_probs: Tensor, old_log_probs: Tensor, mask: Tensor) -> Tensor:
-    """One ratio a response: the geometric mean of the ratios of its tokens.
+def unclipped_loss(ratio: Tensor, deltas: Tensor, **_) -> Tensor:
+    """-r delta: right for samples of pi_old too, while pi stays close to it.
 
-    [... batch trial pos] each -> the same: the old log-probs under which every token
-    has that ratio, so that losses need not know. The ratio sends its gradient to all
-    tokens of the response. With one delta a response that is GSPO-token's gradient
-    too; with deltas per token it is not, since verl's form, sg[s] * pi / sg[pi], keeps
-    each delta to its own token.
-    GSPO: Zheng et al. 2025, arXiv 2507.18071.
+    [... batch trial pos] each -> the same.
     """
-    lengths = mask.sum(-1, keepdim=True).clamp(min=1)
-    log_ratio = hide(log_probs - old_log_probs, mask).sum(-1, keepdim=True) / lengths
-    return log_probs - log_ratio
+    return -ratio * deltas
 
 
-RATIO_LEVELS = {"token": token_level, "sequence": sequence_level}
-
-
-def old_at_level(
-    log_probs: Tensor, old_log_probs: Tensor, mask: Tensor | None, level: str
+def clipped_loss(
+    ratio: Tensor, deltas: Tensor, *, epsilon: float, epsilon_high: float, **_
 ) -> Tensor:
-    """The old log-probs that give the ratios of a level; all [... batch trial pos].
+    """-min(r delta, clip(r) delta): no gain from moving r out of the clip range.
 
-    Raises ValueError for an unknown level and for a mask that does not line up.
+    [... batch trial pos] each -> the same. PPO: Schulman et al. 2017, arXiv 1707.06347.
     """
-    require_known("ratio_level", level, RATIO_LEVELS)
-    mask = as_bool_mask(mask, log_probs)
-    return RATIO_LEVELS[level](log_probs, old_log_probs, mask)
-
-
-@settings()
-class Clip:
-    """How far a ratio may go before its token stops pulling; PPO and GRPO take 0.2."""
-
-    # clip range below 1; from 1 on there is none, since a ratio is never below 0
-    epsilon: float = Field(default=0.2, gt=0)
-    # clip range above 1; None: the same (DAPO: Yu et al. 2025, arXiv 2503.14476)
-    epsilon_high: float | None = Field(default=None, gt=0)
-    # "token", or "sequence" for one ratio a response (GSPO)
-    ratio_level: Annotated[str, one_of(RATIO_LEVELS)] = "token"
-    # upper bound of any ratio, read by loss_mode "dual_clipped"; usual are 3 to 10
-    dual_clip: float = Field(default=3.0, gt=1)
-
-    @property
-    def high(self) -> float:
-        """The clip range above 1."""
-        return self.epsilon if self.epsilon_high is None else self.epsilon_high
-
-
-# --- algorithm.variants.bounds
-
-
-SAPO_TEMPERATURES = (1.0, 1.05)  # for positive and negative deltas, as in the paper
+    clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon_high)
+    return -torch.minimum(ratio * deltas, clipped_ratio * deltas)
 
 
 def dual_clipped_loss(
-    log_probs: Tensor,
+    ratio: Tensor,
     deltas: Tensor,
     *,
-    old_log_probs: Tensor,
     epsilon: float,
     epsilon_high: float,
     dual_clip: float,
@@ -388,28 +273,12 @@ def dual_clipped_loss(
     PPO's clip lets r grow without limit where delta < 0, and the loss with it. Beyond
     c such a token stops pulling. Ye et al. 2019, arXiv 1912.09729; TRL's `delta`.
     """
-    require_dual_clip(dual_clip, epsilon_high)
-    ratio = compute_ratio(log_probs, old_log_probs)
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon_high)
     return -torch.minimum(ratio.clamp(max=dual_clip) * deltas, clipped_ratio * deltas)
 
 
-def require_dual_clip(dual_clip: float, epsilon_high: float) -> None:
-    """Check that the second upper bound of a ratio lies above the first."""
-    if not dual_clip > 1 + epsilon_high:
-        raise ValueError(
-            f"dual_clip={dual_clip} is inside the clip range: it must be above "
-            f"1 + epsilon_high = {1 + epsilon_high:g}. Usual are 3 to 10."
-        )
-
-
 def cispo_loss(
-    log_probs: Tensor,
-    deltas: Tensor,
-    *,
-    old_log_probs: Tensor,
-    epsilon_high: float,
-    **_,
+    ratio: Tensor, deltas: Tensor, *, log_probs: Tensor, epsilon_high: float, **_
 ) -> Tensor:
     """-sg[min(r, 1 + epsilon_high)] delta log pi: the clip bounds a weight.
 
@@ -418,15 +287,17 @@ def cispo_loss(
     There is no lower bound, as in the paper's experiments: `epsilon` is not read.
     CISPO: MiniMax 2025, arXiv 2506.13585.
     """
-    weight = compute_ratio(log_probs, old_log_probs).clamp(max=1 + epsilon_high)
+    weight = ratio.clamp(max=1 + epsilon_high)
     return -weight.detach() * deltas * log_probs
 
 
+SAPO_TEMPERATURES = (1.0, 1.05)  # for positive and negative deltas, as in the paper
+
+
 def sapo_loss(
-    log_probs: Tensor,
+    ratio: Tensor,
     deltas: Tensor,
     *,
-    old_log_probs: Tensor,
     temperatures: tuple[float, float] = SAPO_TEMPERATURES,
     **_,
 ) -> Tensor:
@@ -436,17 +307,141 @@ def sapo_loss(
     At r = 1 it has the gradient of -r delta, and the less the farther r is from 1.
     tau is larger for negative deltas. SAPO: Gao et al. 2025, arXiv 2511.20347.
     """
-    ratio = compute_ratio(log_probs, old_log_probs)
     positive, negative = temperatures
     tau = torch.where(deltas > 0, positive, negative).to(ratio)
     return -torch.sigmoid(tau * (ratio - 1)) * 4 / tau * deltas
 
 
-# --- algorithm.kl
+# Each takes ratio and deltas [... batch trial pos] and, by keyword, log_probs,
+# old_log_probs, epsilon, epsilon_high, dual_clip; `**_` swallows what it does not use.
+# A loss of your own is one more entry: LOSS_MODES["mine"] = my_loss.
+LOSS_MODES: dict[str, Callable[..., Tensor]] = {
+    "naive": naive_loss,
+    "unclipped": unclipped_loss,
+    "clipped": clipped_loss,
+    "dual_clipped": dual_clipped_loss,
+    "cispo": cispo_loss,
+    "sapo": sapo_loss,
+}
+MODES_WITHOUT_OLD = {"naive"}
+MODES_THAT_CUT = {"clipped", "dual_clipped"}
 
 
-# how fast beta follows the KL's error, and how far that counts: arXiv 1909.08593, 2.2
-GAIN, LARGEST_ERROR = 0.1, 0.2
+def compute_loss(
+    log_probs: Tensor,
+    deltas: Tensor,
+    mode: str,
+    old_log_probs: Tensor | None = None,
+    *,
+    mask: Tensor | None = None,
+    aggregation: str = "sequence_mean",
+    max_length: int | None = None,
+    **clip,
+) -> Tensor:
+    """The policy loss to minimize: [...], a scalar without leading axes.
+
+    log_probs, old_log_probs and mask are [... batch trial pos] (nats), deltas are
+    [... batch trial], or [... batch trial pos] where each token has its own. `clip` may
+    name epsilon=0.2 and epsilon_high=None for the clip range [1 - epsilon,
+    1 + epsilon_high], dual_clip=3.0, and ratio_level="token". An epsilon of 1 or more
+    leaves no lower bound, since no ratio is below 0.
+
+    Raises ValueError for an unknown mode, aggregation or setting, for old log-probs
+    that are missing or carry a gradient, for shapes that do not line up, and for values
+    that cannot be log-probabilities.
+    """
+    per_token = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **clip)
+    return aggregate(per_token, mask, aggregation, max_length=max_length)
+
+
+def token_loss(
+    log_probs: Tensor,
+    deltas: Tensor,
+    mode: str,
+    old_log_probs: Tensor | None = None,
+    *,
+    mask: Tensor | None = None,
+    **clip,
+) -> Tensor:
+    """The loss of each token [... batch trial pos]; arguments as `compute_loss`."""
+    new, deltas, old, mask = line_up(log_probs, deltas, mode, old_log_probs, mask)
+    level, bounds = clip_settings(mode, **clip)
+    ratio = compute_ratio(new, old, mask, level)
+    return LOSS_MODES[mode](ratio, deltas, log_probs=new, old_log_probs=old, **bounds)
+
+
+def line_up(
+    log_probs: Tensor,
+    deltas: Tensor,
+    mode: str,
+    old_log_probs: Tensor | None,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Log-probs, deltas, old log-probs and mask, checked: [... batch trial pos] each.
+
+    Padding is zero in all of them. A mode that reads no old log-probs may go without.
+    """
+    require_known("mode", mode, LOSS_MODES)
+    require_axes("log_probs", log_probs, "batch trial pos")
+    mask = as_bool_mask(mask, log_probs)
+    new = hide(log_probs, mask)
+    require_log_probs(log_probs=new)
+    deltas = hide(deltas_per_token(deltas, log_probs), mask)
+    if old_log_probs is None and mode in MODES_WITHOUT_OLD:
+        return new, deltas, new.detach(), mask
+    old = hide(require_old_log_probs(old_log_probs, log_probs, mode), mask)
+    require_log_probs(old_log_probs=old)
+    return new, deltas, old, mask
+
+
+def clip_settings(
+    mode: str,
+    epsilon: float = 0.2,
+    epsilon_high: float | None = None,
+    ratio_level: str = "token",
+    dual_clip: float = 3.0,
+) -> tuple[str, dict[str, float]]:
+    """The level of the ratio, and its bounds, checked and filled in."""
+    high = epsilon if epsilon_high is None else epsilon_high
+    require_known("ratio_level", ratio_level, RATIO_LEVELS)
+    require_inside("epsilon", epsilon, {"above": 0})
+    require_inside("epsilon_high", high, {"above": 0})
+    if mode == "dual_clipped" and not dual_clip > 1 + high:
+        raise ValueError(
+            f"dual_clip={dual_clip} is inside the clip range: it must be above "
+            f"1 + epsilon_high = {1 + high:g}. Usual are 3 to 10."
+        )
+    bounds = {"epsilon": epsilon, "epsilon_high": high, "dual_clip": dual_clip}
+    return ratio_level, bounds
+
+
+@torch.no_grad()
+def sampler_weights(
+    old_log_probs: Tensor,
+    sampled_log_probs: Tensor,
+    cap: float,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Truncated importance sampling: min(pi_old / pi_sampler, cap) for each token.
+
+    All [... batch trial pos]; 1 where the mask is False. For a sampler that is not
+    quite the policy that scores: another engine, a lower precision, top-k. Every loss
+    is linear in the size of its deltas, so the weights multiply these, and no loss
+    needs to know. Yao et al. 2025, fengyao.notion.site/off-policy-rl.
+
+    Raises ValueError for a cap that is not above 0 and shapes that do not line up.
+    """
+    require_inside("cap", cap, {"above": 0}, "; usual are 2 to 5")
+    require_same_shape(
+        "sampled_log_probs", sampled_log_probs, "old_log_probs", old_log_probs
+    )
+    mask = as_bool_mask(mask, old_log_probs)
+    old, sampled = hide(old_log_probs, mask), hide(sampled_log_probs, mask)
+    require_log_probs(old_log_probs=old, sampled_log_probs=sampled)
+    return (old - sampled).exp().clamp(max=cap)
+
+
+# --- KL to the reference
 
 
 def k1(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
@@ -540,17 +535,14 @@ def compute_kl_penalty(
     positions: a sum over them would need a beta that is smaller by the length.
     Raises as `kl_values` and `aggregate`.
     """
-    require_known("estimator", estimator, KL_ESTIMATORS)
     require_axes("log_probs", log_probs, "batch trial pos")
     require_ref_log_probs(ref_log_probs, log_probs)
     mask = None if mask is None else as_bool_mask(mask, log_probs)
-    new, ref, old = hide(log_probs, mask), hide(ref_log_probs, mask), old_log_probs
-    require_log_probs(log_probs=new, ref_log_probs=ref)
+    old = old_log_probs
     if old is not None:
-        require_old_log_probs(old, log_probs, estimator)
-        old = hide(old, mask)
-        require_log_probs(old_log_probs=old)
-    values = KL_ESTIMATORS[estimator](new, ref, old_log_probs=old)
+        old = hide(require_old_log_probs(old, log_probs, estimator), mask)
+    new, ref = hide(log_probs, mask), hide(ref_log_probs, mask)
+    values = kl_values(new, ref, estimator, old_log_probs=old)
     return aggregate(values, mask, aggregation, max_length=max_length)
 
 
@@ -616,132 +608,119 @@ def as_beta(
     return beta
 
 
-# --- algorithm.losses
+# --- Means over tokens
 
 
-def naive_loss(log_probs: Tensor, deltas: Tensor, **_) -> Tensor:
-    """-delta log pi: the policy gradient (Williams 1992, REINFORCE).
+def sequence_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    """Mean over the tokens of each response, then over the responses.
 
-    [... batch trial pos] each -> the same.
+    [... batch trial pos] -> [...].
+    Every response weighs the same, so a token of a long response weighs less.
+    GRPO: Shao et al. 2024, arXiv 2402.03300.
     """
-    return -deltas * log_probs
+    lengths = mask.sum(-1).clamp(min=1)  # an empty response is 0/1, not 0/0
+    return (kept.sum(-1) / lengths).mean((-2, -1))
 
 
-def unclipped_loss(
-    log_probs: Tensor, deltas: Tensor, *, old_log_probs: Tensor, **_
-) -> Tensor:
-    """-r delta: right for samples of pi_old too, while pi stays close to it.
+def token_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    """Mean over all tokens: every token weighs the same.
 
-    [... batch trial pos] each -> the same.
+    [... batch trial pos] -> [...]. DAPO: Yu et al. 2025, arXiv 2503.14476.
     """
-    return -compute_ratio(log_probs, old_log_probs) * deltas
+    return kept.sum(TOKEN_AXES) / mask.sum(TOKEN_AXES).clamp(min=1)
 
 
-def clipped_loss(
-    log_probs: Tensor,
-    deltas: Tensor,
-    *,
-    old_log_probs: Tensor,
-    epsilon: float,
-    epsilon_high: float,
-    **_,
-) -> Tensor:
-    """-min(r delta, clip(r) delta): no gain from moving r out of the clip range.
+def constant(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    """Sum over all tokens, divided by a number that no response can change.
 
-    [... batch trial pos] each -> the same. PPO: Schulman et al. 2017, arXiv 1707.06347.
+    [... batch trial pos] -> [...]. Dr. GRPO: Liu et al. 2025, arXiv 2503.20783.
     """
-    ratio = compute_ratio(log_probs, old_log_probs)
-    clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon_high)
-    return -torch.minimum(ratio * deltas, clipped_ratio * deltas)
+    num_responses = mask.shape[-3] * mask.shape[-2]
+    return kept.sum(TOKEN_AXES) / (num_responses * max_length)
 
 
-# Each takes log_probs and deltas [... batch trial pos] and, by keyword, old_log_probs,
-# mask, epsilon, epsilon_high, dual_clip; `**_` swallows what it does not use.
-# A loss of your own is one more entry: LOSS_MODES["mine"] = my_loss.
-LOSS_MODES: dict[str, Callable[..., Tensor]] = {
-    "naive": naive_loss,
-    "unclipped": unclipped_loss,
-    "clipped": clipped_loss,
-    "dual_clipped": dual_clipped_loss,
-    "cispo": cispo_loss,
-    "sapo": sapo_loss,
+def sequence_sum(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
+    """Sum over the tokens of each response, then mean over the responses.
+
+    [... batch trial pos] -> [...].
+    "constant" without its divisor, so the loss grows with the length. LUSPO is this
+    with one ratio a response: arXiv 2602.05261.
+    """
+    return kept.sum(-1).mean((-2, -1))
+
+
+AGGREGATIONS = {
+    "sequence_mean": sequence_mean,
+    "token_mean": token_mean,
+    "constant": constant,
+    "sequence_sum": sequence_sum,
 }
 
 
-MODES_WITHOUT_OLD = {"naive"}
-
-
-MODES_THAT_CUT = {"clipped", "dual_clipped"}
-
-
-def compute_loss(
-    log_probs: Tensor,
-    deltas: Tensor,
-    mode: str,
-    old_log_probs: Tensor | None = None,
-    *,
+def aggregate(
+    per_token: Tensor,
     mask: Tensor | None = None,
     aggregation: str = "sequence_mean",
-    max_length: int | None = None,
-    **clip: Any,
-) -> Tensor:
-    """The policy loss to minimize: [...], a scalar without leading axes.
-
-    log_probs, old_log_probs and mask are [... batch trial pos] (nats), deltas are
-    [... batch trial], or [... batch trial pos] where each token has its own.
-    `clip` are the settings of `ratio.Clip`: epsilon=0.2 and epsilon_high=None for the
-    clip range [1 - epsilon, 1 + epsilon_high], ratio_level and dual_clip. An epsilon of
-    1 or more leaves no lower bound, since no ratio is below 0.
-
-    Raises ValueError for an unknown mode, aggregation or setting, for old log-probs
-    that are missing or carry a gradient, for shapes that do not line up, and for values
-    that cannot be log-probabilities.
-    """
-    per_token = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **clip)
-    return aggregate(per_token, mask, aggregation, max_length=max_length)
-
-
-def token_loss(
-    log_probs: Tensor,
-    deltas: Tensor,
-    mode: str,
-    old_log_probs: Tensor | None = None,
     *,
-    mask: Tensor | None = None,
-    **clip: Any,
+    max_length: int | None = None,
 ) -> Tensor:
-    """The loss of each token [... batch trial pos]; arguments as `compute_loss`."""
-    bound = Clip(**clip)
-    new, deltas, old, mask = line_up(log_probs, deltas, mode, old_log_probs, mask)
-    old = old_at_level(new, old, mask, bound.ratio_level)
-    reach = {"epsilon": bound.epsilon, "epsilon_high": bound.high}
-    return LOSS_MODES[mode](
-        new, deltas, old_log_probs=old, mask=mask, **reach, dual_clip=bound.dual_clip
-    )
+    """Reduce [... batch trial pos] to [...]: a scalar without leading axes.
 
+    `mask` is True (or 1) on the tokens that count. Without it all count, and the
+    modes are the plain mean, but for "sequence_sum". `max_length` is the divisor of
+    "constant" in tokens; it is the pos axis unless given, and no other mode reads it.
 
-def line_up(
-    log_probs: Tensor,
-    deltas: Tensor,
-    mode: str,
-    old_log_probs: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Log-probs, deltas, old log-probs and mask, checked: [... batch trial pos] each.
+    A response whose mask is empty adds zero. It stays in the number of responses
+    ("sequence_mean", "constant"): leaving it out would make the weight of the
+    others depend on it. TRL counts it too, verl leaves it out.
 
-    Padding is zero in all of them. A mode that reads no old log-probs may go without.
+    Sums are taken in float32 at least. Raises ValueError for an unknown mode, for
+    shapes that do not line up, for a mask that is not 0/1 and for a max_length below 1.
     """
-    require_known("mode", mode, LOSS_MODES)
-    require_axes("log_probs", log_probs, "batch trial pos")
-    mask = as_bool_mask(mask, log_probs)
-    new = hide(log_probs, mask)
-    require_log_probs(log_probs=new)
-    deltas = hide(deltas_per_token(deltas, log_probs), mask)
-    if old_log_probs is None and mode in MODES_WITHOUT_OLD:
-        return new, deltas, new.detach(), mask
-    old = hide(require_old_log_probs(old_log_probs, log_probs, mode), mask)
-    require_log_probs(old_log_probs=old)
-    return new, deltas, old, mask
+    require_known("aggregation", aggregation, AGGREGATIONS)
+    require_axes("per_token", per_token, "batch trial pos")
+    mask = as_bool_mask(mask, per_token)
+    max_length = per_token.shape[-1] if max_length is None else max_length
+    require_at_least("max_length", max_length, 1)
+    kept = hide(as_floats(per_token), mask)
+    return AGGREGATIONS[aggregation](kept, mask, max_length)
+
+
+def as_floats(values: Tensor) -> Tensor:
+    """Half precision, whole numbers and booleans as float32; the rest as it is.
+
+    In half precision a sum overflows at 65504, and its mean is infinite.
+    """
+    return values if values.dtype in (torch.float32, torch.float64) else values.float()
+
+
+def hide(values: Tensor, mask: Tensor | None) -> Tensor:
+    """Zero in value and in gradient where the mask is False.
+
+    [... batch trial pos] -> the same.
+    Not `values * mask`: padding may hold inf or NaN, and 0 * NaN is NaN.
+    """
+    return values if mask is None else torch.where(mask, values, values.new_zeros(()))
+
+
+def as_bool_mask(mask: Tensor | None, like: Tensor) -> Tensor:
+    """The mask as booleans; all True when it is None. -> bool [... batch trial pos]
+
+    Raises ValueError if it has not the shape of `like`, and if it is not 0/1.
+    """
+    if mask is None:
+        return torch.ones_like(like, dtype=torch.bool)
+    require_axes("mask", mask, "batch trial pos")
+    require_same_shape("mask", mask, "what it masks", like)
+    if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
+        raise ValueError(
+            f"mask holds values from {mask.min().item():g} to {mask.max().item():g}, "
+            "but it says which tokens count: pass booleans, or 0 and 1."
+        )
+    return mask.bool()
+
+
+# --- What the ratio and the clip did
 
 
 @torch.no_grad()
@@ -752,73 +731,54 @@ def loss_report(
     *,
     mode: str = "clipped",
     mask: Tensor | None = None,
-    **clip: Any,
+    **clip,
 ) -> dict[str, Tensor]:
-    """What the ratio and the clip do, as a flat dict of [...]; arguments as above.
-
-    A token counts as clipped only if it loses its gradient, as `cut_tokens` says.
-    `gradient_fraction` are the tokens that still pull: delta is not zero and nothing
-    was clipped. Fractions are of the tokens under the mask; without any, they are 0
-    and the range is (inf, -inf). `old_kl` is how far the inner steps went:
-    KL(pi_old||pi) in nats a token, k3.
-    """
+    """What ratio and clip do, as `ratio_report`; arguments as `compute_loss`."""
     require_old_log_probs(old_log_probs, log_probs, mode)
-    bound = Clip(**clip)
     new, deltas, old, mask = line_up(log_probs, deltas, mode, old_log_probs, mask)
-    ratio = compute_ratio(new, old_at_level(new, old, mask, bound.ratio_level))
-    low, high = cut_tokens(ratio, deltas, mode, bound)
-    pulls = (deltas != 0) & ~low & ~high
-    return {
-        "ratio_min": torch.where(mask, ratio, torch.inf).amin(TOKEN_AXES),
-        "ratio_max": torch.where(mask, ratio, -torch.inf).amax(TOKEN_AXES),
-        "ratio_mean": aggregate(ratio, mask, "token_mean"),
-        "old_kl": aggregate(k3(old, new), mask, "token_mean"),
-        "clip_fraction_low": aggregate(low.to(ratio), mask, "token_mean"),
-        "clip_fraction_high": aggregate(high.to(ratio), mask, "token_mean"),
-        "gradient_fraction": aggregate(pulls.to(ratio), mask, "token_mean"),
-    }
-
-
-def cut_tokens(
-    ratio: Tensor, deltas: Tensor, mode: str, bound: Clip
-) -> tuple[Tensor, Tensor]:
-    """Whose gradient the clip takes: (from below, from above), bool like `ratio`.
-
-    r below the range with delta < 0, above it with delta > 0, above `dual_clip` with
-    delta < 0. CISPO and SAPO cut nobody; of a loss of your own nothing is known.
-    """
-    if mode not in MODES_THAT_CUT:
-        nobody = torch.zeros_like(ratio, dtype=torch.bool)
-        return nobody, nobody
-    low = (ratio < 1 - bound.epsilon) & (deltas < 0)
-    high = (ratio > 1 + bound.high) & (deltas > 0)
-    if mode == "dual_clipped":
-        high = high | ((ratio > bound.dual_clip) & (deltas < 0))
-    return low, high
-
-
-# --- algorithm.variants.mismatch
+    level, bounds = clip_settings(mode, **clip)
+    ratio = compute_ratio(new, old, mask, level)
+    return ratio_report(ratio, deltas, new, old, mask, mode, **bounds)
 
 
 @torch.no_grad()
-def sampler_weights(
+def ratio_report(
+    ratio: Tensor,
+    deltas: Tensor,
+    log_probs: Tensor,
     old_log_probs: Tensor,
-    sampled_log_probs: Tensor,
-    cap: float,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """Truncated importance sampling: min(pi_old / pi_sampler, cap) for each token.
+    mask: Tensor | None,
+    mode: str,
+    *,
+    epsilon: float,
+    epsilon_high: float,
+    dual_clip: float,
+) -> dict[str, Tensor]:
+    """What the ratio and the clip did, as a flat dict of [...].
 
-    All [... batch trial pos]; 1 where the mask is False. For a sampler that is not
-    quite the policy that scores: another engine, a lower precision, top-k.
-    Yao et al. 2025, fengyao.notion.site/off-policy-rl.
-
-    Raises ValueError for a cap that is not above 0 and shapes that do not line up.
+    A token counts as clipped only if it loses its gradient: r below the range with
+    delta < 0, above it with delta > 0, above `dual_clip` with delta < 0. CISPO and SAPO
+    cut nobody; of a loss of your own nothing is known. `gradient_fraction` are the
+    tokens that still pull: delta is not zero and nothing was clipped. Fractions are of
+    the tokens under the mask; without any, they are 0 and the range is (inf, -inf).
+    `old_kl` is how far the inner steps went: KL(pi_old||pi) in nats a token, k3.
     """
-    require_inside("cap", cap, {"above": 0}, "; usual are 2 to 5")
-    old, sampled = old_log_probs, sampled_log_probs
-    require_same_shape("sampled_log_probs", sampled, "old_log_probs", old)
-    mask = as_bool_mask(mask, old)
-    old, sampled = hide(old, mask), hide(sampled, mask)
-    require_log_probs(old_log_probs=old, sampled_log_probs=sampled)
-    return compute_ratio(old, sampled).clamp(max=cap)
+    counts = as_bool_mask(mask, ratio)
+    low = high = torch.zeros_like(counts)
+    if mode in MODES_THAT_CUT:
+        low = (ratio < 1 - epsilon) & (deltas < 0)
+        high = (ratio > 1 + epsilon_high) & (deltas > 0)
+    if mode == "dual_clipped":
+        high = high | ((ratio > dual_clip) & (deltas < 0))
+    pulls = (deltas != 0) & ~low & ~high
+    means = {
+        "ratio_mean": ratio,
+        "old_kl": k3(old_log_probs, log_probs),
+        "clip_fraction_low": low.to(ratio),
+        "clip_fraction_high": high.to(ratio),
+        "gradient_fraction": pulls.to(ratio),
+    }
+    return {
+        "ratio_min": torch.where(counts, ratio, torch.inf).amin(TOKEN_AXES),
+        "ratio_max": torch.where(counts, ratio, -torch.inf).amax(TOKEN_AXES),
+    } | {name: aggregate(each, counts, "token_mean") for name, each in means.items()}

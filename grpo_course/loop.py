@@ -1,8 +1,19 @@
-"""The knobs of the loop: a line each, checked when they are set."""
+"""The loop: what is sampled, judged and compared, and the steps that follow.
+
+    settings     a line for each knob
+    what flows   a rollout, the batch it becomes, the history of what was seen
+    GRPO         the algorithm, from a rollout to the optimizer step, for any policy
+    Trainer      GRPO with every knob: each method below its name in GRPO
+    the parts of those knobs, in the order of the loop
+    train        one call
+
+A policy is anything with `sample(prompts, num_responses)` and `log_probs(rollout)`. The
+formulas are in `formulas`; here is no task, no text and no plot. Where several seeds
+train side by side, every tensor has a seed axis in front, [seed batch trial pos].
+"""
 
 import copy
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
@@ -12,7 +23,6 @@ from einops import rearrange, repeat
 from pydantic import Field
 from torch import Generator, Tensor, nn
 from torch.nn.functional import pad
-from torch.optim import Optimizer
 
 from grpo_course.checks import (
     one_of,
@@ -22,7 +32,7 @@ from grpo_course.checks import (
     require_finite,
     require_inside,
     require_known,
-    require_number,
+    require_log_probs,
     require_same_shape,
     require_tensor,
     settings,
@@ -31,47 +41,36 @@ from grpo_course.checks import (
 from grpo_course.formulas import (
     AGGREGATIONS,
     DELTA_MODES,
-    GAIN,
     KL_ESTIMATORS,
-    LARGEST_ERROR,
     LOSS_MODES,
     MODES_WITHOUT_GROUP,
-    Clip,
+    RATIO_LEVELS,
     aggregate,
     as_beta,
     as_bool_mask,
     as_floats,
+    clip_settings,
     compute_deltas,
-    compute_kl_penalty,
-    compute_loss,
+    compute_ratio,
     deltas_per_token,
+    hide,
     kl_reward,
-    loss_report,
-    require_dual_clip,
+    ratio_report,
     sampler_weights,
 )
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # slow to load, and only tables need it
 
-# --- algorithm.seeds
-
-
-ENOUGH = 2.0  # standard errors; seeds alone differ by as many in one case of twenty
-
-
-def mean_and_error(values: Tensor | Sequence[float]) -> tuple[Tensor, Tensor]:
-    """The mean over the seeds and its standard error. [... seed] -> two of [...]"""
-    results = torch.as_tensor(values).detach().double()
-    return results.mean(dim=-1), results.std(dim=-1) / results.shape[-1] ** 0.5
-
-
-# --- algorithm.config
+# --- Settings
 
 
 @settings()
-class TrainConfig(Clip):
+class TrainConfig:
     """What the loop does with each rollout; the names are those of the symbol sheet.
+
+    An epoch is one rollout and the steps taken on it. (Elsewhere the word is used for
+    a pass over a rollout, as in PPO's own paper, or for a pass over a data set.)
 
     Raises ValueError for a name that is not known, a wrong type, a number out of range
     and knobs that contradict each other.
@@ -84,12 +83,20 @@ class TrainConfig(Clip):
     num_steps_per_epoch: int = Field(default=10, ge=1)
     num_responses: int = Field(default=10, ge=1)  # G: responses to each prompt
 
-    # Deltas and loss (the ratio and its range stand in `Clip`)
+    # Deltas, ratio and loss
 
     # how rewards become deltas; PPO's critic makes its own
     deltas_mode: Annotated[str, one_of(DELTA_MODES)] = "normalized_rewards"
+    # "token", or "sequence" for one ratio a response (GSPO)
+    ratio_level: Annotated[str, one_of(RATIO_LEVELS)] = "token"
     # what the ratio does in the loss
     loss_mode: Annotated[str, one_of(LOSS_MODES)] = "clipped"
+    # clip range below 1; from 1 on there is none, since a ratio is never below 0
+    epsilon: float = Field(default=0.2, gt=0)
+    # clip range above 1; None: the same (DAPO: Yu et al. 2025, arXiv 2503.14476)
+    epsilon_high: float | None = Field(default=None, gt=0)
+    # upper bound of any ratio, read by loss_mode "dual_clipped"; usual are 3 to 10
+    dual_clip: float = Field(default=3.0, gt=1)
     # from a number a token to one number
     aggregation: Annotated[str, one_of(AGGREGATIONS)] = "sequence_mean"
     # tokens, the divisor of aggregation "constant"; None: the pos axis
@@ -106,7 +113,7 @@ class TrainConfig(Clip):
     # adapt beta until the KL is this; None: keep it
     kl_target: float | None = Field(default=None, gt=0)
     # K_beta: share of the error of the KL by which beta moves after an epoch
-    kl_gain: float = Field(default=GAIN, gt=0, le=1)
+    kl_gain: float = Field(default=0.1, gt=0, le=1)
     # epochs between two copies of the policy
     compute_ref_model_period: int = Field(default=10, ge=1)
     # share of the policy in its next reference; 1: a copy
@@ -146,8 +153,10 @@ class TrainConfig(Clip):
 
     @property
     def clip(self) -> dict[str, Any]:
-        """The ratio and its range, as the losses take them."""
-        return {field.name: getattr(self, field.name) for field in fields(Clip)}
+        """The range of the ratio, as the losses take it."""
+        high = self.epsilon if self.epsilon_high is None else self.epsilon_high
+        bounds = {"epsilon": self.epsilon, "epsilon_high": high}
+        return bounds | {"dual_clip": self.dual_clip}
 
     @property
     def mean(self) -> dict[str, Any]:
@@ -160,13 +169,7 @@ class TrainConfig(Clip):
         return self.num_steps_per_epoch == 1 and self.minibatch_size is None
 
     def __post_init__(self) -> None:
-        if self.loss_mode == "dual_clipped":
-            require_dual_clip(self.dual_clip, self.high)
-        self.check_pairs()
-        self.check_old_log_probs()
-
-    def check_pairs(self) -> None:
-        """Knobs that need each other."""
+        clip_settings(self.loss_mode, **self.clip)
         if self.num_responses == 1 and self.deltas_mode not in MODES_WITHOUT_GROUP:
             raise ValueError(
                 f"num_responses=1 with deltas_mode={self.deltas_mode!r}: a group of "
@@ -184,9 +187,6 @@ class TrainConfig(Clip):
                 f"kl_target={self.kl_target} with kl_penalty={self.kl_penalty}: both "
                 "must be above 0, since the target moves the penalty from there."
             )
-
-    def check_old_log_probs(self) -> None:
-        """Knobs that need pi_old, and where it comes from."""
         source = self.old_log_probs_from
         if source == "first_step" and not (
             self.one_step and self.kl_place == "loss" and self.sampler_cap is None
@@ -206,16 +206,7 @@ class TrainConfig(Clip):
             )
 
 
-def require_config(config: object, kind: type[TrainConfig] = TrainConfig) -> None:
-    """Check that settings are those of that kind. Raises TypeError."""
-    if not isinstance(config, kind):
-        raise TypeError(
-            f"config is a {type(config).__name__}. Pass a {kind.__name__}: "
-            f"{kind.__name__}(num_epochs=...)."
-        )
-
-
-# --- algorithm.rollout
+# --- What flows
 
 
 @dataclass(frozen=True)
@@ -260,109 +251,6 @@ class Policy(Protocol):
         """Log-probability of each token of the rollout. -> [batch trial pos]"""
 
 
-def rollout_report(batch: Batch) -> dict[str, Tensor]:
-    """What can be read off a rollout before any step; each value is [] or [seed].
-
-    `tied_groups` is the share of groups that teach nothing. `sampled_entropy` is
-    minus the mean log-probability of the sampled tokens, if pi_old or the sampler noted
-    it: in nats a token, right on average, and all that can be had where responses
-    cannot be enumerated.
-    """
-    rollout, rewards = batch.rollout, batch.rewards
-    mask = as_bool_mask(rollout.mask, rollout.responses)
-    report = {
-        "mean_reward": rewards.mean(dim=(-2, -1)),
-        "tied_groups": tied_groups(rewards).float().mean(dim=-1),
-        "mean_length": mask.float().sum(dim=-1).mean(dim=(-2, -1)),
-    }
-    old = batch.old_log_probs
-    noted = rollout.sampled_log_probs if old is None else old
-    if noted is None:
-        return report
-    entropy = -aggregate(noted, rollout.mask, "token_mean")
-    return report | {"sampled_entropy": entropy}
-
-
-def tied_groups(rewards: Tensor) -> Tensor:
-    """Where all rewards of a group are equal. [... batch trial] -> bool [... batch]"""
-    return rewards.amax(dim=-1) == rewards.amin(dim=-1)
-
-
-def require_parts(
-    policy: object,
-    prompts: object,
-    reward_fn: object,
-    optimizer: object,
-    config: object,
-) -> None:
-    """Check that each part of a run is what it is passed as. Raises TypeError."""
-    require_policy(policy)
-    if not callable(prompts):
-        require_tensor("prompts", prompts, "batch pos")
-    require_callable("reward_fn", reward_fn, "maps a rollout to rewards [batch trial]")
-    if not isinstance(optimizer, Optimizer):
-        raise TypeError(
-            f"optimizer={optimizer!r} is none of torch's. Pass "
-            "torch.optim.Adam(policy.model.parameters(), lr=...), say."
-        )
-    require_config(config)
-
-
-def require_policy(policy: object) -> None:
-    """Check that something can sample and score. Raises TypeError."""
-    for name in ("sample", "log_probs"):
-        if not callable(getattr(policy, name, None)):
-            raise TypeError(
-                f"policy is a {type(policy).__name__} without {name}(...). Wrap the "
-                "model in a policy, such as SortPolicy or SequencePolicy."
-            )
-
-
-def checked_rewards(
-    reward_fn: Callable[[Rollout], Tensor], rollout: Rollout, epoch: int
-) -> Tensor:
-    """What a reward function says of a rollout, as floats [... batch trial].
-
-    Raises TypeError if either is not what it should be; ValueError if the rewards are
-    not one finite number for each response. The message names the epoch.
-    """
-    if not isinstance(rollout, Rollout):
-        raise TypeError(
-            f"policy.sample returned a {type(rollout).__name__}, not a Rollout. Return "
-            "Rollout(prompts, responses). Is its `return` missing?"
-        )
-    require_axes("responses", rollout.responses, "batch trial pos")
-    rewards, expected = reward_fn(rollout), list(rollout.responses.shape[:-1])
-    if not isinstance(rewards, Tensor):
-        raise TypeError(
-            f"in epoch {epoch}, reward_fn returned a {type(rewards).__name__}, not a "
-            f"tensor. Return one number for each response, shape {expected}: "
-            "torch.tensor(...). Is its `return` missing?"
-        )
-    if list(rewards.shape) != expected:
-        raise ValueError(
-            f"in epoch {epoch}, reward_fn returned shape {list(rewards.shape)}, but "
-            f"responses has shape {list(rollout.responses.shape)}: return one number "
-            f"for each response, {expected}."
-        )
-    require_finite(f"in epoch {epoch}, rewards", rewards)
-    return as_floats(rewards.detach())
-
-
-def checked_log_probs(log_probs: Tensor, rollout: Rollout) -> Tensor:
-    """What a policy said of a rollout: one number a token. Raises ValueError if not."""
-    require_tensor("what policy.log_probs returned", log_probs, "batch trial pos")
-    if log_probs.shape != rollout.responses.shape:
-        raise ValueError(
-            f"policy.log_probs returned shape {list(log_probs.shape)}, but responses "
-            f"has shape {list(rollout.responses.shape)}: return one number a token."
-        )
-    return log_probs
-
-
-# --- algorithm.history
-
-
 PLACE = ("epoch", "step")  # counts: everything else in a record is a tensor
 
 
@@ -402,20 +290,19 @@ class History:
         """
         from pandas import DataFrame
 
-        rows = [one_number_each(record) for record in self.records if "step" in record]
+        rows = []
+        for record in (r for r in self.records if "step" in r):
+            values = {k: torch.as_tensor(v) for k, v in record.items()}
+            means = {
+                k: v.double().mean().item() for k, v in values.items() if v.ndim < 2
+            }
+            rows.append(means | {name: record[name] for name in PLACE})
         in_order = dict.fromkeys(name for row in rows for name in row)
         known = [name for name in in_order if name not in PLACE]
         for name in names:
             require_known("name", name, known)
         frame = DataFrame(rows, columns=[*PLACE, *(names or known)])
         return frame.set_index(list(PLACE))
-
-
-def one_number_each(record: dict) -> dict[str, float]:
-    """A record without its larger tensors; the mean over the seeds where there are."""
-    numbers = {name: torch.as_tensor(value) for name, value in record.items()}
-    row = {k: v.double().mean().item() for k, v in numbers.items() if v.ndim < 2}
-    return row | {name: record[name] for name in PLACE}
 
 
 def as_json(record: dict) -> dict[str, Any]:
@@ -429,24 +316,289 @@ def from_json(line: dict[str, Any]) -> dict[str, Any]:
     return {name: torch.tensor(value) for name, value in line.items()} | counts
 
 
-# --- algorithm.gradient
+def rollout_report(batch: Batch) -> dict[str, Tensor]:
+    """What can be read off a rollout before any step; each value is [] or [seed].
 
-
-LEARNING_RATE = {"at least": 0, "below": math.inf}  # its range
-
-
-def take_step(
-    optimizer: torch.optim.Optimizer, seed_axes: int = 0, max_norm: float | None = None
-) -> Tensor:
-    """One step along the gradients there are; returns their norm before clipping.
-
-    The norm is [], or [seed] where the weights have one leading seed axis.
+    `tied_groups` is the share of groups that teach nothing. `sampled_entropy` is
+    minus the mean log-probability of the sampled tokens, if pi_old or the sampler noted
+    it: in nats a token, right on average, and all that can be had where responses
+    cannot be enumerated.
     """
-    norm = gradient_norm(optimizer, seed_axes)
-    if max_norm is not None:
-        clip_gradient(optimizer, norm, max_norm)
-    optimizer.step()
-    return norm
+    rollout, rewards = batch.rollout, batch.rewards
+    mask = as_bool_mask(rollout.mask, rollout.responses)
+    report = {
+        "mean_reward": rewards.mean(dim=(-2, -1)),
+        "tied_groups": tied_groups(rewards).float().mean(dim=-1),
+        "mean_length": mask.float().sum(dim=-1).mean(dim=(-2, -1)),
+    }
+    old = batch.old_log_probs
+    noted = rollout.sampled_log_probs if old is None else old
+    if noted is None:
+        return report
+    entropy = -aggregate(noted, rollout.mask, "token_mean")
+    return report | {"sampled_entropy": entropy}
+
+
+def tied_groups(rewards: Tensor) -> Tensor:
+    """Where all rewards of a group are equal. [... batch trial] -> bool [... batch]"""
+    return rewards.amax(dim=-1) == rewards.amin(dim=-1)
+
+
+ENOUGH = 2.0  # standard errors; seeds alone differ by as many in one case of twenty
+
+
+def mean_and_error(values: Tensor | Sequence[float]) -> tuple[Tensor, Tensor]:
+    """The mean over the seeds and its standard error. [... seed] -> two of [...]"""
+    results = torch.as_tensor(values).detach().double()
+    return results.mean(dim=-1), results.std(dim=-1) / results.shape[-1] ** 0.5
+
+
+# --- The doors: what a person passes in is looked at once, here
+
+
+def require_config(config: object, kind: type[TrainConfig] = TrainConfig) -> None:
+    """Check that settings are those of that kind. Raises TypeError."""
+    if not isinstance(config, kind):
+        raise TypeError(
+            f"config is a {type(config).__name__}. Pass a {kind.__name__}: "
+            f"{kind.__name__}(num_epochs=...)."
+        )
+
+
+def require_parts(
+    policy: object,
+    prompts: object,
+    reward_fn: object,
+    optimizer: object,
+    config: object,
+) -> None:
+    """Check that each part of a run is what it is passed as. Raises TypeError."""
+    require_policy(policy)
+    if not callable(prompts):
+        require_tensor("prompts", prompts, "batch pos")
+    require_callable("reward_fn", reward_fn, "maps a rollout to rewards [batch trial]")
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(
+            f"optimizer={optimizer!r} is none of torch's. Pass "
+            "torch.optim.Adam(policy.model.parameters(), lr=...), say."
+        )
+    require_config(config)
+
+
+def require_policy(policy: object) -> None:
+    """Check that something can sample and score. Raises TypeError."""
+    for name in ("sample", "log_probs"):
+        if not callable(getattr(policy, name, None)):
+            raise TypeError(
+                f"policy is a {type(policy).__name__} without {name}(...). Wrap the "
+                "model in a policy, such as SortPolicy or SequencePolicy."
+            )
+
+
+def checked_rollout(rollout: object) -> Rollout:
+    """What a policy sampled; its mask, if it has one, as booleans."""
+    if not isinstance(rollout, Rollout):
+        raise TypeError(
+            f"policy.sample returned a {type(rollout).__name__}, not a Rollout. Return "
+            "Rollout(prompts, responses). Is its `return` missing?"
+        )
+    require_axes("responses", rollout.responses, "batch trial pos")
+    if rollout.mask is None:
+        return rollout
+    return replace(rollout, mask=as_bool_mask(rollout.mask, rollout.responses))
+
+
+def checked_rewards(
+    reward_fn: Callable[[Rollout], Tensor], rollout: Rollout, epoch: int
+) -> Tensor:
+    """What a reward function says of a rollout, as floats [... batch trial].
+
+    Raises TypeError if it is no tensor; ValueError if it is not one finite number for
+    each response. The message names the epoch.
+    """
+    rewards, expected = reward_fn(rollout), list(rollout.responses.shape[:-1])
+    if not isinstance(rewards, Tensor):
+        raise TypeError(
+            f"in epoch {epoch}, reward_fn returned a {type(rewards).__name__}, not a "
+            f"tensor. Return one number for each response, shape {expected}: "
+            "torch.tensor(...). Is its `return` missing?"
+        )
+    if list(rewards.shape) != expected:
+        raise ValueError(
+            f"in epoch {epoch}, reward_fn returned shape {list(rewards.shape)}, but "
+            f"responses has shape {list(rollout.responses.shape)}: return one number "
+            f"for each response, {expected}."
+        )
+    require_finite(f"in epoch {epoch}, rewards", rewards)
+    return as_floats(rewards.detach())
+
+
+def score(policy: Policy, rollout: Rollout) -> Tensor:
+    """What a policy says of each token: [... batch trial pos], zero on padding.
+
+    Raises ValueError if that is not one log-probability for each token.
+    """
+    log_probs = policy.log_probs(rollout)
+    require_tensor("what policy.log_probs returned", log_probs, "batch trial pos")
+    if log_probs.shape != rollout.responses.shape:
+        raise ValueError(
+            f"policy.log_probs returned shape {list(log_probs.shape)}, but responses "
+            f"has shape {list(rollout.responses.shape)}: return one number a token."
+        )
+    log_probs = hide(log_probs, rollout.mask)
+    require_log_probs(log_probs=log_probs)
+    return log_probs
+
+
+# --- The algorithm
+
+
+class GRPO:
+    """Responses in groups, deltas within a group, several steps on each rollout.
+
+    DeepSeekMath: Shao et al. 2024, arXiv 2402.03300. `prompts` int [batch pos] are the
+    same in each epoch, or a function of the epoch that draws them. `reward_fn` maps a
+    rollout to rewards [batch trial]. `observe` sees the policy before each epoch, and
+    what it returns joins the record of the first step; `watch` sees the history after
+    each epoch. Raises TypeError for a part that is not what it should be.
+
+    This is the plain loop: of the settings it reads those of deltas, ratio, loss and
+    KL. `Trainer` reads the rest.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        prompts: Tensor | Callable[[int], Tensor],
+        reward_fn: Callable[[Rollout], Tensor],
+        optimizer: torch.optim.Optimizer,
+        config: TrainConfig,
+        observe: Callable[[Any], dict | None] | None = None,
+        watch: Callable[[History], None] | None = None,
+    ):
+        require_parts(policy, prompts, reward_fn, optimizer, config)
+        self.policy, self.reward_fn = policy, reward_fn
+        self.prompts = prompts if callable(prompts) else lambda epoch: prompts
+        self.optimizer, self.config = optimizer, config
+        self.observe = observe or (lambda policy: None)
+        self.watch = watch or (lambda history: None)
+        # Where the run stands. A run that is to go on must know this, the policy with
+        # its random numbers, and the optimizer.
+        self.epoch = 0
+        self.beta: float | Tensor = config.kl_penalty
+        self.ref_policy: Policy | None = None
+        self.shuffle = torch.Generator().manual_seed(config.minibatch_seed)
+        self.history = History()
+
+    def __repr__(self) -> str:
+        """What runs: the class, and the settings that differ from their defaults."""
+        plain, now = type(self.config)(), self.config
+        given = {f.name: getattr(now, f.name) for f in fields(now)}
+        set_ = {k: v for k, v in given.items() if v != getattr(plain, k)}
+        return (
+            f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in set_.items())})"
+        )
+
+    def train(self) -> History:
+        """The outer loop makes new responses, the inner one takes steps on them."""
+        while self.epoch < self.config.num_epochs:
+            self.renew_reference()
+            seen = self.observe(self.policy) or {}
+            batch = self.collect(self.prompts(self.epoch))
+            sampled = rollout_report(batch)
+            for step, part in enumerate(self.inner_batches(batch)):
+                record = self.improve(part, step) | sampled | seen
+                self.history.add(self.epoch, step, record)
+                seen = {}
+            self.end_epoch()
+        return self.history
+
+    # Outer: sample, judge, compare; note what pi_old and pi_ref say.
+
+    def renew_reference(self) -> None:
+        """At times pi_ref becomes a frozen copy of pi; without a KL there is none."""
+        is_time = self.epoch % self.config.compute_ref_model_period == 0
+        if self.config.kl_penalty and is_time:
+            self.ref_policy = copy.deepcopy(self.policy)
+
+    def collect(self, prompts: Tensor) -> Batch:
+        """int [batch pos] -> a batch of [... batch trial] and [... batch trial pos]."""
+        rollout, rewards = self.sample(prompts)
+        with torch.no_grad():
+            old = self.old_log_probs(rollout)
+            ref = score(self.ref_policy, rollout) if self.ref_policy else None
+        deltas = self.compare(rollout, rewards, old, ref)
+        return Batch(rollout, rewards, deltas, old, ref)
+
+    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
+        """A group of responses to each prompt, and their rewards [... batch trial]."""
+        rollout = self.policy.sample(prompts, self.config.num_responses)
+        rollout = checked_rollout(rollout)
+        return rollout, checked_rewards(self.reward_fn, rollout, self.epoch)
+
+    def old_log_probs(self, rollout: Rollout) -> Tensor | None:
+        """What the policy says of its samples before any step: pi_old."""
+        return score(self.policy, rollout)
+
+    def compare(
+        self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
+    ) -> Tensor:
+        """Deltas [... batch trial]: each response against its group."""
+        return compute_deltas(rewards, self.config.deltas_mode)
+
+    # Inner: ratio, clip, mean, KL; then the gradient and a step, several times.
+
+    def inner_batches(self, batch: Batch) -> Iterator[Batch]:
+        """What each step of this epoch sees: all of the batch, mu times."""
+        return itertools.repeat(batch, self.config.num_steps_per_epoch)
+
+    def improve(self, batch: Batch, step: int = 0) -> dict:
+        """One optimizer step; returns what was seen, each value [] or [seed]."""
+        place = f"epoch {self.epoch}, step {step}"
+        self.optimizer.zero_grad()
+        record = self.backward(batch, place)
+        seed_axes = batch.rewards.ndim - 2  # one where seeds train side by side
+        longest = self.config.max_gradient_norm
+        norm = take_step(self.optimizer, seed_axes, longest, place)
+        return {"gradient_norm": norm} | record
+
+    def backward(self, batch: Batch, place: str) -> dict:
+        """The gradient of the loss. Seeds are added: none of them sees another."""
+        loss, record = self.loss(batch)
+        require_finite_loss(loss, place)
+        loss.sum().backward()
+        return record
+
+    def loss(self, batch: Batch) -> tuple[Tensor, dict]:
+        """The policy loss plus beta times the KL, [...], and what to record of it."""
+        config, mask, ref = self.config, batch.rollout.mask, batch.ref_log_probs
+        log_probs, old = score(self.policy, batch.rollout), batch.old_log_probs
+        if old is None:  # there is one step, and pi is still pi_old
+            old = log_probs.detach()
+        deltas = deltas_per_token(batch.deltas, log_probs)
+
+        ratio = compute_ratio(log_probs, old, mask, config.ratio_level)
+        per_token = LOSS_MODES[config.loss_mode](
+            ratio, deltas, log_probs=log_probs, old_log_probs=old, **config.clip
+        )
+        loss = aggregate(per_token, mask, **config.mean)
+        record = {"loss": loss.detach(), "policy_loss": loss.detach()}
+        if ref is not None:
+            per_token = KL_ESTIMATORS[config.kl_estimator](
+                log_probs, ref, old_log_probs=old
+            )
+            kl = aggregate(per_token, mask, **config.mean)
+            beta = torch.zeros_like(kl.detach()) + self.beta
+            if config.kl_place == "loss":  # else the reward has paid for it
+                loss = loss + beta * kl
+            record |= {"loss": loss.detach(), "kl": kl.detach(), "beta": beta}
+        seen = (ratio, deltas, log_probs, old, mask, config.loss_mode)
+        return loss, record | ratio_report(*seen, **config.clip)
+
+    def end_epoch(self) -> None:
+        """Count, and let somebody look."""
+        self.epoch += 1
+        self.watch(self.history)
 
 
 def require_finite_loss(loss: Tensor, place: str) -> None:
@@ -468,39 +620,302 @@ def require_finite_loss(loss: Tensor, place: str) -> None:
         )
 
 
-def clip_gradient(
-    optimizer: torch.optim.Optimizer, norm: Tensor, max_norm: float
-) -> None:
-    """Scale each seed's gradient down to max_norm where its norm [] or [seed] is above.
+def take_step(
+    optimizer: torch.optim.Optimizer,
+    seed_axes: int = 0,
+    max_norm: float | None = None,
+    place: str = "this step",
+) -> Tensor:
+    """One step along the gradients there are; returns their norm before clipping.
 
-    The direction stays. Pascanu et al. 2013, arXiv 1211.5063.
-    """
-    scale = max_norm / norm.clamp(min=max_norm)
-    for weight in (w for group in optimizer.param_groups for w in group["params"]):
-        if weight.grad is not None:
-            weight.grad *= scale.reshape(
-                *scale.shape, *[1] * (weight.ndim - scale.ndim)
-            )
-
-
-def gradient_norm(optimizer: torch.optim.Optimizer, seed_axes: int) -> Tensor:
-    """Length of the gradient over all weights, for each seed where there are seeds.
-
-    Raises ValueError where no weight has a gradient.
+    The norm is [], or [seed] where the weights have one leading seed axis. Where it is
+    above `max_norm`, that seed's gradient is scaled down to it; the direction stays
+    (Pascanu et al. 2013, arXiv 1211.5063). Raises ValueError, and takes no step, where
+    no weight has a gradient and where one is not finite.
     """
     weights = [w for group in optimizer.param_groups for w in group["params"]]
-    moved = [w.grad for w in weights if w.grad is not None]
+    moved = [w for w in weights if w.grad is not None]
     if not moved:
         raise ValueError(
             f"the loss reaches none of the optimizer's {len(weights)} weights: the "
             "model is frozen, or the optimizer belongs to another model. Make it from "
             "policy.model.parameters(), and let them require a gradient."
         )
-    squares = [grad.square().flatten(seed_axes).sum(-1) for grad in moved]
-    return torch.stack(squares).sum(0).sqrt()
+    squares = [w.grad.square().flatten(seed_axes).sum(-1) for w in moved]
+    norm = torch.stack(squares).sum(0).sqrt()
+    if not norm.isfinite().all():
+        raise ValueError(
+            f"the gradient is not finite in {place}, though the loss is. This step was "
+            "not taken. Try a smaller learning rate, and look for log-probabilities "
+            "far from those of the policy that sampled."
+        )
+    if max_norm is not None:
+        scale = max_norm / norm.clamp(min=max_norm)
+        for weight in moved:
+            after = [1] * (weight.ndim - scale.ndim)
+            weight.grad *= scale.reshape(*scale.shape, *after)
+    optimizer.step()
+    return norm
 
 
-# --- algorithm.buffer
+LEARNING_RATE = {"at least": 0, "below": float("inf")}  # its range
+
+# --- Every knob
+
+
+class Trainer(GRPO):
+    """GRPO with every knob of its settings: a method adds to its namesake in GRPO."""
+
+    def renew_reference(self) -> None:
+        """The first reference is a copy; with `ref_mixture` later ones are mixed.
+
+        The next one is `ref_mixture` * pi + (1 - `ref_mixture`) * pi_ref, weight by
+        weight. TR-DPO: Gorbatovski et al. 2024, arXiv 2404.09656.
+        """
+        last = self.ref_policy
+        super().renew_reference()
+        if last is None or self.ref_policy is last or self.config.ref_mixture == 1:
+            return
+        with torch.no_grad():
+            for old, new in zip(weights(last), weights(self.policy), strict=True):
+                if old.is_floating_point():
+                    old.lerp_(new.to(old), self.config.ref_mixture)
+        self.ref_policy = last
+
+    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
+        """Ask tied groups again; judge what was cut off, but do not learn from it.
+
+        A group whose rewards are all equal teaches nothing. Up to `num_resamples` times
+        new responses to the same prompt take its place; what is tied after that stays.
+        DAPO (Yu et al. 2025, arXiv 2503.14476) replaces the prompt as well. A reward
+        function must find all it needs in the rollout: it sees some prompts only.
+        """
+        rollout, rewards = super().sample(prompts)
+        for _ in range(self.config.num_resamples):
+            tied = tied_groups(rewards)
+            asked = tied.reshape(-1, tied.shape[-1]).any(dim=0).nonzero().squeeze(-1)
+            if not len(asked):
+                break
+            fresh, again = super().sample(prompts[asked])
+            rollout = replace_groups(rollout, fresh, tied, asked)
+            rewards = put(rewards, again, tied[..., None], asked, axis=-2)
+        if self.config.mask_truncated:
+            rollout = drop_truncated(rollout)
+        return rollout, rewards
+
+    def old_log_probs(self, rollout: Rollout) -> Tensor | None:
+        """From a forward pass, from the sampler's notes, or from the first step's pass.
+
+        Raises ValueError if the sampler noted nothing.
+        """
+        if self.config.old_log_probs_from == "first_step":
+            return None
+        if self.config.old_log_probs_from == "policy":
+            return super().old_log_probs(rollout)
+        if rollout.sampled_log_probs is None:
+            raise ValueError(
+                "old_log_probs_from='sampler', but this policy's rollouts have no "
+                "sampled_log_probs. Choose 'policy': one more forward pass."
+            )
+        return hide(rollout.sampled_log_probs.detach(), rollout.mask)
+
+    def compare(
+        self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
+    ) -> Tensor:
+        """With the KL in the reward, deltas of what is left after paying."""
+        if self.config.kl_place == "reward" and old is not None and ref is not None:
+            rewards = kl_reward(rewards, old, ref, self.beta, rollout.mask)
+        return super().compare(rollout, rewards, old, ref)
+
+    def collect(self, prompts: Tensor) -> Batch:
+        """int [batch pos] -> a batch, its deltas weighed by `correct`."""
+        return self.correct(super().collect(prompts))
+
+    def correct(self, batch: Batch) -> Batch:
+        """With `sampler_cap`, each token's delta times its weight."""
+        cap, old = self.config.sampler_cap, batch.old_log_probs
+        if cap is None or old is None:
+            return batch
+        return replace(
+            batch, deltas=correct_deltas(batch.deltas, batch.rollout, old, cap)
+        )
+
+    def inner_batches(self, batch: Batch) -> Iterator[Batch]:
+        """All of the batch, or minibatches shuffled anew each time, mu times over.
+
+        With `stop_kl` an epoch ends after a step that sees KL(pi_old||pi) too large:
+        PPO's brake. The KL is measured before a step, so the step that is seen above
+        the limit was taken too. Raises ValueError for a size above the batch's.
+        """
+        size, limit = self.config.minibatch_size, self.config.stop_kl
+        parts = super().inner_batches(batch)
+        if size is not None:
+            buffer = ExperienceBuffer()
+            buffer.add(batch)
+            parts = (m for _ in parts for m in buffer.minibatches(size, self.shuffle))
+        for part in parts:
+            yield part
+            if limit is None:
+                continue
+            kl = self.history.records[-1]["old_kl"]
+            if kl.numel() > 1:  # an optimizer with momentum moves a stopped seed too
+                raise ValueError(
+                    f"stop_kl={limit}, but {kl.numel()} seeds train together, and each "
+                    "would stop at another step. Train them one by one, or use "
+                    "stop_kl=None."
+                )
+            if kl.item() > limit:
+                return
+
+    def backward(self, batch: Batch, place: str) -> dict:
+        """The gradient of the whole batch's loss, in parts that fit the memory."""
+        if self.config.micro_batch_size is None and not self.config.skip_tied_groups:
+            return super().backward(batch, place)
+        parts, records = split(batch, self.config), []
+        for part in parts:
+            loss, record = self.loss(part.batch)
+            require_finite_loss(loss, place)
+            (part.weight * loss).sum().backward()
+            records.append(record)
+        return join(parts, records)
+
+    def end_epoch(self) -> None:
+        """With `kl_target` beta moves, until the KL of the last step is the target.
+
+        Before anybody looks, so that a checkpoint has the beta of the next epoch.
+        """
+        target = self.config.kl_target
+        if target is not None:
+            kl = self.history.records[-1]["kl"]
+            self.beta = adapted_beta(self.beta, kl, target, self.config.kl_gain)
+        super().end_epoch()
+
+
+def train(
+    policy: Policy,
+    prompts: Tensor | Callable[[int], Tensor],
+    reward_fn: Callable[[Rollout], Tensor],
+    optimizer: torch.optim.Optimizer,
+    config: TrainConfig,
+    observe: Callable[[Any], dict | None] | None = None,
+    watch: Callable[[History], None] | None = None,
+    *,
+    kind: type[Trainer] = Trainer,
+    **more: Any,
+) -> History:
+    """Train a policy on groups of its own responses; arguments as `GRPO`.
+
+    `kind` is another trainer, such as ppo.PPO, and `more` what it takes.
+    """
+    parts = (policy, prompts, reward_fn, optimizer, config, observe, watch)
+    return kind(*parts, **more).train()
+
+
+def collect(
+    policy: Policy,
+    prompts: Tensor,
+    reward_fn: Callable[[Rollout], Tensor],
+    config: TrainConfig,
+) -> Batch:
+    """One batch of int [batch pos], as the first epoch of a run would collect it."""
+    nothing_moves = torch.optim.SGD([torch.zeros(1)])
+    return Trainer(policy, prompts, reward_fn, nothing_moves, config).collect(prompts)
+
+
+# --- The parts of the knobs, in the order of the loop
+
+
+def weights(policy: Policy) -> Iterator[Tensor]:
+    """All weights and buffers of a policy, or of the modules among its attributes.
+
+    A wrapper, as StaleSampler, scores with its `policy`: the weights are that one's.
+    """
+    while hasattr(policy, "policy") and not isinstance(policy, nn.Module):
+        policy = policy.policy
+    parts = [policy] if isinstance(policy, nn.Module) else vars(policy).values()
+    modules = [part for part in parts if isinstance(part, nn.Module)]
+    if not modules:
+        raise TypeError(
+            f"a {type(policy).__name__} holds no torch module, so its weights cannot "
+            "be mixed. Keep the model as an attribute, or use ref_mixture=1."
+        )
+    for module in modules:
+        yield from module.state_dict(keep_vars=True).values()
+
+
+def replace_groups(
+    rollout: Rollout, fresh: Rollout, tied: Tensor, asked: Tensor
+) -> Rollout:
+    """The rollout with the groups of `fresh`, int [asked], where bool [batch] is True.
+
+    The shorter of the two is padded; padding is masked.
+    """
+    width = max(rollout.responses.shape[-1], fresh.responses.shape[-1])
+    rollout, fresh = padded(rollout, width), padded(fresh, width)
+    columns = {}
+    for name in (f.name for f in fields(Rollout) if f.name != "prompts"):
+        old, new = getattr(rollout, name), getattr(fresh, name)
+        if old is not None:
+            trailing = old.ndim - tied.ndim
+            where = tied.reshape(*tied.shape, *[1] * trailing)
+            columns[name] = put(old, new, where, asked, axis=-1 - trailing)
+    return replace(rollout, **columns)
+
+
+def put(old: Tensor, new: Tensor, where: Tensor, asked: Tensor, axis: int) -> Tensor:
+    """`old` with rows `asked` of an axis taken from `new`, where that is True."""
+    return torch.where(where, old.index_copy(axis, asked, new), old)
+
+
+def padded(rollout: Rollout, width: int) -> Rollout:
+    """The rollout with responses of that many positions."""
+    extra = width - rollout.responses.shape[-1]
+    if extra == 0:
+        return rollout
+    mask = rollout.mask
+    if mask is None:
+        mask = torch.ones_like(rollout.responses, dtype=torch.bool)
+    columns = {"responses": rollout.responses, "mask": mask}
+    if rollout.sampled_log_probs is not None:
+        columns["sampled_log_probs"] = rollout.sampled_log_probs
+    wider: dict[str, Any] = {k: pad(v, (0, extra)) for k, v in columns.items()}
+    return replace(rollout, **wider)
+
+
+def drop_truncated(rollout: Rollout) -> Rollout:
+    """The rollout without the tokens of responses that did not finish.
+
+    Their reward says little: the answer may have been one token away. They still
+    count in the mean of their group and in the number of responses. DAPO calls it
+    overlong filtering. Raises ValueError if the rollout does not say what finished.
+    """
+    if rollout.finished is None:
+        raise ValueError(
+            "mask_truncated=True needs rollout.finished, bool [batch trial]: False "
+            "where a response was cut off before it ended. Fill it in policy.sample, "
+            "or use mask_truncated=False."
+        )
+    mask = as_bool_mask(rollout.mask, rollout.responses)
+    first = rollout.responses[..., 0]
+    require_same_shape("finished", rollout.finished, "responses[..., 0]", first)
+    return replace(rollout, mask=mask & rollout.finished[..., None].to(torch.bool))
+
+
+def correct_deltas(
+    deltas: Tensor, rollout: Rollout, old_log_probs: Tensor, cap: float
+) -> Tensor:
+    """Deltas times the `sampler_weights` of their tokens: [... batch trial pos].
+
+    Raises ValueError if the rollout does not say what its sampler thought.
+    """
+    sampled = rollout.sampled_log_probs
+    if sampled is None:
+        raise ValueError(
+            f"sampler_cap={cap}, but this policy's rollouts have no sampled_log_probs. "
+            "Note them in policy.sample, or use sampler_cap=None."
+        )
+    weight = sampler_weights(old_log_probs, sampled, cap, rollout.mask)
+    return deltas_per_token(deltas, weight) * weight
 
 
 COLUMNS = ("rewards", "deltas", "old_log_probs", "ref_log_probs", "targets")
@@ -658,226 +1073,6 @@ def require_same_lengths(batch: Batch, first: Batch) -> None:
             )
 
 
-# --- algorithm.loop
-
-
-class Trainer:
-    """GRPO: responses in groups, deltas within a group, several steps on each rollout.
-
-    `prompts` int [batch pos] are the same in each epoch, or a function of the epoch
-    that draws them. `reward_fn` maps a rollout to rewards [batch trial]. `observe` sees
-    the policy before each epoch, and what it returns joins the record of the first
-    step; `watch` sees the history after each epoch. Raises TypeError for a part that is
-    not what it should be.
-    """
-
-    def __init__(
-        self,
-        policy: Policy,
-        prompts: Tensor | Callable[[int], Tensor],
-        reward_fn: Callable[[Rollout], Tensor],
-        optimizer: torch.optim.Optimizer,
-        config: TrainConfig,
-        observe: Callable[[Any], dict | None] | None = None,
-        watch: Callable[[History], None] | None = None,
-    ):
-        require_parts(policy, prompts, reward_fn, optimizer, config)
-        self.policy, self.reward_fn = policy, reward_fn
-        self.prompts = prompts if callable(prompts) else lambda epoch: prompts
-        self.optimizer, self.config = optimizer, config
-        self.observe = observe or (lambda policy: None)
-        self.watch = watch or (lambda history: None)
-        # Where the run stands. A run that is to go on must know this, the policy with
-        # its random numbers, and the optimizer.
-        self.epoch = 0
-        self.beta: float | Tensor = config.kl_penalty
-        self.ref_policy: Policy | None = None
-        self.shuffle = torch.Generator().manual_seed(config.minibatch_seed)
-        self.history = History()
-
-    def train(self) -> History:
-        """The outer loop makes new responses, the inner one takes steps on them."""
-        while self.epoch < self.config.num_epochs:
-            self.renew_reference()
-            seen = self.observe(self.policy) or {}
-            batch = self.collect(self.prompts(self.epoch))
-            sampled = rollout_report(batch)
-            for step, part in enumerate(self.inner_batches(batch)):
-                record = self.improve(part, step) | sampled | seen
-                self.history.add(self.epoch, step, record)
-                seen = {}
-            self.end_epoch()
-        return self.history
-
-    # Stage 1, outer: sample, reward, compare; note what pi_old and pi_ref say.
-
-    def renew_reference(self) -> None:
-        """At times pi_ref becomes a frozen copy of pi; without a KL there is none."""
-        is_time = self.epoch % self.config.compute_ref_model_period == 0
-        if self.config.kl_penalty and is_time:
-            self.ref_policy = copy.deepcopy(self.policy)
-
-    def collect(self, prompts: Tensor) -> Batch:
-        """int [batch pos] -> a batch of [... batch trial] and [... batch trial pos]."""
-        rollout, rewards = self.sample(prompts)
-        with torch.no_grad():
-            old = self.old_log_probs(rollout)
-            ref = self.ref_policy.log_probs(rollout) if self.ref_policy else None
-        deltas = self.compare(rollout, rewards, old, ref)
-        return Batch(rollout, rewards, deltas, old, ref)
-
-    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
-        """A group of responses to each prompt, and their rewards [... batch trial]."""
-        rollout = self.policy.sample(prompts, self.config.num_responses)
-        return rollout, checked_rewards(self.reward_fn, rollout, self.epoch)
-
-    def old_log_probs(self, rollout: Rollout) -> Tensor | None:
-        """What the policy says of its samples before any step: pi_old."""
-        return checked_log_probs(self.policy.log_probs(rollout), rollout)
-
-    def compare(
-        self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
-    ) -> Tensor:
-        """Deltas [... batch trial]: each response against its group."""
-        return compute_deltas(rewards, self.config.deltas_mode)
-
-    # Stage 2, inner: loss, gradient, optimizer step, several times.
-
-    def inner_batches(self, batch: Batch) -> Iterator[Batch]:
-        """What each step of this epoch sees: all of the batch, mu times."""
-        return itertools.repeat(batch, self.config.num_steps_per_epoch)
-
-    def improve(self, batch: Batch, step: int = 0) -> dict:
-        """One optimizer step; returns what was seen, each value [] or [seed]."""
-        self.optimizer.zero_grad()
-        record = self.backward(batch, step)
-        seed_axes = batch.rewards.ndim - 2  # one where seeds train side by side
-        norm = take_step(self.optimizer, seed_axes, self.config.max_gradient_norm)
-        return {"gradient_norm": norm} | record
-
-    def backward(self, batch: Batch, step: int) -> dict:
-        """The gradient of the loss. Seeds are added: none of them sees another."""
-        loss, record = self.loss(batch)
-        require_finite_loss(loss, f"epoch {self.epoch}, step {step}")
-        loss.sum().backward()
-        return record
-
-    def loss(self, batch: Batch) -> tuple[Tensor, dict]:
-        """The policy loss plus beta times the KL, [...], and what to record of it."""
-        config, mode = self.config, self.config.loss_mode
-        log_probs, old = self.policy.log_probs(batch.rollout), batch.old_log_probs
-        if old is None:  # there is one step, and pi is still pi_old
-            old = log_probs.detach()
-        how = {"mask": batch.rollout.mask, **config.clip}
-        loss = compute_loss(log_probs, batch.deltas, mode, old, **how, **config.mean)
-        total, kl = self.add_kl(loss, log_probs, old, batch)
-        report = loss_report(log_probs, batch.deltas, old, mode=mode, **how)
-        seen = {"loss": total.detach(), "policy_loss": loss.detach()}
-        return total, seen | kl | report
-
-    def add_kl(
-        self, loss: Tensor, log_probs: Tensor, old: Tensor, batch: Batch
-    ) -> tuple[Tensor, dict]:
-        """The loss with its price for leaving pi_ref, and the KL for the record."""
-        config, ref, mask = self.config, batch.ref_log_probs, batch.rollout.mask
-        if ref is None:
-            return loss, {}
-        how = config.mean | {"old_log_probs": old}
-        kl = compute_kl_penalty(log_probs, ref, config.kl_estimator, mask, **how)
-        beta = torch.zeros_like(kl.detach()) + self.beta
-        return loss + beta * kl, {"kl": kl.detach(), "beta": beta}
-
-    def end_epoch(self) -> None:
-        """Count, and let somebody look."""
-        self.epoch += 1
-        self.watch(self.history)
-
-
-# --- algorithm.variants.kl_control
-
-
-def adapted_beta(
-    beta: float | Tensor,
-    kl: float | Tensor,
-    target: float,
-    gain: float = GAIN,
-    largest_error: float = LARGEST_ERROR,
-) -> float | Tensor:
-    """beta (1 + gain clip(kl / target - 1, -largest_error, largest_error)).
-
-    kl and target in nats; with a kl for each seed, [seed], beta becomes [seed] too. The
-    defaults move beta by at most 2 %: Ziegler et al. 2019, arXiv 1909.08593, 2.2. Where
-    a program has a horizon, as verl's controller, gain is the samples of a step over
-    that horizon. Raises ValueError for a kl that is not finite, a gain or a largest
-    error outside (0, 1].
-    """
-    require_number("kl", kl)
-    kl = kl if isinstance(kl, Tensor) else torch.tensor(kl, dtype=torch.float64)
-    require_finite("kl", kl)
-    as_beta(beta, kl, "beta")  # refuses one below 0
-    require_inside("target", target, {"above": 0, "below": math.inf})
-    for name, value in (("gain", gain), ("largest_error", largest_error)):
-        require_inside(name, value, {"above": 0, "at most": 1}, ", or beta would jump")
-    factor = 1 + gain * (kl / target - 1).clamp(-largest_error, largest_error)
-    return beta * (factor if factor.ndim else factor.item())
-
-
-class AdaptiveKL(Trainer):
-    """After each epoch beta moves, until the KL of its last step is `kl_target`."""
-
-    def end_epoch(self) -> None:
-        """Before anybody looks, so that a checkpoint has the beta of the next epoch."""
-        kl, target = self.history.records[-1]["kl"], self.config.kl_target
-        if target is not None:
-            self.beta = adapted_beta(self.beta, kl, target, self.config.kl_gain)
-        super().end_epoch()
-
-
-class KLInReward(Trainer):
-    """Each response pays beta times its k1; the loss has no penalty."""
-
-    def compare(
-        self, rollout: Rollout, rewards: Tensor, old: Tensor | None, ref: Tensor | None
-    ) -> Tensor:
-        """Deltas of what is left after paying."""
-        if old is not None and ref is not None:
-            rewards = kl_reward(rewards, old, ref, self.beta, rollout.mask)
-        return super().compare(rollout, rewards, old, ref)
-
-    def add_kl(
-        self, loss: Tensor, log_probs: Tensor, old: Tensor, batch: Batch
-    ) -> tuple[Tensor, dict]:
-        """The KL is measured all the same."""
-        _, kl = super().add_kl(loss, log_probs, old, batch)
-        return loss, kl
-
-
-class EarlyStop(Trainer):
-    """PPO's brake: an epoch ends after a step that sees KL(pi_old||pi) too large.
-
-    The KL is measured before a step, so the step that is seen above `stop_kl` was
-    taken too.
-    """
-
-    def inner_batches(self, batch: Batch) -> Iterator[Batch]:
-        """No further one once the limit is passed. Raises ValueError for many seeds."""
-        limit = self.config.stop_kl
-        for part in super().inner_batches(batch):
-            yield part
-            kl = self.history.records[-1]["old_kl"]
-            if kl.numel() > 1:  # an optimizer with momentum moves a stopped seed too
-                raise ValueError(
-                    f"stop_kl={limit}, but {kl.numel()} seeds train together, and each "
-                    "would stop at another step. Train them one by one, or use "
-                    "stop_kl=None."
-                )
-            if kl.item() > limit:
-                return
-
-
-# --- algorithm.variants.micro_batches
-
-
 # What a record holds as a mean over tokens; the rest is weighed as the loss is.
 TOKEN_MEANS = (
     "ratio_mean",
@@ -886,20 +1081,6 @@ TOKEN_MEANS = (
     "gradient_fraction",
     "old_kl",
 )
-
-
-class MicroBatches(Trainer):
-    """A gradient summed over smaller forward passes; tied rows may be left out."""
-
-    def backward(self, batch: Batch, step: int) -> dict:
-        """The gradient of the whole batch's loss, part by part."""
-        parts, records = split(batch, self.config), []
-        for part in parts:
-            loss, record = self.loss(part.batch)
-            require_finite_loss(loss, f"epoch {self.epoch}, step {step}")
-            (part.weight * loss).sum().backward()
-            records.append(record)
-        return join(parts, records)
 
 
 @dataclass(frozen=True)
@@ -982,273 +1163,26 @@ def join_column(name: str, values: list[Tensor], parts: list[Part]) -> Tensor:
     return sum(share * value for share, value in zip(shares, values, strict=True))
 
 
-# --- algorithm.variants.minibatches
+def adapted_beta(
+    beta: float | Tensor,
+    kl: float | Tensor,
+    target: float,
+    gain: float = 0.1,
+    largest_error: float = 0.2,
+) -> float | Tensor:
+    """beta (1 + gain clip(kl / target - 1, -largest_error, largest_error)).
 
-
-class Minibatches(Trainer):
-    """Cut the batch mu times, shuffled anew each time: a step on every minibatch."""
-
-    def inner_batches(self, batch: Batch) -> Iterator[Batch]:
-        """Each response mu times. Raises ValueError for a size above the batch's."""
-        buffer = ExperienceBuffer()
-        buffer.add(batch)
-        size = self.config.minibatch_size or len(buffer)
-        for _ in range(self.config.num_steps_per_epoch):
-            yield from buffer.minibatches(size, self.shuffle)
-
-
-# --- algorithm.variants.old_log_probs
-
-
-class SamplerOld(Trainer):
-    """pi_old is what the sampler noted while it wrote."""
-
-    def old_log_probs(self, rollout: Rollout) -> Tensor:
-        """Raises ValueError if the policy's rollouts do not hold it."""
-        if rollout.sampled_log_probs is None:
-            raise ValueError(
-                "old_log_probs_from='sampler', but this policy's rollouts have no "
-                "sampled_log_probs. Choose 'policy': one more forward pass."
-            )
-        return rollout.sampled_log_probs
-
-
-class FirstStepOld(Trainer):
-    """With one step a rollout, pi is still pi_old there: its scores serve as both."""
-
-    def old_log_probs(self, rollout: Rollout) -> None:
-        """Nobody asks before the step."""
-
-
-# --- algorithm.variants.reference
-
-
-class SoftReference(Trainer):
-    """The next reference is `ref_mixture` * pi + (1 - `ref_mixture`) * pi_ref.
-
-    Gorbatovski et al. 2024, arXiv 2404.09656 (TR-DPO).
+    kl and target in nats; with a kl for each seed, [seed], beta becomes [seed] too. The
+    defaults move beta by at most 2 %: Ziegler et al. 2019, arXiv 1909.08593, 2.2. Where
+    a program has a horizon, as verl's controller, gain is the samples of a step over
+    that horizon. Raises ValueError for a kl that is not finite, a gain or a largest
+    error outside (0, 1].
     """
-
-    def renew_reference(self) -> None:
-        """The first one is a copy; later ones are mixed, weight by weight."""
-        last = self.ref_policy
-        super().renew_reference()
-        if last is None or self.ref_policy is last:
-            return
-        with torch.no_grad():
-            for old, new in zip(weights(last), weights(self.policy), strict=True):
-                if old.is_floating_point():
-                    old.lerp_(new.to(old), self.config.ref_mixture)
-        self.ref_policy = last
-
-
-def weights(policy: Policy) -> Iterator[Tensor]:
-    """All weights and buffers of a policy, or of the modules among its attributes.
-
-    A wrapper, as StaleSampler, scores with its `policy`: the weights are that one's.
-    """
-    while hasattr(policy, "policy") and not isinstance(policy, nn.Module):
-        policy = policy.policy
-    parts = [policy] if isinstance(policy, nn.Module) else vars(policy).values()
-    modules = [part for part in parts if isinstance(part, nn.Module)]
-    if not modules:
-        raise TypeError(
-            f"a {type(policy).__name__} holds no torch module, so its weights cannot "
-            "be mixed. Keep the model as an attribute, or use ref_mixture=1."
-        )
-    for module in modules:
-        yield from module.state_dict(keep_vars=True).values()
-
-
-# --- algorithm.variants.resampling
-
-
-class Resampling(Trainer):
-    """A group whose rewards are all equal teaches nothing: ask its prompt again.
-
-    Up to `num_resamples` times new responses to the same prompt take its place; what is
-    tied after that stays. DAPO (Yu et al. 2025, arXiv 2503.14476) replaces the prompt
-    as well. A reward function must find all it needs in the rollout: it sees some
-    prompts only.
-    """
-
-    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
-        """A rollout and its rewards [... batch trial]."""
-        rollout, rewards = super().sample(prompts)
-        for _ in range(self.config.num_resamples):
-            tied = tied_groups(rewards)
-            asked = tied.reshape(-1, tied.shape[-1]).any(dim=0).nonzero().squeeze(-1)
-            if not len(asked):
-                break
-            fresh, again = super().sample(prompts[asked])
-            rollout = replace_groups(rollout, fresh, tied, asked)
-            rewards = put(rewards, again, tied[..., None], asked, axis=-2)
-        return rollout, rewards
-
-
-def replace_groups(
-    rollout: Rollout, fresh: Rollout, tied: Tensor, asked: Tensor
-) -> Rollout:
-    """The rollout with the groups of `fresh`, int [asked], where bool [batch] is True.
-
-    The shorter of the two is padded; padding is masked.
-    """
-    width = max(rollout.responses.shape[-1], fresh.responses.shape[-1])
-    rollout, fresh = padded(rollout, width), padded(fresh, width)
-    columns = {}
-    for name in (f.name for f in fields(Rollout) if f.name != "prompts"):
-        old, new = getattr(rollout, name), getattr(fresh, name)
-        if old is not None:
-            trailing = old.ndim - tied.ndim
-            where = tied.reshape(*tied.shape, *[1] * trailing)
-            columns[name] = put(old, new, where, asked, axis=-1 - trailing)
-    return replace(rollout, **columns)
-
-
-def put(old: Tensor, new: Tensor, where: Tensor, asked: Tensor, axis: int) -> Tensor:
-    """`old` with rows `asked` of an axis taken from `new`, where that is True."""
-    return torch.where(where, old.index_copy(axis, asked, new), old)
-
-
-def padded(rollout: Rollout, width: int) -> Rollout:
-    """The rollout with responses of that many positions."""
-    extra = width - rollout.responses.shape[-1]
-    if extra == 0:
-        return rollout
-    mask = rollout.mask
-    if mask is None:
-        mask = torch.ones_like(rollout.responses, dtype=torch.bool)
-    columns = {"responses": rollout.responses, "mask": mask}
-    if rollout.sampled_log_probs is not None:
-        columns["sampled_log_probs"] = rollout.sampled_log_probs
-    wider: dict[str, Any] = {k: pad(v, (0, extra)) for k, v in columns.items()}
-    return replace(rollout, **wider)
-
-
-# --- algorithm.train
-
-
-def variants_for(config: TrainConfig) -> list[type[Trainer]]:
-    """The variants that a config asks for; each replaces one method of the trainer.
-
-    The first is the outermost: what it does comes after what the later ones did.
-    """
-    require_config(config)
-    asked = {
-        TruncatedMasked: config.mask_truncated,
-        Resampling: config.num_resamples > 0,
-        SamplerOld: config.old_log_probs_from == "sampler",
-        FirstStepOld: config.old_log_probs_from == "first_step",
-        KLInReward: config.kl_place == "reward",
-        SamplerCorrection: config.sampler_cap is not None,
-        EarlyStop: config.stop_kl is not None,
-        Minibatches: config.minibatch_size is not None,
-        MicroBatches: config.micro_batch_size is not None or config.skip_tied_groups,
-        SoftReference: config.ref_mixture < 1,
-        AdaptiveKL: config.kl_target is not None,
-    }
-    return [variant for variant, is_asked in asked.items() if is_asked]
-
-
-def trainer_class(config: TrainConfig, kind: type[Trainer] = Trainer) -> type[Trainer]:
-    """`kind` with all that a config asks for: a subclass of it and of the variants."""
-    asked = variants_for(config)
-    return type(kind.__name__, (*asked, kind), {}) if asked else kind
-
-
-def collect(
-    policy: Policy,
-    prompts: Tensor,
-    reward_fn: Callable[[Rollout], Tensor],
-    config: TrainConfig,
-) -> Batch:
-    """One batch of int [batch pos], as the first epoch of a run would collect it."""
-    nothing_moves = torch.optim.SGD([torch.zeros(1)])
-    parts = (policy, prompts, reward_fn, nothing_moves, config)
-    return trainer_class(config)(*parts).collect(prompts)
-
-
-def train(
-    policy: Policy,
-    prompts: Tensor | Callable[[int], Tensor],
-    reward_fn: Callable[[Rollout], Tensor],
-    optimizer: torch.optim.Optimizer,
-    config: TrainConfig,
-    observe: Callable[[Any], dict | None] | None = None,
-    watch: Callable[[History], None] | None = None,
-    *,
-    kind: type[Trainer] = Trainer,
-    **more: Any,
-) -> History:
-    """Train a policy on groups of its own responses; arguments as `Trainer`.
-
-    `kind` is another trainer, such as actor_critic.ppo.PPO, and `more` what it takes.
-    """
-    chosen = trainer_class(config, kind)
-    parts = (policy, prompts, reward_fn, optimizer, config, observe, watch)
-    return chosen(*parts, **more).train()
-
-
-# --- algorithm.variants.mismatch
-
-
-def correct_deltas(
-    deltas: Tensor, rollout: Rollout, old_log_probs: Tensor, cap: float
-) -> Tensor:
-    """Deltas times the sampler's weights: [... batch trial pos].
-
-    Every loss is linear in the size of its deltas, so no loss needs to know. Raises
-    ValueError if the rollout does not say what its sampler thought.
-    """
-    sampled = rollout.sampled_log_probs
-    if sampled is None:
-        raise ValueError(
-            f"sampler_cap={cap}, but this policy's rollouts have no sampled_log_probs. "
-            "Note them in policy.sample, or use sampler_cap=None."
-        )
-    weights = sampler_weights(old_log_probs, sampled, cap, rollout.mask)
-    return deltas_per_token(deltas, weights) * weights
-
-
-class SamplerCorrection(Trainer):
-    """Each delta is weighed by how far the sampler was from the scorer (TIS)."""
-
-    def collect(self, prompts: Tensor) -> Batch:
-        """The deltas, whoever made them, times the weights: [... batch trial pos]."""
-        batch, cap = super().collect(prompts), self.config.sampler_cap
-        old = batch.old_log_probs
-        if cap is None or old is None:
-            return batch
-        deltas = correct_deltas(batch.deltas, batch.rollout, old, cap)
-        return replace(batch, deltas=deltas)
-
-
-# --- algorithm.variants.lengths
-
-
-def drop_truncated(rollout: Rollout) -> Rollout:
-    """The rollout without the tokens of responses that did not finish.
-
-    Their reward says little: the answer may have been one token away. They still
-    count in the mean of their group and in the number of responses. DAPO calls it
-    overlong filtering. Raises ValueError if the rollout does not say what finished.
-    """
-    if rollout.finished is None:
-        raise ValueError(
-            "mask_truncated=True needs rollout.finished, bool [batch trial]: False "
-            "where a response was cut off before it ended. Fill it in policy.sample, "
-            "or use mask_truncated=False."
-        )
-    mask = as_bool_mask(rollout.mask, rollout.responses)
-    first = rollout.responses[..., 0]
-    require_same_shape("finished", rollout.finished, "responses[..., 0]", first)
-    return replace(rollout, mask=mask & rollout.finished[..., None].to(torch.bool))
-
-
-class TruncatedMasked(Trainer):
-    """Responses that were cut off are rewarded and compared, but not learned from."""
-
-    def sample(self, prompts: Tensor) -> tuple[Rollout, Tensor]:
-        """After the reward function has seen all of them."""
-        rollout, rewards = super().sample(prompts)
-        return drop_truncated(rollout), rewards
+    kl = kl if isinstance(kl, Tensor) else torch.tensor(kl, dtype=torch.float64)
+    require_finite("kl", kl)
+    as_beta(beta, kl, "beta")  # refuses one below 0
+    require_inside("target", target, {"above": 0, "below": float("inf")})
+    for name, value in (("gain", gain), ("largest_error", largest_error)):
+        require_inside(name, value, {"above": 0, "at most": 1}, ", or beta would jump")
+    factor = 1 + gain * (kl / target - 1).clamp(-largest_error, largest_error)
+    return beta * (factor if factor.ndim else factor.item())

@@ -18,7 +18,7 @@ from grpo_course.checks import (
     require_sizes,
     require_tensor,
 )
-from grpo_course.formulas import as_bool_mask, compute_ratio, k3
+from grpo_course.formulas import as_bool_mask, k3
 from grpo_course.loop import (
     History,
     Policy,
@@ -141,12 +141,18 @@ class PenaltyForm:
         self.target, self.price = target, torch.tensor(1.0)
 
     def loss(
-        self, log_probs: Tensor, deltas: Tensor, *, old_log_probs: Tensor, **_
+        self,
+        ratio: Tensor,
+        deltas: Tensor,
+        *,
+        log_probs: Tensor,
+        old_log_probs: Tensor,
+        **_,
     ) -> Tensor:
         """[... batch trial pos] each -> the same; the price is [] or [seed]."""
         distance = k3(old_log_probs, log_probs)  # of samples of pi_old: KL(pi_old||pi)
         price = self.price[..., None, None, None]
-        return price * distance - compute_ratio(log_probs, old_log_probs) * deltas
+        return price * distance - ratio * deltas
 
     def adapt(self, history: History) -> None:
         """After an epoch, double a price that was too low, halve one too high."""

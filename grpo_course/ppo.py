@@ -35,6 +35,7 @@ from grpo_course.formulas import (
     hide,
 )
 from grpo_course.loop import (
+    GRPO,
     LEARNING_RATE,
     Batch,
     Rollout,
@@ -422,14 +423,14 @@ class PPO(Trainer):
         That is [... batch trial 2*pos]: the returns, then the critic's values now,
         on one axis so that a minibatch can be cut out of both like of the rest.
         """
-        batch, config = super().collect(prompts), self.config
+        batch, config = GRPO.collect(self, prompts), self.config
         values, mask = self.critic(batch.rollout), batch.rollout.mask
         rewards, after = self.token_rewards(batch), self.value_after(batch.rollout)
         knobs = config.gamma, config.lam
         deltas = generalized_advantages(rewards, values, *knobs, mask, after)
         targets = torch.cat([deltas + values, values], dim=-1)
         deltas = whiten(deltas, mask) if config.whiten_deltas else deltas
-        return replace(batch, deltas=deltas, targets=targets)
+        return self.correct(replace(batch, deltas=deltas, targets=targets))
 
     def value_after(self, rollout: Rollout) -> Tensor | None:
         """What is expected after a response that was cut off. -> [... batch trial]"""

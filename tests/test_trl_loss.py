@@ -14,7 +14,7 @@ from einops import rearrange
 
 from grpo_course import formulas, loop
 from grpo_course.formulas import compute_deltas
-from grpo_course.loop import Batch, Rollout, TrainConfig, trainer_class
+from grpo_course.loop import Batch, Rollout, TrainConfig, Trainer
 from grpo_course.trl import LOSS_TYPES, SCALES, to_trl_config
 
 trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
@@ -157,7 +157,7 @@ def drawn(number):
 def trainer_of(leaf, config):
     """A trainer whose policy says what it is told; nobody asks for a response."""
     optimizer = torch.optim.SGD([torch.zeros(1)])
-    return trainer_class(config)(
+    return Trainer(
         Given(leaf), torch.zeros(BATCH, 1), lambda _: None, optimizer, config
     )
 
@@ -306,40 +306,54 @@ def test_rloo_clips_one_ratio_of_the_whole_response():
 def mode_with(name, **changed):
     """A loss mode that is right but for some of what it is given."""
     right = formulas.LOSS_MODES[name]
-    return lambda new, deltas, **given: right(new, deltas, **given | changed)
+    return lambda ratio, deltas, **given: right(ratio, deltas, **given | changed)
 
 
-def no_minimum(new, deltas, *, old_log_probs, epsilon, epsilon_high, **_):
-    r = torch.exp(new - old_log_probs)
-    return -r.clamp(1 - epsilon, 1 + epsilon_high) * deltas
+def no_minimum(ratio, deltas, *, epsilon, epsilon_high, **_):
+    return -ratio.clamp(1 - epsilon, 1 + epsilon_high) * deltas
 
 
-def maximum(new, deltas, *, old_log_probs, epsilon, epsilon_high, **_):
-    r = torch.exp(new - old_log_probs)
-    clipped = r.clamp(1 - epsilon, 1 + epsilon_high)
-    return -torch.maximum(r * deltas, clipped * deltas)
+def maximum(ratio, deltas, *, epsilon, epsilon_high, **_):
+    clipped = ratio.clamp(1 - epsilon, 1 + epsilon_high)
+    return -torch.maximum(ratio * deltas, clipped * deltas)
 
 
-def attached_cispo(new, deltas, *, old_log_probs, epsilon_high, **_):
-    weight = torch.exp(new - old_log_probs).clamp(max=1 + epsilon_high)
-    return -weight * deltas * new
+def attached_cispo(ratio, deltas, *, log_probs, epsilon_high, **_):
+    return -ratio.clamp(max=1 + epsilon_high) * deltas * log_probs
 
 
-def two_sided_cispo(new, deltas, *, old_log_probs, epsilon, epsilon_high, **_):
-    r = torch.exp(new - old_log_probs).clamp(1 - epsilon, 1 + epsilon_high)
-    return -r.detach() * deltas * new
+def two_sided_cispo(ratio, deltas, *, log_probs, epsilon, epsilon_high, **_):
+    weight = ratio.clamp(1 - epsilon, 1 + epsilon_high)
+    return -weight.detach() * deltas * log_probs
 
 
-def summed_level(new, old, mask):
-    return new - torch.where(mask, new - old, 0.0).sum(-1, keepdim=True)
+RATIO = formulas.compute_ratio
 
 
-def padded_level(new, old, mask):
-    return new - (new - old).mean(-1, keepdim=True)
+def for_sequences(broken):
+    """`compute_ratio` with another ratio for the level "sequence"."""
+
+    def ratio(new, old, mask, level):
+        return (RATIO if level == "token" else broken)(new, old, mask, level)
+
+    return ratio
 
 
-def detached_level(new, old, mask):
-    return new - (new - formulas.sequence_level(new, old, mask)).detach()
+def summed_level(new, old, mask, level):
+    log_ratio = torch.where(mask, new - old, 0.0).sum(-1, keepdim=True)
+    return log_ratio.exp().expand_as(new)
+
+
+def padded_level(new, old, mask, level):
+    return (new - old).mean(-1, keepdim=True).exp().expand_as(new)
+
+
+def detached_level(new, old, mask, level):
+    return RATIO(new, old, mask, level).detach()
+
+
+def token_level(new, old, mask, level):
+    return RATIO(new, old, mask)
 
 
 def detached_ratio(new, ref, *, old_log_probs=None):
@@ -378,10 +392,10 @@ BUGS = [
     ("SAPO: one temperature", MODES, "sapo",
         mode_with("sapo", temperatures=(1.0, 1.0))),
     ("SAPO: the clip", MODES, "sapo", formulas.clipped_loss),
-    ("sequence ratio summed", LEVELS, "sequence", summed_level),
-    ("sequence ratio over padding", LEVELS, "sequence", padded_level),
-    ("sequence ratio detached", LEVELS, "sequence", detached_level),
-    ("token for sequence ratio", LEVELS, "sequence", formulas.token_level),
+    ("sequence ratio summed", loop, "compute_ratio", for_sequences(summed_level)),
+    ("sequence ratio over padding", loop, "compute_ratio", for_sequences(padded_level)),
+    ("sequence ratio detached", loop, "compute_ratio", for_sequences(detached_level)),
+    ("token for sequence ratio", loop, "compute_ratio", for_sequences(token_level)),
     ("k2 for k3", KL, "k3", formulas.k2),
     ("k3 upside down", KL, "k3", upside_down),
     ("corrected k3: ratio detached", KL, "corrected_k3", detached_ratio),
@@ -420,5 +434,6 @@ def test_nothing_is_planted_yet():
 @pytest.mark.parametrize(("owner", "key", "broken"), [bug[1:] for bug in BUGS],
                          ids=[bug[0] for bug in BUGS])  # fmt: skip
 def test_a_planted_bug_is_caught(monkeypatch, owner, key, broken):
-    monkeypatch.setitem(owner, key, broken)
+    plant = monkeypatch.setitem if isinstance(owner, dict) else monkeypatch.setattr
+    plant(owner, key, broken)
     assert worst() > 1e-4

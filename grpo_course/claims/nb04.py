@@ -25,7 +25,9 @@ ten_tuned = partial(few, num_steps_per_epoch=10, learning_rate=0.02)
 one_tuned = partial(few, num_steps_per_epoch=1, learning_rate=0.03)
 
 
-def quotient_loss(log_probs: Tensor, deltas: Tensor, *, old_log_probs: Tensor, **_):
+def quotient_loss(
+    ratio: Tensor, deltas: Tensor, *, log_probs: Tensor, old_log_probs: Tensor, **_
+):
     """A slip: the quotient of log-probabilities in place of the ratio."""
     return -log_probs / old_log_probs * deltas
 

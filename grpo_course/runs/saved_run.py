@@ -19,7 +19,7 @@ from grpo_course.lm import (
     load_tokenizer,
     save_model,
 )
-from grpo_course.loop import trainer_class
+from grpo_course.loop import Trainer
 from grpo_course.runs.checkpoint import (
     checkpoint_path,
     newest_good,
@@ -99,7 +99,7 @@ class SavedRun:
             others = make_environment(config, self.watched, tokenizer)
             self.probe = HeldOutProbe(others, config.held_out_every)
         asked, rewarded = self.environment.prompts, self.environment.reward
-        chosen, parts = trainer_class(config), (self.policy, asked, rewarded, optimizer)
+        chosen, parts = Trainer, (self.policy, asked, rewarded, optimizer)
         self.trainer = chosen(*parts, config, observe=self.probe)
         self.stopwatch.attach(self.trainer)
 

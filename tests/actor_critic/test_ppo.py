@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from grpo_course.formulas import kl_values
-from grpo_course.loop import Rollout, trainer_class
+from grpo_course.loop import Rollout
 from grpo_course.ppo import PPO, Critic, PPOConfig, ValueHead, whiten
 from grpo_course.sort import (
     SORT_PROMPTS,
@@ -32,7 +32,7 @@ def make(seeds, head=False, **knobs):
     optimizer, config = torch.optim.Adam(weights, lr=0.01), PPOConfig(**(QUICK | knobs))
     parts = (policy, SORT_PROMPTS, REWARD, optimizer, config)
     entropy = lambda rollout: exact_entropy(policy.model, rollout.prompts)  # noqa: E731
-    return trainer_class(config, PPO)(*parts, critic=critic, entropy=entropy)
+    return PPO(*parts, critic=critic, entropy=entropy)
 
 
 def run(seeds, **knobs):
@@ -111,13 +111,13 @@ def test_the_entropy_bonus_says_why_it_wants_the_exact_entropy():
 @pytest.mark.parametrize(
     ("knob", "value", "words"),
     [
-        ("gamma", 2, "gamma=2, but it must be less than or equal to 1"),
-        ("gamma", 0, "gamma=0, but it must be greater than 0"),
-        ("lam", -1, "lam=-1, but it must be greater than or equal to 0"),
-        ("value_clip", -1, "value_clip=-1, but it must be greater than 0, or None"),
-        ("value_clip", float("nan"), "value_clip=nan, but it must be a finite number"),
-        ("value_weight", -1, "value_weight=-1, but it must be greater than or equal"),
-        ("entropy_bonus", -1, "entropy_bonus=-1, but it must be greater than or"),
+        ("gamma", 2, "(?s)gamma.*less than or equal to 1"),
+        ("gamma", 0, "(?s)gamma.*greater than 0"),
+        ("lam", -1, "(?s)lam.*greater than or equal to 0"),
+        ("value_clip", -1, "(?s)value_clip.*greater than 0"),
+        ("value_clip", float("nan"), "(?s)value_clip.*a finite number"),
+        ("value_weight", -1, "(?s)value_weight.*greater than or equal"),
+        ("entropy_bonus", -1, "(?s)entropy_bonus.*greater than or"),
     ],
 )
 def test_a_knob_out_of_range_is_named_when_it_is_set(knob, value, words):

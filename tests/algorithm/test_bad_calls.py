@@ -88,7 +88,6 @@ FORMULAS = {
         "deltas has shape .3.*batch trial",
     ),
     "a negative beta": (lambda: adapted_beta(-1.0, 0.1, 0.1), "beta=-1.0.*0 or more"),
-    "a KL of text": (lambda: adapted_beta(1.0, "0.1", 0.1), "kl='0.1'.*not a number"),
     "no finite target": (lambda: adapted_beta(1.0, 0.1, math.inf), "target=inf.*below"),
     "lengths in a list": (
         lambda: soft_overlong_penalty([3], 10, 4),

@@ -11,8 +11,7 @@ from grpo_course.loop import (
     ExperienceBuffer,
     Rollout,
     TrainConfig,
-    clip_gradient,
-    gradient_norm,
+    take_step,
     train,
 )
 
@@ -251,9 +250,10 @@ def test_clipping_looks_at_each_seed_alone():
     optimizer = torch.optim.SGD([weight, bias])
     weight.grad = torch.tensor([[3.0, 0.0, 0.0], [0.3, 0.0, 0.0]])
     bias.grad = torch.tensor([[[4.0]], [[0.4]]])
-    clip_gradient(optimizer, gradient_norm(optimizer, 1), 1.0)
-    expected = torch.tensor([1.0, 0.5])
-    torch.testing.assert_close(gradient_norm(optimizer, 1), expected)
+    norm = take_step(optimizer, seed_axes=1, max_norm=1.0)
+    torch.testing.assert_close(norm, torch.tensor([5.0, 0.5]))
+    after = take_step(optimizer, seed_axes=1)
+    torch.testing.assert_close(after, torch.tensor([1.0, 0.5]))
 
 
 def test_a_tied_batch_survives_clipping():
@@ -261,7 +261,7 @@ def test_a_tied_batch_survives_clipping():
     weight = torch.zeros(2, requires_grad=True)
     weight.grad = torch.zeros(2)
     optimizer = torch.optim.SGD([weight])
-    clip_gradient(optimizer, gradient_norm(optimizer, 0), 1.0)
+    take_step(optimizer, max_norm=1.0)
     assert weight.grad.isfinite().all() and policy.logits.isfinite().all()
 
 

@@ -6,7 +6,7 @@ from itertools import groupby
 import pytest
 import torch
 
-from grpo_course.loop import History, Rollout, TrainConfig, trainer_class
+from grpo_course.loop import History, Rollout, TrainConfig, Trainer
 
 PROMPTS = torch.arange(2)[:, None]
 
@@ -39,7 +39,7 @@ def make_trainer(num_epochs, bandit, **knobs):
     def reward(rollout):
         return rollout.responses[..., 0].float()
 
-    return trainer_class(config)(bandit, PROMPTS, reward, optimizer, config)
+    return Trainer(bandit, PROMPTS, reward, optimizer, config)
 
 
 def run(num_epochs=4, bandit=None, **knobs):

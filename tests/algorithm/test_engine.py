@@ -8,7 +8,7 @@ import torch
 from torch import Generator
 
 from grpo_course.formulas import sampler_weights
-from grpo_course.loop import Rollout, TrainConfig, correct_deltas, trainer_class
+from grpo_course.loop import Rollout, TrainConfig, Trainer, correct_deltas
 from grpo_course.off_policy import EngineSampler
 from grpo_course.sampling import Sampler, pick
 from grpo_course.sequences import (
@@ -163,7 +163,7 @@ def test_the_loop_weighs_what_the_engine_drew(settings):
     knobs = {"num_responses": 8, "deltas_mode": "rewards", "sampler_cap": 2.0}
     config, optimizer = TrainConfig(**knobs), torch.optim.SGD(policy.model.parameters())
     length = lambda rollout: rollout.mask.sum(-1) * 1.0  # noqa: E731
-    trainer = trainer_class(config)(actor, PROMPTS, length, optimizer, config)
+    trainer = Trainer(actor, PROMPTS, length, optimizer, config)
     batch = trainer.collect(PROMPTS)
     rollout = batch.rollout
     pi, noted = policy.log_probs(rollout).detach(), rollout.sampled_log_probs

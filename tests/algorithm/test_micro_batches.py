@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.loop import TrainConfig, split, trainer_class
+from grpo_course.loop import TrainConfig, Trainer, split
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import SequencePolicy, TinyLM
 
@@ -52,7 +52,7 @@ def gradient_and_record(reward_fn=count_ones, seeds=None, beta=0.0, **knobs):
         for weight in other.model.parameters():
             weight += 0.3 * torch.randn(weight.shape[-2:])
     optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.0)
-    trainer = trainer_class(config)(policy, PROMPTS, reward_fn, optimizer, config)
+    trainer = Trainer(policy, PROMPTS, reward_fn, optimizer, config)
     trainer.ref_policy = other if beta else None
     batch = trainer.collect(PROMPTS)
     with torch.no_grad():  # off policy, so that the ratios are not all 1
@@ -143,7 +143,7 @@ def make_trainer(num_epochs, policy, **knobs):
     settings = {"num_epochs": num_epochs, "num_responses": 4, "num_steps_per_epoch": 1}
     config = TrainConfig(**(settings | knobs))
     optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.3)
-    return trainer_class(config)(policy, PROMPTS, count_ones, optimizer, config)
+    return Trainer(policy, PROMPTS, count_ones, optimizer, config)
 
 
 def run(kind=SequencePolicy, **knobs):

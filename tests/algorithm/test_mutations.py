@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from grpo_course import formulas, loop
-from grpo_course.formulas import Clip
 
 LOW, HIGH, MAX_LENGTH = 0.2, 0.4, 7
 # Two prompts, two responses each, up to three tokens; the last response is empty.
@@ -174,14 +173,13 @@ def check_all():
 def clipped_with(surrogate):
     """A clipped loss whose surrogate is a function of r, c = clip(r), delta."""
 
-    def broken(new, deltas, *, old_log_probs, epsilon, epsilon_high, **_):
-        ratio = torch.exp(new - old_log_probs)
+    def broken(ratio, deltas, *, epsilon, epsilon_high, **_):
         return -surrogate(ratio, ratio.clamp(1 - epsilon, 1 + epsilon_high), deltas)
 
     return broken
 
 
-AGGREGATE, k3 = formulas.aggregate, formulas.k3
+AGGREGATE, SETTINGS, k3 = formulas.aggregate, formulas.clip_settings, formulas.k3
 
 
 def forget_mask(values, mask, aggregation="sequence_mean", *, max_length):
@@ -199,13 +197,15 @@ REPORT, REWARD = formulas.loss_report, formulas.kl_reward
 exp, low_of, high_of = torch.exp, torch.minimum, torch.maximum
 BUGS = [
     # losses: a = log pi, b = log pi_old, d = delta, r = ratio, c = clipped ratio
-    ("ratio as a quotient", formulas, "compute_ratio", lambda a, b: a / b),
-    ("ratio upside down", formulas, "compute_ratio", lambda a, b: exp(b - a)),
-    ("pi_old not used", formulas, "compute_ratio", lambda a, b: exp(a - a.detach())),
+    ("ratio as a quotient", formulas, "compute_ratio", lambda a, b, *_: a / b),
+    ("ratio upside down", formulas, "compute_ratio", lambda a, b, *_: exp(b - a)),
+    ("pi_old not used", formulas, "compute_ratio",
+        lambda a, b, *_: exp(a - a.detach())),
     ("ratio detached", formulas, "compute_ratio",
-        lambda a, b: exp(a - b).detach() + 0 * a),
-    ("naive: no minus", MODE, "naive", lambda a, d, **_: d * a),
-    ("naive: no logarithm", MODE, "naive", lambda a, d, **_: -d * a.exp()),
+        lambda a, b, *_: exp(a - b).detach() + 0 * a),
+    ("naive: no minus", MODE, "naive", lambda r, d, log_probs, **_: d * log_probs),
+    ("naive: no logarithm", MODE, "naive",
+        lambda r, d, log_probs, **_: -d * log_probs.exp()),
     ("unclipped: clips", MODE, "unclipped", formulas.clipped_loss),
     ("no minus", MODE, "clipped", clipped_with(lambda r, c, d: -low_of(r * d, c * d))),
     ("max for min", MODE, "clipped",
@@ -214,10 +214,11 @@ BUGS = [
     ("no clip", MODE, "clipped", clipped_with(lambda r, c, d: r * d)),
     ("min, then delta: wrong side for negative deltas", MODE, "clipped",
         clipped_with(lambda r, c, d: low_of(r, c) * d)),
-    ("epsilon_high ignored", Clip, "high", property(lambda clip: clip.epsilon)),
-    ("epsilons swapped", formulas, "Clip",
-        lambda epsilon, epsilon_high: Clip(epsilon=epsilon_high, epsilon_high=epsilon)),
-    ("loss without its mask", formulas, "aggregate", forget_mask),
+    ("epsilon_high ignored", formulas, "clip_settings",
+        lambda mode, epsilon, epsilon_high: SETTINGS(mode, epsilon)),
+    ("epsilons swapped", formulas, "clip_settings",
+        lambda mode, epsilon, epsilon_high: SETTINGS(mode, epsilon_high, epsilon)),
+    ("loss and penalty without their mask", formulas, "aggregate", forget_mask),
     ("padding reaches the ratio", formulas, "hide", lambda values, mask: values),
     ("report: sign of delta unread", formulas, "loss_report",
         lambda a, d, b, **options: REPORT(a, d.abs(), b, **options)),
@@ -244,8 +245,7 @@ BUGS = [
     ("corrected k3: ratio detached", KL, "corrected_k3",
         lambda a, b, old_log_probs: exp(a - old_log_probs).detach() * k3(a, b)),
     ("corrected k3: pi_old not used", KL, "corrected_k3",
-        lambda a, b, old_log_probs: exp(a - a.detach()) * formulas.k3(a, b)),
-    ("penalty without its mask", formulas, "aggregate", forget_mask),
+        lambda a, b, old_log_probs: exp(a - a.detach()) * k3(a, b)),
     ("exact KL reversed", formulas, "exact_kl",
         lambda a, b: (b.exp() * (b - a)).sum(-1)),
     ("KL reward: sign", formulas, "kl_reward",

@@ -108,16 +108,16 @@ def test_a_score_is_finite_after_the_weights_moved():
     [
         ("max_new_tokens", 0, "greater than or equal to 1"),
         ("max_new_tokens", 2.5, "a valid integer"),
-        ("top_k", 0, "greater than or equal to 1, or None"),
-        ("top_k", 1.5, "a valid integer, or None"),
-        ("top_p", 0, "greater than 0, or None"),
-        ("top_p", 1.5, "less than or equal to 1, or None"),
-        ("top_p", math.nan, "a finite number, or None"),
+        ("top_k", 0, "greater than or equal to 1"),
+        ("top_k", 1.5, "a valid integer"),
+        ("top_p", 0, "greater than 0"),
+        ("top_p", 1.5, "less than or equal to 1"),
+        ("top_p", math.nan, "a finite number"),
         ("temperature", math.nan, "a finite number"),
     ],
 )
 def test_bad_settings_are_named(name, value, says):
-    with pytest.raises(ValueError, match=f"{name}={value}.*{says}"):
+    with pytest.raises(ValueError, match=f"(?s){name}.*{says}"):
         Sampler(**({"max_new_tokens": 3} | {name: value}))
 
 

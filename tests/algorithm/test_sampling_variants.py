@@ -10,10 +10,10 @@ from grpo_course.formulas import sampler_weights
 from grpo_course.loop import (
     Rollout,
     TrainConfig,
+    Trainer,
     correct_deltas,
     drop_truncated,
     train,
-    trainer_class,
 )
 from grpo_course.off_policy import (
     soft_overlong_penalty,
@@ -38,7 +38,7 @@ def responses(*rows):
 def make_trainer(policy, reward_fn, **knobs):
     """The loop at its first epoch, before any step."""
     config, optimizer = TrainConfig(**knobs), torch.optim.SGD([torch.zeros(1)])
-    return trainer_class(config)(policy, PROMPTS, reward_fn, optimizer, config)
+    return Trainer(policy, PROMPTS, reward_fn, optimizer, config)
 
 
 # Length

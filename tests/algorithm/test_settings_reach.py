@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from grpo_course.formulas import compute_deltas
-from grpo_course.loop import TrainConfig, trainer_class
+from grpo_course.loop import TrainConfig, Trainer
 from grpo_course.off_policy import EngineSampler
 from grpo_course.ppo import PPO, Critic, PPOConfig
 from grpo_course.sampling import Sampler
@@ -72,7 +72,7 @@ def make_trainer(knobs, reward_fn=count_ones, engine=False, config=TrainConfig):
     settings = config(**(QUICK | knobs))
     optimizer = torch.optim.SGD(weights, lr=1.0)
     parts = (actor, PROMPTS, reward_fn, optimizer, settings)
-    chosen = trainer_class(settings, kind) if more else trainer_class(settings)
+    chosen = kind if more else Trainer
     return chosen(*parts, **more)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Generator
 
-from grpo_course.loop import Rollout, TrainConfig, train, trainer_class, weights
+from grpo_course.loop import Rollout, TrainConfig, Trainer, train, weights
 from grpo_course.off_policy import EngineSampler, StaleSampler
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import (
@@ -30,7 +30,7 @@ def renewed(policy, ref=None, **knobs):
     """The reference of a loop after its first look at the policy."""
     config = TrainConfig(kl_penalty=0.1, **knobs)
     optimizer = torch.optim.SGD([torch.zeros(1)])
-    trainer = trainer_class(config)(policy, PROMPTS, place_reward, optimizer, config)
+    trainer = Trainer(policy, PROMPTS, place_reward, optimizer, config)
     trainer.ref_policy = ref
     trainer.renew_reference()
     return trainer.ref_policy

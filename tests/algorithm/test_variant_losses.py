@@ -54,7 +54,7 @@ def test_sapo(ratio, delta, tau):
 
 def test_sapo_takes_other_temperatures():
     one = torch.zeros(1, 1, 1, dtype=torch.float64)
-    loss = sapo_loss(one + 1, one + 1, old_log_probs=one, temperatures=(3.0, 1.0))
+    loss = sapo_loss((one + 1).exp(), one + 1, temperatures=(3.0, 1.0))
     expected = -4 / 3 / (1 + math.exp(-3 * (math.e - 1)))
     assert loss.item() == pytest.approx(expected)
 

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,7 +12,7 @@ from transformers.pytorch_utils import Conv1D
 
 from grpo_course.gsm8k import PRESETS, SMALLER_GPUS
 from grpo_course.lm import MODELS, make_tiny_model
-from grpo_course.loop import Batch, Rollout, split, trainer_class
+from grpo_course.loop import Batch, Rollout, Trainer, split
 from grpo_course.runs import fits
 from grpo_course.runs.memory import (
     activation_bytes,
@@ -150,11 +149,10 @@ def rows_of_the_loop(config):
     shape = (config.num_prompts, config.num_responses)
     rollout = Rollout(torch.zeros(shape[0], 3).long(), torch.zeros(*shape, 5).long())
     batch = Batch(rollout, torch.zeros(shape), torch.ones(shape))
-    loop = SimpleNamespace(config=config, shuffle=torch.Generator())
+    loop = Trainer.__new__(Trainer)
+    loop.config, loop.shuffle = config, torch.Generator()
     parts = [
-        part.batch
-        for seen in trainer_class(config).inner_batches(loop, batch)
-        for part in split(seen, config)
+        part.batch for seen in loop.inner_batches(batch) for part in split(seen, config)
     ]
     return max(part.rewards.numel() for part in parts)
 

@@ -83,7 +83,7 @@ CALLS = {
         lambda: train_sort(num_prompts=len(all_sort_prompts()) + 1),
         "count=217, but there are 216",
     ),
-    "an unknown knob": (lambda: train_sort(epoch=3), "TrainConfig has no 'epoch'"),
+    "an unknown knob": (lambda: train_sort(epoch=3), "epoch"),
     "a reward of None": (
         lambda: train_sort(lambda rollout: None, num_epochs=1),
         "in epoch 0, reward_fn returned a NoneType",

@@ -108,9 +108,7 @@ def test_an_end_that_the_model_cannot_write_is_named(knobs):
 
 
 def test_bad_settings_are_named():
-    with pytest.raises(
-        ValueError, match=r"temperature=0, but it must be greater than 0"
-    ):
+    with pytest.raises(ValueError, match=r"(?s)temperature.*greater than 0"):
         Sampler(3, temperature=0)
     with pytest.raises(ValueError, match=r"eos=2 ends responses early.*set pad"):
         Sampler(3, eos=2)
