@@ -27,20 +27,10 @@ from grpo_course.tasks import (
     require_count,
     split_of,
 )
-from grpo_course.training import GRPOConfig
-
-# --- countdown
-
 
 SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
-
-
 READ = re.compile(r"[0-9+*() -]{1,100}")  # no name, no call, nothing long
-
-
 SPLITS = ("test", "train", "validation")
-
-
 MOST_MISSES = 10_000  # draws in a row without a new puzzle: then there are no more
 
 
@@ -106,12 +96,11 @@ class Countdown(TextTask[Puzzle]):
     }
     # Two numbers: what a small model can learn. A longer warm start alone would do it.
     presets: ClassVar = {
-        "laptop": GRPOConfig(
-            task="countdown",
-            task_settings={"numbers": 2, "largest": 20},
-            warm_start_steps=150,
-            learning_rate=1e-3,
-        )
+        "laptop": {
+            "task_settings": {"numbers": 2, "largest": 20},
+            "warm_start_steps": 150,
+            "learning_rate": 1e-3,
+        }
     }
 
     def problems(self, split: str, count: int | None, seed: int) -> list[Puzzle]:

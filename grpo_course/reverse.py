@@ -18,10 +18,6 @@ from grpo_course.tasks import (
     settings,
     split_of,
 )
-from grpo_course.training import GRPOConfig
-
-# --- reverse
-
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -32,6 +28,7 @@ def is_reversed(text: str, word: str) -> bool:
 
 
 # A reward, as TRL calls it: all texts and all right answers in, a number for each out.
+# `prompts` and every field of the problems, as `question`, are there by name, too.
 def accuracy(completions, answer, **kwargs):
     return graded(is_reversed, completions, answer)
 
@@ -45,13 +42,13 @@ class Reverse(TextTask):
 
     # Settings of a run that differ from the default; train --settings lists all.
     presets: ClassVar = {
-        "laptop": GRPOConfig(
-            vocab_size=290,  # few merges: a letter stays a token of its own
-            max_new_tokens=20,  # check-task says whether the right answer fits
-            warm_start_steps=250,  # half learned: what GRPO is to finish
-            num_epochs=400,
-            learning_rate=5e-4,
-        )
+        "laptop": {
+            "vocab_size": 290,  # few merges: a letter stays a token of its own
+            "max_new_tokens": 20,  # check-task says whether the right answer fits
+            "warm_start_steps": 250,  # half learned: what GRPO is to finish
+            "num_epochs": 400,
+            "learning_rate": 5e-4,
+        }
     }
 
     # Data: equal arguments give equal problems, and no split has a word of another.

@@ -1,7 +1,11 @@
-"""The form of a response, and of the conversation that it is part of.
+"""A text task: what is asked, what is right, what is paid, and all of it in tokens.
 
-A response thinks between <think> and </think>, and answers between <answer> and
-</answer>. A chat template turns messages into the one text that a model reads.
+From top to bottom: the form of a response and the texts of completions; problems,
+rewards and the class of a task; finding a task by its name; prompts and responses as
+tokens; the environment, which is what the loop asks and is paid by.
+
+Left out: tasks (gsm8k.py, countdown.py, reverse.py), the check of one (task_check.py),
+and the models that answer (lm.py). Nothing here loads transformers.
 """
 
 import random
@@ -10,35 +14,31 @@ import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import signature
 from math import inf, isfinite
 from numbers import Real
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from zlib import crc32
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from grpo_course.checks import choices, require_at_least, settings, unknown_name
 from grpo_course.loop import History, Rollout, tied_groups
 from grpo_course.sampling import pad_rows, prompt_mask, response_mask
 
-# --- language_model.template
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
-
+# The form of a response: thinking, then the answer.
 THINK, CLOSE_THINK = "<think>", "</think>"
-
-
 ANSWER, CLOSE_ANSWER = "<answer>", "</answer>"
-
-
 TAGS = (THINK, CLOSE_THINK, ANSWER, CLOSE_ANSWER)
-
 
 # The form of ChatML. `add_generation_prompt` opens the assistant's turn.
 CHAT_TEMPLATE = (
@@ -48,8 +48,23 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
+Completion = str | list[dict]  # a text, or a chat: messages with role and content
 
-Completion = str | list[dict]
+
+def in_template(thinking: str, answer: str) -> str:
+    """A response in the full form."""
+    return f"{THINK}{thinking}{CLOSE_THINK}{ANSWER}{answer}{CLOSE_ANSWER}"
+
+
+def extract_answer(completion: str) -> str | None:
+    """The text between the last <answer> and its </answer>; None if there is none.
+
+    Whatever stands before the last </think> is thinking, and no answer.
+    """
+    said = completion.rpartition(CLOSE_THINK)[2]
+    before, _, _ = said.rpartition(CLOSE_ANSWER)
+    _, opened, inside = before.rpartition(ANSWER)
+    return inside.partition(CLOSE_ANSWER)[0].strip() if opened else None
 
 
 def chat_messages(question: str, system_prompt: str | None = None) -> list[dict]:
@@ -70,24 +85,8 @@ def conversation_text(
     return "".join(f"{m['role']}\n{m['content']}\n" for m in messages)
 
 
-def in_template(thinking: str, answer: str) -> str:
-    """A response in the full form."""
-    return f"{THINK}{thinking}{CLOSE_THINK}{ANSWER}{answer}{CLOSE_ANSWER}"
-
-
-def extract_answer(completion: str) -> str | None:
-    """The text between the last <answer> and its </answer>; None if there is none.
-
-    Whatever stands before the last </think> is thinking, and no answer.
-    """
-    said = completion.rpartition(CLOSE_THINK)[2]
-    before, _, _ = said.rpartition(CLOSE_ANSWER)
-    _, opened, inside = before.rpartition(ANSWER)
-    return inside.partition(CLOSE_ANSWER)[0].strip() if opened else None
-
-
 def completion_texts(completions: Sequence[Completion]) -> list[str]:
-    """The texts of plain or chat completions.
+    """The texts of plain or chat completions; of a content in parts, those with text.
 
     Raises TypeError for one text in the place of a list, and for what is neither a text
     nor a list of messages.
@@ -97,29 +96,27 @@ def completion_texts(completions: Sequence[Completion]) -> list[str]:
             f"completions={completions[:40]!r} is one text. Pass a list of them: "
             "[completion]."
         )
-    return [completion_text(completion) for completion in completions]
 
+    def text_of(content: object) -> str:
+        if isinstance(content, list | tuple):  # {"type": "text", "text": ...} each
+            return "".join(str(part.get("text") or "") for part in content)
+        return str(content or "")
 
-def completion_text(completion: Completion) -> str:
-    """The text of one completion; of a list of parts, those that hold text."""
-    if isinstance(completion, str):
-        return completion
-    if isinstance(completion, list | tuple) and all(
-        isinstance(message, dict) for message in completion
-    ):
-        contents = [message.get("content") for message in completion]
-        return "".join(map(content_text, contents))
-    raise TypeError(
-        f"A completion is a {type(completion).__name__}. Pass a string, or a list of "
-        'messages like {"role": "assistant", "content": "..."}.'
-    )
-
-
-def content_text(content: object) -> str:
-    """A message's content: a text, nothing, or parts {"type": "text", "text": ...}."""
-    if isinstance(content, list | tuple):
-        return "".join(str(part.get("text") or "") for part in content)
-    return str(content or "")
+    texts = []
+    for completion in completions:
+        if isinstance(completion, str):
+            texts.append(completion)
+        elif isinstance(completion, list | tuple) and all(
+            isinstance(message, dict) for message in completion
+        ):
+            contents = [message.get("content") for message in completion]
+            texts.append("".join(map(text_of, contents)))
+        else:
+            raise TypeError(
+                f"A completion is a {type(completion).__name__}. Pass a string, or a "
+                'list of messages like {"role": "assistant", "content": "..."}.'
+            )
+    return texts
 
 
 def graded(
@@ -146,32 +143,21 @@ def format_reward(completions: Sequence[Completion], **kwargs: object) -> list[f
     Good order: the four tags once each, as in the template, with something inside
     both pairs and nothing but white space outside them.
     """
-    return [_format_points(text) / 5 for text in completion_texts(completions)]
+    rewards = []
+    for text in completion_texts(completions):
+        pieces = re.split(f"({'|'.join(TAGS)})", text)
+        tags = pieces[1::2]
+        points = sum(tags.count(tag) == 1 for tag in TAGS)
+        if tags == [*TAGS]:
+            before, thinking, between, given, after = map(str.strip, pieces[::2])
+            points += bool(thinking and given) and not (before or between or after)
+        rewards.append(points / 5)
+    return rewards
 
 
-def _format_points(text: str) -> int:
-    """0 to 5: one for each tag that stands exactly once, one for good order."""
-    points = sum(text.count(tag) == 1 for tag in TAGS)
-    return points + (points == len(TAGS) and _in_order(text))
+# A task: problems, rewards, and what a run should know of them.
 
-
-def _in_order(text: str) -> bool:
-    """Whether the tags, once each, cut the text as the template does."""
-    parts = []
-    for tag in TAGS:
-        part, found, text = text.partition(tag)
-        if not found:
-            return False
-        parts.append(part.strip())
-    before, thinking, between, given = parts
-    return bool(thinking and given) and not (before or between or text.strip())
-
-
-# --- language_model.text_task
-
-
-# completions and `answer`, one for each, in; one float for each out: as TRL calls it
-Reward = Callable[..., Sequence[float]]
+Reward = Callable[..., Sequence[float]]  # called as TRL does: see TextTask
 
 
 @dataclass(frozen=True)
@@ -197,6 +183,15 @@ class TextTask(ABC, Generic[Asked]):
 
     A subclass is decorated with `settings()` too; its fields are the task's own
     settings, on the command line too.
+
+    A reward is called by name, by this course's loop and by TRL alike: with
+    `completions`, with `prompts` (the conversations that were asked, lists of
+    messages), and with every field of the problems as a column: `answer`, `question`,
+    `solution`, and what a subclass of Problem adds. Each is a list with one entry for
+    each completion; a list of as many floats comes back. A reward takes those that it
+    needs and leaves the rest: def accuracy(completions, answer, **kwargs). Completions
+    are texts here and chats under TRL: `completion_texts` makes texts of both. TRL
+    leaves out a field that its table cannot hold as it is.
     """
 
     # name: (function, weight). The first says whether a response is right: it is the
@@ -204,8 +199,9 @@ class TextTask(ABC, Generic[Asked]):
     rewards: ClassVar[Mapping[str, tuple[Reward, float]]]
     # of the rewards, those that an evaluation reports; none: all of them
     measures: ClassVar[Sequence[str]] = ()
-    # settings of whole runs by name; "laptop" is the one that is taken unless named
-    presets: ClassVar[Mapping[str, Any]] = {}  # language_model.config.GRPOConfig
+    # settings of whole runs by name, where they differ from those of GRPOConfig;
+    # "laptop" is the one that is taken unless named
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -216,7 +212,7 @@ class TextTask(ABC, Generic[Asked]):
     def problems(self, split: str, count: int | None, seed: int) -> Sequence[Asked]:
         """At most `count` problems of one split, all with None, if that is a number.
 
-        Equal arguments give equal problems.
+        Equal arguments give equal problems, in every process.
         """
 
     @abstractmethod
@@ -247,10 +243,72 @@ def require_count(count: int | None) -> int:
     return count
 
 
-def require_rewards(rewards: Any, measures: Sequence[str]) -> None:
-    """Check a task's rewards, a function and a weight under each name, and measures."""
-    pairs = list(rewards.values()) if isinstance(rewards, Mapping) else []
-    if not (pairs and all(map(is_weighted, pairs))):
+def columns(problems: Sequence[Problem]) -> dict[str, list]:
+    """The fields of the problems, a list under each name, as rewards get them.
+
+    A tuple becomes a list, as in the table that TRL reads; `answer` stays as it is.
+    """
+
+    def plain(name: str, value: Any) -> Any:
+        return [*value] if isinstance(value, tuple) and name != "answer" else value
+
+    return {
+        field.name: [plain(field.name, getattr(p, field.name)) for p in problems]
+        for field in fields(problems[0])
+        if all(hasattr(problem, field.name) for problem in problems)
+    }
+
+
+def pay(
+    rewards: Mapping[str, tuple[Reward, float]],
+    problems: Sequence[Problem],
+    completions: Sequence[Completion],
+    system_prompt: str | None = None,
+) -> dict[str, Sequence[float]]:
+    """What each reward pays for one completion to each problem, not weighed.
+
+    Raises ValueError for a reward that does not return a finite number for each.
+    """
+    given: dict[str, Any] = columns(problems)
+    given["prompts"] = [chat_messages(p.question, system_prompt) for p in problems]
+    earned = {}
+    for name, (function, _) in rewards.items():
+        earned[name] = function(**given, completions=list(completions))
+        require_numbers(name, earned[name], len(completions))
+    return earned
+
+
+def require_numbers(name: str, values: Any, count: int) -> None:
+    """Check what a reward function returned."""
+    if not isinstance(values, list | tuple):
+        said = f"a {type(values).__name__}"
+    elif len(values) != count:
+        said = f"{len(values)} values"
+    else:
+        fine = (isinstance(value, Real) and isfinite(value) for value in values)
+        said = next((repr(v) for v, ok in zip(values, fine, strict=True) if not ok), "")
+    if said:
+        raise ValueError(
+            f"rewards[{name!r}] returned {said} for {count} completions. Return a list "
+            "with a finite number for each; 0.0 where there is nothing to reward."
+        )
+
+
+def require_rewards(
+    rewards: Any, measures: Sequence[str], problems: Sequence[Problem] = ()
+) -> None:
+    """Check a task's rewards, a function and a weight under each name, and measures.
+
+    With problems, also that the functions can be called with their columns.
+    """
+    try:
+        fine = bool(rewards) and all(
+            callable(function) and isinstance(weight, int | float) and 0 <= weight < inf
+            for function, weight in rewards.values()
+        )
+    except (AttributeError, TypeError, ValueError):  # no dict, or no pairs in it
+        fine = False
+    if not fine:
         raise ValueError(
             f"rewards={rewards!r}, but it must hold a function and its weight under "
             'each name, at least 0: {"accuracy": (my_reward, 1.0)}.'
@@ -258,21 +316,110 @@ def require_rewards(rewards: Any, measures: Sequence[str]) -> None:
     for measure in measures:
         if measure not in rewards:
             raise unknown_name("measures", measure, rewards)
+    given = columns(problems) if problems else {}
+    for name, (function, _) in rewards.items() if problems else ():
+        try:
+            signature(function).bind(completions=[], prompts=[], **given)
+        except TypeError as error:
+            raise ValueError(
+                f"rewards[{name!r}]: {error}. It is called by name, as TRL does, with "
+                f"completions, prompts, {', '.join(given)}: take those that you need, "
+                "as in (completions, answer, **kwargs)."
+            ) from None
 
 
-def is_weighted(pair: object) -> bool:
-    """Whether this is a function and its weight."""
-    if not (isinstance(pair, tuple | list) and len(pair) == 2):
-        return False
-    function, weight = pair
-    return callable(function) and isinstance(weight, int | float) and 0 <= weight < inf
+# Finding a task: one of these, or one of your own in a file or a module.
+TASKS = {
+    "gsm8k": "grpo_course.gsm8k:GSM8K",
+    "countdown": "grpo_course.countdown:Countdown",
+    "reverse": "grpo_course.reverse:Reverse",
+    "stories": "grpo_course.reader:Stories",
+}
+PLACE = re.compile(r"(?:(?P<file>.+\.py)|(?P<module>\w+(?:\.\w+)*)):(?P<name>\w+)")
+_files: dict[Path, tuple[int, ModuleType]] = {}  # when saved, and what was loaded
 
 
-# --- language_model.encoding
+def find_task(name: str) -> type[TextTask]:
+    """The class of a task: one of TASKS, or one of your own, in a file or a module.
+
+    Raises ValueError for what cannot be found or is no task, and says why.
+    """
+    place = PLACE.fullmatch(TASKS.get(name, name) if isinstance(name, str) else "")
+    if not place:
+        raise ValueError(
+            f"task={name!r} {choices(TASKS)} Or name a class of your own by its file, "
+            "my_task.py:MyTask, or by its module, my_task:MyTask."
+        )
+    try:
+        file, found = place["file"], place["module"]
+        module = load_file(Path(file).resolve()) if file else import_module(found)
+    except ImportError as problem:
+        raise ValueError(
+            f"{found!r} cannot be loaded: {problem}. Run from the folder of "
+            f"{found.replace('.', '/')}.py, or give the path of the file: "
+            "path/to/my_task.py:MyTask."
+        ) from problem
+    classes = {n: x for n, x in vars(module).items() if isinstance(x, type)}
+    tasks = [n for n, x in classes.items() if issubclass(x, TextTask)]
+    task: Any = getattr(module, place["name"], None)
+    if task is None:
+        there = ", ".join(n for n in tasks if n != "TextTask") or "none"
+        raise ValueError(
+            f"task={name!r}: {module.__file__} has no {place['name']}. The tasks in it "
+            f"are: {there}."
+        )
+    if place["name"] not in tasks:
+        raise ValueError(f"task={name!r} must be a subclass of TextTask.")
+    if task.__abstractmethods__:
+        lacks = ", ".join(sorted(task.__abstractmethods__))
+        raise ValueError(f"task={name!r} lacks {lacks}: define what TextTask asks for.")
+    if "__pydantic_fields__" not in vars(task):
+        raise ValueError(f"task={name!r} must be decorated with @settings().")
+    require_rewards(getattr(task, "rewards", None), task.measures)
+    return task
+
+
+def load_file(path: Path) -> ModuleType:
+    """The module in a file, loaded anew after each change of the file.
+
+    Its folder goes on sys.path, so that it can import what lies beside it.
+    Raises ValueError for a file that is not there or that breaks, with the line.
+    """
+    if not path.is_file():
+        raise ValueError(f"There is no file {path}. Is the path that of a task's file?")
+    saved = path.stat().st_mtime_ns
+    if path in _files and _files[path][0] == saved:
+        return _files[path][1]
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    spec = spec_from_file_location(str(path), path)
+    assert spec and spec.loader  # a name that ends with .py has both
+    module = sys.modules[str(path)] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__)]
+        raise ValueError(
+            f"{path} cannot be loaded, line {getattr(error, 'lineno', lines[-1])}: "
+            f"{type(error).__name__}: {error}."
+        ) from error
+    _files[path] = saved, module
+    return module
+
+
+def own_source(name: str) -> str:
+    """The text of the file that a task of one's own is in; "" for one of TASKS."""
+    if name in TASKS:
+        return ""
+    file = sys.modules[find_task(name).__module__].__file__
+    return Path(str(file)).read_text("utf-8")
+
+
+# Texts as tokens, and back.
 
 
 def prompt_text(
-    tokenizer: PreTrainedTokenizerBase, question: str, system_prompt: str | None
+    tokenizer: "PreTrainedTokenizerBase", question: str, system_prompt: str | None
 ) -> str:
     """The one text that the model reads: the conversation, and whose turn it is.
 
@@ -288,7 +435,7 @@ def prompt_text(
 
 
 def encode_prompts(
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: "PreTrainedTokenizerBase",
     questions: Sequence[str],
     system_prompt: str | None = None,
 ) -> Tensor:
@@ -302,7 +449,7 @@ def encode_prompts(
 
 
 def encode_responses(
-    tokenizer: PreTrainedTokenizerBase, responses: Sequence[str]
+    tokenizer: "PreTrainedTokenizerBase", responses: Sequence[str]
 ) -> Tensor:
     """Texts as a policy would have written them, EOS at the end. -> int [batch pos]"""
     rows = tokenizer(list(responses), add_special_tokens=False)["input_ids"]
@@ -311,7 +458,7 @@ def encode_responses(
 
 
 def as_rollout(
-    tokenizer: PreTrainedTokenizerBase,
+    tokenizer: "PreTrainedTokenizerBase",
     questions: Sequence[str],
     responses: Sequence[str],
     system_prompt: str | None = None,
@@ -323,7 +470,7 @@ def as_rollout(
 
 
 def decode_responses(
-    tokenizer: PreTrainedTokenizerBase, rollout: Rollout
+    tokenizer: "PreTrainedTokenizerBase", rollout: Rollout
 ) -> list[list[str]]:
     """The texts of the responses, without what stands after their end.
 
@@ -337,49 +484,6 @@ def decode_responses(
     return [texts[i : i + trial] for i in range(0, len(texts), trial)]
 
 
-# --- language_model.samples
-
-
-def split_ties(rewards: Tensor, right: Tensor) -> dict[str, float]:
-    """The shares of the groups that teach nothing: all right, and all wrong.
-
-    The rewards, and whether a response is right, [batch trial] each. The rest of
-    `tied_groups` is neither: it is right in part, or the rewards say by how much.
-    """
-    tied = tied_groups(rewards)
-    return {
-        "tied_right": (tied & (right == 1).all(dim=-1)).float().mean().item(),
-        "tied_wrong": (tied & (right == 0).all(dim=-1)).float().mean().item(),
-    }
-
-
-def sample_rows(environment: "Environment", count: int) -> list[dict[str, Any]]:
-    """What the first `count` prompts of the latest rollout were answered.
-
-    A row for each response: each of its rewards, `reward`, which is their weighed sum,
-    question, right answer and completion.
-    """
-    if environment.seen is None:
-        return []
-    rollout, graded = environment.seen
-    rewards = {name: column.tolist() for name, column in graded.items()}
-    rewards["reward"] = environment.weighed(graded).tolist()
-    texts = decode_responses(environment.tokenizer, rollout)
-    return [
-        {name: column[row][trial] for name, column in rewards.items()}
-        | {
-            "question": environment.questions[key],
-            "answer": str(environment.answers[key]),
-            "completion": text,
-        }
-        for row, key in enumerate(environment.keys(rollout.prompts)[:count])
-        for trial, text in enumerate(texts[row])
-    ]
-
-
-# --- language_model.environment
-
-
 Tokens = tuple[int, ...]
 
 
@@ -391,13 +495,14 @@ class Environment:
     `TextTask`. Called as the loop's `watch`, `note` adds the mean of each of them over
     the latest rollout to the history, as further columns, and how many groups are tied
     because all of their responses are right, or wrong.
-    Raises ValueError if there is no problem, and for one prompt with two answers.
+    Raises ValueError if there is no problem, for one prompt with two answers, and for a
+    reward that cannot be called as TRL calls it.
     """
 
     def __init__(
         self,
         problems: Sequence[Problem],
-        tokenizer: PreTrainedTokenizerBase,
+        tokenizer: "PreTrainedTokenizerBase",
         rewards: Mapping[str, tuple[Reward, float]],
         num_prompts: int = 16,
         seed: int = 0,
@@ -405,17 +510,27 @@ class Environment:
         system_prompt: str | None = None,
         measures: Sequence[str] = (),
     ) -> None:
-        require_problems(problems)
-        require_rewards(rewards, measures)
-        require_at_least("num_prompts", num_prompts, 1)
         self.problems, self.tokenizer = list(problems), tokenizer
+        if not self.problems:
+            raise ValueError(
+                "problems is empty: there is nothing to ask. Check the data set, and "
+                "what was filtered out of it."
+            )
+        require_rewards(rewards, measures, self.problems)
+        require_at_least("num_prompts", num_prompts, 1)
         self.rewards, self.num_prompts, self.seed = rewards, num_prompts, seed
-        self.measures = tuple(measures) or tuple(rewards)
+        self.system_prompt, self.measures = system_prompt, tuple(measures or rewards)
         questions = [problem.question for problem in self.problems]
         self.tokens = encode_prompts(tokenizer, questions, system_prompt)
-        keys = self.keys(self.tokens)
-        self.answers = join_answers(self.problems, keys)
-        self.questions = dict(zip(keys, questions, strict=True))
+        self.asked: dict[Tokens, Problem] = {}
+        for problem, key in zip(self.problems, self.keys(self.tokens), strict=True):
+            other = self.asked.setdefault(key, problem)
+            if other.answer != problem.answer:
+                raise ValueError(
+                    f"Two problems ask {problem.question[:60]!r}, and their answers "
+                    f"are {other.answer!r} and {problem.answer!r}. Leave one of them "
+                    "out."
+                )
         self.latest: dict[str, float] = {}
         self.seen: tuple[Rollout, dict[str, Tensor]] | None = None
 
@@ -463,187 +578,73 @@ class Environment:
         function that does not return a number for each response.
         """
         groups = decode_responses(self.tokenizer, rollout)
+        device, trial = rollout.responses.device, rollout.responses.shape[-2]
         texts = [text for group in groups for text in group]
-        trial = rollout.responses.shape[-2]
-        answers = [a for a in self.answers_to(rollout.prompts) for _ in range(trial)]
-        graded = {}
-        for name, (function, _) in self.rewards.items():
-            values = function(texts, answer=answers)
-            require_numbers(name, values, len(texts))
-            column = torch.tensor(values, dtype=torch.float32)
-            graded[name] = column.to(rollout.responses.device).view(-1, trial)
-        return graded
+        problems = [p for p in self.problems_of(rollout.prompts) for _ in range(trial)]
+        earned = pay(self.rewards, problems, texts, self.system_prompt)
+        return {
+            name: torch.tensor(values, dtype=torch.float32).to(device).view(-1, trial)
+            for name, values in earned.items()
+        }
 
     def note(self, history: History) -> None:
         """Add the means over the latest rollout to the first record of its epoch."""
         first = next(r for r in history.records[::-1] if r["step"] == 0)
         first.update({k: torch.tensor(v) for k, v in self.latest.items()})
 
-    def answers_to(self, prompts: Tensor) -> list[Any]:
-        """The right answer to each prompt, int [batch pos]."""
+    def problems_of(self, prompts: Tensor) -> list[Problem]:
+        """The problem that each prompt asks, int [batch pos]."""
         keys = self.keys(prompts)
-        unknown = [i for i, key in enumerate(keys) if key not in self.answers]
+        unknown = [i for i, key in enumerate(keys) if key not in self.asked]
         if unknown:
             raise ValueError(
                 f"prompts[{unknown[0]}] is none of these {len(self.problems)} "
                 "problems, so its answer is not known. Take prompts from "
                 "environment.prompts(epoch) or environment.ask(places)."
             )
-        return [self.answers[key] for key in keys]
+        return [self.asked[key] for key in keys]
 
     def keys(self, prompts: Tensor) -> list[Tokens]:
-        """Prompts as one finds their answers by: the tokens without the padding."""
+        """Prompts as one finds their problems by: the tokens without the padding."""
         prompts = prompts.cpu()
         real = prompt_mask(prompts, self.tokenizer.pad_token_id)
         rows = zip(prompts, real, strict=True)
         return [tuple(row[kept].tolist()) for row, kept in rows]
 
 
-def require_problems(problems: Sequence[Problem]) -> None:
-    """Check that there is something to ask."""
-    if not len(problems):
-        raise ValueError(
-            "problems is empty: there is nothing to ask. Check the data set, and "
-            "what was filtered out of it."
-        )
+def split_ties(rewards: Tensor, right: Tensor) -> dict[str, float]:
+    """The shares of the groups that teach nothing: all right, and all wrong.
 
-
-def require_numbers(name: str, values: Any, count: int) -> None:
-    """Check what a reward function returned."""
-    listed = isinstance(values, list | tuple)
-    if not listed or len(values) != count:
-        given = f"{len(values)} values" if listed else f"a {type(values).__name__}"
-        raise ValueError(
-            f"rewards[{name!r}] returned {given} for {count} completions. Return a "
-            "list of floats, one for each."
-        )
-    for value in values:
-        if not (isinstance(value, Real) and isfinite(value)):
-            raise ValueError(
-                f"rewards[{name!r}] returned {value!r} for a completion. Return a "
-                "finite number for each; 0.0 where there is nothing to reward."
-            )
-
-
-def join_answers(
-    problems: Sequence[Problem], keys: Sequence[Tokens]
-) -> dict[Tokens, Any]:
-    """The answer for each key. The same question twice must have one answer."""
-    answers: dict[Tokens, Any] = {}
-    for problem, key in zip(problems, keys, strict=True):
-        if answers.setdefault(key, problem.answer) != problem.answer:
-            raise ValueError(
-                f"Two problems ask {problem.question[:60]!r}, and their answers are "
-                f"{answers[key]!r} and {problem.answer!r}. Leave one of them out."
-            )
-    return answers
-
-
-# --- language_model.find_task
-
-
-# name: where its class is. A name with a colon says so itself.
-TASKS = {
-    "gsm8k": "grpo_course.gsm8k:GSM8K",
-    "countdown": "grpo_course.countdown:Countdown",
-    "reverse": "grpo_course.reverse:Reverse",
-    "stories": "grpo_course.reader:Stories",
-}
-
-
-PLACE = re.compile(r"(?:(?P<file>.+\.py)|(?P<module>\w+(?:\.\w+)*)):(?P<name>\w+)")
-
-
-_files: dict[
-    Path, tuple[int, ModuleType]
-] = {}  # those that were loaded, and when saved
-
-
-def find_task(name: str) -> type[TextTask]:
-    """The class of a task: one of TASKS, or one of your own, in a file or a module.
-
-    Raises ValueError for what cannot be found or is no task, and says why.
+    The rewards, and whether a response is right, [batch trial] each. The rest of
+    `tied_groups` is neither: it is right in part, or the rewards say by how much.
     """
-    place = PLACE.fullmatch(TASKS.get(name, name) if isinstance(name, str) else "")
-    if not place:
-        raise ValueError(
-            f"task={name!r} {choices(TASKS)} Or name a class of your own by its file, "
-            "my_task.py:MyTask, or by its module, my_task:MyTask."
-        )
-    load = load_file if place["file"] else load_module
-    module = load(place["file"] or place["module"])
-    task = getattr(module, place["name"], None)
-    if task is None:
-        there = [n for n, x in vars(module).items() if is_task(x) and x is not TextTask]
-        raise ValueError(
-            f"task={name!r}: {module.__file__} has no {place['name']}. The tasks in it "
-            f"are: {', '.join(there) or 'none'}."
-        )
-    require_task(name, task)
-    return task
+    tied = tied_groups(rewards)
+    return {
+        "tied_right": (tied & (right == 1).all(dim=-1)).float().mean().item(),
+        "tied_wrong": (tied & (right == 0).all(dim=-1)).float().mean().item(),
+    }
 
 
-def load_module(name: str) -> ModuleType:
-    """A module that can be imported. Raises ValueError for one that cannot."""
-    try:
-        return import_module(name)
-    except ImportError as problem:
-        raise ValueError(
-            f"{name!r} cannot be loaded: {problem}. Run from the folder of "
-            f"{name.replace('.', '/')}.py, or give the path of the file: "
-            "path/to/my_task.py:MyTask."
-        ) from problem
+def sample_rows(environment: Environment, count: int) -> list[dict[str, Any]]:
+    """What the first `count` prompts of the latest rollout were answered.
 
-
-def load_file(name: str) -> ModuleType:
-    """The module in a file, loaded anew after each change of the file.
-
-    Its folder goes on sys.path, so that it can import what lies beside it.
-    Raises ValueError for a file that is not there or that breaks, with the line.
+    A row for each response: each of its rewards, `reward`, which is their weighed sum,
+    question, right answer and completion.
     """
-    path = Path(name).resolve()
-    if not path.is_file():
-        raise ValueError(f"There is no file {path}. Is the path that of a task's file?")
-    saved = path.stat().st_mtime_ns
-    if path in _files and _files[path][0] == saved:
-        return _files[path][1]
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
-    spec = spec_from_file_location(str(path), path)
-    assert spec and spec.loader  # a name that ends with .py has both
-    module = sys.modules[str(path)] = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__)]
-        raise ValueError(
-            f"{path} cannot be loaded, line {getattr(error, 'lineno', lines[-1])}: "
-            f"{type(error).__name__}: {error}."
-        ) from error
-    _files[path] = saved, module
-    return module
-
-
-def own_source(name: str) -> str:
-    """The text of the file that a task of one's own is in; "" for one of TASKS."""
-    if name in TASKS:
-        return ""
-    file = sys.modules[find_task(name).__module__].__file__
-    return Path(str(file)).read_text("utf-8")
-
-
-def is_task(thing: object) -> bool:
-    """Whether this is a class of tasks."""
-    return isinstance(thing, type) and issubclass(thing, TextTask)
-
-
-def require_task(name: str, task: Any) -> None:
-    """Check that this is a class with all that a task needs."""
-    if not is_task(task):
-        raise ValueError(f"task={name!r} must be a subclass of TextTask.")
-    if task.__abstractmethods__:
-        lacks = ", ".join(sorted(task.__abstractmethods__))
-        raise ValueError(f"task={name!r} lacks {lacks}: define what TextTask asks for.")
-    if "__pydantic_fields__" not in vars(task):
-        raise ValueError(f"task={name!r} must be decorated with @settings().")
-    require_rewards(getattr(task, "rewards", None), task.measures)
+    if environment.seen is None:
+        return []
+    rollout, graded = environment.seen
+    rewards = {name: column.tolist() for name, column in graded.items()}
+    rewards["reward"] = environment.weighed(graded).tolist()
+    texts = decode_responses(environment.tokenizer, rollout)
+    asked = environment.problems_of(rollout.prompts)[:count]
+    return [
+        {name: column[row][trial] for name, column in rewards.items()}
+        | {
+            "question": problem.question,
+            "answer": str(problem.answer),
+            "completion": text,
+        }
+        for row, problem in enumerate(asked)
+        for trial, text in enumerate(texts[row])
+    ]

@@ -227,8 +227,11 @@ def presets_of(task: str) -> dict[str, GRPOConfig]:
 
     A task of a learner's own is known by the name that it is asked for.
     """
-    presets = find_task(task).presets or {"laptop": GRPOConfig()}
-    return {name: replace(preset, task=task) for name, preset in presets.items()}
+    presets = find_task(task).presets or {"laptop": {}}
+    return {
+        name: GRPOConfig(**dict(preset) | {"task": task})
+        for name, preset in presets.items()
+    }
 
 
 # --- language_model.warm_start

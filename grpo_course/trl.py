@@ -50,8 +50,7 @@ from grpo_course.runs.cli import (
     with_flags,
 )
 from grpo_course.runs.folder import alone_in
-from grpo_course.task_check import changed_answer
-from grpo_course.tasks import Problem, Reward, chat_messages
+from grpo_course.tasks import Problem, Reward, chat_messages, columns
 from grpo_course.training import (
     GRPOConfig,
     load_problems,
@@ -309,15 +308,29 @@ def make_trainer(
 
 
 def chat_dataset(problems: Sequence[Problem], system_prompt: str | None) -> Dataset:
-    """A row a problem: the conversation as `prompt`, the right `answer`.
+    """A row a problem: the conversation as `prompt`, and each field as a column.
 
-    Raises ValueError for an answer that the table would change.
+    So a reward gets the columns that it gets here. A field that the table would change,
+    such as a list of numbers and texts, is left out; for an answer it would change,
+    raises ValueError.
     """
-    answers = [problem.answer for problem in problems]
-    if words := changed_answer(answers):
-        raise ValueError(words)
-    prompts = [chat_messages(p.question, system_prompt) for p in problems]
-    return Dataset.from_dict({"prompt": prompts, "answer": answers})
+    held = {"prompt": [chat_messages(p.question, system_prompt) for p in problems]}
+    for name, values in columns(problems).items():
+        try:
+            back = list(Dataset.from_dict({name: values})[name])
+        except Exception:  # pyarrow has many
+            back = [None] * len(values)
+        if back == values:
+            held[name] = values
+        elif name == "answer":
+            pairs = zip(values, back, strict=True)
+            given, returned = next((a, b) for a, b in pairs if a != b)
+            raise ValueError(
+                f"The answer {given!r} comes back from the table that TRL reads as "
+                f"{returned!r}. Make all answers texts, numbers, or dicts with the "
+                "same keys; json.dumps makes a text of anything."
+            )
+    return Dataset.from_dict(held)
 
 
 # Seconds. gloo's thread needs Python to free what it sent, and the end of the group

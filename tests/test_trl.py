@@ -10,13 +10,13 @@ import pytest
 
 from grpo_course import off_policy
 from grpo_course import trl as bridge
-from grpo_course.gsm8k import LAPTOP, PRESETS, make_problems
+from grpo_course.gsm8k import make_problems
 from grpo_course.lock import try_lock
 from grpo_course.loop import TrainConfig
 from grpo_course.runs.cli import run_command
 from grpo_course.runs.folder import LOCK
 from grpo_course.tasks import Problem
-from grpo_course.training import GRPOConfig
+from grpo_course.training import GRPOConfig, presets_of
 from grpo_course.trl import (
     NAMES,
     chat_dataset,
@@ -30,7 +30,8 @@ from grpo_course.trl import (
 HERE = Path(__file__).parent
 LESSON = HERE.parent / "notebooks" / "13_beyond_grpo.ipynb"
 OUT = Path("runs")
-CPU = replace(LAPTOP, device="cpu")
+PRESETS = presets_of("gsm8k")
+CPU = replace(PRESETS["laptop"], device="cpu")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import json
 import lzma
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -106,7 +106,7 @@ class Stories(TextTask[Story]):
 
     rewards: ClassVar = GSM8K.rewards
     measures: ClassVar = GSM8K.measures
-    presets: ClassVar = {"laptop": LAPTOP}
+    presets: ClassVar = {"laptop": asdict(LAPTOP)}
 
     @property
     def splits(self) -> tuple[str, ...]:

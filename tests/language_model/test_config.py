@@ -6,11 +6,18 @@ from math import inf, nan
 
 import pytest
 
-from grpo_course.countdown import Countdown
-from grpo_course.gsm8k import GPU, LAPTOP, PRESETS
 from grpo_course.lm import make_tokenizer
 from grpo_course.runs.folder import differences
-from grpo_course.training import GRPOConfig, from_values, load_config, make_task
+from grpo_course.training import (
+    GRPOConfig,
+    from_values,
+    load_config,
+    make_task,
+    presets_of,
+)
+
+PRESETS = presets_of("gsm8k")
+LAPTOP, GPU = PRESETS["laptop"], PRESETS["gpu"]
 
 
 @pytest.fixture
@@ -86,7 +93,7 @@ def test_a_file_with_every_setting_needs_no_base(load):
 
 def test_the_task_that_was_asked_for_goes_before_that_of_a_file(load):
     config = load({"base": "laptop"}, task="countdown")
-    assert config == Countdown.presets["laptop"]
+    assert config == presets_of("countdown")["laptop"]
 
 
 def test_values_are_not_changed_by_reading_them():

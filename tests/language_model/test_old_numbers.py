@@ -17,15 +17,16 @@ import pytest
 import torch
 
 from grpo_course.evaluation import evaluate_policy
-from grpo_course.gsm8k import LAPTOP
 from grpo_course.training import (
     load_problems,
     make_environment,
     make_start,
+    presets_of,
     train_policy,
 )
 
 OLD = json.loads(Path(__file__).with_name("old_numbers.json").read_text())
+LAPTOP = presets_of("gsm8k")["laptop"]
 CLOSE = {"rel": 1e-3, "abs": 1e-5}
 EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
 SMALL = replace(

@@ -10,7 +10,6 @@ from torch.nn import Linear
 from transformers import DynamicCache, LlamaConfig, Qwen2Config
 from transformers.pytorch_utils import Conv1D
 
-from grpo_course.gsm8k import PRESETS, SMALLER_GPUS
 from grpo_course.lm import MODELS, make_tiny_model
 from grpo_course.loop import Batch, Rollout, Trainer, split
 from grpo_course.runs import fits
@@ -26,8 +25,9 @@ from grpo_course.runs.memory import (
     weight_bytes,
 )
 from grpo_course.runs.shape import shape_of, tiny_shape
-from grpo_course.training import GRPOConfig
+from grpo_course.training import GRPOConfig, presets_of
 
+PRESETS = presets_of("gsm8k")
 ROWS, POS = 3, 40
 
 
@@ -251,7 +251,7 @@ SMOLLM2 = LlamaConfig(  # the sizes of SmolLM2-1.7B
     ],
 )
 def test_what_a_preset_needs(name, config, most):
-    preset = (PRESETS | SMALLER_GPUS)[name]
+    preset = PRESETS[name]
     need = estimate(shape_of(config), preset, 320)["most at once"]
     assert 0.3 * most < need < most
 

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from grpo_course.countdown import Countdown
-from grpo_course.reverse import Reverse
 from grpo_course.runs import check_task, evaluate, new_task, train
 from grpo_course.runs.resumable import Run
-from grpo_course.tasks import find_task
 
 COUNTDOWN = Path(sys.modules[Countdown.__module__].__file__)
 # A task of a learner's own, whole: its rewards compare with a text.
@@ -92,9 +90,7 @@ def test_a_new_task_is_the_one_to_copy_and_is_right(folder, call):
     assert status == 0, error
     assert "check-task own/fresh.py:Reverse" in printed
     assert "--task own/fresh.py:Reverse" in (folder / "own" / "fresh.py").read_text()
-    task = find_task("own/fresh.py:Reverse")
-    assert task is not Reverse
-    assert task().problems("test", 9, 0) == Reverse().problems("test", 9, 0)
+    assert call(check_task, "own/fresh.py:Reverse")[0] == 0
 
 
 @pytest.mark.parametrize("name", ["own/mytask.py", "no/folder.py", "own", "task.txt"])
@@ -104,16 +100,6 @@ def test_a_new_task_overwrites_nothing(name, folder, call):
     assert status == 1 and "Name a new file that ends with .py" in error
     assert sorted(folder.rglob("*")) == before
     assert (folder / "own" / "mytask.py").read_text() == MINE
-
-
-def test_a_file_that_was_changed_is_loaded_anew(folder):
-    before = find_task("mytask.py:Mine")
-    assert find_task("mytask.py:Mine") is before
-    file = folder / "mytask.py"
-    file.write_text(MINE.replace("Say {word}", "Write {word}"))
-    os.utime(file, ns=(1, 1))
-    (problem,) = find_task("mytask.py:Mine")().problems("train", 1, 0)
-    assert problem.question.startswith("Write ")
 
 
 def test_a_run_is_not_resumed_with_another_task(options, folder, call):
@@ -170,8 +156,8 @@ FROM_A_SET = MINE.replace(
 def test_check_task_asks_in_another_process(folder, call):
     (folder / "set.py").write_text(FROM_A_SET)
     status, printed, error = call(check_task, "set.py:Mine", "--vocab-size", 280)
-    assert status == 1 and "sorted(...) makes a list of it in one order" in error
-    assert "[v] 17 checks found nothing wrong" in printed
+    assert status == 1 and not error
+    assert "sorted(...) makes a list of it in one order" in " ".join(printed.split())
 
 
 def test_check_task_takes_settings_and_says_what_is_wrong(folder, call):
@@ -190,40 +176,9 @@ def test_settings_of_a_task_are_flags(options, folder, call):
     assert all(len(p.answer["numbers"]) == 2 for p in run.problems)
 
 
-@pytest.mark.parametrize(
-    ("task", "says"),
-    [
-        (
-            "mytasks:Mine",
-            "module named 'mytasks'. Run from the folder of mytasks.py",
-        ),
-        ("mytask:Mines", "mytask.py has no Mines. The tasks in it are: Mine."),
-        ("mytask:said_again", "must be a subclass of TextTask"),
-        ("mytask.py:Mines", "mytask.py has no Mines. The tasks in it are: Mine."),
-        ("other/mytask.py:Mine", "There is no file "),
-        ("typo.py:Mine", "typo.py cannot be loaded, line 2: SyntaxError"),
-        ("name.py:Mine", "name.py cannot be loaded, line 3: NameError: name 'rando'"),
-        ("mytask", "is not known. Choose one of: 'gsm8k', 'countdown'"),
-        ("mytask:", "Or name a class of your own by its file, my_task.py:"),
-        ("half:Half", "lacks gold, problems: define what TextTask asks for"),
-        ("half:Plain", "must be decorated with @settings()"),
-        ("half:Unpaid", "a function and its weight under each name"),
-        ("half:Taken", "--seed is a flag of every run. Give it another name"),
-    ],
-)
-def test_a_wrong_name_of_a_task_is_refused_with_the_cure(
-    task, says, folder, options, call
-):
-    (folder / "half.py").write_text(
-        MINE
-        + "class Half(TextTask):\n    rewards: ClassVar = Mine.rewards\n\n"
-        + "class Plain(Mine):\n    pass\n\n"
-        + "@settings()\nclass Unpaid(Mine):\n    rewards: ClassVar = {'a': 1}\n\n"
-        + "@settings()\nclass Taken(Mine):\n    seed: int = 0\n"
-    )
-    (folder / "typo.py").write_text("import random\nrandom.Random(\n")
-    (folder / "name.py").write_text("import random\n\nrng = rando.Random()\n")
-    status, _, error = call(train, "--task", task, *options)
-    sys.modules.pop("half", None)
-    assert status == 1 and says in error and "Traceback" not in error
+def test_a_setting_of_a_task_may_not_be_a_flag_of_every_run(folder, options, call):
+    taken = "\n\n@settings()\nclass Taken(Mine):\n    seed: int = 0\n"
+    (folder / "taken.py").write_text(MINE + taken)
+    status, _, error = call(train, "--task", "taken.py:Taken", *options)
+    assert status == 1 and "--seed is a flag of every run. Give it another" in error
     assert not (folder / "out").exists()

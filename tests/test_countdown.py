@@ -1,7 +1,5 @@
 """Countdown: puzzles with a solution, splits apart, and answers that are only read."""
 
-import time
-
 import pytest
 
 from grpo_course.countdown import Countdown, reaches_target, solves, work_out
@@ -61,21 +59,19 @@ def test_where_there_are_few_puzzles_all_of_them_come():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("call", "says"),
     [
-        (("tests", 5, 0), "split='tests' is not known.*'validation'"),
-        (("train", None, 0), "num_problems=None asks for all"),
+        (lambda: Countdown().problems("tests", 5, 0), "split='tests' .*'validation'"),
+        (lambda: Countdown().problems("train", None, 0), "num_problems=None asks for"),
+        (lambda: Countdown(numbers=1), "numbers"),
+        (lambda: Countdown(numbers=7), "numbers"),
+        (lambda: Countdown(largest=1), "largest"),
+        (lambda: reaches_target(["3"] * 2, GOLD), "one right answer for each of the 2"),
     ],
 )
-def test_puzzles_that_cannot_be_made_are_told(arguments, says):
+def test_bad_calls(call, says):
     with pytest.raises(ValueError, match=says):
-        Countdown().problems(*arguments)
-
-
-@pytest.mark.parametrize("settings", [{"numbers": 1}, {"numbers": 7}, {"largest": 1}])
-def test_settings_out_of_range_are_told(settings):
-    with pytest.raises(ValueError, match=f"{next(iter(settings))}="):
-        Countdown(**settings)
+        call()
 
 
 @pytest.mark.parametrize(
@@ -138,13 +134,9 @@ def test_signs_are_not_numbers():
         "\x00",
     ],
 )
-def test_nothing_of_an_answer_is_run_and_none_takes_long(
-    answer, tmp_path, monkeypatch, recwarn
-):
+def test_nothing_of_an_answer_is_run(answer, tmp_path, monkeypatch, recwarn):
     monkeypatch.chdir(tmp_path)
-    begun = time.monotonic()
     assert not right(answer)
-    assert time.monotonic() - begun < 0.5
     assert not list(tmp_path.iterdir()) and not recwarn.list
 
 
@@ -152,8 +144,6 @@ def test_only_the_tagged_answer_counts():
     good = in_template("3*4=12", "3*4+5")
     texts = [good, "3*4+5", "<answer>3*4+5</answer>", good.replace("+5<", "-5<")]
     assert reaches_target(texts, [GOLD] * 4) == [1.0, 0.0, 1.0, 0.0]
-    with pytest.raises(ValueError, match="one right answer for each of the 2"):
-        reaches_target(texts[:2], GOLD)
 
 
 def test_the_weights_of_the_rewards():

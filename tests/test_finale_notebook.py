@@ -5,19 +5,21 @@ the preset's: bfloat16 products, gradient checkpointing, the long system prompt.
 """
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import matplotlib
 import nbformat
 import pytest
 
+from grpo_course.files import json_lines
 from grpo_course.gsm8k import PRESETS, demonstration, load_gsm8k, make_problems
 from grpo_course.lm import make_tiny_model, make_tokenizer
 from grpo_course.tasks import conversation_text
+from grpo_course.training import presets_of
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "12_gsm8k_grpo.ipynb"
+NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "12_gsm8k_grpo.ipynb"
 END = "## What did GRPO buy?"  # what comes after it is about the recorded runs
 SMALL = {"num_epochs": 12, "num_prompts": 2, "max_new_tokens": 6, "eval_problems": 5}
 ARCHITECTURES = {"gpu": "qwen2", "gpu-smollm2": "llama"}
@@ -33,9 +35,9 @@ def problems(request):
 
 
 @pytest.fixture(params=ARCHITECTURES)
-def preset(request, problems, save_gsm8k, tmp_path, monkeypatch):
+def preset(request, problems, tmp_path, monkeypatch):
     """The name of a preset that was given a small model and these rows."""
-    config = PRESETS[request.param]
+    config = presets_of("gsm8k")[request.param]
     system = config.system_prompt
     texts = [conversation_text(p.question, demonstration(p), system) for p in problems]
     tokenizer = make_tokenizer(texts)
@@ -43,11 +45,12 @@ def preset(request, problems, save_gsm8k, tmp_path, monkeypatch):
     model = make_tiny_model(tokenizer, ARCHITECTURES[request.param], **sizes)
     for part in (model, tokenizer):
         part.save_pretrained(tmp_path / "model")
+    rows = [{"question": p.question, "answer": p.solution} for p in problems]
     for split in ("train", "test"):
-        save_gsm8k(problems, tmp_path / f"{split}.jsonl")
+        (tmp_path / f"{split}.jsonl").write_text(json_lines(rows), encoding="utf-8")
     settings = {"model": str(tmp_path / "model"), **SMALL}
     small = replace(config, task_settings={"data": str(tmp_path)}, **settings)
-    monkeypatch.setitem(PRESETS, request.param, small)
+    monkeypatch.setitem(PRESETS, request.param, asdict(small))
     return request.param
 
 

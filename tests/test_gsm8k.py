@@ -1,0 +1,741 @@
+"""The grader on hostile answers, rewards, made problems, the real data, the task."""
+
+import gzip
+import json
+import os
+import random
+import re
+from collections import Counter
+from dataclasses import asdict, replace
+from fractions import Fraction
+from itertools import product
+from math import nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grpo_course.classroom.own_task import FAILURES, TINY
+from grpo_course.gsm8k import (
+    FORMS,
+    GSM8K,
+    HELD_OUT_SCENES,
+    LONGEST_ANSWER,
+    LONGEST_NUMBER,
+    PRESETS,
+    SHORT_SYSTEM_PROMPT,
+    SPLITS,
+    SYSTEM_PROMPT,
+    TRAINING_SCENES,
+    WordProblem,
+    compute,
+    correctness_reward,
+    demonstration,
+    fact_key,
+    gold_number,
+    is_correct,
+    is_leniently_correct,
+    last_number,
+    length_reward,
+    lenient_reward,
+    load_gsm8k,
+    load_run_split,
+    make_problems,
+    plain_thinking,
+    pool_of,
+    problem_key,
+    read_number,
+    with_slip,
+    work_out,
+)
+from grpo_course.lm import make_tokenizer
+from grpo_course.tasks import (
+    CHAT_TEMPLATE,
+    TAGS,
+    chat_messages,
+    conversation_text,
+    extract_answer,
+    format_reward,
+    in_template,
+)
+from grpo_course.training import (
+    GRPOConfig,
+    load_problems,
+    make_task,
+    presets_of,
+    weigh,
+)
+
+FOLDER = os.environ.get("GSM8K_DIR", "")
+MEGABYTE = 1_000_000
+GOOD = in_template("3+4=7", "7")
+
+
+# What stands in the answer tag, where 72 is right.
+SAYS_72 = [
+    "72", " 72 ", "\n72\n", "72.", "72.0", "72.00", "072", "\\boxed{72}", "**72**",
+    "(72)", "#### 72", "72" + " " * MEGABYTE,
+    # the same number again
+    "72, that is 72.0", "72 or 72",
+    # a unit, not a factor: 72m is metres
+    "72m", "72 M&Ms", "72 kg", "$72/hour",
+    # after an equals sign only the result counts
+    "70+2=72", "x = 72", "72 = 72.0", "70+2=72=72", "9+9=18\n18*4=72",
+    "1,200 - 1,128 = 72", "work of Anders in Oregon = 72",
+]  # fmt: skip
+SAYS_NO_72 = [
+    "72.5", "7 2", "720", "7", "2", "-72", "x-72", "71\u201372", "\u0667\u0662",
+    "7.2e1", "72e0", "0x48", "seventy-two", "", ".", "-", "NaN", "Infinity",
+    "__import__('os').getpid()", "36*2", "72 " * MEGABYTE,
+    # a dash with a space is a sign or a bullet: not known
+    "- 72", "- $72", "-$ 72", "-\\$72", "-(72)", "-**72**", "-> 72", "minus 72",
+    "Minus $72", "negative 72", "\u00b172", "x = - 72",
+    # several answers, or an expression
+    "71-72", "71 or 72", "71, 72, 73", "72 and 72 or 73", "72 and 72 + 72", "70 + 2",
+    "72+72", "72 - 72", "72 \u2013 72", "72x72", "72 x 72", "72*72", "72:72",
+    "72 / 72", "(72)(72)", "72 72", "72, 72", "72 times 72", "72 apples and 72 pears",
+    "\\frac{72}{72}", "72^72",
+    # a sign or a word makes another number of it, or seems to
+    "72^n", "n^72", "x + 72", "72 + x", "72!", "(72)!", "\u221a72", "\u221a(72)",
+    "\\sqrt{72}", "72 million", "72 Million dollars", "72million", "72-thousand",
+    "72 billion", "72 trillion", "72 hundred", "72 dozen", "72 and a half", "72k",
+    "72 K", "$72M",
+    # a second guess before the equals sign
+    "72=x", "x = 71 or x = 72", "71 or x=72", "71or x=72", "71 OR x=72",
+    "x = 71 and y = 72", "a=71, b=72", "a=71,b=72", "71,72=72", "a=71; b=72",
+    "oranges and pears = 72",
+]  # fmt: skip
+# The same for other right answers; \u2212 and \u2013 are a minus sign and a dash.
+SAYS = [
+    ("72.50", "72.5", True), ("- 72", "-72", False), ("-72 -72", "-72", False),
+    ("x = -72", "-72", True), ("-3", "-3", True), ("\u22123", "-3", True),
+    ("\u20133", "-3", True), ("\u2013$3", "-3", True), ("\u20113", "-3", True),
+    ("\u22123", "3", False), ("\u20133", "3", False), ("\u20113", "3", False),
+    ("--3", "3", False), ("-+3", "3", False), ("3\u00bd", "3", False),
+    ("3/4/2024", "3", False), ("3", "-3", False), ("+-3", "-3", False),
+    ("+3", "3", True), ("-0", "0", True), (".5", "0.5", True), ("$.50", "0.5", True),
+    ("1/2", "0.5", True), ("-.5", "-0.5", True), ("-1/2", "-0.5", True),
+    ("1,200", "1200", True), ("$1,200.00", "1200", True), ("1200", "1,200", True),
+    ("1,200,000", "1200000", True), ("1,20", "120", False),
+    ("1,2000", "12000", False), ("12,00,000", "1200000", False),
+    ("1.200,50", "1200.5", False), ("1 200", "1200", False), ("1_200", "1200", False),
+    ("$5", "5", True), ("5$", "5", True), ("5 dollars", "5", True), ("€5", "5", True),
+    ("5 km/h", "5", True), ("5kg", "5", True), ("-$5", "-5", True),
+    ("$-5", "-5", True), ("-$-5", "5", False), ("-$-5", "-5", False),
+    ("Rs.500", "500", True), ("50 cents", "0.5", False), ("50%", "0.5", False),
+    ("\\frac{1}{2}", "0.5", False), ("50%", "50", True), ("50 %", "50", True),
+    ("25 m2", "25", False), ("25 m\u00b2", "25", False), ("7\uff12", "7", False),
+    ("7x2", "7", False), ("7" * MEGABYTE, "7", False),
+    ("0" * MEGABYTE + "7", "7", False), ("6/3", "2", True), ("1/0", "0", False),
+    ("1/3", "0.333", False), ("2 1/2", "2.5", False), ("2^3", "2", False),
+    ("12:30", "12", False), ("1.2.3", "1.2", False),
+]  # fmt: skip
+SAYS += [(said, "72", True) for said in SAYS_72]
+SAYS += [(said, "72", False) for said in SAYS_NO_72]
+# Whole completions: where is the answer? The last one counts, and thinking is none.
+ANSWERS_72 = [
+    "<answer>72</answer>", "<think>3</think><answer>72</answer>",
+    "<think>3<answer>72</answer>", "<answer>1</answer><answer>72</answer>",
+    "<answer>72</answer> or <answer>", "<answer>72</answer></answer>",
+    "<answer>1<answer>72</answer>", "<answer><answer>72</answer></answer>",
+    "<answer>72</answer> I mean 73.", "<think></think></think><answer>72</answer>",
+    "<answer>" * 100_000 + "72</answer>", "<answer>72</answer>" * 50_000,
+]  # fmt: skip
+ANSWERS_NO_72 = [
+    "72", "#### 72", "<answer>72", "72</answer>", "</answer>72<answer>",
+    "<Answer>72</Answer>", "< answer >72</ answer >", "<answer>72</answer",
+    "<answer>72</answer><answer>1</answer>", "<answer>72</answer><answer></answer>",
+    "<think><answer>72</answer></think>", "<answer>72</answer></think>",
+    "<think><answer>72</answer></think><answer>1</answer>",
+    "<answer>" * 100_000, "",
+]  # fmt: skip
+LENIENTLY_72 = [
+    "72", "The answer is $72.00.", "#### 72", "<answer>72</answer>", "70+2=72",
+    "It is 71-72", "72" + " so" * MEGABYTE, "It is 71\u201372", "- 72",
+]  # fmt: skip
+LENIENTLY_NO_72 = ["72 of 100", "1" * MEGABYTE, "no number", "-72", "\u201372", "1,72"]
+
+
+def test_the_number_in_the_tag():
+    for said, gold, right in SAYS:
+        text = f"<think>1</think>\n<answer>{said}</answer>"
+        assert is_correct(text, gold) is right, (said[:40], gold)
+        assert (read_number(said) == gold_number(gold)) is right or len(said) > 200
+
+
+def test_where_the_answer_stands_and_the_last_number():
+    assert [t[:50] for t in ANSWERS_72 if not is_correct(t, "72")] == []
+    assert [t[:50] for t in ANSWERS_NO_72 if is_correct(t, "72")] == []
+    assert [t[:50] for t in LENIENTLY_72 if not is_leniently_correct(t, "72")] == []
+    assert [t[:50] for t in LENIENTLY_NO_72 if is_leniently_correct(t, "72")] == []
+
+
+NUMBERS = st.integers(-(10**9), 10**9)
+DECIMALS = st.decimals(-(10**6), 10**6, places=3, allow_nan=False)
+HOSTILE = (
+    st.text(alphabet=st.sampled_from("0123456789.,-/=$%eE<>answerthik ½²\u2212٣\n"))
+    | st.text()
+)
+TAGGED = st.lists(st.sampled_from([*TAGS, "7", "-1,0", " "])).map("".join)
+
+
+@given(NUMBERS)
+def test_each_way_to_write_a_number_says_that_number(number):
+    ways = [f"{number}", f"{number:,}", f"{number}.", f"{number}.00", f" {number} km"]
+    sign, size = ("-" if number < 0 else ""), abs(number)
+    ways += [f"{sign}${size:,}", f"{number}%", f"x = {number}", f"\\boxed{{{number}}}"]
+    for way in ways:
+        assert read_number(way) == number
+        assert is_correct(in_template("1+1=2", way), f"{number:,}")
+        assert not is_correct(in_template(f"{number}", way), str(number + 1))
+
+
+@given(DECIMALS)
+def test_decimals_are_compared_exactly(number):
+    assert read_number(f"{number:,f}") == Fraction(str(number))
+    assert read_number(f"{number:f}00") == read_number(f"{number:f}")
+
+
+@given(NUMBERS, NUMBERS, st.sampled_from([" or ", " and ", ", ", "; ", "\nor "]))
+def test_two_numbers_are_an_answer_only_if_they_are_one(a, b, join):
+    assert read_number(f"{a} and {b}") == (a if a == b else None)
+    assert read_number(f"x = {a}{join}x = {b}") is None
+    assert read_number(f"{a}{join}x = {b}") is None
+    assert read_number(f"x = {a} = {b}") == b
+
+
+@given(NUMBERS, st.sampled_from(["+", "-", "\u2013", "*", "/", "^", ":", "x", ", "]))
+def test_two_numbers_side_by_side_are_no_answer(number, between):
+    for way in (f"{number}{between}({number})", f"{number} {between} {number}"):
+        assert read_number(way) is None
+
+
+@given(st.text(max_size=300).filter(lambda text: not any(map(str.isdigit, text))))
+def test_the_last_number_is_found_behind_any_text(text):
+    assert last_number(f"5 {text} 7") == 7
+    assert last_number(f"7 {text}") == 7
+
+
+@given(HOSTILE | TAGGED, HOSTILE, TAGGED)
+def test_nothing_raises_and_only_what_follows_the_thinking_answers(text, inside, after):
+    for each in (text, in_template(text, inside)):
+        assert is_correct(each, "7") in (True, False)
+        assert is_leniently_correct(each, "7") in (True, False)
+    alone = extract_answer("</think>" + after)
+    assert extract_answer(text + "</think>" + after) == alone
+
+
+class Counted(str):
+    """A text that counts the characters that a search in it may look at."""
+
+    looked_at = 0
+
+    def _look(self, name, *args):
+        Counted.looked_at += len(self)
+        found = getattr(str, name)(self, *args)
+        return tuple(map(Counted, found)) if isinstance(found, tuple) else found
+
+    def rfind(self, *args):
+        return self._look("rfind", *args)
+
+    def partition(self, sep):
+        return self._look("partition", sep)
+
+    def rpartition(self, sep):
+        return self._look("rpartition", sep)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<answer>", "</answer>", "<answer>7</answer>", "</think><answer>", "7", "1,", "<"],
+)
+def test_the_number_of_characters_looked_at_is_linear(piece):
+    """A count, not a clock: twice the text, at most twice the searching."""
+    counts = []
+    for times in (1000, 2000, 4000):
+        Counted.looked_at = 0
+        text = Counted(piece * times)
+        is_correct(text, "7"), is_leniently_correct(text, "7")
+        counts.append(Counted.looked_at)
+        assert len(text) <= Counted.looked_at <= 15 * len(text)
+    assert counts[1] <= 2 * counts[0] + 100 and counts[2] <= 2 * counts[1] + 100
+
+
+def test_what_is_read_closely_is_short():
+    """The pattern runs on bounded text only, so its own speed does not matter."""
+    assert read_number("7" + " " * LONGEST_ANSWER) is None
+    assert read_number("7" * LONGEST_NUMBER) == int("7" * LONGEST_NUMBER)
+    assert read_number("7" * (LONGEST_NUMBER + 1)) is None
+    assert last_number("7" * (LONGEST_NUMBER + 1)) is None
+
+
+def chat(text):
+    return [{"role": "assistant", "content": text}]
+
+
+@pytest.mark.parametrize(
+    "reward", [correctness_reward, lenient_reward, format_reward, length_reward]
+)
+@pytest.mark.parametrize("form", [str, chat])
+def test_lists_in_lists_of_floats_out_as_trl_calls_them(reward, form):
+    completions = [form(GOOD), form("no"), form("")]
+    given = {
+        "prompts": ["?", "?", "?"],
+        "completion_ids": [[1], [2], [3]],
+        "answer": ["7", "7", "7"],
+        "question": ["?", "?", "?"],
+        "trainer_state": object(),
+        "log_metric": print,
+    }
+    rewards = reward(completions=completions, **given)
+    assert isinstance(rewards, list) and len(rewards) == 3
+    assert all(type(r) is float for r in rewards)
+    assert reward.__name__ == reward.__qualname__  # TRL names its metrics by it
+    assert rewards == reward(completions=[GOOD, "no", ""], **given)
+    assert reward(completions=[], **(given | {"answer": []})) == []
+
+
+def test_each_completion_has_its_own_answer():
+    assert correctness_reward([GOOD, GOOD, "7"], ["7", "8", "7"]) == [1.0, 0.0, 0.0]
+    assert lenient_reward([GOOD, GOOD, "7"], ["7", "8", "7"]) == [1.0, 0.0, 1.0]
+    parts = [{"role": "assistant", "content": p} for p in ("<answer>", "7</answer>")]
+    nothing = [{"role": "assistant", "content": None}]
+    assert correctness_reward([parts, nothing], ["7", "7"]) == [1.0, 0.0]
+
+
+def test_format_pays_for_each_tag_and_for_good_order():
+    paid = {
+        "": 0.0,
+        "7": 0.0,
+        "<think>": 0.2,
+        "</answer>": 0.2,
+        "<think>3+4=7</think>7": 0.4,
+        "<answer>7</answer>": 0.4,
+        "<think>3+4=7<answer>7</answer>": 0.6,
+        GOOD: 1.0,
+        f"\n {GOOD} \n": 1.0,
+        GOOD.replace("><", ">\n<"): 1.0,
+        GOOD + "!": 0.8,
+        "Well. " + GOOD: 0.8,
+        GOOD.replace("><", ">so<"): 0.8,
+        in_template("", "7"): 0.8,
+        in_template("3+4=7", " "): 0.8,
+        "<answer>7</answer><think>3+4=7</think>": 0.8,
+        "<think><answer>7</answer></think>": 0.8,
+        "</answer><answer></think><think>": 0.8,
+        "<think>3</answer></think><answer>7": 0.8,
+        GOOD + "<answer>7</answer>": 0.4,
+        GOOD + GOOD: 0.0,
+        "<think>" * 1000: 0.0,
+    }
+    assert format_reward([*paid]) == pytest.approx([*paid.values()])
+
+
+@given(st.lists(st.sampled_from([*TAGS, "7", " ", "<", "think>"])).map("".join))
+def test_full_format_only_in_the_template(text):
+    (reward,) = format_reward([text])
+    assert 0.0 <= reward <= 1.0
+    if reward == 1.0:
+        thinking = text.partition("<think>")[2].partition("</think>")[0]
+        given_answer = text.partition("<answer>")[2].partition("</answer>")[0]
+        whole = in_template(thinking, given_answer)
+        assert "".join(text.split()) == "".join(whole.split())
+
+
+def test_length_costs_nothing_then_a_line_then_one():
+    texts = ["x" * n for n in (0, 10, 15, 20, 1000)]
+    assert length_reward(texts, free=10, most=20) == [0.0, 0.0, -0.5, -1.0, -1.0]
+    texts = ["x" * n for n in (800, 1200, 1600)]
+    assert length_reward(texts) == [0.0, -0.5, -1.0]
+
+
+HELD_OUT_SPLITS = ("validation", "unseen_problems", "unseen_facts")
+
+
+def every_problem(pool):
+    """Operations and operands of every problem of a pool, by enumeration."""
+    found = []
+    for steps in (1, 2):
+        for kind in product("+-", repeat=steps):
+            for numbers in product(range(1, 10), repeat=steps + 1):
+                results = [compute(*fact) for fact in work_out(kind, numbers)]
+                if min(results) >= 0 and pool_of(kind, numbers) == pool:
+                    found.append((kind, numbers))
+    return found
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_same_arguments_same_problems(split):
+    first, again = (make_problems(split, 20, seed=3) for _ in range(2))
+    assert first == again
+    assert first != make_problems(split, 20, seed=4)
+    assert first[:5] == make_problems(split, 5, seed=3)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("operations", ["+-", "+-*"])
+def test_solution_and_answer_are_right(split, operations):
+    for problem in make_problems(split, 300, seed=0, operations=operations):
+        expression = str(problem.operands[0])
+        for sign, number in zip(problem.operations, problem.operands[1:], strict=True):
+            expression = f"({expression}{sign}{number})"
+        assert int(problem.answer) == eval(expression) >= 0
+        *lines, last = problem.solution.split("\n")
+        assert last == f"#### {problem.answer}"
+        for line in lines:
+            left, mark, right = re.fullmatch(r"(.+)=<<(.+)>>(\d+)", line).groups()
+            assert mark == f"{left}={right}" and eval(left) == int(right)
+        numbers = [int(number) for number in re.findall(r"\d+", problem.question)]
+        assert sorted(numbers) == sorted(problem.operands)
+
+
+def test_both_numbers_of_steps_and_every_kind_are_there():
+    kinds = {problem.kind for problem in make_problems("train", 500, seed=0)}
+    assert kinds == {"+", "-", "++", "+-", "-+", "--"}
+    three = make_problems("train", 20, seed=0, steps=(3,))
+    assert {len(problem.operations) for problem in three} == {3}
+
+
+def test_splits_share_no_calculation_and_no_held_out_fact():
+    """By enumeration, not by the rule that made the splits."""
+    pools = {s: every_problem(s) for s in ("train", *HELD_OUT_SPLITS)}
+    keys = [{problem_key(*problem) for problem in pool} for pool in pools.values()]
+    assert all(keys) and sum(map(len, keys)) == len(set().union(*keys))
+    for split in HELD_OUT_SPLITS:
+        made = {p.group for p in make_problems(split, 300, seed=1)}
+        assert made <= {problem_key(*problem) for problem in pools[split]}
+    seen = [p for split in pools if split != "unseen_facts" for p in pools[split]]
+    known = {fact_key(fact) for problem in seen for fact in work_out(*problem)}
+    for problem in make_problems("unseen_facts", 500, seed=2):
+        assert any(fact_key(fact) not in known for fact in problem.facts)
+    assert fact_key((3, "+", 4)) == fact_key((4, "+", 3))
+
+
+def test_unseen_phrasings_are_training_problems_in_other_sentences():
+    training = {problem_key(*problem) for problem in every_problem("train")}
+    shape = re.compile(r"\d+")
+    seen = {shape.sub("N", p.question) for p in make_problems("train", 5000, seed=0)}
+    for problem in make_problems("unseen_phrasings", 300, seed=0):
+        assert problem.group in training
+        assert shape.sub("N", problem.question) not in seen
+
+
+def test_held_out_scenes_have_no_sentence_but_only_words_of_training():
+    def sentences(scenes):
+        return {
+            each for scene in scenes for told in asdict(scene).values() for each in told
+        }
+
+    def words(told):
+        return set(re.findall(r"\w+", " ".join(told).lower()))
+
+    told, held_out = sentences(TRAINING_SCENES), sentences(HELD_OUT_SCENES)
+    assert not held_out & told and words(held_out) <= words(told)
+
+
+SHARES = {"full": 1.0, "no_tags": 0.0, "no_answer_tag": 0.4, "no_think_tag": 0.4}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_demonstrations_are_right_and_lack_what_their_form_says(form):
+    problems = make_problems("train", 100, seed=0)
+    texts = [demonstration(problem, form) for problem in problems]
+    answers = [problem.answer for problem in problems]
+    tagged = form in ("full", "no_think_tag")
+    assert correctness_reward(texts, answers) == [float(tagged)] * 100
+    assert lenient_reward(texts, answers) == [1.0] * 100
+    assert format_reward(texts) == [pytest.approx(SHARES[form])] * 100
+
+
+def test_thinking_has_no_marks_and_no_final_line():
+    solution = "In May 48/2 = $<<48/2=24>>24.\nSo 48+24 = <<48+24=72>>72.\n#### 72"
+    assert plain_thinking(solution) == "In May 48/2 = $24.\nSo 48+24 = 72."
+    assert plain_thinking("no marks") == "no marks"
+
+
+def test_the_system_prompts():
+    example = SYSTEM_PROMPT.partition("boxes hold?\n")[2]
+    assert format_reward([example]) == correctness_reward([example], ["36"]) == [1.0]
+    user = {"role": "user", "content": "How many?"}
+    assert chat_messages("How many?", None) == [user]
+    system = {"role": "system", "content": SHORT_SYSTEM_PROMPT}
+    assert chat_messages("How many?", SHORT_SYSTEM_PROMPT) == [system, user]
+
+
+def test_the_tokenizer_has_this_template_and_these_tags():
+    problems = make_problems("train", 200, seed=0)
+    system = SHORT_SYSTEM_PROMPT
+    tokenizer = make_tokenizer(
+        [conversation_text(p.question, demonstration(p), system) for p in problems]
+    )
+    assert tokenizer.chat_template == CHAT_TEMPLATE
+    for tag in TAGS:
+        assert len(tokenizer.encode(tag, add_special_tokens=False)) == 1
+    for problem in problems:
+        messages = chat_messages(problem.question, system)
+        ids = tokenizer.apply_chat_template(
+            messages, add_generation_prompt=True, return_dict=False
+        )
+        assert len(ids) <= 56
+        response = tokenizer.encode(demonstration(problem), add_special_tokens=False)
+        assert len(response) < 24  # and <|im_end|>: at most 24 new tokens
+        assert tokenizer.decode(response) == demonstration(problem)
+
+
+ROW = {"question": "How many?", "answer": "3*400 = <<3*400=1200>>1,200\n#### 1,200"}
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Write rows or lines as a split of GSM8K, where GSM8K_DIR is not set."""
+    monkeypatch.delenv("GSM8K_DIR", raising=False)
+
+    def written(split, *rows):
+        lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
+        return tmp_path
+
+    return written
+
+
+def rows_of(problems):
+    return [{"question": p.question, "answer": p.solution} for p in problems]
+
+
+def test_question_solution_and_answer_are_apart(write):
+    (problem,) = load_gsm8k("train", write("train", ROW) / "train.jsonl")
+    assert problem == WordProblem(ROW["question"], "1,200", ROW["answer"])
+    assert problem.kind == "" and problem.facts == ()
+
+
+def test_file_folder_and_variable_give_the_same_and_path_goes_first(write, monkeypatch):
+    folder = write("test", ROW, ROW)
+    by_file, by_folder = (
+        load_gsm8k("test", p) for p in (folder / "test.jsonl", folder)
+    )
+    monkeypatch.setenv("GSM8K_DIR", str(folder))
+    assert by_file == by_folder == load_gsm8k("test") and len(by_file) == 2
+    monkeypatch.setenv("GSM8K_DIR", str(folder / "elsewhere"))
+    assert load_gsm8k("test", folder) == by_file
+
+
+def test_a_mark_before_the_first_character_is_passed_over(write):
+    file = write("train") / "train.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + json.dumps(ROW).encode())
+    assert load_gsm8k("train", file)[0].answer == "1,200"
+
+
+def test_generated_problems_go_through_the_same_format(write):
+    problems = make_problems("train", 50, seed=0)
+    loaded = load_gsm8k("train", write("train", *rows_of(problems)))
+    assert loaded == [WordProblem(p.question, p.answer, p.solution) for p in problems]
+
+
+def test_the_hub_is_asked_without_path_and_offline_both_ways_are_told(
+    write, monkeypatch
+):
+    asked, answers = [], [[ROW], ConnectionError("no network here")]
+
+    def load_dataset(*args, **kwargs):
+        asked.append((args, kwargs))
+        if isinstance(answer := answers[len(asked) - 1], Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
+    assert load_gsm8k("test")[0].answer == "1,200"
+    assert asked == [(("openai/gsm8k", "main"), {"split": "test"})]
+    with pytest.raises(ConnectionError) as caught:
+        load_gsm8k("train")
+    for part in ("no network here", "load_dataset(", "path=", "GSM8K_DIR="):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([ROW, ROW, {"question": "?", "answer": "7."}], "Row 3 has no final answer"),
+        ([ROW, {"question": "?", "answer": "7 ####  "}], "Row 2 has no final answer"),
+        *(
+            ([{"question": "?", "answer": f"#### {final}"}], f"with '#### {final}'")
+            for final in ("four", "3 or 4", "4 million", "1,20", "2+2")
+        ),
+        ([ROW, {"question": None, "answer": "#### 4"}], "{'question': 'NoneType'"),
+        ([ROW, {"question": "?", "answer": 4}], "'answer': 'int'}"),
+        ([ROW, {}], "Row 2 needs the texts"),
+        ([ROW, [ROW]], "'the row itself': 'list'"),
+        (["", ROW, "", "{}"], "Row 4 needs"),  # blank lines are counted
+        (["", ROW, "", '{"answer": '], "line 4 is not JSON"),
+        ([ROW, "[" * 100_000], "line 2 is not JSON"),
+        ([ROW, "9" * 5000], "line 2 is not JSON"),
+        (["", ""], "the split 'train' holds no row"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_named(rows, says, write):
+    folder = write("train", *rows)
+    with pytest.raises(ValueError) as caught:
+        load_gsm8k("train", folder)
+    assert says in str(caught.value)
+
+
+def test_files_that_cannot_be_used(write):
+    folder = write("train", ROW)
+    with pytest.raises(
+        FileNotFoundError, match=r"no .*test\.jsonl.* holds: train.*path="
+    ):
+        load_gsm8k("test", folder)
+    for encode in (
+        lambda text: text.encode("utf-16"),
+        lambda t: gzip.compress(t.encode()),
+    ):
+        (folder / "train.jsonl").write_bytes(encode(json.dumps(ROW)))
+        with pytest.raises(ValueError, match=r"train\.jsonl is not text in.*unpack it"):
+            load_gsm8k("train", folder)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with real GSM8K")
+def test_every_gold_answer_of_gsm8k_earns_full_reward_and_no_other_row_does():
+    problems = load_gsm8k("train", FOLDER)
+    assert len(problems) == 7473
+    answers = [p.answer for p in problems]
+    wrapped = [in_template(plain_thinking(p.solution), p.answer) for p in problems]
+    assert correctness_reward(wrapped, answers) == [1.0] * 7473
+    assert lenient_reward(wrapped, answers) == [1.0] * 7473
+    assert lenient_reward([p.solution for p in problems], answers) == [1.0] * 7473
+    assert format_reward(wrapped) == [1.0] * 7473
+    for shift in (1, 2, 1000):
+        others = answers[shift:] + answers[:shift]
+        pairs = zip(wrapped, answers, others, strict=True)
+        different = [(text, other) for text, own, other in pairs if own != other]
+        assert len(different) > 7000
+        texts, golds = zip(*different, strict=True)
+        assert sum(correctness_reward(texts, golds)) == 0
+
+
+@pytest.mark.parametrize(("rows", "last"), [(3000, 256), (40, 4), (9, 0)])
+def test_validation_is_the_end_of_train_and_a_run_knows_it(write, rows, last):
+    """Settings are chosen on problems that are neither end's."""
+    write("train", *rows_of(make_problems("train", rows, seed=0)))
+    path = write("test", *rows_of(make_problems("train", 7, seed=1)))
+    kept, held = load_run_split("train", path), load_run_split("validation", path)
+    assert kept + held == load_gsm8k("train", path)
+    assert len(held) == last and load_run_split("test", path) == load_gsm8k(
+        "test", path
+    )
+    config = GRPOConfig(task_settings={"data": str(path)})
+    splits = make_task(config).splits
+    assert splits == ("test", "validation", "train")
+    sizes = [len(load_problems(config, split)) for split in splits]
+    assert sizes == [7, last, rows - last]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: make_problems("test", 1, 0), r"split='test' is not .*'unseen_facts'"),
+        (lambda: make_problems("train", 1, 0, operations="+/"), "operations='/'"),
+        (lambda: make_problems("unseen_facts", 1, 0, operands=(3, 3)), "widen the ran"),
+        (lambda: GSM8K(operands=(9, 1)), r"operands\[1\]=1.*at least 9"),
+        (lambda: GSM8K(operands=(-1, 1)), "operands=-1.*at least 0"),
+        (lambda: GSM8K(operations=""), "operations and steps each need"),
+        (lambda: GSM8K(steps=()), "operations and steps each need"),
+        (lambda: GSM8K(steps=(1, 0)), "steps=0.*at least 1"),
+        (lambda: GSM8K(forms=(1.0, 1.0)), "forms="),
+        (lambda: GSM8K(forms=(0, 0, 0, 0)), "forms="),
+        (lambda: GSM8K(forms=(1, -1, 1, 1)), "forms="),
+        (lambda: GSM8K(slips=nan), "slips"),
+        (lambda: GSM8K().problems("train", None, 0), "num_problems=None asks for all"),
+        (lambda: load_gsm8k("dev", "."), "split='dev' is not known"),
+        (lambda: load_run_split("dev", "."), "split='dev'.*'validation'"),
+        (lambda: demonstration(WordProblem("?", "7"), "wild"), "form='wild' is not"),
+        (lambda: with_slip(WordProblem("?", "7"), random.Random()), "rule.*slips=0"),
+        (lambda: gold_number("5 or 7"), "holds no single number"),
+        (lambda: correctness_reward([GOOD], ["none"]), "holds no single number"),
+        (lambda: correctness_reward([GOOD, GOOD], ["7"]), "answer for each of the 2"),
+        (lambda: correctness_reward([GOOD], "7"), "answer must be a list"),
+        (lambda: format_reward([7]), "A completion is a int"),
+        (lambda: format_reward(GOOD), r"is one text.*\[completion\]"),
+        (lambda: length_reward([GOOD], free=20, most=20), "free=20 and most=20"),
+    ],
+)  # fmt: skip
+def test_bad_calls(call, says):
+    with pytest.raises((ValueError, TypeError), match=says):
+        call()
+
+
+PROBLEMS = make_problems("train", 300, seed=3)
+
+
+def test_gold_earns_every_reward_that_pays():
+    golds = [GSM8K().gold(problem) for problem in PROBLEMS]
+    answers = [problem.answer for problem in PROBLEMS]
+    for name, (reward, _) in GSM8K.rewards.items():
+        best = 0.0 if name == "length_reward" else 1.0
+        assert reward(golds, answer=answers) == [best] * len(golds)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_share_of_slips(share):
+    task, rng = GSM8K(slips=share, forms=(1, 0, 0, 0)), random.Random(0)
+    texts = [task.demonstration(problem, rng) for problem in PROBLEMS]
+    pairs = zip(texts, PROBLEMS, strict=True)
+    wrong = sum(not is_correct(text, p.answer) for text, p in pairs) / len(texts)
+    assert abs(wrong - share) <= 4 * (share * (1 - share) / len(texts)) ** 0.5
+
+
+def test_forms_come_as_often_as_their_weights():
+    rng, task = random.Random(0), GSM8K(forms=(3, 1, 0, 0))
+    texts = [task.demonstration(PROBLEMS[i % 300], rng) for i in range(4000)]
+    counts = Counter("<think>" in text for text in texts)
+    assert 2850 < counts[True] < 3150  # 3000 and five standard errors
+    even = GSM8K(forms=(1, 1, 1, 1))
+    some = {even.demonstration(PROBLEMS[0], rng) for _ in range(200)}
+    assert some == {demonstration(PROBLEMS[0], form) for form in FORMS}
+
+
+def test_a_slip_is_off_by_one_either_way_and_carried_on():
+    changes = []
+    for i, problem in enumerate(PROBLEMS):
+        slip = with_slip(problem, random.Random(i))
+        changes.append(int(slip.answer) - int(problem.answer))
+        assert slip.question == problem.question
+        *lines, last = slip.solution.split("\n")
+        assert last == f"#### {slip.answer}" and lines[-1].endswith(f"={slip.answer}")
+        assert len(lines) == len(problem.operations)
+        results = [int(line.partition("=")[2]) for line in lines]
+        assert min(results) >= 0
+        if len(lines) == 2:  # the second sum begins with what the first said
+            assert lines[1].startswith(f"{results[0]}{problem.operations[1]}")
+    assert set(changes) == {-1, 1}
+    assert min(changes.count(-1), changes.count(1)) > 100  # of 300
+    nothing = next(p for p in PROBLEMS if p.kind == "-" and p.answer == "0")
+    assert {with_slip(nothing, random.Random(i)).answer for i in range(20)} == {"1"}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_the_settings_of_a_run(name):
+    config = presets_of("gsm8k")[name]
+    assert config.task == "gsm8k" and make_task(config)
+    assert replace(config, **PRESETS[name]) == config
+
+
+def test_a_failure_of_notebook_15_changes_what_it_says():
+    def flat(config):
+        task = make_task(config)
+        rewards = weigh(task.rewards, config.reward_weights)
+        weights = {f"weight of {name}": weight for name, (_, weight) in rewards.items()}
+        plain = asdict(replace(config, task_settings={}, reward_weights={}))
+        return plain | asdict(task) | weights
+
+    ours = flat(TINY)
+    changed = {
+        name: {key for key, value in flat(config).items() if value != ours[key]}
+        for name, config in FAILURES.items()
+    }
+    assert changed == {
+        "rate too high": {"num_epochs", "learning_rate"},
+        "no KL": {"num_epochs", "kl_penalty"},
+        "format alone": {"num_epochs", "weight of accuracy"},
+        "too hard": {"num_epochs", "operands", "steps", "weight of format"},
+    }
