@@ -26,7 +26,6 @@ from torch.nn.functional import pad
 
 from grpo_course.checks import (
     one_of,
-    require_at_least,
     require_axes,
     require_callable,
     require_finite,
@@ -872,14 +871,14 @@ def padded(rollout: Rollout, width: int) -> Rollout:
     extra = width - rollout.responses.shape[-1]
     if extra == 0:
         return rollout
-    mask = rollout.mask
-    if mask is None:
-        mask = torch.ones_like(rollout.responses, dtype=torch.bool)
-    columns = {"responses": rollout.responses, "mask": mask}
-    if rollout.sampled_log_probs is not None:
-        columns["sampled_log_probs"] = rollout.sampled_log_probs
-    wider: dict[str, Any] = {k: pad(v, (0, extra)) for k, v in columns.items()}
-    return replace(rollout, **wider)
+    mask = as_bool_mask(rollout.mask, rollout.responses)
+    noted = rollout.sampled_log_probs
+    return replace(
+        rollout,
+        responses=pad(rollout.responses, (0, extra)),
+        mask=pad(mask, (0, extra)),
+        sampled_log_probs=None if noted is None else pad(noted, (0, extra)),
+    )
 
 
 def drop_truncated(rollout: Rollout) -> Rollout:
@@ -918,7 +917,31 @@ def correct_deltas(
     return deltas_per_token(deltas, weight) * weight
 
 
-COLUMNS = ("rewards", "deltas", "old_log_probs", "ref_log_probs", "targets")
+def columns_of(batch: Batch) -> dict[str, Tensor]:
+    """The tensors of a batch and its rollout by name, but for those that are None."""
+    held = vars(batch.rollout) | vars(batch)
+    return {k: v for k, v in held.items() if v is not None and k != "rollout"}
+
+
+def as_batch(columns: dict[str, Tensor]) -> Batch:
+    """The other way round."""
+    of_rollout = {f.name for f in fields(Rollout)}
+    rollout: dict[str, Any] = {k: v for k, v in columns.items() if k in of_rollout}
+    others: dict[str, Any] = {k: v for k, v in columns.items() if k not in of_rollout}
+    return Batch(Rollout(**rollout), **others)
+
+
+def row_axis(name: str, columns: dict[str, Tensor]) -> int:
+    """Where the rows are: prompts have them first, the others after the seeds."""
+    return 0 if name == "prompts" else columns["rewards"].ndim - 2
+
+
+def choose(batch: Batch, chosen: Tensor) -> Batch:
+    """Some rows of the batch axis. int [chosen]"""
+    columns = columns_of(batch)
+    return as_batch(
+        {k: v.index_select(row_axis(k, columns), chosen) for k, v in columns.items()}
+    )
 
 
 class ExperienceBuffer:
@@ -946,11 +969,44 @@ class ExperienceBuffer:
             raise TypeError(
                 f"batch is a {type(batch).__name__}. Add what trainer.collect returned."
             )
-        require_one_each(batch)
-        batch = one_response_a_row(batch)
-        if self.batches:
-            require_same_lengths(batch, self.batches[0])
-        self.batches.append(batch)
+        columns = columns_of(batch)
+        *seeds, prompts, trial = columns["responses"].shape[:-1]
+        for name, column in columns.items():
+            require_tensor(name, column, "batch trial")
+            each = [prompts] if name == "prompts" else [*seeds, prompts, trial]
+            if list(column.shape[: len(each)]) != each:
+                raise ValueError(
+                    f"{name} has shape {list(column.shape)}, but responses has shape "
+                    f"{list(columns['responses'].shape)}: pass one for each "
+                    f"{'prompt' if name == 'prompts' else 'response'}, {each}."
+                )
+        full = columns["responses"].ndim
+        flat = {
+            name: rearrange(column, "... batch trial pos -> ... (batch trial) 1 pos")
+            if column.ndim == full
+            else rearrange(column, "... batch trial -> ... (batch trial) 1")
+            for name, column in columns.items()
+            if name != "prompts"
+        }
+        each_its_own = "batch ... -> (batch trial) ..."
+        flat["prompts"] = repeat(columns["prompts"], each_its_own, trial=trial)
+        self.require_same_lengths(flat)
+        self.batches.append(as_batch(flat))
+
+    def require_same_lengths(self, columns: dict[str, Tensor]) -> None:
+        """Check that new columns line up with those that the buffer holds."""
+        held = columns_of(self.batches[0]) if self.batches else columns
+        new, old = (
+            {k: list(v.movedim(row_axis(k, c), 0).shape[1:]) for k, v in c.items()}
+            for c in (columns, held)
+        )
+        for name in new | old:
+            if new.get(name) != old.get(name):
+                raise ValueError(
+                    f"{name} is {new.get(name)} for each response, but the buffer "
+                    f"holds {old.get(name)}. Collect both with the same settings, and "
+                    "pad both to one length before adding them."
+                )
 
     def get(self) -> Batch:
         """All of it, in the order of coming. Raises ValueError if there is nothing."""
@@ -959,12 +1015,13 @@ class ExperienceBuffer:
                 "the buffer is empty: there is nothing to train on. Call "
                 "buffer.add(batch) with what trainer.collect returned, before get."
             )
-        columns = [tensors(batch) for batch in self.batches]
-        joined = {
-            name: torch.cat([c[name] for c in columns], dim=row_axis(name, columns[0]))
-            for name in columns[0]
-        }
-        return as_batch(joined)
+        held = [columns_of(batch) for batch in self.batches]
+        return as_batch(
+            {
+                name: torch.cat([each[name] for each in held], row_axis(name, held[0]))
+                for name in held[0]
+            }
+        )
 
     def clear(self) -> None:
         """Forget everything: the next rollout comes from a newer policy."""
@@ -980,107 +1037,13 @@ class ExperienceBuffer:
         and for a size below 1 or above the number of responses.
         """
         everything = self.get()
-        require_at_least("size", size, 1)
-        if size > len(self):
+        if not 1 <= size <= len(self):
             raise ValueError(
                 f"size={size}, but the buffer holds {len(self)} responses. "
                 "Choose a smaller minibatch, or add more responses first."
             )
         order = torch.randperm(len(self), generator=generator)
         return (choose(everything, chosen) for chosen in order.split(size))
-
-
-def choose(batch: Batch, chosen: Tensor) -> Batch:
-    """Some rows of a batch that has one response a row. int [chosen]"""
-    columns = tensors(batch)
-    return as_batch(
-        {
-            name: column.index_select(row_axis(name, columns), chosen)
-            for name, column in columns.items()
-        }
-    )
-
-
-def tensors(batch: Batch) -> dict[str, Tensor]:
-    """The tensors of a batch by name; those that are None are left out."""
-    of_rollout = {f.name: getattr(batch.rollout, f.name) for f in fields(Rollout)}
-    of_batch = {name: getattr(batch, name) for name in COLUMNS}
-    return {k: v for k, v in (of_rollout | of_batch).items() if v is not None}
-
-
-def as_batch(columns: dict[str, Tensor]) -> Batch:
-    """The other way round."""
-    rollout: dict[str, Any] = {f.name: columns.get(f.name) for f in fields(Rollout)}
-    others: dict[str, Any] = {name: columns.get(name) for name in COLUMNS}
-    return Batch(Rollout(**rollout), **others)
-
-
-def row_axis(name: str, columns: dict[str, Tensor]) -> int:
-    """Where the responses are: prompts have them first, the others after the seeds."""
-    return 0 if name == "prompts" else columns["rewards"].ndim - 2
-
-
-def one_response_a_row(batch: Batch) -> Batch:
-    """[... batch trial pos] -> [... (batch trial) 1 pos], each with its own prompt."""
-    trial = batch.rewards.shape[-1]
-    columns = tensors(batch)
-    flat = {
-        name: rearrange(column, "... batch trial pos -> ... (batch trial) 1 pos")
-        if column.ndim == batch.rollout.responses.ndim
-        else rearrange(column, "... batch trial -> ... (batch trial) 1")
-        for name, column in columns.items()
-        if name != "prompts"
-    }
-    prompts = columns["prompts"]
-    pattern = "batch ... -> (batch trial) ..."
-    return as_batch({"prompts": repeat(prompts, pattern, trial=trial)} | flat)
-
-
-def require_one_each(batch: Batch) -> None:
-    """Check that every column has one entry for each response, or for each prompt."""
-    columns = tensors(batch)
-    rows = columns["responses"].shape[:-1]  # [... batch trial]
-    for name, column in columns.items():
-        axes, each = (1, "prompt") if name == "prompts" else (len(rows), "response")
-        expected = rows[-2:-1] if name == "prompts" else rows
-        require_tensor(name, column, "batch trial")
-        if column.shape[:axes] != expected:
-            raise ValueError(
-                f"{name} has shape {list(column.shape)}, but responses has shape "
-                f"{list(columns['responses'].shape)}: pass one for each {each}, "
-                f"{list(expected)}."
-            )
-
-
-def require_same_lengths(batch: Batch, first: Batch) -> None:
-    """Check that a batch lines up with what the buffer holds."""
-    new, old = tensors(batch), tensors(first)
-    if new.keys() != old.keys():
-        differing = ", ".join(sorted(new.keys() ^ old.keys()))
-        raise ValueError(
-            f"one batch has {differing} and the other has not. Collect both with the "
-            "same reference and the same masks."
-        )
-    for name in new:
-        shapes = [
-            list(x.movedim(row_axis(name, new), 0).shape[1:])
-            for x in (new[name], old[name])
-        ]
-        if shapes[0] != shapes[1]:
-            raise ValueError(
-                f"{name} is {shapes[0]} for each response, but the buffer holds "
-                f"{shapes[1]}. Pad both to one length before adding them."
-            )
-
-
-# What a record holds as a mean over tokens; the rest is weighed as the loss is.
-TOKEN_MEANS = (
-    "ratio_mean",
-    "clip_fraction_low",
-    "clip_fraction_high",
-    "gradient_fraction",
-    "old_kl",
-)
 
 
 @dataclass(frozen=True)
@@ -1096,8 +1059,9 @@ def split(batch: Batch, config: TrainConfig) -> list[Part]:
     """The parts whose weighed losses have the gradient of the whole batch's loss.
 
     At most `micro_batch_size` rows of the batch axis each: prompts with all their
-    responses, or single responses in a minibatch. With `skip_tied_groups`
-    rows without any delta are left out, unless a KL still pulls on them.
+    responses, or single responses in a minibatch. With `skip_tied_groups` rows without
+    any delta are left out, unless a KL still pulls on them. One is always kept: an
+    optimizer with momentum moves on a zero gradient too.
     Raises ValueError where a critic's loss would have to be split too.
     """
     if batch.targets is not None:
@@ -1105,62 +1069,43 @@ def split(batch: Batch, config: TrainConfig) -> list[Part]:
             "micro_batch_size and skip_tied_groups split the policy's loss only. "
             "Leave both out where a critic has a loss of its own, as in PPO."
         )
-    rows = rows_that_pull(batch) if config.skip_tied_groups else all_rows(batch)
-    whole, kept = sizes(batch), sizes(choose(batch, rows))
-    unit = "tokens" if config.aggregation == "token_mean" else "responses"
+    row = batch.rewards.ndim - 2
+    rows = torch.arange(batch.rewards.shape[row], device=batch.rewards.device)
+    if config.skip_tied_groups and batch.ref_log_probs is None:
+        pulls = (batch.deltas != 0).movedim(row, 0).flatten(1).any(dim=1)
+        rows = rows[pulls] if pulls.any() else rows[:1]
+
+    def tokens(some: Batch) -> Tensor:
+        return as_bool_mask(some.rollout.mask, some.rollout.responses).sum((-3, -2, -1))
+
+    whole, kept = tokens(batch).clamp(min=1), tokens(choose(batch, rows)).clamp(min=1)
     parts = []
     for chosen in rows.split(config.micro_batch_size or len(rows)):
         part = choose(batch, chosen)
-        size = sizes(part)
-        share = size["tokens"] / kept["tokens"].clamp(min=1)
-        parts.append(Part(part, size[unit] / whole[unit].clamp(min=1), share))
+        weight: Tensor | float = tokens(part) / whole
+        if config.aggregation != "token_mean":
+            weight = len(chosen) / batch.rewards.shape[row]
+        parts.append(Part(part, weight, tokens(part) / kept))
     return parts
 
 
-def all_rows(batch: Batch) -> Tensor:
-    """The index of every row of the batch axis. -> int [row]"""
-    return torch.arange(batch.rewards.shape[-2], device=batch.rewards.device)
-
-
-def rows_that_pull(batch: Batch) -> Tensor:
-    """The rows that have a gradient, at least one of all. -> int [row]
-
-    One is always kept: an optimizer with momentum moves on a zero gradient too.
-    """
-    if batch.ref_log_probs is not None:
-        return all_rows(batch)
-    trial_axis = batch.rewards.ndim - 1
-    pulls = (batch.deltas != 0).movedim(trial_axis - 1, 0).flatten(1).any(dim=1)
-    return pulls.nonzero().flatten() if pulls.any() else all_rows(batch)[:1]
-
-
-def sizes(batch: Batch) -> dict[str, Tensor]:
-    """How many responses and tokens, [] or [seed]."""
-    mask = as_bool_mask(batch.rollout.mask, batch.rollout.responses)
-    responses = torch.tensor(batch.rewards.shape[-2:].numel(), device=mask.device)
-    return {"tokens": mask.sum((-3, -2, -1)), "responses": responses}
+# What a record holds as a mean over tokens; the rest is weighed as the loss is.
+TOKEN_MEANS = {"ratio_mean", "old_kl", "gradient_fraction"}
+TOKEN_MEANS |= {"clip_fraction_low", "clip_fraction_high"}
 
 
 def join(parts: list[Part], records: list[dict]) -> dict:
     """One record from those of the parts. Skipped rows are in the loss, as zeros."""
-    return {
-        name: join_column(name, [r[name] for r in records], parts)
-        for name in records[0]
-    }
-
-
-def join_column(name: str, values: list[Tensor], parts: list[Part]) -> Tensor:
-    """One value from those of the parts."""
-    stacked = torch.stack(values)
-    if name == "ratio_min":
-        return stacked.amin(dim=0)
-    if name == "ratio_max":
-        return stacked.amax(dim=0)
-    if name == "beta":
-        return stacked[0]
-    field = "token_weight" if name in TOKEN_MEANS else "weight"
-    shares = [getattr(part, field) for part in parts]
-    return sum(share * value for share, value in zip(shares, values, strict=True))
+    joined = {}
+    for name in records[0]:
+        values = torch.stack([record[name] for record in records])
+        if name in ("ratio_min", "ratio_max", "beta"):
+            joined[name] = values.amax(0) if name == "ratio_max" else values.amin(0)
+            continue
+        share = "token_weight" if name in TOKEN_MEANS else "weight"
+        shares = [getattr(part, share) for part in parts]
+        joined[name] = sum(a * b for a, b in zip(shares, values, strict=True))
+    return joined
 
 
 def adapted_beta(

@@ -111,16 +111,16 @@ def test_errors_name_the_cure():
             ask()
     with pytest.raises(ValueError, match=r"size=13, but the buffer holds 12"):
         filled().minibatches(13)
-    with pytest.raises(ValueError, match=r"size=0, but it must be at least 1"):
+    with pytest.raises(ValueError, match=r"size=0, but the buffer holds"):
         filled().minibatches(0)
 
 
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        ({"pos": POS + 1}, r"responses is \[1, 6\] for each.*holds \[1, 5\].*Pad"),
+        ({"pos": POS + 1}, r"responses is \[1, 6\] for each.*holds \[1, 5\].*pad"),
         ({"prompt_pos": 3}, r"prompts is \[3\] for each.*holds \[2\]"),
-        ({"ref": False}, "one batch has ref_log_probs and the other has not"),
+        ({"ref": False}, "ref_log_probs is None for each"),
     ],
 )
 def test_batches_that_do_not_line_up_are_named(other, says):
