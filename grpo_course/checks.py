@@ -13,9 +13,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-# --- algorithm.validation
-
-
 # A range of numbers is a dict, {"above": 0, "at most": 1} say. NaN is in none of them.
 Range = Mapping[str, float]
 
@@ -211,9 +208,6 @@ def require_inside(argument: str, value: float, allowed: Range, also: str = "") 
     if not all(ENDS[word](value, end) for word, end in allowed.items()):
         words = " and ".join(f"{word} {end}" for word, end in allowed.items())
         raise ValueError(f"{argument}={value}, but it must be {words}{also}.")
-
-
-# --- algorithm.settings
 
 
 Made = TypeVar("Made", bound=type)

@@ -1,4 +1,14 @@
-"""A sampler that differs from the scorer: weigh its tokens by how much."""
+"""Samples that are not quite the policy's own, and other things that trainers add.
+
+    EngineSampler            responses drawn by another engine than the one that scores
+    StaleSampler             responses written with the weights of some epochs ago
+    PenaltyForm              PPO's other form: a price on the way from pi_old, no clip
+    with_overlong_penalty    a price on long responses, as DAPO takes it
+    trace_queue              how old samples get where writers and learner do not wait
+
+Each wraps a policy, a loss or a reward function; the loop does not know of them. What
+corrects for the first two is a setting of the loop, `sampler_cap`.
+"""
 
 import copy
 import math
@@ -27,8 +37,6 @@ from grpo_course.loop import (
     weights,
 )
 from grpo_course.sampling import Sampler
-
-# --- algorithm.variants.mismatch
 
 
 class SamplingPolicy(Policy, Protocol):
@@ -89,9 +97,6 @@ def require_same_form(policy: object, engine: Sampler) -> None:
             )
 
 
-# --- algorithm.variants.stale
-
-
 class StaleSampler:
     """A policy that writes with the weights of `lag` calls ago; scores are today's.
 
@@ -123,9 +128,6 @@ class StaleSampler:
     def log_probs(self, rollout: Rollout) -> Tensor:
         """-> [... batch trial pos], of today's weights"""
         return self.policy.log_probs(rollout)
-
-
-# --- algorithm.variants.penalty_form
 
 
 class PenaltyForm:
@@ -161,9 +163,6 @@ class PenaltyForm:
         self.price = self.price * torch.where(kl < self.target / 1.5, 0.5, rise)
 
 
-# --- algorithm.variants.lengths
-
-
 def soft_overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tensor:
     """0 up to max_length - buffer tokens, -1 from max_length on, linear between.
 
@@ -194,9 +193,6 @@ def with_overlong_penalty(
         return reward_fn(rollout) + penalty
 
     return shaped
-
-
-# --- engines.waiting
 
 
 LEARNER = -1

@@ -1,4 +1,13 @@
-"""Several models side by side: random weights, and the mean of what they reach."""
+"""How a policy writes: what it samples from, and which of its tokens count.
+
+    Sampler      the settings that sampling and scoring must share; scores of tokens
+    draw         one token for each row
+    masks        up to the end of a response, from the start of a prompt
+    seeds        random weights for one model, or for several side by side
+
+`Sampler.log_probs` is the one place where temperature, top_k and top_p become a
+distribution, so that what is scored is what was sampled from.
+"""
 
 from collections.abc import Callable, Sequence, Sized
 
@@ -14,92 +23,6 @@ from grpo_course.checks import (
     require_same_shape,
     settings,
 )
-
-# --- algorithm.seeds
-
-
-Draw = Callable[..., Tensor]
-
-
-def require_seeds(seeds: Sequence[int] | None) -> None:
-    """Check that seeds, where they are given, are a list of whole numbers from 0 on."""
-    if seeds is None:
-        return
-    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or not seeds:
-        raise ValueError(f"seeds={seeds!r}, but it must list one at least: seeds=(0,).")
-    for place, seed in enumerate(seeds):
-        require_at_least(f"seeds[{place}]", seed, 0)
-
-
-def zeros(seeds: Sequence[int] | None, *shape: int) -> Tensor:
-    """Zeros of that shape, with a seed axis in front where there are seeds."""
-    return torch.zeros(*([] if seeds is None else [len(seeds)]), *shape)
-
-
-def make_draw(seeds: Sequence[int] | None) -> Draw:
-    """draw(2, 3): standard normals of that shape, [seed 2 3] where there are seeds."""
-    if seeds is None:
-        return lambda *shape: torch.randn(shape)
-    generators = [Generator().manual_seed(seed) for seed in seeds]
-    return lambda *shape: torch.stack(
-        [torch.randn(shape, generator=g) for g in generators]
-    )
-
-
-# --- algorithm.masks
-
-
-SIDES = ("left", "right")
-
-
-def response_mask(tokens: Tensor, eos: int) -> Tensor:
-    """True up to the first EOS, that EOS included. int [... pos] -> bool [... pos]
-
-    At each position: how many EOS came strictly before it? Only where none did, the
-    token was chosen by the policy. The padding token plays no part, so it may be EOS
-    itself. A response without EOS was cut off, and all of it counts.
-    """
-    require_axes("tokens", tokens, "pos")
-    require_at_least("eos", eos, 0)
-    is_eos = (tokens == eos).long()
-    return is_eos.cumsum(dim=-1) - is_eos == 0
-
-
-def prompt_mask(prompts: Tensor, pad: int) -> Tensor:
-    """False on the padding in front. int [... pos] -> bool [... pos]
-
-    A pad token after the first other token is not padding but part of the prompt.
-    """
-    require_axes("prompts", prompts, "pos")
-    require_at_least("pad", pad, 0)
-    return (prompts != pad).long().cumsum(dim=-1) > 0
-
-
-def pad_rows(rows: Sequence[Sequence[int]], pad: int, side: str = "left") -> Tensor:
-    """Lists of unequal lengths as one tensor, filled up on one side. -> int [rows pos]
-
-    Prompts are padded on the left, so that all end where the response begins.
-    """
-    require_known("side", side, SIDES)
-    require_at_least("pad", pad, 0)
-    if not isinstance(rows, Sequence) or not all(isinstance(r, Sized) for r in rows):
-        raise TypeError(
-            f"rows={rows!r} is not a list of lists. Pass the tokens of each prompt, "
-            "[[1, 2], [3]]."
-        )
-    if not rows or not all(len(row) for row in rows):
-        raise ValueError(
-            "rows has an empty row, or none. A prompt needs at least one token: "
-            "give it a start token."
-        )
-    width = max(map(len, rows))
-    fill = [[pad] * (width - len(row)) for row in rows]
-    pairs = zip(fill, map(list, rows), strict=True)
-    return torch.tensor([f + r if side == "left" else r + f for f, r in pairs])
-
-
-# --- algorithm.sampler
-
 
 Generators = Generator | Sequence[Generator] | None
 
@@ -268,3 +191,82 @@ def one_generator_each(probs: Tensor, given: object) -> Sequence[Generator]:
             "Pass a list with one torch.Generator for each seed."
         )
     return given
+
+
+# --- Masks
+
+
+def response_mask(tokens: Tensor, eos: int) -> Tensor:
+    """True up to the first EOS, that EOS included. int [... pos] -> bool [... pos]
+
+    At each position: how many EOS came strictly before it? Only where none did, the
+    token was chosen by the policy. The padding token plays no part, so it may be EOS
+    itself. A response without EOS was cut off, and all of it counts.
+    """
+    require_axes("tokens", tokens, "pos")
+    require_at_least("eos", eos, 0)
+    is_eos = (tokens == eos).long()
+    return is_eos.cumsum(dim=-1) - is_eos == 0
+
+
+def prompt_mask(prompts: Tensor, pad: int) -> Tensor:
+    """False on the padding in front. int [... pos] -> bool [... pos]
+
+    A pad token after the first other token is not padding but part of the prompt.
+    """
+    require_axes("prompts", prompts, "pos")
+    require_at_least("pad", pad, 0)
+    return (prompts != pad).long().cumsum(dim=-1) > 0
+
+
+def pad_rows(rows: Sequence[Sequence[int]], pad: int, side: str = "left") -> Tensor:
+    """Lists of unequal lengths as one tensor, filled up on one side. -> int [rows pos]
+
+    Prompts are padded on the left, so that all end where the response begins.
+    """
+    require_known("side", side, ("left", "right"))
+    require_at_least("pad", pad, 0)
+    if not isinstance(rows, Sequence) or not all(isinstance(r, Sized) for r in rows):
+        raise TypeError(
+            f"rows={rows!r} is not a list of lists. Pass the tokens of each prompt, "
+            "[[1, 2], [3]]."
+        )
+    if not rows or not all(len(row) for row in rows):
+        raise ValueError(
+            "rows has an empty row, or none. A prompt needs at least one token: "
+            "give it a start token."
+        )
+    width = max(map(len, rows))
+    fill = [[pad] * (width - len(row)) for row in rows]
+    pairs = zip(fill, map(list, rows), strict=True)
+    return torch.tensor([f + r if side == "left" else r + f for f, r in pairs])
+
+
+# --- Seeds
+
+Draw = Callable[..., Tensor]
+
+
+def require_seeds(seeds: Sequence[int] | None) -> None:
+    """Check that seeds, where they are given, are a list of whole numbers from 0 on."""
+    if seeds is None:
+        return
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or not seeds:
+        raise ValueError(f"seeds={seeds!r}, but it must list one at least: seeds=(0,).")
+    for place, seed in enumerate(seeds):
+        require_at_least(f"seeds[{place}]", seed, 0)
+
+
+def zeros(seeds: Sequence[int] | None, *shape: int) -> Tensor:
+    """Zeros of that shape, with a seed axis in front where there are seeds."""
+    return torch.zeros(*([] if seeds is None else [len(seeds)]), *shape)
+
+
+def make_draw(seeds: Sequence[int] | None) -> Draw:
+    """draw(2, 3): standard normals of that shape, [seed 2 3] where there are seeds."""
+    if seeds is None:
+        return lambda *shape: torch.randn(shape)
+    generators = [Generator().manual_seed(seed) for seed in seeds]
+    return lambda *shape: torch.stack(
+        [torch.randn(shape, generator=g) for g in generators]
+    )
