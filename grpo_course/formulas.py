@@ -680,8 +680,10 @@ def aggregate(
     require_known("aggregation", aggregation, AGGREGATIONS)
     require_axes("per_token", per_token, "batch trial pos")
     mask = as_bool_mask(mask, per_token)
-    max_length = per_token.shape[-1] if max_length is None else max_length
-    require_at_least("max_length", max_length, 1)
+    if max_length is None:
+        max_length = per_token.shape[-1]
+    else:
+        require_at_least("max_length", max_length, 1)
     kept = hide(as_floats(per_token), mask)
     return AGGREGATIONS[aggregation](kept, mask, max_length)
 
@@ -781,4 +783,4 @@ def ratio_report(
     return {
         "ratio_min": torch.where(counts, ratio, torch.inf).amin(TOKEN_AXES),
         "ratio_max": torch.where(counts, ratio, -torch.inf).amax(TOKEN_AXES),
-    } | {name: aggregate(each, counts, "token_mean") for name, each in means.items()}
+    } | {k: token_mean(hide(as_floats(v), counts), counts, 1) for k, v in means.items()}
