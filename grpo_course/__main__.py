@@ -2,7 +2,8 @@
 
 Standard library only, and readable by an old Python: this runs before anything is
 installed. A new command is one line in COMMANDS and one module that has
-`main(arguments, root)` and returns the exit status.
+`main(arguments, root)`, or a function of another name behind a colon, and returns the
+exit status.
 """
 
 from __future__ import annotations
@@ -31,13 +32,12 @@ COMMANDS = {
         ("slides",),
         "write answers, polls and more for a class",
     ),
-    "train": ("runs.train", (), "train a language model on a text task"),
-    "evaluate": ("runs.evaluate", (), "measure what a model can do"),
-    "show": ("runs.show", (), "print and draw a run, or two side by side"),
-    "new-task": ("runs.new_task", (), "write a starter file for a task of your own"),
-    "check-task": ("runs.check_task", (), "find what is wrong with a task"),
+    "train": ("cli:train", (), "train a language model on a text task"),
+    "evaluate": ("cli:evaluate", (), "measure what a model can do"),
+    "show": ("cli:show", (), "print and draw a run, or two side by side"),
+    "new-task": ("cli:new_task", (), "write a starter file for a task of your own"),
+    "check-task": ("cli:check_task", (), "find what is wrong with a task"),
     "test": ("workshop.tests", ("test", "scale"), "run every check and every notebook"),
-    "torture": ("workshop.torture", (), "kill and attack runs and graders; minutes"),
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
     "save": ("workshop.save", (), "execute the notebooks and store their outputs"),
     "progress": ("workshop.progress", (), "show your progress in every notebook"),
@@ -54,7 +54,7 @@ GROUPS = {
     "Learn": ("lab", "progress"),
     "Teach": ("slides", "handbook", "site"),
     "Train": ("new-task", "check-task", "train", "show", "evaluate"),
-    "Develop": ("test", "test-browser", "run", "save", "claims", "bench", "torture"),
+    "Develop": ("test", "test-browser", "run", "save", "claims", "bench"),
 }
 
 
@@ -121,7 +121,9 @@ def start(arguments: list[str]) -> int:
     if not environment.is_running(python):
         return environment.restart(python, arguments)
     os.environ.pop(environment.RESTARTED, None)  # commands started from here are new
-    return import_module(f"grpo_course.{module}").main(rest, ROOT)
+    module, _, function = module.partition(":")
+    work = getattr(import_module(f"grpo_course.{module}"), function or "main")
+    return work(rest, ROOT)
 
 
 if __name__ == "__main__":

@@ -38,18 +38,18 @@ import torch
 from datasets import Dataset
 
 from grpo_course.checks import unknown_name
-from grpo_course.evaluation import evaluate_policy, evaluation_table
-from grpo_course.extras import require_extra
-from grpo_course.lm import find_device, load_tokenizer, lora_config, save_model
-from grpo_course.loop import TrainConfig
-from grpo_course.runs.cli import (
+from grpo_course.cli import (
     choose_config,
     print_settings,
     run_command,
     training_parser,
     with_flags,
 )
-from grpo_course.runs.folder import alone_in
+from grpo_course.evaluation import evaluate_policy, evaluation_table
+from grpo_course.extras import require_extra
+from grpo_course.lm import find_device, load_tokenizer, lora_config, save_model
+from grpo_course.loop import TrainConfig
+from grpo_course.runs import alone_in
 from grpo_course.tasks import Problem, Reward, chat_messages, columns
 from grpo_course.training import (
     GRPOConfig,
@@ -377,10 +377,8 @@ def run(config: GRPOConfig, out: Path, trl_only: dict[str, Any]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Read the command line, then train, save, measure. -> the exit status"""
-    made = training_parser(
-        "trl", "Train a causal LM with TRL's GRPOTrainer.", out="runs/trl"
-    )
-    made.prog = "python -m grpo_course.trl"
+    what = "Train a causal LM with TRL's GRPOTrainer."
+    made = training_parser("python -m grpo_course.trl", what, out="runs/trl")
     help_text = "JSON object of further arguments of TRL's own"
     made.add_argument("--trl", default="{}", help=help_text)
     options, flags = made.parse_known_args(arguments)

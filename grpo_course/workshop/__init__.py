@@ -13,7 +13,6 @@ A command each
     present        `slides`: copies with notes, presented in JupyterLab
     deck           `slides --plan`: one deck of a plan, live and offline
     tests          `test`: style, imports, tests, notebooks
-    torture        kill runs, race for folders, attack the grader
     run            execute the notebooks, write nothing
     save           execute the notebooks, store their outputs
     progress       what a learner has done

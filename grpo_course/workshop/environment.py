@@ -5,13 +5,17 @@ Standard library only: this runs before anything is installed.
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-from grpo_course.lock import one_at_a_time
 from grpo_course.workshop import installed, machine, pip_options, pip_run
 from grpo_course.workshop.stamp import (
     UNFINISHED,
@@ -110,6 +114,42 @@ def build_once(venv: Path, root: Path, extras: tuple[str, ...]) -> None:
                 build(venv, root, extras)
             except KeyboardInterrupt:
                 raise NotReady(STOPPED) from None
+
+
+@contextmanager
+def one_at_a_time(path: Path, waiting: str) -> Iterator[None]:
+    """Hold the lock of a file while inside; print `waiting` if another holds it.
+
+    The system frees it when its holder ends or dies. Where the file cannot be made or
+    the file system has no locks, go on without.
+    """
+    try:
+        file = path.open("a")
+    except OSError:
+        yield
+        return
+    with file:
+        if not try_lock(file):
+            print(waiting, flush=True)
+            while not try_lock(file):
+                time.sleep(0.5)
+        yield
+
+
+def try_lock(file: IO) -> bool:
+    """Whether the lock is held now. It goes when the file is closed."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as problem:  # the two words of the systems for a lock that is held
+        return problem.errno not in (errno.EAGAIN, errno.EACCES)
+    return True
 
 
 def build(venv: Path, root: Path, extras: tuple[str, ...]) -> None:

@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from grpo_course.lock import one_at_a_time
 from grpo_course.workshop import environment
+from grpo_course.workshop.environment import one_at_a_time
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from grpo_course.lock import one_at_a_time
+from grpo_course.workshop.environment import one_at_a_time
 with one_at_a_time(Path(sys.argv[1]), "waiting"):
     print("held", flush=True)
     time.sleep(600)

@@ -13,7 +13,7 @@ import grpo_course
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "grpo_course"
 CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("check", "hunt", "plots")))
-MAPPED = (*CLASSROOM, "reader", "runs", "workshop")
+MAPPED = (*CLASSROOM, "reader", "workshop")
 LOADED = """
 import sys
 import grpo_course.__main__

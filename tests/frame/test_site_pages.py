@@ -1,6 +1,6 @@
 """What the website makes of notebooks and docstrings; that each command is complete."""
 
-import importlib.util
+import importlib
 import inspect
 import re
 import tomllib
@@ -184,7 +184,9 @@ def test_the_page_of_names_has_each_name_in_its_module(name):
 @pytest.mark.parametrize("name", command_line.COMMANDS)
 def test_a_command_has_a_module_and_extras_that_exist(name):
     module, extras, _ = command_line.COMMANDS[name]
-    assert importlib.util.find_spec(f"grpo_course.{module}")
+    module, _, function = module.partition(":")
+    loaded = importlib.import_module(f"grpo_course.{module}")
+    assert callable(getattr(loaded, function or "main"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert set(extras) <= set(project["project"]["optional-dependencies"])
     assert f"  {name} " in command_line.usage()

@@ -7,7 +7,7 @@ from math import inf, nan
 import pytest
 
 from grpo_course.lm import make_tokenizer
-from grpo_course.runs.folder import differences
+from grpo_course.runs import differences
 from grpo_course.training import (
     GRPOConfig,
     from_values,

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from grpo_course.lm import MODELS, has_adapter, load_model, make_tiny_model, save_model
-from grpo_course.runs.folder import begin
-from grpo_course.runs.resumable import Run
+from grpo_course.runs import Run, begin
 from grpo_course.training import (
     from_values,
     load_trained,

@@ -7,7 +7,6 @@ a table in tests/algorithm; here the loop must be given the config as it is.
 
 import json
 import random
-from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -19,18 +18,15 @@ import torch
 from transformers import GPT2LMHeadModel, Qwen2ForCausalLM
 
 from grpo_course import training
+from grpo_course.cli import evaluate
 from grpo_course.countdown import Countdown
-from grpo_course.evaluation import greedy_scores, name_measures, sampled_scores
 from grpo_course.files import json_lines
 from grpo_course.gsm8k import GSM8K, is_correct, make_problems
 from grpo_course.lm import make_tiny_model, save_model
 from grpo_course.loop import TrainConfig
 from grpo_course.reverse import Reverse
-from grpo_course.runs import evaluate
-from grpo_course.runs.checkpoint import saved_epochs
-from grpo_course.runs.folder import begin
-from grpo_course.runs.resumable import Run
-from grpo_course.tasks import Environment, as_rollout
+from grpo_course.runs import Run, begin, saved_epochs
+from grpo_course.tasks import as_rollout
 from grpo_course.training import GRPOConfig, warm_start
 
 SMALL = {
@@ -181,7 +177,7 @@ def threads(bench):
 
 def kept(bench):
     bench.run.go()
-    return saved_epochs(bench.run.folder)
+    return saved_epochs(bench.run.out)
 
 
 def lines_of(bench, name):
@@ -207,14 +203,10 @@ def num_evaluated(bench):
 
 
 def measures(bench):
-    """What `evaluate` reports of the lengths of responses."""
-    lengths = {"length": (lambda texts, **_: [float(len(t)) for t in texts], 1.0)}
-    environment = Environment(bench.problems[:9], bench.parts[1], lengths)
-    options = Namespace(batch=32, seed=0)
-    how = evaluate.sampling(bench.config, options)
-    sampled = sampled_scores(bench.policy, environment, **how)
-    found = name_measures(greedy_scores(bench.policy, environment), sampled)
-    return {name: values.tolist() for name, values in found.items()}
+    """What `evaluate` reports of the run's model: the mean of each measure."""
+    file = bench.folder.with_name(f"{bench.folder.name}.json")
+    assert evaluate(["--model", str(bench.run.out), "--out", str(file)]) == 0
+    return {row["measure"]: row["mean"] for row in json.loads(file.read_text())}
 
 
 def worked(look):
@@ -315,7 +307,7 @@ RUN = {
     "eval_temperature": Row(
         1e-6,
         measures,
-        lambda b, a: a["sampled length"] == a["greedy length"] != b["sampled length"],
+        lambda b, a: a["sampled format"] == a["greedy format"] != b["sampled format"],
     ),
 }
 

@@ -1,0 +1,465 @@
+"""The commands of a run: `train`, `show`, `evaluate`, `new-task`, `check-task`.
+
+    python3 -m grpo_course train --config laptop --out runs/laptop
+    python3 -m grpo_course train --resume --out runs/laptop
+    python3 -m grpo_course train --task my_task.py:MyTask --learning-rate 1e-4
+    python3 -m grpo_course show runs/laptop runs/other --out both.png
+    python3 -m grpo_course evaluate --model runs/laptop --baselines
+
+Settings come from a preset or a file, then from flags: every setting of a run and of
+its task is one, and its help is the comment beside it.
+"""
+
+import argparse
+import inspect
+import io
+import os
+import shlex
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, fields, replace
+from functools import wraps
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.style import library
+from pandas import DataFrame, Series, concat
+
+from grpo_course import reverse, task_check
+from grpo_course.checks import choices, unknown_name
+from grpo_course.evaluation import (
+    evaluation_table,
+    greedy_scores,
+    name_measures,
+    sampled_scores,
+    summary,
+    ways_to_answer,
+)
+from grpo_course.extras import MissingExtra
+from grpo_course.files import write_atomically
+from grpo_course.lm import find_device, load_model, probe_line
+from grpo_course.memory import print_estimate
+from grpo_course.runs import (
+    CHECKPOINTS,
+    CONFIG,
+    METRICS,
+    SAMPLES,
+    Run,
+    alone_in,
+    begin,
+    checkpoint_path,
+    differences,
+    on_interrupt,
+    read_lines,
+    saved_config,
+    saved_epochs,
+)
+from grpo_course.tasks import TextTask, find_task
+from grpo_course.training import (
+    GRPOConfig,
+    load_config,
+    load_trained,
+    make_policy,
+    make_task,
+    presets_of,
+    spelled_out,
+    use_threads,
+)
+
+CALL = "python3 -m grpo_course"
+STOPPED = 130  # the exit status of a program that Ctrl-C ended
+
+
+def run_command(work: Callable[[list[str]], int], arguments: list[str]) -> int:
+    """Run a command. -> the exit status
+
+    What a person can cure is one line on stderr; a bug keeps its traceback.
+    """
+    sys.path.insert(0, os.getcwd())  # where a task of the learner's own lies
+    for stream in (sys.stdout, sys.stderr):  # redirected, it may lack "→" on Windows
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        return work(arguments)
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return STOPPED
+    except (ValueError, OSError, MissingExtra) as error:
+        print(f"\nerror: {error}", file=sys.stderr)
+        return 1
+
+
+def command(work: Callable[[list[str]], int]) -> Callable[..., int]:
+    """A command as `grpo_course.__main__` calls it: with the folder of the course."""
+
+    @wraps(work)
+    def run(arguments: list[str], root: Path | None = None) -> int:
+        return run_command(work, arguments)
+
+    return run
+
+
+# Settings
+
+
+def training_parser(prog: str, description: str, out: str) -> argparse.ArgumentParser:
+    """What every command that trains takes beside the settings themselves."""
+    made = argparse.ArgumentParser(
+        prog,
+        description=description,
+        epilog="Every setting is a flag too: --settings lists them.",
+        allow_abbrev=False,
+    )
+    add = made.add_argument
+    add("--task", help="a name, or FILE.py:NAME (default: gsm8k)")
+    add("--config", help="one of the task's presets, or a JSON file (default: laptop)")
+    add("--out", default=out, help="folder of the run (default: %(default)s)")
+    add("--settings", action="store_true", help="list every setting with its help")
+    return made
+
+
+def choose_config(name: str | None, task: str | None) -> GRPOConfig:
+    """A preset of the task, or a file. Raises ValueError for a name that is neither."""
+    if name is not None and Path(name).is_file():
+        return load_config(name, task)
+    presets, chosen = presets_of(task or "gsm8k"), name or "laptop"
+    if chosen not in presets:
+        raise ValueError(f"config={chosen!r} {choices(presets)} Or name a JSON file.")
+    return presets[chosen]
+
+
+def with_flags(
+    config: GRPOConfig, flags: list[str], options: argparse.Namespace, prog: str
+) -> GRPOConfig:
+    """The config with what the command line says of it and of its task.
+
+    `options` are the command's own. For a model that is the folder of a run, its newest
+    checkpoint is taken. Ends the program for a flag that is not known.
+    """
+    kind, config = find_task(config.task), spelled_out(config)
+    taken = {*vars(options), *(field.name for field in fields(GRPOConfig))}
+    for field in fields(kind):
+        if field.name in taken:
+            raise ValueError(
+                f"{kind.__name__} has a setting {field.name!r}, but --{field.name} is "
+                "a flag of every run. Give it another name."
+            )
+    task, rest = parse(
+        kind, make_task(config), flags, prog, return_unknown_args=True, add_help=False
+    )
+    config = parse(GRPOConfig, replace(config, task_settings={}), rest, prog)
+    config = replace(config, task_settings=asdict(task))
+    return replace(config, model=config.model and find_model(config.model))
+
+
+def parse(kind: type, default: Any, flags: list[str], prog: str, **more: Any) -> Any:
+    """Settings of some kind, each a flag with a value: --gradient-checkpointing True"""
+    import tyro  # only commands need it
+
+    how = (tyro.conf.FlagConversionOff,)
+    with warnings.catch_warnings():  # of a task that does not say TextTask[Problem]
+        warnings.simplefilter("ignore", UserWarning)
+        return tyro.cli(
+            kind, default=default, args=flags, prog=prog, config=how, **more
+        )
+
+
+def print_settings(config: GRPOConfig, prog: str) -> None:
+    """Every setting with its help: those of the task, then those of the run."""
+    config = spelled_out(config)
+    plain = replace(config, task_settings={})
+    kinds: dict[type, TextTask | GRPOConfig] = {
+        find_task(config.task): make_task(config),
+        GRPOConfig: plain,
+    }
+    for kind, default in kinds.items():
+        with suppress(SystemExit):
+            parse(kind, default, ["--help"], prog)
+
+
+def find_model(path: str) -> str:
+    """Where to load a model from: in the folder of a run, the newest checkpoint."""
+    if not Path(path, CHECKPOINTS).is_dir():
+        return path
+    if there := saved_epochs(Path(path)):
+        return str(checkpoint_path(Path(path), there[-1]))
+    raise FileNotFoundError(
+        f"The run in {path} has no checkpoint yet. Wait for its first, or pass the "
+        "folder of another model."
+    )
+
+
+# train
+
+
+@command
+def train(arguments: list[str]) -> int:
+    """Begin a run of GRPO, or go on with one."""
+    prog = f"{CALL} train"
+    made = training_parser(prog, "Train a causal LM with GRPO.", out="runs/grpo")
+    made.add_argument("--resume", action="store_true", help="go on with the run")
+    options, flags = made.parse_known_args(arguments)
+    out, named = Path(options.out), options.config or options.task
+    if options.settings:
+        print_settings(choose_config(options.config, options.task), prog)
+        return 0
+    saved = saved_config(out) if options.resume else None
+    config = saved
+    if config is None or named:
+        config = choose_config(options.config, options.task)
+    config = with_flags(config, flags, options, prog)
+    if saved and (words := differences(saved, config)):
+        raise ValueError(
+            f"The run in {out} has other settings: {words}. Resume it with --resume "
+            f"--out {out} alone. To go on with other settings, begin a new run with "
+            f"its newest model: --config {out / CONFIG} --model {out} --out DIR, and "
+            "what is to be other."
+        )
+    print_estimate(config)
+    quoted = shlex.quote(str(out))
+    try:
+        with alone_in(out), on_interrupt(stop_at_once):
+            if not saved:
+                begin(config, out)
+            run = Run(out)
+            if config.model is not None and not saved:
+                print(probe_line(run.policy, run.environment.ask(range(2))))
+            run.go()
+    except KeyboardInterrupt:
+        lost = "" if saved_epochs(out) else "Nothing was saved yet: it begins again. "
+        how = f"{lost}To go on: {CALL} train --resume --out {quoted}"
+        print(f"\nStopped. {how}", file=sys.stderr)
+        return STOPPED
+    print(f"Trained for {run.trainer.epoch} epochs. The model is in {run.newest()}.")
+    print(f"Measure it: {CALL} evaluate --model {quoted}")
+    return 0
+
+
+def stop_at_once() -> None:
+    """What ends a program does so, where there is no epoch to wait for."""
+    raise KeyboardInterrupt
+
+
+# evaluate
+
+
+@command
+def evaluate(arguments: list[str]) -> int:
+    """Measure a model on problems that it was not trained on."""
+    prog = f"{CALL} evaluate"
+    made = argparse.ArgumentParser(
+        prog,
+        description="Greedy and sampled accuracy, pass@k and format, with intervals.",
+        epilog="Settings are flags, as of train: --eval-samples 4 --eval-temperature 1",
+        allow_abbrev=False,
+    )
+    add = made.add_argument
+    add("--model", required=True, help="folder of a run or a model, or a hub name")
+    add("--task", help="name or FILE.py:NAME (default: that of the run)")
+    add("--config", help="preset or JSON file (default: that of the run, else gpu)")
+    add("--split", help="default: the first of the task's")
+    add("--seed", type=int, default=0, help="of samples and intervals")
+    add("--batch", type=int, default=32, help="problems at once")
+    add("--show", type=int, default=2, help="print the greedy response to so many")
+    words = "compare with the start: as it is, cooled, by majority, greedy"
+    add("--baselines", action="store_true", help=words)
+    add("--out", help="also write the measures to this JSON file")
+    options, flags = made.parse_known_args(arguments)
+    if not 0 <= options.seed < 2**63:
+        made.error("--seed must be a whole number from 0 to 2**63-1.")
+    out, path = Path(options.out or ""), Path(options.model)
+    if options.out and (out.is_dir() or not os.access(out.parent, os.W_OK)):
+        raise ValueError(
+            f"--out {out} cannot be written. Name a file in a folder that is there and "
+            "that you may write to."
+        )
+    # A model may lie in a run, in one of its checkpoints, or beside what TRL kept.
+    near = (path, *path.resolve().parents[:2]) if path.is_dir() else ()
+    known = [folder / CONFIG for folder in near if (folder / CONFIG).is_file()]
+    if options.config or not known:
+        config = choose_config(options.config or "gpu", options.task)
+    else:
+        config = load_config(known[0])
+        if options.task not in (None, config.task):
+            config = replace(config, task=options.task, task_settings={})
+    config = replace(with_flags(config, flags, options, prog), model=None)
+    splits = make_task(config).splits
+    split = options.split or splits[0]
+    if split not in (*splits, "train"):
+        raise unknown_name("split", split, (*splits, "train"))
+    use_threads(config)
+    policy, environment = load_trained(config, find_model(options.model), split)
+    print(f"{options.model} on {config.task}, split {split}")
+    how: dict[str, Any] = {"seed": options.seed, "batch_size": options.batch}
+    how |= {"num_samples": config.eval_samples, "temperature": config.eval_temperature}
+    greedy = greedy_scores(policy, environment, options.batch)
+    sampled = sampled_scores(policy, environment, **how)
+    measured = {"model": name_measures(greedy, sampled)}
+    rows = summary(measured, options.seed)
+    print(evaluation_table(measured, options.seed).to_string())
+    print(f"Samples at temperature {how['temperature']}; 95 % intervals over problems.")
+    if options.baselines:
+        starts = [
+            f for f in (checkpoint_path(path, 0), path / "../start") if f.is_dir()
+        ]
+        if not starts:
+            raise FileNotFoundError(
+                f"{path} has no model from before the training to compare with. Pass "
+                "the folder of a run: --model runs/grpo."
+            )
+        start = load_model(starts[0], find_device(config.device))
+        both = {"start": make_policy(config, start, environment.tokenizer)}
+        both["model"] = policy
+        beside = {k: ways_to_answer(v, environment, **how) for k, v in both.items()}
+        print(f"\nAccuracy\n{evaluation_table(beside, options.seed).to_string()}")
+        rows = concat([rows, summary(beside, options.seed)])
+    if options.out:
+        write_atomically(out, rows.to_json(orient="records", indent=2))
+    pairs = zip(environment.problems, greedy.texts, strict=True)
+    for problem, texts in list(pairs)[: options.show]:
+        print(f"\n{problem.question}\n-> {texts[0]}\n   right: {problem.answer}")
+    return 0
+
+
+# show
+
+PICTURE, BOTH = "run.png", "runs.png"
+ENDS = 10  # epochs at each end of a run that are averaged
+# title of a small plot -> its columns, and their names; the second is dashed
+PANELS: dict[str, dict[str, str]] = {
+    "mean reward": {"mean_reward": ""},
+    "accuracy": {"accuracy": "training", "held_out": "held-out"},
+    "tied groups (share)": {"tied_right": "all right", "tied_wrong": "all wrong"},
+    "KL to the reference (nats)": {"kl": ""},
+    "gradient norm": {"gradient_norm": ""},
+    "entropy (nats a token)": {"sampled_entropy": ""},
+    "length (tokens)": {"mean_length": ""},
+    "learning rate": {"learning_rate": ""},
+}
+COLOURS = library["tableau-colorblind10"]["axes.prop_cycle"].by_key()["color"]
+
+
+@command
+def show(arguments: list[str]) -> int:
+    """Print and draw what a run has measured so far, also while it goes on, or two."""
+    made = argparse.ArgumentParser(
+        f"{CALL} show",
+        description="Print and draw what a run has measured so far, or two of them.",
+        allow_abbrev=False,
+    )
+    made.add_argument("runs", nargs="+", help="the folder of a run, or of two")
+    made.add_argument("--out", help=f"the picture (default: {PICTURE} in the run's)")
+    made.add_argument("--samples", type=int, default=2, help="print so many responses")
+    options = made.parse_args(arguments)
+    if len(options.runs) > 2 or len({*options.runs}) < len(options.runs):
+        made.error("name one run, or two different ones.")
+    configs = [saved_config(Path(run)) for run in options.runs]
+    frames = {run: DataFrame(read_lines(Path(run, METRICS))) for run in options.runs}
+    table = DataFrame({run: measured_ends(frame) for run, frame in frames.items()})
+    whole = zip(frames.values(), configs, strict=True)
+    done = [f"{f.get('mean_reward', f).count()} of {c.num_epochs}" for f, c in whole]
+    table.loc["epochs"] = done
+    print(table.rename_axis(index=f"first {ENDS} → last {ENDS}").to_string())
+    for run in options.runs:
+        print(f"\n{run}")
+        samples = read_lines(Path(run, SAMPLES))
+        newest = samples[-options.samples :] if options.samples > 0 else []
+        for question, rows in groupby(newest, itemgetter("question")):
+            print(question)
+            for row in rows:
+                told = f"epoch {row['epoch']}, reward {row['reward']:.2f}"
+                print(f"-> {row['completion']}  ({told})")
+    if len(configs) == 2:
+        print(f"\nThey differ in: {differences(*configs) or 'nothing'}")
+    beside = Path(options.runs[0], PICTURE) if len(frames) == 1 else Path(BOTH)
+    out = Path(options.out or beside)
+    write_atomically(out, draw(frames))
+    print(f"\nThe picture is {out}.")
+    return 0
+
+
+def measured_ends(metrics: DataFrame) -> dict[str, str]:
+    """How each measure began and where it is: means of the first and last epochs.
+
+    Held-out accuracy is what the first and the last look saw.
+    """
+    told = {}
+    for name in (name for columns in PANELS.values() for name in columns):
+        values = metrics.get(name, Series(dtype=float))
+        few = 1 if name == "held_out" else ENDS
+        values = values.dropna()
+        first, last = values.head(few).mean(), values.tail(few).mean()
+        told[name] = f"{first:.3g} → {last:.3g}" if values.count() else "-"
+    return told
+
+
+def draw(runs: dict[str, DataFrame]) -> bytes:
+    """A PNG with a small plot for each of PANELS, a colour for each run's metrics."""
+    figure = Figure(figsize=(12, 5.4), layout="constrained")
+    panels = zip(figure.subplots(2, 4).flat, PANELS.items(), strict=True)
+    for ax, (title, columns) in panels:
+        for metrics, colour in zip(runs.values(), COLOURS, strict=False):
+            for name, style in zip(columns, ("-", "--"), strict=False):
+                if name not in metrics:
+                    continue
+                there = metrics.dropna(subset=name)
+                look = {"color": colour, "ls": style, "lw": 1.2}
+                if name == "held_out":  # measured now and then: each look is a point
+                    look |= {"marker": "o", "markersize": 3.5}
+                ax.plot(there["epoch"], there[name], label=columns[name], **look)
+        ax.set_title(title, fontsize=10)
+        ax.tick_params(labelsize=8)
+        ax.grid(alpha=0.3)
+        if len(columns) > 1:
+            ax.legend(handles=ax.lines[: len(columns)], fontsize=7, labelcolor="0.2")
+    for place, (run, colour) in enumerate(zip(runs, COLOURS, strict=False)):
+        where = (place + 0.5) / len(runs)
+        figure.text(where, 1.0, run, color=colour, ha="center", va="bottom")
+    figure.supxlabel("epoch", fontsize=10)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=100, bbox_inches="tight")
+    return out.getvalue()
+
+
+# new-task, check-task
+
+
+@command
+def new_task(arguments: list[str]) -> int:
+    """Write a task to begin with, which reverses words."""
+    made = argparse.ArgumentParser(f"{CALL} new-task", description=new_task.__doc__)
+    made.add_argument("file", type=Path, help="a new file, my_task.py")
+    path = made.parse_args(arguments).file
+    if path.suffix != ".py" or path.exists() or not path.parent.is_dir():
+        raise ValueError(
+            f"{path} cannot be written. Name a new file that ends with .py, in a "
+            "folder that is there: my_task.py."
+        )
+    source = inspect.getsource(reverse).replace("my_task.py", path.as_posix())
+    write_atomically(path, source)
+    print(f"{path} holds a task that reverses words. Change it, then:")
+    print(f"{CALL} check-task {shlex.quote(f'{path}:Reverse')}")
+    return 0
+
+
+@command
+def check_task(arguments: list[str]) -> int:
+    """Find what is wrong with a task before it is trained."""
+    prog = f"{CALL} check-task"
+    made = argparse.ArgumentParser(
+        prog,
+        description="Find what is wrong with a task before it is trained.",
+        epilog="Settings are flags, as of train: --max-new-tokens 40",
+        allow_abbrev=False,
+    )
+    made.add_argument("task", help="my_task.py:MyTask, or a name")
+    made.add_argument("--config", help="as of train (default: laptop)")
+    options, flags = made.parse_known_args(arguments)
+    config = choose_config(options.config, options.task)
+    config = with_flags(config, flags, argparse.Namespace(config=None), prog)
+    return 0 if task_check.check_task(make_task(config), config) else 1

@@ -1,0 +1,473 @@
+"""A run is a folder that can be killed at any moment and goes on bit for bit.
+
+    grpo_config.json     every setting; beside it task.py, a copy of a task of one's own
+    metrics.jsonl        a line an epoch: rewards, KL, gradient, held-out accuracy
+    samples.jsonl        a line a response: what was asked, written and earned
+    checkpoints/000050/  the model, as `from_pretrained` reads it, and training.pt: all
+                         else that the next epoch depends on
+
+Every run, a new one too, goes on from a checkpoint on the disk. A checkpoint is written
+under another name and renamed, which a file system does in one step, so it is there
+whole or not at all. It notes how long the two journals are: what came later is cut off
+when the run is resumed, and written again, on the same machine the same to the last
+bit.
+
+Left out: several machines, saving in the background, repair. A damaged checkpoint is
+named; once it is removed, the run goes on from the one before.
+"""
+
+import copy
+import errno
+import hashlib
+import json
+import os
+import pickle
+import random
+import re
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+from tqdm import tqdm
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from grpo_course.files import PARSING, json_lines, write_atomically
+from grpo_course.lm import (
+    CausalPolicy,
+    find_device,
+    load_model,
+    load_tokenizer,
+    save_model,
+)
+from grpo_course.loop import History, Trainer, as_json, from_json
+from grpo_course.tasks import Problem, own_source, sample_rows
+from grpo_course.training import (
+    GRPOConfig,
+    HeldOutProbe,
+    load_config,
+    load_problems,
+    make_environment,
+    make_optimizer,
+    make_policy,
+    make_schedule,
+    make_start,
+    spelled_out,
+    use_threads,
+    watched_problems,
+)
+
+CONFIG, TASK, LOCK = "grpo_config.json", "task.py", ".lock"
+METRICS, SAMPLES = "metrics.jsonl", "samples.jsonl"
+CHECKPOINTS, STATE = "checkpoints", "training.pt"
+WITHOUT_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)  # a share's answer
+# SIGTERM comes from `kill` and from job queues, SIGHUP when a terminal closes.
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+SHOWN = {"reward": "mean_reward", "accuracy": "accuracy", "kl": "kl"}
+
+
+# The folder
+
+
+def begin(config: GRPOConfig, out: Path) -> None:
+    """Make the folder of a new run; one that has saved nothing yet is begun anew.
+
+    Raises FileExistsError where there is a run already, or a file of that name.
+    """
+    with alone_in(out):
+        if saved_epochs(out) or (out / METRICS).exists():
+            raise FileExistsError(
+                f"{out} holds a run already. Go on with it: --resume. Or choose "
+                "another folder: --out DIR. If nothing in it is worth keeping, delete "
+                "it."
+            )
+        config.save(out / CONFIG)
+        if source := own_source(config.task):
+            write_atomically(out / TASK, source)
+
+
+@contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """Make the folder of a run if need be, and keep other processes out of it.
+
+    The system frees the lock when its holder ends or dies; the holder may ask again.
+    Raises OSError where another process has it, or the folder cannot be made.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise FileExistsError(
+            f"--out {out} cannot be a folder: it is a file, or lies below one. Choose "
+            "another folder: --out DIR."
+        ) from None
+    lock = FileLock(out.resolve() / LOCK, timeout=0, is_singleton=True)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise OSError(
+            f"Another process is training in {out}. Wait until it ends, or choose "
+            "another folder: --out DIR."
+        ) from None
+    except OSError as problem:
+        if problem.errno not in WITHOUT_LOCKS:
+            raise
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def on_interrupt(note: Callable[[], None]) -> Iterator[None]:
+    """Inside the block Ctrl-C, SIGTERM and SIGHUP call `note`.
+
+    A signal that is ignored stays so: nohup and job queues have a reason.
+    """
+    numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []  # no other thread gets signals, or may say what they do
+    before = {n: signal.getsignal(n) for n in numbers}
+    before = {n: old for n, old in before.items() if old is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, lambda *_: note())
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def saved_epochs(out: Path) -> list[int]:
+    """The epochs that have a checkpoint, in order; other things are passed by."""
+    names = [path.parent.name for path in (out / CHECKPOINTS).glob(f"*/{STATE}")]
+    return sorted(int(n) for n in names if re.fullmatch("[0-9]{6}|[1-9][0-9]{6,}", n))
+
+
+def checkpoint_path(out: Path, epoch: int) -> Path:
+    """Where the checkpoint after so many epochs is."""
+    return out / CHECKPOINTS / f"{epoch:06d}"
+
+
+def saved_config(out: Path) -> GRPOConfig:
+    """The settings of the run in a folder. FileNotFoundError where there is none."""
+    if (out / CONFIG).is_file():
+        return load_config(out / CONFIG)
+    raise FileNotFoundError(
+        f"There is no run in {out}: it has no {CONFIG}, of which each checkpoint holds "
+        "a copy. Pass the folder of a run. To begin one, leave out --resume."
+    )
+
+
+def differences(there: GRPOConfig, now: GRPOConfig) -> str:
+    """The settings in which two configs differ: "seed 0 -> 1; ..."; "" for none."""
+    one, other = (asdict(spelled_out(config)) for config in (there, now))
+    return "; ".join(
+        f"{n} {one[n]!r} -> {other[n]!r}" for n in one if one[n] != other[n]
+    )
+
+
+def fingerprint(problems: Sequence[Problem]) -> str:
+    """How many problems there are, and a digest of all in their order.
+
+    An answer that JSON does not know is told by its type.
+    """
+    told = [[p.question, p.solution, p.answer] for p in problems]
+    text = json.dumps(told, sort_keys=True, default=lambda x: type(x).__name__)
+    return f"{len(problems)} ({hashlib.sha256(text.encode()).hexdigest()[:12]})"
+
+
+# Files
+
+
+def settle(path: Path) -> None:
+    """Wait until a file, or a folder's list of names, is on the disk.
+
+    A share may refuse the mode of a file, and it and Windows to sync a folder: neither
+    is worth a run.
+    """
+    is_folder = path.is_dir()
+    try:
+        if not is_folder:
+            with suppress(OSError):  # safetensors' files are for their owner alone
+                path.chmod(path.with_name(CONFIG).stat().st_mode)
+        handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError:
+        if not is_folder:
+            raise
+
+
+def append(path: Path, rows: Sequence[Mapping]) -> None:
+    """Write further lines of JSON, for readers to see at once. Raises OSError."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json_lines(rows))
+    except OSError as problem:
+        raise OSError(
+            f"{path} could not be written ({problem}). If the disk is full, make "
+            "room; then go on with --resume."
+        ) from problem
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a journal, up to one that is not whole: it is being written."""
+    found: list[dict[str, Any]] = []
+    for text in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            found.append(dict(json.loads(text)))
+        except PARSING:
+            break
+    return found
+
+
+# The run
+
+
+class Run:
+    """A run at its newest checkpoint, ready to go on; a new one makes its first.
+
+    With `show` it has a progress bar. Raises OSError where another process trains
+    there, ValueError for a checkpoint, a task's file or problems that are not this
+    run's.
+    """
+
+    def __init__(self, out: str | Path, show: bool = True):
+        self.out, self.show = Path(out), show
+        self.config = config = saved_config(self.out)
+        kept = self.out / TASK
+        if kept.is_file() and kept.read_text("utf-8") != own_source(config.task):
+            raise ValueError(
+                f"The file of {config.task} has changed since the run in {out} began; "
+                f"{kept} is as it was then. Put that back to go on, or begin a new "
+                "run: --out DIR."
+            )
+        use_threads(config)
+        self.problems, self.watched = load_problems(config), watched_problems(config)
+        kinds = {"training": self.problems, "held-out": self.watched}
+        self.data = {kind: fingerprint(each) for kind, each in kinds.items()}
+        with alone_in(self.out):
+            if not saved_epochs(self.out):
+                if (self.out / METRICS).exists():
+                    raise FileExistsError(
+                        f"{self.out / METRICS} is of a run that has no checkpoint any "
+                        "more. Put its checkpoints back, or choose another folder: "
+                        "--out DIR."
+                    )
+                self.set_up(*make_start(config, self.problems, show))
+                self.save()
+            self.restore(saved_epochs(self.out)[-1])
+
+    def set_up(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+    ) -> None:
+        """What learns and what watches: trainer, learning rates, held-out problems."""
+        config, self.tokenizer = self.config, tokenizer
+        self.environment = make_environment(config, self.problems, tokenizer)
+        self.policy = make_policy(config, model, tokenizer)
+        self.generator = self.policy.generator or torch.default_generator
+        optimizer = make_optimizer(config, self.policy)
+        self.schedule = make_schedule(config, optimizer)
+        self.probe = None
+        if self.watched:
+            others = make_environment(config, self.watched, tokenizer)
+            self.probe = HeldOutProbe(others, config.held_out_every)
+        asked, rewarded = self.environment.prompts, self.environment.reward
+        parts = (self.policy, asked, rewarded, optimizer, config)
+        self.trainer = Trainer(*parts, observe=self.probe)
+
+    def save(self) -> None:
+        """Write a checkpoint, then remove those that are no longer needed.
+
+        Raises OSError where it cannot be written; those before stay.
+        """
+        trainer, reference = self.trainer, None
+        if isinstance(trainer.ref_policy, CausalPolicy):  # else: the adapter off
+            reference = trainer.ref_policy.model.state_dict()
+        target = self.newest()
+        half = target.with_name(f".{target.name}.writing")
+        for left in target.parent.glob(".*.writing"):  # by a run that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            half.mkdir(parents=True)
+            self.config.save(half / CONFIG)
+            save_model(self.policy.model, self.tokenizer, half)
+            journals = [p for n in (METRICS, SAMPLES) if (p := self.out / n).exists()]
+            for path in journals:
+                settle(path)
+            state = {
+                "epoch": trainer.epoch,
+                "data": self.data,
+                "lines": {path.name: path.stat().st_size for path in journals},
+                "beta": trainer.beta,
+                "reference": reference,
+                "optimizer": trainer.optimizer.state_dict(),
+                "schedule": self.schedule.state_dict(),
+                "shuffle": trainer.shuffle.get_state(),
+                "generator": self.generator.get_state(),
+                "torch": torch.get_rng_state(),
+                "cuda": torch.cuda.get_rng_state_all(),
+                "python": random.getstate(),
+            }
+            torch.save(state, half / STATE)
+            for path in (*half.iterdir(), half):
+                settle(path)
+            half.rename(target)
+            settle(target.parent)
+        except Exception as error:  # torch and safetensors raise errors of their own
+            shutil.rmtree(half, ignore_errors=True)
+            raise OSError(
+                f"{target} could not be written ({type(error).__name__}: {error}). The "
+                "checkpoints before it are kept. If the disk is full, make room; then "
+                "go on with --resume."
+            ) from error
+        there = [epoch for epoch in saved_epochs(self.out) if epoch <= trainer.epoch]
+        for epoch in there[1 : -self.config.keep_checkpoints]:  # the first is the start
+            shutil.rmtree(checkpoint_path(self.out, epoch), ignore_errors=True)
+
+    def restore(self, epoch: int) -> None:
+        """Take everything from a checkpoint, and forget what was written after it.
+
+        All is looked at before anything on the disk is changed.
+        """
+        path, config = checkpoint_path(self.out, epoch), self.config
+        if words := differences(load_config(path / CONFIG), config):
+            raise ValueError(
+                f"{path} is the checkpoint of another run, or {self.out / CONFIG} was "
+                f"changed: {words}. Put back the settings, of which the checkpoint "
+                "holds a copy, or remove a checkpoint that was brought here."
+            )
+        try:  # random states must stay on the CPU; the optimizer moves its own
+            saved = torch.load(path / STATE, map_location="cpu", weights_only=True)
+            if saved["epoch"] != epoch:
+                raise ValueError(f"it is of epoch {saved['epoch']}, copied or renamed")
+        except (pickle.UnpicklingError, EOFError, RuntimeError, *PARSING) as error:
+            kind = type(error).__name__
+            raise ValueError(
+                f"{path / STATE} is damaged, or of another place or program ({kind}): "
+                f"it is not loaded, and code in it is not run. Remove {path}, and the "
+                "run goes on from the one before."
+            ) from error
+        for kind, now in self.data.items():
+            if saved["data"][kind] != now:
+                raise ValueError(
+                    f"{path} was made with other {kind} problems, "
+                    f"{saved['data'][kind]}; the run finds {now} now. Put the data "
+                    "back as they were, or begin a new run with its newest model: "
+                    "--model and another --out."
+                )
+        for name, size in saved["lines"].items():
+            file = self.out / name
+            there = file.stat().st_size if file.exists() else 0
+            if there < size:
+                raise ValueError(
+                    f"{file} has {there} bytes, but had {size} when {path} was "
+                    "written. Put it back, or start again with another --out."
+                )
+        model = load_model(path, find_device(config.device))
+        self.set_up(model, load_tokenizer(path))
+        trainer = self.trainer
+        trainer.epoch, trainer.beta = epoch, saved["beta"]
+        trainer.optimizer.load_state_dict(saved["optimizer"])
+        self.schedule.load_state_dict(saved["schedule"])
+        trainer.shuffle.set_state(saved["shuffle"])
+        torch.set_rng_state(saved["torch"])
+        random.setstate(saved["python"])
+        if len(saved["cuda"]) == torch.cuda.device_count():
+            torch.cuda.set_rng_state_all(saved["cuda"])
+        try:
+            self.generator.set_state(saved["generator"])
+        except RuntimeError:  # those of a CPU and of a GPU have other sizes
+            tqdm.write(f"{path} is of another device: samples get new random numbers.")
+            self.generator.manual_seed(config.seed + epoch)
+        if epoch and config.kl_penalty:
+            trainer.ref_policy = copy.deepcopy(self.policy)
+            if isinstance(trainer.ref_policy, CausalPolicy):
+                trainer.ref_policy.model.load_state_dict(saved["reference"])
+        if self.probe:
+            self.probe.calls = epoch
+        for file in (self.out / METRICS, self.out / SAMPLES):
+            if file.exists():
+                os.truncate(file, saved["lines"].get(file.name, 0))
+        rows = read_lines(self.out / METRICS)
+        place = [{"epoch": int(row["epoch"]), "step": 0} for row in rows]
+        pairs = zip(rows, place, strict=True)
+        trainer.history = History([from_json(row) | at for row, at in pairs])
+
+    def newest(self) -> Path:
+        """Where the model lies after the last checkpoint."""
+        return checkpoint_path(self.out, self.trainer.epoch)
+
+    def go(self) -> History:
+        """Train to the end. The history has one record an epoch for resumed ones.
+
+        Ctrl-C saves at the end of the epoch and raises KeyboardInterrupt; a second one
+        stops at once. Raises OSError where another process trains in the folder, or has
+        gone on with the run since it was opened here.
+        """
+        asked = False
+
+        def note() -> None:
+            nonlocal asked
+            if asked:
+                raise KeyboardInterrupt
+            asked = True
+            tqdm.write(
+                "\nStopping after this epoch. Press Ctrl-C again to stop at once."
+            )
+
+        def watch(history: History) -> None:
+            line, at = self.write_down(history), self.trainer.epoch
+            told = {k: f"{line[n]:.3f}" for k, n in SHOWN.items() if n in line}
+            bar.set_postfix(told, refresh=False)
+            bar.update()
+            finished = at >= self.config.num_epochs
+            if asked or finished or at % self.config.save_every == 0:
+                self.save()
+            if asked and not finished:
+                raise KeyboardInterrupt
+
+        self.trainer.watch = watch
+        whole, done = self.config.num_epochs, self.trainer.epoch
+        how = {"desc": "GRPO", "unit": "epoch", "disable": not self.show}
+        with (
+            alone_in(self.out),
+            tqdm(total=whole, initial=done, **how) as bar,
+            on_interrupt(note),
+        ):
+            newest = saved_epochs(self.out)[-1]
+            if newest != done:
+                raise OSError(
+                    f"The run in {self.out} was gone on with since it was opened here: "
+                    f"it is at epoch {newest}, here at {done}. Open it again."
+                )
+            return self.trainer.train()
+
+    def write_down(self, history: History) -> dict[str, Any]:
+        """Note an epoch, and set the next learning rate. -> its line in the metrics
+
+        The line holds the epoch's last step, and what only its first has. At the end
+        the held-out problems are looked at once more, in a line of its own.
+        """
+        self.environment.note(history)
+        epoch = history.records[-1]["epoch"]
+        steps = [r for r in reversed(history.records) if r["epoch"] == epoch]
+        line = as_json(steps[-1] | steps[0])
+        line["learning_rate"] = float(self.schedule.get_last_lr()[0])
+        self.schedule.step()
+        if samples := sample_rows(self.environment, self.config.keep_samples):
+            append(self.out / SAMPLES, [{"epoch": epoch} | row for row in samples])
+        append(self.out / METRICS, [line])
+        if self.trainer.epoch >= self.config.num_epochs and self.probe:
+            history.add(self.trainer.epoch, 0, self.probe.look(self.policy))
+            last = as_json(history.records[-1])
+            append(self.out / METRICS, [{n: last[n] for n in ("epoch", "held_out")}])
+        return line

@@ -1,0 +1,335 @@
+"""The commands of a run from their arguments to files: what they do and what they say.
+
+The bad calls stand in one table.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from grpo_course import cli, training
+from grpo_course.cli import check_task, evaluate, new_task, show, train
+from grpo_course.files import json_lines
+from grpo_course.gsm8k import make_problems
+from grpo_course.reverse import Reverse
+from grpo_course.runs import CONFIG, METRICS, Run, checkpoint_path, read_lines
+from grpo_course.tasks import find_task
+
+# A task of a learner's own, whole: its rewards compare with a text.
+MINE = '''"""Say a word again."""
+
+import random
+from typing import ClassVar
+
+from grpo_course.checks import settings
+from grpo_course.tasks import extract_answer, graded, in_template
+from grpo_course.tasks import Problem, TextTask
+
+
+def said_again(completions, answer, **kwargs):
+    return graded(lambda text, word: extract_answer(text) == word, completions, answer)
+
+
+@settings()
+class Mine(TextTask):
+    letters: str = "abcdefgh"  # of the words
+
+    rewards: ClassVar = {"accuracy": (said_again, 1.0)}
+
+    def problems(self, split, count, seed):
+        rng = random.Random(f"{split} {seed}")
+        words = ("".join(rng.sample(self.letters, 4)) for _ in range(count))
+        return [Problem(f"Say {word}.", word) for word in dict.fromkeys(words)]
+
+    def gold(self, problem):
+        return in_template("again", problem.answer)
+'''
+FEW = ["--eval-problems", 2, "--eval-samples", 1]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, small_run):
+    """A working directory with a learner's own task, and small settings in a file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "mytask.py").write_text(MINE)
+    (tmp_path / "small.json").write_text(json.dumps(small_run))
+    return tmp_path
+
+
+SMALL = ["--config", "small.json"]
+MY_TASK = ["--task", "own/mytask.py:Mine", *SMALL, "--out", "my run"]
+SHORT = ["--num-epochs", 1, "--warm-start-steps", 0]
+
+
+# train
+
+
+def test_a_model_from_nothing(folder, call):
+    status, printed, told = call(train, *SMALL, "--num-epochs", 3, "--out", "a run")
+    assert status == 0, told
+    assert "parameters" in printed and "most at once" in printed
+    assert "evaluate --model 'a run'" in printed
+    bar = told.splitlines()[-1].rpartition("\r")[2]
+    assert all(name in bar for name in ("3/3", "reward=", "accuracy=", "kl="))
+    lines = read_lines(folder / "a run" / METRICS)
+    needed = {"mean_reward", "accuracy", "format", "kl", "gradient_norm", "loss"}
+    assert needed <= lines[0].keys() and lines[0]["kl"] == 0 < lines[2]["kl"]
+    last = checkpoint_path(folder / "a run", 3)
+    tokenizer = AutoTokenizer.from_pretrained(last)
+    assert tokenizer.chat_template and tokenizer.padding_side == "left"
+    assert AutoModelForCausalLM.from_pretrained(last).num_parameters() > 0
+
+
+def test_a_longer_run_begins_with_the_model_of_a_finished_one(alone, tmp_path, call):
+    """As the refusal of other settings says it."""
+    out, config = tmp_path / "longer", alone / CONFIG
+    options = ["--config", config, "--model", alone, "--out", out, "--num-epochs", 2]
+    status, printed, told = call(train, *options)
+    assert status == 0 and "Scores differ from what" in printed, told
+    name, last = "model.safetensors", checkpoint_path(alone, 8)
+    first = (checkpoint_path(out, 0) / name).read_bytes()
+    assert first == (last / name).read_bytes()
+    assert json.loads((out / CONFIG).read_text())["model"] == str(last)
+
+
+def test_a_task_of_ones_own_trains_evaluates_and_resumes(folder, outcome, call):
+    status, _, error = call(train, *MY_TASK)
+    assert status == 0, error
+    saved = json.loads((folder / "my run" / CONFIG).read_text())
+    assert saved["reward_weights"] == {"accuracy": 1.0}
+    status, printed, error = call(evaluate, "--model", "my run", "--baselines")
+    assert status == 0, error
+    assert "majority of 3" in printed and "temperature 0.3" in printed
+    assert "on own/mytask.py:Mine, split test" in printed and "9 problems" in printed
+    whole = outcome(folder / "my run")
+    for epoch in (6, 8):
+        shutil.rmtree(checkpoint_path(folder / "my run", epoch))
+    assert call(train, "--resume", "--out", "my run")[0] == 0
+    assert outcome(folder / "my run") == whole
+
+
+def test_a_run_is_not_resumed_with_another_task(folder, call):
+    assert call(train, *MY_TASK, *SHORT)[0] == 0
+    file, kept = folder / "own" / "mytask.py", Path("my run", "task.py")
+    file.write_text(MINE.replace("1.0)", "2.0)"))
+    os.utime(file, ns=(1, 1))
+    status, _, error = call(train, "--resume", "--out", "my run")
+    assert status == 1 and "has changed since the run in my run" in error
+    file.write_text(kept.read_text())
+    assert call(train, "--resume", "--out", "my run")[0] == 0
+
+
+def test_settings_of_a_task_are_flags(folder, call):
+    chosen = ["--numbers", 2, "--largest", 5, "--reward-weights.format", 0.5]
+    options = ["--task", "countdown", *SMALL, *SHORT, "--out", "run"]
+    assert call(train, *options, *chosen)[0] == 0
+    run = Run("run", show=False)
+    assert run.config.task_settings == {"numbers": 2, "largest": 5}
+    assert run.config.reward_weights == {"accuracy": 1.0, "format": 0.5}
+    assert all(len(p.answer["numbers"]) == 2 for p in run.problems)
+    status, printed, _ = call(train, "--task", "countdown", "--settings")
+    assert status == 0 and "--largest" in printed and "--learning-rate" in printed
+
+
+def test_a_stopped_warm_start_says_that_it_begins_again(folder, call, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "run_warm_start", stop)
+    status, _, told = call(train, *SMALL, "--out", "run", "--num-epochs", 1)
+    assert status == 130 and "Nothing was saved yet" in told
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert call(train, "--resume", "--out", "run")[0] == 0
+
+
+def test_what_has_no_room_is_refused_before_the_warm_start(folder, call, monkeypatch):
+    monkeypatch.setattr(training, "run_warm_start", None)  # it is not begun
+    long = "A baker sells 3 loaves in the morning and some more later. " * 30
+    rows = [{"question": f"{long}{i}?", "answer": "#### 3"} for i in range(40)]
+    (folder / "train.jsonl").write_text(json_lines(rows))
+    options = ["--data", ".", "--vocab-size", 300, "--out", "run"]
+    status, _, error = call(train, *options)
+    assert status == 1 and "take a pretrained model: --config gpu" in error
+    longer = int(re.search(r"--context-length (\d+)", error)[1])
+    with pytest.raises(TypeError):  # long enough for the warm start to begin
+        call(train, *options, "--context-length", longer)
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "told"),
+    [
+        (["--config", "laptops"], 1, "config='laptops' is not known"),
+        (["--config", "nowhere.json"], 1, "Or name a JSON file"),
+        (["--task", "gsm9k"], 1, "task='gsm9k' is not known"),
+        (["--task", "own/taken.py:Taken"], 1, "--seed is a flag of every run"),
+        (["--resume"], 1, "There is no run in"),
+        (["--model", "missing/one"], 1, "model='missing/one'"),
+        (["--data", "nowhere"], 1, "nowhere"),
+        (["--num-prompts", 10**9], 1, "this machine has"),
+        (["--device", "cuda:99", *SMALL], 1, "device='cuda:99'"),
+        (["--device", "tpu"], 2, "tpu"),
+        (["--num-epochs", "-1"], 2, "num"),
+        (["--num-epochs", "two"], 2, "two"),
+        (["--reward-weights.form", "1"], 2, "--reward-weights.form"),
+        (["--task-settings.slips", "1"], 2, "--task-settings.slips"),
+        (["--epochs", "3"], 2, "--epochs"),
+    ],
+)
+def test_calls_that_cannot_be(folder, call, options, status, told):
+    taken = "\n\n@settings()\nclass Taken(Mine):\n    seed: int = 0\n"
+    (folder / "own" / "taken.py").write_text(MINE + taken)
+    ended, _, error = call(train, *options, "--out", "run")
+    assert ended == status and told in error and "Traceback" not in error
+    assert not (folder / "run" / "checkpoints").exists()
+
+
+# evaluate
+
+
+def test_evaluate_a_run_and_one_of_its_checkpoints(call, alone, tmp_path):
+    file = tmp_path / "measures.json"
+    status, printed, _ = call(evaluate, "--model", alone, "--out", file)
+    assert status == 0
+    assert "on gsm8k, split unseen_problems" in printed
+    assert "9 problems" in printed and "sampled pass@3" in printed
+    assert printed.count("right: ") == 2
+    rows = json.loads(file.read_text())
+    assert all(row["low"] <= row["mean"] <= row["high"] for row in rows)
+    model, split = checkpoint_path(alone, 0), ["--split", "unseen_facts", "--show", 0]
+    status, printed, _ = call(evaluate, "--model", model, *split, *FEW)
+    assert status == 0 and "split unseen_facts" in printed and "2 problems" in printed
+    assert "sampled pass@1" in printed and "right: " not in printed
+
+
+def test_evaluate_a_model_with_another_task_on_files(call, alone, tmp_path):
+    problems = make_problems("train", 6, seed=3)
+    rows = [{"question": p.question, "answer": p.solution} for p in problems]
+    (tmp_path / "test.jsonl").write_text(json_lines(rows))
+    model = ["--model", shutil.copytree(checkpoint_path(alone, 8), tmp_path / "model")]
+    status, printed, _ = call(evaluate, *model, "--data", tmp_path)
+    assert status == 0 and "split test" in printed and "6 problems" in printed
+    status, printed, _ = call(evaluate, *model, "--task", "countdown", *FEW)
+    assert status == 0 and "on countdown, split test" in printed
+    status, _, error = call(evaluate, *model, *FEW, "--baselines")
+    assert status == 1 and "no model from before the training" in error
+    shutil.copytree(checkpoint_path(alone, 0), tmp_path / "start")  # as TRL's bridge
+    status, printed, error = call(evaluate, *model, *FEW, "--baselines")
+    assert status == 0 and "majority of 1" in printed, error
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "told"),
+    [
+        (["--split", "train2"], 1, "split='train2'"),
+        (["--out", "nowhere/a.json"], 1, "--out nowhere/a.json cannot be written"),
+        (["--out", "."], 1, "--out . cannot be written"),
+        (["--seed", 2**63], 2, "--seed"),
+        (["--model", "empty"], 1, "has no config.json"),
+    ],
+)
+def test_what_evaluate_refuses(
+    call, alone, tmp_path, monkeypatch, options, status, told
+):
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    ended, printed, error = call(evaluate, "--model", alone, *options)
+    assert ended == status and told in error and "accuracy" not in printed
+
+
+# show
+
+
+def test_runs_are_printed_and_drawn(call, alone, tmp_path, monkeypatch):
+    """The second was seen while it wrote a line."""
+    monkeypatch.chdir(tmp_path)
+    other = shutil.copytree(alone, tmp_path / "other")
+    text = (other / CONFIG).read_text().replace('_rate": 0.003', '_rate": 0.5')
+    (other / CONFIG).write_text(text)
+    lines = (other / METRICS).read_text().splitlines()
+    (other / METRICS).write_text("\n".join([*lines[:4], lines[4][:30]]))
+    status, printed, _ = call(show, alone, "--out", "one.png", "--samples", 1)
+    png = b"\x89PNG"
+    assert status == 0 and Path("one.png").read_bytes().startswith(png)
+    assert "8 of 8" in printed and " → " in printed
+    assert read_lines(alone / "samples.jsonl")[-1]["completion"] in printed
+    status, printed, _ = call(show, alone, other)
+    assert status == 0 and Path("runs.png").read_bytes().startswith(png)
+    assert "8 of 8" in printed and "4 of 8" in printed
+    assert "They differ in: learning_rate 0.003 -> 0.5" in printed
+    (other / METRICS).unlink()  # before its first epoch
+    assert call(show, other)[0] == 0 and (other / "run.png").is_file()
+    status, _, told = call(show, tmp_path)
+    assert status == 1 and f"There is no run in {tmp_path}" in told
+    assert call(show, alone, alone)[0] == 2
+
+
+def test_a_code_page_without_arrows_loses_the_arrows_alone(alone, tmp_path):
+    program = f"from grpo_course.cli import show; show(['{alone}', '--out', 'a.png'])"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"8 of 8" in done.stdout and b" ? " in done.stdout
+
+
+# new-task, check-task
+
+
+def test_a_new_task_is_the_one_to_copy_and_overwrites_nothing(folder, call):
+    status, printed, error = call(new_task, "own/fresh.py")
+    assert status == 0, error
+    assert "check-task own/fresh.py:Reverse" in printed
+    assert "--task own/fresh.py:Reverse" in (folder / "own" / "fresh.py").read_text()
+    task = find_task("own/fresh.py:Reverse")
+    assert task is not Reverse
+    assert task().problems("test", 9, 0) == Reverse().problems("test", 9, 0)
+    for name in ("own/mytask.py", "no/folder.py", "own", "task.txt"):
+        status, _, error = call(new_task, name)
+        assert status == 1 and "Name a new file that ends with .py" in error
+    assert (folder / "own" / "mytask.py").read_text() == MINE
+
+
+@pytest.mark.slow
+def test_check_task_asks_in_another_process(folder, call):
+    """There the order of a set is another; what the task prints is not compared."""
+    head, _, tail = MINE.partition("        words = ")
+    in_a_set = """        count *= split == "train"
+        words = {"".join(rng.sample(self.letters, 4)) for _ in range(count)}
+        return [Problem(f"Reverse {word}.", word[::-1]) for word in words]
+"""
+    from_a_set = head + in_a_set + tail[tail.index("\n\n") :]
+    (folder / "set.py").write_text(from_a_set + "print('loaded')\n")
+    options = ["--vocab-size", 280]
+    status, printed, error = call(check_task, "set.py:Mine", *options)
+    told = " ".join(printed.split())
+    assert status == 1 and "sorted(...) makes a list of it in one order" in told, error
+    ordered = from_a_set.replace("in words]", "in sorted(words)]")
+    (folder / "list.py").write_text(ordered + "print('loaded')\n")
+    status, _, error = call(check_task, "list.py:Mine", *options)
+    assert status == 0, error
+
+
+def test_check_task_takes_settings_and_says_what_is_wrong(folder, call):
+    options = ["--max-new-tokens", 5, "--num-problems", 100]
+    status, printed, error = call(check_task, "reverse", *options)
+    assert status == 1 and "max_new_tokens=5 cuts" in " ".join(printed.split()), error
+
+
+def test_every_command_of_a_run_is_one_of_the_course():
+    from grpo_course.__main__ import COMMANDS
+
+    named = {row[0].partition(":")[2] for row in COMMANDS.values()}
+    for work in (train, show, evaluate, new_task, check_task):
+        assert work.__name__ in named and getattr(cli, work.__name__) is work

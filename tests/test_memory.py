@@ -1,0 +1,234 @@
+"""The arithmetic of memory against models that were made and measured."""
+
+import pytest
+import torch
+from torch.distributed._tools.mem_tracker import MemTracker
+from transformers import DynamicCache, LlamaConfig, Qwen2Config
+
+from grpo_course import memory
+from grpo_course.gsm8k import demonstration, make_problems
+from grpo_course.lm import MODELS, make_tiny_model, make_tokenizer
+from grpo_course.loop import Batch, Rollout, Trainer, split
+from grpo_course.memory import (
+    MemoryPlan,
+    Shape,
+    activation_bytes,
+    cache_bytes,
+    estimate,
+    memory_parts,
+    plan_table,
+    print_estimate,
+    rows_at_once,
+    shape_of,
+    sizes_of,
+)
+from grpo_course.training import GRPOConfig, presets_of
+
+ROWS, POS = 3, 40
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def made(request):
+    problems = make_problems("train", 100, seed=0)
+    tokenizer = make_tokenizer(f"{p.question}\n{demonstration(p)}" for p in problems)
+    return make_tiny_model(tokenizer, request.param, hidden_size=64, num_layers=3)
+
+
+def tensor_bytes(tensors):
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def tokens(rows=ROWS, pos=POS):
+    return torch.zeros(rows, pos, dtype=torch.long)
+
+
+def test_weights_gradients_adam_and_cache_are_exact(made):
+    shape, config = shape_of(made.config), GRPOConfig(num_prompts=1, num_responses=ROWS)
+    parts = estimate(shape, config, POS - config.max_new_tokens)
+    weights = tensor_bytes(made.parameters())
+    assert parts["policy"] == parts["reference"] == parts["gradients"] == weights
+    optimizer = torch.optim.AdamW(made.parameters())
+    cache = made(tokens(), past_key_values=DynamicCache(), use_cache=True)
+    cache.logits.sum().backward()
+    optimizer.step()
+    state = [v for s in optimizer.state.values() for k, v in s.items() if k != "step"]
+    optimizer.zero_grad()
+    assert parts["optimizer"] == tensor_bytes(state)
+    layers = cache.past_key_values.layers
+    held = tensor_bytes([t for layer in layers for t in (layer.keys, layer.values)])
+    assert parts["cache while writing"] == cache_bytes(shape, ROWS, POS) == held
+    plan = MemoryPlan(4, 4, 0, 4, 4, sequences=ROWS, tokens=POS)  # all in float32
+    whole = memory_parts(shape, plan)
+    assert whole["policy"] == weights and whole["key-value cache"] == held
+    assert whole["gradient and optimizer"] == weights + tensor_bytes(state)
+
+
+def kept_by_forward(model, dtype):
+    """Bytes that the forward pass keeps for the backward pass, without the weights."""
+    seen, alive = {}, []
+    weights = {weight.data_ptr() for weight in model.parameters()}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if tensor.data_ptr() not in weights:
+            seen[storage.data_ptr()] = storage.nbytes()
+        alive.append(tensor)
+        return tensor
+
+    with (
+        torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
+        torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16),
+    ):
+        model.base_model(tokens(pos=4 * POS))
+    return sum(seen.values())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_activations_are_right_to_a_quarter(made, dtype):
+    shape = shape_of(made.config)
+    expected = activation_bytes(shape, ROWS, 4 * POS, dtype.itemsize)
+    # bfloat16 copies of the weights are kept too, whatever the number of tokens.
+    kept = kept_by_forward(made, dtype)
+    copies = sum(p.numel() for p in made.base_model.parameters()) * dtype.itemsize
+    kept -= copies if dtype == torch.bfloat16 else 0
+    assert 0.75 < kept / expected < 1.25
+    less = activation_bytes(shape, ROWS, 4 * POS, dtype.itemsize, checkpointing=True)
+    assert less < 0.5 * expected
+
+
+@torch.no_grad()
+def test_scoring_is_right_to_a_third(made):
+    """Twice the rows to be scored, so that what does not grow with them cancels."""
+    shape, peaks, parts = shape_of(made.config), [], []
+    for rows in (32, 64):
+        with MemTracker() as tracker:
+            cache = DynamicCache()
+            made.base_model(
+                tokens(rows, 4 * POS), past_key_values=cache, use_cache=True
+            )
+        peak = tracker.get_tracker_snapshot("peak")
+        peaks.append(peak[torch.device("cpu")]["Total"])
+        config = GRPOConfig(num_prompts=1, num_responses=rows, max_new_tokens=1)
+        part = estimate(shape, config, 4 * POS - 1)
+        parts.append(part["scoring"] - part["logits"])
+    assert 0.67 < (peaks[1] - peaks[0]) / (parts[1] - parts[0]) < 1.33
+
+
+@pytest.mark.parametrize(
+    ("knobs", "rows"),
+    [
+        ({}, 4 * 8),
+        ({"micro_batch_size": 3}, 3 * 8),
+        ({"micro_batch_size": 9}, 4 * 8),
+        ({"minibatch_size": 6}, 6),
+        ({"minibatch_size": 6, "micro_batch_size": 2}, 2),
+        ({"minibatch_size": 6, "micro_batch_size": 9}, 6),
+    ],
+)
+def test_rows_are_those_of_one_forward_pass_of_the_loop(knobs, rows):
+    knobs |= {"num_prompts": 4, "num_responses": 8, "old_log_probs_from": "policy"}
+    config, shape = GRPOConfig(**knobs), (4, 8)
+    rollout = Rollout(tokens(4, 3), torch.zeros(*shape, 5).long())
+    batch = Batch(rollout, torch.zeros(shape), torch.ones(shape))
+    loop = Trainer.__new__(Trainer)
+    loop.config, loop.shuffle = config, torch.Generator()
+    parts = [
+        part.batch.rewards.numel()
+        for seen in loop.inner_batches(batch)
+        for part in split(seen, config)
+    ]
+    assert rows_at_once(config) == max(parts) == rows
+
+
+def test_the_estimate_adds_up_and_leaves_out_what_is_not_kept(made):
+    shape = shape_of(made.config)
+    parts = estimate(shape, GRPOConfig(micro_batch_size=1), 30)
+    held = sum(parts[k] for k in ("policy", "reference", "optimizer", "gradients"))
+    assert held == 5 * 4 * shape.parameters
+    learning = parts["activations"] + parts["logits"]
+    writing = parts["cache while writing"] + parts["logits while writing"]
+    most = max(learning, writing, parts["scoring"])
+    assert parts["most at once"] == held + most
+    none = estimate(shape, GRPOConfig(kl_penalty=0.0), 30)
+    assert none["reference"] == none["scoring"] == 0
+    lora = estimate(shape, GRPOConfig(lora_rank=4), 30)
+    assert lora["optimizer"] == 2 * lora["gradients"] == 2 * 4 * 4 * shape.adapter
+    assert lora["reference"] == 0 < shape.adapter
+
+
+@pytest.mark.parametrize("architecture", MODELS)
+def test_the_tiny_model_is_counted_before_it_is_made(made, architecture):
+    sizes = {"hidden_size": 32, "num_layers": 1, "num_heads": 2}
+    config = GRPOConfig(architecture=architecture, vocab_size=300, **sizes)
+    tokenizer = type("T", (), {"__len__": lambda _: 300, "eos_token_id": 1})()
+    tokenizer.pad_token_id = 0
+    model = make_tiny_model(tokenizer, architecture, **sizes)
+    assert sizes_of(config)[0].parameters == sum(p.numel() for p in model.parameters())
+
+
+HALF_BILLION = Qwen2Config(  # the sizes of Qwen2.5-0.5B
+    vocab_size=151_936,
+    hidden_size=896,
+    intermediate_size=4864,
+    num_hidden_layers=24,
+    num_attention_heads=14,
+    num_key_value_heads=2,
+    tie_word_embeddings=True,
+)
+SMOLLM2 = LlamaConfig(  # the sizes of SmolLM2-1.7B
+    vocab_size=49_152,
+    hidden_size=2048,
+    intermediate_size=8192,
+    num_hidden_layers=24,
+    num_attention_heads=32,
+    num_key_value_heads=32,
+    tie_word_embeddings=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "most"),
+    [
+        ("gpu-smollm2", SMOLLM2, 39e9),
+        ("gpu", HALF_BILLION, 16e9),
+        ("gpu-16gb", HALF_BILLION, 13e9),  # a quarter is left for the estimate's error
+        ("colab-t4", HALF_BILLION, 12e9),
+    ],
+)
+def test_what_a_preset_needs(name, config, most):
+    preset = presets_of("gsm8k")[name]
+    need = estimate(shape_of(config), preset, 320)["most at once"]
+    assert 0.3 * most < need < most
+
+
+def test_a_run_that_cannot_fit_is_refused(capsys, monkeypatch):
+    print_estimate(GRPOConfig(num_prompts=8))
+    assert "this machine has" not in capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"needs about .* GB, and this machine has"):
+        print_estimate(GRPOConfig(num_prompts=10**9))
+    monkeypatch.setattr(memory, "memory_of", lambda device: 60e6)
+    print_estimate(GRPOConfig(num_prompts=8))
+    assert "--micro-batch-size 1" in capsys.readouterr().out
+
+
+def test_a_plan_of_a_billion_by_hand():
+    """Ten layers with keys of 100 numbers; what else a shape says is not read."""
+    billion = Shape(10**9, 10, 1, 100, 1, 1)
+    plan = MemoryPlan(critic=True, engine_copy=True, sequences=10, tokens=1000)
+    assert memory_parts(billion, plan) == {
+        "policy": 2 * 10**9,
+        "gradient and optimizer": 14 * 10**9,
+        "reference": 2 * 10**9,
+        "critic": 16 * 10**9,
+        "sampler's copy": 2 * 10**9,
+        "key-value cache": 2 * 10 * 100 * 10 * 1000 * 2,
+    }
+    bare = MemoryPlan(reference=False, tokens=0)
+    names = ("reference", "critic", "sampler's copy", "key-value cache")
+    assert not any(memory_parts(billion, bare)[name] for name in names)
+    plans = {"with": MemoryPlan(critic=True, tokens=0), "bare": MemoryPlan(tokens=0)}
+    lines = [line.split() for line in plan_table(billion, plans).splitlines()]
+    assert lines[0] == ["GB", "with", "bare"] and ["critic", "16.00", "0.00"] in lines
+    assert lines[-1] == ["together", "34.00", "18.00"]
+    with pytest.raises(ValueError, match="sequences=-1"):
+        memory_parts(billion, MemoryPlan(sequences=-1))

@@ -1,0 +1,466 @@
+"""A run in a folder: stopped in any way, it goes on as if it had not been, bit for bit.
+
+What is not its own, settings, data, checkpoints, is refused with words.
+"""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas
+import pytest
+import torch
+
+from grpo_course import runs
+from grpo_course.cli import train
+from grpo_course.evaluation import sampled_scores
+from grpo_course.files import json_lines
+from grpo_course.gsm8k import make_problems
+from grpo_course.runs import (
+    CONFIG,
+    METRICS,
+    SAMPLES,
+    STATE,
+    Run,
+    begin,
+    checkpoint_path,
+    fingerprint,
+    on_interrupt,
+    saved_epochs,
+)
+from grpo_course.tasks import Problem
+from grpo_course.training import from_values
+
+KILLS = os.environ.get("KILLS", "6")  # of each configuration; a hundred takes minutes
+MOVING = {"kl_penalty": 0.5, "compute_ref_model_period": 3, "save_every": 2}
+CONFIGURATIONS = {
+    "copied reference": MOVING,
+    "mixed reference": MOVING | {"ref_mixture": 0.5},
+    "no reference": {"kl_penalty": 0.0},
+    "minibatches": {
+        "num_steps_per_epoch": 2,
+        "minibatch_size": 8,
+        "old_log_probs_from": "policy",
+        "kl_target": 0.01,
+        "compute_ref_model_period": 4,
+        "temperature": 0.8,
+        "top_k": 20,
+        "top_p": 0.95,
+    },
+}
+
+
+@pytest.fixture
+def copied(alone, tmp_path):
+    """A finished run that may be changed."""
+    return shutil.copytree(alone, tmp_path / "run")
+
+
+def back_to(out, epoch):
+    """Forget the checkpoints after an epoch."""
+    for later in saved_epochs(out):
+        if later > epoch:
+            shutil.rmtree(checkpoint_path(out, later))
+
+
+# Stopped and gone on with
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes to kill them")
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_killed_at_any_moment(small_run, tmp_path, name):
+    program = str(Path(__file__).with_name("kills.py"))
+    settings = json.dumps(small_run | CONFIGURATIONS[name])
+    done = subprocess.run(
+        [sys.executable, program, str(tmp_path), settings, KILLS],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= int(KILLS)
+
+
+def test_a_model_with_an_adapter_goes_on_too(start, tmp_path):
+    pytest.importorskip("peft", reason="peft is the optional extra `lora`")
+    start(tmp_path / "whole", num_epochs=1).go()
+    base = str(checkpoint_path(tmp_path / "whole", 1))
+    out = tmp_path / "run"
+    start(out, model=base, lora_rank=4, learning_rate=3e-2).go()
+    files = METRICS, SAMPLES, "checkpoints/000008/adapter_model.safetensors"
+    whole = [(out / name).read_bytes() for name in files]
+    back_to(out, 3)
+    Run(out, show=False).go()
+    assert [(out / name).read_bytes() for name in files] == whole
+
+
+def test_the_history_of_a_resumed_run_is_whole(copied):
+    whole = Run(copied, show=False).trainer.history
+    back_to(copied, 6)
+    resumed = Run(copied, show=False)
+    assert resumed.trainer.epoch == 6
+    history = resumed.go()
+    for name in ("accuracy", "kl", "gradient_norm", "held_out"):
+        assert torch.equal(history.epochs(name), whole.epochs(name))
+    assert len(history.epochs("kl")) == 8
+
+
+def interrupt_at(monkeypatch, epoch, times=1, by=signal.SIGINT):
+    """Press Ctrl-C, or what else stops a run, when an epoch's line was written."""
+    write_down = Run.write_down
+
+    def pressed(self, history):
+        line = write_down(self, history)
+        for _ in range(times if line["epoch"] == epoch else 0):
+            signal.raise_signal(by)
+        return line
+
+    monkeypatch.setattr(Run, "write_down", pressed)
+
+
+@pytest.mark.parametrize("by", [s for s in runs.SIGNALS if hasattr(signal, s)])
+def test_a_signal_saves_and_says_how_to_go_on(
+    alone, start, outcome, tmp_path, monkeypatch, call, by
+):
+    out = tmp_path / "my run"
+    start(out)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, epoch=4, by=getattr(signal, by))
+        status, printed, error = call(train, "--resume", "--out", out)
+    assert status == 130 and "Stopping after this epoch" in printed
+    assert f"--resume --out '{out}'" in error
+    assert saved_epochs(out)[-1] == 5
+    assert call(train, "--resume", "--out", out)[0] == 0
+    assert outcome(out) == outcome(alone)
+
+
+def test_a_second_ctrl_c_stops_at_once(
+    alone, start, outcome, tmp_path, monkeypatch, call
+):
+    out = tmp_path / "run"
+    start(out)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, epoch=4, times=2)
+        assert call(train, "--resume", "--out", out)[0] == 130
+    assert saved_epochs(out)[-1] == 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    Run(out, show=False).go()
+    assert outcome(out) == outcome(alone)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
+def test_a_signal_that_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    noted = []
+    try:
+        with on_interrupt(lambda: noted.append(1)):
+            signal.raise_signal(signal.SIGHUP)
+            assert not noted
+            signal.raise_signal(signal.SIGTERM)
+            assert noted
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_random_numbers_of_another_device_begin_anew(copied, capsys):
+    back_to(copied, 6)
+    file = checkpoint_path(copied, 6) / STATE
+    state = torch.load(file, weights_only=True)
+    torch.save(state | {"generator": torch.zeros(16, dtype=torch.uint8)}, file)
+    run = Run(copied, show=False)
+    assert "is of another device" in capsys.readouterr().out
+    assert len(run.go().epochs("kl")) == 8
+
+
+# Disks
+
+
+def no_space(*args, **kwargs):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def torn(*args, **kwargs):
+    """What torch raises when its file cannot grow."""
+    raise RuntimeError("PytorchStreamWriter failed writing file data.pkl")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "error"),
+    [
+        (torch, "save", no_space),
+        (torch, "save", torn),
+        (os, "fsync", no_space),
+        (Path, "rename", no_space),
+    ],
+)
+def test_a_full_disk_keeps_the_last_checkpoint(
+    alone, start, outcome, tmp_path, monkeypatch, call, owner, name, error
+):
+    out = tmp_path / "run"
+    start(out)
+    with monkeypatch.context() as patch:
+        write_down = Run.write_down
+
+        def fill_up(self, history):
+            line = write_down(self, history)
+            if line["epoch"] == 5:
+                patch.setattr(owner, name, error)
+            return line
+
+        patch.setattr(Run, "write_down", fill_up)
+        status, _, told = call(train, "--resume", "--out", out)
+    assert status == 1 and "000006 could not be written" in told
+    assert "before it are kept" in told and "--resume" in told
+    there = sorted(path.name for path in (out / "checkpoints").iterdir())
+    assert there == ["000000", "000003"]
+    Run(out, show=False).go()
+    assert outcome(out) == outcome(alone)
+
+
+def test_no_room_for_a_line(alone, start, outcome, tmp_path, monkeypatch, call):
+    out = tmp_path / "run"
+    start(out)
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "json_lines", no_space)
+        status, _, told = call(train, "--resume", "--out", out)
+    assert status == 1 and f"{out / SAMPLES} could not be written" in told
+    Run(out, show=False).go()
+    assert outcome(out) == outcome(alone)
+
+
+def test_a_share_that_refuses_modes_locks_and_the_sync_of_folders(
+    alone, start, outcome, tmp_path, monkeypatch
+):
+    fsync = os.fsync
+
+    def only_files(handle):
+        if os.path.isdir(f"/proc/self/fd/{handle}"):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        fsync(handle)
+
+    def refused(*_, **__):
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(os, "fsync", only_files)
+    monkeypatch.setattr(Path, "chmod", refused)
+    monkeypatch.setattr(runs.FileLock, "acquire", refused)
+    start(tmp_path / "run").go()
+    assert outcome(tmp_path / "run") == outcome(alone)
+
+
+def test_few_checkpoints_are_kept_and_other_things_passed_by(start, outcome, tmp_path):
+    out = tmp_path / "run"
+    run, folder = start(out, save_every=1, num_epochs=4), out / "checkpoints"
+    (folder / "000050").write_text("mine")
+    for name in ("best", "000099", "0000008", "٠٠٠٠٠٩"):
+        (folder / name).mkdir()
+    shutil.copy(checkpoint_path(out, 0) / STATE, folder / "0000008")
+    run.go()
+    assert saved_epochs(out) == [0, 3, 4]
+    assert Run(out, show=False).trainer.epoch == 4
+    assert (folder / "000050").read_text() == "mine" and (folder / "best").is_dir()
+    modes = {p.stat().st_mode for p in run.newest().iterdir()}
+    assert len(modes) == 1  # safetensors writes for the owner alone
+
+
+# One process at a time
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from grpo_course.runs import alone_in
+with alone_in(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_two_processes_do_not_train_in_one_folder(alone, small_run, tmp_path, call):
+    """Not even where the first has saved nothing yet; one that is killed lets go."""
+    out, file = tmp_path / "busy", tmp_path / "small.json"
+    file.write_text(json.dumps(small_run))
+    command = [sys.executable, "-c", HOLD, str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        status, _, error = call(train, "--config", file, "--out", out)
+        assert status == 1 and f"Another process is training in {out}" in error
+        assert not (out / CONFIG).exists()
+        shutil.copytree(alone, out, dirs_exist_ok=True)
+        with pytest.raises(OSError, match="Another process is training in"):
+            Run(out, show=False)
+        process.kill()
+    assert Run(out, show=False).trainer.epoch == 8
+
+
+def test_a_run_that_another_went_on_with_is_opened_again(start, tmp_path):
+    first = start(tmp_path / "run", num_epochs=1)
+    Run(tmp_path / "run", show=False).go()
+    with pytest.raises(OSError, match="gone on with since it was opened here"):
+        first.go()
+
+
+# What is not its own
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_other_settings_are_refused(small_run, copied, call, tmp_path):
+    file, before = tmp_path / "other.json", sorted(copied.rglob("*"))
+    file.write_text(json.dumps(small_run | {"learning_rate": 0.5}))
+    options = ["--resume", "--out", copied, "--config", file]
+    status, _, told = call(train, *options, "--num-epochs", 9)
+    assert status == 1 and "learning_rate 0.003 -> 0.5" in told
+    assert "num_epochs 8 -> 9" in told
+    assert f"--config {copied / CONFIG} --model {copied} --out DIR" in told
+    assert sorted(copied.rglob("*")) == before
+    file.write_text(json.dumps(small_run))
+    assert call(train, *options)[0] == 0
+
+
+@pytest.mark.parametrize("name", ["seed", "hidden_size"])
+def test_edited_settings_and_foreign_checkpoints_are_refused(copied, call, name):
+    edit(copied / CONFIG, **{name: 32})
+    before = (copied / METRICS).read_bytes()
+    status, _, told = call(train, "--resume", "--out", copied)
+    assert status == 1 and "is the checkpoint of another run, or" in told
+    assert f"{name} " in told and "-> 32" in told and "holds a copy" in told
+    assert (copied / METRICS).read_bytes() == before
+    shutil.copy(checkpoint_path(copied, 8) / CONFIG, copied / CONFIG)  # the cure
+    assert call(train, "--resume", "--out", copied)[0] == 0
+
+
+def renamed(path):
+    path.rename(path.with_name("000009"))
+
+
+def damaged(path):
+    (path / STATE).write_bytes((path / STATE).read_bytes()[:-9])
+
+
+def with_code(path):
+    torch.save({"epoch": print}, path / STATE)
+
+
+@pytest.mark.parametrize("harm", [renamed, damaged, with_code])
+def test_a_state_that_this_run_did_not_save_is_not_loaded(copied, call, harm):
+    harm(checkpoint_path(copied, 8))
+    newest = checkpoint_path(copied, saved_epochs(copied)[-1])
+    status, _, told = call(train, "--resume", "--out", copied)
+    assert status == 1 and f"Remove {newest}" in told and "weights_only" not in told
+    shutil.rmtree(newest)
+    assert call(train, "--resume", "--out", copied)[0] == 0
+
+
+@pytest.mark.parametrize("kind", ["training", "held-out"])
+def test_other_data_are_refused(start, tmp_path, kind):
+    rows = [
+        {"question": p.question, "answer": p.solution}
+        for p in make_problems("train", 30, seed=3)
+    ]
+    file, few = tmp_path / "train.jsonl", 27  # the last tenth is held out
+    file.write_text(json_lines(rows))
+    start(tmp_path / "run", task_settings={"data": str(tmp_path)}, num_epochs=1)
+    keep = few if kind == "held-out" else 0
+    end = len(rows) if kind == "held-out" else few
+    other = [*rows[:keep], *rows[keep:end][::-1], *rows[end:]]
+    file.write_text(json_lines(other))
+    with pytest.raises(ValueError, match=f"made with other {kind} problems"):
+        Run(tmp_path / "run", show=False)
+
+
+def test_a_fingerprint_sees_order_and_answers_of_any_type():
+    one, other = Problem("a?", 1), Problem("b?", print)
+    assert fingerprint([one, other]) != fingerprint([other, one])
+    assert fingerprint([one]) != fingerprint([Problem("a?", 2)])
+
+
+def test_journals_that_were_shortened_or_lost_are_refused(copied, call):
+    before = (copied / SAMPLES).read_bytes()
+    (copied / SAMPLES).write_bytes(before[:-9])
+    status, _, told = call(train, "--resume", "--out", copied)
+    assert status == 1 and f"{copied / SAMPLES} has" in told
+    (copied / SAMPLES).write_bytes(before)
+    shutil.rmtree(copied / "checkpoints")
+    before = (copied / METRICS).read_bytes()
+    for how, words in ((["--resume"], "no checkpoint any more"), ([], "holds a run")):
+        status, _, told = call(train, *how, "--out", copied)
+        assert status == 1 and words in told
+    assert (copied / METRICS).read_bytes() == before
+
+
+def test_a_folder_that_holds_a_run_or_is_a_file_is_no_place_for_a_new_one(
+    alone, small_run, tmp_path
+):
+    config = from_values(small_run)
+    with pytest.raises(FileExistsError, match=r"holds a run already.*--resume"):
+        begin(config, alone)
+    (tmp_path / "file").write_text("mine")
+    for out in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(FileExistsError, match="cannot be a folder"):
+            begin(config, out)
+    with pytest.raises(FileNotFoundError, match="There is no run in"):
+        Run(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+# What a run writes down
+
+
+def test_the_journals_hold_every_epoch_and_what_a_response_earned(alone):
+    metrics, samples = (
+        pandas.read_json(alone / name, lines=True) for name in (METRICS, SAMPLES)
+    )
+    done = metrics.dropna(subset="mean_reward")
+    assert done["epoch"].tolist() == list(range(8))
+    rates = done["learning_rate"][:3].tolist()
+    assert rates == pytest.approx([1.5e-3, 3e-3, 3e-3 * 6 / 7])
+    assert samples.groupby("epoch").size().tolist() == [4] * 8
+    weights = {"accuracy": 1.0, "format": 0.2}
+    earned = sum(weight * samples[name] for name, weight in weights.items())
+    assert samples["reward"].tolist() == pytest.approx(earned.tolist())
+    looks = metrics.dropna(subset="held_out").set_index("epoch")["held_out"]
+    assert looks.index.tolist() == [0, 3, 6, 8]
+    run = Run(alone, show=False)
+    again = sampled_scores(run.policy, run.probe.environment, 1)
+    assert looks[8] == pytest.approx(again.accuracy.mean().item())
+    questions = {problem.question for problem in run.problems}
+    assert set(samples["question"]) <= questions
+
+
+def test_nothing_but_the_kl_needs_a_reference(start, alone, tmp_path):
+    run = start(tmp_path / "run", kl_penalty=0.0, num_epochs=2)
+    assert "kl" not in run.go().records[-1] and run.trainer.ref_policy is None
+    reference = Run(alone, show=False).trainer.ref_policy.model
+    first = start(tmp_path / "other").policy.model.state_dict()
+    for name, weight in reference.state_dict().items():
+        assert torch.equal(weight, first[name])
+
+
+def test_a_loss_that_is_no_number_stops_with_its_step(start, tmp_path):
+    """The last good checkpoint stays, and no line is written for the bad epoch."""
+    run = start(tmp_path, save_every=1)
+    reward = run.trainer.reward_fn
+
+    def broken(rollout):
+        if run.trainer.epoch == 2:
+            with torch.no_grad():
+                reference = run.trainer.ref_policy.model
+                reference.get_input_embeddings().weight.fill_(torch.nan)
+        return reward(rollout)
+
+    run.trainer.reward_fn = broken
+    with pytest.raises(ValueError, match="epoch 2, step 0"):
+        run.go()
+    rows = [json.loads(x) for x in (tmp_path / METRICS).read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [0, 1]
+    assert Run(tmp_path, show=False).trainer.epoch == 2
