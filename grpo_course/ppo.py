@@ -1,7 +1,16 @@
-"""Who guesses the reward to come: a network of its own, or a head on the actor."""
+"""What stands beside GRPO: PPO with its critic, and rewards learned from preferences.
+
+Top down: GAE turns a critic's guesses into a delta for every token; two critics and
+their loss; PPO, which is the loop of `loop` with both put in; a reward model fitted to
+pairs of responses; and, in the sort world where everything can be enumerated, the two
+ways to train on such pairs, by a learned reward and by DPO.
+
+The ratio, its clip and the means over tokens are not told here: they are GRPO's, in
+`formulas`.
+"""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,17 +21,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from grpo_course.checks import (
-    require_at_least,
     require_axes,
-    require_callable,
-    require_inside,
-    require_log_probs,
     require_one_each,
-    require_ref_log_probs,
     require_same_shape,
-    require_sizes,
-    require_tensor,
-    require_vocabulary,
     settings,
 )
 from grpo_course.formulas import (
@@ -36,16 +37,149 @@ from grpo_course.formulas import (
 )
 from grpo_course.loop import (
     GRPO,
-    LEARNING_RATE,
     Batch,
+    History,
     Rollout,
     TrainConfig,
     Trainer,
     require_config,
+    train,
 )
 from grpo_course.sampling import Draw, make_draw, require_seeds, zeros
+from grpo_course.sort import (
+    SORT_PROMPTS,
+    SortPolicy,
+    all_log_probs,
+    all_responses,
+    all_rewards,
+    make_policy,
+    rollout_reward,
+    sort_distance_reward,
+)
 
-# --- actor_critic.critic
+# Deltas for tokens: rewards and a critic's values, one of each a token.
+
+
+def td_errors(
+    rewards: Tensor,
+    values: Tensor,
+    gamma: float = 1.0,
+    mask: Tensor | None = None,
+    bootstrap: Tensor | None = None,
+) -> Tensor:
+    """Reward plus discounted next value minus value: [... batch trial pos].
+
+    `rewards` and `values` have one entry a token; a value is the critic's guess
+    before the token is written. `mask` is False on padding, and on tokens that the
+    policy did not write, such as the answer of a tool: they are passed over.
+
+    After the last token there is nothing to expect, unless the response was cut off
+    there and would have gone on. `bootstrap` [... batch trial] is the critic's guess
+    after the last token, zero where a response ended. A limit that belongs to the
+    task is an end: Pardo et al. 2018, arXiv 1712.00378.
+
+    Raises ValueError for shapes that do not line up.
+    """
+    require_axes("values", values, "pos")
+    if rewards.shape != values.shape:
+        raise ValueError(
+            f"rewards have shape {list(rewards.shape)}, but values have shape "
+            f"{list(values.shape)}: each token needs one of both. A reward for the "
+            "whole response goes to its last token: reward_per_token."
+        )
+    mask = as_bool_mask(mask, values)
+    rewards, values = (hide(as_floats(x), mask) for x in (rewards, values))
+    after = torch.zeros_like(values[..., 0])
+    if bootstrap is not None:
+        require_same_shape("bootstrap", bootstrap, "values[..., 0]", after)
+        after = as_floats(bootstrap)
+    next_values: list[Tensor] = []
+    for t in reversed(range(values.shape[-1])):
+        next_values.insert(0, after)
+        after = torch.where(mask[..., t], values[..., t], after)
+    return hide(rewards + gamma * torch.stack(next_values, dim=-1) - values, mask)
+
+
+def generalized_advantages(
+    rewards: Tensor,
+    values: Tensor,
+    gamma: float = 1.0,
+    lam: float = 0.95,
+    mask: Tensor | None = None,
+    bootstrap: Tensor | None = None,
+) -> Tensor:
+    """GAE: the TD errors from a token on, each step weighed by gamma * lam.
+
+    Arguments and errors as `td_errors`. lam = 0 is the TD error (little noise, as wrong
+    as the critic), lam = 1 the return minus the value (right on average, noisy). Only
+    tokens under the mask are steps; the others get zero, as in verl.
+    Schulman et al. 2015, arXiv 1506.02438.
+    """
+    errors = td_errors(rewards, values, gamma, mask, bootstrap)
+    mask, advantage = as_bool_mask(mask, errors), torch.zeros_like(errors[..., 0])
+    advantages: list[Tensor] = []
+    for t in reversed(range(errors.shape[-1])):
+        further = errors[..., t] + gamma * lam * advantage
+        advantage = torch.where(mask[..., t], further, advantage)
+        advantages.insert(0, advantage)
+    return hide(torch.stack(advantages, dim=-1), mask)
+
+
+def reward_per_token(
+    rewards: Tensor, like: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """The reward of a response, given at its last token; zero before and after.
+
+    rewards [... batch trial], `like` and `mask` [... batch trial pos]. A response
+    whose mask is empty has no token to give it to, and gets none.
+    """
+    require_one_each("rewards", rewards, like)
+    mask = as_bool_mask(mask, like)
+    to_the_end = mask.flip(-1).cumsum(-1).flip(-1)  # tokens from here on
+    is_last = mask & (to_the_end == 1)
+    return torch.where(is_last, rewards[..., None], 0.0)
+
+
+def kl_per_token(
+    token_rewards: Tensor,
+    log_probs: Tensor,
+    ref_log_probs: Tensor,
+    coefficient: float | Tensor,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """KL in the reward, paid where it arises: minus beta log(pi/ref) at each token.
+
+    All [... batch trial pos]; beta is a number, or [seed] where seeds train
+    together. The sum over a response is that of `formulas.kl_reward`.
+    Ziegler et al. 2019, arXiv 1909.08593.
+    """
+    mask = as_bool_mask(mask, log_probs)
+    new, ref = hide(log_probs.detach(), mask), hide(ref_log_probs, mask)
+    beta = as_beta(coefficient, new)[..., None, None, None]
+    return token_rewards - beta * (new - ref)
+
+
+def whiten(values: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Mean zero and spread one over all tokens of a batch: [... batch trial pos].
+
+    The sample spread, over the tokens under the mask; each seed by itself. As in
+    `formulas.center` a first value is taken off before averaging, so that tied values
+    give exactly zero.
+    """
+    require_axes("values", values, "batch trial pos")
+    values, mask = as_floats(values), as_bool_mask(mask, values)
+    index = mask.flatten(-3).int().argmax(dim=-1, keepdim=True)
+    first = values.flatten(-3).gather(-1, index)[..., None, None]
+    count = mask.sum(TOKEN_AXES, keepdim=True)
+    shifted = hide(values - first, mask)
+    mean = shifted.sum(TOKEN_AXES, keepdim=True) / count.clamp(min=1)
+    centered = hide(shifted - mean, mask)
+    squares = centered.square().sum(TOKEN_AXES, keepdim=True)
+    spread = (squares / (count - 1).clamp(min=1)).sqrt()
+    return centered / (spread + SPREAD_EPSILON)
+
+
+# Networks that read: who guesses the reward to come, and who learns it.
 
 
 class Reader(nn.Module):
@@ -55,81 +189,7 @@ class Reader(nn.Module):
         vocab_size: how many different tokens there are.
         dim: width of the vectors in between.
         prompt_length, response_length: how many tokens come in.
-        draw: from `make_draw`; with seeds, all weights get a seed axis in front.
-    """
-
-    def __init__(
-        self,
-        vocab_size: int,
-        dim: int,
-        prompt_length: int,
-        response_length: int,
-        draw: Draw,
-    ):
-        super().__init__()
-        lengths = {"prompt_length": prompt_length, "response_length": response_length}
-        require_sizes(vocab_size=vocab_size, dim=dim, **lengths)
-        scale = 1 / math.sqrt(dim)
-        self.embedding = nn.Parameter(draw(vocab_size, dim))
-        self.prompt_weights = nn.Parameter(draw(prompt_length, dim, dim) * scale)
-        self.response_weights = nn.Parameter(draw(response_length, dim, dim) * scale)
-
-    def forward(self, prompts: Tensor, responses: Tensor) -> Tensor:
-        """int [batch pos], [... batch trial pos] -> [... batch trial state dim]
-
-        State t has read the prompt and the first t tokens of the response: one
-        state more than there are tokens.
-        """
-        self.require_tokens(prompts, responses)
-        prompt = einsum(
-            self.embedding[..., prompts, :],
-            self.prompt_weights,
-            "... batch pos dim_in, ... pos dim_in dim -> ... batch dim",
-        )
-        read = einsum(  # every token at every position, then the sampled ones
-            self.embedding,
-            self.response_weights,
-            "... vocab dim_in, ... pos dim_in dim -> ... pos vocab dim",
-        )
-        tokens = pick(read, responses)  # [... batch trial pos dim]
-        nothing = torch.zeros_like(tokens[..., :1, :])
-        so_far = torch.cat([nothing, tokens], dim=-2).cumsum(-2)
-        return (prompt[..., None, None, :] + so_far).tanh()
-
-    def require_tokens(self, prompts: Tensor, responses: Tensor) -> None:
-        """Check that both are what the weights were made for, and line up."""
-        require_axes("prompts", prompts, "batch pos")
-        require_axes("responses", responses, "batch trial pos")
-        if len(prompts) != responses.shape[-3]:
-            raise ValueError(
-                f"prompts has shape {list(prompts.shape)}, but responses has shape "
-                f"{list(responses.shape)}: they must agree in batch."
-            )
-        weights = {"prompts": self.prompt_weights, "responses": self.response_weights}
-        for name, tokens in (("prompts", prompts), ("responses", responses)):
-            length = weights[name].shape[-3]
-            if tokens.shape[-1] != length:
-                raise ValueError(
-                    f"{name} have {tokens.shape[-1]} tokens, but the reader was built "
-                    f"for {length}. Build it with that length, or change the rows."
-                )
-            require_vocabulary(name, tokens, self.embedding.shape[-2])
-
-
-def pick(table: Tensor, tokens: Tensor) -> Tensor:
-    """Rows of a table at each position.
-
-    [... pos vocab dim], int [... batch trial pos] -> [... batch trial pos dim]
-    """
-    chosen = torch.nn.functional.one_hot(tokens, table.shape[-2]).to(table)
-    pattern = "... pos vocab dim, ... batch trial pos vocab -> ... batch trial pos dim"
-    return einsum(table, chosen, pattern)
-
-
-class Critic(nn.Module):
-    """A network of its own; its value of a token has read all tokens before it.
-
-    It starts with zero for everything. Arguments as `Reader`; `seeds` as SortModel.
+        seeds: as `SortModel`; all weights get a seed axis in front, the dots below.
     """
 
     def __init__(
@@ -142,14 +202,68 @@ class Critic(nn.Module):
     ):
         super().__init__()
         require_seeds(seeds)
-        draw = make_draw(seeds)
-        self.reader = Reader(vocab_size, dim, prompt_length, response_length, draw)
-        self.readout = nn.Parameter(zeros(seeds, response_length, dim))
-        self.bias = nn.Parameter(zeros(seeds, response_length))
+        draw, scale = make_draw(seeds), 1 / math.sqrt(dim)
+        self.weights = nn.ParameterDict(
+            {
+                "embedding": draw(vocab_size, dim),
+                "prompt": draw(prompt_length, dim, dim) * scale,
+                "response": draw(response_length, dim, dim) * scale,
+            }
+        )
+        self.start_readout(draw)
+
+    def start_readout(self, draw: Draw) -> None:
+        """What turns states into numbers: each kind of reader has its own weights."""
+
+    def read(self, prompts: Tensor, responses: Tensor) -> Tensor:
+        """int [batch pos], [... batch trial pos] -> [... batch trial state dim]
+
+        State t has read the prompt and the first t tokens of the response: one
+        state more than there are tokens. Raises ValueError for other lengths than
+        those it was built for.
+        """
+        given = prompts.shape[-1], responses.shape[-1]
+        embedding, of_prompt, of_response = self.weights.values()
+        built = of_prompt.shape[-3], of_response.shape[-3]
+        if given != built:
+            raise ValueError(
+                f"prompts and responses have {given} tokens, but the reader was built "
+                f"for {built}. Build it with those lengths, or change the rows."
+            )
+        prompt = einsum(
+            embedding[..., prompts, :],
+            of_prompt,
+            "... batch pos dim_in, ... pos dim_in dim -> ... batch dim",
+        )
+        table = einsum(  # every token at every position, then the sampled ones
+            embedding,
+            of_response,
+            "... vocab dim_in, ... pos dim_in dim -> ... pos vocab dim",
+        )
+        tokens = einsum(
+            table,
+            F.one_hot(responses, table.shape[-2]).to(table),
+            "... pos vocab dim, ... batch trial pos vocab -> ... batch trial pos dim",
+        )
+        nothing = torch.zeros_like(tokens[..., :1, :])
+        so_far = torch.cat([nothing, tokens], dim=-2).cumsum(-2)
+        return (prompt[..., None, None, :] + so_far).tanh()
+
+
+class Critic(Reader):
+    """A network of its own; its value of a token has read all tokens before it.
+
+    It starts with zero for everything.
+    """
+
+    def start_readout(self, draw: Draw) -> None:
+        like = self.weights["response"].detach()[..., 0]  # [... pos dim]
+        self.readout = nn.Parameter(torch.zeros_like(like))
+        self.bias = nn.Parameter(torch.zeros_like(like[..., 0]))
 
     def forward(self, rollout: Rollout) -> Tensor:
         """The reward still to come, before each token: [... batch trial pos]"""
-        states = self.reader(rollout.prompts, rollout.responses)[..., :-1, :]
+        states = self.read(rollout.prompts, rollout.responses)[..., :-1, :]
         pattern = "... batch trial pos dim, ... pos dim -> ... batch trial pos"
         return einsum(states, self.readout, pattern) + self.bias[..., None, None, :]
 
@@ -170,8 +284,6 @@ class ValueHead(nn.Module):
     ):
         super().__init__()
         require_seeds(seeds)
-        require_sizes(dim=dim, response_length=response_length)
-        require_callable("features", features, "maps prompts to [... batch dim]")
         self.features = features
         self.readout = nn.Parameter(zeros(seeds, response_length, dim))
         self.bias = nn.Parameter(zeros(seeds, response_length))
@@ -198,173 +310,21 @@ def value_loss(
     and that of the clipped value: no gain from moving on. PPO's reference code;
     Engstrom et al. 2020, arXiv 2005.12729.
     """
-    require_axes("values", values, "batch trial pos")
     require_same_shape("returns", returns, "values", values)
     values, returns = as_floats(values), as_floats(returns)
     errors = (values - returns).square()
     if clip is not None:
-        require_inside("clip", clip, {"above": 0}, ", or None, which does not clip")
         if old_values is None:
             raise ValueError(
                 f"clip={clip} needs old_values, the critic's values when the responses "
                 "were sampled. clip=None does not clip."
             )
-        require_same_shape("old_values", old_values, "values", values)
         clipped = old_values + (values - old_values).clamp(-clip, clip)
         errors = torch.maximum(errors, (clipped - returns).square())
     return aggregate(errors, mask, "token_mean") / 2
 
 
-# --- actor_critic.gae
-
-
-# The ranges of both knobs: a reward at the end of a response is usually not discounted.
-GAMMA, LAM = {"above": 0, "at most": 1}, {"at least": 0, "at most": 1}
-
-
-def td_errors(
-    rewards: Tensor,
-    values: Tensor,
-    gamma: float = 1.0,
-    mask: Tensor | None = None,
-    bootstrap: Tensor | None = None,
-) -> Tensor:
-    """Reward plus discounted next value minus value: [... batch trial pos].
-
-    `rewards` and `values` have one entry a token; a value is the critic's guess
-    before the token is written. `mask` is False on padding, and on tokens that the
-    policy did not write, such as the answer of a tool: they are passed over.
-
-    After the last token there is nothing to expect, unless the response was cut off
-    there and would have gone on. `bootstrap` [... batch trial] is the critic's guess
-    after the last token, zero where a response ended. A limit that belongs to the
-    task is an end: Pardo et al. 2018, arXiv 1712.00378.
-
-    Raises ValueError for shapes that do not line up, and for gamma outside (0, 1].
-    """
-    require_axes("rewards", rewards, "pos")
-    require_axes("values", values, "pos")
-    if rewards.shape != values.shape:
-        raise ValueError(
-            f"rewards have shape {list(rewards.shape)}, but values have shape "
-            f"{list(values.shape)}: each token needs one of both. A reward for the "
-            "whole response goes to its last token: reward_per_token."
-        )
-    require_inside("gamma", gamma, GAMMA)
-    mask = as_bool_mask(mask, values)
-    rewards, values = (hide(as_floats(x), mask) for x in (rewards, values))
-    after = next_values(values, mask, bootstrap)
-    return hide(rewards + gamma * after - values, mask)
-
-
-def next_values(values: Tensor, mask: Tensor, bootstrap: Tensor | None) -> Tensor:
-    """The value of the next token under the mask, after the last one `bootstrap`."""
-    after = torch.zeros_like(values[..., 0])
-    if bootstrap is not None:
-        require_same_shape("bootstrap", bootstrap, "values[..., 0]", after)
-        after = as_floats(bootstrap)
-    backwards = []
-    for value, kept in from_the_end(values, mask):
-        backwards.append(after)
-        after = torch.where(kept, value, after)
-    return torch.stack(backwards[::-1], dim=-1)
-
-
-def from_the_end(values: Tensor, mask: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """The entries of one position after another, from the last to the first."""
-    return zip(reversed(values.unbind(-1)), reversed(mask.unbind(-1)), strict=True)
-
-
-def generalized_advantages(
-    rewards: Tensor,
-    values: Tensor,
-    gamma: float = 1.0,
-    lam: float = 0.95,
-    mask: Tensor | None = None,
-    bootstrap: Tensor | None = None,
-) -> Tensor:
-    """GAE: the TD errors from a token on, each step weighed by gamma * lam.
-
-    Arguments as `td_errors`. lam = 0 is the TD error (little noise, as wrong as the
-    critic), lam = 1 the return minus the value (right on average, noisy). Only tokens
-    under the mask are steps; the others get zero, as in verl.
-    Schulman et al. 2015, arXiv 1506.02438.
-
-    Raises as `td_errors`, and ValueError for lam outside [0, 1].
-    """
-    require_inside("lam", lam, LAM)
-    errors = td_errors(rewards, values, gamma, mask, bootstrap)
-    mask, backwards = as_bool_mask(mask, errors), []
-    advantage = torch.zeros_like(errors[..., 0])
-    for error, kept in from_the_end(errors, mask):
-        advantage = torch.where(kept, error + gamma * lam * advantage, advantage)
-        backwards.append(advantage)
-    return hide(torch.stack(backwards[::-1], dim=-1), mask)
-
-
-def reward_per_token(
-    rewards: Tensor, like: Tensor, mask: Tensor | None = None
-) -> Tensor:
-    """The reward of a response, given at its last token; zero before and after.
-
-    rewards [... batch trial], `like` and `mask` [... batch trial pos]. A response
-    whose mask is empty has no token to give it to, and gets none.
-    """
-    require_axes("like", like, "batch trial pos")
-    require_one_each("rewards", rewards, like)
-    mask = as_bool_mask(mask, like)
-    to_the_end = mask.flip(-1).cumsum(-1).flip(-1)  # tokens from here on
-    is_last = mask & (to_the_end == 1)
-    return torch.where(is_last, rewards[..., None], 0.0)
-
-
-def kl_per_token(
-    token_rewards: Tensor,
-    log_probs: Tensor,
-    ref_log_probs: Tensor,
-    coefficient: float | Tensor,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """KL in the reward, paid where it arises: minus beta log(pi/ref) at each token.
-
-    All [... batch trial pos]; beta is a number, or [seed] where seeds train
-    together. The sum over a response is that of `algorithm.kl.kl_reward`.
-    Ziegler et al. 2019, arXiv 1909.08593.
-    """
-    require_same_shape("token_rewards", token_rewards, "log_probs", log_probs)
-    require_ref_log_probs(ref_log_probs, log_probs)
-    mask = as_bool_mask(mask, log_probs)
-    new, ref = hide(log_probs.detach(), mask), hide(ref_log_probs, mask)
-    require_log_probs(log_probs=new, ref_log_probs=ref)
-    beta = as_beta(coefficient, new)[..., None, None, None]
-    return token_rewards - beta * (new - ref)
-
-
-def whiten(values: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Mean zero and spread one over all tokens of a batch: [... batch trial pos].
-
-    The sample spread, over the tokens under the mask; each seed by itself. As in
-    `algorithm.deltas.center` a first value is taken off before averaging, so that
-    tied values give exactly zero.
-    """
-    require_axes("values", values, "batch trial pos")
-    values, mask = as_floats(values), as_bool_mask(mask, values)
-    count = mask.sum(TOKEN_AXES, keepdim=True)
-    shifted = hide(values - first_kept(values, mask), mask)
-    mean = shifted.sum(TOKEN_AXES, keepdim=True) / count.clamp(min=1)
-    centered = hide(shifted - mean, mask)
-    squares = centered.square().sum(TOKEN_AXES, keepdim=True)
-    spread = (squares / (count - 1).clamp(min=1)).sqrt()
-    return centered / (spread + SPREAD_EPSILON)
-
-
-def first_kept(values: Tensor, mask: Tensor) -> Tensor:
-    """The first value under the mask. [... batch trial pos] twice -> [... 1 1 1]"""
-    first = mask.flatten(-3).int().argmax(dim=-1, keepdim=True)
-    return values.flatten(-3).gather(-1, first)[..., None, None]
-
-
-# --- actor_critic.ppo
+# PPO: the loop with a critic.
 
 
 @settings()
@@ -407,7 +367,6 @@ class PPO(Trainer):
     ):
         super().__init__(*parts, **callbacks)
         require_config(self.config, PPOConfig)
-        require_callable("critic", critic, "maps a rollout to values [... pos]")
         self.critic, self.entropy, self.bootstrap = critic, entropy, bootstrap
         if self.config.entropy_bonus and entropy is None:
             raise ValueError(
@@ -424,27 +383,19 @@ class PPO(Trainer):
         on one axis so that a minibatch can be cut out of both like of the rest.
         """
         batch, config = GRPO.collect(self, prompts), self.config
-        values, mask = self.critic(batch.rollout), batch.rollout.mask
-        rewards, after = self.token_rewards(batch), self.value_after(batch.rollout)
-        knobs = config.gamma, config.lam
+        rollout, mask = batch.rollout, batch.rollout.mask
+        old, ref = batch.old_log_probs, batch.ref_log_probs
+        rewards = reward_per_token(batch.rewards, rollout.responses, mask)
+        if old is not None and ref is not None and config.kl_place == "reward":
+            rewards = kl_per_token(rewards, old, ref, self.beta, mask)
+        after = None  # an end: nothing more to expect
+        if self.bootstrap is not None and rollout.finished is not None:
+            after = self.bootstrap(rollout).masked_fill(rollout.finished, 0.0)
+        values, knobs = self.critic(rollout), (config.gamma, config.lam)
         deltas = generalized_advantages(rewards, values, *knobs, mask, after)
         targets = torch.cat([deltas + values, values], dim=-1)
         deltas = whiten(deltas, mask) if config.whiten_deltas else deltas
         return self.correct(replace(batch, deltas=deltas, targets=targets))
-
-    def value_after(self, rollout: Rollout) -> Tensor | None:
-        """What is expected after a response that was cut off. -> [... batch trial]"""
-        if self.bootstrap is None or rollout.finished is None:
-            return None
-        return self.bootstrap(rollout).masked_fill(rollout.finished, 0.0)
-
-    def token_rewards(self, batch: Batch) -> Tensor:
-        """The reward at the last token, and each token's KL, if rewards pay for it."""
-        old, ref, mask = batch.old_log_probs, batch.ref_log_probs, batch.rollout.mask
-        rewards = reward_per_token(batch.rewards, batch.rollout.responses, mask)
-        if old is None or ref is None or self.config.kl_place == "loss":
-            return rewards
-        return kl_per_token(rewards, old, ref, self.beta, mask)
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict]:
         """The policy's loss, plus c_V times the critic's, minus c_H times entropy."""
@@ -463,57 +414,19 @@ class PPO(Trainer):
         return loss + extra, record | {"loss": (loss + extra).detach()}
 
 
-# --- actor_critic.reward_model
+# A reward learned from pairs: the first of two responses was preferred.
 
 
-def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
-    """-log sigmoid(chosen - rejected), mean over the pairs: [... pair] -> [...].
+class RewardModel(Reader):
+    """One number for a whole response. No bias: pairs cannot tell a constant."""
 
-    Both are rewards that a model gives. sigmoid(difference) is the probability that
-    the first response wins: Bradley and Terry 1952, Biometrika 39; as a loss for a
-    reward model Christiano et al. 2017, arXiv 1706.03741. logsigmoid, because
-    log(sigmoid(x)) is -inf where x is very negative.
-    """
-    require_axes("chosen", chosen, "pair")
-    require_pairs(chosen, rejected)
-    return -F.logsigmoid(as_floats(chosen) - as_floats(rejected)).mean(-1)
-
-
-def require_pairs(chosen: Tensor, rejected: Tensor) -> None:
-    """Check that there is one rejected entry for each chosen one."""
-    require_tensor("chosen", chosen, "... pair")
-    require_tensor("rejected", rejected, "... pair")
-    if chosen.shape != rejected.shape:
-        raise ValueError(
-            f"chosen has shape {list(chosen.shape)}, but rejected has shape "
-            f"{list(rejected.shape)}. They go pair by pair: pass one rejected for each "
-            "chosen."
-        )
-
-
-class RewardModel(nn.Module):
-    """One number for a whole response. No bias: pairs cannot tell a constant.
-
-    Arguments as `critic.Reader`; `seeds` gives all weights a seed axis in front.
-    """
-
-    def __init__(
-        self,
-        vocab_size: int,
-        dim: int,
-        prompt_length: int,
-        response_length: int,
-        seeds: Sequence[int] | None = None,
-    ):
-        super().__init__()
-        require_seeds(seeds)
-        draw = make_draw(seeds)
-        self.reader = Reader(vocab_size, dim, prompt_length, response_length, draw)
+    def start_readout(self, draw: Draw) -> None:
+        dim = self.weights["embedding"].shape[-1]
         self.readout = nn.Parameter(draw(dim) / dim)
 
     def forward(self, prompts: Tensor, responses: Tensor) -> Tensor:
         """int [batch pos], [... batch trial pos] -> rewards [... batch trial]"""
-        read = self.reader(prompts, responses)[..., -1, :]
+        read = self.read(prompts, responses)[..., -1, :]
         pattern = "... batch trial dim, ... dim -> ... batch trial"
         return einsum(read, self.readout, pattern)
 
@@ -525,6 +438,18 @@ class RewardModel(nn.Module):
             return self(rollout.prompts, rollout.responses)
 
         return reward
+
+
+def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
+    """-log sigmoid(chosen - rejected), mean over the pairs: [... pair] -> [...].
+
+    Both are rewards that a model gives. sigmoid(difference) is the probability that
+    the first response wins: Bradley and Terry 1952, Biometrika 39; as a loss for a
+    reward model Christiano et al. 2017, arXiv 1706.03741. logsigmoid, because
+    log(sigmoid(x)) is -inf where x is very negative.
+    """
+    require_same_shape("rejected", rejected, "chosen", chosen)
+    return -F.logsigmoid(as_floats(chosen) - as_floats(rejected)).mean(-1)
 
 
 def fit_reward_model(
@@ -540,15 +465,172 @@ def fit_reward_model(
     prompts int [batch pos], chosen and rejected int [... batch pair pos]: pair by
     pair, the first was preferred. All pairs in every step, with Adam.
     """
-    require_pairs(chosen, rejected)
-    require_at_least("num_steps", num_steps, 1)
-    require_inside("learning_rate", learning_rate, LEARNING_RATE)
+
+    def loss() -> Tensor:
+        scores = (model(prompts, responses) for responses in (chosen, rejected))
+        return bradley_terry_loss(*(score.flatten(-2) for score in scores))
+
+    return descend(loss, model, num_steps, learning_rate)
+
+
+def descend(
+    loss_of: Callable[[], Tensor],
+    model: nn.Module,
+    num_steps: int,
+    learning_rate: float,
+) -> Tensor:
+    """So many steps of Adam down a loss [...]; returns that of each, [step ...]."""
     optimizer, losses = torch.optim.Adam(model.parameters(), lr=learning_rate), []
     for _ in range(num_steps):
-        scores = [model(prompts, responses) for responses in (chosen, rejected)]
-        loss = bradley_terry_loss(*(score.flatten(-2) for score in scores))
+        loss = loss_of()
         optimizer.zero_grad()
         loss.sum().backward()  # seeds are independent: their losses are added
         optimizer.step()
         losses.append(loss.detach())
     return torch.stack(losses)
+
+
+# Preferences in the sort world: pairs int [seed batch pair 2], the chosen one first;
+# the numbers count `EVERY`. What comes of them is computed exactly.
+
+EVERY = all_responses(vocab_size=5, length=3)  # [all pos]
+
+
+def true_rewards(prompts: Tensor = SORT_PROMPTS) -> Tensor:
+    """What every response is worth. int [batch pos] -> [batch all]"""
+    return all_rewards(prompts, 5, sort_distance_reward)
+
+
+def draw_pairs(
+    num_pairs: int,
+    seeds: Sequence[int] = range(16),
+    prompts: Tensor = SORT_PROMPTS,
+    draw: int = 0,
+) -> Tensor:
+    """Pairs of random responses, the chosen one first: int [seed batch pair 2].
+
+    The better response wins with Bradley and Terry's probability. Another `draw` gives
+    new pairs.
+    """
+    generator = torch.Generator().manual_seed(1000 * seeds[0] + draw)
+    batch = torch.arange(len(prompts))
+    shape = (len(seeds), len(prompts), num_pairs, 2)
+    index = torch.randint(len(EVERY), shape, generator=generator)
+    worth = true_rewards(prompts)[batch[:, None, None], index]
+    wins = (worth[..., 0] - worth[..., 1]).sigmoid()
+    lost = torch.rand(wins.shape, generator=generator) > wins
+    return torch.where(lost[..., None], index.flip(-1), index)
+
+
+def of_pairs(scores: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
+    """What the chosen and what the rejected score. [... all] -> two of [... pair]"""
+    chosen, rejected = pairs.unbind(-1)
+    return scores.gather(-1, chosen), scores.gather(-1, rejected)
+
+
+def learn_reward(
+    pairs: Tensor,
+    seeds: Sequence[int] = range(16),
+    prompts: Tensor = SORT_PROMPTS,
+    num_steps: int = 200,
+) -> tuple[RewardModel, Tensor]:
+    """A reward model for each seed, fitted to its pairs, and the loss of each step."""
+    model, (chosen, rejected) = RewardModel(5, 16, 3, 3, seeds), EVERY[pairs].unbind(-2)
+    return model, fit_reward_model(model, prompts, chosen, rejected, num_steps)
+
+
+@torch.no_grad()
+def scores_of(model: RewardModel, prompts: Tensor = SORT_PROMPTS) -> Tensor:
+    """What a model says of every response, in spreads from its mean: [seed batch all].
+
+    A learned reward has no zero and no unit of its own.
+    """
+    num_seeds = len(model.readout)
+    scores = model(prompts, EVERY.expand(num_seeds, len(prompts), *EVERY.shape))
+    return (scores - scores.mean(-1, True)) / scores.std(-1, keepdim=True)
+
+
+def share_right(scores: Tensor, pairs: Tensor) -> Tensor:
+    """The share of pairs whose chosen one scores higher; a tie is half. [seed]"""
+    chosen, rejected = of_pairs(scores, pairs)
+    wins = (chosen - rejected).sign()
+    return (wins + 1).div(2).mean(dim=(-2, -1))
+
+
+def warm_start(
+    seeds: Sequence[int] = range(16),
+    prompts: Tensor = SORT_PROMPTS,
+    num_epochs: int = 10,
+) -> SortPolicy:
+    """A policy for each seed, after some epochs on the true reward."""
+    policy = make_policy(prompts, seeds, init_scale=0.1)
+    optimizer = torch.optim.Adam(policy.model.parameters(), lr=1e-3)
+    config = TrainConfig(num_epochs=num_epochs)
+    train(policy, prompts, rollout_reward(sort_distance_reward), optimizer, config)
+    return policy
+
+
+def climb(
+    model: RewardModel,
+    policy: SortPolicy,
+    prompts: Tensor = SORT_PROMPTS,
+    beta: float = 0.0,
+    num_epochs: int = 60,
+    learning_rate: float = 1e-3,
+) -> History:
+    """GRPO on a learned reward. Before each epoch and at the end, exact, [seed]:
+
+    `model` and `true`, the expected rewards, and `exact_kl` to the start in nats. In
+    the loss it is k2, whose gradient is that of the exact KL, on average.
+    """
+    watch = watch_both(scores_of(model, prompts), policy, prompts)
+    optimizer = torch.optim.Adam(policy.model.parameters(), lr=learning_rate)
+    config = TrainConfig(
+        num_epochs=num_epochs,
+        kl_penalty=beta,
+        kl_estimator="k2",
+        compute_ref_model_period=num_epochs + 1,
+    )
+    reward = model.as_reward()
+    history = train(policy, prompts, reward, optimizer, config, watch)
+    history.records.append({"epoch": num_epochs} | watch(policy))
+    return history
+
+
+def watch_both(
+    scores: Tensor, start: SortPolicy, prompts: Tensor
+) -> Callable[[SortPolicy], dict]:
+    """What is noted in each epoch, all by enumeration: [seed] each."""
+    ref = all_log_probs(start.model, prompts).detach()
+    true = true_rewards(prompts)
+
+    @torch.no_grad()
+    def observe(policy: SortPolicy) -> dict:
+        log_probs = all_log_probs(policy.model, prompts)  # [seed batch all]
+        seen = {"model": scores, "true": true, "exact_kl": log_probs - ref}
+        return {k: (log_probs.exp() * v).sum(-1).mean(-1) for k, v in seen.items()}
+
+    return observe
+
+
+def dpo(
+    pairs: Tensor,
+    policy: SortPolicy,
+    prompts: Tensor = SORT_PROMPTS,
+    beta: float = 0.1,
+    num_steps: int = 200,
+    learning_rate: float = 1e-3,
+) -> Tensor:
+    """Direct preference optimization: the loss of each step, [step seed].
+
+    Bradley and Terry's loss, with beta log(pi / pi_ref) of a whole response as its
+    reward; pi_ref is the policy at the start. Rafailov et al. 2023, arXiv 2305.18290.
+    """
+    ref = all_log_probs(policy.model, prompts).detach()  # [seed batch all]
+
+    def loss() -> Tensor:
+        rewards = beta * (all_log_probs(policy.model, prompts) - ref)
+        chosen, rejected = of_pairs(rewards, pairs)
+        return bradley_terry_loss(chosen.flatten(1), rejected.flatten(1))
+
+    return descend(loss, policy.model, num_steps, learning_rate)

@@ -8,15 +8,17 @@ from torch import Tensor
 
 from grpo_course.claims.claim import BEST, Claim, Setting
 from grpo_course.claims.experiments import PROMPT_SETS
-from grpo_course.claims.preferences import (
+from grpo_course.loop import train
+from grpo_course.ppo import (
+    PPO,
+    Critic,
+    PPOConfig,
     climb,
     dpo,
     draw_pairs,
     learn_reward,
     warm_start,
 )
-from grpo_course.loop import train
-from grpo_course.ppo import PPO, Critic, PPOConfig
 from grpo_course.sort import (
     exact_entropy,
     exact_expected_reward,

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from grpo_course.claims.preferences import (
+from grpo_course.ppo import (
     climb,
     dpo,
     draw_pairs,

@@ -1,0 +1,633 @@
+"""GAE, critics, PPO, a reward model, preferences: closed forms, plain loops, truth."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grpo_course.formulas import kl_reward, kl_values
+from grpo_course.loop import Rollout, TrainConfig, train
+from grpo_course.ppo import (
+    PPO,
+    Critic,
+    PPOConfig,
+    RewardModel,
+    ValueHead,
+    bradley_terry_loss,
+    climb,
+    dpo,
+    draw_pairs,
+    fit_reward_model,
+    generalized_advantages,
+    kl_per_token,
+    learn_reward,
+    reward_per_token,
+    scores_of,
+    share_right,
+    td_errors,
+    true_rewards,
+    value_loss,
+    warm_start,
+    watch_both,
+    whiten,
+)
+from grpo_course.sort import (
+    SORT_PROMPTS,
+    all_log_probs,
+    exact_entropy,
+    exact_expected_reward,
+    make_policy,
+    rollout_reward,
+    sort_distance_reward,
+)
+
+# Deltas for tokens
+
+
+NUMBERS = st.floats(-5, 5)
+
+
+PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=12)
+
+
+def columns(pairs):
+    rewards, values = zip(*pairs, strict=True)
+    return torch.tensor([rewards, values], dtype=torch.float64)
+
+
+def closed_form(errors, factor):
+    """The sum over l of factor**l times the error l tokens later, all at once."""
+    token = torch.arange(errors.shape[-1])
+    later = token[None, :] - token[:, None]
+    powers = torch.where(later >= 0, float(factor) ** later.clamp(min=0).double(), 0.0)
+    return errors @ powers.to(errors).T
+
+
+@settings(deadline=None)
+@given(PAIRS, st.floats(0.01, 1), st.floats(0, 1))
+def test_recursion_equals_the_closed_form(pairs, gamma, lam):
+    rewards, values = columns(pairs)
+    found = generalized_advantages(rewards, values, gamma, lam)
+    expected = closed_form(td_errors(rewards, values, gamma), gamma * lam)
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+
+
+@settings(deadline=None)
+@given(PAIRS, st.floats(0.01, 1))
+def test_lam_zero_is_the_td_error_and_lam_one_the_return_minus_value(pairs, gamma):
+    rewards, values = columns(pairs)
+    td = generalized_advantages(rewards, values, gamma, lam=0.0)
+    assert torch.equal(td, td_errors(rewards, values, gamma))
+    full = generalized_advantages(rewards, values, gamma, lam=1.0)
+    returns = closed_form(rewards, gamma)
+    torch.testing.assert_close(full, returns - values, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("gamma", "before"), [(0.99, 0.2351), (1.0, 0.240)])
+def test_worked_numbers_of_two_tokens(gamma, before):
+    rewards, values = torch.tensor([[0.0, 0.5], [0.25, 0.3]], dtype=torch.float64)
+    found = generalized_advantages(rewards, values, gamma, lam=0.95)
+    expected = torch.tensor([before, 0.2], dtype=torch.float64)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+
+
+def test_what_is_left_after_300_tokens():
+    rewards, values = torch.zeros(2, 301, dtype=torch.float64)
+    rewards[-1] = 1.0
+    first = generalized_advantages(rewards, values, 0.99, 0.95)[0].item()
+    assert first == pytest.approx((0.99 * 0.95) ** 300, rel=1e-9)
+    assert first == pytest.approx(1.018e-8, rel=1e-2)
+    first = generalized_advantages(rewards, values, 0.99, 1.0)[0].item()
+    assert first == pytest.approx(0.99**300) == pytest.approx(0.049, abs=1e-3)
+
+
+def test_leading_axes_are_independent():
+    generator = torch.Generator().manual_seed(0)
+    rewards, values = torch.randn(2, 3, 2, 4, 5, generator=generator)
+    together = generalized_advantages(rewards, values, 0.9, 0.8)
+    for i in torch.cartesian_prod(*map(torch.arange, (3, 2, 4))).tolist():
+        one = generalized_advantages(rewards[tuple(i)], values[tuple(i)], 0.9, 0.8)
+        torch.testing.assert_close(together[tuple(i)], one)
+
+
+def test_padding_does_not_reach_the_response():
+    rewards, values = torch.tensor([[0.0, 1.0], [0.5, 0.25]])
+    short = generalized_advantages(rewards, values, 0.9, 0.8)
+    junk = torch.tensor([float("nan"), 7.0])
+    padded = torch.stack([torch.cat([x, junk]) for x in (rewards, values)])
+    mask = torch.tensor([[[True, True, False, False]]])
+    long = generalized_advantages(*padded[:, None, None], 0.9, 0.8, mask)
+    torch.testing.assert_close(long[0, 0], torch.cat([short, torch.zeros(2)]))
+
+
+def by_hand(rewards, values, mask, gamma, lam, bootstrap):
+    """GAE of one response: the plain recursion over the tokens that are kept."""
+    kept = [t for t, keep in enumerate(mask) if keep]
+    deltas, after, delta = [0.0] * len(mask), bootstrap, 0.0
+    for t in reversed(kept):
+        delta = rewards[t] + gamma * after - values[t] + gamma * lam * delta
+        deltas[t], after = delta, values[t]
+    return deltas
+
+
+TOKENS = st.lists(st.tuples(NUMBERS, NUMBERS, st.booleans()), min_size=1, max_size=9)
+
+
+@settings(deadline=None)
+@given(TOKENS, NUMBERS, st.floats(0.01, 1), st.floats(0, 1))
+def test_holes_and_cuts_are_those_of_a_plain_recursion(tokens, bootstrap, gamma, lam):
+    rewards, values, mask = map(list, zip(*tokens, strict=True))
+    expected = by_hand(rewards, values, mask, gamma, lam, bootstrap)
+    junk = [r if keep else float("nan") for r, keep in zip(rewards, mask, strict=True)]
+    columns = (torch.tensor([[x]], dtype=torch.float64) for x in (junk, values))
+    after = torch.tensor([[bootstrap]], dtype=torch.float64)
+    found = generalized_advantages(
+        *columns, gamma, lam, torch.tensor([[mask]]), bootstrap=after
+    )
+    assert found[0, 0].tolist() == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_hole_neither_pays_nor_ends_nor_discounts():
+    """The tokens of a tool stand between those of the policy."""
+    rewards, values = torch.tensor([[0.0, 0.0, 2.0], [1.0, 0.8, 1.5]])
+    alone = generalized_advantages(rewards, values, 0.9, 0.5)
+    with_tool = torch.tensor([[[0.0, 9.0, 0.0, 2.0]], [[1.0, 7.0, 0.8, 1.5]]])
+    mask = torch.tensor([[[True, False, True, True]]])
+    found = generalized_advantages(*with_tool[:, None], 0.9, 0.5, mask)
+    torch.testing.assert_close(found[0, 0, [0, 2, 3]], alone)
+    assert found[0, 0, 1] == 0
+
+
+def test_with_a_right_critic_only_the_bootstrap_makes_a_cut_harmless():
+    """A walk that pays 1 a step and ends by a coin is worth 2 from everywhere.
+
+    Cut after three tokens, the delta of a token is right, zero on average over what
+    follows, if the cut counts as going on; as an end the last one loses the value.
+    """
+    ends = torch.tensor([1, 2, 3, 3])[None]  # the tokens written, each way equally
+    chance = torch.tensor([0.5, 0.25, 0.125, 0.125])  # the last way was cut off
+    mask = torch.arange(3) < ends[..., None]
+    values, rewards = 2 * torch.ones(1, 4, 3), torch.ones(1, 4, 3)
+    after = torch.tensor([[0.0, 0.0, 0.0, 2.0]])
+    for lam in (0.0, 0.5, 1.0):
+        right = generalized_advantages(rewards, values, 1.0, lam, mask, after)[0]
+        assert (right * chance[:, None]).sum(0).abs().max() < 1e-6
+        wrong = generalized_advantages(rewards, values, 1.0, lam, mask)[0]
+        assert (wrong * chance[:, None]).sum(0)[-1].item() == pytest.approx(-0.25)
+
+
+def test_the_reward_is_given_at_the_last_token():
+    rewards, like = torch.tensor([[2.0, 3.0, 5.0]]), torch.zeros(1, 3, 4)
+    assert reward_per_token(rewards, like)[0, :, -1].tolist() == [2, 3, 5]
+    assert reward_per_token(rewards, like).sum() == 10
+    mask = torch.tensor([[[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]]]).bool()
+    found = reward_per_token(rewards, like, mask)[0].tolist()
+    assert found == [[0, 2, 0, 0], [0, 0, 0, 3], [0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("beta", [0.3, torch.tensor([0.3, 0.0])])
+def test_kl_per_token_adds_up_to_the_kl_of_the_response(beta):
+    generator = torch.Generator().manual_seed(0)
+    log_probs, ref = -torch.rand(2, 2, 3, 4, 5, generator=generator)  # two seeds
+    mask = torch.rand(2, 3, 4, 5, generator=generator) < 0.7
+    rewards = torch.randn(2, 3, 4, generator=generator)
+    mask[..., -1] = True
+    found = kl_per_token(
+        reward_per_token(rewards, ref, mask), log_probs, ref, beta, mask
+    )
+    assert (found[~mask] == 0).all()
+    for seed, b in enumerate(torch.as_tensor(beta).expand(2).tolist()):
+        one = kl_reward(rewards[seed], log_probs[seed], ref[seed], b, mask[seed])
+        torch.testing.assert_close(found[seed].sum(-1), one)
+
+
+def test_whitening_is_by_seed_and_only_over_tokens():
+    generator = torch.Generator().manual_seed(0)
+    values = 3 + 2 * torch.randn(2, 3, 4, 5, generator=generator)
+    values[1] *= 100
+    mask = torch.rand(2, 3, 4, 5, generator=generator) < 0.6
+    values[~mask] = float("nan")
+    white = whiten(values, mask)
+    for seed in range(2):
+        tokens = white[seed][mask[seed]]
+        assert tokens.mean().item() == pytest.approx(0, abs=1e-5)
+        assert tokens.std().item() == pytest.approx(1, abs=1e-3)
+    assert (white[~mask] == 0).all()
+
+
+@pytest.mark.parametrize("value", [0.1, 100.1, 1000.1])
+def test_tied_values_whiten_to_exactly_zero(value):
+    values = torch.full((2, 3, 4, 5), value)
+    values[1] += 3
+    mask = torch.ones(2, 3, 4, 5, dtype=torch.bool)
+    mask[..., :2] = False
+    assert (whiten(values) == 0).all()
+    assert (whiten(torch.where(mask, values, float("nan")), mask) == 0).all()
+    assert (whiten(values, torch.zeros_like(mask)) == 0).all()
+
+
+# Critics
+
+
+PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4]])
+
+
+def tokens_of(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(5, shape, generator=generator)
+
+
+def shaken(module, seed=0):
+    """The same module with weights that are not zero."""
+    generator = torch.Generator().manual_seed(seed)
+    for weight in module.parameters():
+        weight.data += torch.randn(weight.shape, generator=generator)
+    return module
+
+
+def test_a_fresh_critic_expects_nothing():
+    rollout = Rollout(PROMPTS, tokens_of(2, 4, 3))
+    assert torch.equal(Critic(5, 10, 3, 3)(rollout), torch.zeros(2, 4, 3))
+
+
+def test_a_value_reads_the_tokens_before_it_and_no_later_one():
+    critic, tokens = shaken(Critic(5, 10, 3, 3)), tokens_of(2, 4, 3)
+    before = critic(Rollout(PROMPTS, tokens))
+    for position in range(3):
+        changed = tokens.clone()
+        changed[..., position] = (tokens[..., position] + 1) % 5
+        moved = (critic(Rollout(PROMPTS, changed)) - before).abs() > 1e-6
+        assert not moved[..., : position + 1].any()
+        assert moved[..., position + 1 :].all()
+
+
+@pytest.mark.parametrize("kind", [Critic, RewardModel])
+def test_readers_side_by_side_are_those_alone(kind):
+    tokens = tokens_of(2, 2, 4, 3)
+    both = kind(5, 10, 3, 3, seeds=(3, 8))
+    if kind is Critic:
+        both.readout.data += 1.0
+    for i, seed in enumerate((3, 8)):
+        alone = kind(5, 10, 3, 3, seeds=(seed,))
+        if kind is Critic:
+            alone.readout.data += 1.0
+            found, expected = (
+                model(Rollout(PROMPTS, t))
+                for model, t in ((both, tokens), (alone, tokens[i : i + 1]))
+            )
+        else:
+            found, expected = both(PROMPTS, tokens), alone(PROMPTS, tokens[i : i + 1])
+        torch.testing.assert_close(found[i], expected[0])
+
+
+def test_a_value_head_reads_the_features_alone():
+    features = torch.randn(3, 2, 10, generator=torch.Generator().manual_seed(0))
+    head = shaken(ValueHead(lambda prompts: features, 10, 3, seeds=(0, 1, 2)))
+    values = head(Rollout(PROMPTS, tokens_of(3, 2, 4, 3)))
+    assert values.shape == (3, 2, 4, 3)
+    assert torch.equal(values[:, :, 0], values[:, :, 3])
+    by_hand = features[1, 0] @ head.readout[1, 2] + head.bias[1, 2]
+    torch.testing.assert_close(values[1, 0, 0, 2], by_hand)
+
+
+def per_token(*numbers):
+    return torch.tensor([[list(numbers)]])
+
+
+def test_value_loss_is_half_the_mean_square_over_tokens():
+    values, returns = per_token(1.0, 2.0, 9.0), per_token(0.0, 0.0, 0.0)
+    assert value_loss(values, returns).item() == pytest.approx(86 / 6)
+    mask = per_token(True, True, False)
+    assert value_loss(values, returns, mask=mask).item() == pytest.approx(5 / 4)
+
+
+@pytest.mark.parametrize(
+    ("value", "loss", "pulls"),
+    [
+        (0.1, 0.405, True),  # inside the range: its own error, .9 squared / 2
+        (0.5, 0.32, False),  # moved on towards the return: as if it were at .2
+        (-0.5, 1.125, True),  # moved away from the return: its own error counts
+        (2.5, 1.125, True),  # beyond the return: its own error counts
+    ],
+)
+def test_value_clipping_takes_the_gain_of_moving_on(value, loss, pulls):
+    values = per_token(value).requires_grad_()
+    found = value_loss(values, per_token(1.0), per_token(0.0), clip=0.2)
+    found.backward()
+    assert found.item() == pytest.approx(loss)
+    assert (values.grad.item() != 0) == pulls
+
+
+def test_bradley_terry_values_and_gradient():
+    chosen = torch.tensor([1.0, 0.0, -3.0], dtype=torch.float64, requires_grad=True)
+    rejected = torch.tensor([0.0, 0.0, 2.0], dtype=torch.float64, requires_grad=True)
+    loss = bradley_terry_loss(chosen, rejected)
+    gap = (chosen - rejected).detach()
+    assert loss.item() == pytest.approx((-gap.sigmoid().log()).mean().item())
+    loss.backward()
+    expected = -(1 - gap.sigmoid()) / 3
+    torch.testing.assert_close(chosen.grad, expected, rtol=1e-12, atol=0)
+    torch.testing.assert_close(rejected.grad, -expected, rtol=1e-12, atol=0)
+
+
+def test_bradley_terry_does_not_see_a_constant_and_does_not_overflow():
+    chosen, rejected = torch.tensor([[1.0, -2.0], [0.5, 0.0]], dtype=torch.float64)
+    loss = bradley_terry_loss(chosen, rejected)
+    torch.testing.assert_close(bradley_terry_loss(chosen + 7, rejected + 7), loss)
+    far = bradley_terry_loss(torch.tensor([-500.0]), torch.tensor([500.0]))
+    assert far.item() == pytest.approx(1000)
+    assert bradley_terry_loss(torch.zeros(3, 2), torch.zeros(3, 2)).shape == (3,)
+
+
+def test_a_reward_model_learns_its_pairs_and_is_frozen_as_a_reward():
+    model = RewardModel(5, 16, 3, 3, seeds=(0, 1))
+    better = PROMPTS.sort(-1).values[:, None].expand(2, 2, 20, 3)
+    worse = tokens_of(2, 2, 20, 3)
+    losses = fit_reward_model(model, PROMPTS, better, worse, num_steps=200)
+    assert losses.shape == (200, 2)
+    assert losses[0].mean() > 0.4 and (losses[-1] < 0.1).all()
+    reward = model.as_reward()(Rollout(PROMPTS, better))
+    assert reward.shape == (2, 2, 20) and not reward.requires_grad
+
+
+def test_large_values_in_half_precision_do_not_overflow():
+    values = torch.tensor([[[300.0, -300.0, 0.0]]]).half()
+    loss = value_loss(values, torch.zeros_like(values))
+    assert loss.item() == pytest.approx(30000)  # 90000 is beyond half precision
+    assert whiten(100 * values).isfinite().all()
+
+
+# PPO
+
+
+REWARD = rollout_reward(sort_distance_reward)
+
+
+QUICK = {"num_epochs": 3, "num_steps_per_epoch": 4, "num_responses": 6}
+
+
+def make(seeds, head=False, **knobs):
+    """PPO on a policy and a critic of the same seeds, one optimizer for all."""
+    policy = make_policy(SORT_PROMPTS, seeds, init_scale=0.1)
+    critic = Critic(5, 10, 3, 3, seeds)
+    if head:
+        # a stand-in for features: the embedding of the first number
+        features = lambda prompts: policy.model.embedding[..., prompts[:, 0], :]  # noqa: E731
+        critic = ValueHead(features, 10, 3, seeds)
+    weights = [*policy.model.parameters(), *critic.parameters()]
+    optimizer, config = torch.optim.Adam(weights, lr=0.01), PPOConfig(**(QUICK | knobs))
+    parts = (policy, SORT_PROMPTS, REWARD, optimizer, config)
+    entropy = lambda rollout: exact_entropy(policy.model, rollout.prompts)  # noqa: E731
+    return PPO(*parts, critic=critic, entropy=entropy)
+
+
+def run(seeds, **knobs):
+    return make(seeds, **knobs).train()
+
+
+def test_a_zero_critic_without_discount_gives_each_token_the_reward():
+    batch = make((0, 1), lam=1.0, whiten_deltas=False).collect(SORT_PROMPTS)
+    assert batch.deltas.shape == (2, 3, 6, 3)
+    expected = batch.rewards[..., None].expand(2, 3, 6, 3)
+    assert torch.equal(batch.deltas, expected)
+    returns, old_values = batch.targets.chunk(2, dim=-1)
+    assert torch.equal(returns, expected) and not old_values.any()
+
+
+def test_a_cut_response_is_worth_what_the_critic_expects_after_it():
+    """Of six responses the first two were cut off; a bootstrap of 5 for all."""
+    cut = torch.tensor([True, True, False, False, False, False]).expand(2, 3, 6)
+    ppo = make((0, 1), lam=1.0, whiten_deltas=False)
+    sample = ppo.policy.sample
+    ppo.policy.sample = lambda *asked: replace(sample(*asked), finished=~cut)
+    as_ends = ppo.collect(SORT_PROMPTS)
+    assert torch.equal(as_ends.deltas[..., 0], as_ends.rewards)
+    ppo.bootstrap = lambda rollout: torch.full(rollout.responses.shape[:-1], 5.0)
+    batch = ppo.collect(SORT_PROMPTS)
+    torch.testing.assert_close(batch.deltas[..., 0], batch.rewards + 5.0 * cut)
+
+
+def test_deltas_are_whitened_and_targets_are_not():
+    batch = make((0,), lam=1.0).collect(SORT_PROMPTS)
+    returns = batch.targets.chunk(2, dim=-1)[0]
+    torch.testing.assert_close(batch.deltas, whiten(returns))
+    assert torch.equal(returns[..., 0], batch.rewards)
+
+
+@pytest.mark.parametrize("knobs", [{}, {"value_clip": 0.2}, {"head": True}])
+def test_seeds_side_by_side_are_the_seeds_alone(knobs):
+    both = run((3, 8), **knobs)
+    for i, seed in enumerate((3, 8)):
+        alone = run((seed,), **knobs)
+        for name in ("loss", "value_loss", "gradient_norm", "mean_reward", "old_kl"):
+            found, expected = both.curve(name)[:, i], alone.curve(name)[:, 0]
+            torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_the_loss_is_policy_plus_value_minus_entropy():
+    ppo = make((0, 1), value_weight=0.7, entropy_bonus=0.3)
+    batch = ppo.collect(SORT_PROMPTS)
+    record = ppo.improve(batch)
+    expected = (
+        record["policy_loss"] + 0.7 * record["value_loss"] - 0.3 * record["entropy_now"]
+    )
+    torch.testing.assert_close(record["loss"], expected)
+    assert (record["old_kl"] == 0).all()
+    moved = ppo.improve(batch)
+    assert (moved["old_kl"] > 0).all()
+
+
+def test_an_entropy_bonus_keeps_entropy():
+    def final_entropy(bonus):
+        knobs = {"num_epochs": 8, "num_responses": 10, "entropy_bonus": bonus}
+        ppo = make((0, 1, 2, 3), **knobs)
+        ppo.train()
+        return exact_entropy(ppo.policy.model, SORT_PROMPTS).mean()
+
+    assert final_entropy(1.0) > final_entropy(0.0) + 0.1
+
+
+@pytest.mark.parametrize("place", ["loss", "reward"])
+def test_kl_in_the_reward_is_paid_token_by_token(place):
+    knobs = {"lam": 1.0, "whiten_deltas": False, "kl_penalty": 0.5}
+    ppo = make((0, 1), kl_place=place, **knobs)
+    ppo.ref_policy = make_policy(SORT_PROMPTS, (5, 6), init_scale=1.0)
+    batch = ppo.collect(SORT_PROMPTS)
+    k1 = kl_values(batch.old_log_probs, batch.ref_log_probs, "k1")
+    still_to_pay = k1.flip(-1).cumsum(-1).flip(-1)
+    expected = batch.rewards[..., None].expand_as(k1)
+    if place == "reward":
+        expected = expected - 0.5 * still_to_pay
+    torch.testing.assert_close(batch.deltas, expected)
+
+
+def test_minibatches_train_the_critic_too():
+    history = run((0, 1), num_epochs=15, minibatch_size=9, value_clip=0.5)
+    assert len(history.records) == 15 * 4 * 2
+    losses = history.curve("value_loss")
+    assert (losses[-8:].mean(0) < 0.8 * losses[:8].mean(0)).all()
+
+
+def test_the_critic_learns_the_value_of_the_prompt_and_of_what_was_written():
+    ppo = make(tuple(range(4)), num_epochs=100, num_responses=10)
+    learning = list(ppo.critic.parameters())
+    ppo.optimizer.param_groups[0]["params"] = learning  # the actor stays as it is
+    ppo.train()
+    right = SORT_PROMPTS.sort(-1).values[:, None]
+    wrong = (right + 1) % 5
+    tokens = torch.cat([right, wrong], dim=1).expand(4, 3, 2, 3)
+    values = ppo.critic(Rollout(SORT_PROMPTS, tokens)).detach()
+    assert torch.equal(values[..., 0, 0], values[..., 1, 0])  # nothing written yet
+    # Two right numbers are worth two points more than two wrong ones.
+    gap = (values[..., 0, 2] - values[..., 1, 2]).mean()
+    assert 1 < gap < 3
+
+
+# Preferences in the sort world
+
+
+SEEDS = (3, 4)
+
+
+def test_the_better_of_two_wins_with_bradley_and_terrys_probability():
+    pairs = draw_pairs(20_000, SEEDS)
+    worth = true_rewards().expand(2, 3, 125).gather(-1, pairs.flatten(-2))
+    gap = worth.unflatten(-1, (-1, 2)).diff(dim=-1).neg()  # of the chosen one
+    for size in (1, 2, 3):
+        won, lost = (gap == size).sum().item(), (gap == -size).sum().item()
+        share, chance = won / (won + lost), 1 / (1 + math.exp(-size))
+        error = math.sqrt(chance * (1 - chance) / (won + lost))
+        assert abs(share - chance) < 4 * error
+
+
+def test_another_draw_and_other_seeds_give_other_pairs():
+    pairs = draw_pairs(5, SEEDS)
+    assert torch.equal(pairs, draw_pairs(5, SEEDS))
+    assert not torch.equal(pairs, draw_pairs(5, SEEDS, draw=1))
+    assert not torch.equal(pairs, draw_pairs(5, (5, 6)))
+    assert not torch.equal(pairs[0], pairs[1])
+
+
+def test_a_share_is_that_of_the_pairs_in_the_right_order():
+    scores = torch.arange(125.0).expand(2, 3, 125)
+    pairs = torch.tensor([[5, 1], [1, 5], [7, 7], [9, 2]]).expand(2, 3, 4, 2)
+    assert share_right(scores, pairs).tolist() == pytest.approx([0.625, 0.625])
+
+
+def test_a_climb_notes_exact_numbers_and_leaves_its_start():
+    pairs = draw_pairs(20, SEEDS)
+    model, losses = learn_reward(pairs, SEEDS, num_steps=40)
+    assert (losses[-1] < losses[0]).all()
+    scores = scores_of(model)
+    assert scores.mean(-1).abs().max() < 1e-5
+    torch.testing.assert_close(scores.std(-1), torch.ones(2, 3))
+    policy = warm_start(SEEDS, num_epochs=2)
+    exact = exact_expected_reward(policy.model, SORT_PROMPTS, sort_distance_reward)
+    history = climb(model, policy, num_epochs=5)
+    torch.testing.assert_close(history.epochs("true")[0], exact.mean(-1).detach())
+    assert (history.epochs("exact_kl")[0] == 0).all()
+    assert (history.final("exact_kl") > 0).all()
+    assert (history.final("model") > history.epochs("model")[0]).all()
+    assert len(history.epochs("model")) == 6
+
+
+def test_a_large_beta_holds_the_policy_at_its_start():
+    model, _ = learn_reward(draw_pairs(20, SEEDS), SEEDS, num_steps=40)
+    free, held = (
+        climb(model, warm_start(SEEDS, num_epochs=2), beta=beta, num_epochs=8)
+        for beta in (0.0, 5.0)
+    )
+    assert (held.final("exact_kl") < 0.2 * free.final("exact_kl")).all()
+
+
+def test_dpo_begins_at_log_two_and_learns_the_order_of_its_pairs():
+    pairs = torch.tensor([[[[7, 90]]] * 3, [[[90, 7]]] * 3])  # [seed batch pair 2]
+    policy = warm_start(SEEDS, num_epochs=2)
+    start = all_log_probs(policy.model, SORT_PROMPTS).detach()
+    losses = dpo(pairs, policy, beta=0.5, num_steps=30)
+    assert losses[0].tolist() == pytest.approx([math.log(2)] * 2, abs=1e-6)
+    gain = all_log_probs(policy.model, SORT_PROMPTS).detach() - start
+    assert (gain[0, :, 7] > gain[0, :, 90]).all()
+    assert (gain[1, :, 7] < gain[1, :, 90]).all()
+    by_hand = 0.5 * (gain[..., 7] - gain[..., 90]) * torch.tensor([[1.0], [-1.0]])
+    after = dpo_loss_of(by_hand)
+    assert (after < losses[0]).all()
+    assert (after - losses[-1]).abs().max() < 0.1  # one step apart
+
+
+def dpo_loss_of(gaps):
+    """Bradley and Terry's loss of reward differences, written out. [seed batch]"""
+    return (1 + (-gaps).exp()).log().mean(-1)
+
+
+def test_what_is_watched_is_the_expectation_under_the_policy():
+    policy = warm_start(SEEDS, num_epochs=1)
+    scores = torch.randn(2, 3, 125, generator=torch.Generator().manual_seed(0))
+    seen = watch_both(scores, policy, SORT_PROMPTS)(policy)
+    probs = all_log_probs(policy.model, SORT_PROMPTS).exp().detach()
+    torch.testing.assert_close(seen["model"], (probs * scores).sum(-1).mean(-1))
+    assert (seen["exact_kl"] == 0).all()
+
+
+# What a person would get wrong is refused: the argument, what was given, the cure.
+
+LINE = torch.zeros(1, 2, 3)
+
+
+def ppo_with(critic, config=PPOConfig, **knobs):
+    policy = make_policy(SORT_PROMPTS, (0,))
+    settings = config(num_epochs=1, num_steps_per_epoch=1, num_responses=2, **knobs)
+    optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.1)
+    parts = (policy, SORT_PROMPTS, REWARD, optimizer)
+    return train(*parts, settings, kind=PPO, critic=critic)
+
+
+def fresh():
+    return Critic(5, 4, 3, 3, (0,))
+
+
+BAD_CALLS = {
+    "no seed": (lambda: Critic(5, 4, 3, 3, ()), r"seeds=\(\).*one at least"),
+    "other tokens": (
+        lambda: RewardModel(5, 4, 3, 3)(PROMPTS, tokens_of(2, 4, 5)),
+        r"have \(3, 5\) tokens.*built for \(3, 3\)",
+    ),
+    "a reward a response": (lambda: td_errors(LINE[..., 0], LINE), "reward_per_token"),
+    "a bootstrap of all": (
+        lambda: td_errors(LINE, LINE, bootstrap=torch.zeros(3)),
+        "bootstrap has shape",
+    ),
+    "too many rewards": (
+        lambda: reward_per_token(LINE[0], LINE),
+        r"pass one for each response, \[1, 2\]",
+    ),
+    "a negative beta": (lambda: kl_per_token(LINE, LINE, LINE, -0.1), "0 or more"),
+    "fewer returns": (lambda: value_loss(LINE, LINE[:, :1]), "returns has shape"),
+    "a clip of nothing": (lambda: value_loss(LINE, LINE, clip=0.2), "needs old_values"),
+    "half a pair": (
+        lambda: bradley_terry_loss(LINE, LINE[..., :2]),
+        "rejected has shape",
+    ),
+    "a critic without pos": (
+        lambda: ppo_with(lambda rollout: torch.zeros(1, 3, 2)),
+        r"values have shape \[1, 3, 2\]: each token needs one of both",
+    ),
+    "settings of GRPO": (lambda: ppo_with(fresh(), TrainConfig), "Pass a PPOConfig"),
+    "a bonus alone": (
+        lambda: ppo_with(fresh(), entropy_bonus=0.01),
+        "their gradient is zero on average",
+    ),
+    "a discount of 2": (lambda: PPOConfig(gamma=2), "gamma"),
+    "no discount": (lambda: PPOConfig(gamma=0), "gamma"),
+    "a negative lam": (lambda: PPOConfig(lam=-1), "lam"),
+    "a clip of zero": (lambda: PPOConfig(value_clip=0.0), "value_clip"),
+}
+
+
+@pytest.mark.parametrize(("call", "says"), BAD_CALLS.values(), ids=BAD_CALLS)
+def test_a_bad_call_is_refused(call, says):
+    with pytest.raises((TypeError, ValueError), match=f"(?s){says}"):
+        call()
