@@ -1,19 +1,22 @@
-"""What a model can do on problems, with the luck of the draw beside it."""
+"""What a model can do on problems, with the luck of the draw beside it.
+
+Answers are sampled or greedy, and graded by the task; from the grades come accuracy,
+pass@k, the vote of the majority, and tables of means with 95 % intervals over problems.
+Left out: what another training seed would have given.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from pandas import DataFrame
+from pandas import DataFrame, Index
 from torch import Generator, Tensor
 
-from grpo_course.checks import require_at_least, require_inside
+from grpo_course.checks import require_at_least
 from grpo_course.lm import CausalPolicy
 from grpo_course.loop import Rollout
 from grpo_course.tasks import Environment, decode_responses, extract_answer
-
-# --- language_model.evaluation
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,6 @@ def sampled_scores(
     `batch_size` is the number of problems that are answered at once. Random numbers
     are the evaluation's own: those of the policy stay as they were.
     """
-    require_at_least("num_samples", num_samples, 1)
     sampler = policy.sampler
     if temperature is not None:
         sampler = replace(sampler, temperature=temperature)
@@ -78,16 +80,16 @@ def collect_scores(
 ) -> Scores:
     """Ask everything, some problems at a time, and grade what comes back."""
     require_at_least("batch_size", batch_size, 1)
-    columns: dict[str, list[Tensor]] = {name: [] for name in environment.measures}
-    texts: list[list[str]] = []
-    for first in range(0, len(environment.problems), batch_size):
-        last = min(first + batch_size, len(environment.problems))
-        rollout = answer(environment.ask(range(first, last)))
-        graded = environment.grade(rollout)
-        for name, column in columns.items():
-            column.append(graded[name].cpu())
+    places = range(len(environment.problems))
+    graded, texts = [], []
+    for first in places[::batch_size]:
+        rollout = answer(environment.ask(places[first : first + batch_size]))
+        graded.append(environment.grade(rollout))
         texts += decode_responses(environment.tokenizer, rollout)
-    earned = {name: torch.cat(column) for name, column in columns.items()}
+    earned = {
+        name: torch.cat([each[name] for each in graded]).cpu()
+        for name in environment.measures
+    }
     return Scores(earned, texts, [problem.group for problem in environment.problems])
 
 
@@ -139,45 +141,23 @@ def bootstrap_interval(
     """Where the mean over problems may lie, had other problems been drawn.
 
     [problem] in. Problems are drawn anew, with replacement, `num_draws` times; the
-    interval holds the middle `level` of the means (Efron 1979). It knows nothing of
-    what another training seed would have given.
+    interval holds the middle `level` of the means (Efron 1979).
 
     `groups` names the group of each problem: whole groups are drawn, since problems
     that are right or wrong together are fewer than they look (Davison & Hinkley 1997,
     section 3.8). None: each problem for itself.
     """
-    require_at_least("the number of problems", values.shape[-1], 1)
-    require_inside("level", level, {"above": 0, "below": 1})
-    sums, sizes = group_sums(values, groups)
+    require_at_least("the number of problems", len(values), 1)
+    names = range(len(values)) if groups is None else groups
+    group = torch.from_numpy(Index(names).factorize()[0])
+    sizes = group.bincount().double()  # [group], as the sums
+    sums = torch.zeros_like(sizes).index_add(0, group, values.double().cpu())
     generator = Generator().manual_seed(seed)
     picked = torch.randint(len(sums), (num_draws, len(sums)), generator=generator)
     means = sums[picked].sum(dim=-1) / sizes[picked].sum(dim=-1)
     outside = (1 - level) / 2
     ends = torch.tensor([outside, 1 - outside], dtype=torch.float64)
     return tuple(means.quantile(ends).tolist())
-
-
-def group_sums(values: Tensor, groups: Sequence[str] | None) -> tuple[Tensor, Tensor]:
-    """The sum and the number of the values of each group. [problem] -> [group] twice"""
-    names = range(len(values)) if groups is None else groups
-    if len(names) != len(values):
-        raise ValueError(
-            f"groups has {len(names)} names for {len(values)} values: name the group "
-            "of each problem, in the order of the values."
-        )
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    index = torch.tensor([places[name] for name in names])
-    sums = torch.zeros(len(places), dtype=torch.float64)
-    return sums.index_add(0, index, values.double().cpu()), index.bincount().double()
-
-
-def per_problem(scores: Scores, ks: Sequence[int] = ()) -> dict[str, Tensor]:
-    """Each measure as one number a problem, [problem]; pass@k for each k."""
-    measures = {name: each.double().mean(-1) for name, each in scores.earned.items()}
-    return measures | {f"pass@{k}": pass_at_k(scores.accuracy, k) for k in ks}
-
-
-# --- language_model.tables
 
 
 # What a reader sees for the name of a reward; the others are named as they are.
@@ -192,6 +172,18 @@ class Measures(dict[str, Tensor]):
         self.groups = groups
 
 
+def name_measures(greedy: Scores, sampled: Scores) -> Measures:
+    """What both earned, by names for readers, and pass@1 and pass@n of n samples."""
+    measures = {
+        f"{how} {LABELS.get(name, name)}": earned.double().mean(-1)
+        for how, scores in (("greedy", greedy), ("sampled", sampled))
+        for name, earned in scores.earned.items()
+    }
+    for k in sorted({1, sampled.accuracy.shape[-1]}):
+        measures[f"sampled pass@{k}"] = pass_at_k(sampled.accuracy, k)
+    return Measures(measures, sampled.groups)
+
+
 def evaluate_policy(
     policy: CausalPolicy,
     environment: Environment,
@@ -199,10 +191,9 @@ def evaluate_policy(
     *,
     temperature: float | None = None,
 ) -> Measures:
-    """Everything there is to report, one number a problem. name -> [problem]
+    """Everything there is to report of greedy and of sampled responses.
 
-    Each measure of greedy and of sampled responses, and pass@1 and pass@num_samples
-    from the samples.
+    Each of the environment's measures, and pass@1 and pass@num_samples.
     """
     sampled = sampled_scores(policy, environment, num_samples, temperature=temperature)
     return name_measures(greedy_scores(policy, environment), sampled)
@@ -237,15 +228,6 @@ def ways_to_answer(
     return Measures(ways, warm.groups)
 
 
-def name_measures(greedy: Scores, sampled: Scores) -> Measures:
-    """The measures of both by the name that a reader sees."""
-    n = sampled.accuracy.shape[-1]
-    measures = {f"greedy {LABELS.get(k, k)}": v for k, v in per_problem(greedy).items()}
-    for name, values in per_problem(sampled, ks=sorted({1, n})).items():
-        measures[f"sampled {LABELS.get(name, name)}"] = values
-    return Measures(measures, sampled.groups)
-
-
 def summary(measured: Mapping[str, Measures], seed: int = 0) -> DataFrame:
     """A row for each measure of each model: mean and 95 % interval over problems.
 
@@ -268,10 +250,9 @@ def evaluation_table(measured: Mapping[str, Measures], seed: int = 0) -> DataFra
     rows = summary(measured, seed)
     rows["text"] = [
         f"{mean:.3f} [{low:.3f}, {high:.3f}]"
-        for mean, low, high in rows[["mean", "low", "high"]].itertuples(index=False)
+        for mean, low, high in zip(rows["mean"], rows["low"], rows["high"], strict=True)
     ]
     table = rows.pivot(index="measure", columns="model", values="text")
     counts = " or ".join(map(str, sorted(set(rows["problems"]))))
-    names = dict.fromkeys(rows["measure"])
-    table = table.reindex(index=list(names), columns=list(measured)).fillna("")
-    return table.rename_axis(index=f"{counts} problems", columns=None)
+    table = table.reindex(index=rows["measure"].unique(), columns=[*measured])
+    return table.fillna("").rename_axis(index=f"{counts} problems", columns=None)

@@ -1,21 +1,34 @@
-"""All settings of a run on a text task in one flat list, to and from JSON."""
+"""A run on a text task: all its settings, and what is made from them in memory.
+
+Read from top to bottom: the settings and their JSON; the task's problems, the model and
+the policy; a tiny model's warm start by imitation; GRPO with a probe on held-out
+problems. Left out: how a run is kept on the disk (`runs`), the loop itself (`loop`),
+how answers are measured (`evaluation`).
+"""
 
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import torch
-from pydantic import AfterValidator, Field
+from pydantic import (
+    AfterValidator,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
 from torch import Generator, Tensor
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from grpo_course.checks import choices, one_of, require_at_least, settings, unknown_name
+from grpo_course.checks import one_of, require_at_least, settings, unknown_name
 from grpo_course.evaluation import sampled_scores
 from grpo_course.files import write_atomically
 from grpo_course.formulas import aggregate
@@ -36,14 +49,7 @@ from grpo_course.lm import (
     require_whole_model,
     with_adapter,
 )
-from grpo_course.loop import (
-    History,
-    Rollout,
-    TrainConfig,
-    require_finite_loss,
-    take_step,
-    train,
-)
+from grpo_course.loop import History, TrainConfig, require_finite_loss, take_step, train
 from grpo_course.sampling import Sampler
 from grpo_course.tasks import (
     Environment,
@@ -55,8 +61,6 @@ from grpo_course.tasks import (
     find_task,
 )
 
-# --- language_model.config
-
 
 @settings()
 class GRPOConfig(TrainConfig):
@@ -67,55 +71,52 @@ class GRPOConfig(TrainConfig):
     Raises as TrainConfig.
     """
 
-    num_epochs: int = Field(default=200, ge=0)  # rollouts; TRL: max_steps
-    num_steps_per_epoch: int = Field(default=1, ge=1)  # mu; TRL: num_iterations
-    num_responses: int = Field(default=8, ge=1)  # G; TRL: num_generations
-    # beta; 0 means that no reference policy is kept
-    kl_penalty: float = Field(default=0.04, ge=0)
+    # The loop, where a run on text begins with other values than TrainConfig
+
+    num_epochs: NonNegativeInt = 200  # rollouts; TRL: max_steps
+    num_steps_per_epoch: PositiveInt = 1  # mu; TRL: num_iterations
+    num_responses: PositiveInt = 8  # G; TRL: num_generations
+    kl_penalty: NonNegativeFloat = 0.04  # beta; 0: no reference policy is kept
     # epochs between two copies of the policy, here: never; TRL: sync_ref_model
-    compute_ref_model_period: int = Field(default=1_000_000, ge=1)
+    compute_ref_model_period: PositiveInt = 1_000_000
     # a longer gradient is scaled down to it; TRL: max_grad_norm
-    max_gradient_norm: float | None = Field(default=1.0, gt=0)
+    max_gradient_norm: PositiveFloat | None = 1.0
     # where pi_old is from: "policy", "sampler", or the only step itself
     old_log_probs_from: Literal["policy", "sampler", "first_step"] = "first_step"
 
     # What is trained, and on what
 
-    # folder or name on the hub; None: a tiny model from nothing
-    model: str | None = None
+    model: str | None = None  # folder or hub name; None: a tiny model from nothing
     task: str = "gsm8k"  # or "countdown", "reverse", or "my_task.py:MyTask"
     # of the task's own settings, those that differ from its defaults
     task_settings: dict[str, Any] = Field(default_factory=dict, strict=False)
-    # to train on, at most; None: all there are
-    num_problems: int | None = Field(default=4096, ge=1)
+    num_problems: PositiveInt | None = 4096  # to train on, at most; None: all there are
     system_prompt: str | None = None  # None: no system message
     # of problems, weights, order and samples
     seed: int = Field(default=0, ge=0, lt=2**63)
 
     # What an epoch asks and how it is rewarded
 
-    # a rollout; TRL: generation_batch_size / num_generations
-    num_prompts: int = Field(default=16, ge=1)
+    # of a rollout; TRL: generation_batch_size / num_generations
+    num_prompts: PositiveInt = 16
     # of the task's rewards, by name, where they differ from its own; TRL: a list
-    reward_weights: dict[str, Annotated[float, Field(ge=0)]] = Field(
+    reward_weights: dict[str, NonNegativeFloat] = Field(
         default_factory=dict, strict=False
     )
-    max_new_tokens: int = Field(default=24, ge=1)  # TRL: max_completion_length
-    temperature: float = Field(default=1.0, gt=0)  # of the samples to learn from
-    top_k: int | None = Field(default=None, ge=1)  # TRL: 0 for None
+    max_new_tokens: PositiveInt = 24  # TRL: max_completion_length
+    temperature: PositiveFloat = 1.0  # of the samples to learn from
+    top_k: PositiveInt | None = None  # TRL: 0 for None
     top_p: float | None = Field(default=None, gt=0, le=1)  # TRL: 1.0 for None
 
     # The optimizer: AdamW
 
-    learning_rate: float = Field(default=2e-4, ge=0)  # after the warmup
+    learning_rate: NonNegativeFloat = 2e-4  # after the warmup
     # falls to zero, or stays; TRL: lr_scheduler_type
     schedule: Literal["linear", "constant"] = "linear"
-    # the rate rises to learning_rate; TRL: warmup_steps
-    warmup_epochs: int = Field(default=5, ge=0)
-    weight_decay: float = Field(default=0.0, ge=0)  # of AdamW
+    warmup_epochs: NonNegativeInt = 5  # while the rate rises; TRL: warmup_steps
+    weight_decay: NonNegativeFloat = 0.0  # of AdamW
     adam_beta1: float = Field(default=0.9, ge=0, lt=1)  # Adam's memory of gradients
-    # Adam's memory of their squares
-    adam_beta2: float = Field(default=0.95, ge=0, lt=1)
+    adam_beta2: float = Field(default=0.95, ge=0, lt=1)  # Adam's, of their squares
 
     # The machine
 
@@ -124,41 +125,36 @@ class GRPOConfig(TrainConfig):
     # of matrix products; weights are float32. TRL: bf16=True
     dtype: Literal["float32", "bfloat16"] = "float32"
     # of the CPU; 1 is fastest for a small model; None: as torch has it
-    num_threads: int | None = Field(default=1, ge=1)
-    # less memory, about a third more time
-    gradient_checkpointing: bool = False
+    num_threads: PositiveInt | None = 1
+    gradient_checkpointing: bool = False  # less memory, about a third more time
     # of small matrices that learn in place of the model's weights; 0: the weights.
     # TRL: peft_config
-    lora_rank: int = Field(default=0, ge=0)
+    lora_rank: NonNegativeInt = 0
 
     # The tiny model and its warm start: nothing of this where `model` is given
 
     architecture: Annotated[str, one_of(MODELS)] = "qwen2"  # or "llama", "gpt2"
-    hidden_size: int = Field(default=96, ge=1)  # a multiple of num_heads
-    num_layers: int = Field(default=2, ge=1)  # of attention and feed-forward
-    num_heads: int = Field(default=4, ge=1)  # of attention
+    hidden_size: PositiveInt = 96  # a multiple of num_heads
+    num_layers: PositiveInt = 2  # of attention and feed-forward
+    num_heads: PositiveInt = 4  # of attention
     # tokens that the tokenizer may learn, at most; the bytes come first
     vocab_size: int = Field(default=512, ge=LEAST_VOCABULARY)
-    # tokens of prompt and response together
-    context_length: int = Field(default=256, ge=1)
-    warm_start_steps: int = Field(default=400, ge=0)  # supervised, before GRPO
-    warm_start_batch_size: int = Field(default=32, ge=1)  # demonstrations a step
-    # of the warm start alone
-    warm_start_learning_rate: float = Field(default=2.5e-3, ge=0)
+    context_length: PositiveInt = 256  # tokens of prompt and response together
+    warm_start_steps: NonNegativeInt = 400  # supervised, before GRPO
+    warm_start_batch_size: PositiveInt = 32  # demonstrations a step
+    warm_start_learning_rate: NonNegativeFloat = 2.5e-3  # of the warm start alone
 
     # Keeping and measuring
 
-    # epochs between checkpoints; TRL: save_steps
-    save_every: int = Field(default=50, ge=1)
-    # beside the first; TRL: save_total_limit
-    keep_checkpoints: int = Field(default=2, ge=1)
+    save_every: PositiveInt = 50  # epochs between checkpoints; TRL: save_steps
+    keep_checkpoints: PositiveInt = 2  # beside the first; TRL: save_total_limit
     # epochs between two looks at the accuracy on held-out problems; 0: none
-    held_out_every: int = Field(default=20, ge=0)
+    held_out_every: NonNegativeInt = 20
     # prompts an epoch whose responses are kept as text; TRL: log_completions
-    keep_samples: int = Field(default=1, ge=0)
-    eval_problems: int = Field(default=256, ge=1)  # to measure on, at most
-    eval_samples: int = Field(default=8, ge=1)  # responses to each problem
-    eval_temperature: float = Field(default=1.0, gt=0)  # of those samples
+    keep_samples: NonNegativeInt = 1
+    eval_problems: PositiveInt = 256  # to measure on, at most
+    eval_samples: PositiveInt = 8  # responses to each problem
+    eval_temperature: PositiveFloat = 1.0  # of those samples
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,12 +168,6 @@ class GRPOConfig(TrainConfig):
                 "adapter off, which never moves. Leave out both settings, or LoRA."
             )
 
-    def sampler(self, eos: int | None = None, pad: int | None = None) -> Sampler:
-        """How the policy writes."""
-        return Sampler(
-            self.max_new_tokens, eos, pad, self.temperature, self.top_k, self.top_p
-        )
-
     def save(self, path: Path) -> None:
         """Write it as JSON, whole or not at all."""
         write_atomically(path, json.dumps(asdict(self), indent=2) + "\n")
@@ -187,12 +177,11 @@ def load_config(path: str | Path, task: str | None = None) -> GRPOConfig:
     """Read a JSON file: every setting, as `save` writes it, or those that differ from a
     preset, {"base": "gpu", "learning_rate": 1e-6}. `task` goes before the file's.
 
-    Raises ValueError for a file that is not JSON, for an unknown setting, and for one
-    that leaves settings out without saying what they are.
+    Raises ValueError for a file that is not JSON, and as `from_values`.
     """
     try:
         values = json.loads(Path(path).read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}.") from None
     if not isinstance(values, dict):
         raise ValueError(f'{path} must hold one object: {{"base": "laptop", ...}}.')
@@ -203,7 +192,11 @@ def load_config(path: str | Path, task: str | None = None) -> GRPOConfig:
 
 
 def from_values(values: Mapping[str, Any]) -> GRPOConfig:
-    """A config from names and values as JSON has them. Raises as `load_config`."""
+    """A config from names and values as JSON has them.
+
+    Raises ValueError for an unknown setting or base, and for settings that are left out
+    without a base to say what they are.
+    """
     task = values.get("task", "gsm8k")
     changes = {name: value for name, value in values.items() if name != "base"}
     if "base" in values:
@@ -211,13 +204,11 @@ def from_values(values: Mapping[str, Any]) -> GRPOConfig:
         if values["base"] not in list(presets):
             raise unknown_name("base", values["base"], presets)
         return replace(presets[values["base"]], **changes)
-    left_out = sorted(asdict(GRPOConfig()).keys() - changes.keys())
-    if left_out:
-        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-        are = "is" if len(left_out) == 1 else "are"
+    missing = [each.name for each in fields(GRPOConfig) if each.name not in changes]
+    if missing:
         raise ValueError(
-            f"{', '.join(left_out[:3])}{more} {are} not set. Say what the rest is as "
-            f'in: "base": one of {", ".join(presets_of(task))}.'
+            f"not set: {', '.join(missing)}. Set all, or say whose the rest are: "
+            f'"base": one of {", ".join(presets_of(task))}.'
         )
     return GRPOConfig(**changes)
 
@@ -234,115 +225,30 @@ def presets_of(task: str) -> dict[str, GRPOConfig]:
     }
 
 
-# --- language_model.warm_start
-
-
-# AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) that remembers squares of gradients
-# for about 20 steps, not 1000: the run is short, and gradients shrink fast in it.
-BETAS = (0.9, 0.95)
-
-
-WEIGHT_DECAY, MAX_GRADIENT_NORM = 0.01, 1.0
-
-
-WARMUP_STEPS = 20
-
-
-FINAL_SHARE = 0.1  # of the learning rate, after the last step
-
-
-def warm_start(
-    policy: CausalPolicy,
-    tokenizer: PreTrainedTokenizerBase,
-    problems: Sequence[Problem],
-    demonstrate: Callable[[Problem, random.Random], str],
-    config: GRPOConfig,
-    watch: Callable[[list[float]], None] | None = None,
-) -> list[float]:
-    """Train on demonstrations of the problems; returns the loss of each step, in nats.
-
-    `demonstrate` is a task's: a problem to a response. Of `config`, what begins with
-    warm_start counts, the system prompt, and the seed of order and demonstrations.
-    Only the tokens of the response are learned: the prompt is read, not scored.
-    `watch` sees the losses after each step.
-    Raises ValueError if there are fewer problems than a step takes.
-    """
-    steps, size = config.warm_start_steps, config.warm_start_batch_size
-    require_at_least("the number of problems", len(problems), size)
-    optimizer = AdamW(
-        policy.model.parameters(),
-        lr=config.warm_start_learning_rate,
-        weight_decay=WEIGHT_DECAY,
-        betas=BETAS,
-    )
-    schedule = linear_schedule(optimizer, steps, WARMUP_STEPS, FINAL_SHARE)
-    rng, losses = random.Random(config.seed), []
-    for step in range(steps):
-        chosen = rng.sample(problems, size)
-        questions = [problem.question for problem in chosen]
-        responses = [demonstrate(problem, rng) for problem in chosen]
-        batch = as_rollout(tokenizer, questions, responses, config.system_prompt)
-        loss = demonstration_loss(policy, batch)
-        require_finite_loss(loss, f"step {step} of the warm start")
-        optimizer.zero_grad()
-        loss.backward()
-        take_step(optimizer, max_norm=MAX_GRADIENT_NORM)
-        schedule.step()
-        losses.append(loss.item())
-        if watch:
-            watch(losses)
-    return losses
-
-
-def require_tiny(config: GRPOConfig, prompt_tokens: int) -> None:
-    """Check that a model from nothing can read and write what it is to learn."""
-    if config.lora_rank:
-        raise ValueError(
-            f"lora_rank={config.lora_rank} needs a model to stand beside: name one "
-            "with --model, or leave it out: a tiny model from nothing learns whole."
-        )
-    needed = prompt_tokens + config.max_new_tokens
-    if needed > config.context_length:
-        raise ValueError(
-            f"the longest prompt has {prompt_tokens} tokens and a response may have "
-            f"{config.max_new_tokens} (max_new_tokens), but the model knows "
-            f"{config.context_length} positions (context_length). For real data, such "
-            "as GSM8K, take a pretrained model: --config gpu, or --model. For "
-            f"problems of your own, --context-length {needed}."
-        )
-
-
-def demonstration_loss(policy: CausalPolicy, batch: Rollout) -> Tensor:
-    """Minus the mean log-probability of the demonstrations' tokens, in nats."""
-    return -aggregate(policy.log_probs(batch), batch.mask, "token_mean")
-
-
-def linear_schedule(
-    optimizer: Optimizer, num_steps: int, warmup: int = 0, final_share: float = 0.0
-) -> LambdaLR:
-    """The learning rate rises over `warmup` steps, then falls in a straight line.
-
-    Call its `step` after each step of the optimizer; the last share is `final_share`.
-    """
-
-    def share(step: int) -> float:
-        if step < warmup:
-            return (step + 1) / (warmup + 1)
-        left = (num_steps - step) / max(1, num_steps - warmup)
-        return final_share + (1 - final_share) * max(0.0, left)
-
-    return LambdaLR(optimizer, share)
-
-
-# --- language_model.build
-
-
-Parts = tuple[PreTrainedModel, PreTrainedTokenizerBase]
+# What a config makes: the task and its problems, the model, the policy, the optimizer
 
 
 def make_task(config: GRPOConfig) -> TextTask:
     """The task of a config, with the settings that the config has for it."""
     return find_task(config.task)(**config.task_settings)
+
+
+def weigh(
+    rewards: Mapping[str, tuple[Reward, float]], weights: Mapping[str, float]
+) -> dict[str, tuple[Reward, float]]:
+    """A task's rewards with other weights. Raises ValueError for another name."""
+    for name in weights:
+        if name not in rewards:
+            raise unknown_name("reward_weights", name, rewards)
+    return {name: (f, weights.get(name, w)) for name, (f, w) in rewards.items()}
+
+
+def spelled_out(config: GRPOConfig) -> GRPOConfig:
+    """The config with all that its task leaves at the default: settings and weights."""
+    task = make_task(config)
+    rewards = weigh(task.rewards, config.reward_weights)
+    weights = {name: weight for name, (_, weight) in rewards.items()}
+    return replace(config, task_settings=asdict(task), reward_weights=weights)
 
 
 def load_problems(
@@ -353,22 +259,23 @@ def load_problems(
     return list(make_task(config).problems(split, count, config.seed))
 
 
-def weigh(
-    rewards: Mapping[str, tuple[Reward, float]], weights: Mapping[str, float]
-) -> dict[str, tuple[Reward, float]]:
-    """A task's rewards with other weights. Raises ValueError for another name."""
-    for name in weights:
-        if name not in rewards:
-            raise ValueError(f"reward_weights: {name!r} {choices(rewards)}")
-    return {name: (f, weights.get(name, w)) for name, (f, w) in rewards.items()}
+def watched_problems(config: GRPOConfig) -> list[Problem]:
+    """The problems that a run is measured on while it goes on; none if it never is.
 
-
-def spelled_out(config: GRPOConfig) -> GRPOConfig:
-    """The config with all that its task leaves at the default: settings and weights."""
-    task = make_task(config)
-    rewards = weigh(task.rewards, config.reward_weights)
-    weights = {name: weight for name, (_, weight) in rewards.items()}
-    return replace(config, task_settings=asdict(task), reward_weights=weights)
+    Those of the split "validation", so that the one to report stays unseen; a task that
+    has no such split gives its first. Raises ValueError where there is no problem.
+    """
+    if not config.held_out_every:
+        return []
+    splits = make_task(config).splits
+    split = "validation" if "validation" in splits else splits[0]
+    problems = load_problems(config, split, config.eval_problems)
+    if not problems:
+        raise ValueError(
+            f"task={config.task!r} has no problem in its split {split!r} to measure on "
+            "while training. Give it some, or say --held-out-every 0."
+        )
+    return problems
 
 
 def make_environment(
@@ -389,50 +296,15 @@ def make_environment(
     )
 
 
-def make_policy(
-    config: GRPOConfig, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
-) -> CausalPolicy:
-    """The model with its sampler and random numbers of its own."""
-    kind = CausalPolicy
-    if config.lora_rank:
-        model, kind = with_adapter(model, config.lora_rank), LoraPolicy
-    if config.gradient_checkpointing:
-        model.activation_checkpointing_enable({"use_reentrant": False})
-    generator = Generator(model.device)
-    generator.manual_seed(config.seed)
-    sampler = config.sampler(tokenizer.eos_token_id, tokenizer.pad_token_id)
-    autocast = torch.bfloat16 if config.dtype == "bfloat16" else None
-    return kind(model, sampler, generator, autocast, config.micro_batch_size)
-
-
-def make_optimizer(config: GRPOConfig, policy: CausalPolicy) -> AdamW:
-    """AdamW with the settings of the config. Raises ValueError for a frozen model."""
-    require_learning(policy.model)
-    return AdamW(
-        [weight for weight in policy.model.parameters() if weight.requires_grad],
-        lr=config.learning_rate,
-        betas=(config.adam_beta1, config.adam_beta2),
-        weight_decay=config.weight_decay,
-    )
-
-
-def make_schedule(config: GRPOConfig, optimizer: AdamW) -> LambdaLR:
-    """The learning rate over the epochs: warmup, then down to zero or constant."""
-    return linear_schedule(
-        optimizer,
-        config.num_epochs,
-        config.warmup_epochs,
-        final_share=0.0 if config.schedule == "linear" else 1.0,
-    )
-
-
 def use_threads(config: GRPOConfig) -> None:
     """Set the number of CPU threads: it decides how sums are rounded, too."""
     if config.num_threads is not None:
         torch.set_num_threads(config.num_threads)
 
 
-def make_model(config: GRPOConfig, problems: Sequence[Problem]) -> Parts:
+def make_model(
+    config: GRPOConfig, problems: Sequence[Problem]
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The given model, or a tiny one with random weights and its own tokenizer."""
     device = find_device(config.device)
     if config.model is not None:
@@ -454,29 +326,125 @@ def make_model(config: GRPOConfig, problems: Sequence[Problem]) -> Parts:
     return model, tokenizer
 
 
+def make_policy(
+    config: GRPOConfig, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+) -> CausalPolicy:
+    """The model with its sampler and random numbers of its own."""
+    kind = CausalPolicy
+    if config.lora_rank:
+        model, kind = with_adapter(model, config.lora_rank), LoraPolicy
+    if config.gradient_checkpointing:
+        model.activation_checkpointing_enable({"use_reentrant": False})
+    sampler = Sampler(
+        config.max_new_tokens,
+        tokenizer.eos_token_id,
+        tokenizer.pad_token_id,
+        config.temperature,
+        config.top_k,
+        config.top_p,
+    )
+    generator = Generator(model.device)
+    generator.manual_seed(config.seed)
+    autocast = torch.bfloat16 if config.dtype == "bfloat16" else None
+    return kind(model, sampler, generator, autocast, config.micro_batch_size)
+
+
+def load_trained(
+    config: GRPOConfig, path: str | Path, split: str
+) -> tuple[CausalPolicy, Environment]:
+    """A saved model, and the problems of one split to measure it on.
+
+    `path` is a folder or a name on the hub. Raises ValueError or OSError for a model or
+    problems that cannot be loaded.
+    """
+    tokenizer = load_tokenizer(path)
+    model = load_model(path, find_device(config.device))
+    problems = load_problems(config, split, config.eval_problems)
+    # Nothing is trained here, so nothing needs to be made again.
+    config = replace(config, gradient_checkpointing=False)
+    policy = make_policy(config, model, tokenizer)
+    return policy, make_environment(config, problems, tokenizer)
+
+
+def make_optimizer(config: GRPOConfig, policy: CausalPolicy) -> AdamW:
+    """AdamW with the settings of the config. Raises ValueError for a frozen model."""
+    require_learning(policy.model)
+    return AdamW(
+        [weight for weight in policy.model.parameters() if weight.requires_grad],
+        lr=config.learning_rate,
+        betas=(config.adam_beta1, config.adam_beta2),
+        weight_decay=config.weight_decay,
+    )
+
+
+def make_schedule(config: GRPOConfig, optimizer: AdamW) -> LambdaLR:
+    """The learning rate over the epochs: warmup, then down to zero or constant."""
+    final_share = 0.0 if config.schedule == "linear" else 1.0
+    return linear_schedule(
+        optimizer, config.num_epochs, config.warmup_epochs, final_share
+    )
+
+
+def linear_schedule(
+    optimizer: Optimizer, num_steps: int, warmup: int = 0, final_share: float = 0.0
+) -> LambdaLR:
+    """The learning rate rises over `warmup` steps, then falls in a straight line.
+
+    Call its `step` after each step of the optimizer; the last share is `final_share`.
+    """
+
+    def share(step: int) -> float:
+        if step < warmup:
+            return (step + 1) / (warmup + 1)
+        left = (num_steps - step) / max(1, num_steps - warmup)
+        return final_share + (1 - final_share) * max(0.0, left)
+
+    return LambdaLR(optimizer, share)
+
+
+# The warm start: GRPO can only make likelier what a model sometimes writes, so a model
+# from nothing first imitates demonstrations of its task
+
+
 def make_start(
     config: GRPOConfig, problems: Sequence[Problem], show: bool = True
-) -> Parts:
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The model that GRPO begins with: a given one, or a tiny one with a warm start.
 
-    Raises ValueError before the warm start for what GRPO could not begin with.
+    Raises ValueError before the warm start for what GRPO could not begin with: a tiny
+    model with LoRA, a prompt and response that do not fit the model's positions.
     """
     torch.manual_seed(config.seed)
     random.seed(config.seed)
     model, tokenizer = make_model(config, problems)
-    tokens = make_environment(config, problems, tokenizer).tokens
-    if config.model is None:
-        require_tiny(config, tokens.shape[-1])
-    require_room(model, tokens, config.max_new_tokens)
-    total = config.warm_start_steps if config.model is None else 0
-    hidden = not (show and total)
-    with tqdm(total=total, desc="warm start", unit="step", disable=hidden) as bar:
+    prompts = make_environment(config, problems, tokenizer).tokens
+    if config.model is not None:
+        require_room(model, prompts, config.max_new_tokens)
+        return model, tokenizer
+    if config.lora_rank:
+        raise ValueError(
+            f"lora_rank={config.lora_rank} needs a model to stand beside: name one "
+            "with --model, or leave it out: a tiny model from nothing learns whole."
+        )
+    longest = prompts.shape[-1]
+    needed = longest + config.max_new_tokens
+    if needed > config.context_length:
+        raise ValueError(
+            f"the longest prompt has {longest} tokens and a response may have "
+            f"{config.max_new_tokens} (max_new_tokens), but the model knows "
+            f"{config.context_length} positions (context_length). For real data, such "
+            "as GSM8K, take a pretrained model: --config gpu, or --model. For "
+            f"problems of your own, --context-length {needed}."
+        )
+    steps = config.warm_start_steps
+    hidden = not (show and steps)
+    with tqdm(total=steps, desc="warm start", unit="step", disable=hidden) as bar:
 
         def watch(losses: list[float]) -> None:
             bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
             bar.update()
 
-        if total:
+        if steps:
             run_warm_start(config, model, tokenizer, problems, watch)
     return model, tokenizer
 
@@ -488,16 +456,59 @@ def run_warm_start(
     problems: Sequence[Problem],
     watch: Callable[[list[float]], None] | None = None,
 ) -> list[float]:
-    """Supervised training of `model` on demonstrations; the loss of each step.
-
-    Raises ValueError for a frozen model, and as `warm_start`.
-    """
-    require_learning(model)
+    """`warm_start` of `model` on its task's demonstrations; the loss of each step."""
     policy, task = make_policy(config, model, tokenizer), make_task(config)
     return warm_start(policy, tokenizer, problems, task.demonstration, config, watch)
 
 
-# --- language_model.imitation
+def warm_start(
+    policy: CausalPolicy,
+    tokenizer: PreTrainedTokenizerBase,
+    problems: Sequence[Problem],
+    demonstrate: Callable[[Problem, random.Random], str],
+    config: GRPOConfig,
+    watch: Callable[[list[float]], None] | None = None,
+) -> list[float]:
+    """Train on demonstrations of the problems; returns the loss of each step, in nats.
+
+    `demonstrate` is a task's: a problem to a response. Of `config`, what begins with
+    warm_start counts, the system prompt, and the seed of order and demonstrations.
+    The loss is minus the mean log-probability of the tokens of the responses: the
+    prompt is read, not scored. `watch` sees the losses after each step.
+    Raises ValueError for a frozen model, and for fewer problems than a step takes.
+    """
+    require_learning(policy.model)
+    steps, size = config.warm_start_steps, config.warm_start_batch_size
+    require_at_least("the number of problems", len(problems), size)
+    # AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) that remembers squares of
+    # gradients for about 20 steps, not 1000: the run is short, and gradients shrink
+    # fast in it.
+    optimizer = AdamW(
+        policy.model.parameters(),
+        lr=config.warm_start_learning_rate,
+        betas=(0.9, 0.95),
+        weight_decay=0.01,
+    )
+    schedule = linear_schedule(optimizer, steps, warmup=20, final_share=0.1)
+    rng, losses = random.Random(config.seed), []
+    for step in range(steps):
+        chosen = rng.sample(problems, size)
+        questions = [problem.question for problem in chosen]
+        responses = [demonstrate(problem, rng) for problem in chosen]
+        batch = as_rollout(tokenizer, questions, responses, config.system_prompt)
+        loss = -aggregate(policy.log_probs(batch), batch.mask, "token_mean")
+        require_finite_loss(loss, f"step {step} of the warm start")
+        optimizer.zero_grad()
+        loss.backward()
+        take_step(optimizer, max_norm=1.0)
+        schedule.step()
+        losses.append(loss.item())
+        if watch:
+            watch(losses)
+    return losses
+
+
+# Imitating one's own right answers, the plain alternative that GRPO is compared with
 
 
 RightAnswers = dict[str, list[str]]  # question -> different right responses to it
@@ -542,46 +553,7 @@ def imitate_right(
     return warm_start(policy, environment.tokenizer, solved, one_of_them, config, watch)
 
 
-# --- language_model.held_out
-
-
-def load_trained(
-    config: GRPOConfig, path: str | Path, split: str
-) -> tuple[CausalPolicy, Environment]:
-    """A saved model, and the problems of one split to measure it on.
-
-    `path` is a folder or a name on the hub. Raises ValueError or OSError for a model or
-    problems that cannot be loaded.
-    """
-    tokenizer = load_tokenizer(path)
-    model = load_model(path, find_device(config.device))
-    problems = load_problems(config, split, config.eval_problems)
-    # Nothing is trained here, so nothing needs to be made again.
-    config = replace(config, gradient_checkpointing=False)
-    policy = make_policy(config, model, tokenizer)
-    return policy, make_environment(config, problems, tokenizer)
-
-
-def watched_problems(config: GRPOConfig) -> list[Problem]:
-    """The problems that a run is measured on while it goes on; none if it never is.
-
-    Those of the split "validation", so that the one to report stays unseen; a task that
-    has no such split gives its first. Raises ValueError where there is no problem.
-    """
-    if not config.held_out_every:
-        return []
-    splits = make_task(config).splits
-    split = "validation" if "validation" in splits else splits[0]
-    problems = load_problems(config, split, config.eval_problems)
-    if not problems:
-        raise ValueError(
-            f"task={config.task!r} has no problem in its split {split!r} to measure on "
-            "while training. Give it some, or say --held-out-every 0."
-        )
-    return problems
-
-
-# --- language_model.training
+# GRPO, and the look at held-out problems while it goes on
 
 
 def train_policy(
@@ -607,16 +579,8 @@ def train_policy(
         if watch:
             watch(history)
 
-    history = train(
-        policy,
-        environment.prompts,
-        environment.reward,
-        optimizer,
-        config,
-        observe=observe,
-        watch=after_epoch,
-    )
-    return policy, history
+    parts = policy, environment.prompts, environment.reward, optimizer, config
+    return policy, train(*parts, observe=observe, watch=after_epoch)
 
 
 class HeldOutProbe:

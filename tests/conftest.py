@@ -91,3 +91,22 @@ def call(capsys, monkeypatch):
         return status, *capsys.readouterr()
 
     return called
+
+
+@pytest.fixture(scope="session")
+def easy_problems():
+    """Sums of two numbers up to four, told in words."""
+    from grpo_course.gsm8k import make_problems
+
+    easy = {"operands": (1, 4), "operations": "+", "steps": (1,)}
+    return make_problems("train", 300, seed=0, **easy)
+
+
+@pytest.fixture(scope="session")
+def tokenizer(easy_problems):
+    """One that was learned on their questions and demonstrations."""
+    from grpo_course.gsm8k import demonstration
+    from grpo_course.lm import make_tokenizer
+
+    texts = [problem.question for problem in easy_problems]
+    return make_tokenizer(texts + [demonstration(problem) for problem in easy_problems])

@@ -4,25 +4,9 @@ import pytest
 import torch
 from transformers import TopKLogitsWarper, TopPLogitsWarper
 
-from grpo_course.gsm8k import demonstration, make_problems
-from grpo_course.lm import MODELS, generate, make_tiny_model, make_tokenizer
+from grpo_course.lm import MODELS, generate, make_tiny_model
 from grpo_course.sampling import Sampler, pad_rows, response_mask
 from grpo_course.tasks import prompt_text
-
-EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
-
-
-@pytest.fixture(scope="session")
-def easy_problems():
-    return make_problems("train", 300, seed=0, **EASY)
-
-
-@pytest.fixture(scope="session")
-def tokenizer(easy_problems):
-    texts = [p.question for p in easy_problems] + list(
-        map(demonstration, easy_problems)
-    )
-    return make_tokenizer(texts)
 
 
 @pytest.fixture(scope="session")

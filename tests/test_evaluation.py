@@ -17,11 +17,12 @@ from grpo_course.evaluation import (
     evaluate_policy,
     evaluation_table,
     greedy_scores,
+    majority,
     name_measures,
     pass_at_k,
-    per_problem,
     sampled_scores,
     summary,
+    ways_to_answer,
 )
 from grpo_course.gsm8k import GSM8K, demonstration
 from grpo_course.lm import CausalPolicy, make_tiny_model
@@ -101,11 +102,6 @@ def test_two_groups_against_enumeration():
     assert bootstrap_interval(values, ["a"] * 4) == (0.25, 0.25)
 
 
-def test_every_value_needs_its_group():
-    with pytest.raises(ValueError, match="groups has 2 names for 3 values"):
-        bootstrap_interval(torch.ones(3), ["a", "b"])
-
-
 def test_the_intervals_of_a_table_go_by_calculation(environment, tokenizer):
     """Two calculations in three stories each, one of them never right.
 
@@ -171,16 +167,16 @@ def test_temperature_is_the_evaluations_own(policy, environment):
 
 def test_measures_of_one_problem_each():
     accuracy = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
-    lenient, format = torch.ones(2, 2), 0.5 * torch.ones(2, 2)
-    earned = {"accuracy": accuracy, "lenient_accuracy": lenient, "format": format}
-    scores = Scores(earned, texts=[], groups=["1+2", "2+2"])
-    found = {k: v.tolist() for k, v in per_problem(scores, ks=(1, 2)).items()}
-    assert found == {
-        "accuracy": [0.5, 0.0],
-        "lenient_accuracy": [1.0, 1.0],
-        "format": [0.5, 0.5],
-        "pass@1": [0.5, 0.0],
-        "pass@2": [1.0, 0.0],
+    earned = {"accuracy": accuracy, "format": 0.5 * torch.ones(2, 2)}
+    sampled = Scores(earned, texts=[], groups=["1+2", "2+2"])
+    greedy = Scores({"lenient_accuracy": torch.ones(2, 1)}, [], sampled.groups)
+    found = name_measures(greedy, sampled)
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "greedy lenient accuracy": [1.0, 1.0],
+        "sampled strict accuracy": [0.5, 0.0],
+        "sampled format": [0.5, 0.5],
+        "sampled pass@1": [0.5, 0.0],
+        "sampled pass@2": [1.0, 0.0],
     }
 
 
@@ -212,3 +208,53 @@ def test_every_reward_is_measured_unless_the_task_says_which(easy_problems, toke
     every = Environment(easy_problems[:2], tokenizer, GSM8K.rewards)
     assert every.measures == tuple(GSM8K.rewards)
     assert set(MEASURES) < set(every.measures)
+
+
+# The vote of several samples, and the ways to answer that cost no training
+
+
+def scores(texts, right):
+    """By hand: the texts of each problem, and which of them are right."""
+    accuracy = torch.tensor(right, dtype=torch.float32)
+    return Scores({"accuracy": accuracy}, texts, [str(i) for i in range(len(texts))])
+
+
+def tagged(*answers):
+    return [f"<think>?</think><answer>{answer}</answer>" for answer in answers]
+
+
+def test_the_answer_that_most_give():
+    texts = [tagged("7", "8", "7"), tagged("8", "7", "8"), tagged("1", "2", "2")]
+    right = [[1, 0, 1], [0, 1, 0], [0, 1, 1]]
+    assert majority(scores(texts, right)).tolist() == [1, 0, 1]
+
+
+def test_of_equally_many_the_earliest_and_no_vote_without_an_answer():
+    texts = [tagged("7", "8"), ["no tag", "no tag", *tagged("7")], ["a", "a"]]
+    right = [[1, 0], [0, 0, 1], [0, 0]]
+    found = [
+        majority(scores([t], [r])).item() for t, r in zip(texts, right, strict=True)
+    ]
+    assert found == [1, 1, 0]
+    both = scores([tagged("7"), ["nothing"]], [[1], [0]])
+    assert majority(both).tolist() == [1, 0]
+
+
+def test_where_nobody_writes_a_tag_the_whole_text_is_the_answer():
+    assert majority(scores([["b", " a", "a "]], [[0, 1, 1]])).tolist() == [1]
+
+
+def odd_length(completions, answer, **kwargs):
+    return [len(text) % 2 for text in completions]
+
+
+def test_the_ways_are_those_of_one_model(policy, easy_problems, tokenizer):
+    asked = Environment(easy_problems[:9], tokenizer, {"odd": (odd_length, 1.0)})
+    ways = ways_to_answer(policy, asked, 3, cooled=1e-6, seed=1)
+    names = ["one sample, temperature 1", "one sample, temperature 1e-06"]
+    assert list(ways) == [*names, "majority of 3", "greedy"]
+    assert torch.equal(ways[names[1]], ways["greedy"])  # so cold that nothing is left
+    assert len({tuple(values.tolist()) for values in ways.values()}) > 1
+    again = sampled_scores(policy, asked, 3, seed=1)
+    assert torch.equal(ways["majority of 3"], majority(again))
+    assert torch.equal(ways[names[0]], again.accuracy.double().mean(-1))

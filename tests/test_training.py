@@ -1,0 +1,412 @@
+"""A run on text: its settings, the parts made from them, warm start, imitation, probe.
+
+That each setting reaches what it sets is in test_lm_settings_reach.py.
+"""
+
+import json
+from dataclasses import asdict, replace
+from math import inf, nan
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from grpo_course import training
+from grpo_course.evaluation import sampled_scores
+from grpo_course.gsm8k import GSM8K, demonstration, make_problems
+from grpo_course.lm import MODELS, CausalPolicy, make_tiny_model, make_tokenizer
+from grpo_course.reader import LAPTOP as READER
+from grpo_course.reader import Stories, load_reader
+from grpo_course.sampling import Sampler
+from grpo_course.tasks import as_rollout, decode_responses, encode_prompts
+from grpo_course.training import (
+    GRPOConfig,
+    HeldOutProbe,
+    from_values,
+    imitate_right,
+    linear_schedule,
+    load_config,
+    load_problems,
+    make_environment,
+    make_optimizer,
+    make_policy,
+    make_start,
+    make_task,
+    presets_of,
+    run_warm_start,
+    sample_right,
+    spelled_out,
+    warm_start,
+    watched_problems,
+)
+
+PRESETS = presets_of("gsm8k")
+LAPTOP, GPU = PRESETS["laptop"], PRESETS["gpu"]
+PROBLEMS = make_problems("train", 300, seed=3)
+
+
+# Settings, to JSON and back
+
+
+@pytest.fixture
+def load(tmp_path):
+    """What a file with this content says."""
+
+    def loaded(content, task=None):
+        path = tmp_path / "my.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return load_config(path, task)
+
+    return loaded
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_go_through_json(name, tmp_path):
+    PRESETS[name].save(tmp_path / "config.json")
+    again = load_config(tmp_path / "config.json")
+    assert spelled_out(again) == spelled_out(PRESETS[name])
+    assert make_task(again) == make_task(PRESETS[name])
+
+
+def test_what_a_file_leaves_out_is_as_in_its_base(load):
+    config = load({"base": "gpu", "learning_rate": 1e-6})
+    assert config.learning_rate == 1e-6 != GPU.learning_rate
+    assert asdict(config) | {"learning_rate": GPU.learning_rate} == asdict(GPU)
+    config = load({"base": "laptop", "task_settings": {"operands": [2, 5]}})
+    assert make_task(config).operands == (2, 5)
+
+
+def test_a_file_with_every_setting_needs_no_base(load):
+    values = asdict(LAPTOP)
+    assert spelled_out(load(values)) == spelled_out(LAPTOP)
+    missing = {k: v for k, v in values.items() if k != "top_k"}
+    with pytest.raises(ValueError, match=r"not set: top_k\. .*\"base\""):
+        load(missing)
+
+
+def test_the_task_that_was_asked_for_goes_before_that_of_a_file(load):
+    assert load({"base": "laptop"}, "countdown") == presets_of("countdown")["laptop"]
+
+
+def test_values_are_not_changed_by_reading_them():
+    values = {"base": "laptop", "seed": 3}
+    assert from_values(values).seed == 3
+    assert values == {"base": "laptop", "seed": 3}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "is not JSON"),
+        ("[1, 2]", "must hold one object"),
+        ({"seed": 5}, r"not set: num_epochs, .*\"base\""),
+        ({"base": ["gpu"]}, r"base=\['gpu'\] is not known.*'colab-t4'"),
+        ({"base": "gpu", "task": "countdown"}, "base='gpu' is not known.*'laptop'"),
+        ({"base": "laptop", "task": ["gsm8k"]}, r"task=\['gsm8k'\] is not known"),
+        ({"base": "laptop", "learning_rat": 1e-4}, "learning_rat"),
+        ({"base": "laptop", "num_prompts": 0}, "num_prompts"),
+        ({"base": "gpu", "lora_rank": 4, "ref_mixture": 0.5}, "lora_rank=4 with"),
+    ],
+)
+def test_a_file_that_is_no_config(load, content, says):
+    with pytest.raises(ValueError, match=r"(?s)my\.json.*" + says):
+        load(content)
+
+
+BAD = {
+    "num_prompts": [0, 1.5, "16", True, None],
+    "num_problems": [0],
+    "num_responses": [1],  # a group of one
+    "task_settings": [[1]],
+    "reward_weights": [[1.0], {"format": "1"}, {"format": -0.1}, {"format": nan}],
+    "model": [3],
+    "seed": [-1, 10**30],
+    "max_new_tokens": [0],
+    "temperature": [0],
+    "top_k": [0, "all"],
+    "top_p": [0, 1.5],
+    "learning_rate": [-1.0, nan, inf, "1e-4"],
+    "schedule": ["cosinus"],
+    "warmup_epochs": [-1],
+    "weight_decay": [-0.1, nan],
+    "adam_beta1": [2, -0.1],
+    "adam_beta2": [1.0, -0.1],
+    "device": ["tpu", "", "cpu:x", None],
+    "dtype": ["float16"],
+    "num_threads": [0],
+    "gradient_checkpointing": [1],
+    "lora_rank": [-1],
+    "architecture": ["bert"],
+    "hidden_size": [0, 98],  # no multiple of the four heads
+    "num_layers": [0],
+    "num_heads": [0],
+    "vocab_size": [262],
+    "context_length": [0],
+    "warm_start_steps": [-1],
+    "warm_start_batch_size": [0],
+    "warm_start_learning_rate": [nan],
+    "save_every": [0],
+    "keep_checkpoints": [0],
+    "held_out_every": [-1],
+    "keep_samples": [-1],
+    "eval_problems": [0],
+    "eval_samples": [0],
+    "eval_temperature": [0, -1],
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_value_that_a_setting_cannot_have_is_told(name):
+    for value in BAD[name]:
+        with pytest.raises(ValueError, match=name):
+            GRPOConfig(**{name: value})
+
+
+def test_the_smallest_vocabulary_is_that_of_the_tokenizer():
+    least = GRPOConfig(vocab_size=263).vocab_size
+    assert make_tokenizer(["one plus one"], least)
+    with pytest.raises(ValueError, match="vocab_size=262"):
+        make_tokenizer(["one plus one"], least - 1)
+
+
+# What GRPO cannot begin with
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"lora_rank": 4}, "lora_rank=4 needs a model"),
+        ({"max_new_tokens": 250}, r"knows 256 positions.*--context-length \d+"),
+        ({"reward_weights": {"lengths": 1.0}}, "'lengths' is not known.*'format'"),
+        ({"warm_start_batch_size": 41}, "the number of problems=40"),
+    ],
+)
+def test_a_start_that_cannot_be_made(settings, says):
+    config = replace(GRPOConfig(num_problems=40, hidden_size=16), **settings)
+    with pytest.raises(ValueError, match=says):
+        make_start(config, load_problems(config), show=False)
+
+
+def test_a_frozen_model_is_refused(tokenizer):
+    """Before anything is trained, in the warm start and in GRPO."""
+    model = make_tiny_model(tokenizer, hidden_size=16, num_heads=2)
+    model.requires_grad_(False)
+    config = GRPOConfig(warm_start_steps=1, warm_start_batch_size=8)
+    policy = make_policy(config, model, tokenizer)
+    with pytest.raises(ValueError, match=r"frozen.*requires_grad_\(True\)"):
+        run_warm_start(config, model, tokenizer, PROBLEMS)
+    with pytest.raises(ValueError, match=r"frozen.*requires_grad_\(True\)"):
+        make_optimizer(config, policy)
+    next(model.parameters()).requires_grad_(True)  # a part may be enough
+    assert run_warm_start(config, model, tokenizer, PROBLEMS)
+    assert make_optimizer(config, policy)
+
+
+# The warm start
+
+
+def small_policy(tokenizer, architecture="qwen2"):
+    model = make_tiny_model(
+        tokenizer, architecture, hidden_size=16, num_layers=1, num_heads=2
+    )
+    sampler = Sampler(24, tokenizer.eos_token_id, tokenizer.pad_token_id)
+    return CausalPolicy(model, sampler)
+
+
+@pytest.mark.parametrize("architecture", MODELS)
+def test_the_loss_is_that_of_the_library_on_response_tokens(tokenizer, architecture):
+    """transformers leaves out the labels -100 and shifts by itself."""
+    policy, problems = small_policy(tokenizer, architecture), PROBLEMS[:6]
+    questions = [problem.question for problem in problems]
+    texts = [demonstration(problem) for problem in problems]
+    batch = as_rollout(tokenizer, questions, texts)
+    text = torch.cat([batch.prompts, batch.responses[:, 0]], dim=-1)
+    real = torch.cat([batch.prompts != tokenizer.pad_token_id, batch.mask[:, 0]], -1)
+    labels = torch.where(real, text, -100)
+    labels[:, : batch.prompts.shape[-1]] = -100
+    expected = policy.model(
+        input_ids=text,
+        attention_mask=real.long(),
+        position_ids=(real.long().cumsum(-1) - 1).clamp(min=0),
+        labels=labels,
+    ).loss.item()
+    config = GRPOConfig(warm_start_steps=1, warm_start_batch_size=6)
+    (found,) = warm_start(
+        policy, tokenizer, problems, lambda problem, rng: demonstration(problem), config
+    )
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_demonstration_comes_back_as_text(tokenizer):
+    questions = [p.question for p in PROBLEMS[:8]]
+    texts = [demonstration(p) for p in PROBLEMS[:8]]
+    rollout = as_rollout(tokenizer, questions, texts)
+    assert [group[0] for group in decode_responses(tokenizer, rollout)] == texts
+    last = rollout.mask.sum(-1)[..., None] - 1
+    assert (rollout.responses.gather(-1, last) == tokenizer.eos_token_id).all()
+
+
+def test_the_rate_rises_and_falls():
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    schedule, rates = linear_schedule(optimizer, 10, warmup=2, final_share=0.1), []
+    for _ in range(10):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert rates[0] == pytest.approx(1 / 3) and rates[2] == pytest.approx(1)
+    assert rates[2:] == sorted(rates[2:], reverse=True)
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.1)
+
+
+def test_what_is_shown_depends_on_the_seed_alone(tokenizer):
+    """Which problems, and what `demonstrate` draws."""
+    seen = {}
+    for seed in (0, 0, 1):
+        shown = []
+
+        def show(problem, rng, shown=shown):
+            shown.append((problem.question, rng.random()))
+            return demonstration(problem)
+
+        config = GRPOConfig(warm_start_steps=2, seed=seed)
+        losses = warm_start(small_policy(tokenizer), tokenizer, PROBLEMS, show, config)
+        assert len(losses) == 2 and len(shown) == 64
+        assert seen.setdefault(seed, shown) == shown
+    assert seen[0] != seen[1]
+
+
+def test_a_system_prompt_is_read(tokenizer):
+    losses = {}
+    for prompt in (None, "Think."):
+        config = GRPOConfig(warm_start_steps=1, system_prompt=prompt)
+        policy = small_policy(tokenizer)
+        show = GSM8K(forms=(1, 0, 0, 0)).demonstration
+        (losses[prompt],) = warm_start(policy, tokenizer, PROBLEMS, show, config)
+    assert losses[None] != losses["Think."]
+
+
+# What a policy does after its warm start; each architecture is trained once
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def trained(request, tokenizer, easy_problems):
+    """A policy that writes what the demonstrations showed it, in a few seconds."""
+    sampler = Sampler(24, tokenizer.eos_token_id, tokenizer.pad_token_id)
+    made = make_tiny_model(tokenizer, request.param, hidden_size=48, seed=1)
+    policy = CausalPolicy(made, sampler, torch.Generator().manual_seed(0))
+    config = GRPOConfig(warm_start_steps=100, warm_start_learning_rate=5e-3)
+    show = GSM8K().demonstration
+    losses = warm_start(policy, tokenizer, easy_problems, show, config)
+    return policy, losses
+
+
+@pytest.mark.slow
+def test_demonstrations_are_learned(trained):
+    _, losses = trained
+    assert sum(losses[-10:]) / 10 < 0.25 * losses[0]
+
+
+@pytest.mark.slow
+def test_greedy_is_what_transformers_generates(trained, tokenizer, easy_problems):
+    policy, _ = trained
+    eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    prompts = encode_prompts(tokenizer, [p.question for p in easy_problems[:24]])
+    assert (prompts == pad).any()
+    ours = policy.answer(prompts)
+    theirs = policy.model.generate(
+        input_ids=prompts,
+        attention_mask=(prompts != pad).long(),
+        do_sample=False,
+        max_new_tokens=24,
+        eos_token_id=eos,
+        pad_token_id=pad,
+    )[:, prompts.shape[-1] :]
+    width = theirs.shape[-1]
+    assert torch.equal(ours[:, :width], theirs)
+    assert (ours[:, width:] == pad).all()
+    assert (ours == eos).sum() > 12 and len(ours.unique(dim=0)) > 2
+
+
+@pytest.mark.slow
+def test_rows_that_ended_leave_the_batch(trained, tokenizer, easy_problems):
+    policy, _ = trained
+    prompts = encode_prompts(tokenizer, [p.question for p in easy_problems[:5]])
+    sizes = []
+    hook = policy.model.get_output_embeddings().register_forward_hook(
+        lambda _, inputs, __: sizes.append(len(inputs[0]))
+    )
+    policy.sample(prompts, 16)
+    hook.remove()
+    assert sizes[0] == 80 and sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < 40
+
+
+# Imitating one's own right answers
+
+IMITATION = replace(
+    READER, warm_start_steps=6, warm_start_batch_size=8, warm_start_learning_rate=1e-4
+)
+
+
+@pytest.fixture
+def asked():
+    policy, tokenizer = load_reader()
+    stories = Stories().problems("train", 16, 3)
+    return policy, make_environment(IMITATION, stories, tokenizer)
+
+
+def test_what_is_kept_is_right_and_different(asked):
+    policy, environment = asked
+    right = sample_right(policy, environment, 8, seed=5)
+    scores = sampled_scores(policy, environment, 8, seed=5)
+    rows = zip(environment.problems, scores.texts, scores.accuracy, strict=True)
+    for problem, texts, earned in rows:
+        expected = {t for t, x in zip(texts, earned, strict=True) if x == 1}
+        assert set(right.get(problem.question, [])) == expected
+        assert len(expected) == len(right.get(problem.question, []))
+    assert right and len(right) < len(environment.problems)  # one is never right
+
+
+def test_imitation_makes_right_answers_likelier(asked):
+    policy, environment = asked
+    before = [p.detach().clone() for p in policy.model.parameters()]
+    losses = imitate_right(IMITATION, policy, environment)
+    assert len(losses) == IMITATION.warm_start_steps and losses[-1] < losses[0]
+    after = policy.model.parameters()
+    assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    more = replace(IMITATION, warm_start_batch_size=17)
+    with pytest.raises(ValueError, match="the number of problems"):
+        imitate_right(more, policy, environment)
+
+
+# Held-out problems
+
+
+def test_a_run_is_watched_on_its_validation_split():
+    config = GRPOConfig(eval_problems=7)
+    expected = make_task(config).problems("validation", 7, config.seed)
+    assert watched_problems(config) == expected and len(expected) == 7
+    assert watched_problems(GRPOConfig(held_out_every=0)) == []
+
+
+def test_a_task_without_that_split_gives_its_first(monkeypatch):
+    asked, splits = [], SimpleNamespace(splits=("other", "third"))
+    monkeypatch.setattr(training, "make_task", lambda config: splits)
+    monkeypatch.setattr(training, "load_problems", lambda _, s, n: asked.append(s))
+    with pytest.raises(ValueError, match=r"split 'other'.*--held-out-every 0"):
+        watched_problems(GRPOConfig())
+    assert asked == ["other"]
+
+
+def test_a_probe_keeps_what_each_look_saw_by_its_epoch(monkeypatch):
+    def scores(policy, problems, num_samples):
+        return SimpleNamespace(accuracy=torch.full((3, num_samples), policy))
+
+    monkeypatch.setattr(training, "sampled_scores", scores)
+    probe = HeldOutProbe(None, every=2, num_samples=8)
+    records = [probe(float(policy)) for policy in range(4)]
+    probe.look(4.0)  # the policy that a run of four epochs ends with
+    assert records == [{"held_out": 0.0}, {}, {"held_out": 2.0}, {}]
+    assert {k: v[0].tolist() for k, v in probe.rewards.items()} == {
+        epoch: [float(epoch)] * 8 for epoch in (0, 2, 4)
+    }
