@@ -290,7 +290,7 @@ def require_numbers(name: str, values: Any, count: int) -> None:
     if said:
         raise ValueError(
             f"rewards[{name!r}] returned {said} for {count} completions. Return a list "
-            "with a finite number for each; 0.0 where there is nothing to reward."
+            "of floats, a finite one for each; 0.0 where there is nothing to reward."
         )
 
 

@@ -4,7 +4,6 @@ The model is small and random, of the architecture that the preset names; all el
 the preset's: bfloat16 products, gradient checkpointing, the long system prompt.
 """
 
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -13,30 +12,21 @@ import nbformat
 import pytest
 
 from grpo_course.files import json_lines
-from grpo_course.gsm8k import PRESETS, demonstration, load_gsm8k, make_problems
+from grpo_course.gsm8k import PRESETS, demonstration, make_problems
 from grpo_course.lm import make_tiny_model, make_tokenizer
 from grpo_course.tasks import conversation_text
 from grpo_course.training import presets_of
 
-FOLDER = os.environ.get("GSM8K_DIR", "")
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "12_gsm8k_grpo.ipynb"
 END = "## What did GRPO buy?"  # what comes after it is about the recorded runs
 SMALL = {"num_epochs": 12, "num_prompts": 2, "max_new_tokens": 6, "eval_problems": 5}
 ARCHITECTURES = {"gpu": "qwen2", "gpu-smollm2": "llama"}
-NO_ROWS = pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with GSM8K")
-
-
-@pytest.fixture(params=["generated", pytest.param("real", marks=NO_ROWS)])
-def problems(request):
-    """Rows in GSM8K's own format."""
-    if request.param == "generated":
-        return make_problems("train", 300, 0, operands=(1, 4), steps=(1,))
-    return load_gsm8k("train", FOLDER)[:100]
 
 
 @pytest.fixture(params=ARCHITECTURES)
-def preset(request, problems, tmp_path, monkeypatch):
+def preset(request, tmp_path, monkeypatch):
     """The name of a preset that was given a small model and these rows."""
+    problems = make_problems("train", 300, 0, operands=(1, 4), steps=(1,))
     config = presets_of("gsm8k")[request.param]
     system = config.system_prompt
     texts = [conversation_text(p.question, demonstration(p), system) for p in problems]
