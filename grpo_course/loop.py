@@ -657,8 +657,6 @@ def take_step(
     return norm
 
 
-LEARNING_RATE = {"at least": 0, "below": float("inf")}  # its range
-
 # --- Every knob
 
 

@@ -1,4 +1,14 @@
-"""A tiny autoregressive language model: embedding, GRU, head."""
+"""World 2: a tiny language model that writes token by token, and its tasks.
+
+    TinyLM            embedding, GRU, head: the state of a text, and logits of the next
+    SequencePolicy    that model as a policy: it samples until its end, and scores
+    tasks             a share of one token; three numbers in order, from all 216 prompts
+    ShortAnswers      every response of up to four tokens: the exact truth of this world
+    train_share, train_sort    a run of each task
+
+Responses end by themselves here, so that there are masks and lengths. No text: a token
+is a number.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,11 +22,10 @@ from grpo_course.checks import (
     require_at_least,
     require_axes,
     require_inside,
-    require_same_shape,
     require_sizes,
     require_vocabulary,
 )
-from grpo_course.loop import LEARNING_RATE, History, Policy, Rollout, TrainConfig, train
+from grpo_course.loop import History, Policy, Rollout, TrainConfig, train
 from grpo_course.sampling import (
     Generators,
     Sampler,
@@ -26,8 +35,6 @@ from grpo_course.sampling import (
     require_seeds,
     response_mask,
 )
-
-# --- sequences.model
 
 
 class TinyLM(nn.Module):
@@ -75,7 +82,15 @@ class TinyLM(nn.Module):
             "head_bias": (1, vocab_size),
         }
         own = (0,) if seeds is None else seeds
-        drawn = [draw_weights(shapes, hidden_size, seed) for seed in own]
+        bound, drawn = 1 / math.sqrt(hidden_size), []
+        for seed in own:  # normal embeddings, all else uniform, as torch has it
+            generator = Generator().manual_seed(seed)
+            weights = {
+                name: (2 * torch.rand(shape, generator=generator) - 1) * bound
+                for name, shape in shapes.items()
+            }
+            normal = torch.randn(shapes["embedding"], generator=generator)
+            drawn.append(weights | {"embedding": normal})
         for name in shapes:
             stacked = torch.stack([weights[name] for weights in drawn])
             self.register_parameter(
@@ -139,19 +154,7 @@ class TinyLM(nn.Module):
         return logits.unflatten(-2, states.shape[-3:-1])
 
 
-def draw_weights(shapes: dict, hidden_size: int, seed: int) -> dict[str, Tensor]:
-    """Normal embeddings, all else uniform in +-1/sqrt(hidden), as torch has it."""
-    generator = Generator().manual_seed(seed)
-    bound = 1 / math.sqrt(hidden_size)
-    weights = {
-        name: (2 * torch.rand(shape, generator=generator) - 1) * bound
-        for name, shape in shapes.items()
-    }
-    weights["embedding"] = torch.randn(shapes["embedding"], generator=generator)
-    return weights
-
-
-# --- sequences.scoring
+# Scoring and sampling
 
 
 def prompt_state(model: TinyLM, prompts: Tensor, pad: int | None = None) -> Tensor:
@@ -200,9 +203,6 @@ def require_context(prompts: Tensor, num_new_tokens: int, context_length: int) -
             f"the model holds {context_length}. Shorten the prompts, ask for fewer new "
             "tokens, or build the model with a larger context_length."
         )
-
-
-# --- sequences.sampling
 
 
 @torch.no_grad()
@@ -292,12 +292,9 @@ class SequencePolicy:
         return responses[..., 0, :]
 
 
-# --- sequences.tasks
-
+# Tasks
 
 LENGTH = 3  # of the sort task: three of the numbers 0 to 5
-
-
 ASK = 6  # the token after the numbers: now answer
 
 
@@ -307,10 +304,7 @@ def token_share(responses: Tensor, mask: Tensor | None, token: int) -> Tensor:
     int responses and bool mask [... batch trial pos] (None: all count) give float
     [... batch trial]. An empty response has a share of 0.
     """
-    require_axes("responses", responses, "pos")
-    require_at_least("token", token, 0)
     mask = torch.ones_like(responses, dtype=torch.bool) if mask is None else mask
-    require_same_shape("mask", mask, "responses", responses)
     hits = ((responses == token) & mask).sum(dim=-1)
     return hits / mask.sum(dim=-1).clamp(min=1)
 
@@ -364,8 +358,7 @@ def is_sorted(prompts: Tensor, answers: Tensor) -> Tensor:
     return (answers == sorted_numbers(prompts)).all(dim=-1)
 
 
-# --- sequences.enumerated
-
+# Every response, enumerated
 
 MAX_ANSWERS = 10_000  # more than this does not fit a laptop's patience
 
@@ -405,14 +398,8 @@ class ShortAnswers:
     def random_logits(self, seeds: range) -> Tensor:
         """A random policy for each seed. -> float64 [seed state token]"""
         shape = (int(self.states.max()) + 1, self.end + 1)
-        return torch.stack(
-            [
-                torch.randn(
-                    shape, generator=torch.Generator().manual_seed(seed)
-                ).double()
-                for seed in seeds
-            ]
-        )
+        own = (Generator().manual_seed(seed) for seed in seeds)
+        return torch.stack([torch.randn(shape, generator=g).double() for g in own])
 
     def log_probs(self, logits: Tensor) -> Tensor:
         """Of every token of every response, 0 in the padding.
@@ -427,18 +414,11 @@ class ShortAnswers:
         return self.log_probs(logits).sum(-1).exp()
 
 
-# --- sequences.recipes
-
+# A run of each task
 
 Watch = Callable[[History], None]
-
-
 NEVER = 10**9  # epochs until the reference is copied again
-
-
 SHARE_TOKEN, SHARE_VOCAB, SHARE_LENGTH = 1, 10, 20
-
-
 SHARE_PROMPTS = torch.zeros(4, 5, dtype=torch.long)  # four times the same five tokens
 
 
@@ -475,7 +455,6 @@ def train_share(
         "max_gradient_norm": 1.0,
         "compute_ref_model_period": NEVER,
     }
-    require_inside("learning_rate", learning_rate, LEARNING_RATE)
     model = TinyLM(SHARE_VOCAB, hidden_size=64, seeds=seeds)
     policy = make_policy(model, sampler, seeds)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
@@ -504,7 +483,6 @@ def train_sort(
     loop, such as a StaleSampler. Further knobs are those of TrainConfig.
     """
     settings = {"num_epochs": num_epochs, "num_steps_per_epoch": 8, "num_responses": 8}
-    require_inside("learning_rate", learning_rate, LEARNING_RATE)
     model = TinyLM(ASK + 1, hidden_size=32, seeds=seeds)
     policy = make_policy(model, sampler, seeds)
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
@@ -520,8 +498,6 @@ def draw_prompts(prompts: Tensor, count: int, seed: int) -> Callable[[int], Tens
 
     Raises ValueError if there are not that many.
     """
-    require_axes("prompts", prompts, "all pos")
-    require_at_least("count", count, 1)
     if not 1 <= count <= len(prompts):
         raise ValueError(
             f"count={count}, but there are {len(prompts)} prompts to draw from. "

@@ -1,0 +1,416 @@
+"""World 2: the model, its samples and scores, its tasks learned, its exact answers."""
+
+import copy
+
+import pytest
+import torch
+
+from grpo_course.loop import Rollout
+from grpo_course.sampling import (
+    Sampler,
+    pad_rows,
+    response_mask,
+    shifted_log_probs,
+    token_log_probs,
+)
+from grpo_course.sequences import (
+    ASK,
+    SHARE_LENGTH,
+    SequencePolicy,
+    ShortAnswers,
+    TinyLM,
+    all_sort_prompts,
+    draw_prompts,
+    found_and_ordered_reward,
+    has_repeat,
+    is_sorted,
+    place_reward,
+    response_logits,
+    sample_sequences,
+    share_reward,
+    token_share,
+    train_share,
+    train_sort,
+)
+
+# The model against torch's own GRU, and its seed axis against single models
+
+
+def as_torch(model):
+    """torch.nn.GRU with the weights of a model without a seed axis."""
+    gru = torch.nn.GRU(model.hidden_size, model.hidden_size, batch_first=True)
+    with torch.no_grad():
+        gru.weight_ih_l0.copy_(model.input_weights.T)
+        gru.weight_hh_l0.copy_(model.hidden_weights.T)
+        gru.bias_ih_l0.copy_(model.input_bias[0])
+        gru.bias_hh_l0.copy_(model.hidden_bias[0])
+    return gru
+
+
+def test_it_is_the_gru_of_torch():
+    model = TinyLM(7, hidden_size=5)
+    tokens = torch.randint(7, (4, 6), generator=torch.Generator().manual_seed(0))
+    states, _ = as_torch(model)(model.embedding[tokens])
+    torch.testing.assert_close(model.read(tokens), states, atol=1e-6, rtol=0)
+    expected = states @ model.head_weights + model.head_bias
+    torch.testing.assert_close(model(tokens), expected, atol=1e-6, rtol=0)
+
+
+def test_seeds_side_by_side_are_the_single_models():
+    tokens = torch.tensor([[1, 2, 3], [4, 0, 0]])
+    together = TinyLM(5, hidden_size=4, seeds=(3, 0))
+    alone = TinyLM(5, hidden_size=4)
+    torch.testing.assert_close(together(tokens)[1], alone(tokens))
+    own = torch.stack([tokens.flip(0), tokens])  # other tokens for each seed
+    torch.testing.assert_close(together(own)[1], alone(tokens))
+    assert not torch.allclose(together(tokens)[0], alone(tokens))
+
+
+def test_reading_can_be_carried_on():
+    model, tokens = TinyLM(5), torch.tensor([[1, 2, 3, 4]])
+    first = model.read(tokens[:, :2])[:, -1]
+    torch.testing.assert_close(
+        model.read(tokens[:, 2:], first), model.read(tokens)[:, 2:]
+    )
+
+
+def test_what_is_not_real_leaves_the_state_alone():
+    model, tokens = TinyLM(5), torch.tensor([[0, 0, 3, 4]])
+    padded = model.read(tokens, real=torch.tensor([[False, False, True, True]]))
+    torch.testing.assert_close(padded[:, -1], model.read(tokens[:, 2:])[:, -1])
+    assert not torch.allclose(padded[:, -1], model.read(tokens)[:, -1])
+
+
+def test_no_seed_is_an_error():
+    with pytest.raises(ValueError, match=r"seeds=\(\).*one at least: seeds=\(0,\)"):
+        TinyLM(5, seeds=())
+
+
+@pytest.mark.parametrize("tokens", [[[5]], [[-1]], [[1.0]]])
+def test_tokens_outside_the_vocabulary_are_named(tokens):
+    with pytest.raises(ValueError, match=r"tokens holds.*numbers 0 to 4"):
+        TinyLM(5)(torch.tensor(tokens))
+
+
+# What is noted while sampling is what a separate forward pass says
+
+
+EOS, PAD = 2, 0
+ROWS = [[3], [1, 4, 3], [4, 0]]
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.0, 1.6])
+@pytest.mark.parametrize("pad", [PAD, EOS])
+def test_sampled_and_scored_log_probs_agree(pad, temperature):
+    model, prompts = TinyLM(5), pad_rows(ROWS, pad)
+    sampler = Sampler(6, eos=EOS, pad=pad, temperature=temperature)
+    responses, noted = sample_sequences(model, prompts, 8, sampler, generator())
+    mask = response_mask(responses, EOS)
+    policy = SequencePolicy(model, sampler)
+    scored = policy.log_probs(Rollout(prompts, responses, mask))
+    torch.testing.assert_close(scored[mask], noted[mask], atol=1e-5, rtol=0)
+    assert (responses[~mask] == pad).all() and (noted[~mask] == 0).all()
+    assert mask.all(-1).any() and (~mask).any()  # cut off and ended ones were there
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.0])
+def test_each_response_scored_alone_by_a_plain_forward_pass(temperature):
+    model, prompts = TinyLM(5), pad_rows(ROWS, PAD)
+    sampler = Sampler(4, eos=EOS, pad=PAD, temperature=temperature)
+    responses, noted = sample_sequences(model, prompts, 5, sampler, generator())
+    mask = response_mask(responses, EOS)
+    for i, row in enumerate(ROWS):
+        for response, score, real in zip(responses[i], noted[i], mask[i], strict=True):
+            text = torch.tensor([row + response[real].tolist()])
+            logits = model(text) / temperature
+            expected = shifted_log_probs(logits, text)[0, len(row) - 1 :]
+            torch.testing.assert_close(score[real], expected, atol=1e-5, rtol=0)
+
+
+def test_seeds_sample_side_by_side_what_each_samples_alone():
+    prompts, sampler = pad_rows(ROWS, PAD), Sampler(4, eos=EOS, pad=PAD)
+    together = TinyLM(5, seeds=(1, 0))
+    both, noted = sample_sequences(
+        together, prompts, 3, sampler, [generator(9), generator(7)]
+    )
+    alone, score = sample_sequences(TinyLM(5), prompts, 3, sampler, generator(7))
+    assert both.shape == (2, 3, 3, 4)
+    assert torch.equal(both[1], alone)
+    torch.testing.assert_close(noted[1], score)
+    policy = SequencePolicy(together, sampler)
+    scored = policy.log_probs(Rollout(prompts, both, sampler.mask(both)))
+    mask = sampler.mask(both)
+    torch.testing.assert_close(scored[mask], noted[mask], atol=1e-5, rtol=0)
+
+
+def test_samples_follow_the_policy():
+    model, prompt = TinyLM(3), torch.tensor([[1]])
+    drawn, _ = sample_sequences(model, prompt, 20_000, Sampler(1), generator())
+    shares = torch.bincount(drawn.flatten(), minlength=3) / 20_000
+    probs = model(prompt)[0, -1].softmax(-1)
+    torch.testing.assert_close(shares, probs, atol=0.015, rtol=0)
+    seeds = TinyLM(3, seeds=(0, 1))
+    drawn, _ = sample_sequences(
+        seeds, prompt, 20_000, Sampler(1), [generator(1), generator(2)]
+    )
+    shares = torch.stack([torch.bincount(d.flatten(), minlength=3) for d in drawn])
+    probs = seeds(prompt)[:, 0, -1].softmax(-1)
+    torch.testing.assert_close(shares / 20_000, probs, atol=0.015, rtol=0)
+
+
+def test_greedy_text_is_the_likeliest_at_each_step():
+    model, prompts = TinyLM(6), torch.tensor([[1, 2], [3, 4]])
+    answers = SequencePolicy(model, Sampler(5)).answer(prompts)
+    logits = model(torch.cat([prompts, answers], dim=-1))
+    assert torch.equal(logits[:, 1:-1].argmax(-1), answers)
+
+
+def test_scores_are_float32_whatever_the_logits_are():
+    logits = torch.randn(1, 3, 5, dtype=torch.bfloat16, generator=generator())
+    scores = token_log_probs(logits, torch.tensor([[0, 1, 2]]))
+    assert scores.dtype == torch.float32
+
+
+def test_a_prompt_that_does_not_fit_is_named_before_anything_is_sampled():
+    model, prompts = TinyLM(5, context_length=8), torch.ones(1, 5, dtype=torch.long)
+    with pytest.raises(ValueError, match=r"prompts has 5 tokens.*response 4.*holds 8"):
+        sample_sequences(model, prompts, 2, Sampler(4))
+    responses, _ = sample_sequences(model, prompts, 2, Sampler(3))
+    assert responses.shape == (1, 2, 3)
+
+
+@pytest.mark.parametrize("knobs", [{"eos": 99, "pad": 0}, {"eos": 2, "pad": 99}])
+def test_an_end_that_the_model_cannot_write_is_named(knobs):
+    with pytest.raises(ValueError, match=r"(eos|pad)=99, but .*below 5"):
+        sample_sequences(TinyLM(5), torch.tensor([[1]]), 2, Sampler(3, **knobs))
+
+
+def test_bad_settings_are_named():
+    with pytest.raises(ValueError, match=r"(?s)temperature.*greater than 0"):
+        Sampler(3, temperature=0)
+    with pytest.raises(ValueError, match=r"(?s)eos=2 ends responses early.*set pad"):
+        Sampler(3, eos=2)
+    with pytest.raises(ValueError, match="max_new_tokens"):
+        Sampler(max_new_tokens=0)
+    with pytest.raises(ValueError, match=r"2 seeds.*one torch\.Generator for each"):
+        sample_sequences(
+            TinyLM(5, seeds=(0, 1)), torch.tensor([[1]]), 2, Sampler(2), generator()
+        )
+
+
+# The world in which every response is listed, against what can be counted by hand
+
+
+@pytest.mark.parametrize(
+    "num_words, longest, count", [(2, 4, 31), (1, 3, 4), (3, 2, 13)]
+)
+def test_every_response_is_listed_once(num_words, longest, count):
+    world = ShortAnswers(num_words, longest)
+    assert len(world.responses) == len(world.responses.unique(dim=0)) == count
+
+
+def test_lengths_count_the_end_and_stop_at_the_longest():
+    world = ShortAnswers(2, 3)
+    rows = dict(zip(map(tuple, world.responses.tolist()), world.lengths, strict=True))
+    assert rows[2, 2, 2] == 1  # the end at once
+    assert rows[0, 2, 2] == 2
+    assert rows[0, 1, 2] == rows[0, 1, 1] == 3  # ended, and cut off
+
+
+def test_probabilities_sum_to_one():
+    world = ShortAnswers(2, 4)
+    logits = world.random_logits(range(5))
+    total = world.chances(logits).sum(-1)
+    torch.testing.assert_close(total, torch.ones(5, dtype=torch.float64))
+
+
+def test_a_uniform_policy_ends_geometrically():
+    world = ShortAnswers(2, 4)
+    probs = world.chances(0 * world.random_logits([0]))
+    length = (probs * world.lengths).sum()
+    assert length.item() == pytest.approx(1 + 2 / 3 + 4 / 9 + 8 / 27)
+
+
+def test_a_state_is_what_was_written():
+    world = ShortAnswers(2, 4)
+    seen = {}
+    for row, states, kept in zip(
+        world.responses, world.states, world.mask, strict=True
+    ):
+        for pos in kept.nonzero().flatten().tolist():
+            seen.setdefault(states[pos].item(), set()).add(tuple(row[:pos].tolist()))
+    assert all(len(before) == 1 for before in seen.values())
+    assert len(set.union(*seen.values())) == len(seen) == 15
+
+
+def test_what_is_too_large_is_refused():
+    with pytest.raises(ValueError, match="number of responses"):
+        ShortAnswers(10, 6)
+
+
+# The two tasks are learned, capped and hacked as the course says; all by seeds
+
+
+def sort_rollout(prompt, *responses):
+    return Rollout(torch.tensor([[*prompt, ASK]]), torch.tensor([responses]))
+
+
+def test_token_share_counts_what_the_policy_wrote():
+    responses = torch.tensor([[[1, 1, 2, 1], [0, 3, 3, 2], [1, 1, 1, 1]]])
+    mask = torch.tensor([[[1, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]]]).bool()
+    expected = torch.tensor([[2 / 3, 0.0, 0.0]])
+    torch.testing.assert_close(token_share(responses, mask, 1), expected)
+    unmasked = share_reward(1)(Rollout(responses[:, 0], responses))
+    torch.testing.assert_close(unmasked, torch.tensor([[0.75, 0.0, 1.0]]))
+
+
+def test_the_sort_rewards_on_worked_examples():
+    rollout = sort_rollout([3, 1, 2], [1, 2, 3], [1, 3, 2], [5, 5, 5])
+    torch.testing.assert_close(place_reward(rollout), torch.tensor([[1.0, 1 / 3, 0.0]]))
+    points = found_and_ordered_reward(rollout) * 5
+    torch.testing.assert_close(points, torch.tensor([[5.0, 4.0, 2.0]]))
+    hacked = sort_rollout([0, 0, 0], [0, 0, 0], [0, 1, 3])
+    assert found_and_ordered_reward(hacked).tolist() == [[1.0, 1.0]]
+    assert place_reward(hacked)[0, 1] < 0.5
+
+
+def test_all_prompts_and_repeats():
+    prompts = all_sort_prompts()
+    assert prompts.shape == (216, 4) and (prompts[:, -1] == ASK).all()
+    assert len(prompts.unique(dim=0)) == 216
+    assert has_repeat(prompts).sum() == 216 - 6 * 5 * 4
+    assert is_sorted(prompts, prompts[:, :-1].sort(-1).values).all()
+    assert is_sorted(prompts, prompts[:, :-1]).sum() == 56  # 6 + 2 choose 3
+
+
+def test_prompts_are_drawn_by_epoch_without_repetition():
+    draw = draw_prompts(all_sort_prompts(), 16, seed=0)
+    assert torch.equal(draw(3), draw(3)) and not torch.equal(draw(3), draw(4))
+    assert len(draw(0).unique(dim=0)) == 16
+    with pytest.raises(ValueError, match=r"count=217, but there are 216"):
+        draw_prompts(all_sort_prompts(), 217, seed=0)
+
+
+def test_a_run_can_be_repeated_and_a_seed_does_not_see_the_others():
+    _, together = train_share((0, 3), 2)
+    _, again = train_share((0, 3), 2)
+    _, alone = train_share((3,), 2)
+    curve = together.curve("mean_reward")
+    assert torch.equal(curve, again.curve("mean_reward"))
+    assert torch.equal(curve[:, 1:], alone.curve("mean_reward"))
+
+
+def test_what_observes_a_run_leaves_it_alone_and_joins_its_history():
+    def write(policy):
+        asked = torch.zeros(1, 5).long()
+        return {"texts": copy.deepcopy(policy).sample(asked, 2).responses[:, 0]}
+
+    _, usual = train_share((0, 3), 2)
+    _, seen = train_share((0, 3), 2, observe=write)
+    assert torch.equal(usual.curve("mean_reward"), seen.curve("mean_reward"))
+    assert seen.epochs("texts").shape == (2, 2, 2, SHARE_LENGTH)
+
+
+def test_the_toy_is_learned_within_15_epochs():
+    _, history = train_share(range(4), num_epochs=16)
+    shares = history.epochs("mean_reward")
+    assert shares[0].max() < 0.25
+    assert shares[15].mean() > 0.93  # 0.98 to 0.99
+
+
+def test_an_end_is_learned_alike_whatever_the_padding_is():
+    def curves(pad, aggregation):
+        ends = Sampler(SHARE_LENGTH, eos=2, pad=pad)
+        knobs = {"sampler": ends, "aggregation": aggregation}
+        _, history = train_share((0, 1), 2, **knobs)
+        return torch.stack([history.curve(n) for n in ("mean_reward", "mean_length")])
+
+    for aggregation in ("sequence_mean", "token_mean", "constant"):
+        own, other = (curves(pad, aggregation) for pad in (2, 9))
+        assert torch.equal(own, other)
+        assert 1 < own[1, 0].mean() < SHARE_LENGTH
+
+
+@pytest.mark.slow
+def test_the_reference_caps_the_toy():
+    _, history = train_share(range(4), num_epochs=30, kl_penalty=0.1)
+    shares = history.epochs("mean_reward")[-10:]
+    assert 0.68 < shares.mean() < 0.84
+    assert history.final("kl").min() > 0.1
+
+
+@pytest.mark.slow
+def test_sorting_is_learned_token_by_token():
+    policy, history = train_sort(place_reward, range(3), num_epochs=80)
+    prompts = all_sort_prompts()
+    right = is_sorted(prompts, policy.answer(prompts)).float().mean(-1)
+    assert history.epochs("mean_reward")[0].mean() < 0.3  # by chance
+    assert right.mean() > 0.65  # all three places; by chance 0.01
+
+
+@pytest.mark.slow
+def test_the_reward_with_a_hole_is_hacked():
+    policy, _ = train_sort(found_and_ordered_reward, range(3), num_epochs=60)
+    prompts = all_sort_prompts()
+    answers, repeat = policy.answer(prompts), has_repeat(prompts)
+    paid = found_and_ordered_reward(Rollout(prompts, answers[:, :, None]))
+    right = is_sorted(prompts, answers).float()
+    assert paid.mean() > 0.96
+    assert right[:, ~repeat].mean() > 0.75 and right[:, repeat].mean() < 0.25
+
+
+def test_a_sampler_of_ones_own_lets_responses_end():
+    limit = Sampler(6, eos=ASK, pad=ASK)
+    few = {"num_epochs": 1, "num_steps_per_epoch": 1, "sampler": limit}
+    policy, history = train_sort(lambda rollout: rollout.finished.float(), **few)
+    assert policy.sampler == limit
+    assert 1 < history.final("mean_length").item() < 6
+
+
+# What a person would get wrong is refused: the argument, what was given, the cure
+
+
+PROMPTS = torch.tensor([[1, 2], [3, 4]])
+TOKENS = torch.zeros(2, 3, 4, dtype=torch.long)
+
+
+def sample(prompts=PROMPTS, num_responses=2, sampler=None, generator=None):
+    sampler = Sampler(3) if sampler is None else sampler
+    return sample_sequences(TinyLM(5), prompts, num_responses, sampler, generator)
+
+
+CALLS = {
+    "no hidden state": (lambda: TinyLM(5, hidden_size=0), "hidden_size=0.*at least 1"),
+    "a seed": (lambda: TinyLM(5, seeds=3), r"seeds=3.*one at least: seeds=\(0,\)"),
+    "prompts in a list": (lambda: sample([[1, 2]]), "prompts is a list, not a tensor"),
+    "prompts of floats": (lambda: sample(PROMPTS.float()), "float32.*whole numbers"),
+    "no responses": (lambda: sample(num_responses=0), "num_responses=0.*at least 1"),
+    "a policy without a sampler": (
+        lambda: SequencePolicy(TinyLM(5), None).sample(PROMPTS, 2),
+        "sampler=None is no Sampler",
+    ),
+    "a seed for a generator": (lambda: sample(generator=3), "generator=3.*torch.Gener"),
+    "other prompts": (
+        lambda: response_logits(TinyLM(5), PROMPTS[:1], TOKENS),
+        "prompts has shape .1, 2.*agree in batch",
+    ),
+    "no seeds": (lambda: train_sort(seeds=None), r"seeds=\(\).*list one at least"),
+    "too many prompts": (
+        lambda: train_sort(num_prompts=len(all_sort_prompts()) + 1),
+        "count=217, but there are 216",
+    ),
+    "a wrap of None": (
+        lambda: train_sort(wrap=lambda policy: None),
+        "policy is a NoneType without sample",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "says"), CALLS.values(), ids=CALLS)
+def test_a_call_is_refused(call, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        call()
