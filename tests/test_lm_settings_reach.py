@@ -2,7 +2,7 @@
 
 A row says the changed value, what to look at, and what must be true of it without and
 with the change. A field without a row fails the test. The knobs of the loop have such
-a table in tests/algorithm; here the loop must be given the config as it is.
+a table in test_settings_reach.py; here the loop must be given the config as it is.
 """
 
 import json

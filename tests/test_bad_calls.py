@@ -11,11 +11,9 @@ from grpo_course.formulas import (
     DELTA_MODES,
     aggregate,
     compute_deltas,
-    compute_kl_penalty,
     compute_loss,
     kl_reward,
     kl_values,
-    loss_report,
     sampler_weights,
 )
 from grpo_course.loop import (
@@ -31,17 +29,12 @@ from grpo_course.loop import (
 from grpo_course.off_policy import (
     EngineSampler,
     StaleSampler,
-    soft_overlong_penalty,
-    with_overlong_penalty,
 )
 from grpo_course.sampling import (
     Sampler,
     draw,
     pad_rows,
-    prompt_mask,
     response_mask,
-    shifted_log_probs,
-    token_log_probs,
 )
 
 PROMPTS = torch.arange(2)[:, None]
@@ -60,43 +53,20 @@ FORMULAS = {
         lambda: compute_loss(L, D, "clipped", PROBS),
         f"old_log_probs.*{NOT_LOG}",
     ),
-    "whole numbers": (lambda: compute_loss(L.long(), D, "naive"), f"int64.*{NOT_LOG}"),
-    "a report of logits": (lambda: loss_report(LOGITS, D, L), f"log_probs.*{NOT_LOG}"),
-    "a report of None": (lambda: loss_report(L, D, L, mode=None), "mode=None.*'clipp"),
     "a KL of logits": (lambda: kl_values(L, LOGITS), f"ref_log_probs.*{NOT_LOG}"),
-    "old logits in a KL": (
-        lambda: compute_kl_penalty(L, L, "corrected_k3", old_log_probs=LOGITS),
-        f"old_log_probs.*{NOT_LOG}",
-    ),
     "a paid KL of logits": (lambda: kl_reward(D, LOGITS, L, 0.1), NOT_LOG),
     "a beta of NaN": (lambda: kl_reward(D, L, L, math.nan), "coefficient=nan.*0 or"),
-    "a beta of None": (lambda: kl_reward(D, L, L, None), "coefficient=None.*not a num"),
     "a list": (lambda: kl_values([-1.0], L), "log_probs is a list, not a tensor"),
-    "a mode in a list": (
-        lambda: compute_deltas(D, ["rewards"]),
-        "mode=.'rewards'.* is",
-    ),
     "half a token": (lambda: aggregate(L, max_length=1.5), "max_length=1.5.*a whole"),
-    "weights of logits": (lambda: sampler_weights(L, LOGITS, 2.0), NOT_LOG),
     "a mask of two axes": (
         lambda: sampler_weights(L, L, 2.0, torch.ones(3, 4)),
         "mask has shape",
     ),
-    "a cap of text": (lambda: sampler_weights(L, L, "2"), "cap='2'.*not a number"),
     "deltas of one prompt": (
         lambda: correct_deltas(D[0], ROLLOUT, L, 2.0),
         "deltas has shape .3.*batch trial",
     ),
     "a negative beta": (lambda: adapted_beta(-1.0, 0.1, 0.1), "beta=-1.0.*0 or more"),
-    "no finite target": (lambda: adapted_beta(1.0, 0.1, math.inf), "target=inf.*below"),
-    "lengths in a list": (
-        lambda: soft_overlong_penalty([3], 10, 4),
-        "lengths is a list, not a tensor",
-    ),
-    "no reward": (
-        lambda: with_overlong_penalty(None, 10, 4),
-        "reward_fn=None is not a function. Pass one that maps a rollout",
-    ),
     "finished of another shape": (
         lambda: drop_truncated(replace(ROLLOUT, finished=D[:1] > 0)),
         "finished has shape .1, 3",
@@ -105,31 +75,13 @@ FORMULAS = {
         lambda: EngineSampler(Bandit(sampler=Sampler(3)), None),
         "engine is a NoneType, not a Sampler. Make it with",
     ),
-    "a model that is stale": (
-        lambda: StaleSampler(nn.Linear(1, 1), 1),
-        "policy is a Linear without sample.*Wrap the model",
-    ),
     "half a lag": (lambda: StaleSampler(Bandit(), 0.5), "lag=0.5.*a whole number"),
     "tokens in a list": (lambda: response_mask([[1]], 2), "tokens is a list.*tensor"),
-    "no eos": (lambda: response_mask(TOKENS, None), "eos=None.*a whole number"),
-    "no pad": (lambda: prompt_mask(TOKENS, None), "pad=None.*a whole number"),
     "one row": (lambda: pad_rows([1, 2], 0), r"rows=\[1, 2\].*list of lists.*\[\[1, 2"),
-    "scores of a list": (
-        lambda: token_log_probs([[1.0]], TOKENS),
-        "logits is a list.*pos vocab",
-    ),
-    "a text in a list": (
-        lambda: shifted_log_probs(torch.zeros(1, 2, 3), [[0, 1]]),
-        "tokens is a list",
-    ),
     "a seed for a generator": (lambda: draw(L[0], 3), "generator=3.*torch.Generator"),
     "a rollout for a batch": (
         lambda: ExperienceBuffer().add(ROLLOUT),
         "batch is a Rollout. Add what trainer.collect returned",
-    ),
-    "rewards in a list": (
-        lambda: ExperienceBuffer().add(replace(BATCH, rewards=D.tolist())),
-        "rewards is a list, not a tensor",
     ),
 }
 
@@ -178,7 +130,6 @@ NO_WEIGHTS = torch.optim.SGD([{"params": []}])
 RUNS = {
     "a model": ({"policy": Nothing(1, 1)}, "policy is a Nothing without sample"),
     "prompts in a list": ({"prompts": [[0], [1]]}, "prompts is a list, not a tensor"),
-    "a reward by name": ({"reward_fn": "arm"}, "reward_fn='arm' is not a function"),
     "rewards in a list": (
         {"reward_fn": lambda r: arm(r).tolist()},
         "in epoch 0, reward_fn returned a list.*Return one number for each response",
@@ -191,12 +142,7 @@ RUNS = {
     ),
     "an optimizer's class": ({"optimizer": torch.optim.SGD}, "Pass torch.optim.Adam"),
     "another model's optimizer": ({"optimizer": OTHER}, "reaches none.*another model"),
-    "an optimizer of nothing": ({"optimizer": NO_WEIGHTS}, "none of the optimizer's 0"),
     "a dict": ({"config": {"num_epochs": 1}}, "config is a dict. Pass a TrainConfig"),
-    "the settings' class": (
-        {"config": TrainConfig},
-        "config is a .*Pass a TrainConfig",
-    ),
     "a frozen model": ({"policy": frozen()}, "no gradient in epoch 0, step 0.*frozen"),
     "detached scores": (
         {"policy": Bandit(log_probs=torch.Tensor.detach)},
@@ -205,10 +151,6 @@ RUNS = {
     "no rollout": (
         {"policy": Bandit(sample=lambda r: None)},
         "policy.sample returned a NoneType, not a Rollout.*`return` missing",
-    ),
-    "bare responses": (
-        {"policy": Bandit(sample=lambda r: r.responses)},
-        "policy.sample returned a Tensor, not a Rollout",
     ),
     "responses without pos": (
         {"policy": Bandit(sample=lambda r: replace(r, responses=r.responses[..., 0]))},

@@ -1,0 +1,529 @@
+"""Engines, old samples, PPO's other form, lengths, the queue."""
+
+import copy
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import Generator
+
+from grpo_course.formulas import LOSS_MODES, compute_loss, sampler_weights
+from grpo_course.loop import (
+    Rollout,
+    TrainConfig,
+    Trainer,
+    correct_deltas,
+    train,
+    weights,
+)
+from grpo_course.off_policy import (
+    LEARNER,
+    EngineSampler,
+    PenaltyForm,
+    StaleSampler,
+    simulate_queue,
+    trace_queue,
+)
+from grpo_course.sampling import Sampler, pick
+from grpo_course.sequences import (
+    ASK,
+    SequencePolicy,
+    TinyLM,
+    all_sort_prompts,
+    place_reward,
+    response_logits,
+    train_sort,
+)
+from grpo_course.sort import run_policy_gradient
+
+# Responses that another sampler draws: what is noted, and what a weight repairs
+
+
+PROMPTS, VOCAB, OWN = all_sort_prompts()[:6], 7, Sampler(3)
+
+
+class Rounded(Sampler):
+    """An engine of low precision: logits in steps of a half."""
+
+    def log_probs(self, logits, keep=None):
+        return super().log_probs((2 * logits).round() / 2, keep)
+
+
+ENGINES = {
+    "temperature": Sampler(3, temperature=0.5),
+    "top_k": Sampler(3, top_k=3),
+    "rounded": Rounded(3),
+}
+
+
+def make_policy(sampler=OWN):
+    """Two seeds, with logits large enough that engines differ."""
+    model = TinyLM(VOCAB, hidden_size=16, seeds=(0, 1))
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight *= 3
+    generators = [Generator().manual_seed(seed) for seed in (0, 1)]
+    return SequencePolicy(model, sampler, generators)
+
+
+def first_logits(policy):
+    """What the policy thinks before its first token. -> [seed vocab]"""
+    any_token = torch.zeros(2, 1, 1, 1, dtype=torch.long)
+    return response_logits(policy.model, PROMPTS[:1], any_token)[:, 0, 0, 0]
+
+
+@pytest.fixture(params=ENGINES.values(), ids=ENGINES)
+def engine(request):
+    return request.param
+
+
+def test_a_rollout_notes_what_it_was_drawn_from(engine):
+    policy = make_policy()
+    rollout = EngineSampler(policy, engine).sample(PROMPTS, 16)
+    logits = response_logits(policy.model, PROMPTS, rollout.responses)
+    drawn_from = pick(engine.log_probs(logits), rollout.responses)
+    torch.testing.assert_close(rollout.sampled_log_probs, drawn_from)
+    own = pick(logits.log_softmax(-1), rollout.responses)
+    assert (own - drawn_from).abs().max() > 0.05
+
+
+def test_tokens_come_as_often_as_the_engine_says(engine):
+    one = replace(engine, max_new_tokens=1)
+    policy = make_policy(Sampler(1))
+    rollout = EngineSampler(policy, one).sample(PROMPTS[:1], 20_000)
+    chances = one.log_probs(first_logits(policy)).exp()
+    for tokens, expected in zip(rollout.responses, chances, strict=True):
+        shares = tokens.flatten().bincount(minlength=VOCAB) / 20_000
+        torch.testing.assert_close(shares, expected, atol=0.015, rtol=0)
+        assert (shares[expected == 0] == 0).all()
+
+
+def test_scores_are_the_policys_own_and_reach_its_weights(engine):
+    policy = make_policy()
+    actor = EngineSampler(policy, engine)
+    rollout = actor.sample(PROMPTS, 4)
+    scores = actor.log_probs(rollout)
+    assert torch.equal(scores, policy.log_probs(rollout))
+    scores.sum().backward()
+    assert all(weight.grad is not None for weight in policy.model.parameters())
+    assert policy.sampler is OWN  # the policy itself was not touched
+
+
+def test_the_policys_own_sampler_as_engine_changes_nothing():
+    knobs = {"seeds": (0, 1), "num_epochs": 4, "num_steps_per_epoch": 2}
+    _, plain = train_sort(**knobs)
+    _, wrapped = train_sort(**knobs, wrap=lambda p: EngineSampler(p, p.sampler))
+    assert torch.equal(plain.curve("loss"), wrapped.curve("loss"))
+
+
+# One token of seven, all of them enumerated: the truth is known.
+
+
+TOKENS = torch.arange(VOCAB).expand(2, 1, VOCAB)[..., None]  # [seed batch trial pos]
+
+
+def every_token(engine):
+    """A policy, and a rollout of each token once with what the engine notes of it."""
+    policy = make_policy(Sampler(1))
+    noted = engine.log_probs(first_logits(policy)).detach()
+    rollout = Rollout(PROMPTS[:1], TOKENS, sampled_log_probs=noted.view(TOKENS.shape))
+    return policy, rollout
+
+
+def expected_gradient(policy, chances, deltas):
+    """The mean of delta grad log pi over draws with these chances. -> [seed weight]"""
+    gain = (chances * deltas * policy.log_probs(Rollout(PROMPTS[:1], TOKENS))).sum()
+    gradient = torch.autograd.grad(gain, [*policy.model.parameters()])
+    return torch.cat([part.flatten(1) for part in gradient], dim=1)
+
+
+@pytest.mark.parametrize("cap", [1.1, 1e9])
+def test_weights_are_the_quotients_of_two_distributions(engine, cap):
+    policy, rollout = every_token(engine)
+    pi, noted = policy.log_probs(rollout).detach(), rollout.sampled_log_probs
+    weights = sampler_weights(pi, noted, cap)
+    expected = (pi.exp() / noted.exp()).clamp(max=cap)
+    torch.testing.assert_close(weights, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "cap", "exact"),
+    [
+        ("temperature", 1e9, True),
+        ("rounded", 1e9, True),
+        ("temperature", 1.2, False),
+        ("top_k", 1e9, False),
+    ],
+)
+def test_a_large_cap_makes_the_gradient_exact_where_all_is_drawn(name, cap, exact):
+    policy, rollout = every_token(ENGINES[name])
+    old = policy.log_probs(rollout).detach()
+    rewards = torch.linspace(1, 0, VOCAB).expand(2, 1, VOCAB)
+    weighed = correct_deltas(rewards, rollout, old, cap)
+    right = expected_gradient(policy, old.exp(), rewards[..., None])
+    chances = rollout.sampled_log_probs.exp()  # 0 for what is never drawn
+    ignored = expected_gradient(policy, chances, rewards[..., None])
+    given = expected_gradient(policy, chances, weighed)
+    error, without = (
+        (each - right).norm(dim=1) / right.norm(dim=1) for each in (given, ignored)
+    )
+    assert (without > 0.05).all()
+    assert (error < 1e-4).all() if exact else (error > 0.02).all()
+
+
+# In the loop
+
+
+@pytest.mark.parametrize("settings", [{"temperature": 0.5}, {"top_k": 3}])
+def test_the_loop_weighs_what_the_engine_drew(settings):
+    """With a seed axis and responses that end: padding weighs 1."""
+    policy = make_policy(Sampler(6, eos=ASK, pad=ASK))
+    actor = EngineSampler(policy, replace(policy.sampler, **settings))
+    knobs = {"num_responses": 8, "deltas_mode": "rewards", "sampler_cap": 2.0}
+    config, optimizer = TrainConfig(**knobs), torch.optim.SGD(policy.model.parameters())
+    length = lambda rollout: rollout.mask.sum(-1) * 1.0  # noqa: E731
+    trainer = Trainer(actor, PROMPTS, length, optimizer, config)
+    batch = trainer.collect(PROMPTS)
+    rollout = batch.rollout
+    pi, noted = policy.log_probs(rollout).detach(), rollout.sampled_log_probs
+    weights = (pi.exp() / noted.exp()).clamp(max=2)
+    weights = torch.where(rollout.mask, weights, 1.0)
+    assert not rollout.mask.all() and weights.min() < 0.9
+    # A top_k only adds to what it keeps, so its weights are 1 at most.
+    assert (weights > 1.1).any() == ("temperature" in settings)
+    torch.testing.assert_close(batch.deltas, batch.rewards[..., None] * weights)
+
+
+def test_seeds_train_beside_each_other_as_they_train_alone():
+    knobs = {"num_epochs": 3, "num_steps_per_epoch": 2, "sampler_cap": 2.0}
+    knobs["wrap"] = lambda policy: EngineSampler(policy, ENGINES["temperature"])
+    _, both = train_sort(seeds=(0, 1), **knobs)
+    for seed in (0, 1):
+        _, alone = train_sort(seeds=(seed,), **knobs)
+        loss = both.curve("loss")[:, seed : seed + 1]
+        torch.testing.assert_close(loss, alone.curve("loss"), atol=1e-4, rtol=1e-3)
+
+
+def test_an_engine_of_another_form_is_refused():
+    policy = make_policy(Sampler(6, eos=ASK, pad=ASK))
+    for change in ({"max_new_tokens": 5}, {"eos": 1}, {"pad": 0}):
+        name = f"engine.{next(iter(change))}="
+        with pytest.raises(ValueError, match=name):
+            EngineSampler(policy, replace(policy.sampler, **change))
+    with pytest.raises(TypeError, match="SimpleNamespace has no `sampler`"):
+        EngineSampler(SimpleNamespace(), OWN)
+
+
+# Rollouts of older weights: whose they are, what is noted, what a ratio repairs
+
+
+PROMPTS_OF_STALE, LAG = all_sort_prompts()[:6], 2
+
+
+def make_policy_of_stale():
+    model = TinyLM(7, hidden_size=16, seeds=(0, 1))
+    generators = [Generator().manual_seed(seed) for seed in (0, 1)]
+    return SequencePolicy(model, Sampler(3), generators)
+
+
+def renewed(policy, ref=None, **knobs):
+    """The reference of a loop after its first look at the policy."""
+    config = TrainConfig(kl_penalty=0.1, **knobs)
+    optimizer = torch.optim.SGD([torch.zeros(1)])
+    trainer = Trainer(policy, PROMPTS_OF_STALE, place_reward, optimizer, config)
+    trainer.ref_policy = ref
+    trainer.renew_reference()
+    return trainer.ref_policy
+
+
+def move(policy):
+    with torch.no_grad():
+        for weight in policy.model.parameters():
+            weight += 0.1 * torch.randn_like(weight)
+
+
+@pytest.fixture
+def calls():
+    """Five calls with the weights moved between them. -> (policy then, rollout)"""
+    torch.manual_seed(0)
+    policy = make_policy_of_stale()
+    stale = StaleSampler(policy, LAG)
+    made = []
+    for _ in range(5):
+        made.append((copy.deepcopy(policy), stale.sample(PROMPTS_OF_STALE, 4)))
+        move(policy)
+    return made
+
+
+def test_the_writer_has_the_weights_of_some_calls_ago(calls):
+    for call, (_, rollout) in enumerate(calls):
+        then, _ = calls[max(0, call - LAG)]
+        torch.testing.assert_close(then.log_probs(rollout), rollout.sampled_log_probs)
+        others = [p for i, (p, _) in enumerate(calls) if i != max(0, call - LAG)]
+        for other in others:
+            gap = other.log_probs(rollout) - rollout.sampled_log_probs
+            assert gap.abs().max() > 0.01
+
+
+def test_equal_weights_still_write_new_responses(calls):
+    """The first calls all have the first weights, but not its random numbers."""
+    first, second = calls[0][1].responses, calls[1][1].responses
+    assert (first != second).any()
+
+
+def test_scores_are_of_todays_weights():
+    torch.manual_seed(0)
+    policy = make_policy_of_stale()
+    stale = StaleSampler(policy, LAG)
+    rollout = stale.sample(PROMPTS_OF_STALE, 4)
+    assert torch.equal(stale.log_probs(rollout), policy.log_probs(rollout))
+    move(policy)
+    assert torch.equal(stale.log_probs(rollout), policy.log_probs(rollout))
+    assert not torch.allclose(stale.log_probs(rollout), rollout.sampled_log_probs)
+
+
+def test_without_a_lag_nothing_changes():
+    knobs = {"seeds": (0, 1), "num_epochs": 4, "num_steps_per_epoch": 2}
+    _, plain = train_sort(**knobs)
+    _, wrapped = train_sort(**knobs, wrap=lambda policy: StaleSampler(policy, 0))
+    assert torch.equal(plain.curve("loss"), wrapped.curve("loss"))
+
+
+def test_the_ratio_reaches_back_only_if_the_sampler_is_asked():
+    def ratios(source):
+        _, history = train_sort(
+            seeds=(0, 1),
+            num_epochs=4,
+            wrap=lambda policy: StaleSampler(policy, LAG),
+            old_log_probs_from=source,
+        )
+        return history.epochs("ratio_max")  # before the first step of each epoch
+
+    assert torch.allclose(ratios("policy"), torch.ones(4, 2))
+    since_then = ratios("sampler")
+    assert torch.allclose(since_then[0], torch.ones(2))
+    assert (since_then[LAG + 1 :] > 1.1).all()
+
+
+def test_the_ratio_gives_the_gradient_of_todays_policy():
+    """Of 400,000 stale samples: near the exact gradient with the ratio, else not."""
+    torch.manual_seed(0)
+    logits = torch.randn(3, requires_grad=True)
+    stale, rewards = torch.tensor([1.5, -0.5, 0.3]), torch.tensor([1.0, 0.0, 0.2])
+    exact = torch.autograd.grad((logits.softmax(-1) * rewards).sum(), logits)[0]
+    drawn = torch.multinomial(stale.softmax(-1), 400_000, replacement=True)
+    new, old = logits.log_softmax(-1)[drawn], stale.log_softmax(-1)[drawn]
+    paid = rewards[drawn]
+
+    def gap(weight):
+        estimate = torch.autograd.grad((weight * paid).mean(), logits, retain_graph=1)
+        return (estimate[0] - exact).abs().max()
+
+    assert gap((new - old).exp()) < 0.01
+    assert gap((new - new.detach()).exp()) > 0.05
+
+
+class Silent:
+    """A policy that notes no log-probs."""
+
+    def __init__(self):
+        self.model = torch.nn.Linear(1, 5)
+
+    def sample(self, prompts, num_responses):
+        shape = (len(prompts), num_responses, 2)
+        return Rollout(prompts, torch.randint(5, shape))
+
+    def log_probs(self, rollout):
+        return self.model.bias.log_softmax(-1)[rollout.responses]
+
+
+def test_what_the_policy_does_not_note_is_computed_with_the_old_weights():
+    policy = Silent()
+    stale = StaleSampler(policy, 1)
+    stale.sample(PROMPTS_OF_STALE, 3)
+    then = copy.deepcopy(policy)
+    with torch.no_grad():
+        policy.model.bias += torch.arange(5.0)
+    rollout = stale.sample(PROMPTS_OF_STALE, 3)
+    assert torch.equal(rollout.sampled_log_probs, then.log_probs(rollout))
+    assert not rollout.sampled_log_probs.requires_grad
+
+
+def test_a_reference_is_todays_policy():
+    torch.manual_seed(0)
+    policy = make_policy_of_stale()
+    stale = StaleSampler(policy, 1)
+    rollout = stale.sample(PROMPTS_OF_STALE, 4)
+    move(policy)
+    ref = renewed(stale)
+    then = ref.log_probs(rollout)
+    assert torch.equal(then, policy.log_probs(rollout))
+    assert (then - stale.writer.log_probs(rollout)).abs().max() > 0.01
+    move(policy)
+    assert torch.equal(ref.log_probs(rollout), then)
+
+
+def test_a_mixed_reference_reads_the_policy_and_not_its_writer():
+    torch.manual_seed(0)
+    policy = make_policy_of_stale()
+    engine = EngineSampler(policy, Sampler(3, temperature=0.5))
+    for wrapped in (StaleSampler(policy, 1), engine, StaleSampler(engine, 1)):
+        ref = renewed(wrapped)
+        before = [weight.clone() for weight in weights(ref)]
+        move(policy)
+        mixed = list(weights(renewed(wrapped, ref, ref_mixture=0.25)))
+        now = list(policy.model.parameters())
+        assert len(mixed) == len(now)
+        for old, new, between in zip(before, now, mixed, strict=True):
+            torch.testing.assert_close(between, 0.75 * old + 0.25 * new)
+
+
+def test_in_the_loop_the_kl_is_zero_where_the_reference_was_just_copied():
+    policy = make_policy_of_stale()
+    optimizer = torch.optim.Adam(policy.model.parameters(), lr=0.01)
+    knobs = {"num_epochs": 3, "num_steps_per_epoch": 2, "num_responses": 4}
+    knobs |= {"kl_penalty": 0.1, "compute_ref_model_period": 1}
+    config = TrainConfig(old_log_probs_from="sampler", **knobs)
+    history = train(
+        StaleSampler(policy, 1), PROMPTS_OF_STALE, place_reward, optimizer, config
+    )
+    assert history.epochs("kl").abs().max() < 1e-9
+    assert history.curve("kl").view(3, 2, 2)[:, 1].min() > 1e-6
+
+
+def test_a_lag_below_zero_is_refused():
+    with pytest.raises(ValueError, match="lag=-1"):
+        StaleSampler(make_policy_of_stale(), -1)
+
+
+# PPO's penalty form: its loss against the sums it stands for, and how c moves
+
+
+OLD = torch.tensor([0.25, 0.25, 0.5], dtype=torch.float64)
+SAMPLES = torch.tensor([0, 1, 2, 2])  # each token as often as pi_old draws it
+DELTAS = torch.tensor([1.0, -0.5, 0.3], dtype=torch.float64)
+
+
+@pytest.fixture
+def form(monkeypatch):
+    made = PenaltyForm(target=0.1)
+    monkeypatch.setitem(LOSS_MODES, "penalty", made.loss)
+    return made
+
+
+@pytest.mark.parametrize("price", [0.0, 0.7, 3.0])
+def test_loss_and_gradient_are_those_of_the_exact_objective(form, price):
+    """Enumerated: minus the mean of delta under pi, plus c times KL(pi_old||pi)."""
+    form.price = torch.tensor(price, dtype=torch.float64)
+    logits = torch.tensor([0.3, -0.8, 0.1], dtype=torch.float64, requires_grad=True)
+    log_probs = logits.log_softmax(-1)
+    kl = (OLD * (OLD.log() - log_probs)).sum()
+    exact = price * kl - (log_probs.exp() * DELTAS).sum()
+    sampled = compute_loss(
+        log_probs[SAMPLES].view(1, 4, 1),
+        DELTAS[SAMPLES].view(1, 4),
+        "penalty",
+        OLD.log()[SAMPLES].view(1, 4, 1),
+    )
+    assert sampled.item() == pytest.approx(exact.item())
+    gradients = [
+        torch.autograd.grad(value, logits, retain_graph=True)[0]
+        for value in (sampled, exact)
+    ]
+    torch.testing.assert_close(*gradients)
+
+
+def test_the_price_follows_the_target(form):
+    kl = torch.tensor([0.16, 0.14, 0.1, 0.07, 0.06])
+    form.adapt(SimpleNamespace(records=[{}, {"old_kl": kl}]))
+    assert form.price.tolist() == [2.0, 1.0, 1.0, 1.0, 0.5]
+    form.adapt(SimpleNamespace(records=[{"old_kl": kl}]))
+    assert form.price.tolist() == [4.0, 1.0, 1.0, 1.0, 0.25]
+
+
+def test_each_seed_trains_with_its_own_price(form):
+    """Seeds side by side end where each of them ends alone."""
+    knobs = {"loss_mode": "penalty", "deltas_mode": "centered_rewards"}
+    knobs |= {"learning_rate": 0.01, "init_scale": 0.1, "watch": form.adapt}
+    both = run_policy_gradient(4, 5, seeds=(2, 1), **knobs)
+    prices = form.price
+    assert prices.unique().numel() == 2, "choose seeds whose prices part"
+    form.price = torch.tensor(1.0)
+    alone = run_policy_gradient(4, 5, seeds=(1,), **knobs)
+    assert form.price.item() == prices[1]
+    torch.testing.assert_close(both.final("entropy")[1:], alone.final("entropy"))
+
+
+@pytest.mark.parametrize("target", [0.0, -0.1, float("nan"), float("inf")])
+def test_a_target_is_a_distance(target):
+    with pytest.raises(ValueError, match="target="):
+        PenaltyForm(target)
+
+
+# The simulated queue, held against what can be computed by hand
+
+
+def test_taking_turns_adds_the_times_and_keeps_batches_fresh():
+    ages, seconds = simulate_queue([3.0, 1.0, 2.0], 1.0, writers=4, sync=0.5)
+    assert ages == [0, 0, 0]
+    assert seconds == pytest.approx(3 + 1 + 2 + 3 * 1.5)
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 3, 4, 5, 8, 12])
+def test_equal_times_give_the_rate_and_the_age_of_the_closed_form(ahead):
+    """With writers enough: a batch in n waits for n - 1 others, or the learner does."""
+    batches, write, update = 600, 3.0, 1.0
+    ages, seconds = simulate_queue([write] * batches, update, writers=99, ahead=ahead)
+    each = max(update, (write + update) / ahead)
+    assert seconds / batches == pytest.approx(each, rel=0.02)
+    assert set(ages[ahead:]) == {ahead - 1}
+
+
+@pytest.mark.parametrize("writers", [1, 2])
+def test_slow_writers_set_the_rate_whatever_may_wait(writers):
+    ages, seconds = simulate_queue([3.0] * 600, 1.0, writers, ahead=50)
+    assert 600 / seconds == pytest.approx(writers / 3, rel=0.02)
+    assert max(ages) == 2 * writers - 1  # both begin and end together
+
+
+def test_batches_that_wait_are_as_old_as_the_queue_is_long():
+    """The learner is the slow one, so all that may wait does."""
+    ages, seconds = simulate_queue([3.0] * 600, 1.0, writers=4, ahead=20)
+    assert seconds / 600 == pytest.approx(1, rel=0.02)
+    assert set(ages[100:]) == {19}
+
+
+def test_uneven_times_keep_the_mean_age():
+    """What is begun at an update is one of `ahead`: the others come before it."""
+    write = [float(1 + 5 * (i * 7 % 11 == 0)) for i in range(2000)]
+    ages, _ = simulate_queue(write, 1.0, writers=99, ahead=4)
+    assert sum(ages) / len(ages) == pytest.approx(3, rel=0.02)
+    assert len(set(ages)) > 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"writers": 0}, "writers=0"),
+        ({"ahead": 0}, "ahead=0"),
+        ({"update": -1.0}, "update=-1"),
+        ({"write": []}, "batches=0"),
+        ({"write": [1.0, -2.0]}, "write=-2"),
+    ],
+)
+def test_impossible_numbers_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        simulate_queue(**({"write": [1.0], "update": 1.0} | change))
+
+
+def test_a_trace_says_when_each_is_busy():
+    """Two writers, a queue of two: the learner updates while the other still writes."""
+    _, seconds, spans = trace_queue([3.0, 5.0, 2.0], 1.0, writers=2, ahead=2)
+    assert [span for span in spans if span.who != LEARNER] == [
+        (0, 0.0, 3.0),
+        (1, 0.0, 5.0),
+        (0, 4.0, 6.0),
+    ]
+    learned = [(span.start, span.end) for span in spans if span.who == LEARNER]
+    assert learned == [(3.0, 4.0), (5.0, 6.0), (6.0, 7.0)] and seconds == 7.0
