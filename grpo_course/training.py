@@ -436,15 +436,14 @@ def make_start(
             "as GSM8K, take a pretrained model: --config gpu, or --model. For "
             f"problems of your own, --context-length {needed}."
         )
-    steps = config.warm_start_steps
-    hidden = not (show and steps)
-    with tqdm(total=steps, desc="warm start", unit="step", disable=hidden) as bar:
+    if config.warm_start_steps:
+        steps = config.warm_start_steps
+        with tqdm(total=steps, desc="warm start", unit="step", disable=not show) as bar:
 
-        def watch(losses: list[float]) -> None:
-            bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
-            bar.update()
+            def watch(losses: list[float]) -> None:
+                bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
+                bar.update()
 
-        if steps:
             run_warm_start(config, model, tokenizer, problems, watch)
     return model, tokenizer
 
@@ -511,19 +510,16 @@ def warm_start(
 # Imitating one's own right answers, the plain alternative that GRPO is compared with
 
 
-RightAnswers = dict[str, list[str]]  # question -> different right responses to it
-
-
 def sample_right(
     policy: CausalPolicy, environment: Environment, num_samples: int = 8, seed: int = 0
-) -> RightAnswers:
+) -> dict[str, list[str]]:
     """What is right among so many samples of each problem; none twice.
 
-    Right is what earns all of the first of the environment's rewards. A question
-    without a right sample is left out.
+    -> question: its right responses, in alphabetical order. Right is what earns all of
+    the first of the environment's rewards. A question without any is left out.
     """
     scores = sampled_scores(policy, environment, num_samples, seed=seed)
-    right: RightAnswers = {}
+    right = {}
     rows = zip(environment.problems, scores.texts, scores.accuracy, strict=True)
     for problem, texts, earned in rows:
         kept = {text for text, x in zip(texts, earned, strict=True) if x >= 1}

@@ -413,8 +413,12 @@ def test_a_setting_of_a_task_reaches_what_it_sets(task, name, given, tmp_path):
 
 
 def test_the_loop_is_given_the_config_as_it_is(monkeypatch, tmp_path):
-    """In a folder and in memory: so each knob of the loop reaches it."""
-    bench = Bench(GRPOConfig(**SMALL, epsilon=0.3), tmp_path)
+    """In a folder and in memory: so each knob of the loop reaches it.
+
+    One of them is the policy's, too: a reference scores by parts as large.
+    """
+    bench = Bench(GRPOConfig(**SMALL, epsilon=0.3, micro_batch_size=5), tmp_path)
+    assert bench.policy.prompts_at_once == 5
     assert bench.run.trainer.config == bench.config
     monkeypatch.setattr(training, "train", lambda *parts, **_: parts[-1])
     _, config = training.train_policy(bench.config, *bench.parts, bench.environment)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from grpo_course import training
-from grpo_course.evaluation import sampled_scores
+from grpo_course.evaluation import Scores, sampled_scores
 from grpo_course.gsm8k import GSM8K, demonstration, make_problems
 from grpo_course.lm import MODELS, CausalPolicy, make_tiny_model, make_tokenizer
 from grpo_course.reader import LAPTOP as READER
@@ -344,7 +344,11 @@ def test_rows_that_ended_leave_the_batch(trained, tokenizer, easy_problems):
 # Imitating one's own right answers
 
 IMITATION = replace(
-    READER, warm_start_steps=6, warm_start_batch_size=8, warm_start_learning_rate=1e-4
+    READER,
+    num_responses=2,
+    warm_start_steps=6,
+    warm_start_batch_size=8,
+    warm_start_learning_rate=1e-4,
 )
 
 
@@ -374,9 +378,23 @@ def test_imitation_makes_right_answers_likelier(asked):
     assert len(losses) == IMITATION.warm_start_steps and losses[-1] < losses[0]
     after = policy.model.parameters()
     assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
-    more = replace(IMITATION, warm_start_batch_size=17)
-    with pytest.raises(ValueError, match="the number of problems"):
-        imitate_right(more, policy, environment)
+
+
+def test_only_what_was_found_in_so_many_samples_is_imitated(asked):
+    found = len(sample_right(*asked, IMITATION.num_responses, IMITATION.seed))
+    assert found < len(sample_right(*asked, 8, IMITATION.seed))
+    with pytest.raises(ValueError, match=f"the number of problems={found},"):
+        imitate_right(replace(IMITATION, warm_start_batch_size=found + 1), *asked)
+
+
+def test_half_right_is_not_right(asked, monkeypatch):
+    policy, environment = asked
+    earned = {"accuracy": torch.full((16, 2), 0.5), "format": torch.ones(16, 2)}
+    earned["accuracy"][3] = 1.0
+    scores = Scores(earned, [["b", "a"]] * 16, [""] * 16)
+    monkeypatch.setattr(training, "sampled_scores", lambda *_, seed: scores)
+    question = environment.problems[3].question
+    assert sample_right(policy, environment) == {question: ["a", "b"]}
 
 
 # Held-out problems
