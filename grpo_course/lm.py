@@ -1,17 +1,32 @@
-"""A small tokenizer made from the texts that a tiny model is to read and write."""
+"""Any causal language model as a policy: it writes responses and scores them.
 
+From top to bottom: a tokenizer and a tiny random model for those who have none; how a
+prompt is read once for all responses to it; scores, with their gradients; the sampler;
+then `CausalPolicy`, which puts these together for the loop. At the end: adapters
+(LoRA), models on disk, and the probe that compares sampler and scorer.
+
+Reading a prompt once is what makes this fast. It takes two things for granted: what a
+model keeps of a text are keys and values, and its logits are its output embedding
+times its last hidden state. That holds for Qwen2, Llama, GPT-2 and most others.
+`CausalPolicy` tries it out on a few tokens. A model that is of another kind (a scale or
+a cap on the logits, a recurrent state) takes the slow road: its own `generate` and its
+own forward pass over each text, without padding. One printed line says so.
+
+Left out: text, which is the business of `tasks.py`; beam search; more than one end of a
+response; several devices.
+"""
+
+import copy
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
-from einops import rearrange
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Generator, Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -21,18 +36,13 @@ from transformers import (
     AutoTokenizer,
     Cache,
     DynamicCache,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
+    GenerationConfig,
+    LogitsProcessorList,
     PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
-    Qwen2Config,
-    Qwen2ForCausalLM,
 )
-from transformers.cache_utils import DynamicLayer
 from transformers.utils import logging
 
 from grpo_course.checks import require_at_least, require_axes, unknown_name
@@ -41,16 +51,14 @@ from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler, draw, pick, prompt_mask
 from grpo_course.tasks import CHAT_TEMPLATE, TAGS
 
-# --- language_model.tokenizer
-
-
 PAD, START, EOS = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
-
-
 SPECIAL = (PAD, START, EOS)
-
-
 LEAST_VOCABULARY = 256 + len(SPECIAL) + len(TAGS)  # the bytes first
+MODELS = ("qwen2", "llama", "gpt2")  # of which a tiny one can be made
+# Logits held at once: 16 million float32 numbers are 64 MB.
+MOST_LOGITS = 2**24
+# Dropping rows copies the cache of the others, so it waits until a quarter is done.
+WORTH_DROPPING = 0.25
 
 
 def make_tokenizer(
@@ -67,7 +75,19 @@ def make_tokenizer(
     Raises ValueError if that is below the bytes, the tags and the special tokens.
     """
     require_at_least("vocab_size", vocab_size, LEAST_VOCABULARY)
-    bpe = learn_bpe(without_markup(texts), vocab_size - len(TAGS))
+    bpe = Tokenizer(models.BPE())
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    words = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.pre_tokenizer = pre_tokenizers.Sequence([digits, words])
+    bpe.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size - len(TAGS),
+        special_tokens=list(SPECIAL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    markup = re.compile("|".join(map(re.escape, (*TAGS, *SPECIAL))))  # no words
+    bpe.train_from_iterator((markup.sub("\n", text) for text in texts), trainer)
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=bpe,
         eos_token=EOS,
@@ -81,39 +101,31 @@ def make_tokenizer(
     return tokenizer
 
 
-def learn_bpe(texts: Iterable[str], vocab_size: int) -> Tokenizer:
-    """All bytes, the special tokens, and the merges that shorten the texts most."""
-    bpe = Tokenizer(models.BPE())
-    digits = pre_tokenizers.Digits(individual_digits=True)
-    words = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bpe.pre_tokenizer = pre_tokenizers.Sequence([digits, words])
-    bpe.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=list(SPECIAL),
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    bpe.train_from_iterator(texts, trainer)
-    return bpe
+def tiny_config(
+    architecture: str, hidden: int, layers: int, heads: int, context: int, **tokens: Any
+) -> PretrainedConfig:
+    """The config of a model with those sizes, for a vocabulary that `tokens` tells.
 
-
-def without_markup(texts: Iterable[str]) -> Iterable[str]:
-    """The texts without tags and special tokens: those are no words to learn."""
-    for text in texts:
-        for token in (*TAGS, *SPECIAL):
-            text = text.replace(token, "\n")
-        yield text
-
-
-# --- language_model.tiny_model
-
-
-MODELS = {
-    "qwen2": (Qwen2Config, Qwen2ForCausalLM),
-    "llama": (LlamaConfig, LlamaForCausalLM),
-    "gpt2": (GPT2Config, GPT2LMHeadModel),
-}
+    Input and output share one embedding; no dropout.
+    Raises ValueError for an architecture that is not one of MODELS.
+    """
+    if architecture not in MODELS:
+        raise unknown_name("architecture", architecture, MODELS)
+    if architecture == "gpt2":  # has other names, and dropout unless told otherwise
+        sizes = {"n_embd": hidden, "n_layer": layers, "n_head": heads}
+        sizes |= {"n_positions": context}
+        sizes |= dict.fromkeys(["resid_pdrop", "embd_pdrop", "attn_pdrop"], 0.0)
+    else:
+        sizes = {
+            "hidden_size": hidden,
+            "num_hidden_layers": layers,
+            "num_attention_heads": heads,
+            "num_key_value_heads": heads,
+            "intermediate_size": 3 * hidden,
+            "max_position_embeddings": context,
+        }
+    sizes |= {"bos_token_id": None, "tie_word_embeddings": True}
+    return AutoConfig.for_model(architecture, **sizes, **tokens)
 
 
 def make_tiny_model(
@@ -133,21 +145,19 @@ def make_tiny_model(
     `seed` alone, and torch's own random numbers are left as they were.
     Raises ValueError for an architecture that is not one of MODELS.
     """
-    if architecture not in MODELS:
-        raise unknown_name("architecture", architecture, MODELS)
-    config_class, model_class = MODELS[architecture]
-    sizes = gpt2_sizes if architecture == "gpt2" else llama_sizes
-    config = config_class(
+    config = tiny_config(
+        architecture,
+        hidden_size,
+        num_layers,
+        num_heads,
+        context_length,
         vocab_size=len(tokenizer),
-        bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
-        tie_word_embeddings=True,
-        **sizes(hidden_size, num_layers, num_heads, context_length),
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return model_class(config).eval()
+        return AutoModelForCausalLM.from_config(config).eval()
 
 
 def require_equal_heads(hidden_size: int, num_heads: int) -> None:
@@ -159,86 +169,20 @@ def require_equal_heads(hidden_size: int, num_heads: int) -> None:
         )
 
 
-def llama_sizes(hidden: int, layers: int, heads: int, context: int) -> dict:
-    """The sizes as the configs of Llama and Qwen2 name them."""
-    return {
-        "hidden_size": hidden,
-        "num_hidden_layers": layers,
-        "num_attention_heads": heads,
-        "num_key_value_heads": heads,
-        "intermediate_size": 3 * hidden,
-        "max_position_embeddings": context,
-    }
+def require_room(model: PreTrainedModel, prompts: Tensor, num_new_tokens: int) -> None:
+    """Check that prompt and response fit the positions that the model knows."""
+    require_axes("prompts", prompts, "batch pos")
+    length = prompts.shape[-1]
+    room = getattr(model.config, "max_position_embeddings", None)
+    if room is not None and length + num_new_tokens > room:
+        raise ValueError(
+            f"prompts has {length} tokens a row and the response {num_new_tokens}, but "
+            f"the model knows {room} positions. Shorten the prompts, ask for fewer new "
+            "tokens (max_new_tokens), or make the model with a larger context_length."
+        )
 
 
-def gpt2_sizes(hidden: int, layers: int, heads: int, context: int) -> dict:
-    """The sizes as the config of GPT-2 names them; its dropout is on unless set."""
-    dropout = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
-    return {
-        "n_embd": hidden,
-        "n_layer": layers,
-        "n_head": heads,
-        "n_positions": context,
-    } | dropout
-
-
-# --- language_model.cache
-
-
-class RoomyLayer(DynamicLayer):
-    """Keys and values of one attention layer, with room for all tokens to come.
-
-    The layer of transformers makes longer tensors for every token, and so copies all
-    that was read before. Here a token is written behind the others; no gradient passes
-    through that, so it is for sampling only.
-    """
-
-    def __init__(self, room: int):
-        super().__init__()
-        self.room = room  # tokens, those of the prompt included
-
-    def update(
-        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
-    ) -> tuple[Tensor, Tensor]:
-        """Write [rows heads pos dim] behind what is there; returns all of it."""
-        new = key_states, value_states
-        if not self.is_initialized:
-            self.lazy_initialization(*new)
-            self.memory = [empty_room(states, self.room) for states in new]
-        begin = self.get_seq_length()
-        end = begin + key_states.shape[-2]
-        for memory, states in zip(self.memory, new, strict=True):
-            memory[:, :, begin:end] = states
-        return self.show(end)
-
-    def show(self, pos: int) -> tuple[Tensor, Tensor]:
-        """So many tokens are there."""
-        self.keys, self.values = (memory[:, :, :pos] for memory in self.memory)
-        return self.keys, self.values
-
-    def batch_select_indices(self, indices: Tensor) -> None:
-        """Keep some of the rows, or repeat them; the room stays."""
-        self.memory = [memory[indices] for memory in self.memory]
-        self.show(self.get_seq_length())
-
-
-def empty_room(states: Tensor, room: int) -> Tensor:
-    """[rows heads pos dim] -> [rows heads room dim]"""
-    rows, heads, _, dim = states.shape
-    return states.new_empty(rows, heads, room, dim)
-
-
-def roomy_cache(model: PreTrainedModel, room: int) -> Cache:
-    """An empty cache for so many tokens a row."""
-    return Cache([RoomyLayer(room) for _ in range(model.config.num_hidden_layers)])
-
-
-# --- language_model.prefill
-
-
-# Architectures that take a mask as it is, where transformers would make one of its own
-# for every token. It was tried on these; any other gets the padding, as before.
-READY_MASKS = ("qwen2", "llama", "gpt2")
+# --- A prompt is read once for all responses to it
 
 
 @dataclass
@@ -258,24 +202,21 @@ class Prefix:
         self.position = self.position[rows]
 
 
-def prefill(
-    model: PreTrainedModel, prompts: Tensor, pad: int | None, cache: Cache | None = None
-) -> Prefix:
+def prefill(model: PreTrainedModel, prompts: Tensor, pad: int | None) -> Prefix:
     """int [rows pos], padded on the left -> where the model stands after them.
 
     A token's position is its place among the real ones: padding moves nothing.
-    `cache` is an empty one, by default one that gradients pass through.
     """
     real = real_tokens(prompts, pad)
-    mask, place = attention_mask(real), real.long().cumsum(dim=-1)
+    padded, place = not bool(real.all()), real.long().cumsum(dim=-1)
     out = model.base_model(
         input_ids=prompts,
-        attention_mask=mask,
+        attention_mask=real.long() if padded else None,  # None is faster
         position_ids=(place - 1).clamp(min=0),
-        past_key_values=DynamicCache() if cache is None else cache,
+        past_key_values=DynamicCache(),
         use_cache=True,
     )
-    last, padded = out.last_hidden_state[:, -1], mask is not None
+    last = out.last_hidden_state[:, -1]
     return Prefix(out.past_key_values, last, real, padded, place[:, -1:])
 
 
@@ -287,9 +228,14 @@ def extend(model: PreTrainedModel, prefix: Prefix, tokens: Tensor) -> Tensor:
     steps = torch.arange(tokens.shape[-1], device=tokens.device)
     more = torch.ones_like(tokens, dtype=torch.bool)
     prefix.real = torch.cat([prefix.real, more], dim=-1)
+    mask = None
+    if prefix.padded and len(steps) == 1 and takes_ready_mask(model):
+        mask = prefix.real[:, None, None]
+    elif prefix.padded:
+        mask = prefix.real.long()
     out = model.base_model(
         input_ids=tokens,
-        attention_mask=mask_of_last(model, prefix, tokens.shape[-1]),
+        attention_mask=mask,
         position_ids=prefix.position + steps,
         past_key_values=prefix.cache,
         use_cache=True,
@@ -299,6 +245,18 @@ def extend(model: PreTrainedModel, prefix: Prefix, tokens: Tensor) -> Tensor:
     return out.last_hidden_state
 
 
+def takes_ready_mask(model: PreTrainedModel) -> bool:
+    """Whether one token's mask, bool [rows 1 1 pos], may be made for it.
+
+    transformers would make the same one from the padding, which takes it longer than
+    a small model takes to read the token. It is the same if no window moves along.
+    """
+    config = model.config
+    windows = [getattr(config, f, None) for f in ("sliding_window", "layer_types")]
+    plain = windows[0] is None and {*(windows[1] or ())} <= {"full_attention"}
+    return plain and config._attn_implementation == "sdpa"
+
+
 def real_tokens(prompts: Tensor, pad: int | None) -> Tensor:
     """False on the padding in front. int [rows pos] -> bool [rows pos]"""
     if pad is None:
@@ -306,55 +264,45 @@ def real_tokens(prompts: Tensor, pad: int | None) -> Tensor:
     return prompt_mask(prompts, pad)
 
 
-def attention_mask(real: Tensor) -> Tensor | None:
-    """As the models want it; None where there is no padding, which is faster."""
-    return None if real.all() else real.long()
+def hidden_states(
+    model: PreTrainedModel, prompts: Tensor, tokens: Tensor, pad: int | None
+) -> Tensor:
+    """What the model made of the text before each token. -> [rows pos dim]
 
-
-def mask_of_last(model: PreTrainedModel, prefix: Prefix, steps: int) -> Tensor | None:
-    """Where the last `steps` tokens may look. -> bool [rows 1 steps pos]
-
-    None where one token may look at everything. A model that does not take ready masks
-    gets the padding, int [rows pos], and works out the same, which takes it longer.
+    int [batch pos] and [(batch trial) pos] in. Gradients reach a prompt's keys and
+    values from all of its responses, as if each had read the prompt for itself. What
+    recomputes in the backward pass keeps no cache: each response reads its own prompt.
     """
-    if not takes_ready_masks(model):
-        return prefix.real.long() if prefix.padded else None
-    if steps == 1:
-        return prefix.real[:, None, None] if prefix.padded else None
-    real = prefix.real if prefix.padded else prefix.real[:1]  # all rows are alike
-    past = real.shape[-1] - steps
-    causal = torch.ones(steps, past + steps, dtype=torch.bool, device=real.device)
-    return real[:, None, None] & causal.tril(past)
+    which = torch.arange(len(tokens), device=tokens.device)
+    which = which // (len(tokens) // len(prompts))
+    if model.training and recomputes(model):
+        texts = torch.cat([prompts[which], tokens[:, :-1]], dim=-1)
+        real = torch.ones_like(texts, dtype=torch.bool)
+        real[:, : prompts.shape[-1]] = real_tokens(prompts, pad)[which]
+        out = model.base_model(
+            input_ids=texts,
+            attention_mask=None if real.all() else real.long(),
+            position_ids=(real.long().cumsum(dim=-1) - 1).clamp(min=0),
+            use_cache=False,
+        )
+        return out.last_hidden_state[:, prompts.shape[-1] - 1 :]
+    unique, same = prompts.unique(dim=0, return_inverse=True)
+    prefix = prefill(model, unique, pad)
+    prefix.select(same[which])
+    before = prefix.hidden[:, None]
+    if tokens.shape[-1] == 1:
+        return before
+    return torch.cat([before, extend(model, prefix, tokens[:, :-1])], dim=1)
 
 
-def takes_ready_masks(model: PreTrainedModel) -> bool:
-    """Whether a mask may be made for it: PyTorch's attention, over the whole text."""
-    config = model.config
-    return (
-        config.model_type in READY_MASKS
-        and config._attn_implementation == "sdpa"
-        and "sliding_attention" not in (getattr(config, "layer_types", None) or ())
+def recomputes(model: PreTrainedModel) -> bool:
+    """Whether gradient checkpointing is on; each version calls the question anew."""
+    return any(
+        getattr(part, "gradient_checkpointing", False) for part in model.modules()
     )
 
 
-def require_room(model: PreTrainedModel, prompts: Tensor, num_new_tokens: int) -> None:
-    """Check that prompt and response fit the positions that the model knows."""
-    require_axes("prompts", prompts, "batch pos")
-    length = prompts.shape[-1]
-    room = getattr(model.config, "max_position_embeddings", None)
-    if room is not None and length + num_new_tokens > room:
-        raise ValueError(
-            f"prompts has {length} tokens a row and the response {num_new_tokens}, but "
-            f"the model knows {room} positions. Shorten the prompts, ask for fewer new "
-            "tokens (max_new_tokens), or make the model with a larger context_length."
-        )
-
-
-# --- language_model.log_probs
-
-
-# Logits held at once: 16 million float32 numbers are 64 MB.
-MOST_LOGITS = 2**24
+# --- Scores
 
 
 def response_log_probs(
@@ -364,6 +312,7 @@ def response_log_probs(
     sampler: Sampler,
     mask: Tensor | None = None,
     most_logits: int = MOST_LOGITS,
+    read_once: bool = True,
 ) -> Tensor:
     """Log-probability of each token of each response, in float32. [batch trial pos]
 
@@ -371,6 +320,7 @@ def response_log_probs(
     `mask` score 0, and what lies behind the longest response is not read at all.
     Each different prompt is read once. Where the vocabulary is large, at most
     `most_logits` logits are held at a time: they are made again in the backward pass.
+    Without `read_once` the model's own forward pass reads each text, on any model.
     Raises ValueError for prompts that do not fit the model.
     """
     require_axes("responses", responses, "batch trial pos")
@@ -381,56 +331,19 @@ def response_log_probs(
     mask = mask.flatten(0, 1)
     longest = max(1, int(mask.any(dim=0).sum()))  # 1: even where no token counts
     tokens, mask = responses.flatten(0, 1)[:, :longest], mask[:, :longest]
-    hidden = hidden_states(model, prompts, tokens, sampler.pad)
-    scores = chunked_log_probs(
-        model.get_output_embeddings(), hidden[mask], tokens[mask], sampler, most_logits
-    )
+    if read_once:
+        hidden = hidden_states(model, prompts, tokens, sampler.pad)[mask]
+        head = model.get_output_embeddings()
+        scores = chunked_log_probs(head, hidden, tokens[mask], sampler, most_logits)
+    else:
+        scores = text_log_probs(model, prompts, tokens, sampler)[mask]
     out = scores.new_zeros(batch * trial, pos)
     out[:, :longest][mask] = scores
     return out.view(batch, trial, pos)
 
 
-def hidden_states(
-    model: PreTrainedModel, prompts: Tensor, tokens: Tensor, pad: int | None
-) -> Tensor:
-    """What the model made of the text before each token. -> [rows pos dim]
-
-    int [batch pos] and [(batch trial) pos] in. Gradients reach a prompt's keys and
-    values from all of its responses, as if each had read the prompt for itself.
-    """
-    which = torch.arange(len(tokens), device=tokens.device)
-    which = which // (len(tokens) // len(prompts))
-    if model.training and model.is_activation_checkpointing:
-        return hidden_states_of_rows(model, prompts[which], tokens, pad)
-    unique, same = prompts.unique(dim=0, return_inverse=True)
-    prefix = prefill(model, unique, pad)
-    prefix.select(same[which])
-    before = prefix.hidden[:, None]
-    if tokens.shape[-1] == 1:
-        return before
-    return torch.cat([before, extend(model, prefix, tokens[:, :-1])], dim=1)
-
-
-def hidden_states_of_rows(
-    model: PreTrainedModel, prompts: Tensor, tokens: Tensor, pad: int | None
-) -> Tensor:
-    """The same, each prompt read with its response: what recomputes keeps no cache.
-
-    int [rows pos] and [rows pos] in.
-    """
-    real = real_tokens(prompts, pad)
-    real = torch.cat([real, torch.ones_like(tokens[:, :-1], dtype=torch.bool)], dim=-1)
-    out = model.base_model(
-        input_ids=torch.cat([prompts, tokens[:, :-1]], dim=-1),
-        attention_mask=attention_mask(real),
-        position_ids=(real.long().cumsum(dim=-1) - 1).clamp(min=0),
-        use_cache=False,
-    )
-    return out.last_hidden_state[:, prompts.shape[-1] - 1 :]
-
-
 def chunked_log_probs(
-    head: torch.nn.Module,
+    head: nn.Module,
     hidden: Tensor,
     tokens: Tensor,
     sampler: Sampler,
@@ -452,11 +365,39 @@ def chunked_log_probs(
     return torch.cat([checkpoint(scores, *pair, use_reentrant=False) for pair in pairs])
 
 
-# --- language_model.generation
+def text_log_probs(
+    model: PreTrainedModel, prompts: Tensor, tokens: Tensor, sampler: Sampler
+) -> Tensor:
+    """The slow road: one forward pass over prompts and responses. -> [rows pos]
+
+    int [batch pos] and [(batch trial) pos] in.
+    """
+    parts, order = [], []
+    for which, own in of_one_length(prompts, sampler.pad, len(tokens) // len(prompts)):
+        texts = torch.cat([own, tokens[which]], dim=-1)
+        every = torch.ones_like(texts)
+        out = model(input_ids=texts, attention_mask=every, use_cache=False)
+        logits = out.logits[:, own.shape[-1] - 1 : -1]
+        parts.append(sampler.token_log_probs(logits, tokens[which]))
+        order.append(which)
+    return torch.cat(parts)[torch.cat(order).argsort()]
 
 
-# Dropping rows copies the cache of the others, so it waits until a quarter is done.
-WORTH_DROPPING = 0.25
+def of_one_length(
+    prompts: Tensor, pad: int | None, trial: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Prompts without their padding, those of one length at a time, a row a response.
+
+    How a model treats padding is its own affair, and recurrent ones see it.
+    int [batch pos] -> pairs of int [rows], which of [(batch trial)], and int [rows pos]
+    """
+    lengths = real_tokens(prompts, pad).sum(dim=-1).repeat_interleave(trial)
+    for length in lengths.unique().tolist():
+        which = (lengths == length).nonzero().squeeze(-1)
+        yield which, prompts[which // trial, prompts.shape[-1] - length :]
+
+
+# --- The sampler
 
 
 @torch.no_grad()
@@ -467,83 +408,107 @@ def generate(
     sampler: Sampler,
     generator: Generator | None = None,
     greedy: bool = False,
+    read_once: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """Responses, int, and the log-probs noted on the way; both [batch trial pos].
 
     int [batch pos] in, padded on the left with `sampler.pad`. Each prompt is read
     once for its group. A response that has ended leaves the batch; after its EOS
     come `pad` tokens with log-probability 0. pos is always max_new_tokens.
-    With greedy, the likeliest token at each step.
+    With greedy, the likeliest token at each step. Without `read_once` the model's own
+    `generate` writes, on any model, and asks for each token here.
     Raises ValueError for prompts that do not fit the model.
     """
     require_at_least("num_responses", num_responses, 1)
     require_room(model, prompts, sampler.max_new_tokens)
-    tokens = prompts.new_zeros(len(prompts) * num_responses, sampler.max_new_tokens)
-    scores = torch.zeros(tokens.shape, device=prompts.device)
-    choose = partial(draw, generator=generator, greedy=greedy)
-    # Inference mode has less to do in each operation, but what is compiled fails in it.
-    with torch.no_grad() if is_compiled(model) else torch.inference_mode():
-        write(model, prompts, sampler, choose, tokens, scores)
-    return blank_after_end(tokens, scores, sampler, num_responses)
+    shape = len(prompts) * num_responses, sampler.max_new_tokens
+    tokens = prompts.new_zeros(shape)
+    scores = torch.zeros(shape, device=prompts.device)
+
+    def choose(logits: Tensor, rows: Tensor, pos: int) -> Tensor:
+        log_probs = sampler.log_probs(logits)
+        token = draw(log_probs, generator, greedy)
+        tokens[rows, pos], scores[rows, pos] = token, pick(log_probs, token)
+        return token
+
+    if read_once:
+        # Inference mode has less to do in each operation; what is compiled fails in it.
+        compiled = model.base_model._compiled_call_impl is not None
+        with torch.no_grad() if compiled else torch.inference_mode():
+            write(model, prompts, sampler, tokens, choose)
+    else:
+        for rows, own in of_one_length(prompts, sampler.pad, num_responses):
+            write_by_model(model, own, sampler, rows, choose)
+    mask = sampler.mask(tokens)
+    if mask is not None and sampler.pad is not None:  # a row that waited wrote on
+        tokens = torch.where(mask, tokens, sampler.pad)
+        scores = torch.where(mask, scores, 0.0)
+    both = tokens, scores
+    first, second = (each.view(len(prompts), num_responses, -1) for each in both)
+    return first, second
 
 
-def is_compiled(model: PreTrainedModel) -> bool:
-    """Whether model.base_model.compile() was called."""
-    return model.base_model._compiled_call_impl is not None
+Choose = Callable[[Tensor, Tensor, int], Tensor]  # logits, rows, pos -> tokens
 
 
 def write(
     model: PreTrainedModel,
     prompts: Tensor,
     sampler: Sampler,
-    choose: Callable[[Tensor], Tensor],
     tokens: Tensor,
-    scores: Tensor,
+    choose: Choose,
 ) -> None:
-    """Fill in tokens and scores, [(batch trial) pos], one position after another."""
-    cache = roomy_cache(model, prompts.shape[-1] + tokens.shape[-1])
-    prefix = prefill(model, prompts, sampler.pad, cache)
+    """Fill tokens, [(batch trial) pos], one position of all rows after another."""
+    head, prefix = model.get_output_embeddings(), prefill(model, prompts, sampler.pad)
     rows = torch.arange(len(tokens), device=tokens.device)  # that are not dropped
     prefix.select(rows // (len(tokens) // len(prompts)))
     for pos in range(tokens.shape[-1]):
         if pos > 0:
-            rows = drop_ended(prefix, rows, sampler.finished(tokens[rows, :pos]))
-            if len(rows) == 0:
-                break
+            ended = sampler.finished(tokens[rows, :pos])
+            if ended is not None:
+                left = (~ended).nonzero().squeeze(-1)
+                if len(left) == 0:
+                    break
+                if len(left) < (1 - WORTH_DROPPING) * len(rows):
+                    prefix.select(left)
+                    rows = rows[left]
             extend(model, prefix, tokens[rows, pos - 1 : pos])
-        log_probs = sampler.log_probs(model.get_output_embeddings()(prefix.hidden))
-        token = choose(log_probs)
-        tokens[rows, pos], scores[rows, pos] = token, pick(log_probs, token)
+        choose(head(prefix.hidden), rows, pos)
 
 
-def drop_ended(prefix: Prefix, rows: Tensor, ended: Tensor | None) -> Tensor:
-    """The rows that go on, if dropping the others is worth it. int, bool [rows]"""
-    if ended is None:
-        return rows
-    left = (~ended).nonzero().squeeze(-1)
-    if len(left) >= (1 - WORTH_DROPPING) * len(rows):
-        return rows
-    prefix.select(left)
-    return rows[left]
+def write_by_model(
+    model: PreTrainedModel,
+    prompts: Tensor,
+    sampler: Sampler,
+    rows: Tensor,
+    choose: Choose,
+) -> None:
+    """The slow road: `generate` of transformers, which takes the token we chose.
 
-
-def blank_after_end(
-    tokens: Tensor, scores: Tensor, sampler: Sampler, trial: int
-) -> tuple[Tensor, Tensor]:
-    """What a row wrote while it waited to be dropped becomes padding.
-
-    [(batch trial) pos] -> [batch trial pos]
+    Its own settings are put aside meanwhile: a repetition penalty that somebody saved
+    with the model would change what is sampled from, and not what is scored.
     """
-    mask = sampler.mask(tokens)
-    if mask is not None and sampler.pad is not None:
-        tokens = torch.where(mask, tokens, sampler.pad)
-        scores = torch.where(mask, scores, 0.0)
-    pattern = "(batch trial) pos -> batch trial pos"
-    tokens = rearrange(tokens, pattern, trial=trial)
-    return tokens, rearrange(scores, pattern, trial=trial)
+
+    def only_ours(texts: Tensor, logits: Tensor) -> Tensor:
+        token = choose(logits, rows, texts.shape[-1] - prompts.shape[-1])
+        return torch.full_like(logits, -torch.inf).scatter(-1, token[:, None], 0.0)
+
+    config, saved = GenerationConfig(), model.generation_config
+    config.update(max_new_tokens=sampler.max_new_tokens, do_sample=False)
+    config.update(eos_token_id=sampler.eos, pad_token_id=sampler.pad)
+    model.generation_config = config
+    try:
+        model.generate(
+            input_ids=prompts,
+            attention_mask=torch.ones_like(prompts),
+            generation_config=config,
+            logits_processor=LogitsProcessorList([only_ours]),
+        )
+    finally:
+        model.generation_config = saved
 
 
-# --- language_model.policy
+# --- The policy
 
 
 class CausalPolicy:
@@ -557,7 +522,8 @@ class CausalPolicy:
     itself is far from 1, and clipping throws good samples away.
 
     Args:
-        model: gives logits as its output embedding times its last hidden state. After
+        model: any causal LM of transformers. Where reading a prompt once for its group
+            would be wrong, a printed line says why, and the slow road is taken. After
             `model.base_model.compile(dynamic=True)` (torch.compile; it needs a C++
             compiler) the same model is faster once it has run for a minute.
         sampler: how to write; scores follow the same settings.
@@ -568,8 +534,8 @@ class CausalPolicy:
             gradient is asked for, as for a reference; None: all. With a gradient, the
             loop splits the batch itself.
 
-    Raises ValueError for a model that does more to its logits, and for one that
-    recomputes in the backward pass (gradient checkpointing) and has dropout.
+    Scoring raises ValueError for a model that recomputes in the backward pass (gradient
+    checkpointing) and has dropout.
     """
 
     def __init__(
@@ -582,45 +548,59 @@ class CausalPolicy:
     ):
         self.model, self.sampler, self.generator = model.eval(), sampler, generator
         self.autocast, self.prompts_at_once = autocast, prompts_at_once
-        require_plain_head(model)
+        why = why_not_read_once(model, sampler.pad)
+        self.read_once = why is None
+        if why is not None:
+            print(
+                f"{type(model).__name__}: each response reads its own prompt, with the "
+                "model's generate() and forward pass, which is slower. A prompt cannot "
+                f"be read once for its group here: {why}."
+            )
 
     def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
         """int [batch pos], padded on the left -> responses [batch trial pos]"""
-        self.model.eval()
-        prompts = prompts.to(self.model.device)
-        with self.precision():
-            responses, noted = generate(
-                self.model, prompts, num_responses, self.sampler, self.generator
-            )
-        mask, finished = self.sampler.mask(responses), self.sampler.finished(responses)
+        prompts, sampler = prompts.to(self.model.device), self.sampler
+        responses, noted = self.write(prompts, num_responses, generator=self.generator)
+        mask, finished = sampler.mask(responses), sampler.finished(responses)
         return Rollout(prompts, responses, mask, noted, finished)
+
+    def answer(self, prompts: Tensor) -> Tensor:
+        """The greedy response to each prompt. int [batch pos] -> int [batch pos]"""
+        return self.write(prompts.to(self.model.device), 1, greedy=True)[0][:, 0]
+
+    def write(
+        self, prompts: Tensor, num_responses: int, *args: Any, **how: Any
+    ) -> tuple:
+        """Responses and the log-probs noted on the way, as `generate` gives them."""
+        self.model.eval()
+        given = self.model, prompts, num_responses, self.sampler
+        with self.precision():
+            return generate(*given, *args, read_once=self.read_once, **how)
 
     def log_probs(self, rollout: Rollout) -> Tensor:
         """-> float32 [batch trial pos], under the settings of the sampler"""
         # transformers recomputes in training mode only, so there is no other way.
-        recompute = self.model.is_activation_checkpointing and torch.is_grad_enabled()
+        recompute = torch.is_grad_enabled() and recomputes(self.model)
         if recompute:
             require_no_dropout(self.model)
         self.model.train(recompute)
-        rows = len(rollout.prompts)
-        most = rows if torch.is_grad_enabled() else self.prompts_at_once or rows
-        columns = rollout.prompts, rollout.responses, rollout.mask
-        parts = zip(*[in_parts(column, most, rows) for column in columns], strict=True)
+        prompts, responses, mask = rollout.prompts, rollout.responses, rollout.mask
+        most = None if torch.is_grad_enabled() else self.prompts_at_once
+        scores = []
         with self.precision():
-            scores = [
-                response_log_probs(self.model, prompts, responses, self.sampler, mask)
-                for prompts, responses, mask in parts
-            ]
+            for first in range(0, len(prompts), most or len(prompts)):
+                part = slice(first, first + (most or len(prompts)))
+                scores.append(
+                    response_log_probs(
+                        self.model,
+                        prompts[part],
+                        responses[part],
+                        self.sampler,
+                        None if mask is None else mask[part],
+                        read_once=self.read_once,
+                    )
+                )
         return torch.cat(scores)
-
-    @torch.no_grad()
-    def answer(self, prompts: Tensor) -> Tensor:
-        """The greedy response to each prompt. int [batch pos] -> int [batch pos]"""
-        self.model.eval()
-        prompts = prompts.to(self.model.device)
-        with self.precision():
-            responses, _ = generate(self.model, prompts, 1, self.sampler, greedy=True)
-        return responses[:, 0]
 
     def precision(self) -> AbstractContextManager:
         """Where the matrix products run in another dtype than the weights'."""
@@ -629,30 +609,74 @@ class CausalPolicy:
         return torch.autocast(self.model.device.type, self.autocast)
 
 
-def in_parts(column: Tensor | None, most: int, rows: int) -> Sequence[Tensor | None]:
-    """A column of a rollout in parts of at most so many rows."""
-    if column is None:
-        return [None] * -(-rows // most)
-    return column.split(most)
-
-
 @torch.no_grad()
-def require_plain_head(model: PreTrainedModel) -> None:
-    """Check on two tokens that logits are the output embedding of the last state.
+def why_not_read_once(model: PreTrainedModel, pad: int | None) -> str | None:
+    """Why a prompt may not be read once here, in words; None where it may.
 
-    Sampling and scoring go through both parts by hand, to make few logits at a time.
+    A few tokens are written and scored there, and scored by the model's own forward
+    pass. They are several real ones, because the embedding of the pad token may be
+    zero, and so are its logits, whatever their scale. A cap shows on large logits only,
+    so once they are made a hundred times as large where they leave the head.
+    Raises ValueError if on the slow road, too, what is noted is not what is scored.
     """
-    tokens = torch.zeros(1, 2, dtype=torch.long, device=model.device)
-    given = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
-    hidden = model.base_model(**given).last_hidden_state
-    ours = model.get_output_embeddings()(hidden)
-    theirs = model(**given).logits
-    if ours.shape != theirs.shape or not torch.allclose(ours, theirs, atol=1e-3):
+    ids = torch.arange(model.get_input_embeddings().weight.shape[0])
+    ids = ids if pad is None else ids[ids != pad]
+    ids = ids[torch.linspace(0, len(ids) - 1, 6).long()].to(model.device)
+    prompts, sampler = torch.stack([ids[:4], ids[2:]]), Sampler(3, pad=pad)
+    if pad is not None:
+        prompts[0, :2] = pad
+    rounding = min(1e3 * torch.finfo(model.dtype).eps, 0.1)  # of the spread of logits
+
+    def changes_logits() -> bool:
+        """Whether the model's logits are other than its head's, made large."""
+        large: list[Tensor] = []
+
+        def enlarge(_: nn.Module, __: object, logits: Tensor) -> Tensor:
+            large.append(100 * logits)
+            return large[0]
+
+        hook = model.get_output_embeddings().register_forward_hook(enlarge)
+        try:
+            logits = model(input_ids=prompts[1:]).logits
+        finally:
+            hook.remove()
+        return bool((large[0] - logits).abs().max() > rounding * spread(large[0]))
+
+    def differs(read_once: bool) -> bool:
+        """Whether a road's log-probs are other than those of the forward pass."""
+        noise = Generator(model.device).manual_seed(0)
+        given, road = (model, prompts), {"read_once": read_once}
+        tokens, noted = generate(*given, 2, sampler, noise, **road)
+        scored = response_log_probs(*given, tokens, sampler, **road)
+        alone = response_log_probs(*given, tokens, sampler, read_once=False)
+        gap = torch.stack([noted - alone, scored - alone]).abs().max()
+        size = spread(model(input_ids=prompts[1:]).logits).clamp(min=1)
+        return bool(gap > rounding * size)
+
+    def spread(logits: Tensor) -> Tensor:
+        return logits.max() - logits.min()
+
+    kinds = {*(getattr(model.config, "layer_types", None) or ())}
+    kinds -= {"full_attention", "sliding_attention"}
+    base, why = model.base_model, None
+    compiled, base._compiled_call_impl = base._compiled_call_impl, None  # takes long
+    try:
+        if kinds:
+            why = f"layers of the kind {', '.join(sorted(kinds))} keep something else"
+        elif changes_logits():
+            why = "a scale or a cap changes its logits"
+        elif differs(read_once=True):
+            why = "tried out, it gives other log-probabilities"
+    except Exception as error:  # of whatever kind: the model is of another
+        why = f"tried out, it fails ({type(error).__name__}: {str(error)[:150]})"
+    finally:
+        base._compiled_call_impl = compiled
+    if why is not None and differs(read_once=False):
         raise ValueError(
-            f"{type(model).__name__} does more to its logits than to multiply its "
-            "last hidden state with its output embedding (a scale, a cap), so its "
-            "scores would be wrong here. Qwen2, Llama and GPT-2 models do not."
+            f"{type(model).__name__}: its own generate() samples from other "
+            "probabilities than its forward pass gives, so no gradient would be right."
         )
+    return why
 
 
 def require_learning(model: PreTrainedModel) -> None:
@@ -666,34 +690,17 @@ def require_learning(model: PreTrainedModel) -> None:
 
 def require_no_dropout(model: PreTrainedModel) -> None:
     """Check that training mode changes nothing but the recomputing."""
-    on = [name for name, part in model.named_modules() if dropout_of(part)]
-    if on:
-        raise ValueError(
-            "the model recomputes in the backward pass, which needs training mode, "
-            f"and has dropout there (first in {on[0]}). Set the dropout to 0 in its "
-            "config before making or loading it."
-        )
+    for name, part in model.named_modules():
+        rate = part.p if isinstance(part, nn.Dropout) else 0.0
+        if rate or getattr(part, "attention_dropout", 0.0):
+            raise ValueError(
+                "the model recomputes in the backward pass, which needs training mode, "
+                f"and has dropout there (first in {name}). Set the dropout to 0 in its "
+                "config before making or loading it."
+            )
 
 
-def dropout_of(part: nn.Module) -> float:
-    """The dropout rate of one module, 0 if it has none."""
-    return (
-        part.p
-        if isinstance(part, nn.Dropout)
-        else getattr(part, "attention_dropout", 0.0)
-    )
-
-
-# --- language_model.lora
-
-
-ADAPTER = "adapter_config.json"  # what peft calls it, in a saved folder
-
-
-SCALE = 2  # of what the adapter adds: alpha / rank
-
-
-MARK = "lora_"  # in the names of its weights
+# --- Adapters (LoRA: Hu et al. 2021, arXiv 2106.09685), with the package peft
 
 
 def require_peft() -> ModuleType:
@@ -703,7 +710,7 @@ def require_peft() -> ModuleType:
 
 def has_adapter(path: str | Path) -> bool:
     """Whether a folder holds an adapter, not a whole model."""
-    return (Path(path) / ADAPTER).is_file()
+    return (Path(path) / "adapter_config.json").is_file()
 
 
 def require_whole_model(path: str | Path) -> None:
@@ -718,9 +725,8 @@ def require_whole_model(path: str | Path) -> None:
 
 def lora_config(rank: int) -> Any:
     """peft's settings for an adapter beside every linear layer but the last."""
-    return require_peft().LoraConfig(
-        r=rank, lora_alpha=SCALE * rank, target_modules="all-linear"
-    )
+    settings = {"r": rank, "lora_alpha": 2 * rank, "target_modules": "all-linear"}
+    return require_peft().LoraConfig(**settings)
 
 
 def with_adapter(model: PreTrainedModel, rank: int) -> PreTrainedModel:
@@ -734,7 +740,7 @@ def with_adapter(model: PreTrainedModel, rank: int) -> PreTrainedModel:
         whole = os.path.abspath(base) if os.path.isdir(base) else base
         model.peft_config["default"].base_model_name_or_path = whole
     for name, weight in model.named_parameters():
-        weight.requires_grad_(MARK in name)
+        weight.requires_grad_("lora_" in name)
     return model
 
 
@@ -760,10 +766,7 @@ class AdapterOff:
             self.policy.model.enable_adapters()
 
 
-# --- language_model.pretrained
-
-
-HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+# --- Models on disk, or on the hub
 
 
 # For a base model that knows no roles: the messages, one below the other.
@@ -804,9 +807,8 @@ def load_model(path: str | Path, device: str = "cpu") -> PreTrainedModel:
     The weights lie in memory of their own, not in the mapped file: where a tensor
     begins decides how its products are rounded, and a resumed run must round alike.
     """
-    require_source(path)
     logging.disable_progress_bar()  # a bar a file would tear the bar of the run
-    with told_plainly(path):
+    with loading(path):
         model = AutoModelForCausalLM.from_pretrained(
             str(path), dtype=torch.float32, trust_remote_code=False
         )
@@ -818,8 +820,7 @@ def load_model(path: str | Path, device: str = "cpu") -> PreTrainedModel:
 
 def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     """The tokenizer, with padding on the left, a padding token and a chat template."""
-    require_source(path)
-    with told_plainly(path):
+    with loading(path):
         tokenizer = AutoTokenizer.from_pretrained(str(path), trust_remote_code=False)
     tokenizer.padding_side = "left"
     if tokenizer.eos_token is None:
@@ -831,6 +832,12 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
+def load_shape(path: str | Path) -> PretrainedConfig:
+    """The shape of a model, without its weights."""
+    with loading(path):
+        return AutoConfig.from_pretrained(str(path), trust_remote_code=False)
+
+
 def save_model(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path
 ) -> None:
@@ -840,15 +847,12 @@ def save_model(
     tokenizer.save_pretrained(folder)
 
 
-def load_shape(path: str | Path) -> PretrainedConfig:
-    """The shape of a model, without its weights."""
-    require_source(path)
-    with told_plainly(path):
-        return AutoConfig.from_pretrained(str(path), trust_remote_code=False)
+@contextmanager
+def loading(path: str | Path) -> Iterator[None]:
+    """A folder with config.json or a name on the hub; what fails is told in one error.
 
-
-def require_source(path: str | Path) -> None:
-    """Check that a model can be there: a folder with config.json, or a hub name."""
+    Raises FileNotFoundError for what is neither, ValueError where transformers fails.
+    """
     folder = Path(path)
     if folder.is_dir():
         if has_adapter(folder):
@@ -859,34 +863,26 @@ def require_source(path: str | Path) -> None:
                 f"model={str(path)!r} has no config.json, so it is not the folder of a "
                 f"model; it holds: {found}. Pass a folder written by save_pretrained."
             )
-    elif folder.exists() or not HUB_NAME.fullmatch(str(path)):
+        cure = "Copy it again, or save it again with save_pretrained."
+    elif folder.exists() or not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", str(path)):
         raise FileNotFoundError(
             f"model={str(path)!r} is no folder, and no name on the hub either. Pass a "
             "folder written by save_pretrained, or a name like "
             "Qwen/Qwen2.5-0.5B-Instruct."
         )
-
-
-@contextmanager
-def told_plainly(path: str | Path) -> Iterator[None]:
-    """Turn what transformers raises for a broken source into one clear error."""
+    else:
+        cure = "Without a network, pass a folder: --model PATH."
     try:
         yield
     except Exception as error:  # safetensors has a class of its own, too
-        local = Path(path).is_dir()
         reason = " ".join(str(error).split())[:300]
-        cure = (
-            "Copy it again, or save it again with save_pretrained."
-            if local
-            else "Without a network, pass a folder: --model PATH."
-        )
         raise ValueError(
             f"model={str(path)!r} could not be loaded ({type(error).__name__}: "
             f"{reason}). {cure}"
         ) from error
 
 
-# --- language_model.probe
+# --- Does the scorer say what the sampler noted?
 
 
 # The mean over tokens that rounding explains, in nats. Measured on CPUs with models of
@@ -903,8 +899,8 @@ def sampler_gap(
 
     int [batch pos] in. In nats. Random numbers are the probe's own.
     """
-    generator = Generator(policy.model.device).manual_seed(0)
-    writer = CausalPolicy(policy.model, policy.sampler, generator, policy.autocast)
+    writer = copy.copy(policy)
+    writer.generator = Generator(policy.model.device).manual_seed(0)
     rollout = writer.sample(prompts, num_responses)
     assert rollout.sampled_log_probs is not None
     gaps = (writer.log_probs(rollout) - rollout.sampled_log_probs).abs()

@@ -18,12 +18,10 @@ from transformers.pytorch_utils import Conv1D
 
 from grpo_course.checks import require_at_least
 from grpo_course.lm import (
-    MODELS,
     MOST_LOGITS,
     find_device,
-    gpt2_sizes,
-    llama_sizes,
     load_shape,
+    tiny_config,
 )
 from grpo_course.training import GRPOConfig
 
@@ -75,14 +73,14 @@ def sizes_of(config: GRPOConfig) -> tuple[Shape, int]:
     tokens = SHORT_PROMPT if config.system_prompt is None else LONG_PROMPT
     if config.model is not None:
         return shape_of(load_shape(config.model)), tokens
-    sizes = gpt2_sizes if config.architecture == "gpt2" else llama_sizes
-    width, layers, heads = config.hidden_size, config.num_layers, config.num_heads
-    tiny = MODELS[config.architecture][0](
+    tiny = tiny_config(
+        config.architecture,
+        config.hidden_size,
+        config.num_layers,
+        config.num_heads,
+        config.context_length,
         vocab_size=config.vocab_size,
-        tie_word_embeddings=True,
-        bos_token_id=None,
         eos_token_id=None,
-        **sizes(width, layers, heads, config.context_length),
     )
     return shape_of(tiny), tokens
 

@@ -1,6 +1,6 @@
 """World 3 gives the numbers that it gave before the package was rebuilt.
 
-`old_numbers.json` holds runs of the code of commit 5317f71 with the settings below,
+`lm_old_numbers.json` holds runs of the code of commit 5317f71 with the settings below,
 then under other names: the sum of all weights' sizes at the start of GRPO and at its
 end, what each step recorded, and what the model could do then. On one machine the new
 numbers were equal to the last bit. A processor's other instruction sets
@@ -25,7 +25,7 @@ from grpo_course.training import (
     train_policy,
 )
 
-OLD = json.loads(Path(__file__).with_name("old_numbers.json").read_text())
+OLD = json.loads(Path(__file__).with_name("lm_old_numbers.json").read_text())
 LAPTOP = presets_of("gsm8k")["laptop"]
 CLOSE = {"rel": 1e-3, "abs": 1e-5}
 EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
