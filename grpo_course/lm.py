@@ -21,9 +21,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -34,7 +33,6 @@ from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
-    Cache,
     DynamicCache,
     GenerationConfig,
     LogitsProcessorList,
@@ -57,6 +55,7 @@ LEAST_VOCABULARY = 256 + len(SPECIAL) + len(TAGS)  # the bytes first
 MODELS = ("qwen2", "llama", "gpt2")  # of which a tiny one can be made
 # Logits held at once: 16 million float32 numbers are 64 MB.
 MOST_LOGITS = 2**24
+FOR_LORA = "lora", "LoRA needs the package peft"
 # Dropping rows copies the cache of the others, so it waits until a quarter is done.
 WORTH_DROPPING = 0.25
 
@@ -111,21 +110,21 @@ def tiny_config(
     """
     if architecture not in MODELS:
         raise unknown_name("architecture", architecture, MODELS)
-    if architecture == "gpt2":  # has other names, and dropout unless told otherwise
-        sizes = {"n_embd": hidden, "n_layer": layers, "n_head": heads}
-        sizes |= {"n_positions": context}
-        sizes |= dict.fromkeys(["resid_pdrop", "embd_pdrop", "attn_pdrop"], 0.0)
+    if architecture == "gpt2":  # has dropout unless told otherwise
+        more: dict = dict.fromkeys(["resid_pdrop", "embd_pdrop", "attn_pdrop"], 0.0)
     else:
-        sizes = {
-            "hidden_size": hidden,
-            "num_hidden_layers": layers,
-            "num_attention_heads": heads,
-            "num_key_value_heads": heads,
-            "intermediate_size": 3 * hidden,
-            "max_position_embeddings": context,
-        }
-    sizes |= {"bos_token_id": None, "tie_word_embeddings": True}
-    return AutoConfig.for_model(architecture, **sizes, **tokens)
+        more = {"num_key_value_heads": heads, "intermediate_size": 3 * hidden}
+    return AutoConfig.for_model(
+        architecture,
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        max_position_embeddings=context,
+        bos_token_id=None,
+        tie_word_embeddings=True,
+        **more,
+        **tokens,
+    )
 
 
 def make_tiny_model(
@@ -141,120 +140,78 @@ def make_tiny_model(
     """A causal LM with random weights for the vocabulary of `tokenizer`.
 
     Qwen2 and Llama tell positions by rotation (RoPE), GPT-2 learns an embedding for
-    each. Input and output share one embedding. No dropout. The weights depend on
-    `seed` alone, and torch's own random numbers are left as they were.
-    Raises ValueError for an architecture that is not one of MODELS.
+    each. The weights depend on `seed` alone, and torch's own random numbers are left
+    as they were. Raises ValueError for an architecture that is not one of MODELS.
     """
-    config = tiny_config(
-        architecture,
-        hidden_size,
-        num_layers,
-        num_heads,
-        context_length,
-        vocab_size=len(tokenizer),
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    )
+    sizes = hidden_size, num_layers, num_heads, context_length
+    names = {
+        name: getattr(tokenizer, name) for name in ("eos_token_id", "pad_token_id")
+    }
+    config = tiny_config(architecture, *sizes, vocab_size=len(tokenizer), **names)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return AutoModelForCausalLM.from_config(config).eval()
 
 
-def require_equal_heads(hidden_size: int, num_heads: int) -> None:
-    """Check that each head of attention can take an equal part."""
-    if hidden_size % num_heads:
-        raise ValueError(
-            f"hidden_size={hidden_size} with num_heads={num_heads}: each head takes an "
-            "equal part, so choose a multiple of num_heads."
-        )
-
-
-def require_room(model: PreTrainedModel, prompts: Tensor, num_new_tokens: int) -> None:
-    """Check that prompt and response fit the positions that the model knows."""
-    require_axes("prompts", prompts, "batch pos")
-    length = prompts.shape[-1]
-    room = getattr(model.config, "max_position_embeddings", None)
-    if room is not None and length + num_new_tokens > room:
-        raise ValueError(
-            f"prompts has {length} tokens a row and the response {num_new_tokens}, but "
-            f"the model knows {room} positions. Shorten the prompts, ask for fewer new "
-            "tokens (max_new_tokens), or make the model with a larger context_length."
-        )
-
-
 # --- A prompt is read once for all responses to it
 
 
-@dataclass
 class Prefix:
-    """Where the model stands after its prompts, one row for each response to come."""
+    """Where the model stands after its prompts, one row for each response to come.
 
-    cache: Cache  # keys and values of what was read
-    hidden: Tensor  # [rows dim], of the last token read
-    real: Tensor  # bool [rows pos], False on padding
-    padded: bool  # whether there was any
-    position: Tensor  # int [rows 1], of the token to come
+    Reads int [rows pos], padded on the left. A token's position is its place among the
+    real ones: padding moves nothing.
+    """
+
+    def __init__(self, model: PreTrainedModel, prompts: Tensor, pad: int | None):
+        self.model, self.cache = (
+            model,
+            DynamicCache(),
+        )  # keys and values of what was read
+        self.real = real_tokens(prompts, pad)
+        self.padded, place = not bool(self.real.all()), self.real.long().cumsum(dim=-1)
+        self.position = place[:, -1:]  # int [rows 1], of the token to come
+        mask = self.real.long() if self.padded else None  # None is faster
+        # [rows dim], of the last token read
+        self.hidden = self.read(prompts, mask, (place - 1).clamp(min=0))[:, -1]
+        # One token's mask, bool [rows 1 1 pos], may be made for it. transformers would
+        # make the same one from the padding, which takes it longer than a small model
+        # takes to read the token. It is the same if no window moves along.
+        config = model.config
+        windows = [getattr(config, f, None) for f in ("sliding_window", "layer_types")]
+        plain = windows[0] is None and {*(windows[1] or ())} <= {"full_attention"}
+        self.ready_mask = plain and config._attn_implementation == "sdpa"
+
+    def read(self, tokens: Tensor, mask: Tensor | None, position: Tensor) -> Tensor:
+        """int [rows pos] -> hidden states [rows pos dim]"""
+        out = self.model.base_model(
+            input_ids=tokens,
+            attention_mask=mask,
+            position_ids=position,
+            past_key_values=self.cache,
+            use_cache=True,
+        )
+        return out.last_hidden_state
+
+    def extend(self, tokens: Tensor) -> Tensor:
+        """Read further tokens, int [rows pos] -> hidden states [rows pos dim].
+
+        None may be padding, unless nothing that counts follows it.
+        """
+        self.real = torch.cat([self.real, torch.ones_like(tokens).bool()], dim=-1)
+        mask = self.real.long() if self.padded else None
+        if self.padded and tokens.shape[-1] == 1 and self.ready_mask:
+            mask = self.real[:, None, None]
+        steps = torch.arange(tokens.shape[-1], device=tokens.device)
+        states = self.read(tokens, mask, self.position + steps)
+        self.position, self.hidden = self.position + len(steps), states[:, -1]
+        return states
 
     def select(self, rows: Tensor) -> None:
         """Keep some of the rows, or repeat them. int [chosen]"""
         self.cache.batch_select_indices(rows)
         self.hidden, self.real = self.hidden[rows], self.real[rows]
         self.position = self.position[rows]
-
-
-def prefill(model: PreTrainedModel, prompts: Tensor, pad: int | None) -> Prefix:
-    """int [rows pos], padded on the left -> where the model stands after them.
-
-    A token's position is its place among the real ones: padding moves nothing.
-    """
-    real = real_tokens(prompts, pad)
-    padded, place = not bool(real.all()), real.long().cumsum(dim=-1)
-    out = model.base_model(
-        input_ids=prompts,
-        attention_mask=real.long() if padded else None,  # None is faster
-        position_ids=(place - 1).clamp(min=0),
-        past_key_values=DynamicCache(),
-        use_cache=True,
-    )
-    last = out.last_hidden_state[:, -1]
-    return Prefix(out.past_key_values, last, real, padded, place[:, -1:])
-
-
-def extend(model: PreTrainedModel, prefix: Prefix, tokens: Tensor) -> Tensor:
-    """Read further tokens, int [rows pos] -> hidden states [rows pos dim].
-
-    Moves `prefix` on. No token may be padding, unless nothing that counts follows it.
-    """
-    steps = torch.arange(tokens.shape[-1], device=tokens.device)
-    more = torch.ones_like(tokens, dtype=torch.bool)
-    prefix.real = torch.cat([prefix.real, more], dim=-1)
-    mask = None
-    if prefix.padded and len(steps) == 1 and takes_ready_mask(model):
-        mask = prefix.real[:, None, None]
-    elif prefix.padded:
-        mask = prefix.real.long()
-    out = model.base_model(
-        input_ids=tokens,
-        attention_mask=mask,
-        position_ids=prefix.position + steps,
-        past_key_values=prefix.cache,
-        use_cache=True,
-    )
-    prefix.position = prefix.position + tokens.shape[-1]
-    prefix.hidden = out.last_hidden_state[:, -1]
-    return out.last_hidden_state
-
-
-def takes_ready_mask(model: PreTrainedModel) -> bool:
-    """Whether one token's mask, bool [rows 1 1 pos], may be made for it.
-
-    transformers would make the same one from the padding, which takes it longer than
-    a small model takes to read the token. It is the same if no window moves along.
-    """
-    config = model.config
-    windows = [getattr(config, f, None) for f in ("sliding_window", "layer_types")]
-    plain = windows[0] is None and {*(windows[1] or ())} <= {"full_attention"}
-    return plain and config._attn_implementation == "sdpa"
 
 
 def real_tokens(prompts: Tensor, pad: int | None) -> Tensor:
@@ -287,22 +244,33 @@ def hidden_states(
         )
         return out.last_hidden_state[:, prompts.shape[-1] - 1 :]
     unique, same = prompts.unique(dim=0, return_inverse=True)
-    prefix = prefill(model, unique, pad)
+    prefix = Prefix(model, unique, pad)
     prefix.select(same[which])
     before = prefix.hidden[:, None]
     if tokens.shape[-1] == 1:
         return before
-    return torch.cat([before, extend(model, prefix, tokens[:, :-1])], dim=1)
+    return torch.cat([before, prefix.extend(tokens[:, :-1])], dim=1)
 
 
 def recomputes(model: PreTrainedModel) -> bool:
     """Whether gradient checkpointing is on; each version calls the question anew."""
-    return any(
-        getattr(part, "gradient_checkpointing", False) for part in model.modules()
-    )
+    return any(getattr(m, "gradient_checkpointing", False) for m in model.modules())
 
 
 # --- Scores
+
+
+def require_room(model: PreTrainedModel, prompts: Tensor, num_new_tokens: int) -> None:
+    """Check that prompt and response fit the positions that the model knows."""
+    require_axes("prompts", prompts, "batch pos")
+    length = prompts.shape[-1]
+    room = getattr(model.config, "max_position_embeddings", None)
+    if room is not None and length + num_new_tokens > room:
+        raise ValueError(
+            f"prompts has {length} tokens a row and the response {num_new_tokens}, but "
+            f"the model knows {room} positions. Shorten the prompts, ask for fewer new "
+            "tokens (max_new_tokens), or make the model with a larger context_length."
+        )
 
 
 def response_log_probs(
@@ -421,9 +389,8 @@ def generate(
     """
     require_at_least("num_responses", num_responses, 1)
     require_room(model, prompts, sampler.max_new_tokens)
-    shape = len(prompts) * num_responses, sampler.max_new_tokens
-    tokens = prompts.new_zeros(shape)
-    scores = torch.zeros(shape, device=prompts.device)
+    tokens = prompts.new_zeros(len(prompts) * num_responses, sampler.max_new_tokens)
+    scores = torch.zeros(tokens.shape, device=prompts.device)
 
     def choose(logits: Tensor, rows: Tensor, pos: int) -> Tensor:
         log_probs = sampler.log_probs(logits)
@@ -431,21 +398,22 @@ def generate(
         tokens[rows, pos], scores[rows, pos] = token, pick(log_probs, token)
         return token
 
-    if read_once:
-        # Inference mode has less to do in each operation; what is compiled fails in it.
-        compiled = model.base_model._compiled_call_impl is not None
-        with torch.no_grad() if compiled else torch.inference_mode():
-            write(model, prompts, sampler, tokens, choose)
-    else:
+    compiled = model.base_model._compiled_call_impl is not None
+    if not read_once:
         for rows, own in of_one_length(prompts, sampler.pad, num_responses):
             write_by_model(model, own, sampler, rows, choose)
+    # Inference mode has less to do in each operation; what is compiled fails in it.
+    elif compiled:
+        write(model, prompts, sampler, tokens, choose)
+    else:
+        with torch.inference_mode():
+            write(model, prompts, sampler, tokens, choose)
     mask = sampler.mask(tokens)
     if mask is not None and sampler.pad is not None:  # a row that waited wrote on
         tokens = torch.where(mask, tokens, sampler.pad)
         scores = torch.where(mask, scores, 0.0)
-    both = tokens, scores
-    first, second = (each.view(len(prompts), num_responses, -1) for each in both)
-    return first, second
+    shape = len(prompts), num_responses, sampler.max_new_tokens
+    return tokens.view(shape), scores.view(shape)
 
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]  # logits, rows, pos -> tokens
@@ -459,7 +427,7 @@ def write(
     choose: Choose,
 ) -> None:
     """Fill tokens, [(batch trial) pos], one position of all rows after another."""
-    head, prefix = model.get_output_embeddings(), prefill(model, prompts, sampler.pad)
+    head, prefix = model.get_output_embeddings(), Prefix(model, prompts, sampler.pad)
     rows = torch.arange(len(tokens), device=tokens.device)  # that are not dropped
     prefix.select(rows // (len(tokens) // len(prompts)))
     for pos in range(tokens.shape[-1]):
@@ -472,7 +440,7 @@ def write(
                 if len(left) < (1 - WORTH_DROPPING) * len(rows):
                     prefix.select(left)
                     rows = rows[left]
-            extend(model, prefix, tokens[rows, pos - 1 : pos])
+            prefix.extend(tokens[rows, pos - 1 : pos])
         choose(head(prefix.hidden), rows, pos)
 
 
@@ -498,7 +466,7 @@ def write_by_model(
     config.update(eos_token_id=sampler.eos, pad_token_id=sampler.pad)
     model.generation_config = config
     try:
-        model.generate(
+        model.generate(  # type: ignore[operator]  # takes it for a part of the model
             input_ids=prompts,
             attention_mask=torch.ones_like(prompts),
             generation_config=config,
@@ -519,7 +487,8 @@ class CausalPolicy:
 
     Dropout is off in both methods. The old log-probs and the new ones must come from
     one and the same function of the weights: with dropout, the ratio of a policy to
-    itself is far from 1, and clipping throws good samples away.
+    itself is far from 1, and clipping throws good samples away. So scoring raises
+    ValueError for a model that has dropout and recomputes in the backward pass.
 
     Args:
         model: any causal LM of transformers. Where reading a prompt once for its group
@@ -533,9 +502,6 @@ class CausalPolicy:
         prompts_at_once: whose responses are scored in one forward pass where no
             gradient is asked for, as for a reference; None: all. With a gradient, the
             loop splits the batch itself.
-
-    Scoring raises ValueError for a model that recomputes in the backward pass (gradient
-    checkpointing) and has dropout.
     """
 
     def __init__(
@@ -559,23 +525,23 @@ class CausalPolicy:
 
     def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
         """int [batch pos], padded on the left -> responses [batch trial pos]"""
-        prompts, sampler = prompts.to(self.model.device), self.sampler
-        responses, noted = self.write(prompts, num_responses, generator=self.generator)
-        mask, finished = sampler.mask(responses), sampler.finished(responses)
-        return Rollout(prompts, responses, mask, noted, finished)
+        tokens, noted = self.write(prompts, num_responses)
+        mask, finished = self.sampler.mask(tokens), self.sampler.finished(tokens)
+        return Rollout(prompts.to(tokens.device), tokens, mask, noted, finished)
 
     def answer(self, prompts: Tensor) -> Tensor:
         """The greedy response to each prompt. int [batch pos] -> int [batch pos]"""
-        return self.write(prompts.to(self.model.device), 1, greedy=True)[0][:, 0]
+        return self.write(prompts, 1, greedy=True)[0][:, 0]
 
     def write(
-        self, prompts: Tensor, num_responses: int, *args: Any, **how: Any
-    ) -> tuple:
+        self, prompts: Tensor, num_responses: int, greedy: bool = False
+    ) -> tuple[Tensor, Tensor]:
         """Responses and the log-probs noted on the way, as `generate` gives them."""
         self.model.eval()
-        given = self.model, prompts, num_responses, self.sampler
+        prompts, how = prompts.to(self.model.device), (self.sampler, self.generator)
         with self.precision():
-            return generate(*given, *args, read_once=self.read_once, **how)
+            road = greedy, self.read_once
+            return generate(self.model, prompts, num_responses, *how, *road)
 
     def log_probs(self, rollout: Rollout) -> Tensor:
         """-> float32 [batch trial pos], under the settings of the sampler"""
@@ -584,22 +550,15 @@ class CausalPolicy:
         if recompute:
             require_no_dropout(self.model)
         self.model.train(recompute)
-        prompts, responses, mask = rollout.prompts, rollout.responses, rollout.mask
-        most = None if torch.is_grad_enabled() else self.prompts_at_once
-        scores = []
+        rows, scores = len(rollout.prompts), []
+        score = partial(response_log_probs, read_once=self.read_once)
+        most = rows if torch.is_grad_enabled() else self.prompts_at_once or rows
         with self.precision():
-            for first in range(0, len(prompts), most or len(prompts)):
-                part = slice(first, first + (most or len(prompts)))
-                scores.append(
-                    response_log_probs(
-                        self.model,
-                        prompts[part],
-                        responses[part],
-                        self.sampler,
-                        None if mask is None else mask[part],
-                        read_once=self.read_once,
-                    )
-                )
+            for first in range(0, rows, most):
+                part = slice(first, first + most)
+                given = rollout.prompts[part], rollout.responses[part], self.sampler
+                mask = None if rollout.mask is None else rollout.mask[part]
+                scores.append(score(self.model, *given, mask))
         return torch.cat(scores)
 
     def precision(self) -> AbstractContextManager:
@@ -619,51 +578,41 @@ def why_not_read_once(model: PreTrainedModel, pad: int | None) -> str | None:
     so once they are made a hundred times as large where they leave the head.
     Raises ValueError if on the slow road, too, what is noted is not what is scored.
     """
-    ids = torch.arange(model.get_input_embeddings().weight.shape[0])
+    ids = torch.arange(model.get_input_embeddings().get_parameter("weight").shape[0])
     ids = ids if pad is None else ids[ids != pad]
     ids = ids[torch.linspace(0, len(ids) - 1, 6).long()].to(model.device)
     prompts, sampler = torch.stack([ids[:4], ids[2:]]), Sampler(3, pad=pad)
     if pad is not None:
         prompts[0, :2] = pad
+    head, base, why = model.get_output_embeddings(), model.base_model, None
     rounding = min(1e3 * torch.finfo(model.dtype).eps, 0.1)  # of the spread of logits
+    made: list[Tensor] = []
 
-    def changes_logits() -> bool:
-        """Whether the model's logits are other than its head's, made large."""
-        large: list[Tensor] = []
-
-        def enlarge(_: nn.Module, __: object, logits: Tensor) -> Tensor:
-            large.append(100 * logits)
-            return large[0]
-
-        hook = model.get_output_embeddings().register_forward_hook(enlarge)
-        try:
-            logits = model(input_ids=prompts[1:]).logits
-        finally:
-            hook.remove()
-        return bool((large[0] - logits).abs().max() > rounding * spread(large[0]))
+    def enlarge(_: nn.Module, __: object, logits: Tensor) -> Tensor:
+        made.append(100 * logits)
+        return made[0]
 
     def differs(read_once: bool) -> bool:
         """Whether a road's log-probs are other than those of the forward pass."""
         noise = Generator(model.device).manual_seed(0)
-        given, road = (model, prompts), {"read_once": read_once}
-        tokens, noted = generate(*given, 2, sampler, noise, **road)
-        scored = response_log_probs(*given, tokens, sampler, **road)
-        alone = response_log_probs(*given, tokens, sampler, read_once=False)
-        gap = torch.stack([noted - alone, scored - alone]).abs().max()
-        size = spread(model(input_ids=prompts[1:]).logits).clamp(min=1)
-        return bool(gap > rounding * size)
-
-    def spread(logits: Tensor) -> Tensor:
-        return logits.max() - logits.min()
+        tokens, noted = generate(model, prompts, 2, sampler, noise, False, read_once)
+        given = model, prompts, tokens, sampler
+        alone = response_log_probs(*given, read_once=False)
+        gap = torch.stack([noted, response_log_probs(*given, read_once=read_once)])
+        logits = model(input_ids=prompts[1:]).logits
+        size = (logits.max() - logits.min()).clamp(min=1)
+        return bool((gap - alone).abs().max() > rounding * size)
 
     kinds = {*(getattr(model.config, "layer_types", None) or ())}
     kinds -= {"full_attention", "sliding_attention"}
-    base, why = model.base_model, None
     compiled, base._compiled_call_impl = base._compiled_call_impl, None  # takes long
     try:
+        with head.register_forward_hook(enlarge):
+            logits = model(input_ids=prompts[1:]).logits
+        size = made[0].max() - made[0].min()
         if kinds:
             why = f"layers of the kind {', '.join(sorted(kinds))} keep something else"
-        elif changes_logits():
+        elif (made[0] - logits).abs().max() > rounding * size:
             why = "a scale or a cap changes its logits"
         elif differs(read_once=True):
             why = "tried out, it gives other log-probabilities"
@@ -703,11 +652,6 @@ def require_no_dropout(model: PreTrainedModel) -> None:
 # --- Adapters (LoRA: Hu et al. 2021, arXiv 2106.09685), with the package peft
 
 
-def require_peft() -> ModuleType:
-    """The peft package. Raises MissingExtra with the cure where it is not installed."""
-    return require_extra("peft", "lora", "LoRA needs the package peft")
-
-
 def has_adapter(path: str | Path) -> bool:
     """Whether a folder holds an adapter, not a whole model."""
     return (Path(path) / "adapter_config.json").is_file()
@@ -725,8 +669,8 @@ def require_whole_model(path: str | Path) -> None:
 
 def lora_config(rank: int) -> Any:
     """peft's settings for an adapter beside every linear layer but the last."""
-    settings = {"r": rank, "lora_alpha": 2 * rank, "target_modules": "all-linear"}
-    return require_peft().LoraConfig(**settings)
+    peft = require_extra("peft", *FOR_LORA)
+    return peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
 
 
 def with_adapter(model: PreTrainedModel, rank: int) -> PreTrainedModel:
@@ -767,7 +711,6 @@ class AdapterOff:
 
 
 # --- Models on disk, or on the hub
-
 
 # For a base model that knows no roles: the messages, one below the other.
 PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"
@@ -856,7 +799,7 @@ def loading(path: str | Path) -> Iterator[None]:
     folder = Path(path)
     if folder.is_dir():
         if has_adapter(folder):
-            require_peft()
+            require_extra("peft", *FOR_LORA)
         elif not (folder / "config.json").is_file():
             found = ", ".join(sorted(p.name for p in folder.iterdir())[:8]) or "nothing"
             raise FileNotFoundError(

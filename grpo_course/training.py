@@ -43,7 +43,6 @@ from grpo_course.lm import (
     load_tokenizer,
     make_tiny_model,
     make_tokenizer,
-    require_equal_heads,
     require_learning,
     require_room,
     require_whole_model,
@@ -158,7 +157,11 @@ class GRPOConfig(TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_equal_heads(self.hidden_size, self.num_heads)
+        if self.hidden_size % self.num_heads:
+            raise ValueError(
+                f"hidden_size={self.hidden_size} with num_heads={self.num_heads}: each "
+                "head takes an equal part, so choose a multiple of num_heads."
+            )
         fixed = self.compute_ref_model_period >= self.num_epochs
         if self.lora_rank and not (fixed and self.ref_mixture == 1):
             raise ValueError(

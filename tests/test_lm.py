@@ -41,7 +41,6 @@ from grpo_course.lm import (
     response_log_probs,
     sampler_gap,
     save_model,
-    takes_ready_mask,
 )
 from grpo_course.loop import TrainConfig, train
 from grpo_course.runs import Run
@@ -178,27 +177,25 @@ def test_a_prompt_is_read_once_for_its_group(model, prompts, tokenizer):
     assert seen == [(1, length), (16, 3)]
 
 
-# What may differ between models that are called alike, and who makes their masks.
+# What may differ between models that are called alike.
 VARIANTS = {
-    "grouped queries": ("qwen2", {"num_key_value_heads": 1}, True),
+    "grouped queries": ("qwen2", {"num_key_value_heads": 1}),
     "sliding window": (
         "qwen2",
         {"sliding_window": 4, "layer_types": ["full_attention", "sliding_attention"]},
-        False,
     ),
-    "another attention": ("gpt2", {"_attn_implementation": "eager"}, False),
+    "another attention": ("gpt2", {"_attn_implementation": "eager"}),
 }
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_variants_of_a_model(variant, rows, prompts, tokenizer):
-    name, changes, ready = VARIANTS[variant]
+    name, changes = VARIANTS[variant]
     plain = make_tiny_model(tokenizer, name, hidden_size=32, num_heads=2)
     for key, value in changes.items():
         setattr(plain.config, key, value)
     torch.manual_seed(0)
     model = scaled_up(type(plain)(plain.config))
-    assert takes_ready_mask(model) == ready
     sampler = Sampler(8, pad=tokenizer.pad_token_id)
     policy = CausalPolicy(model, sampler, generator())
     assert policy.read_once
