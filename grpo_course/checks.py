@@ -2,7 +2,9 @@
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from numbers import Integral, Real
+from types import ModuleType
 from typing import Any, TypeVar, dataclass_transform
 
 import torch
@@ -236,3 +238,28 @@ def one_of(known: Iterable[str]) -> BeforeValidator:
         return name
 
     return BeforeValidator(check)
+
+
+# Packages that few people need are loaded when they are asked for; each belongs to an
+# extra of pyproject.toml.
+
+INSTALL = "python -m pip install -c constraints.txt -e"
+
+
+class MissingExtra(ImportError):
+    """A package of an extra is not installed; the text says how to install it."""
+
+
+def require_extra(package: str, extra: str, what: str) -> ModuleType:
+    """The package. Raises MissingExtra with the cure where it is not installed.
+
+    `what` begins the sentence: "LoRA needs the package peft".
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as problem:
+        if problem.name != package:
+            raise
+        raise MissingExtra(
+            f'{what}, which is not installed. Install the extra: {INSTALL} ".[{extra}]"'
+        ) from None

@@ -31,7 +31,7 @@ from matplotlib.style import library
 from pandas import DataFrame, Series, concat
 
 from grpo_course import reverse, task_check
-from grpo_course.checks import choices, unknown_name
+from grpo_course.checks import MissingExtra, choices, unknown_name
 from grpo_course.evaluation import (
     evaluation_table,
     greedy_scores,
@@ -40,7 +40,6 @@ from grpo_course.evaluation import (
     summary,
     ways_to_answer,
 )
-from grpo_course.extras import MissingExtra
 from grpo_course.files import write_atomically
 from grpo_course.lm import find_device, load_model, probe_line
 from grpo_course.memory import print_estimate

@@ -43,8 +43,12 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from grpo_course.checks import require_at_least, require_axes, unknown_name
-from grpo_course.extras import require_extra
+from grpo_course.checks import (
+    require_at_least,
+    require_axes,
+    require_extra,
+    unknown_name,
+)
 from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler, draw, pick, prompt_mask
 from grpo_course.tasks import CHAT_TEMPLATE, TAGS

@@ -37,7 +37,7 @@ from typing import Any
 import torch
 from datasets import Dataset
 
-from grpo_course.checks import unknown_name
+from grpo_course.checks import require_extra, unknown_name
 from grpo_course.cli import (
     choose_config,
     print_settings,
@@ -46,7 +46,6 @@ from grpo_course.cli import (
     with_flags,
 )
 from grpo_course.evaluation import evaluate_policy, evaluation_table
-from grpo_course.extras import require_extra
 from grpo_course.lm import find_device, load_tokenizer, lora_config, save_model
 from grpo_course.loop import TrainConfig
 from grpo_course.runs import alone_in
