@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from grpo_course.checks import settings, unknown_name
+from grpo_course.checks import require_known, settings
 from grpo_course.tasks import (
     Completion,
     Problem,
@@ -105,8 +105,7 @@ class Countdown(TextTask[Puzzle]):
 
     def problems(self, split: str, count: int | None, seed: int) -> list[Puzzle]:
         """At most `count` different puzzles of "train", "validation" or "test"."""
-        if split not in SPLITS:
-            raise unknown_name("split", split, SPLITS)
+        require_known("split", split, SPLITS)
         wanted, rng, misses = require_count(count), random.Random(f"{split} {seed}"), 0
         made: dict[str, Puzzle] = {}
         while len(made) < wanted and misses < MOST_MISSES:

@@ -12,7 +12,7 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
@@ -22,7 +22,7 @@ from zlib import crc32
 
 from pydantic import Field
 
-from grpo_course.checks import require_at_least, settings, unknown_name
+from grpo_course.checks import require_at_least, require_known, settings
 from grpo_course.tasks import (
     Completion,
     Problem,
@@ -54,10 +54,7 @@ class Scene:
     questions: tuple[str, ...]
 
     def tell(
-        self,
-        rng: random.Random,
-        operations: tuple[str, ...],
-        operands: tuple[int, ...],
+        self, rng: random.Random, operations: tuple[str, ...], operands: tuple[int, ...]
     ) -> str:
         """A whole word problem. There is one operand more than operations."""
         words = {"name": rng.choice(NAMES), "things": rng.choice(THINGS)}
@@ -74,56 +71,30 @@ class Scene:
 
 TRAINING_SCENES = (
     Scene(
-        openings=(
-            "{name} has {n} {things}.",
-            "{name} starts with {n} {things}.",
-            "At first {name} has {n} {things}.",
-        ),
-        plus=(
-            "{name} gets {n} more.",
-            "Then {name} finds {n}.",
-            "{name} buys {n}.",
-            "Then {name} is given {n} more.",
-        ),
-        minus=(
-            "{name} loses {n}.",
-            "Then {name} sells {n}.",
-            "{name} gives away {n}.",
-            "Then {name} gives {n} to a friend.",
-        ),
+        openings=("{name} has {n} {things}.", "{name} starts with {n} {things}.",
+                  "At first {name} has {n} {things}."),
+        plus=("{name} gets {n} more.", "Then {name} finds {n}.", "{name} buys {n}.",
+              "Then {name} is given {n} more."),
+        minus=("{name} loses {n}.", "Then {name} sells {n}.", "{name} gives away {n}.",
+               "Then {name} gives {n} to a friend."),
         times=("Then {name} has {n} times as many.",),
-        questions=(
-            "How many {things} does {name} have now?",
-            "How many does {name} have in all?",
-            "So how many {things} has {name}?",
-        ),
+        questions=("How many {things} does {name} have now?",
+                   "How many does {name} have in all?",
+                   "So how many {things} has {name}?"),
     ),
     Scene(
-        openings=(
-            "There are {n} {things} in a box.",
-            "A box holds {n} {things}.",
-            "{name} puts {n} {things} in a box.",
-        ),
-        plus=(
-            "{name} puts in {n} more.",
-            "Then {n} more are put in.",
-            "{name} adds {n} to the box.",
-        ),
-        minus=(
-            "{name} takes out {n}.",
-            "Then {n} are taken out.",
-            "{name} takes {n} away.",
-        ),
+        openings=("There are {n} {things} in a box.", "A box holds {n} {things}.",
+                  "{name} puts {n} {things} in a box."),
+        plus=("{name} puts in {n} more.", "Then {n} more are put in.",
+              "{name} adds {n} to the box."),
+        minus=("{name} takes out {n}.", "Then {n} are taken out.",
+               "{name} takes {n} away."),
         times=("Then there are {n} times as many.",),
-        questions=(
-            "How many {things} are in the box?",
-            "How many {things} does the box hold now?",
-            "How many are there now?",
-        ),
+        questions=("How many {things} are in the box?",
+                   "How many {things} does the box hold now?",
+                   "How many are there now?"),
     ),
-)
-
-
+)  # fmt: skip
 # Every word of these stands in a training sentence too; the sentences do not.
 HELD_OUT_SCENES = (
     Scene(
@@ -142,14 +113,8 @@ HELD_OUT_SCENES = (
     ),
 )
 
-# The splits of made problems; the real data has GSM8K_SPLITS.
-SPLITS = (
-    "train",
-    "validation",
-    "unseen_problems",
-    "unseen_phrasings",
-    "unseen_facts",
-)
+# The splits of made problems; the real data has RUN_SPLITS.
+SPLITS = ("train", "validation", "unseen_problems", "unseen_phrasings", "unseen_facts")
 OPERATIONS = ("+", "-", "*")
 MOST_DRAWS = 10_000  # after so many misses, there is no such problem
 Fact = tuple[int, str, int]  # a single step without its result, say (3, "+", 4)
@@ -251,29 +216,6 @@ def solution_text(facts: tuple[Fact, ...]) -> str:
     return "\n".join([*lines, f"#### {result}"])
 
 
-def draw_numbers(
-    rng: random.Random, pool: str, operations: str, steps: tuple, operands: tuple
-) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Operations and operands from one pool, with no result below zero.
-
-    A story opens with several things, so the first number is 2 at least. Among the
-    pool's problems with equally many steps, each is equally likely.
-    """
-    count, (smallest, largest) = rng.choice(steps), operands
-    for _ in range(MOST_DRAWS):
-        chosen = tuple(rng.choices(operations, k=count))
-        numbers = tuple(rng.randint(smallest, largest) for _ in range(count + 1))
-        if numbers[0] < 2:
-            continue
-        results = [compute(*fact) for fact in work_out(chosen, numbers)]
-        if min(results) >= 0 and pool_of(chosen, numbers) == pool:
-            return chosen, numbers
-    raise ValueError(
-        f"operands={operands} with operations={operations!r} and steps={steps} hold "
-        f"no problem for the pool {pool!r}: widen the range of operands."
-    )
-
-
 def make_problems(
     split: str,
     count: int,
@@ -303,22 +245,32 @@ def make_problems(
     pool = "train" if told_anew else split
     problems = []
     for _ in range(count):
-        kind, numbers = draw_numbers(rng, pool, operations, steps, operands)
+        length = rng.choice(steps)
+        # Of the pool's problems with as many steps, each is equally likely.
+        for _ in range(MOST_DRAWS):
+            kind = tuple(rng.choices(operations, k=length))
+            numbers = tuple(rng.randint(*operands) for _ in range(length + 1))
+            facts = work_out(kind, numbers)
+            # A story opens with several things, and none of its results is below zero.
+            told = numbers[0] >= 2 and min(compute(*fact) for fact in facts) >= 0
+            if told and pool_of(kind, numbers) == pool:
+                break
+        else:
+            raise ValueError(
+                f"operands={operands} with operations={operations!r} and steps={steps} "
+                f"hold no problem for the pool {pool!r}: widen the range of operands."
+            )
         question = rng.choice(scenes).tell(rng, kind, numbers)
-        facts = work_out(kind, numbers)
-        answer = str(compute(*facts[-1]))
-        worked = solution_text(facts)
-        problems.append(WordProblem(question, answer, worked, kind, numbers))
+        answer, solution = str(compute(*facts[-1])), solution_text(facts)
+        problems.append(WordProblem(question, answer, solution, kind, numbers))
     return problems
 
 
 def require_choices(split: str, operands: tuple, operations: str, steps: tuple) -> None:
     """Errors for a learner who asks for problems that cannot be made."""
-    if split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)
+    require_known("split", split, SPLITS)
     for operation in operations:
-        if operation not in OPERATIONS:
-            raise unknown_name("operations", operation, OPERATIONS)
+        require_known("operations", operation, OPERATIONS)
     if not operations or not steps:
         raise ValueError("operations and steps each need at least one entry.")
     require_at_least("steps", min(steps), 1)
@@ -351,6 +303,26 @@ _CHANGED = re.compile(
 )
 # What joins two statements. The comma in 1,200 does not.
 _JOINS = re.compile(r"(?i)(?<![a-z])(?:or|and)(?![a-z])|;|,(?![0-9]{3})")
+
+
+def _numbers(text: str) -> list[Fraction | None]:
+    """Each number in a short text, None for one written in no known way."""
+
+    def decimal(numeral: str) -> Fraction | None:
+        """1234, 1,234 and 1234.50, with a trailing period or comma of the sentence."""
+        numeral = numeral.rstrip(".,")
+        if len(numeral) > LONGEST_NUMBER or not _PLAIN.fullmatch(numeral):
+            return None
+        return Fraction(numeral.replace(",", ""))
+
+    def value(sign: str, second_sign: str, written: str, power: str) -> Fraction | None:
+        above, slash, below = written.partition("/")
+        top, bottom = decimal(above), decimal(below) if slash else Fraction(1)
+        if power or (sign and second_sign) or top is None or not bottom:
+            return None
+        return -top / bottom if "-" in (sign, second_sign) else top / bottom
+
+    return [value(*match.groups(default="")) for match in _NUMBER.finditer(text)]
 
 
 def read_number(text: str) -> Fraction | None:
@@ -399,26 +371,6 @@ def is_correct(completion: str, answer: str) -> bool:
 def is_leniently_correct(completion: str, answer: str) -> bool:
     """Lenient: the last number is the right one, tags or no tags."""
     return last_number(completion) == gold_number(answer)
-
-
-def _numbers(text: str) -> list[Fraction | None]:
-    """Each number in a short text, None for one written in no known way."""
-
-    def decimal(numeral: str) -> Fraction | None:
-        """1234, 1,234 and 1234.50, with a trailing period or comma of the sentence."""
-        numeral = numeral.rstrip(".,")
-        if len(numeral) > LONGEST_NUMBER or not _PLAIN.fullmatch(numeral):
-            return None
-        return Fraction(numeral.replace(",", ""))
-
-    def value(sign: str, second_sign: str, written: str, power: str) -> Fraction | None:
-        above, slash, below = written.partition("/")
-        top, bottom = decimal(above), decimal(below) if slash else Fraction(1)
-        if power or (sign and second_sign) or top is None or not bottom:
-            return None
-        return -top / bottom if "-" in (sign, second_sign) else top / bottom
-
-    return [value(*match.groups(default="")) for match in _NUMBER.finditer(text)]
 
 
 def correctness_reward(
@@ -482,18 +434,14 @@ FORMS = {
 }
 
 
-def plain_thinking(solution: str) -> str:
-    """A worked solution without its calculator marks <<...>> and its last #### line."""
-    worked = solution.partition("####")[0].rstrip()
-    first, *rest = worked.split("<<")
-    return first + "".join(part.partition(">>")[2] for part in rest)
-
-
 def demonstration(problem: Problem, form: str = "full") -> str:
-    """The gold response to a problem: its own solution and answer, in one of FORMS."""
-    if form not in FORMS:
-        raise unknown_name("form", form, FORMS)
-    thinking = plain_thinking(problem.solution)
+    """The gold response to a problem: its own solution and answer, in one of FORMS.
+
+    The thinking lacks the calculator marks <<...>> and the last line, ####.
+    """
+    require_known("form", form, FORMS)
+    first, *rest = problem.solution.partition("####")[0].rstrip().split("<<")
+    thinking = first + "".join(part.partition(">>")[2] for part in rest)
     return FORMS[form].format(thinking=thinking, answer=problem.answer)
 
 
@@ -543,11 +491,24 @@ def load_gsm8k(split: str, path: str | Path | None = None) -> list[WordProblem]:
     ValueError for a file or a row that cannot be used, and it says where;
     FileNotFoundError or ConnectionError where there is no data.
     """
-    if split not in GSM8K_SPLITS:
-        raise unknown_name("split", split, GSM8K_SPLITS)
+    require_known("split", split, GSM8K_SPLITS)
     path = path or os.environ.get(FOLDER_VARIABLE)
-    rows = _from_file(split, Path(path)) if path else _from_hub(split)
-    problems = [parse_row(row, number) for number, row in rows]
+    problems = []
+    for number, row in _rows(split, Path(path) if path else None):
+        given = row if isinstance(row, dict) else {}
+        question, answer = given.get("question"), given.get("answer")
+        if not (isinstance(question, str) and isinstance(answer, str)):
+            raise ValueError(
+                f'Row {number} needs the texts "question" and "answer", but is '
+                f"{str(row)[:80]}. Correct the row, or delete it."
+            )
+        _, mark, final = answer.rpartition("####")
+        if not mark or read_number(final) is None:
+            raise ValueError(
+                f"Row {number} has no final answer: its worked solution must end with "
+                f"#### and a number. It ends with {answer[-40:]!r}."
+            )
+        problems.append(WordProblem(question, final.strip(), answer))
     if not problems:
         raise ValueError(f"{path or HUB_NAME}: the split {split!r} holds no row.")
     return problems
@@ -560,8 +521,7 @@ def load_run_split(split: str, path: str | Path | None = None) -> list[WordProbl
     settings can be chosen without a look at "test". `path` and errors as in
     `load_gsm8k`.
     """
-    if split not in RUN_SPLITS:
-        raise unknown_name("split", split, RUN_SPLITS)
+    require_known("split", split, RUN_SPLITS)
     if split == "test":
         return load_gsm8k(split, path)
     rows = load_gsm8k("train", path)
@@ -569,35 +529,34 @@ def load_run_split(split: str, path: str | Path | None = None) -> list[WordProbl
     return rows[:first] if split == "train" else rows[first:]
 
 
-def parse_row(row: dict, number: int) -> WordProblem:
-    """One row of the data set, or a ValueError.
+def _rows(split: str, path: Path | None) -> Iterator[tuple[int, Any]]:
+    """The rows with their lines in the file, or their places on the hub, from 1."""
+    ways = (
+        "There are two ways to the data. With a network: leave out path and "
+        f'{FOLDER_VARIABLE}; datasets.load_dataset("{HUB_NAME}", "main") loads it once '
+        "and keeps a copy. Without: copy the data set's "
+        f"{split}.jsonl (github.com/openai/grade-school-math) into a folder, and pass "
+        f"path=FOLDER or set {FOLDER_VARIABLE}=FOLDER."
+    )
+    if path is None:
+        import datasets  # slow to import, and not needed for files
 
-    `number`, for errors, is its line in the file, or its place on the hub, from 1.
-    """
-    given = row if isinstance(row, dict) else {"the row itself": row}
-    question, answer = given.get("question"), given.get("answer")
-    if not (isinstance(question, str) and isinstance(answer, str)):
-        types = {name: type(value).__name__ for name, value in given.items()}
-        raise ValueError(
-            f'Row {number} needs the texts "question" and "answer", but has these '
-            f"types: {types}. Correct the row, or delete it."
-        )
-    _, mark, final = answer.rpartition("####")
-    if not mark or read_number(final) is None:
-        raise ValueError(
-            f"Row {number} has no final answer: its worked solution must end with "
-            f"#### and a number. It ends with {answer[-40:]!r}."
-        )
-    return WordProblem(question, answer=final.strip(), solution=answer)
+        try:
+            rows = datasets.load_dataset(HUB_NAME, "main", split=split)
+        except (OSError, ValueError, RuntimeError) as error:
+            # Offline it is a ConnectionError, or a ValueError about a missing copy.
+            raise ConnectionError(
+                f"GSM8K could not be loaded from the hub ({type(error).__name__}: "
+                f"{str(error)[:200]}). {ways}"
+            ) from error
+        yield from enumerate(rows, start=1)
+        return
 
-
-def _from_file(split: str, path: Path) -> Iterator[tuple[int, dict]]:
-    """The rows of a file with their line numbers; blank lines are passed over."""
     file = path / f"{split}.jsonl" if path.is_dir() else path
     if not file.is_file():
         there = sorted(p.name for p in path.glob("*")) if path.is_dir() else []
         holds = f" The folder holds: {', '.join(there[:8])}." if there else ""
-        raise FileNotFoundError(f"There is no {file}.{holds} {ways_to_the_data(split)}")
+        raise FileNotFoundError(f"There is no {file}.{holds} {ways}")
     number = 0
     try:
         # "-sig": editors on Windows put a mark before the first character.
@@ -605,39 +564,11 @@ def _from_file(split: str, path: Path) -> Iterator[tuple[int, dict]]:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield number, json.loads(line)
-    except UnicodeDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also of bytes that are no UTF-8
         raise ValueError(
-            f"{file} is not text in UTF-8 ({error.reason}). If it is compressed, "
-            "unpack it first; otherwise save it as UTF-8 in an editor."
+            f"{file} is no JSON in UTF-8 after line {number - 1}: {error}. If it is "
+            "compressed, unpack it first."
         ) from error
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file}, line {number} is not JSON: {error}.") from error
-
-
-def _from_hub(split: str) -> Iterable[tuple[int, dict]]:
-    """The rows from the hub, or from the copy that `datasets` kept, with numbers."""
-    import datasets  # slow to import, and not needed for files
-
-    try:
-        rows = datasets.load_dataset(HUB_NAME, "main", split=split)
-    except (OSError, ValueError, RuntimeError) as error:
-        # Offline it is a ConnectionError, or a ValueError about a missing copy.
-        raise ConnectionError(
-            f"GSM8K could not be loaded from the hub ({type(error).__name__}: "
-            f"{str(error)[:200]}). {ways_to_the_data(split)}"
-        ) from error
-    return enumerate(rows, start=1)
-
-
-def ways_to_the_data(split: str) -> str:
-    """How to get the data, with and without a network on this machine."""
-    return (
-        "There are two ways to the data. With a network: leave out path and "
-        f'{FOLDER_VARIABLE}; datasets.load_dataset("{HUB_NAME}", "main") loads it once '
-        "and keeps a copy. Without: copy the data set's "
-        f"{split}.jsonl (github.com/openai/grade-school-math) into a folder, and pass "
-        f"path=FOLDER or set {FOLDER_VARIABLE}=FOLDER."
-    )
 
 
 # Settings of whole runs, where they differ from GRPOConfig's.

@@ -4,6 +4,9 @@ Six mistakes stop no run and make it worthless: the right response does not earn
 most, one that knows nothing earns as much, problems are not the same again (here or in
 another process), test problems are trained on, a reward breaks on nonsense or on the
 chats that TRL passes, a right response is too long to be written.
+
+A file of its own, above tasks.py: a check reads the settings of a run (training.py) and
+counts in the tokens of its tokenizer (lm.py), and both are made of what tasks.py says.
 """
 
 import json

@@ -4,8 +4,9 @@ From top to bottom: the form of a response and the texts of completions; problem
 rewards and the class of a task; finding a task by its name; prompts and responses as
 tokens; the environment, which is what the loop asks and is paid by.
 
-Left out: tasks (gsm8k.py, countdown.py, reverse.py), the check of one (task_check.py),
-and the models that answer (lm.py). Nothing here loads transformers.
+Left out: tasks (gsm8k.py, countdown.py, reverse.py), the models that answer (lm.py),
+and the check of a task (task_check.py): it needs the tokenizer and the settings of a
+run, which are made of what stands here. Nothing here loads transformers.
 """
 
 import random
@@ -28,7 +29,7 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
-from grpo_course.checks import choices, require_at_least, settings, unknown_name
+from grpo_course.checks import choices, require_at_least, require_known, settings
 from grpo_course.loop import History, Rollout, tied_groups
 from grpo_course.sampling import pad_rows, prompt_mask, response_mask
 
@@ -97,26 +98,22 @@ def completion_texts(completions: Sequence[Completion]) -> list[str]:
             "[completion]."
         )
 
-    def text_of(content: object) -> str:
-        if isinstance(content, list | tuple):  # {"type": "text", "text": ...} each
-            return "".join(str(part.get("text") or "") for part in content)
-        return str(content or "")
+    def text_of(said: Any) -> str:
+        if isinstance(said, list | tuple):  # messages, or {"type": "text", "text": ...}
+            parts = (each.get("content") or each.get("text") for each in said)
+            return "".join(map(text_of, parts))
+        return str(said or "")
 
-    texts = []
     for completion in completions:
-        if isinstance(completion, str):
-            texts.append(completion)
-        elif isinstance(completion, list | tuple) and all(
-            isinstance(message, dict) for message in completion
+        if not isinstance(completion, str) and not (
+            isinstance(completion, list | tuple)
+            and all(isinstance(message, dict) for message in completion)
         ):
-            contents = [message.get("content") for message in completion]
-            texts.append("".join(map(text_of, contents)))
-        else:
             raise TypeError(
                 f"A completion is a {type(completion).__name__}. Pass a string, or a "
                 'list of messages like {"role": "assistant", "content": "..."}.'
             )
-    return texts
+    return [text_of(completion) for completion in completions]
 
 
 def graded(
@@ -285,8 +282,8 @@ def require_numbers(name: str, values: Any, count: int) -> None:
     elif len(values) != count:
         said = f"{len(values)} values"
     else:
-        fine = (isinstance(value, Real) and isfinite(value) for value in values)
-        said = next((repr(v) for v, ok in zip(values, fine, strict=True) if not ok), "")
+        wrong = (v for v in values if not (isinstance(v, Real) and isfinite(v)))
+        said = next(map(repr, wrong), "")
     if said:
         raise ValueError(
             f"rewards[{name!r}] returned {said} for {count} completions. Return a list "
@@ -314,8 +311,7 @@ def require_rewards(
             'each name, at least 0: {"accuracy": (my_reward, 1.0)}.'
         )
     for measure in measures:
-        if measure not in rewards:
-            raise unknown_name("measures", measure, rewards)
+        require_known("measures", measure, rewards)
     given = columns(problems) if problems else {}
     for name, (function, _) in rewards.items() if problems else ():
         try:
@@ -350,8 +346,8 @@ def find_task(name: str) -> type[TextTask]:
             f"task={name!r} {choices(TASKS)} Or name a class of your own by its file, "
             "my_task.py:MyTask, or by its module, my_task:MyTask."
         )
+    file, found, wanted = place["file"], place["module"], place["name"]
     try:
-        file, found = place["file"], place["module"]
         module = load_file(Path(file).resolve()) if file else import_module(found)
     except ImportError as problem:
         raise ValueError(
@@ -359,17 +355,19 @@ def find_task(name: str) -> type[TextTask]:
             f"{found.replace('.', '/')}.py, or give the path of the file: "
             "path/to/my_task.py:MyTask."
         ) from problem
-    classes = {n: x for n, x in vars(module).items() if isinstance(x, type)}
-    tasks = [n for n, x in classes.items() if issubclass(x, TextTask)]
-    task: Any = getattr(module, place["name"], None)
-    if task is None:
-        there = ", ".join(n for n in tasks if n != "TextTask") or "none"
-        raise ValueError(
-            f"task={name!r}: {module.__file__} has no {place['name']}. The tasks in it "
-            f"are: {there}."
+    task: Any = getattr(module, wanted, None)
+    if not (isinstance(task, type) and issubclass(task, TextTask)):
+        there = ", ".join(
+            name
+            for name, each in vars(module).items()
+            if isinstance(each, type)
+            and issubclass(each, TextTask)
+            and each is not TextTask
         )
-    if place["name"] not in tasks:
-        raise ValueError(f"task={name!r} must be a subclass of TextTask.")
+        raise ValueError(
+            f"task={name!r}: {wanted} must be a subclass of TextTask in "
+            f"{module.__file__}. The tasks in it are: {there or 'none'}."
+        )
     if task.__abstractmethods__:
         lacks = ", ".join(sorted(task.__abstractmethods__))
         raise ValueError(f"task={name!r} lacks {lacks}: define what TextTask asks for.")
@@ -448,24 +446,20 @@ def encode_prompts(
     return pad_rows(rows, tokenizer.pad_token_id)
 
 
-def encode_responses(
-    tokenizer: "PreTrainedTokenizerBase", responses: Sequence[str]
-) -> Tensor:
-    """Texts as a policy would have written them, EOS at the end. -> int [batch pos]"""
-    rows = tokenizer(list(responses), add_special_tokens=False)["input_ids"]
-    rows = [[*row, tokenizer.eos_token_id] for row in rows]
-    return pad_rows(rows, tokenizer.pad_token_id, side="right")
-
-
 def as_rollout(
     tokenizer: "PreTrainedTokenizerBase",
     questions: Sequence[str],
     responses: Sequence[str],
     system_prompt: str | None = None,
 ) -> Rollout:
-    """Questions with one given response each, as if a policy had sampled them."""
+    """Questions with one given response each, as if a policy had sampled them.
+
+    Each response ends with EOS, [batch 1 pos], padded on the right.
+    """
     prompts = encode_prompts(tokenizer, questions, system_prompt)
-    tokens = encode_responses(tokenizer, responses)[:, None]
+    rows = tokenizer(list(responses), add_special_tokens=False)["input_ids"]
+    rows = [[*row, tokenizer.eos_token_id] for row in rows]
+    tokens = pad_rows(rows, tokenizer.pad_token_id, side="right")[:, None]
     return Rollout(prompts, tokens, response_mask(tokens, tokenizer.eos_token_id))
 
 
@@ -493,8 +487,8 @@ class Environment:
     `prompts` and `reward` are what the loop calls. `rewards` maps a name to a function
     and its weight, `measures` are those that an evaluation reports; both as in
     `TextTask`. Called as the loop's `watch`, `note` adds the mean of each of them over
-    the latest rollout to the history, as further columns, and how many groups are tied
-    because all of their responses are right, or wrong.
+    the latest rollout to the history, as further columns, and the shares of the groups
+    that are tied because all of their responses are right, or all wrong.
     Raises ValueError if there is no problem, for one prompt with two answers, and for a
     reward that cannot be called as TRL calls it.
     """
@@ -562,9 +556,20 @@ class Environment:
         graded = self.grade(rollout)
         self.seen = rollout, graded
         total, right = self.weighed(graded), next(iter(graded.values()))
-        means = {name: column.mean().item() for name, column in graded.items()}
-        self.latest = means | split_ties(total, right)
+        # Groups that teach nothing. Ties of the rest are right in part, or the rewards
+        # say by how much.
+        tied = tied_groups(total)
+        noted = graded | {
+            "tied_right": (tied & (right == 1).all(dim=-1)).float(),
+            "tied_wrong": (tied & (right == 0).all(dim=-1)).float(),
+        }
+        self.latest = {name: column.mean().item() for name, column in noted.items()}
         return total
+
+    def note(self, history: History) -> None:
+        """Add the means over the latest rollout to the first record of its epoch."""
+        first = next(r for r in history.records[::-1] if r["step"] == 0)
+        first.update({k: torch.tensor(v) for k, v in self.latest.items()})
 
     def weighed(self, graded: dict[str, Tensor]) -> Tensor:
         """The rewards of each response, weighed and added. -> [batch trial]"""
@@ -587,11 +592,6 @@ class Environment:
             for name, values in earned.items()
         }
 
-    def note(self, history: History) -> None:
-        """Add the means over the latest rollout to the first record of its epoch."""
-        first = next(r for r in history.records[::-1] if r["step"] == 0)
-        first.update({k: torch.tensor(v) for k, v in self.latest.items()})
-
     def problems_of(self, prompts: Tensor) -> list[Problem]:
         """The problem that each prompt asks, int [batch pos]."""
         keys = self.keys(prompts)
@@ -612,19 +612,6 @@ class Environment:
         return [tuple(row[kept].tolist()) for row, kept in rows]
 
 
-def split_ties(rewards: Tensor, right: Tensor) -> dict[str, float]:
-    """The shares of the groups that teach nothing: all right, and all wrong.
-
-    The rewards, and whether a response is right, [batch trial] each. The rest of
-    `tied_groups` is neither: it is right in part, or the rewards say by how much.
-    """
-    tied = tied_groups(rewards)
-    return {
-        "tied_right": (tied & (right == 1).all(dim=-1)).float().mean().item(),
-        "tied_wrong": (tied & (right == 0).all(dim=-1)).float().mean().item(),
-    }
-
-
 def sample_rows(environment: Environment, count: int) -> list[dict[str, Any]]:
     """What the first `count` prompts of the latest rollout were answered.
 
@@ -637,14 +624,10 @@ def sample_rows(environment: Environment, count: int) -> list[dict[str, Any]]:
     rewards = {name: column.tolist() for name, column in graded.items()}
     rewards["reward"] = environment.weighed(graded).tolist()
     texts = decode_responses(environment.tokenizer, rollout)
-    asked = environment.problems_of(rollout.prompts)[:count]
-    return [
-        {name: column[row][trial] for name, column in rewards.items()}
-        | {
-            "question": problem.question,
-            "answer": str(problem.answer),
-            "completion": text,
-        }
-        for row, problem in enumerate(asked)
-        for trial, text in enumerate(texts[row])
-    ]
+    rows = []
+    for i, problem in enumerate(environment.problems_of(rollout.prompts)[:count]):
+        asked = {"question": problem.question, "answer": str(problem.answer)}
+        for j, text in enumerate(texts[i]):
+            earned = {name: column[i][j] for name, column in rewards.items()}
+            rows.append(earned | asked | {"completion": text})
+    return rows

@@ -28,7 +28,7 @@ from grpo_course.gsm8k import GSM8K, demonstration
 from grpo_course.lm import CausalPolicy, make_tiny_model
 from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler
-from grpo_course.tasks import Environment, encode_responses
+from grpo_course.tasks import Environment, as_rollout
 
 N = 6
 MEASURES = GSM8K.measures
@@ -118,7 +118,7 @@ def test_the_intervals_of_a_table_go_by_calculation(environment, tokenizer):
     said = [demonstration(known)] * 3 + ["no idea"] * 3
 
     def answer(prompts):
-        return Rollout(prompts, encode_responses(tokenizer, said)[:, None])
+        return Rollout(prompts, as_rollout(tokenizer, said, said).responses)
 
     scores = collect_scores(
         Environment(stories, tokenizer, GSM8K.rewards), answer, batch_size=6
@@ -136,7 +136,7 @@ def test_scores_stand_beside_their_problems(environment, tokenizer):
 
     def answer(prompts):
         said, left[:] = left[: len(prompts)], left[len(prompts) :]
-        return Rollout(prompts, encode_responses(tokenizer, said)[:, None])
+        return Rollout(prompts, as_rollout(tokenizer, said, said).responses)
 
     scores = collect_scores(environment, answer, batch_size=3)
     expected = [[1.0], [1.0], [0.0], [1.0], [1.0], [1.0], [1.0]]

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grpo_course.classroom.counted_text import looks_of
 from grpo_course.classroom.own_task import FAILURES, TINY
 from grpo_course.gsm8k import (
     FORMS,
@@ -41,19 +42,15 @@ from grpo_course.gsm8k import (
     load_gsm8k,
     load_run_split,
     make_problems,
-    plain_thinking,
     pool_of,
     problem_key,
     read_number,
     with_slip,
     work_out,
 )
-from grpo_course.lm import make_tokenizer
 from grpo_course.tasks import (
-    CHAT_TEMPLATE,
     TAGS,
     chat_messages,
-    conversation_text,
     extract_answer,
     format_reward,
     in_template,
@@ -225,40 +222,18 @@ def test_nothing_raises_and_only_what_follows_the_thinking_answers(text, inside,
     assert extract_answer(text + "</think>" + after) == alone
 
 
-class Counted(str):
-    """A text that counts the characters that a search in it may look at."""
-
-    looked_at = 0
-
-    def _look(self, name, *args):
-        Counted.looked_at += len(self)
-        found = getattr(str, name)(self, *args)
-        return tuple(map(Counted, found)) if isinstance(found, tuple) else found
-
-    def rfind(self, *args):
-        return self._look("rfind", *args)
-
-    def partition(self, sep):
-        return self._look("partition", sep)
-
-    def rpartition(self, sep):
-        return self._look("rpartition", sep)
-
-
 @pytest.mark.parametrize(
     "piece",
     ["<answer>", "</answer>", "<answer>7</answer>", "</think><answer>", "7", "1,", "<"],
 )
 def test_the_number_of_characters_looked_at_is_linear(piece):
     """A count, not a clock: twice the text, at most twice the searching."""
-    counts = []
-    for times in (1000, 2000, 4000):
-        Counted.looked_at = 0
-        text = Counted(piece * times)
-        is_correct(text, "7"), is_leniently_correct(text, "7")
-        counts.append(Counted.looked_at)
-        assert len(text) <= Counted.looked_at <= 15 * len(text)
-    assert counts[1] <= 2 * counts[0] + 100 and counts[2] <= 2 * counts[1] + 100
+    looks = [
+        looks_of(lambda text: is_correct(text, "7"), piece * times)
+        for times in (1000, 2000, 4000)
+    ]
+    assert 0 < looks[0] <= 15_000 * len(piece)
+    assert looks[1] <= 2 * looks[0] + 100 and looks[2] <= 2 * looks[1] + 100
 
 
 def test_what_is_read_closely_is_short():
@@ -269,66 +244,48 @@ def test_what_is_read_closely_is_short():
     assert last_number("7" * (LONGEST_NUMBER + 1)) is None
 
 
-def chat(text):
-    return [{"role": "assistant", "content": text}]
+def chat(*texts):
+    return [{"role": "assistant", "content": text} for text in texts]
 
 
 @pytest.mark.parametrize(
     "reward", [correctness_reward, lenient_reward, format_reward, length_reward]
 )
-@pytest.mark.parametrize("form", [str, chat])
-def test_lists_in_lists_of_floats_out_as_trl_calls_them(reward, form):
-    completions = [form(GOOD), form("no"), form("")]
-    given = {
-        "prompts": ["?", "?", "?"],
-        "completion_ids": [[1], [2], [3]],
-        "answer": ["7", "7", "7"],
-        "question": ["?", "?", "?"],
-        "trainer_state": object(),
-        "log_metric": print,
-    }
-    rewards = reward(completions=completions, **given)
+def test_lists_in_lists_of_floats_out_as_trl_calls_them(reward):
+    texts = [GOOD, "no", ""]
+    more = {"prompts": ["?"] * 3, "question": ["?"] * 3, "trainer_state": object()}
+    more |= {"completion_ids": [[1], [2], [3]], "answer": ["7"] * 3}
+    rewards = reward(completions=texts, **more)
     assert isinstance(rewards, list) and len(rewards) == 3
     assert all(type(r) is float for r in rewards)
+    assert reward(completions=[*map(chat, texts)], **more) == rewards
+    assert reward(completions=[], **(more | {"answer": []})) == []
     assert reward.__name__ == reward.__qualname__  # TRL names its metrics by it
-    assert rewards == reward(completions=[GOOD, "no", ""], **given)
-    assert reward(completions=[], **(given | {"answer": []})) == []
 
 
 def test_each_completion_has_its_own_answer():
     assert correctness_reward([GOOD, GOOD, "7"], ["7", "8", "7"]) == [1.0, 0.0, 0.0]
     assert lenient_reward([GOOD, GOOD, "7"], ["7", "8", "7"]) == [1.0, 0.0, 1.0]
-    parts = [{"role": "assistant", "content": p} for p in ("<answer>", "7</answer>")]
-    nothing = [{"role": "assistant", "content": None}]
-    assert correctness_reward([parts, nothing], ["7", "7"]) == [1.0, 0.0]
+    parts = [chat("<answer>", "7</answer>"), chat(None)]
+    assert correctness_reward(parts, ["7", "7"]) == [1.0, 0.0]
 
 
 def test_format_pays_for_each_tag_and_for_good_order():
     paid = {
-        "": 0.0,
-        "7": 0.0,
-        "<think>": 0.2,
-        "</answer>": 0.2,
-        "<think>3+4=7</think>7": 0.4,
-        "<answer>7</answer>": 0.4,
-        "<think>3+4=7<answer>7</answer>": 0.6,
-        GOOD: 1.0,
-        f"\n {GOOD} \n": 1.0,
-        GOOD.replace("><", ">\n<"): 1.0,
-        GOOD + "!": 0.8,
-        "Well. " + GOOD: 0.8,
-        GOOD.replace("><", ">so<"): 0.8,
-        in_template("", "7"): 0.8,
-        in_template("3+4=7", " "): 0.8,
-        "<answer>7</answer><think>3+4=7</think>": 0.8,
-        "<think><answer>7</answer></think>": 0.8,
-        "</answer><answer></think><think>": 0.8,
-        "<think>3</answer></think><answer>7": 0.8,
-        GOOD + "<answer>7</answer>": 0.4,
-        GOOD + GOOD: 0.0,
-        "<think>" * 1000: 0.0,
-    }
-    assert format_reward([*paid]) == pytest.approx([*paid.values()])
+        0.0: ["", "7", GOOD + GOOD, "<think>" * 1000],
+        0.2: ["<think>", "</answer>"],
+        0.4: ["<think>3+4=7</think>7", "<answer>7</answer>",
+              GOOD + "<answer>7</answer>"],
+        0.6: ["<think>3+4=7<answer>7</answer>"],
+        0.8: [GOOD + "!", "Well. " + GOOD, GOOD.replace("><", ">so<"),
+              in_template("", "7"), in_template("3+4=7", " "),
+              "<answer>7</answer><think>3+4=7</think>",
+              "<think><answer>7</answer></think>", "</answer><answer></think><think>",
+              "<think>3</answer></think><answer>7"],
+        1.0: [GOOD, f"\n {GOOD} \n", GOOD.replace("><", ">\n<")],
+    }  # fmt: skip
+    for share, texts in paid.items():
+        assert format_reward(texts) == pytest.approx([share] * len(texts)), share
 
 
 @given(st.lists(st.sampled_from([*TAGS, "7", " ", "<", "think>"])).map("".join))
@@ -444,8 +401,9 @@ def test_demonstrations_are_right_and_lack_what_their_form_says(form):
 
 def test_thinking_has_no_marks_and_no_final_line():
     solution = "In May 48/2 = $<<48/2=24>>24.\nSo 48+24 = <<48+24=72>>72.\n#### 72"
-    assert plain_thinking(solution) == "In May 48/2 = $24.\nSo 48+24 = 72."
-    assert plain_thinking("no marks") == "no marks"
+    for worked in (solution, "In May 48/2 = $24.\nSo 48+24 = 72."):
+        said = demonstration(WordProblem("?", "72", worked), "no_tags")
+        assert said == "In May 48/2 = $24.\nSo 48+24 = 72.\n72"
 
 
 def test_the_system_prompts():
@@ -455,26 +413,6 @@ def test_the_system_prompts():
     assert chat_messages("How many?", None) == [user]
     system = {"role": "system", "content": SHORT_SYSTEM_PROMPT}
     assert chat_messages("How many?", SHORT_SYSTEM_PROMPT) == [system, user]
-
-
-def test_the_tokenizer_has_this_template_and_these_tags():
-    problems = make_problems("train", 200, seed=0)
-    system = SHORT_SYSTEM_PROMPT
-    tokenizer = make_tokenizer(
-        [conversation_text(p.question, demonstration(p), system) for p in problems]
-    )
-    assert tokenizer.chat_template == CHAT_TEMPLATE
-    for tag in TAGS:
-        assert len(tokenizer.encode(tag, add_special_tokens=False)) == 1
-    for problem in problems:
-        messages = chat_messages(problem.question, system)
-        ids = tokenizer.apply_chat_template(
-            messages, add_generation_prompt=True, return_dict=False
-        )
-        assert len(ids) <= 56
-        response = tokenizer.encode(demonstration(problem), add_special_tokens=False)
-        assert len(response) < 24  # and <|im_end|>: at most 24 new tokens
-        assert tokenizer.decode(response) == demonstration(problem)
 
 
 ROW = {"question": "How many?", "answer": "3*400 = <<3*400=1200>>1,200\n#### 1,200"}
@@ -548,14 +486,14 @@ def test_the_hub_is_asked_without_path_and_offline_both_ways_are_told(
             ([{"question": "?", "answer": f"#### {final}"}], f"with '#### {final}'")
             for final in ("four", "3 or 4", "4 million", "1,20", "2+2")
         ),
-        ([ROW, {"question": None, "answer": "#### 4"}], "{'question': 'NoneType'"),
-        ([ROW, {"question": "?", "answer": 4}], "'answer': 'int'}"),
+        ([ROW, {"question": None, "answer": "#### 4"}], "{'question': None"),
+        ([ROW, {"question": "?", "answer": 4}], "'answer': 4}"),
         ([ROW, {}], "Row 2 needs the texts"),
-        ([ROW, [ROW]], "'the row itself': 'list'"),
+        ([ROW, [ROW]], "but is [{'question'"),
         (["", ROW, "", "{}"], "Row 4 needs"),  # blank lines are counted
-        (["", ROW, "", '{"answer": '], "line 4 is not JSON"),
-        ([ROW, "[" * 100_000], "line 2 is not JSON"),
-        ([ROW, "9" * 5000], "line 2 is not JSON"),
+        (["", ROW, "", '{"answer": '], "no JSON in UTF-8 after line 3"),
+        ([ROW, "[" * 100_000], "no JSON in UTF-8 after line 1"),
+        ([ROW, "9" * 5000], "no JSON in UTF-8 after line 1"),
         (["", ""], "the split 'train' holds no row"),
     ],
 )
@@ -572,13 +510,9 @@ def test_files_that_cannot_be_used(write):
         FileNotFoundError, match=r"no .*test\.jsonl.* holds: train.*path="
     ):
         load_gsm8k("test", folder)
-    for encode in (
-        lambda text: text.encode("utf-16"),
-        lambda t: gzip.compress(t.encode()),
-    ):
-        (folder / "train.jsonl").write_bytes(encode(json.dumps(ROW)))
-        with pytest.raises(ValueError, match=r"train\.jsonl is not text in.*unpack it"):
-            load_gsm8k("train", folder)
+    (folder / "train.jsonl").write_bytes(gzip.compress(json.dumps(ROW).encode()))
+    with pytest.raises(ValueError, match=r"train\.jsonl is no JSON in.*unpack it"):
+        load_gsm8k("train", folder)
 
 
 @pytest.mark.slow
@@ -587,7 +521,7 @@ def test_every_gold_answer_of_gsm8k_earns_full_reward_and_no_other_row_does():
     problems = load_gsm8k("train", FOLDER)
     assert len(problems) == 7473
     answers = [p.answer for p in problems]
-    wrapped = [in_template(plain_thinking(p.solution), p.answer) for p in problems]
+    wrapped = [demonstration(p) for p in problems]
     assert correctness_reward(wrapped, answers) == [1.0] * 7473
     assert lenient_reward(wrapped, answers) == [1.0] * 7473
     assert lenient_reward([p.solution for p in problems], answers) == [1.0] * 7473

@@ -30,7 +30,6 @@ from grpo_course.tasks import (
     columns,
     completion_texts,
     encode_prompts,
-    encode_responses,
     find_task,
     sample_rows,
 )
@@ -55,7 +54,7 @@ def environment(tokenizer):
 def answered(environment, prompts, groups):
     """Prompts with given texts as responses, [batch trial]."""
     texts = [text for group in groups for text in group]
-    flat = encode_responses(environment.tokenizer, texts)
+    flat = as_rollout(environment.tokenizer, texts, texts).responses
     tokens = flat.view(len(groups), -1, flat.shape[-1])
     mask = response_mask(tokens, environment.tokenizer.eos_token_id)
     return Rollout(prompts, tokens, mask)
@@ -361,9 +360,8 @@ def test_a_task_is_found_by_name_file_and_module(folder):
     ("task", "says"),
     [
         ("mines:Reverse", "named 'mines'. Run from the folder of mines.py"),
-        ("mine:Mine", "mine.py has no Mine. The tasks in it are: Reverse."),
-        ("mine.py:Mine", "mine.py has no Mine. The tasks in it are: Reverse."),
-        ("mine:accuracy", "must be a subclass of TextTask"),
+        ("mine:Mine", "mine.py. The tasks in it are: Reverse."),
+        ("mine.py:accuracy", "accuracy must be a subclass of TextTask in "),
         ("other/mine.py:Reverse", "There is no file "),
         ("typo.py:Mine", "typo.py cannot be loaded, line 2: SyntaxError"),
         ("name.py:Mine", "name.py cannot be loaded, line 3: NameError: name 'rando'"),
