@@ -1,6 +1,7 @@
 """Errors for people: each names the argument, what was given, and the cure."""
 
 import operator
+import os
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from numbers import Integral, Real
@@ -15,6 +16,9 @@ from torch import Tensor
 # A range of numbers is a dict, {"above": 0, "at most": 1} say. NaN is in none of them.
 Range = Mapping[str, float]
 
+
+# pydantic says what is wrong with a setting; the address of its manual does not help.
+os.environ.setdefault("PYDANTIC_ERRORS_INCLUDE_URL", "0")
 
 ENDS = {
     "at least": operator.ge,
