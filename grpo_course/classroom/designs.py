@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from grpo_course.classroom.check.report import WIDTH
+from grpo_course.classroom.old_check.report import WIDTH
 from grpo_course.loop import ENOUGH, History, mean_and_error
 
 CERTAIN, CUT = 0.15, 0.4  # nats of entropy, share of tokens without gradient

@@ -6,8 +6,8 @@ from math import isfinite
 
 import torch
 
-from grpo_course.classroom.check.colour import show_verdict
-from grpo_course.classroom.check.report import wrap
+from grpo_course.classroom.old_check.colour import show_verdict
+from grpo_course.classroom.old_check.report import wrap
 from grpo_course.sort import (
     all_responses,
     all_rewards,

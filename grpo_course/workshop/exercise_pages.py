@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator
 
 from nbformat import NotebookNode
 
-from grpo_course.classroom.check.rules import RULES
-from grpo_course.classroom.exercises import EXERCISES
+from grpo_course.classroom.check import lesson
 from grpo_course.workshop import exercise_cells
 from grpo_course.workshop.cells import tags
 
@@ -16,28 +15,18 @@ NAMED = re.compile(r"^\*\*(.+?)\*\* · ", re.MULTILINE)
 
 def mistakes(part: list[NotebookNode], given: Collection[str]) -> Iterator[str]:
     """What the checks of a section's exercises can say, each with its insight."""
-    known = {exercise.key: exercise for exercise in EXERCISES}
     for key, _ in exercise_cells.stated(part):
         if key not in given:
             continue
+        known = {exercise.key: exercise for exercise in lesson(key)}
+        if key not in known:  # until all have moved
+            yield f"**Exercise {key}**"
+            continue
         exercise = known[key]
-        hints = [*exercise.words.values(), *(m.hint for m in exercise.mistakes)]
+        hints = [*exercise.hints.values()]
         hints += [case.hint for case in exercise.cases if case.hint]
         lines = [f"**Exercise {key}**, `{exercise.name}`. {exercise.insight}", ""]
         yield "\n".join([*lines, *(f"- {hint}" for hint in dict.fromkeys(hints))])
-
-
-def shared_mistakes() -> str:
-    """What every check can say."""
-    any_call = {"REDUCE": "sum or mean", "ALONG": ""}
-    words = dict.fromkeys(each.words.format(**any_call) for each in RULES)
-    lines = [
-        "",
-        "## What the check can say in any exercise",
-        "",
-        *(f"- {each}" for each in words if each),
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def solutions(part: list[NotebookNode], given: Collection[str]) -> Iterator[str]:

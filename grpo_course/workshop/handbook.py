@@ -134,8 +134,7 @@ def of_exercises(
     mistakes = partial(exercise_pages.mistakes, given=given)
     solutions = partial(exercise_pages.solutions, given=given)
     return {
-        "mistakes": page("Mistakes to expect, by exercise", mistakes, told)
-        + exercise_pages.shared_mistakes(),
+        "mistakes": page("Mistakes to expect, by exercise", mistakes, told),
         "solutions": page("Solutions", solutions, told),
     }
 

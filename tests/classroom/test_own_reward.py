@@ -10,7 +10,7 @@ from grpo_course import (
     sort_inclusion_ordering_reward,
     sort_multiset_reward,
 )
-from grpo_course.classroom.check.report import wrap
+from grpo_course.classroom.old_check.report import wrap
 from grpo_course.classroom.own_reward import judge_reward
 
 

@@ -7,10 +7,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from grpo_course.classroom import check as checking
+from grpo_course.classroom import old_check as checking
 from grpo_course.classroom import predict as guessing
 from grpo_course.classroom import record
-from grpo_course.classroom.check import progress
+from grpo_course.classroom.old_check import progress
 from grpo_course.classroom.predict import guesses, predict
 from grpo_course.workshop import kernels
 

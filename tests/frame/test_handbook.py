@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course.classroom.exercises import EXERCISES
 from grpo_course.workshop import (
     clock,
     exercise_cells,
@@ -71,26 +70,6 @@ def test_every_prediction_is_a_poll_that_runs():
     words = [[ast.literal_eval(each) for each in call.args] for call in calls]
     assert [question for question, *_ in words] == QUESTIONS
     assert all(len(set(choices)) == len(choices) > 1 for _, *choices in words)
-
-
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.key)
-def test_an_exercise_has_its_mistakes_and_its_solution(exercise):
-    (entry,) = (
-        part
-        for part in entries("mistakes", r"\*\*Exercise ")
-        if part.startswith(f"**Exercise {exercise.key}**")
-    )
-    assert exercise.insight in entry
-    hints = [*exercise.words.values(), *(m.hint for m in exercise.mistakes)]
-    assert exercise.choice or all(f"- {hint}\n" in f"{entry}\n" for hint in hints)
-    (solved,) = (
-        part
-        for part in entries("solutions", r"\*\*")
-        if part.startswith(f"**Exercise {exercise.key}.**")
-    )
-    code = re.search(r"```python\n(.*?)```", solved, re.DOTALL)[1]
-    defined = [getattr(node, "name", "") for node in ast.parse(code).body]
-    assert exercise.name in defined
 
 
 def test_solutions_hold_no_hint_of_the_notebooks():

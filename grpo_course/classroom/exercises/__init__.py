@@ -7,7 +7,7 @@ Each notebook has a module of its own name. An exercise is found because it is a
 from importlib import import_module
 from pkgutil import iter_modules
 
-from grpo_course.classroom.check.exercise import Exercise
+from grpo_course.classroom.old_check.exercise import Exercise
 
 MODULES = [
     import_module(f"{__name__}.{module.name}")

@@ -5,8 +5,8 @@ from itertools import pairwise, takewhile
 
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 from grpo_course.sort import sort_distance_reward
 
 

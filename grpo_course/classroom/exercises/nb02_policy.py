@@ -5,7 +5,6 @@ from einops import repeat
 from torch import Generator, Tensor, nn
 from torch.optim import SGD, Optimizer
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     PROMPTS,
     TOKENS,
@@ -13,6 +12,7 @@ from grpo_course.classroom.exercises.shared import (
     case,
     numbers,
 )
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 from grpo_course.sort import (  # noqa: F401
     SortModel,
     compute_log_probs,

@@ -3,13 +3,13 @@
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     CLOSE_TOGETHER,
     case,
     group_mean,
     group_std,
 )
+from grpo_course.classroom.old_check.exercise import Exercise, Mistake
 
 AXES = {"rewards": "batch trial", "return": "batch trial"}
 

@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     ANYTHING,
     NEXT_TO_IMPOSSIBLE,
@@ -15,6 +14,7 @@ from grpo_course.classroom.exercises.shared import (
     numbers,
     products,
 )
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 from grpo_course.formulas import hide, loss_report
 
 

@@ -7,7 +7,6 @@ import torch
 from torch import Generator, Tensor
 from torch.optim import Adam, Optimizer
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     PROMPTS,
     TOKENS,
@@ -16,6 +15,7 @@ from grpo_course.classroom.exercises.shared import (
     numbers,
     products,
 )
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
 from grpo_course.sort import (
     SortModel,

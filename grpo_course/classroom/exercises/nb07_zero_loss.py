@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Exercise, Mistake
 from grpo_course.classroom.exercises.shared import TOKENS, case, mask_of
+from grpo_course.classroom.old_check.exercise import Exercise, Mistake
 
 EMPTY = (
     "A response without tokens makes 0/0. Give its length a floor: "

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from grpo_course import ppo
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 
 TOKEN_AXES = dict.fromkeys(("rewards", "values", "return"), "trial pos")
 

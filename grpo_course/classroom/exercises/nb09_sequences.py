@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     FIRST_EOS_BY_ARGMAX,
     FROM_EOS_ON,
@@ -23,6 +22,7 @@ from grpo_course.classroom.exercises.shared import (
     products,
     scored_text,
 )
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 
 INF, NAN = float("inf"), float("nan")
 

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.hunt.broken import broken, compiled, source_with
 from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
 from grpo_course.classroom.hunt.judge import VARIANTS, make_variant
@@ -15,6 +14,7 @@ from grpo_course.classroom.hunt.probes_of_learning import token_with
 from grpo_course.classroom.hunt.repair import CLOSE, behaviour, distance
 from grpo_course.classroom.hunt.roles import DIAGNOSED, REPAIRED
 from grpo_course.classroom.hunt.script import Trainer
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 
 HEALTHY = "healthy, "  # before the name of a variant
 

@@ -7,8 +7,8 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import ROWS, case, text_case
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 from grpo_course.gsm8k import (
     correctness_reward,
     gold_number,

@@ -7,7 +7,6 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     RAW_LOGITS,
     TOO_LATE,
@@ -16,6 +15,7 @@ from grpo_course.classroom.exercises.shared import (
     pick,
     scored_text,
 )
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 
 
 def _scores(logits: Tensor, tokens: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import (
     NEXT_TO_IMPOSSIBLE,
     TOKENS,
@@ -11,6 +10,7 @@ from grpo_course.classroom.exercises.shared import (
     mask_of,
     numbers,
 )
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 from grpo_course.formulas import aggregate, compute_loss, hide
 
 # Each exercise has a case with two prompts: with one, a lost batch axis is no mistake.

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import TOO_LATE, case, numbers
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 
 
 def _chance(solve_rate: Tensor, num_responses: int) -> Tensor:

@@ -7,8 +7,8 @@ from inspect import signature
 
 from torch import Tensor, float32, tensor
 
-from grpo_course.classroom.check.exercise import Case, Exercise, Mistake
 from grpo_course.classroom.exercises.shared import case
+from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
 from grpo_course.gsm8k import lenient_reward, read_number
 from grpo_course.tasks import (
     completion_texts,

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.check.exercise import Case, Mistake
+from grpo_course.classroom.old_check.exercise import Case, Mistake
 
 TOKENS, ROWS = "batch trial pos", "batch pos"
 RAW_LOGITS = (

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 from grpo_course.checks import require_known
-from grpo_course.classroom.check.report import WIDTH, wrap
 from grpo_course.classroom.hunt import debrief
 from grpo_course.classroom.hunt.broken import (
     broken,
@@ -20,6 +19,7 @@ from grpo_course.classroom.hunt.judge import FIRES, SILENT, ask
 from grpo_course.classroom.hunt.recorded import healthy_runs
 from grpo_course.classroom.hunt.repair import compare
 from grpo_course.classroom.hunt.roles import GUIDED, HUNTED
+from grpo_course.classroom.old_check.report import WIDTH, wrap
 from grpo_course.classroom.plots.log_panel import plot_log_panel
 from grpo_course.classroom.plots.trainer_flow import draw_small_flow
 

@@ -4,9 +4,9 @@ import difflib
 import textwrap
 from typing import Any
 
-from grpo_course.classroom.check.report import WIDTH
 from grpo_course.classroom.hunt.broken import HEALTHY
 from grpo_course.classroom.hunt.defect import Defect
+from grpo_course.classroom.old_check.report import WIDTH
 
 
 def three_rows(count: int) -> list[int]:

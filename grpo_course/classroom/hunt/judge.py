@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 
 from grpo_course.checks import require_known
-from grpo_course.classroom.check.colour import show_verdict
-from grpo_course.classroom.check.report import wrap
 from grpo_course.classroom.hunt.broken import broken
 from grpo_course.classroom.hunt.defects import DEFECTS
 from grpo_course.classroom.hunt.properties import PROPERTIES, Property
 from grpo_course.classroom.hunt.script import Trainer
+from grpo_course.classroom.old_check.colour import show_verdict
+from grpo_course.classroom.old_check.report import wrap
 from grpo_course.classroom.plots.probe_matrix import plot_matrix
 
 # A healthy trainer has to look healthy with any of these.

@@ -1,0 +1,816 @@
+"""`check` judges the answer to an exercise by what it does; `progress` lists them all.
+
+An exercise is a solution, the cases on which an answer is compared with it, and the
+mistakes that people make, written as edits of the solution, one a line with its hint:
+
+    @exercise("3.1", gradient="rewards")
+    def center_by_group(rewards):
+        \"""float [batch trial] -> float [batch trial]\"""
+        return rewards - rewards.mean(dim=-1, keepdim=True)
+
+    center_by_group.cases = (case("two groups", rewards=[[0.0, 1.0], [3.0, 5.0]]),)
+    center_by_group.insight = "What you know once it is right."
+    center_by_group.mistakes = '''
+    .mean(dim=-1, keepdim=True) => .mean() | You subtract the mean of the whole batch.
+    rewards - => rewards + && dim=-1 => dim=0 | Two edits at once are one mistake.
+    return rewards | Nothing is subtracted. (This one replaces the whole body.)
+    '''
+
+A wrong answer that behaves like an edit gets that edit's hint. Else come general slips
+(a shape, a sign, a factor, a lost gradient), else the case, what was given, what came
+out and what was expected. No answer is judged by how it is written.
+"""
+
+import ast
+import copy
+import difflib
+import inspect
+import re
+import textwrap
+import traceback
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from html import escape
+from importlib import import_module
+from importlib.resources import files
+from numbers import Real
+from types import CodeType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grpo_course.classroom import old_check, record
+
+LESSONS = "grpo_course.lessons.exercises"
+TOLERANCE = 1e-5  # relative to the largest entry: room for float32 rounding
+WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
+LONGEST = 300  # characters of a value; of a longer one the form is told
+STATES = {" ": "not attempted yet", "x": "not right yet", "v": "right"}
+
+
+# An exercise
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One call of the function; its arguments in the order of the stub.
+
+    `hint` is for a case whose failure alone names the misconception (ties, say).
+    `within` replaces the tolerance of the exercise.
+    """
+
+    description: str
+    args: Mapping[str, Any]
+    hint: str = ""
+    within: float | None = None
+
+
+def case(
+    description: str, hint: str = "", *, within: float | None = None, **args: object
+) -> Case:
+    """A Case; a list among the arguments becomes a tensor."""
+    made = {n: torch.tensor(x) if isinstance(x, list) else x for n, x in args.items()}
+    return Case(description, made, hint, within)
+
+
+@dataclass(eq=False)
+class Exercise:
+    """A function to write, and everything needed to judge an answer.
+
+    gradient      names of arguments whose gradient is compared as well; where the
+                  solution's is zero, the answer's must be zero too
+    logs          names of arguments whose last axis is a whole distribution
+    tolerance     a wider one lets through what the task leaves open
+    choice        the answer picks from a list: the right name is not shown
+    plain_number  a tensor without axes is not taken for a number
+    use           `use(function, *args)` is compared: what the answer is good for
+    draft         stands in the stub in place of NotImplementedError
+    """
+
+    key: str
+    solution: Callable
+    gradient: str = ""
+    logs: str = ""
+    tolerance: float = TOLERANCE
+    choice: bool = False
+    plain_number: bool = False
+    use: Callable | None = None
+    draft: Callable | None = None
+    cases: Sequence[Case] = ()
+    insight: str = ""
+    mistakes: str = ""
+
+    @property
+    def name(self) -> str:
+        """That of the function."""
+        return self.solution.__name__
+
+    @property
+    def hints(self) -> dict[str, str]:
+        """Each edit of the solution, with the hint for who made it."""
+        lines = filter(None, map(str.strip, self.mistakes.splitlines()))
+        pairs = (line.rpartition(" | ") for line in lines)
+        return {edit.strip(): hint.strip() for edit, _, hint in pairs}
+
+    @cached_property
+    def slips(self) -> dict[str, Callable]:
+        """Each edit of the solution, as a function."""
+        return {edit: self.edited(edit) for edit in self.hints}
+
+    def edited(self, edit: str) -> Callable:
+        """The solution after an edit. Raises ValueError where it does not fit."""
+        source = textwrap.dedent(inspect.getsource(self.solution))
+        source = source[re.search(r"^def ", source, re.MULTILINE).start() :]  # type: ignore[union-attr]
+        if edit.startswith("return"):
+            (function,) = ast.parse(source).body
+            assert isinstance(function, ast.FunctionDef)
+            first = function.body[bool(ast.get_docstring(function))]
+            head = source.splitlines()[: first.lineno - 1]
+            source = "\n".join([*head, "    " + edit])
+        else:
+            for each in edit.split(" && "):
+                old, _, new = map(str.strip, each.partition("=>"))
+                if source.count(old) != 1:
+                    raise ValueError(f"{self.key}: {old!r} must stand there once")
+                source = source.replace(old, new)
+        space = dict(self.solution.__globals__)
+        exec(source, space)
+        return space[self.name]
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """Those of each argument and of the result ("return"), from the docstring."""
+        given, _, result = (self.solution.__doc__ or "").partition("->")
+        parts = []
+        for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", given):
+            axes = re.search(r"\[([^\]]*)\]", part)
+            parts += [axes[1] if axes else ""] * (2 if " twice" in part else 1)
+        names = list(inspect.signature(self.solution).parameters)
+        found = (
+            dict(zip(names, parts, strict=False)) if len(parts) == len(names) else {}
+        )
+        axes = re.search(r"\[([^\]]*)\]", result)
+        return found | ({"return": axes[1]} if axes else {})
+
+
+def exercise(key: str, **how: Any) -> Callable[[Callable], Exercise]:
+    """Make the function below an Exercise; `how` are the fields of one."""
+    return lambda solution: Exercise(key, solution, **how)
+
+
+# What one call did, and whether two calls did the same
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call did: a value or an error, an input changed, gradients."""
+
+    value: Any = None
+    error: BaseException | None = None
+    changed: str = ""
+    gradients: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What the answer and the solution made of a case."""
+
+    case: Case
+    theirs: Outcome
+    ours: Outcome
+
+
+def run(function: Callable, task: Exercise, case: Case) -> Outcome:
+    """Call `function` on a fresh copy of the case; nothing it does escapes."""
+    leaves = copy.deepcopy(dict(case.args))
+    watched = task.gradient.split()
+    for name in watched:
+        leaves[name].requires_grad_()
+    given = dict(leaves)
+    for name, leaf in leaves.items():
+        if isinstance(leaf, Tensor):
+            # Of a distribution only its logits are free: through log_softmax every
+            # right form has the same gradient, also one that normalizes again.
+            logs = name in task.logs.split()
+            given[name] = leaf.log_softmax(dim=-1) if logs else leaf.clone()
+    before = {n: x.clone() if isinstance(x, Tensor) else x for n, x in given.items()}
+    before |= {n: x for n, x in case.args.items() if not isinstance(x, Tensor)}
+    use = task.use or (lambda function, *args: function(*args))
+    try:
+        with torch.enable_grad(), warnings.catch_warnings(action="ignore"):
+            value = use(function, *given.values())
+            for name, now in given.items():
+                if not unchanged(now, before[name]):
+                    return Outcome(value, changed=name)
+            tracked = {n: first_weights(leaves[n]) for n in watched}
+            return Outcome(value, gradients=gradients(value, tracked))
+    except (Exception, SystemExit) as error:
+        return Outcome(error=error)
+
+
+def first_weights(value: Tensor | nn.Module) -> Tensor:
+    """A tensor itself; for a model, its first weights stand for all."""
+    return value if isinstance(value, Tensor) else next(value.parameters())
+
+
+def gradients(value: object, leaves: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The gradient of a weighted sum: different weights show a permuted result."""
+    if not (leaves and isinstance(value, Tensor) and value.requires_grad):
+        return {name: torch.zeros_like(leaf) for name, leaf in leaves.items()}
+    weights = torch.linspace(0.5, 1.5, value.numel()).reshape(value.shape)
+    total, inputs = (value * weights).sum(), tuple(leaves.values())
+    found = torch.autograd.grad(total, inputs, materialize_grads=True)
+    return dict(zip(leaves, found, strict=True))
+
+
+def unchanged(now: Any, before: Any) -> bool:
+    """Whether an argument is as it was, NaN for NaN."""
+    if not isinstance(before, Tensor):
+        return now == before
+    return now.shape == before.shape and torch.allclose(
+        now.detach().double(), before.detach().double(), 0, 0, equal_nan=True
+    )
+
+
+def as_number(value: object) -> float | None:
+    """The number in an int, a float or a tensor without axes; None otherwise."""
+    if isinstance(value, Tensor) and value.ndim == 0:
+        return float(value.detach())
+    return float(value) if isinstance(value, Real) else None
+
+
+def kind_of(value: Tensor) -> str:
+    """Floats of any width are one kind, as integers are; bool is its own."""
+    if value.is_floating_point():
+        return "float"
+    return "bool" if value.dtype == torch.bool else "int"
+
+
+def agrees(given: object, expected: object, tolerance: float = TOLERANCE) -> bool:
+    """Equal in type, shape and kind of number, and in value up to the tolerance."""
+    if isinstance(expected, Tensor):
+        if not isinstance(given, Tensor) or given.shape != expected.shape:
+            return False
+        if kind_of(given) != kind_of(expected):
+            return False
+        one, two = given.detach().double(), expected.detach().double()
+        sizes = two[two.isfinite()].abs()
+        # Where everything expected is zero, one tenth stands for the largest entry.
+        largest = max(sizes.max().item() if sizes.numel() else 0.0, 0.1)
+        return torch.allclose(one, two, tolerance, tolerance * largest, equal_nan=True)
+    if isinstance(expected, Real) and not isinstance(expected, bool):
+        number, wanted = as_number(given), torch.tensor(float(expected))
+        return number is not None and agrees(torch.tensor(number), wanted, tolerance)
+    if isinstance(expected, list | tuple):
+        return (
+            isinstance(given, list | tuple)
+            and len(given) == len(expected)
+            and all(agrees(*both, tolerance) for both in zip(given, expected))  # noqa: B905
+        )
+    return type(given) is type(expected) and given == expected
+
+
+def alike(one: Outcome, two: Outcome, tolerance: float, with_gradient: bool) -> bool:
+    """Whether two calls did the same: fail alike, or give the same."""
+    if one.error is not None or two.error is not None:
+        return type(one.error) is type(two.error)
+    if one.changed != two.changed or not agrees(one.value, two.value, tolerance):
+        return False
+    names = two.gradients if with_gradient else ()
+    return all(agrees(one.gradients[n], two.gradients[n], tolerance) for n in names)
+
+
+# What is wrong, and what helps
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The first case that goes wrong, in which way, and what helps.
+
+    `kind` is "untouched", "error", "none", "changed", "type", "shape", "dtype",
+    "values" or "gradient".
+    """
+
+    kind: str
+    pair: Pair
+    hint: str = ""
+
+
+def diagnose(task: Exercise, function: Callable) -> Problem | None:
+    """Judge an answer on all cases: the first problem, or None if it is right."""
+    pairs = [Pair(x, run(function, task, x), ours(task, x)) for x in task.cases]
+    # torch raises NotImplementedError too, but always with a message.
+    errors = [pair.theirs.error for pair in pairs]
+    stub = any(isinstance(e, NotImplementedError) and not e.args for e in errors)
+    if stub or (task.draft and same_code(function, task.draft)):
+        return Problem("untouched", pairs[0])
+    # Gradients are looked at only once every value is right.
+    for with_gradient in (False, True):
+        for place, pair in enumerate(pairs):
+            if kind := problem_of(pair, task, with_gradient):
+                hint = hint_for(task, kind, pairs, place)
+                return Problem(kind, pair, hint)
+    return None
+
+
+@cache
+def ours(task: Exercise, case: Case) -> Outcome:
+    """What the solution makes of a case, worked out once."""
+    return run(task.solution, task, case)
+
+
+def same_code(function: Callable, draft: Callable) -> bool:
+    """Whether a function does, step for step, what the draft in the stub does."""
+
+    def steps(code: CodeType) -> tuple:
+        parts = (steps(c) if isinstance(c, CodeType) else c for c in code.co_consts)
+        return code.co_code, code.co_names, *parts
+
+    codes = [getattr(each, "__code__", None) for each in (function, draft)]
+    return None not in codes and steps(codes[0]) == steps(codes[1])  # type: ignore[arg-type]
+
+
+def problem_of(pair: Pair, task: Exercise, with_gradient: bool) -> str:
+    """The kind of what is wrong in a case; empty if nothing is."""
+    theirs, ours, value = pair.theirs, pair.ours, pair.theirs.value
+    tolerance = pair.case.within or task.tolerance
+    if theirs.error is not None:
+        return "error"
+    if value is None and ours.value is not None:
+        return "none"
+    if theirs.changed:
+        return "changed"
+    if task.plain_number and isinstance(value, Tensor):
+        return "type"
+    if agrees(value, ours.value, tolerance):
+        same = not with_gradient or alike(theirs, ours, tolerance, True)
+        return "" if same else "gradient"
+    if not isinstance(ours.value, Tensor):
+        number = as_number(ours.value) is not None and as_number(value) is None
+        return "type" if number else "values"
+    if not isinstance(value, Tensor):
+        return "type"
+    if value.shape != ours.value.shape:
+        return "shape"
+    return "values" if kind_of(value) == kind_of(ours.value) else "dtype"
+
+
+def hint_for(task: Exercise, kind: str, pairs: Sequence[Pair], first: int) -> str:
+    """The named mistake that explains the answer, else a general slip, else nothing."""
+    # An input that is changed, or no value anywhere, says enough by itself.
+    if kind == "changed" or all(pair.theirs.value is None for pair in pairs):
+        return named(task, pairs, False) or advise(kind, pairs, first)
+    return named(task, pairs, kind == "gradient") or advise(kind, pairs, first)
+
+
+def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
+    """The hint of the mistake that does what the answer does.
+
+    In every case if there is one; else in two thirds of those that are wrong, unless a
+    single case is wrong and has words of its own.
+    """
+
+    def same(other: Callable, pair: Pair) -> bool:
+        # As strictly as can be: near the right value every mistake would look alike.
+        made = run(other, task, pair.case)
+        return alike(pair.theirs, made, task.tolerance, with_gradient)
+
+    wrong = [
+        not alike(p.theirs, p.ours, p.case.within or task.tolerance, with_gradient)
+        for p in pairs
+    ]
+    if True not in wrong:  # only the type is
+        return ""
+    first, best, most = wrong.index(True), "", 0
+    if all(pair.theirs.error is not None for pair in pairs):
+        return ""  # that both fail says little
+    for edit, other in task.slips.items():
+        if not same(other, pairs[first]):  # most differ here already
+            continue
+        explained = [same(other, pair) for pair in pairs]
+        if all(explained):
+            return task.hints[edit]
+        hits = sum(e for e, bad in zip(explained, wrong, strict=True) if bad)
+        enough = 3 * hits >= 2 * sum(wrong) and 3 * sum(explained) >= 2 * len(pairs)
+        told = pairs[first].theirs.error is None
+        if told and (enough or task.choice) and hits > most:
+            best, most = task.hints[edit], hits
+    return "" if sum(wrong) == 1 and pairs[first].case.hint else best
+
+
+ERRORS = {  # pattern of an error's kind or message -> what helps; the first one counts
+    "nameerror": "A name is misspelt, or what defines it (a cell, a line) has not run.",
+    "positional argument": "Keep the stub's signature: the check passes its arguments "
+    "in order.",
+    "graph a second time": "Each backward uses up what was computed for it. Compute "
+    "the log-probabilities and the loss anew in each step.",
+    "tuple indices|'tuple' object|torch.return_types": "sort, max, min and topk along "
+    "an axis return two tensors, values and indices: take .values or .indices.",
+    "expected index .* to be (no larger|smaller) than|gather": "gather does not "
+    "broadcast: its index needs as many axes as the tensor, each as long as there or "
+    "shorter, but for the axis that it picks along. Repeat or expand first.",
+    "size|shape|dimension": "The shapes do not line up. Name each axis; keepdim=True "
+    "or [..., None] keeps an axis of size 1, which broadcasts.",
+    "": "Run your function by hand on the input above, and print what it makes.",
+}
+
+
+def advise(kind: str, pairs: Sequence[Pair], first: int) -> str:
+    """What helps against a slip that any function can have; empty if nothing does."""
+    theirs, expected = pairs[first].theirs, pairs[first].ours.value
+    if theirs.error is not None:
+        text = f"{type(theirs.error).__mro__} {theirs.error}".lower()
+        return next(words for part, words in ERRORS.items() if re.search(part, text))
+    if kind == "none":
+        if all(pair.theirs.value is None for pair in pairs):
+            return "Your function returns None: is the `return` missing?"
+        return pairs[first].case.hint or (
+            "Here your function returns None, and elsewhere a value: does each branch "
+            "end with a `return`?"
+        )
+    if kind == "changed":
+        return (
+            f"Your function changes its input `{theirs.changed}` in place (as .sort() "
+            "and += do). Others still use it: work on a copy, as sorted() does."
+        )
+    if kind == "gradient":
+        return lost_or_leaking(theirs.gradients, pairs[first].ours.gradients)
+    if kind == "values":
+        return relation(pairs) or pairs[first].case.hint or not_finite(pairs[first])
+    if kind == "shape":
+        return wrong_axes(pairs)
+    if kind == "dtype":
+        return f"The result's dtype must be {name(expected)}, not {name(theirs.value)}."
+    found = type(theirs.value).__name__
+    if isinstance(expected, Tensor):
+        return (
+            f"The result must be a tensor, but is a {found}. torch.stack makes one "
+            "from tensors; .tolist() and .item() turn it into plain numbers."
+        )
+    if as_number(theirs.value) is not None:
+        return (
+            f"The result must be a plain number, but is a {found} of one number: "
+            ".item() takes it out."
+        )
+    return f"The result must be one number, but is a {found}."
+
+
+def name(tensor: Tensor) -> str:
+    """A dtype as people write it."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def lost_or_leaking(given: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
+    """Which gradient is missing, is one too many, or is another."""
+    for argument, right in expected.items():
+        mine = given[argument]
+        if right.any() and not mine.any():
+            return (
+                f"The values are right, but no gradient reaches `{argument}`. "
+                "detach(), item(), no_grad() and torch.tensor(...) cut it."
+            )
+        if mine.any() and not right.any():
+            return (
+                f"The values are right, but a gradient flows into `{argument}`, where "
+                "none may: detach() it."
+            )
+        if not agrees(mine, right):
+            return f"The values are right, but the gradient of `{argument}` is not."
+    return ""
+
+
+def wrong_axes(pairs: Sequence[Pair]) -> str:
+    """Tell an axis of size 1 left over in every case from one lost or gone."""
+
+    def shape(value: object) -> tuple[int, ...]:
+        return tuple(value.shape) if isinstance(value, Tensor) else ()
+
+    both = [(shape(pair.theirs.value), shape(pair.ours.value)) for pair in pairs]
+    for axis in (-1, -2, -3, -4):
+        left = [len(mine) >= -axis and mine[axis] == 1 for mine, _ in both]
+        cut = [mine[:axis] + mine[len(mine) + axis + 1 :] for mine, _ in both]
+        if all(left) and cut == [right for _, right in both]:
+            return (
+                f"The numbers may be right; an axis of size 1 is left: squeeze({axis})."
+            )
+    wrong = [(mine, right) for mine, right in both if mine != right]
+    if all(mine == tuple(n for n in right if n != 1) for mine, right in wrong):
+        return (
+            "An axis of size 1 is gone that has to stay. squeeze() without an axis "
+            "drops batch, trial or pos as well, where there is one of them."
+        )
+    mine, right = wrong[0]
+    if len(mine) < len(right):
+        return "Your result has the wrong shape, with an axis lost: which must stay?"
+    if len(mine) > len(right):
+        return "Your result has the wrong shape: an axis is left that has to go."
+    return "Your result has the wrong shape: the right axes, but of other lengths."
+
+
+def relation(pairs: Sequence[Pair]) -> str:
+    """Minus sign, constant factor or constant offset, if one explains every case."""
+
+    def flat(value: object) -> Tensor:
+        if isinstance(value, Tensor):
+            return value.detach().double().flatten()
+        number = as_number(value)
+        return torch.zeros(0) if number is None else torch.tensor([number]).double()
+
+    each = [(flat(pair.theirs.value), flat(pair.ours.value)) for pair in pairs]
+    if any(len(mine) != len(right) for mine, right in each):
+        return ""
+    mine, right = (torch.cat(numbers) for numbers in zip(*each, strict=True))
+    finite = (mine.isfinite() & right.isfinite()).all()
+    if right.count_nonzero() < 2 or not finite:
+        return ""
+    factor = ((mine @ right) / (right @ right)).item()
+    scaled = all(agrees(one, factor * two) for one, two in each)
+    if abs(factor) > 1e-6 and abs(factor - 1) > 1e-3 and scaled:
+        if abs(factor + 1) < 1e-5:
+            return "Exactly the negative of the expected: a minus sign is wrong."
+        return f"Always {factor:.6g} times the expected: a constant factor is wrong."
+    offset = (mine - right).mean().item()
+    shifted = all(agrees(one, two + offset) for one, two in each)
+    if right.unique().numel() > 1 and shifted and abs(offset) > 1e-4:
+        return f"Always {abs(offset):.4g} too {'large' if offset > 0 else 'small'}."
+    return ""
+
+
+def not_finite(pair: Pair) -> str:
+    """NaN or infinity where a number is expected."""
+    mine, right = pair.theirs.value, pair.ours.value
+    both = [torch.as_tensor(x) for x in (mine, right) if isinstance(x, Tensor | float)]
+    if len(both) == 2 and both[1].isfinite().all() and not both[0].isfinite().all():
+        return "NaN or infinity came out: look for 0/0, log(0) or a huge exp."
+    return ""
+
+
+# What the learner reads
+
+
+def check(function: Callable, keep: bool = True) -> Callable:
+    """Judge your function and print the verdict; never raise.
+
+    The exercise is found by the function's name. Returns your function if it is right
+    and the course's own if it is not yet, so that
+    `center_by_group = check(center_by_group)` lets the rest of the notebook run.
+    With keep=False, for an example, nothing is noted in your progress.
+    """
+    task = None
+    try:
+        task = find(function)
+        if task is None and old_check._find(function):  # until all have moved
+            return old_check.check(function, keep)
+        if task is None:
+            lines = wrap(unknown(function))
+        elif function in (task, task.solution):
+            text = "is the course's own here: run the cell that defines yours."
+            lines, function = wrap(f"[ ] {task.key} {task.name} {text}"), task.solution
+        else:
+            problem = diagnose(task, function)
+            lines = report(task, function, problem)
+            if keep:
+                note(task.key, mark(problem))
+            function = task.solution if problem else function
+    except Exception as error:  # the rest of the notebook must run
+        text = f"[!] The check itself broke ({type(error).__name__}: {error}). "
+        lines = wrap(text + "Your function may be right: please report this.")
+        function = task.solution if task else function
+    show_verdict(lines)
+    return function
+
+
+@cache
+def index() -> dict[str, str]:
+    """The name of each exercise and its key, in the order of the course.
+
+    Read off the text of the lessons, so that a notebook loads its own alone.
+    """
+    found = {}
+    for path in files(LESSONS).iterdir():
+        if path.name.startswith("nb"):
+            text = path.read_text(encoding="utf-8")
+            for key, name in re.findall(
+                r'@exercise\(\s*"([\d.]+)"[^@]*?\ndef (\w+)', text
+            ):
+                found[name] = key
+    from grpo_course.classroom.exercises import EXERCISES  # until all have moved
+
+    found = {each.name: each.key for each in EXERCISES} | found
+    return dict(sorted(found.items(), key=lambda x: [int(n) for n in x[1].split(".")]))
+
+
+def lesson(key: str) -> list[Exercise]:
+    """The exercises of the notebook to which a key belongs."""
+    try:
+        module = import_module(f"{LESSONS}.nb{int(key.split('.')[0]):02d}")
+    except ModuleNotFoundError:  # until all have moved
+        return []
+    found = [x for x in vars(module).values() if isinstance(x, Exercise)]
+    return sorted(found, key=lambda x: int(x.key.split(".")[1]))
+
+
+def find(function: object) -> Exercise | None:
+    """The exercise that a function answers, by its name."""
+    name = getattr(function, "__name__", getattr(function, "name", None))
+    if not callable(function) and not isinstance(function, Exercise):
+        return None
+    key = index().get(str(name))
+    return next((x for x in lesson(key) if x.name == name), None) if key else None
+
+
+def unknown(function: object) -> str:
+    """What to say of a function that answers no exercise."""
+    if not callable(function):
+        return (
+            "[!] check wants the function itself, without calling it: "
+            "check(name), not check(name(...))."
+        )
+    name = getattr(function, "__name__", type(function).__name__)
+    near = difflib.get_close_matches(name, index(), n=3, cutoff=0.4)
+    question = f" Did you mean {' or '.join(near)}?" if near else ""
+    return (
+        f"[!] No exercise is called {name}.{question} "
+        "Keep the name that the notebook gave the function."
+    )
+
+
+# Key of each exercise checked in this session -> its latest state.
+_session: dict[str, str] = old_check._session
+
+
+def note(key: str, state: str) -> None:
+    """Remember a state. A stub that was not touched leaves what was there before."""
+    if state == " ":
+        state = record.kept("exercises").get(key, state)
+    else:
+        record.keep("exercises", key, state)
+    _session[key] = state
+
+
+def progress() -> None:
+    """Print the exercises of this notebook as a small table.
+
+    Those are the notebook's from which one was checked in this session; before the
+    first, all that were kept from the sessions before.
+    """
+    states = record.kept("exercises") | _session
+    chapters = {key.split(".")[0] for key in _session or states}
+    rows = [(k, n) for n, k in index().items() if k.split(".")[0] in chapters]
+    if not rows:
+        print("No exercise has been checked yet.")
+        return
+    margin = max(5, *(len(key) + 1 for key, _ in rows))
+    width = max(len(name) for _, name in rows)
+    for key, name in rows:
+        state = states.get(key, " ")
+        print(f"{key:<{margin}}{name:<{width}}  [{state}] {STATES[state]}")
+    right = sum(states.get(key) == "v" for key, _ in rows)
+    print(f"{right} of {len(rows)} right.")
+
+
+STUB = "Your code replaces `raise NotImplementedError`; the course's own stands in."
+DRAFT = "What stands there is a draft, and it can be fooled: write your own."
+
+
+def mark(problem: Problem | None) -> str:
+    """The state of an exercise: "v" right, " " untouched, "x" wrong."""
+    if problem is None:
+        return "v"
+    return " " if problem.kind == "untouched" else "x"
+
+
+def report(task: Exercise, function: Callable, problem: Problem | None) -> list[str]:
+    """The verdict as lines of at most WIDTH characters."""
+    title = f"[{mark(problem)}] {task.key} {task.name}"
+    if problem is None:
+        return wrap(f"{title} is right. {task.insight}")
+    if problem.kind == "untouched":
+        return wrap(f"{title}: not attempted yet. {DRAFT if task.draft else STUB}")
+    case, axes = problem.pair.case, task.axes
+    lines = wrap(f"{title} is not right yet: {case.description}")
+    for name, value in case.args.items():
+        lines += row(f"given {name}{brackets(axes.get(name))}", told(value))
+    lines += results(task, function, problem)
+    return lines + wrap(problem.hint, "    ")
+
+
+def results(task: Exercise, function: Callable, problem: Problem) -> list[str]:
+    """What came out, and what was expected."""
+    theirs, ours = problem.pair.theirs, problem.pair.ours.value
+    if theirs.error is not None:
+        code = getattr(function, "__code__", None)
+        frames = traceback.extract_tb(theirs.error.__traceback__)
+        mine = [f.line for f in frames if code and f.filename == code.co_filename]
+        text = str(theirs.error).strip().split("\n\n")[0]  # torch adds its own stack
+        error = wrap(f"{type(theirs.error).__name__}: {text}", "    ")
+        return (row("your line", mine[-1]) if mine and mine[-1] else []) + error
+    value, axes = theirs.value, task.axes.get("return", "")
+    if problem.kind in ("none", "changed", "gradient"):
+        return []
+    if problem.kind in ("shape", "dtype"):
+        wanted = row(f"expected{brackets(axes)}", form(ours))
+        return row("yours", form(value)) + wanted
+    if task.choice:
+        return row("yours", told(value))
+    both = isinstance(value, Tensor) and isinstance(ours, Tensor)
+    if both and problem.kind == "values" and told(ours) == form(ours):
+        # NaN first: it is the one to look at.
+        gap = (value.detach().double() - ours.detach().double()).abs()
+        place = torch.unravel_index(gap.nan_to_num(float("inf")).argmax(), ours.shape)
+        named = zip(axes.split(), map(int, place), strict=False)
+        where = ", ".join(f"{axis} {number}" for axis, number in named)
+        yours, wanted = compact(value[place]), compact(ours[place])
+        return row(f"at {where}", f"yours {yours}, expected {wanted}")
+    one, two = told(value), told(ours)
+    if one == two:  # what four digits hide
+        one, two = (
+            repr(x.tolist() if isinstance(x, Tensor) else x) for x in (value, ours)
+        )
+        if one == two:
+            one = f"{type(value).__name__} {one}"
+    return row("yours", one) + row("expected", two)
+
+
+def row(label: str, text: str) -> list[str]:
+    """`label: text`, the texts of yours and expected one below the other."""
+    label = "yours:   " if label == "yours" else f"{label}:"
+    return wrap(f"{label} {text}", "    ")
+
+
+def brackets(axes: str | None) -> str:
+    """The names of axes behind the name of a tensor."""
+    return f" [{axes}]" if axes else ""
+
+
+def told(value: object) -> str:
+    """A value with its numbers if there is room, else its form."""
+    text = compact(value)
+    return form(value) if isinstance(value, Tensor) and len(text) > LONGEST else text
+
+
+def form(value: Tensor) -> str:
+    """Shape and dtype."""
+    return f"shape {list(value.shape)}, {name(value)}"
+
+
+def compact(value: object) -> str:
+    """All numbers, to four digits; of a function its name."""
+    if isinstance(value, Tensor):
+        return compact(value.detach().tolist())
+    if isinstance(value, list):
+        return "[" + ", ".join(map(compact, value)) + "]"
+    if isinstance(value, float):
+        return f"{value + 0.0:.4g}"
+    return getattr(value, "__name__", None) or repr(value)
+
+
+def wrap(text: str, indent: str = "") -> list[str]:
+    """Lines of at most WIDTH characters; a short list stays in one piece."""
+    held = re.sub(
+        r"\[[^][]{1,30}\]", lambda x: x[0].replace(" ", "\N{NO-BREAK SPACE}"), text
+    )
+    return [
+        line.replace("\N{NO-BREAK SPACE}", " ")
+        for part in held.splitlines()
+        for line in textwrap.wrap(
+            part,
+            WIDTH,
+            initial_indent=indent,
+            subsequent_indent=indent + "  " if indent else "    ",
+            break_on_hyphens=False,
+            drop_whitespace=True,
+        )
+    ]
+
+
+# JupyterLab's own colours follow its theme; others see the second.
+WRONG, RIGHT = "var(--jp-error-color1, #b71c1c)", "var(--jp-success-color0, #1b5e20)"
+COLOURS = {
+    "[v]": RIGHT,
+    "[x]": WRONG,
+    "[!]": WRONG,
+    "    yours": WRONG,
+    "    your line": WRONG,
+    "    expected": RIGHT,
+}
+STYLE = "white-space: pre-wrap; margin: 0; padding: 0"
+
+
+def show_verdict(lines: Sequence[str]) -> None:
+    """Print the lines; in colour where a learner looks on."""
+    if not record.learner_is_here():
+        print("\n".join(lines))
+        return
+    from IPython.display import display
+
+    rows = []
+    for line in lines:
+        colour = next((c for x, c in COLOURS.items() if line.startswith(x)), "")
+        text = escape(line)
+        rows.append(f'<span style="color: {colour}">{text}</span>' if colour else text)
+    html = f'<pre style="{STYLE}">{"<br>".join(rows)}</pre>'
+    display({"text/html": html, "text/plain": "\n".join(lines)}, raw=True)

@@ -1,0 +1,1 @@
+"""The exercises, a file a notebook; `grpo_course.classroom.check` says what one is."""

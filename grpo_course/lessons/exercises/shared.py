@@ -1,0 +1,113 @@
+"""What the exercises of several notebooks are made of."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grpo_course.classroom.check import Case, case
+
+TOKENS, ROWS = "batch trial pos", "batch pos"
+RAW_LOGITS = (
+    "These are raw logits. Log-probabilities need log_softmax over the vocabulary "
+    "first."
+)
+NO_LOGARITHM = "These are probabilities. Use log_softmax instead of softmax."
+TOO_LATE = (
+    "A probability below 1e-45 rounds to zero, and its logarithm is infinite: use "
+    "log_softmax, which never leaves the log domain."
+)
+TOO_EARLY = (
+    "exp(-200) rounds to zero, and 0/0 is not a number. Subtract first, while both "
+    "are logarithms; exp comes last."
+)
+ANYTHING = (
+    "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
+    "multiplying: torch.where(mask, per_token, 0.0)."
+)
+FROM_EOS_ON = (
+    "The other way round: this is True from the first EOS on. True marks the tokens up "
+    "to it."
+)
+NOT_CLIPPED = "Nothing is clipped: this is the unclipped loss."
+
+
+PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 3]])  # [batch pos]
+
+NEXT_TO_IMPOSSIBLE = case(
+    "tokens that are next to impossible",
+    TOO_EARLY,
+    log_probs=[[[-200.0, -150.0]]],
+    old_log_probs=[[[-199.9, -150.0]]],
+    deltas=[[1.0]],
+)
+CLOSE_TOGETHER = case(
+    "rewards that lie close together",
+    "A small difference is a difference: divided by its spread it is as large "
+    "as any. Do not round, and keep epsilon near 1e-4.",
+    rewards=[[0.0, 0.001], [0.001, 0.0]],
+    within=0.15,
+)
+
+
+def two_policies(description: str, probs: list, ref_probs: list) -> Case:
+    """The log-probabilities of a policy and of its reference."""
+    args = {"log_probs": probs, "ref_log_probs": ref_probs}
+    return Case(description, {n: torch.tensor(p).log() for n, p in args.items()})
+
+
+def scored_text(
+    description: str,
+    batch: int,
+    pos: int,
+    vocab: int,
+    hint: str = "",
+    scale: float = 2.0,
+    **more: Any,
+) -> Case:
+    """A model's logits at each token of a text, drawn at random, and its tokens."""
+    generator = torch.Generator().manual_seed(pos)
+    logits = scale * torch.randn(batch, pos, vocab, generator=generator)
+    tokens = torch.randint(vocab, (batch, pos), generator=generator)
+    return case(description, hint, logits=logits, tokens=tokens, **more)
+
+
+def text_case(description: str, text: str, hint: str = "") -> Case:
+    """What a language model wrote."""
+    return case(description, hint, completion=text)
+
+
+def numbers(*shape: int, scale: float = 1.0, shift: float = 0.0) -> Tensor:
+    """Different numbers without a random generator: a coarse sine."""
+    count = torch.Size(shape).numel()
+    angles = shift + torch.arange(1.0, count + 1).mul(1.7)
+    return scale * angles.sin().reshape(shape)
+
+
+def mask_of(lengths: list | Tensor, width: int | None = None) -> Tensor:
+    """True on the first tokens of each response. -> bool [... pos]"""
+    lengths = torch.as_tensor(lengths)
+    width = int(lengths.max()) if width is None else width
+    return torch.arange(width) < lengths[..., None]
+
+
+def pick(scores: Tensor, tokens: Tensor) -> Tensor:
+    """The score of each token. [... pos vocab], int [... pos] -> [... pos]"""
+    return scores.gather(-1, tokens[..., None]).squeeze(-1)
+
+
+def products(
+    ratio: Tensor, deltas: Tensor, low: float = 0.2, high: float = 0.2
+) -> tuple[Tensor, Tensor]:
+    """Each token's ratio times its delta, and the same with the clipped ratio."""
+    return ratio * deltas, ratio.clamp(1 - low, 1 + high) * deltas
+
+
+def group_mean(rewards: Tensor) -> Tensor:
+    """[batch trial] -> [batch 1]"""
+    return rewards.mean(-1, keepdim=True)
+
+
+def group_std(rewards: Tensor) -> Tensor:
+    """[batch trial] -> [batch 1]"""
+    return rewards.std(-1, keepdim=True)

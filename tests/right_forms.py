@@ -1,0 +1,450 @@
+"""Right answers of other forms, and wrong ones that look right in simple cases.
+
+RIGHT and WRONG are pairs (name of the exercise, answer), in the order of the course;
+PACKAGE is what the package itself answers; EQUIVALENT the pieces of a solution that may
+be turned without a difference, by the key of the exercise.
+"""
+
+import itertools
+import json
+
+import torch
+import torch.nn.functional as F
+from einops import einsum, rearrange, reduce, repeat
+from torch.distributions import Categorical, kl_divergence
+
+from grpo_course import ppo
+from grpo_course import sort as sort_rewards
+from grpo_course.formulas import (
+    aggregate,
+    compute_deltas,
+    compute_kl_penalty,
+    compute_loss,
+    compute_ratio,
+    exact_kl,
+    k3,
+    kl_reward,
+    loss_report,
+)
+from grpo_course.loop import adapted_beta
+from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
+from grpo_course.sequences import token_share
+from grpo_course.tasks import completion_texts, extract_answer
+
+
+def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):
+    """No mask at all: each response is cut off behind its first EOS."""
+    start, parts = tokens.shape[-1] - old.shape[-1], []
+    for i, j in itertools.product(range(len(tokens)), range(tokens.shape[1])):
+        kept = tokens[i, j, start:].tolist()
+        kept = kept[: kept.index(eos) + 1] if eos in kept else kept
+        end = start + len(kept)
+        policy = Categorical(logits=logits[i, j, start - 1 : end - 1])
+        new = policy.log_prob(tokens[i, j, start:end])
+        ratio = torch.exp(new - old[i, j, : len(kept)])
+        gain = torch.minimum(ratio * deltas[i, j], ratio.clip(0.8, 1.2) * deltas[i, j])
+        gap = ref[i, j, : len(kept)] - new
+        parts.append(torch.mean(beta * (gap.exp() - 1 - gap) - gain))
+    return sum(parts) / len(parts)
+
+
+def _pairs_in_common(completions, answer, **columns):
+    """Pairs as sets of texts: a number in quotes is not that number."""
+    earned = []
+    for text, gold in zip(completion_texts(completions), answer):
+        try:
+            given = json.loads(text)
+        except json.JSONDecodeError:
+            given = []
+        pairs = {*map(repr, given.items())} if isinstance(given, dict) else set()
+        due = {*map(repr, gold.items())}
+        keys = {*given, *gold} if pairs else gold
+        earned.append(len(pairs & due) / len(keys))
+    return earned
+
+
+def _by_moments(before, after):
+    """No spread of a list: a covariance, which two samples of their own have not."""
+    both = torch.stack([before.flatten(), after.flatten()]).double()
+    (was, shared), (_, now) = torch.cov(both)
+    error = ((was + now - 2 * shared) / both.shape[1]).sqrt()
+    return torch.stack([both[1].mean() - both[0].mean(), error])
+
+
+def _votes_by_pass(answers):
+    """No counting class: each answer is held against the best so far."""
+    winners = []
+    for given in answers:
+        best, most = None, 0
+        for answer in given:
+            if answer is not None and given.count(answer) > most:
+                best, most = answer, given.count(answer)
+        winners.append(best)
+    return winners
+
+
+RIGHT = [
+    ("paired_gain", _by_moments),
+    (
+        "response_weights",
+        lambda r, m: (
+            einsum(
+                torch.where(m, r.log(), 0.0), m.to(r), "s b t p, s b t q -> s b t q"
+            ).exp()
+            * m
+        ),
+    ),
+    (
+        "best_policy",
+        lambda ref, r, beta: (
+            Categorical(logits=torch.add(ref, r, alpha=1 / beta)).logits
+        ),
+    ),
+    ("vote", _votes_by_pass),
+    ("json_reward", _pairs_in_common),
+    ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),
+    ("mean_by_group", lambda r: torch.stack([row.mean() for row in r])),
+    (
+        "count_matches",
+        lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
+    ),
+    ("count_matches", lambda p, r: [a == b for a, b in zip(sorted(p), r)].count(True)),
+    (
+        "duplicate_proof_reward",
+        lambda p, r: torch.tensor(
+            [min(p.count(x), r.count(x)) for x in {*p}]
+            + [a <= b for a, b in zip(r, r[1:])],
+            dtype=torch.float64,
+        ).sum(),
+    ),
+    ("batch_distance", lambda p, r: (p.sort().values[:, None] == r).double().sum(-1)),
+    (
+        "gather_log_probs",
+        lambda x, ids: torch.stack(
+            [Categorical(logits=x).log_prob(ids[:, t]) for t in range(ids.shape[1])],
+            1,
+        ),
+    ),
+    (
+        "gather_log_probs",
+        lambda x, ids: (
+            -F.cross_entropy(
+                rearrange(
+                    repeat(x, "b p v -> b t p v", t=ids.shape[1]), "b t p v -> b v t p"
+                ),
+                ids,
+                reduction="none",
+            )
+        ),
+    ),
+    ("expected_reward", lambda p, r: einsum(p, r, "b a, b a -> b")),
+    ("expected_reward", lambda p, r: (p.mT.contiguous().mT * r).sum(-1)),
+    ("naive_loss", lambda x, d: -torch.einsum("btp,bt->", x, d) / x.numel()),
+    (
+        "center_by_group",
+        lambda r: r - torch.tensor([[sum(g) / len(g)] for g in r.tolist()]),
+    ),
+    ("center_by_group", lambda r: (r.T - r.mean(1)).T),
+    (
+        "normalize_by_group",
+        lambda r: torch.stack(
+            [
+                g * 0 if g.min() == g.max() else (g - g.mean()) / g.std()
+                for g in r.double()
+            ]
+        ),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: (
+            ((s := r - r[:, -1:]) - s.mean(1, True))
+            / s.std(1, keepdim=True).clamp(min=1e-8)
+        ),
+    ),
+    (
+        "softmax_minus_uniform",
+        lambda r: F.softmax(r, -1) - F.softmax(r, -1).mean(-1, True),
+    ),
+    (
+        "exact_kl_of",
+        lambda p, q: kl_divergence(Categorical(logits=p), Categorical(logits=q)),
+    ),
+    ("exact_kl_of", lambda p, q: (p.softmax(-1) * (p - q)).sum(-1)),
+    ("exact_kl_of", lambda p, q: (p.exp() * ((q - p).exp() - 1 - (q - p))).sum(-1)),
+    (
+        "exact_kl_of",
+        lambda p, q: (p.softmax(-1) * (p.log_softmax(-1) - q.log_softmax(-1))).sum(-1),
+    ),
+    (
+        "exact_kl_of",
+        lambda p, q: F.kl_div(q, p, log_target=True, reduction="none").sum(-1),
+    ),
+    (
+        "masked_sequence_mean",
+        lambda x, m: (
+            x.masked_fill(~m, 0).double().sum(-1).div(m.sum(-1).clamp(1)).mean()
+        ),
+    ),
+    (
+        "clip_fraction",
+        lambda r, d, e: (
+            torch.where((d > 0)[..., None], r > 1 + e, (r < 1 - e) & (d < 0)[..., None])
+            .double()
+            .mean()
+        ),
+    ),
+    (
+        "length_covariance",
+        lambda d, n: torch.cov(
+            torch.stack([d.flatten(), n.flatten().double()]), correction=0
+        )[0, 1],
+    ),
+    (
+        "find_tied_groups",
+        lambda r: torch.tensor([len(set(g)) == 1 for g in r.tolist()]),
+    ),
+    (
+        "masked_advantages",
+        lambda r, v, g, lam, m, last: ppo.generalized_advantages(
+            r[None], v[None], g, lam, m[None], last[None]
+        )[0],
+    ),
+    ("bradley_terry_loss", lambda c, r: F.softplus(r - c).mean()),
+    (
+        "shifted_log_probs",
+        lambda x, ids: Categorical(logits=x[:, :-1]).log_prob(ids[:, 1:]),
+    ),
+    (
+        "temperature_log_probs",
+        lambda x, ids, t: Categorical(logits=x / t).log_prob(ids),
+    ),
+    (
+        "masked_clip_loss",
+        lambda n, o, d, m, how: (
+            -torch.cat(
+                [
+                    torch.minimum(r * d[i, j], r.clamp(0.8, 1.2) * d[i, j])
+                    / (m.sum() if how == "token_mean" else len(r) * d.numel())
+                    for i in range(len(d))
+                    for j in range(d.shape[1])
+                    for r in [(n[i, j][m[i, j]] - o[i, j][m[i, j]]).exp()]
+                ]
+            ).sum()
+        ),
+    ),
+    (
+        "loss_with_kl",
+        lambda loss, n, ref, m, b: (
+            loss.double()
+            + b
+            * torch.stack(
+                [
+                    (torch.exp(g) - 1 - g).mean()
+                    for row in zip(n.double(), ref.double(), m)
+                    for a, c, keep in zip(*row)
+                    for g in [c[keep] - a[keep]]
+                ]
+            ).mean()
+        ),
+    ),
+    ("masked_loss", lambda *given: _response_by_response(*given)),
+]
+
+
+def _cap(most):
+    def answer(n, o, d):
+        r, d = (n - o).exp().clamp(max=most), d[..., None]
+        return -torch.minimum(r * d, r.clamp(0.8, 1.2) * d).mean()
+
+    return answer
+
+
+def _of_nonzero(n, o, d):
+    r, d = (n - o).exp(), d[..., None]
+    loss = torch.minimum(r * d, r.clamp(0.8, 1.2) * d)
+    return -loss.sum() / (loss != 0).sum()
+
+
+def _shifted(r):
+    return r - r[..., :1]
+
+
+def _normalized(c):
+    return c / (c.std(-1, keepdim=True) + 1e-4)
+
+
+WRONG = [
+    (
+        "gather_log_probs",
+        lambda x, ids: (
+            repeat(x.log_softmax(-1), "b p v -> b t p v", t=4)[:, : ids.shape[1]]
+            .gather(-1, ids[..., None])
+            .squeeze(-1)
+        ),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: (
+            r * 0
+            if (r == r[:, :1]).all()
+            else (r - r.mean(-1, True)) / (r.std(-1, keepdim=True) + 1e-8)
+        ),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: _normalized(r - r[0, 0] - (r - r[0, 0]).mean(-1, True)),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: torch.where(
+            r.std(-1, keepdim=True) < 1e-2, 0.0, _normalized(r - r.mean(-1, True))
+        ),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: _normalized((r - r.mean(-1, True)).round(decimals=3)),
+    ),
+    (
+        "softmax_minus_uniform",
+        lambda r: (e := (r - r.max()).exp()) / e.sum(-1, True) - 1 / r.shape[1],
+    ),
+    ("clipped_surrogate_loss", _cap(2.0)),
+    ("clipped_surrogate_loss", _cap(3.0)),
+    ("clipped_surrogate_loss", _of_nonzero),
+    (
+        "masked_sequence_mean",
+        lambda x, m: (
+            (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(1)).mean(-1).sum()
+        ),
+    ),
+    (
+        "masked_sequence_mean",
+        lambda x, m: (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(1))[0].mean(),
+    ),
+    (
+        "masked_sequence_mean",
+        lambda x, m: (
+            (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(1)).mean(-1).squeeze(-1)
+        ),
+    ),
+    ("find_tied_groups", lambda r: r[:, 0] == r[:, 1]),
+    ("find_tied_groups", lambda r: r.std(-1) < 1e-6),
+    (
+        "shifted_log_probs",
+        lambda x, ids: (
+            (x[:, :-1].softmax(-1) + 1e-8).log().gather(-1, ids[:, 1:, None])[..., 0]
+        ),
+    ),
+]
+
+
+def clip_fraction(ratio, deltas, epsilon):
+    old = torch.full_like(ratio, -9.0, dtype=torch.float64)
+    report = loss_report(old + ratio.double().log(), deltas, old, epsilon=epsilon)
+    return report["clip_fraction_low"] + report["clip_fraction_high"]
+
+
+def inner_step_loss(log_probs, old_log_probs, ref_log_probs, deltas, beta):
+    policy_loss = compute_loss(log_probs, deltas, "clipped", old_log_probs)
+    return policy_loss + beta * compute_kl_penalty(log_probs, ref_log_probs)
+
+
+def gradient_by_log_probs(deltas, mask):
+    log_probs = torch.zeros(mask.shape, requires_grad=True)
+    old = log_probs.detach().clone()
+    loss = compute_loss(log_probs, deltas, "clipped", old, mask=mask)
+    return torch.autograd.grad(loss, log_probs)[0]
+
+
+def token_mean_loss(deltas, lengths):
+    mask = torch.arange(int(lengths.max())) < lengths[..., None]
+    old = torch.zeros(mask.shape)
+    return compute_loss(
+        old, deltas, "clipped", old, mask=mask, aggregation="token_mean"
+    )
+
+
+def length_covariance(deltas, lengths):
+    both = torch.stack([deltas.flatten(), lengths.flatten().to(deltas)])
+    return torch.cov(both, correction=0)[0, 1]
+
+
+def completion_mask(tokens, prompt_width, eos):
+    mask = torch.zeros_like(tokens, dtype=torch.bool)
+    mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)
+    return mask
+
+
+def response_log_probs(logits, tokens, prompt_length):
+    before = logits[:, prompt_length - 1 : -1]
+    return token_log_probs(before, tokens[:, prompt_length:])
+
+
+def two_means(per_token, mask, max_length):
+    constant = aggregate(per_token, mask, "constant", max_length=max_length)
+    return torch.stack([aggregate(per_token, mask, "token_mean"), constant])
+
+
+def cispo_loss(log_probs, old_log_probs, deltas):
+    return compute_loss(log_probs, deltas, "cispo", old_log_probs, epsilon_high=0.2)
+
+
+def masked_clip_loss(log_probs, old_log_probs, deltas, mask, aggregation):
+    how = {"mask": mask, "aggregation": aggregation}
+    return compute_loss(log_probs, deltas, "clipped", old_log_probs, **how)
+
+
+def loss_with_kl(policy_loss, log_probs, ref_log_probs, mask, beta):
+    return policy_loss + beta * compute_kl_penalty(log_probs, ref_log_probs, mask=mask)
+
+
+def masked_loss(logits, tokens, old_log_probs, ref_log_probs, deltas, eos, beta):
+    width = old_log_probs.shape[-1]
+    log_probs = shifted_log_probs(logits, tokens)[..., -width:]
+    mask = response_mask(tokens[..., -width:], eos)
+    loss = compute_loss(log_probs, deltas, "clipped", old_log_probs, mask=mask)
+    return loss + beta * compute_kl_penalty(log_probs, ref_log_probs, mask=mask)
+
+
+PACKAGE = {
+    "count_matches": sort_rewards.sort_distance_reward,
+    "batch_distance": lambda prompts, responses: sort_rewards.compute_reward(
+        prompts, responses, sort_rewards.sort_distance_reward
+    ),
+    "duplicate_proof_reward": sort_rewards.sort_multiset_reward,
+    "naive_loss": lambda x, d: compute_loss(x, d, "naive"),
+    "center_by_group": lambda r: compute_deltas(r, "centered_rewards"),
+    "leave_one_out": lambda r: compute_deltas(r, "leave_one_out"),
+    "normalize_by_group": lambda r: compute_deltas(r, "normalized_rewards"),
+    "softmax_minus_uniform": lambda r: compute_deltas(r, "centered_softmax_rewards"),
+    "compute_ratio_from_logs": lambda x, old: compute_ratio(x, old.detach()),
+    "clipped_surrogate_loss": lambda x, old, d: compute_loss(x, d, "clipped", old),
+    "clip_fraction": clip_fraction,
+    "masked_sequence_mean": lambda x, m: aggregate(x, m, "sequence_mean"),
+    "exact_kl_of": exact_kl,
+    "k3_estimate": k3,
+    "penalized_reward": kl_reward,
+    "next_beta": adapted_beta,
+    "inner_step_loss": inner_step_loss,
+    "gradient_by_log_probs": gradient_by_log_probs,
+    "token_mean_loss_at_ratio_one": token_mean_loss,
+    "length_covariance": length_covariance,
+    "td_errors": ppo.td_errors,
+    "generalized_advantages": ppo.generalized_advantages,
+    "bradley_terry_loss": ppo.bradley_terry_loss,
+    "shifted_log_probs": shifted_log_probs,
+    "temperature_log_probs": token_log_probs,
+    "response_mask": response_mask,
+    "token_share_reward": token_share,
+    "masked_clip_loss": masked_clip_loss,
+    "loss_with_kl": loss_with_kl,
+    "masked_loss": masked_loss,
+    "extract_answer": extract_answer,
+    "completion_mask": completion_mask,
+    "response_log_probs": response_log_probs,
+    "two_means": two_means,
+    "weighted_loss": cispo_loss,
+}
+
+
+EQUIVALENT: dict[str, set[str]] = {}
