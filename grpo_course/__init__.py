@@ -54,7 +54,6 @@ HOMES = {
     "progress": "grpo_course.classroom.check",
     "predict": "grpo_course.classroom.predict",
     "guesses": "grpo_course.classroom.predict",
-    "poll": "grpo_course.classroom.poll",
     "verdict": "grpo_course.classroom.verdict",
     "expect": "grpo_course.classroom.verdict",
     "play": "grpo_course.classroom.plots.moving",

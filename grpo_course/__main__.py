@@ -30,7 +30,7 @@ COMMANDS = {
     "handbook": (
         "workshop.handbook",
         ("slides",),
-        "write answers, polls and more for a class",
+        "write answers, solutions and more for a class",
     ),
     "train": ("cli:train", (), "train a language model on a text task"),
     "evaluate": ("cli:evaluate", (), "measure what a model can do"),

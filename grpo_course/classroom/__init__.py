@@ -19,7 +19,6 @@ A problem of your own
 
 Guesses
     predict       asks before a result is seen, and counts what was right
-    poll          asks a whole class, and counts its hands
     verdict       says whether a claim or an expectation still holds
     record        keeps guesses and exercises in a file beside the notebook
 
@@ -31,5 +30,4 @@ Pictures and tables
     watched       a run that also notes why groups tie, and how far it has gone
     slider        a question that a slider answers, also without a kernel
     batch_table   one rollout as text
-    counted_text  how many characters a search looks at
 """

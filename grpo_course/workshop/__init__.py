@@ -16,7 +16,7 @@ A command each
     run            execute the notebooks, write nothing
     save           execute the notebooks, store their outputs
     progress       what a learner has done
-    handbook       answers, mistakes, solutions and polls for who teaches
+    handbook       answers, mistakes and solutions for who teaches
     bench          the benchmarks
     site           the website
     api_page       its page of names, from the docstrings

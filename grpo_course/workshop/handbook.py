@@ -6,9 +6,8 @@ them. They give answers away: `handbook/` is not in git.
 """
 
 import argparse
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from grpo_course.workshop import (
     notebooks,
     paper,
     plans,
-    prediction_cells,
     run_sheet,
     site,
     syllabus,
@@ -39,7 +37,6 @@ gives answers away."""
 QUESTIONS = Path(__file__).with_name("questions.md")
 LINK = re.compile(r"\]\((?=\d\d_\w+\.ipynb)")  # to a notebook beside the text
 UP = "](../../notebooks/"
-IMPORT = "```python\nfrom grpo_course import poll\n```"
 # A page, what it is, and when it is needed.
 USES = {
     "syllabus": (
@@ -58,10 +55,6 @@ USES = {
     "questions": (
         "what rooms ask, with answers and where each stands",
         "read it the evening before",
-    ),
-    "polls": (
-        "a ready `poll(...)` for each vote, to count hands on the screen",
-        "only with a kernel; from the offline deck, count hands",
     ),
     "mistakes": (
         "what the check of each exercise can say",
@@ -111,15 +104,11 @@ def kit(
         found["syllabus"] = syllabus.of(plan, books, begin)
         found["run-sheet"] = run_sheet.of(plan, books, begin)
     if plan and plan.parts[0].talk:
-        votes = list(voted(plan, books))
-        found["answers"] = by_slide("Answers to the votes", answers, votes)
-        asked = [(number, cells[:1]) for number, cells in votes]
-        found["polls"] = by_slide("A poll for each vote", polls, asked, IMPORT)
+        found["answers"] = answers_by_slide(plan, books)
     else:
         found["answers"] = page(
             "Answers to the predictions", answers, told, note=expected
         )
-        found["polls"] = page("A poll for each prediction", polls, told, IMPORT)
     found |= of_exercises(plan.parts if plan else map(plans.Part, books), books, told)
     return {"index": index(plan.title if plan else "", found), **found}
 
@@ -150,29 +139,24 @@ def index(title: str, found: dict[str, str]) -> str:
     return "\n".join([f"# The kit of {named}", "", HEAD, *rows, ""])
 
 
-def by_slide(
-    title: str,
-    lines_of: Callable,
-    voted: list[tuple[int, list[NotebookNode]]],
-    *first: str,
-) -> str:
-    """A page of the votes of a talk, each with the slide on which it is taken."""
-    told = [f"## Slide {number}\n\n{next(lines_of(cells))}" for number, cells in voted]
-    return LINK.sub(UP, "\n\n".join([f"# {title}", *first, *told]) + "\n")
+def answers_by_slide(plan: plans.Plan, books: Books) -> str:
+    """The votes of a talk, each with the slide on which it is taken."""
+    votes = voted(plan, books)
+    told = [f"## Slide {number}\n\n{next(answers(cells))}" for number, cells in votes]
+    return LINK.sub(UP, "\n\n".join(["# Answers to the votes", *told]) + "\n")
 
 
 def page(
     title: str,
     lines_of: Callable,
     books: Books,
-    *first: str,
     note: Callable[[str, str], list[str]] = lambda name, title: [],
 ) -> str:
     """A page with a part for each notebook, and in it one for each section.
 
     `note` adds to a section what is known by its notebook and its heading.
     """
-    lines = [f"# {title}", *first]
+    lines = [f"# {title}"]
     for name, book in books.items():
         found = [(part, list(lines_of(part))) for part in sections(book.cells)]
         lines += [f"## {name}"] if any(told for _, told in found) else []
@@ -180,20 +164,3 @@ def page(
             ends = note(name, heading(part)) if told else []
             lines += [f"### {heading(part)}", *told, *ends] if told else []
     return LINK.sub(UP, "\n\n".join(lines) + "\n")
-
-
-def polls(part: list[NotebookNode]) -> Iterator[str]:
-    """A line of code for each question of a section."""
-    lines = []
-    for cell in filter(prediction_cells.asks, part):
-        choices = prediction_cells.choices(cell)
-        for name, question in prediction_cells.asked(cell).items():
-            words = ", ".join(map(quoted, [question, *choices[name]]))
-            lines.append(f"poll({words})")
-    if lines:
-        yield "\n".join(["```python", *lines, "```"])
-
-
-def quoted(words: str) -> str:
-    """Words as a piece of code."""
-    return json.dumps(words, ensure_ascii=False)
