@@ -706,14 +706,14 @@ def results(task: Exercise, function: Callable, problem: Problem) -> list[str]:
         frames = traceback.extract_tb(theirs.error.__traceback__)
         mine = [f.line for f in frames if code and f.filename == code.co_filename]
         text = str(theirs.error).strip().split("\n\n")[0]  # torch adds its own stack
-        error = wrap(f"{type(theirs.error).__name__}: {text}", "    ")
+        error = wrap(f"{type(theirs.error).__name__}: {text}", "    ", "      ")
         return (row("your line", mine[-1]) if mine and mine[-1] else []) + error
     value, axes = theirs.value, task.axes.get("return", "")
     if problem.kind in ("none", "changed", "gradient"):
         return []
     if problem.kind in ("shape", "dtype"):
-        wanted = row(f"expected{brackets(axes)}", form(ours))
-        return row("yours", form(value)) + wanted
+        right = row(f"expected{brackets(axes)}", form(ours))
+        return row("yours", form(value)) + right
     if task.choice:
         return row("yours", told(value))
     both = isinstance(value, Tensor) and isinstance(ours, Tensor)
@@ -723,22 +723,22 @@ def results(task: Exercise, function: Callable, problem: Problem) -> list[str]:
         place = torch.unravel_index(gap.nan_to_num(float("inf")).argmax(), ours.shape)
         named = zip(axes.split(), map(int, place), strict=False)
         where = ", ".join(f"{axis} {number}" for axis, number in named)
-        yours, wanted = compact(value[place]), compact(ours[place])
-        return row(f"at {where}", f"yours {yours}, expected {wanted}")
-    one, two = told(value), told(ours)
-    if one == two:  # what four digits hide
-        one, two = (
+        one, two = compact(value[place]), compact(ours[place])
+        return row(f"at {where}", f"yours {one}, expected {two}")
+    shown = [told(value), told(ours)]
+    if shown[0] == shown[1]:  # what four digits hide
+        shown = [
             repr(x.tolist() if isinstance(x, Tensor) else x) for x in (value, ours)
-        )
-        if one == two:
-            one = f"{type(value).__name__} {one}"
-    return row("yours", one) + row("expected", two)
+        ]
+        if isinstance(value, Tensor) and value.ndim == 0:
+            shown[0] = f"tensor({shown[0]})"
+    return row("yours", shown[0]) + row("expected", shown[1])
 
 
 def row(label: str, text: str) -> list[str]:
     """`label: text`, the texts of yours and expected one below the other."""
     label = "yours:   " if label == "yours" else f"{label}:"
-    return wrap(f"{label} {text}", "    ")
+    return wrap(f"{label} {text}", "    ", "      ")
 
 
 def brackets(axes: str | None) -> str:
@@ -768,23 +768,22 @@ def compact(value: object) -> str:
     return getattr(value, "__name__", None) or repr(value)
 
 
-def wrap(text: str, indent: str = "") -> list[str]:
+def wrap(text: str, first: str = "", other: str = "    ") -> list[str]:
     """Lines of at most WIDTH characters; a short list stays in one piece."""
-    held = re.sub(
-        r"\[[^][]{1,30}\]", lambda x: x[0].replace(" ", "\N{NO-BREAK SPACE}"), text
-    )
-    return [
-        line.replace("\N{NO-BREAK SPACE}", " ")
-        for part in held.splitlines()
+    kept = "\N{NO-BREAK SPACE}"
+    text = re.sub(r"\[[^][]{1,30}\]", lambda found: found[0].replace(" ", kept), text)
+    lines = [
+        line
+        for part in text.splitlines()
         for line in textwrap.wrap(
-            part,
+            part.strip(),
             WIDTH,
-            initial_indent=indent,
-            subsequent_indent=indent + "  " if indent else "    ",
+            initial_indent=first,
+            subsequent_indent=other,
             break_on_hyphens=False,
-            drop_whitespace=True,
         )
     ]
+    return [line.replace(kept, " ") for line in lines]
 
 
 # JupyterLab's own colours follow its theme; others see the second.

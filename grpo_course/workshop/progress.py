@@ -14,7 +14,7 @@ import pandas as pd
 from nbformat import NotebookNode
 
 from grpo_course.classroom import record
-from grpo_course.classroom.old_check import STATES
+from grpo_course.classroom.check import STATES
 from grpo_course.workshop import (
     exercise_cells,
     form,

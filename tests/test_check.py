@@ -1,0 +1,193 @@
+"""What `check` says of any kind of answer, and what it leaves alone."""
+
+import subprocess
+import sys
+import textwrap
+
+import einops
+import pytest
+import torch
+
+from grpo_course import compute_loss
+from grpo_course.classroom import check as checking
+from grpo_course.classroom.check import (
+    Exercise,
+    case,
+    check,
+    diagnose,
+    find,
+    progress,
+    report,
+)
+
+
+@pytest.fixture
+def judge(capsys, monkeypatch):
+    """judge(name, function) -> what check printed, and what it returned."""
+    monkeypatch.setattr(checking, "_session", {})
+
+    def judge_answer(name, function):
+        function.__name__ = name
+        returned = check(function)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= checking.WIDTH
+        return " ".join(" ".join(lines).split()), returned
+
+    return judge_answer
+
+
+def fail(error):
+    raise error
+
+
+def in_place(x, y):
+    result = k3(x, y)
+    x += 1
+    return result
+
+
+def k3(x, y):
+    return (y - x).expm1() - (y - x)
+
+
+K3, KL = "k3_estimate", "exact_kl_of"
+SAID = [
+    (K3, k3, "[v] 5.2 k3_estimate is right."),
+    (K3, lambda x, y: k3(x.double(), y.double()), "[v]"),
+    (K3, lambda x, y: fail(NotImplementedError), "[ ] 5.2 k3_estimate: not attempted"),
+    # torch raises it as well, for what a dtype cannot do: that is no stub.
+    (K3, lambda x, y: fail(NotImplementedError("addmm")), "NotImplementedError: addmm"),
+    (K3, lambda x, y: None, "is the `return` missing?"),
+    (K3, lambda x, y: k3(x, y) if x.max() > -0.3 else None, "does each branch end"),
+    (K3, in_place, "changes its input `log_probs` in place"),
+    (K3, lambda x, y: k3(x, y).tolist(), "must be a tensor, but is a list"),
+    (K3, lambda x, y: k3(x, y)[..., None], "an axis of size 1 is left: squeeze(-1)"),
+    (K3, lambda x, y: k3(x, y).sum((0, 2)), "wrong shape, with an axis lost"),
+    (K3, lambda x, y: k3(x, y).int(), "dtype must be float32, not int32"),
+    (K3, lambda x, y: 3 * k3(x, y), "Always 3 times the expected"),
+    (K3, lambda x, y: k3(x, y) + 2, "Always 2 too large"),
+    (K3, lambda x, y: k3(x.detach(), y), "no gradient reaches `log_probs`"),
+    (K3, lambda x, y: k3(x, y) + x - x.detach(), "the gradient of `log_probs` is not"),
+    (K3, lambda x, y: sys.exit(), "SystemExit"),
+    (K3, lambda x, y: missing_name, "NameError: name 'missing_name'"),  # noqa: F821
+    (K3, lambda x, y: missing_name, "your line: (K3, lambda x, y: miss"),  # noqa: F821
+    (KL, lambda x, y: x.max(-1)[:, None], "take .values or .indices"),
+    (KL, lambda x, y: x / 0, "the wrong shape"),
+    (KL, lambda x, y: x.sum(-1) / 0, "NaN or infinity came out"),
+    (KL, lambda x, y: einops.rearrange(x, "b t v -> b t"), "Identifiers only on one"),
+    # The package's own error, to its end.
+    (KL, lambda x, y: compute_loss(x, y, "cliped"), "'cispo', 'sapo'."),
+    (KL, lambda x, y: (y.exp() * (y - x)).sum(1), "the other direction"),
+    (KL, lambda x, y: (x - y).abs().sum(1), "yours: [1.792, 4.143]"),
+    ("k3_estimat", k3, "No exercise is called k3_estimat. Did you mean k3_estimate"),
+]
+
+
+@pytest.mark.parametrize(("name", "answer", "words"), SAID)
+def test_what_is_said_of_an_answer(judge, name, answer, words):
+    text, returned = judge(name, answer)
+    assert words in text
+    right = text.startswith(("[v]", "[!]"))
+    assert (returned is answer) == right
+
+
+def test_a_gradient_that_leaks_is_named():
+    ratio = Exercise("99.1", lambda x, old: (x - old.detach()).exp(), gradient="x old")
+    ratio.cases = [case("one", x=torch.zeros(2, 3), old=torch.zeros(2, 3))]
+    problem = diagnose(ratio, lambda x, old: (x - old).exp())
+    assert "flows into `old`, where none may" in problem.hint
+
+
+def test_a_verdict_shows_what_was_given_what_came_out_and_what_is_expected(capsys):
+    def next_beta(beta, kl, target, gain):
+        return beta * kl
+
+    assert check(next_beta, keep=False) is find(next_beta).solution
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:] == [
+        "    given beta: 0.1",
+        "    given kl [seed]: [0.2, 0.21, 0.19]",
+        "    given target: 0.2",
+        "    given gain: 0.5",
+        "    yours:    [0.02, 0.021, 0.019]",
+        "    expected: [0.1, 0.1025, 0.0975]",
+    ]
+
+
+def test_of_a_long_result_the_worst_place_is_shown():
+    def double(x):
+        """float [batch trial] -> float [batch trial]"""
+        return 2 * x
+
+    task = Exercise("99.2", double, cases=[case("long", x=torch.ones(10, 20))])
+    wrong = double(torch.ones(10, 20))
+    wrong[3, 7] = 5
+    lines = report(task, double, diagnose(task, lambda x: wrong))
+    assert "    at batch 3, trial 7: yours 5, expected 2" in lines
+
+
+def test_an_edit_must_fit_the_solution():
+    task = Exercise("99.3", k3, mistakes="expm2() => exp() | wrong")
+    with pytest.raises(ValueError, match=r"'expm2\(\)' must stand there once"):
+        task.slips  # noqa: B018
+
+
+def test_a_draft_is_untouched_until_a_step_of_it_changes():
+    task = Exercise("99.4", abs, draft=lambda x: x + 1, cases=[case("one", x=-3)])
+    assert diagnose(task, lambda x: x + 1).kind == "untouched"
+    assert diagnose(task, lambda x: x + 2).kind == "values"
+
+
+def test_the_course_s_own_function_and_a_result_are_recognised(capsys):
+    solution = find(k3_named()).solution
+    assert check(solution) is solution
+    assert check(3.0) == 3.0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "the course's own here" in printed and "without calling it" in printed
+
+
+def k3_named():
+    def k3_estimate(): ...
+
+    return k3_estimate
+
+
+def test_a_broken_check_says_so_and_raises_nothing(judge, monkeypatch):
+    monkeypatch.setattr(checking, "diagnose", lambda *_: fail(RuntimeError("no luck")))
+    text, returned = judge(K3, k3)
+    assert "The check itself broke (RuntimeError: no luck)" in text
+    assert returned is not k3
+
+
+def test_a_keyboard_interrupt_passes(judge):
+    with pytest.raises(KeyboardInterrupt):
+        judge(K3, lambda x, y: fail(KeyboardInterrupt))
+
+
+def test_progress_lists_the_notebook_s_exercises(judge, capsys):
+    progress()
+    assert "No exercise has been checked" in capsys.readouterr().out
+    judge(K3, lambda x, y: k3(x, y))
+    judge(KL, lambda x, y: x)
+    progress()
+    assert capsys.readouterr().out.splitlines() == [
+        "5.1  exact_kl_of       [x] not right yet",
+        "5.2  k3_estimate       [v] right",
+        "5.3  penalized_reward  [ ] not attempted yet",
+        "5.4  next_beta         [ ] not attempted yet",
+        "1 of 4 right.",
+    ]
+
+
+def test_a_notebook_loads_its_own_lesson_only():
+    code = """
+    import sys
+    from grpo_course import check
+    def exact_kl_of(log_probs, ref_log_probs): ...
+    check(exact_kl_of)
+    lessons = [m for m in sys.modules if ".lessons.exercises.nb" in m]
+    print(lessons, {"transformers", "datasets"} & {*sys.modules})
+    """
+    run = [sys.executable, "-c", textwrap.dedent(code)]
+    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-1] == "['grpo_course.lessons.exercises.nb05'] set()"
