@@ -420,16 +420,15 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
 
 def advise(kind: str, pairs: Sequence[Pair], first: int) -> str:
     """What helps against a slip that any function can have; empty if nothing does."""
-    theirs, expected = pairs[first].theirs, pairs[first].ours.value
+    theirs, ours, case = pairs[first].theirs, pairs[first].ours, pairs[first].case
     if theirs.error is not None:
         text = f"{type(theirs.error).__mro__} {theirs.error}".lower()
         return next(words for part, words in ERRORS.items() if re.search(part, text))
     if kind == "none":
         if all(pair.theirs.value is None for pair in pairs):
             return "Your function returns None: is the `return` missing?"
-        return pairs[first].case.hint or (
-            "Here your function returns None, and elsewhere a value: does each branch "
-            "end with a `return`?"
+        return case.hint or "Here your function returns None: is there a branch " + (
+            "without a `return`?"
         )
     if kind == "changed":
         return (
@@ -437,25 +436,19 @@ def advise(kind: str, pairs: Sequence[Pair], first: int) -> str:
             "and += do). Others still use it: work on a copy, as sorted() does."
         )
     if kind == "gradient":
-        return lost_or_leaking(theirs.gradients, pairs[first].ours.gradients)
+        return lost_or_leaking(theirs.gradients, ours.gradients)
     if kind == "values":
-        return relation(pairs) or pairs[first].case.hint or not_finite(pairs[first])
+        return sign_or_factor(pairs) or case.hint or not_finite(pairs[first])
     if kind == "shape":
         return wrong_axes(pairs)
     if kind == "dtype":
-        return f"The result's dtype must be {name(expected)}, not {name(theirs.value)}."
-    found = type(theirs.value).__name__
-    if isinstance(expected, Tensor):
-        return (
-            f"The result must be a tensor, but is a {found}. torch.stack makes one "
-            "from tensors; .tolist() and .item() turn it into plain numbers."
-        )
-    if as_number(theirs.value) is not None:
-        return (
-            f"The result must be a plain number, but is a {found} of one number: "
-            ".item() takes it out."
-        )
-    return f"The result must be one number, but is a {found}."
+        mine, right = name(theirs.value), name(ours.value)
+        return f"The result's dtype must be {right}, not {mine}."
+    wanted = "a tensor" if isinstance(ours.value, Tensor) else "one plain number"
+    return (
+        f"The result must be {wanted}, but is a {type(theirs.value).__name__}. "
+        "torch.stack makes a tensor of tensors; .item() takes a number out of one."
+    )
 
 
 def name(tensor: Tensor) -> str:
@@ -465,34 +458,33 @@ def name(tensor: Tensor) -> str:
 
 def lost_or_leaking(given: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
     """Which gradient is missing, is one too many, or is another."""
-    for argument, right in expected.items():
-        mine = given[argument]
-        if right.any() and not mine.any():
-            return (
-                f"The values are right, but no gradient reaches `{argument}`. "
-                "detach(), item(), no_grad() and torch.tensor(...) cut it."
-            )
-        if mine.any() and not right.any():
-            return (
-                f"The values are right, but a gradient flows into `{argument}`, where "
-                "none may: detach() it."
-            )
-        if not agrees(mine, right):
-            return f"The values are right, but the gradient of `{argument}` is not."
-    return ""
+    wrong = (n for n, right in expected.items() if not agrees(given[n], right))
+    argument = next(wrong)
+    if not given[argument].any():
+        return (
+            f"The values are right, but no gradient reaches `{argument}`. "
+            "detach(), item(), no_grad() and torch.tensor(...) cut it."
+        )
+    if not expected[argument].any():
+        return (
+            f"The values are right, but a gradient flows into `{argument}`, where "
+            "none may: detach() it."
+        )
+    return f"The values are right, but the gradient of `{argument}` is not."
 
 
 def wrong_axes(pairs: Sequence[Pair]) -> str:
-    """Tell an axis of size 1 left over in every case from one lost or gone."""
+    """Tell an axis of size 1 left over, or gone, in every case from other shapes."""
 
     def shape(value: object) -> tuple[int, ...]:
         return tuple(value.shape) if isinstance(value, Tensor) else ()
 
     both = [(shape(pair.theirs.value), shape(pair.ours.value)) for pair in pairs]
-    for axis in (-1, -2, -3, -4):
-        left = [len(mine) >= -axis and mine[axis] == 1 for mine, _ in both]
-        cut = [mine[:axis] + mine[len(mine) + axis + 1 :] for mine, _ in both]
-        if all(left) and cut == [right for _, right in both]:
+    for axis in (-1, -2, -3):
+        if all(
+            mine[axis:][:1] == (1,) and mine[:axis] + mine[axis:][1:] == right
+            for mine, right in both
+        ):
             return (
                 f"The numbers may be right; an axis of size 1 is left: squeeze({axis})."
             )
@@ -503,46 +495,40 @@ def wrong_axes(pairs: Sequence[Pair]) -> str:
             "drops batch, trial or pos as well, where there is one of them."
         )
     mine, right = wrong[0]
-    if len(mine) < len(right):
-        return "Your result has the wrong shape, with an axis lost: which must stay?"
-    if len(mine) > len(right):
-        return "Your result has the wrong shape: an axis is left that has to go."
-    return "Your result has the wrong shape: the right axes, but of other lengths."
+    what = "an axis too few" if len(mine) < len(right) else "an axis too many"
+    what = (
+        what if len(mine) != len(right) else "the right number of axes, not of entries"
+    )
+    return f"Your result has the wrong shape: {what}."
 
 
-def relation(pairs: Sequence[Pair]) -> str:
-    """Minus sign, constant factor or constant offset, if one explains every case."""
+def sign_or_factor(pairs: Sequence[Pair]) -> str:
+    """A minus sign or a constant factor, if one explains all cases together."""
 
-    def flat(value: object) -> Tensor:
+    def flat(value: object) -> list[float]:
         if isinstance(value, Tensor):
-            return value.detach().double().flatten()
+            return value.detach().double().flatten().tolist()
         number = as_number(value)
-        return torch.zeros(0) if number is None else torch.tensor([number]).double()
+        return [] if number is None else [number]
 
-    each = [(flat(pair.theirs.value), flat(pair.ours.value)) for pair in pairs]
-    if any(len(mine) != len(right) for mine, right in each):
-        return ""
-    mine, right = (torch.cat(numbers) for numbers in zip(*each, strict=True))
-    finite = (mine.isfinite() & right.isfinite()).all()
-    if right.count_nonzero() < 2 or not finite:
+    mine = torch.tensor([x for pair in pairs for x in flat(pair.theirs.value)])
+    right = torch.tensor([x for pair in pairs for x in flat(pair.ours.value)])
+    if mine.shape != right.shape or right.count_nonzero() < 2:
         return ""
     factor = ((mine @ right) / (right @ right)).item()
-    scaled = all(agrees(one, factor * two) for one, two in each)
-    if abs(factor) > 1e-6 and abs(factor - 1) > 1e-3 and scaled:
-        if abs(factor + 1) < 1e-5:
-            return "Exactly the negative of the expected: a minus sign is wrong."
-        return f"Always {factor:.6g} times the expected: a constant factor is wrong."
-    offset = (mine - right).mean().item()
-    shifted = all(agrees(one, two + offset) for one, two in each)
-    if right.unique().numel() > 1 and shifted and abs(offset) > 1e-4:
-        return f"Always {abs(offset):.4g} too {'large' if offset > 0 else 'small'}."
-    return ""
+    # Of NaN neither holds.
+    other = abs(factor) > 1e-6 and abs(factor - 1) > 1e-3
+    if not other or not agrees(mine, factor * right):
+        return ""
+    if abs(factor + 1) < 1e-5:
+        return "Exactly the negative of the expected: a minus sign is wrong."
+    return f"Always {factor:.6g} times the expected: a constant factor is wrong."
 
 
 def not_finite(pair: Pair) -> str:
     """NaN or infinity where a number is expected."""
-    mine, right = pair.theirs.value, pair.ours.value
-    both = [torch.as_tensor(x) for x in (mine, right) if isinstance(x, Tensor | float)]
+    values = (pair.theirs.value, pair.ours.value)
+    both = [torch.as_tensor(x) for x in values if isinstance(x, Tensor | float)]
     if len(both) == 2 and both[1].isfinite().all() and not both[0].isfinite().all():
         return "NaN or infinity came out: look for 0/0, log(0) or a huge exp."
     return ""
