@@ -416,6 +416,15 @@ def response_scores(logits: Tensor) -> Tensor:
     return F.one_hot(all_responses(vocab, pos), vocab) - logits.softmax(dim=-1)
 
 
+def push_of(response: Tensor, delta: Tensor, probs: Tensor) -> Tensor:
+    """How one response pushes each logit: delta * grad log pi. [pos] -> [pos vocab]
+
+    For a softmax the gradient is one at the number written, minus its probability.
+    Several responses of one token go as well: [trial], [trial 1] -> [trial vocab].
+    """
+    return delta * (F.one_hot(response, probs.shape[-1]) - probs)
+
+
 def response_probs(logits: Tensor) -> Tensor:
     """Probability of every response to one prompt. [pos vocab] -> [all]"""
     pos, vocab = logits.shape

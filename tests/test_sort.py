@@ -34,6 +34,7 @@ from grpo_course.sort import (
     fingerprint,
     generate_responses,
     make_policy,
+    push_of,
     response_probs,
     response_scores,
     reward_one_by_one,
@@ -964,3 +965,13 @@ BAD_CALLS = {
 def test_a_bad_call_is_refused(call, says):
     with pytest.raises((TypeError, ValueError), match=f"(?s){says}"):
         call()
+
+
+def test_a_push_is_delta_times_the_gradient_of_a_log_probability():
+    logits = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+    logits.requires_grad_()
+    response, delta = torch.tensor([4, 0, 0]), torch.tensor(-0.5)
+    said = logits.log_softmax(dim=-1)[range(3), response].sum()
+    (gradient,) = torch.autograd.grad(said, logits)
+    push = push_of(response, delta, logits.softmax(dim=-1))
+    torch.testing.assert_close(push, delta * gradient)

@@ -8,11 +8,8 @@ A notebook begins
 Exercises
     exercises     one module a notebook: tasks, cases, known misconceptions
     check         judges an answer and says what is wrong with it
-    own_reward    judges a reward of the learner's own design
     own_task      the task to copy, trained with several seeds
     hunt          the trainer of notebook 10, its defects, probes and cases
-    silent_runs   five runs of notebook 07 whose loss says next to nothing
-    designs       judges of runs that a learner designs, in words
 
 A problem of your own
     ask           what the models write, sample by sample, and what it earns
@@ -24,10 +21,7 @@ Guesses
 
 Pictures and tables
     plots         one function for each kind of picture, and its words
-    filmed        one seed's policy, epoch by epoch
     live          curves and bars that move while a run trains
-    one_prompt    one policy learns one prompt, to be drawn whole
-    watched       a run that also notes why groups tie, and how far it has gone
     slider        a question that a slider answers, also without a kernel
     batch_table   one rollout as text
 """

@@ -57,6 +57,12 @@ def expect(statement: bool | Tensor, words: str) -> None:
     print(textwrap.fill(f"Not as the text tells: {words}", WIDTH))
 
 
+def with_spread(values: Tensor) -> str:
+    """[seed] -> mean, standard error, and how far the seeds lie apart, in words."""
+    (mean, error), spread = mean_and_error(values), values.std()
+    return f"{mean:.2f} ± {error:.2f}, {len(values)} seeds (their spread {spread:.2f})"
+
+
 def _counted(mean: float, error: float) -> str:
     """A difference with its standard errors."""
     if not error:

@@ -7,14 +7,11 @@ import pytest
 import torch
 from PIL import Image, ImageColor
 
-from grpo_course.classroom.filmed import filmed
 from grpo_course.classroom.plots import plot_bands
-from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.kl_area import draw_settled
 from grpo_course.classroom.plots.kl_estimators import draw_kl_estimators
 from grpo_course.classroom.plots.moving import smaller
 from grpo_course.classroom.plots.palette import DOWN
-from grpo_course.classroom.plots.rates import draw_rate
 from grpo_course.classroom.plots.then_and_now import draw_tokens
 from grpo_course.classroom.plots.token_push import draw_pushes, pushes
 from grpo_course.classroom.plots.while_it_moves import (
@@ -22,9 +19,7 @@ from grpo_course.classroom.plots.while_it_moves import (
     draw_walk,
     draw_zero_loss,
 )
-from grpo_course.classroom.watched import run_watched
 from grpo_course.formulas import kl_values
-from grpo_course.sort import run_policy_gradient, sort_distance_reward
 
 UNIFORM, RIGHT = torch.full((3, 5), 0.2), torch.eye(5)[2:]
 ANSWER = (2, 3, 4)
@@ -34,14 +29,6 @@ ANSWER = (2, 3, 4)
 def close_figures():
     yield
     plt.close("all")
-
-
-def test_a_film_has_a_policy_for_each_epoch_and_it_moves():
-    seen, history = filmed(sort_distance_reward, 3e-3, num_epochs=3)
-    assert len(seen) == len(history.curve("loss")) == 3
-    assert history.curve("loss").abs().max() < 1e-6
-    torch.testing.assert_close(seen[2].sum(-1), torch.ones(3))
-    assert (seen[2] - seen[0]).abs().max() > 1e-3
 
 
 def test_a_frame_shows_what_was_until_then_and_says_it():
@@ -77,17 +64,6 @@ def test_the_walk_marks_its_place_on_the_line():
     ]
     assert dots == [(0.5, -0.5), (0.5, pytest.approx(0.2**3))]
     assert lower.lines[2].get_ydata()[0] == line[2, 0]  # dotted, at the start
-
-
-def test_a_run_whose_groups_are_tied_moves_without_a_gradient():
-    """As notebook 07 says of the fast run of its film."""
-    seen, film = filmed(sort_distance_reward, 0.09)
-    tied = film.epochs("tied_groups")[:, 0] == 1
-    assert tied.float().mean() > 0.8
-    assert not film.epochs("gradient_norm")[tied].any()
-    probs = torch.stack(seen)
-    moves = (probs[1:] - probs[:-1]).abs().amax(dim=(1, 2))
-    assert moves[tied[:-1]].max() > 0.5
 
 
 @pytest.mark.parametrize(
@@ -150,30 +126,3 @@ def test_the_kl_pulls_no_token_before_the_first_step():
     for ratio, pull in ((1.0, "pulls none of them yet"), (1.01, "pulls them all")):
         told = draw_tokens(torch.full((1, 2, 3), ratio), deltas)
         assert told.endswith(f"The KL {pull}.")
-
-
-def test_a_watched_run_is_the_usual_one_with_more_in_its_log():
-    run = run_watched(3, range(2), 0.1, kl_penalty=0.1, compute_ref_model_period=9)
-    plain = run_policy_gradient(
-        3,
-        deltas_mode="normalized_rewards",
-        loss_mode="clipped",
-        reward_fn=sort_distance_reward,
-        init_scale=0.1,
-        seeds=range(2),
-        learning_rate=0.1,
-        kl_penalty=0.1,
-        compute_ref_model_period=9,
-    )
-    assert torch.equal(run.curve("loss"), plain.curve("loss"))
-    kinds = run.curve("tied_right") + run.curve("tied_wrong")
-    torch.testing.assert_close(kinds, run.curve("tied_groups"))
-    gone = run.epochs("kl_to_first")
-    assert gone[0].abs().max() < 1e-6 and gone[-1].min() > 0.1
-
-
-def test_the_two_kinds_of_ties_are_told():
-    run = run_watched(2, range(2), 1.0)
-    told = draw_rate(run, 1.0)
-    assert told.startswith("learning rate 1: at the end 0.00 of the groups are tied")
-    assert "stacked: all sorted from 0.00" in alternative_text(plt.gcf())

@@ -6,11 +6,11 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.colors import same_color
 
-from grpo_course.classroom.one_prompt import PROMPT, Moment, learn_one, push_of
 from grpo_course.classroom.plots import plot_threads
 from grpo_course.classroom.plots.alt_text import alternative_text
 from grpo_course.classroom.plots.moment import plot_moment
 from grpo_course.classroom.plots.palette import DOWN, LEVEL, UP
+from grpo_course.lessons.one_prompt import PROMPT, Moment, learn_one
 from grpo_course.sort import sort_distance_reward
 
 
@@ -30,22 +30,6 @@ def test_twice_the_rate_is_twice_the_step_on_the_same_group():
     steps = [each[1].probs - each[0].probs for each in (small, large)]
     assert torch.allclose(steps[1], 2 * steps[0], atol=1e-5)
     assert steps[0].abs().max() > 1e-4
-
-
-def test_no_rate_learns_nothing_and_other_seeds_start_elsewhere():
-    before, after = learn_one(1, 0.0)
-    assert torch.equal(before.probs, after.probs)
-    assert not torch.equal(before.probs, learn_one(0, 0.0, seed=1)[0].probs)
-
-
-def test_a_push_is_delta_times_the_gradient_of_a_log_probability():
-    logits = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
-    logits.requires_grad_()
-    response, delta = torch.tensor([4, 0, 0]), torch.tensor(-0.5)
-    said = logits.log_softmax(dim=-1)[range(3), response].sum()
-    (gradient,) = torch.autograd.grad(said, logits)
-    push = push_of(response, delta, logits.softmax(dim=-1))
-    torch.testing.assert_close(push, delta * gradient)
 
 
 def test_bars_of_a_moment_have_the_sign_and_the_colour_of_their_deltas():

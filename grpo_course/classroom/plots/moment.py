@@ -6,17 +6,17 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from grpo_course.classroom.one_prompt import Moment
 from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.mechanism import draw_group, draw_policy, right_words
 from grpo_course.classroom.plots.palette import sign_colour
 
 
-def plot_moment(moment: Moment, answer: Sequence[int], most: float) -> list[Axes]:
+def plot_moment(moment: Any, answer: Sequence[int], most: float) -> list[Axes]:
     """A policy, and the group that it samples with the rewards, `most` at best.
 
-    Colour and sign of a bar are those of its delta: above or below the group's mean.
+    `moment` is one of `lessons.one_prompt.learn_one`. Colour and sign of a bar are
+    those of its delta: above or below the mean of the group.
     """
     left, right = axes_row(2, width=8.6, height=2.9)
     draw_policy(left, moment.probs, answer, r"the policy $\pi$")

@@ -9,12 +9,12 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.classroom.one_prompt import push_of
 from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.mechanism import LINED, draw_arrow, draw_group
 from grpo_course.classroom.plots.palette import PI
 from grpo_course.classroom.plots.simplex import CORNERS, corner_names, name_corners
+from grpo_course.sort import push_of
 
 ZOOM = 2.0  # of all pushes alike: the triangle tells directions, not lengths
 EDGE, GAP = "#c8c8c8", 0.02

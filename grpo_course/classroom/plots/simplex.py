@@ -7,11 +7,11 @@ import torch
 from matplotlib.axes import Axes
 from torch import Generator, Tensor
 
-from grpo_course.classroom.one_prompt import push_of
 from grpo_course.classroom.plots import COLOURS, axes_row
 from grpo_course.classroom.plots.alt_text import describe
 from grpo_course.classroom.plots.palette import PI
 from grpo_course.formulas import compute_deltas
+from grpo_course.sort import push_of
 
 CORNERS = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
 GRID, LENGTH = 9, 0.09  # arrows a side, and the longest of them

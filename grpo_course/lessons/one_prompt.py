@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
-from torch.nn.functional import one_hot
 
 from grpo_course.formulas import compute_deltas, compute_loss
 from grpo_course.sort import (
@@ -25,15 +24,6 @@ class Moment(NamedTuple):
     responses: Tensor
     rewards: Tensor
     deltas: Tensor
-
-
-def push_of(response: Tensor, delta: Tensor, probs: Tensor) -> Tensor:
-    """How one response pushes each logit: delta * grad log pi. [pos] -> [pos vocab]
-
-    For a softmax the gradient is one at the number written, minus its probability.
-    Several responses of one token go as well: [trial], [trial 1] -> [trial vocab].
-    """
-    return delta * (one_hot(response, probs.shape[-1]) - probs)
 
 
 def learn_one(
