@@ -7,6 +7,7 @@ be turned without a difference, by the key of the exercise.
 
 import itertools
 import json
+import statistics
 
 import torch
 import torch.nn.functional as F
@@ -71,6 +72,18 @@ def _by_moments(before, after):
     return torch.stack([both[1].mean() - both[0].mean(), error])
 
 
+def _token_by_token(logits, tokens, prompt_length):
+    rows = []
+    for row, text in zip(logits, tokens):
+        places = range(prompt_length, len(text))
+        rows.append(torch.stack([row[t - 1].log_softmax(0)[text[t]] for t in places]))
+    return torch.stack(rows)
+
+
+def _flat(*tensors):
+    return [tensor.flatten().tolist() for tensor in tensors]
+
+
 def _votes_by_pass(answers):
     """No counting class: each answer is held against the best so far."""
     winners = []
@@ -84,7 +97,6 @@ def _votes_by_pass(answers):
 
 
 RIGHT = [
-    ("paired_gain", _by_moments),
     (
         "response_weights",
         lambda r, m: (
@@ -100,7 +112,6 @@ RIGHT = [
             Categorical(logits=torch.add(ref, r, alpha=1 / beta)).logits
         ),
     ),
-    ("vote", _votes_by_pass),
     ("json_reward", _pairs_in_common),
     ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),
     ("mean_by_group", lambda r: torch.stack([row.mean() for row in r])),
@@ -248,6 +259,26 @@ RIGHT = [
         ),
     ),
     ("masked_loss", lambda *given: _response_by_response(*given)),
+    ("response_log_probs", lambda *given: _token_by_token(*given)),
+    ("vote", _votes_by_pass),
+    (
+        "vote",
+        lambda answers: [
+            statistics.mode(said) if said else None
+            for given in answers
+            for said in [[x for x in given if x is not None]]
+        ],
+    ),
+    ("paired_gain", _by_moments),
+    (
+        "paired_gain",
+        lambda b, a: torch.tensor(
+            [
+                statistics.mean(gained := [*map(float.__sub__, *_flat(a, b))]),
+                statistics.stdev(gained) / len(gained) ** 0.5,
+            ]
+        ),
+    ),
 ]
 
 
@@ -447,4 +478,6 @@ PACKAGE = {
 }
 
 
-EQUIVALENT: dict[str, set[str]] = {}
+EQUIVALENT: dict[str, set[str]] = {
+    "12.2": {"1"},  # the first of two most frequent ones is the most frequent one
+}

@@ -1,0 +1,163 @@
+"""The exercises of 12_gsm8k_grpo."""
+
+from collections import Counter
+
+import torch
+
+from grpo_course.classroom.check import Case, case, exercise
+from grpo_course.lessons.exercises.shared import TOO_LATE, numbers, pick, scored_text
+
+
+def _scores(logits, tokens):
+    return pick(logits.log_softmax(-1), tokens)
+
+
+@exercise("12.1", gradient="logits")
+def response_log_probs(logits, tokens, prompt_length):
+    """float [batch pos vocab], int [batch pos], int
+    -> float [batch pos-prompt_length]"""
+    before = logits[:, prompt_length - 1 : -1].log_softmax(dim=-1)
+    chosen = tokens[:, prompt_length:, None]
+    return before.gather(-1, chosen).squeeze(-1)
+
+
+response_log_probs.insight = "With left padding all prompts end at one place, so a single slice cuts every row of the batch."
+response_log_probs.cases = (
+    scored_text(
+        "a prompt of three tokens, a response of four", 2, 7, 5, prompt_length=3
+    ),
+    scored_text("a prompt of one token", 2, 4, 5, prompt_length=1),
+    scored_text("a response of one token", 2, 5, 5, prompt_length=4),
+    scored_text("a batch of one", 1, 7, 5, prompt_length=3),
+    scored_text("one token each", 1, 2, 5, prompt_length=1),
+    scored_text(
+        "logits of 200 and -200", 2, 5, 4, TOO_LATE, scale=200.0, prompt_length=2
+    ),
+)
+response_log_probs.mistakes = """
+prompt_length - 1 : -1 => prompt_length: | No shift: the logits that stand beside a token have read it already. Those one place before score it, so begin at prompt_length - 1.
+prompt_length - 1 : -1 => prompt_length : -1 && tokens[:, prompt_length:, None] => tokens[:, prompt_length + 1 :, None] | You lose the first response token. The logits of the last prompt token score it: begin at prompt_length - 1.
+return _scores(logits[:, :-1], tokens[:, 1:]) | You score the prompt as well. Nobody sampled it: keep the scores of the response only.
+tokens[:, prompt_length:, None] => tokens[:, prompt_length - 1 : -1, None] | You shift the logits and the tokens. The tokens stay those of the response; only the logits begin one place earlier.
+.squeeze(-1) => .squeeze(-1).sum(-1) | You sum over pos. The ratio and the mask work on single tokens: return a score for each.
+.log_softmax(dim=-1) => | These are raw logits. Log-probabilities need log_softmax over the vocabulary first.
+.log_softmax(dim=-1) => .softmax(dim=-1) | These are probabilities. Use log_softmax instead of softmax.
+.log_softmax(dim=-1) => .log_softmax(dim=1) | Your softmax runs over pos, so places compete. Words do: normalize over vocab, the last axis.
+"""
+
+
+@exercise("12.2")
+def vote(answers):
+    """answers to each problem, a list of lists -> one answer for each, a list"""
+    winners = []
+    for given in answers:
+        counted = Counter(answer for answer in given if answer is not None)
+        winners.append(counted.most_common(1)[0][0] if counted else None)
+    return winners
+
+
+def _said(given):
+    return [answer for answer in given if answer is not None]
+
+
+NO_VOTE = (
+    "None is a response without an answer: it has no vote. Leave it out before you "
+    "count."
+)
+EARLIEST = (
+    "Two answers come equally often there. The one that came first wins: "
+    "Counter.most_common keeps the order in which it met them."
+)
+NOBODY = (
+    "Where nobody answered, there is nothing to count: return None for that problem, "
+    "and go on."
+)
+
+
+def _votes(description, *answers, hint=""):
+    return Case(description, {"answers": list(answers)}, hint)
+
+
+# Ties stand in no order that sorting, or a set, could find.
+TIES = [["5", "12", "12", "5"], ["9", "4"], ["30", "7", "8"], ["8", "b", "30"]]
+
+vote.insight = "Eight samples and a count: no weight moves. It helps where the right answer is the most frequent one already."
+vote.cases = (
+    _votes("one answer comes most often", ["7", "8", "8", "7", "8"]),
+    _votes("two problems", ["3", "3", "5"], ["9", "4", "4"]),
+    _votes("the first is alone", ["1", "6", "6", "2"]),
+    _votes("the most frequent is the smallest", ["20", "4", "4", "30"]),
+    _votes("equally many", ["12", "5", "5", "12"], ["3", "4"], hint=EARLIEST),
+    _votes("equally many, the first not the smallest", *TIES, hint=EARLIEST),
+    _votes("most are without an answer", [None, "5", None, None], hint=NO_VOTE),
+    _votes("as many without as with", [None, "5", "5", None], hint=NO_VOTE),
+    _votes("nobody answered", [None, None, None], ["5"], hint=NOBODY),
+    _votes("all the same", ["11", "11", "11"]),
+    _votes("the answer zero, and an empty text", ["0", "0", "1"], ["", "", "2"]),
+)
+vote.mistakes = """
+if answer is not None) => ) | None is a response without an answer: it has no vote. Leave it out before you count.
+for answer in given if => for answer in reversed(given) if | Two answers come equally often there. The one that came first wins: Counter.most_common keeps the order in which it met them.
+for answer in given if => for answer in sorted(map(str, given)) if answer != "None" and | Of two that come equally often you take the smaller one. The one that came first wins: count in the order given.
+return [given[0] for given in answers] | You take the first answer, whatever the others are. Count them.
+(answer for answer in given if => (answer for given in answers for answer in given if | You count over all problems. Each problem has a vote of its own.
+[0][0] if counted else None => [0] if counted else None | most_common gives pairs of an answer and its count. Return the answer alone.
+[0][0] if counted else None => [0][1] if counted else None | That is how often it came. Return the answer, the first of each pair.
+return [max(_said(given), default=None) for given in answers] | That is the largest of the answers, not the most frequent one.
+[0][0] if counted else None => [0][0] | Where nobody answered, there is nothing to count: return None for that problem, and go on.
+return [max(_said(given), key=given.count) for given in answers] | Where nobody answered, there is nothing to count: max needs default=None there.
+"""
+
+
+@exercise("12.3")
+def paired_gain(before, after):
+    """float [seed problem] twice -> float [2]"""
+    gain = (after - before).flatten()
+    return torch.stack([gain.mean(), gain.std() / gain.numel() ** 0.5])
+
+
+def _pairs_case(description, seeds, problems, shift):
+    before = (numbers(seeds, problems) > 0.4).float()
+    new = numbers(seeds, problems, shift=shift)
+    after = torch.where(new > 0.1, 1.0, torch.where(new < -0.8, 0.0, before))
+    return case(description, before=before, after=after)
+
+
+paired_gain.insight = "Pairs make the error small: problems that both get right, or both get wrong, add no noise."
+paired_gain.cases = (
+    case(
+        "two seeds, four problems",
+        before=[[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0]],
+        after=[[1.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 1.0]],
+    ),
+    _pairs_case("three seeds, eight problems", 3, 8, 2.0),
+    _pairs_case("one seed", 1, 12, 1.0),
+    case(
+        "fewer right than before",
+        before=[[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]],
+        after=[[0.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]],
+    ),
+    case(
+        "shares of several samples, in place of 0 and 1",
+        before=[[0.25, 0.5, 0.0], [0.75, 0.5, 1.0]],
+        after=[[0.5, 0.75, 0.75], [1.0, 0.25, 1.0]],
+    ),
+)
+paired_gain.mistakes = """
+gain.std() / => (before.var() + after.var()).sqrt() / | You treat the two as samples of their own. They answer the same problems: what makes a problem easy helps both, and drops out of the gain of a pair. Take the spread of the gains.
+gain.std() / => (before.std() + after.std()) / | You add the errors of two samples of their own. They answer the same problems: what makes a problem easy helps both, and drops out of the gain of a pair. Take the spread of the gains.
+.flatten() => .mean(0) | You average each problem over the seeds first, so the error counts problems. That is the careful choice where all seeds answer the same problems, as the handwritten ones below. Asked here is the error with each pair counted for itself: flatten().
+.flatten() => .mean(-1) | This is the spread of the seeds' means, a handful of numbers: it says how far another run would differ. Asked is what other problems would change: take all pairs.
+gain.std() / gain.numel() ** 0.5 => gain.std() | This is the spread of single problems. The mean of n of them strays less: divide by the square root of n.
+gain.numel() ** 0.5 => gain.numel() | You divide by the number of problems. The error of a mean falls with its square root.
+gain.std() / => gain.std() * | The error of a mean falls with the number of problems: divide the spread by the square root, do not multiply.
+gain.std() => gain.std(correction=0) | You divide the squares by n. The sample spread divides them by n - 1, as torch does by default.
+gain.numel() => before.shape[-1] | You divide by the number of problems of one seed. The mean is over those of all seeds.
+gain.std() => gain.square().mean().sqrt() | These are distances from zero. The spread is taken around the mean gain, and its squares are divided by n - 1, as std() does.
+gain.std() => 2 * gain.std() | These are two standard errors, half of a 95 % interval. Return one.
+gain.std() => 1.96 * gain.std() | This is half of a 95 % interval. Return one standard error.
+[gain.mean(), gain.std() / gain.numel() ** 0.5] => [gain.std() / gain.numel() ** 0.5, gain.mean()] | The right two numbers in the wrong order: the gain first.
+after - before => before - after | The sign is turned: this is what was lost. The gain is after minus before.
+after - before => after | This is the share right of one of the two. The gain of a problem is after minus before.
+(after - before) => (after - before).abs() | You take the size of each change, without its sign: then a problem that is lost counts as a gain.
+"""
