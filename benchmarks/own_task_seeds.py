@@ -2,16 +2,17 @@
 
 Each seed draws other words, weights and samples, and takes about three minutes on one
 core. What was recorded before is kept; a seed that is there is done again. Written to
-grpo_course/classroom/own_task_seeds.json, which notebook 15 shows.
+grpo_course/lessons/own_task_seeds.json, which notebook 15 shows.
 """
 
 import json
 import sys
 from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
 
 import torch
 
-from grpo_course.classroom.own_task import PATH, read_own_task
 from grpo_course.evaluation import ways_to_answer
 from grpo_course.files import write_atomically
 from grpo_course.training import (
@@ -23,6 +24,7 @@ from grpo_course.training import (
     train_policy,
 )
 
+PATH = Path(str(files("grpo_course.lessons") / "own_task_seeds.json"))
 LONGER = 400  # steps of a longer warm start, to compare with
 
 
@@ -53,10 +55,9 @@ def main(seeds: list[int]) -> None:
     """Record seed by seed; what is done is on the disk."""
     torch.set_num_threads(1)
     for seed in seeds:
-        rows = (
-            [r for r in read_own_task() if r["seed"] != seed] if PATH.exists() else []
-        )
-        rows = sorted([*rows, record(seed)], key=lambda row: row["seed"])
+        before = json.loads(PATH.read_text("utf-8")) if PATH.exists() else []
+        others = [row for row in before if row["seed"] != seed]
+        rows = sorted([*others, record(seed)], key=lambda row: row["seed"])
         write_atomically(PATH, json.dumps(rows, indent=1) + "\n")
         print("recorded seed", seed, flush=True)
 

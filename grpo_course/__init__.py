@@ -48,7 +48,7 @@ HOMES = {
     "length_reward": "grpo_course.gsm8k",
     "to_trl_config": "grpo_course.trl",
     "setup": "grpo_course.classroom.setup",
-    "batch_table": "grpo_course.classroom.batch_table",
+    "batch_table": "grpo_course.classroom.show",
     "show": "grpo_course.classroom.show",
     "check": "grpo_course.classroom.check",
     "progress": "grpo_course.classroom.check",

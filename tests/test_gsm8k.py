@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_course.classroom.own_task import FAILURES, TINY
 from grpo_course.gsm8k import (
     FORMS,
     GSM8K,
@@ -59,7 +58,6 @@ from grpo_course.training import (
     load_problems,
     make_task,
     presets_of,
-    weigh,
 )
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
@@ -657,24 +655,3 @@ def test_a_preset_is_the_settings_of_a_run(name):
     config = presets_of("gsm8k")[name]
     assert config.task == "gsm8k" and make_task(config)
     assert replace(config, **PRESETS[name]) == config
-
-
-def test_a_failure_of_notebook_15_changes_what_it_says():
-    def flat(config):
-        task = make_task(config)
-        rewards = weigh(task.rewards, config.reward_weights)
-        weights = {f"weight of {name}": weight for name, (_, weight) in rewards.items()}
-        plain = asdict(replace(config, task_settings={}, reward_weights={}))
-        return plain | asdict(task) | weights
-
-    ours = flat(TINY)
-    changed = {
-        name: {key for key, value in flat(config).items() if value != ours[key]}
-        for name, config in FAILURES.items()
-    }
-    assert changed == {
-        "rate too high": {"num_epochs", "learning_rate"},
-        "no KL": {"num_epochs", "kl_penalty"},
-        "format alone": {"num_epochs", "weight of accuracy"},
-        "too hard": {"num_epochs", "operands", "steps", "weight of format"},
-    }

@@ -1,18 +1,13 @@
 """What a learner touches: the setup, the shown source, the exercises, the plots.
 
 A notebook begins
-    setup         seed, threads, printed digits, the style of plots
-    packages      is everything installed that the course needs?
-    show          the package's own source, in the notebook
+    setup         seed, threads, printed digits, the style of plots; what is installed
+    show          the package's own source in the notebook, and a batch as text
 
 Exercises
     exercises     one module a notebook: tasks, cases, known misconceptions
     check         judges an answer and says what is wrong with it
-    own_task      the task to copy, trained with several seeds
     hunt          the trainer of notebook 10, its defects, probes and cases
-
-A problem of your own
-    ask           what the models write, sample by sample, and what it earns
 
 Guesses
     predict       asks before a result is seen, and counts what was right
@@ -23,5 +18,4 @@ Pictures and tables
     plots         one function for each kind of picture, and its words
     live          curves and bars that move while a run trains
     slider        a question that a slider answers, also without a kernel
-    batch_table   one rollout as text
 """

@@ -1,10 +1,14 @@
-"""One call opens each notebook: seed, threads, printing, plots, quiet libraries."""
+"""One call opens each notebook: seed, threads, printing, plots, quiet libraries.
+
+In the first notebook another says whether all packages are there.
+"""
 
 import base64
 import os
 import random
 import sys
 import warnings
+from importlib import metadata
 from io import BytesIO
 
 QUIET = {  # every kernel of `workshop` has them from its start
@@ -46,6 +50,9 @@ DARK = """<style>@media screen {
 [data-jp-theme-light="false"] :is(.jp-RenderedImage, .jp-RenderedMarkdown, .moving)
 img:not(.reveal *) {filter: invert(0.93) hue-rotate(180deg)}
 }</style>"""
+CURE = (
+    "start with `python3 -m grpo_course lab` from the course's folder (Windows: `py`)"
+)
 # Stored pixels for one of the page: screens and projectors have more than that.
 FINER = 1.5
 
@@ -126,6 +133,24 @@ def _describe_pictures() -> None:
         return base64.b64encode(png).decode(), stated
 
     formatter.for_type(Figure, draw_and_describe)
+
+
+def check_environment() -> None:
+    """Say that all packages are there, or for each that is not, what to do."""
+    from packaging.requirements import Requirement
+
+    lines = metadata.requires("grpo-course") or []
+    needed = [Requirement(line) for line in lines if "extra ==" not in line]
+    wrong = []
+    for each in needed:
+        try:
+            version = metadata.version(each.name)
+        except metadata.PackageNotFoundError:
+            wrong.append(f"{each} is missing: {CURE}")
+            continue
+        if not each.specifier.contains(version):
+            wrong.append(f"{each} is needed, and {version} is here: {CURE}")
+    print("\n".join(wrong) or f"All {len(needed)} packages are ready.")
 
 
 def in_kernel() -> bool:

@@ -1,10 +1,19 @@
-"""Show the package's own source in a notebook: never a copy that could drift."""
+"""What stands behind: the package's own source in a notebook, a batch as text.
+
+The source is never a copy that could drift.
+"""
 
 import inspect
 import re
 import sys
 import textwrap
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from grpo_course.loop import Batch
 
 
 def show(function: Callable, folded: bool = False) -> None:
@@ -54,3 +63,33 @@ def _place(function: Callable) -> str:
         return "this notebook"
     path = module.__name__.replace(".", "/")
     return f"{path}/__init__.py" if hasattr(module, "__path__") else f"{path}.py"
+
+
+def batch_table(batch: "Batch", log_probs: "Tensor | None" = None) -> str:
+    """Every response of a batch with its log-probs, reward and delta.
+
+    `log_probs` [batch trial pos] are those of the policy now, the sampling policy's
+    unless given. Where each token has a delta, they stand in a row. A batch with a seed
+    axis must be cut to one seed first. Raises ValueError if it is not, and if there are
+    no log-probs.
+    """
+    if batch.rewards.ndim != 2:
+        raise ValueError(
+            f"batch.rewards has shape {list(batch.rewards.shape)}; the table shows "
+            "[batch trial]. Train one seed without a seed axis to print its steps."
+        )
+    log_probs = batch.old_log_probs if log_probs is None else log_probs
+    if log_probs is None:
+        raise ValueError(
+            "log_probs=None, and batch.old_log_probs is None too: the first step notes "
+            "them. Pass log_probs=policy.log_probs(batch.rollout)."
+        )
+    lines = []
+    for i, prompt in enumerate(batch.rollout.prompts.tolist()):
+        lines.append(f"prompt {prompt}")
+        for j, response in enumerate(batch.rollout.responses[i].tolist()):
+            said = " ".join(f"{each:6.2f}" for each in log_probs[i, j])
+            pushed = " ".join(f"{each:+.2f}" for each in batch.deltas[i, j].flatten())
+            told = f"log-probs {said}  R {batch.rewards[i, j]:5.2f}  delta {pushed}"
+            lines.append(f"  {response}  {told}")
+    return "\n".join(lines)

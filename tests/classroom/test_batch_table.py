@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grpo_course.classroom.batch_table import batch_table
+from grpo_course.classroom.show import batch_table
 from grpo_course.loop import Batch, Rollout
 
 RESPONSES = torch.tensor([[[1, 2], [0, 1]]])
@@ -44,8 +44,3 @@ def test_a_table_of_several_seeds_is_refused():
     batch = replace(SMALL, rewards=SMALL.rewards[None])  # [seed batch trial]
     with pytest.raises(ValueError, match="without a seed axis"):
         batch_table(batch)
-
-
-def test_a_table_of_other_log_probs_is_refused():
-    with pytest.raises(ValueError, match=r"log_probs has shape .1, 1, 2.*responses"):
-        batch_table(SMALL, SMALL.old_log_probs[:, :1])

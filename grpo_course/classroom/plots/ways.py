@@ -13,8 +13,8 @@ from grpo_course.classroom.plots.palette import COLOURS
 def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[Axes]:
     """A small plot for each way to answer: the models side by side, a line a seed.
 
-    Rows are those of `read_own_task`; `short` names the models below their columns. The
-    seed with the weakest start is drawn in another colour and dashed.
+    Rows are those of `lessons/own_task_seeds.json`; `short` names the models below
+    their columns. The seed with the weakest start is drawn in another colour, dashed.
     """
     models = [name for name in rows[0] if name != "seed"]
 
