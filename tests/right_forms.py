@@ -176,6 +176,39 @@ RIGHT = [
         "softmax_minus_uniform",
         lambda r: F.softmax(r, -1) - F.softmax(r, -1).mean(-1, True),
     ),
+    ("compute_ratio_from_logs", lambda n, o: torch.e ** (n - o.detach())),
+    (
+        "clipped_surrogate_loss",
+        lambda n, o, d: (
+            -torch.where(
+                (d > 0)[..., None],
+                (n - o).exp().clamp(max=1.2),
+                (n - o).exp().clamp(min=0.8),
+            )
+            .mul(d[..., None])
+            .mean()
+        ),
+    ),
+    (
+        "clip_fraction",
+        lambda r, d, e: torch.tensor(
+            [
+                float(x > 1 + e if y > 0 else y < 0 and x < 1 - e)
+                for rows, each in zip(r.tolist(), d.tolist())
+                for row, y in zip(rows, each)
+                for x in row
+            ]
+        ).mean(),
+    ),
+    (
+        "masked_sequence_mean",
+        lambda x, m: torch.stack(
+            [
+                row[keep].sum() / max(1, len(row[keep]))
+                for row, keep in zip(x.flatten(0, 1), m.flatten(0, 1))
+            ]
+        ).mean(),
+    ),
     (
         "exact_kl_of",
         lambda p, q: kl_divergence(Categorical(logits=p), Categorical(logits=q)),
