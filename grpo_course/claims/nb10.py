@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from grpo_course.claims.claim import Claim, Setting
-from grpo_course.classroom.hunt.broken import broken
-from grpo_course.classroom.hunt.costs import SHORT, true_reward
-from grpo_course.classroom.hunt.defects import number_of
-from grpo_course.classroom.hunt.script import Settings, Trainer
+from grpo_course.lessons.hunt.defects import broken, number_of
+from grpo_course.lessons.hunt.script import Settings, Trainer
 
 EIGHT = Setting(seeds=range(8))
+NUM_STEPS = 10  # half a run
+NUM_GRADED = 64  # prompts, eight responses each, for the reward at the end
 
 
 def lists(setting: Setting) -> dict[str, int]:
@@ -25,7 +25,7 @@ def earned(setting: Setting, cause: str = "", beta: float = Settings.beta) -> Te
     """The reward that the healthy script pays a trainer in the end. -> [seed]"""
     kind = broken(number_of(cause)).Trainer if cause else Trainer
     known: dict[str, Any] = lists(setting) | {
-        "num_steps": round(SHORT["num_steps"] * setting.length),
+        "num_steps": round(NUM_STEPS * setting.length),
         "learning_rate": Settings.learning_rate * setting.rate,
         "beta": beta,
     }
@@ -33,7 +33,9 @@ def earned(setting: Setting, cause: str = "", beta: float = Settings.beta) -> Te
     for seed in setting.seeds:
         trainer = kind(seed=seed, **known)
         trainer.train()
-        rewards.append(true_reward(trainer, seed))
+        grader = Trainer(seed=1000 + seed, num_prompts=NUM_GRADED)
+        grader.model.load_state_dict(trainer.model.state_dict())
+        rewards.append(round(grader.collect().rewards.mean().item(), 4))
     return torch.tensor(rewards)
 
 

@@ -7,7 +7,6 @@ A notebook begins
 Exercises
     exercises     one module a notebook: tasks, cases, known misconceptions
     check         judges an answer and says what is wrong with it
-    hunt          the trainer of notebook 10, its defects, probes and cases
 
 Guesses
     predict       asks before a result is seen, and counts what was right

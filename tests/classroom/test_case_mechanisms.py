@@ -4,12 +4,11 @@ from functools import partial
 
 import pytest
 
-from grpo_course.classroom.hunt.broken import broken
-from grpo_course.classroom.hunt.probes_of_learning import token_with
-from grpo_course.classroom.hunt.roles import GUIDED
-from grpo_course.classroom.hunt.script import Trainer
 from grpo_course.classroom.plots import case_mechanisms
 from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.lessons.hunt.defects import GUIDED, broken
+from grpo_course.lessons.hunt.probes import token_with
+from grpo_course.lessons.hunt.script import Trainer
 
 
 def trainer_of(letter):

@@ -12,8 +12,8 @@ import grpo_course
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "grpo_course"
-CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("check", "hunt", "plots")))
-MAPPED = (*CLASSROOM, "reader", "workshop")
+CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("check", "plots")))
+MAPPED = (*CLASSROOM, "lessons/hunt", "reader", "workshop")
 LOADED = """
 import sys
 import grpo_course.__main__

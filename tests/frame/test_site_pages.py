@@ -12,8 +12,8 @@ from nbformat import v4
 
 import grpo_course
 from grpo_course import __main__ as command_line
-from grpo_course.classroom.hunt.defects import DEFECTS
-from grpo_course.classroom.hunt.judge import VARIANTS
+from grpo_course.lessons.hunt.defects import DEFECTS
+from grpo_course.lessons.hunt.probes import VARIANTS
 from grpo_course.reader.finale import DEEP, read_finale, shares
 from grpo_course.workshop import anywhere, api_page, lab, present, site
 

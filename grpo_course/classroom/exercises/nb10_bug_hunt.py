@@ -1,20 +1,26 @@
 """The exercises of 10_bug_hunt: probes to write, causes to name, a script to repair."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from grpo_course.classroom.hunt.broken import broken, compiled, source_with
-from grpo_course.classroom.hunt.defects import CAUSES, DEFECTS, number_of
-from grpo_course.classroom.hunt.judge import VARIANTS, make_variant
-from grpo_course.classroom.hunt.probes_of_learning import token_with
-from grpo_course.classroom.hunt.repair import CLOSE, behaviour, distance
-from grpo_course.classroom.hunt.roles import DIAGNOSED, REPAIRED
-from grpo_course.classroom.hunt.script import Trainer
 from grpo_course.classroom.old_check.exercise import Case, Exercise, Mistake
+from grpo_course.lessons.hunt.cases import CLOSE, behaviour, distance
+from grpo_course.lessons.hunt.defects import (
+    CAUSES,
+    DEFECTS,
+    DIAGNOSED,
+    REPAIRED,
+    broken,
+    compiled,
+    number_of,
+    source_with,
+)
+from grpo_course.lessons.hunt.probes import VARIANTS, token_with
+from grpo_course.lessons.hunt.script import Trainer
 
 HEALTHY = "healthy, "  # before the name of a variant
 
@@ -37,11 +43,11 @@ def verdict_on(probe: Callable, trainer: str) -> str | None:
     """What a probe says of a healthy variant, of a decoy, or of a number."""
     if trainer.startswith(HEALTHY):
         settings = VARIANTS[trainer.removeprefix(HEALTHY)]
-        make_trainer = make_variant(Trainer, settings)
+        make_trainer: Callable = partial(Trainer, **settings)
     elif trainer in DECOYS:
-        make_trainer = make_variant(DECOYS[trainer], {})
+        make_trainer = DECOYS[trainer]
     else:
-        make_trainer = make_variant(broken(int(trainer.split()[1])).Trainer, {})
+        make_trainer = broken(int(trainer.split()[1])).Trainer
     with torch.random.fork_rng():
         torch.manual_seed(0)
         said = probe(make_trainer)
@@ -159,7 +165,7 @@ GROUPS_STAND_ALONE = Exercise(
             "Here the deltas of one prompt depend on what the others earn. Pay all "
             "responses to one prompt more, and those to another not.",
         ),
-        *_silent("two prompts", "seed 1"),
+        *_silent("groups of sixteen", "two prompts", "seed 1"),
         _passed("loss negated twice"),
         _decoy(
             "its deltas are rewards, times the largest of the batch",
@@ -359,7 +365,7 @@ PADDING_LEAVES_NO_TRACE = Exercise(
     solution=padding_leaves_no_trace,
     use=verdict_on,
     cases=(
-        *_silent("as it is", "seed 2"),
+        *_silent("as it is", "seed 1"),
         _found(
             "attention mask left out of the scores",
             "Here the model reads padding as if it were text. Add some in front of "
@@ -506,7 +512,7 @@ PARTS_MAKE_NO_DIFFERENCE = Exercise(
             "norm moves by a few per cent: compare it in one part and in many small "
             "ones, with a tolerance that is smaller.",
         ),
-        *_silent("seed 2", "groups of four"),
+        *_silent("groups of sixteen", "groups of four"),
         _passed("loss negated twice"),
         _decoy(
             "its gradient grows with micro_batch_size",

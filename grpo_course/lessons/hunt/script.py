@@ -10,7 +10,7 @@ from torch.nn.utils import clip_grad_norm_
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
-from grpo_course.classroom.hunt.base import LARGEST, Tokenizer, load_model
+from grpo_course.lessons.hunt.base import LARGEST, Tokenizer, load_model
 
 MEASURES = ("loss", "kl", "entropy", "ratio", "clip_fraction")  # of each token
 NOT_YET = torch.empty(0)

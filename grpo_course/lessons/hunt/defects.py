@@ -1,0 +1,734 @@
+"""What can be wrong with the trainer, what that costs, and the script with it."""
+
+import inspect
+import json
+import linecache
+import random
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from torch import Tensor, tensor
+
+from grpo_course.lessons.hunt import script
+
+HEALTHY = Path(script.__file__).read_text(encoding="utf-8")
+IN_A_METHOD = " " * 8  # before each line of the script that a defect changes
+running_number = count(1)  # tells modules apart, and nothing else
+
+
+class Cost(NamedTuple):
+    """Reward at the end, with the defect minus without, paired by seed."""
+
+    mean: float
+    error: float  # standard error over eight seeds
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the seeds tell it from nothing: two standard errors."""
+        return abs(self.mean) > 2 * self.error
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f} ± {self.error:.3f}"
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A defect of the trainer, and how it comes to light.
+
+    `diff` leads from the healthy script to one with the defect: hunks of whole lines,
+    the one at fault first, written as far left as a method's own.
+    """
+
+    cause: str  # its name, as one would say it
+    complaint: str  # one sentence, as on a forum
+    first_look: str  # where to look before any probe
+    shows: str  # what a run with it shows, said to who accuses it wrongly
+    why: str  # the mechanism, for the debriefing
+    thread: str  # who has met it: project and number
+    probes: tuple[str, ...]  # the course's that must find it, the most telling first
+    diff: str
+    cost: tuple[float, float]  # mean and standard error, see Cost
+    settings: dict[str, float] = field(default_factory=dict)  # of a run that shows it
+    cost_awake: tuple[float, float] | None = None  # with these settings
+    sleeps: str = ""  # which setting lets it sleep
+    box: str = ""  # what to mark of the stages, if not the method its lines stand in
+
+    @property
+    def edits(self) -> list[tuple[str, str]]:
+        """Pairs of text: what stands in the healthy script once, what in its place."""
+        hunks = [
+            text.splitlines() for text in inspect.cleandoc(self.diff).split("\n\n")
+        ]
+        return [
+            (_lines(hunk, kept=" -"), _lines(hunk, kept=" +"))  # before, after
+            for hunk in hunks
+        ]
+
+    @property
+    def stages(self) -> list[str]:
+        """The methods of the trainer in which its lines stand."""
+        return list(dict.fromkeys(stage_of(old) for old, _ in self.edits))
+
+
+def _lines(hunk: list[str], kept: str) -> str:
+    """The lines of a hunk with one of these marks, as they stand in the script."""
+    text = "".join(f"{line[2:]}\n" for line in hunk if line[0] in kept)
+    return textwrap.indent(text, IN_A_METHOD)
+
+
+# By the number of the trainer, which says nothing about a stage.
+BY_STAGE = {
+    # What is written, masked and scored.
+    2: Defect(
+        cause="temperature missing from the scores",
+        complaint="At a temperature of 0.4 my run ends with about twice the entropy of a colleague's in the log, and the rewards are alike.",
+        first_look="entropy of the log beside a few samples, at two temperatures",
+        shows="an entropy in the log that does not fit what was sampled",
+        why="Sampled at temperature T, scored at 1: the scores are those of another policy than the one that wrote.",
+        thread="huggingface/trl #3029",
+        probes=("own_words_look_likely",),
+        diff="""
+        - log_probs = (logits[:, :-1] / self.settings.temperature).log_softmax(-1)
+        + log_probs = logits[:, :-1].log_softmax(-1)
+        """,
+        cost=(0.0019, 0.0038),
+        settings={"temperature": 0.4},
+        cost_awake=(0.0245, 0.0042),
+        sleeps="temperature: at 1 nothing is wrong",
+    ),
+    10: Defect(
+        cause="attention mask left out of the scores",
+        complaint="The entropy in my log is one and a half to three times a colleague's in the first rollout, and stays above it.",
+        first_look="old scores of short and of long prompts in one batch",
+        shows="scores that depend on how much padding stands before a prompt",
+        why="Padding is read like a token, so a short prompt is scored as the continuation of a row of padding.",
+        thread="huggingface/trl #2708",
+        probes=("padding_leaves_no_trace",),
+        diff="""
+        - logits, _ = self.model(batch.tokens, batch.attention)
+        + logits, _ = self.model(batch.tokens)
+        """,
+        cost=(-0.0128, 0.0066),
+        sleeps="padding: with prompts of one length nothing is wrong",
+    ),
+    1: Defect(
+        cause="responses encoded anew from their text",
+        complaint="Before any training my log says nearly twice the entropy that a colleague's says for the same weights. At the end the two agree.",
+        first_look="tokens of a response beside its text",
+        shows="tokens in the batch that were never sampled",
+        why="Decoding and encoding is no way back: the model wrote 1 and 2, the tokenizer makes it 12, and the loss trains a token that nobody chose.",
+        thread="huggingface/trl #5224",
+        probes=("trained_on_what_was_sampled",),
+        diff="""
+          texts, rewards = self.pay(problems, responses)
+        + rows = [self.tokenizer.encode(f'{text}<end>') for text in texts]
+        + responses = self.tokenizer.pad_rows(rows, "right")
+        """,
+        cost=(0.0075, 0.0055),
+        sleeps="tokenizer: without merged tokens nothing is wrong",
+    ),
+    9: Defect(
+        cause="end token masked as if it were padding",
+        complaint="The mean length in my log is eight tenths of a token below a colleague's, for the same samples.",
+        first_look="last token that the mask keeps",
+        shows="a mean length that is one token short",
+        why="Padding is the end token, and the mask drops whatever equals padding: the one token that stops is never trained.",
+        thread="huggingface/trl #6357",
+        probes=("mask_keeps_the_response",),
+        diff="""
+        - is_eos = (responses == self.tokenizer.eos).long()
+        - return is_eos.cumsum(dim=1) - is_eos == 0
+        + return responses != self.tokenizer.eos
+
+        -     token[finished] = self.tokenizer.pad
+        +     token[finished] = self.tokenizer.eos
+        """,
+        cost=(-0.0083, 0.0059),
+    ),
+    15: Defect(
+        cause="padding counted as response",
+        complaint="My mean length is exactly max_new_tokens in every step, although the samples are short; the KL climbs and climbs.",
+        first_look="mean length in the log beside the samples",
+        shows="a mean length that never moves from max_new_tokens",
+        why="The mask reaches to a second end token, which never comes, so the padding behind the first is trained and counted.",
+        thread="bingreeky/MemGen #33",
+        probes=("mask_keeps_the_response",),
+        diff="""
+        - return is_eos.cumsum(dim=1) - is_eos == 0
+        + return is_eos.cumsum(dim=1) <= 1
+        """,
+        cost=(-0.0363, 0.0041),
+    ),
+    30: Defect(
+        cause="scores of the next token",
+        complaint="The reward falls, and my log says about 15 nats a token of entropy from the first rollout on.",
+        first_look="entropy in the first row of the log: is it below log(vocabulary)?",
+        shows="a surprise of many nats a token at the model's own samples",
+        why="The logits at a token forecast the one after it; read at the token itself, they score a neighbour.",
+        thread="AI-Hypercomputer/maxtext #2103",
+        probes=("own_words_look_likely", "surprise_equals_entropy"),
+        diff="""
+        - log_probs = (logits[:, :-1] / self.settings.temperature).log_softmax(-1)
+        + log_probs = (logits[:, 1:] / self.settings.temperature).log_softmax(-1)
+        """,
+        cost=(-0.2724, 0.0120),
+    ),
+    26: Defect(
+        cause="mask shifted by one token",
+        complaint="It learns, but the entropy in my log is over three times a colleague's, and does not come down.",
+        first_look="first and last token that the mask keeps",
+        shows="a mask that leaves out the first token and keeps one behind the last",
+        why="Scores belong to the second token onwards, so their mask starts there too; cut at the other end, it is one off.",
+        thread="Goekdeniz-Guelmez/mlx-lm-lora #80",
+        probes=("mask_keeps_the_response",),
+        diff="""
+        - mask = torch.cat([torch.zeros_like(attention), kept], dim=1)[:, 1:]
+        + mask = torch.cat([torch.zeros_like(attention), kept], dim=1)[:, :-1]
+        """,
+        cost=(-0.0077, 0.0056),
+    ),
+    20: Defect(
+        cause="prompt trained along with the response",
+        complaint="My log says a mean length of 16 tokens in the first rollouts, where I allow 14, and an entropy of 3 nats a token.",
+        first_look="mean length in the log beside the samples",
+        shows="a mean length that holds the prompt too",
+        why="The mask keeps whatever is no padding, the user's words too: they are pushed up and down by the reward of an answer.",
+        thread="NVIDIA-NeMo/RL #2176",
+        probes=("mask_keeps_the_response",),
+        diff="""
+        - mask = torch.cat([torch.zeros_like(attention), kept], dim=1)[:, 1:]
+        + mask = torch.cat([attention, kept], dim=1)[:, 1:]
+        """,
+        cost=(-0.0219, 0.0039),
+    ),
+    22: Defect(
+        cause="rare tokens never sampled, yet scored",
+        complaint="At a temperature of 1.5 my entropy is below a colleague's from the first rollout on, and my reward soon above hers.",
+        first_look="the rarest token among many samples of one prompt",
+        shows="samples that are more likely than samples of the scored policy can be",
+        why="Sampled from the three best tokens, scored over the whole vocabulary: two different policies.",
+        thread="huggingface/trl #6789",
+        probes=("surprise_equals_entropy",),
+        diff="""
+        -     probs = (logits[:, -1] / self.settings.temperature).softmax(-1)
+        +     scores = logits[:, -1] / self.settings.temperature
+        +     best = scores.topk(3)
+        +     probs = torch.zeros_like(scores)
+        +     probs.scatter_(1, best.indices, best.values.softmax(1))
+        """,
+        cost=(-0.0066, 0.0042),
+        settings={"temperature": 1.5},
+        cost_awake=(0.0080, 0.0030),
+        sleeps="temperature: a sure policy rarely leaves its three best tokens",
+    ),
+    27: Defect(
+        cause="old scores in low precision",
+        complaint="As a test I ran one rollout with a learning rate of 0. The ratios in the log still reach from 0.9 to 1.08.",
+        first_look="ratio range of the first inner step",
+        shows="ratios up to a tenth off one before anything was learned",
+        why="The sampler computes in bfloat16, the trainer in float32; its scores, taken as old, make a ratio out of rounding.",
+        thread="huggingface/trl #6789 (a comment with figures)",
+        probes=("ratios_start_at_one",),
+        diff="""
+        - batch.old_log_probs = self.score(batch)
+        + with torch.autocast("cpu", dtype=torch.bfloat16):
+        +     batch.old_log_probs = self.score(batch)
+        """,
+        cost=(0.0032, 0.0021),
+        sleeps="epsilon: a narrow clip range takes rounding for a change of policy",
+    ),
+    # What is paid, and what becomes of the pay.
+    3: Defect(
+        cause="groups that mix prompts",
+        complaint="The reward rises as it should, but late in the run most of the perfect answers to short lists have a negative delta.",
+        first_look="prompts of one group, printed",
+        shows="a group of rows with different prompts",
+        why="The rows stand as ABCABC and are cut into groups as if they stood as AABBCC, so a response is compared with answers to other prompts.",
+        thread="StarsfieldAI/R1-V #67",
+        probes=("groups_share_a_prompt",),
+        diff="""
+        - problems = [p for p in drawn for _ in range(self.settings.num_responses)]
+        + problems = drawn * self.settings.num_responses
+        """,
+        cost=(-0.0023, 0.0055),
+    ),
+    18: Defect(
+        cause="reward looks at another prompt's answer",
+        complaint="The samples look right to me, and most of them are paid next to nothing.",
+        first_look="three samples with prompt, text and reward side by side",
+        shows="right answers that are paid as wrong ones",
+        why="Responses stand as AABBCC, the answers to compare them with as ABCABC: most are graded against another problem.",
+        thread="om-ai-lab/VLM-R1 #129",
+        probes=("rewards_fit_their_prompts",),
+        diff="""
+        - texts, rewards = self.pay(problems, responses)
+        + asked = drawn * self.settings.num_responses
+        + texts, rewards = self.pay(asked, responses)
+        """,
+        box="arrow into pay",
+        cost=(-0.0419, 0.0076),
+    ),
+    7: Defect(
+        cause="cut-off responses paid",
+        complaint="From the same seed, my first rollout earns more than a colleague's in four runs of five, with the same limit of eight tokens.",
+        first_look="share of responses without an end token, and their rewards",
+        shows="a reward for responses that never ended",
+        why="Text without its end is graded as if it were finished: to run into the limit costs nothing, so the model need not learn to stop.",
+        thread="huggingface/open-r1 #271",
+        probes=("cut_off_pays_nothing",),
+        diff="""
+        - ended = (responses == self.tokenizer.eos).any(dim=1)
+
+        - return texts, torch.tensor(rewards) * ended
+        + return texts, torch.tensor(rewards)
+        """,
+        cost=(0.0024, 0.0016),
+        settings={"max_new_tokens": 8},
+        cost_awake=(0.0309, 0.0108),
+        sleeps="max_new_tokens: with a generous limit few responses are cut off",
+    ),
+    24: Defect(
+        cause="best of several answers paid",
+        complaint="From the same seed, my first rollout earns an eighth to a third more than a colleague's, with the very same samples.",
+        first_look="samples with more than one answer in them",
+        shows="full pay for a text that holds several answers, one of them right",
+        why="The regular expression finds every list in the text, and the best one is paid: to guess several times beats to know.",
+        thread="Liuziyu77/Visual-RFT #79",
+        probes=("one_answer_is_paid",),
+        diff=r"""
+        - found = re.fullmatch(r"= (\d+(?: \d+)*)", text)
+        - if not found:
+        -     return 0.0
+        - answer = [int(number) for number in found[1].split()]
+        - if len(answer) != len(numbers):
+        -     return 0.2
+        - right = sum(a == b for a, b in zip(answer, sorted(numbers), strict=True))
+        - return 0.2 + 0.2 * right
+        + found = re.findall(r"\d+(?: \d+)*", text)
+        + right, gold = 0, sorted(numbers)
+        + for each in found:
+        +     answer = [int(number) for number in each.split()]
+        +     right = max(right, sum(map(int.__eq__, answer, gold)))
+        + return 0.2 * bool(found) + 0.2 * right
+        """,
+        cost=(-0.0249, 0.0080),
+    ),
+    4: Defect(
+        cause="end token left in the graded text",
+        complaint="The reward is 0.0 in every step, though half of the samples look perfect.",
+        first_look="repr of a text that the reward function gets",
+        shows="a reward of exactly 0 for everything",
+        why="The text still holds its special tokens, and the pattern must match to the very end: it never does.",
+        thread="verl-project/verl #715",
+        probes=("right_answer_is_paid",),
+        diff="""
+        - texts = [self.tokenizer.decode(row) for row in responses]
+        + texts = [self.tokenizer.decode(row, skip_special_tokens=False) for row in responses]
+        """,
+        cost=(-0.2141, 0.0055),
+    ),
+    31: Defect(
+        cause="mean and spread of the whole batch",
+        complaint="In the second half of the run the loss is mostly below zero, and perfect answers to short lists have negative deltas by then.",
+        first_look="sum of the deltas of each group",
+        shows="deltas of a group that do not sum to zero",
+        why="Compared with the batch, every answer to a well-paid prompt is good; what no response can change drowns what it can.",
+        thread="XU-YIJIE/grpo-flat #2",
+        probes=("groups_stand_alone",),
+        diff="""
+        - centered = groups - groups.mean(dim=1, keepdim=True)
+        + centered = groups - groups.mean()
+
+        - return (centered / (groups.std(dim=1, keepdim=True) + 1e-4)).flatten()
+        + return (centered / (groups.std() + 1e-4)).flatten()
+        """,
+        cost=(0.0056, 0.0041),
+    ),
+    11: Defect(
+        cause="tied groups normalized by rounding error",
+        complaint="In every run the loss leaps to below -1 at some point, where a colleague's lies between -0.05 and 0.15. The rewards are alike.",
+        first_look="deltas of a group in which all rewards are equal",
+        shows="deltas that are not zero in a group of equal rewards",
+        why="The spread of equal floats is a rounding error, and 1e-8 is no larger than that: an error is divided by an error.",
+        thread="NousResearch/atropos #465",
+        probes=("tied_groups_are_silent",),
+        diff="""
+        - return (centered / (groups.std(dim=1, keepdim=True) + 1e-4)).flatten()
+        + return (centered / (groups.std(dim=1, keepdim=True) + 1e-8)).flatten()
+        """,
+        cost=(-0.0008, 0.0058),
+        sleeps="reward scale: halves and whole numbers have no rounding error",
+    ),
+    # The loss of a token, and its reference.
+    21: Defect(
+        cause="ratio of log-probabilities",
+        complaint="The reward falls from the first step on, in every seed, and ends next to zero.",
+        first_look="reward of the first steps, over seeds",
+        shows="a reward that falls in every seed, and ratios of exactly 0",
+        why="Log-probabilities are negative: their quotient shrinks where the probability grows, so good tokens are pushed down.",
+        thread="stanford-cs336/spring2025-lectures, lecture_17.py",
+        probes=("better_responses_gain", "bad_tokens_are_pulled_back"),
+        diff="""
+        - ratio = (log_probs - batch.old_log_probs).exp()
+        + ratio = log_probs / batch.old_log_probs.clamp(max=-1e-4)
+        """,
+        cost=(-0.6035, 0.0088),
+    ),
+    28: Defect(
+        cause="clip blind to the sign of delta",
+        complaint="A quarter as many tokens are clipped as in a colleague's run, and my gradient norm is half as large again.",
+        first_look="clip fraction beside the ratio range",
+        shows="a bad token at ratio 2 that feels no pull",
+        why="The smaller of two ratios is taken before it is multiplied by delta; for a negative delta that is the wrong one.",
+        thread="takuseno/ppo #3",
+        probes=("bad_tokens_are_pulled_back",),
+        diff="""
+        - gain = torch.minimum(ratio * deltas, clipped * deltas)
+        + gain = torch.minimum(ratio, clipped) * deltas
+        """,
+        cost=(-0.0037, 0.0024),
+        sleeps="inner steps: with one, no ratio leaves the range",
+    ),
+    8: Defect(
+        cause="old scores taken from the current policy",
+        complaint="In the first rollouts my KL is several times a colleague's; at the end the two are alike.",
+        first_look="ratio range of the last inner step",
+        shows="ratios of exactly 1 at every inner step, and a gradient all the same",
+        why="The policy is compared with itself, so nothing is ever clipped and every inner step pulls with full force.",
+        thread="meta-pytorch/torchforge #571",
+        probes=("ratios_leave_one", "bad_tokens_are_pulled_back"),
+        diff="""
+        - ratio = (log_probs - batch.old_log_probs).exp()
+        + ratio = (log_probs - log_probs.detach()).exp()
+        """,
+        cost=(-0.0247, 0.0041),
+        sleeps="inner steps: with one, the ratio is 1 anyway",
+    ),
+    13: Defect(
+        cause="old scores that carry a gradient",
+        complaint="Rewards differ within each group, and the gradient norm is 0.0 in every step.",
+        first_look="gradient norm",
+        shows="a gradient norm of 0 while rewards differ",
+        why="With one inner step the script saves itself the old scores and takes the new ones, gradient included: the two cancel.",
+        thread="ml-explore/mlx-examples #1233",
+        probes=("better_responses_gain",),
+        diff="""
+        - ratio = (log_probs - batch.old_log_probs).exp()
+        + old = log_probs if s.num_inner_steps == 1 else batch.old_log_probs
+        + ratio = (log_probs - old).exp()
+        """,
+        cost=(0.0000, 0.0000),
+        settings={"num_inner_steps": 1},
+        cost_awake=(-0.0993, 0.0064),
+        sleeps="inner steps: with two or more nothing is wrong",
+    ),
+    14: Defect(
+        cause="k3 upside down",
+        complaint="Over many batches, the KL in my log and the one that I compute from the whole distributions differ by up to a half; they ought to agree.",
+        first_look="logged KL beside an exact one on a few states",
+        shows="a KL whose average is not the KL",
+        why="Policy over reference in place of reference over policy: another quantity, which explodes where the policy has grown.",
+        thread="walkinglabs/hands-on-modern-rl #27",
+        probes=("kl_is_right_on_average",),
+        diff="""
+        - log_ratio = batch.ref_log_probs - log_probs
+        + log_ratio = log_probs - batch.ref_log_probs
+        """,
+        cost=(0.0061, 0.0034),
+        settings={"beta": 0.5},
+        cost_awake=(0.0168, 0.0045),
+        sleeps="beta: a small one shows nothing",
+    ),
+    23: Defect(
+        cause="k1 as a loss",
+        complaint="The KL in my log begins below zero in every run, and later climbs to several times a colleague's.",
+        first_look="sign of the logged KL; a run with a much larger beta",
+        shows="a logged KL below zero in the first rollouts",
+        why="The gradient of log(policy/reference) is the same wherever the policy stands; on average it is zero.",
+        thread="allenai/open-instruct #534",
+        probes=("kl_pulls_back",),
+        diff="""
+        - kl = log_ratio.exp() - log_ratio - 1
+        + kl = -log_ratio
+        """,
+        cost=(-0.0040, 0.0038),
+        settings={"beta": 0.5},
+        cost_awake=(0.0114, 0.0136),
+        sleeps="beta: a small one shows nothing",
+    ),
+    29: Defect(
+        cause="KL with the wrong sign",
+        complaint="Within ten rollouts the reward is down at 0.2, and the KL has been at 15 and more.",
+        first_look="KL of two runs, beta 0.04 and 0.5",
+        shows="a KL that runs away the faster the larger beta is",
+        why="The penalty stands on the side of the gain, so leaving the reference pays.",
+        thread="qiancheng0/ToolRL #52",
+        probes=("kl_pulls_back",),
+        diff="""
+        - losses = s.beta * kl - gain
+        + losses = -(gain + s.beta * kl)
+        """,
+        cost=(-0.0033, 0.0031),
+        settings={"beta": 0.5},
+        cost_awake=(-0.3829, 0.0067),
+        sleeps="beta: a small one shows nothing",
+    ),
+    17: Defect(
+        cause="KL computed and not used",
+        complaint="I raised beta to 0.5, and still the KL climbs to several times that of a colleague with this beta.",
+        first_look="two runs that differ in beta alone: are they equal?",
+        shows="two runs with different beta that are equal to the last digit",
+        why="The penalty is logged and never added to the loss.",
+        thread="THUDM/slime #399",
+        probes=("kl_pulls_back",),
+        diff="""
+        - losses = s.beta * kl - gain
+        + losses = -gain
+        """,
+        cost=(0.0010, 0.0039),
+        settings={"beta": 0.5},
+        cost_awake=(0.0427, 0.0073),
+        sleeps="beta: a small one shows nothing",
+    ),
+    16: Defect(
+        cause="reference is the policy itself",
+        complaint="The KL in the log stays near zero whatever I train, however far the samples have moved.",
+        first_look="KL before the first inner step of a late rollout",
+        shows="a KL that starts from zero at every rollout",
+        why="The reference scores come from the model in training: it is held near where it was a moment ago, not near where it began.",
+        thread="huggingface/trl #2046",
+        probes=("reference_stays_behind",),
+        diff="""
+        - with self.model.disable_adapter():
+        -     batch.ref_log_probs = self.score(batch)
+        + batch.ref_log_probs = self.score(batch)
+        """,
+        box="score in collect",
+        cost=(-0.0020, 0.0022),
+        settings={"beta": 0.5},
+        cost_awake=(0.0414, 0.0046),
+        sleeps="beta: a small one shows nothing",
+    ),
+    # What becomes of the losses: sums, gradients, steps.
+    5: Defect(
+        cause="dropout on in the update",
+        complaint="My ratios go from under 0.01 to over 10, and the KL is far above a colleague's from the first step on.",
+        first_look="ratio range of the first inner step, twice",
+        shows="ratios far from one before anything was learned, others each time",
+        why="Old scores without dropout, new ones with it: the ratio compares two networks, not two moments of one.",
+        thread="huggingface/trl #3234",
+        probes=("ratios_start_at_one",),
+        diff="""
+        + self.model.train()
+          size, num_tokens = self.settings.micro_batch_size, batch.mask.sum()
+
+        + self.model.eval()
+          drawn = self.draw_problems()
+        """,
+        cost=(-0.0505, 0.0080),
+    ),
+    6: Defect(
+        cause="each part divided by its own tokens",
+        complaint="I moved to a machine with less memory, with micro-batches of 16 rows. From the same seed, the gradient norm of the first rollout is a few per cent off.",
+        first_look="gradient norm of one batch, in one part and in many",
+        shows="a gradient that depends on the size of the micro-batches",
+        why="A mean of means: a token in a part with few tokens weighs more than one in a part with many.",
+        thread="huggingface/transformers #24725",
+        probes=("parts_make_no_difference",),
+        diff="""
+        -     loss = losses[part.mask].sum() / num_tokens
+        +     loss = losses[part.mask].mean() * size / len(batch.tokens)
+        """,
+        cost=(-0.0013, 0.0022),
+        settings={"micro_batch_size": 16},
+        cost_awake=(-0.0016, 0.0033),
+        sleeps="micro-batches: in one part nothing is wrong",
+    ),
+    25: Defect(
+        cause="schedule too short for the inner steps",
+        complaint="Learning stops dead after a quarter of the run; the ratio is 1 from then on.",
+        first_look="learning rate in the log",
+        shows="a learning rate of 0 long before the end",
+        why="The schedule counts rollouts and is advanced by every optimizer step, so it arrives at zero too early by a factor of the inner steps.",
+        thread="NovaSky-AI/SkyRL #873",
+        probes=("rate_lasts_to_the_end",),
+        diff="""
+        - total = s.num_steps * s.num_inner_steps
+        + total = s.num_steps
+        """,
+        cost=(-0.1276, 0.0061),
+        sleeps="inner steps: with one nothing is wrong",
+    ),
+    12: Defect(
+        cause="gradient cleared for each part",
+        complaint="I moved to a machine with less memory, with micro-batches of 16 rows. The gradient norm is a third of what it was, and the reward lags behind.",
+        first_look="gradient norm of one batch, in one part and in many",
+        shows="a gradient that comes from the last micro-batch alone",
+        why="The gradient is cleared before each part, so only the last one reaches the optimizer.",
+        thread="pytorch/torchtitan #3575",
+        probes=("parts_make_no_difference",),
+        diff="""
+        +     self.optimizer.zero_grad()
+              loss.backward()
+
+          self.schedule.step()
+        - self.optimizer.zero_grad()
+        """,
+        cost=(-0.0181, 0.0061),
+        settings={"micro_batch_size": 16},
+        cost_awake=(-0.0596, 0.0108),
+        sleeps="micro-batches: in one part nothing is wrong",
+    ),
+    19: Defect(
+        cause="loss negated twice",
+        complaint="The reward drops to zero within a few steps, in every seed, and the responses run into the length limit.",
+        first_look="reward of the first five steps, over seeds",
+        shows="a reward that falls in every seed, and still a ratio above 1 for a token that got likelier",
+        why="The token loss is negative gain already; negated once more, the optimizer climbs where it should descend.",
+        thread="fla-org/flash-linear-attention #1073",
+        probes=("better_responses_gain",),
+        diff="""
+        -     loss = losses[part.mask].sum() / num_tokens
+        +     loss = -losses[part.mask].sum() / num_tokens
+        """,
+        cost=(-0.6322, 0.0096),
+    ),
+}
+DEFECTS: dict[int, Defect] = dict(sorted(BY_STAGE.items()))
+CAUSES = sorted(defect.cause for defect in DEFECTS.values())
+# (the one that hides, the one that is hidden): with the first, the second changes
+# nothing; once the first is repaired, it shows.
+HIDING = ((4, 18), (4, 3), (8, 27), (8, 28), (17, 16))
+
+# What notebook 10 uses: a guided case for each first look (samples, rate, length,
+# ratio, reward, KL), those to name, the one to repair, the pair; the rest is hunted.
+GUIDED = {"A": 18, "B": 25, "C": 15, "D": 5, "E": 21, "F": 16}
+DIAGNOSED = (24, 8, 20, 14, 3, 27)
+REPAIRED = 6
+PAIR = HIDING[0]
+SOLVED = {*GUIDED.values(), *DIAGNOSED, REPAIRED, *PAIR}
+HUNTED = [number for number in DEFECTS if number not in SOLVED]
+
+
+def number_of(cause: str) -> int:
+    """The number of the trainer with this cause."""
+    for number, defect in DEFECTS.items():
+        if defect.cause == cause:
+            return number
+    raise ValueError(f"cause={cause!r} is none of the causes: choose one of {CAUSES}.")
+
+
+def stage_of(text: str) -> str:
+    """The method of the trainer in which a text of the script stands."""
+    before = HEALTHY[: HEALTHY.index(text) + len(text)]
+    return before.rpartition("    def ")[2].partition("(")[0]
+
+
+def defects_by_stage() -> dict[str, dict[int, str]]:
+    """The causes by number, by the stage in which their line stands."""
+    found: dict[str, dict[int, str]] = {}
+    for number, defect in DEFECTS.items():
+        found.setdefault(defect.stages[0], {})[number] = defect.cause
+    order = sorted(found, key=lambda stage: HEALTHY.index(f"def {stage}("))
+    return {stage: found[stage] for stage in order}
+
+
+# The script with defects.
+
+
+def require_defect(number: int) -> Defect:
+    """The defect of a number."""
+    if number not in DEFECTS:
+        raise ValueError(
+            f"number={number}: there is no such trainer. Choose one of 1 to "
+            f"{max(DEFECTS)}."
+        )
+    return DEFECTS[number]
+
+
+def source_with(*numbers: int) -> str:
+    """The text of the script with some defects."""
+    text = HEALTHY
+    for number in numbers:
+        for old, new in require_defect(number).edits:
+            if text.count(old) != 1:
+                raise ValueError(
+                    f"numbers={numbers}: these two change the same lines. Take others."
+                )
+            text = text.replace(old, new)
+    return text
+
+
+def broken(*numbers: int) -> ModuleType:
+    """The script with the defect of this number, or with those of two, as a module.
+
+    The module is made as if from a file: `inspect` and tracebacks show its source.
+    Raises ValueError for a number that there is not, and for two that change the same
+    line.
+    """
+    return compiled(source_with(*numbers))
+
+
+@cache
+def compiled(text: str) -> ModuleType:
+    """A source as a module, registered so that its source can be shown."""
+    name = f"trainer_{next(running_number)}"
+    path = f"{name}.py"
+    linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
+    module = ModuleType(name)
+    module.__file__ = path
+    sys.modules[name] = module
+    exec(compile(text, path, "exec"), module.__dict__)
+    return module
+
+
+def drawn_numbers(seed: int, how_many: int = 1) -> tuple[int, ...]:
+    """Defects drawn by a seed; two of them change different lines."""
+    rng = random.Random(seed)
+    while True:
+        numbers = tuple(rng.sample(sorted(DEFECTS), how_many))
+        try:
+            source_with(*numbers)
+        except ValueError:
+            continue
+        return numbers
+
+
+# What they cost, as `benchmarks/hunt_costs.py` recorded it.
+
+
+def cost_of(cause: str, awake: bool = False) -> Cost:
+    """What a defect costs with the settings as they are; `awake`: with those in which
+    it shows. The reward after ten rollouts, graded by the healthy script on fresh
+    prompts."""
+    defect = DEFECTS[number_of(cause)]
+    return Cost(*((awake and defect.cost_awake) or defect.cost))
+
+
+class Sweep(NamedTuple):
+    """How wrong one rollout's move is, as the setting moves that wakes a defect."""
+
+    setting: str
+    values: list[float]
+    errors: Tensor  # [value seed], relative to the healthy move; 1: as no move at all
+
+
+SWEEPS = {
+    cause: Sweep(row["setting"], row["values"], tensor(row["errors"]))
+    for cause, row in json.loads(
+        Path(__file__).with_name("sweeps.json").read_text(encoding="utf-8")
+    ).items()
+}
+
+
+def sweeps_of(setting: str) -> tuple[list[float], dict[str, Tensor]]:
+    """The values tried for a setting, and the errors of each defect that it wakes."""
+    swept = {cause: row for cause, row in SWEEPS.items() if row.setting == setting}
+    values = next(iter(swept.values())).values
+    return values, {cause: row.errors for cause, row in swept.items()}
