@@ -7,6 +7,7 @@ be turned without a difference, by the key of the exercise.
 
 import itertools
 import json
+import math
 import statistics
 
 import torch
@@ -72,6 +73,20 @@ def _by_moments(before, after):
     return torch.stack([both[1].mean() - both[0].mean(), error])
 
 
+def _weight_of_groups(solve_rate, chance):
+    """The deltas of each group themselves, in place of a formula for their push."""
+    weights, size = [], chance.shape[1] - 1
+    for p, row in zip(solve_rate.tolist(), chance.tolist()):
+        total = 0.0
+        for right, how_often in enumerate(row):
+            rewards = torch.tensor([1.0] * right + [0.0] * (size - right))
+            deltas = (rewards - rewards.mean()) / (rewards.std().item() or 1.0)
+            good, bad = deltas[:right].sum().item(), deltas[right:].sum().item()
+            total += how_often * (good / p - bad / (1 - p)) / size
+        weights.append(total)
+    return torch.tensor(weights)
+
+
 def _token_by_token(logits, tokens, prompt_length):
     rows = []
     for row, text in zip(logits, tokens):
@@ -97,21 +112,6 @@ def _votes_by_pass(answers):
 
 
 RIGHT = [
-    (
-        "response_weights",
-        lambda r, m: (
-            einsum(
-                torch.where(m, r.log(), 0.0), m.to(r), "s b t p, s b t q -> s b t q"
-            ).exp()
-            * m
-        ),
-    ),
-    (
-        "best_policy",
-        lambda ref, r, beta: (
-            Categorical(logits=torch.add(ref, r, alpha=1 / beta)).logits
-        ),
-    ),
     ("json_reward", _pairs_in_common),
     ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),
     ("mean_by_group", lambda r: torch.stack([row.mean() for row in r])),
@@ -310,6 +310,68 @@ RIGHT = [
                 statistics.mean(gained := [*map(float.__sub__, *_flat(a, b))]),
                 statistics.stdev(gained) / len(gained) ** 0.5,
             ]
+        ),
+    ),
+    (
+        "two_means",
+        lambda x, m, n: torch.stack([x[m].mean(), x[m].sum() / m[..., 0].numel() / n]),
+    ),
+    (
+        "sequence_ratio",
+        lambda new, old, m: torch.stack(
+            [
+                torch.stack([(a[k] - b[k]).mean().exp() for a, b, k in zip(*group)])
+                for group in zip(new, old, m)
+            ]
+        ),
+    ),
+    (
+        "sequence_ratio",
+        lambda new, old, m: (
+            ((new - old).exp().where(m, 1.0)).prod(-1) ** (1 / m.sum(-1))
+        ),
+    ),
+    (
+        "weighted_loss",
+        lambda new, old, d: (
+            sum(
+                -min((a - b).exp().item(), 1.2) * each * a
+                for x, y, each in zip(new.flatten(0, 1), old.flatten(0, 1), d.flatten())
+                for a, b in zip(x, y)
+            )
+            / new.numel()
+        ),
+    ),
+    (
+        "response_weights",
+        lambda r, m: (
+            einsum(
+                torch.where(m, r.log(), 0.0), m.to(r), "s b t p, s b t q -> s b t q"
+            ).exp()
+            * m
+        ),
+    ),
+    (
+        "response_weights",
+        lambda r, m: (r**m).prod(-1, keepdim=True).masked_fill(~m, 0.0),
+    ),
+    ("prompt_weight", lambda *given: _weight_of_groups(*given)),
+    (
+        "pass_at_k",
+        lambda right, n, k: torch.tensor(
+            [1 - math.comb(n - c, k) / math.comb(n, k) for c in right.tolist()]
+        ),
+    ),
+    (
+        "best_policy",
+        lambda ref, r, beta: (
+            Categorical(logits=torch.add(ref, r, alpha=1 / beta)).logits
+        ),
+    ),
+    (
+        "best_policy",
+        lambda ref, r, beta: (
+            (best := ref + r / beta) - best.logsumexp(-1, keepdim=True)
         ),
     ),
 ]

@@ -1,0 +1,170 @@
+"""The exercises of 13_beyond_grpo.
+
+Each has a case with two prompts: with one, a lost batch axis is no mistake.
+"""
+
+import torch
+
+from grpo_course.classroom.check import case, exercise
+from grpo_course.formulas import compute_loss
+from grpo_course.lessons.exercises.shared import NEXT_TO_IMPOSSIBLE, mask_of, numbers
+
+
+@exercise("13.1", gradient="per_token")
+def two_means(per_token, mask, max_length):
+    """[batch trial pos], bool [batch trial pos], int -> [2]"""
+    total = (per_token * mask).sum()
+    responses = mask.shape[0] * mask.shape[1]
+    return torch.stack([total / mask.sum(), total / (responses * max_length)])
+
+
+def _means_case(description, lengths, max_length):
+    mask = mask_of(lengths, 6)
+    per_token = torch.where(mask, numbers(*mask.shape), 0.3)
+    return case(description, per_token=per_token, mask=mask, max_length=max_length)
+
+
+two_means.insight = "Neither looks at a response's own length. They differ by one number for the batch. Adam does not see a number that stays the same; this one moves with the mean length."
+two_means.cases = (
+    _means_case("responses of 2 and 6 tokens, at most 6", [[2, 6]], 6),
+    _means_case("two prompts, at most 10", [[2, 6, 3], [1, 4, 5]], 10),
+    _means_case("three prompts, one response each", [[2], [6], [1]], 8),
+)
+two_means.mistakes = """
+[total / mask.sum() => [((per_token * mask).sum(-1) / mask.sum(-1)).mean() | The first is the sequence mean of GRPO: each response averaged for itself. DAPO divides the sum of all tokens by the number of all tokens.
+(responses * max_length) => mask.numel() | The second divides by the width of the tensor. The width is that of the longest response, so it changes from batch to batch; max_length does not.
+(responses * max_length) => max_length | The second divides by max_length, but not by the number of responses: a larger batch would be a larger loss.
+[total / mask.sum(), total / (responses * max_length)] => [total / (responses * max_length), total / mask.sum()] | The right two numbers in the wrong order: DAPO first.
+(per_token * mask) => per_token | Padding is counted: multiply by the mask first.
+[total / mask.sum() => [total / mask.numel() | The first divides by every position, padding too. DAPO divides by the number of tokens that count, mask.sum().
+[total / mask.sum() => [((per_token * mask).sum((1, 2)) / mask.sum((1, 2))).mean() | The first averages each prompt for itself. DAPO divides once, for the whole batch: a token weighs the same wherever it stands.
+responses * max_length => mask.shape[1] * max_length | The second counts the responses of one prompt only. The batch has mask.shape[0] * mask.shape[1] responses.
+"""
+
+
+@exercise("13.2", gradient="log_probs")
+def sequence_ratio(log_probs, old_log_probs, mask):
+    """float [batch trial pos] twice, bool [batch trial pos] -> float [batch trial]"""
+    log_ratio = ((log_probs - old_log_probs) * mask).sum(-1)
+    return (log_ratio / mask.sum(-1)).exp()
+
+
+def _ratio_case(description, lengths, apart):
+    mask = mask_of(lengths, 6)
+    new = -numbers(*mask.shape).abs() - 0.1
+    shift = torch.linspace(-apart, apart, mask.numel()).reshape(mask.shape) + 0.1
+    return case(description, log_probs=new, old_log_probs=new - shift, mask=mask)
+
+
+sequence_ratio.insight = "One ratio a response: it is clipped or kept as a whole, and its range is much narrower, because a mean of many tokens moves little."
+sequence_ratio.cases = (
+    _ratio_case("responses of 2 and 6 tokens", [[2, 6]], 0.8),
+    _ratio_case("two prompts, three responses", [[2, 6, 3], [1, 4, 5]], 0.5),
+    _ratio_case("one response of one token", [[1]], 0.4),
+)
+sequence_ratio.mistakes = """
+(log_ratio / mask.sum(-1)).exp() => log_ratio.exp() | This is the ratio of the whole response, without the length: for a long one it is far from 1 in no time. GSPO takes the mean of the logarithms.
+return ((log_probs - old_log_probs).exp() * mask).sum(-1) / mask.sum(-1) | This is the arithmetic mean of the token ratios. Take the mean of their logarithms, and exp last.
+return ((log_probs - old_log_probs).exp() * mask).prod(-1) | You multiply by the mask before the product: one padding token is a 0 among the factors, and all is 0. And a product is not the mean: add up the logarithms under the mask, divide by their number, exp last.
+return ((log_probs - old_log_probs).exp() * mask).prod() | You multiply all tokens of the batch, and the mask puts a 0 among the factors wherever there is padding. Each response has a ratio of its own: add up its logarithms under the mask, divide by their number, exp last.
+return ((log_probs - old_log_probs).exp() * mask).prod(-1) ** (1 / mask.sum(-1)) | You multiply by the mask before the product: one padding token is a 0 among the factors, and all is 0. A place that does not count is a 1, or a logarithm of 0.
+return (log_probs - old_log_probs).mean(-1).exp() | The mask is forgotten: padding takes part in the mean.
+((log_probs - old_log_probs) * mask) => (log_probs - old_log_probs) | The mask is missing above: the sum takes padding in, and the divisor does not.
+log_ratio / mask.sum(-1) => log_ratio / mask.shape[-1] | You divide by the width of the tensor: .mean(-1) takes padding for tokens. Divide by the response's own length, mask.sum(-1).
+log_probs - old_log_probs => old_log_probs - log_probs | Upside down: pi stands above, pi_old below.
+.exp() => | This is the logarithm of the ratio: the exp is missing.
+mask.sum(-1) => mask.sum() | You divide by the tokens of the whole batch. Each response has a length of its own, mask.sum(-1).
+"""
+
+
+@exercise("13.3", gradient="log_probs")
+def weighted_loss(log_probs, old_log_probs, deltas):
+    """[batch trial pos] twice, [batch trial] -> scalar"""
+    ratio = (log_probs - old_log_probs).exp()
+    weight = ratio.clamp(max=1.2).detach()
+    return -(weight * deltas[..., None] * log_probs).mean()
+
+
+def _loss_case(description, ratios, deltas):
+    log_ratios = torch.tensor(ratios).log()
+    old = -5.0 - numbers(*log_ratios.shape, scale=0.4).abs()
+    new = old + log_ratios
+    return case(description, log_probs=new, old_log_probs=old, deltas=deltas)
+
+
+weighted_loss.insight = "The clip of PPO takes a token's gradient; the bound of CISPO only limits its weight."
+weighted_loss.cases = (
+    _loss_case(
+        "two prompts, ratios 0.5 to 2.5",
+        [
+            [[0.5, 2.0], [1.1, 0.7], [1.5, 1.0]],
+            [[0.9, 1.3], [2.5, 0.6], [1.4, 0.8]],
+        ],
+        [[1.0, -2.0, 0.5], [-1.0, 0.3, 2.0]],
+    ),
+    _loss_case("all far above the bound", [[[1.6, 50.0], [2.2, 1.4]]], [[1.0, -1.0]]),
+    _loss_case("far below", [[[0.01, 0.3], [0.02, 0.1]]], [[1.0, -1.0]]),
+    NEXT_TO_IMPOSSIBLE,
+)
+weighted_loss.mistakes = """
+.clamp(max=1.2).detach() => .clamp(max=1.2) | The weight is not frozen: a gradient flows through the ratio too. Detach the bounded ratio.
+return compute_loss(log_probs, deltas, "clipped", old_log_probs) | This is PPO's clipped loss: it takes the gradient of the tokens that it clips. CISPO weighs delta log pi, so every token pulls.
+ratio.clamp(max=1.2).detach() => (ratio * (ratio <= 1.2)).detach() | Tokens above the bound are dropped. CISPO keeps them, with weight 1.2.
+.clamp(max=1.2).detach() => .clamp(max=1.2) && * log_probs) => ) | This is the bounded ratio times delta, without log pi: above the bound nothing pulls. CISPO weighs delta log pi, so every token pulls.
+.clamp(max=1.2).detach() => .clamp(max=1.2) && * log_probs) => * log_probs.detach()) | log pi is detached. It is the weight that is frozen; log pi is where the gradient comes from.
+.clamp(max=1.2) => | The ratio has no bound. Clamp it from above, at 1.2.
+clamp(max=1.2) => clamp(0.8, 1.2) | You bound the ratio from below too. Only the upper bound is used here.
+clamp(max=1.2) => clamp(min=1.2) | min=1.2 bounds from below: no weight is under 1.2 then. The bound is from above, max=1.2.
+log_probs - old_log_probs => old_log_probs - log_probs | The ratio is upside down: pi stands above, pi_old below.
+-(weight => (weight | The minus sign is missing: an optimizer minimizes.
+.mean() => .sum() | This is the sum over all tokens. Take their mean, or a larger batch is a larger loss.
+.mean() => .sum() / log_probs[0].numel() | You divide by the tokens of one prompt. Divide by those of all prompts.
+deltas[..., None] => deltas.T | deltas.T has the axes [trial batch], and fits by accident. Deltas need one more axis at the end: deltas[..., None].
+deltas[..., None] => deltas[0][:, None] | You weigh all prompts with the deltas of the first. Each response has its own: deltas[..., None].
+"""
+
+
+@exercise("13.4")
+def response_weights(ratio, mask):
+    """float and bool [seed batch trial pos] twice -> float [seed batch trial pos]"""
+    return torch.where(mask, ratio, 1.0).prod(-1, keepdim=True) * mask
+
+
+def _weights_case(description, lengths, width, shift):
+    mask = mask_of(lengths, width)
+    ratio = numbers(*mask.shape, scale=0.8, shift=shift).exp()
+    return case(description, ratio=ratio, mask=mask)
+
+
+response_weights.insight = "Every factor counts, so the weights of long responses spread widely. GSPO's geometric mean keeps them near 1."
+response_weights.cases = (
+    case(
+        "responses of 1 and 3 tokens",
+        ratio=[[[[2.0, 7.0, 9.0], [0.5, 2.0, 3.0]]]],
+        mask=[[[[True, False, False], [True, True, True]]]],
+    ),
+    _weights_case(
+        "two seeds, two prompts, three responses",
+        [[[2, 4, 3], [1, 4, 2]], [[4, 1, 3], [2, 3, 4]]],
+        4,
+        0.0,
+    ),
+    _weights_case("three seeds, one response each", [[[3]], [[2]], [[5]]], 6, 1.0),
+    _weights_case("no padding", [[[3, 3], [3, 3]]], 3, 2.0),
+)
+response_weights.mistakes = """
+torch.where(mask, ratio, 1.0) => ratio | The mask is not used before the product, so the ratios of the padding are multiplied in. Put a 1 in their places first.
+return ratio.prod(-1, keepdim=True).expand_as(ratio) | The mask is not used at all, so the ratios of the padding are multiplied in. Put a 1 in their places first.
+torch.where(mask, ratio, 1.0) => (ratio * mask) | You multiply by the mask before the product: one padding token is a 0 among the factors, and all is 0. A place that does not count is a 1.
+torch.where(mask, ratio, 1.0) => torch.where(mask, 1.0, ratio) | The mask is the wrong way round: you multiply the padding, and put a 1 where a token stands.
+.prod(-1, keepdim=True) => .cumprod(-1) | This is the prefix product: it counts only the tokens so far. Here a token weighs by all tokens of its response, those behind it too.
+.prod(-1, keepdim=True) => .prod(-1, keepdim=True) ** (1 / mask.sum(-1, keepdim=True)) | This is the geometric mean, GSPO's ratio, which stays nearer to 1. The product has no root.
+return (ratio * mask).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True) * mask | This is the mean of the ratios. That two tokens come one after the other has the product of their probabilities: multiply.
+return (ratio * mask).sum(-1, keepdim=True) * mask | This is the sum of the ratios. That two tokens come one after the other has the product of their probabilities: multiply.
+.prod(-1, keepdim=True) * mask => .prod(-1) | This is one number for each response. Every token needs it: keep the pos axis (keepdim=True), and spread it over the tokens.
+.prod(-1, keepdim=True) * mask => .prod(-1, keepdim=True) | The pos axis has size 1: this is one weight for each response. Spread it over the tokens, with 0 at the padding.
+.prod(-1, keepdim=True) * mask => .prod(-1, keepdim=True).expand_as(ratio) | The product is right, but it stands at the padding too. There the weight is 0.
+return torch.where(mask, torch.where(mask, ratio, 1.0).prod(-1, keepdim=True), 1.0) | The product is right, but the padding has weight 1. It is no token, so its weight is 0.
+return ratio * mask | These are the tokens' own ratios, the second of the four ways. The product over the response is missing.
+.prod(-1, keepdim=True) => .prod() | You multiply over the whole batch. Each response has a product of its own: the last axis alone.
+"""
