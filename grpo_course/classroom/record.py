@@ -8,6 +8,7 @@ tests, `run` and `save`, which have set STORED.
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,6 @@ def learner_is_here() -> bool:
     return in_kernel() and not os.environ.get(STORED)
 
 
-def folder() -> Path:
-    """Where it is kept, whatever folder a cell has changed to."""
-    return Path(os.environ.get(FOLDER) or Path.cwd())
-
-
 def kept(kind: str) -> dict[str, Any]:
     """What is kept of a kind ("exercises", "guesses") for the notebook that runs."""
     return read(folder()).get(kind, {}) if learner_is_here() else {}
@@ -40,18 +36,20 @@ def keep(kind: str, name: str, value: Any) -> None:
         return
     everything = read(folder())
     everything.setdefault(kind, {})[name] = value
-    try:
-        text = json.dumps(everything, indent=1, ensure_ascii=False)
-        write_atomically(folder() / NAME, text + "\n")
-    except OSError:
-        pass  # a folder that cannot be written to stops no lesson
+    text = json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+    with suppress(OSError):  # a folder that cannot be written to stops no lesson
+        write_atomically(folder() / NAME, text)
+
+
+def folder() -> Path:
+    """Where it is kept, whatever folder a cell has changed to."""
+    return Path(os.environ.get(FOLDER) or Path.cwd())
 
 
 def read(folder: Path) -> dict[str, dict[str, Any]]:
     """All that is kept in a folder of notebooks; nothing where no file can be read."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return {kind: each for kind, each in found.items() if isinstance(each, dict)}
+    except (OSError, ValueError, AttributeError):  # AttributeError: no dict
         return {}
-    kinds = found if isinstance(found, dict) else {}
-    return {kind: each for kind, each in kinds.items() if isinstance(each, dict)}

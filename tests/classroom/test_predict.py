@@ -7,10 +7,9 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from grpo_course.classroom import old_check as checking
+from grpo_course.classroom import check as checking
 from grpo_course.classroom import predict as guessing
 from grpo_course.classroom import record
-from grpo_course.classroom.old_check import progress
 from grpo_course.classroom.predict import guesses, predict
 from grpo_course.workshop import kernels
 
@@ -21,7 +20,6 @@ WAYS = ("rises", "falls", "stays")
 @pytest.fixture(autouse=True)
 def nothing_asked(monkeypatch):
     monkeypatch.setattr(guessing, "_session", {})
-    monkeypatch.setattr(checking, "_session", {})
 
 
 @pytest.fixture
@@ -48,43 +46,34 @@ def test_without_a_learner_it_is_text_and_nothing_is_kept(
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / record.NAME).write_text(json.dumps({"guesses": {QUESTION: "no"}}))
-    guess = predict(QUESTION, *WAYS)
-    guess.reveal("falls")
+    predict(QUESTION, *WAYS).reveal("falls")
+    predict("Long?", "it learns nothing" * 3, "it forgets" * 4)
     guesses()
-    assert printed(capsys) == [
-        QUESTION,
-        "  ( ) rises   ( ) falls   ( ) stays",
-        "Came out: falls.",
-        "No guess was made in this notebook yet.",
-    ]
-    assert "exercises" not in (tmp_path / record.NAME).read_text()
+    asked, choices, came, _, *below, none = printed(capsys)
+    assert asked == QUESTION and choices == "  ( ) rises   ( ) falls   ( ) stays"
+    assert came == "Came out: falls."
+    assert [line[:6] for line in below] == ["  ( ) "] * 2
+    assert none == "No guess was made in this notebook yet."
+    assert not any(tmp_path.iterdir())
 
 
-def test_long_choices_stand_below_each_other(capsys):
-    predict("What happens to the policy?", "it learns nothing" * 3, "it forgets" * 4)
-    assert [line[:6] for line in printed(capsys)[1:]] == ["  ( ) "] * 2
-
-
-def test_a_wrong_guess_stands_beside_what_came_out(learner, capsys):
+def test_a_guess_stands_beside_what_came_out_and_is_counted(learner, capsys):
     ask().reveal("falls")
     assert printed(capsys)[-1] == "Came out: falls. You guessed: rises."
     ask("And with centered rewards?", "stays", "falls").reveal("stays")
     assert printed(capsys)[-1] == "Came out: stays, as you guessed."
+    ask("Not revealed?")
+    predict("Not guessed?", *WAYS).reveal("falls")
+    capsys.readouterr()
     guesses()
     assert printed(capsys) == [
         "1 of 2 guesses right; the ones to look at again:",
         f"- {QUESTION} You guessed: rises. It was: falls.",
     ]
-
-
-def test_all_right_needs_no_list_and_an_open_question_does_not_count(learner, capsys):
-    ask().reveal("rises")
-    ask("Not revealed?")
-    predict("Not guessed?", *WAYS).reveal("falls")
+    ask().reveal("rises")  # the same question again
     capsys.readouterr()
     guesses()
-    assert printed(capsys) == ["1 of 1 guesses right."]
+    assert printed(capsys) == ["2 of 2 guesses right."]
 
 
 def test_of_numbers_the_nearest_counts(learner, capsys):
@@ -119,52 +108,44 @@ def test_a_guess_needs_two_choices(choices):
 
 
 def test_a_guess_is_there_again_in_the_next_session(learner):
-    ask().reveal("falls")
-    assert predict(QUESTION, *WAYS).buttons.value == "rises"
+    guess = ask()
+    guess.reveal("falls")
+    assert guess.buttons.disabled  # what was seen cannot be guessed
+    again = predict(QUESTION, *WAYS).buttons  # until it is asked again
+    assert again.value == "rises" and not again.disabled
     assert predict(QUESTION, "up", "down").guess is None  # it was asked otherwise
     stored = record.read(learner)["guesses"][QUESTION]
     assert stored == {"guess": "rises", "answer": "falls"}
 
 
-def test_what_was_seen_cannot_be_guessed_until_asked_again(learner):
-    guess = ask()
-    guess.reveal("falls")
-    assert guess.buttons.disabled
-    assert not predict(QUESTION, *WAYS).buttons.disabled
-
-
-def test_a_file_that_cannot_be_read_stops_nothing(learner, capsys):
+def test_a_file_that_cannot_be_read_or_written_stops_nothing(
+    learner, monkeypatch, capsys
+):
     for text in ("{ broken", "[]", '{"guesses": 3}'):
         (learner / record.NAME).write_text(text, encoding="utf-8")
         ask().reveal("falls")
         assert "You guessed: rises." in printed(capsys)[-1]
 
-
-def test_a_folder_that_cannot_be_written_stops_nothing(learner, monkeypatch, capsys):
     def refuse(*_):
         raise OSError("read-only")
 
     monkeypatch.setattr(record, "write_atomically", refuse)
-    ask().reveal("falls")
+    ask("On a stick?").reveal("falls")
     assert "You guessed: rises." in printed(capsys)[-1]
 
 
-def test_progress_survives_a_restart(learner, judge, capsys, monkeypatch):
-    plain = lambda lines: print("\n".join(lines))  # noqa: E731
-    monkeypatch.setattr(checking, "show_verdict", plain)
-    judge("center_by_group", lambda r: r - r.mean(1, keepdim=True))
+def test_what_other_notebooks_have_kept_stays(learner):
+    kept = {"exercises": {"3.1": "v"}}
+    (learner / record.NAME).write_text(json.dumps(kept), encoding="utf-8")
+    ask()
+    assert record.read(learner) == kept | {"guesses": {QUESTION: {"guess": "rises"}}}
+
+
+def test_the_stub_of_a_fresh_copy_takes_nothing_back(learner, monkeypatch):
     monkeypatch.setattr(checking, "_session", {})
-    progress()
-    assert "3.1  center_by_group        [v] right" in capsys.readouterr().out
-
-    def stub(rewards):
-        raise NotImplementedError
-
-    judge("center_by_group", stub)  # Run All of a fresh copy takes nothing back
-    progress()
-    assert "3.1  center_by_group        [v] right" in capsys.readouterr().out
-    judge("center_by_group", lambda r: r)
-    assert record.read(learner)["exercises"] == {"3.1": "x"}
+    for state, kept in (("v", "v"), (" ", "v"), ("x", "x")):
+        checking.note("5.1", state)
+        assert record.kept("exercises") == checking._session == {"5.1": kept}
 
 
 ASK = """

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import warnings
+from importlib import metadata
 
 import matplotlib
 import nbformat
@@ -16,7 +17,7 @@ import torch
 from nbclient import NotebookClient
 from PIL import Image
 
-from grpo_course.classroom.setup import QUIET, setup
+from grpo_course.classroom.setup import QUIET, check_environment, setup
 from grpo_course.classroom.show import show
 from grpo_course.formulas import compute_deltas
 
@@ -46,27 +47,31 @@ def test_setup_says_what_it_did_and_seeds(undone, capsys):
     assert all(os.environ[name] == value for name, value in QUIET.items())
 
 
-def test_figures_are_opaque(undone):
-    setup()
-    red, green, blue, alpha = matplotlib.colors.to_rgba(
-        matplotlib.rcParams["figure.facecolor"]
-    )
-    assert min(red, green, blue) > 0.9 and alpha == 1
+HEAVY = {
+    "setup, show": "torch matplotlib IPython",
+    "check, predict, show, verdict": "transformers datasets grpo_course.lessons",
+}
 
 
-def test_a_warning_is_shown_without_a_path(undone):
-    setup()
-    shown = warnings.formatwarning("tied", UserWarning, "/tmp/cell_712.py", 3)
-    assert shown == "UserWarning: tied\n"
+@pytest.mark.parametrize("names", HEAVY)
+def test_what_opens_a_notebook_loads_nothing_heavy(names):
+    code = f"from grpo_course import {names}\nimport sys\nprint(*sys.modules)"
+    run = [sys.executable, "-c", code]
+    loaded = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert "grpo_course.classroom.show" in loaded.split()
+    assert not {*HEAVY[names].split()} & {*loaded.split()}
 
 
-def test_importing_setup_loads_nothing_heavy():
-    code = (
-        "import sys, grpo_course.classroom.setup, grpo_course.classroom.show\n"
-        "print({'torch', 'matplotlib', 'numpy', 'IPython'} & set(sys.modules))"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert run.stdout == "set()\n", run.stderr
+def test_packages_that_are_missing_or_too_old_are_named(monkeypatch, capsys):
+    lines = ["einops>=0.8", "torch>=99", "no-such-package", 'ruff; extra == "test"']
+    monkeypatch.setattr(metadata, "requires", lambda name: lines)
+    check_environment()
+    old, missing = capsys.readouterr().out.splitlines()
+    assert old.startswith(f"torch>=99 is needed, and {metadata.version('torch')} is")
+    assert missing.startswith("no-such-package is missing: start with `python3 -m")
+    monkeypatch.setattr(metadata, "requires", lambda name: lines[:1])
+    check_environment()
+    assert capsys.readouterr().out == "All 1 packages are ready.\n"
 
 
 def test_show_outside_a_notebook_prints_the_source(capsys):
