@@ -50,6 +50,18 @@ def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):
     return sum(parts) / len(parts)
 
 
+def _kept_tokens_only(rewards, values, gamma, lam, mask, bootstrap):
+    """No carrying: each response without what the mask hides, put back at the end."""
+    out = torch.zeros_like(rewards)
+    for i, keep in enumerate(mask):
+        after = torch.cat([values[i, keep][1:], bootstrap[i : i + 1]])[: keep.sum()]
+        errors = rewards[i, keep] + gamma * after - values[i, keep]
+        steps = torch.arange(len(errors))
+        weights = (gamma * lam) ** (steps - steps[:, None]).clamp(min=0)
+        out[i, keep] = weights.triu() @ errors
+    return out
+
+
 def _pairs_in_common(completions, answer, **columns):
     """Pairs as sets of texts: a number in quotes is not that number."""
     earned = []
@@ -248,12 +260,38 @@ RIGHT = [
         lambda r: torch.tensor([len(set(g)) == 1 for g in r.tolist()]),
     ),
     (
+        "td_errors",
+        lambda r, v, g: r + g * F.pad(v, (0, 1))[:, 1:] - v,
+    ),
+    (
+        "generalized_advantages",
+        lambda r, v, g, lam: torch.stack(
+            [
+                sum(
+                    (g * lam) ** (later - t) * ppo.td_errors(r, v, g)[:, later]
+                    for later in range(t, r.shape[1])
+                )
+                for t in range(r.shape[1])
+            ],
+            1,
+        ),
+    ),
+    ("masked_advantages", lambda *given: _kept_tokens_only(*given)),
+    (
         "masked_advantages",
         lambda r, v, g, lam, m, last: ppo.generalized_advantages(
             r[None], v[None], g, lam, m[None], last[None]
         )[0],
     ),
     ("bradley_terry_loss", lambda c, r: F.softplus(r - c).mean()),
+    (
+        "bradley_terry_loss",
+        lambda c, r: -torch.stack([c, r]).log_softmax(0)[0].mean(),
+    ),
+    (
+        "bradley_terry_loss",
+        lambda c, r: F.binary_cross_entropy_with_logits(c - r, torch.ones_like(c)),
+    ),
     (
         "shifted_log_probs",
         lambda x, ids: Categorical(logits=x[:, :-1]).log_prob(ids[:, 1:]),
