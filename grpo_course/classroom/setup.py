@@ -67,15 +67,11 @@ def setup(seed: int = 0) -> None:
     """
     for name, value in QUIET.items():  # libraries read these when first imported
         os.environ.setdefault(name, value)
-    warnings.formatwarning = _format_warning
+    # The usual text of a warning begins with a path that differs from run to run.
+    warnings.formatwarning = lambda text, kind, *_, **__: f"{kind.__name__}: {text}\n"
     _prepare_torch(seed)
     _prepare_plots()
     print(f"Ready: seed {seed}, one thread.")
-
-
-def _format_warning(message, category, *_place, **_line) -> str:
-    # The usual text begins with a path that differs from run to run.
-    return f"{category.__name__}: {message}\n"
 
 
 def _prepare_torch(seed: int) -> None:
@@ -97,18 +93,13 @@ def _prepare_plots() -> None:
 
     style.use(PLOT_STYLE | {"axes.prop_cycle": cycler(color=COLOURS)})
     if in_kernel():
+        from IPython.display import display
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         # Without the version stamp, the same figure is the same file.
         set_matplotlib_formats("png", metadata={"Software": None})
         _describe_pictures()
-        _suit_dark_theme()
-
-
-def _suit_dark_theme() -> None:
-    from IPython.display import display
-
-    display({"text/html": DARK, "text/plain": ""}, raw=True)
+        display({"text/html": DARK, "text/plain": ""}, raw=True)
 
 
 def _describe_pictures() -> None:

@@ -25,15 +25,19 @@ def show(function: Callable, folded: bool = False) -> None:
 
     Raises TypeError where there is no Python source to show.
     """
-    source = _source(function).rstrip()
-    place = _place(function)
-    inside = max(re.findall("`+", source), default="")  # the longest
-    fence = max("```", inside + "`")
-    markdown = f"`{place}`\n\n{fence}python\n{source}\n{fence}"
-    if folded:
-        name = function.__qualname__
-        summary = f"<summary><code>{name}</code>: click for its source</summary>"
-        markdown = f"<details>{summary}\n\n{markdown}\n\n</details>"
+    try:
+        source = textwrap.dedent(inspect.getsource(function)).rstrip()
+    except (TypeError, OSError):
+        name = getattr(function, "__name__", repr(type(function).__name__))
+        cure = "Pass a function or a class written in Python, such as a reward."
+        if getattr(function, "__module__", "") == "__main__":
+            cure = "It is defined in this notebook: look at the cell that defines it."
+        words = f"show({name}): no Python source to be found. {cure}"
+        raise TypeError(words) from None
+    module, place = inspect.getmodule(inspect.unwrap(function)), "this notebook"
+    if module and module.__name__ != "__main__":  # from the package's root: the same
+        ending = "/__init__.py" if hasattr(module, "__path__") else ".py"
+        place = module.__name__.replace(".", "/") + ending  # on every machine
     plain = f"# {place}\n{source}"
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:
@@ -41,28 +45,14 @@ def show(function: Callable, folded: bool = False) -> None:
         return
     from IPython.display import display
 
+    inside = max(re.findall("`+", source), default="")  # the longest
+    fence = max("```", inside + "`")
+    markdown = f"`{place}`\n\n{fence}python\n{source}\n{fence}"
+    if folded:
+        name = function.__qualname__
+        summary = f"<summary><code>{name}</code>: click for its source</summary>"
+        markdown = f"<details>{summary}\n\n{markdown}\n\n</details>"
     display({"text/markdown": markdown, "text/plain": plain}, raw=True)
-
-
-def _source(function: Callable) -> str:
-    name = getattr(function, "__name__", repr(type(function).__name__))
-    try:
-        return textwrap.dedent(inspect.getsource(function))
-    except (TypeError, OSError):
-        if getattr(function, "__module__", "") == "__main__":
-            cure = "It is defined in this notebook: look at the cell that defines it."
-        else:
-            cure = "Pass a function or a class written in Python, such as a reward."
-        raise TypeError(f"show({name}): no Python source to be found. {cure}") from None
-
-
-def _place(function: Callable) -> str:
-    """Where the source lives, from the package's root: no path of this machine."""
-    module = inspect.getmodule(inspect.unwrap(function))
-    if module is None or module.__name__ == "__main__":
-        return "this notebook"
-    path = module.__name__.replace(".", "/")
-    return f"{path}/__init__.py" if hasattr(module, "__path__") else f"{path}.py"
 
 
 def batch_table(batch: "Batch", log_probs: "Tensor | None" = None) -> str:

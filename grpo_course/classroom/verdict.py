@@ -25,22 +25,26 @@ def verdict(
     """
     above = torch.as_tensor(higher).detach().double()
     below = torch.as_tensor(lower).detach().double()
-    _require_seeds(above, below)
+    if above.dim() != 1 or above.shape != below.shape or len(above) < 3:
+        raise ValueError(
+            f"higher has the shape {list(above.shape)}, lower {list(below.shape)}; "
+            "both need one number for each seed, the same seeds, at least 3: train "
+            "with seeds=range(8) and take `history.final(...)`"
+        )
     mean, error = (value.item() for value in mean_and_error(above - below))
-    size = mean / error if error else float("inf") * mean if mean else 0.0
-    if size >= ENOUGH:
-        answer = "It holds"
-    elif size <= -ENOUGH:
-        answer = "It is the other way round"
-    else:
-        answer = "Undecided"
-    print(f'"{claim}"')
+    decided = abs(mean) >= ENOUGH * error and mean != 0
+    answer = "It holds" if mean > 0 else "It is the other way round"
+    gap = f"a difference of {mean:+.3f} in every seed"
+    if error:
+        size = f"{abs(mean / error):.1f} standard errors of {error:.3f}"
+        gap = f"a difference of {mean:+.3f} or {size}"
     told = (
-        f"{answer}: {above.mean().item():.3f} against {below.mean().item():.3f}, "
-        f"{_counted(mean, error)}, {len(above)} seeds."
+        f"{answer if decided else 'Undecided'}: {above.mean().item():.3f} against "
+        f"{below.mean().item():.3f}, {gap}, {len(above)} seeds."
     )
+    print(f'"{claim}"')
     print(textwrap.fill(told, WIDTH))
-    if answer == "Undecided":
+    if not decided:
         print(f"These seeds show a difference from about {ENOUGH * error:.3f} on.")
 
 
@@ -61,22 +65,3 @@ def with_spread(values: Tensor) -> str:
     """[seed] -> mean, standard error, and how far the seeds lie apart, in words."""
     (mean, error), spread = mean_and_error(values), values.std()
     return f"{mean:.2f} ± {error:.2f}, {len(values)} seeds (their spread {spread:.2f})"
-
-
-def _counted(mean: float, error: float) -> str:
-    """A difference with its standard errors."""
-    if not error:
-        return f"a difference of {mean:+.3f} in every seed"
-    return (
-        f"a difference of {mean:+.3f} or {abs(mean / error):.1f} standard errors "
-        f"of {error:.3f}"
-    )
-
-
-def _require_seeds(above: Tensor, below: Tensor) -> None:
-    if above.dim() != 1 or above.shape != below.shape or len(above) < 3:
-        raise ValueError(
-            f"higher has the shape {list(above.shape)}, lower {list(below.shape)}; "
-            "both need one number for each seed, the same seeds, at least 3: train "
-            "with seeds=range(8) and take `history.final(...)`"
-        )
