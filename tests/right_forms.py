@@ -169,6 +169,16 @@ RIGHT = [
     ),
     ("center_by_group", lambda r: (r.T - r.mean(1)).T),
     (
+        "leave_one_out",
+        lambda r: torch.stack(
+            [
+                r[:, i] - torch.cat([r[:, :i], r[:, i + 1 :]], 1).mean(1)
+                for i in range(r.shape[1])
+            ],
+            1,
+        ),
+    ),
+    (
         "normalize_by_group",
         lambda r: torch.stack(
             [
@@ -187,6 +197,13 @@ RIGHT = [
     (
         "softmax_minus_uniform",
         lambda r: F.softmax(r, -1) - F.softmax(r, -1).mean(-1, True),
+    ),
+    (
+        "softmax_minus_uniform",
+        lambda r: (
+            (e := (r.double() - r.amax(1, keepdim=True)).exp()) / e.sum(1, True)
+            - 1 / r.shape[1]
+        ),
     ),
     ("compute_ratio_from_logs", lambda n, o: torch.e ** (n - o.detach())),
     (
