@@ -8,6 +8,7 @@ be turned without a difference, by the key of the exercise.
 import itertools
 import json
 import math
+import re
 import statistics
 
 import torch
@@ -83,6 +84,28 @@ def _by_moments(before, after):
     (was, shared), (_, now) = torch.cov(both)
     error = ((was + now - 2 * shared) / both.shape[1]).sqrt()
     return torch.stack([both[1].mean() - both[0].mean(), error])
+
+
+def _by_one_pattern(completion, answer):
+    text = "((?:(?!</?think>|</?answer>).)+)"
+    form = rf"(?s)\s*<think>{text}</think>\s*<answer>{text}</answer>\s*"
+    match = re.fullmatch(form, completion)
+    if not match or not match[1].strip():
+        return 0.0
+    try:
+        return float(float(match[2].replace(",", "").strip("$ ")) == float(answer))
+    except ValueError:
+        return 0.0
+
+
+def _until_eos(tokens, prompt_width, eos):
+    mask = torch.zeros(tokens.shape, dtype=torch.bool)
+    for row, text in enumerate(tokens.tolist()):
+        for place in range(prompt_width, len(text)):
+            mask[row, place] = True
+            if text[place] == eos:
+                break
+    return mask
 
 
 def _weight_of_groups(solve_rate, chance):
@@ -347,6 +370,42 @@ RIGHT = [
         ),
     ),
     ("masked_loss", lambda *given: _response_by_response(*given)),
+    (
+        "extract_answer",
+        lambda text: next(
+            (
+                part.rpartition("<answer>")[2].strip()
+                for part in text.split("</think>")[-1].split("</answer>")[-2::-1]
+                if "<answer>" in part
+            ),
+            None,
+        ),
+    ),
+    (
+        "extract_answer",
+        lambda text: (
+            [
+                found.strip()
+                for found in re.findall(
+                    "(?s)<answer>((?:(?!</?answer>).)*)</answer>",
+                    text.split("</think>")[-1],
+                )
+            ]
+            or [None]
+        )[-1],
+    ),
+    (
+        "tag_share",
+        lambda text: (
+            0.25
+            * sum(
+                len(text.split(tag)) == 2
+                for tag in ("<think>", "</think>", "<answer>", "</answer>")
+            )
+        ),
+    ),
+    ("honest_reward", lambda *given: _by_one_pattern(*given)),
+    ("completion_mask", lambda *given: _until_eos(*given)),
     ("response_log_probs", lambda *given: _token_by_token(*given)),
     ("vote", _votes_by_pass),
     (
@@ -514,6 +573,18 @@ WRONG = [
         "shifted_log_probs",
         lambda x, ids: (
             (x[:, :-1].softmax(-1) + 1e-8).log().gather(-1, ids[:, 1:, None])[..., 0]
+        ),
+    ),
+    (  # right, in work that grows with the square of the length
+        "extract_answer",
+        lambda text: (
+            (
+                re.findall("(?s)<answer>(.*?)</answer>", text.split("</think>")[-1])
+                or ["<answer>"]
+            )[-1]
+            .rpartition("<answer>")[2]
+            .strip()
+            or None
         ),
     ),
 ]
