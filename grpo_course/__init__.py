@@ -56,8 +56,8 @@ HOMES = {
     "guesses": "grpo_course.classroom.predict",
     "verdict": "grpo_course.classroom.verdict",
     "expect": "grpo_course.classroom.verdict",
-    "play": "grpo_course.classroom.plots.moving",
-    "slide": "grpo_course.classroom.slider",
+    "play": "grpo_course.classroom.moving",
+    "slide": "grpo_course.classroom.moving",
 }
 
 

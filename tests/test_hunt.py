@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from benchmarks.hunt_costs import first_update, update_error
-from grpo_course.classroom.plots.trainer_flow import draw_flow
 from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
 from grpo_course.lessons.hunt import cases, probes
 from grpo_course.lessons.hunt.base import Tokenizer, load_model
@@ -51,6 +50,7 @@ from grpo_course.lessons.hunt.probes import (
     token_with,
 )
 from grpo_course.lessons.hunt.script import Trainer
+from grpo_course.lessons.pictures.nb10 import draw_flow
 
 each_number = pytest.mark.parametrize("number", DEFECTS)
 PADDING = "padding counted as response"

@@ -108,8 +108,8 @@ def _describe_pictures() -> None:
     from matplotlib.figure import Figure
     from PIL import Image
 
-    from grpo_course.classroom.plots.alt_text import alternative_text
-    from grpo_course.classroom.plots.moving import smaller
+    from grpo_course.classroom.alt_text import alternative_text
+    from grpo_course.classroom.moving import smaller
 
     formatter = get_ipython().display_formatter.formatters["image/png"]
     draw = formatter.lookup_by_type(Figure)

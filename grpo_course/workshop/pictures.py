@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from nbformat import NotebookNode
 from PIL import Image
 
-from grpo_course.classroom.plots.moving import frames_of
+from grpo_course.classroom.moving import frames_of
 from grpo_course.workshop.cells import tags
 from grpo_course.workshop.form import code_cells
 

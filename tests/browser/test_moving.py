@@ -12,8 +12,8 @@ from grpo_course.workshop import kernels, tidy
 
 DRAW = """\
 from grpo_course.classroom.plots import axes_row
-from grpo_course.classroom.plots.moving import play
-from grpo_course.classroom.slider import slide
+from grpo_course.classroom.moving import play
+from grpo_course.classroom.moving import slide
 
 def draw(height):
     axes_row(width=4, height=2)[0].bar(["a"], [height])

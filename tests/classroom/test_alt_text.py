@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from grpo_course.classroom import plots
-from grpo_course.classroom.plots import kl_estimators, loop_diagram
-from grpo_course.classroom.plots.alt_text import alternative_text, describe
+from grpo_course.classroom.alt_text import alternative_text, describe
+from grpo_course.lessons.pictures import nb05 as kl_estimators
+from grpo_course.lessons.pictures import nb06 as loop_diagram
 
 
 @pytest.fixture(autouse=True)

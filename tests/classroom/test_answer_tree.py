@@ -2,9 +2,9 @@
 
 import torch
 
-from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.answer_tree import answers_of, node_places, plot_tree
-from grpo_course.classroom.plots.palette import UP
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.classroom.plots import UP
+from grpo_course.lessons.pictures.nb14 import answers_of, node_places, plot_tree
 from grpo_course.sequences import ShortAnswers
 
 WORLD = ShortAnswers(num_words=2, longest=2)

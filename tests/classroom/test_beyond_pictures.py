@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.beyond import plot_engine, plot_spreads
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.lessons.pictures.nb13 import plot_engine, plot_spreads
 
 
 @pytest.fixture(autouse=True)

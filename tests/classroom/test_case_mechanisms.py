@@ -4,11 +4,11 @@ from functools import partial
 
 import pytest
 
-from grpo_course.classroom.plots import case_mechanisms
-from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.alt_text import alternative_text
 from grpo_course.lessons.hunt.defects import GUIDED, broken
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.lessons.hunt.script import Trainer
+from grpo_course.lessons.pictures import nb10 as case_mechanisms
 
 
 def trainer_of(letter):

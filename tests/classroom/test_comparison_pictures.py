@@ -3,21 +3,17 @@
 import pytest
 import torch
 
-from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.comparisons import (
-    plot_agreement,
-    plot_before_after,
-    plot_gaps,
-    plot_means_and_gap,
-)
-from grpo_course.classroom.plots.stretch import plot_stretch
-from grpo_course.classroom.plots.trades import (
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.lessons.pictures.nb03 import plot_stretch
+from grpo_course.lessons.pictures.nb07 import plot_agreement
+from grpo_course.lessons.pictures.nb09 import plot_means_and_gap, plot_ways_from
+from grpo_course.lessons.pictures.nb13 import plot_gaps, plot_waiting
+from grpo_course.lessons.pictures.nb14 import (
     along_and_across,
+    plot_before_after,
     plot_trade,
     plot_turned,
-    plot_ways_from,
 )
-from grpo_course.classroom.plots.waiting import plot_waiting
 from grpo_course.off_policy import LEARNER, Span
 
 

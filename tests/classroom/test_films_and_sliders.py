@@ -7,19 +7,13 @@ import pytest
 import torch
 from PIL import Image, ImageColor
 
-from grpo_course.classroom.plots import plot_bands
-from grpo_course.classroom.plots.kl_area import draw_settled
-from grpo_course.classroom.plots.kl_estimators import draw_kl_estimators
-from grpo_course.classroom.plots.moving import smaller
-from grpo_course.classroom.plots.palette import DOWN
-from grpo_course.classroom.plots.then_and_now import draw_tokens
-from grpo_course.classroom.plots.token_push import draw_pushes, pushes
-from grpo_course.classroom.plots.while_it_moves import (
-    draw_collapse,
-    draw_walk,
-    draw_zero_loss,
-)
+from grpo_course.classroom.moving import smaller
+from grpo_course.classroom.plots import DOWN, plot_bands
 from grpo_course.formulas import kl_values
+from grpo_course.lessons.pictures.nb05 import draw_kl_estimators, draw_settled
+from grpo_course.lessons.pictures.nb06 import draw_tokens
+from grpo_course.lessons.pictures.nb07 import draw_collapse, draw_walk, draw_zero_loss
+from grpo_course.lessons.pictures.nb09 import draw_pushes, pushes
 
 UNIFORM, RIGHT = torch.full((3, 5), 0.2), torch.eye(5)[2:]
 ANSWER = (2, 3, 4)

@@ -2,7 +2,7 @@
 
 import torch
 
-from grpo_course.classroom.plots.landings import plot_landings
+from grpo_course.lessons.pictures.nb14 import plot_landings
 
 
 def test_each_run_is_a_point_at_its_mean():

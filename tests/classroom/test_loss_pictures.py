@@ -4,25 +4,21 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from grpo_course.classroom.plots import axes_row
-from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.clipping import (
-    draw_clip_plane,
-    plot_pulls,
-    plot_reach,
-    plot_stairs,
-    pull_of,
-)
-from grpo_course.classroom.plots.mean_weights import (
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.classroom.plots import DOWN, UP, axes_row, draw_clip_plane, plot_stairs
+from grpo_course.lessons.pictures.nb04 import (
     MEANS,
     draw_mean_weights,
-    plot_weights,
+    draw_price,
+    draw_then_and_now,
+    plot_directions,
+    plot_pulls,
+    plot_reach,
+    price_moves,
+    pull_of,
     token_weights,
 )
-from grpo_course.classroom.plots.palette import DOWN, UP
-from grpo_course.classroom.plots.price_of_kl import draw_price, price_moves
-from grpo_course.classroom.plots.reweighing import plot_directions
-from grpo_course.classroom.plots.then_and_now import draw_then_and_now
+from grpo_course.lessons.pictures.nb13 import plot_weights
 from grpo_course.off_policy import PenaltyForm
 
 

@@ -5,15 +5,19 @@ import pytest
 import torch
 from matplotlib.patches import Rectangle
 
-from grpo_course.classroom.plots import (
-    axes_row,
-    clipping,
-    groups,
-    mechanism,
-    palette,
+from grpo_course.classroom import (
+    plots as clipping,
 )
-from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.groups import plot_batch
+from grpo_course.classroom import (
+    plots as mechanism,
+)
+from grpo_course.classroom import (
+    plots as palette,
+)
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.classroom.plots import axes_row
+from grpo_course.lessons.pictures import nb03 as groups
+from grpo_course.lessons.pictures.nb06 import plot_batch
 from grpo_course.loop import Batch, Rollout
 
 PROBS = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])  # [pos vocab]

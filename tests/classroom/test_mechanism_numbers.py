@@ -4,40 +4,38 @@ import pytest
 import torch
 from matplotlib.colors import to_rgba
 
-from grpo_course.classroom.plots import axes_row
-from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.gae_light import plot_light, shares
-from grpo_course.classroom.plots.kl_area import (
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.classroom.plots import (
+    DOWN,
+    LEVEL,
+    UP,
+    axes_row,
+    learned,
+    plot_learned,
+    plot_memory,
+)
+from grpo_course.formulas import exact_kl, kl_values
+from grpo_course.lessons.pictures.nb00 import plot_prompt_map
+from grpo_course.lessons.pictures.nb01 import plot_climbs
+from grpo_course.lessons.pictures.nb03 import plot_divided
+from grpo_course.lessons.pictures.nb04 import (
+    plot_means,
+)
+from grpo_course.lessons.pictures.nb04 import (
+    plot_shares_of_reweighing as plot_shares,
+)
+from grpo_course.lessons.pictures.nb05 import (
+    name_tokens,
+    plot_gap,
     plot_kl_area,
+    plot_kl_estimators,
+    plot_sample_means,
     plot_settled,
     plot_two_tokens,
     settle,
 )
-from grpo_course.classroom.plots.kl_estimators import (
-    name_tokens,
-    plot_gap,
-    plot_kl_estimators,
-    plot_sample_means,
-)
-from grpo_course.classroom.plots.learned_counts import (
-    learned,
-    plot_divided,
-    plot_learned,
-)
-from grpo_course.classroom.plots.loop_diagram import (
-    draw_loop,
-    plot_passes,
-    walk_loop,
-)
-from grpo_course.classroom.plots.memory_blocks import plot_memory
-from grpo_course.classroom.plots.palette import DOWN, LEVEL, UP
-from grpo_course.classroom.plots.prompt_map import plot_prompt_map
-from grpo_course.classroom.plots.reward_map import plot_climbs
-from grpo_course.classroom.plots.reweighing import (
-    plot_means,
-    plot_shares,
-)
-from grpo_course.formulas import exact_kl, kl_values
+from grpo_course.lessons.pictures.nb06 import draw_loop, plot_passes, walk_loop
+from grpo_course.lessons.pictures.nb08 import plot_light, shares
 from grpo_course.ppo import generalized_advantages
 
 REF = torch.tensor([0.2, 0.3, 0.2, 0.2, 0.1], dtype=torch.float64).log()

@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 
 from grpo_course.classroom import record
-from grpo_course.classroom.plots.moving import play
-from grpo_course.classroom.slider import slide
+from grpo_course.classroom.moving import play, slide
 
 DATA = re.compile(r"\)\((\{.*\})\);</script>$", re.DOTALL)
 

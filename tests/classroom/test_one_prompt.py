@@ -6,11 +6,10 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.colors import same_color
 
-from grpo_course.classroom.plots import plot_threads
-from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.moment import plot_moment
-from grpo_course.classroom.plots.palette import DOWN, LEVEL, UP
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.classroom.plots import DOWN, LEVEL, UP, plot_threads
 from grpo_course.lessons.one_prompt import PROMPT, Moment, learn_one
+from grpo_course.lessons.pictures.nb00 import plot_moment
 from grpo_course.sort import sort_distance_reward
 
 

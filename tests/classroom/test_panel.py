@@ -2,7 +2,7 @@
 
 import torch
 
-from grpo_course.classroom.plots.panel import measure, plot_panel
+from grpo_course.lessons.pictures.nb07 import measure, plot_panel
 from grpo_course.loop import History
 
 RUN = History(

@@ -4,33 +4,26 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.critic_reads import plot_reads, what_moves
-from grpo_course.classroom.plots.entropy_push import (
-    draw_entropy_push,
-    entropy_push,
-    plot_entropy_push,
-)
-from grpo_course.classroom.plots.overrated import (
-    draw_overrated,
-    plot_climbs_by_beta,
-    plot_overrated,
-    tempting,
-)
-from grpo_course.classroom.plots.token_pay import (
-    draw_token_pay,
-    pay_and_returns,
-    plot_token_pay,
-)
-from grpo_course.classroom.plots.value_clip import (
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.lessons.pictures.nb08 import (
     PLACES,
+    draw_entropy_push,
+    draw_overrated,
+    draw_token_pay,
     draw_value_clip,
+    entropy_push,
     losses_and_pulls,
-    plot_value_clip,
-)
-from grpo_course.classroom.plots.value_steps import (
+    pay_and_returns,
+    plot_climbs_by_beta,
     plot_critic_and_truth,
+    plot_entropy_push,
+    plot_overrated,
+    plot_reads,
+    plot_token_pay,
+    plot_value_clip,
     plot_value_steps,
+    tempting,
+    what_moves,
     wrong_signs,
 )
 from grpo_course.loop import Rollout

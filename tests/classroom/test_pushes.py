@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from grpo_course import compute_deltas, compute_loss
-from grpo_course.classroom.plots import pushes
-from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.palette import DOWN, UP
-from grpo_course.classroom.plots.simplex import CORNERS
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.classroom.plots import CORNERS, DOWN, UP
+from grpo_course.lessons.pictures import nb07 as pushes
 
 REWARDS = torch.tensor([0.0, 0.0, 1.0])
 DRAWN = torch.tensor([0, 2, 2, 1])

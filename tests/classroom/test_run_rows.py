@@ -3,14 +3,14 @@
 import torch
 from matplotlib.colors import to_hex
 
-from grpo_course.classroom.plots.alt_text import alternative_text
-from grpo_course.classroom.plots.run_rows import (
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.lessons.pictures.nb15 import (
     GIVES_AWAY,
     plot_answers,
     plot_held_out,
     plot_run_rows,
+    plot_ways,
 )
-from grpo_course.classroom.plots.ways import plot_ways
 from grpo_course.loop import History
 
 

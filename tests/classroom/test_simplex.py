@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from grpo_course.classroom.plots import simplex
-from grpo_course.classroom.plots.alt_text import alternative_text
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.lessons.pictures import nb03 as simplex
 
 REWARDS = torch.tensor([0.0, 2.0, 3.0])
 

@@ -14,8 +14,6 @@ from torch import Tensor
 
 from grpo_course.checks import require_known
 from grpo_course.classroom.check import WIDTH, wrap
-from grpo_course.classroom.plots.log_panel import plot_log_panel
-from grpo_course.classroom.plots.trainer_flow import draw_small_flow
 from grpo_course.lessons.hunt.defects import (
     CAUSES,
     DEFECTS,
@@ -31,6 +29,7 @@ from grpo_course.lessons.hunt.defects import (
 )
 from grpo_course.lessons.hunt.probes import FIRES, SILENT, ask
 from grpo_course.lessons.hunt.script import Trainer
+from grpo_course.lessons.pictures.nb10 import draw_small_flow, plot_log_panel
 
 BUDGET = 4  # probes of a case
 FREE = 1  # probe for each defect that costs no point

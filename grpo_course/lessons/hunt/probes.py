@@ -17,9 +17,9 @@ from torch.nn.functional import pad
 
 from grpo_course.checks import require_known
 from grpo_course.classroom.check import show_verdict, wrap
-from grpo_course.classroom.plots.probe_matrix import plot_matrix
 from grpo_course.lessons.hunt.defects import DEFECTS, broken, number_of
 from grpo_course.lessons.hunt.script import Trainer
+from grpo_course.lessons.pictures.nb10 import plot_matrix
 
 Probe = Callable[[Callable], bool]
 COURSE_PROBES: dict[str, Probe] = {}

@@ -1,0 +1,249 @@
+"""Pictures that move without a kernel: a film to scrub, or frames behind sliders.
+
+The output is HTML that carries its frames and a small script, beside a still picture
+with an alternative text. GitHub, print and a notebook that is not trusted drop scripts
+and keep the still. Nothing in it is random and nothing is fetched, so that it can be
+stored and compared.
+"""
+
+import base64
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+from PIL import Image
+
+from grpo_course.classroom import record
+from grpo_course.classroom.alt_text import alternative_text
+
+Draw = Callable[..., str]  # draws with matplotlib, returns the sentence under it
+DPI = 100  # of a frame: legible, and small enough to store dozens
+COLOURS_OF_A_FRAME = 128
+MOST_FRAMES = 60
+PLAYER = Path(__file__).with_name("player.js")
+GREEK = {"epsilon": "ε", "mu": "μ", "delta": "δ", "beta": "β", "lam": "λ", "gamma": "γ"}
+GREEK["epsilon_high"] = "ε_high"
+# On a slide the picture leaves room for the controls under it.
+STYLE = (
+    ".moving{margin:0;max-width:760px}.moving img{max-width:100%}"
+    ".moving p{margin:4px 0;font-weight:600}"
+    ".moving label,.moving button{margin:2px 12px 2px 0}"
+    ".moving label{display:inline-flex;align-items:center;gap:8px}"
+    ".moving input{width:180px}.moving output{min-width:3em}"
+    ".reveal .moving{font-size:14px;line-height:18px}"
+    ".reveal .moving img{margin:0;width:auto;max-height:calc(var(--picture) - 60px)}"
+)
+
+
+class Frame(NamedTuple):
+    """One picture: its PNG, what it shows, and the sentence under it."""
+
+    png: bytes
+    alt: str
+    told: str
+
+
+def play(
+    draw: Draw, question: str = "", *, still: Any = None, **step: Sequence
+) -> None:
+    """Show a film: `draw` is called with each value of the one step that is named.
+
+    `draw(name=value)` draws with matplotlib and returns the sentence that stands under
+    its picture. The still is the frame of the value `still`, else the last one; the
+    film begins at its first frame. Raises ValueError unless exactly one step is named,
+    for a still that is none of its values, and for more frames than a notebook should
+    store.
+    """
+    if len(step) != 1:
+        raise ValueError(
+            f"play(...) was given {len(step)} steps, {sorted(step)}, but a film has "
+            "one: play(draw, epoch=range(10))."
+        )
+    ((name, values),) = step.items()
+    shown = values[-1] if still is None else still
+    if shown not in values:
+        raise ValueError(
+            f"still={still!r} is none of the values of {name}: {list(values)}."
+        )
+    display_frames(draw, question, step, {name: shown}, film=True)
+
+
+def display_frames(
+    draw: Draw,
+    question: str,
+    knobs: Mapping[str, Sequence],
+    start: Mapping[str, Any],
+    film: bool = False,
+) -> None:
+    """Draw a frame for each combination of the knobs' values, and display them."""
+    from IPython.display import display
+
+    count = prod(len(values) for values in knobs.values())
+    if not 2 <= count <= MOST_FRAMES:
+        sizes = {name: len(values) for name, values in knobs.items()}
+        raise ValueError(
+            f"knobs with {sizes} values make {count} frames; a notebook stores 2 to "
+            f"{MOST_FRAMES}. Give each knob fewer values, or more than one."
+        )
+    places = list(product(*knobs.values()))
+    first = places.index(tuple(start[name] for name in knobs))
+    frames = [frame(draw, dict(zip(knobs, place, strict=True))) for place in places]
+    still = frames[first]
+    names = {word(name): [text(v) for v in values] for name, values in knobs.items()}
+    shown = {
+        "text/html": html(question, names, frames, first, film),
+        "image/png": base64.b64encode(still.png).decode(),
+        "text/plain": "\n".join(filter(None, (question, still.told))),
+    }
+    display(shown, raw=True, metadata={"image/png": {"alt": still.alt}})
+
+
+def frame(draw: Draw, values: Mapping[str, Any]) -> Frame:
+    """Draw one frame and close its figure."""
+    told = draw(**values)
+    figure = plt.gcf()
+    if figure.get_layout_engine() is None:
+        figure.tight_layout()
+    file = io.BytesIO()
+    figure.savefig(file, dpi=DPI, metadata={"Software": None})
+    alt = alternative_text(figure)
+    plt.close(figure)
+    return Frame(smaller(file.getvalue()), alt, told)
+
+
+def html(
+    question: str,
+    knobs: Mapping[str, list[str]],
+    frames: Sequence[Frame],
+    first: int,
+    film: bool,
+) -> str:
+    """The player: a still picture, and a script that adds controls and frames."""
+    settings = {
+        "knobs": [{"name": name, "values": values} for name, values in knobs.items()],
+        "frames": [data_address(each.png) for each in frames],
+        "alts": [each.alt for each in frames],
+        "told": [each.told for each in frames],
+        "first": 0 if film else first,  # a film begins; its still shows more
+        "film": film,
+    }
+    # No text may end the script that holds it.
+    data = json.dumps(settings, ensure_ascii=False).replace("</", "<\\/")
+    script = PLAYER.read_text(encoding="utf-8").strip()
+    still = frames[first]
+    asked = f"<p>{escape(question)}</p>" if question else ""
+    source = data_address(still.png)
+    return (
+        f'<style>{STYLE}</style><figure class="moving">{asked}'
+        f'<img src="{source}" alt="{escape(still.alt)}">'
+        f"<figcaption>{escape(still.told)}</figcaption></figure>"
+        f"<script>({script})({data});</script>"
+    )
+
+
+def frames_of(html: str) -> list[Image.Image]:
+    """The frames of a stored film."""
+    data = html.rsplit(")(", 1)[1].removesuffix(");</script>")
+    addresses = json.loads(data.replace("<\\/", "</"))["frames"]
+    pngs = [base64.b64decode(each.split(",", 1)[1]) for each in addresses]
+    return [Image.open(io.BytesIO(png)).convert("RGB") for png in pngs]
+
+
+def smaller(png: bytes) -> bytes:
+    """The same picture in few colours, which takes a quarter of the bytes."""
+    file = io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    # The default would drop the colours of thin arrows.
+    picture = picture.quantize(COLOURS_OF_A_FRAME, Image.Quantize.FASTOCTREE)
+    picture.save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def data_address(png: bytes) -> str:
+    """A picture as an address that holds it."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
+
+
+def word(name: str) -> str:
+    """A knob's name as it is written: a Greek letter, or words."""
+    return GREEK.get(name, name.replace("_", " "))
+
+
+def text(value: Any) -> str:
+    """A knob's value as it is written."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def slide(
+    question: str,
+    draw: Draw,
+    start: Mapping[str, Any] | None = None,
+    **knobs: Sequence,
+) -> None:
+    """Ask a question, and draw anew whenever one of its sliders moves.
+
+    `draw(**values)` draws with matplotlib and returns the sentence that stands under
+    the picture; `knobs` name its arguments, each with the values a slider can take;
+    `start` says where they stand at first, else at the first value of each. Where
+    outputs are stored, all frames are drawn at once instead, and the sliders go through
+    them without a kernel.
+
+    Raises ValueError without a question or a knob, and for a start that is no value.
+    """
+    if not question.strip() or not knobs:
+        raise ValueError(
+            f"slide({question!r}, ...) with knobs {sorted(knobs)} needs a question and "
+            "a knob: slide('Where does it break?', draw, learning_rate=[0.1, 1.0])."
+        )
+    at = {name: values[0] for name, values in knobs.items()} | dict(start or {})
+    for name, value in at.items():
+        if value not in knobs.get(name, ()):
+            raise ValueError(
+                f"start={dict(start or {})}: {name} cannot start at {value!r}. The "
+                f"knobs and their values are {dict(knobs)}."
+            )
+    if record.learner_is_here():
+        display_live(question, draw, knobs, at)
+    else:
+        display_frames(draw, question, knobs, at)
+
+
+def display_live(
+    question: str, draw: Draw, knobs: Mapping[str, Sequence], start: Mapping[str, Any]
+) -> None:
+    """Sliders that call `draw` in this kernel."""
+    from IPython.display import display
+    from ipywidgets import HTML, SelectionSlider, VBox, interactive_output
+
+    sliders = {
+        name: SelectionSlider(
+            options=[(text(value), value) for value in values],
+            value=start[name],
+            description=word(name),
+            style={"description_width": "initial"},
+        )
+        for name, values in knobs.items()
+    }
+    picture = interactive_output(drawn_and_told(draw), sliders)
+    box = VBox([HTML(f"<b>{question}</b>"), *sliders.values(), picture])
+    # A front end without widgets shows the question.
+    display(box._repr_mimebundle_() | {"text/plain": question}, raw=True)
+
+
+def drawn_and_told(draw: Draw) -> Callable[..., None]:
+    """A function that displays the picture and prints its sentence."""
+    from IPython.display import display
+
+    def show(**values: Any) -> None:
+        told = draw(**values)
+        display(plt.gcf())
+        plt.close()
+        print(told)
+
+    return show

@@ -1,0 +1,1 @@
+"""What a single notebook draws, a file a notebook; `classroom.plots` has the rest."""
