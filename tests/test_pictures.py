@@ -1,0 +1,356 @@
+"""Pictures whose drawn numbers can be worked out; alternative texts; colours."""
+
+from itertools import combinations, pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+from grpo_course import compute_deltas, compute_loss
+from grpo_course.classroom import plots
+from grpo_course.classroom import (
+    plots as clipping,
+)
+from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.classroom.plots import (
+    CORNERS,
+    axes_row,
+    learned,
+    plot_learned,
+    plot_memory,
+)
+from grpo_course.formulas import exact_kl, kl_values
+from grpo_course.lessons.pictures import nb03 as simplex
+from grpo_course.lessons.pictures import nb07 as pushes
+from grpo_course.lessons.pictures.nb04 import (
+    token_weights,
+)
+from grpo_course.lessons.pictures.nb05 import (
+    plot_gap,
+    plot_kl_area,
+    plot_two_tokens,
+    settle,
+)
+from grpo_course.lessons.pictures.nb08 import (
+    PLACES,
+    losses_and_pulls,
+    plot_light,
+    plot_value_steps,
+    shares,
+)
+from grpo_course.ppo import generalized_advantages
+
+
+def told(ax) -> str:
+    return alternative_text((ax[0] if isinstance(ax, list) else ax).figure)
+
+
+def test_lines_are_told_with_names_and_ends():
+    curves = {"a": torch.tensor([0.0, 1.0]), "b": torch.tensor([2.0, 0.5])}
+    text = told(plots.plot_lines(curves, [0, 1], "step", "loss", "t"))
+    assert text == "t, loss against step: a from 0 to 1; b from 2 to 0.5."
+
+
+def test_lines_that_only_mark_a_place_are_not_told():
+    _, ax = plt.subplots()
+    ax.plot([0, 1], [3, 4])
+    ax.axvline(0.5)
+    ax.axhline(0.5)
+    ax.axline((0, 0), slope=1)
+    assert told(ax) == "Plot: a line from 3 to 4."
+
+
+def test_mathematics_is_read_as_words():
+    _, ax = plt.subplots()
+    ax.set_xlabel(r"$\pi_{old}$ of centered_rewards")
+    ax.set_ylabel(r"$\mathdefault{10^{-4}}$")
+    assert told(ax).startswith("10 to the -4 against pi old of centered_rewards")
+
+
+def test_bars_of_seeds_are_told_with_their_means():
+    values = {"naive": torch.tensor([0.2, 0.4]), "clipped": torch.tensor([0.9, 0.9])}
+    assert "bars: naive at 0.3, clipped at 0.9" in told(plots.plot_seeds(values, "P"))
+
+
+def test_groups_of_bars_are_told_group_by_group():
+    _, ax = plt.subplots()
+    ax.bar([0, 1], [0.1, 0.2], label="policy")
+    ax.bar([0.4, 1.4], [0.3, 0.4], label="reference")
+    assert "policy bars: 0.1, 0.2; reference bars: 0.3, 0.4" in told(ax)
+
+
+# Linear sRGB to linear sRGB of a reader without one kind of cone (severity 1.0):
+# Machado, Oliveira and Fernandes, 2009, IEEE Transactions on Visualization 15 (6).
+BLINDNESS = {
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+}
+
+
+# sRGB to CIE XYZ, white at 1.
+XYZ = np.array(
+    [
+        [0.4124 / 0.9505, 0.3576 / 0.9505, 0.1805 / 0.9505],
+        [0.2126, 0.7152, 0.0722],
+        [0.0193 / 1.089, 0.1192 / 1.089, 0.9505 / 1.089],
+    ]
+)
+
+
+APART = 12.0  # CIE76; about 2 is just seen side by side
+
+
+def linear(colour: str) -> np.ndarray:
+    """`#rrggbb` as linear light."""
+    levels = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(
+        levels <= 0.04045, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4
+    )
+
+
+def lab(light: np.ndarray) -> np.ndarray:
+    """CIE L*a*b* of linear light."""
+    x, y, z = np.cbrt(XYZ @ light.clip(0, 1))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def closest(colours, matrix) -> float:
+    seen = [lab(np.array(matrix) @ linear(colour)) for colour in colours]
+    return min(np.linalg.norm(a - b) for a, b in combinations(seen, 2))
+
+
+@pytest.mark.parametrize("kind", BLINDNESS)
+def test_any_two_colours_can_be_told_apart(kind):
+    assert closest(plots.COLOURS, BLINDNESS[kind]) > APART
+
+
+def test_red_and_green_would_fail():
+    assert closest(("#a05000", "#608000"), BLINDNESS["deuteranopia"]) < APART
+
+
+REF = torch.tensor([0.2, 0.3, 0.2, 0.2, 0.1], dtype=torch.float64).log()
+
+
+PI = torch.tensor([0.6, 0.2, 0.1, 0.05, 0.05], dtype=torch.float64).log()
+
+
+REWARDS = torch.tensor([1.0, 0.0, 0.5, 0.0, 0.0], dtype=torch.float64)
+
+
+def test_the_areas_add_up_to_the_kl():
+    ax = plot_kl_area(PI, REF)
+    areas = sum(bar.get_width() * bar.get_height() for bar in ax.patches)
+    assert areas == pytest.approx(exact_kl(PI, REF).item())
+    assert f"{exact_kl(PI, REF):.3f} nats" in alternative_text(ax.figure)
+
+
+def test_the_areas_of_two_tokens_add_up_to_the_kl_of_the_response():
+    probs, states = torch.tensor([0.7, 0.3]), torch.tensor([0.5, 2.0])
+    ax = plot_two_tokens(probs, torch.tensor(1.0), states)
+    areas = [bar.get_width() * bar.get_height() for bar in ax.patches]
+    assert areas == pytest.approx([1, 0.35, 0.6])
+    assert "= 1.950 nats" in ax.get_title()
+    assert "0.350, 0.600 add up to 0.950" in alternative_text(ax.figure)
+
+
+def test_the_gap_of_a_token_is_its_k3():
+    ax = plot_gap(PI, REF)
+    bars = {round(x[0], 6): y for x, y in (line.get_data() for line in ax.lines[2:6])}
+    for x, k3 in zip((REF - PI).exp(), kl_values(PI, REF, "k3"), strict=True):
+        low, high = bars[round(x.item(), 6)]
+        assert high - low == pytest.approx(k3.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ["k2", "k3"])
+@pytest.mark.parametrize("beta", [0.2, 1.0])
+def test_the_expected_update_stands_still_where_it_ends(estimator, beta):
+    end = settle(REWARDS, REF, beta, estimator)
+    assert end.exp().sum().item() == pytest.approx(1)
+    logits = end.clone().requires_grad_()
+    log_probs, frozen = logits.log_softmax(-1), end.exp()
+    penalty = (frozen * kl_values(log_probs, REF, estimator)).sum()
+    objective = (log_probs.exp() * REWARDS).sum() - beta * penalty
+    (gradient,) = torch.autograd.grad(objective, logits)
+    assert gradient.abs().max() < 1e-9
+
+
+def test_k1_holds_nothing_back():
+    end = settle(REWARDS, REF, 3.0, "k1").exp()
+    assert end.tolist() == [1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.5, 1.0])
+def test_the_columns_of_light_add_up_to_gae(lam):
+    rewards, values = torch.tensor([[0.0, 0.0, 2.0]]), torch.tensor([[1.0, 0.8, 1.5]])
+    errors = generalized_advantages(rewards, values, 0.9, 0.0)[0]
+    truth = generalized_advantages(rewards, values, 0.9, lam)[0]
+    torch.testing.assert_close(shares(errors, 0.9 * lam).sum(0), truth)
+    _, lower = plot_light(errors, lam, gamma=0.9)
+    drawn = [text.get_text() for text in lower.texts]
+    assert drawn == [f"{delta:+.2f}" for delta in truth.tolist()]
+
+
+def test_blocks_are_as_wide_as_what_they_hold():
+    actor = {"weights": 10, "gradients": 10, "Adam": 20}
+    kept = {"GRPO": {"actor": actor}, "PPO": {"actor": actor, "critic": actor}}
+    ax = plot_memory(kept)
+    filled = [patch.get_width() for patch in ax.patches if patch.get_fill()]
+    assert filled == [10, 10, 20] * 3
+    assert [t.get_text() for t in ax.texts if t.get_text().isdigit()] == ["40", "80"]
+
+
+def test_prompts_learned_are_counted_and_drawn_as_shares():
+    shares = torch.tensor([0.0, 0.3, 0.35, 1.0])
+    assert learned(shares).tolist() == [1, 2, 0, 1]
+    (ax,) = plot_learned({"": {"clipped": shares}})
+    assert [bar.get_width() for bar in ax.patches[:4]] == [0.25, 0.5, 0, 0.25]
+    assert "clipped 0.41" in alternative_text(ax.figure)
+
+
+SIMPLEX_REWARDS = torch.tensor([0.0, 2.0, 3.0])
+
+
+def exact_gradient(probs):
+    """Of the expected reward by the logits."""
+    expected = (probs * SIMPLEX_REWARDS).sum(dim=-1, keepdim=True)
+    return probs * (SIMPLEX_REWARDS - expected)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_the_field_is_the_exact_gradient_times_a_known_factor(size):
+    points = simplex.grid()
+    truth = exact_gradient(points)
+    for mode, factor in (
+        ("rewards", 1.0),
+        ("leave_one_out", 1.0),
+        ("centered_rewards", (size - 1) / size),
+    ):
+        push = simplex.expected_push(points, SIMPLEX_REWARDS, mode, size)
+        assert torch.allclose(push, factor * truth, atol=1e-5)
+    other = simplex.expected_push(points, SIMPLEX_REWARDS, "normalized_rewards", size)
+    assert not torch.allclose(other, truth, atol=0.05)
+
+
+def test_a_path_follows_the_field_where_groups_are_large():
+    rate, size = 0.2, 4000
+    path = simplex.sampled_path(SIMPLEX_REWARDS, "leave_one_out", size, rate, 2, seed=0)
+    moved = path[1].log() - path[0].log()
+    push = rate * exact_gradient(path[:1])[0]
+    assert torch.allclose(moved - moved.mean(), push - push.mean(), atol=0.02)
+
+
+def test_an_estimate_that_is_exact_lies_on_the_exact_arrow():
+    exact = torch.tensor([3.0, 4.0])
+    estimates = torch.stack([exact, 2 * exact])
+    ax = simplex.plot_fan(exact, estimates, estimates[:1])
+    thin = ax.collections[0]
+    assert thin.U.tolist() == pytest.approx([1, 2])
+    assert thin.V.tolist() == pytest.approx([0, 0], abs=1e-6)
+    told = alternative_text(ax.figure)
+    assert "an error of 0.71 of its length" in told
+    assert told.endswith("the mean of 1, is at 1.00 along it, 0.00 beside.")
+
+
+PUSHES_REWARDS = torch.tensor([0.0, 0.0, 1.0])
+
+
+DRAWN = torch.tensor([0, 2, 2, 1])
+
+
+DELTAS = compute_deltas(PUSHES_REWARDS[DRAWN][None], "centered_rewards")[0]
+
+
+def minus_gradient(logits):
+    """Of the sequence-mean loss at ratio 1 by the logits, from autograd. [answer]"""
+    logits = logits.clone().requires_grad_()
+    log_probs = logits.log_softmax(dim=-1)[DRAWN][None, :, None]  # [1 trial 1]
+    loss = compute_loss(log_probs, DELTAS[None], "clipped", log_probs.detach())
+    assert loss.item() == pytest.approx(0, abs=1e-6)
+    return -torch.autograd.grad(loss, logits)[0]
+
+
+def drawn_arrows(ax):
+    """Foot and head of each push, and its colour."""
+    arrows = [text for text in ax.texts if getattr(text, "arrow_patch", None)]
+    return [(a.xyann, a.xy, a.arrow_patch.get_edgecolor()) for a in arrows]
+
+
+@pytest.mark.parametrize("logits", [[0.0, 0.0, 0.0], [1.0, -0.5, -2.0]])
+def test_the_black_arrow_is_minus_the_gradient_and_the_pushes_lead_along_it(logits):
+    logits = torch.tensor(logits)
+    _, ax = pushes.plot_pushes(logits, PUSHES_REWARDS, DRAWN, DELTAS)
+    truth = minus_gradient(logits)
+    assert DELTAS.sum() == 0 and truth.norm() > 0.3
+    (black,) = ax.collections
+    seen = torch.tensor([black.U.item(), black.V.item()])
+    expected = pushes.ZOOM * truth @ CORNERS
+    assert seen.tolist() == pytest.approx(expected.tolist(), abs=1e-5)
+    chain = drawn_arrows(ax)
+    start = logits.softmax(dim=-1) @ CORNERS
+    assert chain[0][0] == pytest.approx(start.tolist())
+    assert chain[-1][1] == pytest.approx((start + expected).tolist(), abs=1e-5)
+    for (_, head, _), (foot, _, _) in pairwise(chain):
+        assert head == pytest.approx(foot)
+
+
+def test_gone_tokens_are_those_whose_gradient_the_loss_removes():
+    from grpo_course import compute_loss
+
+    torch.manual_seed(0)
+    old = torch.randn(1, 40, 1) - 2
+    new = (old + 0.5 * torch.randn(1, 40, 1)).requires_grad_()
+    deltas = torch.randn(1, 40)
+    compute_loss(new, deltas, "clipped", old, epsilon=0.3).backward()
+    ratio = (new - old).detach().exp()
+    gone = clipping.draw_clip_plane(axes_row()[0], ratio[0, :, 0], deltas[0], 0.3)
+    assert gone.any() and torch.equal(gone, new.grad[0, :, 0] == 0)
+
+
+VALUES = torch.tensor([1.0, 0.8, 1.5, 1.2])
+
+
+FOUR = torch.tensor([0.1, 0.5, -0.5, 2.5])
+
+
+def test_the_steps_of_the_stair_are_td_errors():
+    ax = plot_value_steps(VALUES, 2.0)
+    paid = torch.tensor([[0.0, 0.0, 0.0, 2.0]])
+    errors = generalized_advantages(paid, VALUES[None], 1.0, 0.0)[0]
+    written = [text.get_text() for text in ax.texts]
+    assert [t for t in written if t[:1] in "+-" and t] == [f"{e:+.1f}" for e in errors]
+    assert "1: +0.7" in alternative_text(ax.figure)
+
+
+def test_the_clipped_loss_is_flat_from_the_band_to_its_mirror_image():
+    _, pulls = losses_and_pulls(PLACES, 0.2)
+    still = PLACES[pulls.abs() < 1e-6]
+    assert still.min().item() == pytest.approx(0.21, abs=0.011)
+    assert still.max().item() == pytest.approx(1.79, abs=0.011)
+    _, pulls = losses_and_pulls(FOUR, 0.2)
+    assert pulls.tolist() == pytest.approx([0.9, 0.0, 1.5, -1.5])
+    free = losses_and_pulls(FOUR, None)[1]
+    assert free.tolist() == pytest.approx([0.9, 0.5, 1.5, -1.5])
+
+
+@pytest.mark.parametrize(
+    ("mean", "short", "long"),
+    [
+        ("sequence_mean", 1 / 4, 1 / 16),
+        ("token_mean", 1 / 10, 1 / 10),
+        ("constant", 1 / 24, 1 / 24),
+    ],
+)
+def test_the_weight_of_a_token_under_each_mean(mean, short, long):
+    weights = token_weights(8, mean)
+    torch.testing.assert_close(weights[0, :2], torch.full((2,), short))
+    torch.testing.assert_close(weights[1, :8], torch.full((8,), long))
+    assert not weights[0, 2:].any() and not weights[1, 8:].any()
