@@ -14,7 +14,8 @@ Guesses
     record        keeps guesses and exercises in a file beside the notebook
 
 Pictures and tables
-    plots         one function for each kind of picture, and its words
+    plots         what several notebooks draw with
+    alt_text      a picture in words, for who cannot see it
     live          curves and bars that move while a run trains
-    slider        a question that a slider answers, also without a kernel
+    moving        films, and questions that a slider answers, also without a kernel
 """
