@@ -341,6 +341,30 @@ RIGHT = [
         lambda x, ids, t: Categorical(logits=x / t).log_prob(ids),
     ),
     (
+        "temperature_log_probs",
+        lambda x, ids, t: (
+            (x / t).gather(-1, ids[..., None])[..., 0] - (x / t).logsumexp(-1)
+        ),
+    ),
+    (
+        "response_mask",
+        lambda ids, eos: torch.tensor(
+            [
+                [[eos not in row[:t] for t in range(len(row))] for row in g]
+                for g in ids.tolist()
+            ]
+        ),
+    ),
+    (
+        "token_share_reward",
+        lambda ids, m, token: torch.tensor(
+            [
+                [(x[k] == token).sum().item() / max(1, k.sum()) for x, k in zip(*group)]
+                for group in zip(ids, m)
+            ]
+        ),
+    ),
+    (
         "masked_clip_loss",
         lambda n, o, d, m, how: (
             -torch.cat(
@@ -700,5 +724,7 @@ PACKAGE = {
 
 
 EQUIVALENT: dict[str, set[str]] = {
+    "9.5": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
+    "9.7": {"0.0"},  # as there
     "12.2": {"1"},  # the first of two most frequent ones is the most frequent one
 }
