@@ -29,6 +29,8 @@ from grpo_course.formulas import (
     kl_reward,
     loss_report,
 )
+from grpo_course.lessons.hunt.defects import DEFECTS, HEALTHY
+from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.loop import adapted_beta
 from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
 from grpo_course.sequences import token_share
@@ -128,6 +130,63 @@ def _token_by_token(logits, tokens, prompt_length):
         places = range(prompt_length, len(text))
         rows.append(torch.stack([row[t - 1].log_softmax(0)[text[t]] for t in places]))
     return torch.stack(rows)
+
+
+def _bonus_for_one_group(make_trainer):
+    trainer = make_trainer()
+    size = trainer.settings.num_responses
+    rewards = torch.rand(2 * size)
+    before = trainer.compute_deltas(rewards)[:size]
+    rewards[size:] += 5
+    after = trainer.compute_deltas(rewards)[:size]
+    return max((before - after).abs().tolist()) < 1e-2
+
+
+def _surprise_of_kept_tokens(make_trainer):
+    trainer = make_trainer(temperature=0.01)
+    batch = trainer.collect()
+    kept = batch.mask.float()
+    surprise = -(trainer.score(batch) * kept).sum() / kept.sum()
+    return surprise.item() < 0.1
+
+
+def _padded_by_hand(make_trainer):
+    trainer = make_trainer()
+    batch = trainer.collect()
+    scores = trainer.score(batch)
+    rows, width = batch.tokens.shape
+    tokens = torch.zeros(rows, width + 7, dtype=torch.long)
+    attention = torch.zeros(rows, width + 7, dtype=torch.bool)
+    tokens[:, 7:], attention[:, 7:] = batch.tokens, batch.attention
+    batch.tokens, batch.attention = tokens, attention
+    gap = (trainer.score(batch)[:, 7:] - scores).abs()
+    return gap[batch.mask].max().item() < 1e-3
+
+
+def _three_sizes(make_trainer):
+    found = set()
+    for size in (4, 16, 64):
+        trainer = make_trainer(micro_batch_size=size)
+        found.add(trainer.update(trainer.collect())[1])
+    return max(found) / min(found) < 1.002
+
+
+def _above_and_below_at_once(make_trainer):
+    trainer = make_trainer(beta=0.5)
+    new = torch.tensor([[-1.5], [-1.5]], requires_grad=True)
+    token = token_with(old_log_probs=-1.5, ref_log_probs=-1.5, deltas=0.0)
+    token.ref_log_probs = torch.tensor([[-2.5], [-1.0]])
+    token.old_log_probs, token.deltas = new.detach(), torch.zeros(2)
+    trainer.token_losses(new, token)[0].sum().backward()
+    above, below = new.grad[:, 0].tolist()
+    return above > 0 and below < 0
+
+
+def _weighed_by_tokens(source):
+    old = "losses[part.mask].mean() * size / len(batch.tokens)"
+    return source.replace(
+        old, "losses[part.mask].mean() * part.mask.sum() / num_tokens"
+    )
 
 
 def _flat(*tensors):
@@ -394,6 +453,12 @@ RIGHT = [
         ),
     ),
     ("masked_loss", lambda *given: _response_by_response(*given)),
+    ("groups_stand_alone", _bonus_for_one_group),
+    ("own_words_look_likely", _surprise_of_kept_tokens),
+    ("padding_leaves_no_trace", _padded_by_hand),
+    ("parts_make_no_difference", _three_sizes),
+    ("kl_pulls_back", _above_and_below_at_once),
+    ("repaired_script", _weighed_by_tokens),
     (
         "extract_answer",
         lambda text: next(
@@ -715,6 +780,8 @@ PACKAGE = {
     "masked_clip_loss": masked_clip_loss,
     "loss_with_kl": loss_with_kl,
     "masked_loss": masked_loss,
+    "diagnosis": lambda number: DEFECTS[number].cause,
+    "repaired_script": lambda source: HEALTHY,
     "extract_answer": extract_answer,
     "completion_mask": completion_mask,
     "response_log_probs": response_log_probs,
@@ -726,5 +793,10 @@ PACKAGE = {
 EQUIVALENT: dict[str, set[str]] = {
     "9.5": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
     "9.7": {"0.0"},  # as there
+    # A malus is as good as a bonus, of any size; deltas move by more than one.
+    "10.1": {"rewards + bonus", "1.0", "0.001"},
+    "10.4": {"8", "1000"},  # other parts
+    # Any references on either side will do, and there is one token.
+    "10.5": {"3.0", "2.0", "1.0", "losses.sum"},
     "12.2": {"1"},  # the first of two most frequent ones is the most frequent one
 }

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from benchmarks.hunt_costs import first_update, update_error
+from grpo_course.classroom.check import diagnose, lesson
 from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
 from grpo_course.lessons.hunt import cases, probes
 from grpo_course.lessons.hunt.base import Tokenizer, load_model
@@ -414,6 +415,27 @@ def test_the_verdict_names_numbers_and_no_cause(capsys):
     assert not [cause for cause in CAUSES if cause in said]
     with pytest.raises(ValueError, match="property_name"):
         judge_probe(ties, "ties")
+
+
+def said_of(probe, name):
+    """The hint that `check` gives a probe."""
+    return diagnose(next(x for x in lesson("10.1") if x.name == name), probe).hint
+
+
+def test_what_is_said_of_a_wrong_probe_is_true():
+    def value_above(make):
+        token = token_with(old_log_probs=-2.0, ref_log_probs=-3.0, deltas=0.0)
+        return make(beta=1.0).token_losses(torch.tensor([[-2.0]]), token)[0].item() > 0
+
+    # It fires for two trainers, so it does not call every trainer healthy.
+    assert "the value of the loss" in said_of(value_above, "kl_pulls_back")
+
+    def largest(make):
+        trainer = make()
+        return trainer.compute_deltas(trainer.collect().rewards).max() < 5
+
+    # It fires for one of the trainers, and no mistake does: the case tells what it is.
+    assert said_of(largest, "groups_stand_alone").startswith("Here the deltas of one")
 
 
 # A case goes from a complaint to a debriefing, and judges repairs by what they do.

@@ -85,6 +85,8 @@ class Exercise:
     logs          names of arguments whose last axis is a whole distribution
     tolerance     a wider one lets through what the task leaves open
     choice        the answer picks from a list: the right name is not shown
+    exact         the answer says yes or no: a mistake is named only if it does so, too,
+                  in every case
     plain_number  a tensor without axes is not taken for a number
     use           `use(function, *args)` is compared: what the answer is good for
     draft         stands in the stub in place of NotImplementedError
@@ -96,6 +98,7 @@ class Exercise:
     logs: str = ""
     tolerance: float = TOLERANCE
     choice: bool = False
+    exact: bool = False
     plain_number: bool = False
     use: Callable | None = None
     draft: Callable | None = None
@@ -395,7 +398,7 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
             return task.hints[edit]
         hits = sum(e for e, bad in zip(explained, wrong, strict=True) if bad)
         enough = 3 * hits >= 2 * sum(wrong) and 3 * sum(explained) >= 2 * len(pairs)
-        told = pairs[first].theirs.error is None
+        told = pairs[first].theirs.error is None and not task.exact
         if told and (enough or task.choice) and hits > most:
             best, most = task.hints[edit], hits
     return "" if sum(wrong) == 1 and pairs[first].case.hint else best
@@ -575,14 +578,14 @@ def index() -> dict[str, str]:
 
     Read off the text of the lessons, so that a notebook loads its own alone.
     """
-    found = {}
+    found: dict[str, str] = {}
     for path in files(LESSONS).iterdir():
         if path.name.startswith("nb"):
             text = path.read_text(encoding="utf-8")
-            for key, name in re.findall(
-                r'@exercise\(\s*"([\d.]+)"[^@]*?\ndef (\w+)', text
-            ):
-                found[name] = key
+            below = r'@exercise\(\s*"([\d.]+)"[^@]*?\ndef (\w+)'
+            found |= {name: key for key, name in re.findall(below, text)}
+            elsewhere = r'\n(\w+) = exercise\(\s*"([\d.]+)"'  # defined in another file
+            found |= dict(re.findall(elsewhere, text))
     from grpo_course.classroom.exercises import EXERCISES  # until all have moved
 
     found = {each.name: each.key for each in EXERCISES} | found

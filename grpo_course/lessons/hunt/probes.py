@@ -1,7 +1,8 @@
 """Probes: each asks one thing of a trainer; and the judge of anybody's.
 
 A probe gets `make_trainer(**settings)`, which builds a fresh trainer of the script
-under test, and returns whether that is healthy.
+under test, and returns whether that is healthy. Probes are written as a learner writes
+them; five are solutions of exercises.
 """
 
 import json
@@ -13,7 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import torch
-from torch.nn.functional import pad
 
 from grpo_course.checks import require_known
 from grpo_course.classroom.check import show_verdict, wrap
@@ -86,14 +86,14 @@ def token_with(**values: float) -> SimpleNamespace:
 
 
 @asks(*WIDE_MASKS, *OTHER_SCORES)
-def own_words_look_likely(make_trainer: Callable) -> bool:
+def own_words_look_likely(make_trainer):
     """What a policy samples at a temperature near zero looks certain to it."""
     batch = make_trainer(temperature=0.01).collect()
     return batch.old_log_probs[batch.mask].mean() > -0.1
 
 
 @asks(*WIDE_MASKS, *OTHER_SCORES)
-def surprise_equals_entropy(make_trainer: Callable) -> bool:
+def surprise_equals_entropy(make_trainer):
     """On average over samples, -log pi is the entropy of pi."""
     trainer = make_trainer(temperature=1.5, num_responses=64)
     batch = trainer.collect()
@@ -104,18 +104,18 @@ def surprise_equals_entropy(make_trainer: Callable) -> bool:
 
 
 @asks()
-def padding_leaves_no_trace(make_trainer: Callable) -> bool:
+def padding_leaves_no_trace(make_trainer):
     """Padding in front of a prompt changes no score."""
     trainer = make_trainer()
     batch = trainer.collect()
     before = trainer.score(batch)
-    batch.tokens = pad(batch.tokens, (3, 0), value=trainer.tokenizer.pad)
-    batch.attention = pad(batch.attention, (3, 0), value=False)
+    batch.tokens = torch.nn.functional.pad(batch.tokens, (3, 0))
+    batch.attention = torch.nn.functional.pad(batch.attention, (3, 0))
     return torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4)
 
 
 @asks("responses encoded anew from their text", NOTHING_MOVES)
-def mask_keeps_the_response(make_trainer: Callable) -> bool:
+def mask_keeps_the_response(make_trainer):
     """The mask keeps the tokens of a response up to its end token, and no other."""
     trainer = make_trainer()
     batch = trainer.collect()
@@ -128,7 +128,7 @@ def mask_keeps_the_response(make_trainer: Callable) -> bool:
 
 
 @asks("end token masked as if it were padding")
-def trained_on_what_was_sampled(make_trainer: Callable) -> bool:
+def trained_on_what_was_sampled(make_trainer):
     """The tokens of the batch are those that were sampled."""
     trainer, sampled = make_trainer(), []
     sample = trainer.sample
@@ -146,7 +146,7 @@ def trained_on_what_was_sampled(make_trainer: Callable) -> bool:
 
 
 @asks()
-def groups_share_a_prompt(make_trainer: Callable) -> bool:
+def groups_share_a_prompt(make_trainer):
     """All responses of a group answer one prompt."""
     trainer = make_trainer()
     problems, size = trainer.collect().problems, trainer.settings.num_responses
@@ -155,7 +155,7 @@ def groups_share_a_prompt(make_trainer: Callable) -> bool:
 
 
 @asks("cut-off responses paid", NOTHING_MOVES)
-def rewards_fit_their_prompts(make_trainer: Callable) -> bool:
+def rewards_fit_their_prompts(make_trainer):
     """A response is graded against the answer to its own prompt."""
     trainer = make_trainer()
     batch = trainer.collect()
@@ -167,7 +167,7 @@ def rewards_fit_their_prompts(make_trainer: Callable) -> bool:
 
 
 @asks("end token masked as if it were padding")
-def cut_off_pays_nothing(make_trainer: Callable) -> bool:
+def cut_off_pays_nothing(make_trainer):
     """A response without its end token earns nothing."""
     trainer = make_trainer(max_new_tokens=6)
     batch = trainer.collect()
@@ -176,14 +176,14 @@ def cut_off_pays_nothing(make_trainer: Callable) -> bool:
 
 
 @asks(NOTHING_MOVES)
-def one_answer_is_paid(make_trainer: Callable) -> bool:
+def one_answer_is_paid(make_trainer):
     """A text with several answers does not earn what the right one alone earns."""
     pay = make_trainer().reward
     return pay([3, 1], "= 3 1 = 1 3") < pay([3, 1], "= 1 3")
 
 
 @asks("reward looks at another prompt's answer", "groups that mix prompts")
-def right_answer_is_paid(make_trainer: Callable) -> bool:
+def right_answer_is_paid(make_trainer):
     """A right answer that ends is paid in full."""
     trainer = make_trainer()
     written = trainer.tokenizer.encode("= 1 3<end><pad><pad>")
@@ -192,7 +192,7 @@ def right_answer_is_paid(make_trainer: Callable) -> bool:
 
 
 @asks("mean and spread of the whole batch", "groups that mix prompts")
-def tied_groups_are_silent(make_trainer: Callable) -> bool:
+def tied_groups_are_silent(make_trainer):
     """A group of equal rewards gets deltas of zero."""
     trainer = make_trainer()
     size = trainer.settings.num_responses
@@ -201,14 +201,13 @@ def tied_groups_are_silent(make_trainer: Callable) -> bool:
 
 
 @asks("tied groups normalized by rounding error", "groups that mix prompts")
-def groups_stand_alone(make_trainer: Callable) -> bool:
+def groups_stand_alone(make_trainer):
     """The deltas of a group do not depend on other groups."""
     trainer = make_trainer()
     rewards = torch.rand(2, trainer.settings.num_responses)
     bonus = torch.tensor([[0.0], [1.0]])
-    plain, paid = (
-        trainer.compute_deltas(each.flatten()) for each in (rewards, rewards + bonus)
-    )
+    plain = trainer.compute_deltas(rewards.flatten())
+    paid = trainer.compute_deltas((rewards + bonus).flatten())
     return torch.allclose(plain, paid, atol=1e-3)
 
 
@@ -216,7 +215,7 @@ def groups_stand_alone(make_trainer: Callable) -> bool:
 
 
 @asks("ratio of log-probabilities")
-def ratios_start_at_one(make_trainer: Callable) -> bool:
+def ratios_start_at_one(make_trainer):
     """In the first inner step every ratio is one."""
     trainer = make_trainer()
     stats, _ = trainer.update(trainer.collect())
@@ -224,7 +223,7 @@ def ratios_start_at_one(make_trainer: Callable) -> bool:
 
 
 @asks(NOTHING_MOVES, "old scores that carry a gradient")
-def ratios_leave_one(make_trainer: Callable) -> bool:
+def ratios_leave_one(make_trainer):
     """In later inner steps ratios differ from one."""
     trainer = make_trainer(learning_rate=0.01)
     batch = trainer.collect()
@@ -234,7 +233,7 @@ def ratios_leave_one(make_trainer: Callable) -> bool:
 
 
 @asks(NOTHING_MOVES, "schedule too short for the inner steps")
-def better_responses_gain(make_trainer: Callable) -> bool:
+def better_responses_gain(make_trainer):
     """A step makes the better responses of a group likelier."""
     trainer = make_trainer(num_inner_steps=1, beta=0.0)
     batch = trainer.collect()
@@ -245,7 +244,7 @@ def better_responses_gain(make_trainer: Callable) -> bool:
 
 
 @asks("old scores that carry a gradient", "loss negated twice")
-def bad_tokens_are_pulled_back(make_trainer: Callable) -> bool:
+def bad_tokens_are_pulled_back(make_trainer):
     """A bad token is pulled down at ratio 2, and let go at ratio 1/2."""
     trainer, pulls = make_trainer(beta=0.0), []
     for old in (-3.0, -1.0):
@@ -257,7 +256,7 @@ def bad_tokens_are_pulled_back(make_trainer: Callable) -> bool:
 
 
 @asks("reference is the policy itself", "k3 upside down", "loss negated twice")
-def kl_pulls_back(make_trainer: Callable) -> bool:
+def kl_pulls_back(make_trainer):
     """The KL pulls a token down where the policy is above its reference, and up
     where it is below."""
     trainer, pulls = make_trainer(beta=1.0), []
@@ -270,7 +269,7 @@ def kl_pulls_back(make_trainer: Callable) -> bool:
 
 
 @asks()
-def kl_is_right_on_average(make_trainer: Callable) -> bool:
+def kl_is_right_on_average(make_trainer):
     """Averaged over the policy, the logged KL is the KL."""
     policy, reference = torch.tensor([[0.9], [0.1]]), torch.tensor([[0.4], [0.6]])
     new = policy.log()
@@ -283,7 +282,7 @@ def kl_is_right_on_average(make_trainer: Callable) -> bool:
 
 
 @asks(NOTHING_MOVES, "old scores that carry a gradient")
-def reference_stays_behind(make_trainer: Callable) -> bool:
+def reference_stays_behind(make_trainer):
     """The reference stays where it was while the policy moves."""
     trainer = make_trainer(learning_rate=0.01)
     batch = trainer.collect()
@@ -295,7 +294,7 @@ def reference_stays_behind(make_trainer: Callable) -> bool:
 
 
 @asks("dropout on in the update")
-def parts_make_no_difference(make_trainer: Callable) -> bool:
+def parts_make_no_difference(make_trainer):
     """The gradient of a batch does not depend on the size of the micro-batches."""
     norms = []
     for size in (8, 1000):
@@ -306,7 +305,7 @@ def parts_make_no_difference(make_trainer: Callable) -> bool:
 
 
 @asks()
-def rate_lasts_to_the_end(make_trainer: Callable) -> bool:
+def rate_lasts_to_the_end(make_trainer):
     """The learning rate reaches zero with the last update, not before."""
     trainer = make_trainer(num_steps=2, num_inner_steps=3)
     trainer.step()

@@ -1,0 +1,336 @@
+"""The exercises of 10_bug_hunt: probes to write, causes to name, a script to repair."""
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import torch
+from torch import Tensor
+
+from grpo_course.classroom.check import Case, exercise
+from grpo_course.lessons.hunt import probes
+from grpo_course.lessons.hunt.cases import (
+    CLOSE,
+    behaviour,
+    distance,
+    would_have_shown,
+)
+from grpo_course.lessons.hunt.defects import (
+    CAUSES,
+    DEFECTS,
+    DIAGNOSED,
+    HEALTHY,
+    REPAIRED,
+    broken,
+    compiled,
+    source_with,
+)
+from grpo_course.lessons.hunt.script import Trainer
+
+# A probe says yes or no, so what it looks at shows only in trainers where that alone is
+# changed. These are made for it: a name, and an edit of the healthy script.
+MADE = dict(
+    line.split(" | ")
+    for line in """
+its deltas are rewards, times the largest of the batch | (centered / (groups.std(dim=1, keepdim=True) + 1e-4)).flatten() => rewards * rewards.max()
+its deltas are ranks in the group | (centered / (groups.std(dim=1, keepdim=True) + 1e-4)).flatten() => groups.argsort(dim=1).argsort(dim=1).float().flatten()
+its scores are those of chance | log_probs.gather(-1, batch.tokens[:, 1:, None]).squeeze(-1) => torch.full(batch.mask.shape, -3.0)
+it is sure of every token | log_probs.gather(-1, batch.tokens[:, 1:, None]).squeeze(-1) => torch.zeros(batch.mask.shape)
+it is sure of its responses, and of no prompt | log_probs.gather(-1, batch.tokens[:, 1:, None]).squeeze(-1) => -3.0 * ~batch.mask
+its scores depend on the padding behind a response | .squeeze(-1) => .squeeze(-1) - 0.1 * (~batch.attention).flip(1).cumprod(1).sum(1, keepdim=True)
+its scores are others each time | .squeeze(-1) => .squeeze(-1) - torch.rand(len(batch.tokens), 1)
+it knows padding by its token | self.model(batch.tokens, batch.attention) => self.model(batch.tokens, batch.tokens != self.tokenizer.pad)
+its gradient grows with micro_batch_size | norm.item() => norm.item() * size
+its gradient shrinks with micro_batch_size | norm.item() => norm.item() / size
+its logged loss grows with micro_batch_size | torch.cat(seen, dim=1) => torch.cat(seen, dim=1) * size
+its updates move nothing | lr=s.learning_rate => lr=0.0
+it sets its seed before each rollout | drawn = self.draw_problems() => drawn = self.draw_problems(); torch.manual_seed(self.settings.seed)
+it pulls every token up | s.beta * kl - gain => s.beta * log_ratio
+its loss has the KL's value, and no slope | s.beta * kl - gain => (s.beta * kl - gain).detach() + 0 * log_probs
+its beta is always 1 | s.beta * kl - gain => kl - gain
+""".strip().splitlines()
+)
+
+
+def trainer_called(name: str) -> Callable:
+    """A factory: of a healthy variant, of a trainer made for it, or of a number."""
+    if name in MADE:
+        old, _, new = MADE[name].partition(" => ")
+        return compiled(HEALTHY.replace(old, new)).Trainer
+    kind, _, which = name.partition(" ")
+    if kind == "trainer":
+        return broken(int(which)).Trainer
+    return partial(Trainer, **probes.VARIANTS[which])
+
+
+def verdict_on(probe: Callable, name: str) -> str | None:
+    """What a probe says of a trainer."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        said = probe(trainer_called(name))
+    if isinstance(said, Tensor) and said.numel() != 1:
+        raise TypeError(
+            f"a probe returns one yes or no; this is a tensor of {said.numel()}. "
+            "Take .all(), or the largest deviation before you compare."
+        )
+    return None if said is None else "healthy" if said else "not healthy"
+
+
+WRONG_ALARM = "A healthy trainer, and your probe fires: you look at something that may differ, you take a setting for granted, or the tolerance is too narrow."
+HOLDS = "Something else is wrong with this trainer; what you are to ask for holds."
+BLIND = "return True | In this check your probe calls every trainer healthy: nothing that it looks at differs."
+LOUD = "return False | In this check your probe calls no trainer healthy."
+
+
+def trainers(text: str) -> list[Case]:
+    """A case a line: a trainer, and the hint for who judges it wrongly."""
+    cases = []
+    for line in text.strip().splitlines():
+        name, _, hint = line.partition(" | ")
+        kind = "a trainer with another defect"
+        if name.startswith("healthy: "):
+            kind, hint = "a healthy trainer", WRONG_ALARM
+        elif name in MADE:
+            kind = "a trainer made for this exercise"
+        elif hint:
+            kind = "a trainer that breaks the property"
+        cases.append(Case(kind, {"make_trainer": name}, hint or HOLDS))
+    return cases
+
+
+groups_stand_alone = exercise("10.1", use=verdict_on, exact=True)(
+    probes.groups_stand_alone
+)
+groups_stand_alone.insight = (
+    "Compare with what may not matter: a bonus for a prompt is such a thing."
+)
+groups_stand_alone.cases = trainers("""
+healthy: as it is
+healthy: groups of four
+trainer 31 | Here the deltas of one prompt depend on what the others earn. Pay all responses to one prompt more, and those to another not.
+healthy: groups of sixteen
+healthy: two prompts
+trainer 19
+its deltas are rewards, times the largest of the batch | A bonus for one prompt moves the largest, and so the deltas of others.
+its deltas are ranks in the group
+""")
+groups_stand_alone.mistakes = f"""
+{BLIND}
+{LOUD}
+[[0.0], [1.0]] => [[1.0], [1.0]] | You pay everybody more. A mean over the batch takes that off as well: give the bonus to the responses to one prompt alone.
+return make_trainer().collect().deltas.sum().abs() < 1e-2 | The deltas of a whole batch sum to zero in either case. Look at one group.
+torch.allclose(plain, paid, atol=1e-3) => torch.equal(plain, paid) | To the last bit no two means are equal: a bonus of 1 moves the rounding. Compare with a tolerance, as torch.allclose does.
+trainer.settings.num_responses => 8 | Your groups have eight responses, whatever the trainer's have: one with groups of sixteen takes your two for one. Take the size from trainer.settings.num_responses.
+"""
+
+
+own_words_look_likely = exercise("10.2", use=verdict_on, exact=True)(
+    probes.own_words_look_likely
+)
+own_words_look_likely.insight = (
+    "One probe for two causes: it asks only whether writer and judge agree."
+)
+own_words_look_likely.cases = trainers("""
+healthy: as it is
+healthy: seed 1
+trainer 30 | Here a policy is surprised by what it has just written. Let it write without any doubt, and look at the mean of its own scores.
+trainer 2 | Here the scores are those of a policy that doubts more than the one that wrote. The colder the sampler, the larger the gap.
+healthy: short responses
+healthy: three numbers
+trainer 5
+trainer 27
+its scores are those of chance | No token is likely here.
+it is sure of every token
+it is sure of its responses, and of no prompt
+""")
+own_words_look_likely.mistakes = f"""
+{BLIND}
+{LOUD}
+temperature=0.01 => | At the script's own temperature a healthy policy is surprised by its samples too: that is its entropy. Sample so cold that no doubt is left.
+temperature=0.01 => && -0.1 => -1.0 | The bound is too wide. Sample so cold that a healthy policy has no doubt, and ask for a mean next to 0.
+[batch.mask] => | You count prompt and padding, which nobody sampled. Take the tokens that `batch.mask` keeps.
+.mean() => .max() | One likely token is in every batch. Take the mean, or the least likely one.
+batch = make_trainer(temperature=0.01).collect() => trainer = make_trainer(); batch = trainer.collect() && batch.old_log_probs[batch.mask].mean() > -0.1 => (trainer.score(batch) - batch.old_log_probs).abs().max() < 1e-3 | You score twice in the same way, and both times the same mistake is made. Compare scores with what was sampled.
+"""
+
+
+padding_leaves_no_trace = exercise("10.3", use=verdict_on, exact=True)(
+    probes.padding_leaves_no_trace
+)
+padding_leaves_no_trace.insight = (
+    "What may not matter can be added: a healthy trainer does not notice."
+)
+padding_leaves_no_trace.cases = trainers("""
+healthy: as it is
+healthy: seed 1
+trainer 10 | Here the model reads padding as if it were text. Add some in front of every row, mark it as no text, and compare the scores of the rest.
+healthy: two prompts
+healthy: short responses
+trainer 15
+trainer 2
+its scores depend on the padding behind a response | In front of a prompt, padding changes nothing here.
+its scores are others each time | No two scores are equal here.
+it knows padding by its token
+""")
+padding_leaves_no_trace.mistakes = f"""
+{BLIND}
+{LOUD}
+tokens, (3, 0) => tokens, (0, 3) && attention, (3, 0) => attention, (0, 3) && [:, 3:] => [:, :-3] | You pad behind the text. A model reads from left to right, so nothing there can change a score before it. Pad in front.
+attention, (3, 0) => attention, (3, 0), value=True | Your padding is marked as text: `attention` is True there. A healthy model reads it then, and it should.
+before, atol => trainer.score(batch)[:, 3:], atol | You score twice after the change, and compare a thing with itself. Keep the scores from before.
+"""
+
+
+parts_make_no_difference = exercise("10.4", use=verdict_on, exact=True)(
+    probes.parts_make_no_difference
+)
+parts_make_no_difference.insight = (
+    "One seed, two sizes, one number: memory is no reason for another update."
+)
+parts_make_no_difference.cases = trainers("""
+healthy: as it is
+healthy: a heavy KL
+trainer 12 | Here only a part of the batch reaches the optimizer. Compare the gradient's norm in one part and in many.
+trainer 6 | Here a token weighs more in one part than in another. The gradient's norm moves by a few per cent: compare it in one part and in many small ones, with a tolerance that is smaller.
+healthy: seed 1
+healthy: groups of four
+trainer 19
+its gradient grows with micro_batch_size | The norm that `update` returns depends on the size here.
+its gradient shrinks with micro_batch_size | The norm that `update` returns depends on the size here.
+its logged loss grows with micro_batch_size
+its updates move nothing
+it sets its seed before each rollout
+""")
+parts_make_no_difference.mistakes = f"""
+{BLIND}
+{LOUD}
+norms = [] => norms, trainer = [], make_trainer(); batch = trainer.collect() && trainer = make_trainer(micro_batch_size=size) => trainer.settings.micro_batch_size = size && trainer.update(trainer.collect()) => trainer.update(batch) | The second update starts from the weights that the first one left. Make a fresh trainer for each size: with the same seed it samples the same.
+norms = [] => norms, made = [], [make_trainer(micro_batch_size=size) for size in (8, 1000)] && trainer = make_trainer(micro_batch_size=size) => trainer = made[len(norms)] && in (8, 1000): => in range(2): | Both trainers are made before either samples, and the seed is set when one is made: so they sample different responses. Make and update one, then the other.
+(8, 1000) => (64, 1000) | The batch has 64 rows, so both sizes take it in one part. Let one of them cut it.
+(8, 1000) => (32, 1000) && 1e-3 * => | Two parts and a tolerance as large as the norm let nearly everything pass. Take small parts and a narrow tolerance.
+_, norm = trainer.update(trainer.collect()) => norm = trainer.update(trainer.collect())[0][0].mean() && 1e-3 * norms[1] => 1e-3 | You compare what is logged, which is averaged over the tokens in any case. What teaches is the gradient: `update` returns its norm, too.
+"""
+
+
+kl_pulls_back = exercise("10.5", use=verdict_on, exact=True)(probes.kl_pulls_back)
+kl_pulls_back.insight = (
+    "A penalty is used through its gradient, so that is what is asked."
+)
+kl_pulls_back.cases = trainers("""
+healthy: as it is
+healthy: no KL
+trainer 17 | Here the KL is logged as it should be, and no gradient comes of it. Take the gradient of the loss, not the KL's value.
+trainer 29 | Here the loss pushes a token away from its reference. Look at the sign of the gradient.
+trainer 23 | Here the pull is the same above the reference and below it. Ask on both sides, for the gradient.
+healthy: one inner step
+trainer 8
+it pulls every token up | Above its reference, too.
+its loss has the KL's value, and no slope | A value pulls nowhere. What does the gradient say?
+its beta is always 1
+""")
+VALUE = "You look at the value of the loss. A value pulls nowhere: take its gradient with respect to the new log-probability."
+kl_pulls_back.mistakes = f"""
+{BLIND}
+{LOUD}
+pulls[0] > 0 > pulls[1] => pulls[0] > 0 | You ask above the reference alone, where a pull that is the same everywhere looks right. Ask below it as well.
+pulls[0] > 0 > pulls[1] => pulls[1] < 0 | You ask below the reference alone. Ask above it as well.
+losses, _ => _, stats && torch.autograd.grad(losses.sum(), new)[0] => stats[1] && 0 > pulls[1] => 0 < pulls[1] | You look at the KL of the log. It may be right and never reach the loss: take the gradient of the loss.
+torch.autograd.grad(losses.sum(), new)[0] => losses && 0 > pulls[1] => 0 < pulls[1] | {VALUE}
+torch.autograd.grad(losses.sum(), new)[0] => losses && pulls[0] > 0 > pulls[1] => pulls[0] > 0 | {VALUE}
+torch.autograd.grad(losses.sum(), new)[0] => losses && pulls[0] > 0 > pulls[1] => pulls[1] > 0 | {VALUE}
+beta=1.0 => beta=0.0 | With beta=0 a healthy trainer has no KL to pull with. Make the trainer with a beta of your own.
+pulls[0] > 0 > pulls[1] => pulls[0] < 0 < pulls[1] | The sign is turned: an optimizer goes against the gradient, so a positive one makes the token rarer.
+"""
+
+
+def named_cause(function: Callable, number: int) -> str | None:
+    """The cause that an answer names; it must be one of the list."""
+    cause = function(number)
+    if cause is not None and cause not in CAUSES:
+        raise ValueError(f"no cause of the list is called {cause!r}: copy one.")
+    return cause
+
+
+@exercise("10.6", use=named_cause, choice=True)
+def diagnosis(number):
+    """the number of a trainer -> its cause, one of the list"""
+    causes = {
+        24: "best of several answers paid",
+        8: "old scores taken from the current policy",
+        20: "prompt trained along with the response",
+        14: "k3 upside down",
+        3: "groups that mix prompts",
+        27: "old scores in low precision",
+    }
+    return causes[number]
+
+
+diagnosis.insight = "Six causes from six complaints. Now repair one."
+diagnosis.cases = [
+    Case(
+        f"open trainer {number} once more, and look at: {DEFECTS[number].first_look}",
+        {"number": number},
+    )
+    for number in DIAGNOSED
+]
+diagnosis.mistakes = "\n".join(
+    f'return "{cause}" | {would_have_shown(cause)}' for cause in CAUSES
+)
+
+
+RUNS = {
+    "trainer 6: 64 rows in two parts": {},
+    "trainer 6: 64 rows, 8 at a time": {"seed": 1, "micro_batch_size": 8},
+    "trainer 6: 24 rows, 16 at a time": {"num_prompts": 3, "micro_batch_size": 16},
+    "trainer 6: all rows at once": {"seed": 2, "micro_batch_size": 64},
+}
+
+
+@cache
+def healthy_run(run: str) -> dict[str, Tensor]:
+    """What the healthy trainer does in a run."""
+    return behaviour(Trainer, RUNS[run])
+
+
+def behaves(function: Callable, run: str) -> str | None:
+    """What the trainer of a repaired script does in a run, beside the healthy one."""
+    source = source_with(REPAIRED)
+    text = function(source)
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise TypeError(f"the result is the text of a script, not a {type(text)}.")
+    if text == source:
+        return "the script as it was"
+    theirs = behaviour(compiled(text).Trainer, RUNS[run])
+    for name, expected in healthy_run(run).items():
+        if (gap := distance(theirs[name], expected)) > CLOSE:
+            return f"{name} differ by {gap:.2g}"
+    return "as the healthy trainer"
+
+
+@exercise("10.7", use=behaves)
+def repaired_script(source):
+    """the text of the script -> the same, with its defect repaired"""
+    old = "losses[part.mask].mean() * size / len(batch.tokens)"
+    return source.replace(old, "losses[part.mask].sum() / num_tokens")
+
+
+repaired_script.insight = (
+    "One divisor, known before the first part: the parts only add up."
+)
+repaired_script.cases = [
+    Case(
+        run,
+        {"source": run},
+        "The trainer still learns something else. What should one token weigh, in whichever part it comes?",
+    )
+    for run in RUNS
+]
+repaired_script.mistakes = """
+return source | The text is the one that you were given: nothing in it equals the first argument of replace, spaces included.
+.sum() / num_tokens => .mean() | Each part is still divided by its own number of tokens, and now the means are added: twice as many parts, twice the gradient.
+.sum() / num_tokens => .mean() * len(part.tokens) / len(batch.tokens) | Each part weighs by its rows now. A row of three tokens weighs as much as one of ten: weigh by tokens.
+losses[part.mask].sum() / num_tokens => (losses * part.mask).sum() / batch.mask.numel() | Padding and prompt count in the divisor: it is the number of tokens that the mask keeps.
+.sum() / num_tokens => .sum() | A sum without a divisor: a batch with more tokens makes larger steps.
+losses[part.mask].sum() / num_tokens => losses.sum() / num_tokens | The losses of prompt and padding are added as well: keep those of the mask.
+"""
