@@ -205,6 +205,27 @@ def _votes_by_pass(answers):
     return winners
 
 
+def _sampled_loss(prompts, num_responses, model, generator):
+    """Without a gradient while it samples, and scored by gather."""
+    with torch.no_grad():
+        drawn = sort_rewards.generate_responses(
+            prompts, model, num_responses, generator
+        )
+    earned = (prompts.sort().values[:, None] == drawn).sum(-1).float()
+    table = model(prompts).log_softmax(-1)[:, None].expand(-1, num_responses, -1, -1)
+    scores = table.gather(-1, drawn[..., None])[..., 0]
+    return compute_loss(scores, earned, "naive")
+
+
+def _updated(start, prompts, num_responses):
+    """The logits as a number, detached from what made them."""
+    model, generator, optimizer = start()
+    optimizer.zero_grad()
+    _sampled_loss(prompts, num_responses, model, generator).backward()
+    optimizer.step()
+    return model(prompts).detach()
+
+
 RIGHT = [
     ("json_reward", _pairs_in_common),
     ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),
@@ -245,6 +266,11 @@ RIGHT = [
     ("expected_reward", lambda p, r: einsum(p, r, "b a, b a -> b")),
     ("expected_reward", lambda p, r: (p.mT.contiguous().mT * r).sum(-1)),
     ("naive_loss", lambda x, d: -torch.einsum("btp,bt->", x, d) / x.numel()),
+    (
+        "group_loss",
+        lambda start, p, n: _sampled_loss(p, n, *start()[:2]),
+    ),
+    ("one_update", lambda *given: _updated(*given)),
     (
         "center_by_group",
         lambda r: r - torch.tensor([[sum(g) / len(g)] for g in r.tolist()]),

@@ -1,0 +1,236 @@
+"""The exercises of 02_policy."""
+
+import torch
+from einops import repeat
+from torch import Generator, nn
+from torch.optim import SGD
+
+from grpo_course.classroom.check import case, exercise
+from grpo_course.lessons.exercises.shared import PROMPTS, TOO_LATE, numbers
+from grpo_course.sort import (
+    SortModel,
+    compute_log_probs,
+    compute_reward,
+    generate_responses,
+    sort_distance_reward,
+    sort_exact_reward,  # of a mistake
+    sort_inclusion_ordering_reward,  # of another
+)
+
+
+@exercise("2.1", gradient="logits")
+def gather_log_probs(logits, responses):
+    """float [batch pos vocab], int [batch trial pos] -> float [batch trial pos]"""
+    log_probs = logits.log_softmax(dim=-1)
+    trials = responses.shape[1]
+    copies = repeat(log_probs, "batch pos vocab -> batch trial pos vocab", trial=trials)
+    return copies.gather(dim=-1, index=responses[..., None]).squeeze(-1)
+
+
+def gather_case(description, logits, trials, hint=""):
+    """Logits, and responses whose tokens run through the vocabulary."""
+    batch, pos, vocab = logits.shape
+    tokens = torch.arange(batch * trials * pos).square().add(1).remainder(vocab)
+    responses = tokens.reshape(batch, trials, pos)
+    return case(description, hint, logits=logits, responses=responses)
+
+
+gather_log_probs.insight = "log_softmax over vocab, then gather at the response: extreme logits stay finite, and the gradient reaches every logit."
+gather_log_probs.cases = (
+    gather_case("two prompts, two responses", numbers(2, 3, 4), 2),
+    gather_case("all axes of the same size", numbers(3, 3, 3), 3),
+    gather_case("one prompt, six responses", numbers(1, 2, 4), 6),
+    gather_case("one response of one token", numbers(1, 1, 3), 1),
+    gather_case(
+        "extreme logits",
+        torch.tensor([[[1000.0, 0.0, -1000.0], [0.0, 0.0, 500.0]]]),
+        3,
+        TOO_LATE,
+    ),
+)
+gather_log_probs.mistakes = """
+.log_softmax(dim=-1) => | You gather raw logits. They become log-probabilities only after log_softmax over the vocabulary.
+.log_softmax(dim=-1) => .log_softmax(dim=-2) | You normalize over pos. The probabilities of all tokens at one position sum to 1: log_softmax over vocab, the last axis.
+.log_softmax(dim=-1) => .log_softmax(dim=0) | You normalize over the batch. The probabilities of all tokens at one position sum to 1: log_softmax over vocab, the last axis.
+.log_softmax( => .softmax( | You return probabilities: softmax without the log. Use log_softmax.
+return logits.log_softmax(-1).gather(-1, responses) | Without a trial axis, gather reads row j of the prompt for response j. Repeat the log-probs along trial, and index with responses[..., None].
+return logits.log_softmax(-1).gather(1, responses) | gather(1, ...) picks along pos, as if a token were a position. It is a place in the vocabulary: pick along the last axis, from log-probs repeated along trial.
+.squeeze(-1) => .squeeze(-1).sum(dim=-1) | You sum over pos. The result keeps one log-probability for each token: [batch trial pos].
+.squeeze(-1) => .squeeze(-1).mean(dim=-1) | You average over pos. The result keeps one log-probability for each token: [batch trial pos].
+copies.gather => -copies.gather | You return minus the log-probability, which is the cross-entropy. Log-probabilities are never above zero.
+"""
+
+
+@exercise("2.2", gradient="response_probs")
+def expected_reward(response_probs, rewards):
+    """float [batch all], float [batch all] -> float [batch]"""
+    return (response_probs * rewards).sum(dim=-1)
+
+
+expected_reward.insight = "With all responses enumerated, the objective is a plain weighted sum, and its gradient is exact: no sampling."
+expected_reward.cases = (
+    case(
+        "two prompts, three responses",
+        response_probs=[[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]],
+        rewards=[[0.0, 1.0, 3.0], [3.0, 1.0, 2.0]],
+    ),
+    case(
+        "as many prompts as responses",
+        response_probs=[[0.9, 0.1], [0.3, 0.7]],
+        rewards=[[1.0, 5.0], [-2.0, 4.0]],
+    ),
+    case(
+        "a policy that always gives one response",
+        response_probs=[[0.0, 0.0, 1.0, 0.0]],
+        rewards=[[100.0, 2.0, 1.0, 7.0]],
+    ),
+    case(
+        "more prompts than responses",
+        response_probs=[[0.4, 0.6]] * 3,
+        rewards=[[1.0, 2.0], [0.0, 3.0], [5.0, -1.0]],
+    ),
+)
+expected_reward.mistakes = """
+dim=-1 => dim=0 | You sum over the batch, which mixes prompts. Sum over all responses of one prompt: the last axis.
+.sum(dim=-1) => .sum() | You sum over everything. Each prompt has its own expected reward: sum over the last axis only.
+.sum(dim=-1) => .sum() / len(rewards) | You average over the prompts too. Each prompt has its own expected reward: sum over the last axis only.
+.sum( => .mean( | You divide by the number of responses. The probabilities already sum to 1: take the sum, not the mean.
+return rewards.mean(-1) | You average the rewards without weights. A likely response counts more: weight each reward by its probability.
+return response_probs @ rewards.T | A matrix product pairs every prompt with every other. Each prompt meets its own rewards only: multiply, then sum over the last axis.
+return rewards.gather(-1, response_probs.argmax(-1, keepdim=True)).squeeze(-1) | You take the reward of the most likely response. All responses count, each by its probability.
+return rewards.amax(-1) | You take the best reward, which does not depend on `response_probs`. All responses count, each by its probability.
+return (response_probs.log() * rewards).sum(-1) | You weigh with log-probabilities. An expected value weighs with the probabilities themselves.
+"""
+
+
+@exercise("2.3", gradient="log_probs")
+def naive_loss(log_probs, deltas):
+    """float [batch trial pos], float [batch trial] -> scalar"""
+    return -(deltas[..., None] * log_probs).mean()
+
+
+def loss_case(description, *shape):
+    """Log-probabilities, and deltas that resemble none of them."""
+    log_probs = -numbers(*shape).abs() - 0.1
+    deltas = numbers(2, *shape[:-1], scale=2.0)[1]  # further along the same sine
+    return case(description, log_probs=log_probs, deltas=deltas)
+
+
+naive_loss.insight = "Its gradient raises log-probabilities where delta is positive and lowers them where it is negative, in proportion to delta."
+naive_loss.cases = (
+    loss_case("two prompts, two responses", 2, 2, 3),
+    loss_case("all axes of the same size", 2, 2, 2),
+    loss_case("a long response", 1, 2, 9),
+    loss_case("one prompt, one response, one token", 1, 1, 1),
+)
+naive_loss.mistakes = """
+-(deltas => (deltas | The minus sign is missing. An optimizer minimizes the loss, and you want likely responses where delta is positive.
+* log_probs => * log_probs.exp() | You weight probabilities. The policy gradient is that of the log-probability: leave out the exp.
+.mean() => .sum() | You sum. The loss is the mean over batch, trial and pos, so that it does not grow with the size of the batch.
+.mean() => .sum() / len(deltas) | You sum, and divide by the number of prompts only. The loss is the mean over batch, trial and pos.
+.mean() => .sum(dim=-1).mean() | You sum over pos before averaging, so a long response counts more. Take the mean over pos too.
+deltas[..., None] => deltas[None] | deltas broadcasts along the wrong axis. Each response has one delta for all its positions: deltas[..., None] is [batch trial 1].
+deltas[..., None] => deltas[:, None] | deltas broadcasts along the wrong axis. Each response has one delta for all its positions: deltas[..., None] is [batch trial 1].
+return -deltas.mean() * log_probs.mean() | You multiply two means. Each response's log-probabilities meet its own delta: multiply first, then take the mean.
+deltas[..., None] * => | The deltas are missing: every response is pushed up alike. Weigh its log-probabilities with its delta.
+deltas[..., None] => deltas.abs()[..., None] | The sign of the deltas is lost. Where delta is negative, the response must become less likely.
+"""
+
+
+def made(seed):
+    """The model of a start; torch's own generator is left where it was."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return SortModel(5, 10, 3, 3, init_scale=0.1)
+
+
+class Start(nn.Module):
+    """What the notebook calls start(): the same three from each call, made anew.
+
+    The first call hands out `model`, whose gradient is compared.
+    """
+
+    def __init__(self, seed):
+        super().__init__()
+        self.seed, self.calls, self.model = seed, 0, made(seed)
+
+    def forward(self):
+        self.calls += 1
+        model = self.model if self.calls == 1 else made(self.seed)
+        generator = Generator().manual_seed(self.seed)
+        return model, generator, SGD(model.parameters(), lr=0.02)
+
+    # A step of its model is no change of an input.
+    def __eq__(self, other):
+        return isinstance(other, Start)
+
+    __hash__ = nn.Module.__hash__
+
+    def __repr__(self):
+        return f"a start like the one above, from seed {self.seed}"
+
+
+def update_cases(hint):
+    """No number of the notebook's own start() is right here."""
+    sizes = {
+        "one prompt, one response": (PROMPTS[:1], 1, 32),
+        "one prompt, four responses": (PROMPTS[:1], 4, 34),
+        "three prompts, sixteen responses": (PROMPTS, 16, 57),
+    }
+    return tuple(
+        case(words, hint, start=Start(seed), prompts=prompts, num_responses=responses)
+        for words, (prompts, responses, seed) in sizes.items()
+    )
+
+
+@exercise("2.4", gradient="start")
+def group_loss(start, prompts, num_responses):
+    """start, int [batch pos], number -> scalar"""
+    model, generator, _ = start()
+    responses = generate_responses(prompts, model, num_responses, generator)
+    deltas = compute_reward(prompts, responses, sort_distance_reward)
+    log_probs = compute_log_probs(prompts, responses, model)
+    return -(deltas[..., None] * log_probs).mean()
+
+
+ON_THE_WAY = """
+sort_distance_reward => sort_exact_reward | You pay with another reward. Here it is sort_distance_reward.
+sort_distance_reward => sort_inclusion_ordering_reward | You pay with another reward. Here it is sort_distance_reward.
+deltas[..., None] => 1.0 | The rewards do not count: weigh each response's log-probabilities with its reward.
+sort_distance_reward) => sort_distance_reward); deltas = deltas - deltas.mean(dim=-1, keepdim=True) | You take the mean of the group away. That is notebook 03; here the deltas are the rewards.
+compute_log_probs(prompts, responses, model) => gather_log_probs.solution(model(prompts).softmax(dim=-1), responses) | You score with probabilities where logits belong: log_softmax takes what model(prompts) gives.
+-(deltas => (deltas | The minus sign is missing. An optimizer minimizes the loss, and a response that earns must become likelier.
+log_probs).mean() => log_probs).sum() | You sum. The naive loss is the mean over batch, trial and pos.
+"""
+group_loss.insight = "Sample, reward, score, weigh: the value says little, but its gradient is an estimate of the way up."
+group_loss.cases = update_cases(
+    "Are these other responses? Take the model and the generator that start() gives you, not those of a cell above, and sample with one call of generate_responses."
+)
+group_loss.mistakes = f"""{ON_THE_WAY}
+responses, model) => responses, model).detach() | The number is right, but nothing can be learned from it: no gradient reaches the model that start() gave you first. Score without no_grad() and detach(), and call start() only once, since each call makes a new model.
+"""
+
+
+@exercise("2.5")
+def one_update(start, prompts, num_responses):
+    """start, int [batch pos], number -> logits after one step, [batch pos vocab]"""
+    model, generator, optimizer = start()
+    responses = generate_responses(prompts, model, num_responses, generator)
+    deltas = compute_reward(prompts, responses, sort_distance_reward)
+    log_probs = compute_log_probs(prompts, responses, model)
+    loss = -(deltas[..., None] * log_probs).mean()
+    loss.backward()
+    optimizer.step()
+    return model(prompts)
+
+
+one_update.insight = "Sample, reward, loss, backward, step: a whole update of a policy. Everything that follows changes one of these lines."
+one_update.cases = update_cases(
+    "One sample, one backward, one step: with the model, the generator and the optimizer of one call of start(), and one call of generate_responses."
+)
+one_update.mistakes = f"""{ON_THE_WAY}
+optimizer.step() => pass | Nothing has moved. After loss.backward() comes optimizer.step(), and then you ask the model anew. All three belong to one call of start(): each makes a new model.
+model(prompts) => model(prompts).softmax(dim=-1) | You return probabilities. The logits are what model(prompts) gives.
+model(prompts) => model(prompts).log_softmax(dim=-1) | You return log-probabilities. The logits are what model(prompts) gives.
+optimizer.step() => optimizer.step(); optimizer.step() | You take two steps. One update is one step.
+"""
