@@ -5,6 +5,7 @@ PACKAGE is what the package itself answers; EQUIVALENT the pieces of a solution 
 be turned without a difference, by the key of the exercise.
 """
 
+import copy
 import itertools
 import json
 import math
@@ -51,6 +52,28 @@ def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):
         gap = ref[i, j, : len(kept)] - new
         parts.append(torch.mean(beta * (gap.exp() - 1 - gap) - gain))
     return sum(parts) / len(parts)
+
+
+def _numbers(start, prompts, num_epochs, num_steps, period, beta):
+    """Losses as plain numbers; one loop, and the reference is asked in each step."""
+    model, generator, optimizer = start()
+    losses = []
+    for step in range(num_epochs * num_steps):
+        if step % (period * num_steps) == 0:
+            frozen = copy.deepcopy(model).requires_grad_(False)
+        if step % num_steps == 0:
+            responses = sort_rewards.generate_responses(prompts, model, 4, generator)
+            rewards = sort_rewards.batch_distance_reward(prompts, responses)
+            deltas = compute_deltas(rewards, "normalized_rewards")
+            old = sort_rewards.compute_log_probs(prompts, responses, model).detach()
+        new = sort_rewards.compute_log_probs(prompts, responses, model)
+        ref = sort_rewards.compute_log_probs(prompts, responses, frozen)
+        loss = inner_step_loss(new, old, ref, deltas, beta)
+        model.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return torch.tensor(losses)
 
 
 def _kept_tokens_only(rewards, values, gamma, lam, mask, bootstrap):
@@ -385,9 +408,22 @@ RIGHT = [
         lambda r: torch.tensor([len(set(g)) == 1 for g in r.tolist()]),
     ),
     (
-        "td_errors",
-        lambda r, v, g: r + g * F.pad(v, (0, 1))[:, 1:] - v,
+        "inner_step_loss",
+        lambda n, o, ref, d, b: torch.mean(
+            b * ((ref - n).exp() - 1 - (ref - n))
+            - torch.where(
+                (d > 0)[..., None],
+                (n - o).exp().clamp(max=1.2),
+                (n - o).exp().clamp(min=0.8),
+            )
+            * d[..., None]
+        ),
     ),
+    ("refresh_epochs", lambda n, p: list(range(0, n, p))),
+    ("one_epoch", lambda start, x, steps, b: _numbers(start, x, 1, steps, 1, b)),
+    ("train_by_hand", lambda *given: _numbers(*given)),
+    ("bytes_kept", lambda n, r, c: n * (12 * (1 + c) + 2 * r)),
+    ("td_errors", lambda r, v, g: r + g * F.pad(v, (0, 1))[:, 1:] - v),
     (
         "generalized_advantages",
         lambda r, v, g, lam: torch.stack(
