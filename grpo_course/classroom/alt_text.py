@@ -85,8 +85,8 @@ def bars(ax: Axes) -> list[str]:
     names = dict(zip(np.round(axis.get_ticklocs(), 6), texts, strict=False))
     feet = [p.get_center()[1 if lying else 0] for g in groups for p in g.patches]
     values = [size for each in sizes for size in each]
-    pairs = list(zip(feet, values, strict=True))[:MOST]
-    told = [f"{names.get(round(f, 6)) or number(f)} at {number(v)}" for f, v in pairs]
+    named = list(zip(feet, values, strict=True))[:MOST]
+    told = [f"{names.get(round(f, 6)) or number(f)} at {number(v)}" for f, v in named]
     return [f"bars: {', '.join(told)}" + (" and more" if len(feet) > MOST else "")]
 
 
