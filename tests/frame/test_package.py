@@ -12,8 +12,7 @@ import grpo_course
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "grpo_course"
-CLASSROOM = ("classroom", *(f"classroom/{r}" for r in ("check", "plots")))
-MAPPED = (*CLASSROOM, "lessons/hunt", "reader", "workshop")
+MAPPED = ("classroom", "lessons/hunt", "reader", "workshop")
 LOADED = """
 import sys
 import grpo_course.__main__

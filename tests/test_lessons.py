@@ -1,8 +1,11 @@
-"""One policy and one prompt, as the films show them."""
+"""What one notebook alone uses: a film of one policy, silent runs, recorded seeds."""
 
+import json
+from importlib.resources import files
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
+import pytest
 import torch
 from matplotlib.colors import same_color
 
@@ -10,6 +13,7 @@ from grpo_course.classroom.alt_text import alternative_text
 from grpo_course.classroom.plots import DOWN, LEVEL, UP, plot_threads
 from grpo_course.lessons.one_prompt import PROMPT, Moment, learn_one
 from grpo_course.lessons.pictures.nb00 import plot_moment
+from grpo_course.lessons.silent_runs import run_of
 from grpo_course.sort import sort_distance_reward
 
 
@@ -51,3 +55,45 @@ def test_threads_are_a_line_for_each_seed_and_their_median():
     ends = [line.get_ydata()[-1] for line in ax.lines]
     assert [round(float(end), 3) for end in ends] == [0.2, 0.4, 0.9, 0.4]
     plt.close("all")
+
+
+SIGNS = {  # what the log shows: the reward's way, whether ratios leave 1, a gradient
+    "A": ("falls", True, True),  # deltas with the wrong sign
+    "B": ("stays", False, True),  # no step is taken
+    "C": ("rises", True, True),  # healthy
+    "D": ("stays", False, False),  # all groups tied
+    "E": ("rises", False, True),  # old log-probs noted anew
+}
+
+
+@pytest.mark.parametrize("letter", SIGNS)
+def test_a_log_shows_the_signs_of_its_cause(letter):
+    log = run_of(letter).frame()
+    first, end = log.loc[0, 0], log.loc[19, 0]
+    assert log.xs(0, level="step").loss.abs().max() < 1e-5  # this says nothing
+    gain = end.mean_reward - first.mean_reward
+    way = "rises" if gain > 0.5 else "falls" if gain < -0.4 else "stays"
+    leaves = (log.ratio_max - 1).abs().max() > 1e-5
+    assert (way, leaves, first.gradient_norm > 1) == SIGNS[letter]
+
+
+RECORDED = files("grpo_course.lessons") / "own_task_seeds.json"
+ROWS = json.loads(RECORDED.read_text("utf-8"))
+
+
+def test_each_seed_shows_what_the_notebook_says():
+    assert [row["seed"] for row in ROWS] == list(range(5))
+    for row in ROWS:
+        start, _, cold, vote = (row["the start"], *row["the start"].values())[:4]
+        assert cold > vote
+        for model in ("after GRPO", "imitation, 400 steps"):
+            assert all(row[model][way] > start[way] for way in start), (model, row)
+
+
+def test_one_seed_makes_the_gap_between_imitation_and_grpo():
+    gaps = {
+        row["seed"]: row["imitation, 400 steps"]["greedy"] - row["after GRPO"]["greedy"]
+        for row in ROWS
+    }
+    assert gaps.pop(4) > 0.4
+    assert abs(sum(gaps.values()) / len(gaps)) < 0.02
