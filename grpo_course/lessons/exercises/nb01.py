@@ -1,0 +1,145 @@
+"""The exercises of 01_rewards."""
+
+from collections import Counter
+from itertools import pairwise
+
+from grpo_course.classroom.check import Case, case, exercise
+
+
+def lists(description, prompt, response):
+    """A prompt and a response, as lists."""
+    return Case(description, {"prompt": prompt, "response": response})
+
+
+@exercise("1.1")
+def count_matches(prompt, response):
+    """two lists of the same length -> number of right positions"""
+    truth = sorted(prompt)
+    return sum(1.0 for x, y in zip(response, truth) if x == y)
+
+
+def _matches_until_wrong(prompt, response):
+    """How many positions are right before the first wrong one."""
+    pairs = zip(sorted(prompt), response, strict=True)
+    wrong = [place for place, (x, y) in enumerate(pairs) if x != y]
+    return min(wrong, default=len(prompt))
+
+
+count_matches.insight = "A partly right response earns part of the reward: that is a signal to learn from before the first perfect response turns up."
+count_matches.cases = (
+    lists("a half-sorted response", [3, 1, 0, 2], [0, 3, 1, 2]),
+    lists("the sorted response", [3, 1, 0, 2], [0, 1, 2, 3]),
+    lists("a response far off", [3, 1, 0, 2], [7, 2, 2, 5]),
+    lists("a response in order, of other numbers", [3, 1, 0, 2], [0, 0, 1, 1]),
+    lists("the prompt itself", [2, 0, 1], [2, 0, 1]),
+    lists("a repeated number", [2, 0, 2], [2, 2, 0]),
+    lists("a prompt of one number", [5], [5]),
+)
+count_matches.mistakes = """
+sorted(prompt) => prompt | You compare with the prompt as it stands. The truth is the sorted prompt: compare with sorted(prompt).
+sorted(prompt) => sorted(prompt); response = sorted(response) | You sort the response too, which does the policy's work for it. Sort the prompt only.
+sorted(prompt) => sorted(prompt, reverse=True) | You sort in descending order. The truth ascends: sorted(prompt).
+x == y => x != y | You count the positions that are wrong. A reward grows with what is right: compare with ==.
+zip(response, truth) => zip(response[:1], truth) | You look at the first position only. Is the `return` inside the loop?
+return sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up differences, abs(x - y). Despite its name the distance reward counts positions: one point where both numbers are equal.
+return -sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up differences, abs(x - y). Despite its name the distance reward counts positions: one point where both numbers are equal.
+return sum(x == y for x, y in zip(sorted(prompt), response)) / len(prompt) | You return the fraction of matches. The reward is their number: do not divide by the length.
+return sum(y in prompt for y in response) | You count numbers that occur anywhere. A point needs the right number at the right position: compare position by position with zip.
+return sum(x in response for x in prompt) | You count numbers that occur anywhere. A point needs the right number at the right position: compare position by position with zip.
+return len(set(prompt) & set(response)) | You count numbers that occur anywhere. A point needs the right number at the right position: compare position by position with zip.
+return float(sorted(prompt) == response) | You give all or nothing. Partial credit gives one point for each position that is right.
+return _matches_until_wrong(prompt, response) | You stop at the first wrong position. Later ones that are right earn their points too.
+"""
+
+
+@exercise("1.2")
+def batch_distance(prompts, responses):
+    """int [batch pos], int [batch trial pos] -> float [batch trial]"""
+    truth = prompts.sort(dim=-1).values[:, None, :]  # [batch 1 pos]
+    return (responses == truth).sum(dim=-1).float()
+
+
+batch_distance.insight = "One comparison replaces three loops: an axis of size 1 lets each prompt meet all its responses."
+batch_distance.cases = (
+    case(
+        "two prompts, three responses each",
+        prompts=[[3, 1, 0, 2], [0, 2, 2, 1]],
+        responses=[
+            [[0, 3, 1, 2], [0, 1, 2, 3], [7, 2, 2, 5]],
+            [[0, 1, 2, 2], [0, 2, 2, 1], [2, 2, 1, 0]],
+        ],
+    ),
+    case(
+        "batch, trial and pos of the same size",
+        prompts=[[2, 0], [1, 1]],
+        responses=[[[0, 2], [1, 1]], [[0, 1], [0, 2]]],
+    ),
+    case("one prompt, one response", prompts=[[4, 3]], responses=[[[3, 4]]]),
+)
+batch_distance.mistakes = """
+.sort(dim=-1).values => | You compare with the prompts as they stand. The truth is the sorted prompt: prompts.sort(dim=-1).values.
+prompts.sort(dim=-1) => prompts.sort(dim=0) | You sort over the batch axis, which mixes prompts. Sort along pos, the last axis.
+.values => .indices | You compare with .indices, which tell where the numbers stood. The sorted numbers are .values.
+responses == truth => responses.sort(dim=-1).values == truth | You sort the responses too, which does the policy's work for it. Sort the prompts only.
+responses == truth => responses != truth | You count the positions that are wrong. A reward grows with what is right: compare with ==.
+(responses == truth) => (responses - truth).abs() | You add up differences, |x - y|. Despite its name the distance reward counts positions: one point where both numbers are equal.
+(responses == truth).sum(dim=-1).float() => (responses - truth).abs().sum(dim=-1) | You add up differences, |x - y|. Despite its name the distance reward counts positions: one point where both numbers are equal.
+(responses == truth) => -(responses - truth).abs() | You take the negative sum of the differences, |x - y|. Despite its name the distance reward counts positions: one point where both numbers are equal.
+.sum(dim=-1).float() => .float().mean(dim=-1) | You take the mean over pos: a fraction. The reward is the number of matches: sum over pos.
+.sum(dim=-1).float() => .sum(dim=-2).float() | You sum over the trial axis. Each response keeps its own reward: sum over pos, the last axis.
+.sum(dim=-1).float() => .sum(dim=(-2, -1)).float() | You sum over trial and pos. Each response keeps its own reward: sum over pos only.
+.float() => .float().mean(dim=-1) | You average over trial. Each response keeps its own reward: sum over pos only.
+[:, None, :] => | The prompts lack the trial axis, so batch is matched with trial. Give them one of size 1: [batch 1 pos], by [:, None, :].
+.float() => | You return whole numbers (int64). Rewards are averaged and divided later: return floats, with .float().
+.sum(dim=-1).float() => .all(dim=-1) | You return True and False: all or nothing. Count the matching positions, as a float.
+.sum(dim=-1).float() => .all(dim=-1).float() | You give all or nothing. Partial credit gives one point for each position that is right: sum over pos.
+"""
+
+
+@exercise("1.3")
+def duplicate_proof_reward(prompt, response):
+    """two lists of the same length -> inclusion points + ordering points"""
+    shared = Counter(prompt) & Counter(response)
+    ordering = sum(1 for x, y in zip(response, response[1:]) if x <= y)
+    return float(shared.total() + ordering)
+
+
+def _and_order(points, response):
+    """Points for inclusion, and those for the order of the response."""
+    return points + sum(x <= y for x, y in pairwise(response))
+
+
+def _shared(prompt, response):
+    """Points for inclusion, as they are right."""
+    return (Counter(prompt) & Counter(response)).total()
+
+
+duplicate_proof_reward.insight = "Only a sorted response earns full score now. A policy finds each gap in a reward, so look for gaps before it does."
+duplicate_proof_reward.cases = (
+    lists("the hack", [2, 2, 0], [0, 0, 2]),
+    lists("the sorted response", [2, 2, 0], [0, 2, 2]),
+    lists("numbers all different", [3, 1, 0, 2], [0, 3, 1, 2]),
+    lists("numbers not in the prompt", [0, 1, 2, 3], [7, 2, 2, 5]),
+    lists("a descending response", [1, 1, 2], [2, 1, 1]),
+    lists("one number over and over", [0, 0, 0], [0, 1, 3]),
+    lists("in order towards the end", [0, 1, 2, 3], [2, 0, 1, 3]),
+    lists("up again behind a step down", [2, 2, 2], [2, 0, 2]),
+    lists("a copy too few of one, too many of another", [3, 1, 1, 0], [3, 1, 0, 0]),
+)
+duplicate_proof_reward.mistakes = """
+x <= y => x < y | You use a strict < for neighbours. A sorted list may repeat a number, so a tie is in order: x <= y.
+x <= y => x >= y | You pay for neighbours in descending order. Ascending is x <= y.
+Counter(prompt) & Counter(response) => Counter(prompt) | Counter(response) | `|` keeps the larger of two counts, so numbers that only one list has are paid too. `&` keeps the smaller: what both have.
+shared.total() + ordering => shared.total() | The points for order are missing: add one for each adjacent pair of the response with x <= y.
+shared.total() + ordering => ordering | The points for inclusion are missing: each number of the prompt that the response covers earns one.
+zip(response, response[1:]) => zip(prompt, prompt[1:]) | You use `prompt` where the response belongs: order is asked of the response.
+zip(response, response[1:]) => zip(response, response[1:-1]) | The last pair is missing: a list of n numbers has n - 1 pairs of neighbours.
+return _and_order(sum(x in response for x in prompt), response) | `x in response` lets one number of the response cover the same number of the prompt twice: this is the hack. Use up what is covered.
+return _and_order(len(set(prompt) & set(response)), response) | A set forgets how often a number occurs, so a repeated number earns only once. Count with multiplicity: Counter keeps the numbers.
+return _and_order(sum(prompt.count(x) == response.count(x) for x in prompt), response) | You pay for a number only if both lists hold it equally often. Each copy that both have earns a point: count the smaller of the two counts.
+return _and_order(sum(prompt.count(x) == response.count(x) for x in {*prompt}), response) | You pay for a number only if both lists hold it equally often. Each copy that both have earns a point: count the smaller of the two counts.
+return _and_order(len(prompt) * (sorted(prompt) == sorted(response)), response) | You pay for inclusion only if the response covers the whole prompt. Each number that it covers earns a point of its own.
+return _and_order(sum(y in prompt for y in response), response) | You count numbers of the response that occur in the prompt, so repeating one pays. Count prompt numbers, each covered once.
+return _shared(prompt, response) + (response == sorted(response)) | You pay one point if the whole response is in order. Each pair of neighbours in order earns a point of its own.
+return _shared(prompt, response) + sum(x == y for x, y in zip(response, sorted(response))) | You pay for positions at which the response agrees with itself sorted. Ordering compares neighbours: x <= y.
+"""
