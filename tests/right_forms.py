@@ -250,7 +250,6 @@ def _updated(start, prompts, num_responses):
 
 
 RIGHT = [
-    ("json_reward", _pairs_in_common),
     ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),
     ("mean_by_group", lambda r: torch.stack([row.mean() for row in r])),
     (
@@ -258,6 +257,7 @@ RIGHT = [
         lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
     ),
     ("count_matches", lambda p, r: [a == b for a, b in zip(sorted(p), r)].count(True)),
+    ("batch_distance", lambda p, r: (p.sort().values[:, None] == r).double().sum(-1)),
     (
         "duplicate_proof_reward",
         lambda p, r: torch.tensor(
@@ -266,7 +266,6 @@ RIGHT = [
             dtype=torch.float64,
         ).sum(),
     ),
-    ("batch_distance", lambda p, r: (p.sort().values[:, None] == r).double().sum(-1)),
     (
         "gather_log_probs",
         lambda x, ids: torch.stack(
@@ -361,6 +360,14 @@ RIGHT = [
         ).mean(),
     ),
     (
+        "clip_fraction",
+        lambda r, d, e: (
+            torch.where((d > 0)[..., None], r > 1 + e, (r < 1 - e) & (d < 0)[..., None])
+            .double()
+            .mean()
+        ),
+    ),
+    (
         "masked_sequence_mean",
         lambda x, m: torch.stack(
             [
@@ -368,6 +375,12 @@ RIGHT = [
                 for row, keep in zip(x.flatten(0, 1), m.flatten(0, 1))
             ]
         ).mean(),
+    ),
+    (
+        "masked_sequence_mean",
+        lambda x, m: (
+            x.masked_fill(~m, 0).double().sum(-1).div(m.sum(-1).clamp(1)).mean()
+        ),
     ),
     (
         "exact_kl_of",
@@ -382,30 +395,6 @@ RIGHT = [
     (
         "exact_kl_of",
         lambda p, q: F.kl_div(q, p, log_target=True, reduction="none").sum(-1),
-    ),
-    (
-        "masked_sequence_mean",
-        lambda x, m: (
-            x.masked_fill(~m, 0).double().sum(-1).div(m.sum(-1).clamp(1)).mean()
-        ),
-    ),
-    (
-        "clip_fraction",
-        lambda r, d, e: (
-            torch.where((d > 0)[..., None], r > 1 + e, (r < 1 - e) & (d < 0)[..., None])
-            .double()
-            .mean()
-        ),
-    ),
-    (
-        "length_covariance",
-        lambda d, n: torch.cov(
-            torch.stack([d.flatten(), n.flatten().double()]), correction=0
-        )[0, 1],
-    ),
-    (
-        "find_tied_groups",
-        lambda r: torch.tensor([len(set(g)) == 1 for g in r.tolist()]),
     ),
     (
         "inner_step_loss",
@@ -423,6 +412,16 @@ RIGHT = [
     ("one_epoch", lambda start, x, steps, b: _numbers(start, x, 1, steps, 1, b)),
     ("train_by_hand", lambda *given: _numbers(*given)),
     ("bytes_kept", lambda n, r, c: n * (12 * (1 + c) + 2 * r)),
+    (
+        "find_tied_groups",
+        lambda r: torch.tensor([len(set(g)) == 1 for g in r.tolist()]),
+    ),
+    (
+        "length_covariance",
+        lambda d, n: torch.cov(
+            torch.stack([d.flatten(), n.flatten().double()]), correction=0
+        )[0, 1],
+    ),
     ("td_errors", lambda r, v, g: r + g * F.pad(v, (0, 1))[:, 1:] - v),
     (
         "generalized_advantages",
@@ -639,6 +638,7 @@ RIGHT = [
             (best := ref + r / beta) - best.logsumexp(-1, keepdim=True)
         ),
     ),
+    ("json_reward", _pairs_in_common),
 ]
 
 
