@@ -15,38 +15,26 @@ import torch
 from benchmarks.hunt_costs import first_update, update_error
 from grpo_course.classroom.check import diagnose, lesson
 from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
-from grpo_course.lessons.hunt import cases, probes
+from grpo_course.lessons.hunt import cases, defects, probes
 from grpo_course.lessons.hunt.base import Tokenizer, load_model
 from grpo_course.lessons.hunt.cases import Case, compare, hunt, open_case
 from grpo_course.lessons.hunt.defects import (
     CAUSES,
     DEFECTS,
-    DIAGNOSED,
     GUIDED,
     HEALTHY,
-    HIDING,
     HUNTED,
-    REPAIRED,
-    SOLVED,
-    SWEEPS,
     broken,
     cost_of,
-    defects_by_stage,
-    drawn_numbers,
     number_of,
     source_with,
 )
 from grpo_course.lessons.hunt.probes import (
     COURSE_PROBES,
-    FIRES,
     PROPERTIES,
-    SILENT,
     VARIANTS,
     ask,
-    course_matrix,
-    decision_table,
     faults,
-    judge_probe,
     run_probe,
     token_with,
 )
@@ -95,15 +83,6 @@ def test_loss_and_gradient_are_those_of_the_course():
     assert torch.allclose(losses[batch.mask].mean(), loss, atol=1e-6)
     assert torch.allclose(new.grad[batch.mask], leaf.grad[0][batch.mask], atol=1e-7)
     assert not new.grad[~batch.mask].any()
-
-
-def test_an_update_takes_the_gradient_of_the_whole_batch():
-    gradients = []
-    for size in (64, 16, 5):
-        trainer = Trainer(seed=0, micro_batch_size=size, max_gradient_norm=1e9)
-        _, norm = trainer.update(trainer.collect())
-        gradients.append(norm)
-    assert max(gradients) - min(gradients) < 1e-5
 
 
 def test_scores_are_those_of_the_sampler():
@@ -213,7 +192,7 @@ def test_a_traceback_shows_the_line_of_the_variant():
 def test_numbers_and_causes_are_each_given_once():
     assert sorted(DEFECTS) == list(range(1, len(DEFECTS) + 1))
     assert len({*CAUSES}) == len(DEFECTS)
-    by_stage = [n for stage in defects_by_stage().values() for n in stage]
+    by_stage = [n for stage in defects.defects_by_stage().values() for n in stage]
     assert sorted(by_stage) == sorted(DEFECTS)
     assert all(re.match(r"[\w.-]+/[\w.-]+[ ,]", d.thread) for d in DEFECTS.values())
     with pytest.raises(ValueError, match="none of the causes"):
@@ -221,8 +200,8 @@ def test_numbers_and_causes_are_each_given_once():
 
 
 def test_two_defects_are_drawn_by_a_seed_and_change_different_lines():
-    pairs = [drawn_numbers(seed, 2) for seed in range(40)]
-    assert pairs[3] == drawn_numbers(3, 2) and len({*pairs}) > 15
+    pairs = [defects.drawn_numbers(seed, 2) for seed in range(40)]
+    assert pairs[3] == defects.drawn_numbers(3, 2) and len({*pairs}) > 15
     assert all(source_with(*pair) == source_with(*pair[::-1]) for pair in pairs)
     same = number_of("KL computed and not used"), number_of("KL with the wrong sign")
     with pytest.raises(ValueError, match="same lines"):
@@ -231,7 +210,7 @@ def test_two_defects_are_drawn_by_a_seed_and_change_different_lines():
         broken(99)
 
 
-@pytest.mark.parametrize("pair", HIDING)
+@pytest.mark.parametrize("pair", defects.HIDING)
 def test_a_hidden_defect_shows_once_the_other_is_repaired(pair):
     """With both, the weights are those of the first alone."""
 
@@ -270,7 +249,7 @@ ASLEEP = {
 @pytest.mark.parametrize("cause", ASLEEP)
 def test_a_sleeping_defect_does_nothing(cause):
     assert update_error(cause, ASLEEP[cause]) < 1e-4
-    assert SWEEPS[cause].errors.mean(dim=1).max() > 0.01
+    assert defects.SWEEPS[cause].errors.mean(dim=1).max() > 0.01
 
 
 @pytest.mark.slow
@@ -278,7 +257,7 @@ def test_a_sleeping_defect_does_nothing(cause):
     "cause", ["k1 as a loss", "attention mask left out of the scores"]
 )
 def test_a_sweep_is_what_comes_out(cause):
-    _, values, errors = SWEEPS[cause]
+    _, values, errors = defects.SWEEPS[cause]
     now = torch.tensor([update_error(cause, value, seed=1) for value in values])
     assert torch.allclose(now, errors[:, 1], rtol=0.1, atol=0.01)
 
@@ -302,19 +281,19 @@ def test_a_cost_is_that_of_the_settings_asked_for():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COURSE_PROBES)
 def test_a_probe_says_what_the_matrix_says(name):
-    recorded, row = course_matrix()[name], run_probe(COURSE_PROBES[name])
+    recorded, row = probes.course_matrix()[name], run_probe(COURSE_PROBES[name])
     assert row.healthy == recorded.healthy and row.broken == recorded.broken
 
 
 @pytest.mark.parametrize("name", COURSE_PROBES)
 def test_a_probe_finds_its_own_defects_and_alarms_for_no_healthy_trainer(name):
-    row = course_matrix()[name]
+    row = probes.course_matrix()[name]
     assert {*row.healthy} == {*VARIANTS} and {*row.broken} == {*DEFECTS}
     assert PROPERTIES[name].must_find and not faults(row, PROPERTIES[name])
 
 
 def test_the_table_has_a_line_for_each_cause():
-    text = decision_table()
+    text = probes.decision_table()
     assert text.count("\n") == len(CAUSES) + 1
     for defect in DEFECTS.values():
         probe = defect.probes[0]
@@ -326,38 +305,6 @@ def judged(probe, name):
     variants = {key: VARIANTS[key] for key in ("as it is", "seed 1", "two prompts")}
     row = run_probe(probe, sorted(PROPERTIES[name].must_find), variants)
     return [fault for fault in faults(row, PROPERTIES[name]) if "One call" not in fault]
-
-
-def bonus_for_all(make):
-    trainer = make()
-    rewards = torch.rand(2 * trainer.settings.num_responses)
-    plain, paid = trainer.compute_deltas(rewards), trainer.compute_deltas(rewards + 1)
-    return torch.allclose(plain, paid, atol=1e-3)
-
-
-def ratios_loosely(make):
-    trainer = make()
-    return (trainer.update(trainer.collect())[0][3] - 1).abs().mean() < 0.5
-
-
-def kl_above_the_reference_alone(make):
-    new = torch.tensor([[-2.0]], requires_grad=True)
-    token = token_with(old_log_probs=-2.0, ref_log_probs=-3.0, deltas=0.0)
-    make(beta=1.0).token_losses(new, token)[0].sum().backward()
-    return new.grad.item() > 0
-
-
-@pytest.mark.parametrize(
-    ("name", "probe"),
-    [
-        ("groups_stand_alone", bonus_for_all),
-        ("ratios_start_at_one", ratios_loosely),
-        ("kl_pulls_back", kl_above_the_reference_alone),
-    ],
-)
-def test_a_weakened_probe_is_told_what_it_misses(name, probe):
-    (told,) = judged(probe, name)
-    assert "stays silent" in told
 
 
 @pytest.mark.parametrize("name", COURSE_PROBES)
@@ -395,8 +342,8 @@ def test_errors_are_answers():
     told = judged(stumbles, "kl_pulls_back")
     assert "error" in told[0] and "colect" in told[0]
     assert "returned nothing" in ask(lambda make: None, Trainer)
-    assert ask(lambda make: torch.tensor(True), Trainer) == SILENT
-    assert ask(lambda make: 0, Trainer) == FIRES
+    assert ask(lambda make: torch.tensor(True), Trainer) == probes.SILENT
+    assert ask(lambda make: 0, Trainer) == probes.FIRES
 
 
 def test_a_probe_leaves_random_numbers_as_they_were():
@@ -409,12 +356,12 @@ def test_a_probe_leaves_random_numbers_as_they_were():
 
 def test_the_verdict_names_numbers_and_no_cause(capsys):
     ties, name = probes.tied_groups_are_silent, "tied_groups_are_silent"
-    assert judge_probe(ties, name, variants={"as it is": {}})
+    assert probes.judge_probe(ties, name, variants={"as it is": {}})
     said = capsys.readouterr().out
     assert said.startswith("[v] ") and "trainers 11, 31" in said
     assert not [cause for cause in CAUSES if cause in said]
     with pytest.raises(ValueError, match="property_name"):
-        judge_probe(ties, "ties")
+        probes.judge_probe(ties, "ties")
 
 
 def said_of(probe, name):
@@ -595,7 +542,7 @@ def test_no_cell_above_the_guess_names_the_cause(letter):
     assert len(suspects) == 4 and defect.cause in suspects
 
 
-@pytest.mark.parametrize("number", [*DIAGNOSED, REPAIRED, *HUNTED])
+@pytest.mark.parametrize("number", [*defects.DIAGNOSED, defects.REPAIRED, *HUNTED])
 def test_no_cause_of_an_open_case_stands_in_the_notebook(number):
     """But in solutions, among suspects, in the list of all causes, in the table at the
     end, and where another is told of."""
@@ -609,7 +556,13 @@ def test_no_cause_of_an_open_case_stands_in_the_notebook(number):
 
 
 def test_what_is_solved_and_what_is_hunted_are_all_the_defects():
-    assert sorted([*SOLVED, *HUNTED]) == sorted(DEFECTS)
+    assert sorted([*defects.SOLVED, *HUNTED]) == sorted(DEFECTS)
     assert len({DEFECTS[n].first_look for n in GUIDED.values()}) == len(GUIDED) == 6
-    assert f"for number in {DIAGNOSED}:" in CELLS[place_of("for number in (")].source
-    assert f"fires for trainer {REPAIRED}." in CELLS[place_of("Exercise 10.7")].source
+    assert (
+        f"for number in {defects.DIAGNOSED}:"
+        in CELLS[place_of("for number in (")].source
+    )
+    assert (
+        f"fires for trainer {defects.REPAIRED}."
+        in CELLS[place_of("Exercise 10.7")].source
+    )
