@@ -320,9 +320,9 @@ def diagnose(task: Exercise, function: Callable) -> Problem | None:
 
 
 @cache
-def ours(task: Exercise, case: Case) -> Outcome:
-    """What the solution makes of a case, worked out once."""
-    return run(task.solution, task, case)
+def ours(task: Exercise, case: Case, edit: str = "") -> Outcome:
+    """What the solution, or an edit of it, makes of a case, worked out once."""
+    return run(task.slips[edit] if edit else task.solution, task, case)
 
 
 def same_code(function: Callable, draft: Callable) -> bool:
@@ -376,10 +376,10 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
     single case is wrong and has words of its own.
     """
 
-    def same(other: Callable, pair: Pair) -> bool:
+    def same(edit: str, pair: Pair) -> bool:
         # As strictly as can be: near the right value every mistake would look alike.
-        made = run(other, task, pair.case)
-        return alike(pair.theirs, made, task.tolerance, with_gradient)
+        other = ours(task, pair.case, edit)
+        return alike(pair.theirs, other, task.tolerance, with_gradient)
 
     wrong = [
         not alike(p.theirs, p.ours, p.case.within or task.tolerance, with_gradient)
@@ -390,17 +390,17 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
     first, best, most = wrong.index(True), "", 0
     if all(pair.theirs.error is not None for pair in pairs):
         return ""  # that both fail says little
-    for edit, other in task.slips.items():
-        if not same(other, pairs[first]):  # most differ here already
+    for edit, hint in task.hints.items():
+        if not same(edit, pairs[first]):  # most differ here already
             continue
-        explained = [same(other, pair) for pair in pairs]
+        explained = [same(edit, pair) for pair in pairs]
         if all(explained):
-            return task.hints[edit]
+            return hint
         hits = sum(e for e, bad in zip(explained, wrong, strict=True) if bad)
         enough = 3 * hits >= 2 * sum(wrong) and 3 * sum(explained) >= 2 * len(pairs)
         told = pairs[first].theirs.error is None and not task.exact
         if told and (enough or task.choice) and hits > most:
-            best, most = task.hints[edit], hits
+            best, most = hint, hits
     return "" if sum(wrong) == 1 and pairs[first].case.hint else best
 
 
@@ -409,7 +409,10 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
     "positional argument": "Keep the stub's signature: the check passes its arguments "
     "in order.",
     "graph a second time": "Each backward uses up what was computed for it. Compute "
-    "the log-probabilities and the loss anew in each step.",
+    "the log-probabilities and the loss anew in each step; what is noted once belongs "
+    "under torch.no_grad().",
+    "expected tensor as element": "torch.stack takes tensors; torch.tensor makes one "
+    "from plain numbers.",
     "tuple indices|'tuple' object|torch.return_types": "sort, max, min and topk along "
     "an axis return two tensors, values and indices: take .values or .indices.",
     "expected index .* to be (no larger|smaller) than|gather": "gather does not "
