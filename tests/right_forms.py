@@ -30,12 +30,13 @@ from grpo_course.formulas import (
     kl_reward,
     loss_report,
 )
+from grpo_course.gsm8k import correctness_reward
 from grpo_course.lessons.hunt.defects import DEFECTS, HEALTHY
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.loop import adapted_beta
 from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
 from grpo_course.sequences import token_share
-from grpo_course.tasks import completion_texts, extract_answer
+from grpo_course.tasks import completion_texts, extract_answer, format_reward
 
 
 def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):
@@ -109,6 +110,20 @@ def _by_moments(before, after):
     (was, shared), (_, now) = torch.cov(both)
     error = ((was + now - 2 * shared) / both.shape[1]).sqrt()
     return torch.stack([both[1].mean() - both[0].mean(), error])
+
+
+def _with_a_little_for_form(completions, answer, **columns):
+    right, form = correctness_reward(completions, answer), format_reward(completions)
+    return [3 * r + f - 1 for r, f in zip(right, form)]
+
+
+def _ties_first(start, end):
+    """The KL last of all, where ties or a fall would give another name."""
+    far, right = end["kl"] > 1, end["accuracy"]
+    if end["tied_groups"] > 0.8 and right < 0.9 and not far:
+        return "too hard" if right < 0.1 else "format alone"
+    change = end["lenient_accuracy"] - start["lenient_accuracy"]
+    return "learns" if change >= -0.1 and not far else "rate too high"
 
 
 def _by_one_pattern(completion, answer):
@@ -639,6 +654,8 @@ RIGHT = [
         ),
     ),
     ("json_reward", _pairs_in_common),
+    ("my_reward", _with_a_little_for_form),
+    ("diagnose", _ties_first),
 ]
 
 

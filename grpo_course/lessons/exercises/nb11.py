@@ -14,22 +14,14 @@ from grpo_course.gsm8k import (
     is_leniently_correct,
     read_number,
 )
-from grpo_course.lessons.exercises.shared import text_case
+from grpo_course.lessons.exercises.shared import Long, text_case
 from grpo_course.sampling import response_mask
 from grpo_course.tasks import TAGS, format_reward
 
-
-class Long(str):
-    """A pair of tags, and thousands that never close; shown as it is made."""
-
-    def __new__(cls):
-        return super().__new__(cls, "<answer>7</answer>" + 8_000 * "<think><answer>")
-
-    def __getnewargs__(self):
-        return ()
-
-    def __repr__(self):
-        return '"<answer>7</answer>" + 8_000 * "<think><answer>"'
+MANY_TAGS = Long(
+    '"<answer>7</answer>" + 8_000 * "<think><answer>"',
+    "<answer>7</answer>" + 8_000 * "<think><answer>",
+)
 
 
 def patiently(function, completion):
@@ -129,7 +121,7 @@ extract_answer.cases = (
     text_case("an answer, and one begun", "<answer>7</answer><answer>8"),
     text_case(
         "thousands of tags that never close",
-        Long(),
+        MANY_TAGS,
         "This takes too long: from each opening tag your search looks on to the end, "
         "so twice the text is four times the work. rpartition and rfind look through "
         "once.",

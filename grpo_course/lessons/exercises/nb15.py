@@ -1,0 +1,524 @@
+"""The exercises of 15_own_task."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import signature
+
+from torch import Tensor, float32, tensor
+
+from grpo_course.classroom.check import Case, case, exercise
+from grpo_course.gsm8k import lenient_reward, read_number
+from grpo_course.lessons.exercises.shared import Long
+from grpo_course.tasks import (
+    completion_texts,
+    extract_answer,
+    in_template,
+    require_numbers,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Paid:
+    """What was paid for a wrong completion and for right ones: the order is judged."""
+
+    wrong: float
+    right: Sequence[float]
+
+    @property
+    def in_order(self) -> bool:
+        return self.wrong < min(self.right)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Paid) and self.in_order == other.in_order
+
+    def __repr__(self) -> str:
+        paid = ", ".join(f"{each:g}" for each in self.right)
+        said = "less" if self.in_order else "no less"
+        return f"{self.wrong:g} for the first, {said} than {paid} for what is right"
+
+
+def pay(
+    function: Callable, completions: list, answer: list, prompts: list | None = None
+) -> Paid | None:
+    """What a reward pays; with prompts it is called as TRL's trainer calls it."""
+    rewards = paid_by(function, completions, answer, prompts)
+    return None if rewards is None else Paid(rewards[0], rewards[1:])
+
+
+def paid_by(
+    function: Callable, completions: list, answer: list, prompts: list | None = None
+) -> list | None:
+    """The reward of each completion; None where nothing is returned."""
+    if prompts is None:
+        rewards = function(completions, answer)
+    else:
+        given = {"completions": completions, "answer": answer, "prompts": prompts}
+        rewards = by_name(function, given | {"trainer_state": None})
+    if rewards is not None:
+        require_numbers(function.__name__, rewards, len(completions))
+    return rewards
+
+
+def earn(function: Callable, *given: list) -> Tensor | None:
+    """The rewards of some completions, as one tensor. [completion]"""
+    rewards = paid_by(function, *given)
+    return None if rewards is None else tensor(rewards, dtype=float32)
+
+
+def by_name(function: Callable, columns: dict) -> object:
+    """Call a reward with columns that it does not use. TypeError says what to keep."""
+    try:
+        signature(function).bind(**columns)
+    except TypeError as error:
+        raise TypeError(
+            f"{error}. TRL calls it by name, with all columns of the data: keep "
+            "(completions, answer, **kwargs)."
+        ) from None
+    return function(**columns)
+
+
+def _chat(text: str | None) -> list[dict]:
+    return [{"role": "assistant", "content": text}]
+
+
+CHAT = (
+    "A completion may be a chat, a list of messages. completion_texts makes plain "
+    "texts of both kinds."
+)
+
+
+@exercise("15.1", use=earn)
+def json_reward(completions, answer, **kwargs):
+    """lists in, a list of floats out"""
+    rewards = []
+    for text, gold in zip(completion_texts(completions), answer):
+        try:
+            given = json.loads(text)
+        except ValueError:
+            given = None
+        if isinstance(given, dict):
+            right = sum(given.get(key) == value for key, value in gold.items())
+            rewards.append(right / len(given.keys() | gold.keys()))
+        else:
+            rewards.append(0.0)
+    return rewards
+
+
+MIA = {"name": "Mia", "age": 7, "city": "Rome"}
+
+
+def _said(description: str, *texts: object, hint: str = "", gold: dict = MIA) -> Case:
+    """Some completions for one right answer."""
+    return Case(
+        description, {"completions": [*texts], "answer": [gold] * len(texts)}, hint
+    )
+
+
+NO_JSON = (
+    "json.loads raises ValueError where a text is no JSON, and one such completion "
+    "ends the whole run. Catch it, and pay 0."
+)
+NO_OBJECT = (
+    "JSON may be a number, a text or a list as well. Look with isinstance(given, dict) "
+    "before you ask it for keys, and pay 0 for the rest."
+)
+EXTRA = (
+    "A key that is not asked for must cost: else a policy writes every key that it "
+    "knows. Divide by the number of keys in either, given.keys() | gold.keys()."
+)
+RUN_IT = (
+    "This is Python and no JSON, and eval would run whatever a policy writes. Only "
+    "json.loads reads it as data: pay 0 here."
+)
+MISSING = (
+    "A key that is missing is wrong, too: 2/3 here. Divide by the number of keys in "
+    "either, given.keys() | gold.keys(), and read them with given.get(key)."
+)
+
+
+json_reward.insight = "Credit for a part tells better responses from worse ones long before one is all right, so that groups are not tied."
+json_reward.cases = (
+    _said("all right, and nothing said", json.dumps(MIA), "{}"),
+    _said(
+        "the right keys, no right value",
+        '{"name": "Tom", "age": 8, "city": "Oslo"}',
+        hint="Keys alone are no answer: a policy would write them and guess. Count "
+        "the keys whose value is right, too.",
+    ),
+    _said(
+        "two of three values right",
+        '{"name": "Mia", "age": 7, "city": "Oslo"}',
+        '{"city": "Rome", "name": "Tom", "age": 7}',
+        hint="Two of three values are right: 2/3. Where they stand does not count.",
+    ),
+    _said("a key is missing", '{"name": "Mia", "age": 7}', hint=MISSING),
+    _said(
+        "a key too many",
+        '{"name": "Mia", "age": 7, "city": "Rome", "size": 9}',
+        '{"name": "Mia", "a": 1, "b": 2, "c": 3}',
+        hint=EXTRA,
+    ),
+    _said(
+        "the values under other keys",
+        '{"name": "Rome", "age": 7, "city": "Mia"}',
+        hint="A value counts under its own key only: compare given.get(key) with "
+        "gold[key].",
+    ),
+    _said("no JSON", "Mia is 7 and lives in Rome.", "", "{", hint=NO_JSON),
+    _said("no object", "7", '"Mia"', '["Mia", 7, "Rome"]', "null", hint=NO_OBJECT),
+    _said(
+        "words around it",
+        "Here it is: " + json.dumps(MIA),
+        json.dumps(MIA) + " Right?",
+        hint="Words stand around the JSON, and a program that reads it would "
+        "break. The whole text must be JSON: pay 0.",
+    ),
+    _said(
+        "a number in quotes",
+        '{"name": "Mia", "age": "7", "city": "Rome"}',
+        hint='The text "7" is not the number 7: compare the values as json.loads '
+        "gives them, not as texts.",
+    ),
+    _said("Python, no JSON", str(MIA), "dict(name='Mia', age=7)", hint=RUN_IT),
+    _said("a null too many", '{"name": null, "x": null}', hint=EXTRA),
+    Case(
+        "each completion has its own right answer",
+        {
+            "completions": ['{"a": 1}', '{"a": 2, "b": 3}', '{"a": 1}'],
+            "answer": [{"a": 1}, {"a": 2, "b": 4}, {"a": 2}],
+        },
+        "Each completion has a right answer of its own, at the same place of "
+        "`answer`: zip the two lists.",
+    ),
+    _said("a chat", _chat(json.dumps(MIA)), _chat(None), hint=CHAT),
+    Case(
+        "called as TRL calls it",
+        {"completions": ['{"a": 1}'], "answer": [{"a": 1}], "prompts": ["?"]},
+    ),
+)
+json_reward.mistakes = """
+except ValueError: => except KeyError: | json.loads raises ValueError where a text is no JSON, and one such completion ends the whole run. Catch it, and pay 0.
+except ValueError: => except KeyError: && isinstance(given, dict) => given is not None | json.loads raises ValueError where a text is no JSON, and one such completion ends the whole run: catch it. JSON may be a number or a list as well: ask isinstance(given, dict). Pay 0 for both.
+isinstance(given, dict) => given is not None | JSON may be a number, a text or a list as well. Look with isinstance(given, dict) before you ask it for keys, and pay 0 for the rest.
+len(given.keys() | gold.keys()) => max(1, len(given)) | A key that is missing is wrong, too: 2/3 here. Divide by the number of keys in either, {*given, *gold}, and read them with given.get(key).
+len(given.keys() | gold.keys()) => len(gold) | A key that is not asked for must cost: else a policy writes every key that it knows. Divide by the number of keys in either, {*given, *gold}.
+right / len(given.keys() | gold.keys()) => float(given == gold) | All or nothing: two right values of three earn as little as none. Pay for each key whose value is right.
+given.get(key) == value for key, value in gold.items() => key in given for key in gold | Keys alone are no answer: a policy would write them and guess. Count the keys whose value is right, too.
+"""
+
+
+SEVEN, EIGHT = in_template("3+4=7", "7"), in_template("3+4=8", "8")
+
+
+def _attack(
+    description: str, wrong: object, hint: str, right: object = SEVEN, gold: str = "7"
+) -> Case:
+    """A wrong completion before a right one."""
+    given = {"completions": [wrong, right], "answer": [gold, gold]}
+    return Case(description, given, hint)
+
+
+def _right(description: str, text: object, hint: str, gold: str = "7") -> Case:
+    """A wrong completion before one that is right in another form."""
+    return _attack(description, EIGHT, hint, text, gold)
+
+
+ANYWHERE = (
+    "The right number stands somewhere in the text, and the answer is another one. "
+    "A policy learns to mention numbers. Read what stands between the answer tags."
+)
+SEVERAL = (
+    "Several answers at once: whoever names many numbers names the right one. Pay "
+    "only where one single number stands there, as read_number does."
+)
+DIGITS = (
+    "As texts, 7 is a part of 17 and of 70. Compare numbers, not texts: read_number "
+    "makes one of a text."
+)
+FORM_PAYS = (
+    "Tags without an answer: your reward pays for the form as much as for the right "
+    "number. Pay each tag once, and for all of them less than for the number."
+)
+LENGTH_PAYS = (
+    "A long text with a wrong answer: your reward pays for length or for lines of "
+    "working. A policy writes as much as is paid for."
+)
+SAME_NUMBER = (
+    "This is a right answer, written in another way. It has to earn more than a wrong "
+    "one: read_number reads it as the course's grader does."
+)
+
+
+def draft(completions, answer, **kwargs):
+    """lists in, a list of floats out"""
+    right = lenient_reward(completions, answer)
+    texts = completion_texts(completions)
+    return [r + 0.5 * max(0, 1 - len(text) / 60) for r, text in zip(right, texts)]
+
+
+@exercise("15.2", use=pay, draft=draft)
+def my_reward(completions, answer, **kwargs):
+    """lists in, a list of floats out"""
+    rewards = []
+    for text, gold in zip(completion_texts(completions), answer):
+        given = extract_answer(text)
+        right = given is not None and read_number(given) == read_number(gold)
+        rewards.append(float(right))
+    return rewards
+
+
+my_reward.insight = "Whatever else it pays, a right answer pays more than every attack. The run below looks for an attack that nobody thought of."
+my_reward.cases = (
+    _attack(
+        "a wrong number in perfect form",
+        EIGHT,
+        "The form is whole and the number is wrong. The form may earn a little, "
+        "but never as much as the right number.",
+    ),
+    Case(
+        "the right answer to another prompt",
+        {
+            "completions": [
+                in_template("8+4=12", "12"),
+                SEVEN,
+                "<answer>12</answer>",
+            ],
+            "answer": ["7", "7", "12"],
+        },
+        "Each completion has a right answer of its own, at the same place of "
+        "`answer`: zip the two lists.",
+    ),
+    _attack("the right number in the thinking", in_template("3+4=7", "8"), ANYWHERE),
+    _attack("all digits, no tags", "0 1 2 3 4 5 6 8 9 7 0 8", ANYWHERE),
+    _attack("right behind a wrong answer", EIGHT + " or 7", ANYWHERE),
+    _attack("a list of guesses", in_template("?", "5 6 7 8 9"), SEVERAL),
+    _attack("two guesses", in_template("?", "6 or 7"), SEVERAL),
+    _attack("two guesses, the right one first", in_template("?", "7, 8"), SEVERAL),
+    _attack("17 for 7", in_template("9+8=17", "17"), DIGITS),
+    _attack("70 for 7", in_template("60+10=70", "70"), DIGITS),
+    _attack(
+        "two answer tags",
+        in_template("3+4=7", "7") + "<answer>8</answer>",
+        "It answers twice, and the last answer is wrong. Take the last pair of "
+        "tags, as extract_answer does, or pay nothing for several.",
+    ),
+    _attack(
+        "an answer in the thinking",
+        in_template("<answer>7</answer>", "8"),
+        "What stands in the thinking is no answer yet. Take the last pair of "
+        "answer tags behind it.",
+    ),
+    _attack(
+        "long, and wrong",
+        in_template("3+4=7\n" * 40, "8"),
+        LENGTH_PAYS,
+    ),
+    _attack("nothing in the tags", in_template("", ""), FORM_PAYS),
+    _attack("tags stuffed", "<answer>" * 9 + "</answer>" * 9, FORM_PAYS),
+    _attack("the template nine times", in_template("7", "?") * 9, FORM_PAYS),
+    _attack("nothing at all", "", "An empty completion must earn the least."),
+    _attack(
+        "never closed",
+        "<think>3+4=7</think><answer>7",
+        "The answer is not closed, so nobody knows whether it would have become "
+        "70. Pay only for what stands between both tags.",
+    ),
+    _attack(
+        "a minus too many",
+        in_template("3-10", "-7"),
+        "-7 is not 7: the minus belongs to the number.",
+    ),
+    _attack(
+        "a minus lost",
+        in_template("2-5", "3"),
+        "3 is not -3: the minus belongs to the number.",
+        in_template("2-5", "-3"),
+        "-3",
+    ),
+    _attack(
+        "a sum that is left to you",
+        in_template("3+4", "3+4"),
+        "The policy leaves the sum to the reward. Never compute what a policy "
+        "wrote, and never run it: eval would run any code.",
+    ),
+    _attack(
+        "nearly right",
+        in_template("3+4=7.4", "7.4"),
+        "7.4 is not 7. Compare without rounding: int() cuts off what is wrong.",
+    ),
+    _attack(
+        "7 million",
+        in_template("3+4", "7 million"),
+        "A word beside the number changes it: 7 million is not 7. read_number "
+        "reads no number there.",
+    ),
+    _attack(
+        "5,000 digits",
+        Long("""in_template("9", 5_000 * "9")""", in_template("9", 5_000 * "9")),
+        DIGITS,
+    ),
+    _attack(
+        "a thousand tags",
+        Long(
+            """1_000 * "<think>" + in_template("3+4=8", "8")""",
+            1_000 * "<think>" + EIGHT,
+        ),
+        FORM_PAYS,
+    ),
+    _attack("a chat", _chat(EIGHT), CHAT, _chat(SEVEN)),
+    _attack("a chat without text", _chat(None), CHAT, _chat(SEVEN)),
+    _right("no thinking", "<answer>7</answer>", SAME_NUMBER),
+    _right("white space", "<think>a</think>\n<answer>\n 7 </answer>", SAME_NUMBER),
+    _right("with a unit", in_template("3+4=7", "7 apples"), SAME_NUMBER),
+    _right("a price", in_template("3+4=7", "$7.00"), SAME_NUMBER),
+    _right("a leading zero", in_template("3+4=7", "07"), SAME_NUMBER),
+    _right("a minus", in_template("2-5", "-3"), SAME_NUMBER, "-3"),
+    _right("a thousands comma", in_template("a", "1,200"), SAME_NUMBER, gold="1200"),
+    _right("a result behind its sum", in_template("3+4=7", "3+4 = 7"), SAME_NUMBER),
+    _right("long, and right", in_template("3+4=7\n" * 40, "7"), SAME_NUMBER),
+    Case(
+        "called as TRL calls it",
+        {"completions": [EIGHT, SEVEN], "answer": ["7", "7"], "prompts": ["?"] * 2},
+    ),
+)
+
+
+@exercise("15.3")
+def diagnose(start, end):
+    """two readings of the panel -> str"""
+    if end["kl"] > 1:
+        return "rate too high"
+    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.1:
+        return "too hard"
+    if end["tied_groups"] > 0.8 and end["accuracy"] < 0.9:
+        return "format alone"
+    if end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1:
+        return "rate too high"
+    return "learns"
+
+
+def _verdict(start, end):
+    return diagnose.solution(start, end)
+
+
+# What a reading shows, for a rule that does as no known mistake does.
+FAR = (
+    "The KL is above 1: this policy was thrown far from its start, and whatever else "
+    "is wrong follows from that. Ask for the KL first."
+)
+HARD = (
+    "Nearly all groups are tied, and hardly any response is right: nothing is paid, so "
+    "there is nothing to learn from."
+)
+ALONE = (
+    "Nearly all groups are tied, though part of the responses is right: a reward that "
+    "saw the sums would tell them apart. The format does not decide it."
+)
+FELL = (
+    "Groups still differ, and yet lenient accuracy fell by more than 0.1: the steps "
+    "are too large."
+)
+LEARNED = (
+    "Nothing is wrong here: the KL is not above 1, lenient accuracy fell by no more "
+    "than 0.1, and either groups differ or nine responses in ten are right."
+)
+SHOWN = {"too hard": HARD, "format alone": ALONE, "learns": LEARNED}
+
+
+def _reading(*values):
+    names = ("accuracy", "lenient_accuracy", "format", "tied_groups", "kl")
+    return dict(zip(names, values))
+
+
+# Made up, in the ranges that the runs of the notebook show.
+START, LOW, HIGH = (0.3, 0.6, 0.5, 0.1), (0.2, 0.3, 0.5, 0.1), (0.5, 0.95, 0.5, 0.1)
+NOTHING = (0.01, 0.03, 0.5, 0.95)
+
+
+def _run(description, end, start=START, hint="", kl=0.3):
+    """Two readings; `kl` is that of the end, for a run begins at its reference."""
+    begun, ended = _reading(*start, 0.0), _reading(*end, kl)
+    shown = SHOWN.get(_verdict(begun, ended), FAR if kl > 1 else FELL)
+    return case(description, hint or shown, start=begun, end=ended)
+
+
+diagnose.insight = "Reward, format and strict accuracy rise in good runs and in bad ones. Tied groups, lenient accuracy and KL tell them apart."
+# Each bound has a case close to either side of it.
+diagnose.cases = (
+    _run("accuracy up", (0.8, 0.8, 0.99, 0.3)),
+    _run("all tied, all right by now", (0.97, 0.97, 1.0, 0.95)),
+    _run("all tied, nine in ten right", (0.92, 0.92, 1.0, 0.85)),
+    _run("all tied, nothing ever right", (0.01, 0.02, 0.6, 0.95), NOTHING),
+    _run(
+        "all tied, nothing right but the form",
+        (0.0, 0.02, 1.0, 0.95),
+        NOTHING,
+        "Sums can be too hard in perfect form too. With hardly any response right, do "
+        "not ask for the format.",
+    ),
+    _run("all tied, hardly any right", (0.08, 0.1, 0.7, 0.83), NOTHING),
+    _run("all tied, half of them right", (0.5, 0.5, 1.0, 0.85)),
+    _run("all tied, half of them right, half in form", (0.5, 0.6, 0.5, 0.9)),
+    _run("all tied, a third right", (0.3, 0.5, 1.0, 0.9)),
+    _run("all tied, one in eight right", (0.12, 0.55, 1.0, 0.83)),
+    _run("all tied, most of them right", (0.87, 0.87, 1.0, 0.85)),
+    _run("all tied, sums got worse", (0.3, 0.4, 1.0, 0.9)),
+    _run("many tied, not nearly all", (0.5, 0.6, 0.9, 0.77)),
+    _run("many tied, hardly any right", (0.05, 0.56, 0.9, 0.77)),
+    _run(
+        "all tied at the start only",
+        (0.5, 0.6, 0.9, 0.3),
+        (0.3, 0.6, 0.5, 0.9),
+        "These groups were tied at the start and are not any more. What a run became "
+        'stands in `end`: ask for end["tied_groups"] alone.',
+    ),
+    _run("tied at the start, hardly any right yet", (0.08, 0.1, 0.7, 0.5), NOTHING),
+    _run("few tied at the start, too hard at the end", (0.05, 0.55, 0.9, 0.9)),
+    _run("sums got worse", (0.35, 0.36, 0.99, 0.3)),
+    _run("sums got worse, half in form", (0.3, 0.4, 0.5, 0.3)),
+    _run("sums a little worse", (0.55, 0.55, 0.99, 0.3)),
+    _run(
+        "sums a little worse, form not there yet",
+        (0.4, 0.58, 0.7, 0.3),
+        hint="Strict accuracy is low here since part of the form is missing. Compare "
+        "lenient accuracy at the end with lenient accuracy at the start.",
+    ),
+    _run("sums got worse, few right, few tied", (0.05, 0.06, 0.9, 0.3)),
+    _run("low from the start, then better", (0.45, 0.45, 0.99, 0.3), LOW),
+    _run(
+        "low from the start, a little worse",
+        (0.23, 0.23, 0.99, 0.3),
+        LOW,
+        "A fall of more than 0.1 is a difference, start minus end, and no share of the "
+        "start.",
+    ),
+    _run("all tied, far away", (0.17, 0.17, 1.0, 0.93), kl=2.0),
+    _run("all tied, far away, half of them right", (0.5, 0.55, 1.0, 0.9), kl=1.2),
+    _run("all tied, half of them right, not that far", (0.5, 0.5, 1, 0.9), kl=0.9),
+    _run("sums got worse, far away", (0.3, 0.3, 1.0, 0.5), kl=1.6),
+    _run("all tied, far away, half in form", (0.5, 0.6, 0.5, 0.9), kl=1.4),
+    _run("good at the start, then far less", (0.6, 0.6, 0.99, 0.3), HIGH),
+    _run("good at the start, then clearly less", (0.83, 0.83, 0.99, 0.3), HIGH),
+)
+diagnose.mistakes = """
+end["kl"] > 1 => False | A rate that is too high may end in one answer to everything, and then groups are tied as under the form alone. Ask the KL which it is: only such a rate took the policy that far.
+end["kl"] > 1 => end["kl"] > 0.5 | Your bound for the KL is too low: far is more than 1 nat. The form alone moves a policy, too.
+end["kl"] > 1 => end["kl"] > 1.5 | Your bound for the KL is too high: far is more than 1 nat.
+and end["accuracy"] < 0.1 => | Groups are tied where all responses are wrong, where all are right, and where the reward does not look at them. Ask the accuracy which it is.
+end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["accuracy"] < 0.1 | Few right answers alone are not `too hard`: while groups differ, the policy can learn. Ask for tied groups as well.
+end["accuracy"] < 0.1 => end["accuracy"] < 0.5 | `too hard` is for runs with hardly any response right: an accuracy below 0.1. Yours reaches higher.
+and end["accuracy"] < 0.9 => | You call a run that learns broken. Where all is right, groups are tied too, and that is no fault: ask for an accuracy below 0.9.
+end["accuracy"] < 0.9 => end["accuracy"] < 0.1 | Part of the responses are right, yet nearly all groups are tied: a reward that saw the answers would tell them apart.
+and end["accuracy"] < 0.9 => and end["accuracy"] < 0.9 and end["format"] > 0.9 | You ask for the format as well, and it decides nothing: where nearly all groups are tied although part of the responses is right, the reward does not see the sums.
+end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["tied_groups"] > 0.5 and end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => end["tied_groups"] > 0.5 and end["accuracy"] < 0.9 | Your bound for tied groups is too low: nearly all are more than eight in ten. Some ties are in every run.
+end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["tied_groups"] > 0.9 and end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => end["tied_groups"] > 0.9 and end["accuracy"] < 0.9 | Your bound for tied groups is too high: more than eight in ten are nearly all.
+end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => start["tied_groups"] > 0.8 and end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => start["tied_groups"] > 0.8 and end["accuracy"] < 0.9 | You read the ties off the start. What a run became stands in `end`.
+end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => False | A rising format hides sums that got worse: lenient accuracy fell by more than 0.1 in some of these runs.
+["lenient_accuracy"] - 0.1 => ["lenient_accuracy"] | Any fall counts for you. Readings are samples and wobble: the task counts a fall of more than 0.1.
+start["lenient_accuracy"] - 0.1 => 0.5 | You judge where lenient accuracy ends, not how far it fell: a run may start low, or fall from a height. Subtract the end from the start.
+end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => abs(end["lenient_accuracy"] - start["lenient_accuracy"]) > 0.1 | Lenient accuracy rose there, and that is no fault. Subtract the end from the start, in this order and without abs().
+end["lenient_accuracy"] < => end["accuracy"] < | Strict accuracy may be low since part of the form is missing. Compare lenient accuracy at the end with lenient accuracy at the start.
+return "learns" if end["accuracy"] > start["accuracy"] else _verdict(start, end) | Strict accuracy rises with the form alone, while the sums get worse. Look at the KL, tied groups and lenient accuracy first.
+end["kl"] > 1 => end["kl"] > 1 or start["lenient_accuracy"] - end["lenient_accuracy"] > 0.1 | The sums fall under the form alone as well: nothing pays for them. Ask for tied groups first, and for the fall after them.
+"""
