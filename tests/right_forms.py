@@ -428,8 +428,21 @@ RIGHT = [
     ("train_by_hand", lambda *given: _numbers(*given)),
     ("bytes_kept", lambda n, r, c: n * (12 * (1 + c) + 2 * r)),
     (
+        "gradient_by_log_probs",
+        lambda d, m: torch.stack(
+            [
+                -row * x / max(1, row.sum().item()) / d.numel()
+                for row, x in zip(m.float().flatten(0, 1), d.flatten())
+            ]
+        ).reshape(m.shape),
+    ),
+    (
         "find_tied_groups",
         lambda r: torch.tensor([len(set(g)) == 1 for g in r.tolist()]),
+    ),
+    (
+        "token_mean_loss_at_ratio_one",
+        lambda d, n: -d.flatten().repeat_interleave(n.flatten()).mean(),
     ),
     (
         "length_covariance",
@@ -737,6 +750,8 @@ WRONG = [
     ),
     ("find_tied_groups", lambda r: r[:, 0] == r[:, 1]),
     ("find_tied_groups", lambda r: r.std(-1) < 1e-6),
+    ("find_tied_groups", lambda r: r.std(-1) < 1e-8),
+    ("find_tied_groups", lambda r: torch.isclose(r.amax(-1), r.amin(-1))),
     (
         "shifted_log_probs",
         lambda x, ids: (
@@ -877,5 +892,12 @@ EQUIVALENT: dict[str, set[str]] = {
     "10.4": {"8", "1000"},  # other parts
     # Any references on either side will do, and there is one token.
     "10.5": {"3.0", "2.0", "1.0", "losses.sum"},
+    # One centered factor is enough: a constant in the other adds nothing.
+    "7.4": {
+        "lengths - lengths.mean()",
+        "deltas - deltas.mean()",
+        "lengths.mean",
+        "deltas.mean",
+    },
     "12.2": {"1"},  # the first of two most frequent ones is the most frequent one
 }

@@ -1,0 +1,298 @@
+"""The exercises of 07_zero_loss."""
+
+import torch
+
+from grpo_course.classroom.check import case, exercise
+from grpo_course.lessons.exercises.shared import mask_of
+
+EMPTY = (
+    "A response without tokens makes 0/0. Give its length a floor: "
+    "mask.sum(-1).clamp(min=1)."
+)
+
+
+@exercise("7.1")
+def gradient_by_log_probs(deltas, mask):
+    """float [batch trial], bool [batch trial pos] -> float [batch trial pos]"""
+    lengths = mask.sum(dim=-1).clamp(min=1)  # [batch trial]
+    share = -deltas / (lengths * deltas.numel())
+    return share[..., None] * mask
+
+
+gradient_by_log_probs.insight = "The value of the loss is the sum of the deltas, which cancel; the gradient gives every token its own, and nothing cancels."
+gradient_by_log_probs.cases = (
+    case(
+        "two responses, of 1 and 3 tokens",
+        deltas=[[1.0, -1.0]],
+        mask=mask_of([[1, 3]]),
+    ),
+    case(
+        "two groups of three",
+        deltas=[[2.0, -0.5, -1.5], [0.5, 0.5, -1.0]],
+        mask=mask_of([[4, 2, 1], [3, 3, 2]]),
+    ),
+    case(
+        "all axes of the same size",
+        deltas=[[1.0, -3.0, 2.0], [0.0, 4.0, -4.0], [-1.0, -1.0, 2.0]],
+        mask=mask_of([[3, 1, 2], [2, 2, 3], [1, 3, 1]]),
+    ),
+    case(
+        "a response without tokens",
+        EMPTY,
+        deltas=[[1.5, -1.5]],
+        mask=mask_of([[2, 0]]),
+    ),
+    case(
+        "deltas that are not centered",
+        "These deltas do not sum to zero, and they are taken as they are.",
+        deltas=[[3.0, 1.0], [0.5, 2.0]],
+        mask=mask_of([[2, 3], [1, 2]]),
+    ),
+    case("one response of one token", deltas=[[2.0]], mask=mask_of([[1]])),
+)
+gradient_by_log_probs.mistakes = """
+-deltas / => deltas / | The sign is reversed. A loss must fall when a better response gets likelier: the gradient is negative where delta is positive.
+lengths * deltas.numel() => deltas.numel() | The length is missing: a response's tokens share its weight, so each gets 1 / length of it.
+share[..., None] * mask => share[..., None].expand(mask.shape) | Padding gets a gradient: multiply by the mask.
+share[..., None] * mask => share[..., None] | The mask is missing: multiply by it, so that each token of a response gets the share and padding gets 0.
+lengths * deltas.numel() => lengths | The mean over responses is missing: divide by their number, deltas.numel().
+deltas.numel() => deltas.shape[-1] | You divide by G alone. The mean runs over all responses of the batch: divide by deltas.numel().
+deltas.numel() => deltas.shape[0] | You divide by the number of prompts alone. The mean runs over all responses of the batch: divide by deltas.numel().
+.clamp(min=1) => | A response without tokens makes 0/0. Give its length a floor: mask.sum(-1).clamp(min=1).
+return torch.zeros(mask.shape) | You return zero everywhere: that is the value of the loss. Its gradient does not vanish where delta is not zero.
+return -deltas[..., None] * mask / mask.sum() | This belongs to the token mean, which divides by all tokens. The sequence mean divides by each response's own length, then by N.
+return -deltas[..., None] * mask / mask.numel() | You divide by the width of the tensor, padding included. The length of a response is what its mask sums to.
+"""
+
+DIFFERENCE = (
+    "A small difference is a difference: normalizing makes it as large as any. Ask "
+    "whether the rewards are equal, not whether they are close."
+)
+
+
+def rounded(description, rewards, what):
+    """Equal rewards of which what is computed is not exact."""
+    hint = f"{description.split(',')[0]}, but their computed {what}. Compare rewards with each other: largest against smallest."
+    return case(description, hint, rewards=rewards)
+
+
+@exercise("7.2")
+def find_tied_groups(rewards):
+    """float [batch trial] -> bool [batch], True where a group teaches nothing"""
+    return rewards.amax(dim=-1) == rewards.amin(dim=-1)
+
+
+find_tied_groups.insight = "Loss zero and gradient zero: a share near 1 with a low reward means a run that is really stuck."
+find_tied_groups.cases = (
+    case(
+        "all right, all wrong, mixed, mixed",
+        rewards=[[1.0] * 3, [0.0] * 3, [0.0, 1.0, 1.0], [2.0, 0.0, 4.0]],
+    ),
+    case("first and last agree", rewards=[[3.0, 1.0, 3.0], [5.0, 5.0, 5.0]]),
+    case("sums to zero", rewards=[[-1.0, 1.0], [-1.0, -1.0]]),
+    rounded("Eight rewards of 0.1 tie", [[0.1] * 8], "mean is not quite 0.1"),
+    rounded(
+        "Twelve rewards of 0.1 tie",
+        [[0.1] * 12],
+        "spread is not quite 0, and no threshold fits all",
+    ),
+    rounded(
+        "Eight rewards of 1000.1 tie",
+        [[1000.1] * 8],
+        "spread is not quite 0, and no threshold fits all",
+    ),
+    rounded(
+        "Eight rewards of 1000.1 tie, beside others",
+        [[1000.1] * 8, [3.0, 1.0] * 4],
+        "mean is not quite 1000.1",
+    ),
+    case("the first two agree", rewards=[[2.0, 2.0, 5.0], [1.0, 1.0, 1.0]]),
+    case("the last two agree, and one group", rewards=[[0.0, 4.0, 4.0]]),
+    case("a tiny difference", DIFFERENCE, rewards=[[0.0, 1e-7, 0.0], [0.5] * 3]),
+    case(
+        "a difference of a few millionths",
+        DIFFERENCE,
+        rewards=[[0.5, 0.500004, 0.5], [2.0, 2.0, 2.0]],
+    ),
+    case(
+        "a small difference",
+        DIFFERENCE,
+        rewards=[[1.0, 1.001, 1.0], [0.3, 0.3, 0.3]],
+    ),
+    case(
+        "a small difference between large rewards",
+        DIFFERENCE,
+        rewards=[[1000.0, 1000.0, 1000.001]],
+    ),
+)
+find_tied_groups.mistakes = f"""
+== => != | The other way round: these are the groups that teach something.
+return (rewards.amax(dim=-1) == rewards.amin(dim=-1)).all() | One answer for the whole batch. Each group needs its own: keep the batch axis.
+return rewards.amax() == rewards.amin() | One answer for the whole batch. Each group needs its own: keep the batch axis.
+return rewards.amax(dim=-1) - rewards.amin(dim=-1) < 0.01 | {DIFFERENCE}
+return torch.isclose(rewards.amax(dim=-1), rewards.amin(dim=-1)) | {DIFFERENCE}
+return (rewards == 0).all(-1) | You find groups where all are wrong. A group where all are right teaches nothing either.
+return (rewards == 1).all(-1) | You find groups where all are right. A group where all are wrong teaches nothing either.
+return rewards.sum(-1) == 0 | Rewards that sum to zero need not be equal, nor need equal ones sum to zero. Compare rewards with each other: largest against smallest.
+return rewards.amax(0) == rewards.amin(0) | You compare across prompts. A group is a row: its responses lie along trial, the last axis.
+return (rewards == rewards[:1]).all(-1) | You compare across prompts. A group is a row: its responses lie along trial, the last axis.
+return rewards[..., 0] == rewards[..., -1] | You look at the first and the last response only. All of the group must agree.
+return rewards[..., 0] == rewards[..., 1] | You look at the first two responses only. All of the group must agree.
+"""
+
+LONG_IS_GOOD = case("longer is better", deltas=[[1.0, -1.0]], lengths=[[6, 2]])
+TWO_GROUPS = case(
+    "two groups of three",
+    deltas=[[2.0, -0.5, -1.5], [0.5, 0.5, -1.0]],
+    lengths=[[4, 2, 1], [3, 9, 2]],
+)
+NOT_CENTERED = case(
+    "deltas that are not centered",
+    deltas=[[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]],
+    lengths=[[2, 7, 4], [9, 1, 8]],
+)
+
+
+@exercise("7.3")
+def token_mean_loss_at_ratio_one(deltas, lengths):
+    """float [batch trial], int [batch trial] -> scalar"""
+    return -(lengths * deltas).sum() / lengths.sum()
+
+
+token_mean_loss_at_ratio_one.insight = "It contains no log-probability: at ratio 1 the printed loss knows nothing about the policy."
+token_mean_loss_at_ratio_one.cases = (
+    LONG_IS_GOOD,
+    TWO_GROUPS,
+    case(
+        "as many groups as responses",
+        deltas=[[1.0, -3.0, 2.0], [0.0, 4.0, -4.0], [-1.0, -1.0, 2.0]],
+        lengths=[[3, 1, 2], [2, 8, 3], [1, 3, 10]],
+    ),
+    NOT_CENTERED,
+)
+token_mean_loss_at_ratio_one.mistakes = """
+-(lengths => (lengths | The minus sign is missing: a loss falls where good responses gain.
+ / lengths.sum() => | You sum. A token mean divides by the number of tokens.
+return -deltas.mean() | This is the sequence mean, and zero. In a token mean a response counts once for each of its tokens.
+lengths.sum() => lengths.numel() | You divide by the number of responses. A token mean divides by the number of tokens: lengths.sum().
+lengths.sum() => (lengths.numel() * lengths.max()) | You divide by the padded size. Padding is no token: lengths.sum().
+return -((lengths * deltas).sum(-1) / lengths.sum(-1)).mean() | You take a token mean in each group and average them. The token mean runs over all tokens of the batch at once.
+return -((lengths * deltas).sum(-1) / lengths.sum(-1)).sum() | You take a token mean in each group and add them up. The token mean runs over all tokens of the batch at once.
+return -((lengths * deltas).sum(0) / lengths.sum(0)).mean() | Your sums run over the batch axis only. Sum over both axes.
+return -(deltas / lengths).sum() / (1 / lengths).sum() | You divide by the length. In a token mean a longer response weighs more, not less.
+lengths * deltas => deltas / lengths | You divide each delta by its length. In a token mean a response counts once for each of its tokens: multiply by the length.
+return -(deltas * lengths / lengths.sum(-1, keepdim=True)).mean() | You divide twice: by the tokens of each group, then by the number of responses. A token mean divides once, by the tokens of the whole batch.
+"""
+
+
+@exercise("7.4")
+def length_covariance(deltas, lengths):
+    """float [batch trial], int [batch trial] -> scalar"""
+    lengths = lengths.float()
+    return ((lengths - lengths.mean()) * (deltas - deltas.mean())).mean()
+
+
+length_covariance.insight = "That is all a token-mean loss shows on the first step."
+length_covariance.cases = (
+    LONG_IS_GOOD,
+    TWO_GROUPS,
+    NOT_CENTERED,
+    case(
+        "lengths that are floats already",
+        deltas=[[1.0, -1.0, 0.5]],
+        lengths=[[3.0, 5.0, 2.0]],
+    ),
+)
+length_covariance.mistakes = """
+lengths - lengths.mean() => lengths.mean() - lengths | The sign is reversed: the minus belongs to the loss. If longer is better, the covariance is positive.
+deltas.mean())).mean() => deltas.mean())).sum() | You sum the products. The covariance is their mean.
+deltas.mean())).mean() => deltas.mean())).sum() / (deltas.numel() - 1) | You divide by N - 1: the sample covariance. The identity needs the plain mean, over N.
+return torch.corrcoef(torch.stack([deltas.flatten(), lengths.float().flatten()]))[0, 1] | This is the correlation. The covariance is not divided by the spreads.
+lengths.mean() => lengths.mean(-1, keepdim=True) && deltas.mean() => deltas.mean(-1, keepdim=True) | You centre lengths within each group. Here both means run over the whole batch.
+deltas.mean())).mean() => deltas.mean())).mean(dim=-1) | You take a mean in each group. The covariance is one number: its mean runs over the whole batch.
+return (deltas * lengths).mean() | Only right while the deltas average zero. Take the mean away from one of the two before you multiply.
+lengths = lengths.float() => | `lengths` holds integers, and torch takes no mean of integers. Turn them into floats first: lengths.float().
+"""
+
+# What a log shows: column -> what it may say -> in words.
+LOG = {
+    "loss": {
+        "zero": "a loss of 0.000 at step 0 in every row",
+        "grows": "a loss above 0 at step 0 of the later rows, which is beta times KL",
+    },
+    "reward": {
+        "rises": "a reward that rises",
+        "falls": "a reward that falls",
+        "stays": "a reward that stays where it was",
+    },
+    "gradient": {
+        "some": "a gradient norm above 0 in the first row",
+        "none": "a gradient norm of 0 in every row",
+    },
+    "ratio": {
+        "leaves 1": "a ratio that leaves 1 within the first epoch",
+        "one": "a ratio of exactly 1 in every row",
+    },
+    "entropy": {
+        "slow": "an entropy still above 0.3 in the second row",
+        "gone": "an entropy near 0 in the second row already",
+    },
+}
+# What each cause does to the columns; the one that gives it away comes first.
+USUAL = {
+    "reward": "rises",
+    "ratio": "leaves 1",
+    "gradient": "some",
+    "entropy": "slow",
+    "loss": "zero",
+}
+SIGNS = {
+    "all groups tied": {"gradient": "none", "reward": "stays", "ratio": "one"},
+    "deltas with the wrong sign": {"reward": "falls"},
+    "healthy": {},
+    "KL weight far too large": {"loss": "grows", "reward": "stays"},
+    "learning rate far too large": {"entropy": "gone"},
+    "no step is taken": {"ratio": "one", "gradient": "some", "reward": "stays"},
+    "old log-probs noted anew": {"ratio": "one", "gradient": "some"},
+}
+SIGNS = {cause: signs | USUAL | signs for cause, signs in SIGNS.items()}
+
+
+@exercise("7.5", choice=True)
+def cause_of_run(run):
+    """the letter of a run -> its cause, one of the list"""
+    causes = {
+        "A": "deltas with the wrong sign",
+        "B": "no step is taken",
+        "C": "healthy",
+        "D": "all groups tied",
+        "E": "old log-probs noted anew",
+    }
+    return causes[run]
+
+
+def taken_for(run, cause):
+    """One run taken for the victim of another cause: the first number that argues."""
+    right = cause_of_run.solution(run)
+    seen, told = SIGNS[right], SIGNS[cause]
+    column = next(name for name, sign in told.items() if sign != seen[name])
+    expected, found = LOG[column][told[column]], LOG[column][seen[column]]
+    hint = f"'{cause}' would show {expected}. Run {run} shows {found}."
+    return f'"{run}": "{right}" => "{run}": "{cause}" | {hint}'
+
+
+cause_of_run.insight = "Five runs print a loss of 0.000 at step 0. The reward, the gradient norm and the ratio at the last step tell them apart."
+cause_of_run.cases = tuple(
+    case(
+        f"run {run}",
+        "No cause of the list has this name. Copy one, letter by letter.",
+        run=run,
+    )
+    for run in "ABCDE"
+)
+cause_of_run.mistakes = "\n".join(
+    taken_for(run, cause)
+    for run in "ABCDE"
+    for cause in SIGNS
+    if cause != cause_of_run.solution(run)
+)
