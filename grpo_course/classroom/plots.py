@@ -137,17 +137,35 @@ def plot_policy(probs: Tensor, title: str = "", ax: Axes | None = None) -> Axes:
     ax = ax or axes_row(width=4.5)[0]
     ax.set_xticks(range(probs.shape[1]))
     ax.set_yticks(range(probs.shape[0]))
-    return fill_cells(finish(ax, "number", "position", title), probs)
+    return cells(finish(ax, "number", "position", title), probs)
 
 
-def fill_cells(ax: Axes, values: Tensor) -> Axes:
-    """Numbers between 0 and 1, each in a cell of its colour. [row column]"""
-    ax.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for row, cells in enumerate(values.tolist()):
-        for column, value in enumerate(cells):
-            ink = "white" if value > 0.6 else "black"
-            text = f"{value:.2f}"
-            ax.text(column, row, text, ha="center", va="center", color=ink)
+def cells(
+    ax: Axes,
+    values: Tensor,
+    texts: str | Sequence[Sequence[str]] = "{:.2f}",
+    frames: Sequence[tuple[int, int]] = (),
+    cmap: Any = "Blues",
+    limits: tuple[float, float] = (0, 1),
+) -> Axes:
+    """A table of coloured cells; NaN is an empty, hatched one. [row column]
+
+    texts are a format for the values, or what is written in each cell; frames are the
+    cells (row, column) with a frame around them; limits are the values of the first and
+    of the last colour.
+    """
+    low, high = limits
+    image = ax.imshow(values, cmap=cmap, vmin=low, vmax=high, aspect="auto")
+    ax.patch.set(hatch="///", edgecolor="#c8c8c8", lw=0)
+    for row, column in values.isfinite().nonzero().tolist():
+        value = values[row, column].item()
+        text = texts.format(value) if isinstance(texts, str) else texts[row][column]
+        red, green, blue, _ = image.cmap(image.norm(value))
+        ink = "white" if 0.3 * red + 0.59 * green + 0.11 * blue < 0.52 else "black"
+        ax.text(column, row, text, ha="center", va="center", color=ink)
+    for row, column in frames:
+        look: dict[str, Any] = {"fill": False, "ec": "black", "lw": 2.5, "zorder": 3}
+        ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look))
     ax.grid(visible=False)
     return ax
 

@@ -25,7 +25,7 @@ from grpo_course.classroom.plots import (
     axes_row,
     canvas,
     cell,
-    fill_cells,
+    cells,
     finish,
     key,
     name_row,
@@ -342,7 +342,7 @@ def plot_writing(probs: Tensor, tokens: Tensor, prompt: Tensor, rows: int = 0) -
     count, vocab = probs.shape
     rows = max(rows, count)
     ax = axes_row(width=2.0 + 0.58 * vocab, height=0.9 + 0.4 * rows)[0]
-    fill_cells(ax, probs)
+    cells(ax, probs)
     for row, token in enumerate(tokens.tolist()):
         frame_of_token_writing(ax, token - 0.5, row - 0.5)
     before = [" ".join(map(str, prompt.tolist())), *map(str, tokens.tolist())]

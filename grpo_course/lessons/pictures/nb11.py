@@ -20,8 +20,8 @@ from grpo_course.classroom.plots import (
     axes_row,
     canvas,
     cell,
+    cells,
     draw_arrow,
-    fill_cells,
     finish,
     key,
     legend_below,
@@ -77,7 +77,7 @@ def plot_paid(paid: Mapping[str, Sequence[float]], rewards: Sequence[str]) -> Ax
     """What each way to respond earns under each reward; the best ones are framed."""
     ax = axes_row(width=7.5, height=1.0 + 0.45 * len(paid))[0]
     values = torch.tensor([list(row) for row in paid.values()])
-    fill_cells(finish(ax, "", ""), values)
+    cells(finish(ax, "", ""), values)
     ax.set_xticks(range(len(rewards)), rewards)
     ax.set_yticks(range(len(paid)), list(paid))
     ax.xaxis.tick_top()
