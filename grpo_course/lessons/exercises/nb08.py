@@ -5,16 +5,17 @@ import torch
 from grpo_course import ppo
 from grpo_course.classroom.check import case, exercise
 
-KNOBS = "The knobs differ from case to case, beside the rewards. Is one of their numbers written into your function? Use the arguments."
+KNOBS = "Only the knobs are new here. Is one of their numbers written into your function? Use the arguments."
 RESPONSES = (
-    ("a reward at the end", "", [[0.0, 0.5]], [[0.25, 0.3]]),
+    ("a reward at the end", "", [[0.0, 0.0, 0.5]], [[0.25, 0.4, 0.3]]),
     (
         "as many responses as tokens",
-        KNOBS,
+        "",
         [[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [0.0, 0.0, 3.0]],
         [[0.5, 1.5, 1.0], [1.0, 0.2, 0.7], [2.0, 0.4, 0.9]],
     ),
-    ("other knobs", KNOBS, [[0.0, 2.0, 0.0, 1.0]], [[0.3, 1.2, 0.8, 0.1]]),
+    ("other knobs", KNOBS, [[0.0, 0.0, 0.5]], [[0.25, 0.4, 0.3]]),
+    ("nothing is discounted", "", [[0.0, 2.0, 0.0, 1.0]], [[0.3, 1.2, 0.8, 0.1]]),
     ("one token", "", [[2.0], [1.0]], [[0.5], [1.5]]),
 )
 
@@ -37,7 +38,7 @@ def td_errors(rewards, values, gamma):
 
 
 td_errors.insight = "Each token is judged by what it changed: what it was paid, plus what is expected after it, minus what was expected before."
-td_errors.cases = token_cases(gamma=(0.9, 0.6, 1.0, 0.8))
+td_errors.cases = token_cases(gamma=(0.9, 0.9, 0.6, 1.0, 0.8))
 td_errors.mistakes = """
 zeros_like(values) => clone(values) | You bootstrap beyond the end: after the last token there is no next value. Its TD error is reward minus value.
 return rewards + gamma * values.roll(-1, 1) - values | Your last token sees the first value: roll and index -1 wrap around. After the last token the next value is zero.
@@ -74,7 +75,7 @@ def generalized_advantages(rewards, values, gamma, lam):
 
 generalized_advantages.insight = "One pass from the end: each token's TD error plus gamma times lam of the advantage after it."
 generalized_advantages.cases = token_cases(
-    gamma=(0.9, 0.8, 1.0, 0.7), lam=(0.6, 1.0, 0.0, 0.5)
+    gamma=(0.9, 0.9, 0.7, 1.0, 0.7), lam=(0.6, 0.6, 1.0, 0.0, 0.5)
 )
 generalized_advantages.mistakes = """
 errors[:, t] + gamma * lam * delta => gamma * lam * (errors[:, t] + delta) | You shrink the token's own TD error too. It counts in full: only the sum of what comes later is multiplied by gamma times lam.
@@ -121,6 +122,7 @@ masked_advantages.cases = (
     ),
     case(
         "padding after a short response",
+        "The second response was cut off behind its third token: there the bootstrap follows, and the padding is no step.",
         rewards=[[0.0, 2.0, 0.0, 0.0], [0.3, 0.0, 1.0, 0.0]],
         values=[[1.0, 0.8, 0.6, 0.2], [0.7, 1.2, 0.9, 5.0]],
         gamma=0.8,
@@ -139,6 +141,7 @@ masked_advantages.cases = (
     ),
     case(
         "one response",
+        "What stands at a hidden token does not count, neither its value nor its reward.",
         rewards=[[0.0, 1.0, 0.5]],
         values=[[0.4, 0.9, 0.2]],
         gamma=0.9,
@@ -168,6 +171,7 @@ torch.where(mask[:, t], error + gamma * lam * delta, delta) => (error + gamma * 
 lam * delta, delta) => lam * delta, gamma * lam * delta) | A hidden token costs a factor of gamma times lam in your sum. Only tokens that count are steps: carry the sum on as it is.
 lam * delta, delta) => lam * delta, 0.0) && values[:, t], after) => values[:, t], bootstrap) | Your recursion begins anew at a hole, as if the response ended before the tool answered. Carry the next value and the sum across it.
 gamma * after => after | gamma is missing: what is expected after a token counts gamma times itself, bootstrap included.
+torch.tensor(0.0), bootstrap => torch.tensor(0.0), bootstrap / gamma | The bootstrap is not discounted. It is the value that follows the last token, so it counts gamma times itself, as any next value does.
 gamma * lam * delta => gamma * delta | lam is missing: each step back to a token that counts multiplies the sum by gamma times lam.
 reversed(range(rewards.shape[1])) => range(rewards.shape[1]) | Your recursion runs forward: start at the last token.
 torch.where(mask, deltas, 0.0) => deltas | Hidden tokens hold the sum that is carried across them. They were not the policy's choice: give them 0 at the end.
