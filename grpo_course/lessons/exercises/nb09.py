@@ -34,6 +34,8 @@ shifted_log_probs.cases = (
 )
 shifted_log_probs.mistakes = """
 return pick(logits.log_softmax(-1), tokens) | No shift: the logits at t have read token t. They score token t + 1, so there is one score fewer than there are tokens.
+return pick(logits.log_softmax(-1), tokens.roll(-1, 1)) | The last logits score a token that is not there any more, and you score the first token with them. Drop them: there is one score fewer than there are tokens.
+return logits[:, :-1].log_softmax(-1) | These are the log-probabilities of all words. Gather the one of the token that came.
 logits[:, :-1] => logits[:, 1:] | You drop the first score but do not shift: each token still meets the logits that have read it. Pair logits[:, :-1] with tokens[:, 1:].
 tokens[:, 1:, None] => tokens[:, :-1, None] | You drop the last score but do not shift: each token still meets the logits that have read it. Pair logits[:, :-1] with tokens[:, 1:].
 logits[:, :-1] => logits[:, 1:] && tokens[:, 1:, None] => tokens[:, :-1, None] | You shift the wrong way: logits at t + 1 have read token t already. The logits at t score token t + 1: drop the last logits and the first token.
@@ -103,6 +105,9 @@ is_eos.cumsum(dim=-1) - is_eos == 0 => tokens != 0 | `tokens != pad` asks what a
 cumsum(dim=-1) => cumsum(dim=-2) | You count along trial: the EOS of one response ends another. Count along pos, the last axis.
 return torch.arange(tokens.shape[-1]) <= (tokens == eos).int().argmax(-1, keepdim=True) | argmax gives 0 where no EOS was found, so a response that was cut off loses all but its first token. Without EOS every token counts.
 return (tokens == eos).flip(-1).cumsum(-1).flip(-1) > 0 | This is True up to the last EOS. Padding may be EOS as well, and a response without any counts in full: ask how many EOS came before.
+return ((tokens == eos).cumsum(-1) == 0).logical_or(tokens == eos) | You keep every EOS. Padding may be EOS as well, and the policy chose the first one only.
+return torch.ones_like(tokens, dtype=torch.bool) | All is True: the padding behind the first EOS counts as well.
+cumsum(dim=-1) => cumsum(dim=0) | You count along batch: the EOS of one prompt's response ends another's. Count along pos, the last axis.
 """
 
 
@@ -152,6 +157,7 @@ token_share_reward.mistakes = """
 return ((responses == token) & mask).sum(-1).float() | This is a count, and longer responses have more. A share is divided by the length.
 return ((responses == token) & mask).sum(-1) | This is a count of hits, and longer responses have more. A share is divided by the length.
 ((responses == token) & mask) => (responses == token) | You divide by the length but count hits in the padding as well. Mask both.
+((responses == token) & mask) => (responses * mask == token) | Multiplied by the mask, padding becomes token 0, and that may be the one that is counted. Compare first, then mask.
 return (responses == token).float().mean(-1) | Padding takes part in both, as a hit and in the length. Mask the hits, and divide by the tokens that count.
 mask.sum(dim=-1).clamp(min=1) => mask.shape[-1] | You divide by the width of the tensor. Longer padding would lower the share: divide by the response's own length.
 .clamp(min=1) => | 0/0 in the empty response. Divide by clamp(min=1): its share is 0.
@@ -228,6 +234,7 @@ masked_clip_loss.cases = (
     ),
 )
 masked_clip_loss.mistakes = """
+torch.where(mask, log_probs - old_log_probs, 0.0) => (log_probs - old_log_probs) * mask | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Multiplying does not hide it: choose, torch.where(mask, log_probs - other, 0.0).
 torch.where(mask, log_probs - old_log_probs, 0.0) => log_probs - old_log_probs | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Choose before exp: torch.where(mask, log_probs - other, 0.0).
 torch.where(mask, gain, 0.0) => gain | You mask the ratio only: in the padding it is 1, and the delta still counts there. Leave the padding out of the sum as well.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio * each | Nothing is clipped: this is the unclipped loss.
@@ -272,6 +279,7 @@ loss_with_kl.cases = (
     _kl_case("inf in the padding", [[2, 4]], 0.5, INF, CHOOSE_FIRST, 5),
 )
 loss_with_kl.mistakes = """
+torch.where(mask, ref_log_probs - log_probs, 0.0) => (ref_log_probs - log_probs) * mask | Padding may hold anything, and 0 * inf is not a number. Multiplying does not hide it. Choose before exp: torch.where(mask, ref_log_probs - log_probs, 0.0).
 torch.where(mask, ref_log_probs - log_probs, 0.0) => ref_log_probs - log_probs | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Choose before exp: torch.where(mask, log_probs - other, 0.0).
 torch.where(mask, ref_log_probs - log_probs, 0.0) => ref_log_probs - log_probs && k3 = gap.expm1() - gap => k3 = torch.where(mask, gap.expm1() - gap, 0.0) | The value is right, but not the gradient: 0 * inf is not a number there. Choose before exp: torch.where(mask, ref_log_probs - log_probs, 0.0).
 ref_log_probs - log_probs => log_probs - ref_log_probs | k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).
@@ -281,6 +289,8 @@ beta * (k3 => (k3 | beta is not used: the KL is added at full weight.
 policy_loss + beta => beta | The policy loss is missing: the KL is added to it.
 return policy_loss | The KL is missing. Add beta times its mean.
 (k3.sum(dim=-1) / mask.sum(dim=-1)).mean() => k3.mean() | Your KL is divided by the width of the tensor. Padding does not count: divide by each response's own length.
+torch.where(mask, ref_log_probs - log_probs, 0.0) => ref_log_probs - log_probs && (k3.sum(dim=-1) / mask.sum(dim=-1)).mean() => k3.mean() | The mask is not used: padding takes part in the KL. Hide it in the log-ratio, and divide by each response's own length.
+policy_loss + beta * (k3 => beta * (policy_loss + k3 | beta scales the policy loss as well. It is the price of the KL alone.
 (k3.sum(dim=-1) / mask.sum(dim=-1)).mean() => k3.sum() / mask.sum() | This is the token mean. Here every response weighs the same: average each one first, then the averages.
 gap.expm1() - gap => -gap | This KL is k1, the plain difference: as a loss it teaches nothing. Use k3.
 gap.expm1() - gap => gap**2 / 2 | That is k2, half the squared log-ratio. As a loss it measures the distance, but k3 is asked for: exp(d) - 1 - d.

@@ -198,6 +198,8 @@ return float(_template(completion)) | All or nothing: a response with three tags
 return float(all(completion.count(tag) == 1 for tag in TAGS)) | All four or nothing: a response with three tags earns as little as one with none, so a group that has not found the template yet is tied. Pay for each tag.
 return sum(completion.count(a) == 1 == completion.count(b) for a, b in (TAGS[:2], TAGS[2:])) / 2 | You pay for pairs. The step from no tag to one tag earns nothing then, and one tag is what a model finds first.
 return (completion.count(TAGS[0]) == 1) / 4 | Only the first tag is looked at. Is the `return` inside the loop?
+return sum(completion.count(tag) == 1 for tag in TAGS[2:]) / 2 | You look at the answer tags alone. All four count.
+return format_reward([completion])[0] | That is format_reward, which keeps a fifth for good order. Asked is the share of the four tags that stand once.
 return _up_to_the_first_missing(completion) | You stop at the first tag that is missing. Any tag counts, alone or not: go on with the others.
 return _one_behind_another(completion) | You count a tag only behind those before it. The order is another matter: here any tag counts, wherever it stands.
 """
@@ -288,6 +290,7 @@ honest_reward.cases = (
 # named.
 honest_reward.mistakes = """
 format_reward([completion]) == [1.0] => format_reward([completion])[0] >= 0.8 | You let a broken form pass: four tags, but words around them, or nothing inside. The whole form is format_reward([completion]) == [1.0].
+format_reward([completion]) == [1.0] => "<think>" in completion and "</think>" in completion | You look for the thinking tags alone. The whole form has each of the four tags once, in order and filled: format_reward([completion]) == [1.0].
 format_reward([completion]) == [1.0] => _template(completion) | `.+` in a pattern runs over tags, so a second answer hides inside it. The whole form has each tag once: format_reward([completion]) == [1.0].
 correctness_reward([completion], [answer]) == [1.0] => is_leniently_correct(completion, answer) | You take the last number, even of `6 or 7`, and even one outside the answer. Grade the answer as a whole: correctness_reward does.
 return float(is_leniently_correct(completion, answer)) | You take the last number wherever it stands. It is a fine measure of arithmetic, but as a reward it teaches no form.
@@ -354,11 +357,13 @@ completion_mask.cases = (
 completion_mask.mistakes = """
 response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens, eos)[:, prompt_width:] | The prompt holds EOS too: it ends the user's message. You count it, and the response is over before it began. Count from prompt_width on.
 torch.zeros_like => torch.ones_like | The prompt is True in your mask. Nobody chose those tokens: training them teaches the model to ask questions.
+return response_mask(tokens, eos) | You ask the prompt as well: it is True up to its own EOS, and the response is over before it began. Count from prompt_width on.
 response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == eos).cumsum(-1) == 0 | You drop the EOS of the response. Stopping is a choice of the policy: without it in the mask, it never learns to stop.
 response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == eos).cumsum(-1) <= 1 | You keep everything before the second EOS. With a pad token of its own no second one comes, and the padding counts.
 response_mask(tokens[:, prompt_width:], eos) => True | You score the padding behind the response. Nobody chose it: stop after the first EOS.
 response_mask(tokens[:, prompt_width:], eos) => tokens[:, prompt_width:] != eos | `tokens != eos` drops the EOS that the policy chose, and keeps padding that is another token.
 return response_mask(tokens[:, prompt_width:], eos) | Your mask is as wide as the response. It has to be as wide as the row: put it behind `prompt_width` places that are False.
 mask[:, prompt_width:] = => mask[:, prompt_width - 1:] = && tokens[:, prompt_width:] => tokens[:, prompt_width - 1:] | You begin one place too early, with the last token of the prompt. The response begins at the index prompt_width: tokens[:, prompt_width:].
+mask[:, prompt_width:] = => mask[:, prompt_width + 1:] = && tokens[:, prompt_width:] => tokens[:, prompt_width + 1:] | You begin one place too late: the first token of the response stands at the index prompt_width.
 mask[:, prompt_width:] = => mask[:, prompt_width - 1 : -1] = | Off by one: your mask marks the logits that score a token, one place before it. Mark the token itself.
 """

@@ -39,6 +39,8 @@ prompt_length - 1 : -1 => prompt_length: | No shift: the logits that stand besid
 prompt_length - 1 : -1 => prompt_length : -1 && tokens[:, prompt_length:, None] => tokens[:, prompt_length + 1 :, None] | You lose the first response token. The logits of the last prompt token score it: begin at prompt_length - 1.
 return _scores(logits[:, :-1], tokens[:, 1:]) | You score the prompt as well. Nobody sampled it: keep the scores of the response only.
 tokens[:, prompt_length:, None] => tokens[:, prompt_length - 1 : -1, None] | You shift the logits and the tokens. The tokens stay those of the response; only the logits begin one place earlier.
+logits[:, prompt_length - 1 : -1] => logits.roll(1, 1)[:, prompt_length - 1 : -1] | You shift twice: the logits just before a token score it, not those two places before.
+return logits[:, prompt_length - 1 : -1].log_softmax(-1) | These are the log-probabilities of all words. Gather the one of the token that came.
 .squeeze(-1) => .squeeze(-1).sum(-1) | You sum over pos. The ratio and the mask work on single tokens: return a score for each.
 .log_softmax(dim=-1) => | These are raw logits. Log-probabilities need log_softmax over the vocabulary first.
 .log_softmax(dim=-1) => .softmax(dim=-1) | These are probabilities. Use log_softmax instead of softmax.
@@ -93,7 +95,13 @@ vote.cases = (
     _votes("as many without as with", [None, "5", "5", None], hint=NO_VOTE),
     _votes("nobody answered", [None, None, None], ["5"], hint=NOBODY),
     _votes("all the same", ["11", "11", "11"]),
-    _votes("the answer zero, and an empty text", ["0", "0", "1"], ["", "", "2"]),
+    _votes(
+        "the answer zero, and an empty text",
+        ["0", "0", "1"],
+        ["", "", "2"],
+        hint="An empty text is an answer like others. Leave out what `is None`, and "
+        "nothing else.",
+    ),
 )
 vote.mistakes = """
 if answer is not None) => ) | None is a response without an answer: it has no vote. Leave it out before you count.
@@ -103,6 +111,7 @@ return [given[0] for given in answers] | You take the first answer, whatever the
 (answer for answer in given if => (answer for given in answers for answer in given if | You count over all problems. Each problem has a vote of its own.
 [0][0] if counted else None => [0] if counted else None | most_common gives pairs of an answer and its count. Return the answer alone.
 [0][0] if counted else None => [0][1] if counted else None | That is how often it came. Return the answer, the first of each pair.
+if counted else None => if counted and 2 * counted.most_common(1)[0][1] > len(given) else None | You ask for more than half. The most frequent answer wins, however few gave it.
 return [max(_said(given), default=None) for given in answers] | That is the largest of the answers, not the most frequent one.
 [0][0] if counted else None => [0][0] | Where nobody answered, there is nothing to count: return None for that problem, and go on.
 return [max(_said(given), key=given.count) for given in answers] | Where nobody answered, there is nothing to count: max needs default=None there.
@@ -150,7 +159,11 @@ gain.std() / => (before.std() + after.std()) / | You add the errors of two sampl
 .flatten() => .mean(-1) | This is the spread of the seeds' means, a handful of numbers: it says how far another run would differ. Asked is what other problems would change: take all pairs.
 gain.std() / gain.numel() ** 0.5 => gain.std() | This is the spread of single problems. The mean of n of them strays less: divide by the square root of n.
 gain.numel() ** 0.5 => gain.numel() | You divide by the number of problems. The error of a mean falls with its square root.
+gain.std() / gain.numel() ** 0.5 => gain.var() / gain.numel() | This is the square of the standard error: take the root.
+gain.numel() => (gain.numel() - 1) | The n - 1 stands in the sample spread already. Its root is divided by the square root of n.
+gain.numel() => len(before) | You divide by the number of seeds. The mean is over the problems of all seeds.
 gain.std() / => gain.std() * | The error of a mean falls with the number of problems: divide the spread by the square root, do not multiply.
+gain.std() / => after.std() / | This is the spread of one of the two. What makes a problem easy helps both: take the spread of the gains.
 gain.std() => gain.std(correction=0) | You divide the squares by n. The sample spread divides them by n - 1, as torch does by default.
 gain.numel() => before.shape[-1] | You divide by the number of problems of one seed. The mean is over those of all seeds.
 gain.std() => gain.square().mean().sqrt() | These are distances from zero. The spread is taken around the mean gain, and its squares are divided by n - 1, as std() does.

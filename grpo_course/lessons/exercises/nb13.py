@@ -39,6 +39,8 @@ two_means.mistakes = """
 [total / mask.sum() => [total / mask.numel() | The first divides by every position, padding too. DAPO divides by the number of tokens that count, mask.sum().
 [total / mask.sum() => [((per_token * mask).sum((1, 2)) / mask.sum((1, 2))).mean() | The first averages each prompt for itself. DAPO divides once, for the whole batch: a token weighs the same wherever it stands.
 responses * max_length => mask.shape[1] * max_length | The second counts the responses of one prompt only. The batch has mask.shape[0] * mask.shape[1] responses.
+responses * max_length => mask.shape[0] * max_length | The second counts the prompts. Each prompt has several responses: mask.shape[0] * mask.shape[1].
+(per_token * mask) => per_token && [total / mask.sum() => [total / mask.numel() | The mask is not used: padding counts in both. Multiply by it first, and divide by mask.sum().
 """
 
 
@@ -65,10 +67,14 @@ sequence_ratio.cases = (
 sequence_ratio.mistakes = """
 (log_ratio / mask.sum(-1)).exp() => log_ratio.exp() | This is the ratio of the whole response, without the length: for a long one it is far from 1 in no time. GSPO takes the mean of the logarithms.
 return ((log_probs - old_log_probs).exp() * mask).sum(-1) / mask.sum(-1) | This is the arithmetic mean of the token ratios. Take the mean of their logarithms, and exp last.
+return ((log_probs - old_log_probs).exp() * mask).mean(-1) | This is an arithmetic mean of the token ratios, with padding in its divisor. Take the mean of their logarithms under the mask, and exp last.
+return (log_probs - old_log_probs).exp() * mask | These are the ratios of single tokens. GSPO has one for each response: the exp of the mean of their logarithms.
+return (log_probs * mask).sum(-1) / (old_log_probs * mask).sum(-1) | A quotient of log-probabilities is no ratio. The logarithm of a ratio is their difference.
 return ((log_probs - old_log_probs).exp() * mask).prod(-1) | You multiply by the mask before the product: one padding token is a 0 among the factors, and all is 0. And a product is not the mean: add up the logarithms under the mask, divide by their number, exp last.
 return ((log_probs - old_log_probs).exp() * mask).prod() | You multiply all tokens of the batch, and the mask puts a 0 among the factors wherever there is padding. Each response has a ratio of its own: add up its logarithms under the mask, divide by their number, exp last.
 return ((log_probs - old_log_probs).exp() * mask).prod(-1) ** (1 / mask.sum(-1)) | You multiply by the mask before the product: one padding token is a 0 among the factors, and all is 0. A place that does not count is a 1, or a logarithm of 0.
 return (log_probs - old_log_probs).mean(-1).exp() | The mask is forgotten: padding takes part in the mean.
+return (log_probs - old_log_probs).exp().prod(-1) | This is the product of all ratios, of the padding as well. Add up the logarithms under the mask, divide by their number, exp last.
 ((log_probs - old_log_probs) * mask) => (log_probs - old_log_probs) | The mask is missing above: the sum takes padding in, and the divisor does not.
 log_ratio / mask.sum(-1) => log_ratio / mask.shape[-1] | You divide by the width of the tensor: .mean(-1) takes padding for tokens. Divide by the response's own length, mask.sum(-1).
 log_probs - old_log_probs => old_log_probs - log_probs | Upside down: pi stands above, pi_old below.
@@ -118,6 +124,9 @@ clamp(max=1.2) => clamp(min=1.2) | min=1.2 bounds from below: no weight is under
 log_probs - old_log_probs => old_log_probs - log_probs | The ratio is upside down: pi stands above, pi_old below.
 -(weight => (weight | The minus sign is missing: an optimizer minimizes.
 .mean() => .sum() | This is the sum over all tokens. Take their mean, or a larger batch is a larger loss.
+.mean() => .sum(-1).mean() | You sum over pos, so a long response weighs more. Take the mean over all tokens.
+return -(deltas[..., None] * log_probs).mean() | The weight is missing: this is the naive loss. Multiply by the bounded ratio, detached.
+* log_probs) => * (log_probs - old_log_probs)) | You weigh the log-ratio. The gradient is the same, but the loss is delta times log pi.
 .mean() => .sum() / log_probs[0].numel() | You divide by the tokens of one prompt. Divide by those of all prompts.
 deltas[..., None] => deltas.T | deltas.T has the axes [trial batch], and fits by accident. Deltas need one more axis at the end: deltas[..., None].
 deltas[..., None] => deltas[0][:, None] | You weigh all prompts with the deltas of the first. Each response has its own: deltas[..., None].

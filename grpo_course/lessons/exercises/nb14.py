@@ -31,11 +31,15 @@ prompt_weight.cases = (
 )
 prompt_weight.mistakes = """
 chance.shape[-1] - 1 => chance.shape[-1] | G is one too large. chance has G + 1 columns, since 0 to G responses can be right: G is chance.shape[-1] - 1.
+chance.shape[-1] - 1 => len(chance) | len(chance) counts the prompts. The columns are the counts from 0 to G: G is chance.shape[-1] - 1.
+(k * (G - k) * (G - 1) / G**3).sqrt() => k * (G - k) * (G - 1) / G**3 | The square root is missing: deltas are divided by the spread, and that is a root itself.
 (k * (G - k) * (G - 1) / G**3).sqrt() => (k * (G - k)).sqrt() / G | This spread divides by G. The deltas of GRPO take the sample spread, which divides by G - 1.
 (k * (G - k) * (G - 1) / G**3).sqrt() => k * (G - k) / G**2 | These are centered deltas: the spread is missing. They give (G - 1)/G for every prompt.
 (chance * push).sum(-1) / => (chance * push).sum(-1) / chance[:, 1:-1].sum(-1) / | You average over mixed groups only. A tied group counts too: it pushes with 0. Leaving it out is dynamic sampling, which comes next.
 k = torch.arange(chance.shape[-1]) => k = solve_rate * (chance.shape[-1] - 1) && (chance * push).sum(-1) => push | You put the mean count into the push. The push bends, so its mean is not the push at the mean: weigh each count by its chance.
 / (solve_rate * (1 - solve_rate)) => | This is the push. What is asked is the push in units of p(1 - p), which turns it into a multiple of the gradient of p.
+(solve_rate * (1 - solve_rate)) => solve_rate | You divide by p alone. The push is to be measured in units of p(1 - p).
+(solve_rate * (1 - solve_rate)) => (solve_rate * (1 - solve_rate)).sqrt() | You divide by the spread of one answer. The push is to be measured in units of p(1 - p), without a root.
 .sum(-1) / ( => .mean(-1) / ( | You divide by the number of counts. The chances are the weights of the mean already: take the sum.
 chance * push => push | The chances are missing: every count weighs the same. Weigh the push of each count by how likely it is.
 """
@@ -77,6 +81,10 @@ return num_right / num_samples | This is pass@1, the share of right samples.
 return (num_right / num_samples * k).clamp(max=1) | The chances of k draws do not add up: two draws can both be right. Take the chance that all k are wrong.
 1 - ((wrong => ((wrong | This is the chance that all k are wrong. pass@k is one minus it.
 num_samples - num_right[:, None] => num_right[:, None] | You count the wrong samples as right: c of n are right, n - c wrong.
+return torch.where(num_samples - num_right < k, 0.0, 1 - ((num_samples - num_right[:, None] - torch.arange(k)) / (num_samples - torch.arange(k))).prod(-1)) | Where fewer than k samples are wrong, any k hold a right one: the share is 1 there, not 0.
+return ((num_right[:, None] - torch.arange(k)) / (num_samples - torch.arange(k))).prod(-1) | This is the chance that all k are right. One is enough: one minus the chance that all k are wrong.
+(num_samples - drawn) => num_samples | You put the sample back below: with each draw one fewer is left, of all as of the wrong ones.
+torch.arange(k) => torch.arange(k + 1) | That is one draw too many. k draws are counted from 0 to k - 1: torch.arange(k).
 torch.arange(k) => torch.arange(1, k + 1) | You begin one draw too late. The first draw finds all n samples, n - c of them wrong: count what is gone from 0 to k - 1.
 """
 
@@ -141,11 +149,15 @@ best_policy.cases = (
 )
 best_policy.mistakes = """
 .log_softmax(-1) => | The right odds, but they are not normalized: the probabilities do not add up to 1.
+return (best := ref_log_probs + rewards / beta) - best.amax(-1, keepdim=True) | The largest is taken away, but the probabilities do not add up to 1: log_softmax takes away the logarithm of their sum.
+return ref_log_probs + (rewards - rewards.mean(-1, keepdim=True)) / beta | Centering the rewards does not normalize: the probabilities have to add up to 1. log_softmax sees to it.
 .log_softmax(-1) => .softmax(-1) | These are probabilities. Their logarithms are asked for: log_softmax.
 .log_softmax(-1) => .softmax(-1).log() | At a small β the small shares round to 0, whose logarithm is infinite. Normalize with log_softmax, which never leaves the logarithms.
 return _shared_out(ref_log_probs.exp() * (rewards / beta).exp()).log() | At a small β, e^(R/β) is more than a float holds; beside it, small shares round to 0, whose logarithm is infinite. Add while both are logarithms, and normalize with log_softmax.
 rewards / beta => rewards * beta | You multiply the reward by β. β is the price of leaving the reference: the smaller it is, the more a reward counts. Divide by it.
 rewards / beta => rewards | β is not used. It says how much a reward counts against the reference: R/β.
+(ref_log_probs + rewards / beta) => ((ref_log_probs + rewards) / beta) | You divide the reference by β as well. Only the reward is weighed: log π_ref + R/β.
+(ref_log_probs + rewards / beta) => (beta * ref_log_probs + rewards) | You multiply the reference by β in place of dividing the reward: that is β times the exponent that is asked for.
 ref_log_probs + rewards => ref_log_probs - rewards | You take the reward away: the worst tokens become likely.
 ref_log_probs + rewards => rewards | The reference is missing: this is the best policy only where the reference is uniform.
 log_softmax(-1) => log_softmax(0) | You normalize along the wrong axis. The probabilities of the tokens at one place add up to 1, and the tokens are the last axis.
