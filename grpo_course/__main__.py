@@ -41,7 +41,6 @@ COMMANDS = {
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
     "save": ("workshop.save", (), "execute the notebooks and store their outputs"),
     "progress": ("workshop.progress", (), "show your progress in every notebook"),
-    "claims": ("claims.ledger", (), "test the notebooks' claims again"),
     "bench": ("workshop.bench", ("scale",), "run the benchmarks"),
     "site": ("workshop.site", ("site",), "build the website into _site"),
     "test-browser": (
@@ -54,7 +53,7 @@ GROUPS = {
     "Learn": ("lab", "progress"),
     "Teach": ("slides", "handbook", "site"),
     "Train": ("new-task", "check-task", "train", "show", "evaluate"),
-    "Develop": ("test", "test-browser", "run", "save", "claims", "bench"),
+    "Develop": ("test", "test-browser", "run", "save", "bench"),
 }
 
 

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from grpo_course.claims import ledger, table
 from grpo_course.workshop import anywhere, api_page, kernels
 from grpo_course.workshop.prediction_cells import HIDDEN
 
@@ -57,8 +56,7 @@ def collect(root: Path, source: Path) -> None:
             (source / name).write_text(anywhere.at_home(text, root), encoding="utf-8")
     page = api_page.page(root / "grpo_course")
     (source / "api.rst").write_text(page, encoding="utf-8")
-    claims = table.page(ledger.all_claims(), ledger.stored())
-    (source / "claims.md").write_text(claims, encoding="utf-8")
+    kernels.python(["-m", "claims", "--page", str(source / "claims.md")], root)
     shutil.copy(mathjax(), source / "_static" / "tex-svg.js")
     for path in sorted((source / "notebooks").glob("*.ipynb")):
         stored = path.read_text(encoding="utf-8")

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from grpo_course.claims.claim import Claim
-from grpo_course.claims.experiments import loss_of, mean_of, repeated, sort_after
+from claims.claim import Claim
+from claims.experiments import loss_of, mean_of, repeated, sort_after
 from grpo_course.sort import sort_inclusion_ordering_reward
 
 LOSSES = ("naive", "unclipped", "clipped")

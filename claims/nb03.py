@@ -5,8 +5,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import Claim, Setting
-from grpo_course.claims.experiments import PROMPT_SETS, loss_of, mean_of, one_step
+from claims.claim import Claim, Setting
+from claims.experiments import PROMPT_SETS, loss_of, mean_of, one_step
 from grpo_course.sort import run_policy_gradient, sort_distance_reward
 
 NOISE = "Noise costs most when steps are large: then pairs learn least, and modes "

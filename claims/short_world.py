@@ -6,7 +6,7 @@ A longer variation has longer responses, other prompts have another right answer
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import Setting
+from claims.claim import Setting
 from grpo_course.formulas import compute_deltas
 from grpo_course.sequences import ShortAnswers
 

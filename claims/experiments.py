@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import Setting
+from claims.claim import Setting
 from grpo_course.sort import SORT_PROMPTS, run_policy_gradient, sort_distance_reward
 
 PROMPT_SETS = (SORT_PROMPTS, torch.tensor([[4, 1, 0], [2, 4, 3], [0, 3, 1]]))

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import Claim, Setting
-from grpo_course.claims.experiments import PROMPT_SETS, sort_after
+from claims.claim import Claim, Setting
+from claims.experiments import PROMPT_SETS, sort_after
 from grpo_course.formulas import KL_ESTIMATORS, exact_kl, kl_values
 from grpo_course.loop import TrainConfig, train
 from grpo_course.sort import make_policy, rollout_reward, sort_distance_reward

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import BEST, Claim, Setting
-from grpo_course.claims.experiments import PROMPT_SETS
+from claims.claim import BEST, Claim, Setting
+from claims.experiments import PROMPT_SETS
 from grpo_course.loop import train
 from grpo_course.ppo import (
     PPO,

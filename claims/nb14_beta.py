@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from grpo_course.claims.after_start import (
+from claims.after_start import (
     OLD,
     all_prompts,
     ascending,
@@ -16,8 +16,8 @@ from grpo_course.claims.after_start import (
     solved,
     trained,
 )
-from grpo_course.claims.claim import BEST, Claim, Setting
-from grpo_course.claims.experiments import PROMPT_SETS
+from claims.claim import BEST, Claim, Setting
+from claims.experiments import PROMPT_SETS
 from grpo_course.formulas import exact_kl
 from grpo_course.loop import Rollout, TrainConfig, train
 from grpo_course.sort import (

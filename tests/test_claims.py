@@ -7,11 +7,11 @@ import nbformat
 import pytest
 import torch
 
-from grpo_course.claims import ledger, table
-from grpo_course.claims.claim import BEST, CHANGES, VARIATIONS, Claim, Setting, varied
-from grpo_course.claims.replication import RATES, compare, replicate
+from claims import ledger, table
+from claims.claim import BEST, CHANGES, VARIATIONS, Claim, Setting, varied
+from claims.replication import RATES, compare, replicate
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 CLAIMS = ledger.all_claims()
 
 
@@ -167,7 +167,7 @@ def test_a_claim_quotes_its_notebook(key):
 
 @pytest.mark.parametrize("key", CLAIMS)
 def test_the_stored_table_is_whole(key):
-    """The cure: `python3 -m grpo_course claims`."""
+    """The cure: `python3 -m claims`."""
     made = CLAIMS[key]
     assert [*ledger.stored()[key]] == [n for n in VARIATIONS if n not in made.leave_out]
     assert made.leave_out.keys() <= {*VARIATIONS}

@@ -1,4 +1,4 @@
-"""`python3 -m grpo_course claims [03 04.steps]`: replicate what the notebooks claim.
+"""`python3 -m claims [03 04.steps]`: replicate what the notebooks claim.
 
 Each claim is run as its notebook tells it, and varied: other seeds, rates, prompts and
 lengths, and each arm at its own best rate. What has been run is kept in `table.json`
@@ -16,9 +16,9 @@ from pkgutil import iter_modules
 
 from tqdm import tqdm
 
-from grpo_course.claims import table
-from grpo_course.claims.claim import Claim, variations
-from grpo_course.claims.replication import replicate
+from claims import table
+from claims.claim import Claim, variations
+from claims.replication import replicate
 from grpo_course.files import write_atomically
 
 FOLDER = Path(__file__).parent
@@ -38,8 +38,12 @@ def main(arguments: list[str], root: Path) -> int:
     parser.add_argument("names", nargs="*", help="notebooks (03) or claims (03.groups)")
     parser.add_argument("--again", action="store_true", help="run them anew")
     parser.add_argument("--list", action="store_true", help="print what is stored")
+    parser.add_argument("--page", type=Path, help="write what is stored for the site")
     options = parser.parse_args(arguments)
     claims = chosen(options.names)
+    if options.page:
+        options.page.write_text(table.page(claims, stored()), encoding="utf-8")
+        return 0
     if options.again:
         store({key: rows for key, rows in stored().items() if key not in claims})
     if not options.list:

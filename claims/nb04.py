@@ -4,8 +4,8 @@ from functools import partial
 
 from torch import Tensor
 
-from grpo_course.claims.claim import BEST, Claim, Setting
-from grpo_course.claims.experiments import mean_of, repeated, sort_after
+from claims.claim import BEST, Claim, Setting
+from claims.experiments import mean_of, repeated, sort_after
 from grpo_course.formulas import LOSS_MODES
 from grpo_course.off_policy import PenaltyForm
 

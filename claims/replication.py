@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import BEST, FRESH, Arm, Claim, varied
+from claims.claim import BEST, FRESH, Arm, Claim, varied
 from grpo_course.loop import ENOUGH, mean_and_error
 
 RATES = (1 / 9, 1 / 3, 1.0, 3.0, 9.0)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import Claim, Setting
+from claims.claim import Claim, Setting
 from grpo_course.lessons.hunt.defects import broken, number_of
 from grpo_course.lessons.hunt.script import Settings, Trainer
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from grpo_course.claims.claim import BEST, Claim, Setting
-from grpo_course.claims.experiments import PROMPT_SETS, sort_after
+from claims.claim import BEST, Claim, Setting
+from claims.experiments import PROMPT_SETS, sort_after
 from grpo_course.sort import (
     run_policy_gradient,
     sort_distance_reward,

@@ -4,7 +4,7 @@ from functools import cache, partial
 
 from torch import Tensor
 
-from grpo_course.claims.claim import BEST, Claim, Setting
+from claims.claim import BEST, Claim, Setting
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import (
     NEVER,

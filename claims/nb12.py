@@ -4,7 +4,7 @@ from functools import partial
 
 from torch import Tensor
 
-from grpo_course.claims.claim import VARIATIONS, Claim, Setting
+from claims.claim import VARIATIONS, Claim, Setting
 from grpo_course.reader.finale import DEEP, read_finale, shares
 
 WHY = "a run takes minutes a seed: only seeds 0 to 4 are recorded"

@@ -7,8 +7,8 @@ from einops import einsum
 from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
-from grpo_course.claims.claim import BEST, Claim, Setting
-from grpo_course.claims.experiments import PROMPT_SETS, sort_after
+from claims.claim import BEST, Claim, Setting
+from claims.experiments import PROMPT_SETS, sort_after
 from grpo_course.sort import (
     all_responses,
     all_rewards,

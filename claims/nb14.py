@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from grpo_course.claims.after_start import (
+from claims.after_start import (
     all_prompts,
     ascending,
     right_places,
@@ -13,7 +13,7 @@ from grpo_course.claims.after_start import (
     start,
     trained,
 )
-from grpo_course.claims.claim import BEST, Claim, Setting
+from claims.claim import BEST, Claim, Setting
 from grpo_course.loop import Rollout
 
 STRONG = {"steps": 30}

@@ -5,8 +5,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import Claim, Setting
-from grpo_course.claims.experiments import PROMPT_SETS, one_step
+from claims.claim import Claim, Setting
+from claims.experiments import PROMPT_SETS, one_step
 from grpo_course.sort import (
     SortModel,
     all_responses,

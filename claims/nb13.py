@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from grpo_course.claims.claim import Claim, Setting
+from claims.claim import Claim, Setting
 from grpo_course.loop import Rollout
 from grpo_course.off_policy import EngineSampler, StaleSampler, with_overlong_penalty
 from grpo_course.sampling import Sampler

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from grpo_course.claims.claim import BEST, Claim, Setting
-from grpo_course.claims.short_world import World, gradient
+from claims.claim import BEST, Claim, Setting
+from claims.short_world import World, gradient
 
 
 def judged(setting: Setting, level: str, what: str, clip: float | None = None):

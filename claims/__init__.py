@@ -2,7 +2,7 @@
 
 claim        what a claim is, and the settings it is varied in
 replication  one claim in one variation: the effect, its standard error, the verdict
-ledger       all claims; run, stored, resumed
+ledger       all claims; run, stored, resumed: `python3 -m claims`
 table        the stored results as text and as a page of the website
 experiments  runs that several claims are made of
 after_start  runs from a policy that knows something

@@ -1,7 +1,7 @@
 """The replications as text, and as a page of the website."""
 
-from grpo_course.claims.claim import Claim, variations
-from grpo_course.claims.replication import Effect
+from claims.claim import Claim, variations
+from claims.replication import Effect
 from grpo_course.loop import ENOUGH
 
 WORDS = {True: "holds", False: "flips", None: "undecided"}
@@ -13,7 +13,7 @@ learning rate and three times it, on other prompts, half and twice as long, and 
 each arm at the best of five rates. A difference is between the same seeds; behind ±
 stands its standard error. A claim holds where the difference is more than two of them,
 and flips where it is as far on the other side. What is exact is computed again for
-other random policies, other rewards and other lengths. `python3 -m grpo_course claims
+other random policies, other rewards and other lengths. `python3 -m claims
 --again` runs all of it anew, on one core for half a day.
 """
 

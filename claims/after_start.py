@@ -6,7 +6,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import Setting
+from claims.claim import Setting
 from grpo_course.loop import Rollout, TrainConfig, train
 from grpo_course.sort import SortPolicy, make_policy
 

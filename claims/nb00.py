@@ -5,8 +5,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import BEST, Claim, Setting
-from grpo_course.claims.experiments import PROMPT_SETS, sort_after
+from claims.claim import BEST, Claim, Setting
+from claims.experiments import PROMPT_SETS, sort_after
 from grpo_course.sort import all_responses
 
 NO_RATE = {BEST: "a bound has no rate of its own"}

@@ -5,8 +5,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from grpo_course.claims.claim import BEST, RATES_OF_NOTHING, Claim, Setting
-from grpo_course.claims.short_world import World, gradient
+from claims.claim import BEST, RATES_OF_NOTHING, Claim, Setting
+from claims.short_world import World, gradient
 from grpo_course.formulas import compute_deltas, kl_values
 
 # Which mean is the policy gradient?
