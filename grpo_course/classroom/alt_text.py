@@ -35,6 +35,7 @@ def of(ax: Axes) -> str:
     heading = ", ".join(filter(None, (title, of_axes))) or "Plot"
     # Lines and points on bars are the seeds beside a bar: bars alone are told.
     parts = [*tables(ax), *(bars(ax) or [*lines(ax), *clouds(ax)])]
+    parts = parts or [plain(text.get_text()) for text in ax.texts if text.get_text()]
     more = [f"{len(parts) - MOST} more"] if len(parts) > MOST else []
     return f"{heading}: {'; '.join([*parts[:MOST], *more]) or 'empty axes'}."
 

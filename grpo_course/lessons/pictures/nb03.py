@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from operator import sub
 from typing import Any
 
-import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from torch import Generator, Tensor
@@ -17,59 +16,15 @@ from grpo_course.classroom.plots import (
     LINED,
     PI,
     SHADES,
+    axes_grid,
     axes_row,
     corner_names,
-    divide_bar,
-    draw_group,
+    draw_shares,
     finish,
     name_corners,
 )
 from grpo_course.formulas import compute_deltas
 from grpo_course.sort import push_of
-
-# Groups as bars and arrows: what each response earned, and how it is pushed.
-
-
-def plot_groups(
-    rewards: Tensor,
-    deltas: Mapping[str, Tensor],
-    names: Sequence[str],
-    reach: float | None = None,
-) -> list[list[Axes]]:
-    """A row for each group, all arrows on one scale. [batch trial] each
-
-    `reach` is where that scale ends, so that frames of a slider can share it.
-    """
-    reach = reach or 1.6 * max(delta.abs().max().item() for delta in deltas.values())
-    size = (4.3 + 2.7 * len(deltas), len(rewards) * (0.9 + 0.3 * len(names)))
-    figure, grid = plt.subplots(
-        len(rewards), 1 + len(deltas), figsize=size, squeeze=False
-    )
-    for row, (axes, group) in enumerate(zip(grid, rewards, strict=True)):
-        axes[0].set_xlim(0, 1.24 * max(1e-6, rewards.max().item()))
-        draw_group(axes[0], group, names, "reward $R$")
-        axes[0].axvline(group.mean().item(), color="black", ls="--", lw=1.5)
-        for ax, delta in zip(axes[1:], deltas.values(), strict=True):
-            ax.set_xlim(-reach, reach)
-            draw_group(ax, delta[row], [""] * len(names), r"delta $\delta$", True)
-    for ax, title in zip(grid[0], ("dashed: their mean", *deltas), strict=True):
-        ax.set_title(title)
-    for ax in grid[:-1].flat:
-        ax.set_xlabel("")
-    plt.tight_layout()
-    told = "; ".join(group_words(rewards, deltas, row) for row in range(len(rewards)))
-    describe(figure, f"Groups as bars, their deltas as arrows. {told}.")
-    return [list(axes) for axes in grid]
-
-
-def group_words(rewards: Tensor, deltas: Mapping[str, Tensor], row: int) -> str:
-    """One group and what becomes of it, in words."""
-    listed = [
-        f"{name} {', '.join(f'{x:.3g}' for x in values[row].tolist())}"
-        for name, values in {"rewards": rewards, **deltas}.items()
-    ]
-    return f"Group {row + 1}: {', '.join(listed)}"
-
 
 # Bars of shares: how many of its prompts each seed has learned, which of them push.
 
@@ -82,25 +37,13 @@ def plot_divided(
     `names` are those of the parts, and `title` stands over them.
     """
     height = 0.8 + 0.36 * len(sizes) + (0.4 if title else 0.2)
-    figure, ax = plt.subplots(figsize=(7.5, height), layout="constrained")
-    for row, size in enumerate(sizes.values()):
-        divide_bar(ax, row, size, SHADES[1:])
-    ax.set_yticks(range(len(sizes)), list(sizes))
-    ax.set(xlim=(0, 1), ylim=(len(sizes) - 0.5, -0.5), xticks=(0, 0.5, 1))
-    finish(ax, xlabel, "").grid(visible=False)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(axis="y", length=0)
+    ax = axes_grid(1, 1, 7.5, height)[0][0]
+    parts = dict(zip(names, torch.stack(list(sizes.values()), dim=1), strict=True))
+    draw_shares(ax, parts, list(sizes), SHADES[1:])
     place: Any = {"loc": "outside upper center", "ncols": len(names)}
-    figure.legend(ax.patches[: len(names)], names, title=title, **place)
-    told = [f"{setting} {share_words(size)}" for setting, size in sizes.items()]
-    text = f"Bars divided by {xlabel}, {', '.join(names)}"
-    describe(figure, f"{text}: {'; '.join(told)}.")
+    ax.figure.legend(*ax.get_legend_handles_labels(), title=title, **place)
+    ax.set(xlim=(0, 1), xlabel=xlabel)
     return ax
-
-
-def share_words(sizes: Tensor) -> str:
-    """The shares of one bar, in words."""
-    return ", ".join(f"{share:.2f}" for share in (sizes / sizes.sum()).tolist())
 
 
 # Three answers: every policy is a point of a triangle, every delta mode a field.

@@ -15,11 +15,8 @@ from grpo_course.classroom.plots import (
     COLOURS,
     DOWN,
     FLAT,
-    LONGEST,
     PI,
     PI_OLD,
-    ROW,
-    SHORT,
     UP,
     axes_row,
     draw_blocks,
@@ -121,6 +118,12 @@ def plot_pulls(ratios: Tensor) -> list[Axes]:
 # How three means over a batch weigh the tokens of a short and of a long response.
 
 
+SHORT, LONGEST = 2, 12  # tokens of the short response; tokens that a row has room for
+
+
+ROW = 1.75  # from one row of blocks to the next
+
+
 MEANS = ("sequence_mean", "token_mean", "constant")
 
 
@@ -139,7 +142,7 @@ def draw_mean_weights(tokens: int) -> str:
     for ax, mean in zip(axes, MEANS, strict=True):
         short, long = token_weights(tokens, mean)
         for weights, bottom in ((short, ROW), (long, 0.0)):
-            draw_blocks(ax, weights, bottom)
+            draw_blocks(ax, weights, bottom, 1 / (2 * SHORT))
         ax.set(xlim=(-0.2, LONGEST + 0.2), ylim=(-0.1, 2 * ROW - 0.3), title=mean)
         ax.axis("off")
         parts.append(f"{mean} {short[0]:.3f} and {long[0]:.3f}")
