@@ -646,6 +646,9 @@ def key(
         ax.text(x + 0.55, y + 0.5, names[kind], va="center", color=INK)
 
 
+ROW = 1.75  # from one row of blocks to the next
+
+
 def draw_blocks(ax: Axes, weights: Tensor, bottom: float, tallest: float) -> None:
     """A row of blocks for one response; the area of each is its weight. [pos]
 

@@ -17,6 +17,7 @@ from grpo_course.classroom.plots import (
     FLAT,
     PI,
     PI_OLD,
+    ROW,
     UP,
     axes_row,
     draw_blocks,
@@ -119,9 +120,6 @@ def plot_pulls(ratios: Tensor) -> list[Axes]:
 
 
 SHORT, LONGEST = 2, 12  # tokens of the short response; tokens that a row has room for
-
-
-ROW = 1.75  # from one row of blocks to the next
 
 
 MEANS = ("sequence_mean", "token_mean", "constant")
