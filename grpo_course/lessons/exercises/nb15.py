@@ -139,7 +139,13 @@ MISSING = (
 
 json_reward.insight = "Credit for a part tells better responses from worse ones long before one is all right, so that groups are not tied."
 json_reward.cases = (
-    _said("all right, and nothing said", json.dumps(MIA), "{}"),
+    _said(
+        "all right, and nothing said",
+        json.dumps(MIA),
+        "{}",
+        hint="The first has all keys and values right: 1. The second is an empty "
+        "object: 0.",
+    ),
     _said(
         "the right keys, no right value",
         '{"name": "Tom", "age": 8, "city": "Oslo"}',
@@ -181,7 +187,12 @@ json_reward.cases = (
         "gives them, not as texts.",
     ),
     _said("Python, no JSON", str(MIA), "dict(name='Mia', age=7)", hint=RUN_IT),
-    _said("a null too many", '{"name": null, "x": null}', hint=EXTRA),
+    _said(
+        "a null too many",
+        '{"name": null, "x": null}',
+        hint="A null becomes None, and None is what get gives for a key that is not "
+        "there: count hits over the keys of the right answer, gold.items().",
+    ),
     Case(
         "each completion has its own right answer",
         {
@@ -201,6 +212,7 @@ json_reward.mistakes = """
 except ValueError: => except KeyError: | json.loads raises ValueError where a text is no JSON, and one such completion ends the whole run. Catch it, and pay 0.
 except ValueError: => except KeyError: && isinstance(given, dict) => given is not None | json.loads raises ValueError where a text is no JSON, and one such completion ends the whole run: catch it. JSON may be a number or a list as well: ask isinstance(given, dict). Pay 0 for both.
 isinstance(given, dict) => given is not None | JSON may be a number, a text or a list as well. Look with isinstance(given, dict) before you ask it for keys, and pay 0 for the rest.
+given.get(key) == value => given[key] == value | given[key] is an error where the response lacks the key, and one such completion ends the whole run: given.get(key) is None there.
 len(given.keys() | gold.keys()) => max(1, len(given)) | A key that is missing is wrong, too: 2/3 here. Divide by the number of keys in either, {*given, *gold}, and read them with given.get(key).
 len(given.keys() | gold.keys()) => len(gold) | A key that is not asked for must cost: else a policy writes every key that it knows. Divide by the number of keys in either, {*given, *gold}.
 right / len(given.keys() | gold.keys()) => float(given == gold) | All or nothing: two right values of three earn as little as none. Pay for each key whose value is right.
@@ -282,7 +294,7 @@ my_reward.cases = (
             "completions": [
                 in_template("8+4=12", "12"),
                 SEVEN,
-                "<answer>12</answer>",
+                in_template("8+4=12", "12"),
             ],
             "answer": ["7", "7", "12"],
         },
@@ -368,7 +380,12 @@ my_reward.cases = (
     ),
     _attack("a chat", _chat(EIGHT), CHAT, _chat(SEVEN)),
     _attack("a chat without text", _chat(None), CHAT, _chat(SEVEN)),
-    _right("no thinking", "<answer>7</answer>", SAME_NUMBER),
+    _right(
+        "no thinking",
+        "<answer>7</answer>",
+        "A right number without any thinking has to earn more than a wrong one in "
+        "perfect form: let all of the form pay less than the number.",
+    ),
     _right("white space", "<think>a</think>\n<answer>\n 7 </answer>", SAME_NUMBER),
     _right("with a unit", in_template("3+4=7", "7 apples"), SAME_NUMBER),
     _right("a price", in_template("3+4=7", "$7.00"), SAME_NUMBER),
@@ -376,7 +393,12 @@ my_reward.cases = (
     _right("a minus", in_template("2-5", "-3"), SAME_NUMBER, "-3"),
     _right("a thousands comma", in_template("a", "1,200"), SAME_NUMBER, gold="1200"),
     _right("a result behind its sum", in_template("3+4=7", "3+4 = 7"), SAME_NUMBER),
-    _right("long, and right", in_template("3+4=7\n" * 40, "7"), SAME_NUMBER),
+    _right(
+        "long, and right",
+        in_template("3+4=7\n" * 40, "7"),
+        "However long it is, a right answer has to earn more than a wrong one: let "
+        "shortness pay less than the number.",
+    ),
     Case(
         "called as TRL calls it",
         {"completions": [EIGHT, SEVEN], "answer": ["7", "7"], "prompts": ["?"] * 2},
@@ -490,8 +512,8 @@ diagnose.cases = (
         "low from the start, a little worse",
         (0.23, 0.23, 0.99, 0.3),
         LOW,
-        "A fall of more than 0.1 is a difference, start minus end, and no share of the "
-        "start.",
+        "Lenient accuracy fell by less than 0.1 here. A fall is a difference, start "
+        "minus end, of more than 0.1, and no share of the start.",
     ),
     _run("all tied, far away", (0.17, 0.17, 1.0, 0.93), kl=2.0),
     _run("all tied, far away, half of them right", (0.5, 0.55, 1.0, 0.9), kl=1.2),
