@@ -443,6 +443,8 @@ def draw_costs(
     for row, (cause, (mean, error)) in enumerate(costs.items()):
         colour = COLOURS[1] if cause in seen else others
         ax.errorbar(mean, row, xerr=2 * error, color=colour, fmt="o", ms=4, capsize=2)
+    told = "; ".join(f"{cause} {mean:+.3f}" for cause, (mean, _) in costs.items())
+    describe(ax.figure, f"A dot a row, {xlabel}: {told}.")
     ax.axvline(0, color="grey", lw=1)
     ax.set_yticks(range(len(costs)), list(costs), fontsize=11)
     ax.invert_yaxis()
