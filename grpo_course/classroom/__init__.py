@@ -5,7 +5,6 @@ A notebook begins
     show          the package's own source in the notebook, and a batch as text
 
 Exercises
-    exercises     one module a notebook: tasks, cases, known misconceptions
     check         judges an answer and says what is wrong with it
 
 Guesses

@@ -13,7 +13,7 @@ mistakes that people make, written as edits of the solution, one a line with its
     center_by_group.mistakes = '''
     .mean(dim=-1, keepdim=True) => .mean() | You subtract the mean of the whole batch.
     rewards - => rewards + && dim=-1 => dim=0 | Two edits at once are one mistake.
-    return rewards | Nothing is subtracted. (This one replaces the whole body.)
+    return rewards | Nothing is subtracted. (What begins with return is the whole body.)
     '''
 
 A wrong answer that behaves like an edit gets that edit's hint. Else come general slips
@@ -42,7 +42,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grpo_course.classroom import old_check, record
+from grpo_course.classroom import record
 
 LESSONS = "grpo_course.lessons.exercises"
 TOLERANCE = 1e-5  # relative to the largest entry: room for float32 rounding
@@ -415,7 +415,9 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
     "from plain numbers.",
     "tuple indices|'tuple' object|torch.return_types": "sort, max, min and topk along "
     "an axis return two tensors, values and indices: take .values or .indices.",
-    "expected index .* to be (no larger|smaller) than|gather": "gather does not "
+    "out of (bounds|range)": "An index points past the end of an axis. Which axis does "
+    "it count along, and how long is that one?",
+    "expected index .* to be|index tensor must have|gather": "gather does not "
     "broadcast: its index needs as many axes as the tensor, each as long as there or "
     "shorter, but for the axis that it picks along. Repeat or expand first.",
     "size|shape|dimension": "The shapes do not line up. Name each axis; keepdim=True "
@@ -554,8 +556,6 @@ def check(function: Callable, keep: bool = True) -> Callable:
     task = None
     try:
         task = find(function)
-        if task is None and old_check._find(function):  # until all have moved
-            return old_check.check(function, keep)
         if task is None:
             lines = wrap(unknown(function))
         elif function in (task, task.solution):
@@ -589,18 +589,12 @@ def index() -> dict[str, str]:
             found |= {name: key for key, name in re.findall(below, text)}
             elsewhere = r'\n(\w+) = exercise\(\s*"([\d.]+)"'  # defined in another file
             found |= dict(re.findall(elsewhere, text))
-    from grpo_course.classroom.exercises import EXERCISES  # until all have moved
-
-    found = {each.name: each.key for each in EXERCISES} | found
     return dict(sorted(found.items(), key=lambda x: [int(n) for n in x[1].split(".")]))
 
 
 def lesson(key: str) -> list[Exercise]:
     """The exercises of the notebook to which a key belongs."""
-    try:
-        module = import_module(f"{LESSONS}.nb{int(key.split('.')[0]):02d}")
-    except ModuleNotFoundError:  # until all have moved
-        return []
+    module = import_module(f"{LESSONS}.nb{int(key.split('.')[0]):02d}")
     found = [x for x in vars(module).values() if isinstance(x, Exercise)]
     return sorted(found, key=lambda x: int(x.key.split(".")[1]))
 
@@ -631,7 +625,7 @@ def unknown(function: object) -> str:
 
 
 # Key of each exercise checked in this session -> its latest state.
-_session: dict[str, str] = old_check._session
+_session: dict[str, str] = {}
 
 
 def note(key: str, state: str) -> None:

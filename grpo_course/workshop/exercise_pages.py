@@ -18,11 +18,7 @@ def mistakes(part: list[NotebookNode], given: Collection[str]) -> Iterator[str]:
     for key, _ in exercise_cells.stated(part):
         if key not in given:
             continue
-        known = {exercise.key: exercise for exercise in lesson(key)}
-        if key not in known:  # until all have moved
-            yield f"**Exercise {key}**"
-            continue
-        exercise = known[key]
+        (exercise,) = (each for each in lesson(key) if each.key == key)
         hints = [*exercise.hints.values()]
         hints += [case.hint for case in exercise.cases if case.hint]
         lines = [f"**Exercise {key}**, `{exercise.name}`. {exercise.insight}", ""]
