@@ -8,11 +8,6 @@ from torch import Tensor
 from grpo_course.classroom.check import Case, case
 
 TOKENS, ROWS = "batch trial pos", "batch pos"
-RAW_LOGITS = (
-    "These are raw logits. Log-probabilities need log_softmax over the vocabulary "
-    "first."
-)
-NO_LOGARITHM = "These are probabilities. Use log_softmax instead of softmax."
 TOO_LATE = (
     "A probability below 1e-45 rounds to zero, and its logarithm is infinite: use "
     "log_softmax, which never leaves the log domain."
@@ -25,11 +20,6 @@ ANYTHING = (
     "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
     "multiplying: torch.where(mask, per_token, 0.0)."
 )
-FROM_EOS_ON = (
-    "The other way round: this is True from the first EOS on. True marks the tokens up "
-    "to it."
-)
-NOT_CLIPPED = "Nothing is clipped: this is the unclipped loss."
 
 
 PROMPTS = torch.tensor([[1, 0, 2], [3, 2, 4], [1, 2, 3]])  # [batch pos]
@@ -120,13 +110,3 @@ def products(
 ) -> tuple[Tensor, Tensor]:
     """Each token's ratio times its delta, and the same with the clipped ratio."""
     return ratio * deltas, ratio.clamp(1 - low, 1 + high) * deltas
-
-
-def group_mean(rewards: Tensor) -> Tensor:
-    """[batch trial] -> [batch 1]"""
-    return rewards.mean(-1, keepdim=True)
-
-
-def group_std(rewards: Tensor) -> Tensor:
-    """[batch trial] -> [batch 1]"""
-    return rewards.std(-1, keepdim=True)
