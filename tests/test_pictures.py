@@ -30,7 +30,6 @@ from grpo_course.lessons.pictures.nb05 import (
     plot_gap,
     plot_kl_area,
     plot_two_tokens,
-    settle,
 )
 from grpo_course.lessons.pictures.nb08 import (
     PLACES,
@@ -143,14 +142,11 @@ REF = torch.tensor([0.2, 0.3, 0.2, 0.2, 0.1], dtype=torch.float64).log()
 PI = torch.tensor([0.6, 0.2, 0.1, 0.05, 0.05], dtype=torch.float64).log()
 
 
-REWARDS = torch.tensor([1.0, 0.0, 0.5, 0.0, 0.0], dtype=torch.float64)
-
-
 def test_the_areas_add_up_to_the_kl():
     ax = plot_kl_area(PI, REF)
     areas = sum(bar.get_width() * bar.get_height() for bar in ax.patches)
     assert areas == pytest.approx(exact_kl(PI, REF).item())
-    assert f"{exact_kl(PI, REF):.3f} nats" in alternative_text(ax.figure)
+    assert f"KL {exact_kl(PI, REF):.3f}" in alternative_text(ax.figure)
 
 
 def test_the_areas_of_two_tokens_add_up_to_the_kl_of_the_response():
@@ -159,7 +155,6 @@ def test_the_areas_of_two_tokens_add_up_to_the_kl_of_the_response():
     areas = [bar.get_width() * bar.get_height() for bar in ax.patches]
     assert areas == pytest.approx([1, 0.35, 0.6])
     assert "= 1.950 nats" in ax.get_title()
-    assert "0.350, 0.600 add up to 0.950" in alternative_text(ax.figure)
 
 
 def test_the_gap_of_a_token_is_its_k3():
@@ -168,24 +163,6 @@ def test_the_gap_of_a_token_is_its_k3():
     for x, k3 in zip((REF - PI).exp(), kl_values(PI, REF, "k3"), strict=True):
         low, high = bars[round(x.item(), 6)]
         assert high - low == pytest.approx(k3.item(), abs=1e-5)
-
-
-@pytest.mark.parametrize("estimator", ["k2", "k3"])
-@pytest.mark.parametrize("beta", [0.2, 1.0])
-def test_the_expected_update_stands_still_where_it_ends(estimator, beta):
-    end = settle(REWARDS, REF, beta, estimator)
-    assert end.exp().sum().item() == pytest.approx(1)
-    logits = end.clone().requires_grad_()
-    log_probs, frozen = logits.log_softmax(-1), end.exp()
-    penalty = (frozen * kl_values(log_probs, REF, estimator)).sum()
-    objective = (log_probs.exp() * REWARDS).sum() - beta * penalty
-    (gradient,) = torch.autograd.grad(objective, logits)
-    assert gradient.abs().max() < 1e-9
-
-
-def test_k1_holds_nothing_back():
-    end = settle(REWARDS, REF, 3.0, "k1").exp()
-    assert end.tolist() == [1, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.5, 1.0])

@@ -124,7 +124,7 @@ def plain(text: str) -> str:
     """A label without mathematics and line breaks: `10^{-4}` is 10 to the -4."""
 
     def spoken(found: re.Match) -> str:
-        bare = re.sub(r"\\(math\w+|text|var)|[{}]|\\", "", found[1])
+        bare = re.sub(r"\\(math\w+|text|var|,)|[{}]|\\", "", found[1])
         return bare.replace("_", " ").replace("^", " to the ")
 
     words = re.sub(r"\$([^$]*)\$", spoken, text)
