@@ -39,6 +39,7 @@ from grpo_course.lessons.pictures.nb08 import (
     shares,
 )
 from grpo_course.ppo import generalized_advantages
+from grpo_course.sort import push_of
 
 
 def told(ax) -> str:
@@ -264,7 +265,9 @@ def drawn_arrows(ax):
 @pytest.mark.parametrize("logits", [[0.0, 0.0, 0.0], [1.0, -0.5, -2.0]])
 def test_the_black_arrow_is_minus_the_gradient_and_the_pushes_lead_along_it(logits):
     logits = torch.tensor(logits)
-    _, ax = pushes.plot_pushes(logits, PUSHES_REWARDS, DRAWN, DELTAS)
+    probs = logits.softmax(dim=-1)
+    each = push_of(DRAWN, DELTAS[:, None], probs) / len(DRAWN)
+    _, ax = pushes.plot_pushes(probs, PUSHES_REWARDS, DRAWN, DELTAS, each)
     truth = minus_gradient(logits)
     assert DELTAS.sum() == 0 and truth.norm() > 0.3
     (black,) = ax.collections

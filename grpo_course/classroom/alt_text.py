@@ -53,7 +53,7 @@ def lines(ax: Axes) -> list[str]:
             ends = f"from {number(points[0, 1])} to {number(points[-1, 1])}"
             dots = line.get_linestyle() in ("None", " ", "")
             ends = f"{len(points)} points, y {span(points[:, 1])}" if dots else ends
-            found.append(f"{name or 'a line'} {ends}")
+            found.append(f"{name or ('dots:' if dots else 'a line')} {ends}")
     return found
 
 

@@ -31,16 +31,10 @@ def short_run(
     kind: type[Trainer] = Trainer,
     reward_fn: Callable = sort_distance_reward,
     learning_rate: float = 3e-3,
-    kl_penalty: float = 0.0,
 ) -> History:
     """20 epochs of 4 inner steps, 16 seeds; healthy unless told otherwise."""
     policy = make_policy(SORT_PROMPTS, seeds=range(16), init_scale=0.1)
-    config = TrainConfig(
-        num_epochs=20,
-        num_steps_per_epoch=4,
-        compute_ref_model_period=1000,
-        kl_penalty=kl_penalty,
-    )
+    config = TrainConfig(num_epochs=20, num_steps_per_epoch=4)
     optimizer = torch.optim.Adam(policy.model.parameters(), lr=learning_rate)
     reward = rollout_reward(reward_fn)
     return train(policy, SORT_PROMPTS, reward, optimizer, config, kind=kind)
