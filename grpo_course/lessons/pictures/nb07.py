@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any
 
 import matplotlib.pyplot as plt
 import torch
@@ -20,6 +19,7 @@ from grpo_course.classroom.plots import (
     axes_row,
     cells,
     draw_arrow,
+    draw_fan,
     draw_group,
     draw_policy,
     finish,
@@ -103,9 +103,8 @@ def plot_pushes(
         beside = x + across / 2 + 0.3 * up + 0.02, y + up / 2 - 0.3 * across
         right.text(*beside, word, va="center", path_effects=LINED)
     (x, y), (end, top) = stops[0], stops[-1]
-    whole: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1}
-    whole |= {"color": "black", "width": 0.012, "zorder": 3}
-    right.quiver(x, y, end - x, top - y, **whole)
+    whole = torch.tensor([[end - x, top - y]])
+    draw_fan(right, whole, "black", 0.012, foot=(x, y), zorder=3)
     beside = (x + end) / 2 - 0.04, (y + top) / 2
     right.text(*beside, "sum:\n" + r"$-\nabla L$", ha="right", va="center")
     right.plot(x, y, "o", color=PI, ms=9, mec="white", zorder=4)
