@@ -770,6 +770,16 @@ WRONG = [
             or None
         ),
     ),
+    (  # the first of two guesses
+        "honest_reward",
+        lambda text, answer: float(
+            format_reward([text]) == [1.0]
+            and re.findall(r"-?\d[\d.]*", text.split("<answer>")[1].replace(",", ""))[
+                :1
+            ]
+            in ([answer], [answer + ".00"])
+        ),
+    ),
 ]
 
 

@@ -59,11 +59,6 @@ def _without_tags(completion):
     return said.replace("<answer>", "").replace("</answer>", "").strip()
 
 
-THOUGHT = (
-    "You look into the thinking as well. A model may try an answer there; what counts "
-    "comes after the last </think>."
-)
-
 extract_answer.insight = (
     "Plain searches from the end: one pass, whatever a model writes."
 )
@@ -93,7 +88,10 @@ extract_answer.cases = (
         "A `<` inside the answer need not begin a tag: look for whole tags.",
     ),
     text_case(
-        "an answer in the thinking", "<think><answer>7</answer></think>8", THOUGHT
+        "an answer in the thinking",
+        "<think><answer>7</answer></think>8",
+        "The only pair stands in the thinking, so there is no answer: what counts "
+        "comes after the last </think>.",
     ),
     text_case(
         "thinking closed twice",
@@ -118,6 +116,12 @@ extract_answer.cases = (
         "Two opening tags stand before one closing tag. The last of them makes the "
         "pair.",
     ),
+    text_case(
+        "an empty pair",
+        "<answer>7</answer><answer></answer>",
+        "The last pair holds an empty text, and that is what is asked for. None says "
+        "that there is no pair.",
+    ),
     text_case("an answer, and one begun", "<answer>7</answer><answer>8"),
     text_case(
         "thousands of tags that never close",
@@ -135,6 +139,7 @@ completion.rpartition("</think>")[2] => completion && said.rpartition("</answer>
 before.rpartition("<answer>") => before.partition("<answer>") | You take the first pair. A model that corrects itself means its last answer: search from the end, with rpartition or rfind.
 .strip() => | White space is left around the answer: strip() it.
 inside.partition("</answer>")[0].strip() => inside.strip() | A closing tag is left in the answer of a model that closes it twice. Cut at the first </answer> behind the <answer>: partition.
+said.rpartition("</answer>")[0] => said && if opened else None => | You return a text where there is no pair as well: if a tag is missing, split()[-1] and rpartition()[2] give all of the text. Look whether both tags are there, and return None if not.
 said.rpartition("</answer>")[0] => said | You accept an answer that is never closed. It may have been cut off in the middle of a number: without </answer> return None.
 said.rpartition("</answer>")[0] => said && if opened else => if opened and "</answer>" in inside else | An <answer> that is never closed hides the pair before it. Cut at the last </answer> first, then look for the <answer> before that.
 if opened else None => if opened else "" | Without a pair of tags you return an empty text. Return None, so that nobody takes it for an answer that was given.
@@ -258,6 +263,12 @@ honest_reward.cases = (
         "The minus of the right answer is missing here: 3 is not -3.",
     ),
     _reply("two guesses", "<think>3+4=7</think><answer>6 or 7</answer>"),
+    _reply(
+        "two guesses, the right one first",
+        "<think>3+4=7</think><answer>7 or 6</answer>",
+        hint="Neither of two guesses is the answer: correctness_reward grades the "
+        "answer as a whole.",
+    ),
     _reply("no tags", "3+4=7"),
     _reply("no thinking", "<answer>7</answer>"),
     _reply("two answers", "<think>x</think><answer>6</answer><answer>7</answer>"),
@@ -302,6 +313,7 @@ return format_reward([completion])[0] * is_correct(completion, answer) | The rig
 return (format_reward([completion])[0] + is_correct(completion, answer)) / 2 | You add the two. The right form around a wrong answer earns half, for no work at all. Here only both together pay.
 correctness_reward([completion], [answer]) == [1.0] => completion.rpartition("<answer>")[2].partition("</answer>")[0] == answer | You compare texts, so $1,200.00 is not 1200. Compare numbers: read_number(...) on both sides.
 return float(gold_number(answer) in _numbers(completion)) | Any number of the response may be the right one, so listing many numbers pays. Judge one answer.
+correctness_reward([completion], [answer]) == [1.0] => answer in completion.rpartition("<answer>")[2] | You ask whether the digits occur in the answer: 17 holds a 7, and `7 or 6` holds it too. Compare numbers.
 return float(answer in completion) | You ask whether the digits occur somewhere: 17 holds a 7, and a list of all numbers holds every answer.
 """
 

@@ -41,6 +41,7 @@ return _scores(logits[:, :-1], tokens[:, 1:]) | You score the prompt as well. No
 tokens[:, prompt_length:, None] => tokens[:, prompt_length - 1 : -1, None] | You shift the logits and the tokens. The tokens stay those of the response; only the logits begin one place earlier.
 logits[:, prompt_length - 1 : -1] => logits.roll(1, 1)[:, prompt_length - 1 : -1] | You shift twice: the logits just before a token score it, not those two places before.
 return logits[:, prompt_length - 1 : -1].log_softmax(-1) | These are the log-probabilities of all words. Gather the one of the token that came.
+before.gather => before[:, :1].expand_as(before).gather | You score every response token with one row, the one behind the prompt. Each token has a row of its own, which has read the tokens before it.
 .squeeze(-1) => .squeeze(-1).sum(-1) | You sum over pos. The ratio and the mask work on single tokens: return a score for each.
 .log_softmax(dim=-1) => | These are raw logits. Log-probabilities need log_softmax over the vocabulary first.
 .log_softmax(dim=-1) => .softmax(dim=-1) | These are probabilities. Use log_softmax instead of softmax.
@@ -107,6 +108,7 @@ vote.mistakes = """
 if answer is not None) => ) | None is a response without an answer: it has no vote. Leave it out before you count.
 for answer in given if => for answer in reversed(given) if | Two answers come equally often there. The one that came first wins: Counter.most_common keeps the order in which it met them.
 for answer in given if => for answer in sorted(map(str, given)) if answer != "None" and | Of two that come equally often you take the smaller one. The one that came first wins: count in the order given.
+winners.append(counted.most_common(1)[0][0] if counted else None) => return counted.most_common(1)[0][0] if counted else None | You return the answer to the first problem alone: is the `return` inside the loop? Return a list, with one answer for each problem.
 return [given[0] for given in answers] | You take the first answer, whatever the others are. Count them.
 (answer for answer in given if => (answer for given in answers for answer in given if | You count over all problems. Each problem has a vote of its own.
 [0][0] if counted else None => [0] if counted else None | most_common gives pairs of an answer and its count. Return the answer alone.
@@ -154,7 +156,6 @@ paired_gain.cases = (
 )
 paired_gain.mistakes = """
 gain.std() / => (before.var() + after.var()).sqrt() / | You treat the two as samples of their own. They answer the same problems: what makes a problem easy helps both, and drops out of the gain of a pair. Take the spread of the gains.
-gain.std() / => (before.std() + after.std()) / | You add the errors of two samples of their own. They answer the same problems: what makes a problem easy helps both, and drops out of the gain of a pair. Take the spread of the gains.
 .flatten() => .mean(0) | You average each problem over the seeds first, so the error counts problems. That is the careful choice where all seeds answer the same problems, as the handwritten ones below. Asked here is the error with each pair counted for itself: flatten().
 .flatten() => .mean(-1) | This is the spread of the seeds' means, a handful of numbers: it says how far another run would differ. Asked is what other problems would change: take all pairs.
 gain.std() / gain.numel() ** 0.5 => gain.std() | This is the spread of single problems. The mean of n of them strays less: divide by the square root of n.
@@ -162,13 +163,12 @@ gain.numel() ** 0.5 => gain.numel() | You divide by the number of problems. The 
 gain.std() / gain.numel() ** 0.5 => gain.var() / gain.numel() | This is the square of the standard error: take the root.
 gain.numel() => (gain.numel() - 1) | The n - 1 stands in the sample spread already. Its root is divided by the square root of n.
 gain.numel() => len(before) | You divide by the number of seeds. The mean is over the problems of all seeds.
-gain.std() / => gain.std() * | The error of a mean falls with the number of problems: divide the spread by the square root, do not multiply.
 gain.std() / => after.std() / | This is the spread of one of the two. What makes a problem easy helps both: take the spread of the gains.
 gain.std() => gain.std(correction=0) | You divide the squares by n. The sample spread divides them by n - 1, as torch does by default.
+gain.std() / => (before.mean() * (1 - before.mean()) + after.mean() * (1 - after.mean())).sqrt() / | That is the error of two shares of problems of their own. Here both answer the same problems: what makes a problem easy helps both, and drops out of the gain of a pair. Take the spread of the gains.
 gain.numel() => before.shape[-1] | You divide by the number of problems of one seed. The mean is over those of all seeds.
 gain.std() => gain.square().mean().sqrt() | These are distances from zero. The spread is taken around the mean gain, and its squares are divided by n - 1, as std() does.
 gain.std() => 2 * gain.std() | These are two standard errors, half of a 95 % interval. Return one.
-gain.std() => 1.96 * gain.std() | This is half of a 95 % interval. Return one standard error.
 [gain.mean(), gain.std() / gain.numel() ** 0.5] => [gain.std() / gain.numel() ** 0.5, gain.mean()] | The right two numbers in the wrong order: the gain first.
 after - before => before - after | The sign is turned: this is what was lost. The gain is after minus before.
 after - before => after | This is the share right of one of the two. The gain of a problem is after minus before.

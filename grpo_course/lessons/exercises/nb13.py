@@ -38,6 +38,7 @@ two_means.mistakes = """
 (per_token * mask) => per_token | Padding is counted: multiply by the mask first.
 [total / mask.sum() => [total / mask.numel() | The first divides by every position, padding too. DAPO divides by the number of tokens that count, mask.sum().
 [total / mask.sum() => [((per_token * mask).sum((1, 2)) / mask.sum((1, 2))).mean() | The first averages each prompt for itself. DAPO divides once, for the whole batch: a token weighs the same wherever it stands.
+responses * max_length => mask.shape[0] * max_length | The second counts prompts. Divide by the number of responses: mask.shape[0] * mask.shape[1].
 responses * max_length => mask.shape[1] * max_length | The second counts the responses of one prompt only. The batch has mask.shape[0] * mask.shape[1] responses.
 responses * max_length => mask.shape[0] * max_length | The second counts the prompts. Each prompt has several responses: mask.shape[0] * mask.shape[1].
 (per_token * mask) => per_token && [total / mask.sum() => [total / mask.numel() | The mask is not used: padding counts in both. Multiply by it first, and divide by mask.sum().
@@ -77,6 +78,7 @@ return (log_probs - old_log_probs).mean(-1).exp() | The mask is forgotten: paddi
 return (log_probs - old_log_probs).exp().prod(-1) | This is the product of all ratios, of the padding as well. Add up the logarithms under the mask, divide by their number, exp last.
 ((log_probs - old_log_probs) * mask) => (log_probs - old_log_probs) | The mask is missing above: the sum takes padding in, and the divisor does not.
 log_ratio / mask.sum(-1) => log_ratio / mask.shape[-1] | You divide by the width of the tensor: .mean(-1) takes padding for tokens. Divide by the response's own length, mask.sum(-1).
+return (log_probs * mask).sum(-1) / (old_log_probs * mask).sum(-1) | You divide logarithms. The ratio is one of probabilities: its logarithm is the difference of theirs, and exp comes last.
 log_probs - old_log_probs => old_log_probs - log_probs | Upside down: pi stands above, pi_old below.
 .exp() => | This is the logarithm of the ratio: the exp is missing.
 mask.sum(-1) => mask.sum() | You divide by the tokens of the whole batch. Each response has a length of its own, mask.sum(-1).
@@ -109,18 +111,18 @@ weighted_loss.cases = (
         [[1.0, -2.0, 0.5], [-1.0, 0.3, 2.0]],
     ),
     _loss_case("all far above the bound", [[[1.6, 50.0], [2.2, 1.4]]], [[1.0, -1.0]]),
-    _loss_case("far below", [[[0.01, 0.3], [0.02, 0.1]]], [[1.0, -1.0]]),
+    _loss_case("far below", [[[0.01, 0.3, 0.5], [0.02, 0.1, 0.7]]], [[1.0, -1.0]]),
     NEXT_TO_IMPOSSIBLE,
 )
 weighted_loss.mistakes = """
 .clamp(max=1.2).detach() => .clamp(max=1.2) | The weight is not frozen: a gradient flows through the ratio too. Detach the bounded ratio.
 return compute_loss(log_probs, deltas, "clipped", old_log_probs) | This is PPO's clipped loss: it takes the gradient of the tokens that it clips. CISPO weighs delta log pi, so every token pulls.
+ratio.clamp(max=1.2).detach() => ratio.detach() && weight * deltas[..., None] => torch.minimum(weight * deltas[..., None], weight.clamp(max=1.2) * deltas[..., None]) | The minimum of both products is PPO's: with a negative delta it keeps the large ratio. CISPO bounds the ratio itself, whatever the sign of delta.
 ratio.clamp(max=1.2).detach() => (ratio * (ratio <= 1.2)).detach() | Tokens above the bound are dropped. CISPO keeps them, with weight 1.2.
 .clamp(max=1.2).detach() => .clamp(max=1.2) && * log_probs) => ) | This is the bounded ratio times delta, without log pi: above the bound nothing pulls. CISPO weighs delta log pi, so every token pulls.
 .clamp(max=1.2).detach() => .clamp(max=1.2) && * log_probs) => * log_probs.detach()) | log pi is detached. It is the weight that is frozen; log pi is where the gradient comes from.
 .clamp(max=1.2) => | The ratio has no bound. Clamp it from above, at 1.2.
 clamp(max=1.2) => clamp(0.8, 1.2) | You bound the ratio from below too. Only the upper bound is used here.
-clamp(max=1.2) => clamp(min=1.2) | min=1.2 bounds from below: no weight is under 1.2 then. The bound is from above, max=1.2.
 log_probs - old_log_probs => old_log_probs - log_probs | The ratio is upside down: pi stands above, pi_old below.
 -(weight => (weight | The minus sign is missing: an optimizer minimizes.
 .mean() => .sum() | This is the sum over all tokens. Take their mean, or a larger batch is a larger loss.
@@ -129,7 +131,6 @@ return -(deltas[..., None] * log_probs).mean() | The weight is missing: this is 
 * log_probs) => * (log_probs - old_log_probs)) | You weigh the log-ratio. The gradient is the same, but the loss is delta times log pi.
 .mean() => .sum() / log_probs[0].numel() | You divide by the tokens of one prompt. Divide by those of all prompts.
 deltas[..., None] => deltas.T | deltas.T has the axes [trial batch], and fits by accident. Deltas need one more axis at the end: deltas[..., None].
-deltas[..., None] => deltas[0][:, None] | You weigh all prompts with the deltas of the first. Each response has its own: deltas[..., None].
 """
 
 
@@ -167,13 +168,13 @@ return ratio.prod(-1, keepdim=True).expand_as(ratio) | The mask is not used at a
 torch.where(mask, ratio, 1.0) => (ratio * mask) | You multiply by the mask before the product: one padding token is a 0 among the factors, and all is 0. A place that does not count is a 1.
 torch.where(mask, ratio, 1.0) => torch.where(mask, 1.0, ratio) | The mask is the wrong way round: you multiply the padding, and put a 1 where a token stands.
 .prod(-1, keepdim=True) => .cumprod(-1) | This is the prefix product: it counts only the tokens so far. Here a token weighs by all tokens of its response, those behind it too.
+.prod(-1, keepdim=True) => .flip(-1).cumprod(-1).flip(-1) | This is the product of a token and those behind it. Here a token weighs by all tokens of its response, those before it too.
 .prod(-1, keepdim=True) => .prod(-1, keepdim=True) ** (1 / mask.sum(-1, keepdim=True)) | This is the geometric mean, GSPO's ratio, which stays nearer to 1. The product has no root.
 return (ratio * mask).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True) * mask | This is the mean of the ratios. That two tokens come one after the other has the product of their probabilities: multiply.
 return (ratio * mask).sum(-1, keepdim=True) * mask | This is the sum of the ratios. That two tokens come one after the other has the product of their probabilities: multiply.
 .prod(-1, keepdim=True) * mask => .prod(-1) | This is one number for each response. Every token needs it: keep the pos axis (keepdim=True), and spread it over the tokens.
 .prod(-1, keepdim=True) * mask => .prod(-1, keepdim=True) | The pos axis has size 1: this is one weight for each response. Spread it over the tokens, with 0 at the padding.
 .prod(-1, keepdim=True) * mask => .prod(-1, keepdim=True).expand_as(ratio) | The product is right, but it stands at the padding too. There the weight is 0.
-return torch.where(mask, torch.where(mask, ratio, 1.0).prod(-1, keepdim=True), 1.0) | The product is right, but the padding has weight 1. It is no token, so its weight is 0.
 return ratio * mask | These are the tokens' own ratios, the second of the four ways. The product over the response is missing.
 .prod(-1, keepdim=True) => .prod() | You multiply over the whole batch. Each response has a product of its own: the last axis alone.
 """

@@ -9,8 +9,9 @@ from grpo_course.classroom.check import Case, case
 
 TOKENS, ROWS = "batch trial pos", "batch pos"
 TOO_LATE = (
-    "A probability below 1e-45 rounds to zero, and its logarithm is infinite: use "
-    "log_softmax, which never leaves the log domain."
+    "A probability below 1e-45 rounds to zero, and its logarithm is infinite; a small "
+    "number added to it does not bring it back. Use log_softmax, which never leaves "
+    "the log domain."
 )
 TOO_EARLY = (
     "exp(-200) rounds to zero, and 0/0 is not a number. Subtract first, while both "
