@@ -726,8 +726,28 @@ WRONG = [
         lambda r: _normalized((r - r.mean(-1, True)).round(decimals=3)),
     ),
     (
+        "normalize_by_group",
+        lambda r: torch.where(
+            r.isclose(r[:, :1]).all(-1, True),
+            0.0,
+            _normalized((s := _shifted(r)) - s.mean(-1, True)),
+        ),
+    ),
+    (
+        "normalize_by_group",
+        lambda r: torch.where(
+            r[:, :1] == r[:, -1:], 0.0, (r - r.mean(-1, True)) / r.std(-1, keepdim=True)
+        ),
+    ),
+    (
         "softmax_minus_uniform",
         lambda r: (e := (r - r.max()).exp()) / e.sum(-1, True) - 1 / r.shape[1],
+    ),
+    (
+        "softmax_minus_uniform",
+        lambda r: (
+            (e := (r - r.mean(-1, True)).exp()) / e.sum(-1, True) - 1 / r.shape[1]
+        ),
     ),
     ("clipped_surrogate_loss", _cap(2.0)),
     ("clipped_surrogate_loss", _cap(3.0)),

@@ -54,6 +54,7 @@ gather_log_probs.mistakes = """
 .log_softmax(dim=-1) => .log_softmax(dim=0) | You normalize over the batch. The probabilities of all tokens at one position sum to 1: log_softmax over vocab, the last axis.
 .log_softmax( => .softmax( | You return probabilities: softmax without the log. Use log_softmax.
 return logits.log_softmax(-1).gather(-1, responses) | Without a trial axis, gather reads row j of the prompt for response j. Repeat the log-probs along trial, and index with responses[..., None].
+return repeat(logits.log_softmax(-1), "b p v -> (t b) p v", t=responses.shape[1]).reshape(*responses.shape, -1).gather(-1, responses[..., None]).squeeze(-1) | Your copies run prompt by prompt, so a response reads another prompt's table. All copies of a prompt stand together: "batch pos vocab -> batch trial pos vocab".
 return logits.log_softmax(-1).gather(1, responses) | gather(1, ...) picks along pos, as if a token were a position. It is a place in the vocabulary: pick along the last axis, from log-probs repeated along trial.
 .squeeze(-1) => .squeeze(-1).sum(dim=-1) | You sum over pos. The result keeps one log-probability for each token: [batch trial pos].
 .squeeze(-1) => .squeeze(-1).mean(dim=-1) | You average over pos. The result keeps one log-probability for each token: [batch trial pos].
@@ -99,6 +100,7 @@ return rewards.mean(-1) | You average the rewards without weights. A likely resp
 return response_probs @ rewards.T | A matrix product pairs every prompt with every other. Each prompt meets its own rewards only: multiply, then sum over the last axis.
 return rewards.gather(-1, response_probs.argmax(-1, keepdim=True)).squeeze(-1) | You take the reward of the most likely response. All responses count, each by its probability.
 return rewards.amax(-1) | You take the best reward, which does not depend on `response_probs`. All responses count, each by its probability.
+return (response_probs.softmax(-1) * rewards).sum(-1) | You take a softmax of what are probabilities already. Weigh with them as they are.
 return (response_probs.log() * rewards).sum(-1) | You weigh with log-probabilities. An expected value weighs with the probabilities themselves.
 """
 

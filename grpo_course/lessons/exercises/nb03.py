@@ -8,7 +8,7 @@ from grpo_course.lessons.exercises.shared import CLOSE_TOGETHER
 TWO_GROUPS = case("two groups", rewards=[[0.0, 1.0, 3.0, 4.0], [5.0, 5.0, 5.0, 9.0]])
 SQUARE = case(
     "as many groups as responses",
-    rewards=[[1.0, 2.0, 6.0], [0.0, 0.0, 3.0], [4.0, 8.0, 9.0]],
+    rewards=[[2.0, 1.0, 6.0], [0.0, 0.0, 3.0], [8.0, 4.0, 9.0]],
 )
 ALONE = case("one group", rewards=[[-1.0, 0.5, -4.0, 1.5]])
 TIED = case("a group whose rewards tie", rewards=[[1.0, 1.0, 1.0], [0.0, 2.0, 4.0]])
@@ -31,13 +31,11 @@ dim=-1 => dim=0 | You averaged over the batch axis, across prompts. A group is a
 rewards - rewards => rewards | You return the mean itself. The delta is the reward minus it, one for each response.
 rewards - rewards.mean(dim=-1, keepdim=True) => rewards.mean(dim=-1, keepdim=True) - rewards | The sign is reversed: a response better than its group needs a positive delta. Reward minus mean, not mean minus reward.
 return (rewards - rewards.mean(-1, keepdim=True)) / rewards.std(-1, keepdim=True) | You also divide by the spread: that is normalizing, exercise 3.3. Centering only takes the mean away.
-return (rewards - rewards.mean(-1, keepdim=True)) / (rewards.std(-1, keepdim=True) + 1e-4) | You also divide by the spread: that is normalizing, exercise 3.3. Centering only takes the mean away.
 return rewards - rewards[:, :1] | You subtract the first reward of the group. The delta is the reward minus the mean of all of them.
 return rewards - rewards.amax(-1, keepdim=True) | You subtract the largest reward, so no delta is positive. Subtract the mean of the group.
 return rewards - (rewards.sum(-1, keepdim=True) - rewards) / (rewards.shape[-1] - 1) | Your mean is that of the other responses: that is leave-one-out, exercise 3.2. Here it is the mean of the whole group, the response itself among them.
 .mean( => .sum( | You subtract the sum of the group. Divide it by the number of responses: that is their mean.
 .mean(dim=-1, keepdim=True) => .median(dim=-1, keepdim=True).values | You subtract the median. With it the deltas of a group need not sum to zero: take the mean.
-rewards - rewards => rewards / rewards | You divide by the mean. Subtract it: reward minus mean.
 """
 
 
@@ -48,10 +46,11 @@ def leave_one_out(rewards):
     return rewards - others / (rewards.shape[-1] - 1)
 
 
-def _best_other(rewards):
-    """The best reward of the others. [batch trial] -> [batch trial]"""
-    itself = torch.eye(rewards.shape[-1], dtype=torch.bool)
-    return rewards[..., None, :].masked_fill(itself, -torch.inf).amax(dim=-1)
+def _unequal_mean(rewards):
+    """The mean of the rewards that are not as large. [batch trial] -> [batch trial]"""
+    unequal = (rewards[..., None, :] != rewards[..., None]).float()
+    sums = (unequal * rewards[..., None, :]).sum(dim=-1)
+    return torch.where(unequal.any(dim=-1), sums / unequal.sum(dim=-1), rewards)
 
 
 leave_one_out.insight = "A baseline without the response's own reward leaves the gradient unbiased. It equals centering times G / (G - 1)."
@@ -64,6 +63,7 @@ leave_one_out.cases = (
 )
 leave_one_out.mistakes = """
  / (rewards.shape[-1] - 1) => | You subtract the sum of the others. Divide it by their number, G - 1.
+(rewards.shape[-1] - 1) => rewards.shape[-1] - 1 | The division comes before the minus: you divide by G, and then take 1 away. Put G - 1 into brackets.
 (rewards.shape[-1] - 1) => rewards.shape[-1] | You divide the sum of the others by G. There are only G - 1 of them.
 shape[-1] => shape[0] | You divide by the number of prompts less one. shape[0] is the batch axis; the group size is shape[-1].
 keepdim=True) - rewards => keepdim=True) | Your sum is that of the whole group. Take the response's own reward off before you divide.
@@ -72,11 +72,9 @@ rewards - others / (rewards.shape[-1] - 1) => others / (rewards.shape[-1] - 1) -
 return rewards - rewards.mean(-1, keepdim=True) | Your mean contains the response's own reward. Leave it out: the mean of the G - 1 others.
 return (rewards - rewards.mean(-1, keepdim=True)) * (rewards.shape[-1] - 1) / rewards.shape[-1] | The factor is upside down: centering is leave-one-out times (G - 1) / G, so leave-one-out is centering times G / (G - 1).
 return rewards - rewards.roll(1, -1) | You subtract the reward of one neighbour. The baseline is the mean of all the others.
-return rewards - rewards[:, 1:].mean(-1, keepdim=True) | You leave the first response out of every mean. Each response leaves out itself.
-return rewards - _best_other(rewards) | You subtract the best of the others. The baseline is their mean.
+return rewards - _unequal_mean(rewards) | You leave out every reward that equals the response's own. Leave out its place alone: another response with the same reward counts.
 return rewards - (rewards.sum() - rewards) / (rewards.numel() - 1) | Your others come from the whole batch. They are the other responses to the same prompt: the same row.
 dim=-1 => dim=0 && (rewards.shape[-1] - 1) => max(len(rewards) - 1, 1) | Your others are the responses to other prompts. They are the other responses to the same prompt: sum along trial, the last axis.
-dim=-1 => dim=0 | Your others are the responses to other prompts. They are the other responses to the same prompt: sum along trial, the last axis.
 """
 
 EPSILON = (
@@ -107,10 +105,20 @@ normalize_by_group.cases = (
     case("eight rewards that tie at 1000.1", NEAR_1000, rewards=[[1000.1] * 8]),
     case(
         "a tied group beside two that are not",
-        "Each group is tied or not on its own, and needs a shift of its own: one of its own rewards.",
-        rewards=[[1.0, 0.0, 0.0, 2.0] * 2, [1000.1] * 8, [3.0, 1.0] * 4],
+        "Each group is tied on its own, if all its rewards are equal, and needs a shift of its own: one of its own rewards.",
+        rewards=[
+            [1.0, 1.0, 0.0, 2.0, 0.0, 3.0, 0.0, 1.0],
+            [1000.1] * 8,
+            [3.0, 1.0] * 4,
+        ],
     ),
     CLOSE_TOGETHER,
+    case(
+        "rewards near 1000 that lie close together",
+        "These differ, so the group is not tied. Compare exactly, as max == min does: isclose allows a hundredth at 1000.",
+        rewards=[[1000.0, 1000.005], [1000.005, 1000.0]],
+        within=0.15,
+    ),
 )
 normalize_by_group.mistakes = """
 return rewards - rewards.mean(-1, keepdim=True) | You center but do not divide: the spread is missing.
@@ -120,7 +128,7 @@ return rewards / (rewards.std(-1, keepdim=True) + 1e-4) | You divide by the spre
 return (rewards - rewards.mean(-1, keepdim=True)) / rewards.std(-1, keepdim=True) | A tied group has no spread: 0/0 is not a number, and a rounding error over a rounding error is noise. Its deltas must be exactly zero.
  + 1e-4) => ) | A tied group has no spread: 0/0 is not a number. Its deltas must be exactly zero: add a small epsilon to the spread.
 1e-4 => 1e-2 | Your epsilon is too large: it counts as part of the spread, and beside a small spread it makes the deltas vanish. Keep it near 1e-4.
-1e-4 => 0.1 | Your epsilon is too large: it counts as part of the spread, and beside a small spread it makes the deltas vanish. Keep it near 1e-4.
+return rewards - rewards.mean(-1, keepdim=True) / (rewards.std(-1, keepdim=True) + 1e-4) | Only the mean is divided. Put brackets around reward minus mean, and divide the difference.
 centered.std(dim=-1, keepdim=True) => centered.std(dim=-1, keepdim=True, correction=0) | You divide the squares by G. The sample standard deviation divides them by G - 1, as std does.
 return (rewards - rewards.mean(-1, keepdim=True)) / ((rewards - rewards.mean(-1, keepdim=True)).abs().mean(-1, keepdim=True) + 1e-4) | You divide by the mean distance from the mean. The spread is the standard deviation: std(dim=-1, keepdim=True).
 return (rewards - rewards.mean(-1, keepdim=True)) / (rewards.amax(-1, keepdim=True) - rewards.amin(-1, keepdim=True) + 1e-4) | You divide by the range, largest minus smallest. The spread is the standard deviation: std(dim=-1, keepdim=True).
@@ -144,8 +152,8 @@ softmax_minus_uniform.cases = (
     ALONE,
     case(
         "large rewards",
-        "exp(200) is infinite in float32. Use softmax, which takes the largest reward away first.",
-        rewards=[[200.0, 201.0, 199.0]],
+        "exp(200) is infinite in float32, and exp(1000) in any float. Use softmax, which takes the largest reward of each group away first.",
+        rewards=[[1000.0, 1001.0, 999.0], [0.0, 0.0, 1000.0]],
     ),
     case(
         "a group of large rewards beside one of small",
@@ -156,7 +164,6 @@ softmax_minus_uniform.cases = (
 softmax_minus_uniform.mistakes = """
 return rewards.softmax(dim=-1) | These weights are all positive: wrong answers are pushed up too. Subtract their mean, which is 1/G.
 return rewards.softmax(0) - 1 / rewards.shape[-1] | Your softmax runs over the batch, so prompts compete. Responses to one prompt do: softmax along trial.
-return rewards.softmax(0) - 1 / rewards.shape[0] | Your softmax runs over the batch, so prompts compete. Responses to one prompt do: softmax along trial.
 rewards.shape[-1] => rewards.numel() | You subtract 1 over the number of all rewards, and the weights of a group do not sum to zero. A group has G responses: the size of the last axis.
 shape[-1] => shape[0] | You subtract 1 over the number of prompts. A group has G responses: the size of the last axis.
 1 / rewards => rewards | You subtract G itself. The mean of the weights is 1/G: they sum to 1, and there are G of them.
@@ -164,6 +171,5 @@ return rewards / rewards.sum(-1, keepdim=True) - 1 / rewards.shape[-1] | You div
 return 1 / rewards.shape[-1] - rewards.softmax(-1) | The sign is reversed: the best response needs a positive delta. Weight minus 1/G.
 return rewards.softmax(-1) - 0.25 | You subtract 1/4, which fits groups of four only. A group has rewards.shape[-1] responses.
 1 / rewards.shape[-1] => rewards.mean(-1, keepdim=True) | You subtract the mean reward from the weights. Subtract the mean weight: 1/G.
-.softmax => .log_softmax | You used log_softmax: logs of weights. The weights themselves come from softmax.
 return rewards.log_softmax(-1) | You used log_softmax: logs of weights. The weights themselves come from softmax.
 """

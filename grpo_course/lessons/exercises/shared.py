@@ -9,13 +9,12 @@ from grpo_course.classroom.check import Case, case
 
 TOKENS, ROWS = "batch trial pos", "batch pos"
 TOO_LATE = (
-    "A probability below 1e-45 rounds to zero, and its logarithm is infinite; a small "
-    "number added to it does not bring it back. Use log_softmax, which never leaves "
-    "the log domain."
+    "A probability below 1e-45 rounds to zero, and no epsilon or clamp brings its "
+    "logarithm back: use log_softmax, which never leaves the log domain."
 )
 TOO_EARLY = (
-    "exp(-200) rounds to zero, and 0/0 is not a number. Subtract first, while both "
-    "are logarithms; exp comes last."
+    "exp(-200) rounds to zero, and no epsilon or clamp brings it back. Subtract "
+    "first, while both are logarithms; exp comes last."
 )
 ANYTHING = (
     "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
