@@ -383,7 +383,7 @@ def plot_group(
     """
     groups = rewards.reshape(-1, len(names))
     signed = {title: delta.reshape(groups.shape) for title, delta in deltas.items()}
-    reach = reach or 1.7 * max(1e-6, *(d.abs().max().item() for d in signed.values()))
+    reach = reach or 1.8 * max(1e-6, *(d.abs().max().item() for d in signed.values()))
     size = (4.2 + 2.6 * len(signed), len(groups) * (0.9 + 0.3 * len(names)))
     _, grid = plt.subplots(len(groups), 1 + len(signed), figsize=size, squeeze=False)
     for (left, *others), group, *each in zip(
@@ -481,15 +481,15 @@ def draw_shares(
     ax: Axes,
     parts: Mapping[str, Tensor],
     names: Sequence[str],
-    shades: Sequence[str] = SHADES,
 ) -> None:
-    """Bars of length one, divided in proportion to the parts. [bar] each"""
+    """Bars of length one, divided in proportion to up to four parts. [bar] each"""
     total = torch.stack(list(parts.values())).sum(dim=0)
+    shades = SHADES[-len(parts) :]
     looks = [{"color": shade, "ec": "#4d4d4d", "lw": 0.8} for shade in shades]
     divide_bars(ax, {k: v / total for k, v in parts.items()}, names, looks, 0.74)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    ax.set_xticks((0, 0.5, 1))
+    ax.set(xlim=(0, 1), xticks=(0, 0.5, 1))
 
 
 def learned(shares: Tensor, num_prompts: int = 3) -> Tensor:
@@ -758,16 +758,6 @@ def name_corners(ax: Axes, names: Sequence[str]) -> None:
     for (x, y), name in zip(CORNERS.tolist(), names, strict=True):
         gap, side = (0.03, "bottom") if y else (-0.03, "top")
         ax.text(x, y + gap, name, ha="center", va=side)
-
-
-def corner_names(rewards: Tensor, ends: Sequence[int], count: int) -> list[str]:
-    """The reward of each corner's answer, and how many runs end nearest to it."""
-    each = zip("ABC", rewards.tolist(), strict=True)
-    names = [f"answer {answer}, $R$ = {reward:g}" for answer, reward in each]
-    if not ends:  # none has left the middle
-        return names
-    told = [f"{ends.count(k)} of {count} runs end nearest" for k in range(len(names))]
-    return [f"{name}\n{ending}" for name, ending in zip(names, told, strict=True)]
 
 
 ARROW: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
