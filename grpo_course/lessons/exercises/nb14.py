@@ -25,19 +25,21 @@ def _weight_case(description, rates, num_responses):
 
 prompt_weight.insight = "The weight of a prompt depends on how hard it is. Centered deltas give every prompt the same, (G - 1)/G."
 prompt_weight.cases = (
-    _weight_case("three prompts, groups of 4", [0.1, 0.5, 0.6], 4),
+    _weight_case("six prompts, groups of 4", [0.1, 0.5, 0.6, 0.2, 0.7, 0.9], 4),
     _weight_case("two prompts, groups of 8", [0.05, 0.6], 8),
     _weight_case("one prompt, groups of 2", [0.25], 2),
 )
 prompt_weight.mistakes = """
 chance.shape[-1] - 1 => chance.shape[-1] | G is one too large. chance has G + 1 columns, since 0 to G responses can be right: G is chance.shape[-1] - 1.
-chance.shape[-1] - 1 => len(chance) | len(chance) counts the prompts. The columns are the counts from 0 to G: G is chance.shape[-1] - 1.
+chance.shape[-1] - 1 => len(chance) - 1 | len(chance) counts the prompts. The columns are the counts from 0 to G: G is chance.shape[-1] - 1.
 (k * (G - k) * (G - 1) / G**3).sqrt() => k * (G - k) * (G - 1) / G**3 | The square root is missing: deltas are divided by the spread, and that is a root itself.
 (k * (G - k) * (G - 1) / G**3).sqrt() => (k * (G - k)).sqrt() / G | This spread divides by G. The deltas of GRPO take the sample spread, which divides by G - 1.
+(k * (G - k) * (G - 1) / G**3).sqrt() => k * (G - k) / G**2 / (k * (G - k) / (G * (G - 1))).sqrt() | In a tied group the spread is 0, and 0/0 is not a number. Simplify the quotient first, to one root, as in the text above: there a tied group pushes with 0.
 (k * (G - k) * (G - 1) / G**3).sqrt() => k * (G - k) / G**2 | These are centered deltas: the spread is missing. They give (G - 1)/G for every prompt.
 (chance * push).sum(-1) / => (chance * push).sum(-1) / chance[:, 1:-1].sum(-1) / | You average over mixed groups only. A tied group counts too: it pushes with 0. Leaving it out is dynamic sampling, which comes next.
 k = torch.arange(chance.shape[-1]) => k = solve_rate * (chance.shape[-1] - 1) && (chance * push).sum(-1) => push | You put the mean count into the push. The push bends, so its mean is not the push at the mean: weigh each count by its chance.
 / (solve_rate * (1 - solve_rate)) => | This is the push. What is asked is the push in units of p(1 - p), which turns it into a multiple of the gradient of p.
+(solve_rate * (1 - solve_rate)) => solve_rate * (1 - solve_rate) | Python reads a / p * (1 - p) from the left: you divide by p and multiply by 1 - p. Put brackets around p(1 - p).
 (solve_rate * (1 - solve_rate)) => solve_rate | You divide by p alone. The push is to be measured in units of p(1 - p).
 (solve_rate * (1 - solve_rate)) => (solve_rate * (1 - solve_rate)).sqrt() | You divide by the spread of one answer. The push is to be measured in units of p(1 - p), without a root.
 .sum(-1) / ( => .mean(-1) / ( | You divide by the number of counts. The chances are the weights of the mean already: take the sum.
@@ -149,7 +151,6 @@ best_policy.cases = (
 )
 best_policy.mistakes = """
 .log_softmax(-1) => | The right odds, but they are not normalized: the probabilities do not add up to 1.
-return (best := ref_log_probs + rewards / beta) - best.amax(-1, keepdim=True) | The largest is taken away, but the probabilities do not add up to 1: log_softmax takes away the logarithm of their sum.
 return ref_log_probs + (rewards - rewards.mean(-1, keepdim=True)) / beta | Centering the rewards does not normalize: the probabilities have to add up to 1. log_softmax sees to it.
 .log_softmax(-1) => .softmax(-1) | These are probabilities. Their logarithms are asked for: log_softmax.
 .log_softmax(-1) => .softmax(-1).log() | At a small β the small shares round to 0, whose logarithm is infinite. Normalize with log_softmax, which never leaves the logarithms.
@@ -158,11 +159,11 @@ rewards / beta => rewards * beta | You multiply the reward by β. β is the pric
 rewards / beta => rewards | β is not used. It says how much a reward counts against the reference: R/β.
 (ref_log_probs + rewards / beta) => ((ref_log_probs + rewards) / beta) | You divide the reference by β as well. Only the reward is weighed: log π_ref + R/β.
 (ref_log_probs + rewards / beta) => (beta * ref_log_probs + rewards) | You multiply the reference by β in place of dividing the reward: that is β times the exponent that is asked for.
+(ref_log_probs + rewards / beta).log_softmax(-1) => ref_log_probs + (rewards / beta).log_softmax(-1) | You normalize the rewards alone. It is the product with the reference that has to add up to 1: add first, normalize last.
 ref_log_probs + rewards => ref_log_probs - rewards | You take the reward away: the worst tokens become likely.
 ref_log_probs + rewards => rewards | The reference is missing: this is the best policy only where the reference is uniform.
-log_softmax(-1) => log_softmax(0) | You normalize along the wrong axis. The probabilities of the tokens at one place add up to 1, and the tokens are the last axis.
-log_softmax(-1) => log_softmax(-2) | You normalize along pos, the wrong axis. The probabilities of the tokens at one place add up to 1, and the tokens are the last axis.
+log_softmax(-1) => log_softmax(0) | You normalize along the wrong axis, that of the seeds. The probabilities of the tokens at one place add up to 1, and the tokens are the last axis.
+log_softmax(-1) => log_softmax(1) | You normalize along the wrong axis, that of the prompts. The probabilities of the tokens at one place add up to 1, and the tokens are the last axis.
 return _shared_out(ref_log_probs.exp() + rewards / beta).log() | You add the reward to probabilities. It is e^(R/β) times the probability: add R/β to its logarithm.
-return (ref_log_probs.exp() + rewards / beta).log_softmax(-1) | You add the reward to probabilities, and log_softmax takes them for logarithms. Add R/β to the logarithm of the reference.
 return _shared_out(ref_log_probs.exp() * rewards / beta).log() | You multiply by R/β. The factor is e to that power, so that a token without a reward stays possible.
 """
