@@ -753,6 +753,12 @@ WRONG = [
     ("clipped_surrogate_loss", _cap(3.0)),
     ("clipped_surrogate_loss", _of_nonzero),
     (
+        "clip_fraction",
+        lambda r, d, e: (
+            (r.log() * d.sign()[..., None] > math.log(1 + e)).float().mean()
+        ),
+    ),
+    (
         "masked_sequence_mean",
         lambda x, m: (
             (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(1)).mean(-1).sum()
@@ -767,6 +773,10 @@ WRONG = [
         lambda x, m: (
             (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(1)).mean(-1).squeeze(-1)
         ),
+    ),
+    (
+        "exact_kl_of",
+        lambda p, q: (p.exp() * (p - (q.exp() + 1e-8).log())).sum(-1),
     ),
     ("find_tied_groups", lambda r: r[:, 0] == r[:, 1]),
     ("find_tied_groups", lambda r: r.std(-1) < 1e-6),

@@ -110,6 +110,7 @@ clipped_surrogate_loss.cases = (
 clipped_surrogate_loss.mistakes = """
 minimum => maximum | max for min: PPO takes the pessimist's side, the smaller product.
 torch.minimum(ratio * deltas, clipped * deltas) => (torch.minimum(ratio, clipped) * deltas) | For negative delta you clip the wrong side (as min over ratios does: the order is reversed). Multiply by delta first, then min.
+torch.minimum(ratio * deltas, clipped * deltas).mean() => torch.minimum((ratio * deltas).mean(), (clipped * deltas).mean()) | You take the smaller of two means. Every token has a min of its own: torch.minimum first, which works entry by entry, and then the mean.
 torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | Only the clipped product is left. Without the min, a token that was pushed the wrong way out of the range can never come back.
 .clamp(0.8, 1.2) => | Nothing is clipped: this is the unclipped loss.
 .clamp(0.8, 1.2) => .clamp(-0.2, 0.2) | You clip the ratio to -0.2 and 0.2, the range of a difference. A ratio lies around 1: its bounds are 1 - epsilon and 1 + epsilon, 0.8 and 1.2.
@@ -150,6 +151,7 @@ clip_fraction.cases = (
     ),
     case(
         "a response whose delta is zero",
+        "Where delta is zero, nothing is clipped; yet these tokens are tokens, and the fraction is one of all.",
         ratio=[[[0.5, 1.5], [3.0, 0.1]]],
         deltas=[[0.0, 1.0]],
         epsilon=0.2,
@@ -169,7 +171,7 @@ clip_fraction.cases = (
     ),
     case(
         "two prompts, two responses",
-        ratio=[[[0.9, 0.5], [1.1, 3.0]], [[50.0, 1.0], [0.01, 0.9]]],
+        ratio=[[[0.81, 0.5], [1.19, 3.0]], [[50.0, 1.0], [0.01, 0.9]]],
         deltas=[[-1.0, 2.0], [0.5, -0.5]],
         epsilon=0.2,
     ),
@@ -228,6 +230,7 @@ masked_sequence_mean.cases = (
 )
 masked_sequence_mean.mistakes = """
 torch.where(mask, per_token, 0.0) => per_token | The mask is forgotten in the numerator: padding is summed too.
+torch.where(mask, per_token, 0.0) => torch.where(mask, 0.0, per_token) | You keep the padding and drop the tokens: mask is True on the tokens that count. masked_fill writes where it is True, so there it needs ~mask.
 return torch.where(mask, per_token, 0.0).sum() / mask.sum() | This is the token mean: every token weighs the same. Here every response does: average each one first, then the averages.
 return torch.where(mask, per_token, 0.0).mean() | You divide by the width of the tensor: the mask is forgotten in the denominator. Divide by each response's own length.
  / lengths => | You average the sums of the responses. Divide each by its own length first.

@@ -27,9 +27,16 @@ exact_kl_of.cases = (
     two_policies(
         "three states", [[0.5, 0.5]] * 3, [[0.1, 0.9], [0.6, 0.4], [0.5, 0.5]]
     ),
+    two_policies(
+        "a reference that hardly knows a token",
+        [[0.5, 0.5]],
+        [[1e-12, 1.0]],
+        "The reference gives the first token a probability of 1e-12, beside which an epsilon is large. Subtract the logarithms as they are.",
+    ),
 )
 exact_kl_of.mistakes = """
 return (ref_log_probs.exp() * (ref_log_probs - log_probs)).sum(-1) | That is KL(ref||pi), the other direction: weights and ratio are swapped. The policy gives the weights here, and log pi comes first in the difference.
+(log_probs - ref_log_probs) => (log_probs / ref_log_probs) | You divide logarithms. The logarithm of pi/ref is the difference of the two.
 log_probs.exp() * => ref_log_probs.exp() * | You weigh with the reference's probabilities. KL(pi||ref) is an average over what the policy does: weigh with log_probs.exp().
 log_probs.exp() * => | The weights are missing: every token counts the same. Weigh each log-ratio with the probability that the policy gives the token.
 .sum( => .mean( | You divide by the size of the vocabulary. The probabilities are the weights of the average already: take the sum.
@@ -81,6 +88,7 @@ torch.expm1 => torch.exp | The -1 is missing: your estimate is 1 where both poli
 ) - log_ratio => ) + log_ratio | The sign of the logarithm is wrong. It is minus log(ref/pi), which is k1.
 torch.expm1(log_ratio) - log_ratio => log_ratio - torch.expm1(log_ratio) | Everything has the wrong sign: k3 is never negative.
 return (torch.expm1(ref_log_probs - log_probs) - (ref_log_probs - log_probs)).mean() | You average already. Return one value for each token: masks and means come later.
+return log_probs.exp() * (torch.expm1(ref_log_probs - log_probs) - (ref_log_probs - log_probs)) | You weigh by probability, but these tokens were sampled: a likely token turns up more often already.
 return ref_log_probs / log_probs - 1 - (ref_log_probs / log_probs).log() | A quotient of log-probabilities is no ratio of probabilities. ref/pi is the exp of a difference of log-probabilities.
 """
 
@@ -127,6 +135,8 @@ penalized_reward.cases = (
 )
 penalized_reward.mistakes = """
 rewards - kl_penalty => rewards + kl_penalty | The sign is wrong: this pays the policy for leaving its reference. Subtract beta times log(pi/ref).
+.sum(dim=-1) => .sum() | You sum over the whole batch. Each response pays for its own tokens: sum over pos, the last axis.
+log_probs - ref_log_probs) => log_probs / ref_log_probs) | You divide logarithms. The logarithm of pi/ref is the difference of the two.
 .sum( => .mean( | You average over pos. The log-ratio of a whole response is the sum over its tokens; a mean makes beta smaller by the length.
 kl_penalty * log_ratio => log_ratio | beta is missing: kl_penalty says how much a nat of KL costs.
 .detach() => | The values are right, but a gradient flows through the reward. A reward is a number: detach() the log-ratio or use torch.no_grad().
@@ -166,10 +176,10 @@ next_beta.mistakes = """
 gain * error => error | The gain is missing: beta follows the whole error. Only the part gain * error moves it.
 gain * error => gain | The error is missing: beta grows in every step, whatever the KL is.
 1 + gain => 1 - gain | The wrong way: where the KL is too large, leaving must cost more, so beta goes up.
+kl / target - 1 => 1 - target / kl | You divide by the KL itself. The error is a share of the target: (kl - target) / target.
 kl / target - 1 => kl - target | You take the difference. The error is relative: kl / target - 1.
 beta * (1 + gain * error) => beta + gain * error | You add the error. Beta is multiplied by one plus its part of the error, so that it never falls below zero and moves alike at every size.
 return beta * (1 + (gain * (kl / target - 1)).clamp(-0.2, 0.2)) | You clamp gain * error. Clamp the error first: then a gain of 0.1 moves beta by 2 % at most.
 kl / target - 1 => kl / target | The -1 is missing: on its target, the KL has an error of zero.
-return (beta * kl / target).clamp(-0.2, 0.2) | You clamp beta itself. The error is what stays between -0.2 and 0.2.
 kl / target => target / kl | The quotient is upside down, so a KL above its target makes leaving cheaper. Divide the KL by its target.
 """

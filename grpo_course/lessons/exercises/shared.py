@@ -40,10 +40,12 @@ CLOSE_TOGETHER = case(
 )
 
 
-def two_policies(description: str, probs: list, ref_probs: list) -> Case:
+def two_policies(
+    description: str, probs: list, ref_probs: list, hint: str = ""
+) -> Case:
     """The log-probabilities of a policy and of its reference."""
     args = {"log_probs": probs, "ref_log_probs": ref_probs}
-    return Case(description, {n: torch.tensor(p).log() for n, p in args.items()})
+    return Case(description, {n: torch.tensor(p).log() for n, p in args.items()}, hint)
 
 
 def scored_text(
