@@ -3,55 +3,56 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Rectangle
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
-    ARROW,
-    CLIP,
     COLOURS,
     FAINT,
-    GROUND,
-    INK,
     KINDS,
     NAMES,
     PAPER,
     PI,
-    UP,
     axes_row,
     canvas,
     cell,
     cells,
+    draw_arrow,
     finish,
+    frame,
     key,
     name_row,
-    plot_bands,
-    sign_colour,
-    words_of,
+    write,
 )
-from grpo_course.formulas import compute_loss
 
-# Texts of a batch as coloured cells: what is prompt, response, end and padding.
-
-
-MASKED = NAMES | {"response": "kept", "end": "kept EOS", "padding": "dropped"}
+GREY = "#d9d9d9"
 
 
-def kinds_of(
-    prompt: Tensor, pad: int, mask: Tensor, response: Tensor, eos: int
-) -> list:
-    """The kind of each token of a text whose prompt is padded on the left."""
-    said = ["padding" if token == pad else "prompt" for token in prompt.tolist()]
-    pairs = zip(response.tolist(), mask.tolist(), strict=True)
-    kinds = [
-        ("end" if token == eos else "response") if k else "padding"
-        for token, k in pairs
-    ]
-    return said + kinds
+def draw_tokens(
+    ax: Axes, y: float, tokens: Sequence, kinds: Sequence[str], x: float = 0
+) -> None:
+    """A row of tokens, a cell each, coloured by kind."""
+    for place, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
+        cell(ax, x + place, y, str(token), kind)
+
+
+def draw_text(
+    ax: Axes,
+    y: float,
+    prompt: Tensor,
+    response: Tensor,
+    mask: Tensor,
+    eos: int,
+    pad: int,
+) -> None:
+    """A prompt that is padded on the left and its response, whose kinds go by the mask."""
+    asked, said = prompt.tolist(), response.tolist()
+    kinds = ["padding" if token == pad else "prompt" for token in asked]
+    for token, counts in zip(said, mask.tolist(), strict=True):
+        kinds.append(("end" if token == eos else "response") if counts else "padding")
+    draw_tokens(ax, y, asked + said, kinds)
 
 
 def plot_batch(
@@ -60,27 +61,20 @@ def plot_batch(
     mask: Tensor,
     eos: int,
     pad: int,
-    names: dict[str, str] = NAMES,
+    names: Mapping[str, str] = {},
 ) -> Axes:
     """A group's texts, one a row. int [pos], int [trial pos], bool [trial pos]
 
-    Kinds go by the mask; `names` says what they are called where it may be wrong.
+    `names` says what kinds are called where the mask may be wrong.
     """
-    width = len(prompt) + responses.shape[-1]
-    ax = canvas(width, len(responses) + 1)
+    ax = canvas(len(prompt) + responses.shape[-1], len(responses) + 1)
     for row, (response, counts) in enumerate(zip(responses, mask, strict=True)):
-        kinds = kinds_of(prompt, pad, counts, response, eos)
-        tokens = prompt.tolist() + response.tolist()
-        for x, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
-            cell(ax, x, row, str(token), kind)
+        draw_text(ax, row, prompt, response, counts, eos, pad)
         name_row(ax, row, f"response {row}")
-    key(ax, len(responses), tuple(KINDS), left=-2, names=names)
-    lengths = ", ".join(str(int(length)) for length in mask.sum(-1))
-    rest = names["padding"]
+    key(ax, len(responses), tuple(KINDS), left=-2, names=NAMES | dict(names))
+    counted = mask.sum(-1).tolist()
     describe(
-        ax.figure,
-        f"{len(responses)} texts as rows of cells, coloured by kind: a prompt, padded "
-        f"on the left, then responses of {lengths} tokens, the rest {rest}.",
+        ax.figure, f"Texts as rows of cells; {counted} tokens of their responses count."
     )
     return ax
 
@@ -88,7 +82,7 @@ def plot_batch(
 def plot_quantities(
     prompt: Tensor,
     response: Tensor,
-    rows: dict[str, Tensor],
+    rows: Mapping[str, Tensor],
     mask: Tensor,
     eos: int,
     pad: int,
@@ -98,81 +92,33 @@ def plot_quantities(
     int [pos] twice; each of the rows is [pos] of the response: bool for a mask, float
     for numbers. A row whose name begins with a delta is drawn as arrows. bool [pos]
     """
-    start, kinds = len(prompt), kinds_of(prompt, pad, mask, response, eos)
-    ax = canvas(start + len(response), len(rows) + 2)
-    tokens = prompt.tolist() + response.tolist()
-    for x, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
-        cell(ax, x, 0, str(token), kind)
+    ax = canvas(len(prompt) + len(response), len(rows) + 2)
+    draw_text(ax, 0, prompt, response, mask, eos, pad)
     name_row(ax, 0, "token")
     for y, (name, values) in enumerate(rows.items(), start=1):
         name_row(ax, y, name)
-        for t, value in enumerate(values.tolist()):
-            draw_value(ax, start + t, y, name, value, bool(mask[t]))
+        pairs = zip(values.tolist(), mask.tolist(), strict=True)
+        for x, (value, counts) in enumerate(pairs, start=len(prompt)):
+            if values.dtype == torch.bool:
+                cell(ax, x, y, f"{value:d}", colour=GREY if value else PAPER)
+            elif not counts:
+                cell(ax, x, y, "?", "padding")
+            elif name.startswith(r"$\delta"):
+                cell(ax, x, y, "")
+                up = 0.3 if value > 0 else -0.3  # rows are counted downwards
+                draw_arrow(
+                    ax, (x + 0.13, y + 0.5 + up), (x + 0.13, y + 0.5 - up), value
+                )
+                write(
+                    ax, f"{value:+.2f}".replace("0.", "."), x + 0.58, y + 0.5, size=10
+                )
+            else:
+                cell(ax, x, y, f"{value:.2f}")
     key(ax, len(rows) + 1, tuple(KINDS), left=-2)
-    count = int(mask.sum())
     describe(
-        ax.figure,
-        f"A text of {start} prompt places and {len(response)} response places as a row "
-        f"of cells; below each response token its {', '.join(rows)}. The last "
-        f"{len(response) - count} places are padding, where nothing counts.",
+        ax.figure, f"A text as a row of cells; below each token its {', '.join(rows)}."
     )
     return ax
-
-
-def draw_value(
-    ax: Axes, x: float, y: float, name: str, value: float, counts: bool
-) -> None:
-    """A number, a tick of a mask or an arrow; padding is empty."""
-    if isinstance(value, bool):
-        cell(ax, x, y, "1" if value else "0", colour="#d9d9d9" if value else PAPER)
-    elif not counts:
-        cell(ax, x, y, "?", "padding")
-    elif name.startswith(r"$\delta"):
-        cell(ax, x, y, "")
-        draw_delta_of_token_rows(ax, x + 0.5, y + 0.5, value)
-    else:
-        cell(ax, x, y, f"{value:.2f}")
-
-
-def draw_delta_of_token_rows(ax: Axes, x: float, y: float, value: float) -> None:
-    """An arrow up or down with its number; its colour says the direction again."""
-    reach = 0.3 if value > 0 else -0.3
-    style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 11, "lw": 2}
-    ends = (x - 0.4, y + reach), (x - 0.4, y - reach)  # the axis points down
-    style |= {"color": sign_colour(value), "shrinkA": 0, "shrinkB": 0}
-    if value:
-        ax.add_patch(FancyArrowPatch(*ends, **style))
-    text = f"{value:+.2f}".replace("0.", ".")
-    ax.text(x + 0.1, y, text, ha="center", va="center", fontsize=10)
-
-
-# Ways to do one thing beside each other: gaps, means, before and after.
-
-
-def plot_means_and_gap(
-    curves: Mapping[str, Tensor], pair: tuple[str, str], ylabel: str, marked: range
-) -> list[Axes]:
-    """Means over the seeds; below, by how much the first of a pair is above the second.
-
-    Curves are [epoch seed]. The gap is taken seed by seed, and its band holds 80 % of
-    the seeds. The marked epochs are shaded.
-    """
-    figure, axes = plt.subplots(
-        2, 1, sharex=True, figsize=(7.0, 4.6), height_ratios=(3, 2)
-    )
-    means = {name: curve.mean(dim=-1, keepdim=True) for name, curve in curves.items()}
-    plot_bands(means, ylabel, "", ax=axes[0])
-    upper, lower = pair
-    gap = curves[upper] - curves[lower]
-    plot_bands({"gap": gap}, f"{upper}\n− {lower}", ax=axes[1])
-    axes[1].axhline(0, color="black", lw=1)
-    for ax in axes:
-        ax.axvspan(marked[0], marked[-1], **CLIP)
-    figure.align_ylabels()
-    return list(axes)
-
-
-# Where a token stands: the shift by one, the side of padding, the count of places.
 
 
 def plot_shift(tokens: Tensor, prompt_length: int, log_probs: Tensor) -> Axes:
@@ -181,34 +127,23 @@ def plot_shift(tokens: Tensor, prompt_length: int, log_probs: Tensor) -> Axes:
     int [pos]; log_probs [pos-1] holds what each token but the first is given.
     """
     ax = canvas(len(tokens), 4.6, names=3.1)
-    for x, token in enumerate(tokens.tolist()):
-        cell(ax, x, 0, f"{x}", colour="#d9d9d9" if x + 1 < len(tokens) else GROUND)
-        kind = "prompt" if x < prompt_length else "response"
-        cell(ax, x, 2.2, str(token), kind)
+    kinds = ["prompt" if x < prompt_length else "response" for x in range(len(tokens))]
+    draw_tokens(ax, 2.2, tokens.tolist(), kinds)
+    for x in range(len(tokens)):
+        cell(ax, x, 0, f"{x}", colour=GREY if x + 1 < len(tokens) else PAPER)
     for x, value in enumerate(log_probs.tolist(), start=1):
-        scores_response = x >= prompt_length
-        point(ax, x - 1, x, PI if scores_response else FAINT)
-        if scores_response:
-            ax.text(x + 0.5, 3.5, f"{value:.1f}", ha="center", color=INK)
-    name_row(ax, 0, "logits, row t")
-    name_row(ax, 2.2, "token t")
-    name_row(ax, 2.9, r"log $\pi$")
+        colour = PI if kinds[x] == "response" else FAINT
+        draw_arrow(ax, (x - 0.5, 0.95), (x + 0.5, 2.25), color=colour)
+        if kinds[x] == "response":
+            write(ax, f"{value:.1f}", x + 0.5, 3.4)
+    for y, name in ((0, "logits, row t"), (2.2, "token t"), (2.9, r"log $\pi$")):
+        name_row(ax, y, name)
     key(ax, 3.7, ("prompt", "response"), left=-2)
     describe(
         ax.figure,
-        f"Two rows of {len(tokens)} cells: the rows of the logits above, the tokens "
-        "below. An arrow leads from each row of the logits to the token one place to "
-        "its right, which it scores. The last row scores none, and no row scores the "
-        "first token.",
+        "From each row of the logits an arrow leads to the token one place on.",
     )
     return ax
-
-
-def point(ax: Axes, start: float, end: float, colour: str) -> None:
-    """An arrow from a cell of the upper row to one of the lower row."""
-    style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 13, "lw": 1.8}
-    ends = (start + 0.5, 0.95), (end + 0.5, 2.25)
-    ax.add_patch(FancyArrowPatch(*ends, color=colour, shrinkA=0, shrinkB=0, **style))
 
 
 def plot_padding(right: Tensor, left: Tensor, pad: int, num_new: int = 4) -> Axes:
@@ -217,121 +152,20 @@ def plot_padding(right: Tensor, left: Tensor, pad: int, num_new: int = 4) -> Axe
     No prompt holds the pad token.
     """
     rows, width = right.shape
-    gap = 2.0
-    ax = canvas(2 * (width + num_new) + gap, rows + 2.0, names=0.2)
-    for title, prompts, x in (
-        ("padding on the right", right, 0.0),
-        ("padding on the left", left, width + num_new + gap),
-    ):
-        ax.text(x, 0.5, title, va="center", color=INK)
+    ax = canvas(2 * (width + num_new) + 2, rows + 2.0, names=0.2)
+    sides = {"right": (0, right), "left": (width + num_new + 2, left)}
+    for side, (x, prompts) in sides.items():
+        write(ax, f"padding on the {side}", x, 0.5, ha="left")
         for y, prompt in enumerate(prompts.tolist(), start=1):
-            draw_prompt(ax, x, y, prompt, pad, num_new)
-        cut = x + width
-        ax.plot([cut, cut], [0.9, rows + 1.1], color=INK, lw=2, ls="--")
+            kinds = ["padding" if token == pad else "prompt" for token in prompt]
+            draw_tokens(
+                ax, y, prompt + num_new * [""], kinds + num_new * ["response"], x
+            )
+        ax.plot([x + width] * 2, [0.9, rows + 1.1], color="black", lw=2, ls="--")
     key(ax, rows + 1.0, ("prompt", "response", "padding"))
-    describe(
-        ax.figure,
-        f"{rows} prompts of unequal length, twice. Padded on the right, padding stands "
-        "between a short prompt and its response. Padded on the left, every prompt "
-        "ends where its response begins. A dashed line marks where responses begin.",
-    )
+    text = "Prompts padded on the right, with padding before their responses, and on the left."
+    describe(ax.figure, text)
     return ax
-
-
-def draw_prompt(
-    ax: Axes, x: float, y: float, prompt: list[int], pad: int, num_new: int
-) -> None:
-    """A prompt, token by token, and the places that its response will fill."""
-    for place, token in enumerate(prompt):
-        cell(ax, x + place, y, str(token), "padding" if token == pad else "prompt")
-    for place in range(num_new):
-        cell(ax, x + len(prompt) + place, y, "", "response")
-
-
-def plot_states(read: Mapping[str, tuple[Tensor, Tensor]]) -> list[Axes]:
-    """The state after each token as a column of colours; the last one is framed.
-
-    A name's tokens, int [pos], and states, float [pos dim].
-    """
-    axes, told = axes_row(len(read), width=9.0, height=2.7), []
-    alone = next(iter(read.values()))[1][-1]
-    most = max(states.abs().max().item() for _, states in read.values())
-    for ax, (name, (tokens, states)) in zip(axes, read.items(), strict=True):
-        ax.imshow(states.T, cmap="PuOr", vmin=-most, vmax=most, aspect="auto")
-        ax.set_xticks(range(len(tokens)), [str(token) for token in tokens.tolist()])
-        ax.set(yticks=(), title=name, xlim=(-0.5, 2.5))
-        ax.grid(visible=False)
-        last = (len(tokens) - 1.5, -0.5), 1, states.shape[-1]
-        ax.add_patch(Rectangle(*last, fill=False, ec=INK, lw=3, clip_on=False))
-        told.append(f"{name} by at most {(states[-1] - alone).abs().max():.2f}")
-    text = "States as columns of colours. The last differs from that of the first panel"
-    describe(axes[0].figure, f"{text}: {'; '.join(told)}.")
-    return axes
-
-
-# How hard each token of a response pushes, under each mean over a batch.
-
-
-TOKEN_PUSH_SHORT = 2  # tokens of the short responses
-
-
-HIGHEST = 0.14
-
-
-def pushes(length: int, mean: str, longest: int = 16) -> tuple[Tensor, Tensor]:
-    """What each token of a short and of a long good response adds, up to the step.
-
-    The batch has two good responses, delta +1, and two bad ones of the same lengths.
-    -> float [SHORT], float [length]
-    """
-    lengths = torch.tensor(
-        [[TOKEN_PUSH_SHORT, length, TOKEN_PUSH_SHORT, length]]
-    )  # [batch trial]
-    mask = torch.arange(longest) < lengths[..., None]
-    deltas = torch.tensor([[1.0, 1.0, -1.0, -1.0]])
-    log_probs = torch.zeros(1, 4, longest, requires_grad=True)
-    loss = compute_loss(log_probs, deltas, "naive", mask=mask, aggregation=mean)
-    (push,) = torch.autograd.grad(-loss, log_probs)
-    return push[0, 0, :TOKEN_PUSH_SHORT], push[0, 1, :length]
-
-
-def plot_pushes(length: int, mean: str) -> Axes:
-    """A bar for each token of the short and of the long good response."""
-    ax, start = axes_row(width=8.0, height=2.8)[0], 0
-    for push in pushes(length, mean):
-        places = torch.arange(len(push)) + start
-        ax.bar(places, push, 0.8, color=UP)
-        middle, text = places.float().mean().item(), f"sum {push.sum():.3f}"
-        ax.text(middle, push[0].item() + 0.006, text, ha="center")
-        start += len(push) + 3
-    ax.set(xlim=(-1.5, 21), ylim=(0, HIGHEST + 0.02))
-    ax.set_xticks(
-        (0.5, 4.5 + length / 2), (f"{TOKEN_PUSH_SHORT} tokens", f"{length} tokens")
-    )
-    finish(ax, "", "push of a token", mean).grid(visible=False, axis="x")
-    short, long = pushes(length, mean)
-    describe(
-        ax.figure,
-        f"A bar for each token, {mean}. Each of {TOKEN_PUSH_SHORT} tokens of the short response "
-        f"pushes {short[0]:.3f}, each of {length} of the long one {long[0]:.3f}.",
-    )
-    return ax
-
-
-def draw_pushes(tokens: int, mean: str) -> str:
-    """The picture for a slider; -> the sentence below it."""
-    plot_pushes(tokens, mean)
-    short, long = pushes(tokens, mean)
-    return (
-        f"{mean}: a token of the short response pushes {short[0]:.3f}, one of the long "
-        f"response {long[0]:.3f}; all its {tokens} together {long.sum():.3f}."
-    )
-
-
-# A model that writes: what it says before each token, its texts, what they earn.
-
-
-ANSWER, EARNS, IS = 4, 7.5, 10.3  # columns where answer, pay and verdict begin
 
 
 def plot_writing(probs: Tensor, tokens: Tensor, prompt: Tensor, rows: int = 0) -> Axes:
@@ -342,46 +176,12 @@ def plot_writing(probs: Tensor, tokens: Tensor, prompt: Tensor, rows: int = 0) -
     count, vocab = probs.shape
     rows = max(rows, count)
     ax = axes_row(width=2.0 + 0.58 * vocab, height=0.9 + 0.4 * rows)[0]
-    cells(ax, probs)
+    cells(finish(ax, "next token", ""), probs)
     for row, token in enumerate(tokens.tolist()):
-        frame_of_token_writing(ax, token - 0.5, row - 0.5)
+        frame(ax, row, token, ec=COLOURS[1], lw=3, clip_on=False)
     before = [" ".join(map(str, prompt.tolist())), *map(str, tokens.tolist())]
     ax.set_yticks(range(count), [f"reads {text}" for text in before[:count]])
-    ax.set_xticks(range(vocab))
-    ax.set_ylim(rows - 0.5, -0.5)
-    finish(ax, "next token", "").grid(visible=False)
-    written = zip(tokens.tolist(), probs, strict=True)
-    told = ", ".join(f"{token} at {row[token]:.2f}" for token, row in written)
-    describe(
-        ax.figure,
-        f"A table of probabilities, {count} steps by {vocab} tokens. "
-        f"Written and framed: {told}.",
-    )
-    return ax
-
-
-def frame_of_token_writing(ax: Axes, x: float, y: float) -> None:
-    """A thick frame around one cell."""
-    style: dict[str, Any] = {"fill": False, "ec": COLOURS[1], "lw": 3, "zorder": 3}
-    ax.add_patch(Rectangle((x, y), 1, 1, clip_on=False, **style))
-
-
-def plot_texts(texts: Tensor, names: Sequence[str], token: int) -> Axes:
-    """A text a row, its cells coloured where they hold `token`. int [row pos]"""
-    count, width = texts.shape
-    ax, told = canvas(width + 1.8, count, names=2.4), []
-    for y, (name, text) in enumerate(zip(names, texts.tolist(), strict=True)):
-        for x, each in enumerate(text):
-            cell(ax, x, y, str(each), "response" if each == token else "")
-        share = f"{text.count(token)} of {width}"
-        name_row(ax, y, name)
-        ax.text(width + 0.15, y + 0.5, share, va="center", color=INK)
-        told.append(f"{name} {share}")
-    describe(
-        ax.figure,
-        f"Texts as rows of cells, coloured where they hold token {token}: "
-        f"{', '.join(told)}.",
-    )
+    ax.set(xticks=range(vocab), ylim=(rows - 0.5, -0.5))
     return ax
 
 
@@ -392,36 +192,25 @@ def plot_answers(
 
     int [batch pos] twice; points [batch] of `most`.
     """
-    ax = canvas(IS + 2.5, len(prompts) + 1, names=0.2)
-    style: dict[str, Any] = {"va": "center", "fontsize": 13, "color": INK}
-    for x, text in ((0, "prompt"), (ANSWER, "answer"), (EARNS, "points")):
-        ax.text(x + 0.05, 0.5, text, **style)
-    truth, told = prompts.sort(dim=-1).values, []
-    for y, (prompt, answer) in enumerate(zip(prompts, answers, strict=True), start=1):
-        wrong = answer != truth[y - 1]
-        for x, token in enumerate(prompt.tolist()):
-            cell(ax, x, y, str(token), "prompt")
-        for x, token in enumerate(answer.tolist(), start=ANSWER):
-            misplaced = bool(wrong[x - ANSWER])
-            cell(ax, x, y, str(token), "" if misplaced else "response")
-            if misplaced:
-                frame_of_token_writing(ax, x, y)
-        pay = f"{points[y - 1]:g} of {most}"
-        verdict = "wrong" if wrong.any() else "sorted"
-        ax.text(EARNS + 0.05, y + 0.5, pay, **style)
-        ax.text(IS, y + 0.5, verdict, **style)
-        told.append(f"{answer.tolist()} to {prompt.tolist()}, {pay}, {verdict}")
+    ax, told = canvas(12.8, len(prompts) + 1, names=0.2), []
+    misplaced = answers != prompts.sort(dim=-1).values  # [batch pos]
+    look: dict[str, Any] = {"ha": "left", "size": 13}
+    for x, text in ((0, "prompt"), (4, "answer"), (7.5, "points")):
+        write(ax, text, x, 0.5, **look)
+    for y, (prompt, answer) in enumerate(
+        zip(prompts.tolist(), answers.tolist(), strict=True), 1
+    ):
+        off = misplaced[y - 1].tolist()
+        draw_tokens(ax, y, prompt, ["prompt"] * len(prompt))
+        draw_tokens(ax, y, answer, ["" if each else "response" for each in off], x=4)
+        for x in misplaced[y - 1].nonzero().flatten().tolist():
+            frame(ax, y + 0.5, x + 4.5, ec=COLOURS[1], lw=3)
+        row = f"{points[y - 1]:g} of {most}", "wrong" if any(off) else "sorted"
+        for x, text in zip((7.5, 10.3), row, strict=True):
+            write(ax, text, x, y + 0.5, **look)
+        told.append(f"{answer} to {prompt}, {', '.join(row)}")
     describe(ax.figure, f"Answers as rows of cells: {'; '.join(told)}.")
     return ax
-
-
-# Where updates point beside a gradient; what is won against what is kept.
-
-
-WAY: dict[str, Any] = ARROW | {"lw": 2.5, "mutation_scale": 18}
-
-
-TIPS = ((10, 4), (10, -12), (-6, 10))  # where the name of an end stands, by its tip
 
 
 def plot_ways_from(
@@ -435,16 +224,15 @@ def plot_ways_from(
     What is won goes across and what is kept upwards, [seed] each: an arrow joins two
     means.
     """
-    ax, told = axes_row(width=7.5, height=4.2)[0], []
+    ax = finish(axes_row(width=7.5, height=4.2)[0], xlabel, ylabel)
     for (name, start), colour in zip(starts.items(), COLOURS, strict=False):
         x, y = (each.mean().item() for each in start)
         ax.plot(x, y, "o", ms=10, color=colour)
-        for (end, pair), shift in zip(ends[name].items(), TIPS, strict=False):
+        write(ax, name, x, y, (-4, 18))
+        tips = (10, 8), (10, -8), (-6, 14)  # so that no two names meet
+        for (end, pair), away in zip(ends[name].items(), tips, strict=False):
             tip = pair[0].mean().item(), pair[1].mean().item()
-            ax.annotate("", tip, (x, y), arrowprops=WAY | {"color": colour})
-            ax.annotate(end, tip, shift, textcoords="offset points", color=colour)
-            told.append(f"{name}, {end}: from {words_of(x, y)} to {words_of(*tip)}")
-        ax.annotate(name, (x, y), (-4, 12), textcoords="offset points", ha="center")
+            draw_arrow(ax, (x, y), tip, color=colour, width=2.5)
+            write(ax, end, *tip, away, ha="left", color=colour)
     ax.set(xlim=(-0.1, 1.2), ylim=(-0.05, 1))
-    describe(ax.figure, f"Arrows by {xlabel} and {ylabel}. {'; '.join(told)}.")
-    return finish(ax, xlabel, ylabel)
+    return ax
