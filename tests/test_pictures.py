@@ -23,9 +23,6 @@ from grpo_course.classroom.plots import (
 from grpo_course.formulas import exact_kl, kl_values
 from grpo_course.lessons.pictures import nb03 as simplex
 from grpo_course.lessons.pictures import nb07 as pushes
-from grpo_course.lessons.pictures.nb04 import (
-    token_weights,
-)
 from grpo_course.lessons.pictures.nb05 import (
     plot_gap,
     plot_kl_area,
@@ -284,18 +281,3 @@ def test_the_clipped_loss_is_flat_from_the_band_to_its_mirror_image():
     assert pulls.tolist() == pytest.approx([0.9, 0.0, 1.5, -1.5])
     free = losses_and_pulls(FOUR, None)[1]
     assert free.tolist() == pytest.approx([0.9, 0.5, 1.5, -1.5])
-
-
-@pytest.mark.parametrize(
-    ("mean", "short", "long"),
-    [
-        ("sequence_mean", 1 / 4, 1 / 16),
-        ("token_mean", 1 / 10, 1 / 10),
-        ("constant", 1 / 24, 1 / 24),
-    ],
-)
-def test_the_weight_of_a_token_under_each_mean(mean, short, long):
-    weights = token_weights(8, mean)
-    torch.testing.assert_close(weights[0, :2], torch.full((2,), short))
-    torch.testing.assert_close(weights[1, :8], torch.full((8,), long))
-    assert not weights[0, 2:].any() and not weights[1, 8:].any()

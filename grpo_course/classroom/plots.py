@@ -6,7 +6,7 @@ colour-blind readers (Okabe and Ito, https://jfly.uni-koeln.de/color/); a sign, 
 or a hatching says the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -268,13 +268,18 @@ def frame(ax: Axes, row: float, column: float, size: float = 1.0, **look) -> Non
 
 
 def draw_cube(
-    axes: Sequence[Axes], values: Tensor, texts: Sequence[Any], **look
+    axes: Sequence[Axes], values: Tensor, text_at: Callable[[tuple], str], **look
 ) -> None:
-    """A table for each first number: second numbers down, third ones across. [5 5 5]"""
+    """A table for each first number; second ones down, third across. [5 5 5]
+
+    text_at gives what is written in the cell (first, second, third).
+    """
     for first, (ax, table) in enumerate(zip(axes, values, strict=True)):
-        cells(ax, table, texts[first], aspect="equal", **look)
+        rows, columns = map(range, table.shape)
+        texts = [[text_at((first, row, column)) for column in columns] for row in rows]
+        cells(ax, table, texts, aspect="equal", **look)
         ax.set(title=f"first number {first}", xlabel="third")
-        ax.set(xticks=range(table.shape[1]), yticks=range(table.shape[0]))
+        ax.set(xticks=columns, yticks=rows)
     axes[0].set_ylabel("second")
 
 
@@ -648,20 +653,33 @@ def key(
         ax.text(x + 0.55, y + 0.5, names[kind], va="center", color=INK)
 
 
-ROW = 1.75  # from one row of blocks to the next
+def plot_weights(
+    weights: Mapping[str, Tensor], tallest: float | None = None
+) -> list[Axes]:
+    """A panel for each mean: a short response above, a long one below. [trial pos] each
 
-
-def draw_blocks(ax: Axes, weights: Tensor, bottom: float, tallest: float) -> None:
-    """A row of blocks for one response; the area of each is its weight. [pos]
-
-    A block of the weight `tallest` is one high.
+    Each token is a block whose area is its weight, 0 at the padding. A block of the
+    weight `tallest`, else the largest of a panel, is one high.
     """
-    used = weights[weights > 0]
-    look: dict[str, Any] = {"align": "edge", "ec": GROUND, "lw": 1.5}
-    ax.bar(range(len(used)), used / tallest, 1, bottom, color=PI, **look)
-    text = f"{used[0]:.3f} each, {used.sum():.2f} together"
-    ax.text(0, bottom + used[0].item() / tallest + 0.08, text, fontsize=11)
-    ax.hlines(bottom, 0, 12, color="black", lw=0.8)
+    axes, told = axes_row(len(weights), width=2.75 * len(weights), height=2.8), []
+    for ax, (name, rows) in zip(axes, weights.items(), strict=True):
+        for weight, bottom in zip(rows, (1.75, 0.0), strict=True):
+            blocks = weight[weight > 0]
+            high = blocks / (tallest or rows.max())
+            look: dict[str, Any] = {"align": "edge", "ec": GROUND, "lw": 1.5}
+            ax.bar(range(len(blocks)), high, 1, bottom, color=PI, **look)
+            text = f"{blocks[0]:.3f} each, {blocks.sum():.2f} together"
+            ax.text(0, bottom + high[0].item() + 0.08, text, fontsize=11)
+            ax.hlines(bottom, 0, rows.shape[1] + 0.2, color="black", lw=0.8)
+            if ax is axes[0]:
+                words = f"{len(blocks)} tokens"
+                ax.text(-0.6, bottom, words, ha="right", va="bottom")
+        ax.set(xlim=(-0.2, rows.shape[1] + 0.2), ylim=(-0.1, 3.2), title=name)
+        ax.axis("off")
+        told.append(f"{name} {rows[0, 0]:.3f} and {rows[1, 0]:.3f}")
+    text = "What tokens of a short and of a long response weigh, as blocks"
+    describe(axes[0].figure, f"{text}: {'; '.join(told)}.")
+    return axes
 
 
 # Tokens by their ratio and delta

@@ -59,12 +59,15 @@ def plot_prompt_map(answers: Tensor, known: Tensor, trained: Tensor) -> list[Axe
     ((*axes,),) = axes_grid(1, len(answers), 2.0 * len(answers), 2.4)
     same = (answers[..., None, :] == known).all(dim=-1)  # [first second third answer]
     kind = same.int().argmax(dim=-1).where(same.any(dim=-1), len(known))
-    texts = [
-        [["".join(map(str, a)) for a in row] for row in table]
-        for table in answers.tolist()
-    ]
     shades = ListedColormap([COLOURS[5], COLOURS[4], COLOURS[3], GROUND])
-    draw_cube(axes, kind, texts, cmap=shades, limits=(0, 3), size=10)
+    draw_cube(
+        axes,
+        kind,
+        lambda at: "".join(map(str, answers[at].tolist())),
+        cmap=shades,
+        limits=(0, 3),
+        size=10,
+    )
     prompts = torch.cartesian_prod(*[torch.arange(len(answers))] * 3)
     right = (answers.flatten(0, 2) == prompts.sort(dim=-1).values).all(dim=-1)
     for first, second, third in prompts[right].tolist():

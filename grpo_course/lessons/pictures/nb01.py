@@ -1,5 +1,6 @@
 """What notebook 01 alone draws."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,6 +20,23 @@ from grpo_course.classroom.plots import (
 )
 
 
+def draw_rewards(axes: Sequence[Axes], cube: Tensor, words: Any = None, **look) -> None:
+    """Rewards as colours with their numbers or words; a star at the best. [5 5 5]"""
+    limits = cube.min().item(), cube.max().item()
+
+    def text_at(at: tuple) -> str:
+        star = cube[at] == limits[1]
+        return "★" if star else words(at) if words else f"{cube[at]:g}"
+
+    draw_cube(axes, cube, text_at, limits=limits, **look)
+
+
+def frame_one(axes: Sequence[Axes], response: Sequence[int], colour: str) -> None:
+    """A frame around the cell of one response."""
+    first, second, third = response
+    frame(axes[first], second, third, 0.9, ec=colour, lw=2, path_effects=LINED)
+
+
 def plot_reward_map(
     rewards: dict[str, Tensor], dead_ends: dict[str, Tensor]
 ) -> list[list[Axes]]:
@@ -30,22 +48,16 @@ def plot_reward_map(
     """
     grid = axes_grid(len(rewards), 5, 10.0, 0.6 + 1.8 * len(rewards))
     for axes, (name, cube) in zip(grid, rewards.items(), strict=True):
-        best, lists = cube.max(), cube.tolist()
-        texts = [
-            [["★" if r == best else f"{r:g}" for r in row] for row in t] for t in lists
-        ]
-        draw_cube(axes, cube, texts, limits=(cube.min(), best))
-        for first, second, third in dead_ends[name].tolist():
-            frame(axes[first], second, third, 0.9, ec=DOWN, lw=2, path_effects=LINED)
+        draw_rewards(axes, cube)
+        for start in dead_ends[name].tolist():
+            frame_one(axes, start, DOWN)
         axes[0].set_ylabel(f"{name}\nsecond")
     for above, below in zip(grid[0], grid[-1], strict=True):
         above.set_xlabel("")
         below.set_title("")
     told = ", ".join(f"{name} {len(ends)}" for name, ends in dead_ends.items())
-    describe(
-        grid[0][0].figure,
-        f"Each response as a cell with its reward, dead ends framed: {told}.",
-    )
+    text = "Each response as a cell with its reward, dead ends framed"
+    describe(grid[0][0].figure, f"{text}: {told}.")
     return grid
 
 
@@ -57,22 +69,16 @@ def plot_climbs(rewards: Tensor, dead_ends: Tensor, ends: Tensor) -> list[Axes]:
     [first second third pos].
     """
     (axes,) = axes_grid(1, 5, 10.0, 2.75)
-    best = (rewards == rewards.max()).nonzero()[0].tolist()
-    texts = [
-        [
-            ["" if end == best else "".join(map(str, end)) for end in row]
-            for row in table
-        ]
-        for table in ends.tolist()
-    ]
-    texts[best[0]][best[1]][best[2]] = "★"
-    draw_cube(axes, rewards, texts, limits=(rewards.min(), rewards.max()), size=10)
-    for start in dead_ends.tolist():
-        end = ends[tuple(start)].tolist()
-        colour = UP if end == best else DOWN if end == start else LEVEL
-        frame(
-            axes[start[0]], start[1], start[2], 0.9, ec=colour, lw=2, path_effects=LINED
-        )
+    best = (rewards == rewards.max()).nonzero()[0]
+
+    def digits(at: tuple) -> str:
+        return "" if ends[at].equal(best) else "".join(map(str, ends[at].tolist()))
+
+    draw_rewards(axes, rewards, digits, size=10)
+    for start in dead_ends:
+        end = ends[tuple(start)]
+        colour = UP if end.equal(best) else DOWN if end.equal(start) else LEVEL
+        frame_one(axes, start.tolist(), colour)
     meanings = {UP: "led to the star", DOWN: "held", LEVEL: "led elsewhere"}
     frames = [
         Rectangle((0, 0), 1, 1, fill=False, ec=colour, lw=2) for colour in meanings
@@ -85,9 +91,3 @@ def plot_climbs(rewards: Tensor, dead_ends: Tensor, ends: Tensor) -> list[Axes]:
     text = f"Where training led from each response; {stuck} of {len(dead_ends)} dead ends held it."
     describe(axes[0].figure, text)
     return axes
-
-
-def draw_groups(rewards: Tensor, count: int, size: int, seed: int = 0) -> Tensor:
-    """Groups of rewards at uniform guessing. [all] -> [group trial]"""
-    generator = torch.Generator().manual_seed(seed)
-    return rewards[torch.randint(len(rewards), (count, size), generator=generator)]

@@ -17,35 +17,13 @@ from grpo_course.classroom.plots import (
     GONE,
     LINES,
     PI,
-    ROW,
     UP,
     axes_row,
-    draw_blocks,
     finish,
     legend_above,
 )
 from grpo_course.loop import ENOUGH
 from grpo_course.off_policy import LEARNER, Span
-
-
-def plot_weights(weights: Mapping[str, Tensor]) -> list[Axes]:
-    """A panel for each mean: a short response above, a long one below. [trial pos] each
-
-    A weight is 0 at the padding; the tallest block is equally high in all panels.
-    """
-    axes, told = axes_row(len(weights), width=11.0, height=2.8), []
-    for ax, (name, rows) in zip(axes, weights.items(), strict=True):
-        for row, bottom in zip(rows, (ROW, 0.0), strict=True):
-            draw_blocks(ax, row, bottom, rows.max().item())
-            if ax is axes[0]:
-                words = f"{(row > 0).sum()} tokens"
-                ax.text(-0.6, bottom, words, ha="right", va="bottom")
-        ax.set(xlim=(-0.2, rows.shape[1] + 0.2), ylim=(-0.1, 2 * ROW - 0.3), title=name)
-        ax.axis("off")
-        told.append(f"{name} {rows[0, 0]:.3f} and {rows[1, 0]:.3f}")
-    text = "What tokens of a short and of a long response weigh, as blocks"
-    describe(axes[0].figure, f"{text}: {'; '.join(told)}.")
-    return axes
 
 
 def plot_spreads(rewards: Tensor, deltas: Mapping[str, Tensor]) -> list[Axes]:
