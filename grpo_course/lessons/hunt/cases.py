@@ -29,7 +29,7 @@ from grpo_course.lessons.hunt.defects import (
 )
 from grpo_course.lessons.hunt.probes import FIRES, SILENT, ask
 from grpo_course.lessons.hunt.script import Trainer
-from grpo_course.lessons.pictures.nb10 import draw_small_flow, plot_log_panel
+from grpo_course.lessons.pictures.nb10 import draw_flow, plot_log_panel
 
 BUDGET = 4  # probes of a case
 FREE = 1  # probe for each defect that costs no point
@@ -181,9 +181,8 @@ class Case:
         """
         if self._left:
             raise ValueError(f"{self.name}: name its cause first, with case.accuse.")
-        draw_small_flow(
-            list(dict.fromkeys(box for each in self._defects for box in boxes_of(each)))
-        )
+        boxes = [box for each in self._defects for box in boxes_of(each)]
+        draw_flow([*dict.fromkeys(boxes)])
 
     def repair(self, old: str | Callable, new: str = "") -> bool:
         """Judge a repair by what the trainer then does, against the healthy one.
