@@ -1,8 +1,6 @@
 """The bug hunt: a healthy trainer, defects that are ones, probes that find them."""
 
 import inspect
-import linecache
-import re
 import sys
 import traceback
 from pathlib import Path
@@ -11,12 +9,12 @@ import matplotlib.pyplot as plt
 import nbformat
 import pytest
 import torch
+from torch.nn.functional import pad
 
 from benchmarks.hunt_costs import first_update, update_error
-from grpo_course.classroom.check import diagnose, lesson
 from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
 from grpo_course.lessons.hunt import cases, defects, probes
-from grpo_course.lessons.hunt.base import Tokenizer, load_model
+from grpo_course.lessons.hunt.base import load_model
 from grpo_course.lessons.hunt.cases import Case, compare, hunt, open_case
 from grpo_course.lessons.hunt.defects import (
     CAUSES,
@@ -36,10 +34,9 @@ from grpo_course.lessons.hunt.probes import (
     ask,
     faults,
     run_probe,
-    token_with,
 )
 from grpo_course.lessons.hunt.script import Trainer
-from grpo_course.lessons.pictures.nb10 import draw_flow
+from grpo_course.lessons.pictures.nb10 import FLOW
 
 each_number = pytest.mark.parametrize("number", DEFECTS)
 PADDING = "padding counted as response"
@@ -106,13 +103,6 @@ def test_rewards_by_hand():
     assert paid == [0.8, 0.4, 0.2, 0.2, 0.0, 0.0]
 
 
-def test_encoding_a_text_is_no_way_back():
-    tokenizer = Tokenizer()
-    written = [tokenizer.tokens.index(letter) for letter in "= 12"]
-    again = tokenizer.encode(tokenizer.decode(written))
-    assert again != written and tokenizer.decode(again) == "= 12"
-
-
 def test_the_adapter_starts_at_zero_and_the_base_stays():
     trainer, batch = stepped(seed=0)
     fresh = load_model(0).eval()
@@ -125,14 +115,11 @@ def test_the_adapter_starts_at_zero_and_the_base_stays():
 
 @pytest.mark.slow
 def test_it_learns():
-    rises = []
-    for seed in range(6):
-        log = Trainer(seed=seed).train()
-        rewards = torch.tensor([row["reward"] for row in log])
-        rises.append(rewards[-5:].mean() - rewards[:2].mean())
-        assert log[-1]["learning_rate"] == 0
-    rises = torch.stack(rises)
-    assert rises.mean() > 3 * rises.std() / len(rises) ** 0.5 and rises.mean() > 0.1
+    rewards = torch.tensor(
+        [[row["reward"] for row in Trainer(seed=seed).train()] for seed in range(6)]
+    )
+    rises = rewards[:, -5:].mean(dim=1) - rewards[:, :2].mean(dim=1)
+    assert rises.mean() > max(0.1, 3 * rises.std() / len(rises) ** 0.5)
 
 
 # Every defect is one, and gives nothing away.
@@ -142,11 +129,12 @@ def test_it_learns():
 def test_each_edit_fits_the_script_once(number):
     for old, new in DEFECTS[number].edits:
         assert HEALTHY.count(old) == 1 and old != new
-    # Only the lines that a debriefing shows differ.
+    # Only the lines that a debriefing shows differ, and no comment marks them.
     lines = cases.changed_lines(DEFECTS[number])
     theirs, ours = source_with(number).splitlines(), HEALTHY.splitlines()
     assert lines and {*theirs} - {*ours} <= {x[1:] for x in lines if x[0] == "-"}
     assert {*ours} - {*theirs} <= {x[1:] for x in lines if x[0] == "+"}
+    assert source_with(number).count("#") == HEALTHY.count("#")
 
 
 @pytest.mark.slow
@@ -157,44 +145,23 @@ def test_no_defect_passes_for_healthy(number):
     assert not equal and words.startswith("Not healthy yet")
 
 
-@each_number
-def test_nothing_gives_a_defect_away(number):
-    defect, text, module = DEFECTS[number], source_with(number), broken(number)
-    assert text.count("#") == HEALTHY.count("#")
-    assert inspect.getsource(module.Trainer) in text
-    told = f"{module.__name__} {module.Trainer!r} {module.Trainer()!r}".lower()
-    words = {*re.findall(r"[a-z]{5,}", told)} - {"trainer", "object"}
-    assert not words & {*re.findall(r"[a-z]{5,}", defect.cause.lower())}
-    # Of the words of its cause, a complaint has only those of the log and of a sample.
-    seen = {*re.findall(r"[a-z]{4,}", str(defect.settings))}
-    seen |= {"reward", "length", "entropy", "ratio", "clipped", "gradient", "learning"}
-    seen |= {"first", "looks", "samples", "responses", "token", "tokens", "step"}
-    of_cause, said = (
-        {*re.findall(r"[a-z]{4,}", words.lower())} - seen
-        for words in (defect.cause, defect.complaint)
-    )
-    assert not of_cause & said
-
-
 def test_a_traceback_shows_the_line_of_the_variant():
     module = broken(number_of("ratio of log-probabilities"))
     trainer = module.Trainer(num_prompts=1)
-    batch = trainer.collect()
     with pytest.raises(RuntimeError) as stopped:
-        trainer.token_losses(torch.zeros(3, 1000), batch)
+        trainer.token_losses(torch.zeros(3, 1000), trainer.collect())
     told = "".join(traceback.format_exception(stopped.value))
     assert "ratio = log_probs / batch.old_log_probs" in told
-    linecache.checkcache()
     assert "batch.old_log_probs" in inspect.getsource(module.Trainer.token_losses)
     assert sys.modules[module.__name__] is module
 
 
 def test_numbers_and_causes_are_each_given_once():
-    assert sorted(DEFECTS) == list(range(1, len(DEFECTS) + 1))
-    assert len({*CAUSES}) == len(DEFECTS)
     by_stage = [n for stage in defects.defects_by_stage().values() for n in stage]
-    assert sorted(by_stage) == sorted(DEFECTS)
-    assert all(re.match(r"[\w.-]+/[\w.-]+[ ,]", d.thread) for d in DEFECTS.values())
+    assert [*range(1, 32)] == sorted(DEFECTS) == sorted(by_stage)
+    assert sorted([*defects.SOLVED, *HUNTED]) == sorted(DEFECTS)
+    assert len({*CAUSES}) == len(DEFECTS)
+    assert len({DEFECTS[n].first_look for n in GUIDED.values()}) == len(GUIDED) == 6
     with pytest.raises(ValueError, match="none of the causes"):
         number_of("bad luck")
 
@@ -272,7 +239,6 @@ def test_a_cost_is_that_of_the_settings_asked_for():
     cause = "old scores that carry a gradient"
     assert cost_of(cause).mean == 0 and not cost_of(cause).is_seen
     assert cost_of(cause, awake=True).is_seen and cost_of(cause, awake=True).mean < 0
-    assert str(cost_of("loss negated twice")) == "-0.632 ± 0.010"
 
 
 # Probes, and the judge.
@@ -292,25 +258,17 @@ def test_a_probe_finds_its_own_defects_and_alarms_for_no_healthy_trainer(name):
     assert PROPERTIES[name].must_find and not faults(row, PROPERTIES[name])
 
 
-def test_the_table_has_a_line_for_each_cause():
-    text = probes.decision_table()
-    assert text.count("\n") == len(CAUSES) + 1
-    for defect in DEFECTS.values():
-        probe = defect.probes[0]
-        assert f"{PROPERTIES[probe].says} `{probe}` | `{defect.stages[0]}` |" in text
-
-
 def judged(probe, name):
     """The faults of a probe, asked where its property is broken and a little more."""
     variants = {key: VARIANTS[key] for key in ("as it is", "seed 1", "two prompts")}
     row = run_probe(probe, sorted(PROPERTIES[name].must_find), variants)
-    return [fault for fault in faults(row, PROPERTIES[name]) if "One call" not in fault]
+    return " ".join(faults(row, PROPERTIES[name]))
 
 
 @pytest.mark.parametrize("name", COURSE_PROBES)
 def test_no_probe_is_right_without_looking(name):
-    assert any("stays silent" in fault for fault in judged(lambda make: True, name))
-    assert any("healthy trainers" in fault for fault in judged(lambda make: 0, name))
+    assert "stays silent" in judged(lambda make: True, name)
+    assert "healthy trainers" in judged(lambda make: 0, name)
 
 
 def test_a_hard_coded_size_of_groups_is_an_alarm():
@@ -320,8 +278,7 @@ def test_a_hard_coded_size_of_groups_is_an_alarm():
         one, two = (make().compute_deltas(each.flatten()) for each in (rewards, paid))
         return torch.allclose(one, two, atol=1e-3)
 
-    row = run_probe(groups_of_eight, [])
-    assert row.alarms() == ["groups of sixteen"]
+    assert run_probe(groups_of_eight, []).alarms() == ["groups of sixteen"]
 
 
 def test_a_probe_that_fires_elsewhere_too_is_told_so():
@@ -339,8 +296,7 @@ def test_errors_are_answers():
         return make().colect()
 
     assert "AttributeError" in ask(stumbles, Trainer)
-    told = judged(stumbles, "kl_pulls_back")
-    assert "error" in told[0] and "colect" in told[0]
+    assert "colect" in judged(stumbles, "kl_pulls_back")
     assert "returned nothing" in ask(lambda make: None, Trainer)
     assert ask(lambda make: torch.tensor(True), Trainer) == probes.SILENT
     assert ask(lambda make: 0, Trainer) == probes.FIRES
@@ -352,37 +308,6 @@ def test_a_probe_leaves_random_numbers_as_they_were():
     torch.manual_seed(5)
     ask(probes.groups_stand_alone, Trainer)
     assert torch.equal(torch.rand(3), expected)
-
-
-def test_the_verdict_names_numbers_and_no_cause(capsys):
-    ties, name = probes.tied_groups_are_silent, "tied_groups_are_silent"
-    assert probes.judge_probe(ties, name, variants={"as it is": {}})
-    said = capsys.readouterr().out
-    assert said.startswith("[v] ") and "trainers 11, 31" in said
-    assert not [cause for cause in CAUSES if cause in said]
-    with pytest.raises(ValueError, match="property_name"):
-        probes.judge_probe(ties, "ties")
-
-
-def said_of(probe, name):
-    """The hint that `check` gives a probe."""
-    return diagnose(next(x for x in lesson("10.1") if x.name == name), probe).hint
-
-
-def test_what_is_said_of_a_wrong_probe_is_true():
-    def value_above(make):
-        token = token_with(old_log_probs=-2.0, ref_log_probs=-3.0, deltas=0.0)
-        return make(beta=1.0).token_losses(torch.tensor([[-2.0]]), token)[0].item() > 0
-
-    # It fires for two trainers, so it does not call every trainer healthy.
-    assert "the value of the loss" in said_of(value_above, "kl_pulls_back")
-
-    def largest(make):
-        trainer = make()
-        return trainer.compute_deltas(trainer.collect().rewards).max() < 5
-
-    # It fires for one of the trainers, and no mistake does: the case tells what it is.
-    assert said_of(largest, "groups_stand_alone").startswith("Here the deltas of one")
 
 
 # A case goes from a complaint to a debriefing, and judges repairs by what they do.
@@ -404,18 +329,6 @@ def test_the_hunt_opens_each_case_once(monkeypatch):
         open_case("G")
 
 
-@pytest.mark.parametrize("letter", GUIDED)
-def test_opening_a_case_tells_no_cause(letter, capsys):
-    case = open_case(letter)
-    case.plot_log()
-    said = " ".join(capsys.readouterr().out.split())
-    defect = DEFECTS[GUIDED[letter]]
-    assert defect.complaint in said and said.count("reward") >= 3
-    told = said + plt.gcf().get_label() + repr(case) + "".join(dir(case))
-    assert defect.cause not in told and defect.probes[0] not in told
-    assert case.source() == inspect.getsource(case.module)
-
-
 def test_a_case_is_looked_back_on_once_its_cause_is_named(case, capsys):
     with pytest.raises(ValueError, match="name its cause first"):
         case.look_back()
@@ -423,22 +336,20 @@ def test_a_case_is_looked_back_on_once_its_cause_is_named(case, capsys):
     assert case.accuse_in_turn(None, guess, case.cause, guess) == PADDING
     assert capsys.readouterr().out.count("[x]") == 1 and case.score() == 3
     case.look_back()
-    assert "Guilty: response_mask." in plt.gcf().get_label()
 
 
-@each_number
-def test_looking_back_marks_one_place_for_each_of_a_defect(number):
-    boxes = cases.boxes_of(DEFECTS[number])
-    thick = [p for p in draw_flow(boxes).patches if p.get_linewidth() == 3]
-    assert len(thick) == len(boxes) + boxes.count("score")
+def test_every_place_of_a_defect_is_drawn():
+    methods = {name: {*row} for name, (_, _, row) in FLOW.items()}
+    drawn = {*FLOW, "reward", *set().union(*methods.values())}
+    drawn |= {f"{method} in {name}" for name in methods for method in methods[name]}
+    drawn |= {f"arrow into {method}" for method in methods["collect"]}
+    assert {box for d in DEFECTS.values() for box in cases.boxes_of(d)} <= drawn
 
 
-def test_a_probe_counts_and_the_budget_ends(case, capsys):
+def test_a_probe_counts_and_the_budget_ends(case):
     assert not case.probe(COURSE_PROBES["mask_keeps_the_response"])
     for _ in range(3):
         assert case.probe(probes.groups_share_a_prompt)
-    said = capsys.readouterr().out
-    assert "not healthy (3 of 4 probes left)" in said and "(0 of 4" in said
     with pytest.raises(ValueError, match="are spent"):
         case.probe(probes.groups_share_a_prompt)
 
@@ -452,7 +363,7 @@ def test_a_probe_that_fails_is_no_evidence_and_costs_nothing(case, probe):
 
 def test_a_probe_sees_the_settings_of_its_case():
     case = Case("case", (number_of("old scores that carry a gradient"),))
-    case.probe(lambda make: make().settings.num_inner_steps == 1 or make.fail)
+    assert case.probe(lambda make: make().settings.num_inner_steps == 1)
 
 
 def test_wrong_causes_are_answered_and_cost_points(case, capsys):
@@ -461,27 +372,22 @@ def test_wrong_causes_are_answered_and_cost_points(case, capsys):
     assert case.score() == 0 and PADDING not in capsys.readouterr().out
     case.num_probes = 2
     assert case.accuse(PADDING) and case.score() == 4 - 2 - 1
-    said = capsys.readouterr().out
-    assert "MemGen #33" in said and "is_eos.cumsum(dim=1) <= 1" in said
     case.wrong_causes = {*CAUSES}
     assert case.score() == 0
     with pytest.raises(ValueError, match="cause"):
         case.accuse("bad luck")
 
 
-def test_two_defects_are_two_causes(capsys):
+def test_two_defects_are_two_causes():
     causes = "k1 as a loss", "groups that mix prompts"
     case = Case("case", tuple(number_of(cause) for cause in causes))
-    case.accuse(causes[1])
-    assert case.score() == 0 and "1 cause left" in capsys.readouterr().out
-    assert case.accuse(causes[1]) and case.score() == 0  # found already
-    case.accuse(causes[0])
-    assert case.score() == 8 and "look into collect" in capsys.readouterr().out
+    for _ in range(2):  # found already
+        assert case.accuse(causes[1]) and case.score() == 0
+    assert case.accuse(causes[0]) and case.score() == 8
 
 
 def test_a_repair_in_place_equals_the_healthy_trainer(case, capsys):
     assert not case.repair("cumsum(dim=1) <= 1", "cumsum(dim=1) < 1")
-    assert "mask" in capsys.readouterr().out
     assert case.repair("cumsum(dim=1) <= 1", "cumsum(dim=1) - is_eos == 0")
     assert "bit for bit, in 5 runs." in capsys.readouterr().out
     with pytest.raises(ValueError, match="stands 0 times"):
@@ -492,7 +398,7 @@ def test_a_repaired_class_is_judged_by_what_it_does(case, capsys):
     class Repaired(case.module.Trainer):
         def response_mask(self, responses):
             ended = (responses == self.tokenizer.eos).cumsum(1)
-            return torch.nn.functional.pad(ended[:, :-1], (1, 0)) == 0
+            return pad(ended[:, :-1], (1, 0)) == 0
 
         def score(self, batch):
             return super().score(batch) * (1 + 1e-7)
@@ -504,7 +410,6 @@ def test_a_repaired_class_is_judged_by_what_it_does(case, capsys):
             return self.mask
 
     assert not case.repair(Stumbles)
-    assert "AttributeError" in capsys.readouterr().out
 
 
 def test_healthy_runs_are_recorded_or_run(monkeypatch):
@@ -514,55 +419,12 @@ def test_healthy_runs_are_recorded_or_run(monkeypatch):
     assert len(runs) == 2 and len(runs[0]) == 1 and "reward" in runs[0][0]
 
 
-# The notebook gives no cause away.
-
-NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "10_bug_hunt.ipynb"
-CELLS = nbformat.read(NOTEBOOK, as_version=4).cells
-
-
-def place_of(text):
-    """The one cell that holds a text."""
-    (place,) = [i for i, cell in enumerate(CELLS) if text in cell.source]
-    return place
-
-
-def shown(cell):
-    """What a cell shows: text and pictures' words."""
-    told = [out.get("text", "") + str(out.get("data", "")) for out in cell.outputs]
-    return " ".join(" ".join([*told, str(cell.metadata)]).split())
-
-
 @pytest.mark.parametrize("letter", GUIDED)
-def test_no_cell_above_the_guess_names_the_cause(letter):
-    defect, asked = DEFECTS[GUIDED[letter]], place_of(f'"Case {letter}: whom do you')
-    for cell in CELLS[: place_of(f'open_case("{letter}")') + 2]:
-        told = cell.source + (shown(cell) if cell.cell_type == "code" else "")
-        assert defect.cause not in told and defect.why not in told
-    suspects = [each for each in CAUSES if f'"{each}"' in CELLS[asked].source]
-    assert len(suspects) == 4 and defect.cause in suspects
-
-
-@pytest.mark.parametrize("number", [*defects.DIAGNOSED, defects.REPAIRED, *HUNTED])
-def test_no_cause_of_an_open_case_stands_in_the_notebook(number):
-    """But in solutions, among suspects, in the list of all causes, in the table at the
-    end, and where another is told of."""
-    cause, others = DEFECTS[number].cause, ("case_e.accuse", "harmless", "slide(")
-    for cell in CELLS[: place_of("decision_table()")]:
-        told = cell.source + (shown(cell) if cell.cell_type == "code" else "")
-        named = [each for each in CAUSES if each in told]
-        tags = {"solution", "predict"} & {*cell.metadata.get("tags", [])}
-        apart = len(named) == len(CAUSES) or any(x in cell.source for x in others)
-        assert cause not in named or tags or apart or '"temperature miss' in told
-
-
-def test_what_is_solved_and_what_is_hunted_are_all_the_defects():
-    assert sorted([*defects.SOLVED, *HUNTED]) == sorted(DEFECTS)
-    assert len({DEFECTS[n].first_look for n in GUIDED.values()}) == len(GUIDED) == 6
-    assert (
-        f"for number in {defects.DIAGNOSED}:"
-        in CELLS[place_of("for number in (")].source
-    )
-    assert (
-        f"fires for trainer {defects.REPAIRED}."
-        in CELLS[place_of("Exercise 10.7")].source
-    )
+def test_nothing_above_the_guess_names_the_cause(letter):
+    """In the notebook, four suspects are named first, the guilty one among them."""
+    path = Path(__file__).parents[1] / "notebooks" / "10_bug_hunt.ipynb"
+    told = [f"{c.source} {c.get('outputs')}" for c in nbformat.read(path, 4).cells]
+    (asked,) = (i for i, text in enumerate(told) if f'"Case {letter}: whom' in text)
+    cause = DEFECTS[GUIDED[letter]].cause
+    assert not any(cause in text for text in told[:asked])
+    assert cause in told[asked] and sum(f'"{c}"' in told[asked] for c in CAUSES) == 4
