@@ -159,7 +159,7 @@ return ((responses == token) & mask).sum(-1) | This is a count of hits, and long
 ((responses == token) & mask) => (responses == token) | You divide by the length but count hits in the padding as well. Mask both.
 ((responses == token) & mask) => (responses * mask == token) | Multiplied by the mask, padding becomes token 0, and that may be the one that is counted. Compare first, then mask.
 return (responses == token).float().mean(-1) | Padding takes part in both, as a hit and in the length. Mask the hits, and divide by the tokens that count.
-mask.sum(dim=-1).clamp(min=1) => mask.shape[-1] | You divide by the width of the tensor. Longer padding would lower the share: divide by the response's own length.
+mask.sum(dim=-1).clamp(min=1) => mask.shape[-1] | You divide all by one number, the width of the tensor or the largest length. Divide by the response's own length.
 .clamp(min=1) => | 0/0 in the empty response. Divide by clamp(min=1): its share is 0.
 mask.sum(dim=-1).clamp(min=1) => (mask.sum(dim=-1) + 1) | You add one to every length, which lowers every share. Only the empty response needs it: clamp(min=1).
 return ((responses == token) & mask).sum() / mask.sum() | You give one number for the whole batch. Each response has its own reward: sum along pos only.
@@ -214,7 +214,7 @@ masked_clip_loss.cases = (
     _clip_case("no padding, all sizes equal", [[3, 3, 3]] * 3, "sequence_mean"),
     _clip_case("one prompt, four responses", [[2, 5, 1, 5]], "token_mean"),
     _clip_case("NaN in the padding", [[3], [5]], "token_mean", 6, NAN, CHOOSE_FIRST),
-    _clip_case("inf in the padding", [[2, 4]], "sequence_mean", 5, INF, CHOOSE_FIRST),
+    _clip_case("-inf in the padding", [[2, 4]], "sequence_mean", 5, -INF, CHOOSE_FIRST),
     case(
         "ratios of 50 and 0.01, both signs",
         log_probs=torch.tensor([[[0.5, 0.001, 0.3]] * 2]).log(),
@@ -234,11 +234,11 @@ masked_clip_loss.cases = (
     ),
 )
 masked_clip_loss.mistakes = """
-torch.where(mask, log_probs - old_log_probs, 0.0) => (log_probs - old_log_probs) * mask | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Multiplying does not hide it: choose, torch.where(mask, log_probs - other, 0.0).
-torch.where(mask, log_probs - old_log_probs, 0.0) => log_probs - old_log_probs | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Choose before exp: torch.where(mask, log_probs - other, 0.0).
+torch.where(mask, log_probs - old_log_probs, 0.0) => log_probs - old_log_probs | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Multiplying does not hide it. Choose before exp: torch.where(mask, log_probs - other, 0.0).
 torch.where(mask, gain, 0.0) => gain | You mask the ratio only: in the padding it is 1, and the delta still counts there. Leave the padding out of the sum as well.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio * each | Nothing is clipped: this is the unclipped loss.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio.clamp(0.8, 1.2) * each | Everything is clipped. The loss takes the smaller of clipped and unclipped, so that a step back is never held up: torch.minimum of both.
+torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => torch.minimum(ratio, ratio.clamp(0.8, 1.2)) * each | You take the minimum of the ratios. Times a negative delta the order turns round: multiply first, then take the smaller product.
 torch.minimum => torch.maximum | You take the larger of the two. Clipping must never promise more than the ratio does: torch.minimum.
 clamp(0.8, 1.2) => clamp(max=1.2) | You clamp on one side only. A bad response's ratio is held at 0.8: clamp(0.8, 1.2).
 log_probs - old_log_probs => old_log_probs - log_probs | The ratio is upside down: pi stands above, pi_old below.
@@ -344,7 +344,7 @@ def _batch_case(
         hint,
         logits=logits,
         tokens=tokens,
-        old_log_probs=torch.where(mask, old, pad),
+        old_log_probs=torch.where(mask, old, -pad),  # inf is the worst for a KL
         ref_log_probs=torch.where(mask, ref, pad),
         deltas=numbers(batch, trial, shift=-0.9, scale=1.5),
         eos=eos,
@@ -363,6 +363,11 @@ masked_loss.cases = (
     _batch_case("two prompts, unequal lengths", ROWS, prompts=[[5, 3], [0, 6]]),
     _batch_case("no padding", [[[5, 4, 2], [3, 1, 2]]], prompts=[[7]]),
     _batch_case("a response without EOS", [[[5, 4, 5, 4], [3, 2, 0, 0]]]),
+    _batch_case(
+        "0 is a word as well",
+        [[[5, 0, 5, 2], [0, 2, 0, 0]]],
+        "The policy wrote token 0 here. It is padding behind the first EOS only.",
+    ),
     _batch_case("a response that is EOS only", [[[2, 0, 0], [4, 2, 0]]]),
     _batch_case(
         "pad is EOS, in the prompt too", [[[4, 2, 2], [2, 2, 2]]], prompts=[[2, 2, 5]]
@@ -380,7 +385,7 @@ masked_loss.cases = (
     ),
     _batch_case("beta is 0", [[[5, 2, 0], [1, 4, 2]]], beta=0.0),
     _batch_case("NaN in the padding", ROWS[:1], CHOOSE_FIRST, pad=NAN),
-    _batch_case("inf in the padding", ROWS[1:], CHOOSE_FIRST, pad=INF),
+    _batch_case("-inf and inf in the padding", ROWS[1:], CHOOSE_FIRST, pad=INF),
     _batch_case("logits of 200", [[[5, 2, 0], [1, 4, 2]]], TOO_LATE, scale=200.0),
 )
 masked_loss.mistakes = """
@@ -391,13 +396,10 @@ torch.where(mask, log_probs - old_log_probs, 0.0) => (log_probs - old_log_probs)
 torch.where(mask, log_probs - old_log_probs, 0.0) => (log_probs - old_log_probs) | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Choose before exp, in the ratio and in the KL: torch.where(mask, log_probs - other, 0.0).
 torch.where(mask, per_token, 0.0) => per_token | Padding is in your sum: the gain there is not 0. Leave it out with the mask.
 - is_eos == 0 => == 0 | You drop the EOS itself. Ending is a choice of the policy, and it must be learned: keep the first EOS.
-- is_eos == 0 => == 0 && mask.sum(dim=-1)) => mask.sum(dim=-1).clamp(min=1)) | You drop the EOS itself, so a response that is EOS only has no token left. Ending is a choice of the policy, and it must be learned: keep the first EOS.
 - is_eos == 0 => <= 1 | You keep all before the second EOS, which may never come. Count how many came strictly before.
 is_eos.cumsum(dim=-1) - is_eos == 0 => torch.ones_like(responses, dtype=torch.bool) | Padding counts in your loss. Nothing behind the first EOS does: make a mask of the response's own tokens.
 is_eos.cumsum(dim=-1) - is_eos == 0 => responses != eos | `responses != eos` drops the EOS, which the policy chose, and keeps padding that is another token. Count the EOS before each position.
-is_eos.cumsum(dim=-1) - is_eos == 0 => responses != eos && mask.sum(dim=-1)) => mask.sum(dim=-1).clamp(min=1)) | `responses != eos` drops the EOS, which the policy chose, also where it is all that was said. Count the EOS before each position.
 (responses == eos) => (tokens == eos) && is_eos.cumsum(dim=-1) - is_eos == 0 => (is_eos.cumsum(dim=-1) - is_eos == 0)[..., -width:] | Your mask looks at the prompt as well, so an EOS in the prompt hides the whole response. Cut the response out first, then count its own EOS.
-(responses == eos) => (tokens == eos) && is_eos.cumsum(dim=-1) - is_eos == 0 => (is_eos.cumsum(dim=-1) - is_eos == 0)[..., -width:] && mask.sum(dim=-1)) => mask.sum(dim=-1).clamp(min=1)) | Your mask looks at the prompt as well, so a response behind an EOS in the prompt counts as 0. Cut the response out first, then count its own EOS.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio * each | Nothing is clipped: this is the unclipped loss.
 ref_log_probs - log_probs, 0.0 => log_probs - ref_log_probs, 0.0 | k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).
 log_probs - old_log_probs => log_probs - ref_log_probs && ref_log_probs - log_probs => old_log_probs - log_probs | pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in the KL.
@@ -405,5 +407,6 @@ beta * (gap.expm1() - gap) - gain => -gain | The KL is missing. Add beta times i
 beta * (gap.expm1() - gap) - gain => -beta * (gap.expm1() - gap) - gain | You subtract the KL. The loss is minimized, so a penalty is added: minus would reward leaving the reference.
 beta * (gap.expm1() - gap) - gain => gain - beta * (gap.expm1() - gap) | The sign is reversed: the gain is taken away from the loss, the KL is added.
 beta * (gap.expm1() - gap) => (gap.expm1() - gap) | beta is not used: the KL is added at full weight.
+/ mask.sum(dim=-1)).mean() => / width).mean() | You divide by the width of the tensor. Padding counts in neither sum nor length: divide by mask.sum(dim=-1).
 (kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => kept.sum() / mask.sum() | This is the token mean. Here every response weighs the same: average each one first, then the averages.
 """
