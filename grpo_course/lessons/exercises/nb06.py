@@ -76,15 +76,14 @@ k3.mean() => k3.mean().detach() | The value is right, but the KL is cut off: it 
 k3.mean() => k3.sum(dim=-1).mean() | You sum the KL over pos. The policy loss is a mean over positions, so the KL must be too, or beta grows with the length.
 = ref_log_probs - log_probs => = log_probs - ref_log_probs | k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).
 = ref_log_probs - log_probs => = old_log_probs - log_probs | Your KL compares with pi_old. The policy is meant to stay close to pi_ref.
-= ref_log_probs - log_probs => = ref_log_probs - old_log_probs | Your KL compares pi_ref with pi_old: both are frozen, so it teaches nothing. It is the new log_probs that must stay close to pi_ref.
 (log_probs - old_log_probs) => (log_probs - ref_log_probs) | Your ratio divides by pi_ref. The responses came from pi_old, so the ratio is pi / pi_old.
 (log_probs - old_log_probs) => (log_probs - ref_log_probs) && = ref_log_probs => = old_log_probs | pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in the KL.
 (log_probs - old_log_probs) => (log_probs - log_probs.detach()) | You use pi itself as pi_old: the ratio is 1 in every step, and nothing is ever clipped. Use the noted old_log_probs.
 .clamp(0.8, 1.2) => | Nothing is clipped: this is the unclipped loss plus the KL.
+torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio.clamp(0.8, 1.2) * each | Only the clipped product is left. Without the min, a token that was pushed the wrong way out of the range can never come back.
 minimum => maximum | max for min: the clipped loss takes the smaller product.
 -gain => gain | The policy loss lacks its minus sign: an optimizer would minimize the objective. Only the KL is added as it is.
 torch.expm1(difference) - difference => -difference | This KL is k1, the plain difference: as a loss it teaches nothing. Use k3.
-torch.expm1(difference) - difference => difference.square() / 2 | This KL is k2, half the squared log-ratio. Its average is not the KL: use k3.
 """
 
 
@@ -111,6 +110,8 @@ if epoch % period == 0 => | A copy in every epoch: the period is not used, and t
 epoch % period => (epoch + 1) % period | Off by one: you copy in the last epoch of each period. The copy comes first: epoch % period == 0.
 return [int(epoch % period == 0) for epoch in range(num_epochs)] | These are flags, one per epoch. List the epochs themselves.
 return [epoch * period for epoch in range(num_epochs)] | You make num_epochs copies. There are num_epochs epochs, and only every period-th has a copy.
+return [period * copy for copy in range(num_epochs // period)] | The last period may be cut short, and begins with a copy as well: 10 epochs with a copy every 3 begin one at epoch 9.
+return torch.arange(0, num_epochs, period) | These are the right epochs, in a tensor. A plain list is asked for: list(range(...)) makes one.
 return list(range(num_epochs // period + 1)) | You number the copies. List the epochs that begin with one: 0, period, 2 period, as long as there are epochs.
 """
 
@@ -137,15 +138,11 @@ losses.append(loss.detach()) => losses.append(loss.detach()); break | Your funct
 "clipped", old) => "clipped", log_probs.detach()) | You note pi_old anew in every step, so the ratio is always 1. Note it once, when the responses are new.
 loss + beta * compute_kl_penalty(log_probs, ref) => loss | The KL is 0 in all steps: it is missing, or it compares the model with itself as it is now.
 loss + beta => loss - beta | You subtract the KL. The loss is minimized, so a penalty is added.
-beta * compute => compute | beta is not used: the KL is added at full weight.
 optimizer.zero_grad() => | The gradients of all steps add up. Call optimizer.zero_grad() before each backward.
 optimizer.step() => | Nothing moves. Zero the gradients, then loss.backward(), then optimizer.step(): is one missing, or out of order?
 model, 4, generator) => model, 10, generator) | Your groups are too large: draw four responses to each prompt.
 model, 4, generator) => model, 4) | You draw other responses: hand the generator of start() to generate_responses.
 "normalized_rewards" => "rewards" | Your deltas are the raw rewards. Compare each response with its group: compute_deltas(rewards, 'normalized_rewards').
-"normalized_rewards" => "centered_rewards" | Your deltas are centered and not divided by the spread of their group: 'normalized_rewards'.
-"clipped" => "unclipped" | Nothing is clipped: ask compute_loss for 'clipped'.
-"clipped", old) => "naive") | Your loss has no ratio: it is the naive one. Ask compute_loss for 'clipped', with pi_old.
 """
 SAMPLES_INSIDE = "You sample in every step. All steps of an epoch use the same responses: that is what the ratio and the clip are for."
 
@@ -173,16 +170,20 @@ def one_epoch(start, prompts, num_steps, beta):
     return torch.stack(losses)
 
 
-def epoch_case(description, num_steps, beta):
+def epoch_case(description, num_steps, beta, hint=""):
     """An epoch from the same start."""
-    return case(
-        description, start=fresh_start, prompts=PROMPTS, num_steps=num_steps, beta=beta
-    )
+    given = {"start": fresh_start, "prompts": PROMPTS}
+    return case(description, hint, **given, num_steps=num_steps, beta=beta)
 
 
 one_epoch.insight = "One epoch is one rollout: everything that is compared with is noted before the first step, and only pi moves."
 one_epoch.cases = (
-    epoch_case("one step", 1, beta=0.1),
+    epoch_case(
+        "one step",
+        1,
+        beta=0.1,
+        hint="The first loss is 0: pi is still pi_old and pi_ref, and the deltas of a group sum to zero. Note each loss as it is before its step.",
+    ),
     epoch_case("three steps, no KL", 3, beta=0.0),
     epoch_case("three steps", 3, beta=0.5),
     epoch_case("twelve steps, enough to be clipped", 12, beta=0.1),
@@ -252,14 +253,13 @@ epoch % period == 0 => epoch == 0 or epoch % period | You copy in all epochs but
 ref = compute => ref = ref if epoch % period else compute | You ask pi_ref only when it is copied. The copy is kept, but every epoch has new responses: let it score those.
 old = compute => old = old if epoch else compute | Your pi_old belongs to the responses of the first epoch. Note it anew with each new rollout.
 old = compute_log_probs(prompts, responses, model) => old = compute_log_probs(prompts, responses, ref_model) | You ask pi_ref what pi_old says. The responses come from the model as it is when the epoch begins: note its log-probabilities.
-generate_responses(prompts, model, => generate_responses(prompts, ref_model, | pi_ref writes your responses. The policy that trains must write them.
 responses = generate => responses = responses if epoch else generate | {SAMPLES_ONCE}
 responses = generate => responses = responses if epoch else generate && old = compute => old = old if epoch else compute | {SAMPLES_ONCE}
 responses = generate => responses = responses if epoch else generate && old = compute => old = old if epoch else compute && ref = compute => ref = ref if epoch else compute | {SAMPLES_ONCE}
 epoch in range(num_epochs) => epoch in range(num_epochs * num_steps) && % period => % (period * num_steps) && range(num_steps): => range(1): | {SAMPLES_INSIDE}
 return torch.cat([one_epoch.solution(start, prompts, num_steps, beta) for _ in range(num_epochs)]) | Every epoch begins with a new model. Call start once, before the loops.
 optimizer.zero_grad() => _ or optimizer.zero_grad() | You zero the gradients once an epoch, so those of its steps add up. Call optimizer.zero_grad() before each backward.
-epoch in range(num_epochs) => epoch in range(num_steps) && _ in range(num_steps) => _ in range(num_epochs) | The two loops are swapped: the outer one runs num_epochs times, the inner one num_steps times.
+responses = generate => optimizer = Adam(model.parameters(), lr=0.01); responses = generate | Every epoch begins with a new optimizer, which has forgotten Adam's moments. The one of start() serves all epochs.
 range(num_epochs) => range(1) | Your function returns after the first epoch. Does `return` stand in the loop?
 responses = generate => losses = []; responses = generate | Only the losses of the last epoch come back. Begin the list before both loops.
 losses.append(loss.detach()) => losses = losses[:epoch] + [loss.detach()] | Only the last loss of each epoch comes back. Append in the inner loop.
@@ -293,19 +293,19 @@ bytes_kept.cases = (
     bytes_case(1000, False, False),
     bytes_case(1000, True, False),
     bytes_case(1000, False, True),
-    bytes_case(500_000_000, True, True),
+    bytes_case(2000, True, True),
 )
 bytes_kept.mistakes = """
 2 + 2 + 2 * 4 => 2 + 2 * 4 | The gradient is missing: one number of 2 bytes for each trained weight.
 2 + 2 + 2 * 4 => 2 + 2 + 4 | Adam keeps two moments, each in 4 bytes: 8 bytes a weight on top of weight and gradient.
 2 + 2 + 2 * 4 => 2 + 2 | Adam is missing: its two moments take 8 bytes a weight, more than weight and gradient together.
+2 + 2 + 2 * 4, 2 => 2, 2 | You count weights only. What is trained has a gradient and Adam's two moments as well.
+2 + 2 + 2 * 4 => 2 + 2 + 3 * 4 | You count an fp32 copy of the weights, which some trainers keep. Here it is weight, gradient and Adam's two moments.
 2 + 2 + 2 * 4, 2 => 4 + 4 + 2 * 4, 4 | You count 4 bytes for each weight and gradient. They are bf16 here, 2 bytes each; only the moments are fp32.
-frozen * num => 2 * frozen * num | You count a gradient for the reference. It is never trained: weights only.
 frozen * num => trained * num | You count gradient and optimizer for the reference. It is never trained: weights only.
 frozen * num_parameters if with_reference else 0 => 0 | The reference is missing: it is a copy of the weights.
 trained * num_parameters if => frozen * num_parameters if | You count only weights for the critic. It is trained too: gradient and Adam as well.
 trained * num_parameters if with_critic else 0 => 0 | The critic is missing.
-trained * num_parameters if => frozen * num_parameters if && frozen * num_parameters if with_reference => trained * num_parameters if with_reference | Reference and critic are swapped: the critic is trained, with gradient and Adam, and the reference is not.
 return 26 * num_parameters | You always count reference and critic. Count them where the arguments say so.
 total = trained * num => total = (trained + frozen) * num | You count a full copy for pi_old. Its log-probabilities are noted, and no model is kept.
 """
