@@ -1,27 +1,19 @@
-"""The claims of 07_zero_loss."""
+"""What 07_zero_loss claims."""
 
 from functools import partial
 from typing import Any
 
 from torch import Tensor
 
-from claims.claim import BEST, Claim, Setting
-from claims.experiments import PROMPT_SETS, sort_after
-from grpo_course.sort import (
-    run_policy_gradient,
-    sort_distance_reward,
-    sort_exact_reward,
-)
+from claims.runner import BEST, PLAIN, Claim, Setting, sort_run
+from grpo_course.sort import sort_distance_reward, sort_exact_reward
 
-healthy = partial(
-    sort_after,
-    measure="expected_reward",
-    num_epochs=150,
-    num_steps_per_epoch=1,
-    learning_rate=3e-3,
-    deltas_mode="normalized_rewards",
-    loss_mode="clipped",
-)
+healthy = PLAIN | {
+    "measure": "expected_reward",
+    "num_epochs": 150,
+    "num_steps_per_epoch": 1,
+    "learning_rate": 3e-3,
+}
 
 
 def share_reward(prompt: list[int], response: list[int]) -> float:
@@ -29,109 +21,47 @@ def share_reward(prompt: list[int], response: list[int]) -> float:
     return sort_distance_reward(prompt, response) / 3
 
 
-def seen(
-    setting: Setting,
-    name: str,
-    part: slice,
-    num_epochs: int = 150,
-    learning_rate: float = 3e-3,
-    **knobs: Any,
-) -> Tensor:
-    """The mean of one column of the log over some of its epochs. -> [seed]"""
-    settings = START | ONE_STEP | knobs
-    run = run_policy_gradient(
-        max(10, round(num_epochs * setting.length)),
-        learning_rate=learning_rate * setting.rate,
-        prompts=PROMPT_SETS[setting.prompts],
-        seeds=setting.seeds,
-        **settings,
-    )
-    steps = settings["num_steps_per_epoch"]
-    rows = run.curve(name).unflatten(0, (-1, steps))  # [epoch step seed]
-    return rows[part, -1].mean(dim=0)
+def seen(name: str, part: slice, **changes):
+    """The mean of one column of the log over some of its epochs."""
+    knobs: dict[str, Any] = {k: v for k, v in healthy.items() if k != "measure"}
+    knobs |= {"reward_fn": share_reward} | changes
+
+    def arm(setting: Setting) -> Tensor:
+        column = sort_run(setting, **knobs).curve(name)
+        rows = column.unflatten(0, (-1, knobs["num_steps_per_epoch"]))
+        return rows[part, -1].mean(dim=0)  # of [epoch step seed]
+
+    return arm
 
 
-START: dict[str, Any] = {"reward_fn": share_reward, "init_scale": 0.1}
-ONE_STEP: dict[str, Any] = {
-    "num_steps_per_epoch": 1,
-    "deltas_mode": "normalized_rewards",
-    "loss_mode": "clipped",
-}
-FIRST, LAST = slice(0, 10), slice(-10, None)
-AT_TEN = slice(9, 10)
-tied: dict[str, Any] = {"init_scale": 1.0, "reward_fn": sort_exact_reward}
-with_kl: dict[str, Any] = {
-    "num_epochs": 100,
-    "kl_penalty": 0.05,
-    "compute_ref_model_period": 10_000,
-}
-many: dict[str, Any] = {
-    "num_epochs": 100,
-    "num_steps_per_epoch": 8,
-    "learning_rate": 1e-3,
-}
-pays: dict[str, Any] = {
-    "kl_penalty": 0.01,
-    "kl_estimator": "k2",
-    "compute_ref_model_period": 10_000,
-}
-NO_BEST = {BEST: "no arm is to be made large"}
-
-
-def nothing(setting: Setting) -> float:
-    """The bound zero."""
-    return 0.0
-
-
+FIRST, TENTH, LAST = slice(0, 10), slice(9, 10), slice(-10, None)
+with_kl = {"num_epochs": 100, "kl_penalty": 0.05, "compute_ref_model_period": 10_000}
+many = {"num_epochs": 100, "num_steps_per_epoch": 8, "learning_rate": 1e-3}
+tied = {"init_scale": 1.0, "reward_fn": sort_exact_reward}
+pays = {"kl_penalty": 0.01, "kl_estimator": "k2", "compute_ref_model_period": 10_000}
+Logged = partial(Claim, not_tried={BEST: "no arm is to be made large"})
+# fmt: off
 CLAIMS = (
-    Claim(
-        "07.learns",
-        "The policy learns, and the loss does not measure it.",
-        healthy,
-        partial(healthy, learning_rate=0.0),
-        leave_out={BEST: "the other arm does not train"},
-    ),
-    Claim(
-        "07.beta_kl",
-        "the loss **rises** while the reward rises",
-        partial(seen, name="loss", part=LAST, **with_kl),
-        partial(seen, name="loss", part=slice(0, 3), **with_kl),
-        leave_out=NO_BEST,
-    ),
-    Claim(
-        "07.later_steps",
-        "the curve starts at zero and goes below it",
-        nothing,
-        partial(
-            seen, name="policy_loss", part=slice(None), **(many | {"num_epochs": 50})
-        ),
-        leave_out=NO_BEST,
-    ),
-    Claim(
-        "07.ties",
-        "ties near 1 from the start",
-        partial(seen, name="tied_groups", part=FIRST, **tied),
-        partial(seen, name="tied_groups", part=FIRST),
-        leave_out=NO_BEST,
-    ),
-    Claim(
-        "07.entropy",
-        "entropy gone within ten epochs",
-        partial(seen, name="sampled_entropy", part=AT_TEN),
-        partial(seen, name="sampled_entropy", part=AT_TEN, learning_rate=0.09),
-        leave_out=NO_BEST,
-    ),
-    Claim(
-        "07.pays",
-        "It ends **highest** for the healthy run, which alone pays for KL.",
-        partial(seen, name="loss", part=LAST, **many, **pays),
-        partial(seen, name="loss", part=LAST, **(many | {"learning_rate": 0.03})),
-        leave_out=NO_BEST,
-    ),
-    Claim(
-        "07.rate",
-        "The panels say that a learning rate 30 times as large learns less.",
-        healthy,
-        partial(healthy, learning_rate=0.09),
-    ),
+    Claim("07.learns", "The policy learns, whatever its loss says.",
+        (healthy, healthy | {"learning_rate": 0.0}),
+        not_tried={BEST: "the other arm does not train"}),
+    Logged("07.beta_kl", "With a KL penalty, the loss rises while the policy learns.",
+        (seen("loss", LAST, **with_kl), seen("loss", slice(0, 3), **with_kl))),
+    Logged("07.later_steps",
+        "With several steps on each rollout, the loss of the last is below zero.",
+        (0.0, seen("policy_loss", slice(None), **many | {"num_epochs": 50}))),
+    Logged("07.ties",
+        "A sure start with an all-or-nothing reward has more tied groups early on.",
+        (seen("tied_groups", FIRST, **tied), seen("tied_groups", FIRST))),
+    Logged("07.entropy",
+        "At thirty times the rate, the entropy is lower by the tenth epoch.",
+        (seen("sampled_entropy", TENTH),
+         seen("sampled_entropy", TENTH, learning_rate=0.09))),
+    Logged("07.pays",
+        "A healthy run that pays for KL ends with a higher loss than a ruined one.",
+        (seen("loss", LAST, **many, **pays),
+         seen("loss", LAST, **many | {"learning_rate": 0.03}))),
+    Claim("07.rate", "A learning rate thirty times as large learns less.",
+        (healthy, healthy | {"learning_rate": 0.09})),
 )
+# fmt: on

@@ -1,4 +1,4 @@
-"""The claims of 10_bug_hunt: what two defects do to the reward."""
+"""What 10_bug_hunt claims: what two defects do to the reward."""
 
 from functools import cache, partial
 from typing import Any
@@ -6,53 +6,39 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from claims.claim import Claim, Setting
+from claims.runner import Claim, Setting
 from grpo_course.lessons.hunt.defects import broken, number_of
 from grpo_course.lessons.hunt.script import Settings, Trainer
-
-EIGHT = Setting(seeds=range(8))
-NUM_STEPS = 10  # half a run
-NUM_GRADED = 64  # prompts, eight responses each, for the reward at the end
-
-
-def lists(setting: Setting) -> dict[str, int]:
-    """What is to be sorted; the other set has no short lists."""
-    return {} if setting.prompts == 0 else {"min_numbers": 4, "max_numbers": 4}
 
 
 @cache
 def earned(setting: Setting, cause: str = "", beta: float = Settings.beta) -> Tensor:
-    """The reward that the healthy script pays a trainer in the end. -> [seed]"""
+    """The reward that the healthy script pays a trainer after half a run. -> [seed]"""
     kind = broken(number_of(cause)).Trainer if cause else Trainer
-    known: dict[str, Any] = lists(setting) | {
-        "num_steps": round(NUM_STEPS * setting.length),
+    known: dict[str, Any] = {
+        "num_steps": round(10 * setting.length),
         "learning_rate": Settings.learning_rate * setting.rate,
         "beta": beta,
     }
+    if setting.prompts:  # no short lists
+        known |= {"min_numbers": 4, "max_numbers": 4}
     rewards = []
     for seed in setting.seeds:
         trainer = kind(seed=seed, **known)
         trainer.train()
-        grader = Trainer(seed=1000 + seed, num_prompts=NUM_GRADED)
+        grader = Trainer(seed=1000 + seed, num_prompts=64)  # eight responses each
         grader.model.load_state_dict(trainer.model.state_dict())
         rewards.append(round(grader.collect().rewards.mean().item(), 4))
     return torch.tensor(rewards)
 
 
-held_by_itself = partial(earned, cause="reference is the policy itself", beta=0.5)
+# fmt: off
 CLAIMS = (
-    Claim(
-        "10.padding",
-        "The cost is real, and smaller than the spread of single healthy runs",
-        earned,
-        partial(earned, cause="padding counted as response"),
-        told=EIGHT,
-    ),
-    Claim(
-        "10.reference",
-        r"with this $\beta$ the reward even gains by it",
-        held_by_itself,
-        partial(earned, beta=0.5),
-        told=EIGHT,
-    ),
+    Claim("10.padding", "Padding that counts as response costs reward.",
+        (earned, partial(earned, cause="padding counted as response")), seeds=range(8)),
+    Claim("10.reference",
+        "With a large β, the reward gains by a reference that is the policy itself.",
+        (partial(earned, cause="reference is the policy itself", beta=0.5),
+         partial(earned, beta=0.5)), seeds=range(8)),
 )
+# fmt: on

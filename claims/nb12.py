@@ -1,29 +1,21 @@
-"""The claims of 12_gsm8k_grpo, on the recorded seeds: a run takes minutes a seed."""
+"""What 12_gsm8k_grpo claims, on the recorded seeds: a run takes minutes a seed."""
 
 from functools import partial
 
 from torch import Tensor
 
-from claims.claim import VARIATIONS, Claim, Setting
+from claims.runner import VARIATIONS, Claim, Setting
 from grpo_course.reader.finale import DEEP, read_finale, shares
 
-WHY = "a run takes minutes a seed: only seeds 0 to 4 are recorded"
-NEW_RUNS = {name: WHY for name in VARIATIONS if name != "as told"}
-Recorded = partial(Claim, told=Setting(seeds=range(5)), leave_out=NEW_RUNS)
 
-
-def measured(
-    setting: Setting, model: str, name: str = "right", split: str = DEEP
-) -> Tensor:
+def measured(setting: Setting, model: str, name="right", split=DEEP) -> Tensor:
     """The mean of a measure over the problems of a split. -> [seed]"""
     return shares(read_finale(), model, split, name).mean(-1)[list(setting.seeds)]
 
 
-def gain(setting: Setting, split: str = DEEP) -> Tensor:
+def gain(setting: Setting) -> Tensor:
     """How far GRPO raises the share of right greedy answers. -> [seed]"""
-    return measured(setting, "GRPO", split=split) - measured(
-        setting, "start", split=split
-    )
+    return measured(setting, "GRPO") - measured(setting, "start")
 
 
 def tries(setting: Setting, model: str) -> Tensor:
@@ -32,46 +24,25 @@ def tries(setting: Setting, model: str) -> Tensor:
     return solved.double().mean(-1)[list(setting.seeds)]
 
 
+WHY = "a run takes minutes a seed: only seeds 0 to 4 are recorded"
+NEW_RUNS = {name: WHY for name in VARIATIONS if name != "as told"}
+Recorded = partial(Claim, seeds=range(5), not_tried=NEW_RUNS)
+start, grpo = partial(measured, model="start"), partial(measured, model="GRPO")
+# fmt: off
 CLAIMS = (
-    Recorded(
-        "12.gain",
-        "GRPO raised right answers at the edge by more than a tenth, in each of five "
-        "seeds",
-        gain,
-        lambda setting: 0.1,
-    ),
-    Recorded(
-        "12.untrained",
-        "Cooling and voting raised nothing.",
-        partial(measured, model="start", name="vote"),
-        partial(measured, model="start"),
-        within=0.02,
-    ),
-    Recorded(
-        "12.cooled",
-        "cooling and voting add nothing to the start's greedy answers",
-        partial(measured, model="start", name="cooled"),
-        partial(measured, model="start"),
-        within=0.02,
-    ),
-    Recorded(
-        "12.imitation",
-        "Imitating one's own right answers, with as many samples, did as well",
-        partial(measured, model="imitation"),
-        partial(measured, model="GRPO"),
-        within=0.02,
-    ),
-    Recorded(
-        "12.tries",
-        "With 64 tries the start did not catch up",
-        partial(tries, model="GRPO"),
-        partial(tries, model="start"),
-    ),
-    Recorded(
-        "12.others",
-        "Practising one thing cost others: two-digit stories lost a little, in each of "
-        "five seeds.",
-        partial(measured, model="start", split="two_digit"),
-        partial(measured, model="GRPO", split="two_digit"),
-    ),
+    Recorded("12.gain", "GRPO raised right answers at the edge by more than a tenth.",
+        (gain, 0.1)),
+    Recorded("12.untrained", "A vote adds nothing to the start's greedy answers.",
+        (partial(start, name="vote"), start), within=0.02),
+    Recorded("12.cooled", "Cooling adds nothing to the start's greedy answers.",
+        (partial(start, name="cooled"), start), within=0.02),
+    Recorded("12.imitation",
+        "Imitating one's own right answers, with as many samples, did as well as GRPO.",
+        (partial(measured, model="imitation"), grpo), within=0.02),
+    Recorded("12.tries", "With 64 tries the start did not catch up with GRPO.",
+        (partial(tries, model="GRPO"), partial(tries, model="start"))),
+    Recorded("12.others",
+        "Practising one thing cost others: two-digit stories lost a little.",
+        (partial(start, split="two_digit"), partial(grpo, split="two_digit"))),
 )
+# fmt: on

@@ -1,4 +1,4 @@
-"""The claims of 13_beyond_grpo."""
+"""What 13_beyond_grpo claims."""
 
 from dataclasses import replace
 from functools import cache, partial
@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from claims.claim import Claim, Setting
+from claims.runner import BEST, Claim, Setting
 from grpo_course.loop import Rollout
 from grpo_course.off_policy import EngineSampler, StaleSampler, with_overlong_penalty
 from grpo_course.sampling import Sampler
@@ -20,15 +20,12 @@ from grpo_course.sequences import (
     train_sort,
 )
 
-NO_PROMPTS = {"other prompts": "the epochs draw from all 216 of them"}
-NO_RATE = {"each at its best rate": "a longer response is not better"}
 LIMIT = Sampler(6, eos=ASK, pad=ASK)
 
 
 def numbers_written(rollout: Rollout) -> Tensor:
     """The tokens of a response; the end is free. -> int [... batch trial]"""
-    if rollout.mask is None or rollout.finished is None:
-        raise ValueError("a response here can end: sample with LIMIT")
+    assert rollout.mask is not None and rollout.finished is not None
     return rollout.mask.sum(-1) - rollout.finished.long()
 
 
@@ -66,98 +63,63 @@ def hot_engine(policy: SequencePolicy) -> EngineSampler:
     return EngineSampler(policy, replace(LIMIT, temperature=0.5))
 
 
-penalized = with_overlong_penalty(ended_reward, 6, 2)
-dr_grpo = partial(paid, deltas_mode="centered_rewards", aggregation="constant")
-rloo = partial(paid, deltas_mode="leave_one_out")
-four: dict[str, Any] = {
-    "aggregation": "token_mean",
-    "epsilon_high": 0.28,
-    "num_resamples": 3,
-}
-cispo = partial(paid, loss_mode="cispo", aggregation="token_mean")
-
-
-def stale(setting: Setting, lag: int = 4, **change) -> Tensor:
-    """The reward of the last five epochs, with an old writer. -> [seed]"""
+def from_old(setting: Setting, lag: int, num_epochs: float, rate: float, **change):
+    """A run on samples of a writer that is so many epochs old."""
     knobs: dict[str, Any] = {"wrap": lambda policy: StaleSampler(policy, lag)}
     knobs |= {"num_steps_per_epoch": 4} | change
-    num_epochs, rate = round(20 * setting.length), 0.003 * setting.rate
-    _, seen = train_sort(place_reward, setting.seeds, num_epochs, rate, **knobs)
+    epochs, rate = round(num_epochs * setting.length), rate * setting.rate
+    return train_sort(place_reward, setting.seeds, epochs, rate, **knobs)
+
+
+def stale(setting: Setting, **change) -> Tensor:
+    """The reward of the last five epochs, with an old writer. -> [seed]"""
+    _, seen = from_old(setting, 4, 20, 0.003, **change)
     return seen.epochs("mean_reward")[-5:].mean(dim=0)
 
 
 @cache
 def in_four_minutes(setting: Setting, age: int, seconds: float) -> Tensor:
     """The reward where an update takes so many seconds, from so old samples. [seed]"""
-    num_epochs, rate = round(240 / seconds * setting.length), 0.01 * setting.rate
-    knobs: dict[str, Any] = {"wrap": lambda policy: StaleSampler(policy, age)}
-    knobs |= {"num_steps_per_epoch": 4}
-    policy, _ = train_sort(place_reward, setting.seeds, num_epochs, rate, **knobs)
+    policy, _ = from_old(setting, age, 240 / seconds, 0.01)
     return place_reward(policy.sample(all_sort_prompts(), 4)).mean((-2, -1))
 
 
-def compared(name: str, sentence: str, higher, lower, **more) -> Claim:
-    """A claim of this notebook: its epochs draw from all prompts."""
-    return Claim(f"13.{name}", sentence, higher, lower, leave_out=NO_PROMPTS, **more)
-
-
-SOFT = "CISPO and SAPO fall behind where steps are large"
-taking_turns = partial(in_four_minutes, age=0, seconds=22.65)
+penalized = with_overlong_penalty(ended_reward, 6, 2)
+five_pieces: dict[str, Any] = {
+    "reward_fn": penalized,
+    "aggregation": "token_mean",
+    "epsilon_high": 0.28,
+    "num_resamples": 3,
+}
+dr_grpo: dict[str, Any] = {"deltas_mode": "centered_rewards", "aggregation": "constant"}
+# The mean age over 400 batches, of which the first are younger: 3 of 4, 14 of 16.
 queue_of_4 = partial(in_four_minutes, age=3, seconds=6.06)
-# Its mean age over 400 batches, the first of which are younger; in the end it is 15.
 queue_of_16 = partial(in_four_minutes, age=14, seconds=5.04)
-
+NO_PROMPTS = {"other prompts": "the epochs draw from all 216 of them"}
+Variant = partial(Claim, not_tried=NO_PROMPTS)
+# fmt: off
 CLAIMS = (
-    compared("dr_grpo", "Dr. GRPO leads at the two lower rates", dr_grpo, paid),
-    compared(
-        "rloo",
-        "RLOO, its bars included, stays within 0.06 of GRPO at every rate",
-        rloo,
-        paid,
-        within=0.06,
-    ),
-    compared("cispo", SOFT, paid, cispo),
-    compared(
-        "sapo",
-        SOFT,
-        paid,
-        partial(paid, loss_mode="sapo"),
-    ),
-    compared(
-        "dapo",
-        "DAPO with all five pieces is behind at every rate",
-        paid,
-        partial(paid, reward_fn=penalized, **four),
-    ),
-    Claim(
-        "13.penalty",
-        "A loud penalty for length is learned first.",
-        written,
-        partial(written, reward_fn=penalized, **four),
-        leave_out=NO_PROMPTS | NO_RATE,
-    ),
-    compared(
-        "engine",
-        "An overconfident engine costs something",
-        paid,
-        partial(paid, wrap=hot_engine),
-    ),
-    compared(
-        "stale",
-        "a clip around a stale writer is a speed limit.",
-        stale,
-        partial(stale, old_log_probs_from="sampler"),
-    ),
-    compared(
-        "turns",
-        "Not waiting buys updates",
-        queue_of_4,
-        taking_turns,
-    ),
-    compared(
-        "queue",
-        "a queue that is too long pays in age",
-        queue_of_4,
-        queue_of_16,
-    ),
+    Variant("13.dr_grpo", "Dr. GRPO leads GRPO.",
+        (partial(paid, **dr_grpo), paid)),
+    Variant("13.rloo", "RLOO differs little from GRPO.",
+        (partial(paid, deltas_mode="leave_one_out"), paid), within=0.06),
+    Variant("13.cispo", "CISPO falls behind GRPO.",
+        (paid, partial(paid, loss_mode="cispo", aggregation="token_mean"))),
+    Variant("13.sapo", "SAPO falls behind GRPO.",
+        (paid, partial(paid, loss_mode="sapo"))),
+    Variant("13.dapo", "DAPO with all five pieces is behind GRPO.",
+        (paid, partial(paid, **five_pieces))),
+    Claim("13.penalty",
+        "A loud penalty for length is learned first: responses become shorter.",
+        (written, partial(written, **five_pieces)),
+        not_tried=NO_PROMPTS | {BEST: "a longer response is not better"}),
+    Variant("13.engine", "An overconfident engine costs reward.",
+        (paid, partial(paid, wrap=hot_engine))),
+    Variant("13.stale", "A clip around a stale writer is a speed limit.",
+        (stale, partial(stale, old_log_probs_from="sampler"))),
+    Variant("13.turns", "In equal time, a short queue learns more than taking turns.",
+        (queue_of_4, partial(in_four_minutes, age=0, seconds=22.65))),
+    Variant("13.queue", "In equal time, a queue of 4 learns more than one of 16.",
+        (queue_of_4, queue_of_16)),
 )
+# fmt: on

@@ -1,23 +1,181 @@
-"""The claims of 14_exact_answers on sharpening and on rewards that know nothing."""
+"""What 14_exact_answers claims.
 
-from functools import partial
+First what is exact, where a seed is a policy and nothing is sampled; then runs that
+begin with a sort policy which knows something.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
-from claims.after_start import (
-    all_prompts,
-    ascending,
-    right_places,
-    solved,
-    start,
-    trained,
+from claims.runner import BEST, PROMPT_SETS, Claim, Setting
+from grpo_course.formulas import compute_deltas, exact_kl, kl_values
+from grpo_course.loop import Rollout, TrainConfig, train
+from grpo_course.sequences import ShortAnswers
+from grpo_course.sort import (
+    SortPolicy,
+    exact_expected_reward,
+    make_policy,
+    rollout_reward,
+    sort_inclusion_ordering_reward,
 )
-from claims.claim import BEST, Claim, Setting
-from grpo_course.loop import Rollout
 
+
+class World(ShortAnswers):
+    """The 31 responses of up to four tokens, one of them right; or 15, or 127.
+
+    A longer variation has longer responses, other prompts have another right answer.
+    """
+
+    def __init__(self, setting: Setting):
+        super().__init__(num_words=2, longest=round(2 + 2 * setting.length))
+        words = ([0, 1], [1])[setting.prompts]  # and then the end
+        right = torch.tensor([*words, self.end])
+        start = self.responses[:, : len(right)]
+        self.reward = (start == right).all(-1).double()
+        every = torch.arange(len(self.responses))
+        self.pairs = torch.cartesian_prod(every, every)
+
+    def ascend(self, logits: Tensor) -> Tensor:
+        """The true gradient of the expected reward. -> [seed weight]"""
+        logits = logits.detach().requires_grad_()
+        return gradient(self.chances(logits) @ self.reward, logits)
+
+    def update(self, logits: Tensor, mean: str) -> Tensor:
+        """That of groups of two under one of the means. -> [seed weight]"""
+        logits = logits.detach().requires_grad_()
+        log_probs = self.log_probs(logits).sum(-1)[:, self.pairs]
+        length = self.lengths[self.pairs]
+        weight = {
+            "per response": 1 / length / 2,
+            "token": 1 / length.sum(-1, keepdim=True),
+            "constant": torch.full_like(length, 1 / 8),
+        }[mean]
+        deltas = compute_deltas(self.reward[self.pairs], "centered_rewards")
+        chance = log_probs.detach().sum(-1).exp()
+        return gradient((chance * (deltas * weight * log_probs).sum(-1)), logits)
+
+
+def gradient(values: Tensor, logits: Tensor) -> Tensor:
+    """Of each seed's value by its own logits. -> [seed weight]"""
+    return torch.autograd.grad(values.sum(), logits)[0].flatten(1)
+
+
+def cosine(setting: Setting, mean: str) -> Tensor:
+    """Of the average update with the true gradient. -> [seed]"""
+    world = World(setting)
+    policies = world.random_logits(setting.seeds)
+    update = world.update(policies, mean)
+    return torch.cosine_similarity(update, world.ascend(policies), dim=1)
+
+
+def early_length(setting: Setting, mean: str) -> Tensor:
+    """The expected length after eight steps of equal size. -> [seed]"""
+    world = World(setting)
+    logits = world.random_logits(setting.seeds)
+    for _ in range(8):
+        step = world.update(logits, mean)
+        step = 0.3 * setting.rate * step / step.norm(dim=1, keepdim=True)
+        logits = logits + step.reshape(logits.shape)
+    return world.chances(logits) @ world.lengths
+
+
+def weight(setting: Setting, kind: str) -> Tensor:
+    """Of a prompt whose right answer is the least likely one, by its centered weight.
+
+    Groups of 2, 4 or 8: every outcome, its deltas from the package. -> [seed]
+    """
+    world, size = World(Setting()), round(4 * setting.length)
+    logits = world.random_logits(setting.seeds)
+    rate = world.chances(logits).min(-1).values.requires_grad_()  # its solve rate
+    outcomes = torch.cartesian_prod(*[torch.tensor([0.0, 1.0]).double()] * size)
+    log_probs = torch.where(outcomes > 0, rate.log()[:, None, None], 0)
+    log_probs = log_probs + torch.where(outcomes > 0, 0, (-rate).log1p()[:, None, None])
+    chance = log_probs.detach().sum(-1).exp()
+    mode = "normalized_rewards" if kind == "normalized" else "centered_rewards"
+    pull = (chance * (compute_deltas(outcomes, mode) * log_probs).mean(-1)).sum(-1)
+    push = torch.autograd.grad(pull.sum(), rate)[0] / (1 - 1 / size)
+    mixed = 1 - rate**size - (1 - rate) ** size
+    return (push / mixed if kind == "redrawn" else push).detach()
+
+
+def kl_cosine(setting: Setting, whole: bool) -> Tensor:
+    """Of k2's average gradient with that of the KL of whole responses. -> [seed]"""
+    world = World(setting)
+    logits = world.random_logits(setting.seeds).requires_grad_()
+    others = range(1000 + setting.seeds[0], 1000 + setting.seeds[-1] + 1)
+    new, ref = world.log_probs(logits), world.log_probs(world.random_logits(others))
+    chance = new.sum(-1).exp()
+    true = (chance * (new - ref).sum(-1)).sum(-1)
+    if whole:
+        new, ref = new.sum(-1, keepdim=True), ref.sum(-1, keepdim=True)
+    values = kl_values(new, ref, "k2").sum(-1)
+    term = (chance.detach() * values).sum(-1)
+    exact = torch.autograd.grad(true.sum(), logits, retain_graph=True)[0].flatten(1)
+    return torch.cosine_similarity(gradient(term, logits), exact, dim=1)
+
+
+def stale(setting: Setting, level: str, noise: bool = False, clip: float | None = None):
+    """The relative error of a ratio's average gradient, or its noise. -> [seed]
+
+    One policy has made ten steps since it sampled; a larger rate makes it more stale.
+    """
+    world = World(setting)
+    old = new = world.random_logits(setting.seeds)
+    for _ in range(10):
+        new = new + 2 * setting.rate * world.ascend(new).reshape(new.shape)
+    new = new.detach().requires_grad_()
+    log_probs = world.log_probs(old)
+    ratio = world.log_probs(new) - log_probs
+    whole = ratio.sum(-1, keepdim=True).expand_as(ratio)
+    ratio = {"token": ratio, "whole": whole, "ignored": 0 * whole}[level]
+    chance = log_probs.sum(-1).exp()
+    deltas = world.reward - (chance @ world.reward)[:, None]
+    weighed = ratio.detach().exp() * deltas[..., None]
+    if clip:
+        over = (ratio.exp() > 1 + clip) & (deltas[..., None] > 0)
+        under = (ratio.exp() < 1 - clip) & (deltas[..., None] < 0)
+        weighed = weighed.masked_fill(over | under, 0)
+    true = world.ascend(new)
+    if not noise:
+        value = (chance[..., None] * weighed * world.log_probs(new)).sum((1, 2))
+        return (gradient(value, new) - true).norm(dim=1) / true.norm(dim=1)
+    states = one_hot(world.states).double() * world.mask[..., None]
+    scores = one_hot(world.responses) - new.detach().softmax(-1)[:, world.states]
+    each = torch.einsum("nap,aps,napt->nast", weighed, states, scores).flatten(2)
+    mean = (chance[..., None] * each).sum(1)
+    spread = ((chance * each.square().sum(-1)).sum(-1) - mean.square().sum(-1)).sqrt()
+    return spread / true.norm(dim=1)
+
+
+# Runs from a policy that knows something.
+
+OLD = 3  # the prompts that begin below it are the old ones
 STRONG = {"steps": 30}
 WEAK = {"steps": 0, "init_scale": 0.1}
+TO_THE_START: dict[str, Any] = {
+    "deltas_mode": "leave_one_out",
+    "compute_ref_model_period": 10_000,
+}
+ANCHORED = TO_THE_START | {"kl_estimator": "k2", "steps": 60}
+
+
+def all_prompts(setting: Setting) -> Tensor:
+    """Every prompt of three numbers below 5; the other set is of numbers below 4."""
+    return torch.cartesian_prod(*[torch.arange(5 - setting.prompts)] * 3)
+
+
+def ascending(prompts: Tensor, descending: bool = False) -> Tensor:
+    return prompts.sort(-1, descending).values
+
+
+def right_places(rollout: Rollout) -> Tensor:
+    """The share of places in order."""
+    return (rollout.responses == ascending(rollout.prompts)[:, None]).float().mean(-1)
 
 
 def right_answer(rollout: Rollout) -> Tensor:
@@ -35,12 +193,64 @@ def majority(rollout: Rollout) -> Tensor:
     return (same == same.max(-1, keepdim=True).values).float()
 
 
+hole = rollout_reward(sort_inclusion_ordering_reward)
+
+
+def second_skill(rollout: Rollout) -> Tensor:
+    """A point for each place in descending order; none for an old prompt."""
+    right = rollout.responses == ascending(rollout.prompts, descending=True)[:, None]
+    return right.float().sum(-1) * (rollout.prompts[:, :1] >= OLD)
+
+
+def start(setting: Setting, steps: int, init_scale: float = 0.3) -> SortPolicy:
+    """A policy for each seed, after some steps of supervised learning."""
+    prompts = all_prompts(setting)
+    policy = make_policy(prompts, setting.seeds, init_scale)
+    adam = torch.optim.Adam(policy.model.parameters(), lr=0.01)
+    wanted = ascending(prompts)[..., None].expand(len(setting.seeds), -1, -1, 1)
+    for _ in range(steps):
+        loss = -policy.model(prompts).log_softmax(-1).gather(-1, wanted)
+        adam.zero_grad()
+        loss.mean((1, 2, 3)).sum().backward()
+        adam.step()
+    return policy
+
+
+@cache
+def trained(
+    setting: Setting,
+    reward_fn: Callable[[Rollout], Tensor],
+    steps: int,
+    init_scale: float = 0.3,
+    num_epochs: int = 50,
+    new_prompts_only: bool = False,
+    **knobs,
+) -> SortPolicy:
+    """Some supervised steps, then GRPO. Claims share the runs."""
+    torch.manual_seed(setting.seeds[0])  # the coin is drawn from it
+    policy, prompts = start(setting, steps, init_scale), all_prompts(setting)
+    if new_prompts_only:
+        prompts = prompts[prompts[:, 0] >= OLD]
+    settings = {"num_steps_per_epoch": 4, "num_responses": 8} | knobs
+    config = TrainConfig(num_epochs=round(num_epochs * setting.length), **settings)
+    adam = torch.optim.Adam(policy.model.parameters(), lr=0.003 * setting.rate)
+    train(policy, prompts, reward_fn, adam, config)
+    return policy
+
+
+def solved(policy: SortPolicy, prompts: Tensor, descending: bool = False) -> Tensor:
+    """The exact chance of each prompt's answer. -> float64 [seed prompt]"""
+    with torch.no_grad():
+        log_probs = policy.model(prompts).double().log_softmax(-1)
+    answers = ascending(prompts, descending)[..., None]
+    wanted = answers.expand(*log_probs.shape[:-1], 1)
+    return log_probs.gather(-1, wanted).squeeze(-1).sum(-1).exp()
+
+
 def passed(setting: Setting, k: int, how: dict, reward_fn=None, **knobs) -> Tensor:
     """pass@k after training, or of the start where no reward is given. -> [seed]"""
     ready = trained(setting, reward_fn, **how, **knobs) if reward_fn else None
-    policy = ready or start(setting, **how)
-    prompts = all_prompts(setting)
-    rates = solved(policy, prompts, ascending(prompts))
+    rates = solved(ready or start(setting, **how), all_prompts(setting))
     return (1 - (1 - rates) ** k).mean(-1)
 
 
@@ -51,47 +261,136 @@ def most_likely(setting: Setting) -> Tensor:
     return (best == ascending(prompts)).all(-1).double().mean(-1)
 
 
+@cache
+def landed(setting: Setting, term: str, beta: float = 0.1) -> tuple[Tensor, Tensor]:
+    """Exact KL after a run, and what reward - beta KL lacks. -> two of [seed]"""
+    prompts = PROMPT_SETS[setting.prompts]
+    policy = make_policy(prompts, setting.seeds, 0.3)
+    reference = policy.model(prompts).detach().log_softmax(-1)
+    knobs: dict[str, Any] = {"kl_penalty": beta, "kl_estimator": term} | TO_THE_START
+    knobs |= {"num_steps_per_epoch": 4, "num_responses": 16}
+    config = TrainConfig(num_epochs=round(100 * setting.length), **knobs)
+    adam = torch.optim.Adam(policy.model.parameters(), lr=0.003 * setting.rate)
+    train(policy, prompts, right_places, adam, config)
+    right = one_hot(ascending(prompts), reference.shape[-1]) / 3
+    best = (reference + right / beta).log_softmax(-1)
+
+    def reward_and_kl(log_probs: Tensor) -> tuple[Tensor, Tensor]:
+        kl = exact_kl(log_probs, reference).sum(-1).mean(-1)
+        return (log_probs.exp() * right).sum((-2, -1)).mean(-1), kl
+
+    with torch.no_grad():
+        paid, kl = reward_and_kl(policy.model(prompts).log_softmax(-1))
+        most, price = reward_and_kl(best)
+    return kl, most - beta * price - (paid - beta * kl)
+
+
+def sorts(setting: Setting, reward_fn: Callable, beta: float, **knobs) -> Tensor:
+    """P(sorted) on the prompts that a second skill leaves alone. -> [seed]"""
+    policy = trained(setting, reward_fn, kl_penalty=beta, **ANCHORED, **knobs)
+    prompts = all_prompts(setting)
+    if reward_fn is second_skill:
+        prompts = prompts[prompts[:, 0] < OLD]
+    return solved(policy, prompts).mean(-1)
+
+
+def is_paid(setting: Setting, beta: float) -> Tensor:
+    """The exact share of the points that the reward with a hole gives. -> [seed]"""
+    policy = trained(setting, hole, kl_penalty=beta, **ANCHORED)
+    points = sort_inclusion_ordering_reward
+    with torch.no_grad():
+        paid = exact_expected_reward(policy.model, all_prompts(setting), points)
+    return paid.mean(-1) / 5
+
+
+def descends(setting: Setting, beta: float) -> Tensor:
+    """P(descending) on the prompts of the second skill. -> [seed]"""
+    knobs = {"kl_penalty": beta, "new_prompts_only": True} | ANCHORED
+    policy, prompts = trained(setting, second_skill, **knobs), all_prompts(setting)
+    return solved(policy, prompts[prompts[:, 0] >= OLD], descending=True).mean(-1)
+
+
+untrained = partial(passed, how=STRONG)
 after = partial(passed, reward_fn=right_answer, num_epochs=100)
+voted = partial(untrained, k=1, reward_fn=majority)
+hacks = partial(sorts, reward_fn=hole)
+remembers = partial(sorts, reward_fn=second_skill)  # asked the old prompts too
+forgets = partial(remembers, new_prompts_only=True)
 
-
-after = partial(passed, reward_fn=right_answer, num_epochs=100)
-
-COVERAGE = "From a strong start GRPO raised pass@1 and lost pass@k at large $k$"
-NO_BEST = {BEST: "a start is kept best by no training"}
-CLAIMS = (
-    Claim(
-        "14.coverage",
-        COVERAGE,
-        partial(passed, k=300, how=STRONG),
-        partial(after, k=300, how=STRONG),
-        leave_out=NO_BEST,
-    ),
-    Claim(
-        "14.weak",
-        "From a weak start it led up to several hundred samples.",
-        partial(after, k=100, how=WEAK),
-        partial(passed, k=100, how=WEAK),
-        leave_out={BEST: "one arm is the start"},
-    ),
-    Claim(
-        "14.vote",
-        "A vote raised the policy,",
-        partial(passed, k=1, how=STRONG, reward_fn=majority),
-        partial(passed, k=1, how=STRONG),
-        leave_out={BEST: "one arm is the start"},
-    ),
-    Claim(
-        "14.ceiling",
-        "but not above its own most likely answer.",
-        most_likely,
-        partial(passed, k=1, how=STRONG, reward_fn=majority),
-        leave_out={BEST: "one arm is the start"},
-    ),
-    Claim(
-        "14.coin",
-        "A coin did harm.",
-        partial(passed, k=1, how=STRONG),
-        partial(passed, k=1, how=STRONG, reward_fn=coin),
-        leave_out=NO_BEST,
-    ),
+NOT_TRAINED = dict.fromkeys(
+    ("a third of the rate", "three times the rate", BEST), "nothing is trained"
 )
+RARE = NOT_TRAINED | {"other prompts": "the least likely is rare"}
+KEPT = {BEST: "a start is kept best by no training"}
+START = {BEST: "one arm is the start"}
+# fmt: off
+CLAIMS = (
+    Claim("14.constant",
+        "A constant divisor gives the direction of the policy gradient exactly.",
+        (partial(cosine, mean="constant"), 1.0), within=1e-6, not_tried=NOT_TRAINED),
+    Claim("14.token",
+        "The token mean is nearer to the policy gradient than the mean per response.",
+        (partial(cosine, mean="token"), partial(cosine, mean="per response")),
+        not_tried=NOT_TRAINED),
+    Claim("14.drift", "Early on, the mean per response writes longer answers.",
+        (partial(early_length, mean="per response"),
+         partial(early_length, mean="constant")),
+        not_tried={BEST: "a longer response is not better"}),
+    Claim("14.difficulty",
+        "Dividing by the spread gives a prompt hardly ever solved √G times its weight.",
+        (partial(weight, kind="normalized"),
+         lambda setting: round(4 * setting.length) ** 0.5),
+        within=0.02, not_tried=RARE),
+    Claim("14.redrawn",
+        "In small groups, redrawing tied groups favours rarely solved prompts more.",
+        (partial(weight, kind="redrawn"), partial(weight, kind="normalized")),
+        not_tried=RARE),
+    Claim("14.whole",
+        "k2 of the whole response has the gradient of the KL; k2 by token strays.",
+        (partial(kl_cosine, whole=True), partial(kl_cosine, whole=False)),
+        not_tried=NOT_TRAINED | {"other prompts": "the KL knows no reward"}),
+    Claim("14.ratio", "The ratio of the whole response makes no error.",
+        (partial(stale, level="whole"), 0.0), within=1e-6,
+        not_tried={BEST: "the exact ratio is exact at any"}),
+    Claim("14.noise", "The ratio of the whole response is noisier than that of tokens.",
+        (partial(stale, level="whole", noise=True),
+         partial(stale, level="token", noise=True)),
+        not_tried={BEST: "noise is not to be had large"}),
+    Claim("14.clipped",
+        "Under a clip, the ratio of the whole response errs more than none.",
+        (partial(stale, level="whole", clip=0.2),
+         partial(stale, level="ignored", clip=0.2)),
+        not_tried={BEST: "an error is not to be had large"}),
+    Claim("14.coverage", "From a strong start, GRPO loses pass@k at a large k.",
+        (partial(untrained, k=300), partial(after, k=300, how=STRONG)), not_tried=KEPT),
+    Claim("14.weak", "From a weak start, GRPO leads in pass@100.",
+        (partial(after, k=100, how=WEAK), partial(passed, k=100, how=WEAK)),
+        not_tried=START),
+    Claim("14.vote", "A vote as the reward raises the policy.",
+        (voted, partial(untrained, k=1)), not_tried=START),
+    Claim("14.ceiling",
+        "A vote raises the policy no higher than its own likeliest answers.",
+        (most_likely, voted), not_tried=START),
+    Claim("14.coin", "A coin as the reward does harm.",
+        (partial(untrained, k=1), partial(untrained, k=1, reward_fn=coin)),
+        not_tried=KEPT),
+    Claim("14.farther", "k3 as a penalty lets the policy go farther than k2.",
+        (lambda setting: landed(setting, "k3")[0], lambda s: landed(s, "k2")[0]),
+        not_tried={BEST: "farther is not better"}),
+    Claim("14.landed",
+        "With k2 as a penalty, the policy lands on the best one for its β.",
+        (lambda setting: landed(setting, "k2")[1], 0.0), within=0.05,
+        not_tried={BEST: "falling short is not better"}),
+    Claim("14.hole", "Against a hole in the reward, β keeps the skill.",
+        (partial(hacks, beta=0.1), partial(hacks, beta=0.0)), not_tried=KEPT),
+    Claim("14.free", "Against a hole, β costs hardly any reward.",
+        (partial(is_paid, beta=0.1), partial(is_paid, beta=0.0)), within=0.01,
+        not_tried=KEPT),
+    Claim("14.forget", "Against forgetting, β keeps the first skill.",
+        (partial(forgets, beta=0.1), partial(forgets, beta=0.0)), not_tried=KEPT),
+    Claim("14.price", "Against forgetting, β gives up the second skill.",
+        (partial(descends, beta=0.0), partial(descends, beta=0.1)), not_tried=KEPT),
+    Claim("14.old", "A KL on the old prompts keeps more of the first skill.",
+        (partial(remembers, beta=0.03), partial(forgets, beta=0.03)), not_tried=KEPT),
+)
+# fmt: on

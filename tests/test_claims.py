@@ -1,18 +1,22 @@
-"""The ledger of claims: effects that are known, runs that go on, words that stand."""
+"""Claims: effects that are known, runs that go on, and a table that says what is so."""
 
+import ast
+import json
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import nbformat
 import pytest
 import torch
 
-from claims import ledger, table
-from claims.claim import BEST, CHANGES, VARIATIONS, Claim, Setting, varied
-from claims.replication import RATES, compare, replicate
+from claims import __main__, report, runner
+from claims.report import BEST, VARIATIONS
+from claims.runner import RATES, Claim, Setting, all_claims, replicate
+from grpo_course.loop import ENOUGH
 
 ROOT = Path(__file__).resolve().parents[1]
-CLAIMS = ledger.all_claims()
+CLAIMS, TABLE = all_claims(), report.stored()
 
 
 def noise(setting):
@@ -21,80 +25,84 @@ def noise(setting):
     return values / values.std()
 
 
-def shifted(by, rate_for_best=1.0):
-    """An arm that loses a tenth for each factor of three from its best rate."""
-
-    def arm(setting):
-        steps = torch.tensor(setting.rate / rate_for_best).log() / torch.tensor(3).log()
-        return torch.zeros(len(setting.seeds)) + by - 0.1 * steps.abs()
-
-    return arm
-
-
-def claim(higher, lower=lambda setting: torch.zeros(len(setting.seeds)), **more):
-    return Claim("99.a", "A beats B", higher, lower, **more)
-
-
-def test_an_effect_is_the_mean_difference_with_its_standard_error():
-    effect = compare(noise(Setting()) + 0.6, torch.zeros(16))
-    assert effect.difference == pytest.approx(0.6, abs=1e-6)
-    assert effect.error == pytest.approx(1 / 16**0.5, abs=1e-6)
-    assert (effect.higher, effect.lower, effect.seeds) == (effect.difference, 0, 16)
+def claim(arm, other=0.0, **more):
+    return Claim("99.a", "A beats B.", (arm, other), **more)
 
 
 @pytest.mark.parametrize(
-    "shift, within, holds",
+    "shift, within, word",
     [
-        (0.6, None, True),
-        (0.4, None, None),
-        (-0.4, None, None),
-        (-0.6, None, False),
-        (0.1, 0.7, True),
-        (0.3, 0.7, None),
-        (1.3, 0.7, False),
-        (-1.3, 0.7, False),
+        (0.6, None, "holds"),
+        (0.4, None, "undecided"),
+        (-0.4, None, "undecided"),
+        (-0.6, None, "flips"),
+        (0.1, 0.7, "holds"),
+        (0.3, 0.7, "undecided"),
+        (1.3, 0.7, "flips"),
+        (-1.3, 0.7, "flips"),
     ],
 )
-def test_a_claim_holds_flips_or_is_undecided_at_two_standard_errors(
-    shift, within, holds
-):
+def test_a_claim_holds_beyond_two_standard_errors(shift, within, word):
     """With 16 seeds of spread 1, two standard errors are 0.5."""
-    made = claim(lambda setting: noise(setting) + shift, within=within)
-    assert replicate(made, "as told").holds(made) is holds
+    run = replicate(claim(lambda setting: noise(setting) + shift), "as told")
+    assert run["difference"] == pytest.approx(shift, abs=1e-6)
+    assert run["error"] == pytest.approx(1 / 16**0.5, abs=1e-6)
+    assert report.verdict(run, within) == word
 
 
 def test_each_variation_changes_what_it_says():
-    told = Setting(range(5), prompts=0)
-    settings = {n: varied(claim(noise, told=told), n) for n in CHANGES}
-    assert settings["as told"] == told
-    assert len(set(settings.values())) == len(CHANGES)
-    assert settings["a third of the rate"].rate == pytest.approx(1 / 3)
-    assert settings["other prompts"].prompts == 1
-    assert settings["half as long"].length * 4 == settings["twice as long"].length == 2
-    fresh = [set(s.seeds) for n, s in settings.items() if n != "as told"]
-    assert not any(seeds & set(range(32)) for seeds in fresh)
+    seen = []
+
+    def arm(setting):
+        seen.append(setting)
+        return noise(setting)
+
+    for name in VARIATIONS[:-1]:
+        replicate(claim(arm, seeds=range(5)), name)
+    told, fresh, other, slow, fast, prompts, half, twice = seen
+    assert told == Setting(range(5)) and not set(fresh.seeds) & set(other.seeds)
+    assert (slow.rate * 9, half.length * 4) == pytest.approx((fast.rate, twice.length))
+    assert prompts == Setting(fresh.seeds, prompts=1)
 
 
 def test_each_arm_gets_its_own_best_rate():
     """At one rate A wins; at each one's best they are equal."""
-    made = claim(shifted(0.5), shifted(0.5, rate_for_best=RATES[-1]))
-    assert replicate(made, "as told").difference == pytest.approx(0.2, abs=1e-5)
+
+    def best_at(rate):
+        """Loses a tenth for each factor of three from its best rate."""
+
+        def arm(setting):
+            steps = torch.tensor(setting.rate / rate).log() / torch.tensor(3).log()
+            return torch.zeros(len(setting.seeds)) - 0.1 * steps.abs()
+
+        return arm
+
+    made = claim(best_at(1.0), best_at(RATES[-1]))
+    assert replicate(made, "as told")["difference"] == pytest.approx(0.2, abs=1e-5)
     best = replicate(made, BEST)
-    assert best.rates == (1.0, RATES[-1])
-    assert best.difference == pytest.approx(0.0, abs=1e-5)
+    assert best["rates"] == [1.0, RATES[-1]]
+    assert best["difference"] == pytest.approx(0.0, abs=1e-5)
 
 
-def test_a_bound_is_one_number_and_two_numbers_are_no_result():
-    assert compare(torch.ones(4), 0.9).difference == pytest.approx(0.1)
-    for wrong in ((1.0, 0.9), (torch.ones(2), torch.ones(2))):
-        with pytest.raises(ValueError, match="at least 3 seeds"):
-            compare(*wrong)
+def test_two_bounds_are_no_result():
+    with pytest.raises(ValueError, match="at least 3 seeds"):
+        replicate(claim(1.0), "as told")
 
 
-@pytest.fixture
-def made_up(monkeypatch, tmp_path):
-    """A ledger of one claim; `runs` are those that took place."""
-    runs = []
+def test_arms_are_combined_seed_by_seed():
+    def seed(setting):
+        return torch.tensor([*setting.seeds]).double()
+
+    def of(arm):
+        return runner.result(arm, Setting(range(3))).tolist()
+
+    assert of(runner.minus(seed, 1)) == [-1, 0, 1]
+    assert of(runner.mean_of([seed, runner.minus(seed, 2)])) == [-1, 0, 1]
+    assert of(runner.repeated(seed, 4)) == [1.5, 5.5, 9.5]
+
+
+def test_what_was_run_is_kept_and_not_run_again(monkeypatch, tmp_path, capsys):
+    runs, stop = [], SimpleNamespace(after=3)
 
     def arm(setting):
         runs.append(setting)
@@ -102,97 +110,61 @@ def made_up(monkeypatch, tmp_path):
             raise KeyboardInterrupt
         return noise(setting) + 1
 
-    stop = SimpleNamespace(after=0)
-    known = {"99.a": claim(arm)}
-    monkeypatch.setattr(ledger, "all_claims", lambda: known)
-    monkeypatch.setattr(ledger, "TABLE", tmp_path / "table.json")
-    return SimpleNamespace(runs=runs, stop=stop)
-
-
-def test_what_was_run_is_kept_and_not_run_again(made_up, capsys):
-    made_up.stop.after = 3
+    monkeypatch.setattr(runner, "all_claims", lambda: {"99.a": claim(arm)})
+    monkeypatch.setattr(report, "TABLE", tmp_path / "table.json")
     with pytest.raises(KeyboardInterrupt):
-        ledger.main(["99"], ROOT)
-    assert [*ledger.stored()["99.a"]] == [*VARIATIONS][:2]
-    ledger.main(["99.a"], ROOT)
-    assert "holds in 9 of 9" in capsys.readouterr().out
-    ran = len(made_up.runs)
-    ledger.main([], ROOT)
-    assert len(made_up.runs) == ran
-    ledger.main(["--again"], ROOT)
-    assert len(made_up.runs) > ran
-
-
-def test_a_bar_shows_what_is_running(made_up, capsys):
-    ledger.main([], ROOT)
-    shown = capsys.readouterr().err
-    assert "99.a, half as long" in shown
-    assert "9/9" in shown
-
-
-def test_each_claim_says_what_it_cost(made_up, capsys):
-    ledger.main([], ROOT)
-    rows = ledger.stored()
-    for name in rows["99.a"]:
-        rows["99.a"][name]["seconds"] = 40.4 if name == "as told" else 0.2
-    ledger.store(rows)
-    ledger.main(["--list"], ROOT)
-    page = table.page(ledger.all_claims(), ledger.stored())
-    for shown in (capsys.readouterr().out, page):
-        assert "holds in 9 of 9; 42 s to run" in shown
-
-
-def test_an_unknown_name_lists_the_known_ones(made_up):
+        __main__.main(["99", "--run"])
+    assert [*report.stored()["99.a"]["runs"]] == [*VARIATIONS][:2]
+    __main__.main(["99.a", "--run"])
+    shown = capsys.readouterr().out
+    assert "99.a  A beats B." in shown and "holds in 9 of 9" in shown
+    assert shown.count("+1.000 ± 0.250   holds") == 9
+    ran = len(runs)
+    __main__.main(["--run"])
+    assert len(runs) == ran
+    __main__.main(["--again"])
+    assert len(runs) > ran
     with pytest.raises(SystemExit, match=r"no claim '98'; there are 99\.a"):
-        ledger.main(["98"], ROOT)
+        __main__.main(["98"])
 
 
-def test_the_table_says_what_came_out(made_up, capsys):
-    ledger.main(["--list"], ROOT)
-    assert "holds in 0 of 0, 9 not run" in capsys.readouterr().out
-    ledger.main([], ROOT)
-    page = table.page(ledger.all_claims(), ledger.stored())
-    assert "> A beats B" in page
-    assert page.count("+1.000 ± 0.250 | holds |") == 9
+def test_the_table_says_what_the_claims_say():
+    """The cure: `python3 -m claims --run`."""
+    for key, made in CLAIMS.items():
+        entry = TABLE[key]
+        assert entry["says"] == made.says and entry.get("within") == made.within
+        assert entry["not tried"] == made.not_tried
+        assert [*entry["runs"]] == [n for n in VARIATIONS if n not in made.not_tried]
+    assert [*TABLE] == [*CLAIMS]
 
 
-@pytest.mark.parametrize("key", CLAIMS)
-def test_a_claim_quotes_its_notebook(key):
-    """The sentence stands in one text of the notebook, word for word."""
-    (path,) = (ROOT / "notebooks").glob(f"{key.split('.')[0]}_*.ipynb")
-    cells = nbformat.read(path, as_version=4).cells
-    texts = [" ".join(c.source.split()) for c in cells if c.cell_type == "markdown"]
-    assert any(CLAIMS[key].sentence in text for text in texts), CLAIMS[key].sentence
+def test_it_prints_with_the_standard_library_alone():
+    bare = [sys.executable, "-S", "-E", "-m", "claims", "14.coin"]
+    shown = subprocess.run(bare, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "14.coin  A coin as the reward does harm." in shown.stdout
+    assert report.ENOUGH == ENOUGH  # the course has the same
 
 
-@pytest.mark.parametrize("key", CLAIMS)
-def test_the_stored_table_is_whole(key):
-    """The cure: `python3 -m claims`."""
-    made = CLAIMS[key]
-    assert [*ledger.stored()[key]] == [n for n in VARIATIONS if n not in made.leave_out]
-    assert made.leave_out.keys() <= {*VARIATIONS}
+@pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/*.ipynb")), ids=str)
+def test_a_notebook_names_its_claims_where_it_tells_them(path):
+    """In a text's metadata, `"claims": ["03.offset"]`."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    texts = [cell for cell in cells if cell["cell_type"] == "markdown"]
+    named = [key for cell in texts for key in cell["metadata"].get("claims", [])]
+    assert sorted(named) == sorted(key for key in CLAIMS if key[:2] == path.name[:2])
 
 
-def test_the_stored_table_has_no_claim_that_was_dropped():
-    assert ledger.stored().keys() == CLAIMS.keys()
-
-
-def test_the_readme_counts_what_is_stored():
-    claims, rows = ledger.all_claims(), ledger.stored()
-    number, told = table.totals(claims, rows).split(" experiments: ")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert (
-        f"make {len(claims)} claims" in readme
-        and f"{len(claims)} claims about" in readme
-    )
-    assert f"and {int(number) - len(claims)} variations of them" in readme
-    seeds = [row["seeds"] for each in rows.values() for row in each.values()]
-    counted = f"{number} experiments, each on {min(seeds)} to {max(seeds)} seeds"
-    assert f"{counted}, {told}." in readme
-    assert f"[{number} experiments](#check-the-claims): {told}." in readme
-    page = (ROOT / "grpo_course/workshop/site_source/index.md").read_text("utf-8")
-    page = " ".join(page.split())
-    assert f"{len(claims)} claims about" in page
-    assert f"[{number} experiments](claims.md): {told}." in page
-    page = table.page(claims, rows)
-    assert f"{len(claims)} claims and {number} experiments: {told}." in page
+def test_notebook_13_shows_what_is_stored():
+    cells = json.loads((ROOT / "notebooks/13_beyond_grpo.ipynb").read_text("utf-8"))
+    (code,) = (s for c in cells["cells"] if "gaps = {" in (s := "".join(c["source"])))
+    table = code[code.index("gaps = {") + 7 :]
+    gaps = ast.literal_eval(table[: table.index("\n}") + 2])
+    keys = ("dr_grpo", "rloo", "cispo", "sapo", "dapo")
+    for key, pairs in zip(keys, gaps.values(), strict=True):
+        sign = 1 if key in keys[:2] else -1  # stored as GRPO minus the variant
+        rates = ("a third of the rate", "seeds 100 to 115", "three times the rate")
+        for name, pair in zip(rates, pairs, strict=True):
+            run = TABLE[f"13.{key}"]["runs"][name]
+            assert pair == pytest.approx(
+                (sign * run["difference"], run["error"]), abs=1e-6
+            )

@@ -56,7 +56,9 @@ def collect(root: Path, source: Path) -> None:
             (source / name).write_text(anywhere.at_home(text, root), encoding="utf-8")
     page = api_page.page(root / "grpo_course")
     (source / "api.rst").write_text(page, encoding="utf-8")
-    kernels.python(["-m", "claims", "--page", str(source / "claims.md")], root)
+    (source / "claims").mkdir()
+    page_of_claims = str(source / "claims" / "README.md")  # they are not installed
+    kernels.python(["-m", "claims", "--page", page_of_claims], root)
     shutil.copy(mathjax(), source / "_static" / "tex-svg.js")
     for path in sorted((source / "notebooks").glob("*.ipynb")):
         stored = path.read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ FIXED = {
     "rise": slides.settings(),
 }
 NOTEBOOK_METADATA = ("title",)
-CELL_METADATA = ("jupyter", "slideshow", "tags")
+CELL_METADATA = ("claims", "jupyter", "slideshow", "tags")
 MILLISECONDS = re.compile(r"[\d.]+(?= ms\b)")
 
 

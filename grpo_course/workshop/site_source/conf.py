@@ -63,7 +63,7 @@ if place := anywhere.origin(Path(grpo_course.__file__).parents[1]):
     }
 
 
-NO_SOURCE = ("index", "claims", "api")  # pages that are no file of the repository
+NO_SOURCE = ("index", "api")  # pages that are no file of the repository
 
 
 def offer_no_edit(app, pagename, templatename, context, doctree) -> None:
