@@ -13,6 +13,7 @@ from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
     GROUND,
+    LINED,
     axes_grid,
     axes_row,
     draw_cube,
@@ -71,7 +72,7 @@ def plot_prompt_map(answers: Tensor, known: Tensor, trained: Tensor) -> list[Axe
     prompts = torch.cartesian_prod(*[torch.arange(len(answers))] * 3)
     right = (answers.flatten(0, 2) == prompts.sort(dim=-1).values).all(dim=-1)
     for first, second, third in prompts[right].tolist():
-        frame(axes[first], second, third, 0.9, lw=2)
+        frame(axes[first], second, third, 0.9, lw=2, path_effects=LINED)
     for first, second, third in trained.tolist():
         axes[first].plot(third, second + 0.29, "o", color="black", ms=4)
     counts = ", ".join(
