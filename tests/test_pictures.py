@@ -28,13 +28,7 @@ from grpo_course.lessons.pictures.nb05 import (
     plot_kl_area,
     plot_two_tokens,
 )
-from grpo_course.lessons.pictures.nb08 import (
-    PLACES,
-    losses_and_pulls,
-    plot_light,
-    plot_value_steps,
-    shares,
-)
+from grpo_course.lessons.pictures.nb08 import plot_value_steps
 from grpo_course.ppo import generalized_advantages
 from grpo_course.sort import push_of
 
@@ -163,17 +157,6 @@ def test_the_gap_of_a_token_is_its_k3():
         assert high - low == pytest.approx(k3.item(), abs=1e-5)
 
 
-@pytest.mark.parametrize("lam", [0.0, 0.5, 1.0])
-def test_the_columns_of_light_add_up_to_gae(lam):
-    rewards, values = torch.tensor([[0.0, 0.0, 2.0]]), torch.tensor([[1.0, 0.8, 1.5]])
-    errors = generalized_advantages(rewards, values, 0.9, 0.0)[0]
-    truth = generalized_advantages(rewards, values, 0.9, lam)[0]
-    torch.testing.assert_close(shares(errors, 0.9 * lam).sum(0), truth)
-    _, lower = plot_light(errors, lam, gamma=0.9)
-    drawn = [text.get_text() for text in lower.texts]
-    assert drawn == [f"{delta:+.2f}" for delta in truth.tolist()]
-
-
 def test_blocks_are_as_wide_as_what_they_hold():
     actor = {"weights": 10, "gradients": 10, "Adam": 20}
     kept = {"GRPO": {"actor": actor}, "PPO": {"actor": actor, "critic": actor}}
@@ -260,9 +243,6 @@ def test_gone_tokens_are_those_whose_gradient_the_loss_removes():
 VALUES = torch.tensor([1.0, 0.8, 1.5, 1.2])
 
 
-FOUR = torch.tensor([0.1, 0.5, -0.5, 2.5])
-
-
 def test_the_steps_of_the_stair_are_td_errors():
     ax = plot_value_steps(VALUES, 2.0)
     paid = torch.tensor([[0.0, 0.0, 0.0, 2.0]])
@@ -270,14 +250,3 @@ def test_the_steps_of_the_stair_are_td_errors():
     written = [text.get_text() for text in ax.texts]
     assert [t for t in written if t[:1] in "+-" and t] == [f"{e:+.1f}" for e in errors]
     assert "1: +0.7" in alternative_text(ax.figure)
-
-
-def test_the_clipped_loss_is_flat_from_the_band_to_its_mirror_image():
-    _, pulls = losses_and_pulls(PLACES, 0.2)
-    still = PLACES[pulls.abs() < 1e-6]
-    assert still.min().item() == pytest.approx(0.21, abs=0.011)
-    assert still.max().item() == pytest.approx(1.79, abs=0.011)
-    _, pulls = losses_and_pulls(FOUR, 0.2)
-    assert pulls.tolist() == pytest.approx([0.9, 0.0, 1.5, -1.5])
-    free = losses_and_pulls(FOUR, None)[1]
-    assert free.tolist() == pytest.approx([0.9, 0.5, 1.5, -1.5])
