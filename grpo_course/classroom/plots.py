@@ -779,8 +779,3 @@ def name_corners(ax: Axes, names: Sequence[str]) -> None:
 
 
 ARROW: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
-
-
-def words_of(x: float, y: float) -> str:
-    """A place, as one says it."""
-    return f"{x:.2f}, {y:.2f}"
