@@ -30,7 +30,7 @@ count_matches.cases = (
     lists("a half-sorted response", [3, 1, 0, 2], [0, 3, 1, 2]),
     lists("the sorted response", [3, 1, 0, 2], [0, 1, 2, 3]),
     lists("a response far off", [3, 1, 0, 2], [7, 2, 2, 5]),
-    lists("a response in order, of other numbers", [3, 1, 0, 2], [0, 0, 1, 1]),
+    lists("a response in order, of other numbers", [3, 1, 0, 2], [0, 0, 1, 3]),
     lists("the prompt itself", [2, 0, 1], [2, 0, 1]),
     lists("a repeated number", [2, 0, 2], [2, 2, 0]),
     lists("a prompt of one number", [5], [5]),
@@ -40,12 +40,12 @@ sorted(prompt) => prompt | You compare with the prompt as it stands. The truth i
 sorted(prompt) => sorted(prompt); response = sorted(response) | You sort the response too, which does the policy's work for it. Sort the prompt only.
 sorted(prompt) => sorted(prompt, reverse=True) | You sort in descending order. The truth ascends: sorted(prompt).
 x == y => x != y | You count the positions that are wrong. A reward grows with what is right: compare with ==.
+zip(response, truth) => zip(response[-1:], truth[-1:]) | Only the last position counts. Does the count begin anew inside the loop?
 zip(response, truth) => zip(response[:1], truth) | You look at the first position only. Is the `return` inside the loop?
 return sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up differences, abs(x - y). Despite its name the distance reward counts positions: one point where both numbers are equal.
 return -sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up differences, abs(x - y). Despite its name the distance reward counts positions: one point where both numbers are equal.
 return sum(x == y for x, y in zip(sorted(prompt), response)) / len(prompt) | You return the fraction of matches. The reward is their number: do not divide by the length.
 return sum(y in prompt for y in response) | You count numbers that occur anywhere. A point needs the right number at the right position: compare position by position with zip.
-return sum(x in response for x in prompt) | You count numbers that occur anywhere. A point needs the right number at the right position: compare position by position with zip.
 return len(set(prompt) & set(response)) | You count numbers that occur anywhere. A point needs the right number at the right position: compare position by position with zip.
 return float(sorted(prompt) == response) | You give all or nothing. Partial credit gives one point for each position that is right.
 return _matches_until_wrong(prompt, response) | You stop at the first wrong position. Later ones that are right earn their points too.
@@ -88,7 +88,6 @@ responses == truth => responses != truth | You count the positions that are wron
 .sum(dim=-1).float() => .float().mean(dim=-1) | You take the mean over pos: a fraction. The reward is the number of matches: sum over pos.
 .sum(dim=-1).float() => .sum(dim=-2).float() | You sum over the trial axis. Each response keeps its own reward: sum over pos, the last axis.
 .sum(dim=-1).float() => .sum(dim=(-2, -1)).float() | You sum over trial and pos. Each response keeps its own reward: sum over pos only.
-.float() => .float().mean(dim=-1) | You average over trial. Each response keeps its own reward: sum over pos only.
 [:, None, :] => | The prompts lack the trial axis, so batch is matched with trial. Give them one of size 1: [batch 1 pos], by [:, None, :].
 .float() => | You return whole numbers (int64). Rewards are averaged and divided later: return floats, with .float().
 .sum(dim=-1).float() => .all(dim=-1) | You return True and False: all or nothing. Count the matching positions, as a float.
@@ -135,9 +134,8 @@ shared.total() + ordering => ordering | The points for inclusion are missing: ea
 zip(response, response[1:]) => zip(prompt, prompt[1:]) | You use `prompt` where the response belongs: order is asked of the response.
 zip(response, response[1:]) => zip(response, response[1:-1]) | The last pair is missing: a list of n numbers has n - 1 pairs of neighbours.
 return _and_order(sum(x in response for x in prompt), response) | `x in response` lets one number of the response cover the same number of the prompt twice: this is the hack. Use up what is covered.
-return _and_order(len(set(prompt) & set(response)), response) | A set forgets how often a number occurs, so a repeated number earns only once. Count with multiplicity: Counter keeps the numbers.
+return _and_order(len(set(prompt) & set(response)), response) | A repeated number earns only once: a set forgets how often a number occurs, and len() of a Counter counts different ones. Count with multiplicity: .total() adds up what a Counter holds.
 return _and_order(sum(prompt.count(x) == response.count(x) for x in prompt), response) | You pay for a number only if both lists hold it equally often. Each copy that both have earns a point: count the smaller of the two counts.
-return _and_order(sum(prompt.count(x) == response.count(x) for x in {*prompt}), response) | You pay for a number only if both lists hold it equally often. Each copy that both have earns a point: count the smaller of the two counts.
 return _and_order(len(prompt) * (sorted(prompt) == sorted(response)), response) | You pay for inclusion only if the response covers the whole prompt. Each number that it covers earns a point of its own.
 return _and_order(sum(y in prompt for y in response), response) | You count numbers of the response that occur in the prompt, so repeating one pays. Count prompt numbers, each covered once.
 return _shared(prompt, response) + (response == sorted(response)) | You pay one point if the whole response is in order. Each pair of neighbours in order earns a point of its own.

@@ -55,6 +55,7 @@ gradient_by_log_probs.mistakes = """
 lengths * deltas.numel() => deltas.numel() | The length is missing: a response's tokens share its weight, so each gets 1 / length of it.
 share[..., None] * mask => share[..., None].expand(mask.shape) | Padding gets a gradient: multiply by the mask.
 share[..., None] * mask => share[..., None] | The mask is missing: multiply by it, so that each token of a response gets the share and padding gets 0.
+lengths * deltas.numel() => lengths * mask.any(dim=-1).sum() | You leave empty responses out of the mean. One without tokens has no gradient, and still counts among the N responses.
 lengths * deltas.numel() => lengths | The mean over responses is missing: divide by their number, deltas.numel().
 deltas.numel() => deltas.shape[-1] | You divide by G alone. The mean runs over all responses of the batch: divide by deltas.numel().
 deltas.numel() => deltas.shape[0] | You divide by the number of prompts alone. The mean runs over all responses of the batch: divide by deltas.numel().
