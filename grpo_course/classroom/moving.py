@@ -14,7 +14,7 @@ from html import escape
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib.pyplot as plt
 from PIL import Image
@@ -24,7 +24,6 @@ from grpo_course.classroom.alt_text import alternative_text
 
 Draw = Callable[..., str]  # draws with matplotlib, returns the sentence under it
 DPI = 100  # of a frame: legible, and small enough to store dozens
-COLOURS_OF_A_FRAME = 128
 MOST_FRAMES = 60
 PLAYER = Path(__file__).with_name("player.js")
 GREEK = {"epsilon": "ε", "mu": "μ", "delta": "δ", "beta": "β", "lam": "λ", "gamma": "γ"}
@@ -39,14 +38,6 @@ STYLE = (
     ".reveal .moving{font-size:14px;line-height:18px}"
     ".reveal .moving img{margin:0;width:auto;max-height:calc(var(--picture) - 60px)}"
 )
-
-
-class Frame(NamedTuple):
-    """One picture: its PNG, what it shows, and the sentence under it."""
-
-    png: bytes
-    alt: str
-    told: str
 
 
 def play(
@@ -72,112 +63,6 @@ def play(
             f"still={still!r} is none of the values of {name}: {list(values)}."
         )
     display_frames(draw, question, step, {name: shown}, film=True)
-
-
-def display_frames(
-    draw: Draw,
-    question: str,
-    knobs: Mapping[str, Sequence],
-    start: Mapping[str, Any],
-    film: bool = False,
-) -> None:
-    """Draw a frame for each combination of the knobs' values, and display them."""
-    from IPython.display import display
-
-    count = prod(len(values) for values in knobs.values())
-    if not 2 <= count <= MOST_FRAMES:
-        sizes = {name: len(values) for name, values in knobs.items()}
-        raise ValueError(
-            f"knobs with {sizes} values make {count} frames; a notebook stores 2 to "
-            f"{MOST_FRAMES}. Give each knob fewer values, or more than one."
-        )
-    places = list(product(*knobs.values()))
-    first = places.index(tuple(start[name] for name in knobs))
-    frames = [frame(draw, dict(zip(knobs, place, strict=True))) for place in places]
-    still = frames[first]
-    names = {word(name): [text(v) for v in values] for name, values in knobs.items()}
-    shown = {
-        "text/html": html(question, names, frames, first, film),
-        "image/png": base64.b64encode(still.png).decode(),
-        "text/plain": "\n".join(filter(None, (question, still.told))),
-    }
-    display(shown, raw=True, metadata={"image/png": {"alt": still.alt}})
-
-
-def frame(draw: Draw, values: Mapping[str, Any]) -> Frame:
-    """Draw one frame and close its figure."""
-    told = draw(**values)
-    figure = plt.gcf()
-    if figure.get_layout_engine() is None:
-        figure.tight_layout()
-    file = io.BytesIO()
-    figure.savefig(file, dpi=DPI, metadata={"Software": None})
-    alt = alternative_text(figure)
-    plt.close(figure)
-    return Frame(smaller(file.getvalue()), alt, told)
-
-
-def html(
-    question: str,
-    knobs: Mapping[str, list[str]],
-    frames: Sequence[Frame],
-    first: int,
-    film: bool,
-) -> str:
-    """The player: a still picture, and a script that adds controls and frames."""
-    settings = {
-        "knobs": [{"name": name, "values": values} for name, values in knobs.items()],
-        "frames": [data_address(each.png) for each in frames],
-        "alts": [each.alt for each in frames],
-        "told": [each.told for each in frames],
-        "first": 0 if film else first,  # a film begins; its still shows more
-        "film": film,
-    }
-    # No text may end the script that holds it.
-    data = json.dumps(settings, ensure_ascii=False).replace("</", "<\\/")
-    script = PLAYER.read_text(encoding="utf-8").strip()
-    still = frames[first]
-    asked = f"<p>{escape(question)}</p>" if question else ""
-    source = data_address(still.png)
-    return (
-        f'<style>{STYLE}</style><figure class="moving">{asked}'
-        f'<img src="{source}" alt="{escape(still.alt)}">'
-        f"<figcaption>{escape(still.told)}</figcaption></figure>"
-        f"<script>({script})({data});</script>"
-    )
-
-
-def frames_of(html: str) -> list[Image.Image]:
-    """The frames of a stored film."""
-    data = html.rsplit(")(", 1)[1].removesuffix(");</script>")
-    addresses = json.loads(data.replace("<\\/", "</"))["frames"]
-    pngs = [base64.b64decode(each.split(",", 1)[1]) for each in addresses]
-    return [Image.open(io.BytesIO(png)).convert("RGB") for png in pngs]
-
-
-def smaller(png: bytes) -> bytes:
-    """The same picture in few colours, which takes a quarter of the bytes."""
-    file = io.BytesIO()
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
-    # The default would drop the colours of thin arrows.
-    picture = picture.quantize(COLOURS_OF_A_FRAME, Image.Quantize.FASTOCTREE)
-    picture.save(file, "PNG", optimize=True)
-    return file.getvalue()
-
-
-def data_address(png: bytes) -> str:
-    """A picture as an address that holds it."""
-    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
-
-
-def word(name: str) -> str:
-    """A knob's name as it is written: a Greek letter, or words."""
-    return GREEK.get(name, name.replace("_", " "))
-
-
-def text(value: Any) -> str:
-    """A knob's value as it is written."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def slide(
@@ -209,17 +94,23 @@ def slide(
                 f"knobs and their values are {dict(knobs)}."
             )
     if record.learner_is_here():
-        display_live(question, draw, knobs, at)
+        display_sliders(draw, question, knobs, at)
     else:
         display_frames(draw, question, knobs, at)
 
 
-def display_live(
-    question: str, draw: Draw, knobs: Mapping[str, Sequence], start: Mapping[str, Any]
+def display_sliders(
+    draw: Draw, question: str, knobs: Mapping[str, Sequence], start: Mapping[str, Any]
 ) -> None:
     """Sliders that call `draw` in this kernel."""
     from IPython.display import display
     from ipywidgets import HTML, SelectionSlider, VBox, interactive_output
+
+    def show(**values: Any) -> None:
+        told = draw(**values)
+        display(plt.gcf())
+        plt.close()
+        print(told)
 
     sliders = {
         name: SelectionSlider(
@@ -230,20 +121,102 @@ def display_live(
         )
         for name, values in knobs.items()
     }
-    picture = interactive_output(drawn_and_told(draw), sliders)
+    picture = interactive_output(show, sliders)
     box = VBox([HTML(f"<b>{question}</b>"), *sliders.values(), picture])
     # A front end without widgets shows the question.
     display(box._repr_mimebundle_() | {"text/plain": question}, raw=True)
 
 
-def drawn_and_told(draw: Draw) -> Callable[..., None]:
-    """A function that displays the picture and prints its sentence."""
+def display_frames(
+    draw: Draw,
+    question: str,
+    knobs: Mapping[str, Sequence],
+    start: Mapping[str, Any],
+    film: bool = False,
+) -> None:
+    """Draw a frame for each combination of the knobs' values, and display them.
+
+    What is seen is the frame at `start`, and a script that adds controls and frames.
+    """
     from IPython.display import display
 
-    def show(**values: Any) -> None:
-        told = draw(**values)
-        display(plt.gcf())
-        plt.close()
-        print(told)
+    count = prod(len(values) for values in knobs.values())
+    if not 2 <= count <= MOST_FRAMES:
+        sizes = {name: len(values) for name, values in knobs.items()}
+        raise ValueError(
+            f"knobs with {sizes} values make {count} frames; a notebook stores 2 to "
+            f"{MOST_FRAMES}. Give each knob fewer values, or more than one."
+        )
+    places = list(product(*knobs.values()))
+    frames = [frame(draw, dict(zip(knobs, place, strict=True))) for place in places]
+    pngs, alts, told = (list(each) for each in zip(*frames, strict=True))
+    first = places.index(tuple(start[name] for name in knobs))
+    address = "data:image/png;base64,"
+    settings = {
+        "knobs": [
+            {"name": word(name), "values": [text(value) for value in values]}
+            for name, values in knobs.items()
+        ],
+        "frames": [address + png for png in pngs],
+        "alts": alts,
+        "told": told,
+        "first": 0 if film else first,  # a film begins; its still shows more
+        "film": film,
+    }
+    # No text may end the script that holds it.
+    data = json.dumps(settings, ensure_ascii=False).replace("</", "<\\/")
+    script = PLAYER.read_text(encoding="utf-8").strip()
+    asked = f"<p>{escape(question)}</p>" if question else ""
+    html = (
+        f'<style>{STYLE}</style><figure class="moving">{asked}'
+        f'<img src="{address}{pngs[first]}" alt="{escape(alts[first])}">'
+        f"<figcaption>{escape(told[first])}</figcaption></figure>"
+        f"<script>({script})({data});</script>"
+    )
+    shown = {
+        "text/html": html,
+        "image/png": pngs[first],
+        "text/plain": "\n".join(filter(None, (question, told[first]))),
+    }
+    display(shown, raw=True, metadata={"image/png": {"alt": alts[first]}})
 
-    return show
+
+def frame(draw: Draw, values: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Draw one frame: its PNG in base 64, what it shows, and the sentence under it."""
+    told = draw(**values)
+    figure = plt.gcf()
+    if figure.get_layout_engine() is None:
+        figure.tight_layout()
+    file = io.BytesIO()
+    figure.savefig(file, dpi=DPI, metadata={"Software": None})
+    alt = alternative_text(figure)
+    plt.close(figure)
+    return base64.b64encode(smaller(file.getvalue())).decode(), alt, told
+
+
+def smaller(png: bytes) -> bytes:
+    """The same picture in few colours, which takes a quarter of the bytes."""
+    file = io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    # The default would drop the colours of thin arrows.
+    picture = picture.quantize(128, Image.Quantize.FASTOCTREE)
+    picture.save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def frames_of(html: str) -> list[Image.Image]:
+    """The frames of a stored film."""
+    data = html.rsplit(")(", 1)[1].removesuffix(");</script>")
+    addresses = json.loads(data.replace("<\\/", "</"))["frames"]
+    pngs = [base64.b64decode(each.split(",", 1)[1]) for each in addresses]
+    return [Image.open(io.BytesIO(png)).convert("RGB") for png in pngs]
+
+
+def word(name: str) -> str:
+    """A knob's name as it is written: a Greek letter, or words."""
+    return GREEK.get(name, name.replace("_", " "))
+
+
+def text(value: Any) -> str:
+    """A knob's value as it is written."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
