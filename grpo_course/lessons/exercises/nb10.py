@@ -189,7 +189,7 @@ parts_make_no_difference.insight = (
 parts_make_no_difference.cases = trainers("""
 healthy: as it is
 healthy: a heavy KL
-trainer 12 | Here only a part of the batch reaches the optimizer. Compare the gradient's norm in one part and in many.
+trainer 12 | Here only a part of the batch reaches the optimizer. Compare the gradient's norm in one part and in many: to a thousandth of it, up or down.
 trainer 6 | Here a token weighs more in one part than in another. The gradient's norm moves by a few per cent: compare it in one part and in many small ones, with a tolerance that is smaller.
 healthy: seed 1
 healthy: groups of four

@@ -209,6 +209,7 @@ json_reward.cases = (
     ),
 )
 json_reward.mistakes = """
+completion_texts(completions) => completions | A completion may be a chat, a list of messages. completion_texts makes plain texts of both kinds.
 except ValueError: => except KeyError: | json.loads raises ValueError where a text is no JSON, and one such completion ends the whole run. Catch it, and pay 0.
 except ValueError: => except KeyError: && isinstance(given, dict) => given is not None | json.loads raises ValueError where a text is no JSON, and one such completion ends the whole run: catch it. JSON may be a number or a list as well: ask isinstance(given, dict). Pay 0 for both.
 isinstance(given, dict) => given is not None | JSON may be a number, a text or a list as well. Look with isinstance(given, dict) before you ask it for keys, and pay 0 for the rest.
@@ -368,7 +369,7 @@ my_reward.cases = (
     _attack(
         "5,000 digits",
         Long("""in_template("9", 5_000 * "9")""", in_template("9", 5_000 * "9")),
-        DIGITS,
+        LENGTH_PAYS,
     ),
     _attack(
         "a thousand tags",
@@ -406,7 +407,19 @@ my_reward.cases = (
 )
 
 
-@exercise("15.3")
+def one_of_four(function: Callable, start: dict, end: dict) -> str:
+    """What a rule says of a run; it must be one of the four names."""
+    said = function(start, end)
+    if said not in FOUR:
+        branch = " Is there a branch without a `return`?" if said is None else ""
+        raise ValueError(f"{said!r} is none of {', '.join(FOUR)}.{branch}")
+    return said
+
+
+FOUR = ("too hard", "format alone", "rate too high", "learns")
+
+
+@exercise("15.3", use=one_of_four)
 def diagnose(start, end):
     """two readings of the panel -> str"""
     if end["kl"] > 1:
@@ -430,12 +443,12 @@ FAR = (
     "is wrong follows from that. Ask for the KL first."
 )
 HARD = (
-    "Nearly all groups are tied, and hardly any response is right: nothing is paid, so "
+    "Nearly all groups are tied, and the accuracy is below 0.1: nothing is paid, so "
     "there is nothing to learn from."
 )
 ALONE = (
-    "Nearly all groups are tied, though part of the responses is right: a reward that "
-    "saw the sums would tell them apart. The format does not decide it."
+    "Nearly all groups are tied, though the accuracy lies between 0.1 and 0.9: a reward "
+    "that saw the sums would tell responses apart. The format does not decide it."
 )
 FELL = (
     "Groups still differ, and yet lenient accuracy fell by more than 0.1: the steps "
@@ -525,8 +538,6 @@ diagnose.cases = (
 )
 diagnose.mistakes = """
 end["kl"] > 1 => False | A rate that is too high may end in one answer to everything, and then groups are tied as under the form alone. Ask the KL which it is: only such a rate took the policy that far.
-end["kl"] > 1 => end["kl"] > 0.5 | Your bound for the KL is too low: far is more than 1 nat. The form alone moves a policy, too.
-end["kl"] > 1 => end["kl"] > 1.5 | Your bound for the KL is too high: far is more than 1 nat.
 and end["accuracy"] < 0.1 => | Groups are tied where all responses are wrong, where all are right, and where the reward does not look at them. Ask the accuracy which it is.
 end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["accuracy"] < 0.1 | Few right answers alone are not `too hard`: while groups differ, the policy can learn. Ask for tied groups as well.
 end["accuracy"] < 0.1 => end["accuracy"] < 0.5 | `too hard` is for runs with hardly any response right: an accuracy below 0.1. Yours reaches higher.
@@ -540,6 +551,7 @@ end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => False | A rising fo
 ["lenient_accuracy"] - 0.1 => ["lenient_accuracy"] | Any fall counts for you. Readings are samples and wobble: the task counts a fall of more than 0.1.
 start["lenient_accuracy"] - 0.1 => 0.5 | You judge where lenient accuracy ends, not how far it fell: a run may start low, or fall from a height. Subtract the end from the start.
 end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => abs(end["lenient_accuracy"] - start["lenient_accuracy"]) > 0.1 | Lenient accuracy rose there, and that is no fault. Subtract the end from the start, in this order and without abs().
+end["lenient_accuracy"] < start["lenient_accuracy"] => end["accuracy"] < start["accuracy"] | You follow strict accuracy, which rises with the form alone and is low where the form is missing. Whether the sums fell, lenient accuracy says.
 end["lenient_accuracy"] < => end["accuracy"] < | Strict accuracy may be low since part of the form is missing. Compare lenient accuracy at the end with lenient accuracy at the start.
 return "learns" if end["accuracy"] > start["accuracy"] else _verdict(start, end) | Strict accuracy rises with the form alone, while the sums get worse. Look at the KL, tied groups and lenient accuracy first.
 end["kl"] > 1 => end["kl"] > 1 or start["lenient_accuracy"] - end["lenient_accuracy"] > 0.1 | The sums fall under the form alone as well: nothing pays for them. Ask for tied groups first, and for the fall after them.
