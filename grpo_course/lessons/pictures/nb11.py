@@ -11,7 +11,6 @@ from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
-    ARROW,
     COLOURS,
     FAINT,
     GROUND,
@@ -23,6 +22,7 @@ from grpo_course.classroom.plots import (
     cells,
     draw_arrow,
     finish,
+    frame,
     key,
     legend_below,
     name_row,
@@ -72,13 +72,14 @@ def plot_pieces(
             if x and x + wide > width:
                 x, y = 0.0, y + 1
             box(x, y, wide - 0.15, kind)
-            look = {"family": "DejaVu Sans Mono", "fontsize": 11} | MIDDLE
+            look = {"family": "DejaVu Sans Mono", "fontsize": 11}
             if kind == "answer":
                 look |= {"color": "white", "weight": "bold"}
             if kind in ("padding", "passed over"):
                 look |= {"color": FAINT, "bbox": {"fc": GROUND, "lw": 0, "pad": 1}}
             seen = "␣" if text == " " else text.replace("\n", "↵")
-            ax.text(x + wide / 2, y + 0.4, seen, parse_math=False, **look)
+            spot = x + wide / 2, y + 0.4
+            ax.text(*spot, seen, parse_math=False, **MIDDLE, **look)
             if is_last and counted and counted[number]:
                 ax.add_patch(Rectangle((x, y + 0.8), wide, 0.13, color=PI, lw=0))
             middles.append((x + wide / 2, y + 0.12))
@@ -87,8 +88,7 @@ def plot_pieces(
     if scorer is not None:
         start, end = middles[scorer : scorer + 2]
         bent = f"arc3,rad={-0.35 if start[1] == end[1] else 0}"
-        look = {"mutation_scale": 13, "lw": 2, "color": PI, "connectionstyle": bent}
-        ax.annotate("", end, start, arrowprops=ARROW | look)
+        draw_arrow(ax, start, end, color=PI, connectionstyle=bent)
     x, y = 0.0, y + 0.35  # what the colours say
     for kind in dict.fromkeys(kind for pieces in rows.values() for _, kind in pieces):
         box(x, y, 2.2, kind)
@@ -147,8 +147,7 @@ def plot_paid(paid: Mapping[str, Sequence[float]], rewards: Sequence[str]) -> Ax
     values = torch.tensor([*paid.values()])
     cells(ax, values)
     for row, column in (values == values.amax(0)).nonzero().tolist():
-        look: dict[str, Any] = {"fill": False, "ec": COLOURS[1], "lw": 3.5}
-        ax.add_patch(Rectangle((column - 0.47, row - 0.45), 0.94, 0.9, **look))
+        frame(ax, row, column, 0.94, ec=COLOURS[1], lw=3.5)
     ax.set_xticks(range(len(rewards)), rewards)
     ax.set_yticks(range(len(paid)), list(paid))
     ax.xaxis.tick_top()
