@@ -776,6 +776,3 @@ def name_corners(ax: Axes, names: Sequence[str]) -> None:
     for (x, y), name in zip(CORNERS.tolist(), names, strict=True):
         gap, side = (0.03, "bottom") if y else (-0.03, "top")
         ax.text(x, y + gap, name, ha="center", va=side)
-
-
-ARROW: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}

@@ -26,9 +26,8 @@ from grpo_course.classroom.plots import (
     key,
     legend_below,
     name_row,
+    write,
 )
-
-MIDDLE: dict[str, Any] = {"ha": "center", "va": "center"}
 
 # The ground and the hatching of a piece of text. Grey and yellow are the marks that somebody set;
 # what stands between them is text.
@@ -78,8 +77,7 @@ def plot_pieces(
             if kind in ("padding", "passed over"):
                 look |= {"color": FAINT, "bbox": {"fc": GROUND, "lw": 0, "pad": 1}}
             seen = "␣" if text == " " else text.replace("\n", "↵")
-            spot = x + wide / 2, y + 0.4
-            ax.text(*spot, seen, parse_math=False, **MIDDLE, **look)
+            write(ax, seen, x + wide / 2, y + 0.4, parse_math=False, **look)
             if is_last and counted and counted[number]:
                 ax.add_patch(Rectangle((x, y + 0.8), wide, 0.13, color=PI, lw=0))
             middles.append((x + wide / 2, y + 0.12))
@@ -111,33 +109,25 @@ def plot_orders(
     orders: Mapping[str, str], pays: Mapping[str, float], deltas: Mapping[str, Tensor]
 ) -> Axes:
     """Copies of questions in an order, two that form a group in a frame; their pay and delta."""
-    papers = dict(
-        zip("ABCD", ("#cfe6f5", "#f7e0a8", "#bfe6d8", "#eed3e2"), strict=True)
-    )
+    papers = {"A": "#cfe6f5", "B": "#f7e0a8", "C": "#bfe6d8", "D": "#eed3e2"}
     ax = canvas(max(map(len, orders.values())), 3.4 * len(orders), names=3.4)
     for row, (name, asked) in enumerate(orders.items()):
-        y = 3.4 * row + 0.2
+        top = 3.4 * row + 0.2
         for below, words in enumerate((name, "pays", r"$\delta$")):
-            name_row(ax, y + 0.95 * below, words)
-        for x, (letter, delta) in enumerate(
-            zip(asked, deltas[name].tolist(), strict=True)
-        ):
-            cell(ax, x, y, letter, colour=papers[letter])
-            ax.text(x + 0.5, y + 1.55, f"{pays[letter]:g}", ha="center")
+            name_row(ax, top + 0.95 * below, words)
+        each = zip(asked, deltas[name].tolist(), strict=True)
+        for place, (letter, delta) in enumerate(each):
+            cell(ax, place, top, letter, colour=papers[letter])
+            x, y = place + 0.5, top + 2.4
+            write(ax, f"{pays[letter]:g}", x, top + 1.45)
             if delta:
-                middle = y + 2.4
-                draw_arrow(
-                    ax, (x + 0.5, middle + delta), (x + 0.5, middle - delta), delta, 2.5
-                )
+                draw_arrow(ax, (x, y + delta), (x, y - delta), delta, 2.5)
             else:
-                ax.text(x + 0.5, y + 2.5, "0", ha="center")
-            if x % 2 == 0:
-                ax.add_patch(Rectangle((x, y), 2, 1, fill=False, lw=2.5))
-    told = [f"{name}: {asked}" for name, asked in orders.items()]
-    describe(
-        ax.figure,
-        f"Questions in frames of two, their pay and delta. {'; '.join(told)}.",
-    )
+                write(ax, "0", x, y)
+        for start in range(0, len(asked), 2):
+            ax.add_patch(Rectangle((start, top), 2, 1, fill=False, lw=2.5))
+    told = "; ".join(f"{name}: {asked}" for name, asked in orders.items())
+    describe(ax.figure, f"Questions in frames of two, their pay and delta. {told}.")
     return ax
 
 
@@ -219,8 +209,8 @@ def plot_over_average(
         draw_arrow(
             right, (average, row), (reward, row), above, min(3.5, 30 * abs(above))
         )
-        side, gap = ("left", 0.03) if above > 0 else ("right", -0.03)
-        right.text(reward + gap, row, f"{above:+.2f}", ha=side, va="center")
+        side, gap = ("left", 5) if above > 0 else ("right", -5)
+        write(right, f"{above:+.2f}", reward, row, (gap, 0), ha=side)
     finish(left, "chance", "").grid(visible=False)
     finish(right, "reward, from the average (dashed)", "").grid(visible=False)
     plt.tight_layout()
@@ -255,9 +245,9 @@ def plot_places(real: Tensor, num_new: int = 4) -> Axes:
                 "",
                 "padding" if x < first else "prompt" if x < width else "response",
             )
-            ax.text(x + 0.5, y + 1.35, str(x), **MIDDLE)
+            write(ax, str(x), x + 0.5, y + 1.35)
             if x >= first:
-                ax.text(x + 0.5, y + 2.05, str(x - first), color=PI, **MIDDLE)
+                write(ax, str(x - first), x + 0.5, y + 2.05, color=PI)
         ax.plot([width, width], [y - 0.1, y + 2.35], color="black", lw=2, ls="--")
     key(ax, 2.8 * count + 0.2, ("prompt", "response", "padding"))
     text = f"{count} prompts padded on the left; places counted with the padding and without it."
