@@ -9,17 +9,8 @@ import torch
 
 from grpo_course import compute_deltas, compute_loss
 from grpo_course.classroom import plots
-from grpo_course.classroom import (
-    plots as clipping,
-)
 from grpo_course.classroom.alt_text import alternative_text
-from grpo_course.classroom.plots import (
-    CORNERS,
-    axes_row,
-    learned,
-    plot_learned,
-    plot_memory,
-)
+from grpo_course.classroom.plots import axes_row, learned, plot_learned
 from grpo_course.formulas import exact_kl, kl_values
 from grpo_course.lessons.pictures import nb03 as simplex
 from grpo_course.lessons.pictures import nb07 as pushes
@@ -29,6 +20,11 @@ from grpo_course.lessons.pictures.nb05 import (
     plot_two_tokens,
 )
 from grpo_course.lessons.pictures.nb08 import plot_value_steps
+from grpo_course.lessons.pictures.shared import (
+    CORNERS,
+    draw_clip_plane,
+    plot_memory,
+)
 from grpo_course.ppo import generalized_advantages
 from grpo_course.sort import push_of
 
@@ -236,7 +232,7 @@ def test_gone_tokens_are_those_whose_gradient_the_loss_removes():
     deltas = torch.randn(1, 40)
     compute_loss(new, deltas, "clipped", old, epsilon=0.3).backward()
     ratio = (new - old).detach().exp()
-    gone = clipping.draw_clip_plane(axes_row()[0], ratio[0, :, 0], deltas[0], 0.3)
+    gone = draw_clip_plane(axes_row()[0], ratio[0, :, 0], deltas[0], 0.3)
     assert gone.any() and torch.equal(gone, new.grad[0, :, 0] == 0)
 
 

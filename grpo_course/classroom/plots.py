@@ -1,4 +1,4 @@
-"""Primitives of the course's pictures, and pictures that several notebooks draw.
+"""Primitives of the course's pictures: axes, curves, tables, groups, bars, tokens.
 
 One visual language: a group is a column of bars, delta an arrow, a policy a table of
 colours with the right cells framed, the clip range a grey band. Colours are safe for
@@ -6,7 +6,7 @@ colour-blind readers (Okabe and Ito, https://jfly.uni-koeln.de/color/); a sign, 
 or a hatching says the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,6 @@ from matplotlib.patheffects import withStroke
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.formulas import compute_deltas
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
@@ -151,35 +150,6 @@ def plot_lines(
     return legend_above(ax) if len(lines) > 1 else ax
 
 
-def plot_stairs(stairs: Mapping[str, Sequence[float]], unit: str = "rollouts") -> Axes:
-    """How a good token rises if each rollout stops at the end of the range.
-
-    stairs[label] holds its probability after 0, 1, 2, ... rollouts, or another unit.
-    """
-    ax = axes_row(height=2.8)[0]
-    looks = zip(stairs.items(), COLOURS, ("-", "--", ":"), strict=False)
-    for row, ((name, levels), colour, line) in enumerate(looks):
-        last, top = len(levels) - 1, levels[-1]
-        steps = range(len(levels))
-        ax.step(steps, levels, color=colour, ls=line, where="post", lw=2.5, label=name)
-        ax.plot(last, top, "o", ms=8, color=colour)
-        write(
-            ax,
-            str(last),
-            last,
-            top,
-            (16 if row else -16, -4),
-            va="baseline",
-            color=colour,
-        )
-    ax.margins(x=0.08)
-    ticks = (min(levels[0] for levels in stairs.values()), 0.1, 0.5)
-    ax.set(yscale="log", ylim=(0.8 * ticks[0], 1.7 * max(map(max, stairs.values()))))
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.minorticks_off()
-    return legend_above(finish(ax, unit, "probability"))
-
-
 # Texts, arrows and boxes
 
 
@@ -265,22 +235,6 @@ def frame(ax: Axes, row: float, column: float, size: float = 1.0, **look) -> Non
     style: dict[str, Any] = {"fill": False, "ec": "black", "lw": 2.5, "zorder": 3}
     corner = (column - size / 2, row - size / 2)
     ax.add_patch(Rectangle(corner, size, size, **(style | look)))
-
-
-def draw_cube(
-    axes: Sequence[Axes], values: Tensor, text_at: Callable[[tuple], str], **look
-) -> None:
-    """A table for each first number; second ones down, third across. [5 5 5]
-
-    text_at gives what is written in the cell (first, second, third).
-    """
-    for first, (ax, table) in enumerate(zip(axes, values, strict=True)):
-        rows, columns = map(range, table.shape)
-        texts = [[text_at((first, row, column)) for column in columns] for row in rows]
-        cells(ax, table, texts, aspect="equal", **look)
-        ax.set(title=f"first number {first}", xlabel="third")
-        ax.set(xticks=columns, yticks=rows)
-    axes[0].set_ylabel("second")
 
 
 def draw_policy(ax: Axes, probs: Tensor, answer: Sequence[int], title: str) -> None:
@@ -436,27 +390,6 @@ def plot_counts(counts: dict[str, Tensor], xlabel: str, ylabel: str) -> list[Axe
     return axes
 
 
-def draw_costs(
-    ax: Axes,
-    costs: dict[str, tuple[float, float]],
-    xlabel: str,
-    title: str = "",
-    seen: Sequence[str] = (),
-) -> Axes:
-    """Mean and standard error of each difference, one row each, in the order given."""
-    others = LEVEL if seen else COLOURS[0]
-    for row, (cause, (mean, error)) in enumerate(costs.items()):
-        colour = COLOURS[1] if cause in seen else others
-        ax.errorbar(mean, row, xerr=2 * error, color=colour, fmt="o", ms=4, capsize=2)
-    told = "; ".join(f"{cause} {mean:+.3f}" for cause, (mean, _) in costs.items())
-    describe(ax.figure, f"A dot a row, {xlabel}: {told}.")
-    ax.axvline(0, color="grey", lw=1)
-    ax.set_yticks(range(len(costs)), list(costs), fontsize=11)
-    ax.invert_yaxis()
-    ax.margins(y=0.02)
-    return finish(ax, xlabel, "", title)
-
-
 def divide_bars(
     ax: Axes,
     parts: Mapping[str, Tensor],
@@ -539,59 +472,6 @@ def plot_learned(
     return axes
 
 
-def plot_shares(shares: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
-    """What each split is made of: shares that add up to 1, by kind; [split]."""
-    ax = axes_row(width=7.5, height=1.3 + 0.34 * len(names))[0]
-    divide_bars(ax, shares, names)
-    compared: Any = ax.containers[0]
-    told = [f"{v:.2f}" if v > 0.05 else "" for v in next(iter(shares.values()))]
-    ax.bar_label(compared, told, label_type="center", color="white")  # where it fits
-    ax.figure.legend(*ax.get_legend_handles_labels(), loc="upper center", ncols=3)
-    finish(ax, "share of the problems held out", "").grid(visible=False)
-    plt.tight_layout(rect=(0, 0, 1, 0.9))
-    return ax
-
-
-def draw_parts(ax: Axes, parts: Mapping[str, Tensor], names: Sequence[str]) -> Tensor:
-    """Rewards, part by part, with their sums behind them; -> the sums [trial]."""
-    ends = divide_bars(ax, parts, names)
-    total = torch.stack(list(parts.values())).sum(dim=0)
-    for row, (end, value) in enumerate(zip(ends.tolist(), total.tolist(), strict=True)):
-        write(ax, f"{value:.2f}", end, row, (5, 0), ha="left")
-    ax.axvline(0, color="black", lw=1)
-    ax.margins(x=0.16)
-    legend_above(finish(ax, "reward, part by part, and its sum", ""))
-    ax.grid(visible=False)
-    return total
-
-
-def plot_earned(parts: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
-    """What several responses or policies earn, part by part, without any delta."""
-    ax = axes_row(width=8.0, height=1.4 + 0.4 * len(names))[0]
-    draw_parts(ax, parts, names)
-    return ax
-
-
-def plot_parts(
-    parts: Mapping[str, Tensor], names: Sequence[str], title: str = ""
-) -> list[Axes]:
-    """A group's rewards, part by part, and beside them what GRPO makes of the sum.
-
-    Each part is [trial] and holds its weight already. A part below zero goes left.
-    """
-    left, right = axes_row(2, width=10.0, height=1.5 + 0.42 * len(names))
-    total = draw_parts(left, parts, names)
-    pad = left.title.get_position()[1] + 24
-    left.set_title(title, pad=pad, loc="left", weight="bold")
-    deltas = compute_deltas(total[None], "centered_rewards")[0]
-    draw_group(right, deltas, [""] * len(names), r"delta $\delta$", signed=True)
-    most = max(0.1, deltas.abs().max().item())
-    right.set_xlim(-1.7 * most, 1.7 * most)
-    right.locator_params(axis="x", nbins=5)
-    plt.tight_layout()
-    return [left, right]
-
-
 # Texts of a batch as coloured cells: what is prompt, response, end and padding.
 
 
@@ -651,128 +531,3 @@ def key(
         look: dict[str, Any] = {"facecolor": fill, "hatch": hatch, "edgecolor": FAINT}
         ax.add_patch(Rectangle((x, y + 0.3), 0.4, 0.4, **look))
         ax.text(x + 0.55, y + 0.5, names[kind], va="center", color=INK)
-
-
-def plot_weights(
-    weights: Mapping[str, Tensor], tallest: float | None = None
-) -> list[Axes]:
-    """A panel for each mean: a short response above, a long one below. [trial pos] each
-
-    Each token is a block whose area is its weight, 0 at the padding. A block of the
-    weight `tallest`, else the largest of a panel, is one high.
-    """
-    axes, told = axes_row(len(weights), width=2.75 * len(weights), height=2.8), []
-    for ax, (name, rows) in zip(axes, weights.items(), strict=True):
-        for weight, bottom in zip(rows, (1.75, 0.0), strict=True):
-            blocks = weight[weight > 0]
-            high = blocks / (tallest or rows.max())
-            look: dict[str, Any] = {"align": "edge", "ec": GROUND, "lw": 1.5}
-            ax.bar(range(len(blocks)), high, 1, bottom, color=PI, **look)
-            text = f"{blocks[0]:.3f} each, {blocks.sum():.2f} together"
-            ax.text(0, bottom + high[0].item() + 0.08, text, fontsize=11)
-            ax.hlines(bottom, 0, rows.shape[1] + 0.2, color="black", lw=0.8)
-            if ax is axes[0]:
-                words = f"{len(blocks)} tokens"
-                ax.text(-0.6, bottom, words, ha="right", va="bottom")
-        ax.set(xlim=(-0.2, rows.shape[1] + 0.2), ylim=(-0.1, 3.2), title=name)
-        ax.axis("off")
-        told.append(f"{name} {rows[0, 0]:.3f} and {rows[1, 0]:.3f}")
-    text = "What tokens of a short and of a long response weigh, as blocks"
-    describe(axes[0].figure, f"{text}: {'; '.join(told)}.")
-    return axes
-
-
-# Tokens by their ratio and delta
-
-
-def draw_clip_plane(
-    ax: Axes,
-    ratio: Tensor,
-    deltas: Tensor,
-    epsilon: float,
-    before: Tensor | None = None,
-) -> Tensor:
-    """Each token as a dot at its ratio and delta; hollow and grey without gradient.
-
-    ratio, deltas, before [token]; a thin tail comes from the ratio before. -> which
-    tokens have lost their gradient: they lie in one of the two hatched corners, where
-    the clipped objective is flat.
-    """
-    low, high, (least, largest), most = 1 - epsilon, 1 + epsilon, (0.03, 30.0), 3.0
-    gone = ((ratio > high) & (deltas > 0)) | ((ratio < low) & (deltas < 0))
-    ax.set(xscale="log", xlim=(least, largest), ylim=(-most, most))
-    ax.axvspan(low, high, **CLIP)
-    ax.fill_between([high, largest], 0, most, **FLAT)
-    ax.fill_between([least, low], -most, 0, **FLAT)
-    ax.axhline(0, color="black", lw=0.8)
-    ax.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
-    ax.minorticks_off()
-    finish(ax, r"ratio $r$", r"delta $\delta$").grid(visible=False)
-    # Equal deltas share a height: spread them a little, the same way each time.
-    jitter = 0.12 * (torch.arange(len(deltas)) * 0.618 % 1 - 0.5)
-    x, y = ratio.clamp(least, largest), (deltas + jitter).clamp(-most, most)
-    if before is not None:
-        tails = torch.stack([before.clamp(least, largest), x])
-        ax.plot(tails, y.expand_as(tails), color=GONE, lw=0.8, alpha=0.6, zorder=1)
-    dots: dict[str, Any] = {"ls": "", "marker": "o", "label": "tokens"}
-    ax.plot(x[~gone], y[~gone], ms=6, color=PI, mec=GROUND, alpha=0.7, **dots)
-    dots["label"] = "without gradient"
-    ax.plot(x[gone], y[gone], ms=5, mfc=GROUND, mec=GONE, **dots)
-    return gone
-
-
-# Memory as blocks drawn to scale: their areas are numbers that must be kept.
-
-
-def plot_memory(kept: dict[str, dict[str, dict[str, float]]], unit: str = "") -> Axes:
-    """A row for each method, a block for each of its models, in proportion.
-
-    kept[method][model][kind] is a count; a kind is one of weights, gradients, Adam and
-    log-probs. Every row is equally high, so that widths can be compared, too.
-    """
-    hatches = {"weights": "", "gradients": "//", "Adam": "..", "log-probs": ""}
-    looks: dict[str, dict[str, Any]] = {
-        kind: {"facecolor": COLOURS[at], "hatch": hatch, "ec": "white", "alpha": 0.85}
-        for at, (kind, hatch) in zip((0, 5, 4, 1), hatches.items(), strict=True)
-    }
-    ax = axes_row(width=8.5, height=0.8 + 0.95 * len(kept))[0]
-    ends: dict[str, float] = {}
-    for row, (method, models) in enumerate(kept.items()):
-        x, y = 0.0, row - 0.28
-        for model, kinds in models.items():
-            ax.text(x, row - 0.31, model, va="bottom")
-            outline = Rectangle((x, y), sum(kinds.values()), 0.56, fill=False, lw=2)
-            for kind, count in kinds.items():
-                ax.add_patch(Rectangle((x, y), count, 0.56, label=kind, **looks[kind]))
-                x += count
-            ax.add_patch(outline)
-        ends[method] = x
-    most = max(ends.values())
-    for row, end in enumerate(ends.values()):
-        ax.text(end + 0.01 * most, row, f"{end:,.10g}{unit}", va="center")
-    ax.set(xlim=(0, 1.16 * most), ylim=(len(kept) - 0.4, -0.75), xticks=[])
-    ax.set_yticks(range(len(kept)), list(kept))
-    ax.grid(visible=False)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    patches = {patch.get_label(): patch for patch in ax.patches if patch.get_fill()}
-    used = {kind: patches[kind] for kind in looks if kind in patches}
-    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.45, 0.97)}
-    ax.legend(used.values(), used, ncols=len(used), frameon=False, **place)
-    plt.tight_layout()
-    told = ", ".join(f"{method} {end:,.10g}{unit}" for method, end in ends.items())
-    describe(ax.figure, f"Memory as blocks drawn to scale: {told}.")
-    return ax
-
-
-# Three answers: every policy is a point of a triangle
-
-
-CORNERS = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
-
-
-def name_corners(ax: Axes, names: Sequence[str]) -> None:
-    """A name at each corner, which is to be sure of one answer."""
-    for (x, y), name in zip(CORNERS.tolist(), names, strict=True):
-        gap, side = (0.03, "bottom") if y else (-0.03, "top")
-        ax.text(x, y + gap, name, ha="center", va=side)

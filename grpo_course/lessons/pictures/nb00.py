@@ -16,12 +16,12 @@ from grpo_course.classroom.plots import (
     LINED,
     axes_grid,
     axes_row,
-    draw_cube,
     draw_group,
     draw_policy,
     frame,
     sign_colour,
 )
+from grpo_course.lessons.pictures.shared import draw_cube
 
 
 def plot_moment(moment: Any, answer: Sequence[int], most: float) -> list[Axes]:

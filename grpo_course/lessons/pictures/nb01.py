@@ -9,15 +9,8 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import (
-    DOWN,
-    LEVEL,
-    LINED,
-    UP,
-    axes_grid,
-    draw_cube,
-    frame,
-)
+from grpo_course.classroom.plots import DOWN, LEVEL, LINED, UP, axes_grid, frame
+from grpo_course.lessons.pictures.shared import draw_cube
 
 
 def draw_rewards(axes: Sequence[Axes], cube: Tensor, words: Any = None, **look) -> None:

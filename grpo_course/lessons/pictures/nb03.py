@@ -9,16 +9,15 @@ from torch import Generator, Tensor
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
-    CORNERS,
     GROUND,
     LINED,
     PI,
     axes_row,
     draw_fan,
     finish,
-    name_corners,
     write,
 )
+from grpo_course.lessons.pictures.shared import CORNERS, name_corners
 
 
 def grid(side: int = 9) -> Tensor:

@@ -21,11 +21,11 @@ from grpo_course.classroom.plots import (
     UP,
     axes_row,
     draw_box,
-    draw_clip_plane,
     finish,
     legend_above,
     write,
 )
+from grpo_course.lessons.pictures.shared import draw_clip_plane
 from grpo_course.loop import History
 
 # Of each stage of the loop, its boxes: left, bottom, width, the colour of the policy

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import (
     COLOURS,
-    CORNERS,
     LINED,
     LINES,
     PI,
@@ -23,9 +22,9 @@ from grpo_course.classroom.plots import (
     draw_group,
     draw_policy,
     finish,
-    name_corners,
     plot_bands,
 )
+from grpo_course.lessons.pictures.shared import CORNERS, name_corners
 from grpo_course.loop import History
 
 # Column of a history -> title of its small plot.

@@ -20,12 +20,12 @@ from grpo_course.classroom.plots import (
     cell,
     draw_arrow,
     draw_box,
-    draw_costs,
     finish,
     legend_above,
     name_row,
     plot_bands,
 )
+from grpo_course.lessons.pictures.shared import draw_costs
 
 WELL, ILL = COLOURS[0], COLOURS[1]
 MIDDLE: dict[str, Any] = {"ha": "center", "va": "center"}
