@@ -16,6 +16,7 @@ from grpo_course.classroom.plots import (
     DOWN,
     GONE,
     LINES,
+    PARTS,
     PI,
     UP,
     axes_row,
@@ -90,16 +91,13 @@ def plot_pulls(
     look: dict[str, Any] = {"figsize": (10.0, 3.4), "layout": "constrained"}
     wide = mask.sum(-1).tolist()
     figure, axes = plt.subplots(1, len(wide), width_ratios=wide, sharey=True, **look)
-    ways = (
-        {"color": PI},
-        {"facecolor": COLOURS[4], "edgecolor": "white", "hatch": "///"},
-    )
     for trial, ax in enumerate(axes):
         keep = mask[trial]
-        for shift, (name, pull), way in zip((-1, 1), pulls.items(), ways, strict=True):
+        each = zip((-1, 1), pulls.items(), PARTS, strict=False)
+        for shift, (name, pull), look in each:
             places = torch.arange(wide[trial]) + 0.19 * shift
             values = pull[trial, keep]
-            ax.bar(places, values, 0.36, label=name, **way)
+            ax.bar(places, values, 0.36, label=name, **look)
             gone = places[values.abs() < 1e-6]
             ax.plot(gone, 0 * gone, "kx", ms=10, mew=3, zorder=3)
         names = [f"{value:.1f}" for value in ratio[trial, keep].tolist()]
