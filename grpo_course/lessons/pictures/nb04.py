@@ -47,51 +47,33 @@ def plot_then_and_now(
     for times, name in ((1, "as likely as before"), (2, "twice or half"), (0.5, None)):
         line: Any = {"ls": "-" if times == 1 else ":", "lw": 1.4, "color": "grey"}
         ax.plot([least, most], [times * least, times * most], label=name, **line)
-    p, q, good = then.exp(), now.exp().clamp(min=least), (deltas > 0)[..., None]
+    p, q = then.exp(), now.exp().clamp(min=least)
+    good, bad = ((sign * deltas > 0)[..., None] for sign in (1, -1))
     dots: Any = {"ls": "", "alpha": 0.7}
     for name, mark, colour, rows, size in (  # where both lie, the good one's rim shows
         (r"good ($\delta > 0$)", "^", UP, good, 10),
-        (r"bad ($\delta < 0$)", "v", DOWN, (deltas < 0)[..., None], 6),
+        (r"bad ($\delta < 0$)", "v", DOWN, bad, 6),
     ):
         for some, fill in ((rows & right, colour), (rows & ~right, "none")):
-            ax.plot(
-                p[some],
-                q[some],
-                mark,
-                label=name,
-                mec=colour,
-                mfc=fill,
-                ms=size,
-                **dots,
-            )
+            look = dots | {"mec": colour, "mfc": fill, "ms": size}
+            ax.plot(p[some], q[some], mark, label=name, **look)
             name = ""  # one entry of the legend for both
-    ax.plot(
-        [], [], "^", label="hollow: wrong number", mec="black", mfc="none", ms=7, **dots
-    )
-    ax.plot(
-        p[joined].T,
-        q[joined].T,
-        color="black",
-        lw=1.2,
-        marker=".",
-        label="one response",
-    )
+    look = dots | {"mec": "black", "mfc": "none", "ms": 7}
+    ax.plot([], [], "^", label="hollow: wrong number", **look)
+    line = {"color": "black", "lw": 1.2, "marker": ".", "label": "one response"}
+    ax.plot(p[joined].T, q[joined].T, **line)
     fell: Any = {"mec": "black", "mfc": "none", "mew": 2, "ms": 10, "zorder": 4}
     some = good & (now < then)
     ax.plot(p[some], q[some], "^", label="fallen, though good", **fell)
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2)
     ticks = (0.03, 0.1, 0.3, 1)
-    for axis in "xy":
-        ax.set(**{f"{axis}scale": "log", f"{axis}lim": (least, most)})
-        ax.set(
-            **{f"{axis}ticks": ticks, f"{axis}ticklabels": [f"{t:g}" for t in ticks]}
-        )
+    ax.set(xscale="log", yscale="log", xlim=(least, most), ylim=(least, most))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
     far = int(((now - then).abs() > log(2)).sum())
-    text = "Tokens as triangles at their probability when drawn and now"
-    describe(
-        ax.figure, f"{text}; {far} of {then.numel()} moved by over a factor of two."
-    )
+    text = f"Tokens as triangles; {far} of {then.numel()} moved by over a factor of two"
+    describe(ax.figure, f"{text} since they were drawn.")
     return finish(ax, "probability when drawn", "probability now")
 
 
@@ -103,23 +85,16 @@ def plot_means(
     A line stands at what each of the two policies earns, exactly.
     """
     ax = axes_row(width=8.0, height=2.4)[0]
-    for row, means, colour, mark in (
-        (1.0, plain, PI_OLD, "v"),
-        (0.0, weighted, PI, "o"),
-    ):
+    rows = ((1.0, plain, PI_OLD, "v"), (0.0, weighted, PI, "o"))
+    for row, means, colour, mark in rows:
         jitter = torch.linspace(-0.2, 0.2, len(means))
         ax.plot(means, row + jitter, mark, color=colour, ms=7, alpha=0.65, mec="none")
-    old, new = (
-        rf"$\pi_\mathrm{{old}}$ earns {earned_old:.3f}",
-        rf"$\pi$ earns {earned:.3f}",
-    )
-    ax.axvline(earned_old, color=PI_OLD, ls="--", lw=2, label=old)
-    ax.axvline(earned, color=PI, lw=2, label=new)
+    old, new = r"$\pi_\mathrm{old}$ earns", r"$\pi$ earns"
+    ax.axvline(earned_old, color=PI_OLD, ls="--", lw=2, label=f"{old} {earned_old:.3f}")
+    ax.axvline(earned, color=PI, lw=2, label=f"{new} {earned:.3f}")
     ax.set(ylim=(-0.5, 1.5), yticks=[1, 0], yticklabels=["plain", "weighted by $r$"])
-    text = f"Means of old samples, plain from {plain.min():.2f} to {plain.max():.2f}, weighted from"
-    describe(
-        ax.figure, f"{text} {weighted.min():.2f} to {weighted.max():.2f}; {old}, {new}."
-    )
+    text = f"Means of old samples as dots: plain around {plain.mean():.2f}"
+    describe(ax.figure, f"{text}, weighted around {weighted.mean():.2f}.")
     return legend_above(finish(ax, "mean reward of the samples", ""))
 
 
@@ -154,9 +129,8 @@ def plot_price(
     rollouts, colour = torch.arange(1, len(kl) + 1), LOSS_COLOURS["penalty"]
     upper.axhspan(target / 1.5, target * 1.5, color=colour, alpha=0.25, lw=0)
     upper.axhline(target, color="black", ls="--", lw=1.2)
-    upper.text(
-        1.01, target, "target", va="center", transform=upper.get_yaxis_transform()
-    )
+    beside = upper.get_yaxis_transform()
+    upper.text(1.01, target, "target", va="center", transform=beside)
     upper.plot(rollouts, kl, color=PI, lw=1, zorder=1)
     for (name, rows), mark in zip(moves.items(), "^vo", strict=True):
         upper.plot(rollouts[rows], kl[rows], mark, ms=8, color=PI, label=name)
@@ -166,37 +140,25 @@ def plot_price(
     lower.set_yscale("log", base=2)  # doubling is one step up
     ticks = [2.0**power for power in range(-6, 6, 2)]
     lower.set_yticks(ticks, [f"{t:g}" if t >= 1 else f"1/{1 / t:g}" for t in ticks])
-    lower.set_ylim(
-        min(0.2, price.min().item() / 1.5), max(5.0, price.max().item() * 1.5)
-    )
+    least, most = price.min().item() / 1.5, price.max().item() * 1.5
+    lower.set_ylim(min(0.2, least), max(5.0, most))
     lower.minorticks_off()
     return finish(lower, "rollout", "price $c$")
 
 
 def plot_clip_range(epsilon: float, epsilon_high: float) -> list[Axes]:
     """The objective of a good token and of a bad one; it is flat where hatched."""
-    axes, ratio, ends = (
-        axes_row(2, width=9.0),
-        torch.linspace(0.01, 2.2, 220),
-        (-0.1, 2.3),
-    )
+    axes, ratio = axes_row(2, width=9.0), torch.linspace(0.01, 2.2, 220)
     low, high = 1 - epsilon, 1 + epsilon_high
-    for ax, delta, flat in zip(
-        axes, (1, -1), ((high, ends[1]), (ends[0], low)), strict=True
-    ):
-        unclipped = ratio * delta
-        clipped = unclipped.minimum(ratio.clamp(low, high) * delta)
-        ax.plot(
-            ratio,
-            unclipped,
-            color=LOSS_COLOURS["unclipped"],
-            ls="--",
-            label="unclipped",
-        )
-        ax.plot(ratio, clipped, color=LOSS_COLOURS["clipped"], label="clipped")
+    for ax, delta, flat in zip(axes, (1, -1), ((high, 2.3), (-0.1, low)), strict=True):
+        objective = ratio * delta
+        clipped = objective.minimum(ratio.clamp(low, high) * delta)
+        colour, blue = (LOSS_COLOURS[mode] for mode in ("unclipped", "clipped"))
+        ax.plot(ratio, objective, color=colour, ls="--", label="unclipped")
+        ax.plot(ratio, clipped, color=blue, label="clipped")
         ax.axvspan(low, high, **CLIP)
         ax.axvspan(*flat, **FLAT)
-        ax.set(xlim=ends, ylim=(-2.5, 2.5))
+        ax.set(xlim=(-0.1, 2.3), ylim=(-2.5, 2.5))
         finish(ax, "ratio $r$", "objective", rf"$\delta = {delta:+g}$")
     axes[0].legend(loc="lower right")
     return axes
@@ -217,12 +179,8 @@ def plot_pulls(
             ax.plot(ratios, pull_of(mode, ratios, delta), "o", ms=5, **look)
         ax.axhline(0, color="black", lw=0.8)
         finish(ax, "ratio $r$", r"pull on log $\pi$", rf"$\delta = {delta:+g}$")
-    place: Any = {
-        "loc": "lower center",
-        "bbox_to_anchor": (0.5, 0.97),
-        "frameon": False,
-    }
-    ax.figure.legend(*ax.get_legend_handles_labels(), ncols=3, **place)
+    place: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 0.97), "ncols": 3}
+    ax.figure.legend(*ax.get_legend_handles_labels(), frameon=False, **place)
     return axes
 
 
