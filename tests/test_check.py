@@ -74,7 +74,11 @@ SAID = [
     (K3, lambda x, y: sys.exit(), "SystemExit"),
     (K3, lambda x, y: missing_name, "NameError: name 'missing_name'"),  # noqa: F821
     (K3, lambda x, y: missing_name, "your line: (K3, lambda x, y: miss"),  # noqa: F821
+    (KL, lambda x: x, "Keep the stub's signature"),
+    (KL, lambda x, y: x.softmax(), "softmax() received an invalid combination"),
     (KL, lambda x, y: x.max(-1)[:, None], "take .values or .indices"),
+    (KL, lambda x, y: x if x > y else y, "ask for .all() or .any()"),
+    (KL, lambda x, y: x.gather(1, y.long()[None]), "gather does not broadcast"),
     (KL, lambda x, y: x / 0, "the wrong shape"),
     (KL, lambda x, y: x.sum(-1) / 0, "NaN or infinity came out"),
     (KL, lambda x, y: einops.rearrange(x, "b t v -> b t"), "Identifiers only on one"),

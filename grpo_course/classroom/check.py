@@ -406,15 +406,22 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
 
 ERRORS = {  # pattern of an error's kind or message -> what helps; the first one counts
     "nameerror": "A name is misspelt, or what defines it (a cell, a line) has not run.",
-    "positional argument": "Keep the stub's signature: the check passes its arguments "
-    "in order.",
     "graph a second time": "Each backward uses up what was computed for it. Compute "
     "the log-probabilities and the loss anew in each step; what is noted once belongs "
     "under torch.no_grad().",
+    "does not require grad|object has no attribute 'backward'": "Nothing that can be "
+    "trained leads to this number: detach(), item(), no_grad() or torch.tensor(...) "
+    "has cut its gradient.",
     "expected tensor as element": "torch.stack takes tensors; torch.tensor makes one "
     "from plain numbers.",
+    "ambiguous": "A tensor of several numbers is neither true nor false. Compare entry "
+    "by entry with torch.where, & and |, or ask for .all() or .any().",
+    "bitwise_and|bitwise_or": "& and | bind more tightly than a comparison: put each "
+    "comparison in brackets.",
     "tuple indices|'tuple' object|torch.return_types": "sort, max, min and topk along "
     "an axis return two tensors, values and indices: take .values or .indices.",
+    "'nonetype' object": "What should be a value here is None: .sort() and .append() "
+    "change a list and return nothing.",
     "out of (bounds|range)": "An index points past the end of an axis. Which axis does "
     "it count along, and how long is that one?",
     "expected index .* to be|index tensor must have|gather": "gather does not "
@@ -426,12 +433,23 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
 }
 
 
+def words_for(error: BaseException) -> str:
+    """What helps against an error; the package's own says it in its text."""
+    where = traceback.extract_tb(error.__traceback__)[-1].filename
+    ours = where.startswith(str(files("grpo_course")))
+    text = f"{error} {type(error).__mro__}".lower()
+    if ours and "positional argument" in text:  # the call itself failed
+        return "Keep the stub's signature: the check passes its arguments in order."
+    if ours and isinstance(error, ValueError):
+        return ""
+    return next(words for part, words in ERRORS.items() if re.search(part, text))
+
+
 def advise(kind: str, pairs: Sequence[Pair], first: int) -> str:
     """What helps against a slip that any function can have; empty if nothing does."""
     theirs, ours, case = pairs[first].theirs, pairs[first].ours, pairs[first].case
     if theirs.error is not None:
-        text = f"{type(theirs.error).__mro__} {theirs.error}".lower()
-        return next(words for part, words in ERRORS.items() if re.search(part, text))
+        return words_for(theirs.error)
     if kind == "none":
         if all(pair.theirs.value is None for pair in pairs):
             return "Your function returns None: is the `return` missing?"
@@ -455,7 +473,8 @@ def advise(kind: str, pairs: Sequence[Pair], first: int) -> str:
     wanted = "a tensor" if isinstance(ours.value, Tensor) else "one plain number"
     return (
         f"The result must be {wanted}, but is a {type(theirs.value).__name__}. "
-        "torch.stack makes a tensor of tensors; .item() takes a number out of one."
+        "torch.stack makes a tensor of tensors, and keeps their gradient; .item() "
+        "takes the number out of one, without it."
     )
 
 
@@ -468,6 +487,12 @@ def lost_or_leaking(given: Mapping[str, Tensor], expected: Mapping[str, Tensor])
     """Which gradient is missing, is one too many, or is another."""
     wrong = (n for n, right in expected.items() if not agrees(given[n], right))
     argument = next(wrong)
+    if given[argument].isnan().any() and not expected[argument].isnan().any():
+        return (
+            f"The values are right, but the gradient of `{argument}` is NaN. "
+            "torch.where hides a 0/0 from the values, and not from the gradient: "
+            "keep it from being computed, with clamp for instance."
+        )
     if not given[argument].any():
         return (
             f"The values are right, but no gradient reaches `{argument}`. "
@@ -526,7 +551,8 @@ def sign_or_factor(pairs: Sequence[Pair]) -> str:
     factor = ((mine @ right) / (right @ right)).item()
     # Of NaN neither holds.
     other = abs(factor) > 1e-6 and abs(factor - 1) > 1e-3
-    if not other or not agrees(mine, factor * right):
+    each = [(torch.tensor(flat(p.theirs.value)), flat(p.ours.value)) for p in pairs]
+    if not other or not all(agrees(m, factor * torch.tensor(r)) for m, r in each):
         return ""
     if abs(factor + 1) < 1e-5:
         return "Exactly the negative of the expected: a minus sign is wrong."
