@@ -265,8 +265,14 @@ def _updated(start, prompts, num_responses):
 
 
 RIGHT = [
-    ("mean_by_group", lambda r: reduce(r.double(), "b t -> b", "mean")),
-    ("mean_by_group", lambda r: torch.stack([row.mean() for row in r])),
+    (
+        "group_deltas",
+        lambda r: (r - reduce(r, "b t -> b 1", "mean")) / (r.std(1)[:, None] + 1e-6),
+    ),
+    (
+        "group_deltas",
+        lambda r: torch.stack([(g - g.mean()) / (g.std() + 1e-4) for g in r]),
+    ),
     (
         "count_matches",
         lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
@@ -925,6 +931,7 @@ PACKAGE = {
 
 
 EQUIVALENT: dict[str, set[str]] = {
+    "0.1": {"spread + 0.0001"},  # a small number less does as well
     "9.5": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
     "9.7": {"0.0"},  # as there
     # A malus is as good as a bonus, of any size; deltas move by more than one.

@@ -92,11 +92,14 @@ def bars(ax: Axes) -> list[str]:
 
 
 def tables(ax: Axes) -> list[str]:
-    """A table of colours, with its size and range."""
-    found = [floats(image.get_array()) for image in ax.images]
-    return [
-        f"a table of {len(t)} rows and {t.shape[1]} columns, {span(t)}" for t in found
-    ]
+    """A table of colours: of a small one all numbers, else its size and range."""
+    found = []
+    for table in (floats(image.get_array()) for image in ax.images):
+        rows = [", ".join(f"{value:.2f}" for value in row) for row in table]
+        size = f"a table of {len(table)} rows and {table.shape[1]} columns"
+        small = table.size <= 25
+        found.append(f"{size}, {'; '.join(rows) if small else span(table)}")
+    return found
 
 
 def label(thing: object) -> str:

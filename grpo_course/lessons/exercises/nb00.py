@@ -3,26 +3,33 @@
 from grpo_course.classroom.check import case, exercise
 
 
-@exercise("0.1")
-def mean_by_group(rewards):
-    """float [batch trial] -> float [batch]"""
-    return rewards.mean(dim=-1)
+@exercise("0.1", tolerance=1e-3)  # with or without the small number
+def group_deltas(rewards):
+    """float [batch trial] -> float [batch trial]"""
+    mean = rewards.mean(dim=-1, keepdim=True)
+    spread = rewards.std(dim=-1, keepdim=True)
+    return (rewards - mean) / (spread + 1e-4)
 
 
-mean_by_group.insight = "Axes have names in this course: one row of rewards is one group, the responses to one prompt."
-mean_by_group.cases = (
+group_deltas.insight = "Axes have names in this course: one row of rewards is one group, the responses to one prompt, and each row is compared with itself alone."
+group_deltas.cases = (
     case("two groups", rewards=[[0.0, 1.0, 2.0], [4.0, 4.0, 7.0]]),
     case("as many groups as responses", rewards=[[1.0, 3.0], [5.0, -1.0]]),
-    case("a group of one", rewards=[[2.5]]),
+    case("four responses", rewards=[[0.0, 0.0, 0.0, 3.0]]),
+    case(
+        "a group in which all earn the same",
+        "All of this group earn the same, so its spread is zero, and zero divided by zero is not a number. Add a small number to the spread.",
+        rewards=[[2.0, 2.0, 2.0], [0.0, 1.0, 2.0]],
+    ),
 )
-mean_by_group.mistakes = """
-.mean(dim=-1) => .mean() | You averaged over the whole batch, across prompts. Each row is a group with its own mean: say along which axis.
-.mean(dim=-1) => .mean().expand(len(rewards)) | You averaged over the whole batch, across prompts. Each row is a group with its own mean: say along which axis.
-dim=-1 => dim=0 | You averaged over the batch axis, across prompts. A group is a row: average along trial, the last axis.
-.mean( => .sum( | You return the sum of each group. The mean divides it by the number of responses.
-.mean(dim=-1) => .sum(dim=-1) / len(rewards) | You divide by the number of prompts, the size of the batch axis. A mean divides by the number of responses: rewards.shape[-1].
-.mean(dim=-1) => .sum(dim=-1) / max(rewards.shape[-1] - 1, 1) | You divide by G - 1. A mean divides by the number of responses, G: rewards.shape[-1].
-.mean(dim=-1) => .median(dim=-1).values | You return the median, the one in the middle. The mean is the sum over the number of responses.
-.mean(dim=-1) => .amax(dim=-1) | You return the largest reward of each group. The mean is the sum over the number of responses.
-dim=-1 => dim=-1, keepdim=True | keepdim=True keeps an axis of size 1. Here it has to go: the result is [batch].
+group_deltas.mistakes = """
+return (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You compare with the mean and the spread of the whole batch, across prompts. Each row is a group of its own: say along which axis, and keep it.
+mean(dim=-1, keepdim=True) => mean() | You subtract the mean of the whole batch, across prompts. Each row is a group with its own mean: say along which axis.
+std(dim=-1, keepdim=True) => std() | You divide by the spread of the whole batch, across prompts. Each row is a group with its own spread: say along which axis.
+mean(dim=-1 => mean(dim=0 && std(dim=-1 => std(dim=0 | You compare along the batch axis, across prompts. A group is a row: mean and spread go along trial, the last axis.
+return rewards - rewards.mean(-1, keepdim=True) | The division is missing: subtract the mean, then divide by the group's standard deviation.
+return rewards / (rewards.std(-1, keepdim=True) + 1e-4) | The mean is missing: subtract the group's mean before you divide by its spread.
+rewards - mean => mean - rewards | The sign is wrong: who earns more than the mean has a positive delta.
+std(dim=-1 => std(correction=0, dim=-1 | correction=0 divides the squares by G. The standard deviation of step 5 divides them by G - 1, as rewards.std does by itself.
+spread = rewards.std( => spread = rewards.var( | You divide by the variance. Its square root is the standard deviation, which has the unit of the rewards.
 """

@@ -83,6 +83,7 @@ def plot_forks(
             if abs(moved) > moves and x >= free:
                 free, pair = x + 3, f"{was:.2f}→{new:.2f}".replace("0.", ".")
                 ax.text(x + 0.5, y + 1.4, pair, **middle)
+                told[-1] += f", {shown.get(token, token)} {was:.2f}→{new:.2f}"
     plt.gcf().set_size_inches(0.215 * (left + long + 1), 0.62 * len(names) + 0.1)
     ax.set(xlim=(-left, long + 1), ylim=(height * len(names), -0.1))
     ax.axis("off")
