@@ -172,8 +172,8 @@ def one_epoch(start, prompts, num_steps, beta):
 
 def epoch_case(description, num_steps, beta, hint=""):
     """An epoch from the same start."""
-    given = {"start": fresh_start, "prompts": PROMPTS}
-    return case(description, hint, **given, num_steps=num_steps, beta=beta)
+    given = dict(num_steps=num_steps, beta=beta)
+    return case(description, hint, start=fresh_start, prompts=PROMPTS, **given)
 
 
 one_epoch.insight = "One epoch is one rollout: everything that is compared with is noted before the first step, and only pi moves."
