@@ -298,6 +298,9 @@ def plot_ties(rewards: Tensor, most: float, ax: Axes | None = None) -> Axes:
     words = "groups: × is tied, ✓ has a signal; darker earns more"
     finish(ax, words, "responses").grid(visible=False)
     ax.set_yticks([])
+    if len(ax.figure.axes) == 1:
+        count = f"{len(rewards)} groups of {rewards.shape[1]}, {sum(tied)} of them tied"
+        describe(ax.figure, f"{count}, as columns of cells coloured by reward.")
     return ax
 
 
