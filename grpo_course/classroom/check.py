@@ -123,10 +123,21 @@ class Exercise:
         """Each edit of the solution, as a function."""
         return {edit: self.edited(edit) for edit in self.hints}
 
+    @property
+    def source(self) -> str:
+        """The code of the solution, without its decorator."""
+        source = textwrap.dedent(inspect.getsource(self.solution))
+        return source[re.search(r"^def ", source, re.MULTILINE).start() :]  # type: ignore[union-attr]
+
+    def made(self, source: str) -> Callable:
+        """The function of a changed source, where the solution stands."""
+        space = dict(self.solution.__globals__)
+        exec(source, space)
+        return space[self.name]
+
     def edited(self, edit: str) -> Callable:
         """The solution after an edit. Raises ValueError where it does not fit."""
-        source = textwrap.dedent(inspect.getsource(self.solution))
-        source = source[re.search(r"^def ", source, re.MULTILINE).start() :]  # type: ignore[union-attr]
+        source = self.source
         if edit.startswith("return"):
             (function,) = ast.parse(source).body
             assert isinstance(function, ast.FunctionDef)
@@ -139,9 +150,7 @@ class Exercise:
                 if source.count(old) != 1:
                     raise ValueError(f"{self.key}: {old!r} must stand there once")
                 source = source.replace(old, new)
-        space = dict(self.solution.__globals__)
-        exec(source, space)
-        return space[self.name]
+        return self.made(source)
 
     @property
     def axes(self) -> dict[str, str]:
@@ -314,7 +323,7 @@ def diagnose(task: Exercise, function: Callable) -> Problem | None:
     for with_gradient in (False, True):
         for place, pair in enumerate(pairs):
             if kind := problem_of(pair, task, with_gradient):
-                hint = hint_for(task, kind, pairs, place)
+                hint = named(task, pairs, with_gradient) or advise(kind, pairs, place)
                 return Problem(kind, pair, hint)
     return None
 
@@ -359,14 +368,6 @@ def problem_of(pair: Pair, task: Exercise, with_gradient: bool) -> str:
     if value.shape != ours.value.shape:
         return "shape"
     return "values" if kind_of(value) == kind_of(ours.value) else "dtype"
-
-
-def hint_for(task: Exercise, kind: str, pairs: Sequence[Pair], first: int) -> str:
-    """The named mistake that explains the answer, else a general slip, else nothing."""
-    # An input that is changed, or no value anywhere, says enough by itself.
-    if kind == "changed" or all(pair.theirs.value is None for pair in pairs):
-        return named(task, pairs, False) or advise(kind, pairs, first)
-    return named(task, pairs, kind == "gradient") or advise(kind, pairs, first)
 
 
 def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
@@ -528,31 +529,29 @@ def wrong_axes(pairs: Sequence[Pair]) -> str:
             "drops batch, trial or pos as well, where there is one of them."
         )
     mine, right = wrong[0]
-    what = "an axis too few" if len(mine) < len(right) else "an axis too many"
-    what = (
-        what if len(mine) != len(right) else "the right number of axes, not of entries"
-    )
+    what = "the right number of axes, not of entries"
+    if len(mine) != len(right):
+        what = "an axis too few" if len(mine) < len(right) else "an axis too many"
     return f"Your result has the wrong shape: {what}."
 
 
 def sign_or_factor(pairs: Sequence[Pair]) -> str:
     """A minus sign or a constant factor, if one explains all cases together."""
 
-    def flat(value: object) -> list[float]:
+    def flat(value: object) -> Tensor:
         if isinstance(value, Tensor):
-            return value.detach().double().flatten().tolist()
+            return value.detach().float().flatten()
         number = as_number(value)
-        return [] if number is None else [number]
+        return torch.tensor([] if number is None else [number])
 
-    mine = torch.tensor([x for pair in pairs for x in flat(pair.theirs.value)])
-    right = torch.tensor([x for pair in pairs for x in flat(pair.ours.value)])
+    each = [(flat(pair.theirs.value), flat(pair.ours.value)) for pair in pairs]
+    mine, right = (torch.cat(side) for side in zip(*each, strict=True))
     if mine.shape != right.shape or right.count_nonzero() < 2:
         return ""
     factor = ((mine @ right) / (right @ right)).item()
     # Of NaN neither holds.
     other = abs(factor) > 1e-6 and abs(factor - 1) > 1e-3
-    each = [(torch.tensor(flat(p.theirs.value)), flat(p.ours.value)) for p in pairs]
-    if not other or not all(agrees(m, factor * torch.tensor(r)) for m, r in each):
+    if not other or not all(agrees(one, factor * two) for one, two in each):
         return ""
     if abs(factor + 1) < 1e-5:
         return "Exactly the negative of the expected: a minus sign is wrong."

@@ -3,7 +3,15 @@
 import torch
 
 from grpo_course.classroom.check import case, exercise
-from grpo_course.lessons.exercises.shared import CLOSE_TOGETHER
+
+CLOSE_TOGETHER = case(
+    "rewards that lie close together",
+    "A small difference is a difference: divided by its spread it is as large "
+    "as any. Do not round, and keep epsilon near 1e-4.",
+    rewards=[[0.0, 0.001], [0.001, 0.0]],
+    within=0.15,
+)
+
 
 TWO_GROUPS = case("two groups", rewards=[[0.0, 1.0, 3.0, 4.0], [5.0, 5.0, 5.0, 9.0]])
 SQUARE = case(

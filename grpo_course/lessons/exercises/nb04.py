@@ -4,11 +4,15 @@ import torch
 
 from grpo_course.classroom.check import case, exercise
 from grpo_course.lessons.exercises.shared import (
-    ANYTHING,
     NEXT_TO_IMPOSSIBLE,
     TOO_EARLY,
     mask_of,
     numbers,
+)
+
+ANYTHING = (
+    "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
+    "multiplying: torch.where(mask, per_token, 0.0)."
 )
 
 

@@ -4,7 +4,13 @@ import torch
 
 from grpo_course.classroom.check import case, exercise
 from grpo_course.formulas import k3
-from grpo_course.lessons.exercises.shared import TOO_EARLY, two_policies
+from grpo_course.lessons.exercises.shared import TOO_EARLY
+
+
+def two_policies(description, probs, ref_probs, hint=""):
+    """The log-probabilities of a policy and of its reference."""
+    log_probs, ref_log_probs = torch.tensor(probs).log(), torch.tensor(ref_probs).log()
+    return case(description, hint, log_probs=log_probs, ref_log_probs=ref_log_probs)
 
 
 @exercise("5.1", gradient="log_probs", logs="log_probs")

@@ -14,9 +14,15 @@ from grpo_course.gsm8k import (
     is_leniently_correct,
     read_number,
 )
-from grpo_course.lessons.exercises.shared import Long, text_case
+from grpo_course.lessons.exercises.shared import Long
 from grpo_course.sampling import response_mask
 from grpo_course.tasks import TAGS, format_reward
+
+
+def text_case(description, text, hint=""):
+    """What a language model wrote."""
+    return case(description, hint, completion=text)
+
 
 MANY_TAGS = Long(
     '"<answer>7</answer>" + 8_000 * "<think><answer>"',

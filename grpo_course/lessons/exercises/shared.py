@@ -7,7 +7,6 @@ from torch import Tensor
 
 from grpo_course.classroom.check import Case, case
 
-TOKENS, ROWS = "batch trial pos", "batch pos"
 TOO_LATE = (
     "A probability below 1e-45 rounds to zero, and no epsilon or clamp brings its "
     "logarithm back: use log_softmax, which never leaves the log domain."
@@ -15,10 +14,6 @@ TOO_LATE = (
 TOO_EARLY = (
     "exp(-200) rounds to zero, and no epsilon or clamp brings it back. Subtract "
     "first, while both are logarithms; exp comes last."
-)
-ANYTHING = (
-    "Padding may hold anything, and 0 * inf is not a number. Choose instead of "
-    "multiplying: torch.where(mask, per_token, 0.0)."
 )
 
 
@@ -31,21 +26,6 @@ NEXT_TO_IMPOSSIBLE = case(
     old_log_probs=[[[-199.9, -150.0]]],
     deltas=[[1.0]],
 )
-CLOSE_TOGETHER = case(
-    "rewards that lie close together",
-    "A small difference is a difference: divided by its spread it is as large "
-    "as any. Do not round, and keep epsilon near 1e-4.",
-    rewards=[[0.0, 0.001], [0.001, 0.0]],
-    within=0.15,
-)
-
-
-def two_policies(
-    description: str, probs: list, ref_probs: list, hint: str = ""
-) -> Case:
-    """The log-probabilities of a policy and of its reference."""
-    args = {"log_probs": probs, "ref_log_probs": ref_probs}
-    return Case(description, {n: torch.tensor(p).log() for n, p in args.items()}, hint)
 
 
 def scored_text(
@@ -62,11 +42,6 @@ def scored_text(
     logits = scale * torch.randn(batch, pos, vocab, generator=generator)
     tokens = torch.randint(vocab, (batch, pos), generator=generator)
     return case(description, hint, logits=logits, tokens=tokens, **more)
-
-
-def text_case(description: str, text: str, hint: str = "") -> Case:
-    """What a language model wrote."""
-    return case(description, hint, completion=text)
 
 
 class Long(str):
@@ -105,10 +80,3 @@ def mask_of(lengths: list | Tensor, width: int | None = None) -> Tensor:
 def pick(scores: Tensor, tokens: Tensor) -> Tensor:
     """The score of each token. [... pos vocab], int [... pos] -> [... pos]"""
     return scores.gather(-1, tokens[..., None]).squeeze(-1)
-
-
-def products(
-    ratio: Tensor, deltas: Tensor, low: float = 0.2, high: float = 0.2
-) -> tuple[Tensor, Tensor]:
-    """Each token's ratio times its delta, and the same with the clipped ratio."""
-    return ratio * deltas, ratio.clamp(1 - low, 1 + high) * deltas
