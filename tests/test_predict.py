@@ -5,6 +5,7 @@ import sys
 
 import nbformat
 import pytest
+import torch
 from nbclient import NotebookClient
 
 from grpo_course.classroom import check as checking
@@ -84,10 +85,32 @@ def test_of_numbers_the_nearest_counts(learner, capsys):
     assert printed(capsys)[-1] == "Came out: 0.1, as you guessed."
 
 
+@pytest.mark.parametrize(
+    "choices, result, came",
+    [
+        (["yes", "no"], True, "yes"),
+        (["yes", "no"], torch.tensor(1) > 2, "no"),
+        (["exact", "distance"], {"exact": 0.2, "distance": 0.1}, "exact"),
+        (["a", "b"], {"a": torch.tensor(-2.0), "b": torch.tensor([-1.0])}, "b"),
+        ([1, 4, 16], torch.tensor(3.0), "3, nearest to 4"),
+        (
+            [{"never": 0, "half the time": 0.5, "always": 1}],
+            0.46,
+            "half the time (0.46)",
+        ),
+        ([{"down": -1, "nowhere": 0, "up": 1}], torch.tensor(-0.03).sign(), "down"),
+        ([{"down": -1, "nowhere": 0, "up": 1}], "up", "up"),
+    ],
+)
+def test_a_result_finds_its_choice(choices, result, came, capsys):
+    predict(QUESTION, *choices).reveal(result)
+    assert printed(capsys)[-1] == f"Came out: {came}."
+
+
 def test_an_answer_that_is_no_choice_names_them():
-    with pytest.raises(ValueError, match=r"answer='sinks' .*'rises', 'falls', 'stays'"):
+    with pytest.raises(ValueError, match=r"result='sinks' .*'rises', 'falls', 'stays'"):
         predict(QUESTION, *WAYS).reveal("sinks")
-    with pytest.raises(ValueError, match=r"answer=3\.0 is no choice"):
+    with pytest.raises(ValueError, match=r"result=3\.0 is no choice"):
         predict("Mixed?", 1, "many").reveal(3.0)
 
 
@@ -101,7 +124,7 @@ def test_an_answer_that_a_learner_s_change_gave_is_told(learner, capsys):
     assert "answer" not in record.read(learner)["guesses"][QUESTION]
 
 
-@pytest.mark.parametrize("choices", [(), ("one",), ("up", "up")])
+@pytest.mark.parametrize("choices", [(), ("one",), ("up", "up"), ({"up": 1},)])
 def test_a_guess_needs_two_choices(choices):
     with pytest.raises(ValueError, match="two or more that differ"):
         predict(QUESTION, *choices)

@@ -11,18 +11,23 @@ WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 _session: dict[str, "Guess"] = {}  # what was asked in this kernel, by its words
 
 
-def predict(question: str, *choices: Choice) -> "Guess":
+def predict(question: str, *choices: Choice | dict[str, float]) -> "Guess":
     """Ask for a guess; the cell that computes the result calls `reveal` on it.
 
-    `choices` are words, or numbers of which the nearest counts. Raises ValueError if
-    there are fewer than two, or the same one twice.
+    `choices` are words, or numbers of which the nearest counts, or one dict of words
+    with the number that each stands for: {"never": 0, "half the time": 0.5, "always":
+    1}. Raises ValueError if there are fewer than two, or the same one twice.
     """
-    if len(set(choices)) < max(2, len(choices)):
+    words: dict[Any, float] = {}
+    if len(choices) == 1 and isinstance(choices[0], dict):
+        words = choices[0]
+    offered: tuple[Any, ...] = tuple(words) or choices
+    if len(set(offered)) < max(2, len(offered)):
         raise ValueError(
             f"choices={choices}: a guess needs two or more that differ, "
             'as in predict("which way?", "up", "down").'
         )
-    guess = _session[question] = Guess(question, choices)
+    guess = _session[question] = Guess(question, offered, words)
     guess.ask()
     return guess
 
@@ -45,8 +50,10 @@ def guesses() -> None:
 class Guess:
     """A question with its choices: what was guessed, and what came out."""
 
-    def __init__(self, question: str, choices: tuple[Choice, ...]):
-        self.question, self.choices = question, choices
+    def __init__(
+        self, question: str, choices: tuple[Choice, ...], words: dict[str, float]
+    ):
+        self.question, self.choices, self.words = question, choices, words
         before = record.kept("guesses").get(question, {}).get("guess")
         self.guess: Choice | None = before if before in choices else None
         self.answer: Choice | None = None
@@ -85,43 +92,62 @@ class Guess:
         """A check on what was chosen: a dark theme hardly shows it otherwise."""
         return ["check" if each == self.guess else "" for each in self.choices]
 
-    def reveal(self, answer: Choice) -> None:
+    def reveal(self, result: Any) -> None:
         """Print what came out beside what was guessed.
 
-        Where the choices are numbers, the answer is any number, and the choice nearest
-        to it counts. An answer that is none of the choices comes of what a learner has
-        changed; where outputs are stored or compared it raises ValueError instead.
+        `result` is one of the choices, or it finds its own: a number the nearest one,
+        True or False "yes" or "no", a dict of results by name the largest one's name.
+        A tensor with one element is its number. A result that is none of the choices
+        comes of what a learner has changed; where outputs are stored or compared it
+        raises ValueError instead.
         """
-        told = f"Came out: {label(answer)}"
-        nearest = self.nearest(answer)
-        if nearest is None:
+        if isinstance(result, dict):
+            result = max(result, key=lambda name: plain(result[name]))
+        result = plain(result)
+        if isinstance(result, bool):
+            result = "yes" if result else "no"
+        told = f"Came out: {label(result)}"
+        choice = self.choice_of(result)
+        if choice is None:
             if record.learner_is_here():
                 print(f"{told}, none of the choices. What did you change?")
                 return
             raise ValueError(
-                f"answer={answer!r} is no choice of predict({self.question!r}). "
+                f"result={result!r} is no choice of predict({self.question!r}). "
                 f"Reveal one of: {', '.join(map(repr, self.choices))}."
             )
-        self.answer = nearest
+        self.answer = choice
         if self.buttons is not None:
             self.buttons.disabled = True  # run the question again to guess again
-        if label(nearest) != label(answer):
-            told += f", nearest to {label(nearest)}"
+        if choice in self.words:
+            told = f"Came out: {choice}"
+            if result not in (choice, self.words[choice]):
+                told += f" ({label(result)})"
+        elif label(choice) != label(result):
+            told += f", nearest to {label(choice)}"
         if self.guess is None:
             print(f"{told}.")
             return
-        kept = {"guess": self.guess, "answer": nearest}
+        kept = {"guess": self.guess, "answer": choice}
         record.keep("guesses", self.question, kept)
         missed = f". You guessed: {label(self.guess)}."
-        print(told + (", as you guessed." if self.guess == nearest else missed))
+        print(told + (", as you guessed." if self.guess == choice else missed))
 
-    def nearest(self, answer: Choice) -> Choice | None:
-        """The choice that an answer is, or the number nearest to it; else None."""
-        if answer in self.choices:
-            return answer
-        if any(isinstance(each, str) for each in (answer, *self.choices)):
+    def choice_of(self, result: Choice) -> Choice | None:
+        """The choice that a result is, or that with the nearest number; else None."""
+        numbers: dict[Any, Any] = self.words or {each: each for each in self.choices}
+        if result in numbers:
+            return result
+        if any(isinstance(each, str) for each in (result, *numbers.values())):
             return None
-        return min(self.choices, key=lambda choice: abs(float(choice) - float(answer)))
+        return min(
+            numbers, key=lambda choice: abs(float(numbers[choice]) - float(result))
+        )
+
+
+def plain(result: Any) -> Any:
+    """The number that a tensor with one element holds; anything else as it is."""
+    return result.item() if hasattr(result, "item") else result
 
 
 def label(choice: Choice | None) -> str:
