@@ -26,12 +26,6 @@ again."""
 # command: (module, extras of pyproject.toml that it needs, help)
 COMMANDS = {
     "lab": ("workshop.lab", (), "open the course in JupyterLab"),
-    "slides": ("workshop.present", ("slides",), "present the notebooks, or a plan"),
-    "handbook": (
-        "workshop.handbook",
-        ("slides",),
-        "write answers, solutions and more for a class",
-    ),
     "train": ("cli:train", (), "train a language model on a text task"),
     "evaluate": ("cli:evaluate", (), "measure what a model can do"),
     "show": ("cli:show", (), "print and draw a run, or two side by side"),
@@ -46,12 +40,12 @@ COMMANDS = {
     "test-browser": (
         "workshop.browser_tests",
         ("browser", "site"),
-        "try JupyterLab, slides and website in a real browser",
+        "try JupyterLab and the website in a real browser",
     ),
 }
 GROUPS = {
     "Learn": ("lab", "progress"),
-    "Teach": ("slides", "handbook", "site"),
+    "Teach": ("site",),
     "Train": ("new-task", "check-task", "train", "show", "evaluate"),
     "Develop": ("test", "test-browser", "run", "save", "bench"),
 }

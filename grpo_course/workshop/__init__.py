@@ -10,20 +10,17 @@ Before anything is installed: standard library only
 
 A command each
     lab            JupyterLab
-    present        `slides`: copies with notes, presented in JupyterLab
-    deck           `slides --plan`: one deck of a plan, live and offline
     tests          `test`: style, imports, tests, notebooks
     run            execute the notebooks, write nothing
     save           execute the notebooks, store their outputs
     progress       what a learner has done
-    handbook       answers, mistakes and solutions for who teaches
     bench          the benchmarks
     site           the website
     api_page       its page of names, from the docstrings
     browser_tests  `test-browser`: JupyterLab, slides, website in Chromium
 
 What the commands share
-    workspace      copies to work in, brought up to date without losing anything
+    workspace      the learner's copies, brought up to date without losing anything
     kernels        the variables notebooks are executed with
     widget_state   what buttons and sliders show stays in a saved notebook
     notebooks      find the notebooks and execute them
@@ -35,17 +32,7 @@ What a stored notebook is
     form           how it must be stored, how it opens and closes
     tidy           what varies between executions is dropped
     slides         the place of each cell among the slides
-    minutes        what follows from the minutes that authors state
-    speaker        notes with minutes for the presenter
-    presenter_notes  what a presenter says, asks and shows, from `notes/`
-    talk           slides in words of their own around cells of notebooks, from `talks/`
-    syllabus       a page for each plan, and the handout
-    run_sheet      a plan's minutes, words and votes, to hold while telling it
-    clock          its times, as minutes or as hours of a day
-    answers        how each prediction came out, and why
-    exercise_pages  what the check of an exercise can say, and the solutions
-    paper          these as pages to print
-    plans          an hour, half a day, two days: what is told of which notebook
+    minutes        the minutes that authors state, and the tables they stand in
     anywhere       the links to Colab and Binder
     pictures       the plots that the README shows
 """

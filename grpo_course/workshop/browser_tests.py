@@ -1,7 +1,7 @@
 """`python3 -m grpo_course test-browser [--quick] [pytest options]`.
 
-JupyterLab, live slides and the website in a real, headless Chromium. `--quick` runs
-the cells of two notebooks, walks the slides of four and audits their pages; the rest
+JupyterLab and the website in a real, headless Chromium. `--quick` runs
+the cells of two notebooks and audits the pages of four; the rest
 of the site is always whole (`tests/browser/quick.py`).
 """
 

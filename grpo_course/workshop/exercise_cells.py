@@ -9,19 +9,9 @@ from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop.cells import heading, is_behind, sections, tags
+from grpo_course.workshop.cells import is_behind, tags
 
 EXERCISE, SOLUTION = "exercise", "solution"
-ANSWERS = {EXERCISE, SOLUTION, "reference"}  # what is folded in these solves something
-FOLDED = re.compile(
-    r"<details><summary>(.+?)</summary>\s*(.*?)\s*</details>", re.DOTALL
-)
-FOUND = "What came out when we tried"  # the fold of an experiment
-# On the slide of an exercise: the notebook, and the heading to look for.
-WRITE = (
-    "In your `{}`, under *{}*: click into the cell with `raise`, then Run > Run All "
-    "Above Selected Cell, and write. Do not scroll on."
-)
 STATED = re.compile(r"\*\*Exercise (\d+\.\d+)\*\*.*?(\d+) minutes")
 
 
@@ -41,9 +31,3 @@ def stated(cells: Iterable[NotebookNode]) -> list[tuple[str, int]]:
     """Number and minutes of every exercise that the cells state."""
     found = [pair for cell in cells for pair in STATED.findall(cell.source)]
     return [(number, int(minutes)) for number, minutes in found]
-
-
-def where(cell: NotebookNode, cells: list[NotebookNode], name: str) -> str:
-    """Where a learner finds an exercise, and what runs what it needs."""
-    within = (part for part in sections(cells) if any(each is cell for each in part))
-    return WRITE.format(name, heading(next(within)))

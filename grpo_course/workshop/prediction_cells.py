@@ -16,9 +16,6 @@ from grpo_course.workshop.cells import HOLDS, is_behind, put_behind, tags
 
 PREDICT = "predict"
 REVEAL = re.compile(r"(\w+)\.reveal\(")
-CHOICES = re.compile(r"(?:^  \( \) .*\n?)+", re.MULTILINE)
-CHOICE = re.compile(r"\( \) (.+?)(?=   \( \)|$)", re.MULTILINE)
-CAME_OUT = re.compile(r"^Came out: (.*)$", re.MULTILINE)
 HIDDEN = "outputs_hidden"
 EXPECTS = re.compile(r"^ *expect\(", re.MULTILINE)
 SOON = 2  # one cell may train before the next one shows
@@ -49,42 +46,6 @@ def asked(cell: NotebookNode) -> dict[str, str]:
             question = ast.literal_eval(node.value.args[0])
             found[ast.unparse(node.targets[0])] = question
     return found
-
-
-def choices(cell: NotebookNode) -> dict[str, list[str]]:
-    """What a cell offers for each of its questions, as it is stored, by variable."""
-    blocks = [CHOICE.findall(block) for block in CHOICES.findall(printed(cell))]
-    return dict(zip(asked(cell), blocks, strict=True))
-
-
-def single(cell: NotebookNode) -> tuple[str, list[str]]:
-    """The one question of a cell, with its choices; empty where it asks several."""
-    found = [*zip(asked(cell).values(), choices(cell).values(), strict=True)]
-    return found[0] if len(found) == 1 else ("", [])
-
-
-def lettered(offered: Iterable[str]) -> str:
-    """Choices on one line, with the letters that they have on a slide."""
-    return "; ".join(f"{chr(65 + k)}. {each}" for k, each in enumerate(offered))
-
-
-def with_letter(came: str, offered: list[str]) -> str:
-    """What came out, with the letter of its choice: "B. half of it."."""
-    choice = came.removesuffix(".").rpartition("nearest to ")[2]
-    letter = f"{chr(65 + offered.index(choice))}. " if choice in offered else ""
-    return f"{letter}{came}"
-
-
-def printed(cell: NotebookNode) -> str:
-    """The text that a cell has printed."""
-    return "".join("".join(output.get("text", "")) for output in cell.outputs)
-
-
-def came_out(cell: NotebookNode, name: str) -> str:
-    """What a cell that shows what came out has stored for one of its questions."""
-    names = revealed(cell)
-    told = CAME_OUT.findall(printed(cell))
-    return told[names.index(name)] if len(told) == len(names) else ""
 
 
 def questions(cells: Iterable[NotebookNode]) -> list[str]:

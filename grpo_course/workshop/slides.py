@@ -1,7 +1,6 @@
 """The slide type of each cell of a stored notebook, and what jupyterlab-rise is told.
 
-These follow from the kinds of the cells alone, for who presents a notebook as it is.
-What `python3 -m grpo_course slides` makes is arranged anew, by `deck`.
+An author's choice stays; elsewhere the type follows from the kind of the cell.
 """
 
 from nbformat import NotebookNode

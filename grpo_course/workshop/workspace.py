@@ -1,4 +1,4 @@
-"""Copies of the notebooks to work in: the learner's in `work/`, the presenter's.
+"""Copies of the notebooks to work in: the learner's, in `work/`.
 
 A copy carries two digests: of the notebook that it was made from, and of its own cells
 as they were then. So a later start, or a later course, can tell whether the course has

@@ -1,4 +1,4 @@
-"""One Chromium, and what `lab` and `slides` start, for all browser tests."""
+"""One Chromium, and what `lab` starts, for all browser tests."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def site():
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
-    """A checkout: `lab` makes its folder `work`, and `slides` its folder `slides`.
+    """A checkout, in which `lab` makes its folder `work`.
 
     A further one, `fresh`, has the notebooks without outputs.
     """
@@ -80,13 +80,6 @@ def private(tmp_path_factory):
 def lab(course, private):
     """`python3 -m grpo_course lab`: the addresses of its server, with the token."""
     with serve("lab", course, private) as address:
-        yield address
-
-
-@pytest.fixture(scope="session")
-def live(course, tmp_path_factory):
-    """`python3 -m grpo_course slides`: the addresses of its server, with the token."""
-    with serve("slides", course, tmp_path_factory.mktemp("private")) as address:
         yield address
 
 

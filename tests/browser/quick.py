@@ -7,7 +7,7 @@ import pytest
 from grpo_course.workshop import browser_tests
 
 RUN = {"01_rewards", "04_losses"}  # cells are run in JupyterLab
-LOOK = {"03_deltas", "06_training_loop", "10_bug_hunt", "12_gsm8k_grpo"}  # slides, axe
+LOOK = {"03_deltas", "06_training_loop", "10_bug_hunt", "12_gsm8k_grpo"}  # axe
 
 
 def leave_out(name: str, kept: set[str]) -> None:

@@ -6,27 +6,20 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grpo_course.workshop import form, minutes, plans
+from grpo_course.workshop import form, minutes
 from grpo_course.workshop import save as save_command
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = {
     path.stem: form.read(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 }
-INSTRUCTORS = (ROOT / "INSTRUCTORS.md").read_text(encoding="utf-8")
-PLANNED = plans.read(ROOT)
 
 
-def rows(text: str) -> dict[str, dict[str, str]]:
-    """The table of notebooks in a text, by notebook and by column."""
-    table = text[text.index("| notebook ") :]
-    lines = [line for line in table.splitlines() if line.startswith("| ")]
-    head, *body = map(minutes.columns, lines)
-    named = [(minutes.NAME.search(row[0]), row) for row in body]
-    return {
-        name.group() if name else row[0]: dict(zip(head, row, strict=True))
-        for name, row in named
-    }
+def printed(text: str) -> dict[str, int]:
+    """The minutes in the table of notebooks of a text."""
+    table = text[text.index(minutes.TABLE) :].split("\n\n")[0]
+    found = re.findall(r"^\|[^|]*?(\d\d_\w+)[^|]*\| (\d+) \|", table, re.MULTILINE)
+    return {name: int(number) for name, number in found}
 
 
 def test_what_is_stored_is_what_save_would_write():
@@ -47,50 +40,15 @@ def welcome_map():
 
 TABLES = {
     "README.md": (ROOT / "README.md").read_text(encoding="utf-8"),
-    "INSTRUCTORS.md": INSTRUCTORS,
+    "INSTRUCTORS.md": (ROOT / "INSTRUCTORS.md").read_text(encoding="utf-8"),
     "the map in 00_welcome": welcome_map(),
 }
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_names_every_notebook_with_its_minutes(table):
-    printed = {name: row["minutes"] for name, row in rows(TABLES[table]).items()}
-    printed.pop("**together**", None)
-    totals = {name: str(minutes.of(each).total) for name, each in NOTEBOOKS.items()}
-    assert printed == totals
-
-
-@pytest.mark.parametrize("name", PLANNED)
-def test_a_plan_leaves_minutes_free_for_questions(name):
-    plan = PLANNED[name]
-    filled, most = rows(INSTRUCTORS)["**together**"][plan.title].split(" of ")
-    assert 0.75 * plan.minutes < int(filled) < 0.98 * int(most)
-    assert int(most) == plan.minutes
-    parts = {part.notebook: part for part in plan.parts}
-    counted = [minutes.length(part, NOTEBOOKS[key]) for key, part in parts.items()]
-    assert sum(counted) == int(filled)
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_the_table_names_headings_that_a_plan_tells(name):
-    for plan in PLANNED.values():
-        words = rows(INSTRUCTORS)[name][plan.title]
-        named = re.findall(r"\*([^*]+)\*", words)
-        parts = [part for part in plan.parts if part.notebook == name]
-        assert parts or not named
-        if named:
-            part = parts[0]
-            assert named in (
-                part.sections,
-                part.without,
-                [getattr(part.talk, "title", "")],
-            )
-
-
-def test_a_whole_notebook_takes_its_own_minutes():
-    for name, notebook in NOTEBOOKS.items():
-        mine = minutes.of(notebook)
-        assert minutes.length(plans.Part(name), notebook) == mine.total
+    totals = {name: minutes.of(each).total for name, each in NOTEBOOKS.items()}
+    assert printed(TABLES[table]) == totals
 
 
 # A checkout of two notebooks, the second with an exercise.
@@ -103,43 +61,10 @@ MAP = """\
 | `00_start` | 0 | hello |
 | `01_work` | 0 | an exercise |"""
 TABLE = """\
-| notebook | minutes | told | one hour | half a day | two days |
-|---|---|---|---|---|---|
-| 00_start | 0 | 0 | 0 | 0 | 0 |
-| 01_work | 0 | 0 | 0 | 0 | 0 |
-| **together** | 0 | 0 | 0 | 0 | 0 |
-"""
-PLANS = """\
-[hour]
-title = "one hour"
-minutes = 60
-homework = ["01_work"]
-
-[[hour.parts]]
-notebook = "00_start"
-sections = ["The map"]
-
-[half-day]
-title = "half a day"
-minutes = 210
-
-[[half-day.parts]]
-notebook = "00_start"
-
-[[half-day.parts]]
-notebook = "01_work"
-without = ["Not today"]
-exercises = []
-
-[two-day]
-title = "two days"
-minutes = 720
-
-[[two-day.parts]]
-notebook = "00_start"
-
-[[two-day.parts]]
-notebook = "01_work"
+| notebook | minutes | words |
+|---|---|---|
+| [00_start](notebooks/00_start.ipynb) | 0 | hello |
+| 01_work | 0 | an exercise |
 """
 TASK = "**Exercise {}** · difficulty 1 of 3 · {} minutes"
 STUB = "def f(x):\n    raise NotImplementedError\n\n\nf = check(f)"
@@ -166,9 +91,7 @@ def checkout(tmp_path, make, exercise):
     for name, notebook in (("00_start", start), ("01_work", work)):
         store(tmp_path, name, notebook)
     (tmp_path / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
-    (tmp_path / "INSTRUCTORS.md").write_text(f"Plans.\n\n{TABLE}\n", encoding="utf-8")
-    (tmp_path / plans.FILE).parent.mkdir(parents=True)
-    (tmp_path / plans.FILE).write_text(PLANS, encoding="utf-8")
+    (tmp_path / "INSTRUCTORS.md").write_text(TABLE, encoding="utf-8")
     return tmp_path
 
 
@@ -184,22 +107,18 @@ def store(checkout, name, notebook):
 def save(checkout, *names):
     assert save_command.main([*names, "--form-only"], checkout) == 0
     first = form.read(path_of(checkout, "01_work")).cells[0].source.splitlines()[2]
-    printed = rows((checkout / "INSTRUCTORS.md").read_text(encoding="utf-8"))
-    return first, [" | ".join(list(row.values())[1:]) for row in printed.values()]
+    table = printed((checkout / "INSTRUCTORS.md").read_text(encoding="utf-8"))
+    return first, list(table.values())
 
 
 def test_save_adds_the_exercises_and_fills_every_table(checkout):
     first, table = save(checkout)
     assert first == "**Minutes:** 35 (30 without exercises)."
-    assert table == [
-        "20 | 20 | 17: *The map* | all | all",
-        "35 | 30 | as homework | 27: without *Not today* | all",
-        "55 | 50 | 17 of 60 | 47 of 210 | 55 of 720",
-    ]
+    assert table == [20, 35]
     start = form.read(path_of(checkout, "00_start"))
     assert start.cells[0].source.endswith("**Minutes:** 20.")  # it has no exercise
-    drawn = rows(next(c.source for c in start.cells if "## The map" in c.source))
-    assert [row["minutes"] for row in drawn.values()] == ["20", "35"]
+    drawn = next(c.source for c in start.cells if "## The map" in c.source)
+    assert [*printed(drawn).values()] == [20, 35]
 
 
 def test_saving_again_changes_nothing(checkout):
@@ -219,15 +138,12 @@ def test_an_exercise_more_or_less_needs_no_minute_typed(checkout, exercise):
     store(checkout, "01_work", notebook)
     first, table = save(checkout, "01")
     assert first == "**Minutes:** 42 (30 without exercises)."
-    assert table[1:] == [
-        "42 | 30 | as homework | 29: without *Not today* | all",
-        "62 | 50 | 17 of 60 | 49 of 210 | 62 of 720",
-    ]
+    assert table == [20, 42]
     notebook = form.read(path_of(checkout, "01_work"))
     notebook.cells = alone[:2]
     store(checkout, "01_work", notebook)
     first, table = save(checkout, "01")
-    assert first == "**Minutes:** 30." and table[1].startswith("30 | 30 |")
+    assert first == "**Minutes:** 30." and table == [20, 30]
 
 
 def test_a_row_without_a_notebook_is_refused(checkout):

@@ -6,14 +6,7 @@ import json
 import pytest
 
 from grpo_course.classroom import record
-from grpo_course.workshop import (
-    minutes,
-    prediction_cells,
-    progress,
-    site,
-    speaker,
-    tidy,
-)
+from grpo_course.workshop import prediction_cells, progress, site, tidy
 
 ASK = (
     'guess = predict(\n    "Which way "\n    "does it go?",\n    "up",\n    "down",\n)'
@@ -78,7 +71,7 @@ def test_no_code_before_an_answer_says_what_is_expected(make, three, line):
     assert prediction_cells.given_away(make.notebook(ask, show))
 
 
-def test_what_holds_is_folded_and_takes_no_minutes(make, three):
+def test_what_holds_is_folded(make, three):
     below = make.code("expect(x > 0, '')", "holds")
     notebook = make.notebook(*three, make.code(), below, make.code())
     for _ in range(2):
@@ -88,8 +81,6 @@ def test_what_holds_is_folded_and_takes_no_minutes(make, three):
     assert below.metadata.jupyter == {"source_hidden": True}
     assert below.metadata.slideshow == {"slide_type": "skip"}
     assert prediction_cells.complaints(make.notebook(*three[:2], below, three[2])) == []
-    section = [make.text("## A"), make.code()]
-    assert minutes.telling([*section, below]) == minutes.telling(section)
 
 
 def test_results_are_closed_and_stay_closed_in_the_stored_form(make, three):
@@ -113,11 +104,6 @@ def test_the_website_has_a_toggle(make, three):
     site.prepare(notebook)
     tagged = [c.metadata.get("tags", []) for c in notebook.cells]
     assert ["hide-output" in each for each in tagged] == [False, False, True]
-
-
-def test_the_presenter_collects_every_prediction(make, three):
-    text = make.text("**Predict** why.")
-    assert sum(map(speaker.predictions_in, [*three, text])) == 2
 
 
 TASK = "**Exercise 1.{}** · difficulty 1 of 3 · 5 minutes"

@@ -15,7 +15,7 @@ from grpo_course import __main__ as command_line
 from grpo_course.lessons.hunt.defects import DEFECTS
 from grpo_course.lessons.hunt.probes import VARIANTS
 from grpo_course.reader.finale import DEEP, read_finale, shares
-from grpo_course.workshop import anywhere, api_page, lab, present, site
+from grpo_course.workshop import anywhere, api_page, site
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -190,21 +190,3 @@ def test_a_command_has_a_module_and_extras_that_exist(name):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert set(extras) <= set(project["project"]["optional-dependencies"])
     assert f"  {name} " in command_line.usage()
-
-
-def test_slides_open_jupyterlab_with_live_slides(monkeypatch, tmp_path):
-    """`slides` is `lab` after an installation that has jupyterlab-rise."""
-    asked, started = [], []
-    monkeypatch.setattr(
-        command_line.environment,
-        "ensure",
-        lambda root, extras, *_: asked.append(extras) or root,
-    )
-    monkeypatch.setattr(command_line.environment, "is_running", lambda python: True)
-    monkeypatch.setattr(present, "copy", lambda path, folder: path)
-    monkeypatch.setattr(
-        lab.kernels, "serve", lambda command, *_: started.append(command) or 0
-    )
-    assert command_line.main(["slides", "--no-browser"]) == 0
-    assert asked == [("slides",)]
-    assert started[0][:2] == ["-m", "jupyterlab"] and "--no-browser" in started[0]

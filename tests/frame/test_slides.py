@@ -1,20 +1,18 @@
-"""Slides, speaker notes, links to Colab and Binder: what `save` writes."""
+"""Slide types, links to Colab and Binder: what `save` writes."""
 
 import copy
 import json
 from pathlib import Path
 
-import nbformat
 import pytest
 from nbformat import v4
 
-from grpo_course.workshop import anywhere, form, plans, present, slides, speaker
+from grpo_course.workshop import anywhere, form, slides
 from grpo_course.workshop import save as save_command
 from grpo_course.workshop.cells import COLAB, is_behind, tags
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-PICTURE = v4.new_output("display_data", data={"image/png": "aGk="})
 ADDRESS = "https://github.com/someone/course"
 
 
@@ -23,7 +21,6 @@ def test_what_is_generated_is_up_to_date(path):
     """The cure: `python3 -m grpo_course save --form-only`."""
     notebook = form.read(path)
     stored = [(cell.source, copy.deepcopy(cell.metadata)) for cell in notebook.cells]
-    assert not notes_of(notebook), "notes are for the copies that are presented"
     save_command.arrange(notebook, path.stem, ROOT)
     assert [(cell.source, cell.metadata) for cell in notebook.cells] == stored
 
@@ -55,68 +52,6 @@ def lesson():
             v4.new_code_cell("print(3)"),
         ]
     )
-
-
-def notes_of(notebook):
-    return [
-        c for c in notebook.cells if c.metadata["slideshow"]["slide_type"] == "notes"
-    ]
-
-
-def test_speaker_notes_say_minutes_predictions_and_exercises():
-    notebook = lesson()
-    first, second = speaker.notes(plans.Part("01_x"), notebook, {}, 0).values()
-    assert "a prediction" in first.source and "Exercise" not in first.source
-    assert "Exercise 1.1: 6 min" in second.source
-    untimed = plans.Part("01_x", exercises=[])
-    _, second = speaker.notes(untimed, notebook, {}, 0).values()
-    assert "Exercise" not in second.source
-
-
-@pytest.fixture
-def course(tmp_path):
-    """A course of one notebook."""
-    notebook = lesson()
-    slides.place(notebook)
-    (tmp_path / "notebooks").mkdir()
-    path = tmp_path / "notebooks" / "01_x.ipynb"
-    path.write_text(nbformat.writes(notebook), encoding="utf-8")
-    return path
-
-
-def test_notes_are_in_the_copies_that_are_presented(course, monkeypatch):
-    opened, stored = [], course.read_bytes()
-    monkeypatch.setattr(present.lab, "open_at", lambda *given: opened.append(given))
-    root = course.parent.parent
-    present.main(["--no-browser"], root)
-    assert opened == [(Path("slides", "01_x.ipynb"), ["--no-browser"], root)]
-    assert len(notes_of(form.read(root / "slides" / "01_x.ipynb"))) == 2
-    assert course.read_bytes() == stored
-
-
-def test_a_presenters_changes_stay_and_the_new_notebook_is_beside_them(course):
-    folder = course.parent.parent / "slides"
-    copy = present.copy(course, folder)
-    changed = copy.read_text(encoding="utf-8").replace("print(2)", "print(22)")
-    copy.write_text(changed, encoding="utf-8")
-    assert present.copy(course, folder).read_text(encoding="utf-8") == changed
-    source = course.read_text(encoding="utf-8")
-    course.write_text(source.replace("print(3)", "print(33)"), encoding="utf-8")
-    beside = present.copy(course, folder)
-    made = beside.read_text(encoding="utf-8")
-    assert "print(33)" in made and "print(22)" not in made
-    assert copy.read_text(encoding="utf-8") == changed
-    assert beside.name == "01_x.new.ipynb" and len(notes_of(form.read(beside))) == 2
-
-
-def test_minutes_add_up():
-    assert speaker.shares([1.0, 1.0, 1.0], 10) == [3, 4, 3]
-    assert sum(speaker.shares([0.3, 5.2, 1.7, 2.2], 45)) == 45
-
-
-def test_no_section_takes_no_minute():
-    note = speaker.words([v4.new_markdown_cell("## A")], 3, 0, {})
-    assert "1 min, from 0:03" in note
 
 
 def test_links_and_the_colab_cell_come_from_one_address():

@@ -61,7 +61,7 @@ def test_the_tests_run_on_the_oldest_and_the_newest_python():
 def test_it_calls_commands_that_there_are():
     calls = [s["run"] for job in JOBS.values() for s in job["steps"] if "run" in s]
     names = re.findall(r"python -m grpo_course ([\w-]+)", "\n".join(calls))
-    used = {"test", "test-browser", "site", "slides", "handbook"}
+    used = {"test", "test-browser", "site"}
     assert set(names) == used <= set(COMMANDS)
 
 

@@ -19,7 +19,6 @@ from grpo_course.workshop import (
     form,
     lab,
     notebooks,
-    present,
     progress,
     workspace,
 )
@@ -262,11 +261,6 @@ def test_what_the_user_has_set_in_jupyterlab_comes_first(monkeypatch):
     assert mine == "mine" and json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_slides_keep_their_own_progress(course):
-    present.main([], course.root)
-    assert course.started[0][2][record.FOLDER] == str(course.root / "slides")
-
-
 @pytest.fixture
 def learner(monkeypatch, tmp_path):
     """A kernel that `lab` started, in which a cell has changed the folder."""
@@ -312,7 +306,7 @@ def test_the_command_progress_finds_the_file_from_any_folder(
 def test_git_sees_nothing_of_a_workspace():
     """Notebooks, what cells write, progress; what the commands of the text write."""
     inside = ["work/03_deltas.ipynb", "work/runs/a/metrics.jsonl", "work/my_task.py"]
-    commands = ["my_task.py", "runs/mine/metrics.jsonl", "slides/00_welcome.ipynb"]
+    commands = ["my_task.py", "runs/mine/metrics.jsonl"]
     paths = [*inside, f"work/{record.NAME}", *commands]
     listed = ["git", "check-ignore", "--no-index", *paths]
     found = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True)
@@ -325,7 +319,7 @@ TARGET = re.compile(r"\]\(([^)\s]+)|\b(?:src|href)=[\"']([^\"']+)")
 def lost(sources, folder):
     """What texts show or link to that is not there for a copy of their notebook.
 
-    `work/` and `slides/` lie beside `notebooks/`: the same paths lead on from there,
+    `work/` lies beside `notebooks/`: the same paths lead on from there,
     but of the folder itself only notebooks are copied.
     """
     found = ["".join(pair) for text in sources for pair in TARGET.findall(text)]
