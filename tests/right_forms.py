@@ -932,6 +932,7 @@ PACKAGE = {
 
 EQUIVALENT: dict[str, set[str]] = {
     "0.1": {"spread + 0.0001"},  # a small number less does as well
+    "0.2": {"rewards.std(dim=-1, keepdim=True) + 0.0001"},
     "9.5": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
     "9.7": {"0.0"},  # as there
     # A malus is as good as a bonus, of any size; deltas move by more than one.

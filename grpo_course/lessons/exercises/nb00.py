@@ -1,4 +1,7 @@
-"""The exercise of 00_welcome."""
+"""The exercises of 00_welcome."""
+
+import torch
+from torch.distributions import Categorical
 
 from grpo_course.classroom.check import case, exercise
 
@@ -32,4 +35,48 @@ return rewards / (rewards.std(-1, keepdim=True) + 1e-4) | The mean is missing: s
 rewards - mean => mean - rewards | The sign is wrong: who earns more than the mean has a positive delta.
 std(dim=-1 => std(correction=0, dim=-1 | correction=0 divides the squares by G. The standard deviation of step 5 divides them by G - 1, as rewards.std does by itself.
 spread = rewards.std( => spread = rewards.var( | You divide by the variance. Its square root is the standard deviation, which has the unit of the rewards.
+"""
+
+
+@exercise("0.2", gradient="logits", tolerance=1e-3)
+def grpo_loss(logits, responses, rewards):
+    """[batch pos vocab], int [batch trial pos], [batch trial] -> scalar"""
+    mean = rewards.mean(dim=-1, keepdim=True)
+    deltas = (rewards - mean) / (rewards.std(dim=-1, keepdim=True) + 1e-4)
+    log_probs = Categorical(logits=logits[:, None]).log_prob(responses)
+    return -(deltas[..., None] * log_probs).mean()
+
+
+def some(seed, batch, trial, pos=3, vocab=4):
+    """Logits, responses and rewards of several groups."""
+    generator = torch.Generator().manual_seed(seed)
+    return {
+        "logits": torch.randn(batch, pos, vocab, generator=generator),
+        "responses": torch.randint(vocab, (batch, trial, pos), generator=generator),
+        "rewards": torch.randint(4, (batch, trial), generator=generator).float(),
+    }
+
+
+grpo_loss.insight = "Each response is weighed with its delta, and only the gradient of the result has a meaning: it lifts the numbers of responses that beat their group."
+grpo_loss.cases = (
+    case("two prompts, five responses each", **some(0, 2, 5)),
+    case("as many prompts as responses", **some(1, 3, 3)),
+    case("one prompt", **some(2, 1, 6)),
+    case(
+        "a group in which all earn the same",
+        "All of one group earn the same, so its spread is zero. Use group_deltas, which adds a small number.",
+        **some(3, 2, 4) | {"rewards": torch.tensor([[1.0] * 4, [0.0, 1.0, 2.0, 1.0]])},
+    ),
+)
+grpo_loss.mistakes = """
+-(deltas => (deltas | The sign is wrong. An optimizer lowers the loss, so good responses become likelier only with a minus before it.
+deltas[..., None] * => rewards[..., None] * | You weigh with the rewards. Weigh with the deltas, which compare each response with its group.
+deltas[..., None] * => | The deltas are missing: every response is pushed alike, whatever it earned.
+log_probs).mean() => log_probs).sum() | You take the sum. Take the mean, so that the size of a step does not depend on how many responses there are.
+log_probs).mean() => log_probs.exp()).mean() | You push the probabilities. Push their logarithms, which log_prob gives you.
+.log_prob(responses) => .log_prob(responses).detach() | detach() cuts the gradient off: the loss has the right value, and no step follows from it.
+deltas[..., None] * log_probs => deltas * log_probs.sum(-1) | You add the three log-probabilities of a response before you take the mean, which makes the loss three times as large. Give the deltas an axis for pos, and take the mean over all numbers.
+logits[:, None] => logits[None] | The logits need an axis of size 1 for trial, after batch. As it is, the dice of one prompt meet the responses of another.
+-(deltas[..., None] * log_probs).mean() => -(deltas.mean() * log_probs.mean()) | The mean of a product is not the product of the means: the deltas of a group add up to zero. Multiply each response's log-probabilities with its own delta first.
+mean = rewards.mean(dim=-1, keepdim=True) => mean = rewards.mean() && rewards.std(dim=-1, keepdim=True) => rewards.std() | You compare all responses with each other, across prompts. Each row of rewards is a group of its own.
 """
