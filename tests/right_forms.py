@@ -278,7 +278,7 @@ RIGHT = [
         lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
     ),
     ("count_matches", lambda p, r: [a == b for a, b in zip(sorted(p), r)].count(True)),
-    ("batch_distance", lambda p, r: (p.sort().values[:, None] == r).double().sum(-1)),
+    ("batch_matches", lambda p, r: (p.sort().values[:, None] == r).double().sum(-1)),
     (
         "duplicate_proof_reward",
         lambda p, r: torch.tensor(
@@ -889,7 +889,7 @@ def masked_loss(logits, tokens, old_log_probs, ref_log_probs, deltas, eos, beta)
 
 PACKAGE = {
     "count_matches": sort_rewards.sort_distance_reward,
-    "batch_distance": lambda prompts, responses: sort_rewards.compute_reward(
+    "batch_matches": lambda prompts, responses: sort_rewards.compute_reward(
         prompts, responses, sort_rewards.sort_distance_reward
     ),
     "duplicate_proof_reward": sort_rewards.sort_multiset_reward,

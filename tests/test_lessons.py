@@ -13,6 +13,7 @@ from grpo_course.classroom.alt_text import alternative_text
 from grpo_course.classroom.plots import DOWN, LEVEL, UP, plot_threads
 from grpo_course.lessons.one_prompt import PROMPT, Moment, learn_one
 from grpo_course.lessons.pictures.nb00 import plot_moment
+from grpo_course.lessons.pictures.nb01 import plot_hacking, plot_means
 from grpo_course.lessons.silent_runs import run_of
 from grpo_course.sort import sort_distance_reward
 
@@ -53,6 +54,23 @@ def test_threads_are_a_line_for_each_seed_and_their_median():
     ax = plot_threads(curve, "P(sorted)")
     ends = [line.get_ydata()[-1] for line in ax.lines]
     assert [round(float(end), 3) for end in ends] == [0.2, 0.4, 0.9, 0.4]
+    plt.close("all")
+
+
+def test_wrong_answers_are_hatched_and_counted():
+    curves = {"with the hole": torch.rand(4, 3), "repaired": torch.rand(4, 3)}
+    answers = torch.tensor([[3, 3, 3], [0, 3, 3], [0, 3, 3]])
+    *_, right = plot_hacking(curves, curves, torch.tensor([3, 3, 3]), answers)
+    bars = {bar.get_y() + 0.35: bar for bar in right.patches}
+    assert [bars[row].get_width() for row in sorted(bars)] == [2, 1]
+    assert [bool(bars[row].get_hatch()) for row in sorted(bars)] == [True, False]
+    assert "2 of 3 wrong" in right.get_title()
+    plt.close("all")
+
+
+def test_a_mean_is_over_the_seeds():
+    ax = plot_means({"a": torch.tensor([[0.0, 0.2], [0.4, 0.8]])})
+    assert ax.lines[0].get_ydata().tolist() == pytest.approx([0.1, 0.6])
     plt.close("all")
 
 

@@ -42,8 +42,8 @@ sorted(prompt) => sorted(prompt, reverse=True) | You sort in descending order. T
 x == y => x != y | You count the positions that are wrong. A reward grows with what is right: compare with ==.
 zip(response, truth) => zip(response[-1:], truth[-1:]) | Only the last position counts. Does the count begin anew inside the loop?
 zip(response, truth) => zip(response[:1], truth) | You look at the first position only. Is the `return` inside the loop?
-return sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up differences, abs(x - y). Despite its name the distance reward counts positions: one point where both numbers are equal.
-return -sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up differences, abs(x - y). Despite its name the distance reward counts positions: one point where both numbers are equal.
+return sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up how far the numbers are off, abs(x - y). This reward counts positions: one point where both numbers are equal.
+return -sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up how far the numbers are off, abs(x - y). This reward counts positions: one point where both numbers are equal.
 return sum(x == y for x, y in zip(sorted(prompt), response)) / len(prompt) | You return the fraction of matches. The reward is their number: do not divide by the length.
 return sum(y in prompt for y in response) | You count numbers that occur anywhere. A point needs the right number at the right position: compare position by position with zip.
 return len(set(prompt) & set(response)) | You count numbers that occur anywhere. A point needs the right number at the right position: compare position by position with zip.
@@ -53,14 +53,14 @@ return _matches_until_wrong(prompt, response) | You stop at the first wrong posi
 
 
 @exercise("1.2")
-def batch_distance(prompts, responses):
+def batch_matches(prompts, responses):
     """int [batch pos], int [batch trial pos] -> float [batch trial]"""
     truth = prompts.sort(dim=-1).values[:, None, :]  # [batch 1 pos]
     return (responses == truth).sum(dim=-1).float()
 
 
-batch_distance.insight = "One comparison replaces three loops: an axis of size 1 lets each prompt meet all its responses."
-batch_distance.cases = (
+batch_matches.insight = "One comparison replaces three loops: an axis of size 1 lets each prompt meet all its responses."
+batch_matches.cases = (
     case(
         "two prompts, three responses each",
         prompts=[[3, 1, 0, 2], [0, 2, 2, 1]],
@@ -76,15 +76,17 @@ batch_distance.cases = (
     ),
     case("one prompt, one response", prompts=[[4, 3]], responses=[[[3, 4]]]),
 )
-batch_distance.mistakes = """
+batch_matches.mistakes = """
 .sort(dim=-1).values => | You compare with the prompts as they stand. The truth is the sorted prompt: prompts.sort(dim=-1).values.
 prompts.sort(dim=-1) => prompts.sort(dim=0) | You sort over the batch axis, which mixes prompts. Sort along pos, the last axis.
 .values => .indices | You compare with .indices, which tell where the numbers stood. The sorted numbers are .values.
 responses == truth => responses.sort(dim=-1).values == truth | You sort the responses too, which does the policy's work for it. Sort the prompts only.
 responses == truth => responses != truth | You count the positions that are wrong. A reward grows with what is right: compare with ==.
-(responses == truth) => (responses - truth).abs() | You add up differences, |x - y|. Despite its name the distance reward counts positions: one point where both numbers are equal.
-(responses == truth).sum(dim=-1).float() => (responses - truth).abs().sum(dim=-1) | You add up differences, |x - y|. Despite its name the distance reward counts positions: one point where both numbers are equal.
-(responses == truth) => -(responses - truth).abs() | You take the negative sum of the differences, |x - y|. Despite its name the distance reward counts positions: one point where both numbers are equal.
+(responses == truth) => (responses - truth).abs() | You add up how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
+(responses == truth).sum(dim=-1).float() => (responses - truth).abs().sum(dim=-1) | You add up how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
+(responses == truth) => -(responses - truth).abs() | You take away how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
+(responses == truth).sum(dim=-1).float() => -(responses - truth).abs().sum(dim=-1) | You take away how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
+(responses == truth).sum(dim=-1).float() => -(responses - truth).abs().float().mean(dim=-1) | You take away how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
 .sum(dim=-1).float() => .float().mean(dim=-1) | You take the mean over pos: a fraction. The reward is the number of matches: sum over pos.
 .sum(dim=-1).float() => .sum(dim=-2).float() | You sum over the trial axis. Each response keeps its own reward: sum over pos, the last axis.
 .sum(dim=-1).float() => .sum(dim=(-2, -1)).float() | You sum over trial and pos. Each response keeps its own reward: sum over pos only.

@@ -5,29 +5,35 @@ from typing import Any
 
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import DOWN, LEVEL, LINED, UP, axes_grid, frame
+from grpo_course.classroom.plots import (
+    COLOURS,
+    DOWN,
+    LINED,
+    LINES,
+    PARTS,
+    axes_grid,
+    finish,
+    frame,
+    legend_above,
+    plot_bands,
+    plot_counts,
+    write,
+)
 from grpo_course.lessons.pictures.shared import draw_cube
+from grpo_course.loop import mean_and_error
 
 
-def draw_rewards(axes: Sequence[Axes], cube: Tensor, words: Any = None, **look) -> None:
-    """Rewards as colours with their numbers or words; a star at the best. [5 5 5]"""
-    limits = cube.min().item(), cube.max().item()
-
-    def text_at(at: tuple) -> str:
-        star = cube[at] == limits[1]
-        return "★" if star else words(at) if words else f"{cube[at]:g}"
-
-    draw_cube(axes, cube, text_at, limits=limits, **look)
-
-
-def frame_one(axes: Sequence[Axes], response: Sequence[int], colour: str) -> None:
-    """A frame around the cell of one response."""
-    first, second, third = response
-    frame(axes[first], second, third, 0.9, ec=colour, lw=2, path_effects=LINED)
+def plot_reward_counts(rewards: dict[str, Tensor]) -> list[Axes]:
+    """How many responses earn each reward, a star above the best. rewards[name] [all]"""
+    counts = {name: earned.long().bincount() for name, earned in rewards.items()}
+    axes = plot_counts(counts, "reward", "responses")
+    for ax, count in zip(axes, counts.values(), strict=True):
+        write(ax, "★", len(count) - 1, count[-1].item(), (0, 18), size=14)
+    return axes
 
 
 def plot_reward_map(
@@ -42,8 +48,9 @@ def plot_reward_map(
     grid = axes_grid(len(rewards), 5, 10.0, 0.6 + 1.8 * len(rewards))
     for axes, (name, cube) in zip(grid, rewards.items(), strict=True):
         draw_rewards(axes, cube)
-        for start in dead_ends[name].tolist():
-            frame_one(axes, start, DOWN)
+        for first, second, third in dead_ends[name].tolist():
+            look = {"ec": DOWN, "lw": 2, "path_effects": LINED}
+            frame(axes[first], second, third, 0.9, **look)
         axes[0].set_ylabel(f"{name}\nsecond")
     for above, below in zip(grid[0], grid[-1], strict=True):
         above.set_xlabel("")
@@ -54,33 +61,60 @@ def plot_reward_map(
     return grid
 
 
-def plot_climbs(rewards: Tensor, dead_ends: Tensor, ends: Tensor) -> list[Axes]:
-    """Where training led from each response, written in its cell unless to the best.
+def draw_rewards(axes: Sequence[Axes], cube: Tensor) -> None:
+    """Rewards as colours with their numbers; a star at the best. [5 5 5]"""
+    low, best = cube.min().item(), cube.max().item()
 
-    Dead ends are framed: green if training left them for the best, orange if it stayed,
-    grey if it ended elsewhere. The tables are those of `plot_reward_map`; ends is
-    [first second third pos].
+    def text_at(at: tuple) -> str:
+        return "★" if cube[at] == best else f"{cube[at]:g}"
+
+    draw_cube(axes, cube, text_at, limits=(low, best))
+
+
+def plot_means(curves: dict[str, Tensor]) -> Axes:
+    """The mean over the seeds, and a standard error to each side. [step seed]"""
+    ((ax,),) = axes_grid(1, 1, 7.0, 3.2)
+    for (name, curve), colour, line in zip(
+        curves.items(), COLOURS, LINES, strict=False
+    ):
+        mean, error = mean_and_error(curve)  # over the seeds, [step]
+        ax.plot(mean, color=colour, ls=line, label=name)
+        ax.fill_between(
+            range(len(mean)), mean - error, mean + error, color=colour, alpha=0.18, lw=0
+        )
+    ax.set_ylim(0, 1)
+    return legend_above(finish(ax, "step", "P(sorted)"))
+
+
+def plot_hacking(
+    paid: dict[str, Tensor],
+    sorts: dict[str, Tensor],
+    prompt: Tensor,
+    answers: Tensor,
+) -> list[Axes]:
+    """What each reward pays, how often its policies sort, and what one lot answers.
+
+    The curves are [step seed]. answers [seed pos] are those to `prompt` [pos] of the
+    policies that the first reward paid, hatched where they are wrong.
     """
-    (axes,) = axes_grid(1, 5, 10.0, 2.75)
-    best = (rewards == rewards.max()).nonzero()[0]
-
-    def digits(at: tuple) -> str:
-        return "" if ends[at].equal(best) else "".join(map(str, ends[at].tolist()))
-
-    draw_rewards(axes, rewards, digits, size=10)
-    for start in dead_ends:
-        end = ends[tuple(start)]
-        colour = UP if end.equal(best) else DOWN if end.equal(start) else LEVEL
-        frame_one(axes, start.tolist(), colour)
-    meanings = {UP: "led to the star", DOWN: "held", LEVEL: "led elsewhere"}
-    frames = [
-        Rectangle((0, 0), 1, 1, fill=False, ec=colour, lw=2) for colour in meanings
-    ]
-    nothing = Rectangle((0, 0), 1, 1, alpha=0)
-    words = ["frame:", *meanings.values(), "number: the end, empty: the star"]
-    place: Any = {"loc": "outside upper center", "ncols": 5, "handlelength": 1.0}
-    axes[0].figure.legend([nothing, *frames, nothing], words, frameon=False, **place)
-    stuck = sum(torch.equal(ends[tuple(start)], start) for start in dead_ends)
-    text = f"Where training led from each response; {stuck} of {len(dead_ends)} dead ends held it."
-    describe(axes[0].figure, text)
-    return axes
+    ((left, middle, right),) = axes_grid(1, 3, 11.0, 3.4)
+    plot_bands(paid, "points earned (of 5)", "step", ax=left)
+    plot_bands(sorts, "P(sorted)", "step", ax=middle)
+    same: Any = middle.get_legend()
+    same.remove()
+    middle.set_ylim(0, 1)
+    kinds, counts = answers.unique(dim=0, return_counts=True)
+    wrong = (kinds != prompt.sort().values).any(dim=-1).tolist()
+    for row, (count, is_wrong) in enumerate(zip(counts.tolist(), wrong, strict=True)):
+        right.barh(row, count, 0.7, **PARTS[1 if is_wrong else 0])
+        write(right, str(count), count, row, (9, 0))
+    right.set_yticks(range(len(kinds)), [str(kind) for kind in kinds.tolist()])
+    right.invert_yaxis()
+    right.set_xlim(0, 1.15 * counts.max().item())
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
+    missed = counts[torch.tensor(wrong)].sum()
+    title = (
+        f"{next(iter(paid))}, on {prompt.tolist()}:\n{missed} of {counts.sum()} wrong"
+    )
+    finish(right, "policies", "", title).grid(visible=False)
+    return [left, middle, right]
