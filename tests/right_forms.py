@@ -451,10 +451,15 @@ RIGHT = [
         lambda d, n: -d.flatten().repeat_interleave(n.flatten()).mean(),
     ),
     (
-        "length_covariance",
-        lambda d, n: torch.cov(
-            torch.stack([d.flatten(), n.flatten().double()]), correction=0
-        )[0, 1],
+        "log_line",
+        lambda rewards, new, old, mask: {
+            "ratio_max": max(map(math.exp, (new[mask] - old[mask]).tolist())),
+            "ratio_min": (new[mask] - old[mask]).min().exp(),
+            "tied_groups": statistics.mean(len(set(g)) == 1 for g in rewards.tolist()),
+            "mean_reward": statistics.fmean(rewards.flatten().tolist()),
+            "sampled_entropy": torch.where(mask, -old, 0).sum() / mask.sum(),
+            "tokens": int(mask.sum()),
+        },
     ),
     ("td_errors", lambda r, v, g: r + g * F.pad(v, (0, 1))[:, 1:] - v),
     (
@@ -845,11 +850,6 @@ def token_mean_loss(deltas, lengths):
     )
 
 
-def length_covariance(deltas, lengths):
-    both = torch.stack([deltas.flatten(), lengths.flatten().to(deltas)])
-    return torch.cov(both, correction=0)[0, 1]
-
-
 def completion_mask(tokens, prompt_width, eos):
     mask = torch.zeros_like(tokens, dtype=torch.bool)
     mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)
@@ -909,7 +909,6 @@ PACKAGE = {
     "inner_step_loss": inner_step_loss,
     "gradient_by_log_probs": gradient_by_log_probs,
     "token_mean_loss_at_ratio_one": token_mean_loss,
-    "length_covariance": length_covariance,
     "td_errors": ppo.td_errors,
     "generalized_advantages": ppo.generalized_advantages,
     "bradley_terry_loss": ppo.bradley_terry_loss,
@@ -940,12 +939,5 @@ EQUIVALENT: dict[str, set[str]] = {
     "10.4": {"8", "1000"},  # other parts
     # Any references on either side will do, and there is one token.
     "10.5": {"3.0", "2.0", "1.0", "losses.sum"},
-    # One centered factor is enough: a constant in the other adds nothing.
-    "7.4": {
-        "lengths - lengths.mean()",
-        "deltas - deltas.mean()",
-        "lengths.mean",
-        "deltas.mean",
-    },
     "12.2": {"1"},  # the first of two most frequent ones is the most frequent one
 }

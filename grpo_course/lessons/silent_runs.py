@@ -1,60 +1,53 @@
 """Five short runs whose loss says next to nothing, each with another cause."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import torch
-from torch import Tensor
 
-from grpo_course.loop import Batch, History, TrainConfig, Trainer, train
+from grpo_course.formulas import compute_deltas, compute_loss
+from grpo_course.lessons.exercises import nb07
+from grpo_course.loop import History
 from grpo_course.sort import (
     SORT_PROMPTS,
-    make_policy,
-    rollout_reward,
+    SortModel,
+    compute_log_probs,
+    compute_reward,
+    generate_responses,
     sort_distance_reward,
 )
 
 
-def run_of(letter: str) -> History:
-    """Run A, B, C, D or E."""
-    runs = {
-        "A": lambda: short_run(WrongSign),
-        "B": lambda: short_run(learning_rate=0.0),
-        "C": lambda: short_run(),
-        "D": lambda: short_run(reward_fn=nothing_found),
-        "E": lambda: short_run(NotedAnew),
-    }
-    return runs[letter]()
-
-
-def short_run(
-    kind: type[Trainer] = Trainer,
-    reward_fn: Callable = sort_distance_reward,
-    learning_rate: float = 3e-3,
-) -> History:
-    """20 epochs of 4 inner steps, 16 seeds; healthy unless told otherwise."""
-    policy = make_policy(SORT_PROMPTS, seeds=range(16), init_scale=0.1)
-    config = TrainConfig(num_epochs=20, num_steps_per_epoch=4)
-    optimizer = torch.optim.Adam(policy.model.parameters(), lr=learning_rate)
-    reward = rollout_reward(reward_fn)
-    return train(policy, SORT_PROMPTS, reward, optimizer, config, kind=kind)
-
-
-class WrongSign(Trainer):
-    """The better response of a group gets the lower delta."""
-
-    def collect(self, prompts: Tensor) -> Batch:
-        batch = super().collect(prompts)
-        return replace(batch, deltas=-batch.deltas)
-
-
-class NotedAnew(Trainer):
-    """Each inner step takes its own log-probabilities for the old ones."""
-
-    def loss(self, batch: Batch) -> tuple[Tensor, dict]:
-        return super().loss(replace(batch, old_log_probs=None))
-
-
-def nothing_found(prompt: list, response: list) -> float:
-    """A reward that never finds the answer in a response."""
-    return 0.0
+def run_of(letter: str, log_line: Callable = nb07.log_line.solution) -> History:
+    """Run A, B, C, D or E: 20 epochs of 4 inner steps, 16 seeds."""
+    prompts, seeds = SORT_PROMPTS, range(16)
+    model = SortModel(5, 10, 3, 3, init_scale=0.1, seeds=seeds)
+    rate = 0.0 if letter == "B" else 3e-3  # B: no step is taken
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    dice = [torch.Generator().manual_seed(1000 + seed) for seed in seeds]
+    history = History()
+    for epoch in range(20):
+        responses = generate_responses(prompts, model, 10, dice)
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        if letter == "D":
+            rewards = torch.zeros_like(rewards)  # D: all groups tied
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        if letter == "A":
+            deltas = -deltas  # A: the wrong sign
+        old_log_probs = compute_log_probs(prompts, responses, model).detach()
+        for step in range(4):
+            log_probs = compute_log_probs(prompts, responses, model)
+            if letter == "E":
+                old_log_probs = log_probs.detach()  # E: noted anew
+            loss = compute_loss(log_probs, deltas, "clipped", old_log_probs)
+            optimizer.zero_grad()
+            loss.sum().backward()
+            optimizer.step()
+            norms = [w.grad.flatten(1).norm(dim=1) for w in model.parameters()]
+            seen = {
+                "loss": loss.detach(),
+                "gradient_norm": torch.stack(norms).norm(dim=0),
+            }
+            mask = torch.ones_like(responses, dtype=torch.bool)
+            line = log_line(rewards, log_probs.detach(), old_log_probs, mask)
+            history.add(epoch, step, seen | line)
+    return history

@@ -186,33 +186,95 @@ return -(deltas * lengths / lengths.sum(-1, keepdim=True)).mean() | You divide t
 """
 
 
-@exercise("7.4")
-def length_covariance(deltas, lengths):
-    """float [batch trial], int [batch trial] -> scalar"""
-    lengths = lengths.float()
-    return ((lengths - lengths.mean()) * (deltas - deltas.mean())).mean()
+NAMES = ("mean_reward", "tied_groups", "sampled_entropy", "ratio_min", "ratio_max")
 
 
-length_covariance.insight = "That is all a token-mean loss shows on the first step."
-length_covariance.cases = (
-    LONG_IS_GOOD,
-    TWO_GROUPS,
-    NOT_CENTERED,
+def five_numbers(function, *given):
+    """The numbers of a line, in the order of NAMES."""
+    line = function(*given)
+    return [line[name] for name in NAMES]
+
+
+NOT_ALL_TOKENS = (
+    "Padding is no token: its log-probabilities are whatever the model happened to "
+    "say there. Index with the mask, x[mask], before you take a mean or an extreme."
+)
+SAMPLER = (
+    "The tokens were drawn from pi_old. Only minus the mean of its own "
+    "log-probabilities is its entropy on average."
+)
+
+
+@exercise("7.4", use=five_numbers)
+def log_line(rewards, log_probs, old_log_probs, mask):
+    """float [batch trial], float [batch trial pos] twice, bool [batch trial pos] -> dict"""
+    tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)  # 7.2
+    ratio = (log_probs - old_log_probs)[mask].exp()
+    return {
+        "mean_reward": rewards.mean().item(),
+        "tied_groups": tied.float().mean().item(),
+        "sampled_entropy": -old_log_probs[mask].mean().item(),
+        "ratio_min": ratio.min().item(),
+        "ratio_max": ratio.max().item(),
+    }
+
+
+log_line.insight = "Five numbers that tell runs apart which print the same loss: paste it into your own trainer, and log the gradient norm beside it."
+log_line.cases = (
     case(
-        "lengths that are floats already",
-        deltas=[[1.0, -1.0, 0.5]],
-        lengths=[[3.0, 5.0, 2.0]],
+        "two groups, one of them tied",
+        rewards=[[1.0, 0.0, 2.0], [3.0, 3.0, 3.0]],
+        log_probs=[
+            [[-1.0, -2.0], [-0.5, -1.5], [-2.5, -1.0]],
+            [[-0.25, -3.0], [-1.5, -0.75], [-2.0, -1.25]],
+        ],
+        old_log_probs=[
+            [[-1.5, -1.75], [-1.0, -1.0], [-2.0, -1.5]],
+            [[-0.5, -2.0], [-1.25, -1.0], [-2.5, -1.0]],
+        ],
+        mask=mask_of([[2, 2, 2], [2, 2, 2]]),
+    ),
+    case(
+        "padding, which holds other numbers",
+        NOT_ALL_TOKENS,
+        rewards=[[1.0, 0.0]],
+        log_probs=[[[-1.0, -9.0, 0.0], [-0.5, -1.5, -2.0]]],
+        old_log_probs=[[[-1.25, -2.0, -8.0], [-0.75, -1.0, -2.5]]],
+        mask=mask_of([[1, 3]]),
+    ),
+    case(
+        "a step that has not been taken yet",
+        rewards=[[0.0, 1.0], [1.0, 1.0]],
+        log_probs=[[[-1.0], [-2.0]], [[-0.5], [-3.0]]],
+        old_log_probs=[[[-1.0], [-2.0]], [[-0.5], [-3.0]]],
+        mask=mask_of([[1, 1], [1, 1]]),
+    ),
+    case(
+        "padding of minus infinity",
+        NOT_ALL_TOKENS,
+        rewards=[[0.0, 2.0], [0.0, 0.0]],
+        log_probs=[
+            [[-1.0, -torch.inf], [-2.0, -1.0]],
+            [[-0.5, -0.5], [-3.0, -torch.inf]],
+        ],
+        old_log_probs=[
+            [[-1.5, -torch.inf], [-2.0, -0.5]],
+            [[-1.0, -0.25], [-2.5, -torch.inf]],
+        ],
+        mask=mask_of([[1, 2], [2, 1]]),
     ),
 )
-length_covariance.mistakes = """
-lengths - lengths.mean() => lengths.mean() - lengths | The sign is reversed: the minus belongs to the loss. If longer is better, the covariance is positive.
-deltas.mean())).mean() => deltas.mean())).sum() | You sum the products. The covariance is their mean.
-deltas.mean())).mean() => deltas.mean())).sum() / (deltas.numel() - 1) | You divide by N - 1: the sample covariance. The identity needs the plain mean, over N.
-return torch.corrcoef(torch.stack([deltas.flatten(), lengths.float().flatten()]))[0, 1] | This is the correlation. The covariance is not divided by the spreads.
-lengths.mean() => lengths.mean(-1, keepdim=True) && deltas.mean() => deltas.mean(-1, keepdim=True) | You centre lengths within each group. Here both means run over the whole batch.
-deltas.mean())).mean() => deltas.mean())).mean(dim=-1) | You take a mean in each group. The covariance is one number: its mean runs over the whole batch.
-return (deltas * lengths).mean() | Only right while the deltas average zero. Take the mean away from one of the two before you multiply.
-lengths = lengths.float() => | `lengths` holds integers, and torch takes no mean of integers. Turn them into floats first: lengths.float().
+log_line.mistakes = f"""
+(log_probs - old_log_probs)[mask].exp() => (log_probs - old_log_probs).exp() | {NOT_ALL_TOKENS}
+-old_log_probs[mask].mean() => -old_log_probs.mean() | {NOT_ALL_TOKENS}
+-old_log_probs[mask].mean() => -log_probs[mask].mean() | {SAMPLER}
+-old_log_probs[mask].mean() => old_log_probs[mask].mean() | An entropy is never negative here: it is minus the mean log-probability.
+-old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * old_log_probs[mask]).mean() | You weigh each log-probability with its probability once more. The tokens are samples already, so a plain mean is right.
+(log_probs - old_log_probs)[mask].exp() => (old_log_probs - log_probs)[mask].exp() | The ratio is upside down: the policy of now is above, pi_old below.
+(log_probs - old_log_probs)[mask].exp() => (log_probs - old_log_probs)[mask] | These are log-ratios: the ratio is their exp.
+(log_probs - old_log_probs)[mask].exp() => (log_probs / old_log_probs)[mask] | A quotient of log-probabilities is no ratio of probabilities: subtract, then exp.
+tied.float() => (~tied).float() | This is the share of the groups that teach something.
+tied.float() => (rewards.amax() == rewards.amin()).float() | One answer for the whole batch. Ask each group, then take the mean over the groups.
 """
 
 # What a log shows: column -> what it may say -> in words.

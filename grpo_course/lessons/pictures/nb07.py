@@ -132,39 +132,15 @@ def plot_gradients(gradient: Tensor, deltas: Tensor, mask: Tensor) -> Axes:
     return ax
 
 
-def tables_and_curves(
-    policies: dict[str, Tensor], answer: Sequence[int], count: int, height: float = 2.9
-) -> list[Axes]:
-    """Policies [pos vocab] side by side; -> axes for curves, stacked right of them."""
-    figure = plt.figure(figsize=(9.0, height), layout="constrained")
-    grid = figure.add_gridspec(count, len(policies) + 1)
-    for column, (title, probs) in enumerate(policies.items()):
-        draw_policy(figure.add_subplot(grid[:, column]), probs, answer, title)
-        figure.axes[column].set_ylabel("" if column else "position")
-    return [figure.add_subplot(grid[row, -1]) for row in range(count)]
-
-
-def draw_film(
-    policies: dict[str, Tensor],
-    answer: Sequence[int],
-    epoch: int,
-    curves: dict[str, tuple[dict[str, Tensor], tuple[float, float]]],
-    height: float = 2.9,
-) -> list[Axes]:
-    """One frame: policies of an epoch, and curves up to it.
-
-    curves[label of the axis] are curves [epoch] by name, and the limits of the axis.
-    """
-    axes = tables_and_curves(policies, answer, len(curves), height)
-    for ax, (ylabel, (drawn, limits)) in zip(axes, curves.items()):
-        for (name, curve), colour, line in zip(drawn.items(), COLOURS, LINES):
-            ax.plot(curve[: epoch + 1], color=colour, ls=line, label=name)
-            ax.plot(epoch, curve[epoch], "o", ms=8, color=colour)
-            ax.set(xlim=(-0.03 * len(curve), 1.03 * len(curve)), ylim=limits)
-        finish(ax, "epoch", ylabel)
-    for ax in axes[:-1]:
-        ax.set(xlabel="", xticklabels=[])
-    return axes
+def draw_products(lengths: Tensor, deltas: Tensor) -> None:
+    """One picture of a slider: lengths beside length times delta. [batch trial] each"""
+    left, right = axes_row(2, width=9.0, height=3.6)
+    names = [f"δ {delta:+.2f}" for delta in deltas.flatten()]
+    draw_group(left, lengths.flatten(), names, r"tokens $\ell$")
+    right.set_xlim(-14, 14)
+    product = (lengths * deltas).flatten()
+    draw_group(right, product, [""] * len(names), r"$\ell \cdot \delta$", signed=True)
+    right.set_title(f"their sum: {product.sum():+.2f}")
 
 
 def draw_walk(
@@ -175,11 +151,41 @@ def draw_walk(
     probs [pos vocab]; line [3 place] holds steps, and at each the loss and the
     probability of the answer, whose start is dotted; now are these two at s.
     """
+    figure = plt.figure(figsize=(9.0, 3.4), layout="constrained")
+    grid = figure.add_gridspec(2, 2)
     title = f"the policy after s = {s:g}"
-    upper, lower = axes = tables_and_curves({title: probs}, answer, 2, 3.4)
+    draw_policy(figure.add_subplot(grid[:, 0]), probs, answer, title)
+    upper, lower = axes = [figure.add_subplot(grid[row, 1]) for row in range(2)]
     for ax, curve, value in zip(axes, line[1:], now):
         ax.plot(line[0], curve, color=PI)
         ax.plot(s, value, "o", ms=10, color="black")
     lower.axhline(line[2, 0].item(), color="black", ls=":")
     finish(upper, "", "loss").set_xticklabels([])
     finish(lower, "step s along minus the gradient", "sorted answer")
+
+
+def plot_logs(
+    logs: dict[str, list[dict[str, float]]],
+    names: Sequence[str],
+    most: dict[str, float],
+) -> list[Axes]:
+    """A small plot for each column of PANEL that is named, a line for each log.
+
+    A log is a dictionary for each epoch; its reward is drawn as a share of `most`.
+    """
+    figure, grid = plt.subplots(
+        1, len(names), figsize=(3.6 * len(names), 2.9), layout="constrained"
+    )
+    for ax, name in zip(grid, names):
+        for (label, log), colour, line in zip(logs.items(), COLOURS, LINES):
+            unit = most[label] if name == "mean_reward" else 1
+            curve = [each[name] / unit for each in log]
+            ax.plot(curve, color=colour, ls=line, label=label)
+        shared = name in ("mean_reward", "tied_groups")
+        ax.set_ylim((-0.05, 1.05) if shared else (-0.05, None))
+        title = "mean reward (share)" if name == "mean_reward" else PANEL[name]
+        finish(ax, "", "", title)
+    figure.supxlabel("epoch")
+    lines = grid[0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside upper center", ncols=len(logs))
+    return list(grid)
