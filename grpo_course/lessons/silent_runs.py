@@ -42,11 +42,9 @@ def run_of(letter: str, log_line: Callable = nb07.log_line.solution) -> History:
             optimizer.zero_grad()
             loss.sum().backward()
             optimizer.step()
-            norms = [w.grad.flatten(1).norm(dim=1) for w in model.parameters()]
-            seen = {
-                "loss": loss.detach(),
-                "gradient_norm": torch.stack(norms).norm(dim=0),
-            }
+            slopes = [w.grad for w in model.parameters() if w.grad is not None]
+            norm = torch.stack([g.flatten(1).norm(dim=1) for g in slopes]).norm(dim=0)
+            seen = {"loss": loss.detach(), "gradient_norm": norm}
             mask = torch.ones_like(responses, dtype=torch.bool)
             line = log_line(rewards, log_probs.detach(), old_log_probs, mask)
             history.add(epoch, step, seen | line)

@@ -192,6 +192,8 @@ NAMES = ("mean_reward", "tied_groups", "sampled_entropy", "ratio_min", "ratio_ma
 def five_numbers(function, *given):
     """The numbers of a line, in the order of NAMES."""
     line = function(*given)
+    if not isinstance(line, dict) or not {*NAMES} <= line.keys():
+        raise ValueError(f"Return a dictionary with the keys {', '.join(NAMES)}.")
     return [line[name] for name in NAMES]
 
 
@@ -250,6 +252,16 @@ log_line.cases = (
         mask=mask_of([[1, 1], [1, 1]]),
     ),
     case(
+        "eight rewards of 0.1, which tie",
+        "Eight rewards of 0.1 tie, but their computed spread is not quite 0. Your find_tied_groups compares the rewards with each other.",
+        rewards=[[0.1] * 8],
+        log_probs=[[[-1.0], [-2.0], [-1.5], [-0.5], [-1.0], [-3.0], [-0.75], [-1.0]]],
+        old_log_probs=[
+            [[-1.25], [-1.0], [-1.5], [-1.0], [-2.0], [-2.5], [-0.25], [-1.0]]
+        ],
+        mask=mask_of([[1] * 8]),
+    ),
+    case(
         "padding of minus infinity",
         NOT_ALL_TOKENS,
         rewards=[[0.0, 2.0], [0.0, 0.0]],
@@ -268,6 +280,9 @@ log_line.mistakes = f"""
 (log_probs - old_log_probs)[mask].exp() => (log_probs - old_log_probs).exp() | {NOT_ALL_TOKENS}
 -old_log_probs[mask].mean() => -old_log_probs.mean() | {NOT_ALL_TOKENS}
 -old_log_probs[mask].mean() => -log_probs[mask].mean() | {SAMPLER}
+-old_log_probs[mask].mean() => -old_log_probs[mask].sum() | You sum. The entropy is asked for a token: take the mean.
+-old_log_probs[mask].mean() => -torch.where(mask, old_log_probs, 0).mean() | You divide by the size of the tensor, padding included. Only the tokens count: x[mask].mean().
+-old_log_probs[mask].mean() => (-old_log_probs[mask].sum() / rewards.numel()) | This is the entropy of a whole response. It is asked for a token: divide by the number of tokens.
 -old_log_probs[mask].mean() => old_log_probs[mask].mean() | An entropy is never negative here: it is minus the mean log-probability.
 -old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * old_log_probs[mask]).mean() | You weigh each log-probability with its probability once more. The tokens are samples already, so a plain mean is right.
 (log_probs - old_log_probs)[mask].exp() => (old_log_probs - log_probs)[mask].exp() | The ratio is upside down: the policy of now is above, pi_old below.
