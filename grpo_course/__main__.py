@@ -15,13 +15,10 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
-from grpo_course.workshop import environment, machine
+from grpo_course import install
 
 ROOT = Path(__file__).resolve().parent.parent
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
-ROOM = """\
-Free up some space on the disk, or make the folder writable, and run the same command
-again."""
 
 # command: (module, extras of pyproject.toml that it needs, help)
 COMMANDS = {
@@ -43,6 +40,7 @@ COMMANDS = {
         "try JupyterLab and the website in a real browser",
     ),
 }
+IN_A_CHECKOUT = ("lab", "test", "run", "save", "bench", "site", "test-browser")
 GROUPS = {
     "Learn": ("lab", "progress"),
     "Teach": ("site",),
@@ -54,42 +52,30 @@ GROUPS = {
 def usage() -> str:
     """The help text."""
     lines = [
-        machine.call("COMMAND [options]"),
-        f"{machine.call('COMMAND --help')} lists the options",
+        install.call("COMMAND [options]"),
+        f"{install.call('COMMAND --help')} lists the options",
     ]
     for group, names in GROUPS.items():
         lines += ["", group, *(f"  {name:<13} {COMMANDS[name][2]}" for name in names)]
     return "\n".join(lines)
 
 
-def unknown(name: str) -> str:
-    """That there is no such command, and which one may be meant."""
-    near = get_close_matches(name, COMMANDS, n=1)
-    return f"There is no command {name!r}." + "".join(
-        f" Did you mean {n}?" for n in near
-    )
-
-
-def short_help(name: str) -> str:
-    """What a command is, before its packages are installed."""
-    _, extras, line = COMMANDS[name]
-    installs = machine.call(name if extras else "lab")
-    return (
-        f"{machine.call(name)}: {line}\n"
-        f"Install the course to see its options: {installs}"
-    )
-
-
 def main(arguments: list[str]) -> int:
     """Run one command; the exit status. What its user can mend is told in words."""
     try:
         return start(arguments)
-    except environment.NotReady as problem:
+    except install.NotReady as problem:
         told = str(problem)
+    except ModuleNotFoundError as problem:
+        if (ROOT / "pyproject.toml").exists():
+            raise
+        told = f"{problem}. Install it: {sys.executable} -m pip install {problem.name}"
     except OSError as problem:
         if problem.errno not in UNWRITABLE:
             raise
-        told = f"{problem}\n{ROOM}"
+        told = (
+            f"{problem}\nFree up some space on the disk, or make the folder writable."
+        )
     print(f"\n{told}", file=sys.stderr)
     return 1
 
@@ -101,19 +87,27 @@ def start(arguments: list[str]) -> int:
         return 0
     name, *rest = arguments
     if name not in COMMANDS:
-        print(f"{usage()}\n\n{unknown(name)}", file=sys.stderr)
+        near = "".join(f" Did you mean {n}?" for n in get_close_matches(name, COMMANDS))
+        print(f"{usage()}\n\nThere is no command {name!r}.{near}", file=sys.stderr)
         return 2
     module, extras, line = COMMANDS[name]
-    if {"-h", "--help"} & set(rest):  # never installs
-        python = environment.find(ROOT, extras)
-    else:
-        python = environment.ensure(ROOT, extras, line)
-    if python is None:
-        print(short_help(name))
+    if not (ROOT / "pyproject.toml").exists() and name in IN_A_CHECKOUT:
+        raise install.NotReady(
+            f"`{name}` works in a checkout of the course, and {ROOT} is none.\n"
+            "Clone the repository, and run the command in its folder."
+        )
+    asks_help = bool({"-h", "--help"} & set(rest))  # which never installs
+    python = install.python_for(ROOT, extras, install=not asks_help)
+    if not python.exists():
+        print(f"{install.call(name)}: {line}\nIts options are shown once the course is")
+        print(f"installed, which {install.call('lab')} does.")
         return 0
-    if not environment.is_running(python):
-        return environment.restart(python, arguments)
-    os.environ.pop(environment.RESTARTED, None)  # commands started from here are new
+    if not install.is_running(python):
+        return install.restart(python, arguments)
+    os.environ.pop(install.RESTARTED, None)  # commands started from here are new
+    # Kernels take the course from here, wherever the packages were installed from.
+    paths = [str(ROOT), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     module, _, function = module.partition(":")
     work = getattr(import_module(f"grpo_course.{module}"), function or "main")
     return work(rest, ROOT)

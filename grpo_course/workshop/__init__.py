@@ -1,13 +1,5 @@
 """The commands of `python3 -m grpo_course`, and the rules the notebooks keep.
 
-Before anything is installed: standard library only
-    environment    the `.venv` in the checkout, made when needed
-    installed      what the running Python has
-    stamp          whether it is whole, and up to date
-    machine        what Python is called here, and the room on the disk
-    pip_options    which torch pip is sent to, and what it shows
-    pip_run        its steps in a line, its log in a file, why it failed
-
 A command each
     lab            JupyterLab
     tests          `test`: style, imports, tests, notebooks

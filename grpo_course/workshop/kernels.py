@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from grpo_course import install
 from grpo_course.classroom.record import STORED
 from grpo_course.classroom.setup import QUIET
-from grpo_course.workshop import machine
 
 VARIABLES = {
     # One thread: the models are so small that a second one only waits.
@@ -60,4 +60,4 @@ def serve(arguments: list[str], root: Path, variables: dict[str, str]) -> int:
     print(STARTS, flush=True)
     env = os.environ | variables
     server = subprocess.Popen([sys.executable, *arguments], cwd=root, env=env)
-    return machine.wait_for(server)
+    return install.wait_for(server)

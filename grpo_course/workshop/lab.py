@@ -9,12 +9,12 @@ import os
 from difflib import get_close_matches
 from pathlib import Path
 
+from grpo_course import install
 from grpo_course.classroom import record
 from grpo_course.workshop import (
     anywhere,
     form,
     kernels,
-    machine,
     notebooks,
     widget_state,
     workspace,
@@ -33,7 +33,7 @@ RESET = "replace these, like 03, by fresh copies; yours are kept beside them"
 def main(arguments: list[str], root: Path) -> int:
     """Copy the notebooks, start JupyterLab at the first, or at one that is reset."""
     parser = argparse.ArgumentParser(
-        prog=machine.call("lab"),
+        prog=install.call("lab"),
         epilog="All others go to JupyterLab, such as --no-browser or --port 9000.",
         allow_abbrev=False,
     )

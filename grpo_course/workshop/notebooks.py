@@ -13,7 +13,7 @@ from nbclient.exceptions import (
 )
 from nbformat import NotebookNode
 
-from grpo_course.workshop import machine
+from grpo_course import install
 
 CELL_SECONDS = 600  # the longest takes four minutes alone on a core
 FAILURES = (CellExecutionError, CellTimeoutError, DeadKernelError)
@@ -41,7 +41,7 @@ class TwiceClient(NotebookClient):
 
 def parser(command: str) -> argparse.ArgumentParser:
     """The command line of a command that takes names of notebooks."""
-    made = argparse.ArgumentParser(prog=machine.call(command))
+    made = argparse.ArgumentParser(prog=install.call(command))
     made.add_argument("names", nargs="*", help="like 01 or 01_rewards; all if none")
     return made
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pandas as pd
 from nbformat import NotebookNode
 
+from grpo_course import install
 from grpo_course.classroom import record
 from grpo_course.classroom.check import STATES
 from grpo_course.workshop import (
     exercise_cells,
     form,
     lab,
-    machine,
     minutes,
     notebooks,
     prediction_cells,
@@ -30,7 +30,7 @@ COLUMNS = ("notebook", "kind", "item", "state", "guess", "answer")
 
 def main(arguments: list[str], root: Path) -> int:
     """Print the table; write the file where one is named."""
-    parser = argparse.ArgumentParser(prog=machine.call("progress"))
+    parser = argparse.ArgumentParser(prog=install.call("progress"))
     told = "write a row for each item to FILE, named after the learner: ada.csv"
     parser.add_argument("--export", type=Path, metavar="FILE", help=told)
     options = parser.parse_args(arguments)

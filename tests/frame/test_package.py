@@ -82,7 +82,7 @@ def test_import_is_light():
 
 
 def test_what_refuses_an_old_python_is_known():
-    assert "workshop/environment.py" in BEFORE_INSTALL
+    assert "install.py" in BEFORE_INSTALL
 
 
 @pytest.mark.parametrize("name", BEFORE_INSTALL)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from grpo_course import install
 from grpo_course.__main__ import COMMANDS
-from grpo_course.workshop import anywhere, environment
+from grpo_course.workshop import anywhere
 
 ROOT = Path(__file__).parents[2]
 JOBS = yaml.safe_load((ROOT / ".github/workflows/course.yml").read_text())["jobs"]
@@ -54,7 +55,7 @@ def test_who_checks_out_may_read_and_a_request_follows_the_redirect():
 def test_the_tests_run_on_the_oldest_and_the_newest_python():
     matrix = JOBS["test"]["strategy"]["matrix"]
     tested = [*matrix["python"], *(each["python"] for each in matrix["include"])]
-    ends = (environment.OLDEST_PYTHON, environment.NEWEST_PYTHON)
+    ends = (install.OLDEST_PYTHON, install.NEWEST_PYTHON)
     assert {f"{major}.{minor}" for major, minor in ends} < set(tested)
 
 

@@ -368,11 +368,12 @@ sys.exit(kernels.serve(sys.argv[1:], ".", {}))
 RESTART = """
 import subprocess, sys
 from pathlib import Path
-from grpo_course.workshop import environment
-environment.machine.IS_WINDOWS = True  # there, `lab` waits for itself in `.venv`
+from grpo_course import install
+python = Path(sys.executable)
+install.os.name = "nt"  # there, `lab` waits for itself in `.venv`
 open_process = subprocess.Popen
 subprocess.Popen = lambda given: open_process([given[0], *given[3:]])
-sys.exit(environment.restart(Path(sys.executable), sys.argv[1:]))
+sys.exit(install.restart(python, sys.argv[1:]))
 """
 
 

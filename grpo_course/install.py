@@ -1,0 +1,224 @@
+"""Where the course runs: in the Python that has its packages, or in `.venv`.
+
+Standard library only, and readable by an old Python: this runs before anything is
+installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import urllib.request
+from importlib import metadata
+from pathlib import Path
+
+OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)  # for which the pins have builds
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+NEEDED = 2 * 10**9  # bytes, without CUDA
+STAMP = "grpo_course.json"  # in `.venv`, written last
+RESTARTED = "GRPO_COURSE_RESTARTED"
+# Settings of a user's pip that would put the packages elsewhere.
+ELSEWHERE = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT")
+
+OTHER_PYTHON = """\
+The course needs Python 3.11 to 3.14; this is {} ({}).
+Install one of these, from your system or from https://www.python.org/downloads/, and
+start with it, for example: {}"""
+NO_VENV = """\
+This Python has no {module} module, so it cannot make .venv.
+On Debian and Ubuntu: sudo apt install python{version}-venv
+Then run the same command again. Without sudo: conda (README, Other ways to install)."""
+NO_ROOM = """\
+The disk of {} has less than 2 GB free. The packages take that much, and several more
+with PyTorch's CUDA build. Free some, or move the course to another disk, and run the
+same command again."""
+PIP_FAILED = """
+pip could not install the packages; its last lines say why. Without a connection, come
+back with one and run the same command again: finished downloads are kept. If a version
+is not found, your computer or Python may be one that PyTorch 2.13 has no build for: it
+needs 64-bit Linux or Windows or a Mac with Apple's processor, and Python 3.11-3.14."""
+CUDA_NOTICE = f"""\
+Note: {CPU_INDEX} does not answer. Unless pip knows
+another place with PyTorch's CPU build, it takes the CUDA build, several gigabytes; then
+press Ctrl-C, and try again later."""
+
+
+class NotReady(Exception):
+    """The packages cannot be had; the message says why, and the cure."""
+
+
+def python_for(root: Path, extras: tuple[str, ...], install: bool = True) -> Path:
+    """The Python that has the course with `extras`; installs if it must and may.
+
+    That is the running one where it has all packages, whatever put them there, and
+    `.venv` in the checkout otherwise.
+    """
+    if not (root / "pyproject.toml").exists():  # pip has installed the course
+        return Path(sys.executable)
+    venv = root / ".venv"
+    ours = is_running(venv_python(venv)) and kept(venv)  # which follows the pins
+    if not ours and has_all(root, extras):
+        return Path(sys.executable)
+    wanted = stamp(venv, root, extras)
+    if install and kept(venv) != wanted:
+        check_python(sys.version_info[:2])
+        make(venv, root, wanted)
+    return venv_python(venv)
+
+
+def check_python(version: tuple) -> None:
+    """Refuse a Python for which the tested packages have no build."""
+    if OLDEST_PYTHON <= version <= NEWEST_PYTHON:
+        return
+    newest = ".".join(map(str, NEWEST_PYTHON))
+    example = call("lab", f"py -{newest}" if os.name == "nt" else f"python{newest}")
+    raise NotReady(OTHER_PYTHON.format(sys.version.split()[0], sys.executable, example))
+
+
+def is_running(python: Path) -> bool:
+    """Whether this process runs in the environment of `python`."""
+    # By folder, not by file: bin/python is a link to the system's Python.
+    same_folder = python.parent.parent.resolve() == Path(sys.prefix).resolve()
+    return same_folder or python == Path(sys.executable)
+
+
+def venv_python(venv: Path) -> Path:
+    """The path of a virtual environment's Python."""
+    return venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def has_all(root: Path, extras: tuple[str, ...]) -> bool:
+    """Whether the running Python has the packages that pyproject.toml names."""
+    if sys.version_info < OLDEST_PYTHON:
+        return False
+    import tomllib
+
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    lines = project["dependencies"] + [
+        line for extra in extras for line in project["optional-dependencies"][extra]
+    ]
+    names = (re.match(r"[\w.-]+", line) for line in lines)
+    return all(any(metadata.distributions(name=n.group())) for n in names if n)
+
+
+def stamp(venv: Path, root: Path, extras: tuple[str, ...]) -> dict:
+    """What an environment depends on; extras that it has already are kept."""
+    files = [root / "pyproject.toml", root / "constraints.txt"]
+    content = b"\0".join([str(root).encode(), *(path.read_bytes() for path in files)])
+    return {
+        "files": hashlib.sha256(content).hexdigest(),
+        "extras": sorted({*extras, *kept(venv).get("extras", [])}),
+    }
+
+
+def kept(venv: Path) -> dict:
+    """The stamp of the last whole install, or an empty one."""
+    try:
+        found = json.loads((venv / STAMP).read_text(encoding="utf-8"))
+        return found if venv_python(venv).exists() else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def make(venv: Path, root: Path, wanted: dict) -> None:
+    """Make `.venv`, or add to it what it lacks; one without pip is made anew."""
+    has_pip = [str(venv_python(venv)), "-m", "pip", "--version"]
+    if (
+        not venv_python(venv).exists()
+        or subprocess.call(has_pip, stdout=subprocess.DEVNULL) != 0
+    ):
+        for module in ("venv", "ensurepip"):
+            if not has_module(module):
+                version = ".".join(map(str, sys.version_info[:2]))
+                raise NotReady(NO_VENV.format(module=module, version=version))
+        if shutil.disk_usage(root).free < NEEDED:
+            raise NotReady(NO_ROOM.format(root))
+        print(f"Making {venv}", flush=True)
+        # Not the environment's own Python: it would be deleted while it runs.
+        base = getattr(sys, "_base_executable", None) or sys.executable
+        if subprocess.call([base, "-m", "venv", "--clear", str(venv)]) != 0:
+            raise NotReady(f"{venv} could not be made; the reason is above.")
+    (venv / STAMP).unlink(missing_ok=True)
+    extras = f"[{','.join(wanted['extras'])}]" if wanted["extras"] else ""
+    command = [str(venv_python(venv)), "-m", "pip", "install", *torch_index()]
+    command += ["-c", str(root / "constraints.txt"), "-e", f"{root}{extras}"]
+    print(f"Installing into {venv}: a few minutes, about 2 GB", flush=True)
+    own = {k: v for k, v in os.environ.items() if k.upper() not in ELSEWHERE}
+    if subprocess.call(command, env=own | {"PIP_USER": "0"}) != 0:
+        raise NotReady(PIP_FAILED)
+    (venv / STAMP).write_text(json.dumps(wanted), encoding="utf-8")
+
+
+def has_module(name: str) -> bool:
+    """Whether the running Python has a module."""
+    from importlib.util import find_spec
+
+    return find_spec(name) is not None
+
+
+def torch_index() -> list[str]:
+    """pip's option for the CPU build of torch: on Linux without an NVIDIA GPU."""
+    if not sys.platform.startswith("linux") or shutil.which("nvidia-smi"):
+        return []  # there, PyPI's torch is the right one
+    if answers(CPU_INDEX, seconds=5):
+        return ["--extra-index-url", CPU_INDEX]
+    print(CUDA_NOTICE, flush=True)
+    return []
+
+
+def answers(url: str, seconds: float) -> bool:
+    """Whether a web address answers in time, name look-up included."""
+    heard: list[int] = []
+
+    def ask() -> None:
+        try:
+            with urllib.request.urlopen(url, timeout=seconds) as reply:
+                heard.append(reply.status)
+        except (OSError, ValueError):
+            pass  # no answer is an answer
+
+    # A thread, because urlopen's own timeout does not cover the name look-up.
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return bool(heard)
+
+
+def restart(python: Path, arguments: list[str]) -> int:
+    """Run the same command again, in another Python."""
+    if os.environ.get(RESTARTED) == str(python):
+        raise NotReady(
+            f"{python} does not start in its own environment (was Python updated?).\n"
+            "Delete the folder .venv and run the same command again."
+        )
+    os.environ[RESTARTED] = str(python)
+    command = [str(python), "-m", "grpo_course", *arguments]
+    if os.name == "nt":  # there, execv would return to the prompt at once
+        return wait_for(subprocess.Popen(command))
+    sys.stdout.flush()  # execv drops what is still buffered
+    os.execv(command[0], command)
+    return 1  # never reached
+
+
+def wait_for(process: subprocess.Popen) -> int:
+    """The exit status of a process that Ctrl-C reaches too, and that ends by itself."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def call(command: str, python: str = "") -> str:
+    """What to type for a command of the course."""
+    # On Windows the launcher `py` knows an activated .venv, and none of conda.
+    windows = "python" if "CONDA_PREFIX" in os.environ else "py"
+    started = python or (windows if os.name == "nt" else "python3")
+    return f"{started} -m grpo_course {command}"
