@@ -243,25 +243,21 @@ def _votes_by_pass(answers):
     return winners
 
 
-def _sampled_loss(prompts, num_responses, model, generator):
-    """Without a gradient while it samples, and scored by gather."""
+def _updated(model, optimizer, prompts, num_responses, generator):
+    """Gradients cleared last, samples noted without one, scores by gather."""
     with torch.no_grad():
         drawn = sort_rewards.generate_responses(
             prompts, model, num_responses, generator
         )
-    earned = (prompts.sort().values[:, None] == drawn).sum(-1).float()
-    table = model(prompts).log_softmax(-1)[:, None].expand(-1, num_responses, -1, -1)
+    earned = (prompts.sort().values[:, None] == drawn).sum(-1)
+    table = model(prompts).log_softmax(-1).unsqueeze(-3)
+    table = table.expand(*drawn.shape, table.shape[-1])
     scores = table.gather(-1, drawn[..., None])[..., 0]
-    return compute_loss(scores, earned, "naive")
-
-
-def _updated(start, prompts, num_responses):
-    """The logits as a number, detached from what made them."""
-    model, generator, optimizer = start()
-    optimizer.zero_grad()
-    _sampled_loss(prompts, num_responses, model, generator).backward()
+    loss = -(scores.sum(-1) * earned).sum() / scores.numel()
+    loss.backward()
     optimizer.step()
-    return model(prompts).detach()
+    optimizer.zero_grad()
+    return loss
 
 
 RIGHT = [
@@ -308,11 +304,7 @@ RIGHT = [
     ),
     ("expected_reward", lambda p, r: einsum(p, r, "b a, b a -> b")),
     ("expected_reward", lambda p, r: (p.mT.contiguous().mT * r).sum(-1)),
-    ("naive_loss", lambda x, d: -torch.einsum("btp,bt->", x, d) / x.numel()),
-    (
-        "group_loss",
-        lambda start, p, n: _sampled_loss(p, n, *start()[:2]),
-    ),
+    ("naive_loss", lambda x, d: -torch.einsum("...p,...->...", x, d).sum() / x.numel()),
     ("one_update", lambda *given: _updated(*given)),
     (
         "center_by_group",
@@ -893,7 +885,7 @@ PACKAGE = {
         prompts, responses, sort_rewards.sort_distance_reward
     ),
     "duplicate_proof_reward": sort_rewards.sort_multiset_reward,
-    "naive_loss": lambda x, d: compute_loss(x, d, "naive"),
+    "naive_loss": lambda x, d: compute_loss(x, d, "naive").mean(),
     "center_by_group": lambda r: compute_deltas(r, "centered_rewards"),
     "leave_one_out": lambda r: compute_deltas(r, "leave_one_out"),
     "normalize_by_group": lambda r: compute_deltas(r, "normalized_rewards"),

@@ -1,8 +1,8 @@
 """The exercises of 02_policy."""
 
 import torch
-from einops import repeat
-from torch import Generator, nn
+from einops import rearrange, repeat
+from torch import Generator
 from torch.optim import SGD
 
 from grpo_course.classroom.check import case, exercise
@@ -107,30 +107,40 @@ return (response_probs.log() * rewards).sum(-1) | You weigh with log-probabiliti
 
 @exercise("2.3", gradient="log_probs")
 def naive_loss(log_probs, deltas):
-    """float [batch trial pos], float [batch trial] -> scalar"""
+    """float [... batch trial pos], float [... batch trial] -> scalar"""
     return -(deltas[..., None] * log_probs).mean()
 
 
-def loss_case(description, *shape):
+def loss_case(description, *shape, hint=""):
     """Log-probabilities, and deltas that resemble none of them."""
     log_probs = -numbers(*shape).abs() - 0.1
     deltas = numbers(2, *shape[:-1], scale=2.0)[1]  # further along the same sine
-    return case(description, log_probs=log_probs, deltas=deltas)
+    return case(description, hint, log_probs=log_probs, deltas=deltas)
 
 
+FROM_THE_END = "Several models side by side have one more axis in front. Count axes from the end: deltas[..., None] is right with it and without it."
 naive_loss.insight = "Its gradient raises log-probabilities where delta is positive and lowers them where it is negative, in proportion to delta."
 naive_loss.cases = (
     loss_case("two prompts, two responses", 2, 2, 3),
     loss_case("all axes of the same size", 2, 2, 2),
     loss_case("a long response", 1, 2, 9),
     loss_case("one prompt, one response, one token", 1, 1, 1),
+    loss_case(
+        "four models side by side: one more axis in front",
+        4,
+        2,
+        3,
+        3,
+        hint=FROM_THE_END,
+    ),
 )
-naive_loss.mistakes = """
+naive_loss.mistakes = f"""
 -(deltas => (deltas | The minus sign is missing. An optimizer minimizes the loss, and you want likely responses where delta is positive.
 * log_probs => * log_probs.exp() | You weight probabilities. The policy gradient is that of the log-probability: leave out the exp.
 .mean() => .sum() | You sum. The loss is the mean over batch, trial and pos, so that it does not grow with the size of the batch.
 .mean() => .sum() / len(deltas) | You sum, and divide by the number of prompts only. The loss is the mean over batch, trial and pos.
 .mean() => .sum(dim=-1).mean() | You sum over pos before averaging, so a long response counts more. Take the mean over pos too.
+deltas[..., None] => deltas[:, :, None] | {FROM_THE_END}
 deltas[..., None] => deltas[None] | deltas broadcasts along the wrong axis. Each response has one delta for all its positions: deltas[..., None] is [batch trial 1].
 deltas[..., None] => deltas[:, None] | deltas broadcasts along the wrong axis. Each response has one delta for all its positions: deltas[..., None] is [batch trial 1].
 return -deltas.mean() * log_probs.mean() | You multiply two means. Each response's log-probabilities meet its own delta: multiply first, then take the mean.
@@ -139,100 +149,77 @@ deltas[..., None] => deltas.abs()[..., None] | The sign of the deltas is lost. W
 """
 
 
-def made(seed):
-    """The model of a start; torch's own generator is left where it was."""
+def after_updates(one_update, seed, prompts, num_responses, num_updates):
+    """The logits after so many updates of a policy; with several seeds, of all."""
+    several = isinstance(seed, tuple)
     with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        return SortModel(5, 10, 3, 3, init_scale=0.1)
+        torch.manual_seed(seed[0] if several else seed)
+        model = SortModel(5, 10, 3, 3, init_scale=0.1, seeds=seed if several else None)
+        generators = [Generator().manual_seed(each) for each in seed] if several else []
+        generator = generators or Generator().manual_seed(seed)
+        optimizer = SGD(model.parameters(), lr=0.02)
+        for _ in range(num_updates):
+            one_update(model, optimizer, prompts, num_responses, generator)
+    logits = model(prompts).detach()
+    return rearrange(logits, "... batch pos vocab -> (... batch) pos vocab")
 
 
-class Start(nn.Module):
-    """What the notebook calls start(): the same three from each call, made anew.
-
-    The first call hands out `model`, whose gradient is compared.
-    """
-
-    def __init__(self, seed):
-        super().__init__()
-        self.seed, self.calls, self.model = seed, 0, made(seed)
-
-    def forward(self):
-        self.calls += 1
-        model = self.model if self.calls == 1 else made(self.seed)
-        generator = Generator().manual_seed(self.seed)
-        return model, generator, SGD(model.parameters(), lr=0.02)
-
-    # A step of its model is no change of an input.
-    def __eq__(self, other):
-        return isinstance(other, Start)
-
-    __hash__ = nn.Module.__hash__
-
-    def __repr__(self):
-        return f"a start like the one above, from seed {self.seed}"
-
-
-def update_cases(hint):
-    """No number of the notebook's own start() is right here."""
-    sizes = {
-        "one prompt, one response": (PROMPTS[:1], 1, 32),
-        "one prompt, four responses": (PROMPTS[:1], 4, 34),
-        "three prompts, sixteen responses": (PROMPTS, 16, 57),
-    }
-    return tuple(
-        case(words, hint, start=Start(seed), prompts=prompts, num_responses=responses)
-        for words, (prompts, responses, seed) in sizes.items()
-    )
-
-
-@exercise("2.4", gradient="start")
-def group_loss(start, prompts, num_responses):
-    """start, int [batch pos], number -> scalar"""
-    model, generator, _ = start()
+@exercise("2.4", use=after_updates)
+def one_update(model, optimizer, prompts, num_responses, generator):
+    """policy, its optimizer, int [batch pos], number, generator -> [batch pos vocab]"""
     responses = generate_responses(prompts, model, num_responses, generator)
-    deltas = compute_reward(prompts, responses, sort_distance_reward)
+    rewards = compute_reward(prompts, responses, sort_distance_reward)
     log_probs = compute_log_probs(prompts, responses, model)
-    return -(deltas[..., None] * log_probs).mean()
-
-
-ON_THE_WAY = """
-sort_distance_reward => sort_exact_reward | You pay with another reward. Here it is sort_distance_reward.
-sort_distance_reward => sort_inclusion_ordering_reward | You pay with another reward. Here it is sort_distance_reward.
-deltas[..., None] => 1.0 | The rewards do not count: weigh each response's log-probabilities with its reward.
-sort_distance_reward) => sort_distance_reward); deltas = deltas - deltas.mean(dim=-1, keepdim=True) | You take the mean of the group away. That is notebook 03; here the deltas are the rewards.
-compute_log_probs(prompts, responses, model) => gather_log_probs.solution(model(prompts).softmax(dim=-1), responses) | You score with probabilities where logits belong: log_softmax takes what model(prompts) gives.
--(deltas => (deltas | The minus sign is missing. An optimizer minimizes the loss, and a response that earns must become likelier.
-log_probs).mean() => log_probs).sum() | You sum. The naive loss is the mean over batch, trial and pos.
-"""
-group_loss.insight = "Sample, reward, score, weigh: the value says little, but its gradient is an estimate of the way up."
-group_loss.cases = update_cases(
-    "Are these other responses? Take the model and the generator that start() gives you, not those of a cell above, and sample with one call of generate_responses."
-)
-group_loss.mistakes = f"""{ON_THE_WAY}
-responses, model) => responses, model).detach() | The number is right, but nothing can be learned from it: no gradient reaches the model that start() gave you first. Score without no_grad() and detach(), and call start() only once, since each call makes a new model.
-"""
-
-
-@exercise("2.5")
-def one_update(start, prompts, num_responses):
-    """start, int [batch pos], number -> logits after one step, [batch pos vocab]"""
-    model, generator, optimizer = start()
-    responses = generate_responses(prompts, model, num_responses, generator)
-    deltas = compute_reward(prompts, responses, sort_distance_reward)
-    log_probs = compute_log_probs(prompts, responses, model)
-    loss = -(deltas[..., None] * log_probs).mean()
+    loss = -(rewards[..., None] * log_probs).mean()
+    optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    return model(prompts)
 
 
-one_update.insight = "Sample, reward, loss, backward, step: a whole update of a policy. Everything that follows changes one of these lines."
-one_update.cases = update_cases(
-    "One sample, one backward, one step: with the model, the generator and the optimizer of one call of start(), and one call of generate_responses."
+def update_case(description, num_prompts, num_responses, seed, num_updates=1, hint=""):
+    """A policy from a seed; the logits after its updates are compared."""
+    size = {"prompts": PROMPTS[:num_prompts], "num_responses": num_responses}
+    return case(description, hint, seed=seed, **size, num_updates=num_updates)
+
+
+ONCE = "One sample, one backward, one step: with the model, the optimizer and the generator that you are given, and one call of generate_responses. What is compared are the logits after it."
+NOT_MOVED = "Nothing has moved. The order is zero_grad, backward, step, and all of them belong to the model and the optimizer that you are given, not to those of a cell above."
+BASELINE = "You take the mean of the group away, as in notebook 00. Why that helps is the subject of notebook 03; here the deltas are the plain rewards."
+one_update.insight = "Sample, reward, score, weigh, step: a whole update of a policy. Everything that follows changes one of these lines."
+one_update.cases = (
+    update_case("one prompt, four responses", 1, 4, 34, hint=ONCE),
+    update_case("three prompts, sixteen responses", 3, 16, 57, hint=ONCE),
+    update_case(
+        "two updates in a row",
+        1,
+        4,
+        34,
+        2,
+        "The second update goes wrong. Each backward adds to the gradients that are there, so begin with optimizer.zero_grad().",
+    ),
+    update_case(
+        "two models side by side: one more axis in front",
+        2,
+        3,
+        (5, 6),
+        hint=FROM_THE_END,
+    ),
 )
-one_update.mistakes = f"""{ON_THE_WAY}
-optimizer.step() => pass | Nothing has moved. After loss.backward() comes optimizer.step(), and then you ask the model anew. All three belong to one call of start(): each makes a new model.
-model(prompts) => model(prompts).softmax(dim=-1) | You return probabilities. The logits are what model(prompts) gives.
-model(prompts) => model(prompts).log_softmax(dim=-1) | You return log-probabilities. The logits are what model(prompts) gives.
+one_update.mistakes = f"""
+sort_distance_reward => sort_exact_reward | You pay with another reward. Here it is sort_distance_reward.
+sort_distance_reward => sort_inclusion_ordering_reward | You pay with another reward. Here it is sort_distance_reward.
+rewards[..., None] => 1.0 | The rewards do not count: weigh each response's log-probabilities with its reward.
+sort_distance_reward) => sort_distance_reward); rewards = rewards - rewards.mean(dim=-1, keepdim=True) | {BASELINE}
+sort_distance_reward) => sort_distance_reward); rewards = (rewards - rewards.mean(dim=-1, keepdim=True)) / (rewards.std(dim=-1, keepdim=True) + 1e-4) | {BASELINE}
+responses, model) => responses, model).exp() | You weigh probabilities. The policy gradient is that of the log-probability: leave out the exp.
+compute_log_probs(prompts, responses, model) => compute_log_probs(prompts, generate_responses(prompts, model, num_responses, generator), model) | You score other responses than those that were rewarded. Sample once, and use the same responses for both.
+model, num_responses, generator) => model, num_responses) | You sample without the generator that you are given, so the responses are other ones. Pass it to generate_responses.
+-(rewards => (rewards | The minus sign is missing. An optimizer minimizes the loss, and a response that earns must become likelier.
+log_probs).mean() => log_probs).sum() | You sum. The naive loss is the mean over batch, trial and pos.
+rewards[..., None] => rewards[:, :, None] | {FROM_THE_END}
+optimizer.zero_grad() => pass | The first update is right, and the second is not: backward adds to the gradients that are there. Clear them with optimizer.zero_grad() in each update.
+optimizer.step() => pass | {NOT_MOVED}
+loss.backward() => pass | {NOT_MOVED}
+loss.backward() => loss.backward(); optimizer.zero_grad() | {NOT_MOVED}
 optimizer.step() => optimizer.step(); optimizer.step() | You take two steps. One update is one step.
 """
