@@ -118,6 +118,7 @@ torch.minimum(ratio * deltas, clipped * deltas).mean() => torch.minimum((ratio *
 torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | Only the clipped product is left. Without the min, a token that was pushed the wrong way out of the range can never come back.
 .clamp(0.8, 1.2) => | Nothing is clipped: this is the unclipped loss.
 .clamp(0.8, 1.2) => .clamp(-0.2, 0.2) | You clip the ratio to -0.2 and 0.2, the range of a difference. A ratio lies around 1: its bounds are 1 - epsilon and 1 + epsilon, 0.8 and 1.2.
+ratio.clamp(0.8, 1.2) => (log_probs - old_log_probs).clamp(-0.2, 0.2).exp() | You clip the logarithm of the ratio, so the range ends at exp(0.2) = 1.22. Take exp first: it is the ratio that stays between 0.8 and 1.2.
 .clamp(0.8, 1.2) => .clamp(max=1.2) | The lower bound is missing: where delta is negative, a ratio below 0.8 is let go.
 -torch => torch | The minus sign is missing: an optimizer would minimize the objective.
 log_probs - old_log_probs) => old_log_probs - log_probs) | The ratio is upside down: it is pi over pi_old, so the new log-probability comes first.
