@@ -307,10 +307,20 @@ RIGHT = [
     ("naive_loss", lambda x, d: -torch.einsum("...p,...->...", x, d).sum() / x.numel()),
     ("one_update", lambda *given: _updated(*given)),
     (
-        "center_by_group",
-        lambda r: r - torch.tensor([[sum(g) / len(g)] for g in r.tolist()]),
+        "gradient_variance",
+        lambda p, s, r, b: (
+            (p * (r - b) ** 2) @ s.square().flatten(1).sum(1)
+            - ((p * r) @ s.flatten(1)).norm() ** 2
+        ),
     ),
-    ("center_by_group", lambda r: (r.T - r.mean(1)).T),
+    ("gradient_variance", lambda p, s, r, b: _around_the_mean(p, s, r, b)),
+    (
+        "ties_push_nothing",
+        lambda f: all(
+            f(torch.tensor([[x] * 8, [*range(8)]]).float())[0].abs().max() < 0.01
+            for x in (-3.0, 0.1, 1000.1)
+        ),
+    ),
     (
         "leave_one_out",
         lambda r: torch.stack(
@@ -335,17 +345,6 @@ RIGHT = [
         lambda r: (
             ((s := r - r[:, -1:]) - s.mean(1, True))
             / s.std(1, keepdim=True).clamp(min=1e-8)
-        ),
-    ),
-    (
-        "softmax_minus_uniform",
-        lambda r: F.softmax(r, -1) - F.softmax(r, -1).mean(-1, True),
-    ),
-    (
-        "softmax_minus_uniform",
-        lambda r: (
-            (e := (r.double() - r.amax(1, keepdim=True)).exp()) / e.sum(1, True)
-            - 1 / r.shape[1]
         ),
     ),
     ("compute_ratio_from_logs", lambda n, o: torch.e ** (n - o.detach())),
@@ -693,6 +692,14 @@ def _shifted(r):
     return r - r[..., :1]
 
 
+def _around_the_mean(probs, scores, rewards, baseline):
+    estimates = (rewards - baseline)[:, None, None] * scores
+    mean = torch.einsum("a,apv->pv", probs, estimates)
+    return torch.stack(
+        [p * (x - mean).pow(2).sum() for p, x in zip(probs, estimates, strict=True)]
+    ).sum()
+
+
 def _normalized(c):
     return c / (c.std(-1, keepdim=True) + 1e-4)
 
@@ -743,13 +750,10 @@ WRONG = [
         ),
     ),
     (
-        "softmax_minus_uniform",
-        lambda r: (e := (r - r.max()).exp()) / e.sum(-1, True) - 1 / r.shape[1],
-    ),
-    (
-        "softmax_minus_uniform",
-        lambda r: (
-            (e := (r - r.mean(-1, True)).exp()) / e.sum(-1, True) - 1 / r.shape[1]
+        "ties_push_nothing",
+        lambda f: (
+            bool((f(torch.full((2, 8), 1000.1)).abs() < 1e-3).all())
+            and bool((f(torch.full((2, 8), 0.1)).abs() < 1e-3).all())
         ),
     ),
     ("clipped_surrogate_loss", _cap(2.0)),
@@ -886,10 +890,8 @@ PACKAGE = {
     ),
     "duplicate_proof_reward": sort_rewards.sort_multiset_reward,
     "naive_loss": lambda x, d: compute_loss(x, d, "naive").mean(),
-    "center_by_group": lambda r: compute_deltas(r, "centered_rewards"),
     "leave_one_out": lambda r: compute_deltas(r, "leave_one_out"),
     "normalize_by_group": lambda r: compute_deltas(r, "normalized_rewards"),
-    "softmax_minus_uniform": lambda r: compute_deltas(r, "centered_softmax_rewards"),
     "compute_ratio_from_logs": lambda x, old: compute_ratio(x, old.detach()),
     "clipped_surrogate_loss": lambda x, old, d: compute_loss(x, d, "clipped", old),
     "clip_fraction": clip_fraction,
@@ -924,6 +926,8 @@ PACKAGE = {
 EQUIVALENT: dict[str, set[str]] = {
     "0.1": {"spread + 0.0001"},  # a small number less does as well
     "0.2": {"rewards.std(dim=-1, keepdim=True) + 0.0001"},
+    # Any large rewards will do, tied or not.
+    "3.4": {"1000.1", "0.0", "1.0", "2.0", "3.0"},
     "9.5": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
     "9.7": {"0.0"},  # as there
     # A malus is as good as a bonus, of any size; deltas move by more than one.

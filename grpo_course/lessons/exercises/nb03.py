@@ -1,8 +1,23 @@
 """The exercises of 03_deltas."""
 
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
 
 from grpo_course.classroom.check import case, exercise
+from grpo_course.formulas import (
+    center,
+    group_spread,
+    keep_centered_max,
+    keep_max,
+    keep_rewards,
+    normalize,
+    normalize_by_batch,
+    softmax_weights,
+)
+from grpo_course.sort import response_probs, response_scores
 
 CLOSE_TOGETHER = case(
     "rewards that lie close together",
@@ -22,28 +37,54 @@ ALONE = case("one group", rewards=[[-1.0, 0.5, -4.0, 1.5]])
 TIED = case("a group whose rewards tie", rewards=[[1.0, 1.0, 1.0], [0.0, 2.0, 4.0]])
 
 
-@exercise("3.1")
-def center_by_group(rewards):
-    """float [batch trial] -> float [batch trial], each row sums to zero"""
-    return rewards - rewards.mean(dim=-1, keepdim=True)
+def policy(*logits: list[float]) -> tuple[Tensor, Tensor]:
+    """Probabilities and scores of all responses, from the logits of each position."""
+    table = torch.tensor(logits)
+    return response_probs(table), response_scores(table)
 
 
-center_by_group.insight = (
-    "The deltas of each group sum to zero, and a tied group says nothing."
+COIN, SURE = policy([0.0, 0.0]), policy([2.0, 0.0, -1.0])
+TWO_PLACES = policy([1.0, 0.0, 0.5], [0.0, -2.0, 1.0])
+NINE = torch.tensor([0.0, 1.0, 3.0, 2.0, 0.0, 0.0, 5.0, 1.0, 4.0])
+
+
+@exercise("3.1", tolerance=1e-4)
+def gradient_variance(probs, scores, rewards, baseline):
+    """float [all], float [all pos vocab], float [all], number -> scalar"""
+    estimates = (rewards - baseline)[:, None, None] * scores  # [all pos vocab]
+    mean = (probs[:, None, None] * estimates).sum(dim=0)  # [pos vocab]
+    lengths = estimates.square().sum(dim=(1, 2))  # squared, [all]
+    return (probs * lengths).sum() - mean.square().sum()
+
+
+gradient_variance.insight = (
+    "The mean does not depend on the baseline, so all that it moves is the mean square."
 )
-center_by_group.cases = (TWO_GROUPS, SQUARE, TIED, ALONE)
-center_by_group.mistakes = """
-.mean(dim=-1, keepdim=True) => .mean() | Your deltas do not sum to zero in each group: you averaged over the whole batch. Each prompt has its own mean.
-dim=-1 => dim=0 | You averaged over the batch axis, across prompts. A group is a row: take the mean along trial, the last axis.
-, keepdim=True => | The group mean lost its axis, so group i's mean meets response i. Keep an axis of size 1: mean(dim=-1, keepdim=True).
-rewards - rewards => rewards | You return the mean itself. The delta is the reward minus it, one for each response.
-rewards - rewards.mean(dim=-1, keepdim=True) => rewards.mean(dim=-1, keepdim=True) - rewards | The sign is reversed: a response better than its group needs a positive delta. Reward minus mean, not mean minus reward.
-return (rewards - rewards.mean(-1, keepdim=True)) / rewards.std(-1, keepdim=True) | You also divide by the spread: that is normalizing, exercise 3.3. Centering only takes the mean away.
-return rewards - rewards[:, :1] | You subtract the first reward of the group. The delta is the reward minus the mean of all of them.
-return rewards - rewards.amax(-1, keepdim=True) | You subtract the largest reward, so no delta is positive. Subtract the mean of the group.
-return rewards - (rewards.sum(-1, keepdim=True) - rewards) / (rewards.shape[-1] - 1) | Your mean is that of the other responses: that is leave-one-out, exercise 3.2. Here it is the mean of the whole group, the response itself among them.
-.mean( => .sum( | You subtract the sum of the group. Divide it by the number of responses: that is their mean.
-.mean(dim=-1, keepdim=True) => .median(dim=-1, keepdim=True).values | You subtract the median. With it the deltas of a group need not sum to zero: take the mean.
+gradient_variance.cases = tuple(
+    case(words, probs=probs, scores=scores, rewards=rewards, baseline=baseline)
+    for words, (probs, scores), rewards, baseline in (
+        ("two positions", TWO_PLACES, NINE, 1.5),
+        (
+            "one position, two equally likely answers",
+            COIN,
+            torch.tensor([3.0, 1.0]),
+            1.0,
+        ),
+        ("one position, three answers", SURE, torch.tensor([2.0, 0.0, 4.0]), 0.5),
+        ("no baseline", TWO_PLACES, NINE, 0.0),
+        ("a baseline below zero", TWO_PLACES, NINE, -10.0),
+    )
+)
+gradient_variance.mistakes = """
+ - mean.square().sum() => | That is the mean of the squared lengths. The variance is less: take off the squared length of the mean estimate, squared logit by logit and then added.
+(probs * lengths).sum() => lengths.mean() && (probs[:, None, None] * estimates).sum(dim=0) => estimates.mean(dim=0) | You average as if all responses were equally likely. Weigh each with its probability, in both averages.
+(probs * lengths).sum() => lengths.mean() | Your mean of the squared lengths counts all responses alike. Weigh each with its probability.
+(probs[:, None, None] * estimates).sum(dim=0) => estimates.mean(dim=0) | Your mean estimate counts all responses alike. Weigh each with its probability.
+return ((rewards - baseline)[:, None, None] * scores).var(dim=0).sum() | var() takes its rows for samples, all of which count alike. Here each row is a response with its own probability.
+(rewards - baseline)[:, None, None] => rewards[:, None, None] | The baseline changes nothing in your result. Take it off the reward, before the product with the score.
+estimates.square().sum(dim=(1, 2)) => estimates.sum(dim=(1, 2)).square() | You add the logits before you square. The variance is wanted logit by logit: square first, then add.
+.sum(dim=(1, 2)) => .mean(dim=(1, 2)) && mean.square().sum() => mean.square().mean() | You average over the logits. The total variance is the sum over all of them.
+return ((probs * (((rewards - baseline)[:, None, None] * scores).square().sum(dim=(1, 2)))).sum() - (probs[:, None, None] * (rewards - baseline)[:, None, None] * scores).sum(dim=0).square().sum()).sqrt() | You return the root, which is a spread. The variance itself is wanted.
 """
 
 
@@ -146,38 +187,99 @@ shifted.mean(dim=-1, keepdim=True) => shifted.mean() | Your mean is that of the 
 """
 
 
-@exercise("3.4")
-def softmax_minus_uniform(rewards):
-    """float [batch trial] -> float [batch trial], each row sums to zero"""
-    return rewards.softmax(dim=-1) - 1 / rewards.shape[-1]
+# Ways to make deltas for 3.4, as they are found in the wild; each shows its name.
 
 
-softmax_minus_uniform.insight = "With 1/G taken away, the weights of a group sum to zero: a tied group pushes nothing any more."
-softmax_minus_uniform.cases = (
-    TWO_GROUPS,
-    SQUARE,
-    TIED,
-    ALONE,
-    case(
-        "large rewards",
-        "exp(200) is infinite in float32, and exp(1000) in any float. Use softmax, which takes the largest reward of each group away first.",
-        rewards=[[1000.0, 1001.0, 999.0], [0.0, 0.0, 1000.0]],
+def divided_by_spread_plus_1e8(rewards: Tensor) -> Tensor:
+    centered = rewards - rewards.mean(dim=-1, keepdim=True)
+    return centered / (rewards.std(dim=-1, keepdim=True) + 1e-8)
+
+
+def divided_by_spread_plus_1e4(rewards: Tensor) -> Tensor:
+    centered = rewards - rewards.mean(dim=-1, keepdim=True)
+    return centered / (rewards.std(dim=-1, keepdim=True) + 1e-4)
+
+
+def divided_by_spread(rewards: Tensor) -> Tensor:
+    return center(rewards) / group_spread(rewards)
+
+
+def reward_of_the_first_best(rewards: Tensor) -> Tensor:
+    first = one_hot(rewards.argmax(dim=-1), rewards.shape[-1])
+    return rewards * first
+
+
+def reward_below_full_marks(rewards: Tensor) -> Tensor:
+    return rewards - 2000
+
+
+def centered_by_batch(rewards: Tensor) -> Tensor:
+    return rewards - rewards.mean()
+
+
+def centered_with_rounding(rewards: Tensor) -> Tensor:
+    return rewards - rewards.mean(dim=-1, keepdim=True)
+
+
+def said(probe: Callable, deltas_of: Callable) -> str | None:
+    """What a probe says of a way to make deltas."""
+    answer = probe(deltas_of)
+    if isinstance(answer, Tensor) and answer.numel() != 1:
+        raise TypeError(
+            f"a probe returns one yes or no; this is a tensor of {answer.numel()}. "
+            "Take .all(), or the largest deviation before you compare."
+        )
+    return None if answer is None else "yes" if answer else "no"
+
+
+ALARM = "It pushes no tied group, beyond a rounding error of 1e-4, and your probe says that it does. Look at the tied group alone, and allow for rounding."
+OVERLOOKED = {
+    keep_rewards: "Raw rewards of a tied group push as hard as the rewards are large. Were yours all zero?",
+    softmax_weights: "Each weight of a tied group is 1/G, whatever the rewards are.",
+    keep_max: "In a tied group every response is the best, and keeps its reward. Were yours all zero?",
+    reward_of_the_first_best: "Of equals this one picks the first, and pushes that one alone. Ask it of all responses.",
+    reward_below_full_marks: "This one pushes tied groups down. A push downwards is a push: take abs() before you compare.",
+    centered_by_batch: "Alone in its batch a tied group gets zero here. Put another group beside it.",
+    divided_by_spread_plus_1e8: "Rewards such as 2 have an exact mean. Eight rewards of 0.1 have none, and this divides their rounding error by 1e-8.",
+    divided_by_spread_plus_1e4: "At 0.1 the epsilon is large enough, and near 1000 it is not: try eight rewards of 1000.1.",
+    divided_by_spread: "A spread of zero makes 0/0, which is not a number, and any comparison with it is False: so ask whether all deltas are small, not whether one is large.",
+}
+
+
+@exercise("3.4", use=said, exact=True)
+def ties_push_nothing(deltas_of):
+    """a function from rewards to deltas, such as those above -> True or False"""
+    tied, other = [1000.1] * 8, [0.0, 1.0, 2.0, 3.0] * 2
+    deltas = deltas_of(torch.tensor([tied, other]))
+    return bool((deltas[0].abs() < 1e-3).all())
+
+
+ties_push_nothing.insight = (
+    "Three lines, and they find the faults that training curves do not show."
+)
+ties_push_nothing.cases = (
+    case("this one pushes no tied group", ALARM, deltas_of=center),
+    *(
+        case("this one pushes some tied groups", hint, deltas_of=deltas_of)
+        for deltas_of, hint in OVERLOOKED.items()
     ),
-    case(
-        "a group of large rewards beside one of small",
-        "You take the largest reward of the whole batch away, and exp of what is left is zero in the other group. softmax does it for each row.",
-        rewards=[[0.0, 1.0, 2.0], [200.0, 201.0, 199.0]],
+    *(
+        case("this one pushes no tied group", ALARM, deltas_of=deltas_of)
+        for deltas_of in (
+            *(normalize, normalize_by_batch, keep_centered_max),
+            centered_with_rounding,
+        )
     ),
 )
-softmax_minus_uniform.mistakes = """
-return rewards.softmax(dim=-1) | These weights are all positive: wrong answers are pushed up too. Subtract their mean, which is 1/G.
-return rewards.softmax(0) - 1 / rewards.shape[-1] | Your softmax runs over the batch, so prompts compete. Responses to one prompt do: softmax along trial.
-rewards.shape[-1] => rewards.numel() | You subtract 1 over the number of all rewards, and the weights of a group do not sum to zero. A group has G responses: the size of the last axis.
-shape[-1] => shape[0] | You subtract 1 over the number of prompts. A group has G responses: the size of the last axis.
-1 / rewards => rewards | You subtract G itself. The mean of the weights is 1/G: they sum to 1, and there are G of them.
-return rewards / rewards.sum(-1, keepdim=True) - 1 / rewards.shape[-1] | You divide the rewards by their sum: that is no softmax, and fails where rewards are negative or all zero. Weights come from rewards.softmax(dim=-1).
-return 1 / rewards.shape[-1] - rewards.softmax(-1) | The sign is reversed: the best response needs a positive delta. Weight minus 1/G.
-return rewards.softmax(-1) - 0.25 | You subtract 1/4, which fits groups of four only. A group has rewards.shape[-1] responses.
-1 / rewards.shape[-1] => rewards.mean(-1, keepdim=True) | You subtract the mean reward from the weights. Subtract the mean weight: 1/G.
-return rewards.log_softmax(-1) | You used log_softmax: logs of weights. The weights themselves come from softmax.
+ties_push_nothing.mistakes = """
+return True | Your probe says yes to everything, raw rewards as well: whatever it looks at, it is not a tied group whose rewards are large.
+[1000.1] * 8 => [0.0] * 8 | Your tied rewards are all zero, and there even raw rewards push nothing. Tie them at other numbers.
+[1000.1] * 8 => [2.0] * 8 | Your tied rewards have an exact mean, so no rounding shows. Tie eight rewards at 0.1, and at 1000.1, where it is larger.
+[1000.1] * 8 => [0.1] * 8 | Your probe finds rounding that an epsilon of 1e-8 lets through, and not what passes 1e-4. Near 1000 it is larger: tie the rewards at 1000.1 as well.
+[tied, other] => [tied] | Your tied group is alone in its batch, so a mean over the whole batch looks like its own. Put a group with other rewards beside it.
+(deltas[0].abs() < 1e-3).all() => not (deltas[0].abs() > 1e-3).any() | Where 0/0 makes deltas that are not numbers, your probe says yes: NaN is not larger than anything. Ask whether all deltas are small.
+deltas[0].abs() < 1e-3 => deltas[0] == 0 | You allow no rounding. A delta of 1e-5 pushes nothing that anybody could notice: ask for less than 1e-3.
+return False | Your probe says no to everything, also to centered rewards, which push no tied group. Do you look at the other groups as well? They may have deltas, and should.
+(deltas[0].abs() < 1e-3).all() => (deltas[1].sum().abs() < 1e-3).all() | You ask whether an ordinary group sums to zero. Ask what a tied one gets, response by response.
+(deltas[0].abs() < 1e-3).all() => (deltas[0] < 1e-3).all() | A large push downwards is a push as well: take abs() before you compare.
 """
