@@ -1,7 +1,8 @@
-"""What notebook 03 alone draws: a field of updates, a fan of estimates, two lengths."""
+"""What notebook 03 alone draws: a field of updates, fans of estimates, rates."""
 
 from collections.abc import Callable, Mapping, Sequence
 
+import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from torch import Generator, Tensor
@@ -9,13 +10,11 @@ from torch import Generator, Tensor
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
-    GROUND,
-    LINED,
     PI,
     axes_row,
+    cells,
     draw_fan,
     finish,
-    write,
 )
 from grpo_course.lessons.pictures.shared import CORNERS, name_corners
 
@@ -71,61 +70,65 @@ def plot_simplex(
     return ax
 
 
-def plot_fan(exact: Tensor, estimates: Tensor, many: Tensor) -> Axes:
+def plot_fan(
+    exact: Tensor, estimates: Tensor, average: Tensor, ax: Axes, title: str = ""
+) -> Axes:
     """Estimates of a gradient as thin arrows around the exact one, [estimate ...].
 
     Across is the part along the exact gradient, up and down the part along one other
-    direction, both in lengths of the exact one. The limits are always the same. The
-    ring is the mean of `many` more estimates.
+    direction, both in lengths of the exact one. The limits are always the same. A ring
+    marks the average of all estimates there are.
     """
-    ax = axes_row(width=5.4, height=4.2)[0]
     along = exact.flatten() / exact.norm()
     beside = torch.randn(len(along), generator=Generator().manual_seed(0))
     beside -= beside @ along * along
     plane = torch.stack([along, beside / beside.norm()], dim=1) / exact.norm()
-    draw_fan(ax, estimates.flatten(1) @ plane, COLOURS[5], 0.005)
-    draw_fan(ax, torch.tensor([1.0, 0.0]), "black", 0.007, zorder=3)
-    x, y = (many.flatten(1).mean(dim=0) @ plane).tolist()
-    ax.plot(x, y, "o", ms=12, mfc="none", mec=COLOURS[1], mew=2, zorder=4)
-    ax.set(xlim=(-4.5, 9.5), ylim=(-6, 6), aspect="equal")
-    ax.set(xlabel="along the exact gradient (black)", ylabel="in one other direction")
-    text = f"{len(estimates)} estimates of a gradient as arrows around the exact one"
-    describe(
-        ax.figure,
-        f"{text}; a mean of {len(many)} is at {x:.2f} along it, {y:.2f} beside.",
-    )
+    draw_fan(ax, estimates.flatten(1) @ plane, COLOURS[5], 0.006)
+    draw_fan(ax, torch.tensor([1.0, 0.0]), "black", 0.012, zorder=3)
+    x, y = (average.flatten() @ plane).tolist()
+    ax.plot(x, y, "o", ms=13, mfc="none", mec=COLOURS[1], mew=2.5, zorder=4)
+    ax.set(xlim=(-0.8, 5.2), ylim=(-2.2, 2.2), aspect="equal")
+    finish(ax, "along the exact gradient (black)", "", title)
     return ax
 
 
-def plot_stretch(
-    points: Mapping[str, tuple[float, float, float]], xlabel: str, ylabel: str
-) -> Axes:
-    """How much longer each way makes two gradients, around the line of equals.
+def plot_fans(
+    exact: Tensor, fans: Mapping[str, tuple[Tensor, Tensor]], shown: int = 40
+) -> list[Axes]:
+    """Side by side; fans[title] holds estimates [estimate ...] and their average."""
+    axes, told = axes_row(len(fans), width=5.0 * len(fans), height=3.4), []
+    for ax, (title, (estimates, average)) in zip(axes, fans.items(), strict=True):
+        plot_fan(exact, estimates[:shown], average, ax, title)
+        share = (average.flatten() @ exact.flatten() / exact.square().sum()).item()
+        told.append(f"{title}, the average {share:.2f} of the exact one")
+    axes[0].set_ylabel("in one other direction")
+    plt.tight_layout()
+    text = f"{shown} estimates of a gradient as arrows around the exact one"
+    describe(axes[0].figure, f"{text}: {'; '.join(told)}.")
+    return axes
 
-    A point is (across, up, cosine of both together with the exact ones). Where that
-    direction is bent the dot is hollow, and the cosine stands beside it. A cross marks
-    the exact gradients, whose lengths are the unit.
+
+def plot_rates(
+    sorts: Mapping[str, Tensor], rates: Sequence[float], split: int | None = None
+) -> Axes:
+    """Mean P(sorted) as a table: a row a setting, [rate] each, its best one framed.
+
+    A line under the first `split` rows sets them apart from the rest.
     """
-    ax = axes_row(width=6.4, height=4.6)[0]
-    ax.axline((0, 0), slope=1, color="grey", ls="--", lw=1.2, zorder=1)
-    ax.plot(1, 1, "+", ms=22, mew=1.5, color="black", zorder=1)
-    write(ax, "exact", 1, 1, (-12, 12), ha="right", va="baseline")
-    shared: dict[tuple[float, float, float], list[str]] = {}  # dots that look the same
-    for name, point in points.items():
-        near = (
-            p
-            for p in shared
-            if all(abs(a - b) < 0.045 for a, b in zip(p, point, strict=True))
-        )
-        shared.setdefault(next(near, point), []).append(name)
-    for (x, y, cosine), names in shared.items():
-        bent = cosine < 0.999
-        ax.plot(x, y, "o", ms=10, mec=PI, mew=2, mfc=GROUND if bent else PI)
-        told = ", ".join(names) + (f" (cosine {cosine:.2f})" if bent else "")
-        look = {"ha": "left", "va": "baseline", "path_effects": LINED}
-        write(ax, told, x, y, (10, -4), **look)  # the line does not cross the name
-    most = 1.1 * max(y for _, y, _ in points.values())
-    ax.set(xlim=(0, 1.25 * most), ylim=(-0.04 * most, most), aspect="equal")
-    told = "; ".join(f"{name} {x:.2f}, {y:.2f}" for name, (x, y, _) in points.items())
-    describe(ax.figure, f"Dots by {xlabel} and {ylabel}, around the diagonal: {told}.")
-    return finish(ax, xlabel, ylabel)
+    table = torch.stack(list(sorts.values()))
+    ax = axes_row(width=7.2, height=0.8 + 0.36 * len(sorts))[0]
+    best = [(row, int(values.argmax())) for row, values in enumerate(table)]
+    cells(ax, table, frames=best)
+    if split:
+        ax.axhline(split - 0.5, color="black", lw=2.5)
+    ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
+    ax.set_yticks(range(len(sorts)), list(sorts))
+    ax.tick_params(length=0)
+    ax.set_xlabel("learning rate")
+    told = [
+        f"{name} {', '.join(f'{value:.2f}' for value in values.tolist())}"
+        for name, values in sorts.items()
+    ]
+    text = f"Mean P(sorted) at the rates {', '.join(f'{rate:g}' for rate in rates)}"
+    describe(ax.figure, f"{text}: {'; '.join(told)}.")
+    return ax
