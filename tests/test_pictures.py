@@ -173,7 +173,7 @@ def test_prompts_learned_are_counted_and_drawn_as_shares():
 def test_an_estimate_that_is_exact_lies_on_the_exact_arrow():
     exact = torch.tensor([3.0, 4.0])
     estimates = torch.stack([exact, 2 * exact])
-    ax = simplex.plot_fan(exact, estimates, exact, axes_row()[0])
+    ax = simplex.plot_fan(exact, estimates, estimates[:1])
     thin = ax.collections[0]
     assert thin.U.tolist() == pytest.approx([1, 2])
     assert thin.V.tolist() == pytest.approx([0, 0], abs=1e-6)

@@ -14,7 +14,6 @@ from grpo_course.classroom.plots import (
     axes_row,
     cells,
     draw_fan,
-    finish,
 )
 from grpo_course.lessons.pictures.shared import CORNERS, name_corners
 
@@ -71,24 +70,30 @@ def plot_simplex(
 
 
 def plot_fan(
-    exact: Tensor, estimates: Tensor, average: Tensor, ax: Axes, title: str = ""
+    exact: Tensor, estimates: Tensor, many: Tensor, ax: Axes | None = None
 ) -> Axes:
     """Estimates of a gradient as thin arrows around the exact one, [estimate ...].
 
     Across is the part along the exact gradient, up and down the part along one other
-    direction, both in lengths of the exact one. The limits are always the same. A ring
-    marks the average of all estimates there are.
+    direction, both in lengths of the exact one. The limits are always the same. The
+    ring is the mean of `many` more estimates.
     """
+    ax = ax or axes_row(width=5.4, height=4.2)[0]
     along = exact.flatten() / exact.norm()
     beside = torch.randn(len(along), generator=Generator().manual_seed(0))
     beside -= beside @ along * along
     plane = torch.stack([along, beside / beside.norm()], dim=1) / exact.norm()
-    draw_fan(ax, estimates.flatten(1) @ plane, COLOURS[5], 0.006)
-    draw_fan(ax, torch.tensor([1.0, 0.0]), "black", 0.012, zorder=3)
-    x, y = (average.flatten() @ plane).tolist()
-    ax.plot(x, y, "o", ms=13, mfc="none", mec=COLOURS[1], mew=2.5, zorder=4)
-    ax.set(xlim=(-0.8, 5.2), ylim=(-2.2, 2.2), aspect="equal")
-    finish(ax, "along the exact gradient (black)", "", title)
+    draw_fan(ax, estimates.flatten(1) @ plane, COLOURS[5], 0.005)
+    draw_fan(ax, torch.tensor([1.0, 0.0]), "black", 0.007, zorder=3)
+    x, y = (many.flatten(1).mean(dim=0) @ plane).tolist()
+    ax.plot(x, y, "o", ms=12, mfc="none", mec=COLOURS[1], mew=2, zorder=4)
+    ax.set(xlim=(-4.5, 9.5), ylim=(-6, 6), aspect="equal")
+    ax.set(xlabel="along the exact gradient (black)", ylabel="in one other direction")
+    text = f"{len(estimates)} estimates of a gradient as arrows around the exact one"
+    describe(
+        ax.figure,
+        f"{text}; a mean of {len(many)} is at {x:.2f} along it, {y:.2f} beside.",
+    )
     return ax
 
 
@@ -98,10 +103,11 @@ def plot_fans(
     """Side by side; fans[title] holds estimates [estimate ...] and their average."""
     axes, told = axes_row(len(fans), width=5.0 * len(fans), height=3.4), []
     for ax, (title, (estimates, average)) in zip(axes, fans.items(), strict=True):
-        plot_fan(exact, estimates[:shown], average, ax, title)
+        plot_fan(exact, estimates[:shown], average[None], ax)
+        ax.set(xlim=(-0.8, 5.2), ylim=(-2.2, 2.2), title=title)
         share = (average.flatten() @ exact.flatten() / exact.square().sum()).item()
         told.append(f"{title}, the average {share:.2f} of the exact one")
-    axes[0].set_ylabel("in one other direction")
+    axes[-1].set_ylabel("")
     plt.tight_layout()
     text = f"{shown} estimates of a gradient as arrows around the exact one"
     describe(axes[0].figure, f"{text}: {'; '.join(told)}.")
