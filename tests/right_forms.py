@@ -420,10 +420,9 @@ RIGHT = [
             * d[..., None]
         ),
     ),
-    ("refresh_epochs", lambda n, p: list(range(0, n, p))),
     ("one_epoch", lambda start, x, steps, b: _numbers(start, x, 1, steps, 1, b)),
     ("train_by_hand", lambda *given: _numbers(*given)),
-    ("bytes_kept", lambda n, r, c: n * (12 * (1 + c) + 2 * r)),
+    ("bytes_kept", lambda n, r, c: n * (16 * (1 + c) + 2 * r)),
     (
         "gradient_by_log_probs",
         lambda d, m: torch.stack(

@@ -87,35 +87,6 @@ torch.expm1(difference) - difference => -difference | This KL is k1, the plain d
 """
 
 
-@exercise("6.2")
-def refresh_epochs(num_epochs, period):
-    """two ints -> list of ints"""
-    return [epoch for epoch in range(num_epochs) if epoch % period == 0]
-
-
-refresh_epochs.insight = (
-    "pi_ref changes at epochs 0, K, 2K, ... and stays frozen in between."
-)
-refresh_epochs.cases = (
-    case("10 epochs, a copy every 3", num_epochs=10, period=3),
-    case("9 epochs, a copy every 3", num_epochs=9, period=3),
-    case("a copy in every epoch", num_epochs=4, period=1),
-    case("a period longer than the run", num_epochs=5, period=10),
-    case("no epochs at all", num_epochs=0, period=3),
-)
-refresh_epochs.mistakes = """
-range(num_epochs) => range(1, num_epochs) | Epoch 0 is missing: without a copy there, the first epochs have no reference to compare with.
-range(num_epochs) => range(num_epochs + 1) | Your list goes up to num_epochs. Epochs count from 0, so the last one is num_epochs - 1.
-if epoch % period == 0 => | A copy in every epoch: the period is not used, and the KL would start every epoch at zero.
-epoch % period => (epoch + 1) % period | Off by one: you copy in the last epoch of each period. The copy comes first: epoch % period == 0.
-return [int(epoch % period == 0) for epoch in range(num_epochs)] | These are flags, one per epoch. List the epochs themselves.
-return [epoch * period for epoch in range(num_epochs)] | You make num_epochs copies. There are num_epochs epochs, and only every period-th has a copy.
-return [period * copy for copy in range(num_epochs // period)] | The last period may be cut short, and begins with a copy as well: 10 epochs with a copy every 3 begin one at epoch 9.
-return torch.arange(0, num_epochs, period) | These are the right epochs, in a tensor. A plain list is asked for: list(range(...)) makes one.
-return list(range(num_epochs // period + 1)) | You number the copies. List the epochs that begin with one: 0, period, 2 period, as long as there are epochs.
-"""
-
-
 def fresh_start():
     """The same model, random numbers and optimizer at each call."""
     torch.manual_seed(0)
@@ -281,14 +252,14 @@ def bytes_case(num_parameters, with_reference, with_critic):
 @exercise("6.5")
 def bytes_kept(num_parameters, with_reference, with_critic):
     """int, bool, bool -> bytes"""
-    trained, frozen = 2 + 2 + 2 * 4, 2
+    trained, frozen = 2 + 2 + 4 + 2 * 4, 2
     total = trained * num_parameters
     total += frozen * num_parameters if with_reference else 0
     total += trained * num_parameters if with_critic else 0
     return total
 
 
-bytes_kept.insight = "A trained model costs six times its weights here, a frozen one once. That is what GRPO saves by having no critic."
+bytes_kept.insight = "A trained model costs eight times its bf16 weights here, a frozen one once. That is what GRPO saves by having no critic."
 bytes_kept.cases = (
     bytes_case(1000, False, False),
     bytes_case(1000, True, False),
@@ -296,16 +267,15 @@ bytes_kept.cases = (
     bytes_case(2000, True, True),
 )
 bytes_kept.mistakes = """
-2 + 2 + 2 * 4 => 2 + 2 * 4 | The gradient is missing: one number of 2 bytes for each trained weight.
-2 + 2 + 2 * 4 => 2 + 2 + 4 | Adam keeps two moments, each in 4 bytes: 8 bytes a weight on top of weight and gradient.
-2 + 2 + 2 * 4 => 2 + 2 | Adam is missing: its two moments take 8 bytes a weight, more than weight and gradient together.
-2 + 2 + 2 * 4, 2 => 2, 2 | You count weights only. What is trained has a gradient and Adam's two moments as well.
-2 + 2 + 2 * 4 => 2 + 2 + 3 * 4 | You count an fp32 copy of the weights, which some trainers keep. Here it is weight, gradient and Adam's two moments.
-2 + 2 + 2 * 4, 2 => 4 + 4 + 2 * 4, 4 | You count 4 bytes for each weight and gradient. They are bf16 here, 2 bytes each; only the moments are fp32.
-frozen * num => trained * num | You count gradient and optimizer for the reference. It is never trained: weights only.
+2 + 2 + 4 + 2 * 4 => 2 + 4 + 2 * 4 | Either the weights or their gradients are missing: both are there in bf16, 2 bytes each.
+2 + 2 + 4 + 2 * 4 => 2 + 2 + 4 | These are 8 bytes a weight. Is Adam missing? Its two averages take 8 more. Or did you count them in bf16, and no master copy? Here averages and master copy take 4 bytes each.
+2 + 2 + 4 + 2 * 4, 2 => 2, 2 | You count weights only. What is trained has a gradient, a master copy and Adam's two averages as well.
+2 + 2 + 4 + 2 * 4 => 2 + 2 + 2 * 4 | These are 12 bytes a weight, so 4 are missing: the master copy, without which small steps are lost, or one of Adam's two averages.
+2 + 2 + 4 + 2 * 4, 2 => 4 + 4 + 4 + 2 * 4, 4 | You count 4 bytes for each weight and gradient. They are bf16 here, 2 bytes each; the master copy and Adam's averages are fp32.
+frozen * num => trained * num | You count gradient, master copy and optimizer for the reference. It is never trained: weights only.
 frozen * num_parameters if with_reference else 0 => 0 | The reference is missing: it is a copy of the weights.
-trained * num_parameters if => frozen * num_parameters if | You count only weights for the critic. It is trained too: gradient and Adam as well.
+trained * num_parameters if => frozen * num_parameters if | You count only weights for the critic. It is trained too, with all that belongs to it.
 trained * num_parameters if with_critic else 0 => 0 | The critic is missing.
-return 26 * num_parameters | You always count reference and critic. Count them where the arguments say so.
+return 34 * num_parameters | You always count reference and critic. Count them where the arguments say so.
 total = trained * num => total = (trained + frozen) * num | You count a full copy for pi_old. Its log-probabilities are noted, and no model is kept.
 """

@@ -3,7 +3,6 @@
 from typing import Any
 
 import matplotlib.pyplot as plt
-import torch
 from matplotlib.axes import Axes
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.patches import FancyArrowPatch, Rectangle
@@ -11,22 +10,19 @@ from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
-    DOWN,
     GROUND,
-    LINES,
     NO_POLICY,
     PI,
     PI_OLD,
     PI_REF,
-    UP,
     axes_row,
     draw_box,
     finish,
     legend_above,
+    plot_lines,
     write,
 )
 from grpo_course.lessons.pictures.shared import draw_clip_plane
-from grpo_course.loop import History
 
 # Of each stage of the loop, its boxes: left, bottom, width, the colour of the policy
 # that the box reads or writes, text. The first five are the outer loop's.
@@ -94,22 +90,44 @@ def draw_loop(active: int | None = None) -> Axes:
     return ax
 
 
-def plot_versions(num_epochs: int, num_steps: int, period: int) -> Axes:
-    """Which weights each policy stands for, step by step.
+def walk_through(num_epochs: int, num_steps: int, period: int) -> list[tuple]:
+    """The boxes in the order in which they run: (box, what to say of it)."""
+    walk, steps = [], 0
+    for epoch in range(num_epochs):
+        for box in range(0 if epoch % period == 0 else 1, 5):
+            walk.append((box, epoch, "outer loop", steps))
+        for step in range(num_steps):
+            for box in range(5, 9):
+                steps += box == 8
+                walk.append((box, epoch, f"inner step {step}", steps))
+    told = "Epoch {}, {}. Optimizer steps so far: {}."
+    return [(box, told.format(*where)) for box, *where in walk]
 
-    num_steps is mu; the reference is copied every `period` epochs. The height is how
-    many optimizer steps the weights behind a name have seen.
+
+def draw_moment(box: int, told: str) -> str:
+    """One moment of `walk_through`, for a film; -> the sentence below it."""
+    draw_loop(box)
+    return told
+
+
+def plot_two_saws(
+    spread: Tensor, kl: Tensor, num_steps: int, period: int
+) -> list[Axes]:
+    """How far pi is from pi_old and from pi_ref, step by step; both [step].
+
+    A dotted line is where the other policy is new.
     """
-    ax = axes_row(height=3.0)[0]
-    steps = torch.arange(num_epochs * num_steps)
-    names, colours = (r"$\pi$", r"$\pi_{old}$", r"$\pi_{ref}$"), (PI, PI_OLD, PI_REF)
-    lasts = (1, num_steps, num_steps * period)
-    for name, colour, last, line in zip(names, colours, lasts, LINES):
-        version = steps // last * last
-        ax.step(steps, version, where="post", color=colour, ls=line, lw=2, label=name)
-    ax.legend(loc="upper left")
-    ax.set_xticks(range(0, len(steps), num_steps))  # where an epoch begins
-    return finish(ax, "optimizer step", "steps its weights have taken")
+    axes, x = axes_row(2, width=10.0, height=3.0), range(len(kl))
+    words, label = "largest - smallest ratio", "optimizer step"
+    titles = (r"$\pi$ against $\pi_{old}$", r"$\pi$ against $\pi_{ref}$")
+    plot_lines({"": spread}, x, label, words, titles[0], axes[0], [PI_OLD])
+    plot_lines({"": kl}, x, label, "KL (nats)", titles[1], axes[1], [PI_REF])
+    lasts = (num_steps, num_steps * period)
+    for ax, last, colour in zip(axes, lasts, (PI_OLD, PI_REF), strict=True):
+        ax.set_xticks(range(0, len(kl), num_steps))  # where an epoch begins
+        for step in range(0, len(kl), last):
+            ax.axvline(step, color=colour, ls=":", lw=1.5)
+    return axes
 
 
 def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = 0.2) -> str:
@@ -162,30 +180,3 @@ def plot_passes(num_tokens: int, num_steps: int) -> Axes:
     text = f"A stair of {num_tokens} sampling passes with a token each, then"
     describe(ax.figure, f"{text} {start - num_tokens} passes over all tokens.")
     return ax
-
-
-def draw_rate(run: History, learning_rate: float) -> str:
-    """The picture for a slider: why groups tie, what is sorted. -> the sentence."""
-    left, right_ax = axes_row(2, width=9.0, height=3.1)
-    kinds = ("tied_right", "tied_wrong")
-    right, wrong = (run.epochs(kind).mean(dim=-1) for kind in kinds)
-    sorts = run.epochs("sorted_probability")
-    hatched: dict[str, Any] = {"facecolor": DOWN, "edgecolor": GROUND, "hatch": "//"}
-    epochs, both = range(len(right)), right + wrong
-    left.fill_between(epochs, right, color=UP, label="tied, all sorted", lw=0)
-    left.fill_between(epochs, right, both, label="tied, none sorted", lw=0, **hatched)
-    legend_above(finish(left, "epoch", "share of the groups"))
-    right_ax.plot(sorts, color=PI, alpha=0.35, lw=0.8)
-    right_ax.plot(sorts.mean(dim=-1), color=PI, lw=3, label="mean")
-    finish(right_ax, "epoch", "P(sorted)", f"learning rate {learning_rate:g}")
-    for ax in (left, right_ax):
-        ax.set_ylim(-0.04, 1.04)
-    told = (
-        f"learning rate {learning_rate:g}: at the end {right[-1]:.2f} of the groups "
-        f"are tied, all sorted, and {wrong[-1]:.2f} tied, none sorted; P(sorted) is "
-        f"{sorts[-1].mean():.2f}."
-    )
-    describe(
-        left.figure, f"Shares of tied groups and P(sorted), epoch by epoch. {told}"
-    )
-    return told
