@@ -924,7 +924,6 @@ PACKAGE = {
 
 EQUIVALENT: dict[str, set[str]] = {
     "0.1": {"spread + 0.0001"},  # a small number less does as well
-    "0.2": {"rewards.std(dim=-1, keepdim=True) + 0.0001"},
     # Any large rewards will do, tied or not.
     "3.4": {"1000.1", "0.0", "1.0", "2.0", "3.0"},
     "9.5": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards

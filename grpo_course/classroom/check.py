@@ -129,6 +129,10 @@ class Exercise:
         source = textwrap.dedent(inspect.getsource(self.solution))
         return source[re.search(r"^def ", source, re.MULTILINE).start() :]  # type: ignore[union-attr]
 
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """What the solution gives: a later exercise may use an earlier one."""
+        return self.solution(*args, **named)
+
     def made(self, source: str) -> Callable:
         """The function of a changed source, where the solution stands."""
         space = dict(self.solution.__globals__)

@@ -41,8 +41,7 @@ spread = rewards.std( => spread = rewards.var( | You divide by the variance. Its
 @exercise("0.2", gradient="logits", tolerance=1e-3)
 def grpo_loss(logits, responses, rewards):
     """[batch pos vocab], int [batch trial pos], [batch trial] -> scalar"""
-    mean = rewards.mean(dim=-1, keepdim=True)
-    deltas = (rewards - mean) / (rewards.std(dim=-1, keepdim=True) + 1e-4)
+    deltas = group_deltas(rewards)
     log_probs = Categorical(logits=logits[:, None]).log_prob(responses)
     return -(deltas[..., None] * log_probs).mean()
 
@@ -78,5 +77,5 @@ log_probs).mean() => log_probs.exp()).mean() | You push the probabilities. Push 
 deltas[..., None] * log_probs => deltas * log_probs.sum(-1) | You add the three log-probabilities of a response before you take the mean, which makes the loss three times as large. Give the deltas an axis for pos, and take the mean over all numbers.
 logits[:, None] => logits[None] | The logits need an axis of size 1 for trial, after batch. As it is, the dice of one prompt meet the responses of another.
 -(deltas[..., None] * log_probs).mean() => -(deltas.mean() * log_probs.mean()) | The mean of a product is not the product of the means: the deltas of a group add up to zero. Multiply each response's log-probabilities with its own delta first.
-mean = rewards.mean(dim=-1, keepdim=True) => mean = rewards.mean() && rewards.std(dim=-1, keepdim=True) => rewards.std() | You compare all responses with each other, across prompts. Each row of rewards is a group of its own.
+group_deltas(rewards) => (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You compare all responses with each other, across prompts. Each row of rewards is a group of its own.
 """

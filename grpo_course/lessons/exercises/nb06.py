@@ -162,7 +162,7 @@ one_epoch.cases = (
 one_epoch.mistakes = f"""{OF_A_STEP}
 log_probs = compute => responses = generate_responses(prompts, model, 4, generator); log_probs = compute | {SAMPLES_INSIDE}
 log_probs = compute => responses = generate_responses(prompts, model, 4, generator); deltas = compute_deltas(compute_reward(prompts, responses, sort_distance_reward), "normalized_rewards"); log_probs = compute | {SAMPLES_INSIDE}
-return train_by_hand.solution(start, prompts, num_steps, 1, num_steps, beta) | {SAMPLES_INSIDE}
+return train_by_hand(start, prompts, num_steps, 1, num_steps, beta) | {SAMPLES_INSIDE}
 """
 
 
@@ -228,7 +228,7 @@ responses = generate => responses = responses if epoch else generate | {SAMPLES_
 responses = generate => responses = responses if epoch else generate && old = compute => old = old if epoch else compute | {SAMPLES_ONCE}
 responses = generate => responses = responses if epoch else generate && old = compute => old = old if epoch else compute && ref = compute => ref = ref if epoch else compute | {SAMPLES_ONCE}
 epoch in range(num_epochs) => epoch in range(num_epochs * num_steps) && % period => % (period * num_steps) && range(num_steps): => range(1): | {SAMPLES_INSIDE}
-return torch.cat([one_epoch.solution(start, prompts, num_steps, beta) for _ in range(num_epochs)]) | Every epoch begins with a new model. Call start once, before the loops.
+return torch.cat([one_epoch(start, prompts, num_steps, beta) for _ in range(num_epochs)]) | Every epoch begins with a new model. Call start once, before the loops.
 optimizer.zero_grad() => _ or optimizer.zero_grad() | You zero the gradients once an epoch, so those of its steps add up. Call optimizer.zero_grad() before each backward.
 responses = generate => optimizer = Adam(model.parameters(), lr=0.01); responses = generate | Every epoch begins with a new optimizer, which has forgotten Adam's moments. The one of start() serves all epochs.
 range(num_epochs) => range(1) | Your function returns after the first epoch. Does `return` stand in the loop?

@@ -351,7 +351,7 @@ def cause_of_run(run):
 
 def taken_for(run, cause):
     """One run taken for the victim of another cause: the first number that argues."""
-    right = cause_of_run.solution(run)
+    right = cause_of_run(run)
     seen, told = SIGNS[right], SIGNS[cause]
     column = next(name for name, sign in told.items() if sign != seen[name])
     expected, found = LOG[column][told[column]], LOG[column][seen[column]]
@@ -372,5 +372,5 @@ cause_of_run.mistakes = "\n".join(
     taken_for(run, cause)
     for run in "ABCDE"
     for cause in SIGNS
-    if cause != cause_of_run.solution(run)
+    if cause != cause_of_run(run)
 )

@@ -434,7 +434,7 @@ def diagnose(start, end):
 
 
 def _verdict(start, end):
-    return diagnose.solution(start, end)
+    return diagnose(start, end)
 
 
 # What a reading shows, for a rule that does as no known mistake does.
