@@ -25,10 +25,10 @@ def plot_unseen(
     )
     curves = {"the prompts trained on": seen, "25 held out": unseen}
     ax = plot_bands(curves, "P(sorted)", "prompts trained on", x=counts)
-    place, circles = [more[0]] * 2, [each.mean() for each in ends[more]]
-    look = {"c": "black", "mfc": "none", "ms": 10}
-    ax.plot(place, circles, "o", label=f"{more[1]} responses each", **look)
+    circles = [each.mean() for each in ends[more]]
+    label = f"{more[1]} responses each"
+    ax.plot([more[0]] * 2, circles, "o", c="black", mfc="none", ms=10, label=label)
     ax.set_xscale("log")
-    ax.set_xticks(counts, counts)
+    ax.set_xticks(counts, list(map(str, counts)))
     ax.minorticks_off()
     return legend_above(ax)
