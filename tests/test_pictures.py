@@ -17,7 +17,6 @@ from grpo_course.lessons.pictures import nb07 as pushes
 from grpo_course.lessons.pictures.nb05 import (
     plot_gap,
     plot_kl_area,
-    plot_two_tokens,
 )
 from grpo_course.lessons.pictures.nb08 import plot_value_steps
 from grpo_course.lessons.pictures.shared import (
@@ -135,14 +134,6 @@ def test_the_areas_add_up_to_the_kl():
     areas = sum(bar.get_width() * bar.get_height() for bar in ax.patches)
     assert areas == pytest.approx(exact_kl(PI, REF).item())
     assert f"KL {exact_kl(PI, REF):.3f}" in alternative_text(ax.figure)
-
-
-def test_the_areas_of_two_tokens_add_up_to_the_kl_of_the_response():
-    probs, states = torch.tensor([0.7, 0.3]), torch.tensor([0.5, 2.0])
-    ax = plot_two_tokens(probs, torch.tensor(1.0), states)
-    areas = [bar.get_width() * bar.get_height() for bar in ax.patches]
-    assert areas == pytest.approx([1, 0.35, 0.6])
-    assert "= 1.950 nats" in ax.get_title()
 
 
 def test_the_gap_of_a_token_is_its_k3():

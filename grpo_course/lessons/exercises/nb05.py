@@ -15,7 +15,7 @@ def two_policies(description, probs, ref_probs, hint=""):
 
 @exercise("5.1", gradient="log_probs", logs="log_probs")
 def exact_kl_of(log_probs, ref_log_probs):
-    """float [batch vocab], float [batch vocab] -> float [batch]"""
+    """float [... vocab], float [... vocab] -> float [...]"""
     return (log_probs.exp() * (log_probs - ref_log_probs)).sum(dim=-1)
 
 
@@ -28,6 +28,11 @@ exact_kl_of.cases = (
     ),
     two_policies(
         "as many states as tokens", [[0.9, 0.1], [0.3, 0.7]], [[0.4, 0.6], [0.5, 0.5]]
+    ),
+    two_policies(
+        "two prompts, two positions, two tokens",
+        [[[0.9, 0.1], [0.3, 0.7]], [[0.6, 0.4], [0.2, 0.8]]],
+        [[[0.4, 0.6], [0.5, 0.5]], [[0.7, 0.3], [0.9, 0.1]]],
     ),
     two_policies("the policy is its reference", [[0.2, 0.8]], [[0.2, 0.8]]),
     two_policies(
@@ -49,6 +54,7 @@ log_probs.exp() * => | The weights are missing: every token counts the same. Wei
 log_probs.exp() * => log_probs * | You weigh with log-probabilities. The weights are probabilities: log_probs.exp().
 (log_probs - ref_log_probs) => (ref_log_probs - log_probs) | The log-ratio is upside down, so the result is minus the KL. It is log pi minus log ref.
 .sum(dim=-1) => .sum() | You sum over the batch too. Each row is a distribution of its own: sum over vocab, the last axis.
+.sum(dim=-1) => .sum(dim=1) | You sum over the second axis. The tokens of a distribution stand in the last one, however many axes come before it: dim=-1.
 (log_probs - ref_log_probs) => -ref_log_probs | That is the cross-entropy. It lacks the policy's own log-probability, and is not zero where both agree.
 log_probs.exp() * (log_probs => log_probs.exp().detach() * (log_probs | The values are right, but you froze the weights. The policy decides how often it visits a token, so they carry gradient too.
 """
@@ -56,7 +62,7 @@ log_probs.exp() * (log_probs => log_probs.exp().detach() * (log_probs | The valu
 
 @exercise("5.2", gradient="log_probs")
 def k3_estimate(log_probs, ref_log_probs):
-    """float [batch trial pos], float [batch trial pos] -> float [batch trial pos]"""
+    """float [... batch trial pos] twice -> float [... batch trial pos]"""
     log_ratio = ref_log_probs - log_probs
     return torch.expm1(log_ratio) - log_ratio
 
@@ -108,15 +114,15 @@ def rewards_case(description, rewards, gap, beta):
         rewards=rewards,
         log_probs=ref + gap,
         ref_log_probs=ref,
-        kl_penalty=beta,
+        beta=beta,
     )
 
 
 @exercise("5.3", gradient="log_probs")
-def penalized_reward(rewards, log_probs, ref_log_probs, kl_penalty):
-    """float [batch trial], [batch trial pos] twice, [] -> float [batch trial]"""
+def penalized_reward(rewards, log_probs, ref_log_probs, beta):
+    """float [... batch trial], [... batch trial pos] twice, [] -> [... batch trial]"""
     log_ratio = (log_probs - ref_log_probs).detach().sum(dim=-1)
-    return rewards - kl_penalty * log_ratio
+    return rewards - beta * log_ratio
 
 
 penalized_reward.insight = "Each response pays beta for every nat by which it is likelier under the policy than under the reference."
@@ -138,17 +144,24 @@ penalized_reward.cases = (
         0.1,
     ),
     rewards_case("beta is zero", [[2.0, 1.0]], [[[0.5], [-0.5]]], 0.0),
+    rewards_case(
+        "two seeds side by side",
+        [[[3.0, 1.0]], [[2.0, 0.0]]],
+        [[[[0.4, -0.2], [-0.3, 0.1]]], [[[0.1, 0.3], [0.2, -0.4]]]],
+        0.5,
+    ),
 )
 penalized_reward.mistakes = """
-rewards - kl_penalty => rewards + kl_penalty | The sign is wrong: this pays the policy for leaving its reference. Subtract beta times log(pi/ref).
+rewards - beta => rewards + beta | The sign is wrong: this pays the policy for leaving its reference. Subtract beta times log(pi/ref).
 .sum(dim=-1) => .sum() | You sum over the whole batch. Each response pays for its own tokens: sum over pos, the last axis.
+.sum(dim=-1) => .sum(dim=2) | You sum over the third axis, which is pos only as long as no axis of seeds comes first. It is always the last one: dim=-1.
 log_probs - ref_log_probs) => log_probs / ref_log_probs) | You divide logarithms. The logarithm of pi/ref is the difference of the two.
 .sum( => .mean( | You average over pos. The log-ratio of a whole response is the sum over its tokens; a mean makes beta smaller by the length.
-kl_penalty * log_ratio => log_ratio | beta is missing: kl_penalty says how much a nat of KL costs.
+beta * log_ratio => log_ratio | beta is missing: it says how much a nat of KL costs.
 .detach() => | The values are right, but a gradient flows through the reward. A reward is a number: detach() the log-ratio or use torch.no_grad().
-return rewards - kl_penalty * k3(log_probs, ref_log_probs).detach().sum(-1) | You put k3 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k3 it is another.
-return rewards - kl_penalty * ((log_probs - ref_log_probs) ** 2 / 2).detach().sum(-1) | You put k2 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k2 it is another.
-return rewards - kl_penalty * (log_probs.exp() * (log_probs - ref_log_probs)).detach().sum(-1) | You weigh by probability, but these tokens were sampled: a likely token turns up more often already.
+return rewards - beta * k3(log_probs, ref_log_probs).detach().sum(-1) | You put k3 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k3 it is another.
+return rewards - beta * ((log_probs - ref_log_probs) ** 2 / 2).detach().sum(-1) | You put k2 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k2 it is another.
+return rewards - beta * (log_probs.exp() * (log_probs - ref_log_probs)).detach().sum(-1) | You weigh by probability, but these tokens were sampled: a likely token turns up more often already.
 """
 
 
