@@ -57,9 +57,7 @@ def gradient_variance(probs, scores, rewards, baseline):
     return (probs * lengths).sum() - mean.square().sum()
 
 
-gradient_variance.insight = (
-    "The mean does not depend on the baseline, so all that it moves is the mean square."
-)
+gradient_variance.insight = "The mean estimate does not depend on the baseline, which moves the first term alone."
 gradient_variance.cases = tuple(
     case(words, probs=probs, scores=scores, rewards=rewards, baseline=baseline)
     for words, (probs, scores), rewards, baseline in (
@@ -255,7 +253,7 @@ def ties_push_nothing(deltas_of):
 
 
 ties_push_nothing.insight = (
-    "Three lines, and they find the faults that training curves do not show."
+    "A few lines, and they find faults that no training curve shows."
 )
 ties_push_nothing.cases = (
     case("this one pushes no tied group", ALARM, deltas_of=center),
