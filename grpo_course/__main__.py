@@ -23,6 +23,7 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 # command: (module, extras of pyproject.toml that it needs, help)
 COMMANDS = {
     "lab": ("workshop.lab", (), "open the course in JupyterLab"),
+    "slides": ("tools.slides", ("slides",), "present the hour, or half a day"),
     "train": ("cli:train", (), "train a language model on a text task"),
     "evaluate": ("cli:evaluate", (), "measure what a model can do"),
     "show": ("cli:show", (), "print and draw a run, or two side by side"),
@@ -43,7 +44,7 @@ COMMANDS = {
 IN_A_CHECKOUT = ("lab", "test", "run", "save", "bench", "site", "test-browser")
 GROUPS = {
     "Learn": ("lab", "progress"),
-    "Teach": ("site",),
+    "Teach": ("slides", "site"),
     "Train": ("new-task", "check-task", "train", "show", "evaluate"),
     "Develop": ("test", "test-browser", "run", "save", "bench"),
 }
@@ -109,8 +110,10 @@ def start(arguments: list[str]) -> int:
     paths = [str(ROOT), os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     module, _, function = module.partition(":")
-    work = getattr(import_module(f"grpo_course.{module}"), function or "main")
-    return work(rest, ROOT)
+    if not module.startswith("tools."):  # which lie beside the package
+        module = f"grpo_course.{module}"
+    sys.path.append(str(ROOT))
+    return getattr(import_module(module), function or "main")(rest, ROOT)
 
 
 if __name__ == "__main__":

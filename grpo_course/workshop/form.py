@@ -95,7 +95,7 @@ def count_gaps(notebook: NotebookNode) -> list[str]:
 
 
 def silent_cells(notebook: NotebookNode) -> list[str]:
-    """A code cell shows nothing."""
+    """A code cell that is seen shows nothing."""
     return [
         f"cell {index}: it prints and plots nothing. Print what it found."
         for index, cell in code_cells(notebook)

@@ -46,9 +46,11 @@ def parser(command: str) -> argparse.ArgumentParser:
     return made
 
 
-def choose(folder: Path, names: list[str]) -> list[Path]:
-    """The notebooks in `folder`, or those of these numbers, or that begin so."""
-    paths = sorted(folder.glob("*.ipynb"))
+def choose(folder: Path, names: list[str], *further: Path) -> list[Path]:
+    """The notebooks in the folders, or those of these numbers, or that begin so."""
+    paths = [
+        path for each in (folder, *further) for path in sorted(each.glob("*.ipynb"))
+    ]
     known = ", ".join(path.stem for path in paths) or "none"
     chosen = [] if names else paths
     for name in names:

@@ -20,14 +20,16 @@ def main(arguments: list[str], root: Path) -> int:
     parser.add_argument("--cpu", nargs="+", choices=kernels.CPUS, default=[""])
     parser.add_argument("--twice", action="store_true")
     options = parser.parse_args(arguments)
-    paths = notebooks.choose(root / "notebooks", options.names)
+    folders = (root / "notebooks", root / "teaching")
+    paths = notebooks.choose(folders[0], options.names, folders[1])
     kernels.use()
     passed = []
     for cpu in options.cpu:
         with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder, "notebooks")
-            shutil.copytree(root / "notebooks", copy)
-            passed += [run_one(copy / path.name, cpu, options.twice) for path in paths]
+            for each in filter(Path.exists, folders):
+                shutil.copytree(each, Path(folder, each.name))
+            copies = [Path(folder, path.relative_to(root)) for path in paths]
+            passed += [run_one(copy, cpu, options.twice) for copy in copies]
     return int(not all(passed))
 
 

@@ -31,7 +31,7 @@ def main(arguments: list[str], root: Path) -> int:
     parser = notebooks.parser("save")
     parser.add_argument("--form-only", action="store_true")
     options = parser.parse_args(arguments)
-    paths = notebooks.choose(root / "notebooks", options.names)
+    paths = notebooks.choose(root / "notebooks", options.names, root / "teaching")
     kernels.use()
     saved = [save_one(path, root, not options.form_only) for path in paths]
     for path, text in minutes.documents(root).items():
@@ -68,7 +68,7 @@ def executed_text(path: Path, root: Path, execute: bool) -> tuple[list[str], str
             notebooks.execute(notebook, path.parent)
     except notebooks.Failed as error:
         return [str(error)], ""
-    arrange(notebook, path.stem, root)
+    arrange(notebook, path, root)
     tidy.tidy(notebook)
     machine = (str(root.resolve()), str(Path.home()))
     problems = [
@@ -79,9 +79,10 @@ def executed_text(path: Path, root: Path, execute: bool) -> tuple[list[str], str
     return problems, nbformat.writes(notebook) + "\n"
 
 
-def arrange(notebook: NotebookNode, name: str, root: Path) -> None:
+def arrange(notebook: NotebookNode, path: Path, root: Path) -> None:
     """Write what is made from the notebook itself: minutes, links, slides, ..."""
     minutes.state(notebook)
-    anywhere.add(notebook, name, anywhere.repository(root))
+    if path.parent.name == "notebooks":  # a deck is opened from a checkout
+        anywhere.add(notebook, path.stem, anywhere.repository(root))
     slides.place(notebook)
     prediction_cells.close(notebook)

@@ -21,6 +21,7 @@ def settings() -> dict:
 
 def place(notebook: NotebookNode) -> None:
     """Give each cell that has no slide type one; those that are there stay."""
+    notebook.metadata.setdefault("rise", settings())
     for cell in notebook.cells:
         slide = cell.metadata.setdefault("slideshow", {})
         slide["slide_type"] = slide.get("slide_type") or type_for(cell)

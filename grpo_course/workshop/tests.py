@@ -25,7 +25,7 @@ NOTEBOOKS = [
 ]
 # A file at a time for each of two processes; the notebooks first, which take longest.
 TWO_AT_ONCE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
-EVERYTHING = ["-o", "testpaths=notebooks tests"]  # where no file is named
+EVERYTHING = ["-o", "testpaths=notebooks teaching tests"]  # where no file is named
 CHECKS_ONLY = "--checks"
 
 

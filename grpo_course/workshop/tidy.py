@@ -4,7 +4,6 @@ import re
 
 from nbformat import NotebookNode
 
-from grpo_course.workshop import slides
 from grpo_course.workshop.cells import digest
 
 KERNELSPEC = {
@@ -22,9 +21,8 @@ LANGUAGE_INFO = {
 FIXED = {
     "kernelspec": KERNELSPEC,
     "language_info": LANGUAGE_INFO,
-    "rise": slides.settings(),
 }
-NOTEBOOK_METADATA = ("title",)
+NOTEBOOK_METADATA = ("rise", "title")
 CELL_METADATA = ("claims", "jupyter", "slideshow", "tags")
 MILLISECONDS = re.compile(r"[\d.]+(?= ms\b)")
 

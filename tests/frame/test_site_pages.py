@@ -185,7 +185,8 @@ def test_the_page_of_names_has_each_name_in_its_module(name):
 def test_a_command_has_a_module_and_extras_that_exist(name):
     module, extras, _ = command_line.COMMANDS[name]
     module, _, function = module.partition(":")
-    loaded = importlib.import_module(f"grpo_course.{module}")
+    home = "" if module.startswith("tools.") else "grpo_course."
+    loaded = importlib.import_module(f"{home}{module}")
     assert callable(getattr(loaded, function or "main"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert set(extras) <= set(project["project"]["optional-dependencies"])

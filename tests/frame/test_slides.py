@@ -21,7 +21,7 @@ def test_what_is_generated_is_up_to_date(path):
     """The cure: `python3 -m grpo_course save --form-only`."""
     notebook = form.read(path)
     stored = [(cell.source, copy.deepcopy(cell.metadata)) for cell in notebook.cells]
-    save_command.arrange(notebook, path.stem, ROOT)
+    save_command.arrange(notebook, path, ROOT)
     assert [(cell.source, cell.metadata) for cell in notebook.cells] == stored
 
 
