@@ -53,7 +53,7 @@ def copy_course(folder: Path) -> None:
     Beside it lies what `pip install --editable` notes of a checkout, so that a command
     starts at once.
     """
-    for name in ("notebooks", "images", "grpo_course"):
+    for name in ("notebooks", "images", "grpo_course", "teaching", "tools"):
         shutil.copytree(
             ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
         )
