@@ -41,7 +41,9 @@ COMMANDS = {
         "try JupyterLab and the website in a real browser",
     ),
 }
-IN_A_CHECKOUT = ("lab", "test", "run", "save", "bench", "site", "test-browser")
+IN_A_CHECKOUT = (
+    *("lab", "slides", "test", "run", "save", "bench", "site", "test-browser"),
+)
 GROUPS = {
     "Learn": ("lab", "progress"),
     "Teach": ("slides", "site"),

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from nbconvert import SlidesExporter
 
+from grpo_course import install
 from grpo_course.files import write_atomically
-from grpo_course.workshop import form, lab, machine, site, workspace
+from grpo_course.workshop import form, lab, site, workspace
 
 TEMPLATE = """\
 {% extends 'reveal/index.html.j2' %}
@@ -48,7 +49,7 @@ Reveal.initialize({
 def main(arguments: list[str], root: Path) -> int:
     """Present a notebook, or write it as one file."""
     parser = argparse.ArgumentParser(
-        prog=machine.call("slides"),
+        prog=install.call("slides"),
         epilog="All other options go to JupyterLab.",
         allow_abbrev=False,
     )
