@@ -130,7 +130,7 @@ def plot_rates(
     ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
     ax.set_yticks(range(len(sorts)), list(sorts))
     ax.tick_params(length=0)
-    ax.set_xlabel("learning rate")
+    ax.set(xlabel="learning rate", title="mean P(sorted)")
     told = [
         f"{name} {', '.join(f'{value:.2f}' for value in values.tolist())}"
         for name, values in sorts.items()
