@@ -268,6 +268,7 @@ bytes_kept.cases = (
 )
 bytes_kept.mistakes = """
 2 + 2 + 4 + 2 * 4 => 2 + 4 + 2 * 4 | Either the weights or their gradients are missing: both are there in bf16, 2 bytes each.
+2 + 2 + 4 + 2 * 4 => 2 + 4 + 4 + 2 * 4 | You count the gradient in fp32, as some trainers keep it. Here it takes 2 bytes.
 2 + 2 + 4 + 2 * 4 => 2 + 2 + 4 | These are 8 bytes a weight. Is Adam missing? Its two averages take 8 more. Or did you count them in bf16, and no master copy? Here averages and master copy take 4 bytes each.
 2 + 2 + 4 + 2 * 4, 2 => 2, 2 | You count weights only. What is trained has a gradient, a master copy and Adam's two averages as well.
 2 + 2 + 4 + 2 * 4 => 2 + 2 + 2 * 4 | These are 12 bytes a weight, so 4 are missing: the master copy, without which small steps are lost, or one of Adam's two averages.
