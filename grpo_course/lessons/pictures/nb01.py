@@ -51,7 +51,8 @@ def plot_reward_map(
         for first, second, third in dead_ends[name].tolist():
             look = {"ec": DOWN, "lw": 2, "path_effects": LINED}
             frame(axes[first], second, third, 0.9, **look)
-        axes[0].set_ylabel(f"{name}\nsecond")
+        beside = {"xycoords": "axes fraction", "rotation": 90, "weight": "bold"}
+        write(axes[0], name, 0, 0.5, (-54, 0), **beside)
     for above, below in zip(grid[0], grid[-1], strict=True):
         above.set_xlabel("")
         below.set_title("")
@@ -80,9 +81,9 @@ def plot_means(curves: dict[str, Tensor]) -> Axes:
         mean, error = mean_and_error(curve)  # over the seeds, [step]
         ax.plot(mean, color=colour, ls=line, label=name)
         ax.fill_between(
-            range(len(mean)), mean - error, mean + error, color=colour, alpha=0.18, lw=0
+            range(len(mean)), mean - error, mean + error, color=colour, alpha=0.3, lw=0
         )
-    ax.set_ylim(0, 1)
+    ax.set(xlim=(0, len(mean)), ylim=(0, 1))
     return legend_above(finish(ax, "step", "P(sorted)"))
 
 
