@@ -16,8 +16,6 @@ EXERCISE = re.compile(
 FETCHES = re.compile(
     r"""(?:<(?:script|link|img)[^>]*(?:src|href)=|@import )["']?http"""
 )
-
-
 TIMED = re.compile(r"\*([\d.]+) min, from (\d+:\d\d½?)\.\*")
 
 
@@ -34,6 +32,13 @@ def test_a_deck_is_stored_as_every_notebook(path):
     deck = form.read(path)
     found = [line for check in (*form.CHECKS, form.slide_types) for line in check(deck)]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("path", DECKS, ids=lambda path: path.stem)
+def test_the_package_has_what_a_deck_imports(path):
+    """Seen in a second; what else a change breaks, the comparison of outputs tells."""
+    first = next(c for c in form.read(path).cells if c.cell_type == "code")
+    exec(first.source.partition("setup(")[0], {})
 
 
 @pytest.mark.parametrize("path", DECKS, ids=lambda path: path.stem)
