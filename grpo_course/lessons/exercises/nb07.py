@@ -181,6 +181,7 @@ return -((lengths * deltas).sum(-1) / lengths.sum(-1)).mean() | You take a token
 return -((lengths * deltas).sum(-1) / lengths.sum(-1)).sum() | You take a token mean in each group and add them up. The token mean runs over all tokens of the batch at once.
 return -((lengths * deltas).sum(0) / lengths.sum(0)).mean() | Your sums run over the batch axis only. Sum over both axes.
 return -(deltas / lengths).sum() / (1 / lengths).sum() | You divide by the length. In a token mean a longer response weighs more, not less.
+return -(deltas / lengths).mean() | You divide by the length. In a token mean a response counts once for each of its tokens: multiply by the length.
 lengths * deltas => deltas / lengths | You divide each delta by its length. In a token mean a response counts once for each of its tokens: multiply by the length.
 return -(deltas * lengths / lengths.sum(-1, keepdim=True)).mean() | You divide twice: by the tokens of each group, then by the number of responses. A token mean divides once, by the tokens of the whole batch.
 """
@@ -288,6 +289,7 @@ log_line.mistakes = f"""
 (log_probs - old_log_probs)[mask].exp() => (old_log_probs - log_probs)[mask].exp() | The ratio is upside down: the policy of now is above, pi_old below.
 (log_probs - old_log_probs)[mask].exp() => (log_probs - old_log_probs)[mask] | These are log-ratios: the ratio is their exp.
 (log_probs - old_log_probs)[mask].exp() => (log_probs / old_log_probs)[mask] | A quotient of log-probabilities is no ratio of probabilities: subtract, then exp.
+tied.float().mean().item() => tied.sum().item() | This is the number of tied groups. Their share is asked for: take the mean over the groups.
 tied.float() => (~tied).float() | This is the share of the groups that teach something.
 tied.float() => (rewards.amax() == rewards.amin()).float() | One answer for the whole batch. Ask each group, then take the mean over the groups.
 """

@@ -141,27 +141,35 @@ def draw_products(lengths: Tensor, deltas: Tensor) -> None:
     product = (lengths * deltas).flatten()
     draw_group(right, product, [""] * len(names), r"$\ell \cdot \delta$", signed=True)
     right.set_title(f"their sum: {product.sum():+.2f}")
+    for ax in (left, right):
+        ax.axhline(lengths.shape[1] - 0.5, color="black", lw=1)  # between two groups
 
 
-def draw_walk(
-    probs: Tensor, answer: Sequence[int], line: Tensor, s: float, now: Sequence[float]
-) -> None:
-    """One picture of a slider: the policy after a step s down the loss, and two curves.
+def draw_walk(probs: Tensor, answer: Sequence[int], line: Tensor, s: float) -> None:
+    """One picture of a slider: the policy after a step s down the loss, and its curves.
 
-    probs [pos vocab]; line [3 place] holds steps, and at each the loss and the
-    probability of the answer, whose start is dotted; now are these two at s.
+    probs [pos vocab]; line [4 place] holds steps, and at each the loss, the loss with
+    the clip, and the probability of the answer, whose start is dotted. s is a step of
+    line.
     """
-    figure = plt.figure(figsize=(9.0, 3.4), layout="constrained")
+    figure = plt.figure(figsize=(9.0, 3.6), layout="constrained")
     grid = figure.add_gridspec(2, 2)
     title = f"the policy after s = {s:g}"
     draw_policy(figure.add_subplot(grid[:, 0]), probs, answer, title)
-    upper, lower = axes = [figure.add_subplot(grid[row, 1]) for row in range(2)]
-    for ax, curve, value in zip(axes, line[1:], now):
-        ax.plot(line[0], curve, color=PI)
-        ax.plot(s, value, "o", ms=10, color="black")
-    lower.axhline(line[2, 0].item(), color="black", ls=":")
+    upper, lower = (figure.add_subplot(grid[row, 1]) for row in range(2))
+    place = (line[0] - s).abs().argmin()
+    curves = (
+        (upper, line[1], PI, "-", "no clip"),
+        (upper, line[2], COLOURS[1], "--", "clip"),
+        (lower, line[3], PI, "-", ""),
+    )
+    for ax, curve, colour, style, label in curves:
+        ax.plot(line[0], curve, color=colour, ls=style, label=label)
+        ax.plot(s, curve[place], "o", ms=8, color=colour, mec="white")
+    lower.axhline(line[3, 0].item(), color="black", ls=":")
     finish(upper, "", "loss").set_xticklabels([])
-    finish(lower, "step s along minus the gradient", "sorted answer")
+    upper.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderpad=0)
+    finish(lower, "step s along minus the gradient", "P(sorted)")
 
 
 def plot_logs(
