@@ -29,7 +29,11 @@ COMMANDS = {
     "show": ("cli:show", (), "print and draw a run, or two side by side"),
     "new-task": ("cli:new_task", (), "write a starter file for a task of your own"),
     "check-task": ("cli:check_task", (), "find what is wrong with a task"),
-    "test": ("workshop.tests", ("test", "scale"), "run every check and every notebook"),
+    "test": (
+        "workshop.tests",
+        ("test", "scale", "slides"),
+        "run every check and every notebook",
+    ),
     "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
     "save": ("workshop.save", (), "execute the notebooks and store their outputs"),
     "progress": ("workshop.progress", (), "show your progress in every notebook"),

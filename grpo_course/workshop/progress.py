@@ -7,10 +7,10 @@ of the file is the learner's.
 """
 
 import argparse
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 from nbformat import NotebookNode
 
 from grpo_course import install
@@ -25,7 +25,7 @@ from grpo_course.workshop import (
     prediction_cells,
 )
 
-COLUMNS = ("notebook", "kind", "item", "state", "guess", "answer")
+COLUMNS = ("learner", "notebook", "kind", "item", "state", "guess", "answer")
 
 
 def main(arguments: list[str], root: Path) -> int:
@@ -36,23 +36,19 @@ def main(arguments: list[str], root: Path) -> int:
     options = parser.parse_args(arguments)
     own = root / "notebooks"
     books = {path.stem: form.read(path) for path in notebooks.choose(own, [])}
-    rows = items(books, record.read(root / lab.FOLDER) or record.read(own))
+    kept = record.read(root / lab.FOLDER) or record.read(own)
+    rows = {
+        name: [*exercises(book, kept), *guesses(book, kept)]
+        for name, book in books.items()
+    }
     print("\n".join(table(books, rows)))
     if options.export:
-        rows.insert(0, "learner", options.export.stem)
-        rows.to_csv(options.export, index=False)
-        print(f"{len(rows)} rows are in {options.export}.")
+        who = options.export.stem
+        each = [(who, name, *row) for name, found in rows.items() for row in found]
+        with options.export.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([COLUMNS, *each])
+        print(f"{len(each)} rows are in {options.export}.")
     return 0
-
-
-def items(books: dict[str, NotebookNode], kept: dict) -> pd.DataFrame:
-    """A row for each exercise and each guess of the notebooks."""
-    rows = [
-        (name, *row)
-        for name, book in books.items()
-        for row in [*exercises(book, kept), *guesses(book, kept)]
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def exercises(book: NotebookNode, kept: dict) -> Iterator[tuple]:
@@ -67,26 +63,23 @@ def guesses(book: NotebookNode, kept: dict) -> Iterator[tuple]:
     for question in prediction_cells.questions(book.cells):
         found = kept.get("guesses", {}).get(question, {})
         guess, answer = found.get("guess", ""), found.get("answer", "")
-        seen = "right" if guess == answer else "wrong"
-        state = (
-            "no guess yet" if guess == "" else "not seen yet" if answer == "" else seen
-        )
+        state = "right" if guess == answer else "wrong"
+        if "" in (guess, answer):
+            state = "no guess yet" if guess == "" else "not seen yet"
         yield "guess", question, state, guess, answer
 
 
-def table(books: dict[str, NotebookNode], rows: pd.DataFrame) -> list[str]:
+def table(books: dict[str, NotebookNode], rows: dict[str, list[tuple]]) -> list[str]:
     """A line for each notebook: its minutes, and what is right of what there is."""
     lines = [f"{'notebook':<20} minutes  exercises  guesses"]
     stated = {name: minutes.of(book) for name, book in books.items()}
-    parts = [(name, rows[rows.notebook == name]) for name in books]
     length = {name: mine.total if mine else 0 for name, mine in stated.items()}
     length["together"] = sum(length.values())
-    for name, part in [*parts, ("together", rows)]:
-        done = (count(part[part.kind == kind]) for kind in ("exercise", "guess"))
+    together = [row for found in rows.values() for row in found]
+    for name, found in [*rows.items(), ("together", together)]:
+        done = []
+        for kind in ("exercise", "guess"):
+            states = [row[2] for row in found if row[0] == kind]
+            done.append(f"{states.count('right'):3} of {len(states):<3}")
         lines.append(f"{name:<20} {length[name]:7}  {'  '.join(done)}")
     return [*lines, "", "Right of all that there are; minutes to go through it all."]
-
-
-def count(part: pd.DataFrame) -> str:
-    """How many are right of how many there are."""
-    return f"{(part.state == 'right').sum():3} of {len(part):<3}"
