@@ -16,6 +16,7 @@ from grpo_course.workshop.cells import COLAB, digest, put_behind, tags
 
 BRANCH = "main"
 NOBODY = "OWNER"  # in pyproject.toml until the course is published
+HERE = "ADDRESS_OF_THIS_PAGE"  # in the README's first command
 READ = "read it on [its website]"
 MARK = "**Open it in** "
 GITHUB = re.compile(r"(?:https://|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
@@ -44,6 +45,7 @@ def at_home(text: str, root: Path) -> str:
     stored = place and repository(root)
     if not stored:
         return text
+    text = text.replace(HERE, f"https://github.com/{place}")
     old = stored.removeprefix("https://github.com/")
     return text.replace(old, place).replace(pages(old), pages(place))
 

@@ -18,7 +18,7 @@ MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
 TO_WEBSITE = re.compile(rf"; {re.escape(anywhere.READ)}\([^)]*\)\.")
 SETUP = re.compile(r"^setup\(", re.MULTILINE)  # below the imports of a notebook
 PAGES = (
-    *("README.md", "TRAINING.md", "INSTRUCTORS.md"),
+    *("README.md", "INSTALL.md", "TRAINING.md", "INSTRUCTORS.md"),
     *("CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
 )
 
@@ -53,7 +53,8 @@ def collect(root: Path, source: Path) -> None:
     for name in PAGES:
         if (root / name).exists():
             text = (root / name).read_text(encoding="utf-8")
-            (source / name).write_text(anywhere.at_home(text, root), encoding="utf-8")
+            text = anywhere.at_home(text, root)
+            (source / name).write_text(text, encoding="utf-8")
     page = api_page.page(root / "grpo_course")
     (source / "api.rst").write_text(page, encoding="utf-8")
     (source / "claims").mkdir()

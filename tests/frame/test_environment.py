@@ -10,6 +10,7 @@ import yaml
 from packaging.specifiers import SpecifierSet
 
 from grpo_course import install
+from grpo_course.workshop import anywhere
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -125,22 +126,18 @@ def test_a_pin_that_needs_a_later_patch_is_seen():
     assert refusals({"networkx": ">=3.11,!=3.14.1"}, "3.14.1") != {}
 
 
-def test_the_words_on_python_are_those_of_the_readme():
-    assert patches()[0] == "3.11.0"
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "Python 3.11 to 3.14" in readme
-    newest = ".".join(map(str, install.NEWEST_PYTHON))
-    assert f"install Python {newest} from python.org" in readme
-
-
-def test_the_readme_clones_the_repository_and_starts_with_one_command():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_first_pages_start_with_one_command_and_name_the_pythons():
+    readme, install_page = (
+        (ROOT / name).read_text(encoding="utf-8")
+        for name in ("README.md", "INSTALL.md")
+    )
     start = readme.split("\n## Start\n")[1].split("\n## ")[0]
     first, *_, last = start.split("```")[1].strip().splitlines()
-    assert first == f"git clone {PROJECT['urls']['Repository']}"
+    assert first == f"git clone --depth 1 {anywhere.HERE} grpo-course"
     assert last == "python3 -m grpo_course lab"
-    assert start.index("grpo_course lab") < start.index("playground/index.html")
-    assert "\npython3 -m grpo_course test\n" in readme
+    ends = (install.OLDEST_PYTHON, install.NEWEST_PYTHON)
+    pythons = "Python {}.{} to {}.{}".format(*ends[0], *ends[1])
+    assert pythons in start and pythons in install_page
 
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=lambda page: page.name)

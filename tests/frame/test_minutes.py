@@ -152,17 +152,6 @@ def test_a_row_without_a_notebook_is_refused(checkout):
         save_command.main(["--form-only"], checkout)
 
 
-def test_a_way_through_the_notebooks_takes_the_hours_that_the_readme_says():
-    ways = re.findall(r"\((\d+) hours\):\*\* ([^*\n]*)", TABLES["README.md"])
-    lengths = {name[:2]: minutes.of(each).total for name, each in NOTEBOOKS.items()}
-    for hours, words in ways:
-        taken = set(re.findall(r"\d\d", words))
-        for first, last in re.findall(r"(\d\d) to (\d\d)", words):
-            taken |= {f"{number:02d}" for number in range(int(first), int(last) + 1)}
-        assert round(sum(lengths[number] for number in taken) / 60) == int(hours)
-    assert len(ways) == 5
-
-
 @pytest.mark.parametrize("page", ["README.md", "site"])
 def test_a_first_page_says_how_long_all_takes(page):
     index = ROOT / "grpo_course" / "workshop" / "site_source" / "index.md"

@@ -13,7 +13,6 @@ from nbformat import v4
 import grpo_course
 from grpo_course import __main__ as command_line
 from grpo_course.lessons.hunt.defects import DEFECTS
-from grpo_course.lessons.hunt.probes import VARIANTS
 from grpo_course.reader.finale import DEEP, read_finale, shares
 from grpo_course.workshop import anywhere, api_page, site
 
@@ -68,7 +67,7 @@ def test_the_pages_of_a_fork_name_the_fork(tmp_path, monkeypatch):
     monkeypatch.setattr(site, "mathjax", lambda: Path(__file__))
     site.collect(ROOT, tmp_path / "source")
     readme = (tmp_path / "source" / "README.md").read_text(encoding="utf-8")
-    assert "git clone https://github.com/ada/course\n" in readme
+    assert "git clone --depth 1 https://github.com/ada/course grpo" in readme
 
 
 def test_a_page_links_only_to_what_the_site_has(tmp_path, monkeypatch):
@@ -103,9 +102,6 @@ def test_the_first_pages_count_the_bugs():
     for page in (ROOT / "README.md", index):
         text = page.read_text(encoding="utf-8")
         assert f"[{len(DEFECTS)} bugs found in public code]" in text
-    assert f"its {len(VARIANTS)} healthy settings" in README
-    named = {each.thread.split()[0] for each in DEFECTS.values()}
-    assert {"huggingface/trl", "verl-project/verl", "NVIDIA-NeMo/RL"} <= named
 
 
 def test_the_first_pages_say_what_the_language_model_came_to():
@@ -123,7 +119,7 @@ def test_the_first_pages_say_what_the_language_model_came_to():
     for page in (README, index):
         words = " ".join(page.split())
         assert f"language model of {millions:.1f} million weights" in words
-        assert told in words
+    assert told in " ".join(index.split())
 
 
 PACKAGE = ROOT / "grpo_course"
