@@ -170,7 +170,7 @@ def one_update(model, optimizer, prompts, num_responses, generator):
     responses = generate_responses(prompts, model, num_responses, generator)
     rewards = compute_reward(prompts, responses, sort_distance_reward)
     log_probs = compute_log_probs(prompts, responses, model)
-    loss = -(rewards[..., None] * log_probs).mean()
+    loss = naive_loss(log_probs, rewards)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -208,15 +208,16 @@ one_update.cases = (
 one_update.mistakes = f"""
 sort_distance_reward => sort_exact_reward | You pay with another reward. Here it is sort_distance_reward.
 sort_distance_reward => sort_inclusion_ordering_reward | You pay with another reward. Here it is sort_distance_reward.
-rewards[..., None] => 1.0 | The rewards do not count: weigh each response's log-probabilities with its reward.
+naive_loss(log_probs, rewards) => -log_probs.mean() | The rewards do not count: weigh each response's log-probabilities with its reward.
 sort_distance_reward) => sort_distance_reward); rewards = rewards - rewards.mean(dim=-1, keepdim=True) | {BASELINE}
 sort_distance_reward) => sort_distance_reward); rewards = (rewards - rewards.mean(dim=-1, keepdim=True)) / (rewards.std(dim=-1, keepdim=True) + 1e-4) | {BASELINE}
 responses, model) => responses, model).exp() | You weigh probabilities. The policy gradient is that of the log-probability: leave out the exp.
 compute_log_probs(prompts, responses, model) => compute_log_probs(prompts, generate_responses(prompts, model, num_responses, generator), model) | You score other responses than those that were rewarded. Sample once, and use the same responses for both.
 model, num_responses, generator) => model, num_responses) | You sample without the generator that you are given, so the responses are other ones. Pass it to generate_responses.
--(rewards => (rewards | The minus sign is missing. An optimizer minimizes the loss, and a response that earns must become likelier.
-log_probs).mean() => log_probs).sum() | You sum. The naive loss is the mean over batch, trial and pos.
-rewards[..., None] => rewards[:, :, None] | {FROM_THE_END}
+= naive_loss => = -naive_loss | The minus sign is missing. An optimizer minimizes the loss, and a response that earns must become likelier.
+naive_loss(log_probs, rewards) => -(rewards[..., None] * log_probs).sum() | You sum. The naive loss is the mean over batch, trial and pos.
+naive_loss(log_probs, rewards) => -(rewards * log_probs.sum(dim=-1)).mean() | You add up the log-probabilities of a response, so the loss and the step are three times as large. The naive loss takes the mean over pos, too.
+naive_loss(log_probs, rewards) => -(rewards[:, :, None] * log_probs).mean() | {FROM_THE_END}
 optimizer.zero_grad() => pass | The first update is right, and the second is not: backward adds to the gradients that are there. Clear them with optimizer.zero_grad() in each update.
 optimizer.step() => pass | {NOT_MOVED}
 loss.backward() => pass | {NOT_MOVED}
