@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from torch import Generator, Tensor
+from torch.nn.functional import one_hot
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
@@ -23,6 +24,40 @@ def grid(side: int = 9) -> Tensor:
     pairs = torch.cartesian_prod(torch.arange(1, side), torch.arange(1, side))
     pairs = pairs[pairs.sum(dim=-1) < side]
     return torch.cat([pairs, side - pairs.sum(dim=-1, keepdim=True)], dim=-1) / side
+
+
+def push(probs: Tensor, chosen: Tensor, deltas: Tensor) -> Tensor:
+    """What groups do to the logits: the mean of delta * grad log pi. [group answer]
+
+    probs [answer] is the policy, chosen and deltas [group trial] are its groups.
+    """
+    scores = one_hot(chosen, len(probs)) - probs  # [group trial answer]
+    return (deltas[..., None] * scores).mean(dim=-2)
+
+
+def average_push(
+    policies: Tensor, earned: Tensor, deltas_of: Callable[[Tensor], Tensor], size=4
+) -> Tensor:
+    """The exact average of `push` over all groups, [point answer] -> [point answer]."""
+    groups = torch.cartesian_prod(*[torch.arange(len(earned))] * size)  # all there are
+    deltas = deltas_of(earned[groups])  # [group trial]
+    averages = [
+        probs[groups].prod(dim=-1) @ push(probs, groups, deltas) for probs in policies
+    ]
+    return torch.stack(averages)
+
+
+def run_of_three(
+    earned: Tensor, deltas_of: Callable[[Tensor], Tensor], seed: int, steps: int = 60
+) -> Tensor:
+    """Updates from equal chances, groups of 4: the policy before each, [step answer]."""
+    dice, logits = Generator().manual_seed(seed), torch.zeros(len(earned))
+    path = []
+    for _ in range(steps):
+        path.append(logits.softmax(dim=0))
+        group = torch.multinomial(path[-1], 4, replacement=True, generator=dice)[None]
+        logits = logits + push(path[-1], group, deltas_of(earned[group]))[0]
+    return torch.stack(path)
 
 
 def plot_simplex(
@@ -58,7 +93,10 @@ def plot_simplex(
         f"answer {name}, $R$ = {r:g}" for name, r in zip("ABC", rewards, strict=True)
     ]
     told = [f"\n{ends.count(k)} of {len(paths)} runs end nearest" for k in range(3)]
-    names = [name + end * bool(ends) for name, end in zip(names, told, strict=True)]
+    names = [
+        name + (end if ends else "\n ")  # as tall where no run moves
+        for name, end in zip(names, told, strict=True)
+    ]
     name_corners(ax, names)
     ax.set(xlim=(-0.12, 1.12), ylim=(-0.1, 0.98), aspect="equal")
     ax.axis("off")
@@ -104,7 +142,7 @@ def plot_fans(
     axes, told = axes_row(len(fans), width=5.0 * len(fans), height=3.4), []
     for ax, (title, (estimates, average)) in zip(axes, fans.items(), strict=True):
         plot_fan(exact, estimates[:shown], average[None], ax)
-        ax.set(xlim=(-0.8, 5.2), ylim=(-2.2, 2.2), title=title)
+        ax.set(xlim=(-0.8, 8), ylim=(-2.2, 2.2), title=title)
         share = (average.flatten() @ exact.flatten() / exact.square().sum()).item()
         told.append(f"{title}, the average {share:.2f} of the exact one")
     axes[-1].set_ylabel("")
