@@ -17,7 +17,6 @@ from grpo_course.workshop.cells import HOLDS, is_behind, put_behind, tags
 PREDICT = "predict"
 REVEAL = re.compile(r"(\w+)\.reveal\(")
 HIDDEN = "outputs_hidden"
-EXPECTS = re.compile(r"^ *expect\(", re.MULTILINE)
 SOON = 2  # one cell may train before the next one shows
 
 
@@ -77,17 +76,6 @@ def close(notebook: NotebookNode) -> None:
             put_behind(cell)
         if not settings:
             del cell.metadata["jupyter"]
-
-
-def given_away(notebook: NotebookNode) -> list[str]:
-    """Code between a question and its answer says what is expected."""
-    closed = {id(cell) for cell in unanswered(notebook)}
-    return [
-        f"cell {index}: a guess waits for its answer, and the code says what is "
-        f"expected: move it into a cell tagged {HOLDS!r} below"
-        for index, cell in enumerate(notebook.cells)
-        if id(cell) in closed and EXPECTS.search(cell.source)
-    ]
 
 
 def complaints(notebook: NotebookNode) -> list[str]:

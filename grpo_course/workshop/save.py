@@ -60,9 +60,10 @@ def executed_text(path: Path, root: Path, execute: bool) -> tuple[list[str], str
     """What is wrong with an executed notebook, and the text to store."""
     notebook = form.read(path)
     tidy.give_ids(notebook, path.stem)
-    unrun = [] if execute else form.count_gaps(notebook)
+    counted = [cell.execution_count for _, cell in form.code_cells(notebook)]
+    unrun = not execute and counted != list(range(1, len(counted) + 1))
     if unrun:
-        return unrun, ""
+        return ["a code cell has never run: save it without --form-only"], ""
     try:
         if execute:
             notebooks.execute(notebook, path.parent)
@@ -71,11 +72,7 @@ def executed_text(path: Path, root: Path, execute: bool) -> tuple[list[str], str
     arrange(notebook, path, root)
     tidy.tidy(notebook)
     machine = (str(root.resolve()), str(Path.home()))
-    problems = [
-        *form.errors(notebook),
-        *form.standard_error(notebook),
-        *form.machine_paths(notebook, machine),
-    ]
+    problems = form.accidents(notebook, machine)
     return problems, nbformat.writes(notebook) + "\n"
 
 

@@ -60,17 +60,6 @@ def test_what_trains_before_the_answer_is_closed_too(make, three):
     assert closed == [None, None, True, True, None]
 
 
-@pytest.mark.parametrize("line", ["expect(x, '')", "for x in 1, 2:\n    expect(x, 3)"])
-def test_no_code_before_an_answer_says_what_is_expected(make, three, line):
-    said, ask, show = make.code(line), *three[1:]
-    below = make.code(line, "holds", "remove-cell")
-    assert prediction_cells.given_away(make.notebook(said, ask, show, below)) == []
-    (told,) = prediction_cells.given_away(make.notebook(ask, said, show))
-    assert told.startswith("cell 1:")
-    show.source += f"\n{line}"
-    assert prediction_cells.given_away(make.notebook(ask, show))
-
-
 def test_what_holds_is_folded(make, three):
     below = make.code("expect(x > 0, '')", "holds")
     notebook = make.notebook(*three, make.code(), below, make.code())

@@ -94,5 +94,5 @@ def test_form_only_refuses_a_notebook_that_was_not_run(tmp_path, capsys):
     path.write_text(json.dumps(lesson()), encoding="utf-8")
     before = path.read_bytes()
     assert save_command.main(["--form-only"], tmp_path) == 1
-    assert "Run save" in capsys.readouterr().out
+    assert "never run" in capsys.readouterr().out
     assert path.read_bytes() == before
