@@ -1,6 +1,6 @@
 """What notebook 04 alone draws: rates, runs, and what a clip does to tokens."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -20,6 +20,7 @@ from grpo_course.classroom.plots import (
     finish,
     legend_above,
 )
+from grpo_course.lessons.pictures.shared import draw_clip_plane
 from grpo_course.loop import ENOUGH, mean_and_error
 
 LOSS_COLOURS = {
@@ -140,3 +141,20 @@ def plot_pulls(
     place: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 0.97), "ncols": 3}
     ax.figure.legend(*ax.get_legend_handles_labels(), frameon=False, **place)
     return axes
+
+
+def plot_let_go(
+    noted: Sequence[tuple[Tensor, Tensor]], mu: int, epsilon: float = 0.2
+) -> tuple[float, float]:
+    """The tokens of the first seed after mu steps. -> shares in the range, and let go
+
+    noted[step] holds ratio [batch trial pos] and deltas [batch trial]; the first three
+    rows of batch are the prompts of the first seed.
+    """
+    before, ratio = (noted[max(0, k)][0][:3].flatten() for k in (mu - 1, mu))
+    deltas = noted[mu][1][:3, :, None].expand_as(noted[mu][0][:3]).flatten()
+    ax = axes_row(width=6.5)[0]
+    gone = draw_clip_plane(ax, ratio, deltas, epsilon, before)
+    plt.setp(ax.lines, clip_on=False)  # dots at the edge are whole
+    inside = (ratio > 1 - epsilon) & (ratio < 1 + epsilon)
+    return inside.float().mean().item(), gone.float().mean().item()
