@@ -19,7 +19,9 @@ def exact_kl_of(log_probs, ref_log_probs):
     return (log_probs.exp() * (log_probs - ref_log_probs)).sum(dim=-1)
 
 
-exact_kl_of.insight = "Weights from the policy, log-ratio policy over reference: never negative in sum, and zero only where both agree."
+exact_kl_of.insight = (
+    "The weights are the policy's, so what it never says costs it nothing."
+)
 exact_kl_of.cases = (
     two_policies(
         "two states, three tokens",
@@ -47,6 +49,7 @@ exact_kl_of.cases = (
 )
 exact_kl_of.mistakes = """
 return (ref_log_probs.exp() * (ref_log_probs - log_probs)).sum(-1) | That is KL(ref||pi), the other direction: weights and ratio are swapped. The policy gives the weights here, and log pi comes first in the difference.
+(log_probs - ref_log_probs) => (log_probs - ref_log_probs).exp() | You average the ratio pi/ref, and its logarithm is missing: average log pi minus log ref.
 (log_probs - ref_log_probs) => (log_probs / ref_log_probs) | You divide logarithms. The logarithm of pi/ref is the difference of the two.
 log_probs.exp() * => ref_log_probs.exp() * | You weigh with the reference's probabilities. KL(pi||ref) is an average over what the policy does: weigh with log_probs.exp().
 log_probs.exp() * => | The weights are missing: every token counts the same. Weigh each log-ratio with the probability that the policy gives the token.

@@ -50,13 +50,14 @@ def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
         name = f"token {token}" if wide > 0.15 else str(token)
         away, side = ((0, 4), "bottom") if high > 0 else ((0, -4), "top")
         size = 12 if wide > 0.1 else 10  # narrow ones stand close
-        write(ax, f"{name}\n{area:+.2f}", x + wide / 2, high, away, va=side, size=size)
+        text = f"{name}\n{area:+.2f}".replace("-", "\u2212")
+        write(ax, text, x + wide / 2, high, away, va=side, size=size)
     ax.axhline(0, color="black", lw=1)
     kl, above = areas.sum(), areas.clamp(min=0).sum()
-    title = f"above {above:.3f} - below {above - kl:.3f} = KL {kl:.3f}"
+    title = f"above {above:.3f} \u2212 below {above - kl:.3f} = KL {kl:.3f}"
     finish(ax, r"width $\pi$", r"height $\log\,(\pi/\pi_{ref})$", title)
     ax.set(xlim=(-0.02, 1.02))
-    ax.margins(y=0.26)
+    ax.margins(y=0.36)
     plt.tight_layout()
     return ax
 
@@ -79,4 +80,4 @@ def plot_gap(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
         write(ax, text, ratio, **(below if high < 0 else above))
     ax.plot([], [], label="the gap: $k_3$", **bar)
     ax.axhline(0, color="grey", lw=1)
-    return legend_above(finish(ax, r"$x = \pi_{ref}\,/\,\pi$", ""))
+    return legend_above(finish(ax, r"$x = \pi_{ref}\,/\,\pi$", r"$x - 1$ and $\log x$"))
