@@ -16,12 +16,19 @@ ROOT = Path(__file__).parents[2]
 JOBS = yaml.safe_load((ROOT / ".github/workflows/course.yml").read_text())["jobs"]
 
 
-def test_the_tests_run_on_three_systems_before_anything_is_published():
-    systems = JOBS["test"]["strategy"]["matrix"]["system"]
-    assert {name.split("-")[0] for name in systems} == {"ubuntu", "macos", "windows"}
+def test_the_tests_run_on_three_systems_and_all_pythons_before_all_else():
+    matrix = JOBS["elsewhere"]["strategy"]["matrix"]["include"]
+    systems = {each["system"].split("-")[0] for each in matrix}
+    assert systems == {"ubuntu", "macos", "windows"}
+    ends = (install.OLDEST_PYTHON, install.NEWEST_PYTHON)
+    named = {f"{major}.{minor}" for major, minor in ends}
+    assert named < {each["python"] for each in matrix}
     for name in ("site", "binder", "release"):
-        assert "test" in JOBS[name]["needs"]
+        assert {"test", "elsewhere"} <= {*JOBS[name]["needs"]}
     assert "browser" in JOBS["site"]["needs"]
+    (quick,) = [s["run"] for s in JOBS["elsewhere"]["steps"] if "run" in s]
+    named = re.findall(r"notebooks/\w+\.ipynb", quick)
+    assert len(named) == 3 and all((ROOT / name).exists() for name in named)
 
 
 def test_without_pages_the_first_push_is_green():
@@ -50,13 +57,6 @@ def test_who_checks_out_may_read_and_a_request_follows_the_redirect():
             assert given.get("contents") in ("read", "write"), name
     (asks,) = (step["run"] for step in JOBS["binder"]["steps"])
     assert asks.startswith("curl --location ")
-
-
-def test_the_tests_run_on_the_oldest_and_the_newest_python():
-    matrix = JOBS["test"]["strategy"]["matrix"]
-    tested = [*matrix["python"], *(each["python"] for each in matrix["include"])]
-    ends = (install.OLDEST_PYTHON, install.NEWEST_PYTHON)
-    assert {f"{major}.{minor}" for major, minor in ends} < set(tested)
 
 
 def test_it_calls_commands_that_there_are():
