@@ -432,6 +432,8 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
     "expected index .* to be|index tensor must have|gather": "gather does not "
     "broadcast: its index needs as many axes as the tensor, each as long as there or "
     "shorter, but for the axis that it picks along. Repeat or expand first.",
+    "simplex": "Categorical takes what you give it for probabilities, unless you say "
+    "logits= before it.",
     "size|shape|dimension": "The shapes do not line up. Name each axis; keepdim=True "
     "or [..., None] keeps an axis of size 1, which broadcasts.",
     "": "Run your function by hand on the input above, and print what it makes.",
