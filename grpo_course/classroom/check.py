@@ -411,8 +411,9 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
 
 ERRORS = {  # pattern of an error's kind or message -> what helps; the first one counts
     "nameerror": "A name is misspelt, or what defines it (a cell, a line) has not run.",
-    "graph a second time": "Each backward uses up what was computed for it. Compute "
-    "the log-probabilities and the loss anew in each step; what is noted once belongs "
+    "graph a second time|modified by an inplace": "Each backward uses up what was "
+    "computed for it, and each step changes the weights it came from. Compute the "
+    "log-probabilities and the loss anew in each step; what is noted once belongs "
     "under torch.no_grad().",
     "does not require grad|object has no attribute 'backward'": "Nothing that can be "
     "trained leads to this number: detach(), item(), no_grad() or torch.tensor(...) "

@@ -118,7 +118,7 @@ model, 4, generator) => model, 4) | You draw other responses: hand the generator
 SAMPLES_INSIDE = "You sample in every step. All steps of an epoch use the same responses: that is what the ratio and the clip are for."
 
 
-@exercise("6.3", use=losses_alone)
+@exercise("6.2", use=losses_alone)
 def one_epoch(start, prompts, num_steps, beta):
     """function, int [batch pos], int, number -> losses [step]"""
     model, generator, optimizer = start()
@@ -166,7 +166,7 @@ return train_by_hand(start, prompts, num_steps, 1, num_steps, beta) | {SAMPLES_I
 """
 
 
-@exercise("6.4", use=losses_alone)
+@exercise("6.3", use=losses_alone)
 def train_by_hand(start, prompts, num_epochs, num_steps, period, beta):
     """function, int [batch pos], int, int, int, number -> losses [step]"""
     model, generator, optimizer = start()
@@ -249,7 +249,7 @@ def bytes_case(num_parameters, with_reference, with_critic):
     )
 
 
-@exercise("6.5")
+@exercise("6.4")
 def bytes_kept(num_parameters, with_reference, with_critic):
     """int, bool, bool -> bytes"""
     trained, frozen = 2 + 2 + 4 + 2 * 4, 2
@@ -273,6 +273,7 @@ bytes_kept.mistakes = """
 2 + 2 + 4 + 2 * 4, 2 => 2, 2 | You count weights only. What is trained has a gradient, a master copy and Adam's two averages as well.
 2 + 2 + 4 + 2 * 4 => 2 + 2 + 2 * 4 | These are 12 bytes a weight, so 4 are missing: the master copy, without which small steps are lost, or one of Adam's two averages.
 2 + 2 + 4 + 2 * 4, 2 => 4 + 4 + 4 + 2 * 4, 4 | You count 4 bytes for each weight and gradient. They are bf16 here, 2 bytes each; the master copy and Adam's averages are fp32.
+2 + 2 + 4 + 2 * 4, 2 => 2 + 2 + 4 + 2 * 4, 4 | You count the reference in fp32. It is a frozen copy of the bf16 weights, 2 bytes each.
 frozen * num => trained * num | You count gradient, master copy and optimizer for the reference. It is never trained: weights only.
 frozen * num_parameters if with_reference else 0 => 0 | The reference is missing: it is a copy of the weights.
 trained * num_parameters if => frozen * num_parameters if | You count only weights for the critic. It is trained too, with all that belongs to it.

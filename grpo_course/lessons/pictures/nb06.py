@@ -28,7 +28,7 @@ from grpo_course.lessons.pictures.shared import draw_clip_plane
 # that the box reads or writes, text. The first five are the outer loop's.
 STAGES = (
     [(2.0, 26.0, 16.0, PI_REF, "copy, at times\n" r"$\pi_{ref} \leftarrow \pi$")],
-    [(21.5, 26.0, 16.0, PI, "sample\n" r"$G$ answers of $\pi$")],
+    [(21.5, 26.0, 16.0, PI, "sample\n" r"$G$ responses of $\pi$")],
     [(41.0, 26.0, 16.0, NO_POLICY, "judge\n" r"rewards $R$")],
     [(60.5, 26.0, 16.0, NO_POLICY, "compare\n" r"deltas $\delta$")],
     [
@@ -111,17 +111,19 @@ def draw_moment(box: int, told: str) -> str:
 
 
 def plot_two_saws(
-    spread: Tensor, kl: Tensor, num_steps: int, period: int
+    spread: Tensor, kl: Tensor, exact: Tensor, num_steps: int, period: int
 ) -> list[Axes]:
-    """How far pi is from pi_old and from pi_ref, step by step; both [step].
+    """How far pi is from pi_old and from pi_ref, step by step; all [step].
 
-    A dotted line is where the other policy is new.
+    `exact` is the KL of which `kl` is the estimate. A dotted line is where the other
+    policy is new.
     """
     axes, x = axes_row(2, width=10.0, height=3.0), range(len(kl))
     words, label = "largest - smallest ratio", "optimizer step"
     titles = (r"$\pi$ against $\pi_{old}$", r"$\pi$ against $\pi_{ref}$")
     plot_lines({"": spread}, x, label, words, titles[0], axes[0], [PI_OLD])
-    plot_lines({"": kl}, x, label, "KL (nats)", titles[1], axes[1], [PI_REF])
+    kls = {"estimate": kl, "over all 125": exact}
+    plot_lines(kls, x, label, "KL (nats)", titles[1], axes[1], [PI_REF, NO_POLICY])
     lasts = (num_steps, num_steps * period)
     for ax, last, colour in zip(axes, lasts, (PI_OLD, PI_REF), strict=True):
         ax.set_xticks(range(0, len(kl), num_steps))  # where an epoch begins
@@ -169,7 +171,7 @@ def plot_passes(num_tokens: int, num_steps: int) -> Axes:
     for name, passes, colour, hatch in (
         (r"$\pi_{old}$ scores: 1 pass", 1, PI_OLD, ""),
         (r"$\pi_{ref}$ scores: 1 pass", 1, PI_REF, ""),
-        (f"inner steps: {num_steps} passes", num_steps, PI, "//"),
+        (f"inner steps: {num_steps} pass{'es' * (num_steps > 1)}", num_steps, PI, "//"),
     ):
         at = range(start, start + passes)
         ax.bar(at, num_tokens, color=colour, hatch=hatch, label=name, **look)
