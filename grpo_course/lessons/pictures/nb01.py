@@ -19,7 +19,6 @@ from grpo_course.classroom.plots import (
     finish,
     frame,
     legend_above,
-    plot_bands,
     plot_counts,
     write,
 )
@@ -72,9 +71,11 @@ def draw_rewards(axes: Sequence[Axes], cube: Tensor) -> None:
     draw_cube(axes, cube, text_at, limits=(low, best))
 
 
-def plot_means(curves: dict[str, Tensor]) -> Axes:
+def plot_means(
+    curves: dict[str, Tensor], ylabel: str = "P(sorted)", ax: Axes | None = None
+) -> Axes:
     """The mean over the seeds, and a standard error to each side. [step seed]"""
-    ((ax,),) = axes_grid(1, 1, 7.0, 3.2)
+    ax = ax or axes_grid(1, 1, 7.0, 3.2)[0][0]
     for (name, curve), colour, line in zip(
         curves.items(), COLOURS, LINES, strict=False
     ):
@@ -83,8 +84,10 @@ def plot_means(curves: dict[str, Tensor]) -> Axes:
         ax.fill_between(
             range(len(mean)), mean - error, mean + error, color=colour, alpha=0.3, lw=0
         )
-    ax.set(xlim=(0, len(mean)), ylim=(0, 1))
-    return legend_above(finish(ax, "step", "P(sorted)"))
+    ax.set(xlim=(0, len(mean)))
+    if ylabel == "P(sorted)":
+        ax.set_ylim(0, 1)
+    return legend_above(finish(ax, "step", ylabel))
 
 
 def plot_hacking(
@@ -99,16 +102,15 @@ def plot_hacking(
     policies that the first reward paid, hatched where they are wrong.
     """
     ((left, middle, right),) = axes_grid(1, 3, 11.0, 3.4)
-    plot_bands(paid, "points earned (of 5)", "step", ax=left)
-    plot_bands(sorts, "P(sorted)", "step", ax=middle)
+    plot_means(paid, "points earned (of 5)", left)
+    plot_means(sorts, ax=middle)
     same: Any = middle.get_legend()
     same.remove()
-    middle.set_ylim(0, 1)
     kinds, counts = answers.unique(dim=0, return_counts=True)
     wrong = (kinds != prompt.sort().values).any(dim=-1).tolist()
     for row, (count, is_wrong) in enumerate(zip(counts.tolist(), wrong, strict=True)):
         right.barh(row, count, 0.7, **PARTS[1 if is_wrong else 0])
-        write(right, str(count), count, row, (9, 0))
+        write(right, str(count), count, row, (5, 0), ha="left")
     right.set_yticks(range(len(kinds)), [str(kind) for kind in kinds.tolist()])
     right.invert_yaxis()
     right.set_xlim(0, 1.15 * counts.max().item())
