@@ -99,6 +99,7 @@ dim=-1 => dim=0 | You sum over the batch, which mixes prompts. Sum over all resp
 return rewards.mean(-1) | You average the rewards without weights. A likely response counts more: weight each reward by its probability.
 return response_probs @ rewards.T | A matrix product pairs every prompt with every other. Each prompt meets its own rewards only: multiply, then sum over the last axis.
 return rewards.gather(-1, response_probs.argmax(-1, keepdim=True)).squeeze(-1) | You take the reward of the most likely response. All responses count, each by its probability.
+.sum(dim=-1) => .sum(dim=-1) / rewards.sum(dim=-1) | You divide by the sum of the rewards. The weights are the probabilities, and they sum to 1 already: divide by nothing.
 return rewards.amax(-1) | You take the best reward, which does not depend on `response_probs`. All responses count, each by its probability.
 return (response_probs.softmax(-1) * rewards).sum(-1) | You take a softmax of what are probabilities already. Weigh with them as they are.
 return (response_probs.log() * rewards).sum(-1) | You weigh with log-probabilities. An expected value weighs with the probabilities themselves.
@@ -183,7 +184,7 @@ def update_case(description, num_prompts, num_responses, seed, num_updates=1, hi
 
 
 ONCE = "One sample, one backward, one step: with the model, the optimizer and the generator that you are given, and one call of generate_responses. What is compared are the logits after it."
-NOT_MOVED = "Nothing has moved. The order is zero_grad, backward, step, and all of them belong to the model and the optimizer that you are given, not to those of a cell above."
+NOT_MOVED = "Nothing has moved. The order is zero_grad, backward, step, and all of them belong to the model and the optimizer that you are given, not to those of a cell above. Nor may anything between the model and the loss cut the gradient, such as detach() or no_grad()."
 BASELINE = "You take the mean of the group away, as in notebook 00. Why that helps is the subject of notebook 03; here the deltas are the plain rewards."
 one_update.insight = "Sample, reward, score, weigh, step: a whole update of a policy. Everything that follows changes one of these lines."
 one_update.cases = (
@@ -221,6 +222,7 @@ naive_loss(log_probs, rewards) => -(rewards[:, :, None] * log_probs).mean() | {F
 optimizer.zero_grad() => pass | The first update is right, and the second is not: backward adds to the gradients that are there. Clear them with optimizer.zero_grad() in each update.
 optimizer.step() => pass | {NOT_MOVED}
 loss.backward() => pass | {NOT_MOVED}
+loss = naive_loss(log_probs, rewards) => loss = naive_loss(log_probs.detach().requires_grad_(), rewards) | {NOT_MOVED}
 loss.backward() => loss.backward(); optimizer.zero_grad() | {NOT_MOVED}
 optimizer.step() => optimizer.step(); optimizer.step() | You take two steps. One update is one step.
 """
