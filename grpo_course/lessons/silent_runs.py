@@ -46,6 +46,7 @@ def run_of(letter: str, log_line: Callable = nb07.log_line.solution) -> History:
             norm = torch.stack([g.flatten(1).norm(dim=1) for g in slopes]).norm(dim=0)
             seen = {"loss": loss.detach(), "gradient_norm": norm}
             mask = torch.ones_like(responses, dtype=torch.bool)
-            line = log_line(rewards, log_probs.detach(), old_log_probs, mask)
+            given = (rewards, log_probs.detach(), old_log_probs, mask)
+            line = log_line(*(x.flatten(0, 1) for x in given))  # all seeds as one batch
             history.add(epoch, step, seen | line)
     return history

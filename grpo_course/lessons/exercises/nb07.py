@@ -19,7 +19,7 @@ def gradient_by_log_probs(deltas, mask):
     return share[..., None] * mask
 
 
-gradient_by_log_probs.insight = "The value of the loss is the sum of the deltas, which cancel; the gradient gives every token its own, and nothing cancels."
+gradient_by_log_probs.insight = "The value of the loss is minus the mean delta, which is zero. The gradient gives every token a share of its own, and each share moves another log-probability."
 gradient_by_log_probs.cases = (
     case(
         "two responses, of 1 and 3 tokens",
@@ -83,7 +83,9 @@ def find_tied_groups(rewards):
     return rewards.amax(dim=-1) == rewards.amin(dim=-1)
 
 
-find_tied_groups.insight = "Loss zero and gradient zero: a share near 1 with a low reward means a run that is really stuck."
+find_tied_groups.insight = (
+    "Where nearly all groups are tied and the reward is low, a run is really stuck."
+)
 find_tied_groups.cases = (
     case(
         "all right, all wrong, mixed, mixed",
@@ -195,6 +197,8 @@ def five_numbers(function, *given):
     line = function(*given)
     if not isinstance(line, dict) or not {*NAMES} <= line.keys():
         raise ValueError(f"Return a dictionary with the keys {', '.join(NAMES)}.")
+    if held := [name for name in NAMES if isinstance(line[name], torch.Tensor)]:
+        raise ValueError(f"A tensor is no plain number: add .item() to {held[0]}.")
     return [line[name] for name in NAMES]
 
 
