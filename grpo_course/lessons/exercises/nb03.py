@@ -181,6 +181,8 @@ return (rewards - rewards.mean(-1, keepdim=True)) / ((rewards - rewards.mean(-1,
 return (rewards - rewards.mean(-1, keepdim=True)) / (rewards.amax(-1, keepdim=True) - rewards.amin(-1, keepdim=True) + 1e-4) | You divide by the range, largest minus smallest. The spread is the standard deviation: std(dim=-1, keepdim=True).
 centered.std( => centered.var( | You divide by the variance. The spread is its root, the standard deviation: std.
 centered.std(dim=-1, keepdim=True) => rewards.std() | Your spread is that of the whole batch: it mixes what stands along batch. Each group has its own: std(dim=-1, keepdim=True).
+centered.std(dim=-1, keepdim=True) => shifted.std() | Your spread is that of all groups together. Each group has its own: std(dim=-1, keepdim=True).
+centered.std(dim=-1, keepdim=True) => centered.std() | Your spread is that of all centered rewards in the batch. Each group has its own: std(dim=-1, keepdim=True).
 shifted.mean(dim=-1, keepdim=True) => shifted.mean() | Your mean is that of the whole batch. Each group has its own: mean(dim=-1, keepdim=True).
 """
 
@@ -205,6 +207,11 @@ def divided_by_spread(rewards: Tensor) -> Tensor:
 def reward_of_the_first_best(rewards: Tensor) -> Tensor:
     first = one_hot(rewards.argmax(dim=-1), rewards.shape[-1])
     return rewards * first
+
+
+def centered_ranks(rewards: Tensor) -> Tensor:
+    ranks = rewards.argsort(dim=-1).argsort(dim=-1).float()
+    return ranks - ranks.mean(dim=-1, keepdim=True)
 
 
 def reward_below_full_marks(rewards: Tensor) -> Tensor:
@@ -236,6 +243,7 @@ OVERLOOKED = {
     softmax_weights: "Each weight of a tied group is 1/G, whatever the rewards are.",
     keep_max: "In a tied group every response is the best, and keeps its reward. Were yours all zero?",
     reward_of_the_first_best: "Of equals this one picks the first, and pushes that one alone. Ask it of all responses.",
+    centered_ranks: "Ranks put equal rewards in some order, so this one pushes some of them up and others down. The pushes cancel in their sum: ask it of each response.",
     reward_below_full_marks: "This one pushes tied groups down. A push downwards is a push: take abs() before you compare.",
     centered_by_batch: "Alone in its batch a tied group gets zero here. Put another group beside it.",
     divided_by_spread_plus_1e8: "Rewards such as 2 have an exact mean. Eight rewards of 0.1 have none, and this divides their rounding error by 1e-8.",
@@ -279,5 +287,6 @@ return True | Your probe says yes to everything, raw rewards as well: whatever i
 deltas[0].abs() < 1e-3 => deltas[0] == 0 | You allow no rounding. A delta of 1e-5 pushes nothing that anybody could notice: ask for less than 1e-3.
 return False | Your probe says no to everything, also to centered rewards, which push no tied group. Do you look at the other groups as well? They may have deltas, and should.
 (deltas[0].abs() < 1e-3).all() => (deltas[1].sum().abs() < 1e-3).all() | You ask whether an ordinary group sums to zero. Ask what a tied one gets, response by response.
+(deltas[0].abs() < 1e-3).all() => deltas[0].sum().abs() < 1e-2 | You add the deltas up, where pushes in both directions cancel, as those of ranks do. Ask it of each response.
 (deltas[0].abs() < 1e-3).all() => (deltas[0] < 1e-3).all() | A large push downwards is a push as well: take abs() before you compare.
 """
