@@ -36,10 +36,10 @@ def push(probs: Tensor, chosen: Tensor, deltas: Tensor) -> Tensor:
 
 
 def average_push(
-    policies: Tensor, earned: Tensor, deltas_of: Callable[[Tensor], Tensor], size=4
+    policies: Tensor, earned: Tensor, deltas_of: Callable[[Tensor], Tensor]
 ) -> Tensor:
     """The exact average of `push` over all groups, [point answer] -> [point answer]."""
-    groups = torch.cartesian_prod(*[torch.arange(len(earned))] * size)  # all there are
+    groups = torch.cartesian_prod(*[torch.arange(len(earned))] * 4)  # of four
     deltas = deltas_of(earned[groups])  # [group trial]
     averages = [
         probs[groups].prod(dim=-1) @ push(probs, groups, deltas) for probs in policies
