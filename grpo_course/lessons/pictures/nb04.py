@@ -30,6 +30,7 @@ LOSS_COLOURS = {
     "naive": COLOURS[3],
     "penalty": COLOURS[4],
     "any loss": COLOURS[2],
+    "clip higher": COLOURS[5],
 }
 
 
@@ -95,7 +96,7 @@ def plot_means(
     rows = ((1.0, plain, PI_OLD, "v"), (0.0, weighted, PI, "o"))
     for row, means, colour, mark in rows:
         jitter = torch.linspace(-0.2, 0.2, len(means))
-        ax.plot(means, row + jitter, mark, color=colour, ms=7, alpha=0.65, mec="none")
+        ax.plot(means, row + jitter, mark, color=colour, ms=5, alpha=0.5, mec="none")
     old, new = r"$\pi_\mathrm{old}$ earns", r"$\pi$ earns"
     ax.axvline(earned_old, color=PI_OLD, ls="--", lw=2, label=f"{old} {earned_old:.3f}")
     ax.axvline(earned, color=PI, lw=2, label=f"{new} {earned:.3f}")
@@ -155,6 +156,7 @@ def plot_let_go(
     deltas = noted[mu][1][:3, :, None].expand_as(noted[mu][0][:3]).flatten()
     ax = axes_row(width=6.5)[0]
     gone = draw_clip_plane(ax, ratio, deltas, epsilon, before)
-    plt.setp(ax.lines, clip_on=False)  # dots at the edge are whole
+    # Dots at the edge are whole, and none of them moves the axes.
+    plt.setp(ax.lines, clip_on=False, in_layout=False)
     inside = (ratio > 1 - epsilon) & (ratio < 1 + epsilon)
     return inside.float().mean().item(), gone.float().mean().item()
