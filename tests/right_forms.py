@@ -444,10 +444,10 @@ RIGHT = [
         "log_line",
         lambda rewards, new, old, mask: {
             "ratio_max": max(map(math.exp, (new[mask] - old[mask]).tolist())),
-            "ratio_min": (new[mask] - old[mask]).min().exp(),
+            "ratio_min": (new[mask] - old[mask]).min().exp().item(),
             "tied_groups": statistics.mean(len(set(g)) == 1 for g in rewards.tolist()),
             "mean_reward": statistics.fmean(rewards.flatten().tolist()),
-            "sampled_entropy": torch.where(mask, -old, 0).sum() / mask.sum(),
+            "sampled_entropy": float(torch.where(mask, -old, 0).sum() / mask.sum()),
             "tokens": int(mask.sum()),
         },
     ),
