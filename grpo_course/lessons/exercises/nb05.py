@@ -54,6 +54,7 @@ return (ref_log_probs.exp() * (ref_log_probs - log_probs)).sum(-1) | That is KL(
 log_probs.exp() * => ref_log_probs.exp() * | You weigh with the reference's probabilities. KL(pi||ref) is an average over what the policy does: weigh with log_probs.exp().
 log_probs.exp() * => | The weights are missing: every token counts the same. Weigh each log-ratio with the probability that the policy gives the token.
 .sum( => .mean( | You divide by the size of the vocabulary. The probabilities are the weights of the average already: take the sum.
+return (log_probs - ref_log_probs).mean(dim=-1) | Every token counts the same, because you average over the vocabulary. Weigh each log-ratio with the probability that the policy gives the token, and sum.
 log_probs.exp() * => log_probs * | You weigh with log-probabilities. The weights are probabilities: log_probs.exp().
 (log_probs - ref_log_probs) => (ref_log_probs - log_probs) | The log-ratio is upside down, so the result is minus the KL. It is log pi minus log ref.
 .sum(dim=-1) => .sum() | You sum over the batch too. Each row is a distribution of its own: sum over vocab, the last axis.
@@ -160,6 +161,7 @@ rewards - beta => rewards + beta | The sign is wrong: this pays the policy for l
 .sum(dim=-1) => .sum(dim=2) | You sum over the third axis, which is pos only as long as no axis of seeds comes first. It is always the last one: dim=-1.
 log_probs - ref_log_probs) => log_probs / ref_log_probs) | You divide logarithms. The logarithm of pi/ref is the difference of the two.
 .sum( => .mean( | You average over pos. The log-ratio of a whole response is the sum over its tokens; a mean makes beta smaller by the length.
+return (rewards[..., None] - beta * (log_probs - ref_log_probs)).detach().sum(dim=-1) | You pay the reward once for each token. It belongs to the response: sum the log-ratio first, then subtract it from the reward.
 beta * log_ratio => log_ratio | beta is missing: it says how much a nat of KL costs.
 .detach() => | The values are right, but a gradient flows through the reward. A reward is a number: detach() the log-ratio or use torch.no_grad().
 return rewards - beta * k3(log_probs, ref_log_probs).detach().sum(-1) | You put k3 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k3 it is another.
@@ -197,6 +199,7 @@ next_beta.mistakes = """
 .clamp(-0.2, 0.2) => | The error is not held back. A KL ten times too large would multiply beta several times over: clamp the error to -0.2 and 0.2.
 gain * error => error | The gain is missing: beta follows the whole error. Only the part gain * error moves it.
 gain * error => gain | The error is missing: beta grows in every step, whatever the KL is.
+beta * (1 + gain * error) => beta * gain * error | That is only the change. Add it to beta: beta times one plus gain times the error.
 1 + gain => 1 - gain | The wrong way: where the KL is too large, leaving must cost more, so beta goes up.
 kl / target - 1 => 1 - target / kl | You divide by the KL itself. The error is a share of the target: (kl - target) / target.
 kl / target - 1 => kl - target | You take the difference. The error is relative: kl / target - 1.
