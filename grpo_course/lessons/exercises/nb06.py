@@ -113,6 +113,7 @@ optimizer.zero_grad() => | The gradients of all steps add up. Call optimizer.zer
 optimizer.step() => | Nothing moves. Zero the gradients, then loss.backward(), then optimizer.step(): is one missing, or out of order?
 model, 4, generator) => model, 10, generator) | Your groups are too large: draw four responses to each prompt.
 model, 4, generator) => model, 4) | You draw other responses: hand the generator of start() to generate_responses.
+"normalized_rewards" => "centered_rewards" | Your deltas are the rewards less their mean. Divide them by the spread of the group as well: compute_deltas(rewards, 'normalized_rewards').
 "normalized_rewards" => "rewards" | Your deltas are the raw rewards. Compare each response with its group: compute_deltas(rewards, 'normalized_rewards').
 """
 SAMPLES_INSIDE = "You sample in every step. All steps of an epoch use the same responses: that is what the ratio and the clip are for."

@@ -140,7 +140,11 @@ def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = 0.2) -> str:
     """
     each = deltas[..., None].expand_as(ratio).flatten()
     ax = axes_row(width=7.0)[0]
-    gone = int(draw_clip_plane(ax, ratio.flatten(), each, epsilon).sum())
+    none = each == 0
+    pushed, never = ratio.flatten()[~none], ratio.flatten()[none]
+    gone = int(draw_clip_plane(ax, pushed, each[~none], epsilon).sum())
+    look: dict[str, Any] = {"ls": "", "ms": 6, "mec": GROUND, "color": NO_POLICY}
+    ax.plot(never, each[none], marker="o", alpha=0.7, label="delta 0", **look)
     for x, y, words in (  # in shares of the sides
         (0.02, 0.92, "pushed up"),
         (0.98, 0.92, "clipped: no push"),
@@ -148,14 +152,13 @@ def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = 0.2) -> str:
         (0.02, 0.08, "clipped: no push"),
         (0.98, 0.08, "pushed down"),
     ):
-        look: dict[str, Any] = {"bbox": {"facecolor": GROUND, "lw": 0, "pad": 2}}
+        look = {"bbox": {"facecolor": GROUND, "lw": 0, "pad": 2}}
         side = "right" if x > 0.5 else "left"
         write(ax, words, x, y, ha=side, xycoords="axes fraction", **look)
-    none = int((each == 0).sum())
     pull = "pulls none of them yet" if bool((ratio == 1).all()) else "pulls them all"
     return (
         f"{len(each)} tokens: {gone} get nothing from the clipped loss any more "
-        f"(hollow), {none} have a delta of 0. The KL {pull}."
+        f"(hollow), {int(none.sum())} have a delta of 0 (grey). The KL {pull}."
     )
 
 
