@@ -32,6 +32,7 @@ std(dim=-1, keepdim=True) => std() | You divide by the spread of the whole batch
 mean(dim=-1 => mean(dim=0 && std(dim=-1 => std(dim=0 | You compare along the batch axis, across prompts. A group is a row: mean and spread go along trial, the last axis.
 return rewards - rewards.mean(-1, keepdim=True) | The division is missing: subtract the mean, then divide by the group's standard deviation.
 return rewards / (rewards.std(-1, keepdim=True) + 1e-4) | The mean is missing: subtract the group's mean before you divide by its spread.
+(rewards - mean) / => rewards - mean / | Brackets are missing: only the mean is divided by the spread. Subtract the mean first, and divide the difference.
 rewards - mean => mean - rewards | The sign is wrong: who earns more than the mean has a positive delta.
 std(dim=-1 => std(correction=0, dim=-1 | You divide the squares by G, as correction=0 or unbiased=False does. The standard deviation of step 5 divides them by G - 1, as rewards.std does by itself.
 spread = rewards.std( => spread = rewards.var( | You divide by the variance. Its square root is the standard deviation, which has the unit of the rewards.
