@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from grpo_course.workshop import kernels
+from tools import run
 
-kernels.use()  # kernels that nbval starts inherit these variables
+run.use_variables()  # kernels that nbval starts inherit these variables
 
-# It executes parts of most notebooks: begun first, no process waits for it at the end.
-SLOWEST = "test_unusual_answers.py"
 PICTURES = str(Path(__file__).parent / "tests" / "pictures.cfg")
 
 # Ctrl-C as in a terminal, also where a shell starts the tests in the background.
@@ -20,11 +18,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same examples on every run, and no test that fails because a machine is slow.
 settings.register_profile("course", deadline=None, derandomize=True)
 settings.load_profile("course")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slowest file first; all others keep their order."""
-    items.sort(key=lambda item: item.path.name != SLOWEST)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -55,7 +48,8 @@ def calculate_elsewhere() -> None:
 
     def setup(self):
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in kernels.elsewhere(self.path.stem).items():
+            other = run.CPUS.get(run.ELSEWHERE.get(self.path.stem, ""), {})
+            for name, value in other.items():
                 patch.setenv(name, value)
             start_kernel(self)
 
@@ -66,4 +60,4 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say so, for who sees such a notebook fail."""
     if not config.getoption("nbval", default=False):
         return []
-    return [f"as on another processor: {kernels.ELSEWHERE}"]
+    return [f"as on another processor: {run.ELSEWHERE}"]

@@ -22,7 +22,7 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 # command: (module, extras of pyproject.toml that it needs, help)
 COMMANDS = {
-    "lab": ("workshop.lab", (), "open the course in JupyterLab"),
+    "lab": ("tools.lab", (), "open the course in JupyterLab"),
     "slides": ("tools.slides", ("slides",), "present the hour, or half a day"),
     "train": ("cli:train", (), "train a language model on a text task"),
     "evaluate": ("cli:evaluate", (), "measure what a model can do"),
@@ -30,24 +30,21 @@ COMMANDS = {
     "new-task": ("cli:new_task", (), "write a starter file for a task of your own"),
     "check-task": ("cli:check_task", (), "find what is wrong with a task"),
     "test": (
-        "workshop.tests",
+        "tools.run:test",
         ("test", "scale", "slides"),
         "run every check and every notebook",
     ),
-    "run": ("workshop.run", (), "execute the notebooks in a temporary copy"),
-    "save": ("workshop.save", (), "execute the notebooks and store their outputs"),
-    "progress": ("workshop.progress", (), "show your progress in every notebook"),
-    "bench": ("workshop.bench", ("scale",), "run the benchmarks"),
-    "site": ("workshop.site", ("site",), "build the website into _site"),
+    "run": ("tools.run:run", (), "execute the notebooks in a temporary copy"),
+    "save": ("tools.save", (), "execute the notebooks and store their outputs"),
+    "progress": ("tools.progress", (), "show your progress in every notebook"),
+    "bench": ("tools.run:bench", ("scale",), "run the benchmarks"),
+    "site": ("tools.site", ("site",), "build the website into _site"),
     "test-browser": (
-        "workshop.browser_tests",
+        "tools.run:test_browser",
         ("browser", "site"),
         "try JupyterLab and the website in a real browser",
     ),
 }
-IN_A_CHECKOUT = (
-    *("lab", "slides", "test", "run", "save", "bench", "site", "test-browser"),
-)
 GROUPS = {
     "Learn": ("lab", "progress"),
     "Teach": ("slides", "site"),
@@ -98,7 +95,8 @@ def start(arguments: list[str]) -> int:
         print(f"{usage()}\n\nThere is no command {name!r}.{near}", file=sys.stderr)
         return 2
     module, extras, line = COMMANDS[name]
-    if not (ROOT / "pyproject.toml").exists() and name in IN_A_CHECKOUT:
+    beside = module.startswith("tools.")  # the package, in a checkout
+    if beside and not (ROOT / "pyproject.toml").exists():
         raise install.NotReady(
             f"`{name}` works in a checkout of the course, and {ROOT} is none.\n"
             "Clone the repository, and run the command in its folder."
@@ -116,10 +114,9 @@ def start(arguments: list[str]) -> int:
     paths = [str(ROOT), os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     module, _, function = module.partition(":")
-    if not module.startswith("tools."):  # which lie beside the package
-        module = f"grpo_course.{module}"
     sys.path.append(str(ROOT))
-    return getattr(import_module(module), function or "main")(rest, ROOT)
+    found = import_module(module if beside else f"grpo_course.{module}")
+    return getattr(found, function or "main")(rest, ROOT)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from grpo_course.classroom import check as checking
 from grpo_course.classroom import predict as guessing
 from grpo_course.classroom import record
 from grpo_course.classroom.predict import guesses, predict
-from grpo_course.workshop import kernels
+from tools import run
 
 QUESTION = "Which way does the entropy go?"
 WAYS = ("rises", "falls", "stays")
@@ -180,13 +180,11 @@ guess.reveal("yes")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workshop", [True, False])
-def test_in_a_kernel_buttons_appear_for_a_learner_alone(
-    tmp_path, monkeypatch, workshop
-):
-    for name, value in kernels.VARIABLES.items():
+@pytest.mark.parametrize("stored", [True, False])
+def test_in_a_kernel_buttons_appear_for_a_learner_alone(tmp_path, monkeypatch, stored):
+    for name, value in run.VARIABLES.items():
         monkeypatch.setenv(name, value)
-    if not workshop:
+    if not stored:
         monkeypatch.delenv(record.STORED)
     monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
     cells = [nbformat.v4.new_code_cell(ASK)]
@@ -195,7 +193,7 @@ def test_in_a_kernel_buttons_appear_for_a_learner_alone(
     outputs = book.cells[0].outputs
     views = [o.data for o in outputs if o.output_type == "display_data"]
     text = "".join(o.get("text", "") for o in outputs)
-    if workshop:
+    if stored:
         assert views == [] and "( ) yes" in text and not any(tmp_path.iterdir())
     else:
         assert "application/vnd.jupyter.widget-view+json" in views[0]

@@ -16,7 +16,8 @@ from nbconvert import SlidesExporter
 
 from grpo_course import install
 from grpo_course.files import write_atomically
-from grpo_course.workshop import form, lab, site, workspace
+from tools import lab, site
+from tools.notebook import read
 
 TEMPLATE = """\
 {% extends 'reveal/index.html.j2' %}
@@ -61,13 +62,13 @@ def main(arguments: list[str], root: Path) -> int:
     path = named if named.exists() else Path(options.name).resolve()
     if not path.is_file():
         parser.error(f"there is no {options.name}; {told}")
-    notebook = form.read(path)
+    notebook = read(path)
     if options.stick:
         page = root / "slides" / f"{path.stem}.html"
         write_atomically(page, exported(notebook, path, root))
         print(f"Open it in any browser, without network: {page}")
         return 0
-    workspace.trust(notebook)  # its sliders act before a cell has run
+    lab.trust(notebook)  # its sliders act before a cell has run
     return lab.open_at(path.relative_to(root), others, root)
 
 

@@ -11,7 +11,7 @@ import warnings
 from importlib import metadata
 from io import BytesIO
 
-QUIET = {  # every kernel of `workshop` has them from its start
+QUIET = {  # every kernel of `tools/run.py` has them from its start
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",

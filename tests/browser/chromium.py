@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from grpo_course.workshop import browser_tests
+from tools import run
 
 ARGUMENTS = [
     "--disable-gpu",
@@ -23,7 +23,7 @@ def open_browser() -> Iterator[Browser]:
     """The one Chromium of a test run."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=browser_tests.find_chromium(), args=ARGUMENTS
+            executable_path=run.find_chromium(), args=ARGUMENTS
         )
         yield browser
         browser.close()

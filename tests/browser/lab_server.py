@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grpo_course.classroom import record
-from grpo_course.workshop import kernels
+from tools import run as tools_run
 
 Address = Callable[[str], str]  # of a path on the server, with the token
 
@@ -82,7 +82,7 @@ def serve(name: str, root: Path, private: Path) -> Iterator[Address]:
 
     What it prints is in `private`, as `server.log`.
     """
-    environment = {**os.environ, **kernels.VARIABLES}
+    environment = {**os.environ, **tools_run.VARIABLES}
     environment.pop(record.STORED)  # the tests click as a learner does
     environment.pop("JUPYTER_TOKEN", None)
     environment |= {name: str(private / name.lower()) for name in PRIVATE}

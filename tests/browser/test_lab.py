@@ -19,8 +19,7 @@ from lab_server import LOG, printed_address
 from quick import RUN, leave_out
 
 from grpo_course.classroom.live import ProgressBar
-from grpo_course.workshop import workspace
-from grpo_course.workshop.lab import FOLDER
+from tools.lab import FOLDER, standing
 
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 UNFILLED = "raise NotImplementedError"
@@ -184,7 +183,7 @@ def test_a_bar_that_stops_is_seen(capsys):
 
 def is_untouched(copy) -> bool:
     """Whether the course takes a copy for one in which nobody has written."""
-    mark, cells = workspace.standing(copy)
+    mark, cells = standing(copy)
     return cells == mark["cells"]
 
 

@@ -8,7 +8,8 @@ from nbclient import NotebookClient
 from nbformat import v4
 
 from grpo_course.classroom import record
-from grpo_course.workshop import kernels, tidy
+from tools.run import use_variables
+from tools.save import tidy
 
 DRAW = """\
 from grpo_course.classroom.plots import axes_row
@@ -31,11 +32,11 @@ FRAME = "figure.moving"
 def moving(course, monkeypatch):
     """A notebook with a slider and a film, as `save` stores it."""
     monkeypatch.setenv(record.STORED, "1")
-    kernels.use()
+    use_variables()
     book = v4.new_notebook(cells=[v4.new_code_cell(source) for source in CELLS])
     book.cells[0].source += "\nprint('ready')"
     NotebookClient(book).execute()
-    tidy.tidy(book)
+    tidy(book)
     folder = course / "moving"
     folder.mkdir(exist_ok=True)
     (folder / "moving.ipynb").write_text(json.dumps(book), encoding="utf-8")

@@ -7,8 +7,8 @@ from lab_page import NOTEBOOK, open_notebook, read, shut_down
 from nbformat import v4
 
 from grpo_course.classroom import record
-from grpo_course.workshop import prediction_cells, tidy
-from grpo_course.workshop.lab import FOLDER
+from tools.lab import FOLDER
+from tools.save import tidy
 
 ASK = 'from grpo_course import predict\nguess = predict("Which way?", "up", "down")'
 SHOW = 'print("a result")\nguess.reveal("down")'
@@ -21,8 +21,7 @@ def asking(course):
     show.outputs = [v4.new_output("stream", text="a result\nCame out: down.\n")]
     cells = [v4.new_code_cell(ASK, metadata={"tags": ["predict"]}), show]
     book = v4.new_notebook(cells=cells)
-    prediction_cells.close(book)
-    tidy.tidy(book)
+    tidy(book)
     folder = course / "asking"
     folder.mkdir()
     (folder / "guess.ipynb").write_text(json.dumps(book), encoding="utf-8")

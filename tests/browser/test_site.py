@@ -10,7 +10,7 @@ from quick import LOOK as AUDITED
 from quick import leave_out
 from site_server import SITE
 
-from grpo_course.workshop import form, prediction_cells
+from tools.notebook import questions, read
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(str(p.relative_to(SITE)) for p in SITE.rglob("*.html"))
@@ -199,8 +199,8 @@ PALE = """() => [...document.querySelectorAll('article.bd-article *')]
 @pytest.mark.parametrize("book", ["00_welcome", "05_kl"])
 def test_a_guess_can_be_made_on_a_page(book, site, visit):
     """By mouse and by keyboard; each question is a group of its own."""
-    cells = form.read(ROOT / "notebooks" / f"{book}.ipynb").cells
-    asked = prediction_cells.questions(cells)
+    cells = read(ROOT / "notebooks" / f"{book}.ipynb").cells
+    asked = questions(cells)
     page = visit(1280, 800).page
     page.goto(f"{site}/notebooks/{book}.html")
     groups = page.get_by_role("group").filter(has=page.get_by_role("radio"))

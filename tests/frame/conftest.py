@@ -1,25 +1,21 @@
-"""Small notebooks, made in memory, that the tests of the frame then break."""
+"""Small notebooks, made in memory, that the tests then break."""
 
 import nbformat
 import pytest
 from nbformat import NotebookNode, sign, v4
 
-from grpo_course.workshop import tidy
+from tools import save
 
 WORDS = "ten plain words that say what there is to see"
 
 
 def text(source: str = WORDS, *tags: str) -> NotebookNode:
-    return v4.new_markdown_cell(source, metadata=metadata(tags))
+    return v4.new_markdown_cell(source, metadata={"tags": list(tags)})
 
 
 def code(source: str = "print(1)", *tags: str, printed: str = "1\n") -> NotebookNode:
     output = v4.new_output("stream", name="stdout", text=printed)
-    return v4.new_code_cell(source, outputs=[output], metadata=metadata(tags))
-
-
-def metadata(tags: tuple[str, ...]) -> dict:
-    return {"tags": list(tags), "slideshow": {"slide_type": "slide"}}
+    return v4.new_code_cell(source, outputs=[output], metadata={"tags": list(tags)})
 
 
 def notebook(*cells: NotebookNode) -> NotebookNode:
@@ -29,7 +25,7 @@ def notebook(*cells: NotebookNode) -> NotebookNode:
         cell.execution_count = count
     for index, cell in enumerate(cells):
         cell.id = f"cell-{index}"
-    tidy.tidy(made)
+    save.tidy(made)
     return nbformat.from_dict(made)
 
 
@@ -48,7 +44,10 @@ def make():
 
 @pytest.fixture
 def lesson():
-    """A notebook that opens and closes as the course's own do."""
+    """A notebook that opens and closes as the course's own do, with an exercise."""
     title = text(f"# Title\n\n**Minutes:** 10. **You need:** nothing. {WORDS}")
+    task = text("**Exercise 1.1** · difficulty 1 of 3 · 5 minutes", "exercise")
+    knobs = code("verdict('A', a, b)", "change-it")
     end = text(f"## What you saw\n\n{WORDS}. Next: more.")
-    return notebook(title, code(), text(), code(), end)
+    hint = text("A hint.", "solution")
+    return notebook(title, task, code("f = check(f)"), hint, knobs, end)

@@ -10,7 +10,6 @@ import yaml
 from packaging.specifiers import SpecifierSet
 
 from grpo_course import install
-from grpo_course.workshop import anywhere
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -124,25 +123,3 @@ def test_a_pin_that_needs_a_later_patch_is_seen():
     assert refusals(needs, "3.11.2") == {"soupsieve": ">=3.11.5"}
     assert refusals(needs, "3.12.0") == {}
     assert refusals({"networkx": ">=3.11,!=3.14.1"}, "3.14.1") != {}
-
-
-def test_the_first_pages_start_with_one_command_and_name_the_pythons():
-    readme, install_page = (
-        (ROOT / name).read_text(encoding="utf-8")
-        for name in ("README.md", "INSTALL.md")
-    )
-    start = readme.split("\n## Start\n")[1].split("\n## ")[0]
-    first, *_, last = start.split("```")[1].strip().splitlines()
-    assert first == f"git clone --depth 1 {anywhere.HERE} grpo-course"
-    assert last == "python3 -m grpo_course lab"
-    ends = (install.OLDEST_PYTHON, install.NEWEST_PYTHON)
-    pythons = "Python {}.{} to {}.{}".format(*ends[0], *ends[1])
-    assert pythons in start and pythons in install_page
-
-
-@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=lambda page: page.name)
-def test_no_command_to_copy_holds_a_comment(page):
-    """On a Mac, zsh takes a # that is pasted for an argument."""
-    blocks = page.read_text(encoding="utf-8").split("```")[1::2]
-    shell = [each for each in blocks if not each.startswith("python")]
-    assert not [line for each in shell for line in each.splitlines() if " # " in line]

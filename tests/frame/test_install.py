@@ -12,7 +12,7 @@ import pytest
 
 from grpo_course import __main__ as command_line
 from grpo_course import install
-from grpo_course.workshop import bench, lab
+from tools import lab
 
 ROOT = Path(__file__).resolve().parents[2]
 DISK = namedtuple("DISK", "total used free")
@@ -217,13 +217,3 @@ def test_a_damaged_stamp_is_none(tmp_path):
     for text in ("{ broken", json.dumps({"files": ""})):
         (tmp_path / install.STAMP).write_text(text, encoding="utf-8")
         assert install.kept(tmp_path) == {}
-
-
-def test_bench_without_benchmarks_helps_and_names_unknown_ones(tmp_path, capsys):
-    assert bench.main([], tmp_path) == 0
-    assert "bench_NAME.py" in capsys.readouterr().err
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks" / "bench_one.py").write_text("raise SystemExit(3)\n")
-    assert bench.main(["two"], tmp_path) == 2
-    assert "one" in capsys.readouterr().err
-    assert bench.main(["one"], tmp_path) == 1

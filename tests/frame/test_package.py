@@ -12,7 +12,7 @@ import grpo_course
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "grpo_course"
-MAPPED = ("classroom", "lessons/hunt", "reader", "workshop")
+MAPPED = ("classroom", "lessons/hunt", "reader")
 LOADED = """
 import sys
 import grpo_course.__main__

@@ -7,7 +7,8 @@ from textwrap import shorten
 from docutils import nodes
 
 import grpo_course
-from grpo_course.workshop import anywhere, api_page
+from tools import links
+from tools.site import keep_plain
 
 project = "GRPO: from sorting three numbers to a language model"
 author = "GRPO course contributors"
@@ -54,10 +55,10 @@ html_theme_options = {
 # What is typed, without prompts; printed results are not offered for copying.
 copybutton_selector = "div.cell_input pre, div.highlight-default pre"
 
-if place := anywhere.origin(Path(grpo_course.__file__).parents[1]):
+if place := links.origin(Path(grpo_course.__file__).parents[1]):
     html_theme_options |= {
         "repository_url": f"https://github.com/{place}",
-        "repository_branch": anywhere.BRANCH,
+        "repository_branch": links.BRANCH,
         "use_edit_page_button": True,
         "use_repository_button": True,
     }
@@ -96,4 +97,4 @@ def add_scripts(app, pagename, templatename, context, doctree) -> None:
 def setup(app) -> None:
     for change in (offer_no_edit, describe, add_scripts):
         app.connect("html-page-context", change)
-    app.connect("autodoc-process-docstring", api_page.keep_plain)
+    app.connect("autodoc-process-docstring", keep_plain)

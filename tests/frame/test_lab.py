@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import nbformat
@@ -14,14 +15,9 @@ import pytest
 from nbformat import sign, v4
 
 from grpo_course.classroom import record
-from grpo_course.workshop import (
-    anywhere,
-    form,
-    lab,
-    notebooks,
-    progress,
-    workspace,
-)
+from tools import lab, links, progress
+from tools.notebook import WIDGET_VIEW, read
+from tools.run import choose
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "03_deltas.ipynb"
@@ -32,7 +28,7 @@ SIGN = sign.NotebookNotary.sign
 def course(tmp_path, monkeypatch):
     """A checkout with two notebooks, whose JupyterLab is a list of what it was given"""
     started = []
-    monkeypatch.setattr(lab.kernels, "serve", lambda *given: started.append(given) or 0)
+    monkeypatch.setattr(lab, "serve", lambda *given: started.append(given) or 0)
     for name in ("00_welcome", "03_deltas"):
         write(tmp_path / "notebooks" / f"{name}.ipynb", "x = 1", "y = 2")
     return type("Course", (), {"root": tmp_path, "started": started})
@@ -50,7 +46,7 @@ def write(path, *sources, printed="1\n"):
 
 def edit(path, old, new):
     """What a learner types into a cell; JupyterLab then writes the file in its way."""
-    book = form.read(path)
+    book = read(path)
     for cell in book.cells:
         cell.source = cell.source.replace(old, new)
     path.write_text(json.dumps(book, indent=4), encoding="utf-8")
@@ -58,7 +54,7 @@ def edit(path, old, new):
 
 def run_in_jupyterlab(path):
     """What JupyterLab writes after Run All and a look at the cells' properties."""
-    book = form.read(path)
+    book = read(path)
     for cell in book.cells:
         cell.metadata |= {"editable": True, "slideshow": {"slide_type": ""}, "tags": []}
         cell.metadata["execution"] = {"iopub.execute_input": "2026-01-01"}
@@ -81,10 +77,10 @@ def files(course):
 
 def test_a_copy_has_no_cell_for_colab_and_counts_its_own(course):
     path = course.root / "notebooks" / NAME
-    book = form.read(path)
-    anywhere.add(book, path.stem, "https://github.com/ada/grpo")
+    book = read(path)
+    links.add(book, path.stem, "https://github.com/ada/grpo")
     path.write_text(nbformat.writes(book), encoding="utf-8")
-    copy = form.read(start(course))
+    copy = read(start(course))
     assert "google.colab" in book.cells[1].source
     assert [cell.source for cell in copy.cells[1:]] == ["x = 1", "y = 2"]
     assert [cell.execution_count for cell in copy.cells[1:]] == [1, 2]
@@ -109,15 +105,15 @@ def test_a_copy_that_was_only_run_is_kept_and_follows_the_course(course, capsys)
     assert copy.read_bytes() == after, "nothing is new: its outputs are the learner's"
     write(course.root / "notebooks" / NAME, "x = 1", "y = 3")
     start(course)
-    assert form.read(copy).cells[2].source == "y = 3"
+    assert read(copy).cells[2].source == "y = 3"
     assert files(course) == ["00_welcome.ipynb", NAME]
-    assert capsys.readouterr().out == workspace.UPDATED.format(NAME) + "\n"
+    assert capsys.readouterr().out == lab.UPDATED.format(NAME) + "\n"
 
 
 @pytest.mark.parametrize("change", ["source", "kind", "order", "gone", "more"])
 def test_where_both_changed_the_new_one_is_put_beside(course, capsys, change):
     copy = start(course)
-    book = form.read(copy)
+    book = read(copy)
     if change == "source":
         book.cells[1].source += "  # mine"
     elif change == "kind":
@@ -135,7 +131,7 @@ def test_where_both_changed_the_new_one_is_put_beside(course, capsys, change):
     said = capsys.readouterr().out
     assert copy.read_bytes() == mine
     new = copy.with_name("03_deltas.new.ipynb")
-    assert form.read(new).cells[2].source == "y = 3"
+    assert read(new).cells[2].source == "y = 3"
     assert said.count("\n") == 1 and NAME in said and new.name in said
     start(course)
     assert capsys.readouterr().out == "", "it is said once"
@@ -150,13 +146,13 @@ def test_the_new_one_beside_is_never_overwritten_either(course):
     for number in (3, 4):  # nobody touches the first: the second takes its place
         write(course.root / "notebooks" / NAME, "x = 1", f"y = {number}")
         start(course)
-        assert form.read(new).cells[2].source == f"y = {number}"
+        assert read(new).cells[2].source == f"y = {number}"
     edit(new, "y = 4", "y = 44")
     mine = new.read_bytes()
     write(course.root / "notebooks" / NAME, "x = 1", "y = 5")
     start(course)
     assert new.read_bytes() == mine
-    assert form.read(second).cells[2].source == "y = 5"
+    assert read(second).cells[2].source == "y = 5"
 
 
 def test_new_outputs_alone_are_not_offered_beside_what_the_learner_wrote(course):
@@ -172,7 +168,7 @@ def test_the_course_s_own_outputs_are_trusted_and_no_others(course, monkeypatch)
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(course.root / "new" / "jupyter"))
     monkeypatch.setattr(sign.NotebookNotary, "sign", SIGN)
     copy = start(course)
-    is_trusted = lambda: sign.NotebookNotary().check_signature(form.read(copy))  # noqa: E731
+    is_trusted = lambda: sign.NotebookNotary().check_signature(read(copy))  # noqa: E731
     assert is_trusted()
     run_in_jupyterlab(copy)
     start(course)
@@ -185,7 +181,7 @@ def test_a_copy_that_cannot_be_read_is_left_alone(course, text):
     copy.write_text(text, encoding="utf-8")
     start(course)
     assert copy.read_text(encoding="utf-8") == text
-    assert form.read(copy.with_name("03_deltas.new.ipynb")).cells[1].source == "x = 1"
+    assert read(copy.with_name("03_deltas.new.ipynb")).cells[1].source == "x = 1"
 
 
 def test_a_copy_made_by_hand_is_not_overwritten(course):
@@ -202,21 +198,12 @@ def test_reset_makes_a_fresh_copy_and_keeps_every_old_one(course, capsys):
     for number in (1, 2):
         edit(copy, "x = 1", f"x = 10{number}")
         start(course, "--reset", "03", "--no-browser")
-        assert form.read(copy).cells[1].source == "x = 1"
+        assert read(copy).cells[1].source == "x = 1"
         assert "03_deltas.old" in capsys.readouterr().out
     names = ["03_deltas.old-2.ipynb", "03_deltas.old.ipynb"]
     assert files(course) == sorted(["00_welcome.ipynb", NAME, *names])
-    kept = [form.read(copy.with_name(name)).cells[1].source for name in names]
+    kept = [read(copy.with_name(name)).cells[1].source for name in names]
     assert kept == ["x = 102", "x = 101"]
-
-
-@pytest.mark.parametrize("number", ["3", "03", "03_deltas", "03_deltas.ipynb"])
-def test_a_number_is_one_notebook(number, tmp_path):
-    for name in ("00_a", "03_deltas", "10_b", "13_c"):
-        (tmp_path / f"{name}.ipynb").touch()
-    assert [p.stem for p in notebooks.choose(tmp_path, [number])] == ["03_deltas"]
-    with pytest.raises(SystemExit, match="no notebook '2'"):
-        notebooks.choose(tmp_path, ["2"])
 
 
 def test_a_mistyped_reset_is_no_option_of_jupyterlab(course, capsys):
@@ -231,7 +218,7 @@ def test_reset_of_what_is_not_there_changes_nothing(course):
     edit(copy, "x = 1", "x = 100")
     with pytest.raises(SystemExit, match="no notebook '99'"):
         lab.main(["--reset", "03", "99"], course.root)
-    assert form.read(copy).cells[1].source == "x = 100"
+    assert read(copy).cells[1].source == "x = 100"
     assert files(course) == ["00_welcome.ipynb", NAME]
 
 
@@ -277,30 +264,51 @@ def test_progress_is_kept_in_the_workspace_wherever_a_cell_runs(learner, tmp_pat
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_without_lab_progress_is_kept_beside_the_notebook(
-    learner, tmp_path, monkeypatch
-):
-    monkeypatch.delenv(record.FOLDER)
-    record.keep("exercises", "3.1", "v")
-    assert (tmp_path / "elsewhere" / record.NAME).exists()
+ASK = 'guess = predict("Which way?", "up", "down")'
+KEPT = {
+    "exercises": {"1.1": "v", "1.2": "x", "9.9": "v"},
+    "guesses": {"Which way?": {"guess": "up", "answer": "up"}, "old": {"guess": "up"}},
+}
 
 
 @pytest.mark.parametrize("folder", ["work", "notebooks"])
-def test_the_command_progress_finds_the_file_from_any_folder(
-    folder, tmp_path, monkeypatch, capsys
+def test_progress_shows_every_notebook_and_exports_every_item(
+    folder, tmp_path, monkeypatch, capsys, make
 ):
-    """In the workspace; beside the course's notebooks for who works in those."""
-    text = "**Exercise 3.1** · difficulty 1 of 3 · 6 minutes"
-    book = v4.new_notebook(cells=[v4.new_markdown_cell(text)])
+    """From any folder: the workspace's, or that of who works in the course's own."""
+    task = "**Exercise 1.{}** · difficulty 1 of 3 · 5 minutes"
+    cells = [make.text("# T\n\n**Minutes:** 20."), make.code(ASK, "predict")]
+    cells += [make.text(task.format(number), "exercise") for number in (1, 2)]
     for name in ("work", "notebooks", "elsewhere"):
         (tmp_path / name).mkdir()
     path = tmp_path / "notebooks" / NAME
-    path.write_text(nbformat.writes(book), encoding="utf-8")
-    kept = json.dumps({"exercises": {"3.1": "v"}})
-    (tmp_path / folder / record.NAME).write_text(kept, encoding="utf-8")
+    path.write_text(nbformat.writes(make.notebook(*cells)), encoding="utf-8")
+    (tmp_path / folder / record.NAME).write_text(json.dumps(KEPT), encoding="utf-8")
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert progress.main([], tmp_path) == 0
-    assert "1 of 1" in capsys.readouterr().out
+    assert progress.main(["--export", "ada.csv"], tmp_path) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[1].split() == ["03_deltas", "30", "1", "of", "2", "1", "of", "1"]
+    assert table[2].split()[1:] == table[1].split()[1:]
+    rows = Path("ada.csv").read_text(encoding="utf-8").splitlines()[1:]
+    assert rows == [
+        "ada,03_deltas,exercise,1.1,right,,",
+        "ada,03_deltas,exercise,1.2,not right yet,,",
+        "ada,03_deltas,guess,Which way?,right,up,up",
+    ]
+
+
+@pytest.mark.parametrize(
+    "kept, state",
+    [
+        ({}, "no guess yet"),
+        ({"guess": "up"}, "not seen yet"),
+        ({"guess": "up", "answer": "down"}, "wrong"),
+    ],
+)
+def test_the_states_of_a_guess(make, kept, state):
+    book = make.notebook(make.code(ASK, "predict"))
+    (row,) = progress.items(book, {"guesses": {"Which way?": kept}})
+    assert row[2] == state
 
 
 def test_git_sees_nothing_of_a_workspace():
@@ -334,23 +342,11 @@ def lost(sources, folder):
 
 
 @pytest.mark.parametrize(
-    "path", notebooks.choose(ROOT / "notebooks", []), ids=lambda path: path.stem
+    "path", choose(ROOT / "notebooks", []), ids=lambda path: path.stem
 )
 def test_what_a_notebook_shows_and_links_to_is_there_for_a_copy(path):
-    texts = [c.source for c in form.read(path).cells if c.cell_type == "markdown"]
+    texts = [c.source for c in read(path).cells if c.cell_type == "markdown"]
     assert lost(texts, path.parent) == []
-
-
-def test_what_is_lost_is_named(tmp_path):
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks" / "beside.png").touch()
-    (tmp_path / "notebooks" / "01_a.ipynb").touch()
-    (tmp_path / "above.png").touch()
-    shown = ["![a](../above.png) [b](01_a.ipynb#x) [c](#y) [d](https://x.org/e)"]
-    assert lost(shown, tmp_path / "notebooks") == []
-    shown = ["![a](beside.png) [b](02_b.ipynb)", '<img src="../below.png">']
-    expected = ["02_b.ipynb", "beside.png", "../below.png"]
-    assert lost(shown, tmp_path / "notebooks") == expected
 
 
 def test_a_shell_that_knows_no_comment_starts_the_course_all_the_same(course):
@@ -362,8 +358,8 @@ def test_a_shell_that_knows_no_comment_starts_the_course_all_the_same(course):
 
 SERVE = """
 import sys
-from grpo_course.workshop import kernels
-sys.exit(kernels.serve(sys.argv[1:], ".", {}))
+from tools import lab
+sys.exit(lab.serve(sys.argv[1:], ".", {}))
 """
 RESTART = """
 import subprocess, sys
@@ -395,3 +391,48 @@ def test_a_server_is_waited_for_until_it_has_ended(serve):
     assert "up\n" in iter(told.stdout.readline, "")
     os.killpg(told.pid, signal.SIGINT)  # as a terminal does
     assert told.communicate(timeout=20)[0] == "ended\n" and told.returncode == 5
+
+
+BUTTONS = {"model_name": "ToggleButtonsModel", "state": {"layout": "IPY_MODEL_b2"}}
+STORED = {"a1": BUTTONS, "b2": {"state": {}}, "c3": {"state": {}}}
+
+
+def with_widgets(states, *shown):
+    outputs = [{"data": {WIDGET_VIEW: {"model_id": each}}} for each in shown]
+    text = {"cell_type": "markdown", "source": "Guess."}
+    code = {"cell_type": "code", "outputs": [{"text": "7"}, *outputs]}
+    made = {"cells": [text, code], "metadata": {}}
+    if states is not None:
+        made["metadata"]["widgets"] = {lab.STATE: {"state": states}}
+    return made
+
+
+@pytest.fixture
+def save(tmp_path):
+    """Save over a file with other states; what is written then."""
+    path = tmp_path / "00.ipynb"
+    path.write_text(json.dumps(with_widgets(STORED, "a1")), encoding="utf-8")
+    server = SimpleNamespace(root_dir=str(tmp_path))
+
+    def saved(content, kind="notebook", name="00.ipynb"):
+        model = {"type": kind, "content": content}
+        lab.keep_widgets(model=model, path=name, contents_manager=server)
+        return lab.states(content) if kind == "notebook" else content
+
+    return saved
+
+
+def test_what_an_output_shows_is_kept_with_its_parts_and_no_more(save):
+    assert save(with_widgets(None, "a1")) == {"a1": BUTTONS, "b2": STORED["b2"]}
+
+
+def test_what_the_kernel_knows_comes_first(save):
+    new = {"state": {"value": 1}}
+    assert save(with_widgets({"d4": new}, "a1", "d4")).keys() == {"a1", "b2", "d4"}
+    assert save(with_widgets({"a1": new}, "a1")) == {"a1": new}
+
+
+def test_a_notebook_without_widgets_and_other_files_stay_as_they_are(save):
+    assert save(with_widgets(None)) == {} == save(with_widgets(None, "z9"))
+    assert save(with_widgets(None, "a1"), name="new.ipynb") == {}
+    assert save("text", kind="file") == "text"

@@ -12,13 +12,12 @@ from pathlib import Path
 
 from nbformat import NotebookNode, v4
 
-from grpo_course.workshop.cells import COLAB, digest, put_behind, tags
+from tools.notebook import COLAB, digest, put_behind, tags
 
 BRANCH = "main"
 NOBODY = "OWNER"  # in pyproject.toml until the course is published
 HERE = "ADDRESS_OF_THIS_PAGE"  # in the README's first command
 READ = "read it on [its website]"
-MARK = "**Open it in** "
 GITHUB = re.compile(r"(?:https://|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 LINE = re.compile(r"\n*^\*\*Open it in\*\* .*$", re.MULTILINE)
 # Colab brings its own torch and plots, so only the course itself is installed.
@@ -67,17 +66,6 @@ def origin(root: Path) -> str:
     return found[1] if found else ""
 
 
-def links(name: str, address: str) -> str:
-    """The line that offers Colab, Binder and the website. Badges need the network."""
-    place = address.removeprefix("https://github.com/")
-    path = f"notebooks/{name}.ipynb"
-    colab = f"https://colab.research.google.com/github/{place}/blob/{BRANCH}/{path}"
-    binder = f"https://mybinder.org/v2/gh/{place}/{BRANCH}?urlpath=lab/tree/{path}"
-    page = f"https://{pages(place)}/notebooks/{name}.html"
-    without = f"[Colab]({colab}) or [Binder]({binder}), without installing"
-    return f"{MARK}{without}; {READ}({page})."
-
-
 def bring_home(notebook: dict, root: Path) -> None:
     """Let a notebook's links lead to where this clone came from, or to nowhere.
 
@@ -101,13 +89,23 @@ def drop_colab(notebook: NotebookNode) -> None:
 
 
 def add(notebook: NotebookNode, name: str, address: str) -> None:
-    """Put the links into the first cell and the Colab cell below it."""
+    """Put the links into the first cell and the Colab cell below it.
+
+    Words, and no badges: these would need the network.
+    """
     drop_colab(notebook)
     titled = notebook.cells and notebook.cells[0].source.startswith("# ")
     if not address or not titled:
         return
+    place = address.removeprefix("https://github.com/")
+    path = f"notebooks/{name}.ipynb"
+    colab = f"https://colab.research.google.com/github/{place}/blob/{BRANCH}/{path}"
+    binder = f"https://mybinder.org/v2/gh/{place}/{BRANCH}?urlpath=lab/tree/{path}"
+    page = f"https://{pages(place)}/notebooks/{name}.html"
+    without = f"[Colab]({colab}) or [Binder]({binder}), without installing"
     first = notebook.cells[0]
-    first.source = f"{LINE.sub('', first.source)}\n\n{links(name, address)}"
+    line = f"**Open it in** {without}; {READ}({page})."
+    first.source = f"{LINE.sub('', first.source)}\n\n{line}"
     cell = v4.new_code_cell(INSTALL.format(repository=address))
     cell.id = digest(f"{name}:{COLAB}", 8)
     cell.metadata["tags"] = [COLAB]

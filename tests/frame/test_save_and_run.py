@@ -1,0 +1,245 @@
+"""`save`, `run`, `test` and `bench`, with real kernels, and nbval on what is stored."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from nbformat import v4
+
+from tools import run, save
+from tools.notebook import read, stored
+
+ROOT = Path(__file__).resolve().parents[2]
+PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2]);"
+SHOW_VARIABLE = "import os; print(os.environ.get('ATEN_CPU_CAPABILITY'))"
+TABLE = """\
+| notebook | minutes | words |
+|---|---|---|
+| 01_work | 0 | an exercise |
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout without notebooks."""
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    (tmp_path / "notebooks").mkdir()
+    return tmp_path
+
+
+def write(checkout, name, *sources):
+    """Store a notebook of code cells as JupyterLab would: random ids, never run."""
+    path = checkout / "notebooks" / f"{name}.ipynb"
+    cells = [v4.new_markdown_cell("# Tiny"), *map(v4.new_code_cell, sources)]
+    made = v4.new_notebook(cells=cells, metadata={"authors": [{"name": "me"}]})
+    del cells[1]["id"]
+    path.write_text(json.dumps(made), encoding="utf-8")
+    return path
+
+
+@pytest.mark.slow
+def test_save_is_deterministic_and_leaves_a_clean_form(checkout, capsys):
+    sources = ["x = 2 + 2\nx", "print('a')\nprint('b')", PLOT]
+    path = write(checkout, "01_tiny", *sources)
+    kept = read(path).cells[0].id
+    assert save.main(["--form-only"], checkout) == 1
+    assert "never run" in capsys.readouterr().out
+    assert save.main([], checkout) == 0
+    first = path.read_bytes()
+    assert save.main(["01"], checkout) == 0
+    assert path.read_bytes() == first
+    assert capsys.readouterr().out.split()[1::2] == ["saved", "unchanged"]
+    # It does not call setup(), so its picture has no text.
+    assert ["alternative text" in line for line in stored(read(path))] == [True]
+    assert read(path).cells[0].id == kept
+    assert set(read(path).metadata) == {"kernelspec", "language_info", "rise"}
+    assert read(path).cells[2].outputs[0].text == "a\nb\n"
+    assert first.endswith(b"}\n")
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    "source, complaint",
+    [
+        ("1 / 0", "cell 1: ZeroDivisionError: division by zero"),
+        ("import sys; print('careful', file=sys.stderr)", "cell 1: it writes to"),
+        ("import os; print(os.getcwd())", "cell 1: its output shows the path"),
+    ],
+)
+def test_save_refuses_and_leaves_the_file_alone(checkout, capsys, source, complaint):
+    path = write(checkout, "02_bad", source)
+    before = path.read_bytes()
+    assert save.main([], checkout) == 1
+    assert complaint in capsys.readouterr().out
+    assert path.read_bytes() == before
+
+
+def test_ids_are_kept_and_made_from_the_place():
+    def made(name):
+        cells = [v4.new_markdown_cell(str(i)) for i in range(4)]
+        notebook = v4.new_notebook(cells=cells)  # it would repair what comes next
+        cells[0].id = cells[2].id = "kept"
+        del cells[1]["id"], cells[3]["id"]
+        save.give_ids(notebook, name)
+        return [cell.id for cell in notebook.cells]
+
+    assert made("01")[0] == "kept" and len({*made("01")}) == 4
+    assert made("01") == made("01") and made("01")[1] != made("02")[1]
+
+
+def test_tags_and_chosen_slides_stay_times_and_states_go():
+    chosen = v4.new_code_cell("1", metadata={"slideshow": {"slide_type": "skip"}})
+    chosen.metadata |= {"execution": {"iopub.execute_input": "2026"}, "tags": ["a"]}
+    timed = "GRPO 650   9.5 ms, 1.5 msgs\n"
+    chosen.outputs = [v4.new_output("stream", name="stdout", text=timed)]
+    cells = [v4.new_markdown_cell("# T"), v4.new_markdown_cell("t"), chosen]
+    cells += [v4.new_code_cell("2"), v4.new_markdown_cell("s")]
+    cells[-1].metadata["tags"] = ["solution"]
+    notebook = v4.new_notebook(cells=cells, metadata={"widgets": {"state": {}}})
+    save.tidy(notebook)
+    kinds = [cell.metadata["slideshow"]["slide_type"] for cell in notebook.cells]
+    assert kinds == ["slide", "subslide", "skip", "fragment", "skip"]
+    assert set(chosen.metadata) == {"slideshow", "tags"}
+    assert chosen.outputs[0].text == "GRPO 650     ? ms, 1.5 msgs\n"
+    assert "widgets" not in notebook.metadata
+
+
+def test_minutes_add_the_exercises_and_fill_the_tables(checkout):
+    task = "**Exercise 1.1** · difficulty 1 of 3 · 5 minutes"
+    cells = [v4.new_markdown_cell("# W\n\n**Minutes:** 30."), v4.new_markdown_cell("")]
+    path = checkout / "notebooks" / "01_work.ipynb"
+    (checkout / "INSTRUCTORS.md").write_text(TABLE, encoding="utf-8")
+
+    def saved(text):
+        cells[1].source = text
+        path.write_text(json.dumps(v4.new_notebook(cells=cells)), encoding="utf-8")
+        assert save.main(["--form-only"], checkout) == 0
+        cells[0].source = read(path).cells[0].source
+        table = (checkout / "INSTRUCTORS.md").read_text(encoding="utf-8")
+        return cells[0].source.splitlines()[-1], table
+
+    filled = TABLE.replace("| 0 |", "| 35 |")
+    assert saved(task) == ("**Minutes:** 35 (30 without exercises).", filled)
+    assert saved(task) == ("**Minutes:** 35 (30 without exercises).", filled)
+    assert saved("") == ("**Minutes:** 30.", TABLE.replace("| 0 |", "| 30 |"))
+    path.unlink()
+    with pytest.raises(SystemExit, match="A table names 01_work"):
+        save.documents(checkout)
+
+
+def test_run_reports_each_notebook_and_writes_nothing(checkout, capsys):
+    write(checkout, "01_good", "open('made.txt', 'w').close()")
+    variables = "import os; n = os.environ; raise SystemError(n['ATEN_CPU_CAPABILITY'])"
+    write(checkout, "02_bad", "x = 1", variables)
+    before = {p.name: p.read_bytes() for p in (checkout / "notebooks").iterdir()}
+    assert run.run(["--cpu", "default"], checkout) == 1
+    good, bad = capsys.readouterr().out.splitlines()
+    assert good.startswith("01_good") and good.endswith("ok")
+    assert bad.endswith("FAILED, cell 2: SystemError: default")
+    after = {p.name: p.read_bytes() for p in (checkout / "notebooks").iterdir()}
+    assert after == before
+    with pytest.raises(SystemExit, match="01_good"):
+        run.run(["07"], checkout)
+
+
+@pytest.mark.parametrize("number", ["3", "03", "03_deltas", "03_deltas.ipynb"])
+def test_a_number_is_one_notebook(number, tmp_path):
+    for name in ("00_a", "03_deltas", "10_b", "13_c"):
+        (tmp_path / f"{name}.ipynb").touch()
+    assert [p.stem for p in run.choose(tmp_path, [number])] == ["03_deltas"]
+    with pytest.raises(SystemExit, match="no notebook '2'"):
+        run.choose(tmp_path, ["2"])
+
+
+@pytest.mark.slow
+def test_nbval_passes_what_save_stored_and_fails_a_changed_number(checkout):
+    """A closing `;` included, which nbval alone would get wrong.
+
+    One of the notebooks that `test` executes as on another processor is stored as on
+    this one.
+    """
+    other = write(checkout, next(iter(run.ELSEWHERE)), SHOW_VARIABLE)
+    path = write(checkout, "01_tiny", "print(41 + 1)", PLOT, SHOW_VARIABLE)
+    assert save.main([], checkout) == 0
+    changed = path.with_name("02_changed.ipynb")
+    text = path.read_text(encoding="utf-8").replace('"42\\n"', '"43\\n"')
+    changed.write_text(text, encoding="utf-8")
+    settings = ["-c", "pyproject.toml", "-p", "conftest", "-p", "no:cacheprovider"]
+    options = [*settings, *run.NOTEBOOKS, "--color=no"]
+    options += map(str, (other, path, changed))
+    command = [sys.executable, "-m", "pytest", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert "2 failed, 5 passed" in done.stdout.splitlines()[-1]
+    assert "'43" in done.stdout and "'42" in done.stdout
+    assert "'None" in done.stdout and "'default" in done.stdout
+    assert (ROOT / "notebooks" / f"{other.stem}.ipynb").exists()
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The commands that are started; those that hold a word of `fails` fail."""
+    commands, fails = [], set()
+
+    def python(command, folder):
+        commands.append(command)
+        return int(bool(fails & set(command)))
+
+    monkeypatch.setattr(run, "python", python)
+    return type("Started", (), {"commands": commands, "fails": fails})
+
+
+@pytest.mark.parametrize("failing", ["", "ruff", "mypy", "pytest"])
+def test_every_check_runs_then_tests_and_notebooks(started, failing, capsys):
+    started.fails.add(failing)
+    assert run.test(["-x"], ROOT) == int(bool(failing))
+    *checks, pytest_command = started.commands
+    assert checks == [*run.CHECKS.values()]
+    assert pytest_command[:2] == ["-m", "pytest"] and pytest_command[-1] == "-x"
+    assert "--nbval" in pytest_command
+    last = capsys.readouterr().out.splitlines()[-1:]
+    assert ("FAILED" in str(last)) == (failing in ("ruff", "mypy"))
+
+
+def test_the_commit_hook_runs_the_checks_alone_and_downloads_nothing(started):
+    started.fails.add("mypy")
+    assert run.test([run.CHECKS_ONLY], ROOT) == 1
+    assert started.commands == [*run.CHECKS.values()]
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    ((repository, (hook,)),) = [
+        (each["repo"], each["hooks"]) for each in yaml.safe_load(text)["repos"]
+    ]
+    assert (repository, hook["language"]) == ("local", "system")
+    assert hook["entry"] == f"python3 -m grpo_course test {run.CHECKS_ONLY}"
+
+
+def test_bench_runs_what_is_named_and_names_what_there_is(tmp_path, capsys):
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "bench_one.py").write_text("raise SystemExit(3)\n")
+    assert run.bench(["two"], tmp_path) == 2
+    assert "one" in capsys.readouterr().err
+    assert run.bench(["one"], tmp_path) == 1
+
+
+@pytest.mark.parametrize("programs", [(), ("apt-get",), ("google-chrome",)])
+def test_a_browser_is_taken_or_installed_or_asked_for(
+    monkeypatch, tmp_path, started, programs
+):
+    called = []
+    found = {name: f"/usr/bin/{name}" for name in programs}
+    monkeypatch.setattr(run.shutil, "which", found.get)
+    monkeypatch.setattr(run.os, "geteuid", lambda: 0, raising=False)
+    monkeypatch.setattr(run.subprocess, "run", lambda given, **_: called.append(given))
+    monkeypatch.setattr("tools.site.main", lambda options, root: 0)
+    monkeypatch.setenv(run.QUICK, "")
+    if programs == ("google-chrome",):
+        assert run.test_browser(["-k", "site", "--quick"], tmp_path) == 0
+        assert started.commands == [["-m", "pytest", *run.TWO_AT_ONCE, "-k", "site"]]
+        assert run.os.environ[run.QUICK] and not called
+        return
+    with pytest.raises(SystemExit, match=r"(?s)No Chromium.*apt install chromium"):
+        run.test_browser([], tmp_path)
+    words = [command[1] for command in called]
+    assert words == (["update", "install"] if programs else [])

@@ -1,0 +1,262 @@
+"""`run`, `test`, `bench`, `test-browser`: execute what the course consists of.
+
+`run [names]` executes the notebooks in a temporary copy and writes nothing;
+`--cpu default avx2 compatible` as on other processors, once for each.
+
+`test` checks style, imports and types, runs the tests and compares every notebook;
+`--checks` stops before the tests, as the pre-commit hook does. What else is given goes
+to pytest: a file, `-x`, or `-n0` for one process (which `--pdb` needs).
+
+`bench [names]` runs the benchmarks. `test-browser [--quick]` tries JupyterLab and the
+website in a headless Chromium; `--quick` runs the cells of two notebooks and audits the
+pages of four (`tests/browser/quick.py`).
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from nbclient import NotebookClient
+from nbclient.exceptions import (
+    CellExecutionError,
+    CellTimeoutError,
+    DeadKernelError,
+)
+from nbformat import NotebookNode
+
+from grpo_course import install
+from grpo_course.classroom.record import STORED
+from grpo_course.classroom.setup import QUIET
+from tools.notebook import read
+
+# What notebooks are executed with, here and under pytest.
+VARIABLES = {
+    # One thread: the models are so small that a second one only waits.
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+    "HF_HUB_OFFLINE": "1",  # no notebook waits for a network
+    STORED: "1",  # plain text, and no file of a learner
+    **QUIET,
+}
+# How PyTorch and MKL calculate on another processor: sums in another order.
+CPUS = {
+    "default": {"ATEN_CPU_CAPABILITY": "default"},
+    "avx2": {"ATEN_CPU_CAPABILITY": "avx2"},
+    "avx512": {"ATEN_CPU_CAPABILITY": "avx512"},
+    "compatible": {"MKL_CBWR": "COMPATIBLE"},
+    "default+compatible": {
+        "ATEN_CPU_CAPABILITY": "default",
+        "MKL_CBWR": "COMPATIBLE",
+    },
+    "avx2+compatible": {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "COMPATIBLE"},
+}
+# Notebooks that `test` executes so, that a margin too narrow for others is seen here.
+# Their outputs must be the stored ones all the same; every processor can do these.
+ELSEWHERE = {"09_sequences": "default"}
+CELL_SECONDS = 600  # the longest takes four minutes alone on a core
+ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Failed(Exception):
+    """A notebook stopped; the message names the cell and the error."""
+
+
+def use_variables() -> None:
+    """Set the variables for this process and the kernels it starts."""
+    os.environ.update(VARIABLES)
+
+
+def python(arguments: list[str], folder: Path) -> int:
+    """Run this Python on `arguments` in a folder; the exit status."""
+    return subprocess.call([sys.executable, *arguments], cwd=folder)
+
+
+def parser(command: str) -> argparse.ArgumentParser:
+    """The command line of a command that takes names of notebooks."""
+    made = argparse.ArgumentParser(prog=install.call(command))
+    made.add_argument("names", nargs="*", help="like 01 or 01_rewards; all if none")
+    return made
+
+
+def choose(folder: Path, names: list[str], *further: Path) -> list[Path]:
+    """The notebooks in the folders, or those of these numbers, or that begin so."""
+    paths = [
+        path for each in (folder, *further) for path in sorted(each.glob("*.ipynb"))
+    ]
+    known = ", ".join(path.stem for path in paths) or "none"
+    chosen = [] if names else paths
+    for name in names:
+        stem = Path(name).stem
+        begins = f"{stem:0>2}_" if stem.isdigit() else stem  # 1 is 01, and not 10
+        found = [path for path in paths if path.stem.startswith(begins)]
+        if not found:
+            raise SystemExit(f"There is no notebook {name!r}. Notebooks: {known}.")
+        chosen += [path for path in found if path not in chosen]
+    if not chosen:
+        raise SystemExit("There are no notebooks.")
+    return chosen
+
+
+def execute(
+    notebook: NotebookNode, folder: Path, variables: dict[str, str] | None = None
+) -> None:
+    """Execute a notebook in place; `folder` and `variables` are its kernel's."""
+    client = NotebookClient(
+        notebook,
+        timeout=CELL_SECONDS,
+        startup_timeout=120,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,
+        extra_arguments=["--log-level=ERROR"],  # the kernel's own words, not cells'
+        resources={"metadata": {"path": str(folder)}},
+    )
+    at = 0
+
+    def note(cell: NotebookNode, cell_index: int) -> None:
+        nonlocal at
+        at = cell_index
+
+    client.on_cell_start = note
+    try:
+        client.execute(env=os.environ | (variables or {}))
+    except CellExecutionError as error:
+        reason = f"{error.ename}: {ANSI_COLOUR.sub('', error.evalue)}"
+    except CellTimeoutError:
+        reason = f"still running after {CELL_SECONDS} seconds"
+    except DeadKernelError as error:
+        reason = f"the kernel died ({error})"
+    else:
+        return
+    raise Failed(f"cell {at}: {reason}")
+
+
+def run(arguments: list[str], root: Path) -> int:
+    """Execute each notebook in a temporary copy; non-zero if any failed."""
+    made = parser("run")
+    made.add_argument("--cpu", nargs="+", choices=CPUS, default=[""])
+    options = made.parse_args(arguments)
+    folders = (root / "notebooks", root / "teaching")
+    paths = choose(folders[0], options.names, folders[1])
+    use_variables()
+    passed = []
+    for cpu in options.cpu:
+        with tempfile.TemporaryDirectory() as folder:
+            for each in filter(Path.exists, folders):
+                shutil.copytree(each, Path(folder, each.name))
+            copies = [Path(folder, path.relative_to(root)) for path in paths]
+            passed += [run_one(copy, cpu) for copy in copies]
+    return int(not all(passed))
+
+
+def run_one(path: Path, cpu: str = "") -> bool:
+    """Execute one notebook and print its line; whether it ran to the end."""
+    start, outcome = time.perf_counter(), "ok"
+    try:
+        execute(read(path), path.parent, CPUS.get(cpu))
+    except Failed as error:
+        outcome = f"FAILED, {error}"
+    seconds = time.perf_counter() - start
+    column = f"{cpu:<18} " if cpu else ""
+    print(f"{path.stem:<20} {column}{seconds:6.1f} s  {outcome}", flush=True)
+    return outcome == "ok"
+
+
+LINT_IMPORTS = "from importlinter.cli import lint_imports_command as lint; lint()"
+CHECKS = {
+    "ruff check": ["-m", "ruff", "check", "."],
+    "ruff format": ["-m", "ruff", "format", "--check", "."],
+    "lint-imports": ["-c", LINT_IMPORTS, "--no-cache", "--no-logo"],
+    "mypy": ["-m", "mypy"],
+}
+NOTEBOOKS = [
+    "--nbval",
+    "--nbval-current-env",
+    f"--nbval-cell-timeout={CELL_SECONDS}",
+    "--nbval-kernel-startup-timeout=120",
+]
+# A file at a time for each of two processes; the notebooks first, which take longest.
+TWO_AT_ONCE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+EVERYTHING = ["-o", "testpaths=notebooks teaching tests"]  # where no file is named
+CHECKS_ONLY = "--checks"
+
+
+def test(arguments: list[str], root: Path) -> int:
+    """Run every check, then pytest with `arguments`; non-zero if any failed."""
+    use_variables()
+    failed = []
+    for name, command in CHECKS.items():
+        print(f"== {name}", flush=True)
+        if python(command, root) != 0:
+            failed.append(name)
+    if CHECKS_ONLY in arguments:
+        return int(bool(failed))
+    pytest = ["-m", "pytest", *NOTEBOOKS, *TWO_AT_ONCE, *EVERYTHING, *arguments]
+    status = python(pytest, root)
+    if failed:  # said last: above a passed pytest nobody looks for it
+        print(f"== FAILED: {', '.join(failed)} (see the top)", flush=True)
+    return status or int(bool(failed))
+
+
+def bench(arguments: list[str], root: Path) -> int:
+    """Run `benchmarks/bench_*.py`, or those named; non-zero if any failed."""
+    paths = sorted((root / "benchmarks").glob("bench_*.py"))
+    known = {path.stem.removeprefix("bench_"): path for path in paths}
+    unknown = [name for name in arguments if name not in known]
+    if unknown:
+        told = f"usage: bench [names]. Benchmarks: {', '.join(known)}."
+        print(told, file=sys.stderr)
+        return 2
+    use_variables()
+    statuses = []
+    for name in arguments or known:
+        print(f"== {name}", flush=True)
+        statuses.append(python([str(known[name])], root))
+    return int(any(statuses))
+
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Fonts too: what fits a slide depends on them.
+DEBIAN = ("chromium", "fonts-liberation", "fonts-dejavu-core", "fonts-dejavu-extra")
+NO_CHROMIUM = """\
+No Chromium or Chrome was found, and it could not be installed. Install one, for example
+  Debian, Ubuntu:  sudo apt install chromium
+  Fedora:          sudo dnf install chromium
+  macOS:           brew install --cask chromium
+and make sure that it can be started as one of: """
+QUICK = "GRPO_COURSE_QUICK"
+
+
+def find_chromium() -> str | None:
+    """The path of the first browser on the PATH; None if there is none."""
+    return next((path for name in CHROMIUM if (path := shutil.which(name))), None)
+
+
+def test_browser(arguments: list[str], root: Path) -> int:
+    """Build the site and run the browser tests; a site with warnings ends it."""
+    from tools import site
+
+    if not find_chromium() and getattr(os, "geteuid", lambda: 1)() == 0:
+        print("Installing Debian's Chromium with apt-get, if it is there.", flush=True)
+        packages = ["install", "-y", "-q", "--no-install-recommends", *DEBIAN]
+        for command in (["update", "-q"], packages):
+            if apt := shutil.which("apt-get"):
+                subprocess.run([apt, *command], stdout=subprocess.DEVNULL)
+    if not find_chromium():
+        raise SystemExit(NO_CHROMIUM + ", ".join(CHROMIUM))
+    use_variables()
+    options = [argument for argument in arguments if argument != "--quick"]
+    if "--quick" in arguments:
+        os.environ[QUICK] = "1"
+    if status := site.main([], root):
+        return status
+    # In their folder: pytest takes its settings, and its tests where none is named.
+    pytest = ["-m", "pytest", *TWO_AT_ONCE, *options]
+    return python(pytest, root / "tests" / "browser")
