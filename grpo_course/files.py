@@ -23,8 +23,9 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 
 def json_lines(records: Iterable[Mapping]) -> str:
-    """One record a line."""
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    """One record a line. Raises ValueError for NaN and infinity, which JSON lacks."""
+    how = {"ensure_ascii": False, "allow_nan": False}
+    return "".join(json.dumps(record, **how) + "\n" for record in records)
 
 
 def read_json_lines(

@@ -196,7 +196,7 @@ def deltas_per_token(deltas: Tensor, log_probs: Tensor) -> Tensor:
 
 # --- Ratio
 
-FARTHEST = 20.0  # nats: e^20 is far beyond any clip, and finite in half precision too
+FARTHEST = 20.0  # nats: e^20 is far beyond any clip, and finite
 
 
 def compute_ratio(
@@ -209,7 +209,8 @@ def compute_ratio(
 
     [... batch trial pos] each -> the same. A quotient of probabilities is the exp of a
     difference of log-probabilities. It is cut off at 20 nats: far above them exp
-    overflows, and zero times infinity makes a gradient that is not a number.
+    overflows, and zero times infinity makes a gradient that is not a number. In half
+    precision that would be at 11, so a ratio is float32 at least.
 
     With level "sequence" all tokens of a response have one ratio, the geometric mean of
     theirs, which sends its gradient to each of them. With one delta a response that is
@@ -217,7 +218,7 @@ def compute_ratio(
     sg[s] * pi / sg[pi], keeps each delta to its own token.
     GSPO: Zheng et al. 2025, arXiv 2507.18071.
     """
-    log_ratio = hide(log_probs - old_log_probs, mask)
+    log_ratio = as_floats(hide(log_probs - old_log_probs, mask))
     if level == "sequence":
         tokens = torch.ones_like(log_ratio) if mask is None else mask
         lengths = tokens.sum(-1, keepdim=True).clamp(min=1)
@@ -722,6 +723,11 @@ def as_bool_mask(mask: Tensor | None, like: Tensor) -> Tensor:
     return mask.bool()
 
 
+def or_nan(seen: Tensor, mask: Tensor | None) -> Tensor:
+    """What was seen of the tokens under the mask, [...], or NaN where there is none."""
+    return seen if mask is None else torch.where(mask.any(TOKEN_AXES), seen, torch.nan)
+
+
 # --- What the ratio and the clip did
 
 
@@ -762,10 +768,12 @@ def ratio_report(
     delta < 0, above it with delta > 0, above `dual_clip` with delta < 0. CISPO and SAPO
     cut nobody; of a loss of your own nothing is known. `gradient_fraction` are the
     tokens that still pull: delta is not zero and nothing was clipped. Fractions are of
-    the tokens under the mask; without any, they are 0 and the range is (inf, -inf).
-    `old_kl` is how far the inner steps went: KL(pi_old||pi) in nats a token, k3.
+    the tokens under the mask; without any, all of it is NaN.
+    `old_kl` is how far the inner steps went: KL(pi_old||pi) in nats a token, k3, each
+    token's log-ratio cut off as in the ratio.
     """
     counts = as_bool_mask(mask, ratio)
+    log_ratio = as_floats(log_probs - old_log_probs).clamp(max=FARTHEST)
     low = high = torch.zeros_like(counts)
     if mode in MODES_THAT_CUT:
         low = (ratio < 1 - epsilon) & (deltas < 0)
@@ -775,12 +783,13 @@ def ratio_report(
     pulls = (deltas != 0) & ~low & ~high
     means = {
         "ratio_mean": ratio,
-        "old_kl": k3(old_log_probs, log_probs),
+        "old_kl": torch.expm1(log_ratio) - log_ratio,
         "clip_fraction_low": low.to(ratio),
         "clip_fraction_high": high.to(ratio),
         "gradient_fraction": pulls.to(ratio),
     }
-    return {
+    report = {
         "ratio_min": torch.where(counts, ratio, torch.inf).amin(TOKEN_AXES),
         "ratio_max": torch.where(counts, ratio, -torch.inf).amax(TOKEN_AXES),
     } | {k: token_mean(hide(as_floats(v), counts), counts, 1) for k, v in means.items()}
+    return {name: or_nan(value, counts) for name, value in report.items()}

@@ -16,6 +16,8 @@ import copy
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import reduce
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import torch
@@ -54,6 +56,7 @@ from grpo_course.formulas import (
     deltas_per_token,
     hide,
     kl_reward,
+    or_nan,
     ratio_report,
     sampler_weights,
 )
@@ -219,6 +222,8 @@ class Rollout:
         None if it did not note it.
     finished: bool [batch trial], False where a response was cut off before it ended;
         None if nobody looked.
+    written: bool [batch trial pos], the mask before `mask_truncated` took tokens out
+        of it; None if it did not.
     """
 
     prompts: Tensor
@@ -226,6 +231,7 @@ class Rollout:
     mask: Tensor | None = None
     sampled_log_probs: Tensor | None = None
     finished: Tensor | None = None
+    written: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -305,37 +311,64 @@ class History:
 
 
 def as_json(record: dict) -> dict[str, Any]:
-    """A record as JSON has it: numbers and lists."""
-    return {name: torch.as_tensor(value).tolist() for name, value in record.items()}
+    """A record as JSON has it: numbers and lists, null for what is not finite."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(each) for each in value]
+        return value if isfinite(value) else None
+
+    return {k: plain(torch.as_tensor(value).tolist()) for k, value in record.items()}
 
 
 def from_json(line: dict[str, Any]) -> dict[str, Any]:
-    """The record that `as_json` was given: counts, and tensors of float32."""
+    """The record that `as_json` was given: counts, and tensors of float32.
+
+    Null becomes NaN.
+    """
+
+    def known(value: Any) -> Any:
+        if isinstance(value, list):
+            return [known(each) for each in value]
+        return nan if value is None else value
+
     counts = {name: int(line[name]) for name in PLACE if name in line}
-    return {name: torch.tensor(value) for name, value in line.items()} | counts
+    return {name: torch.tensor(known(value)) for name, value in line.items()} | counts
 
 
 def rollout_report(batch: Batch) -> dict[str, Tensor]:
     """What can be read off a rollout before any step; each value is [] or [seed].
 
-    `tied_groups` is the share of groups that teach nothing. `sampled_entropy` is
-    minus the mean log-probability of the sampled tokens, if pi_old or the sampler noted
-    it: in nats a token, right on average, and all that can be had where responses
-    cannot be enumerated.
+    `tied_groups` is the share of groups that teach nothing, `truncated` that of the
+    responses that were cut off, where the rollout says so. Lengths are of all that was
+    sampled, also of what `mask_truncated` drops. `sampled_entropy` is minus the mean
+    log-probability of the sampled tokens, if pi_old or, of dropped ones, the sampler
+    noted it: in nats a token, right on average, and all that can be had where responses
+    cannot be enumerated. NaN where no token is known.
     """
     rollout, rewards = batch.rollout, batch.rewards
-    mask = as_bool_mask(rollout.mask, rollout.responses)
+    mask = rollout.mask if rollout.written is None else rollout.written
+    mask = as_bool_mask(mask, rollout.responses)
     report = {
         "mean_reward": rewards.mean(dim=(-2, -1)),
         "tied_groups": tied_groups(rewards).float().mean(dim=-1),
         "mean_length": mask.float().sum(dim=-1).mean(dim=(-2, -1)),
     }
-    old = batch.old_log_probs
-    noted = rollout.sampled_log_probs if old is None else old
-    if noted is None:
+    if rollout.finished is not None:
+        cut_off = ~rollout.finished.bool()
+        report["truncated"] = cut_off.float().mean(dim=(-2, -1))
+    known, noted = batch.old_log_probs, rollout.sampled_log_probs
+    if known is None:
+        known = noted
+    elif rollout.written is not None and rollout.mask is not None:
+        if noted is None:  # nobody said anything of what was dropped
+            mask = rollout.mask
+        else:
+            known = torch.where(rollout.mask, known, noted)
+    if known is None:
         return report
-    entropy = -aggregate(noted, rollout.mask, "token_mean")
-    return report | {"sampled_entropy": entropy}
+    entropy = -aggregate(known, mask, "token_mean")
+    return report | {"sampled_entropy": or_nan(entropy, mask)}
 
 
 def tied_groups(rewards: Tensor) -> Tensor:
@@ -590,7 +623,8 @@ class GRPO:
             beta = torch.zeros_like(kl.detach()) + self.beta
             if config.kl_place == "loss":  # else the reward has paid for it
                 loss = loss + beta * kl
-            record |= {"loss": loss.detach(), "kl": kl.detach(), "beta": beta}
+            kl = or_nan(kl.detach(), mask)
+            record |= {"loss": loss.detach(), "kl": kl, "beta": beta}
         seen = (ratio, deltas, log_probs, old, mask, config.loss_mode)
         return loss, record | ratio_report(*seen, **config.clip)
 
@@ -784,6 +818,7 @@ class Trainer(GRPO):
         target = self.config.kl_target
         if target is not None:
             kl = self.history.records[-1]["kl"]
+            kl = torch.where(kl.isnan(), target, kl)  # no token was seen: beta stays
             self.beta = adapted_beta(self.beta, kl, target, self.config.kl_gain)
         super().end_epoch()
 
@@ -895,7 +930,8 @@ def drop_truncated(rollout: Rollout) -> Rollout:
     mask = as_bool_mask(rollout.mask, rollout.responses)
     first = rollout.responses[..., 0]
     require_same_shape("finished", rollout.finished, "responses[..., 0]", first)
-    return replace(rollout, mask=mask & rollout.finished[..., None].to(torch.bool))
+    kept = mask & rollout.finished[..., None].to(torch.bool)
+    return replace(rollout, mask=kept, written=mask)
 
 
 def correct_deltas(
@@ -1093,16 +1129,23 @@ TOKEN_MEANS |= {"clip_fraction_low", "clip_fraction_high"}
 
 
 def join(parts: list[Part], records: list[dict]) -> dict:
-    """One record from those of the parts. Skipped rows are in the loss, as zeros."""
+    """One record from those of the parts. Skipped rows are in the loss, as zeros.
+
+    A part without a token has NaN, which is left out; of nothing but those, NaN comes.
+    """
     joined = {}
     for name in records[0]:
-        values = torch.stack([record[name] for record in records])
+        values = [record[name] for record in records]
         if name in ("ratio_min", "ratio_max", "beta"):
-            joined[name] = values.amax(0) if name == "ratio_max" else values.amin(0)
+            most = torch.fmax if name == "ratio_max" else torch.fmin  # not NaN
+            joined[name] = reduce(most, values)
             continue
         share = "token_weight" if name in TOKEN_MEANS else "weight"
         shares = [getattr(part, share) for part in parts]
-        joined[name] = sum(a * b for a, b in zip(shares, values, strict=True))
+        known = [torch.where(value.isnan(), 0.0, value) for value in values]
+        total = sum(a * b for a, b in zip(shares, known, strict=True))
+        nothing = torch.stack(values).isnan().all(0)
+        joined[name] = torch.where(nothing, nan, total)
     return joined
 
 

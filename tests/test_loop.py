@@ -2,20 +2,24 @@
 
 import copy
 import inspect
+import json
 import math
 import re
 from dataclasses import FrozenInstanceError, replace
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from grpo_course import loop
+from grpo_course.files import json_lines
 from grpo_course.formulas import (
+    KL_ESTIMATORS,
     LOSS_MODES,
     compute_deltas,
     compute_loss,
+    loss_report,
     sampler_weights,
 )
 from grpo_course.loop import (
@@ -26,8 +30,10 @@ from grpo_course.loop import (
     Rollout,
     TrainConfig,
     Trainer,
+    as_json,
     correct_deltas,
     drop_truncated,
+    from_json,
     mean_and_error,
     rollout_report,
     split,
@@ -142,14 +148,48 @@ def test_a_gradient_that_is_not_finite_stops_the_step():
     assert torch.equal(bandit.logits, before)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("level", ["token", "sequence"])
 @pytest.mark.parametrize("mode", LOSS_MODES)
-def test_a_token_far_likelier_than_it_was_leaves_the_gradient_finite(mode, level):
-    old = torch.full((1, 2, 1), -95.0)
-    new = torch.full((1, 2, 1), -1.0, requires_grad=True)
-    deltas = torch.tensor([[1.0, -1.0]])
-    compute_loss(new, deltas, mode, old, ratio_level=level).backward()
-    assert new.grad.isfinite().all()
+def test_a_token_far_likelier_than_it_was_leaves_the_gradient_finite(
+    mode, level, dtype
+):
+    for far in (-95.0, -3e4):
+        old = torch.tensor([[[far], [far], [far]]], dtype=dtype)
+        new = torch.full_like(old, -1.0).requires_grad_()
+        deltas = torch.tensor([[1.0, -1.0, 0.0]], dtype=dtype)
+        loss = compute_loss(new, deltas, mode, old, ratio_level=level)
+        loss.backward()
+        assert loss.isfinite() and new.grad.isfinite().all()
+        report = loss_report(new, deltas, old, mode=mode, ratio_level=level)
+        assert all(value.isfinite() for value in report.values())
+
+
+@pytest.mark.parametrize("estimator", KL_ESTIMATORS)
+@pytest.mark.parametrize("mode", LOSS_MODES)
+def test_stale_samples_and_a_far_reference_spoil_no_weight(mode, estimator):
+    """Either a step is taken and all is finite, or it is refused and nothing moves."""
+    knobs = {"loss_mode": mode, "kl_penalty": 0.1, "kl_estimator": estimator}
+    for far_old, far_ref in product((-1.0, -95.0), (-1.0, -50.0, -200.0)):
+        bandit = Bandit()
+        with torch.no_grad():
+            bandit.logits[:, 0] = 60.0  # the others are 60 nats away
+        before = bandit.logits.detach().clone()
+        optimizer = torch.optim.SGD([bandit.logits], lr=0.5)
+        config = TrainConfig(max_gradient_norm=1.0, **knobs)
+        trainer = Trainer(bandit, PROMPTS, token_value, optimizer, config)
+        batch = trainer.collect(PROMPTS)
+        far = torch.full_like(batch.old_log_probs, 1.0)
+        deltas = torch.ones_like(batch.deltas)
+        responses = torch.arange(10).view(1, 10, 1) % 2 + 0 * batch.rollout.responses
+        rollout = replace(batch.rollout, responses=responses)
+        given = {"old_log_probs": far_old * far, "ref_log_probs": far_ref * far}
+        try:
+            trainer.improve(replace(batch, rollout=rollout, deltas=deltas, **given))
+        except ValueError as error:
+            assert "epoch 0, step 0" in str(error) and "Try a smaller" in str(error)
+            assert torch.equal(bandit.logits, before)
+        assert bandit.logits.isfinite().all()
 
 
 def test_an_epoch_samples_once_freezes_once_and_steps_many_times():
@@ -1131,6 +1171,110 @@ def test_truncated_responses_lose_their_tokens_and_nothing_else():
     assert torch.equal(dropped.responses, rollout.responses)
     with pytest.raises(ValueError, match=r"needs rollout\.finished"):
         drop_truncated(Rollout(PROMPTS_OF_SAMPLING_VARIANTS, rollout.responses))
+
+
+class Marathon(SequencePolicy):
+    """A policy that never ends, or that ends by chance."""
+
+    def __init__(self, ends, noted=True):
+        model = TinyLM(5, hidden_size=8, seeds=(0, 1))
+        generators = [torch.Generator().manual_seed(seed) for seed in (0, 1)]
+        super().__init__(model, Sampler(4, eos=4, pad=0), generators)
+        self.ends, self.noted = ends, noted
+
+    def sample(self, prompts, num_responses):
+        rollout = super().sample(prompts, num_responses)
+        if not self.ends:
+            rollout = replace(
+                rollout,
+                responses=rollout.responses % 4,
+                mask=torch.ones_like(rollout.mask),
+                finished=torch.zeros_like(rollout.finished),
+            )
+            noted = self.log_probs(rollout).detach()
+            rollout = replace(rollout, sampled_log_probs=noted)
+        return rollout if self.noted else replace(rollout, sampled_log_probs=None)
+
+
+# What is a mean over tokens, and so not known where there is none.
+OF_TOKENS = ("ratio_min", "ratio_max", "ratio_mean", "old_kl", "kl")
+OF_TOKENS += ("clip_fraction_low", "clip_fraction_high", "gradient_fraction")
+MASKED = {"mask_truncated": True, "kl_penalty": 0.1, "num_epochs": 2}
+
+
+def run_marathon(ends, noted=True, **knobs):
+    policy = Marathon(ends, noted)
+    optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.5)
+    config = TrainConfig(**{"num_responses": 6, "num_steps_per_epoch": 2} | knobs)
+    return train(policy, torch.ones(2, 3).long(), last_token_reward, optimizer, config)
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {},
+        {"micro_batch_size": 1},
+        {"minibatch_size": 5},
+        {"kl_target": 0.01, "aggregation": "token_mean"},
+        {"num_steps_per_epoch": 1, "old_log_probs_from": "first_step"},
+        {"old_log_probs_from": "sampler"},
+    ],
+)
+def test_a_run_in_which_all_is_cut_off_says_so(knobs):
+    history = run_marathon(ends=False, **MASKED | knobs)
+    for record in history.records:
+        line = json.loads(json_lines([as_json(record)]), parse_constant=pytest.fail)
+        assert line["truncated"] == [1, 1] and line["mean_length"] == [4, 4]
+        assert min(line["sampled_entropy"]) > 1 and line["loss"] == [0, 0]
+        assert all(line[name] == [None, None] for name in OF_TOKENS)
+        back = from_json(line)
+        assert back.keys() == record.keys()
+        torch.testing.assert_close(back, record, equal_nan=True, check_dtype=False)
+        assert line["beta"] == pytest.approx([0.1, 0.1])  # no KL moves it
+    unnoted = run_marathon(ends=False, noted=False, **MASKED)
+    assert unnoted.curve("sampled_entropy").isnan().all()
+
+
+def test_lengths_and_entropy_are_of_all_that_was_sampled():
+    whole, masked = (
+        run_marathon(ends=True, mask_truncated=on, num_epochs=1).records[0]
+        for on in (False, True)
+    )
+    assert ((masked["truncated"] > 0) & (masked["truncated"] < 1)).all()
+    for name in ("truncated", "mean_length", "sampled_entropy", "mean_reward"):
+        torch.testing.assert_close(masked[name], whole[name])
+    assert (masked["gradient_fraction"] > 0).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_parts_without_a_token_leave_the_others_their_means(size):
+    """The first of three prompts has no response that ended."""
+    log_probs = -torch.rand(1, 3, 4, 2, generator=torch.Generator().manual_seed(0))
+    mask = torch.ones(1, 3, 4, 2, dtype=torch.bool)
+    mask[:, 0] = False
+    prompts, leaf = torch.arange(3)[:, None], log_probs.clone().requires_grad_()
+    rollout = Rollout(prompts, torch.zeros_like(mask).long(), mask)
+    picked = {"sample": print, "log_probs": lambda r: leaf[:, r.prompts[:, 0]]}
+    policy = SimpleNamespace(**picked)
+    deltas = torch.tensor([1.0, -1.0, 1.0, -1.0]).expand(1, 3, 4)
+    batch = Batch(rollout, deltas, deltas, log_probs - 0.1, log_probs - 0.2)
+    seen = []
+    for micro in (None, size):
+        config = TrainConfig(micro_batch_size=micro, kl_penalty=0.1)
+        optimizer = torch.optim.SGD([leaf], lr=0.0)
+        seen.append(Trainer(policy, prompts, print, optimizer, config).improve(batch))
+    torch.testing.assert_close(*seen)
+    assert all(value.isfinite().all() for value in seen[1].values())
+
+
+def test_records_are_json_whatever_somebody_observes():
+    odd = {"epoch": 1, "step": 0, "seen": torch.tensor([[math.nan, 1], [math.inf, 2]])}
+    line = as_json(odd | {"one": -math.inf})
+    told = {"epoch": 1, "step": 0, "seen": [[None, 1], [None, 2]], "one": None}
+    assert line == told and json.loads(json_lines([line])) == told
+    assert from_json(told)["seen"].isnan().sum() == 2
+    with pytest.raises(ValueError, match="JSON"):
+        json_lines([{"seen": math.nan}])
 
 
 # Dynamic sampling
