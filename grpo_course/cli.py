@@ -388,7 +388,8 @@ def measured_ends(metrics: DataFrame) -> dict[str, str]:
     Held-out accuracy is what the first and the last look saw.
     """
     told = {}
-    for name in (name for columns in PANELS.values() for name in columns):
+    drawn = [name for columns in PANELS.values() for name in columns]
+    for name in (*drawn, "truncated"):
         values = metrics.get(name, Series(dtype=float))
         few = 1 if name == "held_out" else ENDS
         values = values.dropna()

@@ -426,7 +426,8 @@ class Run:
 
         def watch(history: History) -> None:
             line, at = self.write_down(history), self.trainer.epoch
-            told = {k: f"{line[n]:.3f}" for k, n in SHOWN.items() if n in line}
+            known = {k: line.get(n) for k, n in SHOWN.items()}
+            told = {k: f"{v:.3f}" for k, v in known.items() if v is not None}
             bar.set_postfix(told, refresh=False)
             bar.update()
             finished = at >= self.config.num_epochs

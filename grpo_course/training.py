@@ -499,10 +499,11 @@ def warm_start(
         responses = [demonstrate(problem, rng) for problem in chosen]
         batch = as_rollout(tokenizer, questions, responses, config.system_prompt)
         loss = -aggregate(policy.log_probs(batch), batch.mask, "token_mean")
-        require_finite_loss(loss, f"step {step} of the warm start")
+        place = f"step {step} of the warm start"
+        require_finite_loss(loss, place)
         optimizer.zero_grad()
         loss.backward()
-        take_step(optimizer, max_norm=1.0)
+        take_step(optimizer, max_norm=1.0, place=place)
         schedule.step()
         losses.append(loss.item())
         if watch:

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from grpo_course import runs
-from grpo_course.cli import train
+from grpo_course.cli import draw, measured_ends, train
 from grpo_course.evaluation import sampled_scores
 from grpo_course.files import json_lines
 from grpo_course.gsm8k import make_problems
@@ -31,6 +31,7 @@ from grpo_course.runs import (
     checkpoint_path,
     fingerprint,
     on_interrupt,
+    read_lines,
     saved_epochs,
 )
 from grpo_course.tasks import Problem
@@ -435,6 +436,23 @@ def test_the_journals_hold_every_epoch_and_what_a_response_earned(alone):
     assert looks[8] == pytest.approx(again.accuracy.mean().item())
     questions = {problem.question for problem in run.problems}
     assert set(samples["question"]) <= questions
+
+
+def test_a_run_whose_responses_are_all_cut_off_writes_json_and_goes_on(start, tmp_path):
+    """Nothing is learned, and the log says why: null is no number of JSON's own."""
+    knobs = {"mask_truncated": True, "max_new_tokens": 2, "num_epochs": 2}
+    start(tmp_path, **knobs, kl_target=0.1).go()
+    lines = (tmp_path / METRICS).read_text().splitlines()
+    for line in [json.loads(x, parse_constant=pytest.fail) for x in lines[:2]]:
+        assert line["truncated"] == 1 and line["mean_length"] == 2
+        assert line["sampled_entropy"] > 0 and line["gradient_norm"] == 0
+        assert line["kl"] is line["ratio_min"] is line["clip_fraction_high"] is None
+    again = Run(tmp_path, show=False).trainer.history
+    assert again.curve("kl").isnan().all() and (again.curve("truncated") == 1).all()
+    metrics = pandas.DataFrame(read_lines(tmp_path / METRICS))
+    ends = measured_ends(metrics)
+    assert ends["kl"] == "-" and ends["truncated"] == "1 → 1"
+    assert draw({"cut off": metrics}).startswith(b"\x89PNG")
 
 
 def test_nothing_but_the_kl_needs_a_reference(start, alone, tmp_path):
