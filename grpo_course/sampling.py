@@ -10,6 +10,7 @@ distribution, so that what is scored is what was sampled from.
 """
 
 from collections.abc import Callable, Sequence, Sized
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -25,21 +26,23 @@ from grpo_course.checks import (
 )
 
 Generators = Generator | Sequence[Generator] | None
+Token = Annotated[int, Field(ge=0)]
 
 
 @settings(kw_only=False)
 class Sampler:
     """How to write: the settings that sampling and scoring must share.
 
-    `eos` ends a response, None never does. `pad` fills up what comes after it, and
-    stands in front of short prompts; None where all have one length. `top_k` keeps
+    `eos` ends a response, each of several does, None never does. `pad` fills up what
+    comes after it, and stands in front of short prompts; None where all have one
+    length. `top_k` keeps
     the k likeliest tokens (Fan et al. 2018, arXiv 1805.04833), `top_p` the fewest
     likeliest ones that hold that much probability (Holtzman et al. 2020, arXiv
     1904.09751); None keeps all. Both come after the temperature, top_k first.
     """
 
     max_new_tokens: int = Field(ge=1)
-    eos: int | None = Field(default=None, ge=0)
+    eos: Token | tuple[Token, ...] | None = None
     pad: int | None = Field(default=None, ge=0)
     temperature: float = Field(default=1.0, gt=0)
     top_k: int | None = Field(default=None, ge=1)
@@ -63,7 +66,7 @@ class Sampler:
 
     def finished(self, responses: Tensor) -> Tensor | None:
         """Which responses ended by themselves; None if none can. -> bool [... trial]"""
-        return None if self.eos is None else (responses == self.eos).any(dim=-1)
+        return None if self.eos is None else is_end(responses, self.eos).any(dim=-1)
 
     def log_probs(self, logits: Tensor, keep: Tensor | None = None) -> Tensor:
         """What is sampled from, over the vocabulary. [... vocab] -> [... vocab]
@@ -196,7 +199,15 @@ def one_generator_each(probs: Tensor, given: object) -> Sequence[Generator]:
 # --- Masks
 
 
-def response_mask(tokens: Tensor, eos: int) -> Tensor:
+def is_end(tokens: Tensor, eos: int | Sequence[int]) -> Tensor:
+    """Where a token is EOS, or one of several. int [...] -> bool [...]"""
+    if isinstance(eos, Sequence):
+        return torch.isin(tokens, torch.tensor(eos, device=tokens.device))
+    require_at_least("eos", eos, 0)
+    return tokens == eos
+
+
+def response_mask(tokens: Tensor, eos: int | Sequence[int]) -> Tensor:
     """True up to the first EOS, that EOS included. int [... pos] -> bool [... pos]
 
     At each position: how many EOS came strictly before it? Only where none did, the
@@ -204,8 +215,7 @@ def response_mask(tokens: Tensor, eos: int) -> Tensor:
     itself. A response without EOS was cut off, and all of it counts.
     """
     require_axes("tokens", tokens, "pos")
-    require_at_least("eos", eos, 0)
-    is_eos = (tokens == eos).long()
+    is_eos = is_end(tokens, eos).long()
     return is_eos.cumsum(dim=-1) - is_eos == 0
 
 

@@ -30,6 +30,7 @@ from grpo_course.sampling import (
     Generators,
     Sampler,
     draw,
+    is_end,
     pick,
     prompt_mask,
     require_seeds,
@@ -238,7 +239,7 @@ def sample_sequences(
         if sampler.eos is not None and sampler.pad is not None:
             token = torch.where(finished, sampler.pad, token)
             score = torch.where(finished, 0.0, score)
-            finished = finished | (token == sampler.eos)
+            finished = finished | is_end(token, sampler.eos)
         tokens.append(token)
         scores.append(score)
         hidden = model.read(token[..., None], hidden)[..., 0, :]
@@ -255,8 +256,10 @@ def require_own_tokens(sampler: Sampler, vocab_size: int) -> None:
         )
     words = {"at least": 0, "below": vocab_size}
     for name in ("eos", "pad"):
-        if (token := getattr(sampler, name)) is not None:
-            require_inside(name, token, words, ", as the model's vocabulary is")
+        given = getattr(sampler, name)
+        for token in given if isinstance(given, tuple) else [given]:
+            if token is not None:
+                require_inside(name, token, words, ", as the model's vocabulary is")
 
 
 class SequencePolicy:

@@ -40,9 +40,23 @@ def test_a_response_that_was_cut_off_counts_whole():
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=9))
 def test_the_mask_is_that_of_a_plain_loop(row):
-    length = row.index(EOS) + 1 if EOS in row else len(row)
-    expected = [pos < length for pos in range(len(row))]
-    assert response_mask(torch.tensor([[row]]), EOS)[0, 0].tolist() == expected
+    for eos, several in ((EOS, [EOS]), ((EOS,), [EOS]), ((4, EOS), [4, EOS])):
+        places = (i for i, token in enumerate(row) if token in several)
+        length = next(places, len(row)) + 1
+        expected = [pos < length for pos in range(len(row))]
+        assert response_mask(torch.tensor([[row]]), eos)[0, 0].tolist() == expected
+
+
+def test_a_sampler_with_several_ends_stops_at_each():
+    sampler = Sampler(9, eos=(1, 3), pad=0)
+    policy = SequencePolicy(TinyLM(5), sampler, torch.Generator().manual_seed(0))
+    rollout = policy.sample(torch.ones(2, 2, dtype=torch.long), 20)
+    assert (rollout.responses[~rollout.mask] == 0).all()
+    counts = rollout.mask.sum(dim=-1, keepdim=True)
+    last = rollout.responses.gather(-1, counts - 1)[..., 0]
+    assert {1, 3} <= {*last[rollout.finished].tolist()} <= {1, 3}
+    with pytest.raises(ValueError, match=r"eos=7, but it must be .* below 5"):
+        SequencePolicy(TinyLM(5), Sampler(9, (1, 7), 0)).sample(rollout.prompts, 1)
 
 
 @given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=5), min_size=1))
