@@ -5,6 +5,7 @@ pass@k, the vote of the majority, and tables of means with 95 % intervals over p
 Left out: what another training seed would have given.
 """
 
+import copy
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,12 +53,10 @@ def sampled_scores(
     `batch_size` is the number of problems that are answered at once. Random numbers
     are the evaluation's own: those of the policy stay as they were.
     """
-    sampler = policy.sampler
+    writer = copy.copy(policy)
     if temperature is not None:
-        sampler = replace(sampler, temperature=temperature)
-    generator = Generator(policy.model.device)
-    generator.manual_seed(seed)
-    writer = CausalPolicy(policy.model, sampler, generator, policy.autocast)
+        writer.sampler = replace(policy.sampler, temperature=temperature)
+    writer.generator = Generator(policy.model.device).manual_seed(seed)
     return collect_scores(
         environment, lambda prompts: writer.sample(prompts, num_samples), batch_size
     )
@@ -69,8 +68,9 @@ def greedy_scores(
     """Answer every problem once, with the likeliest token at each step."""
 
     def answer(prompts: Tensor) -> Rollout:
-        responses = policy.answer(prompts)[:, None]
-        return Rollout(prompts, responses, policy.sampler.mask(responses))
+        responses, sampler = policy.answer(prompts)[:, None], policy.sampler
+        mask, finished = sampler.mask(responses), sampler.finished(responses)
+        return Rollout(prompts, responses, mask, finished=finished)
 
     return collect_scores(environment, answer, batch_size)
 

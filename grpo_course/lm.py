@@ -12,8 +12,7 @@ times its last hidden state. That holds for Qwen2, Llama, GPT-2 and most others.
 a cap on the logits, a recurrent state) takes the slow road: its own `generate` and its
 own forward pass over each text, without padding. One printed line says so.
 
-Left out: text, which is the business of `tasks.py`; beam search; more than one end of a
-response; several devices.
+Left out: text, which is the business of `tasks.py`; beam search; several devices.
 """
 
 import copy
@@ -51,7 +50,13 @@ from grpo_course.checks import (
 )
 from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler, draw, pick, prompt_mask
-from grpo_course.tasks import CHAT_TEMPLATE, TAGS
+from grpo_course.tasks import (
+    CHAT_TEMPLATE,
+    TAGS,
+    plain_template,
+    prompt_text,
+    turn_end,
+)
 
 PAD, START, EOS = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 SPECIAL = (PAD, START, EOS)
@@ -184,7 +189,8 @@ class Prefix:
         config = model.config
         windows = [getattr(config, f, None) for f in ("sliding_window", "layer_types")]
         plain = windows[0] is None and {*(windows[1] or ())} <= {"full_attention"}
-        self.ready_mask = plain and config._attn_implementation == "sdpa"
+        how = getattr(config, "_attn_implementation", None)
+        self.ready_mask = plain and how == "sdpa"
 
     def read(self, tokens: Tensor, mask: Tensor | None, position: Tensor) -> Tensor:
         """int [rows pos] -> hidden states [rows pos dim]"""
@@ -254,6 +260,13 @@ def hidden_states(
     if tokens.shape[-1] == 1:
         return before
     return torch.cat([before, prefix.extend(tokens[:, :-1])], dim=1)
+
+
+def make_recompute(model: PreTrainedModel) -> None:
+    """Turn gradient checkpointing on, by the name that this version gives it."""
+    names = "activation_checkpointing_enable", "gradient_checkpointing_enable"
+    enable = next(getattr(model, name) for name in names if hasattr(model, name))
+    enable({"use_reentrant": False})
 
 
 def recomputes(model: PreTrainedModel) -> bool:
@@ -402,7 +415,7 @@ def generate(
         tokens[rows, pos], scores[rows, pos] = token, pick(log_probs, token)
         return token
 
-    compiled = model.base_model._compiled_call_impl is not None
+    compiled = getattr(model.base_model, "_compiled_call_impl", None) is not None
     if not read_once:
         for rows, own in of_one_length(prompts, sampler.pad, num_responses):
             write_by_model(model, own, sampler, rows, choose)
@@ -467,7 +480,8 @@ def write_by_model(
 
     config, saved = GenerationConfig(), model.generation_config
     config.update(max_new_tokens=sampler.max_new_tokens, do_sample=False)
-    config.update(eos_token_id=sampler.eos, pad_token_id=sampler.pad)
+    ends = [*sampler.eos] if isinstance(sampler.eos, tuple) else sampler.eos
+    config.update(eos_token_id=ends, pad_token_id=sampler.pad)
     model.generation_config = config
     try:
         model.generate(  # type: ignore[operator]  # takes it for a part of the model
@@ -609,7 +623,9 @@ def why_not_read_once(model: PreTrainedModel, pad: int | None) -> str | None:
 
     kinds = {*(getattr(model.config, "layer_types", None) or ())}
     kinds -= {"full_attention", "sliding_attention"}
-    compiled, base._compiled_call_impl = base._compiled_call_impl, None  # takes long
+    compiled = getattr(base, "_compiled_call_impl", None)
+    if compiled is not None:
+        base._compiled_call_impl = None  # compiling takes long
     try:
         with head.register_forward_hook(enlarge):
             logits = model(input_ids=prompts[1:]).logits
@@ -623,7 +639,8 @@ def why_not_read_once(model: PreTrainedModel, pad: int | None) -> str | None:
     except Exception as error:  # of whatever kind: the model is of another
         why = f"tried out, it fails ({type(error).__name__}: {str(error)[:150]})"
     finally:
-        base._compiled_call_impl = compiled
+        if compiled is not None:
+            base._compiled_call_impl = compiled
     if why is not None and differs(read_once=False):
         raise ValueError(
             f"{type(model).__name__}: its own generate() samples from other "
@@ -716,9 +733,6 @@ class AdapterOff:
 
 # --- Models on disk, or on the hub
 
-# For a base model that knows no roles: the messages, one below the other.
-PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"
-
 
 def device_name(name: str) -> str:
     """ "auto", or what torch takes for a device."""
@@ -772,17 +786,48 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     tokenizer.padding_side = "left"
     if tokenizer.eos_token is None:
         raise ValueError(f"The tokenizer of {path} has no EOS: no response would end.")
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
     if tokenizer.chat_template is None:
-        tokenizer.chat_template = PLAIN_TEMPLATE
+        tokenizer.chat_template = plain_template(tokenizer)
+    # A prompt's own first token would be taken for padding, were it the same one.
+    text = prompt_text(tokenizer, "?", None)
+    first = tokenizer(text, add_special_tokens=False)["input_ids"][0]
+    own = [tokenizer.pad_token or tokenizer.eos_token, *tokenizer.all_special_tokens]
+    pads = [t for t in own if tokenizer.convert_tokens_to_ids(t) != first]
+    if not pads:
+        raise ValueError(
+            f"The tokenizer of {path} begins every prompt with {own[0]!r} and has no "
+            "other token to pad with. Give it one: tokenizer.pad_token = '<unk>', say."
+        )
+    if tokenizer.pad_token != pads[0]:
+        tokenizer.pad_token = pads[0]
     return tokenizer
+
+
+def turn_ends(
+    generation: GenerationConfig | None, tokenizer: PreTrainedTokenizerBase
+) -> tuple[int, ...]:
+    """Every token that ends a response: EOS, what `generate` of the model stops at,
+    and what the chat template writes behind an answer.
+    """
+    listed = getattr(generation, "eos_token_id", None)
+    several = listed if isinstance(listed, list | tuple) else [listed]
+    ends = [tokenizer.eos_token_id, turn_end(tokenizer), *several]
+    return tuple(dict.fromkeys(end for end in ends if end is not None))
 
 
 def load_shape(path: str | Path) -> PretrainedConfig:
     """The shape of a model, without its weights."""
     with loading(path):
         return AutoConfig.from_pretrained(str(path), trust_remote_code=False)
+
+
+def load_generation(path: str | Path) -> GenerationConfig:
+    """How a model is to be sampled from, without its weights."""
+    shape = load_shape(path)
+    try:
+        return GenerationConfig.from_pretrained(str(path))
+    except OSError:  # it has none: it is as the shape says
+        return GenerationConfig.from_model_config(shape)
 
 
 def save_model(

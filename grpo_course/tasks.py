@@ -14,8 +14,9 @@ import re
 import sys
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import date
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import signature
@@ -416,20 +417,97 @@ def own_source(name: str) -> str:
 # Texts as tokens, and back.
 
 
+# For a base model that knows no roles: the messages, one below the other.
+PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"
+TODAY = re.compile(r"""\bstrftime_now\(\s*(["'])(.*?)\1\s*\)""")
+DAY = date(2024, 7, 26)  # that of Llama's template where nobody tells it one
+
+
+def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """`PLAIN_TEMPLATE` behind what the tokenizer begins each text with, such as a BOS.
+
+    No other template gets it: those that want it write it themselves.
+    """
+    own = tokenizer("a")["input_ids"]
+    bare = tokenizer("a", add_special_tokens=False)["input_ids"]
+    starts = (i for i in range(len(own)) if own[i : i + len(bare)] == bare)
+    first = tokenizer.convert_ids_to_tokens(own[: next(starts, 0)])
+    return "".join(first) + PLAIN_TEMPLATE
+
+
+def rendered(
+    tokenizer: "PreTrainedTokenizerBase", messages: list[dict], **how: Any
+) -> str:
+    """A conversation as the chat template writes it, or the plain one for want of it.
+
+    Whatever day it is, a template that tells the date tells DAY: the prompts of a run
+    that is resumed tomorrow are those of today.
+    """
+    if tokenizer.chat_template:
+        template = tokenizer.get_chat_template()
+    else:
+        template = plain_template(tokenizer)
+    fixed = TODAY.sub(lambda found: repr(DAY.strftime(found[2])), template)
+    how |= {"tokenize": False, "chat_template": fixed}
+    return str(tokenizer.apply_chat_template(messages, **how))
+
+
 def prompt_text(
     tokenizer: "PreTrainedTokenizerBase", question: str, system_prompt: str | None
 ) -> str:
     """The one text that the model reads: the conversation, and whose turn it is.
 
-    Where the tokenizer has no chat template, the messages stand below one another.
+    A template that refuses the role "system", or leaves out what it says, gets that
+    before the question; one that wants the parts of a message gets one part.
+    Raises ValueError for a template with which the model would not read the question.
     """
-    messages = chat_messages(question, system_prompt)
-    if tokenizer.chat_template is None:
-        return "".join(message["content"] + "\n\n" for message in messages)
-    text = tokenizer.apply_chat_template(
-        messages, tokenize=False, add_generation_prompt=True
+    both = [system_prompt, question] if system_prompt else [question]
+    ways = [chat_messages(question, system_prompt), chat_messages("\n\n".join(both))]
+    parts = [[{"type": "text", "text": m["content"]}] for m in ways[0]]
+    roles = [message["role"] for message in ways[0]]
+    pairs = zip(roles, parts, strict=True)
+    ways += [[{"role": role, "content": part} for role, part in pairs]]
+    why = "it leaves the question out"
+    for messages in ways:
+        try:
+            text = rendered(tokenizer, messages, add_generation_prompt=True)
+        except Exception as error:  # a template raises what it likes
+            why = f"{type(error).__name__}: {error}"
+            continue
+        if all(said.strip() in text for said in both):
+            return text
+    raise ValueError(
+        f"The chat template of {tokenizer.name_or_path or 'the tokenizer'} cannot ask "
+        f"{question[:40]!r} ({why}). Give the tokenizer another chat_template and save "
+        "it, or choose another model."
     )
-    return str(text)
+
+
+def opened_tags(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """The tags in which a prompt ends, "<think>\\n" say; "" for most templates."""
+    run = re.compile(rf"((?:{'|'.join(TAGS)})\s*)+$")
+    found = run.search(prompt_text(tokenizer, "?", None))
+    return found[0] if found else ""
+
+
+def turn_end(tokenizer: "PreTrainedTokenizerBase") -> int:
+    """The token that the chat template writes behind an answer; EOS where it has none.
+
+    In Gemma, Phi, and base models with the form of ChatML, it is not EOS.
+    """
+    said = "An answer."
+    asked = [*chat_messages("?"), {"role": "assistant", "content": said}]
+    try:
+        behind = rendered(tokenizer, asked).rpartition(said)
+    except Exception:  # a template that does not take answers
+        behind = "", "", ""
+    names = {*tokenizer.get_added_vocab(), *tokenizer.all_special_tokens} - {*TAGS}
+    after = behind[2].lstrip() if behind[1] else ""
+    ends = [name for name in names if after.startswith(name)]
+    end = max(ends, key=len, default=tokenizer.eos_token)
+    token = tokenizer.convert_tokens_to_ids(end)
+    assert isinstance(token, int)  # of one text, not of several
+    return token
 
 
 def encode_prompts(
@@ -454,13 +532,17 @@ def as_rollout(
 ) -> Rollout:
     """Questions with one given response each, as if a policy had sampled them.
 
-    Each response ends with EOS, [batch 1 pos], padded on the right.
+    Each response ends as the template ends a turn, [batch 1 pos], padded on the right.
+    What the prompt has opened already is not written again.
     """
     prompts = encode_prompts(tokenizer, questions, system_prompt)
-    rows = tokenizer(list(responses), add_special_tokens=False)["input_ids"]
-    rows = [[*row, tokenizer.eos_token_id] for row in rows]
+    begun, end = opened_tags(tokenizer), turn_end(tokenizer)
+    said = [r.removeprefix(begun).removeprefix(begun.strip()) for r in responses]
+    rows = tokenizer(said, add_special_tokens=False)["input_ids"]
+    rows = [[*row, end] for row in rows]
     tokens = pad_rows(rows, tokenizer.pad_token_id, side="right")[:, None]
-    return Rollout(prompts, tokens, response_mask(tokens, tokenizer.eos_token_id))
+    mask = response_mask(tokens, end)
+    return Rollout(prompts, tokens, mask, finished=mask.any(dim=-1))
 
 
 def decode_responses(
@@ -468,13 +550,28 @@ def decode_responses(
 ) -> list[list[str]]:
     """The texts of the responses, without what stands after their end.
 
-    One list for each prompt. Special tokens are left out; the tags are none.
+    One list for each prompt. Padding, ends and what the template writes are left out;
+    other tokens stay, special or not: a tag may be one. A response to a prompt that
+    ends in an opened tag begins with that tag, unless it writes it once more.
     """
-    tokens = rollout.responses
-    if rollout.mask is not None:
-        tokens = tokens.masked_fill(~rollout.mask, tokenizer.pad_token_id)
-    trial = tokens.shape[-2]
-    texts = tokenizer.batch_decode(tokens.flatten(0, 1), skip_special_tokens=True)
+    begun, end = opened_tags(tokenizer), turn_end(tokenizer)
+    written = tokenizer(prompt_text(tokenizer, "?", None), add_special_tokens=False)
+    marks = {*written["input_ids"]} & {*tokenizer.all_special_ids}
+    marks |= {tokenizer.pad_token_id, tokenizer.eos_token_id, end}
+    marks -= {tokenizer.convert_tokens_to_ids(tag) for tag in TAGS}
+    trial, tokens = rollout.responses.shape[-2], rollout.responses
+    mask = torch.ones_like(tokens).bool() if rollout.mask is None else rollout.mask
+    if rollout.finished is not None:  # the last is an end, which only the model knows
+        last = mask.long().sum(dim=-1, keepdim=True) - 1
+        at = torch.arange(tokens.shape[-1], device=tokens.device)
+        mask = mask & ~((at == last) & rollout.finished[..., None])
+    pairs = zip(tokens.flatten(0, 1), mask.flatten(0, 1), strict=True)
+    rows = [[t for t in row[kept].tolist() if t not in marks] for row, kept in pairs]
+    how = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
+    texts = tokenizer.batch_decode(rows, **how)
+    if begun:
+        tag = begun[: begun.index(">") + 1]
+        texts = [t if t.lstrip().startswith(tag) else begun + t for t in texts]
     return [texts[i : i + trial] for i in range(0, len(texts), trial)]
 
 
@@ -610,6 +707,60 @@ class Environment:
         real = prompt_mask(prompts, self.tokenizer.pad_token_id)
         rows = zip(prompts, real, strict=True)
         return [tuple(row[kept].tolist()) for row, kept in rows]
+
+
+def what_is_lost(
+    environment: Environment,
+    golds: Sequence[str],
+    ends: Sequence[int],
+    vocab_size: int,
+    max_new_tokens: int,
+) -> Iterator[str]:
+    """What of the gold responses does not come back, each loss in one line.
+
+    `golds` answer the first problems. They go through template and tokenizer as if a
+    policy wrote them, to the first of `ends`, and back to every reward. `vocab_size`
+    is the number of embeddings of the model.
+    """
+    tokenizer, system = environment.tokenizer, environment.system_prompt
+    name_of = tokenizer.convert_ids_to_tokens
+    problems = environment.problems[: len(golds)]
+    rollout = as_rollout(tokenizer, [p.question for p in problems], golds, system)
+    lengths = response_mask(rollout.responses, turn_end(tokenizer)).sum(dim=-1)
+    parts = rollout.prompts.flatten(), rollout.responses.flatten()
+    largest = max(tokenizer.pad_token_id, *(int(part.max()) for part in parts))
+    if largest >= vocab_size:
+        yield (
+            f"{name_of(largest)!r} is token {largest}, and the model has no more than "
+            f"{vocab_size} embeddings: model.resize_token_embeddings(len(tokenizer))"
+        )
+    how = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
+    read = tokenizer.batch_decode(rollout.prompts, **how)
+    back = [text for (text,) in decode_responses(tokenizer, rollout)]
+    due = pay(environment.rewards, problems, list(golds), system)
+    paid = pay(environment.rewards, problems, back, system)
+
+    def holds(text: str, said: str) -> bool:  # whatever the spaces
+        return "".join(said.split()) in "".join(text.split())
+
+    for i, (problem, gold) in enumerate(zip(problems, golds, strict=True)):
+        if not holds(read[i], problem.question):
+            yield f"the question {problem.question!r} is read as {read[i]!r}"
+        if early := {*tokenizer(gold, add_special_tokens=False)["input_ids"]} & {*ends}:
+            yield f"{gold!r} holds {name_of(min(early))!r}, which ends a response"
+        for name in due:
+            if paid[name][i] < due[name][i]:
+                yield (
+                    f"{gold!r} comes back as {back[i]!r}, for which rewards[{name!r}] "
+                    f"pays {paid[name][i]:g} and not {due[name][i]:g}"
+                )
+        if not holds(back[i], gold):
+            yield f"{gold!r} comes back as {back[i]!r}"
+        if (length := int(lengths[i])) > max_new_tokens:
+            yield (
+                f"{gold!r} has {length} tokens with its end, and max_new_tokens="
+                f"{max_new_tokens} cuts it off"
+            )
 
 
 def sample_rows(environment: Environment, count: int) -> list[dict[str, Any]]:

@@ -26,6 +26,8 @@ from transformers import (
 )
 
 from grpo_course import lm
+from grpo_course.evaluation import greedy_scores
+from grpo_course.gsm8k import GSM8K
 from grpo_course.lm import (
     EXPECTED,
     MODELS,
@@ -35,6 +37,7 @@ from grpo_course.lm import (
     has_adapter,
     load_model,
     load_tokenizer,
+    make_recompute,
     make_tiny_model,
     make_tokenizer,
     probe_line,
@@ -45,8 +48,15 @@ from grpo_course.lm import (
 from grpo_course.loop import TrainConfig, train
 from grpo_course.runs import Run
 from grpo_course.sampling import Sampler, pad_rows, response_mask
-from grpo_course.tasks import TAGS, prompt_text
+from grpo_course.tasks import (
+    TAGS,
+    Environment,
+    Problem,
+    decode_responses,
+    prompt_text,
+)
 from grpo_course.training import (
+    GRPOConfig,
     load_trained,
     make_optimizer,
     make_policy,
@@ -433,6 +443,32 @@ def test_any_model_is_scored_as_its_own_forward_pass_scores(name, capsys):
     assert rewards[-1] > rewards[0] and history.final("kl") > 0
 
 
+@pytest.mark.parametrize("read_once", [True, False])
+def test_every_token_that_ends_a_turn_ends_it(tokenizer, tmp_path, read_once):
+    """Those that only generation_config lists, too: `generate` itself stops there."""
+    made = make_tiny_model(tokenizer, hidden_size=16, num_layers=1, num_heads=2)
+    ends = tokenizer.eos_token_id, *tokenizer("a?").input_ids
+    made.generation_config.eos_token_id = [*ends]
+    save_model(made, tokenizer, tmp_path)
+    model, again = load_model(tmp_path), load_tokenizer(tmp_path)
+    policy = make_policy(GRPOConfig(max_new_tokens=4, device="cpu"), model, again)
+    policy.read_once, pad = read_once, again.pad_token_id
+    assert policy.sampler.eos == ends
+    environment = Environment([Problem("3+4?", "7")], again, GSM8K.rewards)
+    for end in ends:
+        likely = torch.tensor([end])
+        hook = model.get_output_embeddings().register_forward_hook(
+            lambda _, __, logits, end=likely: logits.index_fill(-1, end, 99.0)
+        )
+        rollout = policy.sample(environment.ask([0]), 2)
+        greedy = greedy_scores(policy, environment)
+        hook.remove()
+        assert rollout.responses.tolist() == [[[end, pad, pad, pad]] * 2]
+        assert rollout.finished.all() and rollout.mask.sum() == 2
+        assert decode_responses(again, rollout) == [["", ""]]
+        assert greedy.texts == [[""]]
+
+
 def test_a_model_whose_generate_is_another_is_refused():
     class Moody(GPT2LMHeadModel):
         def forward(self, *args, use_cache=None, **kwargs):
@@ -530,7 +566,7 @@ def test_dropout_is_off_and_recomputing_with_it_is_refused(prompts):
     policy.model.train()  # as a trainer might
     scores = policy.log_probs(rollout).detach()
     torch.testing.assert_close(scores, rollout.sampled_log_probs, **CLOSE)
-    policy.model.activation_checkpointing_enable()
+    make_recompute(policy.model)
     with pytest.raises(ValueError, match=r"recomputes in the backward.*has dropout"):
         policy.log_probs(rollout)
 
@@ -542,7 +578,7 @@ def test_recomputing_in_the_backward_pass_changes_nothing(policy, prompts, read_
     for _ in range(2):
         scores = policy.log_probs(rollout)
         found.append((scores.detach(), gradients(policy.model, scores.square().sum())))
-        policy.model.activation_checkpointing_enable()
+        make_recompute(policy.model)
     (plain, expected), (recomputed, gradient) = found
     torch.testing.assert_close(recomputed, plain, **CLOSE)
     assert_close_gradients(gradient, expected)

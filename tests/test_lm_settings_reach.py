@@ -22,7 +22,7 @@ from grpo_course.cli import evaluate
 from grpo_course.countdown import Countdown
 from grpo_course.files import json_lines
 from grpo_course.gsm8k import GSM8K, is_correct, make_problems
-from grpo_course.lm import make_tiny_model, save_model
+from grpo_course.lm import make_tiny_model, recomputes, save_model
 from grpo_course.loop import TrainConfig
 from grpo_course.reverse import Reverse
 from grpo_course.runs import Run, begin, saved_epochs
@@ -279,7 +279,7 @@ RUN = {
     "num_threads": Row(2, threads, becomes(1, 2)),
     "gradient_checkpointing": Row(
         True,
-        lambda b: b.policy.model.is_activation_checkpointing,
+        lambda b: recomputes(b.policy.model),
         becomes(False, True),
     ),
     "lora_rank": Row(4, needed, lambda b, a: b == 0 and (a == 4 or "peft" in str(a))),

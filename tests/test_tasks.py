@@ -6,6 +6,7 @@ A wrong task is the one to copy with a piece of its source replaced.
 import inspect
 import math
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -14,26 +15,46 @@ from types import SimpleNamespace
 import numpy
 import pytest
 import torch
+from tokenizers import normalizers
+from tokenizers.processors import TemplateProcessing
 
 from grpo_course import reverse
 from grpo_course.countdown import Countdown
 from grpo_course.gsm8k import GSM8K, demonstration, make_problems
-from grpo_course.lm import make_tokenizer
+from grpo_course.lm import (
+    load_tokenizer,
+    make_tiny_model,
+    make_tokenizer,
+    save_model,
+    turn_ends,
+)
 from grpo_course.loop import History, Rollout
 from grpo_course.sampling import response_mask
-from grpo_course.task_check import attack, check_task, find_fault
+from grpo_course.task_check import attack, check_model, check_task, find_fault
 from grpo_course.tasks import (
+    CHAT_TEMPLATE,
+    TAGS,
     Environment,
     Problem,
     as_rollout,
     chat_messages,
     columns,
     completion_texts,
+    decode_responses,
     encode_prompts,
     find_task,
+    pay,
+    prompt_text,
     sample_rows,
+    what_is_lost,
 )
-from grpo_course.training import GRPOConfig, presets_of, weigh
+from grpo_course.training import (
+    GRPOConfig,
+    load_trained,
+    make_start,
+    presets_of,
+    weigh,
+)
 
 EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
 MADE = make_problems("train", 100, seed=0, **EASY)
@@ -527,3 +548,213 @@ def test_a_given_response_is_a_rollout_that_is_paid(tokenizer):
     questions = [problem.question for problem in PROBLEMS]
     rollout = as_rollout(tokenizer, questions, [demonstration(p) for p in PROBLEMS])
     assert environment.grade(rollout)["accuracy"].tolist() == [[1.0]] * 10
+
+
+# What tokenizers and templates of other models do: the gold response comes back
+
+
+def chatty(template=None, **special):
+    """A tokenizer with the words of the problems and another template or marks."""
+    made = make_tokenizer(f"{p.question}\n{demonstration(p)}" for p in MADE)
+    for name, token in special.items():
+        made.add_special_tokens({name: token})
+    if template is not None:
+        made.chat_template = template
+    return made
+
+
+def begins_with(tokenizer, prefix, suffix=""):
+    """The tokenizer, which now adds marks to each text by itself."""
+    marks = [(m, tokenizer.convert_tokens_to_ids(m)) for m in (prefix, suffix) if m]
+    how = {"single": f"{prefix} $A {suffix}".strip(), "special_tokens": marks}
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(**how)
+    return tokenizer
+
+
+def opening(text):
+    return CHAT_TEMPLATE.replace("assistant\n{% endif", f"assistant\n{text}{{% endif")
+
+
+REFUSES = "{% if messages[0].role == 'system' %}{{ raise_exception('No!') }}{% endif %}"
+LEAVES_OUT = CHAT_TEMPLATE.replace(
+    "{% for message in messages %}",
+    "{% for message in messages if message.role != 'system' %}",
+)
+ENDS = CHAT_TEMPLATE.replace(
+    "}}<|im_end|>", "}}{{ '<end>' if message.role == 'assistant' else '<|im_end|>' }}"
+)
+IN_PARTS = CHAT_TEMPLATE.replace(
+    "message['content']", "message['content'][0]['text'] | trim"
+)
+TOKENIZERS = {
+    "as ours": chatty,
+    "tags are special": lambda: chatty(additional_special_tokens=[*TAGS]),
+    "no template, BOS and EOS added": lambda: begins_with(
+        chatty("", bos_token="<s>"), "<s>", "<|im_end|>"
+    ),
+    "no pad token of its own": lambda: chatty(pad_token="<|im_end|>"),
+    "thinking is opened": lambda: chatty(opening("<think>\n")),
+    "thinking is opened and closed": lambda: chatty(opening("<think>\n\n</think>\n\n")),
+    "refuses a system role": lambda: chatty(REFUSES + CHAT_TEMPLATE),
+    "leaves the system prompt out": lambda: chatty(LEAVES_OUT),
+    "wants parts": lambda: chatty(IN_PARTS),
+    "another end of a turn": lambda: chatty(ENDS, additional_special_tokens=["<end>"]),
+    "an end that is no special token": lambda: with_end(chatty(ENDS)),
+    "refuses answers": lambda: chatty(
+        "{% if messages[-1].role != 'user' %}{{ raise_exception('No!') }}{% endif %}"
+        + CHAT_TEMPLATE
+    ),
+    "cleans up spaces": lambda: cleaned(chatty()),
+}
+
+
+def with_end(tokenizer):
+    tokenizer.add_tokens(["<end>"])
+    return tokenizer
+
+
+def cleaned(tokenizer):
+    tokenizer.clean_up_tokenization_spaces = True
+    return tokenizer
+
+
+SPACED = "<think>It 's 3 , no : 4 . Isn 't it ?</think><answer>7 . 5</answer>"
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_the_gold_response_comes_back_from_any_tokenizer(kind):
+    tokenizer, system = TOKENIZERS[kind](), "Be  brief: think."
+    rewards = GSM8K.rewards
+    environment = Environment(PROBLEMS, tokenizer, rewards, system_prompt=system)
+    golds, given = [demonstration(p) for p in PROBLEMS], [p.question for p in PROBLEMS]
+    for prompt, problem in zip(environment.tokens, PROBLEMS, strict=True):
+        read = tokenizer.decode(prompt)
+        assert problem.question in read and system in read
+    rollout = as_rollout(tokenizer, given, golds, system)
+    assert rollout.finished.all() and rollout.mask.any(dim=-1).all()
+    paid = pay(rewards, PROBLEMS, golds, system)
+    graded = environment.grade(rollout)
+    assert {name: column[:, 0].tolist() for name, column in graded.items()} == paid
+    ends = turn_ends(None, tokenizer)
+    asked = environment, golds, ends, len(tokenizer), 200
+    assert next(what_is_lost(*asked), "") == ""
+    (back,), *_ = decode_responses(tokenizer, as_rollout(tokenizer, ["?"], [SPACED]))
+    assert back.endswith(SPACED.removeprefix("<think>"))
+    # What a model says is a demonstration as well.
+    texts = [text for (text,) in decode_responses(tokenizer, rollout)]
+    again = as_rollout(tokenizer, given, texts, system)
+    assert torch.equal(again.responses, rollout.responses)
+
+
+def test_what_the_prompt_opens_is_written_once():
+    tokenizer = opens_the_answer(chatty())
+    rollout = as_rollout(tokenizer, ["3+4?"], ["<answer>7</answer>"])
+    assert tokenizer.decode(rollout.responses[0, 0]) == "7</answer><|im_end|>"
+    assert decode_responses(tokenizer, rollout) == [["<answer>7</answer>"]]
+    tokenizer = TOKENIZERS["thinking is opened"]()
+    rollout = as_rollout(tokenizer, ["3+4?"], ["<think>3+4=7</think>"])
+    assert tokenizer.decode(rollout.responses[0, 0]) == "3+4=7</think><|im_end|>"
+    assert decode_responses(tokenizer, rollout) == [["<think>\n3+4=7</think>"]]
+    for name in ("another end of a turn", "an end that is no special token"):
+        tokenizer = TOKENIZERS[name]()
+        rollout = as_rollout(tokenizer, ["3+4?"], ["7"])
+        assert tokenizer.decode(rollout.responses[0, 0]) == "7<end>"
+        assert decode_responses(tokenizer, rollout) == [["7"]]
+
+
+def test_a_base_model_reads_its_bos_once_and_no_other_model_gets_one(tmp_path):
+    bare = TOKENIZERS["no template, BOS and EOS added"]()
+    model = make_tiny_model(bare, hidden_size=16, num_layers=1, num_heads=2)
+    save_model(model, bare, tmp_path)
+    for tokenizer in (bare, load_tokenizer(tmp_path)):
+        (row,) = encode_prompts(tokenizer, ["3+4?"]).tolist()
+        assert row == bare("3+4?\n\n").input_ids[:-1]
+        assert row.count(tokenizer.bos_token_id) == 1
+    bare.chat_template = CHAT_TEMPLATE
+    assert bare.bos_token_id not in encode_prompts(bare, ["3+4?"])
+    bare = begins_with(chatty("", pad_token="<|im_end|>"), "<|im_end|>")
+    save_model(model, bare, tmp_path)
+    tokenizer = load_tokenizer(tmp_path)
+    (row,) = encode_prompts(tokenizer, ["3+4?"]).tolist()
+    assert row == bare("3+4?\n\n").input_ids and row[0] != tokenizer.pad_token_id
+
+
+def test_a_prompt_is_the_same_on_any_day():
+    days = [chatty(f"{{{{ strftime_now('%d %B %Y') }}}} {CHAT_TEMPLATE}")]
+    days += [
+        chatty(
+            "{% if not date_string is defined %}{% set date_string = "
+            "strftime_now('%d %b %Y') %}{% endif %}{{ date_string }}" + CHAT_TEMPLATE
+        )
+    ]
+    for tokenizer in days:
+        assert prompt_text(tokenizer, "?", None).startswith("26 Jul")
+
+
+def test_a_template_that_cannot_ask_is_refused_in_one_line():
+    for template in ("<|im_start|>assistant\n", "{{ raise_exception('Not you') }}"):
+        with pytest.raises(ValueError, match=r"cannot ask '3\+4\?' \(.*another model"):
+            prompt_text(chatty(template), "3+4?", "Think.")
+
+
+def unknown_words(tokenizer):
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace("9", "8")
+    return tokenizer
+
+
+def further(tokenizer):
+    tokenizer.add_tokens(["<answer>9"])
+    return tokenizer
+
+
+def opens_the_answer(tokenizer):
+    tokenizer.chat_template = opening("<answer>")
+    return tokenizer
+
+
+GOLD = "<think>9</think><answer>9</answer>"
+LOST = {
+    "comes back as .*rewards\\['accuracy'\\] pays 0 and not 1": (unknown_words, {}),
+    "rewards\\['format'\\] pays 0.6 and not 1": (opens_the_answer, {}),
+    "'<answer>9' is token .* embeddings: model.resize": (further, {}),
+    "holds '</think>', which ends a response": (
+        lambda t: t,
+        {"ends": chatty().convert_tokens_to_ids(["</think>"])},
+    ),
+    "tokens with its end, and max_new_tokens=5 cuts": (lambda t: t, {"most": 5}),
+    "the question 'Nine ' is read as": (
+        lambda t: (
+            setattr(t.backend_tokenizer, "normalizer", normalizers.Replace("N", "?"))
+            or t
+        ),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("words", LOST)
+def test_what_does_not_come_back_is_said_in_one_line(words):
+    spoil, given = LOST[words]
+    tokenizer = chatty()
+    known = len(tokenizer)
+    environment = Environment([Problem("Nine ", "9")], spoil(tokenizer), GSM8K.rewards)
+    ends, most = given.get("ends", [1]), given.get("most", 50)
+    told = next(what_is_lost(environment, [GOLD], ends, known, most), "")
+    assert re.search(words, told) and "\n" not in told
+
+
+def test_a_given_model_is_checked_by_hand_and_as_a_run_begins(tmp_path, capsys):
+    tokenizer = chatty()
+    model = make_tiny_model(tokenizer, hidden_size=16, num_layers=1, num_heads=2)
+    save_model(model, tokenizer, tmp_path)
+    assert check_model(tmp_path) and capsys.readouterr().out.startswith("[v] ")
+    model.generation_config.eos_token_id = [2, tokenizer("</think>").input_ids[0]]
+    save_model(model, tokenizer, tmp_path)
+    assert not check_model(tmp_path)
+    config = replace(presets_of("gsm8k")["laptop"], model=str(tmp_path), device="cpu")
+    make_start(replace(config, num_problems=9), MADE[:9], show=False)
+    load_trained(config, tmp_path, "train")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert all("holds '</think>', which ends a response" in line for line in lines)
+    assert "which ends a response" in find_fault(GSM8K(), config)
