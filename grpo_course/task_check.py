@@ -16,7 +16,9 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from textwrap import wrap
 
 from pandas import DataFrame
@@ -31,7 +33,7 @@ from grpo_course.tasks import (
     pay,
     require_rewards,
 )
-from grpo_course.training import GRPOConfig
+from grpo_course.training import GRPOConfig, find_loss, load_problems, presets_of
 
 LISTED = 20  # answers that a policy names at once, the right one among them
 FOOLED = 0.75  # of what the right response earns: what no cheap policy may
@@ -93,6 +95,20 @@ def check_task(task: TextTask, config: GRPOConfig | None = None) -> bool:
     print("[v] Nothing wrong was found. What earns how much:")
     print(attack(task).to_string(float_format="{:.2f}".format))
     return True
+
+
+def check_model(model: str | Path, task: str = "gsm8k") -> bool:
+    """Print what of a right response a model's tokenizer would lose, in one line.
+
+    -> whether nothing. It goes through template, tokens, end and rewards and back; no
+    weights are read. `task` is a name, as `find_task` has it.
+    """
+    preset = next(iter(presets_of(task).values()))
+    config = replace(preset, model=str(model))
+    words = find_loss(config, load_problems(config, count=LOOKED_AT))
+    told = f"[x] {model}: {words}." if words else f"[v] {model} loses nothing."
+    print(told)
+    return not words
 
 
 def find_fault(task: TextTask, config: GRPOConfig | None = None) -> str:
@@ -204,6 +220,9 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
                 f"max_new_tokens={run.max_new_tokens} cuts {cut:.0%} of them off: they "
                 "can never be rewarded. Raise it in the preset, or let gold say less."
             )
+
+    elif words := find_loss(run, some):
+        yield f"With the model {run.model}, {words}."
 
     if elsewhere:
         there = run.task, run.task_settings, run.num_problems, run.seed

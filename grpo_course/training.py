@@ -39,13 +39,17 @@ from grpo_course.lm import (
     LoraPolicy,
     device_name,
     find_device,
+    load_generation,
     load_model,
+    load_shape,
     load_tokenizer,
+    make_recompute,
     make_tiny_model,
     make_tokenizer,
     require_learning,
     require_room,
     require_whole_model,
+    turn_ends,
     with_adapter,
 )
 from grpo_course.loop import History, TrainConfig, require_finite_loss, take_step, train
@@ -58,7 +62,10 @@ from grpo_course.tasks import (
     as_rollout,
     conversation_text,
     find_task,
+    what_is_lost,
 )
+
+TRIED = 8  # gold responses that must come back from a given model's tokenizer
 
 
 @settings()
@@ -337,10 +344,10 @@ def make_policy(
     if config.lora_rank:
         model, kind = with_adapter(model, config.lora_rank), LoraPolicy
     if config.gradient_checkpointing:
-        model.activation_checkpointing_enable({"use_reentrant": False})
+        make_recompute(model)
     sampler = Sampler(
         config.max_new_tokens,
-        tokenizer.eos_token_id,
+        turn_ends(model.generation_config, tokenizer),
         tokenizer.pad_token_id,
         config.temperature,
         config.top_k,
@@ -350,6 +357,33 @@ def make_policy(
     generator.manual_seed(config.seed)
     autocast = torch.bfloat16 if config.dtype == "bfloat16" else None
     return kind(model, sampler, generator, autocast, config.micro_batch_size)
+
+
+def find_loss(
+    config: GRPOConfig,
+    problems: Sequence[Problem],
+    loaded: tuple[PreTrainedModel, PreTrainedTokenizerBase] | None = None,
+) -> str:
+    """What of a gold response would not come back from a model, in one line; or "".
+
+    That of the config, of which no weights are read then, unless one is loaded already.
+    """
+    few, task = problems[:TRIED], make_task(config)
+    if loaded:
+        model, tokenizer = loaded
+        generation, shape = model.generation_config, model.config
+    else:
+        path = str(config.model)
+        tokenizer, shape = load_tokenizer(path), load_shape(path)
+        generation = load_generation(path)
+    words = what_is_lost(
+        make_environment(config, few, tokenizer),
+        [task.gold(problem) for problem in few],
+        turn_ends(generation, tokenizer),
+        shape.get_text_config().vocab_size,
+        config.max_new_tokens,
+    )
+    return next(words, "")
 
 
 def load_trained(
@@ -363,6 +397,8 @@ def load_trained(
     tokenizer = load_tokenizer(path)
     model = load_model(path, find_device(config.device))
     problems = load_problems(config, split, config.eval_problems)
+    if words := find_loss(config, problems, (model, tokenizer)):
+        print(f"[x] {path}: {words}.")
     # Nothing is trained here, so nothing needs to be made again.
     config = replace(config, gradient_checkpointing=False)
     policy = make_policy(config, model, tokenizer)
@@ -423,6 +459,8 @@ def make_start(
     prompts = make_environment(config, problems, tokenizer).tokens
     if config.model is not None:
         require_room(model, prompts, config.max_new_tokens)
+        if words := find_loss(config, problems, (model, tokenizer)):
+            print(f"[x] {config.model}: {words}.")
         return model, tokenizer
     if config.lora_rank:
         raise ValueError(
