@@ -24,8 +24,11 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 def json_lines(records: Iterable[Mapping]) -> str:
     """One record a line. Raises ValueError for NaN and infinity, which JSON lacks."""
-    how = {"ensure_ascii": False, "allow_nan": False}
-    return "".join(json.dumps(record, **how) + "\n" for record in records)
+
+    def line(record: Mapping) -> str:
+        return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+
+    return "".join(map(line, records))
 
 
 def read_json_lines(
