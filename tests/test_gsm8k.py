@@ -10,6 +10,8 @@ from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import product
 from math import nan
+from pathlib import Path
+from time import thread_time
 
 import pytest
 from hypothesis import given
@@ -22,6 +24,7 @@ from grpo_course.gsm8k import (
     LONGEST_ANSWER,
     LONGEST_NUMBER,
     PRESETS,
+    READINGS,
     SHORT_SYSTEM_PROMPT,
     SPLITS,
     SYSTEM_PROMPT,
@@ -111,17 +114,17 @@ SAYS = [
     ("1/2", "0.5", True), ("-.5", "-0.5", True), ("-1/2", "-0.5", True),
     ("1,200", "1200", True), ("$1,200.00", "1200", True), ("1200", "1,200", True),
     ("1,200,000", "1200000", True), ("1,20", "120", False),
-    ("1,2000", "12000", False), ("12,00,000", "1200000", False),
+    ("1,2000", "12000", False), ("12,00,000", "1200000", True),
     ("1.200,50", "1200.5", False), ("1 200", "1200", False), ("1_200", "1200", False),
     ("$5", "5", True), ("5$", "5", True), ("5 dollars", "5", True), ("€5", "5", True),
     ("5 km/h", "5", True), ("5kg", "5", True), ("-$5", "-5", True),
     ("$-5", "-5", True), ("-$-5", "5", False), ("-$-5", "-5", False),
     ("Rs.500", "500", True), ("50 cents", "0.5", False), ("50%", "0.5", False),
-    ("\\frac{1}{2}", "0.5", False), ("50%", "50", True), ("50 %", "50", True),
-    ("25 m2", "25", False), ("25 m\u00b2", "25", False), ("7\uff12", "7", False),
+    ("\\frac{1}{2}", "0.5", True), ("50%", "50", True), ("50 %", "50", True),
+    ("25 m2", "25", False), ("25 m\u00b2", "25", True), ("7\uff12", "7", False),
     ("7x2", "7", False), ("7" * MEGABYTE, "7", False),
     ("0" * MEGABYTE + "7", "7", False), ("6/3", "2", True), ("1/0", "0", False),
-    ("1/3", "0.333", False), ("2 1/2", "2.5", False), ("2^3", "2", False),
+    ("1/3", "0.333", False), ("2 1/2", "2.5", True), ("2^3", "2", False),
     ("12:30", "12", False), ("1.2.3", "1.2", False),
 ]  # fmt: skip
 SAYS += [(said, "72", True) for said in SAYS_72]
@@ -155,6 +158,52 @@ def test_the_number_in_the_tag():
         text = f"<think>1</think>\n<answer>{said}</answer>"
         assert is_correct(text, gold) is right, (said[:40], gold)
         assert (read_number(said) == gold_number(gold)) is right or len(said) > 200
+
+
+# Beside READINGS: siblings, read (text, value) or unread.
+SIBLINGS = [
+    *((text, -5) for text in (
+        "-USD 5", "-C$5", "-HK$ 5", "USD -5", "US$-5", "-\u20ac5", "-\u20b95", "-kr 5",
+        "$\u22125", "\u2212$5", "\u22125", "\u20155", "\ufe635", "\u207b5", "\uff0d5",
+        "\u20125", "\u27965", "(-5)", "**-5**", "__-5__", r"-\$5", r"$\boxed{-5}$",
+    )),
+    *((text, 72) for text in (
+        "..72", "\u202672", "72...", "=> 72", "71.9 \u2248 72", r"x \approx 72",
+        "__72__", r"\boxed{\text{72}}", r"\(72\)", r"\[ 72 \]", "$$72$$", r"72^\circ",
+        r"72^{\circ}", r"72\%", "72 cm\u00b3", "72 m^{2}", r"72\text{ m}^2", "72 m/s^2",
+        r"72 \mathrm{cm}^{3}", "7\u200b2", "72\u00a0km", "\\frac{144}{2}",
+    )),
+    *((text, 1000) for text in (
+        "1{,}000", r"1\ 000", r"1,\!000", "1\u202f000", "1\u2009000", "1\u00a0000",
+        "1\u2019000", r"\$1{,}000.00", r"\frac{2{,}000}{2}",
+    )),
+    ("1,00,00,000", 10_000_000), ("10\u202f000\u202f000", 10_000_000),
+    *((text, Fraction(5, 2)) for text in (
+        "2 1/2 km", r"2\frac{1}{2}", r"2 \dfrac12", r"\tfrac52", "2\u00a01/2",
+        "2 \u00bd", "5\u20442", "2 1\u20442",
+    )),
+    *((text, Fraction(-5, 2)) for text in ("-2 1/2", r"-\frac52", r"\frac{-5}{2}")),
+    *((text, None) for text in (
+        r"\frac123", r"\frac{1}{2}3", r"\frac{x}{2}", r"\frac{3+4}{2}", r"\binom{2}{2}",
+        r"\frac{1}{-2}", "3 and 1/2", "3-1/2", "3 4/2", "1,00,00", "10{,}00",
+        "10 000 000", "1_000", "5'10", "25 m2", "72^2", "7\u00b22", "2^3", "10**3",
+        "1.5e+03", "1e3.5", "7.2\u00d710^1", r"2^{3}", "\uff17\uff12", "7\uff12",
+        "\uff127", "1\uff0c200", "72k", "72M", "5 lakh", "72 and a half", "72\u4e07",
+        "minus 5", "negative 5", "5...72", "-(5)", "-**5**", "-$$5$$", "72\u03c0",
+        r"72\pi", "\u221a4", "&minus;5", "-..5", "1.234.567", "3,5", "5/0", "--5",
+        "0x48", "3/4/2024", r"\pm 5",
+    )),
+]  # fmt: skip
+# Alone they are no answer, but the last number of a text they hold whole.
+HOLD_ONE = {"5 or 7", "5-7", "9+9", "- 5", "($5)", "5!", r"\pm 5"}
+
+
+@pytest.mark.parametrize(("text", "number"), READINGS + tuple(SIBLINGS))
+def test_what_is_read_how_and_nothing_is_read_in_part(text, number):
+    assert read_number(text) == number
+    assert is_correct(f"<answer>{text}</answer>", "5") is (number == 5)
+    if text not in HOLD_ONE:
+        assert last_number(text) == last_number(f"so it is {text} in all") == number
 
 
 def test_where_the_answer_stands_and_the_last_number():
@@ -204,7 +253,17 @@ def test_two_numbers_side_by_side_are_no_answer(number, between):
         assert read_number(way) is None
 
 
-@given(st.text(max_size=300).filter(lambda text: not any(map(str.isdigit, text))))
+# A number behind or before it would be another: minus 7, 7 million.
+NUMERAL_WORDS = re.compile(
+    "(?i)minus|negative|half|hundred|thousand|lakh|crore|illion|n"
+)
+
+
+def says_no_number(text):
+    return not (any(map(str.isnumeric, text)) or NUMERAL_WORDS.search(text))
+
+
+@given(st.text(max_size=300).filter(says_no_number))
 def test_the_last_number_is_found_behind_any_text(text):
     assert last_number(f"5 {text} 7") == 7
     assert last_number(f"7 {text}") == 7
@@ -257,6 +316,18 @@ def test_what_is_read_closely_is_short():
     assert read_number("7" * LONGEST_NUMBER) == int("7" * LONGEST_NUMBER)
     assert read_number("7" * (LONGEST_NUMBER + 1)) is None
     assert last_number("7" * (LONGEST_NUMBER + 1)) is None
+
+
+@pytest.mark.parametrize(
+    "piece", [*(text for text, _ in READINGS), "{", "\\frac", "-("]
+)
+def test_a_hundred_thousand_characters_take_no_second(piece):
+    """They take 20 ms; were the time to grow with the square, it would be minutes."""
+    many, began = piece * (100_000 // len(piece)), thread_time()
+    for text in (many, many + "7", "7" + many, f"<answer>{many[:190]}</answer>" + many):
+        is_leniently_correct(text, "7")
+        is_correct(f"<answer>{text}</answer>", "7")
+    assert thread_time() - began < 1
 
 
 def chat(*texts):
@@ -548,6 +619,25 @@ def test_every_gold_answer_of_gsm8k_earns_full_reward_and_no_other_row_does():
         assert len(different) > 7000
         texts, golds = zip(*different, strict=True)
         assert sum(correctness_reward(texts, golds)) == 0
+
+
+GRADED = Path(FOLDER, "example_model_solutions.jsonl")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FOLDER or not GRADED.exists(), reason=f"there is no {GRADED}")
+def test_the_verdicts_on_the_solutions_that_openai_published():
+    """5,276 of them, in openai/grade-school-math beside the data."""
+    rows = [json.loads(line) for line in GRADED.read_text("utf-8").splitlines()]
+    seen = 0
+    for row in rows:
+        gold = row["ground_truth"].rpartition("A:")[2].strip()
+        for said in (said for said in row.values() if isinstance(said, dict)):
+            text, right = said["solution"], said["is_correct"]
+            assert is_leniently_correct(text, gold) is right, text
+            assert is_correct(in_template("", text.rpartition("A:")[2]), gold) is right
+            seen += 1
+    assert seen == 5276
 
 
 @pytest.mark.parametrize(("rows", "last"), [(3000, 256), (40, 4), (9, 0)])
