@@ -30,6 +30,7 @@ from grpo_course.tasks import (
 
 SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 READ = re.compile(r"[0-9+*() -]{1,100}")  # no name, no call, nothing long
+TYPED = str.maketrans("×⋅·−–", "***--")  # other signs for the same
 SPLITS = ("test", "train", "validation")
 MOST_MISSES = 10_000  # draws in a row without a new puzzle: then there are no more
 
@@ -49,6 +50,7 @@ def work_out(expression: str) -> tuple[int, list[int]]:
         raise ValueError("a sign stands between two numbers or brackets")
 
     numbers: list[int] = []
+    expression = expression.translate(TYPED)
     if not READ.fullmatch(expression):
         raise ValueError("only a few numbers, + - * and brackets are read")
     try:
@@ -57,13 +59,19 @@ def work_out(expression: str) -> tuple[int, list[int]]:
         raise ValueError("this is no expression") from None
 
 
+def meaning(answer: str) -> tuple[int, ...] | None:
+    """The value of an answer and the numbers in it, in order; None if it is none."""
+    try:
+        value, used = work_out(answer)
+    except ValueError:
+        return None
+    return value, *sorted(used)
+
+
 def solves(completion: str, gold: dict) -> bool:
     """Whether the tagged answer makes the target of all the numbers."""
-    try:
-        value, used = work_out(extract_answer(completion) or "")
-    except ValueError:
-        return False
-    return value == gold["target"] and sorted(used) == sorted(gold["numbers"])
+    said = meaning(extract_answer(completion) or "")
+    return said == (gold["target"], *sorted(gold["numbers"]))
 
 
 def reaches_target(
@@ -71,6 +79,9 @@ def reaches_target(
 ) -> list[float]:
     """1.0 where the tagged answer makes the target of all the numbers, else 0.0."""
     return graded(solves, completions, answer)
+
+
+reaches_target.meaning = meaning  # type: ignore[attr-defined]  # 3+4 is 4+3
 
 
 @dataclass(frozen=True)

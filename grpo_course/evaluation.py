@@ -7,7 +7,7 @@ Left out: what another training seed would have given.
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -27,11 +27,13 @@ class Scores:
     earned: a reward's name -> [problem sample]; the first says what is right.
     texts: the responses, one list for each problem.
     groups: one for each problem; who knows one of a group knows all of it.
+    meaning: what the text of an answer says; two that mean the same have one vote.
     """
 
     earned: dict[str, Tensor]
     texts: list[list[str]]
     groups: list[str]
+    meaning: Callable[[str], Hashable] = str
 
     @property
     def accuracy(self) -> Tensor:
@@ -90,7 +92,8 @@ def collect_scores(
         name: torch.cat([each[name] for each in graded]).cpu()
         for name in environment.measures
     }
-    return Scores(earned, texts, [problem.group for problem in environment.problems])
+    groups = [problem.group for problem in environment.problems]
+    return Scores(earned, texts, groups, environment.meaning)
 
 
 def pass_at_k(correct: Tensor, k: int) -> Tensor:
@@ -116,17 +119,19 @@ def pass_at_k(correct: Tensor, k: int) -> Tensor:
 def majority(scores: Scores) -> Tensor:
     """Whether the answer that most samples of a problem give is right. [problem]
 
-    Answers are equal if what their tags hold is, or all of their text where nobody
-    wrote a tag. Of equally many, the earliest counts; a sample without an answer has no
-    vote (Wang et al. 2023, arXiv 2203.11171, where the weights are all one).
+    Answers are equal if what their tags hold means the same, or all of their text where
+    nobody wrote a tag. Of equally many, the earliest counts; a sample without an answer
+    has no vote, nor has one that is not read (Wang et al. 2023, arXiv 2203.11171, where
+    the weights are all one).
     """
     given = [[extract_answer(text) for text in texts] for texts in scores.texts]
     if not any(answer for answers in given for answer in answers):
         given = [[text.strip() for text in texts] for texts in scores.texts]
     right = []
     for answers, correct in zip(given, scores.accuracy, strict=True):
-        votes = Counter(answer for answer in answers if answer).most_common(1)
-        right.append(correct[answers.index(votes[0][0])] if votes else 0.0)
+        meant = [scores.meaning(answer) if answer else None for answer in answers]
+        votes = Counter(each for each in meant if each is not None).most_common(1)
+        right.append(correct[meant.index(votes[0][0])] if votes else 0.0)
     return torch.tensor([float(each) for each in right], dtype=torch.float64)
 
 

@@ -486,6 +486,9 @@ def correctness_reward(
     return graded(is_correct, completions, answer)
 
 
+correctness_reward.meaning = read_number  # type: ignore[attr-defined]  # 72 is 72.0
+
+
 def lenient_reward(
     completions: Sequence[Completion], answer: Sequence[str], **kwargs: object
 ) -> list[float]:

@@ -14,7 +14,7 @@ import re
 import sys
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from importlib import import_module
@@ -193,7 +193,9 @@ class TextTask(ABC, Generic[Asked]):
     """
 
     # name: (function, weight). The first says whether a response is right: it is the
-    # accuracy. A weight of 0 measures only.
+    # accuracy. A weight of 0 measures only. Where texts differ that mean the same, 72
+    # and 72.0, its attribute `meaning` is a function from an answer's text to what it
+    # says, None for nothing: a vote counts that, and so does a problem asked twice.
     rewards: ClassVar[Mapping[str, tuple[Reward, float]]]
     # of the rewards, those that an evaluation reports; none: all of them
     measures: ClassVar[Sequence[str]] = ()
@@ -611,16 +613,19 @@ class Environment:
         require_at_least("num_prompts", num_prompts, 1)
         self.rewards, self.num_prompts, self.seed = rewards, num_prompts, seed
         self.system_prompt, self.measures = system_prompt, tuple(measures or rewards)
+        judge, _ = next(iter(rewards.values()))
+        self.meaning: Callable[[str], Hashable] = getattr(judge, "meaning", str)
         questions = [problem.question for problem in self.problems]
         self.tokens = encode_prompts(tokenizer, questions, system_prompt)
         self.asked: dict[Tokens, Problem] = {}
         for problem, key in zip(self.problems, self.keys(self.tokens), strict=True):
             other = self.asked.setdefault(key, problem)
-            if other.answer != problem.answer:
+            one, two = other.answer, problem.answer
+            meant = self.meaning(str(one)), self.meaning(str(two))
+            if one != two and (meant[0] != meant[1] or meant[0] is None):
                 raise ValueError(
                     f"Two problems ask {problem.question[:60]!r}, and their answers "
-                    f"are {other.answer!r} and {problem.answer!r}. Leave one of them "
-                    "out."
+                    f"are {one!r} and {two!r}. Leave one of them out."
                 )
         self.latest: dict[str, float] = {}
         self.seen: tuple[Rollout, dict[str, Tensor]] | None = None

@@ -75,10 +75,15 @@ def test_bad_calls(call, says):
 
 
 @pytest.mark.parametrize(
-    "answer", ["3*4+5", "5 + 3*4", "(4*3)+5", "((5))+(3*4)", "5+4*3", " 5+4*3 "]
+    "answer",
+    ["3*4+5", "5 + 3*4", "(4*3)+5", "((5))+(3*4)", "5+4*3", " 5+4*3 ", "3×4+5"],
 )
 def test_each_way_to_the_target_is_right(answer):
     assert right(answer)
+
+
+def test_other_signs_of_minus_are_read():
+    assert right("4\u22123", {"numbers": [4, 3], "target": 1})
 
 
 @pytest.mark.parametrize(

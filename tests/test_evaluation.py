@@ -9,6 +9,8 @@ from statistics import mean
 import pytest
 import torch
 
+from grpo_course import evaluation
+from grpo_course.countdown import reaches_target
 from grpo_course.evaluation import (
     Measures,
     Scores,
@@ -24,11 +26,11 @@ from grpo_course.evaluation import (
     summary,
     ways_to_answer,
 )
-from grpo_course.gsm8k import GSM8K, demonstration
+from grpo_course.gsm8k import GSM8K, correctness_reward, demonstration
 from grpo_course.lm import CausalPolicy, make_tiny_model
 from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler
-from grpo_course.tasks import Environment, as_rollout
+from grpo_course.tasks import Environment, Problem, as_rollout
 
 N = 6
 MEASURES = GSM8K.measures
@@ -246,6 +248,31 @@ def test_where_nobody_writes_a_tag_the_whole_text_is_the_answer():
 
 def odd_length(completions, answer, **kwargs):
     return [len(text) % 2 for text in completions]
+
+
+GOAL = {"numbers": [3, 4], "target": 7}
+
+
+@pytest.mark.parametrize(
+    ("reward", "answer", "said", "correct"),
+    [  # the right answer has most votes only if its ways to be written are one
+        (correctness_reward, "72", ["5", "72", "5", "72.0", "$72"], 1),
+        (correctness_reward, "72", ["5 or 7", "5 or 7", "72"], 1),  # is no answer
+        (correctness_reward, "72", ["5 or 7", "5 or 7"], 0),
+        (reaches_target, GOAL, ["3+5", "3+4", "3+5", "4+3", "(4) + 3"], 1),
+        (odd_length, "?", ["5", "72", "72.0"], 0),  # texts of another task are texts
+    ],
+)
+def test_a_vote_is_for_what_an_answer_means(
+    reward, answer, said, correct, tokenizer, monkeypatch
+):
+    asked = Environment([Problem("How many?", answer)], tokenizer, {"a": (reward, 1)})
+    texts = tagged(*said)
+    monkeypatch.setattr(evaluation, "decode_responses", lambda *_: [texts])
+    paid = torch.tensor([reward(texts, [answer] * len(texts))])
+    monkeypatch.setattr(asked, "grade", lambda rollout: {"a": paid})
+    found = collect_scores(asked, lambda prompts: None, 1)
+    assert majority(found).tolist() == [correct]
 
 
 def test_the_ways_are_those_of_one_model(policy, easy_problems, tokenizer):

@@ -340,6 +340,19 @@ def test_an_environment_that_cannot_be(problems, rewards, more, says, tokenizer)
         Environment(problems, tokenizer, rewards, **more)
 
 
+@pytest.mark.parametrize(
+    ("answers", "fits"),
+    [(("72", "72.0", "$72"), True), (("72", "73"), False), (("six", "6x"), False)],
+)
+def test_two_answers_to_one_question_are_compared_as_values(answers, fits, tokenizer):
+    problems = [Problem("How many?", answer) for answer in answers]
+    if fits:
+        assert Environment(problems, tokenizer, GSM8K.rewards).asked
+        return
+    with pytest.raises(ValueError, match="Two problems ask"):
+        Environment(problems, tokenizer, GSM8K.rewards)
+
+
 def test_a_problem_twice_is_one_and_a_prompt_of_somebody_else_is_none(environment):
     twice = Problem(PROBLEMS[0].question, PROBLEMS[0].answer)
     more = Environment([*PROBLEMS, twice], environment.tokenizer, GSM8K.rewards)
