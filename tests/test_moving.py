@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+import sys
 
 import matplotlib.pyplot as plt
 import pytest
@@ -120,6 +121,7 @@ def test_a_learner_moves_a_slider_and_the_picture_is_drawn_anew(monkeypatch, sho
         return made[-1]
 
     monkeypatch.setattr(ipywidgets, "SelectionSlider", note)
+    monkeypatch.delattr(ipywidgets.Widget, "_repr_mimebundle_")  # as in version 7
     monkeypatch.setattr(record, "learner_is_here", lambda: True)
     slide("How high?", draw, mu=[1, 4, 10])
     assert drawn == [1]
@@ -127,8 +129,19 @@ def test_a_learner_moves_a_slider_and_the_picture_is_drawn_anew(monkeypatch, sho
     made[0].value = 10
     assert drawn == [1, 10]
     (data,) = (each for each, _ in shown if isinstance(each, dict))
-    assert data["text/plain"] == "How high?"
-    assert "application/vnd.jupyter.widget-view+json" in data
+    view = data["application/vnd.jupyter.widget-view+json"]
+    assert view["model_id"] and view["version_major"] == 2
+    # Elsewhere, and when the notebook is opened again:
+    assert data["text/plain"] == "How high?\nThe bar is 1 high & <0.5> wide."
+    assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
+
+
+def test_a_learner_without_widgets_moves_through_frames(monkeypatch, shown):
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.setattr(record, "learner_is_here", lambda: True)
+    slide("How high?", bars, height=[1, 2])
+    ((data, _),) = shown
+    assert len(data_of(data["text/html"])["frames"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,8 @@ def test_the_stub_of_a_fresh_copy_takes_nothing_back(learner, monkeypatch):
         assert record.kept("exercises") == checking._session == {"5.1": kept}
 
 
+SEVEN = "import ipywidgets; del ipywidgets.Widget._repr_mimebundle_"  # 8 has it
+NONE = "import sys; sys.modules['ipywidgets'] = None"
 ASK = """
 from grpo_course import predict
 guess = predict("up?", "yes", "no")
@@ -180,21 +182,27 @@ guess.reveal("yes")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stored", [True, False])
-def test_in_a_kernel_buttons_appear_for_a_learner_alone(tmp_path, monkeypatch, stored):
+@pytest.mark.parametrize(
+    "stored, before, buttons",
+    [(True, "", False), (False, "", True), (False, SEVEN, True), (False, NONE, False)],
+)
+def test_in_a_kernel_buttons_appear_for_a_learner_who_has_them(
+    tmp_path, monkeypatch, stored, before, buttons
+):
     for name, value in run.VARIABLES.items():
         monkeypatch.setenv(name, value)
     if not stored:
         monkeypatch.delenv(record.STORED)
     monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
-    cells = [nbformat.v4.new_code_cell(ASK)]
+    cells = [nbformat.v4.new_code_cell(before + ASK)]
     book = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(book, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = book.cells[0].outputs
     views = [o.data for o in outputs if o.output_type == "display_data"]
     text = "".join(o.get("text", "") for o in outputs)
-    if stored:
+    if not buttons:
         assert views == [] and "( ) yes" in text and not any(tmp_path.iterdir())
+        assert text.endswith("Came out: yes.\n")
     else:
         assert "application/vnd.jupyter.widget-view+json" in views[0]
         assert "( ) yes" in views[0]["text/plain"]

@@ -76,6 +76,32 @@ def test_packages_that_are_missing_or_too_old_are_named(monkeypatch, capsys):
     assert capsys.readouterr().out == "All 1 packages are ready.\n"
 
 
+def test_what_is_missing_in_colab_is_installed_from_a_cell(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "google.colab", object())
+    lines = ["torch>=99", "jupyterlab"]  # Colab has its own
+    monkeypatch.setattr(metadata, "requires", lambda name: lines)
+    found = metadata.version
+
+    def version(name):
+        if name == "jupyterlab":
+            raise metadata.PackageNotFoundError
+        return found(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    check_environment()
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.endswith('run `%pip install "torch>=99"` in a cell, then restart')
+
+
+def test_a_course_that_was_not_installed_knows_its_packages(monkeypatch, capsys):
+    def requires(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", requires)
+    check_environment()
+    assert capsys.readouterr().out == "All 15 packages are ready.\n"
+
+
 def test_show_outside_a_notebook_prints_the_source(capsys):
     show(compute_deltas)
     text = capsys.readouterr().out

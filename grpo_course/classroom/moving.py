@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 from PIL import Image
 
 from grpo_course.classroom import record
 from grpo_course.classroom.alt_text import alternative_text
+from grpo_course.classroom.setup import show_widget
 
 Draw = Callable[..., str]  # draws with matplotlib, returns the sentence under it
 DPI = 100  # of a frame: legible, and small enough to store dozens
@@ -93,38 +95,42 @@ def slide(
                 f"start={dict(start or {})}: {name} cannot start at {value!r}. The "
                 f"knobs and their values are {dict(knobs)}."
             )
-    if record.learner_is_here():
-        display_sliders(draw, question, knobs, at)
-    else:
+    if not (record.learner_is_here() and display_sliders(draw, question, knobs, at)):
         display_frames(draw, question, knobs, at)
 
 
 def display_sliders(
     draw: Draw, question: str, knobs: Mapping[str, Sequence], start: Mapping[str, Any]
-) -> None:
-    """Sliders that call `draw` in this kernel."""
+) -> bool:
+    """Sliders that call `draw` in this kernel; False where there are none."""
     from IPython.display import display
-    from ipywidgets import HTML, SelectionSlider, VBox, interactive_output
+
+    still = {"text/plain": question}  # a front end without sliders shows the start
 
     def show(**values: Any) -> None:
         told = draw(**values)
         display(plt.gcf())
+        if len(still) == 1:
+            still["image/png"] = png_of(plt.gcf())
+            still["text/plain"] += f"\n{told}"
         plt.close()
         print(told)
 
-    sliders = {
-        name: SelectionSlider(
-            options=[(text(value), value) for value in values],
-            value=start[name],
-            description=word(name),
-            style={"description_width": "initial"},
-        )
-        for name, values in knobs.items()
-    }
-    picture = interactive_output(show, sliders)
-    box = VBox([HTML(f"<b>{question}</b>"), *sliders.values(), picture])
-    # A front end without widgets shows the question.
-    display(box._repr_mimebundle_() | {"text/plain": question}, raw=True)
+    def make(widgets: Any) -> Any:
+        sliders = {
+            name: widgets.SelectionSlider(
+                options=[(text(value), value) for value in values],
+                value=start[name],
+                description=word(name),
+                style={"description_width": "initial"},
+            )
+            for name, values in knobs.items()
+        }
+        asked = widgets.HTML(f"<b>{question}</b>")
+        picture = widgets.interactive_output(show, sliders)
+        return widgets.VBox([asked, *sliders.values(), picture])
+
+    return show_widget(make, still) is not None
 
 
 def display_frames(
@@ -185,13 +191,18 @@ def frame(draw: Draw, values: Mapping[str, Any]) -> tuple[str, str, str]:
     """Draw one frame: its PNG in base 64, what it shows, and the sentence under it."""
     told = draw(**values)
     figure = plt.gcf()
+    png, alt = png_of(figure), alternative_text(figure)
+    plt.close(figure)
+    return png, alt, told
+
+
+def png_of(figure: Figure) -> str:
+    """A figure's PNG in base 64."""
     if figure.get_layout_engine() is None:
         figure.tight_layout()
     file = io.BytesIO()
     figure.savefig(file, dpi=DPI, metadata={"Software": None})
-    alt = alternative_text(figure)
-    plt.close(figure)
-    return base64.b64encode(smaller(file.getvalue())).decode(), alt, told
+    return base64.b64encode(smaller(file.getvalue())).decode()
 
 
 def smaller(png: bytes) -> bytes:

@@ -4,6 +4,7 @@ import textwrap
 from typing import Any
 
 from grpo_course.classroom import record
+from grpo_course.classroom.setup import show_widget
 
 Choice = str | float
 WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
@@ -66,21 +67,21 @@ class Guess:
         rows = ["   ".join(names)] if fits else names
         lines = textwrap.wrap(self.question, WIDTH) + [f"  {row}" for row in rows]
         text = "\n".join(lines)
-        if not record.learner_is_here():
+        if record.learner_is_here():
+            self.buttons = show_widget(self.make, {"text/plain": text})
+        if self.buttons is None:
             print(text)
-            return
-        from IPython.display import display
-        from ipywidgets import ToggleButtons
 
-        self.buttons = ToggleButtons(
+    def make(self, widgets: Any) -> Any:
+        """The buttons, made with ipywidgets."""
+        buttons = widgets.ToggleButtons(
             options=[(label(choice), choice) for choice in self.choices],
             value=self.guess,
             style={"button_width": "auto"},
             icons=self.checks(),
         )
-        self.buttons.observe(self.take, "value")
-        # A front end without widgets shows the text.
-        display(self.buttons._repr_mimebundle_() | {"text/plain": text}, raw=True)
+        buttons.observe(self.take, "value")
+        return buttons
 
     def take(self, change: dict) -> None:
         """Note the button that was clicked."""

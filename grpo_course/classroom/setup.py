@@ -7,9 +7,13 @@ import base64
 import os
 import random
 import sys
+import tomllib
 import warnings
+from collections.abc import Callable
 from importlib import metadata
 from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 QUIET = {  # every kernel of `tools/run.py` has them from its start
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
@@ -53,6 +57,7 @@ img:not(.reveal *) {filter: invert(0.93) hue-rotate(180deg)}
 CURE = (
     "start with `python3 -m grpo_course lab` from the course's folder (Windows: `py`)"
 )
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # Stored pixels for one of the page: screens and projectors have more than that.
 FINER = 1.5
 
@@ -130,18 +135,48 @@ def check_environment() -> None:
     """Say that all packages are there, or for each that is not, what to do."""
     from packaging.requirements import Requirement
 
-    lines = metadata.requires("grpo-course") or []
-    needed = [Requirement(line) for line in lines if "extra ==" not in line]
+    needed = [Requirement(line) for line in _requirements() if "extra ==" not in line]
     wrong = []
     for each in needed:
+        there = "google.colab" in sys.modules
+        cure = f'run `%pip install "{each}"` in a cell, then restart' if there else CURE
         try:
             version = metadata.version(each.name)
         except metadata.PackageNotFoundError:
-            wrong.append(f"{each} is missing: {CURE}")
+            if each.name != "jupyterlab":  # whoever reads this has what shows notebooks
+                wrong.append(f"{each} is missing: {cure}")
             continue
-        if not each.specifier.contains(version):
-            wrong.append(f"{each} is needed, and {version} is here: {CURE}")
+        if not each.specifier.contains(version, prereleases=True):
+            wrong.append(f"{each} is needed, and {version} is here: {cure}")
     print("\n".join(wrong) or f"All {len(needed)} packages are ready.")
+
+
+def _requirements() -> list[str]:
+    try:
+        return metadata.requires("grpo-course") or []
+    except metadata.PackageNotFoundError:  # the course was not installed, only found
+        file = Path(__file__).parents[2] / "pyproject.toml"
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        return project["dependencies"]
+
+
+def show_widget(make: Callable[[Any], Any], otherwise: dict[str, str]) -> Any:
+    """Display the widget that `make(ipywidgets)` returns; without ipywidgets, None.
+
+    `otherwise` is what a front end without widgets shows, by MIME type: on GitHub, in
+    an export, or when the notebook is opened again.
+    """
+    from IPython.display import display
+
+    try:
+        import ipywidgets
+    except Exception:  # missing, or made for another Python
+        return None
+    widget = make(ipywidgets)
+    # The format is public, and the same in ipywidgets 7 and 8; their methods differ.
+    view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    display({WIDGET_VIEW: view} | otherwise, raw=True)
+    return widget
 
 
 def in_kernel() -> bool:
