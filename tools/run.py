@@ -1,7 +1,8 @@
 """`run`, `test`, `bench`, `test-browser`: execute what the course consists of.
 
 `run [names]` executes the notebooks in a temporary copy and writes nothing;
-`--cpu default avx2 compatible` as on other processors, once for each.
+`--cpu default avx2 compatible` as on other processors, once for each; `--learner` with
+the buttons and sliders that a learner sees, and that stored outputs lack.
 
 `test` checks style, imports and types, runs the tests and compares every notebook;
 `--checks` stops before the tests, as the pre-commit hook does. What else is given goes
@@ -31,7 +32,7 @@ from nbclient.exceptions import (
 from nbformat import NotebookNode
 
 from grpo_course import install
-from grpo_course.classroom.record import STORED
+from grpo_course.classroom.record import FOLDER, STORED
 from grpo_course.classroom.setup import QUIET
 from tools.notebook import read
 
@@ -142,10 +143,14 @@ def run(arguments: list[str], root: Path) -> int:
     """Execute each notebook in a temporary copy; non-zero if any failed."""
     made = parser("run")
     made.add_argument("--cpu", nargs="+", choices=CPUS, default=[""])
+    made.add_argument("--learner", action="store_true", help="with buttons and sliders")
     options = made.parse_args(arguments)
     folders = (root / "notebooks", root / "teaching")
     paths = choose(folders[0], options.names, folders[1])
     use_variables()
+    if options.learner:
+        for name in (STORED, FOLDER):
+            os.environ.pop(name, None)
     passed = []
     for cpu in options.cpu:
         with tempfile.TemporaryDirectory() as folder:
