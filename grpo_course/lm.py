@@ -64,6 +64,7 @@ LEAST_VOCABULARY = 256 + len(SPECIAL) + len(TAGS)  # the bytes first
 MODELS = ("qwen2", "llama", "gpt2")  # of which a tiny one can be made
 # Logits held at once: 16 million float32 numbers are 64 MB.
 MOST_LOGITS = 2**24
+WORK = "Qwen2 and 3, Llama, Gemma, Phi, SmolLM, OLMo, Granite"
 FOR_LORA = "lora", "LoRA needs the package peft"
 # Dropping rows copies the cache of the others, so it waits until a quarter is done.
 WORTH_DROPPING = 0.25
@@ -603,7 +604,8 @@ def why_not_read_once(model: PreTrainedModel, pad: int | None) -> str | None:
     if pad is not None:
         prompts[0, :2] = pad
     head, base, why = model.get_output_embeddings(), model.base_model, None
-    rounding = min(1e3 * torch.finfo(model.dtype).eps, 0.1)  # of the spread of logits
+    exact = max(torch.finfo(each).eps for each in (model.dtype, torch.float32))
+    rounding = min(1e3 * exact, 0.1)  # of the spread of logits; scores are float32
     made: list[Tensor] = []
 
     def enlarge(_: nn.Module, __: object, logits: Tensor) -> Tensor:
@@ -641,10 +643,19 @@ def why_not_read_once(model: PreTrainedModel, pad: int | None) -> str | None:
     finally:
         if compiled is not None:
             base._compiled_call_impl = compiled
-    if why is not None and differs(read_once=False):
+    if why is None:
+        return None
+    try:
+        fault = differs(read_once=False) and (
+            "its own generate() samples from other probabilities than its forward pass "
+            "gives, so no gradient would be right"
+        )
+    except Exception as error:
+        fault = f"its own generate() fails ({type(error).__name__}: {str(error)[:150]})"
+    if fault:
         raise ValueError(
-            f"{type(model).__name__}: its own generate() samples from other "
-            "probabilities than its forward pass gives, so no gradient would be right."
+            f"{type(model).__name__}: {fault}. Nothing was trained or saved. Choose "
+            f"another model: {WORK} hold."
         )
     return why
 

@@ -24,7 +24,9 @@ from transformers import (
     TopKLogitsWarper,
     TopPLogitsWarper,
 )
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
+from benchmarks.architectures import EXACT, measured
 from grpo_course import lm
 from grpo_course.evaluation import greedy_scores
 from grpo_course.gsm8k import GSM8K
@@ -441,6 +443,48 @@ def test_any_model_is_scored_as_its_own_forward_pass_scores(name, capsys):
     history = train(policy, rollout.prompts, even_reward, optimizer, config)
     rewards = history.epochs("mean_reward")
     assert rewards[-1] > rewards[0] and history.final("kl") > 0
+
+
+# Those that read a prompt once with transformers 5.15 to 5.23. `measured` makes each
+# small by rules that know none of them; python benchmarks/architectures.py prints all.
+ONCE = (
+    "apertus arcee biogpt bitnet bloom codegen ctrl cwm deepseek_v2 deepseek_v3 "
+    "diffllama ernie4_5 exaone4 falcon flex_olmo gemma gemma3_text glm glm4 glm4_moe "
+    "gpt2 gpt_bigcode gpt_neo gpt_neox gpt_oss gptj granite granitemoe helium "
+    "hunyuan_v1_dense jais2 jetmoe llama mellum minimax_m2 ministral ministral3 "
+    "mistral mixtral mpt nemotron olmo olmo2 olmo3 olmoe opt persimmon phi phi3 "
+    "phimoe qwen2 qwen2_moe qwen3 qwen3_moe seed_oss smollm3 stablelm starcoder2 xglm"
+)
+
+
+@pytest.mark.slow
+def test_no_model_of_transformers_is_scored_otherwise_than_alone():
+    """On either road; and the known ones keep theirs."""
+    rows = {name: measured(name) for name in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES}
+    off = {name: row["off"] for name, row in rows.items() if "off" in row}
+    assert len(off) > 100
+    assert {name: gap for name, gap in off.items() if not gap <= EXACT} == {}
+    assert {name: row for name, row in rows.items() if row["road"] == "fails"} == {}
+    known = {name: rows[name]["road"] for name in ONCE.split() if name in rows}
+    assert {name: road for name, road in known.items() if road != "once"} == {}
+
+
+def test_a_model_that_cannot_be_sampled_from_is_refused_before_anything():
+    """With what works, on one line."""
+    torch.manual_seed(0)
+
+    class Broken(GPT2LMHeadModel):
+        def forward(self, *args, past_key_values=None, use_cache=None, **kwargs):
+            if use_cache:
+                raise IndexError("list index out of range")
+            out = super().forward(*args, use_cache=False, **kwargs)
+            out.logits = out.logits / 8
+            return out
+
+    config = GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2)
+    words = r"Broken: its own generate\(\) fails \(IndexError.* Qwen2.*Llama.* hold\.$"
+    with pytest.raises(ValueError, match=words):
+        CausalPolicy(Broken(config), Sampler(5))
 
 
 @pytest.mark.parametrize("read_once", [True, False])
