@@ -25,6 +25,7 @@ from numbers import Real
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from unicodedata import normalize
 from zlib import crc32
 
 import torch
@@ -425,15 +426,20 @@ TODAY = re.compile(r"""\bstrftime_now\(\s*(["'])(.*?)\1\s*\)""")
 DAY = date(2024, 7, 26)  # that of Llama's template where nobody tells it one
 
 
-def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
-    """`PLAIN_TEMPLATE` behind what the tokenizer begins each text with, such as a BOS.
-
-    No other template gets it: those that want it write it themselves.
-    """
+def first_tokens(tokenizer: "PreTrainedTokenizerBase") -> list[int]:
+    """What a tokenizer puts before every text by itself: a BOS, or nothing."""
     own = tokenizer("a")["input_ids"]
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     starts = (i for i in range(len(own)) if own[i : i + len(bare)] == bare)
-    first = tokenizer.convert_ids_to_tokens(own[: next(starts, 0)])
+    return own[: next(starts, 0)]
+
+
+def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """`PLAIN_TEMPLATE` behind what the tokenizer begins each text with.
+
+    No other template gets that: those that want it write it themselves.
+    """
+    first = tokenizer.convert_ids_to_tokens(first_tokens(tokenizer))
     return "".join(first) + PLAIN_TEMPLATE
 
 
@@ -492,6 +498,12 @@ def opened_tags(tokenizer: "PreTrainedTokenizerBase") -> str:
     return found[0] if found else ""
 
 
+def behind(begun: str, response: str) -> str:
+    """A response with the tags that its prompt opened, unless it opens them itself."""
+    tag = begun[: begun.find(">") + 1]
+    return response if response.lstrip().startswith(tag) else begun + response
+
+
 def turn_end(tokenizer: "PreTrainedTokenizerBase") -> int:
     """The token that the chat template writes behind an answer; EOS where it has none.
 
@@ -520,10 +532,15 @@ def encode_prompts(
     """The prompts of some questions, padded on the left. -> int [batch pos]
 
     The template has written every special token already, so the tokenizer adds none.
+    Behind a BOS, the plain template's text is read as the tokenizer reads any text.
     """
     texts = [prompt_text(tokenizer, q, system_prompt) for q in questions]
+    plain, first = plain_template(tokenizer), []
+    if tokenizer.chat_template in (None, "", plain):
+        first, bos = first_tokens(tokenizer), plain.removesuffix(PLAIN_TEMPLATE)
+        texts = [text.removeprefix(bos) for text in texts]
     rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    return pad_rows(rows, tokenizer.pad_token_id)
+    return pad_rows([[*first, *row] for row in rows], tokenizer.pad_token_id)
 
 
 def as_rollout(
@@ -558,7 +575,8 @@ def decode_responses(
     """
     begun, end = opened_tags(tokenizer), turn_end(tokenizer)
     written = tokenizer(prompt_text(tokenizer, "?", None), add_special_tokens=False)
-    marks = {*written["input_ids"]} & {*tokenizer.all_special_ids}
+    added = tokenizer.added_tokens_decoder
+    marks = {t for t in written["input_ids"] if t in added and added[t].special}
     marks |= {tokenizer.pad_token_id, tokenizer.eos_token_id, end}
     marks -= {tokenizer.convert_tokens_to_ids(tag) for tag in TAGS}
     trial, tokens = rollout.responses.shape[-2], rollout.responses
@@ -571,9 +589,7 @@ def decode_responses(
     rows = [[t for t in row[kept].tolist() if t not in marks] for row, kept in pairs]
     how = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
     texts = tokenizer.batch_decode(rows, **how)
-    if begun:
-        tag = begun[: begun.index(">") + 1]
-        texts = [t if t.lstrip().startswith(tag) else begun + t for t in texts]
+    texts = [behind(begun, text) for text in texts]
     return [texts[i : i + trial] for i in range(0, len(texts), trial)]
 
 
@@ -745,8 +761,9 @@ def what_is_lost(
     due = pay(environment.rewards, problems, list(golds), system)
     paid = pay(environment.rewards, problems, back, system)
 
-    def holds(text: str, said: str) -> bool:  # whatever the spaces
-        return "".join(said.split()) in "".join(text.split())
+    def holds(*texts: str) -> bool:  # whatever the spaces, and how letters are made up
+        text, said = ("".join(normalize("NFKC", each).split()) for each in texts)
+        return said in text
 
     for i, (problem, gold) in enumerate(zip(problems, golds, strict=True)):
         if not holds(read[i], problem.question):

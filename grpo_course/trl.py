@@ -30,6 +30,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import fields
+from functools import wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -49,7 +50,17 @@ from grpo_course.evaluation import evaluate_policy, evaluation_table
 from grpo_course.lm import find_device, load_tokenizer, lora_config, save_model
 from grpo_course.loop import TrainConfig
 from grpo_course.runs import alone_in
-from grpo_course.tasks import Problem, Reward, chat_messages, columns
+from grpo_course.tasks import (
+    TAGS,
+    Completion,
+    Problem,
+    Reward,
+    behind,
+    chat_messages,
+    columns,
+    completion_texts,
+    opened_tags,
+)
 from grpo_course.training import (
     GRPOConfig,
     load_problems,
@@ -294,16 +305,37 @@ def make_trainer(
     """TRL's trainer at the model in `start`, a folder or a name on the hub.
 
     `args` is a trl.GRPOConfig. TRL loads the model itself, and the reference a second
-    time from the same place. Raises ValueError as `chat_dataset`.
+    time from the same place. Raises ValueError as `chat_dataset`, and for tags that are
+    special tokens: TRL takes those out before it asks the rewards.
     """
+    tokenizer = load_tokenizer(start)
+    special = [t.content for t in tokenizer.added_tokens_decoder.values() if t.special]
+    if hidden := [tag for tag in TAGS if tag in special]:
+        raise ValueError(
+            f"{hidden[0]} is a special token of {start}, and TRL hides those from the "
+            "rewards. Train with this course's loop: python -m grpo_course train."
+        )
+    begun = opened_tags(tokenizer)
+    functions = [function for function, _ in paid_rewards(config)]
     return require_trl().GRPOTrainer(
         model=str(start),
-        reward_funcs=[function for function, _ in paid_rewards(config)],
+        reward_funcs=[with_opened(f, begun) for f in functions] if begun else functions,
         args=args,
         train_dataset=chat_dataset(problems, config.system_prompt),
-        processing_class=load_tokenizer(start),
+        processing_class=tokenizer,
         peft_config=lora_config(config.lora_rank) if config.lora_rank else None,
     )
+
+
+def with_opened(function: Reward, begun: str) -> Reward:
+    """A reward that sees the tags that the prompt opened, as in the course's loop."""
+
+    @wraps(function)
+    def paid(completions: Sequence[Completion], **columns: Any) -> Sequence[float]:
+        texts = [behind(begun, text) for text in completion_texts(completions)]
+        return function(completions=texts, **columns)
+
+    return paid
 
 
 def chat_dataset(problems: Sequence[Problem], system_prompt: str | None) -> Dataset:

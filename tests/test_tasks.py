@@ -4,6 +4,7 @@ A wrong task is the one to copy with a piece of its source replaced.
 """
 
 import inspect
+import json
 import math
 import os
 import re
@@ -15,8 +16,16 @@ from types import SimpleNamespace
 import numpy
 import pytest
 import torch
-from tokenizers import normalizers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
 from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerFast
 
 from grpo_course import reverse
 from grpo_course.countdown import Countdown
@@ -505,7 +514,10 @@ def planted(name):
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_mistake_gets_its_own_words(name, load):
-    assert PLANTED[name][2] in find_fault(*load(planted(name)))
+    task, config = load(planted(name))
+    if name == "a set":  # in whose order the tokenizer learns its words
+        config = replace(config, max_new_tokens=40)
+    assert PLANTED[name][2] in find_fault(task, config)
 
 
 PROMPTED = SOURCE.replace(
@@ -576,6 +588,23 @@ def chatty(template=None, **special):
     return made
 
 
+def sentencepiece():
+    """As Mistral's: a space before the first word, bytes for what it does not know."""
+    known = ["<unk>", "<s>", "</s>", *(f"<0x{i:02X}>" for i in range(256))]
+    bpe = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
+    bpe.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    parts = decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()
+    bpe.decoder = decoders.Sequence([*parts, decoders.Strip(" ", 1, 0)])
+    trainer = trainers.BpeTrainer(special_tokens=known, show_progress=False)
+    bpe.train_from_iterator([demonstration(p) for p in MADE], trainer)
+    state = json.loads(bpe.to_str())
+    state["added_tokens"] = state["added_tokens"][:3]  # bytes are no special ones
+    bpe = Tokenizer.from_str(json.dumps(state))
+    marks = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>"}
+    made = PreTrainedTokenizerFast(tokenizer_object=bpe, unk_token="<unk>", **marks)
+    return begins_with(made, "<s>")
+
+
 def begins_with(tokenizer, prefix, suffix=""):
     """The tokenizer, which now adds marks to each text by itself."""
     marks = [(m, tokenizer.convert_tokens_to_ids(m)) for m in (prefix, suffix) if m]
@@ -617,6 +646,7 @@ TOKENIZERS = {
         "{% if messages[-1].role != 'user' %}{{ raise_exception('No!') }}{% endif %}"
         + CHAT_TEMPLATE
     ),
+    "words begin with a space": sentencepiece,
     "cleans up spaces": lambda: cleaned(chatty()),
 }
 
@@ -683,6 +713,9 @@ def test_a_base_model_reads_its_bos_once_and_no_other_model_gets_one(tmp_path):
         (row,) = encode_prompts(tokenizer, ["3+4?"]).tolist()
         assert row == bare("3+4?\n\n").input_ids[:-1]
         assert row.count(tokenizer.bos_token_id) == 1
+    spaced = sentencepiece()
+    (row,) = encode_prompts(spaced, ["Zoë: 日?"]).tolist()
+    assert row == spaced("Zoë: 日?\n\n").input_ids
     bare.chat_template = CHAT_TEMPLATE
     assert bare.bos_token_id not in encode_prompts(bare, ["3+4?"])
     bare = begins_with(chatty("", pad_token="<|im_end|>"), "<|im_end|>")

@@ -13,9 +13,10 @@ from grpo_course import off_policy
 from grpo_course import trl as bridge
 from grpo_course.cli import run_command
 from grpo_course.gsm8k import make_problems
+from grpo_course.lm import make_tiny_model, make_tokenizer, save_model
 from grpo_course.loop import TrainConfig
 from grpo_course.runs import LOCK
-from grpo_course.tasks import Problem
+from grpo_course.tasks import Problem, format_reward
 from grpo_course.training import GRPOConfig, presets_of
 from grpo_course.trl import (
     NAMES,
@@ -432,3 +433,19 @@ def test_vllm_is_corrected_for_as_trl_does_by_default(trl):
     made = to_trl_config(capped, **trl_settings(capped, OUT), use_vllm=True)
     assert made.vllm_importance_sampling_mode == "token_truncate"
     assert made.vllm_importance_sampling_clip_max == 2.0
+
+
+def test_rewards_see_under_trl_what_they_see_here(trl, tmp_path):
+    """A tag that the prompt opened counts; where TRL hides tags, it says so."""
+    chats = [[{"role": "assistant", "content": "3+4=7</think><answer>7</answer>"}]]
+    paid = bridge.with_opened(format_reward, "<think>\n")
+    assert paid(completions=chats, prompts=[], answer=[7]) == [1.0]
+    assert format_reward(chats) == [0.6] and paid.__name__ == "format_reward"
+    tokenizer = make_tokenizer(["3+4?"])
+    model = make_tiny_model(tokenizer, hidden_size=16, num_layers=1, num_heads=2)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<think>"]})
+    save_model(model, tokenizer, tmp_path)
+    with pytest.raises(
+        ValueError, match=r"<think> is a special token of .*this course"
+    ):
+        bridge.make_trainer(CPU, None, tmp_path, [Problem("3+4?", "7")])
