@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import pytest
 from PIL import Image
 
-from grpo_course.classroom import record
+from grpo_course.classroom import moving, record
 from grpo_course.classroom.moving import play, slide
 
 DATA = re.compile(r"\)\((\{.*\})\);</script>$", re.DOTALL)
@@ -32,6 +32,7 @@ def shown(monkeypatch):
         found.append((data, metadata))
 
     monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr(moving, "shell", object)
     return found
 
 
@@ -64,6 +65,11 @@ def test_a_film_has_a_still_a_text_and_a_frame_for_each_step(shown):
     png = base64.b64decode(data["image/png"])
     assert png.startswith(b"\x89PNG") and data["image/png"] in html
     assert plt.get_fignums() == []
+
+
+def test_in_plain_python_a_film_is_its_text(capsys):
+    play(bars, "What grows?", height=[1, 2])
+    assert capsys.readouterr().out == "What grows?\nThe bar is 2 high & <0.5> wide.\n"
 
 
 def test_a_film_begins_at_its_first_frame_whatever_its_still_is(shown):
@@ -121,7 +127,7 @@ def test_a_learner_moves_a_slider_and_the_picture_is_drawn_anew(monkeypatch, sho
         return made[-1]
 
     monkeypatch.setattr(ipywidgets, "SelectionSlider", note)
-    monkeypatch.delattr(ipywidgets.Widget, "_repr_mimebundle_")  # as in version 7
+    monkeypatch.delattr(ipywidgets.Widget, "_repr_mimebundle_", raising=False)  # 7
     monkeypatch.setattr(record, "learner_is_here", lambda: True)
     slide("How high?", draw, mu=[1, 4, 10])
     assert drawn == [1]

@@ -171,7 +171,7 @@ def test_the_stub_of_a_fresh_copy_takes_nothing_back(learner, monkeypatch):
         assert record.kept("exercises") == checking._session == {"5.1": kept}
 
 
-SEVEN = "import ipywidgets; del ipywidgets.Widget._repr_mimebundle_"  # 8 has it
+SEVEN = "import ipywidgets; ipywidgets.Widget._repr_mimebundle_ = None"
 NONE = "import sys; sys.modules['ipywidgets'] = None"
 ASK = """
 from grpo_course import predict

@@ -22,7 +22,7 @@ from PIL import Image
 
 from grpo_course.classroom import record
 from grpo_course.classroom.alt_text import alternative_text
-from grpo_course.classroom.setup import show_widget
+from grpo_course.classroom.setup import shell, show_widget
 
 Draw = Callable[..., str]  # draws with matplotlib, returns the sentence under it
 DPI = 100  # of a frame: legible, and small enough to store dozens
@@ -184,6 +184,9 @@ def display_frames(
         "image/png": pngs[first],
         "text/plain": "\n".join(filter(None, (question, told[first]))),
     }
+    if shell() is None:  # plain Python would print the pictures' bytes
+        print(shown["text/plain"])
+        return
     display(shown, raw=True, metadata={"image/png": {"alt": alts[first]}})
 
 

@@ -1,5 +1,6 @@
 (film) => {
-  const figure = document.currentScript.previousElementSibling;
+  let figure = document.currentScript;  // which VS Code runs at the output's end
+  while (!figure.matches(".moving")) figure = figure.previousElementSibling;
   const picture = figure.querySelector("img");
   const words = figure.querySelector("figcaption");
   const inputs = [], outputs = [];

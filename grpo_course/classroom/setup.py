@@ -181,7 +181,9 @@ def show_widget(make: Callable[[Any], Any], otherwise: dict[str, str]) -> Any:
 
 def in_kernel() -> bool:
     """Whether this runs in a Jupyter kernel (not in plain Python or a test)."""
-    if "IPython" not in sys.modules:
-        return False
-    shell = sys.modules["IPython"].get_ipython()
-    return getattr(shell, "kernel", None) is not None
+    return getattr(shell(), "kernel", None) is not None
+
+
+def shell() -> Any:
+    """The IPython that this runs in; None in plain Python."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None

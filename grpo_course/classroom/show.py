@@ -5,10 +5,11 @@ The source is never a copy that could drift.
 
 import inspect
 import re
-import sys
 import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from grpo_course.classroom.setup import shell
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,8 +40,7 @@ def show(function: Callable, folded: bool = False) -> None:
         ending = "/__init__.py" if hasattr(module, "__path__") else ".py"
         place = module.__name__.replace(".", "/") + ending  # on every machine
     plain = f"# {place}\n{source}"
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if shell is None:
+    if shell() is None:
         print(plain)
         return
     from IPython.display import display

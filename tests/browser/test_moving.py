@@ -101,6 +101,30 @@ def test_films_and_sliders_of_the_website_need_no_kernel(visit, site, pictures):
     assert (opened.errors, opened.elsewhere) == ([], [])
 
 
+LAST = """html => {
+  document.body.innerHTML = html;
+  for (const stored of document.body.querySelectorAll("script")) {
+    const made = document.createElement("script");
+    made.text = stored.innerText;
+    document.body.appendChild(made).remove();
+  }
+}"""
+
+
+def test_a_film_plays_where_its_script_is_run_last(visit, monkeypatch):
+    """VS Code runs a copy of it, at the end of the output."""
+    shown = []
+    monkeypatch.setattr(
+        "IPython.display.display", lambda data, **_: shown.append(data["text/html"])
+    )
+    monkeypatch.setattr("grpo_course.classroom.moving.shell", object)
+    exec(f"{DRAW}\nplay(draw, height=[1, 2, 3])", {})
+    opened = visit(1280, 900)
+    opened.page.evaluate(LAST, shown[0])
+    scrub(opened.page, opened.page.locator(FRAME))
+    assert opened.errors == []
+
+
 def scrub(page, film):
     """One step on with the keyboard, then play to the end: the picture changes."""
     film.scroll_into_view_if_needed()
