@@ -1,6 +1,7 @@
 """`save`, `run`, `test` and `bench`, with real kernels, and nbval on what is stored."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import yaml
 from nbformat import v4
 
+from grpo_course.classroom import record
 from tools import run, save
 from tools.notebook import read, stored
 
@@ -143,6 +145,17 @@ def test_run_reports_each_notebook_and_writes_nothing(checkout, capsys):
     assert after == before
     with pytest.raises(SystemExit, match="01_good"):
         run.run(["07"], checkout)
+
+
+@pytest.mark.parametrize("option", ["", "--learner"])
+def test_run_has_buttons_and_sliders_on_demand(checkout, monkeypatch, option):
+    write(checkout, "01_tiny", "1")
+    seen = []
+    monkeypatch.setenv(record.STORED, "1")
+    monkeypatch.setenv(record.FOLDER, "of_a_learner")
+    monkeypatch.setattr(run, "run_one", lambda *_: not seen.extend(os.environ))
+    assert run.run(option.split(), checkout) == 0
+    assert (record.STORED in seen) is (record.FOLDER in seen) is (not option)
 
 
 @pytest.mark.parametrize("number", ["3", "03", "03_deltas", "03_deltas.ipynb"])
