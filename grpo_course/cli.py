@@ -11,26 +11,29 @@ its task is one, and its help is the comment beside it.
 """
 
 import argparse
+import errno
 import inspect
 import io
+import json
 import os
 import shlex
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict, fields, replace
-from functools import wraps
+from functools import partial, wraps
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 from matplotlib.figure import Figure
 from matplotlib.style import library
 from pandas import DataFrame, Series, concat
 
-from grpo_course import reverse, task_check
+from grpo_course import install, reverse, task_check
 from grpo_course.checks import MissingExtra, choices, unknown_name
 from grpo_course.evaluation import (
     evaluation_table,
@@ -70,8 +73,47 @@ from grpo_course.training import (
     use_threads,
 )
 
-CALL = "python3 -m grpo_course"
 STOPPED = 130  # the exit status of a program that Ctrl-C ended
+
+
+class Output:
+    """stdout or stderr, which ends no work: what nobody takes is dropped.
+
+    A pager was closed, a terminal hung up, the disk of a log is full, or there is no
+    such stream at all. `problem` is why, except where a reader simply left. A character
+    that a code page lacks, as "→" on Windows, becomes a question mark.
+    """
+
+    def __init__(self, stream: Any):
+        self.problem: OSError | None = None
+        self.stream = stream or io.StringIO()
+        if isinstance(stream, io.TextIOWrapper):
+            self.attempt(partial(stream.reconfigure, errors="replace"))
+        if hasattr(os, "set_blocking"):  # a slow reader is waited for
+            with suppress(OSError):
+                os.set_blocking(self.stream.fileno(), True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        """As that of a file; none of its errors."""
+        self.attempt(partial(self.stream.write, text))
+        return len(text)
+
+    def flush(self) -> None:
+        """As that of a file; none of its errors."""
+        self.attempt(self.stream.flush)
+
+    def attempt(self, act: Callable[[], Any]) -> None:
+        """Do it; after the first error, the rest goes nowhere."""
+        try:
+            act()
+        except OSError as error:
+            if error.errno not in (errno.EPIPE, errno.EINVAL):  # Windows has the other
+                self.problem = error
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
 
 
 def run_command(work: Callable[[list[str]], int], arguments: list[str]) -> int:
@@ -80,17 +122,33 @@ def run_command(work: Callable[[list[str]], int], arguments: list[str]) -> int:
     What a person can cure is one line on stderr; a bug keeps its traceback.
     """
     sys.path.insert(0, os.getcwd())  # where a task of the learner's own lies
-    for stream in (sys.stdout, sys.stderr):  # redirected, it may lack "→" on Windows
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    try:
-        return work(arguments)
-    except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
-        return STOPPED
-    except (ValueError, OSError, MissingExtra) as error:
-        print(f"\nerror: {error}", file=sys.stderr)
-        return 1
+    out, err = Output(sys.stdout), Output(sys.stderr)
+    with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
+        try:
+            status = work(arguments)
+        except KeyboardInterrupt:
+            print("\nStopped.", file=sys.stderr)
+            status = STOPPED
+        except (ValueError, OSError, MissingExtra) as error:
+            print(f"\nerror: {error}", file=sys.stderr)
+            status = 1
+        finally:
+            out.flush()
+            err.flush()
+        if out.problem:
+            print(f"\nSome output is lost: {out.problem}", file=sys.stderr)
+    return status or int(out.problem is not None)
+
+
+def quoted(*words: str | Path) -> str:
+    """Words as a person can paste them into a shell: names may have spaces."""
+    join = subprocess.list2cmdline if os.name == "nt" else shlex.join
+    return join(list(map(str, words)))
+
+
+def pasted(command: str, *words: str | Path) -> str:
+    """A command of the course, to be pasted."""
+    return f"{install.call(command)} {quoted(*words)}"
 
 
 def command(work: Callable[[list[str]], int]) -> Callable[..., int]:
@@ -199,7 +257,7 @@ def find_model(path: str) -> str:
 @command
 def train(arguments: list[str]) -> int:
     """Begin a run of GRPO, or go on with one."""
-    prog = f"{CALL} train"
+    prog = install.call("train")
     made = training_parser(prog, "Train a causal LM with GRPO.", out="runs/grpo")
     made.add_argument("--resume", action="store_true", help="go on with the run")
     options, flags = made.parse_known_args(arguments)
@@ -212,30 +270,33 @@ def train(arguments: list[str]) -> int:
     if config is None or named:
         config = choose_config(options.config, options.task)
     config = with_flags(config, flags, options, prog)
-    if saved and (words := differences(saved, config)):
+    # On another machine a run goes on with the device that is there.
+    if saved and (words := differences(replace(saved, device=config.device), config)):
         raise ValueError(
-            f"The run in {out} has other settings: {words}. Resume it with --resume "
-            f"--out {out} alone. To go on with other settings, begin a new run with "
-            f"its newest model: --config {out / CONFIG} --model {out} --out DIR, and "
-            "what is to be other."
+            f"The run in {out} has other settings: {words}. Resume it without them: "
+            f"{pasted('train', '--resume', '--out', out)}. To go on with other "
+            "settings, begin a new run with its newest model: "
+            f"{pasted('train', '--config', out / CONFIG, '--model', out)} --out DIR, "
+            "and what is to be other."
         )
     print_estimate(config)
-    quoted = shlex.quote(str(out))
     try:
         with alone_in(out), on_interrupt(stop_at_once):
             if not saved:
                 begin(config, out)
+            elif config.device != saved.device:
+                config.save(out / CONFIG)
             run = Run(out)
             if config.model is not None and not saved:
                 print(probe_line(run.policy, run.environment.ask(range(2))))
             run.go()
     except KeyboardInterrupt:
         lost = "" if saved_epochs(out) else "Nothing was saved yet: it begins again. "
-        how = f"{lost}To go on: {CALL} train --resume --out {quoted}"
+        how = f"{lost}To go on: {pasted('train', '--resume', '--out', out)}"
         print(f"\nStopped. {how}", file=sys.stderr)
         return STOPPED
     print(f"Trained for {run.trainer.epoch} epochs. The model is in {run.newest()}.")
-    print(f"Measure it: {CALL} evaluate --model {quoted}")
+    print(f"Measure it: {pasted('evaluate', '--model', out)}")
     return 0
 
 
@@ -250,7 +311,7 @@ def stop_at_once() -> None:
 @command
 def evaluate(arguments: list[str]) -> int:
     """Measure a model on problems that it was not trained on."""
-    prog = f"{CALL} evaluate"
+    prog = install.call("evaluate")
     made = argparse.ArgumentParser(
         prog,
         description="Greedy and sampled accuracy, pass@k and format, with intervals.",
@@ -300,6 +361,8 @@ def evaluate(arguments: list[str]) -> int:
     sampled = sampled_scores(policy, environment, **how)
     measured = {"model": name_measures(greedy, sampled)}
     rows = summary(measured, options.seed)
+    if options.out:  # what was measured is kept before it is shown
+        write_atomically(out, rows.to_json(orient="records", indent=2))
     print(evaluation_table(measured, options.seed).to_string())
     print(f"Samples at temperature {how['temperature']}; 95 % intervals over problems.")
     if options.baselines:
@@ -315,10 +378,10 @@ def evaluate(arguments: list[str]) -> int:
         both = {"start": make_policy(config, start, environment.tokenizer)}
         both["model"] = policy
         beside = {k: ways_to_answer(v, environment, **how) for k, v in both.items()}
-        print(f"\nAccuracy\n{evaluation_table(beside, options.seed).to_string()}")
         rows = concat([rows, summary(beside, options.seed)])
-    if options.out:
-        write_atomically(out, rows.to_json(orient="records", indent=2))
+        if options.out:
+            write_atomically(out, rows.to_json(orient="records", indent=2))
+        print(f"\nAccuracy\n{evaluation_table(beside, options.seed).to_string()}")
     pairs = zip(environment.problems, greedy.texts, strict=True)
     for problem, texts in list(pairs)[: options.show]:
         print(f"\n{problem.question}\n-> {texts[0]}\n   right: {problem.answer}")
@@ -347,7 +410,7 @@ COLOURS = library["tableau-colorblind10"]["axes.prop_cycle"].by_key()["color"]
 def show(arguments: list[str]) -> int:
     """Print and draw what a run has measured so far, also while it goes on, or two."""
     made = argparse.ArgumentParser(
-        f"{CALL} show",
+        install.call("show"),
         description="Print and draw what a run has measured so far, or two of them.",
         allow_abbrev=False,
     )
@@ -359,6 +422,9 @@ def show(arguments: list[str]) -> int:
         made.error("name one run, or two different ones.")
     configs = [saved_config(Path(run)) for run in options.runs]
     frames = {run: DataFrame(read_lines(Path(run, METRICS))) for run in options.runs}
+    beside = Path(options.runs[0], PICTURE) if len(frames) == 1 else Path(BOTH)
+    out = Path(options.out or beside)
+    write_atomically(out, draw(frames))
     table = DataFrame({run: measured_ends(frame) for run, frame in frames.items()})
     whole = zip(frames.values(), configs, strict=True)
     done = [f"{f.get('mean_reward', f).count()} of {c.num_epochs}" for f, c in whole]
@@ -375,9 +441,6 @@ def show(arguments: list[str]) -> int:
                 print(f"-> {row['completion']}  ({told})")
     if len(configs) == 2:
         print(f"\nThey differ in: {differences(*configs) or 'nothing'}")
-    beside = Path(options.runs[0], PICTURE) if len(frames) == 1 else Path(BOTH)
-    out = Path(options.out or beside)
-    write_atomically(out, draw(frames))
     print(f"\nThe picture is {out}.")
     return 0
 
@@ -432,7 +495,8 @@ def draw(runs: dict[str, DataFrame]) -> bytes:
 @command
 def new_task(arguments: list[str]) -> int:
     """Write a task to begin with, which reverses words."""
-    made = argparse.ArgumentParser(f"{CALL} new-task", description=new_task.__doc__)
+    prog = install.call("new-task")
+    made = argparse.ArgumentParser(prog, description=new_task.__doc__)
     made.add_argument("file", type=Path, help="a new file, my_task.py")
     path = made.parse_args(arguments).file
     if path.suffix != ".py" or path.exists() or not path.parent.is_dir():
@@ -440,17 +504,19 @@ def new_task(arguments: list[str]) -> int:
             f"{path} cannot be written. Name a new file that ends with .py, in a "
             "folder that is there: my_task.py."
         )
-    source = inspect.getsource(reverse).replace("my_task.py", path.as_posix())
+    # As a shell takes it, and inside a text of Python, where "\\u" begins a letter.
+    shown = json.dumps(quoted(path.as_posix()), ensure_ascii=False)[1:-1]
+    source = inspect.getsource(reverse).replace("my_task.py", shown)
     write_atomically(path, source)
     print(f"{path} holds a task that reverses words. Change it, then:")
-    print(f"{CALL} check-task {shlex.quote(f'{path}:Reverse')}")
+    print(pasted("check-task", f"{path}:Reverse"))
     return 0
 
 
 @command
 def check_task(arguments: list[str]) -> int:
     """Find what is wrong with a task before it is trained."""
-    prog = f"{CALL} check-task"
+    prog = install.call("check-task")
     made = argparse.ArgumentParser(
         prog,
         description="Find what is wrong with a task before it is trained.",

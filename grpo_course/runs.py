@@ -27,9 +27,10 @@ import re
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,9 @@ from grpo_course.training import (
 CONFIG, TASK, LOCK = "grpo_config.json", "task.py", ".lock"
 METRICS, SAMPLES = "metrics.jsonl", "samples.jsonl"
 CHECKPOINTS, STATE = "checkpoints", "training.pt"
-WITHOUT_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)  # a share's answer
+# What a share answers where it has no locks, or nothing to sync.
+HAS_NOT = ("ENOTSUP", "EOPNOTSUPP", "ENOLCK", "ENOSYS", "EINVAL")
+REFUSALS = {getattr(errno, name) for name in HAS_NOT}
 # SIGTERM comes from `kill` and from job queues, SIGHUP when a terminal closes.
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 SHOWN = {"reward": "mean_reward", "accuracy": "accuracy", "kl": "kl"}
@@ -115,7 +118,7 @@ def alone_in(out: Path) -> Iterator[None]:
             "another folder: --out DIR."
         ) from None
     except OSError as problem:
-        if problem.errno not in WITHOUT_LOCKS:
+        if problem.errno not in REFUSALS:
             raise
     try:
         yield
@@ -133,7 +136,9 @@ def on_interrupt(note: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         numbers = []  # no other thread gets signals, or may say what they do
     before = {n: signal.getsignal(n) for n in numbers}
-    before = {n: old for n, old in before.items() if old is not signal.SIG_IGN}
+    # None: a program around Python handles it, and could not have it back.
+    alone = signal.SIG_IGN, None
+    before = {n: old for n, old in before.items() if old not in alone}
     for number in before:
         signal.signal(number, lambda *_: note())
     try:
@@ -177,8 +182,19 @@ def fingerprint(problems: Sequence[Problem]) -> str:
 
     An answer that JSON does not know is told by its type.
     """
-    told = [[p.question, p.solution, p.answer] for p in problems]
-    text = json.dumps(told, sort_keys=True, default=lambda x: type(x).__name__)
+
+    def as_text(told: Any) -> str:
+        return json.dumps(told, sort_keys=True, default=lambda x: type(x).__name__)
+
+    told = []
+    for problem in problems:
+        answer: Any = problem.answer
+        try:
+            as_text(answer)
+        except (TypeError, ValueError):  # keys that are no texts, a thing in itself
+            answer = type(answer).__name__
+        told.append([problem.question, problem.solution, answer])
+    text = as_text(told)
     return f"{len(problems)} ({hashlib.sha256(text.encode()).hexdigest()[:12]})"
 
 
@@ -188,8 +204,8 @@ def fingerprint(problems: Sequence[Problem]) -> str:
 def settle(path: Path) -> None:
     """Wait until a file, or a folder's list of names, is on the disk.
 
-    A share may refuse the mode of a file, and it and Windows to sync a folder: neither
-    is worth a run.
+    A share may refuse the mode of a file or to sync it, and it and Windows to sync a
+    folder: none is worth a run. A file that could not be written whole is.
     """
     is_folder = path.is_dir()
     try:
@@ -201,8 +217,8 @@ def settle(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-    except OSError:
-        if not is_folder:
+    except OSError as problem:
+        if not is_folder and problem.errno not in REFUSALS:
             raise
 
 
@@ -244,7 +260,8 @@ class Run:
         self.out, self.show = Path(out), show
         self.config = config = saved_config(self.out)
         kept = self.out / TASK
-        if kept.is_file() and kept.read_text("utf-8") != own_source(config.task):
+        source = own_source(config.task).splitlines()  # an editor may change line ends
+        if kept.is_file() and kept.read_bytes().splitlines() != source:
             raise ValueError(
                 f"The file of {config.task} has changed since the run in {out} began; "
                 f"{kept} is as it was then. Put that back to go on, or begin a new "
@@ -320,14 +337,19 @@ class Run:
             torch.save(state, half / STATE)
             for path in (*half.iterdir(), half):
                 settle(path)
-            half.rename(target)
+            try:
+                half.rename(target)
+            except PermissionError:  # Windows, while a scanner looks into the new files
+                time.sleep(1)
+                half.rename(target)
             settle(target.parent)
         except Exception as error:  # torch and safetensors raise errors of their own
             shutil.rmtree(half, ignore_errors=True)
             raise OSError(
                 f"{target} could not be written ({type(error).__name__}: {error}). The "
-                "checkpoints before it are kept. If the disk is full, make room; then "
-                "go on with --resume."
+                "checkpoints before it are kept. If the disk is full, make room; if a "
+                "share refuses, copy the run to a disk of this machine; then go on "
+                "with --resume."
             ) from error
         there = [epoch for epoch in saved_epochs(self.out) if epoch <= trainer.epoch]
         for epoch in there[1 : -self.config.keep_checkpoints]:  # the first is the start
@@ -339,7 +361,8 @@ class Run:
         All is looked at before anything on the disk is changed.
         """
         path, config = checkpoint_path(self.out, epoch), self.config
-        if words := differences(load_config(path / CONFIG), config):
+        kept = replace(load_config(path / CONFIG), device=config.device)
+        if words := differences(kept, config):
             raise ValueError(
                 f"{path} is the checkpoint of another run, or {self.out / CONFIG} was "
                 f"changed: {words}. Put back the settings, of which the checkpoint "
@@ -366,11 +389,12 @@ class Run:
                 )
         for name, size in saved["lines"].items():
             file = self.out / name
-            there = file.stat().st_size if file.exists() else 0
-            if there < size:
+            there = file.read_bytes() if file.exists() else b""
+            if len(there) < size or there[size - 1 : size] not in (b"", b"\n"):
                 raise ValueError(
-                    f"{file} has {there} bytes, but had {size} when {path} was "
-                    "written. Put it back, or start again with another --out."
+                    f"{file} has {len(there)} bytes, but had {size}, whole lines, when "
+                    f"{path} was written: it was changed. Put it back, or start again "
+                    "with another --out."
                 )
         model = load_model(path, find_device(config.device))
         self.set_up(model, load_tokenizer(path))

@@ -401,20 +401,20 @@ def load_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         lines = [each.lineno for each in traceback.extract_tb(error.__traceback__)]
+        line = getattr(error, "lineno", lines[-1])
+        where = f", line {line}" if line else ". Is it saved in UTF-8?"
         raise ValueError(
-            f"{path} cannot be loaded, line {getattr(error, 'lineno', lines[-1])}: "
-            f"{type(error).__name__}: {error}."
+            f"{path} cannot be loaded{where}: {type(error).__name__}: {error}."
         ) from error
     _files[path] = saved, module
     return module
 
 
-def own_source(name: str) -> str:
-    """The text of the file that a task of one's own is in; "" for one of TASKS."""
+def own_source(name: str) -> bytes:
+    """The file that a task of one's own is in, as it is; b"" for one of TASKS."""
     if name in TASKS:
-        return ""
-    file = sys.modules[find_task(name).__module__].__file__
-    return Path(str(file)).read_text("utf-8")
+        return b""
+    return Path(str(sys.modules[find_task(name).__module__].__file__)).read_bytes()
 
 
 # Texts as tokens, and back.

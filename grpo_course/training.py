@@ -30,7 +30,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.checks import one_of, require_at_least, settings, unknown_name
 from grpo_course.evaluation import sampled_scores
-from grpo_course.files import write_atomically
+from grpo_course.files import read_text, write_atomically
 from grpo_course.formulas import aggregate
 from grpo_course.lm import (
     LEAST_VOCABULARY,
@@ -189,8 +189,9 @@ def load_config(path: str | Path, task: str | None = None) -> GRPOConfig:
 
     Raises ValueError for a file that is not JSON, and as `from_values`.
     """
+    text = read_text(Path(path))
     try:
-        values = json.loads(Path(path).read_text("utf-8"))
+        values = json.loads(text)
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}.") from None
     if not isinstance(values, dict):

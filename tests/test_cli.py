@@ -3,9 +3,11 @@
 The bad calls stand in one table.
 """
 
+import codecs
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,7 +21,14 @@ from grpo_course.cli import check_task, evaluate, new_task, show, train
 from grpo_course.files import json_lines
 from grpo_course.gsm8k import make_problems
 from grpo_course.reverse import Reverse
-from grpo_course.runs import CONFIG, METRICS, Run, checkpoint_path, read_lines
+from grpo_course.runs import (
+    CONFIG,
+    METRICS,
+    Run,
+    checkpoint_path,
+    read_lines,
+    saved_epochs,
+)
 from grpo_course.tasks import find_task
 
 # A task of a learner's own, whole: its rewards compare with a text.
@@ -116,6 +125,20 @@ def test_a_task_of_ones_own_trains_evaluates_and_resumes(folder, outcome, call):
     assert outcome(folder / "my run") == whole
 
 
+@pytest.mark.parametrize("bom", [b"", codecs.BOM_UTF8])
+def test_a_task_in_another_encoding_or_with_other_line_ends_goes_on(folder, call, bom):
+    cookie = "" if bom else "# -*- coding: cp1252 -*-\n"
+    text = f"{cookie}# Übung\n{MINE}".encode("utf-8" if bom else "cp1252")
+    file = folder / "own" / "mytask.py"
+    file.write_bytes(bom + text.replace(b"\n", b"\r\n"))
+    status, _, error = call(train, *MY_TASK, *SHORT)
+    assert status == 0, error
+    file.write_bytes(bom + text)
+    os.utime(file, ns=(1, 1))
+    status, _, error = call(train, "--resume", "--out", "my run")
+    assert status == 0, error
+
+
 def test_a_run_is_not_resumed_with_another_task(folder, call):
     assert call(train, *MY_TASK, *SHORT)[0] == 0
     file, kept = folder / "own" / "mytask.py", Path("my run", "task.py")
@@ -123,6 +146,8 @@ def test_a_run_is_not_resumed_with_another_task(folder, call):
     os.utime(file, ns=(1, 1))
     status, _, error = call(train, "--resume", "--out", "my run")
     assert status == 1 and "has changed since the run in my run" in error
+    status, _, error = call(train, "--resume", "--out", "my run", "--seed", 1)
+    assert status == 1 and f"{CONFIG}' --model 'my run' --out DIR" in error
     file.write_text(kept.read_text())
     assert call(train, "--resume", "--out", "my run")[0] == 0
 
@@ -284,6 +309,40 @@ def test_a_code_page_without_arrows_loses_the_arrows_alone(alone, tmp_path):
     assert b"8 of 8" in done.stdout and b" ? " in done.stdout
 
 
+def nobody():
+    """A pipe whose reader left."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return os.fdopen(writer, "w", encoding="utf-8")
+
+
+def full():
+    """A log on a disk without room."""
+    return os.fdopen(os.open("/dev/full", os.O_WRONLY), "w", encoding="utf-8")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a full device is made of Linux")
+@pytest.mark.parametrize(
+    ("stream", "status"),
+    [(nobody, 0), (full, 1), (lambda: None, 0)],
+)
+def test_what_nobody_reads_ends_no_work(
+    alone, tmp_path, monkeypatch, capsys, stream, status
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, stream())
+    measured = ["--model", str(alone), *map(str, FEW), "--out", "measured.json"]
+    assert evaluate(measured) == status
+    assert show([str(alone), "--out", "a.png"]) == status
+    assert (
+        train(["--config", str(alone / CONFIG), "--num-epochs", "1", "--out", "run"])
+        == status
+    )
+    assert Path("measured.json").is_file() and Path("a.png").is_file()
+    assert saved_epochs(Path("run")) == [0, 1]
+
+
 # new-task, check-task
 
 
@@ -295,6 +354,12 @@ def test_a_new_task_is_the_one_to_copy_and_overwrites_nothing(folder, call):
     task = find_task("own/fresh.py:Reverse")
     assert task is not Reverse
     assert task().problems("test", 9, 0) == Reverse().problems("test", 9, 0)
+    for name in ("a\\utils.py", 'my "own" task.py', "it's.py"):
+        status, printed, error = call(new_task, name)
+        assert status == 0, error
+        said = find_task(f"{name}:Reverse").__module__  # it compiles
+        assert shlex.quote(name) in sys.modules[said].__doc__
+        assert shlex.quote(f"{name}:Reverse") in printed
     for name in ("own/mytask.py", "no/folder.py", "own", "task.txt"):
         status, _, error = call(new_task, name)
         assert status == 1 and "Name a new file that ends with .py" in error

@@ -19,7 +19,7 @@ import torch
 from grpo_course import runs
 from grpo_course.cli import draw, measured_ends, train
 from grpo_course.evaluation import sampled_scores
-from grpo_course.files import json_lines
+from grpo_course.files import json_lines, write_atomically
 from grpo_course.gsm8k import make_problems
 from grpo_course.runs import (
     CONFIG,
@@ -157,9 +157,13 @@ def test_a_second_ctrl_c_stops_at_once(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
-def test_a_signal_that_nohup_ignores_stays_ignored():
+def test_a_signal_that_nohup_ignores_stays_ignored(monkeypatch):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     noted = []
+    with monkeypatch.context() as patch:  # handled by the program around Python
+        patch.setattr(signal, "getsignal", lambda number: None)
+        with on_interrupt(lambda: noted.append(1)):
+            pass
     try:
         with on_interrupt(lambda: noted.append(1)):
             signal.raise_signal(signal.SIGHUP)
@@ -179,6 +183,18 @@ def test_random_numbers_of_another_device_begin_anew(copied, capsys):
     run = Run(copied, show=False)
     assert "is of another device" in capsys.readouterr().out
     assert len(run.go().epochs("kl")) == 8
+
+
+def test_a_run_that_named_its_device_goes_on_with_another(copied, call):
+    back_to(copied, 6)
+    for folder in (copied, checkpoint_path(copied, 6)):
+        text = (folder / CONFIG).read_text().replace('"cpu"', '"cuda:7"')
+        (folder / CONFIG).write_text(text)
+    status, _, told = call(train, "--resume", "--out", copied)
+    assert status == 1 and "cannot be used on this machine" in told
+    status, _, told = call(train, "--resume", "--out", copied, "--device", "cpu")
+    assert status == 0, told
+    assert Run(copied, show=False).config.device == "cpu"
 
 
 # Disks
@@ -240,21 +256,34 @@ def test_no_room_for_a_line(alone, start, outcome, tmp_path, monkeypatch, call):
 def test_a_share_that_refuses_modes_locks_and_the_sync_of_folders(
     alone, start, outcome, tmp_path, monkeypatch
 ):
-    fsync = os.fsync
+    rename, replace, refusals = Path.rename, os.replace, iter([True, False] * 9)
 
-    def only_files(handle):
-        if os.path.isdir(f"/proc/self/fd/{handle}"):
-            raise OSError(errno.EINVAL, "Invalid argument")
-        fsync(handle)
+    def invalid(handle):
+        raise OSError(errno.EINVAL, "Invalid argument")
 
     def refused(*_, **__):
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
 
-    monkeypatch.setattr(os, "fsync", only_files)
+    def looked_into(path, target):
+        if next(refusals):
+            raise PermissionError(errno.EACCES, "Access is denied")
+        return rename(path, target)
+
+    def held_open(old, new):
+        if Path(new).exists():
+            raise PermissionError(errno.EACCES, "Access is denied")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", invalid)
+    monkeypatch.setattr(Path, "rename", looked_into)
+    monkeypatch.setattr(os, "replace", held_open)
+    monkeypatch.setattr(runs.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(Path, "chmod", refused)
     monkeypatch.setattr(runs.FileLock, "acquire", refused)
     start(tmp_path / "run").go()
     assert outcome(tmp_path / "run") == outcome(alone)
+    write_atomically(tmp_path / "run" / METRICS, "anew")  # over an open file
+    assert (tmp_path / "run" / METRICS).read_text() == "anew"
 
 
 def test_few_checkpoints_are_kept_and_other_things_passed_by(start, outcome, tmp_path):
@@ -383,13 +412,17 @@ def test_a_fingerprint_sees_order_and_answers_of_any_type():
     one, other = Problem("a?", 1), Problem("b?", print)
     assert fingerprint([one, other]) != fingerprint([other, one])
     assert fingerprint([one]) != fingerprint([Problem("a?", 2)])
+    odd = Problem("c?", {(1, 2): "3", 4: {5}})
+    assert fingerprint([one, odd]) not in (fingerprint([odd]), fingerprint([one]))
 
 
-def test_journals_that_were_shortened_or_lost_are_refused(copied, call):
+def test_journals_that_were_changed_or_lost_are_refused(copied, call):
     before = (copied / SAMPLES).read_bytes()
-    (copied / SAMPLES).write_bytes(before[:-9])
-    status, _, told = call(train, "--resume", "--out", copied)
-    assert status == 1 and f"{copied / SAMPLES} has" in told
+    for changed in (before[:-9], before.replace(b"\n", b"\r\n")):  # by an editor
+        (copied / SAMPLES).write_bytes(changed)
+        status, _, told = call(train, "--resume", "--out", copied)
+        assert status == 1 and f"{copied / SAMPLES} has" in told
+        assert (copied / SAMPLES).read_bytes() == changed
     (copied / SAMPLES).write_bytes(before)
     shutil.rmtree(copied / "checkpoints")
     before = (copied / METRICS).read_bytes()

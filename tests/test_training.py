@@ -88,6 +88,19 @@ def test_the_task_that_was_asked_for_goes_before_that_of_a_file(load):
     assert load({"base": "laptop"}, "countdown") == presets_of("countdown")["laptop"]
 
 
+@pytest.mark.parametrize(
+    ("encoding", "more"),
+    [("utf-8-sig", ""), ("utf-16", ""), ("utf-8", "\r\n"), ("utf-8", "\0\0")],
+)
+def test_a_file_as_an_editor_wrote_it(tmp_path, encoding, more):
+    text = '{"base": "laptop",\r\n"system_prompt": "Übe."}'
+    (tmp_path / "config.json").write_bytes((text + more).encode(encoding))
+    assert load_config(tmp_path / "config.json").system_prompt == "Übe."
+    (tmp_path / "config.json").write_bytes(text.encode("cp1252"))
+    with pytest.raises(ValueError, match=r"\.json is not in UTF-8.*Save it again"):
+        load_config(tmp_path / "config.json")
+
+
 def test_values_are_not_changed_by_reading_them():
     values = {"base": "laptop", "seed": 3}
     assert from_values(values).seed == 3
