@@ -24,6 +24,7 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 COMMANDS = {
     "lab": ("tools.lab", (), "open the course in JupyterLab"),
     "slides": ("tools.slides", ("slides",), "present the hour, or half a day"),
+    "fetch": ("smollm2:main", ("smollm2",), "fetch a small pretrained language model"),
     "train": ("cli:train", (), "train a language model on a text task"),
     "evaluate": ("cli:evaluate", (), "measure what a model can do"),
     "show": ("cli:show", (), "print and draw a run, or two side by side"),
@@ -48,7 +49,7 @@ COMMANDS = {
 GROUPS = {
     "Learn": ("lab", "progress"),
     "Teach": ("slides", "site"),
-    "Train": ("new-task", "check-task", "train", "show", "evaluate"),
+    "Train": ("fetch", "new-task", "check-task", "train", "show", "evaluate"),
     "Develop": ("test", "test-browser", "run", "save", "bench"),
 }
 

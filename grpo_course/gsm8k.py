@@ -777,7 +777,7 @@ class GSM8K(TextTask[WordProblem]):
         "format": (format_reward, 0.2),
         "length_reward": (length_reward, 0.0),
     }
-    measures: ClassVar = ("accuracy", "lenient_accuracy", "format")
+    measures: ClassVar[Sequence[str]] = ("accuracy", "lenient_accuracy", "format")
     presets: ClassVar = PRESETS
 
     def __post_init__(self) -> None:

@@ -874,7 +874,10 @@ def loading(path: str | Path) -> Iterator[None]:
             "Qwen/Qwen2.5-0.5B-Instruct."
         )
     else:
-        cure = "Without a network, pass a folder: --model PATH."
+        cure = (
+            "Without a network, pass a folder: --model PATH. "
+            "`python3 -m grpo_course fetch` makes one, models/smollm2."
+        )
     try:
         yield
     except Exception as error:  # safetensors has a class of its own, too

@@ -207,7 +207,7 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
 
     if run.model is None:  # a given model writes as it likes, in tokens of its own
         texts = [
-            conversation_text(p.question, task.gold(p), run.system_prompt)
+            conversation_text(p.question, task.gold(p), task.opening(run.system_prompt))
             for p in problems
         ]
         tokenizer = make_tokenizer(texts, run.vocab_size)

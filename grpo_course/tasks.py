@@ -52,6 +52,8 @@ CHAT_TEMPLATE = (
 )
 
 Completion = str | list[dict]  # a text, or a chat: messages with role and content
+# What stands before a question: a system prompt, or the messages of worked examples.
+Opening = str | Sequence[dict] | None
 
 
 def in_template(thinking: str, answer: str) -> str:
@@ -70,20 +72,19 @@ def extract_answer(completion: str) -> str | None:
     return inside.partition(CLOSE_ANSWER)[0].strip() if opened else None
 
 
-def chat_messages(question: str, system_prompt: str | None = None) -> list[dict]:
-    """The conversation so far, as a chat template wants it. None: no system prompt."""
-    system = [{"role": "system", "content": system_prompt}] if system_prompt else []
-    return [*system, {"role": "user", "content": question}]
+def chat_messages(question: str, opening: Opening = None) -> list[dict]:
+    """The conversation so far, as a chat template wants it; a text is a system's."""
+    if isinstance(opening, str):
+        opening = [{"role": "system", "content": opening}] if opening else []
+    return [*(opening or ()), {"role": "user", "content": question}]
 
 
-def conversation_text(
-    question: str, response: str, system_prompt: str | None = None
-) -> str:
+def conversation_text(question: str, response: str, opening: Opening = None) -> str:
     """A whole conversation as a tiny tokenizer should learn it: words, roles and tags.
 
     A tokenizer that never saw the roles spends a token on each of their letters.
     """
-    messages = chat_messages(question, system_prompt)
+    messages = chat_messages(question, opening)
     messages += [{"role": "assistant", "content": response}]
     return "".join(f"{m['role']}\n{m['content']}\n" for m in messages)
 
@@ -200,6 +201,9 @@ class TextTask(ABC, Generic[Asked]):
     rewards: ClassVar[Mapping[str, tuple[Reward, float]]]
     # of the rewards, those that an evaluation reports; none: all of them
     measures: ClassVar[Sequence[str]] = ()
+    # questions and answers that stand before every question, worked out: what a model
+    # that knows the language and not the form needs to see
+    examples: ClassVar[Sequence[tuple[str, str]]] = ()
     # settings of whole runs by name, where they differ from those of GRPOConfig;
     # "laptop" is the one that is taken unless named
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -219,6 +223,16 @@ class TextTask(ABC, Generic[Asked]):
     @abstractmethod
     def gold(self, problem: Asked) -> str:
         """A response that earns every reward."""
+
+    def opening(self, system_prompt: str | None) -> Opening:
+        """What stands before each question: a system prompt, and the examples."""
+        if not self.examples:
+            return system_prompt
+        before = chat_messages("", system_prompt)[:-1]
+        for asked, answered in self.examples:
+            before.append({"role": "user", "content": asked})
+            before.append({"role": "assistant", "content": answered})
+        return before
 
     def demonstration(self, problem: Asked, rng: random.Random) -> str:
         """What a model from nothing imitates before GRPO; it need not be perfect."""
@@ -264,14 +278,14 @@ def pay(
     rewards: Mapping[str, tuple[Reward, float]],
     problems: Sequence[Problem],
     completions: Sequence[Completion],
-    system_prompt: str | None = None,
+    opening: Opening = None,
 ) -> dict[str, Sequence[float]]:
     """What each reward pays for one completion to each problem, not weighed.
 
     Raises ValueError for a reward that does not return a finite number for each.
     """
     given: dict[str, Any] = columns(problems)
-    given["prompts"] = [chat_messages(p.question, system_prompt) for p in problems]
+    given["prompts"] = [chat_messages(p.question, opening) for p in problems]
     earned = {}
     for name, (function, _) in rewards.items():
         earned[name] = function(**given, completions=list(completions))
@@ -334,6 +348,7 @@ TASKS = {
     "countdown": "grpo_course.countdown:Countdown",
     "reverse": "grpo_course.reverse:Reverse",
     "stories": "grpo_course.reader:Stories",
+    "smollm2": "grpo_course.smollm2:ShortAnswers",
 }
 PLACE = re.compile(r"(?:(?P<file>.+\.py)|(?P<module>\w+(?:\.\w+)*)):(?P<name>\w+)")
 _files: dict[Path, tuple[int, ModuleType]] = {}  # when saved, and what was loaded
@@ -461,7 +476,7 @@ def rendered(
 
 
 def prompt_text(
-    tokenizer: "PreTrainedTokenizerBase", question: str, system_prompt: str | None
+    tokenizer: "PreTrainedTokenizerBase", question: str, opening: Opening
 ) -> str:
     """The one text that the model reads: the conversation, and whose turn it is.
 
@@ -469,12 +484,13 @@ def prompt_text(
     before the question; one that wants the parts of a message gets one part.
     Raises ValueError for a template with which the model would not read the question.
     """
-    both = [system_prompt, question] if system_prompt else [question]
-    ways = [chat_messages(question, system_prompt), chat_messages("\n\n".join(both))]
-    parts = [[{"type": "text", "text": m["content"]}] for m in ways[0]]
-    roles = [message["role"] for message in ways[0]]
-    pairs = zip(roles, parts, strict=True)
-    ways += [[{"role": role, "content": part} for role, part in pairs]]
+    whole = chat_messages(question, opening)
+    said = [message["content"] for message in whole]
+    parts = [m | {"content": [{"type": "text", "text": m["content"]}]} for m in whole]
+    ways = [whole, parts]
+    if whole[0]["role"] == "system":
+        second = whole[1] | {"content": f"{said[0]}\n\n{said[1]}"}
+        ways.insert(1, [second, *whole[2:]])
     why = "it leaves the question out"
     for messages in ways:
         try:
@@ -482,7 +498,7 @@ def prompt_text(
         except Exception as error:  # a template raises what it likes
             why = f"{type(error).__name__}: {error}"
             continue
-        if all(said.strip() in text for said in both):
+        if all(each.strip() in text for each in said):
             return text
     raise ValueError(
         f"The chat template of {tokenizer.name_or_path or 'the tokenizer'} cannot ask "
@@ -527,14 +543,14 @@ def turn_end(tokenizer: "PreTrainedTokenizerBase") -> int:
 def encode_prompts(
     tokenizer: "PreTrainedTokenizerBase",
     questions: Sequence[str],
-    system_prompt: str | None = None,
+    opening: Opening = None,
 ) -> Tensor:
     """The prompts of some questions, padded on the left. -> int [batch pos]
 
     The template has written every special token already, so the tokenizer adds none.
     Behind a BOS, the plain template's text is read as the tokenizer reads any text.
     """
-    texts = [prompt_text(tokenizer, q, system_prompt) for q in questions]
+    texts = [prompt_text(tokenizer, q, opening) for q in questions]
     plain, first = plain_template(tokenizer), []
     if tokenizer.chat_template in (None, "", plain):
         first, bos = first_tokens(tokenizer), plain.removesuffix(PLAIN_TEMPLATE)
@@ -547,14 +563,14 @@ def as_rollout(
     tokenizer: "PreTrainedTokenizerBase",
     questions: Sequence[str],
     responses: Sequence[str],
-    system_prompt: str | None = None,
+    opening: Opening = None,
 ) -> Rollout:
     """Questions with one given response each, as if a policy had sampled them.
 
     Each response ends as the template ends a turn, [batch 1 pos], padded on the right.
     What the prompt has opened already is not written again.
     """
-    prompts = encode_prompts(tokenizer, questions, system_prompt)
+    prompts = encode_prompts(tokenizer, questions, opening)
     begun, end = opened_tags(tokenizer), turn_end(tokenizer)
     said = [r.removeprefix(begun).removeprefix(begun.strip()) for r in responses]
     rows = tokenizer(said, add_special_tokens=False)["input_ids"]
@@ -616,7 +632,7 @@ class Environment:
         num_prompts: int = 16,
         seed: int = 0,
         *,
-        system_prompt: str | None = None,
+        opening: Opening = None,
         measures: Sequence[str] = (),
     ) -> None:
         self.problems, self.tokenizer = list(problems), tokenizer
@@ -628,11 +644,11 @@ class Environment:
         require_rewards(rewards, measures, self.problems)
         require_at_least("num_prompts", num_prompts, 1)
         self.rewards, self.num_prompts, self.seed = rewards, num_prompts, seed
-        self.system_prompt, self.measures = system_prompt, tuple(measures or rewards)
+        self.opening, self.measures = opening, tuple(measures or rewards)
         judge, _ = next(iter(rewards.values()))
         self.meaning: Callable[[str], Hashable] = getattr(judge, "meaning", str)
         questions = [problem.question for problem in self.problems]
-        self.tokens = encode_prompts(tokenizer, questions, system_prompt)
+        self.tokens = encode_prompts(tokenizer, questions, opening)
         self.asked: dict[Tokens, Problem] = {}
         for problem, key in zip(self.problems, self.keys(self.tokens), strict=True):
             other = self.asked.setdefault(key, problem)
@@ -704,7 +720,7 @@ class Environment:
         device, trial = rollout.responses.device, rollout.responses.shape[-2]
         texts = [text for group in groups for text in group]
         problems = [p for p in self.problems_of(rollout.prompts) for _ in range(trial)]
-        earned = pay(self.rewards, problems, texts, self.system_prompt)
+        earned = pay(self.rewards, problems, texts, self.opening)
         return {
             name: torch.tensor(values, dtype=torch.float32).to(device).view(-1, trial)
             for name, values in earned.items()
@@ -743,10 +759,10 @@ def what_is_lost(
     policy wrote them, to the first of `ends`, and back to every reward. `vocab_size`
     is the number of embeddings of the model.
     """
-    tokenizer, system = environment.tokenizer, environment.system_prompt
+    tokenizer, opening = environment.tokenizer, environment.opening
     name_of = tokenizer.convert_ids_to_tokens
     problems = environment.problems[: len(golds)]
-    rollout = as_rollout(tokenizer, [p.question for p in problems], golds, system)
+    rollout = as_rollout(tokenizer, [p.question for p in problems], golds, opening)
     lengths = response_mask(rollout.responses, turn_end(tokenizer)).sum(dim=-1)
     parts = rollout.prompts.flatten(), rollout.responses.flatten()
     largest = max(tokenizer.pad_token_id, *(int(part.max()) for part in parts))
@@ -758,8 +774,8 @@ def what_is_lost(
     how = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
     read = tokenizer.batch_decode(rollout.prompts, **how)
     back = [text for (text,) in decode_responses(tokenizer, rollout)]
-    due = pay(environment.rewards, problems, list(golds), system)
-    paid = pay(environment.rewards, problems, back, system)
+    due = pay(environment.rewards, problems, list(golds), opening)
+    paid = pay(environment.rewards, problems, back, opening)
 
     def holds(*texts: str) -> bool:  # whatever the spaces, and how letters are made up
         text, said = ("".join(normalize("NFKC", each).split()) for each in texts)

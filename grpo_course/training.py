@@ -302,7 +302,7 @@ def make_environment(
         weigh(task.rewards, config.reward_weights),
         config.num_prompts,
         config.seed,
-        system_prompt=config.system_prompt,
+        opening=task.opening(config.system_prompt),
         measures=task.measures,
     )
 
@@ -321,8 +321,9 @@ def make_model(
     if config.model is not None:
         require_whole_model(config.model)
         return load_model(config.model, device), load_tokenizer(config.model)
-    task, system = make_task(config), config.system_prompt
-    texts = [conversation_text(p.question, task.gold(p), system) for p in problems]
+    task = make_task(config)
+    opening = task.opening(config.system_prompt)
+    texts = [conversation_text(p.question, task.gold(p), opening) for p in problems]
     tokenizer = make_tokenizer(texts, config.vocab_size)
     model = make_tiny_model(
         tokenizer,
@@ -532,11 +533,12 @@ def warm_start(
     )
     schedule = linear_schedule(optimizer, steps, warmup=20, final_share=0.1)
     rng, losses = random.Random(config.seed), []
+    opening = make_task(config).opening(config.system_prompt)
     for step in range(steps):
         chosen = rng.sample(problems, size)
         questions = [problem.question for problem in chosen]
         responses = [demonstrate(problem, rng) for problem in chosen]
-        batch = as_rollout(tokenizer, questions, responses, config.system_prompt)
+        batch = as_rollout(tokenizer, questions, responses, opening)
         loss = -aggregate(policy.log_probs(batch), batch.mask, "token_mean")
         place = f"step {step} of the warm start"
         require_finite_loss(loss, place)

@@ -53,6 +53,7 @@ from grpo_course.runs import alone_in
 from grpo_course.tasks import (
     TAGS,
     Completion,
+    Opening,
     Problem,
     Reward,
     behind,
@@ -317,11 +318,12 @@ def make_trainer(
         )
     begun = opened_tags(tokenizer)
     functions = [function for function, _ in paid_rewards(config)]
+    opening = make_task(config).opening(config.system_prompt)
     return require_trl().GRPOTrainer(
         model=str(start),
         reward_funcs=[with_opened(f, begun) for f in functions] if begun else functions,
         args=args,
-        train_dataset=chat_dataset(problems, config.system_prompt),
+        train_dataset=chat_dataset(problems, opening),
         processing_class=tokenizer,
         peft_config=lora_config(config.lora_rank) if config.lora_rank else None,
     )
@@ -338,14 +340,14 @@ def with_opened(function: Reward, begun: str) -> Reward:
     return paid
 
 
-def chat_dataset(problems: Sequence[Problem], system_prompt: str | None) -> Dataset:
+def chat_dataset(problems: Sequence[Problem], opening: Opening) -> Dataset:
     """A row a problem: the conversation as `prompt`, and each field as a column.
 
     So a reward gets the columns that it gets here. A field that the table would change,
     such as a list of numbers and texts, is left out; for an answer it would change,
     raises ValueError.
     """
-    held = {"prompt": [chat_messages(p.question, system_prompt) for p in problems]}
+    held = {"prompt": [chat_messages(p.question, opening) for p in problems]}
     for name, values in columns(problems).items():
         try:
             back = list(Dataset.from_dict({name: values})[name])

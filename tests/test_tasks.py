@@ -259,7 +259,7 @@ def test_a_reward_gets_prompts_and_columns_here_as_under_trl(tokenizer):
         return [float(text == "yes") for text in completion_texts(completions)]
 
     system, rewards = "Yes or no.", {"noted": (noted, 1.0)}
-    environment = Environment(problems, tokenizer, rewards, system_prompt=system)
+    environment = Environment(problems, tokenizer, rewards, opening=system)
     groups = [["yes", "no"], ["no", "yes"]]
     prompts = environment.ask([0, 1])
     paid = environment.reward(answered(environment, prompts, groups)).flatten()
@@ -668,7 +668,7 @@ SPACED = "<think>It 's 3 , no : 4 . Isn 't it ?</think><answer>7 . 5</answer>"
 def test_the_gold_response_comes_back_from_any_tokenizer(kind):
     tokenizer, system = TOKENIZERS[kind](), "Be  brief: think."
     rewards = GSM8K.rewards
-    environment = Environment(PROBLEMS, tokenizer, rewards, system_prompt=system)
+    environment = Environment(PROBLEMS, tokenizer, rewards, opening=system)
     golds, given = [demonstration(p) for p in PROBLEMS], [p.question for p in PROBLEMS]
     for prompt, problem in zip(environment.tokens, PROBLEMS, strict=True):
         read = tokenizer.decode(prompt)

