@@ -16,10 +16,16 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 CHAPTERS = sorted({key.split(".")[0] for key in index().values()}, key=int)
 EXERCISES = [task for chapter in CHAPTERS for task in lesson(f"{chapter}.1")]
 NAMES = {task.name: task for task in EXERCISES}
+# Answers that train, or are tried on every trainer of the hunt: over a second each.
+LONG = {"6.3", "10.2", "10.3", "10.4", "10.7", "11.1"}
+EACH = [
+    pytest.param(task, marks=[pytest.mark.slow] * (task.key in LONG), id=task.key)
+    for task in EXERCISES
+]
 of_each = pytest.mark.parametrize("task", EXERCISES, ids=lambda task: task.key)
 
 
-@of_each
+@pytest.mark.parametrize("task", EACH)
 def test_each_mistake_is_refused_with_its_own_hint(task):
     assert len(task.cases) > 1 and task.insight
     assert len(task.hints) > 2 or task.choice or task.use

@@ -240,6 +240,7 @@ def test_first_tokens_follow_the_policy(model, rows, settings):
         assert (shares > 0).sum() == 3
 
 
+@pytest.mark.slow
 def test_a_compiled_model_samples_and_scores_the_same(prompts, tokenizer):
     model = make_tiny_model(tokenizer, hidden_size=16, num_layers=1, num_heads=2)
     compiled = copy.deepcopy(model)
@@ -409,6 +410,7 @@ OTHERS = {
 UNEVEN = [[5, 9, 11], [4, 8, 15, 16, 23], [7, 33, 21, 20], [42, 2, 1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_any_model_is_scored_as_its_own_forward_pass_scores(name, capsys):
     changes, why = OTHERS[name]
@@ -770,6 +772,7 @@ def begun(start, base, tmp_path):
 
 
 @needs_peft
+@pytest.mark.slow
 @pytest.mark.parametrize("recompute", [False, True])
 def test_a_run_with_an_adapter_resumes_bit_for_bit(begun, tmp_path, recompute):
     run = begun(gradient_checkpointing=recompute)

@@ -396,6 +396,7 @@ def check(row, plain, changed, folder):
     assert not row.is_right(before, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
 def test_a_setting_of_a_run_reaches_what_it_sets(name, given, tmp_path):
     row = RUN[name]

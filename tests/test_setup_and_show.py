@@ -153,6 +153,7 @@ async def _execute() -> list:
     return [cell.outputs for cell in notebook.cells]
 
 
+@pytest.mark.slow
 def test_show_in_a_notebook_is_markdown_with_a_plain_twin(executed):
     (output,) = executed[0][1]
     source = output.data["text/markdown"]

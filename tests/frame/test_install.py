@@ -177,6 +177,7 @@ def test_help_and_what_is_unknown(capsys, monkeypatch, tmp_path):
     assert "once the course is" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_without_a_checkout_training_works_and_the_rest_says_what_it_needs(tmp_path):
     """As from a wheel: in another project, or on Colab."""
     (tmp_path / "grpo_course").symlink_to(ROOT / "grpo_course")
