@@ -927,7 +927,6 @@ EQUIVALENT: dict[str, set[str]] = {
     # Any large rewards will do, tied or not.
     "3.4": {"1000.1", "0.0", "1.0", "2.0", "3.0"},
     "9.5": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
-    "9.7": {"0.0"},  # as there
     # A malus is as good as a bonus, of any size; deltas move by more than one.
     "10.1": {"rewards + bonus", "1.0", "0.001"},
     "10.4": {"8", "1000"},  # other parts

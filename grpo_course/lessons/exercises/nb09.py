@@ -306,15 +306,9 @@ def masked_loss(logits, tokens, old_log_probs, ref_log_probs, deltas, eos, beta)
     responses = tokens[..., -width:]
     scores = logits[..., -width - 1 : -1, :].log_softmax(dim=-1)
     log_probs = scores.gather(-1, responses[..., None]).squeeze(-1)
-    is_eos = (responses == eos).long()
-    mask = is_eos.cumsum(dim=-1) - is_eos == 0
-    ratio = torch.where(mask, log_probs - old_log_probs, 0.0).exp()
-    gap = torch.where(mask, ref_log_probs - log_probs, 0.0)
-    each = deltas[..., None]
-    gain = torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each)
-    per_token = beta * (gap.expm1() - gap) - gain
-    kept = torch.where(mask, per_token, 0.0)
-    return (kept.sum(dim=-1) / mask.sum(dim=-1)).mean()
+    mask = response_mask(responses, eos)
+    loss = masked_clip_loss(log_probs, old_log_probs, deltas, mask, "sequence_mean")
+    return loss_with_kl(loss, log_probs, ref_log_probs, mask, beta)
 
 
 def _batch_case(
@@ -391,22 +385,17 @@ masked_loss.cases = (
 masked_loss.mistakes = """
 logits[..., -width - 1 : -1, :] => logits[..., -width:, :] | No shift: the logits at a token have read it already. Those one place before score it.
 logits[..., -width - 1 : -1, :] => logits.roll(2, -2)[..., -width:, :] | You shift twice: the logits just before a token score it, not those two places before.
-.squeeze(-1) => | gather leaves an axis of size 1: squeeze(-1) takes it away.
-torch.where(mask, log_probs - old_log_probs, 0.0) => (log_probs - old_log_probs) && torch.where(mask, ref_log_probs - log_probs, 0.0) => (ref_log_probs - log_probs) | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Choose before exp: torch.where(mask, log_probs - other, 0.0).
-torch.where(mask, log_probs - old_log_probs, 0.0) => (log_probs - old_log_probs) | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Choose before exp, in the ratio and in the KL: torch.where(mask, log_probs - other, 0.0).
-torch.where(mask, per_token, 0.0) => per_token | Padding is in your sum: the gain there is not 0. Leave it out with the mask.
-- is_eos == 0 => == 0 | You drop the EOS itself. Ending is a choice of the policy, and it must be learned: keep the first EOS.
-- is_eos == 0 => <= 1 | You keep all before the second EOS, which may never come. Count how many came strictly before.
-is_eos.cumsum(dim=-1) - is_eos == 0 => torch.ones_like(responses, dtype=torch.bool) | Padding counts in your loss. Nothing behind the first EOS does: make a mask of the response's own tokens.
-is_eos.cumsum(dim=-1) - is_eos == 0 => responses != eos | `responses != eos` drops the EOS, which the policy chose, and keeps padding that is another token. Count the EOS before each position.
-(responses == eos) => (tokens == eos) && is_eos.cumsum(dim=-1) - is_eos == 0 => (is_eos.cumsum(dim=-1) - is_eos == 0)[..., -width:] | Your mask looks at the prompt as well, so an EOS in the prompt hides the whole response. Cut the response out first, then count its own EOS.
-torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio * each | Nothing is clipped: this is the unclipped loss.
-ref_log_probs - log_probs, 0.0 => log_probs - ref_log_probs, 0.0 | k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).
-log_probs - old_log_probs => log_probs - ref_log_probs && ref_log_probs - log_probs => old_log_probs - log_probs | pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in the KL.
-beta * (gap.expm1() - gap) - gain => -gain | The KL is missing. Add beta times its mean.
-beta * (gap.expm1() - gap) - gain => -beta * (gap.expm1() - gap) - gain | You subtract the KL. The loss is minimized, so a penalty is added: minus would reward leaving the reference.
-beta * (gap.expm1() - gap) - gain => gain - beta * (gap.expm1() - gap) | The sign is reversed: the gain is taken away from the loss, the KL is added.
-beta * (gap.expm1() - gap) => (gap.expm1() - gap) | beta is not used: the KL is added at full weight.
-/ mask.sum(dim=-1)).mean() => / width).mean() | You divide by the width of the tensor. Padding counts in neither sum nor length: divide by mask.sum(dim=-1).
-(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => kept.sum() / mask.sum() | This is the token mean. Here every response weighs the same: average each one first, then the averages.
+logits[..., -width - 1 : -1, :] => logits[..., :width, :] | You cut on the wrong side: these logits score the prompt, and the response begins after it. Count from the end.
+response_mask(responses, eos) => (responses == eos).cumsum(dim=-1) == 0 | You drop the EOS itself. Ending is a choice of the policy, and it must be learned: keep the first EOS.
+response_mask(responses, eos) => (responses == eos).cumsum(dim=-1) <= 1 | You keep all before the second EOS, which may never come. Count how many came strictly before.
+response_mask(responses, eos) => torch.ones_like(responses, dtype=torch.bool) | Padding counts in your loss. Nothing behind the first EOS does: make a mask of the response's own tokens.
+response_mask(responses, eos) => responses != eos | `responses != eos` drops the EOS, which the policy chose, and keeps padding that is another token. Count the EOS before each position.
+response_mask(responses, eos) => response_mask(tokens, eos)[..., -width:] | Your mask looks at the prompt as well, so an EOS in the prompt hides the whole response. Cut the response out first, then count its own EOS.
+"sequence_mean" => "token_mean" | This is the token mean. Here every response weighs the same: average each one first, then the averages.
+loss_with_kl(loss, log_probs, ref_log_probs => loss_with_kl(loss, ref_log_probs, log_probs | k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).
+masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs, ref_log_probs && loss_with_kl(loss, log_probs, ref_log_probs => loss_with_kl(loss, log_probs, old_log_probs | pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in the KL.
+masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(old_log_probs, log_probs | The ratio is upside down: pi stands above, pi_old below.
+loss_with_kl(loss, log_probs, ref_log_probs, mask, beta) => loss | The KL is missing. Add beta times its mean.
+loss_with_kl(loss, log_probs, ref_log_probs, mask, beta) => 2 * loss - loss_with_kl(loss, log_probs, ref_log_probs, mask, beta) | You subtract the KL. The loss is minimized, so a penalty is added: minus would reward leaving the reference.
+mask, beta) => mask, 1.0) | beta is not used: the KL is added at full weight.
 """

@@ -1,14 +1,13 @@
 """What notebook 09 alone draws."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
+    CLIP,
     COLOURS,
     FAINT,
     KINDS,
@@ -24,6 +23,7 @@ from grpo_course.classroom.plots import (
     frame,
     key,
     name_row,
+    plot_bands,
     write,
 )
 
@@ -75,48 +75,6 @@ def plot_batch(
     counted = mask.sum(-1).tolist()
     describe(
         ax.figure, f"Texts as rows of cells; {counted} tokens of their responses count."
-    )
-    return ax
-
-
-def plot_quantities(
-    prompt: Tensor,
-    response: Tensor,
-    rows: Mapping[str, Tensor],
-    mask: Tensor,
-    eos: int,
-    pad: int,
-) -> Axes:
-    """One text as a row of cells, and below it one row for each quantity, aligned.
-
-    int [pos] twice; each of the rows is [pos] of the response: bool for a mask, float
-    for numbers. A row whose name begins with a delta is drawn as arrows. bool [pos]
-    """
-    ax = canvas(len(prompt) + len(response), len(rows) + 2)
-    draw_text(ax, 0, prompt, response, mask, eos, pad)
-    name_row(ax, 0, "token")
-    for y, (name, values) in enumerate(rows.items(), start=1):
-        name_row(ax, y, name)
-        pairs = zip(values.tolist(), mask.tolist(), strict=True)
-        for x, (value, counts) in enumerate(pairs, start=len(prompt)):
-            if values.dtype == torch.bool:
-                cell(ax, x, y, f"{value:d}", colour=GREY if value else PAPER)
-            elif not counts:
-                cell(ax, x, y, "?", "padding")
-            elif name.startswith(r"$\delta"):
-                cell(ax, x, y, "")
-                up = 0.3 if value > 0 else -0.3  # rows are counted downwards
-                draw_arrow(
-                    ax, (x + 0.13, y + 0.5 + up), (x + 0.13, y + 0.5 - up), value
-                )
-                write(
-                    ax, f"{value:+.2f}".replace("0.", "."), x + 0.58, y + 0.5, size=10
-                )
-            else:
-                cell(ax, x, y, f"{value:.2f}")
-    key(ax, len(rows) + 1, tuple(KINDS), left=-2)
-    describe(
-        ax.figure, f"A text as a row of cells; below each token its {', '.join(rows)}."
     )
     return ax
 
@@ -185,54 +143,24 @@ def plot_writing(probs: Tensor, tokens: Tensor, prompt: Tensor, rows: int = 0) -
     return ax
 
 
-def plot_answers(
-    prompts: Tensor, answers: Tensor, points: Tensor, most: int = 5
-) -> Axes:
-    """Prompts of the sort task with their answers; a number out of place is framed.
-
-    int [batch pos] twice; points [batch] of `most`.
-    """
-    ax, told = canvas(12.8, len(prompts) + 1, names=0.2), []
-    misplaced = answers != prompts.sort(dim=-1).values  # [batch pos]
-    look: dict[str, Any] = {"ha": "left", "size": 13}
-    for x, text in ((0, "prompt"), (4, "answer"), (7.5, "points")):
-        write(ax, text, x, 0.5, **look)
-    for y, (prompt, answer) in enumerate(
-        zip(prompts.tolist(), answers.tolist(), strict=True), 1
-    ):
-        off = misplaced[y - 1].tolist()
-        draw_tokens(ax, y, prompt, ["prompt"] * len(prompt))
-        draw_tokens(ax, y, answer, ["" if each else "response" for each in off], x=4)
-        for x in misplaced[y - 1].nonzero().flatten().tolist():
-            frame(ax, y + 0.5, x + 4.5, ec=COLOURS[1], lw=3)
-        row = f"{points[y - 1]:g} of {most}", "wrong" if any(off) else "sorted"
-        for x, text in zip((7.5, 10.3), row, strict=True):
-            write(ax, text, x, y + 0.5, **look)
-        told.append(f"{answer} to {prompt}, {', '.join(row)}")
-    describe(ax.figure, f"Answers as rows of cells: {'; '.join(told)}.")
-    return ax
+def plot_ratios(chances: Tensor, ratios: Mapping[float, Tensor]) -> list[Axes]:
+    """Each token's ratio over its probability, for each temperature. [...] each"""
+    axes = axes_row(len(ratios), width=9.0, height=2.8)
+    for ax, (temperature, ratio) in zip(axes, ratios.items(), strict=True):
+        ax.axhspan(0.8, 1.2, **CLIP)
+        ax.plot(chances.flatten(), ratio.flatten(), ".", alpha=0.4)
+        finish(ax, "probability when sampled", "ratio", f"scored at {temperature}")
+        ax.set(xlim=(0, 0.9), ylim=(0, 3))
+    axes[0].figure.tight_layout()
+    return axes
 
 
-def plot_ways_from(
-    starts: Mapping[str, tuple[Tensor, Tensor]],
-    ends: Mapping[str, Mapping[str, tuple[Tensor, Tensor]]],
-    xlabel: str,
-    ylabel: str,
-) -> Axes:
-    """An arrow from each start to each of its ends, whose names stand at the tips.
-
-    What is won goes across and what is kept upwards, [seed] each: an arrow joins two
-    means.
-    """
-    ax = finish(axes_row(width=7.5, height=4.2)[0], xlabel, ylabel)
-    for (name, start), colour in zip(starts.items(), COLOURS, strict=False):
-        x, y = (each.mean().item() for each in start)
-        ax.plot(x, y, "o", ms=10, color=colour)
-        write(ax, name, x, y, (-4, 18))
-        tips = (10, 8), (10, -8), (-6, 14)  # so that no two names meet
-        for (end, pair), away in zip(ends[name].items(), tips, strict=False):
-            tip = pair[0].mean().item(), pair[1].mean().item()
-            draw_arrow(ax, (x, y), tip, color=colour, width=2.5)
-            write(ax, end, *tip, away, ha="left", color=colour)
-    ax.set(xlim=(-0.1, 1.2), ylim=(-0.05, 1))
-    return ax
+def plot_history(history: Tensor) -> list[Axes]:
+    """Reward, length and entropy of each epoch, with bands. [3 epoch seed]"""
+    names = "reward", "tokens of a response", "entropy of a token (nats)"
+    axes = axes_row(len(names), width=11.0, height=2.9)
+    for ax, name, curve in zip(axes, names, history, strict=True):
+        plot_bands({name: curve}, name, ax=ax)
+        ax.set_ylim(bottom=0)
+    axes[0].figure.tight_layout()
+    return axes
