@@ -1,6 +1,8 @@
-"""The exercises of 10_bug_hunt: probes to write, causes to name, a script to repair."""
+"""The exercises of 10_bug_hunt: probes to write, and a script to repair."""
 
+import io
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import cache, partial
 
 import torch
@@ -8,16 +10,8 @@ from torch import Tensor
 
 from grpo_course.classroom.check import Case, exercise
 from grpo_course.lessons.hunt import probes
-from grpo_course.lessons.hunt.cases import (
-    CLOSE,
-    behaviour,
-    distance,
-    would_have_shown,
-)
+from grpo_course.lessons.hunt.cases import CLOSE, behaviour, distance
 from grpo_course.lessons.hunt.defects import (
-    CAUSES,
-    DEFECTS,
-    DIAGNOSED,
     HEALTHY,
     REPAIRED,
     broken,
@@ -46,6 +40,7 @@ its updates move nothing | lr=s.learning_rate => lr=0.0
 it sets its seed before each rollout | drawn = self.draw_problems() => drawn = self.draw_problems(); torch.manual_seed(self.settings.seed)
 it pulls every token up | s.beta * kl - gain => s.beta * log_ratio
 its loss has the KL's value, and no slope | s.beta * kl - gain => (s.beta * kl - gain).detach() + 0 * log_probs
+its old scores are a little too high | batch.old_log_probs = self.score(batch) => batch.old_log_probs = self.score(batch) + 0.1
 its beta is always 1 | s.beta * kl - gain => kl - gain
 """.strip().splitlines()
 )
@@ -64,7 +59,7 @@ def trainer_called(name: str) -> Callable:
 
 def verdict_on(probe: Callable, name: str) -> str | None:
     """What a probe says of a trainer."""
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), redirect_stdout(io.StringIO()):
         torch.manual_seed(0)
         said = probe(trainer_called(name))
     if isinstance(said, Tensor) and said.numel() != 1:
@@ -242,39 +237,34 @@ pulls[0] > 0 > pulls[1] => pulls[0] < 0 < pulls[1] | The sign is turned: an opti
 """
 
 
-def named_cause(function: Callable, number: int) -> str | None:
-    """The cause that an answer names; it must be one of the list."""
-    cause = function(number)
-    if cause is not None and cause not in CAUSES:
-        raise ValueError(f"no cause of the list is called {cause!r}: copy one.")
-    return cause
-
-
-@exercise("10.6", use=named_cause, choice=True)
-def diagnosis(number):
-    """the number of a trainer -> its cause, one of the list"""
-    causes = {
-        24: "best of several answers paid",
-        8: "old scores taken from the current policy",
-        20: "prompt trained along with the response",
-        14: "k3 upside down",
-        3: "groups that mix prompts",
-        27: "old scores in low precision",
-    }
-    return causes[number]
-
-
-diagnosis.insight = "Six causes from six complaints. Now repair one."
-diagnosis.cases = [
-    Case(
-        f"open trainer {number} once more, and look at: {DEFECTS[number].first_look}",
-        {"number": number},
-    )
-    for number in DIAGNOSED
-]
-diagnosis.mistakes = "\n".join(
-    f'return "{cause}" | {would_have_shown(cause)}' for cause in CAUSES
+ratios_start_at_one = exercise("10.6", use=verdict_on, exact=True)(
+    probes.ratios_start_at_one
 )
+ratios_start_at_one.insight = (
+    "One line for three causes: noise, rounding, and scores of other tokens."
+)
+ratios_start_at_one.cases = trainers("""
+healthy: as it is
+healthy: a large rate
+trainer 32 | Here the old scores are those of other tokens, so a ratio is anything. Look at the ratios of the first inner step.
+trainer 5 | Here old and new scores come from two different networks. Look at the ratios of the first inner step.
+trainer 27 | Here the old scores are rounded: a ratio is off by some hundredths, up or down, and their mean is nearly 1. Ask for the worst token, with a narrow tolerance.
+healthy: one inner step
+healthy: a heavy KL
+trainer 8
+trainer 15
+its old scores are a little too high | Here every ratio is below 1. A deviation may go either way.
+""")
+ratios_start_at_one.mistakes = f"""
+{BLIND}
+{LOUD}
+(stats[3] - 1).abs().max() => (stats[3].mean() - 1).abs() && 1e-3 => 1e-2 | Deviations above and below cancel in a mean. Ask for the worst token.
+(stats[3] - 1).abs().max() => (stats[3] - 1).max() | You look for ratios above 1 alone. Take the absolute deviation.
+stats, _ = trainer.update(trainer.collect()) => batch = trainer.collect(); trainer.update(batch); stats, _ = trainer.update(batch) | That is the second inner step. The policy has moved by then, and its ratios may differ from 1.
+stats, _ = trainer.update(trainer.collect()) => trainer.step() && (stats[3] - 1).abs().max() => abs(trainer.log[-1]["ratio_high"] - 1) | The log holds the last inner step, when the policy has moved. Collect a rollout and update once.
+1e-3 => 0.2 | The tolerance is as wide as the clip range, and rounding passes. Nothing was learned yet, so next to no deviation is allowed.
+(stats[3] - 1).abs().max() < 1e-3 => stats[4].max() == 0 | You ask for clipped tokens. A ratio may be off 1 and not be clipped.
+"""
 
 
 RUNS = {

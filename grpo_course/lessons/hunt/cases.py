@@ -1,8 +1,7 @@
-"""A case: a complaint, a log, a few samples; then probes, a cause, a repair."""
+"""A case: a complaint and what somebody kept; then probes, a line, a repair."""
 
 import difflib
 import json
-import random
 import textwrap
 from collections.abc import Callable
 from functools import cache
@@ -14,26 +13,37 @@ from torch import Tensor
 
 from grpo_course.checks import require_known
 from grpo_course.classroom.check import WIDTH, wrap
+from grpo_course.classroom.show import show
 from grpo_course.lessons.hunt.defects import (
-    CAUSES,
+    COMPLAINTS,
     DEFECTS,
     GUIDED,
     HEALTHY,
-    HUNTED,
+    NUM_TURNS,
+    Complaint,
     Defect,
     broken,
     compiled,
+    drawn_hunt,
     number_of,
     require_defect,
     source_with,
 )
-from grpo_course.lessons.hunt.probes import FIRES, SILENT, ask
+from grpo_course.lessons.hunt.probes import (
+    FIRES,
+    SILENT,
+    VARIANTS,
+    alarms_of,
+    found_by,
+    hear,
+)
 from grpo_course.lessons.hunt.script import Trainer
 from grpo_course.lessons.pictures.nb10 import draw_flow, plot_log_panel
 
-BUDGET = 4  # probes of a case
-FREE = 1  # probe for each defect that costs no point
-WORTH = 4  # points of a cause
+WORTH = 4  # points of a defect
+WRONG = 2  # what a wrong accusation takes off
+READS = 2  # methods that one reads for nothing; each further one takes a point off
+LONGEST = 6  # printed lines of a probe that are shown
 
 
 def open_case(name: str | int, *others: int, seed: int = 0) -> "Case":
@@ -44,61 +54,70 @@ def open_case(name: str | int, *others: int, seed: int = 0) -> "Case":
     """
     if isinstance(name, str):
         require_known("name", name, GUIDED)
-    first = GUIDED[name] if isinstance(name, str) else name
-    title = " and ".join(map(str, (f"case {name}", *others)))
-    return Case(title, (first, *others), seed).present()
+        heard, number = GUIDED[name]
+        return Case(f"Case {name}", (number,), COMPLAINTS[heard], seed).present()
+    numbers = (name, *others)
+    says = "At least two things are wrong here. This is all that I have."
+    if not others:  # two together show something else than either
+        says = require_defect(name).symptom
+    settings: dict[str, float] = {}
+    for number in numbers:
+        settings |= require_defect(number).settings
+    title = f"Case {' and '.join(map(str, numbers))}"
+    return Case(title, numbers, Complaint(says, numbers, settings), seed).present()
 
 
 def hunt(turn: int, seed: int = 0) -> "Case":
-    """Open one of the cases that the notebook does not solve; none comes twice.
+    """Open one of the cases of a hunt; another `seed` is another hunt.
 
-    `turn` counts from 1 to their number, `seed` chooses their order. Raises ValueError
-    for a turn that there is not.
+    Of the run, the one who complains has kept the reward alone. Raises ValueError for a
+    turn that there is not.
     """
-    order = random.Random(seed).sample(HUNTED, len(HUNTED))
-    if turn not in range(1, len(order) + 1):
-        raise ValueError(f"turn={turn!r}: there are turns 1 to {len(order)}.")
-    # Not by its number, which the verdicts on probes have told.
-    return Case(f"turn {turn}", (order[turn - 1],)).present()
+    if turn not in range(1, NUM_TURNS + 1):
+        raise ValueError(f"turn={turn!r}: there are turns 1 to {NUM_TURNS}.")
+    heard, number = drawn_hunt(seed)[turn - 1]
+    numbers = () if number is None else (number,)
+    case = Case(f"Turn {turn}", numbers, COMPLAINTS[heard]).present()
+    case.log = [{"reward": row["reward"]} for row in case.log]
+    return case
 
 
 class Case:
     """A trainer that somebody complains about; `module` is the script under test."""
 
-    def __init__(self, name: str, numbers: tuple[int, ...], seed: int = 0):
+    def __init__(
+        self, name: str, numbers: tuple[int, ...], heard: Complaint, seed: int = 0
+    ):
+        self._left = [*numbers]
         self._defects = [require_defect(number) for number in numbers]
-        self._left = [defect.cause for defect in self._defects]
         self._source = source_with(*numbers)
         self.module = broken(*numbers)
-        self.settings: dict = {}
+        self.name, self.heard, self.seed = name, heard, seed
         self.log: list[dict[str, float]] = []
-        for defect in self._defects:
-            self.settings |= defect.settings
-        self.name, self.seed = name, seed
-        self.num_probes, self.wrong_causes = 0, set[str]()
+        self.proofs: list[str] = []  # names of probes
+        self.silent: list[Callable] = []  # probes that found nothing
+        self.read_stages: set[str] = set()
+        self.num_wrong, self.points, self.is_closed = 0, 0, False
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
     def make_trainer(self, **settings: float) -> Any:
         """A fresh trainer under test; the settings of the case, then these."""
-        return self.module.Trainer(**(self.settings | settings))
+        return self.module.Trainer(**(self.heard.settings | settings))
 
-    @property
-    def cause(self) -> str:
-        """The answer: the cause of its defect, of two that of the first."""
-        return self._defects[0].cause
+    def make_healthy(self, **settings: float) -> Trainer:
+        """A healthy trainer with the settings of the case, then these."""
+        return Trainer(**(self.heard.settings | settings))
 
     def present(self) -> "Case":
         """Train once, print the complaint and three samples, and return the case."""
-        complaint = "At least two things are wrong here. This is all that I have."
-        if len(self._defects) == 1:  # two together show something else than either
-            complaint = self._defects[0].complaint
         print(self.name)
-        print(textwrap.fill(f'"{complaint}"', WIDTH))
+        print(textwrap.fill(f'"{self.heard.says}"', WIDTH))
         trainer = self.make_trainer(seed=self.seed)
         self.log = trainer.train()
-        known = ", ".join(f"{key}={value}" for key, value in self.settings.items())
+        settings = self.heard.settings.items()
+        known = ", ".join(f"{key}={value}" for key, value in settings)
         print(f"settings: {known or 'the defaults of the script'}")
         print("three samples after the last rollout:")
         batch = trainer.collect()
@@ -112,109 +131,168 @@ class Case:
         return self
 
     def plot_log(self) -> None:
-        """Draw the log of its run over that of healthy ones."""
-        plot_log_panel(self.log, healthy_runs(self.settings))
+        """Draw what was kept of its log over that of healthy runs."""
+        plot_log_panel(self.log, healthy_runs(self.heard.settings))
 
-    def source(self) -> str:
-        """The whole script under test."""
-        return self._source
+    def probe(self, *probes: Callable) -> bool:
+        """Ask probes, as many as you like; what they print stands beside the healthy.
 
-    def probe(self, probe: Callable) -> bool:
-        """Ask one probe, with the settings of the case; it counts against the budget.
-
-        Raises ValueError for one that ends in an error, and where none is left.
+        One that fires here and in no healthy trainer is a proof. Returns whether all
+        were silent. Raises ValueError for one that ends in an error.
         """
-        if self.num_probes >= BUDGET:
-            raise ValueError(
-                f"{self.name}: all {BUDGET} probes are spent. Read the script, or name "
-                "a cause with case.accuse(...)."
+        silent = True
+        for probe in probes:
+            said, printed = hear(probe, self.make_trainer)
+            if said not in (SILENT, FIRES):
+                raise ValueError(
+                    f"{probe.__name__} ended in an error and says nothing of the "
+                    f"trainer: {said}."
+                )
+            told = f"{probe.__name__}: silent"
+            if said == SILENT:
+                self.silent.append(probe)
+            else:
+                silent, told = False, self._weigh(probe)
+            print("\n".join(wrap(told)))
+            beside = hear(
+                probe, lambda **given: Trainer(**(self.heard.settings | given))
             )
-        said = ask(probe, self.make_trainer)
-        if said not in (SILENT, FIRES):
-            raise ValueError(
-                f"{probe.__name__} ended in an error and says nothing of the trainer: "
-                f"{said}. It was not counted."
-            )
-        self.num_probes += 1
-        healthy = said == SILENT
-        verdict = "healthy" if healthy else "not healthy"
-        left = BUDGET - self.num_probes
-        print(f"{probe.__name__}: {verdict} ({left} of {BUDGET} probes left)")
-        return healthy
+            show_beside(printed, beside[1])
+        return silent
 
-    def accuse(self, cause: str) -> bool:
-        """Name the cause, one of CAUSES; a right one is followed by the debriefing."""
-        require_known("cause", cause, CAUSES)
-        defect = DEFECTS[number_of(cause)]
-        if defect not in self._defects:
-            self.wrong_causes.add(cause)
-            print("\n".join(wrap(f"[x] {would_have_shown(cause)}")))
+    def _weigh(self, probe: Callable) -> str:
+        """Whether a probe that fires here proves anything."""
+        name = probe.__name__
+        if alarms := alarms_of(probe, self.heard.settings):
+            return (
+                f"{name}: fires, and on healthy trainers too ({', '.join(alarms)}), so "
+                "it proves nothing"
+            )
+        if name not in self.proofs:
+            self.proofs.append(name)
+        return f"{name}: FIRES, and is silent in {len(VARIANTS)} healthy trainers"
+
+    def read(self, stage: str) -> None:
+        """Show a method of the trainer under test, once a probe has proved something.
+
+        Raises ValueError before that, and for a method that there is not.
+        """
+        methods = [name for name, each in vars(Trainer).items() if callable(each)]
+        require_known("stage", stage, methods)
+        if not (self.proofs or self.is_closed):
+            raise ValueError(
+                f"{self.name}: no probe of yours has shown yet that anything is wrong. "
+                "One has to fire here and be silent in healthy trainers; then read."
+            )
+        self.read_stages.add(stage)
+        show(getattr(self.module.Trainer, stage))
+
+    def accuse(self, old: str | Callable, new: str = "") -> bool:
+        """Accuse a line: what stands there, and what ought to. The repaired trainer is
+        run beside the healthy one; if they are equal, the debriefing follows.
+
+        `old` is a text that stands in the script once; or a class, such as one derived
+        from `case.module.Trainer`. Raises ValueError for a text that does not.
+        """
+        make, source = self._repaired(old, new)
+        equal, words = compare(make)
+        found, before = [*self._left], self._source
+        if compare(make, before)[0]:
+            equal, found = False, []
+            words = "It does what it did before, so this line was not at fault."
+        elif not equal:  # one of two may be repaired
+            found = [n for n in self._left if self._is_repaired(make, n)]
+            words = "This line was at fault." if found else words
+        print("\n".join(wrap(f"[{'v' if found else 'x'}] {words}")))
+        if not found:
+            self.num_wrong += 1
+            print(f"    A wrong accusation takes {WRONG} points off.")
             return False
-        self._left = [each for each in self._left if each != cause]
-        print("\n".join(wrap(f"[v] {cause}.")))
-        show_debriefing(defect)
-        points = f"{self.score()} of {WORTH * len(self._defects)} points."
-        more = f"There is more: {len(self._left)} cause left."
-        print(f"\n{more if self._left else points}")
+        self._left = [n for n in self._left if n not in found]
+        for number in found:
+            show_debriefing(DEFECTS[number])
+        if self._left:
+            self._source, self.module = source, compiled(source)
+            print("\nThat was one. Something else is still wrong.")
+        else:
+            self._close(WORTH if self.proofs else 0)
         return True
 
-    def accuse_in_turn(self, *causes: str | None) -> str:
-        """Accuse one after the other up to a right one, which is returned; skip None,
-        which is a guess that nobody made."""
-        return next(cause for cause in causes if cause and self.accuse(cause))
+    def _repaired(self, old: str | Callable, new: str) -> tuple[Callable, str]:
+        """The trainer with a repair, and its script."""
+        if not isinstance(old, str):
+            return old, self._source
+        if (times := self._source.count(old)) != 1:
+            raise ValueError(
+                f"old={old!r} stands {times} times in the script; take a text that "
+                "stands there once, spaces included."
+            )
+        source = self._source.replace(old, new)
+        return compiled(source).Trainer, source
 
-    def score(self) -> int:
-        """WORTH for each cause, one less for each wrong one and each probe after FREE.
+    def _is_repaired(self, make: Callable, number: int) -> bool:
+        """Whether this one of several defects is repaired, and no other."""
+        others = [n for n in self._left if n != number]
+        return bool(others) and compare(make, source_with(*others))[0]
 
-        0 as long as anything is not found.
+    def acquit(self) -> bool:
+        """Say that nothing is wrong with this trainer.
+
+        If so, that is worth as much as your silent probes would have seen: all points
+        only where they find all defects.
         """
-        if self._left:
-            return 0
-        free = FREE * len(self._defects)
-        spent = max(0, self.num_probes - free) + len(self.wrong_causes)
-        return max(0, WORTH * len(self._defects) - spent)
+        if self._defects:
+            self.num_wrong += 1
+            print(f"[x] Something is wrong here. That takes {WRONG} points off.")
+            return False
+        seen = frozenset[int]().union(*map(found_by, self.silent))
+        print(
+            "\n".join(
+                wrap(
+                    f"[v] It is healthy. Your silent probes find {len(seen)} of "
+                    f"{len(DEFECTS)} defects elsewhere, so far are you sure of it."
+                )
+            )
+        )
+        self._close(round(WORTH * len(seen) / len(DEFECTS)))
+        return True
+
+    def _close(self, worth: int) -> None:
+        """Print the points: 0 for who has proved nothing."""
+        paid = max(1, len(self._defects))
+        further = max(0, len(self.read_stages) - READS * paid)
+        self.points = max(0, worth * paid - WRONG * self.num_wrong - further)
+        self.is_closed = True
+        print(f"\n{self.name}: {self.points} of {WORTH * paid} points.")
+        if self._defects and not self.proofs:
+            print("No probe of yours has shown it, and a lucky guess earns nothing.")
 
     def look_back(self) -> None:
         """Mark where in the trainer its defects were.
 
-        Raises ValueError as long as a cause is not found.
+        Raises ValueError as long as one is not found.
         """
-        if self._left:
-            raise ValueError(f"{self.name}: name its cause first, with case.accuse.")
+        if not self.is_closed:
+            raise ValueError(f"{self.name}: find its line first, with case.accuse.")
         boxes = [box for each in self._defects for box in boxes_of(each)]
         draw_flow([*dict.fromkeys(boxes)])
-
-    def repair(self, old: str | Callable, new: str = "") -> bool:
-        """Judge a repair by what the trainer then does, against the healthy one.
-
-        Either a text of the script, which stands there once, and what to put in its
-        place; or a class, such as one derived from `case.module.Trainer`.
-        """
-        make: Any = old
-        if isinstance(old, str):
-            if (times := self._source.count(old)) != 1:
-                raise ValueError(
-                    f"old={old!r} stands {times} times in the script; take a text that "
-                    "stands there once, spaces included."
-                )
-            make = compiled(self._source.replace(old, new)).Trainer
-        equal, words = compare(make)
-        print("\n".join(wrap(f"[{'v' if equal else 'x'}] {words}")))
-        return equal
 
 
 # What is told afterwards.
 
 
-def would_have_shown(cause: str) -> str:
-    """What is said to who names a wrong cause."""
-    return f"{cause}: it would have shown {DEFECTS[number_of(cause)].shows}."
+def show_beside(here: str, healthy: str) -> None:
+    """Print what a probe printed here, and what it printed of a healthy trainer."""
+    for name, printed in (("here:", here), ("healthy:", healthy)):
+        for line in printed.splitlines()[:LONGEST]:
+            print(f"    {name:9}{line[: WIDTH - 13]}")
+            name = ""
 
 
 def show_debriefing(defect: Defect) -> None:
     """Print symptom, cause, probe, line and thread."""
     for name, words in (
-        ("symptom", defect.complaint),
+        ("symptom", defect.symptom),
         ("first look", defect.first_look),
         ("cause", f"{defect.cause}. {defect.why}"),
         ("probe", f"{defect.probes[0]}; look into {' and '.join(defect.stages)}"),
@@ -298,20 +376,21 @@ def behaviour(make_trainer: Callable, settings: dict) -> dict[str, Tensor]:
 
 
 @cache
-def healthy_behaviour(trial: int) -> dict[str, Tensor]:
-    """That of the healthy script in one of the trials."""
-    return behaviour(Trainer, TRIALS[trial])
+def known_behaviour(source: str, trial: int) -> dict[str, Tensor]:
+    """That of the trainer of a script, in one of the trials."""
+    return behaviour(compiled(source).Trainer, TRIALS[trial])
 
 
-def compare(make_trainer: Callable) -> tuple[bool, str]:
-    """Whether a trainer behaves as the healthy one, and a sentence that says how."""
+def compare(make_trainer: Callable, source: str = HEALTHY) -> tuple[bool, str]:
+    """Whether a trainer behaves as that of a script, the healthy one, and a sentence
+    that says how."""
     largest = 0.0
     for trial, settings in enumerate(TRIALS):
         try:
             theirs = behaviour(make_trainer, settings)
         except Exception as error:
             return False, f"It ends in {type(error).__name__}: {error}"
-        for name, expected in healthy_behaviour(trial).items():
+        for name, expected in known_behaviour(source, trial).items():
             gap = distance(theirs[name], expected)
             largest = max(largest, gap)
             if gap > CLOSE:

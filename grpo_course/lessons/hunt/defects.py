@@ -46,9 +46,8 @@ class Defect:
     """
 
     cause: str  # its name, as one would say it
-    complaint: str  # one sentence, as on a forum
+    symptom: str  # what a careful look at a run sees, beside a healthy one
     first_look: str  # where to look before any probe
-    shows: str  # what a run with it shows, said to who accuses it wrongly
     why: str  # the mechanism, for the debriefing
     thread: str  # who has met it: project and number
     probes: tuple[str, ...]  # the course's that must find it, the most telling first
@@ -87,9 +86,8 @@ BY_STAGE = {
     # What is written, masked and scored.
     2: Defect(
         cause="temperature missing from the scores",
-        complaint="At a temperature of 0.4 my run ends with about twice the entropy of a colleague's in the log, and the rewards are alike.",
+        symptom="At a temperature of 0.4 my run ends with about twice the entropy of a colleague's in the log, and the rewards are alike.",
         first_look="entropy of the log beside a few samples, at two temperatures",
-        shows="an entropy in the log that does not fit what was sampled",
         why="Sampled at temperature T, scored at 1: the scores are those of another policy than the one that wrote.",
         thread="huggingface/trl #3029",
         probes=("own_words_look_likely",),
@@ -104,9 +102,8 @@ BY_STAGE = {
     ),
     10: Defect(
         cause="attention mask left out of the scores",
-        complaint="The entropy in my log is one and a half to three times a colleague's in the first rollout, and stays above it.",
+        symptom="The entropy in my log is one and a half to three times a colleague's in the first rollout, and stays above it.",
         first_look="old scores of short and of long prompts in one batch",
-        shows="scores that depend on how much padding stands before a prompt",
         why="Padding is read like a token, so a short prompt is scored as the continuation of a row of padding.",
         thread="huggingface/trl #2708",
         probes=("padding_leaves_no_trace",),
@@ -119,9 +116,8 @@ BY_STAGE = {
     ),
     1: Defect(
         cause="responses encoded anew from their text",
-        complaint="Before any training my log says nearly twice the entropy that a colleague's says for the same weights. At the end the two agree.",
+        symptom="Before any training my log says nearly twice the entropy that a colleague's says for the same weights. At the end the two agree.",
         first_look="tokens of a response beside its text",
-        shows="tokens in the batch that were never sampled",
         why="Decoding and encoding is no way back: the model wrote 1 and 2, the tokenizer makes it 12, and the loss trains a token that nobody chose.",
         thread="huggingface/trl #5224",
         probes=("trained_on_what_was_sampled",),
@@ -135,9 +131,8 @@ BY_STAGE = {
     ),
     9: Defect(
         cause="end token masked as if it were padding",
-        complaint="The mean length in my log is eight tenths of a token below a colleague's, for the same samples.",
+        symptom="The mean length in my log is eight tenths of a token below a colleague's, for the same samples.",
         first_look="last token that the mask keeps",
-        shows="a mean length that is one token short",
         why="Padding is the end token, and the mask drops whatever equals padding: the one token that stops is never trained.",
         thread="huggingface/trl #6357",
         probes=("mask_keeps_the_response",),
@@ -153,9 +148,8 @@ BY_STAGE = {
     ),
     15: Defect(
         cause="padding counted as response",
-        complaint="My mean length is exactly max_new_tokens in every step, although the samples are short; the KL climbs and climbs.",
+        symptom="My mean length is exactly max_new_tokens in every step, although the samples are short; the KL climbs and climbs.",
         first_look="mean length in the log beside the samples",
-        shows="a mean length that never moves from max_new_tokens",
         why="The mask reaches to a second end token, which never comes, so the padding behind the first is trained and counted.",
         thread="bingreeky/MemGen #33",
         probes=("mask_keeps_the_response",),
@@ -167,9 +161,8 @@ BY_STAGE = {
     ),
     30: Defect(
         cause="scores of the next token",
-        complaint="The reward falls, and my log says about 15 nats a token of entropy from the first rollout on.",
+        symptom="The reward falls, and my log says about 15 nats a token of entropy from the first rollout on.",
         first_look="entropy in the first row of the log: is it below log(vocabulary)?",
-        shows="a surprise of many nats a token at the model's own samples",
         why="The logits at a token forecast the one after it; read at the token itself, they score a neighbour.",
         thread="AI-Hypercomputer/maxtext #2103",
         probes=("own_words_look_likely", "surprise_equals_entropy"),
@@ -181,9 +174,8 @@ BY_STAGE = {
     ),
     26: Defect(
         cause="mask shifted by one token",
-        complaint="It learns, but the entropy in my log is over three times a colleague's, and does not come down.",
+        symptom="It learns, but the entropy in my log is over three times a colleague's, and does not come down.",
         first_look="first and last token that the mask keeps",
-        shows="a mask that leaves out the first token and keeps one behind the last",
         why="Scores belong to the second token onwards, so their mask starts there too; cut at the other end, it is one off.",
         thread="Goekdeniz-Guelmez/mlx-lm-lora #80",
         probes=("mask_keeps_the_response",),
@@ -195,9 +187,8 @@ BY_STAGE = {
     ),
     20: Defect(
         cause="prompt trained along with the response",
-        complaint="My log says a mean length of 16 tokens in the first rollouts, where I allow 14, and an entropy of 3 nats a token.",
+        symptom="My log says a mean length of 16 tokens in the first rollouts, where I allow 14, and an entropy of 3 nats a token.",
         first_look="mean length in the log beside the samples",
-        shows="a mean length that holds the prompt too",
         why="The mask keeps whatever is no padding, the user's words too: they are pushed up and down by the reward of an answer.",
         thread="NVIDIA-NeMo/RL #2176",
         probes=("mask_keeps_the_response",),
@@ -209,9 +200,8 @@ BY_STAGE = {
     ),
     22: Defect(
         cause="rare tokens never sampled, yet scored",
-        complaint="At a temperature of 1.5 my entropy is below a colleague's from the first rollout on, and my reward soon above hers.",
+        symptom="At a temperature of 1.5 my entropy is below a colleague's from the first rollout on, and my reward soon above hers.",
         first_look="the rarest token among many samples of one prompt",
-        shows="samples that are more likely than samples of the scored policy can be",
         why="Sampled from the three best tokens, scored over the whole vocabulary: two different policies.",
         thread="huggingface/trl #6789",
         probes=("surprise_equals_entropy",),
@@ -229,9 +219,8 @@ BY_STAGE = {
     ),
     27: Defect(
         cause="old scores in low precision",
-        complaint="As a test I ran one rollout with a learning rate of 0. The ratios in the log still reach from 0.9 to 1.08.",
+        symptom="As a test I ran one rollout with a learning rate of 0. The ratios in the log still reach from 0.9 to 1.08.",
         first_look="ratio range of the first inner step",
-        shows="ratios up to a tenth off one before anything was learned",
         why="The sampler computes in bfloat16, the trainer in float32; its scores, taken as old, make a ratio out of rounding.",
         thread="huggingface/trl #6789 (a comment with figures)",
         probes=("ratios_start_at_one",),
@@ -243,12 +232,26 @@ BY_STAGE = {
         cost=(0.0032, 0.0021),
         sleeps="epsilon: a narrow clip range takes rounding for a change of policy",
     ),
+    32: Defect(
+        cause="old scores shifted by the prompt's length",
+        symptom="In the very first optimizer step half of all tokens are clipped already, and the largest ratio goes into the thousands. The reward falls.",
+        first_look="clipped share of the first inner step",
+        why="The scores of the responses alone stand at the front of the row, where those of prompt and response are read: each token is compared with another one, a prompt's length further on.",
+        thread='a public tutorial, "05 - GRPO Implementation", whose test run prints 16.1 % clipped in step 0',
+        probes=("ratios_start_at_one",),
+        diff="""
+        - batch.old_log_probs = self.score(batch)
+        + scores = self.score(batch)[:, prompts.shape[1] - 1 :]
+        + batch.old_log_probs = torch.zeros(mask.shape)
+        + batch.old_log_probs[:, : scores.shape[1]] = scores
+        """,
+        cost=(0.0, 0.0),
+    ),
     # What is paid, and what becomes of the pay.
     3: Defect(
         cause="groups that mix prompts",
-        complaint="The reward rises as it should, but late in the run most of the perfect answers to short lists have a negative delta.",
+        symptom="The reward rises as it should, but late in the run most of the perfect answers to short lists have a negative delta.",
         first_look="prompts of one group, printed",
-        shows="a group of rows with different prompts",
         why="The rows stand as ABCABC and are cut into groups as if they stood as AABBCC, so a response is compared with answers to other prompts.",
         thread="StarsfieldAI/R1-V #67",
         probes=("groups_share_a_prompt",),
@@ -260,9 +263,8 @@ BY_STAGE = {
     ),
     18: Defect(
         cause="reward looks at another prompt's answer",
-        complaint="The samples look right to me, and most of them are paid next to nothing.",
+        symptom="The samples look right to me, and most of them are paid next to nothing.",
         first_look="three samples with prompt, text and reward side by side",
-        shows="right answers that are paid as wrong ones",
         why="Responses stand as AABBCC, the answers to compare them with as ABCABC: most are graded against another problem.",
         thread="om-ai-lab/VLM-R1 #129",
         probes=("rewards_fit_their_prompts",),
@@ -276,9 +278,8 @@ BY_STAGE = {
     ),
     7: Defect(
         cause="cut-off responses paid",
-        complaint="From the same seed, my first rollout earns more than a colleague's in four runs of five, with the same limit of eight tokens.",
+        symptom="From the same seed, my first rollout earns more than a colleague's in four runs of five, with the same limit of eight tokens.",
         first_look="share of responses without an end token, and their rewards",
-        shows="a reward for responses that never ended",
         why="Text without its end is graded as if it were finished: to run into the limit costs nothing, so the model need not learn to stop.",
         thread="huggingface/open-r1 #271",
         probes=("cut_off_pays_nothing",),
@@ -295,9 +296,8 @@ BY_STAGE = {
     ),
     24: Defect(
         cause="best of several answers paid",
-        complaint="From the same seed, my first rollout earns an eighth to a third more than a colleague's, with the very same samples.",
+        symptom="From the same seed, my first rollout earns an eighth to a third more than a colleague's, with the very same samples.",
         first_look="samples with more than one answer in them",
-        shows="full pay for a text that holds several answers, one of them right",
         why="The regular expression finds every list in the text, and the best one is paid: to guess several times beats to know.",
         thread="Liuziyu77/Visual-RFT #79",
         probes=("one_answer_is_paid",),
@@ -321,9 +321,8 @@ BY_STAGE = {
     ),
     4: Defect(
         cause="end token left in the graded text",
-        complaint="The reward is 0.0 in every step, though half of the samples look perfect.",
+        symptom="The reward is 0.0 in every step, though half of the samples look perfect.",
         first_look="repr of a text that the reward function gets",
-        shows="a reward of exactly 0 for everything",
         why="The text still holds its special tokens, and the pattern must match to the very end: it never does.",
         thread="verl-project/verl #715",
         probes=("right_answer_is_paid",),
@@ -335,9 +334,8 @@ BY_STAGE = {
     ),
     31: Defect(
         cause="mean and spread of the whole batch",
-        complaint="In the second half of the run the loss is mostly below zero, and perfect answers to short lists have negative deltas by then.",
+        symptom="In the second half of the run the loss is mostly below zero, and perfect answers to short lists have negative deltas by then.",
         first_look="sum of the deltas of each group",
-        shows="deltas of a group that do not sum to zero",
         why="Compared with the batch, every answer to a well-paid prompt is good; what no response can change drowns what it can.",
         thread="XU-YIJIE/grpo-flat #2",
         probes=("groups_stand_alone",),
@@ -352,9 +350,8 @@ BY_STAGE = {
     ),
     11: Defect(
         cause="tied groups normalized by rounding error",
-        complaint="In every run the loss leaps to below -1 at some point, where a colleague's lies between -0.05 and 0.15. The rewards are alike.",
+        symptom="In every run the loss leaps to below -1 at some point, where a colleague's lies between -0.05 and 0.15. The rewards are alike.",
         first_look="deltas of a group in which all rewards are equal",
-        shows="deltas that are not zero in a group of equal rewards",
         why="The spread of equal floats is a rounding error, and 1e-8 is no larger than that: an error is divided by an error.",
         thread="NousResearch/atropos #465",
         probes=("tied_groups_are_silent",),
@@ -368,9 +365,8 @@ BY_STAGE = {
     # The loss of a token, and its reference.
     21: Defect(
         cause="ratio of log-probabilities",
-        complaint="The reward falls from the first step on, in every seed, and ends next to zero.",
+        symptom="The reward falls from the first step on, in every seed, and ends next to zero.",
         first_look="reward of the first steps, over seeds",
-        shows="a reward that falls in every seed, and ratios of exactly 0",
         why="Log-probabilities are negative: their quotient shrinks where the probability grows, so good tokens are pushed down.",
         thread="stanford-cs336/spring2025-lectures, lecture_17.py",
         probes=("better_responses_gain", "bad_tokens_are_pulled_back"),
@@ -382,9 +378,8 @@ BY_STAGE = {
     ),
     28: Defect(
         cause="clip blind to the sign of delta",
-        complaint="A quarter as many tokens are clipped as in a colleague's run, and my gradient norm is half as large again.",
+        symptom="A quarter as many tokens are clipped as in a colleague's run, and my gradient norm is half as large again.",
         first_look="clip fraction beside the ratio range",
-        shows="a bad token at ratio 2 that feels no pull",
         why="The smaller of two ratios is taken before it is multiplied by delta; for a negative delta that is the wrong one.",
         thread="takuseno/ppo #3",
         probes=("bad_tokens_are_pulled_back",),
@@ -397,9 +392,8 @@ BY_STAGE = {
     ),
     8: Defect(
         cause="old scores taken from the current policy",
-        complaint="In the first rollouts my KL is several times a colleague's; at the end the two are alike.",
+        symptom="In the first rollouts my KL is several times a colleague's; at the end the two are alike.",
         first_look="ratio range of the last inner step",
-        shows="ratios of exactly 1 at every inner step, and a gradient all the same",
         why="The policy is compared with itself, so nothing is ever clipped and every inner step pulls with full force.",
         thread="meta-pytorch/torchforge #571",
         probes=("ratios_leave_one", "bad_tokens_are_pulled_back"),
@@ -412,9 +406,8 @@ BY_STAGE = {
     ),
     13: Defect(
         cause="old scores that carry a gradient",
-        complaint="Rewards differ within each group, and the gradient norm is 0.0 in every step.",
+        symptom="Rewards differ within each group, and the gradient norm is 0.0 in every step.",
         first_look="gradient norm",
-        shows="a gradient norm of 0 while rewards differ",
         why="With one inner step the script saves itself the old scores and takes the new ones, gradient included: the two cancel.",
         thread="ml-explore/mlx-examples #1233",
         probes=("better_responses_gain",),
@@ -430,9 +423,8 @@ BY_STAGE = {
     ),
     14: Defect(
         cause="k3 upside down",
-        complaint="Over many batches, the KL in my log and the one that I compute from the whole distributions differ by up to a half; they ought to agree.",
+        symptom="Over many batches, the KL in my log and the one that I compute from the whole distributions differ by up to a half; they ought to agree.",
         first_look="logged KL beside an exact one on a few states",
-        shows="a KL whose average is not the KL",
         why="Policy over reference in place of reference over policy: another quantity, which explodes where the policy has grown.",
         thread="walkinglabs/hands-on-modern-rl #27",
         probes=("kl_is_right_on_average",),
@@ -447,9 +439,8 @@ BY_STAGE = {
     ),
     23: Defect(
         cause="k1 as a loss",
-        complaint="The KL in my log begins below zero in every run, and later climbs to several times a colleague's.",
+        symptom="The KL in my log begins below zero in every run, and later climbs to several times a colleague's.",
         first_look="sign of the logged KL; a run with a much larger beta",
-        shows="a logged KL below zero in the first rollouts",
         why="The gradient of log(policy/reference) is the same wherever the policy stands; on average it is zero.",
         thread="allenai/open-instruct #534",
         probes=("kl_pulls_back",),
@@ -464,9 +455,8 @@ BY_STAGE = {
     ),
     29: Defect(
         cause="KL with the wrong sign",
-        complaint="Within ten rollouts the reward is down at 0.2, and the KL has been at 15 and more.",
+        symptom="Within ten rollouts the reward is down at 0.2, and the KL has been at 15 and more.",
         first_look="KL of two runs, beta 0.04 and 0.5",
-        shows="a KL that runs away the faster the larger beta is",
         why="The penalty stands on the side of the gain, so leaving the reference pays.",
         thread="qiancheng0/ToolRL #52",
         probes=("kl_pulls_back",),
@@ -481,9 +471,8 @@ BY_STAGE = {
     ),
     17: Defect(
         cause="KL computed and not used",
-        complaint="I raised beta to 0.5, and still the KL climbs to several times that of a colleague with this beta.",
+        symptom="I raised beta to 0.5, and still the KL climbs to several times that of a colleague with this beta.",
         first_look="two runs that differ in beta alone: are they equal?",
-        shows="two runs with different beta that are equal to the last digit",
         why="The penalty is logged and never added to the loss.",
         thread="THUDM/slime #399",
         probes=("kl_pulls_back",),
@@ -498,9 +487,8 @@ BY_STAGE = {
     ),
     16: Defect(
         cause="reference is the policy itself",
-        complaint="The KL in the log stays near zero whatever I train, however far the samples have moved.",
+        symptom="The KL in the log stays near zero whatever I train, however far the samples have moved.",
         first_look="KL before the first inner step of a late rollout",
-        shows="a KL that starts from zero at every rollout",
         why="The reference scores come from the model in training: it is held near where it was a moment ago, not near where it began.",
         thread="huggingface/trl #2046",
         probes=("reference_stays_behind",),
@@ -518,9 +506,8 @@ BY_STAGE = {
     # What becomes of the losses: sums, gradients, steps.
     5: Defect(
         cause="dropout on in the update",
-        complaint="My ratios go from under 0.01 to over 10, and the KL is far above a colleague's from the first step on.",
+        symptom="My ratios go from under 0.01 to over 10, and the KL is far above a colleague's from the first step on.",
         first_look="ratio range of the first inner step, twice",
-        shows="ratios far from one before anything was learned, others each time",
         why="Old scores without dropout, new ones with it: the ratio compares two networks, not two moments of one.",
         thread="huggingface/trl #3234",
         probes=("ratios_start_at_one",),
@@ -535,9 +522,8 @@ BY_STAGE = {
     ),
     6: Defect(
         cause="each part divided by its own tokens",
-        complaint="I moved to a machine with less memory, with micro-batches of 16 rows. From the same seed, the gradient norm of the first rollout is a few per cent off.",
+        symptom="I moved to a machine with less memory, with micro-batches of 16 rows. From the same seed, the gradient norm of the first rollout is a few per cent off.",
         first_look="gradient norm of one batch, in one part and in many",
-        shows="a gradient that depends on the size of the micro-batches",
         why="A mean of means: a token in a part with few tokens weighs more than one in a part with many.",
         thread="huggingface/transformers #24725",
         probes=("parts_make_no_difference",),
@@ -552,9 +538,8 @@ BY_STAGE = {
     ),
     25: Defect(
         cause="schedule too short for the inner steps",
-        complaint="Learning stops dead after a quarter of the run; the ratio is 1 from then on.",
+        symptom="Learning stops dead after a quarter of the run; the ratio is 1 from then on.",
         first_look="learning rate in the log",
-        shows="a learning rate of 0 long before the end",
         why="The schedule counts rollouts and is advanced by every optimizer step, so it arrives at zero too early by a factor of the inner steps.",
         thread="NovaSky-AI/SkyRL #873",
         probes=("rate_lasts_to_the_end",),
@@ -567,9 +552,8 @@ BY_STAGE = {
     ),
     12: Defect(
         cause="gradient cleared for each part",
-        complaint="I moved to a machine with less memory, with micro-batches of 16 rows. The gradient norm is a third of what it was, and the reward lags behind.",
+        symptom="I moved to a machine with less memory, with micro-batches of 16 rows. The gradient norm is a third of what it was, and the reward lags behind.",
         first_look="gradient norm of one batch, in one part and in many",
-        shows="a gradient that comes from the last micro-batch alone",
         why="The gradient is cleared before each part, so only the last one reaches the optimizer.",
         thread="pytorch/torchtitan #3575",
         probes=("parts_make_no_difference",),
@@ -587,9 +571,8 @@ BY_STAGE = {
     ),
     19: Defect(
         cause="loss negated twice",
-        complaint="The reward drops to zero within a few steps, in every seed, and the responses run into the length limit.",
+        symptom="The reward drops to zero within a few steps, in every seed, and the responses run into the length limit.",
         first_look="reward of the first five steps, over seeds",
-        shows="a reward that falls in every seed, and still a ratio above 1 for a token that got likelier",
         why="The token loss is negative gain already; negated once more, the optimizer climbs where it should descend.",
         thread="fla-org/flash-linear-attention #1073",
         probes=("better_responses_gain",),
@@ -606,14 +589,97 @@ CAUSES = sorted(defect.cause for defect in DEFECTS.values())
 # nothing; once the first is repaired, it shows.
 HIDING = ((4, 18), (4, 3), (8, 27), (8, 28), (17, 16))
 
-# What notebook 10 uses: a guided case for each first look (samples, rate, length,
-# ratio, reward, KL), those to name, the one to repair, the pair; the rest is hunted.
-GUIDED = {"A": 18, "B": 25, "C": 15, "D": 5, "E": 21, "F": 16}
-DIAGNOSED = (24, 8, 20, 14, 3, 27)
+# The one to repair in an exercise, and the pair.
 REPAIRED = 6
 PAIR = HIDING[0]
-SOLVED = {*GUIDED.values(), *DIAGNOSED, REPAIRED, *PAIR}
-HUNTED = [number for number in DEFECTS if number not in SOLVED]
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What somebody says of a trainer; several causes fit, and often none as well."""
+
+    says: str
+    suspects: tuple[int, ...]  # numbers of trainers
+    settings: dict[str, float] = field(default_factory=dict)
+    may_be_wrong: bool = True  # so the trainer may be healthy
+
+
+COMPLAINTS = {
+    "less": Complaint(
+        "My trainer learns less than a colleague's. She had another seed, but still.",
+        (5, 8, 15, 18, 20, 24, 25),
+    ),
+    "worse": Complaint(
+        "The longer I train, the worse it gets.", (19, 21, 30, 32), may_be_wrong=False
+    ),
+    "short": Complaint(
+        "All was fine on the old data. The new lists are shorter, two or three numbers, and I do not trust it any more.",
+        (3, 10, 31, 32),
+        {"max_numbers": 3},
+    ),
+    "memory": Complaint(
+        "We moved to a machine with less memory, and to a newer version of everything. It has not been the same since.",
+        (6, 12, 27, 5),
+        {"micro_batch_size": 16},
+    ),
+    "far": Complaint(
+        "I raised beta to keep the model near where it began. I do not think that it stays there.",
+        (16, 17, 23, 29),
+        {"beta": 0.5},
+    ),
+    "still": Complaint(
+        "With one inner step I can hardly see it learn.",
+        (4, 13, 19, 18),
+        {"num_inner_steps": 1},
+    ),
+    "warm": Complaint(
+        "I sample at a temperature of 1.5, and what I log does not agree with what a colleague logs.",
+        (1, 2, 22, 9),
+        {"temperature": 1.5},
+    ),
+    "odd": Complaint(
+        "It learns, but a colleague says that some of my plots look odd. She did not say which.",
+        (1, 11, 14, 23, 26, 28, 31),
+    ),
+    "faster": Complaint(
+        "I have rewritten parts of the trainer to make it faster. The reward is what it was. May we use it?",
+        (3, 9, 11, 27, 28),
+    ),
+    "praise": Complaint(
+        "People who read the answers find them worse than the reward says. I allow eight tokens.",
+        (7, 24),
+        {"max_new_tokens": 8},
+    ),
+    "eight": Complaint(
+        "With eight inner steps my run does not go as a colleague's does.",
+        (5, 8, 25, 28, 32),
+        {"num_inner_steps": 8},
+    ),
+    "paper": Complaint(
+        "I do what the paper says, line by line, and do not get its curve.",
+        (2, 10, 15, 20, 26, 31),
+    ),
+}
+GUIDED = {"A": ("less", 15), "B": ("less", 5), "C": ("worse", 21), "D": ("far", 16)}
+NUM_TURNS = 8  # of one hunt
+
+
+def drawn_hunt(seed: int) -> list[tuple[str, int | None]]:
+    """The complaints of a hunt, each with the number of its trainer; None: a healthy one.
+
+    Two or three are healthy, and at least one defect comes twice.
+    """
+    rng = random.Random(seed)
+    while True:
+        drawn = []
+        for name in rng.sample(sorted(COMPLAINTS), NUM_TURNS):
+            heard, number = COMPLAINTS[name], None
+            if not heard.may_be_wrong or rng.random() < 0.7:
+                number = rng.choice(heard.suspects)
+            drawn.append((name, number))
+        guilty = [number for _, number in drawn if number]
+        if NUM_TURNS - len(guilty) in (2, 3) and len({*guilty}) < len(guilty):
+            return drawn
 
 
 def number_of(cause: str) -> int:
@@ -678,7 +744,7 @@ def broken(*numbers: int) -> ModuleType:
 @cache
 def compiled(text: str) -> ModuleType:
     """A source as a module, registered so that its source can be shown."""
-    name = f"trainer_{next(running_number)}"
+    name = f"script_{next(running_number)}"
     path = f"{name}.py"
     linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
     module = ModuleType(name)

@@ -1,13 +1,16 @@
 """Probes: each asks one thing of a trainer; and the judge of anybody's.
 
 A probe gets `make_trainer(**settings)`, which builds a fresh trainer of the script
-under test, and returns whether that is healthy. Probes are written as a learner writes
-them; five are solutions of exercises.
+under test, and returns whether that is healthy. What it prints on the way is heard by
+the case that asks it. Probes are written as a learner writes them; six are solutions of
+exercises.
 """
 
+import io
 import json
 import time
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -73,6 +76,7 @@ OTHER_SCORES = (
     "responses encoded anew from their text",
     "scores of the next token",
     "rare tokens never sampled, yet scored",
+    "old scores shifted by the prompt's length",
 )
 
 
@@ -355,15 +359,43 @@ class Row:
 
 def ask(probe: Callable, make_trainer: Callable) -> str:
     """Silent, fires, or the error; random numbers outside are left as they were."""
-    with torch.random.fork_rng():
+    return hear(probe, make_trainer)[0]
+
+
+def hear(probe: Callable, make_trainer: Callable) -> tuple[str, str]:
+    """What a probe says, as `ask`, and what it printed."""
+    printed = io.StringIO()
+    with torch.random.fork_rng(), redirect_stdout(printed):
         torch.manual_seed(0)
         try:
             healthy = probe(make_trainer)
+            said = SILENT if healthy is not None and bool(healthy) else FIRES
             if healthy is None:
-                return "it returned nothing: end it with `return` and a truth value"
-            return SILENT if bool(healthy) else FIRES
+                said = "it returned nothing: end it with `return` and a truth value"
         except Exception as error:
-            return f"{type(error).__name__}: {error}"
+            said = f"{type(error).__name__}: {error}"
+    return said, printed.getvalue()
+
+
+def alarms_of(probe: Callable, more: dict | None = None) -> list[str]:
+    """Healthy variants in which a probe is not silent; `more` are settings of another.
+
+    Stops at the third.
+    """
+    found: list[str] = []
+    variants = ({"these settings": more} if more else {}) | VARIANTS
+    for name, settings in variants.items():
+        if len(found) < 3 and ask(probe, partial(Trainer, **settings)) != SILENT:
+            found.append(name)
+    return found
+
+
+@cache
+def found_by(probe: Callable) -> frozenset[int]:
+    """Numbers of all trainers in which a probe fires."""
+    return frozenset(
+        number for number in DEFECTS if ask(probe, broken(number).Trainer) == FIRES
+    )
 
 
 def run_probe(

@@ -47,10 +47,18 @@ Log = Sequence[dict[str, float]]
 
 
 def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
-    """A small plot for each measure: the range of healthy runs, this run over it."""
-    axes = [ax for row in axes_grid(2, 4, 11, 4.2) for ax in row]
+    """A small plot for each measure: the range of healthy runs, this run over it.
+
+    Measures that the log does not hold are left out.
+    """
+    panel = {title: names for title, names in PANEL.items() if names[0] in log[0]}
+    rows, columns = (2, 4) if len(panel) > 4 else (1, len(panel))
+    grid = axes_grid(rows, columns, 1.6 + 2.35 * columns, 0.8 + 1.7 * rows)
+    axes = [ax for row in grid for ax in row]
     band = "from the lowest to the highest of the healthy runs"
-    for ax, (title, names) in zip(axes, PANEL.items(), strict=True):
+    if columns == 1:
+        band = "healthy runs"
+    for ax, (title, names) in zip(axes, panel.items(), strict=True):
         usual = torch.tensor(
             [[[row[n] for row in run] for run in healthy] for n in names]
         )
