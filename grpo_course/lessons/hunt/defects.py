@@ -245,7 +245,7 @@ BY_STAGE = {
         + batch.old_log_probs = torch.zeros(mask.shape)
         + batch.old_log_probs[:, : scores.shape[1]] = scores
         """,
-        cost=(0.0, 0.0),
+        cost=(-0.3950, 0.0200),
     ),
     # What is paid, and what becomes of the pay.
     3: Defect(

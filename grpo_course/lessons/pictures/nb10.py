@@ -153,38 +153,7 @@ def draw_flow(guilty: Sequence[str] = ()) -> Axes:
     return ax
 
 
-# One picture for each guided case, beside the repaired trainer.
-
-
-def plot_pairing(graded: Mapping[str, tuple[list, list]]) -> list[Axes]:
-    """A line from each response to the problem that it is graded against.
-
-    graded[title] is the problem of each response, and the one that it is graded against.
-    """
-    axes, told = axes_row(len(graded), width=10.5, height=2.9), []
-    frame: dict[str, Any] = {
-        "boxstyle": "round",
-        "facecolor": GROUND,
-        "edgecolor": "grey",
-    }
-    for ax, (title, (asked, against)) in zip(axes, graded.items(), strict=True):
-        known = [p for row, p in enumerate(asked) if p not in asked[:row]]
-        for x, (own, other) in enumerate(zip(asked, against, strict=True)):
-            colour, line = (WELL, "-") if own == other else (ILL, "--")
-            end = 2 * known.index(other) + 0.5
-            ax.plot([x, end], [1, 0], color=colour, ls=line, lw=2.5, zorder=1)
-            ax.text(x, 1, "ABC"[known.index(own)], bbox=frame, **MIDDLE)
-        for place, problem in enumerate(known):
-            words = f"{'ABC'[place]}: {' '.join(map(str, problem))}"
-            ax.text(2 * place + 0.5, 0, words, bbox=frame, **MIDDLE)
-        ax.set(xlim=(-0.6, 5.6), ylim=(-0.25, 1.25), title=title, xticks=[])
-        ax.set_yticks([0, 1], ["graded\nagainst", "response\nto"])
-        ax.grid(visible=False)
-        ax.tick_params(left=False)
-        told.append(f"{title} {sum(map(list.__eq__, asked, against))} of {len(asked)}")
-    words = "Responses graded against their own problem"
-    describe(axes[0].figure, f"{words}: {'; '.join(told)}.")
-    return axes
+# Guided cases, beside the repaired trainer.
 
 
 def plot_kept(
@@ -267,7 +236,7 @@ def plot_matrix(
     end = 1
     for stage, causes in (stages or {}).items():
         ax.axvline(end, color="black", lw=0.8)
-        ax.text(end + 0.1, -0.15, stage, rotation=35, fontsize=10, va="bottom")
+        ax.text(end + 0.1, -0.15, stage, rotation=55, fontsize=10, va="bottom")
         end += len(causes)
     ax.set_xlabel("" if stages else "trainer")
     patches = [Patch(color=shade, label=name) for name, shade in shades.items()]
