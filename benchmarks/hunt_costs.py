@@ -18,7 +18,13 @@ from torch import Tensor
 
 from grpo_course.files import write_atomically
 from grpo_course.lessons.hunt import cases
-from grpo_course.lessons.hunt.defects import DEFECTS, Cost, broken, number_of
+from grpo_course.lessons.hunt.defects import (
+    COMPLAINTS,
+    DEFECTS,
+    Cost,
+    broken,
+    number_of,
+)
 from grpo_course.lessons.hunt.probes import COURSE_PROBES, run_probe
 from grpo_course.lessons.hunt.script import Trainer
 
@@ -152,6 +158,9 @@ def main(words: list[str]) -> None:
         key = json.dumps(defect.settings, sort_keys=True)
         record("healthy_runs.json", {key: cases.run_healthy(key)})
     if not words:
+        for each in COMPLAINTS.values():
+            key = json.dumps(each.settings, sort_keys=True)
+            record("healthy_runs.json", {key: cases.run_healthy(key)})
         rows = {name: asdict(run_probe(each)) for name, each in COURSE_PROBES.items()}
         record("matrix.json", rows)
 

@@ -31,7 +31,7 @@ from grpo_course.formulas import (
     loss_report,
 )
 from grpo_course.gsm8k import correctness_reward
-from grpo_course.lessons.hunt.defects import DEFECTS, HEALTHY
+from grpo_course.lessons.hunt.defects import HEALTHY
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.loop import adapted_beta
 from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
@@ -207,6 +207,15 @@ def _three_sizes(make_trainer):
         trainer = make_trainer(micro_batch_size=size)
         found.add(trainer.update(trainer.collect())[1])
     return max(found) / min(found) < 1.002
+
+
+def _rounded_ratios(make_trainer):
+    trainer = make_trainer(learning_rate=0.0)
+    batch = trainer.collect()
+    ratio = (trainer.score(batch) - batch.old_log_probs).exp()[batch.mask]
+    stats, _ = trainer.update(batch)
+    print("ratios from", ratio.min(), "to", ratio.max())
+    return all((r - 1).abs().max() < 0.01 for r in (ratio, stats[3]))
 
 
 def _above_and_below_at_once(make_trainer):
@@ -548,6 +557,7 @@ RIGHT = [
     ("padding_leaves_no_trace", _padded_by_hand),
     ("parts_make_no_difference", _three_sizes),
     ("kl_pulls_back", _above_and_below_at_once),
+    ("ratios_start_at_one", _rounded_ratios),
     ("repaired_script", _weighed_by_tokens),
     (
         "extract_answer",
@@ -912,7 +922,6 @@ PACKAGE = {
     "masked_clip_loss": masked_clip_loss,
     "loss_with_kl": loss_with_kl,
     "masked_loss": masked_loss,
-    "diagnosis": lambda number: DEFECTS[number].cause,
     "repaired_script": lambda source: HEALTHY,
     "extract_answer": extract_answer,
     "completion_mask": completion_mask,

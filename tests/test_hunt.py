@@ -1,6 +1,7 @@
 """The bug hunt: a healthy trainer, defects that are ones, probes that find them."""
 
 import inspect
+import json
 import sys
 import traceback
 from pathlib import Path
@@ -18,10 +19,12 @@ from grpo_course.lessons.hunt.base import load_model
 from grpo_course.lessons.hunt.cases import Case, compare, hunt, open_case
 from grpo_course.lessons.hunt.defects import (
     CAUSES,
+    COMPLAINTS,
     DEFECTS,
     GUIDED,
     HEALTHY,
-    HUNTED,
+    NUM_TURNS,
+    Complaint,
     broken,
     cost_of,
     number_of,
@@ -158,10 +161,8 @@ def test_a_traceback_shows_the_line_of_the_variant():
 
 def test_numbers_and_causes_are_each_given_once():
     by_stage = [n for stage in defects.defects_by_stage().values() for n in stage]
-    assert [*range(1, 32)] == sorted(DEFECTS) == sorted(by_stage)
-    assert sorted([*defects.SOLVED, *HUNTED]) == sorted(DEFECTS)
+    assert [*range(1, 33)] == sorted(DEFECTS) == sorted(by_stage)
     assert len({*CAUSES}) == len(DEFECTS)
-    assert len({DEFECTS[n].first_look for n in GUIDED.values()}) == len(GUIDED) == 6
     with pytest.raises(ValueError, match="none of the causes"):
         number_of("bad luck")
 
@@ -310,31 +311,76 @@ def test_a_probe_leaves_random_numbers_as_they_were():
     assert torch.equal(torch.rand(3), expected)
 
 
-# A case goes from a complaint to a debriefing, and judges repairs by what they do.
+# A case goes from a complaint over a proof to a line.
+
+WRONG_LINE, RIGHT_LINE = "cumsum(dim=1) <= 1", "cumsum(dim=1) - is_eos == 0"
+KEEPS = COURSE_PROBES["mask_keeps_the_response"]
+
+
+def case_of(*causes):
+    numbers = tuple(number_of(cause) for cause in causes)
+    settings = DEFECTS[numbers[0]].settings if len(numbers) == 1 else {}
+    return Case("case", numbers, Complaint("It is bad.", numbers, settings))
 
 
 @pytest.fixture
 def case():
-    return Case("case", (number_of(PADDING),))
+    return case_of(PADDING)
 
 
-def test_the_hunt_opens_each_case_once(monkeypatch):
-    monkeypatch.setattr(Case, "present", lambda case: case)
-    turns = range(1, len(HUNTED) + 1)
-    orders = [[number_of(hunt(turn, s).cause) for turn in turns] for s in (0, 1)]
-    assert orders[0] != orders[1] and sorted(orders[0]) == sorted(HUNTED)
-    with pytest.raises(ValueError, match=f"turns 1 to {len(HUNTED)}"):
-        hunt(len(HUNTED) + 1)
+def test_every_defect_is_heard_of_and_every_complaint_leaves_a_choice():
+    heard = [number for each in COMPLAINTS.values() for number in each.suspects]
+    assert {*heard} == {*DEFECTS}
+    for each in COMPLAINTS.values():
+        assert len({*each.suspects}) == len(each.suspects)
+        assert len(each.suspects) + each.may_be_wrong > 2
+    assert all(n in COMPLAINTS[heard].suspects for heard, n in GUIDED.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMPLAINTS)
+def test_a_suspect_is_awake_with_the_settings_of_its_complaint(name):
+    settings = {"num_steps": 3} | COMPLAINTS[name].settings
+    healthy = cases.behaviour(Trainer, settings)
+    for number in COMPLAINTS[name].suspects:
+        theirs = cases.behaviour(broken(number).Trainer, settings)
+        assert max(cases.distance(theirs[k], healthy[k]) for k in healthy) > 1e-3
+
+
+def test_a_hunt_has_healthy_trainers_and_a_cause_that_repeats():
+    hunts = [defects.drawn_hunt(seed) for seed in range(20)]
+    for drawn in hunts:
+        numbers = [number for _, number in drawn if number]
+        assert len(drawn) == NUM_TURNS and NUM_TURNS - len(numbers) in (2, 3)
+        assert len({*numbers}) < len(numbers)
+        assert len({name for name, _ in drawn}) == NUM_TURNS
+    assert hunts[3] == defects.drawn_hunt(3) and hunts[3] != hunts[4]
+
+
+def test_a_turn_opens_what_was_drawn_and_tells_the_reward_alone(capsys):
+    drawn = defects.drawn_hunt(1)
+    (turn, *_) = (i for i, (_, number) in enumerate(drawn, 1) if number is None)
+    case, told = hunt(turn, seed=1), capsys.readouterr().out
+    assert " ".join(told.split('"')[1].split()) == COMPLAINTS[drawn[turn - 1][0]].says
+    assert not case._left and "delta" not in told
+    assert all({*row} == {"reward"} for row in case.log)
+    with pytest.raises(ValueError, match=f"turns 1 to {NUM_TURNS}"):
+        hunt(NUM_TURNS + 1)
     with pytest.raises(ValueError, match="name"):
         open_case("G")
 
 
-def test_a_case_is_looked_back_on_once_its_cause_is_named(case, capsys):
-    with pytest.raises(ValueError, match="name its cause first"):
+def test_a_case_is_read_after_a_proof_and_looked_back_on_at_the_end(case, capsys):
+    with pytest.raises(ValueError, match="no probe of yours"):
+        case.read("response_mask")
+    with pytest.raises(ValueError, match="find its line first"):
         case.look_back()
-    guess = "k1 as a loss"
-    assert case.accuse_in_turn(None, guess, case.cause, guess) == PADDING
-    assert capsys.readouterr().out.count("[x]") == 1 and case.score() == 3
+    assert not case.probe(probes.groups_stand_alone, KEEPS)
+    case.read("response_mask")
+    assert "<= 1" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="stage"):
+        case.read("mask")
+    assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 4
     case.look_back()
 
 
@@ -346,52 +392,79 @@ def test_every_place_of_a_defect_is_drawn():
     assert {box for d in DEFECTS.values() for box in cases.boxes_of(d)} <= drawn
 
 
-def test_a_probe_counts_and_the_budget_ends(case):
-    assert not case.probe(COURSE_PROBES["mask_keeps_the_response"])
-    for _ in range(3):
-        assert case.probe(probes.groups_share_a_prompt)
-    with pytest.raises(ValueError, match="are spent"):
-        case.probe(probes.groups_share_a_prompt)
-
-
 @pytest.mark.parametrize("probe", [lambda make: make.typo, lambda make: None])
-def test_a_probe_that_fails_is_no_evidence_and_costs_nothing(case, probe):
+def test_a_probe_that_fails_is_no_evidence(case, probe):
     with pytest.raises(ValueError, match="says nothing of the trainer"):
         case.probe(probe)
-    assert case.num_probes == 0
+    assert not case.proofs and not case.silent
+
+
+def test_a_false_alarm_is_no_proof(case, capsys):
+    assert not case.probe(lambda make: False)
+    assert "it proves nothing" in capsys.readouterr().out and not case.proofs
+
+
+def test_a_case_shows_what_its_probe_printed_beside_the_healthy_number(case, capsys):
+    def kept(make):
+        length = make().collect().mask.sum(dim=1).float().mean().item()
+        print(f"kept {length:.1f}")
+        return length < 14
+
+    assert not case.probe(kept)
+    told = capsys.readouterr().out
+    assert "here:    kept 14.0" in told and "healthy: kept 9.3" in told
 
 
 def test_a_probe_sees_the_settings_of_its_case():
-    case = Case("case", (number_of("old scores that carry a gradient"),))
+    case = case_of("old scores that carry a gradient")
     assert case.probe(lambda make: make().settings.num_inner_steps == 1)
 
 
-def test_wrong_causes_are_answered_and_cost_points(case, capsys):
-    for wrong in ("k1 as a loss", "k3 upside down", "k3 upside down"):  # costs once
-        assert not case.accuse(wrong)
-    assert case.score() == 0 and PADDING not in capsys.readouterr().out
-    case.num_probes = 2
-    assert case.accuse(PADDING) and case.score() == 4 - 2 - 1
-    case.wrong_causes = {*CAUSES}
-    assert case.score() == 0
-    with pytest.raises(ValueError, match="cause"):
-        case.accuse("bad luck")
+def test_guesses_cost_and_earn_nothing_without_a_proof(case, capsys):
+    assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 0
+    assert "lucky guess" in capsys.readouterr().out
 
 
-def test_two_defects_are_two_causes():
-    causes = "k1 as a loss", "groups that mix prompts"
-    case = Case("case", tuple(number_of(cause) for cause in causes))
-    for _ in range(2):  # found already
-        assert case.accuse(causes[1]) and case.score() == 0
-    assert case.accuse(causes[0]) and case.score() == 8
+def test_wrong_lines_and_many_methods_cost_points(case):
+    assert not case.acquit()
+    case.probe(KEEPS)
+    for stage in ("response_mask", "collect", "score"):  # the third costs a point
+        case.read(stage)
+    assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 4 - 2 - 1
+
+
+def test_an_edit_that_changes_nothing_is_a_wrong_accusation(capsys):
+    healthy = Case("case", (), Complaint("It is bad.", ()))
+    assert not healthy.accuse("/ num_tokens", "/ (num_tokens)")
+    assert "It does what it did before" in capsys.readouterr().out
+    assert healthy.num_wrong == 1
+
+
+def test_an_acquittal_is_worth_what_its_probes_would_have_seen(monkeypatch):
+    seen = {KEEPS: frozenset(range(1, 25))}
+    monkeypatch.setattr(cases, "found_by", seen.get)
+    healthy = Case("case", (), Complaint("It is bad.", ()))
+    assert healthy.probe(KEEPS) and healthy.acquit() and healthy.points == 3
+    healthy = Case("case", (), Complaint("It is bad.", ()))
+    assert healthy.acquit() and healthy.points == 0
+
+
+def test_two_defects_are_repaired_one_by_one(capsys):
+    case = case_of("end token left in the graded text", "groups that mix prompts")
+    assert case.accuse("decode(row, skip_special_tokens=False)", "decode(row)")
+    assert "Something else is still wrong" in capsys.readouterr().out
+    assert not case.probe(COURSE_PROBES["groups_share_a_prompt"])
+    line = "problems = drawn * self.settings.num_responses"
+    right = "problems = [p for p in drawn for _ in range(self.settings.num_responses)]"
+    assert case.accuse(line, right) and case.points == 8
 
 
 def test_a_repair_in_place_equals_the_healthy_trainer(case, capsys):
-    assert not case.repair("cumsum(dim=1) <= 1", "cumsum(dim=1) < 1")
-    assert case.repair("cumsum(dim=1) <= 1", "cumsum(dim=1) - is_eos == 0")
+    assert not case.accuse(WRONG_LINE, "cumsum(dim=1) < 1")
+    assert case.accuse(WRONG_LINE, RIGHT_LINE)
     assert "bit for bit, in 5 runs." in capsys.readouterr().out
     with pytest.raises(ValueError, match="stands 0 times"):
-        case.repair("no such line", "")
+        case.accuse("no such line", "")
 
 
 def test_a_repaired_class_is_judged_by_what_it_does(case, capsys):
@@ -403,28 +476,34 @@ def test_a_repaired_class_is_judged_by_what_it_does(case, capsys):
         def score(self, batch):
             return super().score(batch) * (1 + 1e-7)
 
-    assert case.repair(Repaired) and "(up to 0.001 is" in capsys.readouterr().out
-
     class Stumbles(case.module.Trainer):
         def response_mask(self, responses):
             return self.mask
 
-    assert not case.repair(Stumbles)
+    assert not case.accuse(Stumbles)
+    assert case.accuse(Repaired) and "(up to 0.001 is" in capsys.readouterr().out
 
 
 def test_healthy_runs_are_recorded_or_run(monkeypatch):
-    assert all(len(cases.healthy_runs(d.settings)) == 5 for d in DEFECTS.values())
+    known = [each.settings for each in (*DEFECTS.values(), *COMPLAINTS.values())]
+    assert all(len(cases.healthy_runs(settings)) == 5 for settings in known)
+    assert all(
+        json.dumps(each, sort_keys=True) in cases.recorded_runs() for each in known
+    )
     monkeypatch.setattr(cases, "HEALTHY_SEEDS", range(2))
     runs = cases.healthy_runs({"num_steps": 1, "num_prompts": 1})
     assert len(runs) == 2 and len(runs[0]) == 1 and "reward" in runs[0][0]
 
 
-@pytest.mark.parametrize("letter", GUIDED)
-def test_nothing_above_the_guess_names_the_cause(letter):
-    """In the notebook, four suspects are named first, the guilty one among them."""
+def test_no_list_of_causes_is_in_sight_before_the_hunt():
+    """Nor is a cause named above the case that ends with it."""
     path = Path(__file__).parents[1] / "notebooks" / "10_bug_hunt.ipynb"
     told = [f"{c.source} {c.get('outputs')}" for c in nbformat.read(path, 4).cells]
-    (asked,) = (i for i, text in enumerate(told) if f'"Case {letter}: whom' in text)
-    cause = DEFECTS[GUIDED[letter]].cause
-    assert not any(cause in text for text in told[:asked])
-    assert cause in told[asked] and sum(f'"{c}"' in told[asked] for c in CAUSES) == 4
+    (end,) = (i for i, text in enumerate(told) if "## Two bugs at once" in text)
+    first = {
+        cause: min(i for i, text in enumerate(told) if cause in text)
+        for cause in CAUSES
+        if any(cause in text for text in told[:end])
+    }
+    assert len({*first.values()}) == len(first) == 5
+    assert all("accuse(" in told[i] for i in first.values())

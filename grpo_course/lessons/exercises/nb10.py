@@ -262,8 +262,7 @@ ratios_start_at_one.mistakes = f"""
 (stats[3] - 1).abs().max() => (stats[3] - 1).max() | You look for ratios above 1 alone. Take the absolute deviation.
 stats, _ = trainer.update(trainer.collect()) => batch = trainer.collect(); trainer.update(batch); stats, _ = trainer.update(batch) | That is the second inner step. The policy has moved by then, and its ratios may differ from 1.
 stats, _ = trainer.update(trainer.collect()) => trainer.step() && (stats[3] - 1).abs().max() => abs(trainer.log[-1]["ratio_high"] - 1) | The log holds the last inner step, when the policy has moved. Collect a rollout and update once.
-1e-3 => 0.2 | The tolerance is as wide as the clip range, and rounding passes. Nothing was learned yet, so next to no deviation is allowed.
-(stats[3] - 1).abs().max() < 1e-3 => stats[4].max() == 0 | You ask for clipped tokens. A ratio may be off 1 and not be clipped.
+1e-3 => 0.2 | The tolerance is as wide as the clip range, and rounding passes, as when you count clipped tokens. Nothing was learned yet, so next to no deviation is allowed.
 """
 
 

@@ -44,6 +44,7 @@ WORTH = 4  # points of a defect
 WRONG = 2  # what a wrong accusation takes off
 READS = 2  # methods that one reads for nothing; each further one takes a point off
 LONGEST = 6  # printed lines of a probe that are shown
+OTHER_SEEDS = 10  # of hunted runs: not those of the healthy runs beside them
 
 
 def open_case(name: str | int, *others: int, seed: int = 0) -> "Case":
@@ -77,7 +78,8 @@ def hunt(turn: int, seed: int = 0) -> "Case":
         raise ValueError(f"turn={turn!r}: there are turns 1 to {NUM_TURNS}.")
     heard, number = drawn_hunt(seed)[turn - 1]
     numbers = () if number is None else (number,)
-    case = Case(f"Turn {turn}", numbers, COMPLAINTS[heard]).present()
+    run = OTHER_SEEDS + 100 * seed + turn
+    case = Case(f"Turn {turn}", numbers, COMPLAINTS[heard], run).present(paid=False)
     case.log = [{"reward": row["reward"]} for row in case.log]
     return case
 
@@ -110,8 +112,11 @@ class Case:
         """A healthy trainer with the settings of the case, then these."""
         return Trainer(**(self.heard.settings | settings))
 
-    def present(self) -> "Case":
-        """Train once, print the complaint and three samples, and return the case."""
+    def present(self, paid: bool = True) -> "Case":
+        """Train once, print the complaint and three samples, and return the case.
+
+        Where somebody has kept what they were `paid`, that is printed, too.
+        """
         print(self.name)
         print(textwrap.fill(f'"{self.heard.says}"', WIDTH))
         trainer = self.make_trainer(seed=self.seed)
@@ -124,9 +129,10 @@ class Case:
         count = len(batch.texts)
         for row in (1, count // 3 + 2, count * 2 // 3 + 4):  # of three groups
             asked = " ".join(str(number) for number in batch.problems[row])
+            told = f"{asked:>11} -> {batch.texts[row]!r}"
+            reward, delta = batch.rewards[row], batch.deltas[row]
             print(
-                f"{asked:>11} -> {batch.texts[row]!r:24} reward "
-                f"{batch.rewards[row]:.1f}  delta {batch.deltas[row]:+.2f}"
+                f"{told:39} reward {reward:.1f}  delta {delta:+.2f}" if paid else told
             )
         return self
 

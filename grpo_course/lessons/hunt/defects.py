@@ -607,57 +607,57 @@ class Complaint:
 COMPLAINTS = {
     "less": Complaint(
         "My trainer learns less than a colleague's. She had another seed, but still.",
-        (5, 8, 15, 18, 20, 24, 25),
+        (5, 8, 10, 12, 15, 18, 20, 24, 25, 26),
     ),
     "worse": Complaint(
         "The longer I train, the worse it gets.", (19, 21, 30, 32), may_be_wrong=False
     ),
     "short": Complaint(
         "All was fine on the old data. The new lists are shorter, two or three numbers, and I do not trust it any more.",
-        (3, 10, 31, 32),
+        (3, 9, 10, 11, 15, 18, 26, 31),
         {"max_numbers": 3},
     ),
     "memory": Complaint(
         "We moved to a machine with less memory, and to a newer version of everything. It has not been the same since.",
-        (6, 12, 27, 5),
+        (5, 6, 8, 11, 12, 26, 27, 28),
         {"micro_batch_size": 16},
     ),
     "far": Complaint(
         "I raised beta to keep the model near where it began. I do not think that it stays there.",
-        (16, 17, 23, 29),
+        (5, 8, 14, 15, 16, 17, 23, 29),
         {"beta": 0.5},
     ),
     "still": Complaint(
         "With one inner step I can hardly see it learn.",
-        (4, 13, 19, 18),
+        (4, 13, 15, 18, 19, 20, 24),
         {"num_inner_steps": 1},
     ),
     "warm": Complaint(
         "I sample at a temperature of 1.5, and what I log does not agree with what a colleague logs.",
-        (1, 2, 22, 9),
+        (1, 2, 9, 10, 15, 20, 22, 26),
         {"temperature": 1.5},
     ),
     "odd": Complaint(
         "It learns, but a colleague says that some of my plots look odd. She did not say which.",
-        (1, 11, 14, 23, 26, 28, 31),
+        (1, 8, 9, 11, 14, 23, 26, 27, 28, 31),
     ),
     "faster": Complaint(
         "I have rewritten parts of the trainer to make it faster. The reward is what it was. May we use it?",
-        (3, 9, 11, 27, 28),
+        (1, 3, 9, 10, 11, 14, 17, 23, 27, 28, 31),
     ),
     "praise": Complaint(
-        "People who read the answers find them worse than the reward says. I allow eight tokens.",
-        (7, 24),
+        "What people say of the answers does not agree with the reward. I allow eight tokens.",
+        (7, 18, 24),
         {"max_new_tokens": 8},
     ),
     "eight": Complaint(
         "With eight inner steps my run does not go as a colleague's does.",
-        (5, 8, 25, 28, 32),
+        (5, 8, 11, 15, 20, 25, 28, 31, 32),
         {"num_inner_steps": 8},
     ),
     "paper": Complaint(
         "I do what the paper says, line by line, and do not get its curve.",
-        (2, 10, 15, 20, 26, 31),
+        (2, 3, 9, 10, 15, 18, 20, 24, 26, 31),
     ),
 }
 GUIDED = {"A": ("less", 15), "B": ("less", 5), "C": ("worse", 21), "D": ("far", 16)}
