@@ -645,9 +645,9 @@ COMPLAINTS = {
         "I have rewritten parts of the trainer to make it faster. The reward is what it was. May we use it?",
         (1, 3, 9, 10, 11, 14, 17, 23, 27, 28, 31),
     ),
-    "praise": Complaint(
-        "What people say of the answers does not agree with the reward. I allow eight tokens.",
-        (7, 18, 24),
+    "tight": Complaint(
+        "I allow eight tokens only, and the answers are worse than I had hoped.",
+        (1, 7, 9, 15, 18, 20, 24, 26),
         {"max_new_tokens": 8},
     ),
     "eight": Complaint(
