@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
@@ -11,7 +12,6 @@ from grpo_course.classroom.plots import (
     COLOURS,
     FAINT,
     KINDS,
-    NAMES,
     PAPER,
     PI,
     axes_row,
@@ -61,17 +61,13 @@ def plot_batch(
     mask: Tensor,
     eos: int,
     pad: int,
-    names: Mapping[str, str] = {},
 ) -> Axes:
-    """A group's texts, one a row. int [pos], int [trial pos], bool [trial pos]
-
-    `names` says what kinds are called where the mask may be wrong.
-    """
+    """A group's texts, one a row. int [pos], int [trial pos], bool [trial pos]"""
     ax = canvas(len(prompt) + responses.shape[-1], len(responses) + 1)
     for row, (response, counts) in enumerate(zip(responses, mask, strict=True)):
         draw_text(ax, row, prompt, response, counts, eos, pad)
         name_row(ax, row, f"response {row}")
-    key(ax, len(responses), tuple(KINDS), left=-2, names=NAMES | dict(names))
+    key(ax, len(responses), tuple(KINDS), left=-2)
     counted = mask.sum(-1).tolist()
     describe(
         ax.figure, f"Texts as rows of cells; {counted} tokens of their responses count."
@@ -151,7 +147,7 @@ def plot_ratios(chances: Tensor, ratios: Mapping[float, Tensor]) -> list[Axes]:
         ax.plot(chances.flatten(), ratio.flatten(), ".", alpha=0.4)
         finish(ax, "probability when sampled", "ratio", f"scored at {temperature}")
         ax.set(xlim=(0, 0.9), ylim=(0, 3))
-    axes[0].figure.tight_layout()
+    plt.tight_layout()
     return axes
 
 
@@ -162,5 +158,5 @@ def plot_history(history: Tensor) -> list[Axes]:
     for ax, name, curve in zip(axes, names, history, strict=True):
         plot_bands({name: curve}, name, ax=ax)
         ax.set_ylim(bottom=0)
-    axes[0].figure.tight_layout()
+    plt.tight_layout()
     return axes
