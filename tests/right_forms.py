@@ -77,16 +77,16 @@ def _numbers(start, prompts, num_epochs, num_steps, period, beta):
     return torch.tensor(losses)
 
 
-def _kept_tokens_only(rewards, values, gamma, lam, mask, bootstrap):
-    """No carrying: each response without what the mask hides, put back at the end."""
-    out = torch.zeros_like(rewards)
-    for i, keep in enumerate(mask):
-        after = torch.cat([values[i, keep][1:], bootstrap[i : i + 1]])[: keep.sum()]
-        errors = rewards[i, keep] + gamma * after - values[i, keep]
-        steps = torch.arange(len(errors))
-        weights = (gamma * lam) ** (steps - steps[:, None]).clamp(min=0)
-        out[i, keep] = weights.triu() @ errors
-    return out
+def _step_by_losses(actor, critic, optimizer, old_log_probs, old_values, deltas):
+    """The larger of two losses; zero_grad where one would not expect it."""
+    new, goal = actor(), (old_values + deltas).detach()
+    r = (new - old_log_probs).exp()
+    policy_loss = torch.max(-deltas * r, -deltas * torch.clip(r, 0.8, 1.2)).mean()
+    loss = policy_loss + 0.25 * F.mse_loss(critic(), goal)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return torch.tensor(loss.item())
 
 
 def _pairs_in_common(completions, answer, **columns):
@@ -474,13 +474,7 @@ RIGHT = [
             1,
         ),
     ),
-    ("masked_advantages", lambda *given: _kept_tokens_only(*given)),
-    (
-        "masked_advantages",
-        lambda r, v, g, lam, m, last: ppo.generalized_advantages(
-            r[None], v[None], g, lam, m[None], last[None]
-        )[0],
-    ),
+    ("ppo_step", lambda *given: _step_by_losses(*given)),
     ("bradley_terry_loss", lambda c, r: F.softplus(r - c).mean()),
     (
         "bradley_terry_loss",

@@ -4,6 +4,7 @@ import torch
 
 from grpo_course import ppo
 from grpo_course.classroom.check import case, exercise
+from grpo_course.lessons.exercises.shared import numbers
 
 KNOBS = "Only the knobs are new here. Is one of their numbers written into your function? Use the arguments."
 RESPONSES = (
@@ -94,87 +95,97 @@ return _whitened(ppo.generalized_advantages(rewards, values, gamma, lam)) | Your
 """
 
 
-@exercise("8.3")
-def masked_advantages(rewards, values, gamma, lam, mask, bootstrap):
-    """float [trial pos] twice, float, float, bool [trial pos], float [trial]
-    -> float [trial pos]"""
-    deltas, delta, after = torch.zeros_like(rewards), torch.tensor(0.0), bootstrap
-    for t in reversed(range(rewards.shape[1])):
-        error = rewards[:, t] + gamma * after - values[:, t]
-        delta = torch.where(mask[:, t], error + gamma * lam * delta, delta)
-        after = torch.where(mask[:, t], values[:, t], after)
-        deltas[:, t] = delta
-    return torch.where(mask, deltas, 0.0)
+def stepped(function, start, num_steps):
+    """The loss of each of a few steps on the same samples: what an answer is good for."""
+    samples, losses = start(), []
+    for _ in range(num_steps):
+        loss = function(*samples)
+        if not isinstance(loss, torch.Tensor) or loss.ndim:
+            return loss
+        if loss.requires_grad:
+            return "a loss that still carries its graph"
+        losses.append(loss.clone())
+    return torch.stack(losses)
 
 
-HOLE = "A hidden token is a step in your recursion. The token before it must see the value and the sum of the next token that counts: carry both on where the mask is False."
+def samples_of(rate, optimizer, scale=1.0, shared=False):
+    """What one rollout of two prompts, three responses, four tokens leaves behind."""
 
-masked_advantages.insight = "Only the policy's own tokens are steps. What follows the last one is zero where the response ended, and what the critic expects where it was cut off."
-masked_advantages.cases = (
+    def start():
+        logits = torch.nn.Parameter(numbers(2, 3, 4, 5))
+        guesses = logits if shared else torch.nn.Parameter(numbers(2, 3, 4) - 0.3)
+        tokens = (torch.arange(24) * 7 % 5).reshape(2, 3, 4, 1)
+
+        def actor():
+            return logits.log_softmax(-1).gather(-1, tokens).squeeze(-1)
+
+        def critic():
+            return guesses.sum(-1) if shared else 1.0 * guesses
+
+        weights = [logits] if shared else [logits, guesses]
+        # Neither is exactly where it was when the responses were sampled.
+        with torch.no_grad():
+            old = actor() + numbers(2, 3, 4, scale=0.3)
+            old_values = critic() + numbers(3, 2, 4, scale=0.4).reshape(2, 3, 4)
+        deltas = scale * numbers(4, 3, 2).reshape(2, 3, 4)
+        return actor, critic, optimizer(weights, lr=rate), old, old_values, deltas
+
+    return start
+
+
+@exercise("8.3", use=stepped)
+def ppo_step(actor, critic, optimizer, old_log_probs, old_values, deltas):
+    """function, function, optimizer, float [batch trial pos] three times -> loss []"""
+    ratio = torch.exp(actor() - old_log_probs)
+    clipped = ratio.clamp(0.8, 1.2)
+    gain = torch.minimum(ratio * deltas, clipped * deltas).mean()
+    targets = old_values + deltas
+    value_loss = (critic() - targets).square().mean() / 2
+    loss = -gain + 0.5 * value_loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+ppo_step.insight = "One step moves two networks: the actor by GRPO's own clipped loss, with a delta for each token, the critic by regression on what turned out."
+ppo_step.cases = (
+    case("one step", start=samples_of(0.1, torch.optim.SGD), num_steps=1),
+    case("four steps", start=samples_of(0.5, torch.optim.SGD), num_steps=4),
+    case("four steps of Adam", start=samples_of(0.1, torch.optim.Adam), num_steps=4),
     case(
-        "one that ended beside one that was cut off",
-        rewards=[[0.0, 0.0, 2.0], [0.0, 0.5, 1.0]],
-        values=[[1.0, 0.8, 1.5], [0.7, 1.2, 0.9]],
-        gamma=0.9,
-        lam=0.6,
-        mask=[[True, True, True], [True, True, True]],
-        bootstrap=[0.0, 1.4],
+        "large deltas",
+        start=samples_of(0.05, torch.optim.Adam, scale=5.0),
+        num_steps=3,
     ),
     case(
-        "padding after a short response",
-        "The second response was cut off behind its third token: there the bootstrap follows, and the padding is no step.",
-        rewards=[[0.0, 2.0, 0.0, 0.0], [0.3, 0.0, 1.0, 0.0]],
-        values=[[1.0, 0.8, 0.6, 0.2], [0.7, 1.2, 0.9, 5.0]],
-        gamma=0.8,
-        lam=0.7,
-        mask=[[True, True, False, False], [True, True, True, False]],
-        bootstrap=[0.0, 1.1],
-    ),
-    case(
-        "the answer of a tool in the middle",
-        rewards=[[0.0, 0.0, 0.0, 0.4, 2.0], [0.0, 1.0, 0.0, 0.0, 1.0]],
-        values=[[1.0, 3.0, 2.0, 0.8, 1.5], [0.5, 0.6, 0.9, 4.0, 0.3]],
-        gamma=0.7,
-        lam=0.5,
-        mask=[[True, False, False, True, True], [True, True, True, False, True]],
-        bootstrap=[0.0, 0.6],
-    ),
-    case(
-        "one response",
-        "What stands at a hidden token does not count, neither its value nor its reward.",
-        rewards=[[0.0, 1.0, 0.5]],
-        values=[[0.4, 0.9, 0.2]],
-        gamma=0.9,
-        lam=0.8,
-        mask=[[True, False, True]],
-        bootstrap=[0.7],
-    ),
-    case(
-        "a response without any token",
-        rewards=[[0.0, 0.0], [1.0, 0.5]],
-        values=[[1.0, 0.8], [0.5, 0.4]],
-        gamma=1.0,
-        lam=1.0,
-        mask=[[False, False], [True, True]],
-        bootstrap=[0.0, 2.0],
+        "actor and critic share their weights",
+        start=samples_of(0.05, torch.optim.Adam, shared=True),
+        num_steps=3,
     ),
 )
-masked_advantages.mistakes = f"""
-torch.tensor(0.0), bootstrap => torch.tensor(0.0), torch.zeros_like(bootstrap) | The bootstrap is missing where a response was cut off: the value after its last token is bootstrap, which is 0 for those that ended.
-torch.tensor(0.0), bootstrap => bootstrap, bootstrap | The bootstrap enters twice: as the next value and as the sum to begin with. It is a value; the sum begins with zero.
-torch.tensor(0.0), bootstrap => bootstrap, torch.zeros_like(bootstrap) | Your sum begins with the bootstrap. It is a value, which belongs into the last TD error; the sum begins with zero.
-torch.where(mask[:, t], error + gamma * lam * delta, delta) => error + gamma * lam * delta && torch.where(mask[:, t], values[:, t], after) => values[:, t] | {HOLE}
-torch.where(mask[:, t], error + gamma * lam * delta, delta) => error * mask[:, t] + gamma * lam * delta && torch.where(mask[:, t], values[:, t], after) => values[:, t] | {HOLE}
-rewards[:, t] + gamma * after - values[:, t] => gamma * after + mask[:, t] * (rewards[:, t] - values[:, t]) && torch.where(mask[:, t], error + gamma * lam * delta, delta) => error + gamma * lam * delta && torch.where(mask[:, t], values[:, t], after) => mask[:, t] * values[:, t] | {HOLE}
-torch.where(mask[:, t], values[:, t], after) => values[:, t] | You carry the sum across a hidden token, but not the value: the token before it sees the hidden token's value as its next one. Carry both on where the mask is False.
-torch.where(mask[:, t], error + gamma * lam * delta, delta) => (error + gamma * lam * delta) * mask[:, t] && torch.where(mask[:, t], values[:, t], after) => values[:, t] | At a hidden token your sum falls to zero, and the token before it sees the hidden token's value. Carry the sum and the value on where the mask is False.
-lam * delta, delta) => lam * delta, gamma * lam * delta) | A hidden token costs a factor of gamma times lam in your sum. Only tokens that count are steps: carry the sum on as it is.
-lam * delta, delta) => lam * delta, 0.0) && values[:, t], after) => values[:, t], bootstrap) | Your recursion begins anew at a hole, as if the response ended before the tool answered. Carry the next value and the sum across it.
-gamma * after => after | gamma is missing: what is expected after a token counts gamma times itself, bootstrap included.
-torch.tensor(0.0), bootstrap => torch.tensor(0.0), bootstrap / gamma | The bootstrap is not discounted. It is the value that follows the last token, so it counts gamma times itself, as any next value does.
-gamma * lam * delta => gamma * delta | lam is missing: each step back to a token that counts multiplies the sum by gamma times lam.
-reversed(range(rewards.shape[1])) => range(rewards.shape[1]) | Your recursion runs forward: start at the last token.
-torch.where(mask, deltas, 0.0) => deltas | Hidden tokens hold the sum that is carried across them. They were not the policy's choice: give them 0 at the end.
+STILL = "Nothing moves. Zero the gradients, then loss.backward(), then optimizer.step(): is one missing, or out of order?"
+
+ppo_step.mistakes = f"""
+loss = -gain => loss = gain | You minimize the gain: the actor is trained backwards. What an optimizer minimizes is minus the gain.
++ 0.5 * value_loss => - 0.5 * value_loss | You subtract the value loss, so the critic is pushed away from its targets. In the objective it stands with a minus; in the loss it is added.
++ 0.5 * value_loss => + value_loss | The critic's part is twice what is asked: half of the mean squared error, and that times c_V = 0.5.
++ 0.5 * value_loss => | The value loss is missing, so the critic never learns.
+old_values + deltas => critic() + deltas | Your target moves along with the critic: value and target differ by the delta, whatever the critic says, and it learns nothing. The target is made of the old values.
+targets = old_values + deltas => targets = deltas | The critic would learn the deltas. It should learn what turned out: its old value plus the delta.
+targets = old_values + deltas => targets = old_values | The critic would learn to stay as it was. What turned out is its old value plus the delta.
+old_values + deltas => old_values - deltas | The sign is reversed: a positive delta means that more came than the critic had expected.
+torch.minimum => torch.maximum | You take the larger product. The smaller one counts, or a token that has moved enough is never let go.
+torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | You take the clipped product alone. A bad token that has risen could never come back: take the smaller of both products.
+torch.minimum(ratio * deltas, clipped * deltas) => (ratio * deltas) | Nothing is clipped: take the smaller of the two products, ratio and clipped ratio, each times the delta.
+torch.minimum(ratio * deltas, clipped * deltas) => (torch.minimum(ratio, clipped) * deltas) | Multiply by the delta before you take the minimum: a negative delta turns the order round.
+clamp(0.8, 1.2) => clamp(-0.2, 0.2) | You clip the ratio to a range around 0. It is 1 where nothing has changed: clip it to 0.8 and 1.2.
+torch.exp(actor() - old_log_probs) => (actor() / old_log_probs) | You divide log-probabilities. The ratio is exp of their difference.
+torch.exp(actor() - old_log_probs) => torch.exp(old_log_probs - actor()) | Your ratio is upside down: it is the new probability over the old one.
+optimizer.zero_grad() => | The gradients of all steps add up. Call optimizer.zero_grad() before each backward.
+optimizer.step() => | {STILL}
+loss.backward() => loss.backward(); optimizer.zero_grad() | {STILL}
+loss.detach() => loss | The loss still carries the graph that made it. Return loss.detach(), which keeps the number and lets go of the graph.
 """
 
 
@@ -194,7 +205,7 @@ bradley_terry_loss.cases = (
     case("one pair", chosen=[0.5], rejected=[0.25]),
     case(
         "a pair that the model gets very wrong",
-        "The sigmoid of a very negative number rounds to 0, whose logarithm is infinite. A small number added inside the logarithm, or a clamp, only bounds the loss where it should pull most. torch.nn.functional.logsigmoid does both in one.",
+        "The sigmoid of a very negative number rounds to 0, and its logarithm is infinite. A small number added inside the logarithm, or a clamp, makes it finite, but wrong, and takes the pull away where it should be strongest. torch.nn.functional.logsigmoid takes both in one.",
         chosen=[-200.0],
         rejected=[200.0],
     ),

@@ -1,6 +1,6 @@
 """What notebook 08 alone draws."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,13 +10,13 @@ from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
-    CLIP,
     COLOURS,
     GONE,
     GROUND,
     LEVEL,
     PI,
     PI_REF,
+    SIGNS,
     axes_row,
     cells,
     draw_arrow,
@@ -27,109 +27,13 @@ from grpo_course.classroom.plots import (
 )
 
 
-def plot_reads(tables: Mapping[str, Tensor], prompt_length: int) -> list[Axes]:
-    """A table for each critic: a cell is filled where its token moves its value.
-
-    bool [value token]; the prompt's tokens come first.
-    """
-    axes = axes_row(len(tables), width=10.0, height=2.5)
-    for ax, (name, table) in zip(axes, tables.items(), strict=True):
-        count, width = table.shape
-        cells(finish(ax, "", "", name), table.float(), "", limits=(-0.15, 1.3))
-        ax.vlines([x - 0.5 for x in range(1, width)], -0.5, count - 0.5, "white", lw=4)
-        ax.hlines([y - 0.5 for y in range(1, count)], -0.5, width - 0.5, "white", lw=4)
-        ax.axvline(prompt_length - 0.5, color="black", lw=1.5)
-        names = [f"prompt\n{p}" for p in range(prompt_length)]
-        names += [f"token\n{t}" for t in range(width - prompt_length)]
-        ax.set_xticks(range(width), names, fontsize=10)
-        ax.set_yticks(range(count), [f"$V_{t}$" for t in range(count)])
-    return axes
-
-
-def plot_entropy_push(probs: Tensor, push: Tensor) -> list[Axes]:
-    """Left the gradient of the entropy, right that of -log pi, averaged over samples.
-
-    A sample pushes its own logit down and all others up. Weighed by how often each is
-    drawn, both pushes on a logit are pi (1 - pi): they cancel. [vocab] twice
-    """
-    left, right = axes_row(2, width=9.5, height=3.4)
-    for ax, title in ((left, "exact entropy"), (right, r"mean of samples' $-\log\pi$")):
-        ax.bar(range(len(probs)), probs, 0.8, color=PI, alpha=0.3)
-        ax.set(xticks=range(len(probs)), yticks=(0, 0.5, 1), ylim=(-0.2, 1.3))
-        finish(ax, "token", "", title).grid(visible=False, axis="x")
-    left.set_ylabel("probability")
-    both = probs * (1 - probs)
-    for ax, shift, pushes in (
-        (left, 0, push),
-        (right, -0.15, -both),
-        (right, 0.15, both),
-    ):
-        for x, (foot, up) in enumerate(
-            zip(probs.tolist(), pushes.tolist(), strict=True)
-        ):
-            if abs(up) > 0.05:  # a shorter arrow is all head
-                draw_arrow(ax, (x + shift, foot), (x + shift, foot + 1.6 * up), up, 2.5)
-    return [left, right]
-
-
-def plot_value_clip(
-    pulled: Callable[[Tensor, float | None], tuple[Tensor, Tensor]],
-    clip: float,
-    tried: Tensor,
-) -> Axes:
-    """The critic's loss with and without a clip, and how each of some values is pulled.
-
-    `pulled` gives the loss at values, and minus its gradient: [value] -> [value] twice.
-    """
-    ax, places = axes_row(width=8.0, height=3.8)[0], torch.linspace(-1.0, 3.0, 401)
-    squared, clipped = (pulled(places, each)[0] for each in (None, clip))
-    target = torch.ones_like(places)
-    huber = torch.nn.functional.huber_loss(places, target, reduction="none")
-    flat = torch.where(clipped > squared + 1e-6, clipped, torch.nan)
-    ax.axvspan(-clip, clip, label="clip range", **CLIP)
-    ax.plot(places, squared, color=COLOURS[1], ls="--", label="squared")
-    ax.plot(places, huber, color=COLOURS[3], ls=":", lw=2.5, label="Huber")
-    ax.plot(places, clipped, color=PI, lw=3, label="clipped")
-    ax.plot(places, flat, color=GONE, lw=6, label="clipped, flat")
-    spots = (tried, *pulled(tried, clip))
-    for value, loss, pull in zip(*(each.tolist() for each in spots), strict=True):
-        if pull:
-            draw_arrow(ax, (value, loss), (value + 0.55 * pull, loss), pull, width=3)
-        fill: dict[str, Any] = {
-            "mfc": PI if pull else GROUND,
-            "mec": PI if pull else GONE,
-        }
-        ax.plot(value, loss, "o", ms=10, mew=2.5, zorder=5, **fill)
-    ax.set(xlim=(-1.1, 3.1), ylim=(-0.1, 2.1))
-    return legend_above(finish(ax, "new value (old value 0, target 1)", "value loss"))
-
-
-def plot_token_pay(panels: Mapping[str, tuple[Tensor, Tensor]]) -> list[Axes]:
-    """A bar for each token, around it an outline of what it was before. [pos] twice"""
-    axes = axes_row(len(panels), width=9.5, height=3.4)
-    for ax, (title, (now, before)) in zip(axes, panels.items(), strict=True):
-        places, colours = range(len(now)), [sign_colour(x) for x in now.tolist()]
-        ax.bar(places, now, 0.6, color=colours, alpha=0.75)
-        ax.bar(places, before, 0.72, facecolor="none", edgecolor="black", lw=1.8)
-        for x, value, old in zip(places, now.tolist(), before.tolist(), strict=True):
-            value = round(value, 1) + 0.0  # no minus zero
-            foot = value - 0.3 if value < 0 else max(value, old) + 0.3
-            write(ax, f"{value:+.1f}", x, foot)
-        ax.axhline(0, color="black", lw=1)
-        ax.set(xticks=places, ylim=(-2.8, 3.2))
-        finish(ax, "token", "", title).grid(visible=False, axis="x")
-    axes[0].set_ylabel("reward")
-    return axes
-
-
-def plot_value_steps(values: Tensor, reward: float, ax: Axes | None = None) -> Axes:
+def plot_value_steps(values: Tensor, reward: float) -> Axes:
     """The values as levels, the reward as the last one, and what each token changed.
 
     values [pos] are said before each token; the reward is paid after the last one.
     """
     levels = [*values.tolist(), reward]
-    numbers = ax is None  # in a panel they would stand on the levels
-    ax = ax or axes_row(width=8.0, height=3.4)[0]
+    ax = axes_row(width=8.0, height=3.4)[0]
     names = [f"$V_{t}$ = {value:.1f}" for t, value in enumerate(values.tolist())]
     box = {"facecolor": GROUND, "lw": 0, "pad": 0.5, "alpha": 0.8}
     for x, (level, name) in enumerate(
@@ -146,10 +50,7 @@ def plot_value_steps(values: Tensor, reward: float, ax: Axes | None = None) -> A
             "color": sign_colour(error),
             "weight": "bold",
         }
-        if numbers:
-            write(
-                ax, f"{error:+.1f}", t + 0.58, (levels[t] + levels[t + 1]) / 2, **look
-            )
+        write(ax, f"{error:+.1f}", t + 0.58, (levels[t] + levels[t + 1]) / 2, **look)
     ticks = [t + 0.5 for t in range(len(values))]
     ax.set_xticks(ticks, [f"token {t}" for t in range(len(values))])
     ax.set(xlim=(-0.6, len(values) + 0.7), ylim=(0, 1.1 * max(levels)))
@@ -162,34 +63,38 @@ def plot_value_steps(values: Tensor, reward: float, ax: Axes | None = None) -> A
     return ax
 
 
-def plot_critic(
-    values: Tensor, exact: Tensor, deltas: Mapping[str, Tensor]
-) -> list[Axes]:
-    """Left, a critic's stair and, dotted, the exact one; right, bars for each token.
+def plot_fading(errors: Tensor, deltas: Tensor, lam: float) -> Axes:
+    """How much of each TD error reaches each token, and below their sums, the deltas.
 
-    values [pos]; exact [pos + 1] ends with the reward. deltas, by name, are [pos]; what
-    each token truly changed is drawn beside them.
+    Both [pos]. An error counts lam times as much for each token that it goes back.
     """
-    left, right = axes_row(2, width=10.0, height=3.4)
-    plot_value_steps(values, exact[-1].item(), left)
-    for x, level in enumerate(exact[:-1].tolist()):
-        left.plot([x - 0.46, x + 0.46], [level, level], color="black", lw=2.5, ls=":")
-    left.set(ylim=(-0.35, 3.4), title="dotted: the exact expectation")
-    bars = zip(
-        {**deltas, "exact": exact.diff()}.items(),
-        (*COLOURS[3:5], "black"),
-        strict=True,
-    )
-    for number, ((name, heights), colour) in enumerate(bars):
-        places = [t + 0.27 * (number - 1) for t in range(len(heights))]
-        right.bar(places, heights, 0.25, label=name, color=colour)
-    right.axhline(0, color="black", lw=1)
-    right.set_xticks(range(len(values)), [f"token {t}" for t in range(len(values))])
-    right.set_ylim(-3, 3)
-    legend_above(finish(right, "", r"$\delta$"))
-    text = "Left a critic's stair beside the exact one, right the deltas of each token as bars."
-    describe(left.figure, text)
-    return [left, right]
+    count = len(errors)
+    back = torch.arange(count)[:, None] - torch.arange(count)  # from error to token
+    parts = (lam ** back.clamp(min=0) * errors[:, None]).tril()  # [error token]
+    rows = torch.cat([parts, deltas[None]])
+    texts = [[f"{x:+.2f}" if abs(x) > 5e-3 else "" for x in r] for r in rows.tolist()]
+    ax = axes_row(width=7.5, height=3.4)[0]
+    cells(ax, rows, texts, cmap=SIGNS, limits=(-0.8, 0.8))
+    ax.axhline(count - 0.5, color="black")
+    names = [f"TD error of token {s}" for s in range(count)]
+    ax.set_yticks(range(count + 1), [*names, r"their sum, $\delta_t$"])
+    title = f"λ = {lam:g}: what reaches each token"
+    ax.set(title=title, xlabel="token", xticks=range(count))
+    return ax
+
+
+def plot_cut(means: Mapping[str, Tensor]) -> Axes:
+    """Two bars for each token: its mean delta, counted in two ways. [pos] each"""
+    ax = axes_row(height=2.6)[0]
+    for shift, (name, mean) in zip((-0.2, 0.2), means.items(), strict=True):
+        places = [t + shift for t in range(len(mean))]
+        bars = ax.bar(places, mean, width=0.4, label=name)
+        ax.bar_label(bars, [f"{x + 0.0:+.2f}" for x in mean.tolist()], padding=6)
+        if not mean.any():  # bars of no height would not be seen
+            ax.plot(places, mean, "D", ms=8, color=PI)
+    ax.axhline(0, color="black", lw=1)
+    ax.set(xticks=range(len(mean)), ylim=(-1.35, 0.35))
+    return legend_above(finish(ax, "token", "mean delta"))
 
 
 def plot_overrated(
