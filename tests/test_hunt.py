@@ -467,6 +467,17 @@ def test_a_repair_in_place_equals_the_healthy_trainer(case, capsys):
         case.accuse("no such line", "")
 
 
+def test_two_lines_at_fault_are_accused_together():
+    case = case_of("gradient cleared for each part")
+    first = "            self.optimizer.zero_grad()\n            loss.backward()\n"
+    last = "        self.schedule.step()\n"
+    right = (
+        "            loss.backward()\n",
+        last + "        self.optimizer.zero_grad()\n",
+    )
+    assert case.accuse(first, right[0], last, right[1])
+
+
 def test_a_repaired_class_is_judged_by_what_it_does(case, capsys):
     class Repaired(case.module.Trainer):
         def response_mask(self, responses):

@@ -193,14 +193,15 @@ class Case:
         self.read_stages.add(stage)
         show(getattr(self.module.Trainer, stage))
 
-    def accuse(self, old: str | Callable, new: str = "") -> bool:
+    def accuse(self, old: str | Callable, new: str = "", *more: str) -> bool:
         """Accuse a line: what stands there, and what ought to. The repaired trainer is
         run beside the healthy one; if they are equal, the debriefing follows.
 
-        `old` is a text that stands in the script once; or a class, such as one derived
-        from `case.module.Trainer`. Raises ValueError for a text that does not.
+        `old` is a text that stands in the script once, and where two lines are at fault,
+        `more` is the second pair; or it is a class, such as one derived from
+        `case.module.Trainer`. Raises ValueError for a text that does not stand there.
         """
-        make, source = self._repaired(old, new)
+        make, source = self._repaired(old, new, *more)
         equal, words = compare(make)
         found, before = [*self._left], self._source
         if compare(make, before)[0]:
@@ -224,16 +225,19 @@ class Case:
             self._close(WORTH if self.proofs else 0)
         return True
 
-    def _repaired(self, old: str | Callable, new: str) -> tuple[Callable, str]:
+    def _repaired(self, old: str | Callable, *texts: str) -> tuple[Callable, str]:
         """The trainer with a repair, and its script."""
+        source = self._source
         if not isinstance(old, str):
-            return old, self._source
-        if (times := self._source.count(old)) != 1:
-            raise ValueError(
-                f"old={old!r} stands {times} times in the script; take a text that "
-                "stands there once, spaces included."
-            )
-        source = self._source.replace(old, new)
+            return old, source
+        pairs = [old, *texts]
+        for wrong, right in zip(pairs[::2], pairs[1::2], strict=True):
+            if (times := source.count(wrong)) != 1:
+                raise ValueError(
+                    f"{wrong!r} stands {times} times in the script; take a text that "
+                    "stands there once, spaces included."
+                )
+            source = source.replace(wrong, right)
         return compiled(source).Trainer, source
 
     def _is_repaired(self, make: Callable, number: int) -> bool:
