@@ -197,8 +197,8 @@ class Case:
         """Accuse a line: what stands there, and what ought to. The repaired trainer is
         run beside the healthy one; if they are equal, the debriefing follows.
 
-        `old` is a text that stands in the script once, and where two lines are at fault,
-        `more` is the second pair; or it is a class, such as one derived from
+        `old` is a text that stands in the script once; where two lines are at fault,
+        `more` is the second pair. Or it is a class, such as one derived from
         `case.module.Trainer`. Raises ValueError for a text that does not stand there.
         """
         make, source = self._repaired(old, new, *more)
