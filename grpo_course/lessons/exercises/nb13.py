@@ -178,3 +178,42 @@ return (ratio * mask).sum(-1, keepdim=True) * mask | This is the sum of the rati
 return ratio * mask | These are the tokens' own ratios, the second of the four ways. The product over the response is missing.
 .prod(-1, keepdim=True) => .prod() | You multiply over the whole batch. Each response has a product of its own: the last axis alone.
 """
+
+
+@exercise("13.5")
+def turn_mask(lengths, width):
+    """int [... trial turn], int -> bool [... trial pos]"""
+    ends = lengths.cumsum(-1)
+    pos = torch.arange(width)
+    ended = (pos[:, None] >= ends[..., None, :]).sum(-1)
+    return (ended % 2 == 0) & (pos < ends[..., -1:])
+
+
+turn_mask.insight = "The mask comes from who wrote, not from what was written: a policy can write anything, a tool's marker too."
+turn_mask.cases = (
+    case("one token, two of the tool, one token", lengths=[[1, 2, 1]], width=5),
+    case(
+        "two responses; one ends after its first turn",
+        lengths=[[2, 3, 1, 0, 0], [3, 0, 0, 0, 0]],
+        width=7,
+    ),
+    case(
+        "five turns, two prompts",
+        lengths=[
+            [[1, 1, 2, 2, 1], [2, 1, 1, 0, 0]],
+            [[3, 2, 2, 0, 0], [1, 4, 1, 1, 2]],
+        ],
+        width=9,
+    ),
+    case("cut off after the tool", lengths=[[1, 2, 0], [2, 1, 1]], width=6),
+    case("cut off, four turns", lengths=[[1, 1, 1, 2], [2, 1, 0, 0]], width=7),
+    case("no tool was called", lengths=[[4, 0, 0], [2, 0, 0]], width=4),
+)
+turn_mask.mistakes = """
+(ended % 2 == 0) => (ended % 2 == 1) | The mask is the wrong way round: it is True where the tool wrote.
+ & (pos < ends[..., -1:]) => | The end is missing: after the last turn nobody wrote, and the mask is False there.
+(ended % 2 == 0) & => | Only the end is seen: the tool's tokens are inside it, and do not count.
+(ended % 2 == 0) => (ended == 0) | Only the first turn counts. The policy writes again after the tool.
+pos[:, None] >= ends => pos[:, None] > ends | Each turn is one token too long: positions count from 0, so a turn of one token ends before position 1.
+lengths.cumsum(-1) => lengths | Lengths are no positions. A turn begins where the one before it has ended: add them up with cumsum.
+"""

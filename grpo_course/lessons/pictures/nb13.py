@@ -13,38 +13,18 @@ from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     CLIP,
     COLOURS,
-    DOWN,
     GONE,
     LINES,
-    PARTS,
     PI,
-    UP,
     axes_row,
     finish,
     legend_above,
+    legend_below,
+    plot_bands,
+    write,
 )
 from grpo_course.loop import ENOUGH
 from grpo_course.off_policy import LEARNER, Span
-
-
-def plot_spreads(rewards: Tensor, deltas: Mapping[str, Tensor]) -> list[Axes]:
-    """A panel for each spread that divides; in it the groups of a batch, side by side.
-
-    rewards and each of the deltas [batch trial]; a reward is 1 or 0.
-    """
-    axes, (groups, trials) = axes_row(len(deltas), width=9.0, height=3.0), rewards.shape
-    places = torch.arange(groups)[:, None] + torch.linspace(-0.25, 0.25, trials)
-    kinds = {"right": (rewards == 1, UP, "o"), "wrong": (rewards == 0, DOWN, "v")}
-    for ax, (title, made) in zip(axes, deltas.items(), strict=True):
-        for name, (mine, colour, mark) in kinds.items():
-            look: dict[str, Any] = {"color": colour, "ms": 6, "alpha": 0.8, "mew": 0}
-            ax.plot(places[mine], made[mine], mark, ls="", label=name, **look)
-        ax.axhline(0, color="black", lw=0.8)
-        ax.set(ylim=(-3.5, 10.5), xticks=[])
-        finish(ax, f"{groups} groups of {trials}", r"$\delta$", f"{title} spread")
-    axes[0].legend(loc="upper left", frameon=False)
-    plt.tight_layout()
-    return axes
 
 
 def plot_levels(
@@ -80,35 +60,50 @@ def plot_levels(
     return ax
 
 
-def plot_pulls(
-    ratio: Tensor, mask: Tensor, deltas: Tensor, pulls: Mapping[str, Tensor]
-) -> list[Axes]:
-    """How hard each token pulls under two losses, as bars; a cross where not at all.
+def plot_lengths(tokens: Mapping[str, Tensor]) -> Axes:
+    """Tokens of a response in each rollout, [rollout seed] for each name."""
+    ax = plot_bands(dict(tokens), "tokens of a response", "rollout")
+    ax.set_xticks(range(0, 20, 5))
+    ax.axhline(4, color="black", lw=0.8)
+    write(ax, "three numbers and the end", 19, 4, (0, 8), ha="right", fontsize=11)
+    return ax
 
-    ratio, bool mask and each of the pulls [trial pos], deltas [trial]. Panels are as
-    wide as they have tokens: all bars are alike.
-    """
-    look: dict[str, Any] = {"figsize": (10.0, 3.4), "layout": "constrained"}
-    wide = mask.sum(-1).tolist()
-    figure, axes = plt.subplots(1, len(wide), width_ratios=wide, sharey=True, **look)
-    for trial, ax in enumerate(axes):
-        keep = mask[trial]
-        each = zip((-1, 1), pulls.items(), PARTS, strict=False)
-        for shift, (name, pull), look in each:
-            places = torch.arange(wide[trial]) + 0.19 * shift
-            values = pull[trial, keep]
-            ax.bar(places, values, 0.36, label=name, **look)
-            gone = places[values.abs() < 1e-6]
-            ax.plot(gone, 0 * gone, "kx", ms=10, mew=3, zorder=3)
-        names = [f"{value:.1f}" for value in ratio[trial, keep].tolist()]
-        ax.set_xticks(range(len(names)), names)
-        ax.axhline(0, color="black", lw=1)
-        ax.set_xlim(-0.5, len(names) - 0.5)
-        title = rf"$\delta = {deltas[trial]:+g}$"
-        finish(ax, "ratio of the token", "pull", title).grid(visible=False, axis="x")
-    handles = axes[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper center", ncols=2)
-    return list(axes)
+
+def plot_pulls(
+    ratios: Tensor, for_good: Mapping[str, Tensor], for_bad: Mapping[str, Tensor]
+) -> list[Axes]:
+    """How hard a token pulls at each ratio, a line a loss: delta 1, and delta -1."""
+    axes = axes_row(2, width=10.0)
+    titles = r"good token, $\delta = 1$", r"bad token, $\delta = -1$"
+    for ax, pulls, title in zip(axes, (for_good, for_bad), titles, strict=True):
+        for row, (name, pull) in enumerate(pulls.items()):
+            look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
+            ax.plot(ratios, pull, label=name, lw=2.5 - 0.3 * row, **look)
+        ax.axvspan(0.8, 1.2, **CLIP)
+        ax.axhline(0, color="black", lw=0.8)
+        finish(ax, "ratio $r$", "pull", title).set_ylim(-4.2, 1.8)
+    legend_below(axes)
+    return axes
+
+
+def plot_tools(runs: Mapping[str, Tensor]) -> list[Axes]:
+    """Reward and logged entropy in each rollout; runs[name] is [3 rollout seed]."""
+    axes = axes_row(2, width=10.0)
+    for row, (name, run) in enumerate(runs.items()):
+        for ax, values in zip(axes, (run[0], run[2]), strict=True):
+            colour, line = COLOURS[row], LINES[row]
+            ax.plot(values.mean(dim=-1), color=colour, ls=line, label=name)
+    most = torch.tensor(7.0).log().item()
+    axes[1].axhline(most, color="black", lw=0.8)
+    arrow = {"arrowstyle": "-", "lw": 0.8}
+    last = runs[next(iter(runs))].shape[1]
+    words, place = "ln 7: undecided\namong all seven", (0.9 * last, 0.8)
+    look: dict[str, Any] = {"ha": "right", "fontsize": 11, "arrowprops": arrow}
+    axes[1].annotate(words, (0.8 * last, most), place, **look)
+    finish(axes[0], "rollout", "mean reward")
+    finish(axes[1], "rollout", "logged entropy, nats a token")
+    legend_below(axes)
+    return axes
 
 
 def plot_gaps(
