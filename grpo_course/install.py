@@ -23,8 +23,8 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 NEEDED = 2 * 10**9  # bytes, without CUDA
 STAMP = "grpo_course.json"  # in `.venv`, written last
 RESTARTED = "GRPO_COURSE_RESTARTED"
-# Settings of a user's pip that would put the packages elsewhere.
-ELSEWHERE = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT")
+# Settings of a user's pip that would put the packages elsewhere, or nowhere.
+ELSEWHERE = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_PYTHON", "PIP_DRY_RUN")
 
 OTHER_PYTHON = """\
 The course needs Python 3.11 to 3.14; this is {} ({}).
@@ -43,6 +43,11 @@ pip could not install the packages; its last lines say why. Without a connection
 back with one and run the same command again: finished downloads are kept. If a version
 is not found, your computer or Python may be one that PyTorch 2.13 has no build for: it
 needs 64-bit Linux or Windows or a Mac with Apple's processor, and Python 3.11-3.14."""
+PIP_ELSEWHERE = """
+pip says that all is installed, but {venv} has no torch. A setting of yours puts
+packages elsewhere (target, prefix, root, dry-run). To see it:
+{python} -m pip config list
+Take it out, and run the same command again."""
 CUDA_NOTICE = f"""\
 Note: {CPU_INDEX} does not answer. Unless pip knows
 another place with PyTorch's CPU build, it takes the CUDA build, several gigabytes; then
@@ -153,6 +158,9 @@ def make(venv: Path, root: Path, wanted: dict) -> None:
     own = {k: v for k, v in os.environ.items() if k.upper() not in ELSEWHERE}
     if subprocess.call(command, env=own | {"PIP_USER": "0"}) != 0:
         raise NotReady(PIP_FAILED)
+    places = ("lib/python*", "Lib")
+    if not any(any(venv.glob(f"{place}/site-packages/torch")) for place in places):
+        raise NotReady(PIP_ELSEWHERE.format(venv=venv, python=venv_python(venv)))
     (venv / STAMP).write_text(json.dumps(wanted), encoding="utf-8")
 
 

@@ -45,6 +45,9 @@ def called(monkeypatch):
             python = install.venv_python(Path(command[-1]))
             python.parent.mkdir(parents=True, exist_ok=True)
             python.touch()
+        if "install" in command and "torch" not in fails:
+            packages = Path(command[0]).parents[1] / "lib/python3/site-packages"
+            (packages / "torch").mkdir(parents=True, exist_ok=True)
         return int(bool(fails & {*command}))
 
     monkeypatch.setattr(install.subprocess, "call", call)
@@ -119,6 +122,13 @@ def test_settings_of_a_user_s_pip_do_no_harm(checkout, called, monkeypatch):
     variables = called.calls[-1][1]
     assert not {*install.ELSEWHERE} & {*variables} and variables["PIP_USER"] == "0"
     assert variables["PIP_INDEX_URL"] == "https://example.org"
+
+
+def test_packages_that_a_file_of_pip_s_sends_elsewhere_are_told(checkout, called):
+    called.fails.add("torch")
+    with pytest.raises(install.NotReady, match=r"has no torch(?s:.*)pip config list"):
+        install.python_for(checkout, ())
+    assert not (checkout / ".venv" / install.STAMP).exists()
 
 
 @pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 15)])
