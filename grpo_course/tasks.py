@@ -9,6 +9,8 @@ and the check of a task (task_check.py): it needs the tokenizer and the settings
 run, which are made of what stands here. Nothing here loads transformers.
 """
 
+import csv
+import json
 import random
 import re
 import sys
@@ -20,6 +22,7 @@ from datetime import date
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import signature
+from io import StringIO
 from math import inf, isfinite
 from numbers import Real
 from pathlib import Path
@@ -32,6 +35,7 @@ import torch
 from torch import Tensor
 
 from grpo_course.checks import choices, require_at_least, require_known, settings
+from grpo_course.files import read_text
 from grpo_course.loop import History, Rollout, tied_groups
 from grpo_course.sampling import pad_rows, prompt_mask, response_mask
 
@@ -204,8 +208,8 @@ class TextTask(ABC, Generic[Asked]):
     # questions and answers that stand before every question, worked out: what a model
     # that knows the language and not the form needs to see
     examples: ClassVar[Sequence[tuple[str, str]]] = ()
-    # settings of whole runs by name, where they differ from those of GRPOConfig;
-    # "laptop" is the one that is taken unless named
+    # settings of whole runs, each by any name, where they differ from those of
+    # GRPOConfig; the first is taken unless another is named
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     @property
@@ -248,12 +252,50 @@ def split_of(text: str) -> str:
     return ("test", "validation", *["train"] * 8)[crc32(text.encode()) % 10]
 
 
+def read_problems(
+    path: str | Path, split: str, count: int | None = None
+) -> list[Problem]:
+    """The first `count` problems of one split from a CSV or JSONL file.
+
+    It has the columns `question` and `answer`, and may have `solution` and `split`;
+    without the last, `split_of` the question decides. Answers of a CSV are texts; a
+    comma, a semicolon or a tab divides its columns. In a task's file beside the data:
+    read_problems(Path(__file__).with_name("data.csv"), split, count).
+    Raises ValueError for a row that lacks one of the two, with its place.
+    """
+    path, problems = Path(path), []
+    text = read_text(path)
+    lines = text.splitlines() if path.suffix == ".jsonl" else []
+    try:
+        rows: list[Any] = [json.loads(line) if line.strip() else {} for line in lines]
+        if not lines:
+            head = text.partition("\n")[0]
+            divider = max(",;\t", key=head.count)
+            rows = list(csv.DictReader(StringIO(text), delimiter=divider))
+        for number, row in enumerate(rows, start=1 if lines else 2):
+            row = {str(k).strip().lower(): v for k, v in row.items() if k is not None}
+            if not any(row.values()):
+                continue
+            question, answer = row.get("question"), row.get("answer")
+            if not (isinstance(question, str) and question) or answer in (None, ""):
+                raise ValueError(f"row {number} has {sorted(row)}, and one is empty")
+            if (row.get("split") or split_of(question)) == split:
+                solution = str(row.get("solution") or "")
+                problems.append(Problem(question, answer, solution))
+    except (ValueError, AttributeError, csv.Error) as error:
+        raise ValueError(
+            f"{path} cannot be read: {error}. Each row needs a question and an answer, "
+            "under these names: the first line of a CSV, or the keys of each JSON line."
+        ) from None
+    return problems[:count]
+
+
 def require_count(count: int | None) -> int:
     """A number of problems, for a task that could make them for ever."""
     if count is None:
         raise ValueError(
             "num_problems=None asks for all problems, but this task makes as many as "
-            "are wanted. Say how many: num_problems=4096."
+            "are wanted. Say how many: --num-problems 4096 (num_problems=4096)."
         )
     return count
 
