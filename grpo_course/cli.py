@@ -1,10 +1,10 @@
 """The commands of a run: `train`, `show`, `evaluate`, `new-task`, `check-task`.
 
-    python3 -m grpo_course train --config laptop --out runs/laptop
-    python3 -m grpo_course train --resume --out runs/laptop
+    python3 -m grpo_course train --config sums --out runs/sums
+    python3 -m grpo_course train --resume --out runs/sums
     python3 -m grpo_course train --task my_task.py:MyTask --learning-rate 1e-4
-    python3 -m grpo_course show runs/laptop runs/other --out both.png
-    python3 -m grpo_course evaluate --model runs/laptop --baselines
+    python3 -m grpo_course show runs/sums runs/other --out both.png
+    python3 -m grpo_course evaluate --model runs/sums --baselines
 
 Settings come from a preset or a file, then from flags: every setting of a run and of
 its task is one, and its help is the comment beside it.
@@ -34,7 +34,7 @@ from matplotlib.style import library
 from pandas import DataFrame, Series, concat
 
 from grpo_course import install, reverse, task_check
-from grpo_course.checks import MissingExtra, choices, unknown_name
+from grpo_course.checks import MissingExtra, unknown_name
 from grpo_course.evaluation import (
     evaluation_table,
     greedy_scores,
@@ -64,11 +64,13 @@ from grpo_course.runs import (
 from grpo_course.tasks import TextTask, find_task
 from grpo_course.training import (
     GRPOConfig,
+    find_preset,
     load_config,
+    load_problems,
     load_trained,
     make_policy,
+    make_start,
     make_task,
-    presets_of,
     spelled_out,
     use_threads,
 )
@@ -174,7 +176,7 @@ def training_parser(prog: str, description: str, out: str) -> argparse.ArgumentP
     )
     add = made.add_argument
     add("--task", help="a name, or FILE.py:NAME (default: gsm8k)")
-    add("--config", help="one of the task's presets, or a JSON file (default: laptop)")
+    add("--config", help="a preset of the task (default: its first), or a JSON file")
     add("--out", default=out, help="folder of the run (default: %(default)s)")
     add("--settings", action="store_true", help="list every setting with its help")
     return made
@@ -184,10 +186,10 @@ def choose_config(name: str | None, task: str | None) -> GRPOConfig:
     """A preset of the task, or a file. Raises ValueError for a name that is neither."""
     if name is not None and Path(name).is_file():
         return load_config(name, task)
-    presets, chosen = presets_of(task or "gsm8k"), name or "laptop"
-    if chosen not in presets:
-        raise ValueError(f"config={chosen!r} {choices(presets)} Or name a JSON file.")
-    return presets[chosen]
+    try:
+        return find_preset(task or "gsm8k", name)
+    except ValueError as error:
+        raise ValueError(f"{error} Or name a JSON file.") from None
 
 
 def with_flags(
@@ -326,7 +328,7 @@ def evaluate(arguments: list[str]) -> int:
     add("--seed", type=int, default=0, help="of samples and intervals")
     add("--batch", type=int, default=32, help="problems at once")
     add("--show", type=int, default=2, help="print the greedy response to so many")
-    words = "compare with the start: as it is, cooled, by majority, greedy"
+    words = "compare with the start, and with a longer one where it was a warm start"
     add("--baselines", action="store_true", help=words)
     add("--out", help="also write the measures to this JSON file")
     options, flags = made.parse_known_args(arguments)
@@ -348,6 +350,9 @@ def evaluate(arguments: list[str]) -> int:
         if options.task not in (None, config.task):
             config = replace(config, task=options.task, task_settings={})
     config = replace(with_flags(config, flags, options, prog), model=None)
+    trained = load_config(known[0]) if known else None
+    if trained and trained.task != config.task:
+        trained = None  # its demonstrations are of another task
     splits = make_task(config).splits
     split = options.split or splits[0]
     if split not in (*splits, "train"):
@@ -377,6 +382,15 @@ def evaluate(arguments: list[str]) -> int:
         start = load_model(starts[0], find_device(config.device))
         both = {"start": make_policy(config, start, environment.tokenizer)}
         both["model"] = policy
+        if trained and trained.model is None and trained.warm_start_steps:
+            steps = trained.warm_start_steps
+            steps += trained.num_epochs * trained.num_steps_per_epoch
+            print(f"Longer imitation: a warm start of {steps} steps, without GRPO")
+            longer = replace(trained, warm_start_steps=steps, device=config.device)
+            imitator, _ = make_start(longer, load_problems(longer))
+            both["longer imitation"] = make_policy(
+                config, imitator, environment.tokenizer
+            )
         beside = {k: ways_to_answer(v, environment, **how) for k, v in both.items()}
         rows = concat([rows, summary(beside, options.seed)])
         if options.out:
@@ -524,8 +538,15 @@ def check_task(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     made.add_argument("task", help="my_task.py:MyTask, or a name")
-    made.add_argument("--config", help="as of train (default: laptop)")
+    made.add_argument("--config", help="as of train (default: the first preset)")
+    quick = "leave out what the start can do: that makes it, some times"
+    made.add_argument("--quick", action="store_true", help=quick)
     options, flags = made.parse_known_args(arguments)
     config = choose_config(options.config, options.task)
-    config = with_flags(config, flags, argparse.Namespace(config=None), prog)
-    return 0 if task_check.check_task(make_task(config), config) else 1
+    own = argparse.Namespace(config=None, quick=False)
+    config = with_flags(config, flags, own, prog)
+    if not task_check.check_task(make_task(config), config):
+        return 1
+    if config.model is None and not options.quick:
+        task_check.check_start(config)
+    return 0

@@ -107,7 +107,7 @@ class Countdown(TextTask[Puzzle]):
     }
     # Two numbers: what a small model can learn. A longer warm start alone would do it.
     presets: ClassVar = {
-        "laptop": {
+        "pairs": {
             "task_settings": {"numbers": 2, "largest": 20},
             "warm_start_steps": 150,
             "learning_rate": 1e-3,

@@ -715,7 +715,7 @@ GPU: dict[str, Any] = {
 }
 
 PRESETS = {
-    "laptop": LAPTOP,
+    "sums": LAPTOP,
     "gpu": GPU,
     # Pramodith B. 2025, "The One Big Beautiful Blog on GRPO": 200 updates, each from
     # four prompts that were read one at a time. Its format reward is 0.5 at most. The

@@ -18,7 +18,6 @@ named; once it is removed, the run goes on from the one before.
 
 import copy
 import errno
-import hashlib
 import json
 import os
 import pickle
@@ -48,10 +47,12 @@ from grpo_course.lm import (
     save_model,
 )
 from grpo_course.loop import History, Trainer, as_json, from_json
-from grpo_course.tasks import Problem, own_source, sample_rows
+from grpo_course.tasks import own_source, sample_rows
 from grpo_course.training import (
     GRPOConfig,
     HeldOutProbe,
+    fingerprint,
+    first_words,
     load_config,
     load_problems,
     make_environment,
@@ -175,27 +176,6 @@ def differences(there: GRPOConfig, now: GRPOConfig) -> str:
     return "; ".join(
         f"{n} {one[n]!r} -> {other[n]!r}" for n in one if one[n] != other[n]
     )
-
-
-def fingerprint(problems: Sequence[Problem]) -> str:
-    """How many problems there are, and a digest of all in their order.
-
-    An answer that JSON does not know is told by its type.
-    """
-
-    def as_text(told: Any) -> str:
-        return json.dumps(told, sort_keys=True, default=lambda x: type(x).__name__)
-
-    told = []
-    for problem in problems:
-        answer: Any = problem.answer
-        try:
-            as_text(answer)
-        except (TypeError, ValueError):  # keys that are no texts, a thing in itself
-            answer = type(answer).__name__
-        told.append([problem.question, problem.solution, answer])
-    text = as_text(told)
-    return f"{len(problems)} ({hashlib.sha256(text.encode()).hexdigest()[:12]})"
 
 
 # Files
@@ -484,6 +464,8 @@ class Run:
         """
         self.environment.note(history)
         epoch = history.records[-1]["epoch"]
+        if not epoch and (words := first_words(self.config, self.environment)):
+            tqdm.write(f"[!] {words}")
         steps = [r for r in reversed(history.records) if r["epoch"] == epoch]
         line = as_json(steps[-1] | steps[0])
         line["learning_rate"] = float(self.schedule.get_last_lr()[0])

@@ -17,13 +17,14 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from textwrap import wrap
 
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
+from grpo_course.gsm8k import read_number
 from grpo_course.lm import make_tokenizer
+from grpo_course.loop import tied_groups
 from grpo_course.tasks import (
     Problem,
     TextTask,
@@ -33,12 +34,27 @@ from grpo_course.tasks import (
     pay,
     require_rewards,
 )
-from grpo_course.training import GRPOConfig, find_loss, load_problems, presets_of
+from grpo_course.training import (
+    GRPOConfig,
+    find_loss,
+    fingerprint,
+    load_problems,
+    make_environment,
+    make_policy,
+    make_start,
+    make_task,
+    presets_of,
+)
 
 LISTED = 20  # answers that a policy names at once, the right one among them
 FOOLED = 0.75  # of what the right response earns: what no cheap policy may
 SPARED = 0.1  # of the problems, whose right response may be cut off
 LOOKED_AT = 64  # problems that rewards are tried on
+LABELS = 100  # fewer different answers are the names of classes
+HALF = 0.5  # of the answers, which a test may share with "train"; of mixed groups
+# columns of a look at the start -> what they are called
+SHARES = {"tied_right": "all right", "tied_wrong": "all wrong", "mixed": "mixed"}
+TRIALS = 5  # warm starts that are tried
 
 
 def attack(task: TextTask, count: int = LOOKED_AT, seed: int = 0) -> DataFrame:
@@ -94,7 +110,85 @@ def check_task(task: TextTask, config: GRPOConfig | None = None) -> bool:
         return False
     print("[v] Nothing wrong was found. What earns how much:")
     print(attack(task).to_string(float_format="{:.2f}".format))
+    if config:
+        split = task.splits[0]
+        asked = load_problems(config, split, config.eval_problems)
+        if words := shared_answers(load_problems(config), asked)[1]:
+            told = wrap(f"[!] Split {split!r}: {words}", 79, subsequent_indent="    ")
+            print("\n".join(told))
     return True
+
+
+def shared_answers(
+    problems: Sequence[Problem], others: Sequence[Problem]
+) -> tuple[float, str]:
+    """The share of the others' answers that the problems have, too, and what of it.
+
+    Numbers, and a few labels, answer many questions in any split: those count for none.
+    """
+    known = {str(problem.answer): problem for problem in problems}
+    known = {name: p for name, p in known.items() if read_number(name) is None}
+    answers = {str(problem.answer): problem for problem in others}
+    both = sorted(known.keys() & answers.keys()) if len(known) >= LABELS else []
+    if not both:
+        return 0.0, ""
+    one, other = (each[both[0]].question[:60] for each in (answers, known))
+    return len(both) / len(answers), (
+        f"{len(both)} of its {len(answers)} answers are answers in 'train' too, such "
+        f"as {both[0]!r} to {one!r} and to {other!r}. Where these are one problem in "
+        "other words, memory passes for learning. Keep a problem only where "
+        "split_of(str(its answer)) == split."
+    )
+
+
+def check_start(config: GRPOConfig) -> int | None:
+    """Print what the tiny model of a run can do at its start, for some warm starts.
+
+    -> the warm_start_steps to take; None where none of them leaves most groups mixed.
+    Begins with those of the config. Where most groups are tied, it halves them or takes
+    the middle if most are all right, and doubles them if they are not.
+    """
+    problems = load_problems(config)
+    rows: dict[int, Series] = {}
+    steps, least, most = config.warm_start_steps, 0, 0
+    while steps not in rows and len(rows) < TRIALS:
+        run = replace(config, warm_start_steps=steps)
+        model, tokenizer = make_start(run, problems)
+        policy = make_policy(run, model, tokenizer)
+        environment = make_environment(run, problems, tokenizer)
+        looks = []
+        for epoch in range(-(-LOOKED_AT // run.num_prompts)):
+            earned = environment.reward(
+                policy.sample(environment.prompts(epoch), run.num_responses)
+            )
+            tied = tied_groups(earned).float().mean().item()
+            looks.append(environment.latest | {"mixed": 1 - tied})
+        rows[steps] = DataFrame(looks).mean()
+        right = rows[steps]["tied_right"] > rows[steps]["tied_wrong"]
+        if rows[steps]["mixed"] >= HALF:
+            break
+        least, most = (least, steps) if right else (steps, most)
+        steps = (least + most) // 2 if most else 2 * least or 100
+    table = DataFrame(rows).T[[*make_task(config).rewards, *SHARES]]
+    table = table.rename(columns=SHARES).rename_axis(index="warm_start_steps")
+    print("What the start can do, as means of responses and shares of groups:")
+    print(table.to_string(float_format="{:.2f}".format))
+    best = max(rows, key=lambda steps: rows[steps]["mixed"])
+    first = table.iloc[0]
+    if first["mixed"] < HALF:
+        what = "all right: nothing is left to learn"
+        if first["all right"] <= first["all wrong"]:
+            what = "all wrong, or earn the same: nothing is to be found"
+        print(f"[!] After {table.index[0]} steps most groups are tied, {what}.")
+    if table["mixed"][best] >= HALF:
+        print(f"[v] A start that GRPO can learn from: --warm-start-steps {best}")
+        return best
+    print(
+        f"[!] Even the best, {best} steps, leaves {table['mixed'][best]:.0%} of the "
+        "groups mixed. Try problems that differ more in how hard they are, "
+        f"--num-responses {2 * config.num_responses}, or a reward for a part of it."
+    )
+    return None
 
 
 def check_model(model: str | Path, task: str = "gsm8k") -> bool:
@@ -154,6 +248,10 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
                 f"in 'train' too, such as {min(shared)!r}: memory would pass for "
                 "learning. Keep a problem only where split_of(its text) == split."
             )
+        if split != "train":
+            share, words = shared_answers(problems, ask(split))
+            if share > HALF:
+                yield f"Split {split!r}: {words}"
 
     some = problems[:LOOKED_AT]
     golds = [task.gold(problem) for problem in some]
@@ -229,15 +327,18 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
         done = subprocess.run(
             [sys.executable, "-c", ELSEWHERE, json.dumps(there)],
             capture_output=True,
-            text=True,
-            env=os.environ | {"PYTHONHASHSEED": "1"},
+            encoding="utf-8",
+            errors="replace",
+            env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"},
         )
-        if done.returncode:
-            yield f"In another process the task breaks: {done.stderr[-300:]}"
-        # The last line alone: a task may print when it is loaded.
-        elif (
-            done.stdout.splitlines()[-1] != sha256(repr(problems).encode()).hexdigest()
-        ):
+        # A task may print what it likes, before and after; and stop its program.
+        _, mark, told = done.stdout.rpartition(MARK)
+        if done.returncode or not mark:
+            yield (
+                "In another process the task breaks: "
+                f"{done.stderr[-300:] or 'it ends the program when it is loaded.'}"
+            )
+        elif told.partition("\n")[0] != fingerprint(problems):
             yield (
                 "In another process, equal arguments give other problems, so a resumed "
                 "run would not go on with its own. The order of a set of texts changes "
@@ -247,12 +348,14 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
 
 # What another process runs. There hash() and the order of a set are others, as after a
 # run was stopped and resumed.
-ELSEWHERE = """
-import json, sys
+MARK = "The problems of this process: "
+ELSEWHERE = f"""
+import json, os, sys
 sys.path.insert(0, "")
-from hashlib import sha256
 from grpo_course.tasks import find_task
+from grpo_course.training import fingerprint
 name, settings, count, seed = json.loads(sys.argv[1])
 problems = find_task(name)(**settings).problems("train", count, seed)
-print(sha256(repr(list(problems)).encode()).hexdigest())
+sys.stdout.flush()
+os.write(1, f"{MARK}{{fingerprint(list(problems))}}\\n".encode())
 """

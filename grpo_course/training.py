@@ -6,8 +6,10 @@ problems. Left out: how a run is kept on the disk (`runs`), the loop itself (`lo
 how answers are measured (`evaluation`).
 """
 
+import hashlib
 import json
 import random
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -52,7 +54,14 @@ from grpo_course.lm import (
     turn_ends,
     with_adapter,
 )
-from grpo_course.loop import History, TrainConfig, require_finite_loss, take_step, train
+from grpo_course.loop import (
+    History,
+    TrainConfig,
+    require_finite_loss,
+    take_step,
+    tied_groups,
+    train,
+)
 from grpo_course.sampling import Sampler
 from grpo_course.tasks import (
     Environment,
@@ -61,10 +70,13 @@ from grpo_course.tasks import (
     TextTask,
     as_rollout,
     conversation_text,
+    decode_responses,
+    extract_answer,
     find_task,
     what_is_lost,
 )
 
+DEFAULT, ONCE = "default", "laptop"  # names of a task's first preset
 TRIED = 8  # gold responses that must come back from a given model's tokenizer
 
 
@@ -195,7 +207,7 @@ def load_config(path: str | Path, task: str | None = None) -> GRPOConfig:
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}.") from None
     if not isinstance(values, dict):
-        raise ValueError(f'{path} must hold one object: {{"base": "laptop", ...}}.')
+        raise ValueError(f'{path} must hold one object: {{"base": "gpu", ...}}.')
     try:
         return from_values(values | ({"task": task} if task else {}))
     except ValueError as error:
@@ -211,29 +223,43 @@ def from_values(values: Mapping[str, Any]) -> GRPOConfig:
     task = values.get("task", "gsm8k")
     changes = {name: value for name, value in values.items() if name != "base"}
     if "base" in values:
-        presets = presets_of(task)
-        if values["base"] not in list(presets):
-            raise unknown_name("base", values["base"], presets)
-        return replace(presets[values["base"]], **changes)
+        return replace(find_preset(task, values["base"], "base"), **changes)
     missing = [each.name for each in fields(GRPOConfig) if each.name not in changes]
     if missing:
         raise ValueError(
             f"not set: {', '.join(missing)}. Set all, or say whose the rest are: "
-            f'"base": one of {", ".join(presets_of(task))}.'
+            f'"base": one of {", ".join(find_task(task).presets) or DEFAULT}.'
         )
     return GRPOConfig(**changes)
 
 
 def presets_of(task: str) -> dict[str, GRPOConfig]:
-    """A task's settings of whole runs by name; "laptop" where it has none of its own.
+    """A task's settings of whole runs by name; "default" where it has none of its own.
 
-    A task of a learner's own is known by the name that it is asked for.
+    A task of a learner's own is known by the name that it is asked for. The first is
+    also found by the name that it had once, "laptop", unless that is another's.
     """
-    presets = find_task(task).presets or {"laptop": {}}
-    return {
+    presets = find_task(task).presets or {DEFAULT: {}}
+    named = {
         name: GRPOConfig(**dict(preset) | {"task": task})
         for name, preset in presets.items()
     }
+    return {ONCE: next(iter(named.values()))} | named
+
+
+def find_preset(task: str, name: str | None, argument: str = "config") -> GRPOConfig:
+    """One of a task's presets, the first where none is named, or "default".
+
+    Says the new name of one that is asked for by an old name. Raises ValueError for a
+    name that is none.
+    """
+    own, presets = list(find_task(task).presets) or [DEFAULT], presets_of(task)
+    name = own[0] if name in (None, DEFAULT) else name
+    if name not in list(presets):
+        raise unknown_name(argument, name, own)
+    if name not in own:
+        print(f"{argument}={name!r} is called {own[0]!r} now.", file=sys.stderr)
+    return presets[name]
 
 
 # What a config makes: the task and its problems, the model, the policy, the optimizer
@@ -287,6 +313,27 @@ def watched_problems(config: GRPOConfig) -> list[Problem]:
             "while training. Give it some, or say --held-out-every 0."
         )
     return problems
+
+
+def fingerprint(problems: Sequence[Problem]) -> str:
+    """How many problems there are, and a digest of all in their order.
+
+    An answer that JSON does not know is told by its type.
+    """
+
+    def as_text(told: Any) -> str:
+        return json.dumps(told, sort_keys=True, default=lambda x: type(x).__name__)
+
+    told = []
+    for problem in problems:
+        answer: Any = problem.answer
+        try:
+            as_text(answer)
+        except (TypeError, ValueError):  # keys that are no texts, a thing in itself
+            answer = type(answer).__name__
+        told.append([problem.question, problem.solution, answer])
+    text = as_text(told)
+    return f"{len(problems)} ({hashlib.sha256(text.encode()).hexdigest()[:12]})"
 
 
 def make_environment(
@@ -550,6 +597,40 @@ def warm_start(
         if watch:
             watch(losses)
     return losses
+
+
+def first_words(config: GRPOConfig, environment: Environment) -> str:
+    """What to change where the latest rollout teaches nothing, in words; else "".
+
+    That is if each of its groups is tied, or if no response has an answer in the form
+    that the gold response has.
+    """
+    if environment.seen is None:
+        return ""
+    rollout, graded = environment.seen
+    groups = decode_responses(environment.tokenizer, rollout)
+    answers = [extract_answer(text) for texts in groups for text in texts]
+    gold = extract_answer(make_task(config).gold(environment.problems[0]))
+    formless = gold is not None and all(answer is None for answer in answers)
+    if not (formless or tied_groups(environment.weighed(graded)).all()):
+        return ""
+    steps, tiny = config.warm_start_steps, config.model is None
+    right, wrong = (environment.latest[f"tied_{what}"] for what in ("right", "wrong"))
+    if right > wrong:
+        what = "leaves nothing to learn: no group is mixed, and most are all right"
+        cures = [f"--warm-start-steps {steps // 2}"] if tiny and steps else []
+        cures += ["harder problems", "a higher --temperature"]
+    else:
+        what = "is too weak: no group is mixed, so none teaches"
+        if formless:
+            what = "is too weak: no response holds <answer>...</answer>"
+        more = f"--warm-start-steps {2 * steps or 100}"
+        cures = [more if tiny else "a worked example in --system-prompt"]
+        if rollout.finished is not None and not rollout.finished.any():
+            cures.append(f"--max-new-tokens {2 * config.max_new_tokens}")
+        cures += [f"--num-responses {2 * config.num_responses}", "easier problems"]
+        cures += [] if tiny else ["imitation of demonstrations first (a warm start)"]
+    return f"The start {what}. What may help: {', or '.join(cures)}."
 
 
 # Imitating one's own right answers, the plain alternative that GRPO is compared with

@@ -4,8 +4,8 @@
 what TRL lacks, and the command trains a task of this course with TRL's GRPOTrainer in
 place of the course's loop. `--task` and the settings are those of `train`.
 
-    python -m grpo_course.trl --config laptop
-    torchrun --nproc_per_node 2 -m grpo_course.trl --config laptop
+    python -m grpo_course.trl --config sums
+    torchrun --nproc_per_node 2 -m grpo_course.trl --config sums
     accelerate launch --config_file grpo_course/fsdp.yaml \
         -m grpo_course.trl --config gpu
 

@@ -7,7 +7,7 @@ import torch
 
 # A run of a second, as a config file has it.
 SMALL = {
-    "base": "laptop",
+    "base": "default",
     "num_epochs": 8,
     "num_prompts": 3,
     "num_responses": 4,

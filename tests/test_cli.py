@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from grpo_course import cli, training
+from grpo_course import cli, reverse, training
 from grpo_course.cli import check_task, evaluate, new_task, show, train
 from grpo_course.files import json_lines
 from grpo_course.gsm8k import make_problems
@@ -60,6 +60,43 @@ class Mine(TextTask):
     def gold(self, problem):
         return in_template("again", problem.answer)
 '''
+# Dates in five spellings: the right answer to all five is one.
+DATES = """import random
+from datetime import date, timedelta
+from typing import ClassVar
+
+from grpo_course.tasks import Problem, TextTask, extract_answer, graded, in_template
+from grpo_course.tasks import settings, split_of
+
+SPELLINGS = "%d %B %Y", "%B %d, %Y", "%d.%m.%Y", "%m/%d/%Y", "%a %d %b %Y"
+
+
+def is_date(completions, answer, **kwargs):
+    return graded(lambda text, day: extract_answer(text) == day, completions, answer)
+
+
+@settings()
+class Dates(TextTask):
+    days: int = 10_000
+    split_by_day: bool = True
+
+    rewards: ClassVar = {"accuracy": (is_date, 1.0)}
+    presets: ClassVar = {
+        "spellings": {"vocab_size": 400, "warm_start_steps": 250, "num_epochs": 60}
+    }
+
+    def problems(self, split, count, seed):
+        rng, made = random.Random(f"{split} {seed}"), {}
+        while len(made) < count:
+            day = date(1990, 1, 1) + timedelta(days=rng.randrange(self.days))
+            text = day.strftime(rng.choice(SPELLINGS))
+            if split_of(str(day) if self.split_by_day else text) == split:
+                made[text] = Problem(f"{text}?", str(day))
+        return list(made.values())
+
+    def gold(self, problem):
+        return in_template(".", problem.answer)
+"""
 FEW = ["--eval-problems", 2, "--eval-samples", 1]
 
 
@@ -380,8 +417,56 @@ def test_check_task_asks_in_another_process(folder, call):
     assert status == 1 and "sorted(...) makes a list of it in one order" in told, error
     ordered = from_a_set.replace("in words]", "in sorted(words)]")
     (folder / "list.py").write_text(ordered + "print('loaded')\n")
+    options.append("--quick")
     status, _, error = call(check_task, "list.py:Mine", *options)
     assert status == 0, error
+
+
+@pytest.mark.slow
+def test_the_whole_road_of_a_task_of_dates(folder, call):
+    (folder / "dates.py").write_text(DATES)
+    few = ["--num-problems", 400, "--eval-problems", 30]
+    for days, status, told in (
+        (120, 1, "memory passes"),
+        (1000, 0, "[!] Split 'test'"),
+    ):
+        leaks = ["--split-by-day", False, "--days", days, *few]
+        ended, printed, error = call(check_task, "dates.py:Dates", *leaks, "--quick")
+        said = " ".join(printed.split())
+        assert ended == status and told in said and "split_of(str(its" in said, error
+    tiny = [*few, "--hidden-size", 16, "--num-layers", 1, "--warm-start-steps", 2]
+    status, printed, error = call(check_task, "dates.py:Dates", *tiny)
+    assert status == 0 and "[!] After 2 steps most groups are tied" in printed, error
+    task = ["--task", "dates.py:Dates", *tiny, "--num-epochs", 2, "--out", "my dates"]
+    status, printed, error = call(train, *task, "--eval-samples", 1)
+    assert status == 0 and "[!] The start is too weak" in printed, error
+    assert call(show, "my dates")[0] == 0
+    words = shlex.split(printed.splitlines()[-1].partition("evaluate ")[2])
+    status, printed, error = call(evaluate, *words, "--baselines")
+    assert status == 0, error
+    assert "longer imitation" in printed and "warm start of 4 steps" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ("print('no line end', end='')", 0),
+        ("import atexit\natexit.register(print, 'at the end')", 0),
+        ("import sys\nsys.stdout.write('\\u2192')", 0),
+        ("import os\nif 'PYTHONHASHSEED' in os.environ: os._exit(0)", 1),
+    ],
+)
+def test_what_a_task_prints_or_ends_is_not_taken_for_its_problems(
+    folder, call, monkeypatch, more, status
+):
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252:replace")
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    (folder / "loud.py").write_text(f"{Path(reverse.__file__).read_text()}\n{more}\n")
+    few = ["--num-problems", 64, "--eval-problems", 9, "--quick"]
+    ended, printed, error = call(check_task, "loud.py:Reverse", *few)
+    assert ended == status, printed + error
+    assert ("ends the program when it is loaded" in " ".join(printed.split())) == status
 
 
 def test_check_task_takes_settings_and_says_what_is_wrong(folder, call):

@@ -27,7 +27,7 @@ from tokenizers import (
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
-from grpo_course import reverse
+from grpo_course import reverse, task_check
 from grpo_course.countdown import Countdown
 from grpo_course.gsm8k import GSM8K, demonstration, make_problems
 from grpo_course.lm import (
@@ -54,6 +54,7 @@ from grpo_course.tasks import (
     find_task,
     pay,
     prompt_text,
+    read_problems,
     sample_rows,
     what_is_lost,
 )
@@ -549,7 +550,80 @@ def test_the_tasks_of_the_course_are_right(kind):
 
 def test_a_task_with_tuples_and_no_settings_of_a_run_is_checked_without_a_name():
     assert find_fault(Countdown()) == ""
-    assert GRPOConfig(**Countdown.presets["laptop"]).learning_rate == 1e-3
+    assert GRPOConfig(**Countdown.presets["pairs"]).learning_rate == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "first", "found"),
+    [(100, 200, 250, 125), (100, 120, 250, 109), (100, 120, 80, 100), (9, 9, 40, None)],
+)
+def test_a_start_is_sought_from_which_groups_are_mixed(
+    monkeypatch, capsys, least, most, first, found
+):
+    """Below `least` steps all is wrong, from `most` on all is right."""
+
+    class Looked:
+        def prompts(self, epoch):
+            return None
+
+        def reward(self, steps):
+            right, wrong = float(steps >= most), float(steps < least)
+            self.latest = {"accuracy": right, "tied_right": right, "tied_wrong": wrong}
+            return torch.tensor([[1 - wrong, right]])
+
+    policy = lambda run, model, tokenizer: SimpleNamespace(  # noqa: E731
+        sample=lambda prompts, count: run.warm_start_steps
+    )
+    monkeypatch.setattr(task_check, "make_start", lambda run, problems: (None, None))
+    monkeypatch.setattr(task_check, "make_policy", policy)
+    monkeypatch.setattr(task_check, "make_environment", lambda *_: Looked())
+    config = replace(presets_of("reverse")["laptop"], warm_start_steps=first)
+    assert task_check.check_start(replace(config, num_problems=8)) == found
+    said = capsys.readouterr().out
+    assert ("nothing is left to learn" in said) == (first >= most)
+    assert ("nothing is to be found" in said) == (first < least)
+    assert (f"--warm-start-steps {found}" in said) == (found is not None)
+
+
+CSV = "\n".join(["question,answer,split", '"1, 2?",3,train', "b?,x,test", ",,", ""])
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.csv", CSV.encode()),
+        ("a.csv", CSV.replace("\n", "\r\n").encode("utf-8-sig") + b"\0"),
+        ("a.csv", CSV.encode("utf-16")),
+        ("a.csv", CSV.replace(",", ";").encode()),
+        ("a.tsv", CSV.replace(",", "\t").encode()),
+        (
+            "a.jsonl",
+            b'{"question": "1, 2?", "answer": 3, "split": "train"}\r\n\r\n'
+            b'{"Question": "b?", "answer": "x", "split": "test"}',
+        ),
+    ],
+)
+def test_problems_from_a_file(tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    (problem,) = read_problems(tmp_path / name, "train")
+    assert problem.question[:1] == "1" and str(problem.answer) == "3"
+    assert read_problems(tmp_path / name, "test", 5) == [Problem("b?", "x")]
+
+
+def test_problems_of_a_file_without_splits_and_what_is_no_such_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("question,answer\n" + "".join(f"{i}?,{i}\n" for i in range(99)))
+    splits = [read_problems(path, s) for s in ("train", "test", "validation")]
+    assert sum(map(len, splits)) == 99 and min(map(len, splits)) > 0
+    assert len(read_problems(path, "train", 7)) == 7
+    wrong = {"x,y\n1,2\n": "row 2 has", "question,answer\na?,\n": "row 2 has"}
+    for text, told in wrong.items():
+        path.write_text(text)
+        with pytest.raises(ValueError, match=rf"a.csv cannot be read: {told}.*names"):
+            read_problems(path, "train")
+    (tmp_path / "b.jsonl").write_text("[1]\n")
+    with pytest.raises(ValueError, match=r"b\.jsonl cannot be read"):
+        read_problems(tmp_path / "b.jsonl", "train")
 
 
 def test_what_is_printed_and_what_cheap_policies_earn(load, capsys):

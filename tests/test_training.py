@@ -4,6 +4,7 @@ That each setting reaches what it sets is in test_lm_settings_reach.py.
 """
 
 import json
+import re
 from dataclasses import asdict, replace
 from math import inf, nan
 from types import SimpleNamespace
@@ -15,13 +16,22 @@ from grpo_course import training
 from grpo_course.evaluation import Scores, sampled_scores
 from grpo_course.gsm8k import GSM8K, demonstration, make_problems
 from grpo_course.lm import MODELS, CausalPolicy, make_tiny_model, make_tokenizer
+from grpo_course.loop import Rollout
 from grpo_course.reader import LAPTOP as READER
 from grpo_course.reader import Stories, load_reader
-from grpo_course.sampling import Sampler
-from grpo_course.tasks import as_rollout, decode_responses, encode_prompts
+from grpo_course.sampling import Sampler, pad_rows, response_mask
+from grpo_course.tasks import (
+    as_rollout,
+    decode_responses,
+    encode_prompts,
+    find_task,
+    in_template,
+)
 from grpo_course.training import (
     GRPOConfig,
     HeldOutProbe,
+    find_preset,
+    first_words,
     from_values,
     imitate_right,
     linear_schedule,
@@ -101,6 +111,24 @@ def test_a_file_as_an_editor_wrote_it(tmp_path, encoding, more):
         load_config(tmp_path / "config.json")
 
 
+def test_the_first_preset_has_a_name_of_its_own_and_is_found_by_its_old_one(capsys):
+    for task, name in {
+        "gsm8k": "sums",
+        "stories": "reader",
+        "countdown": "pairs",
+    }.items():
+        first = find_preset(task, None)
+        assert (
+            next(iter(find_task(task).presets)) == name and not capsys.readouterr().err
+        )
+        for called in (name, "default"):
+            assert find_preset(task, called) == first and not capsys.readouterr().err
+        assert find_preset(task, "laptop") == first == presets_of(task)["laptop"]
+        assert f"config='laptop' is called '{name}' now." in capsys.readouterr().err
+    with pytest.raises(ValueError, match=r"'gpu' is not known(?s:.*)'pairs'"):
+        find_preset("countdown", "gpu")
+
+
 def test_values_are_not_changed_by_reading_them():
     values = {"base": "laptop", "seed": 3}
     assert from_values(values).seed == 3
@@ -114,7 +142,7 @@ def test_values_are_not_changed_by_reading_them():
         ("[1, 2]", "must hold one object"),
         ({"seed": 5}, r"not set: num_epochs, .*\"base\""),
         ({"base": ["gpu"]}, r"base=\['gpu'\] is not known.*'colab-t4'"),
-        ({"base": "gpu", "task": "countdown"}, "base='gpu' is not known.*'laptop'"),
+        ({"base": "gpu", "task": "countdown"}, "base='gpu' is not known.*'pairs'"),
         ({"base": "laptop", "task": ["gsm8k"]}, r"task=\['gsm8k'\] is not known"),
         ({"base": "laptop", "learning_rat": 1e-4}, "learning_rat"),
         ({"base": "laptop", "num_prompts": 0}, "num_prompts"),
@@ -411,6 +439,40 @@ def test_half_right_is_not_right(asked, monkeypatch):
 
 
 # Held-out problems
+
+
+@pytest.mark.parametrize(
+    ("texts", "settings", "told"),
+    [
+        ("?", {}, r"no response holds <answer>.*--warm-start-steps 6\b.*--num-resp"),
+        ("?", {"model": "m"}, "no response holds <answer>.*a worked example in --sys"),
+        (in_template("?", "x"), {}, "is too weak: no group is mixed.*easier problems"),
+        ("gold", {}, "leaves nothing to learn.*--warm-start-steps 1,.*harder problems"),
+        ("gold", {"model": "m"}, "leaves nothing.*help: harder problems, or a higher"),
+        ("both", {}, "^$"),
+    ],
+)
+def test_a_first_rollout_that_teaches_nothing_says_what_may_help(
+    tokenizer, easy_problems, texts, settings, told
+):
+    config = from_values({"base": "sums", "warm_start_steps": 3} | settings)
+    environment = make_environment(config, easy_problems[:3], tokenizer)
+    questions = [problem.question for problem in environment.problems]
+    right = [demonstration(problem) for problem in environment.problems]
+    kinds = {"gold": (right, right), "both": (right, ["?"] * 3)}
+    pairs = [
+        as_rollout(tokenizer, questions, responses)
+        for responses in kinds.get(texts, ([texts] * 3, [texts] * 3))
+    ]
+    rows = [list(each.responses[:, 0]) for each in pairs]
+    tokens = pad_rows(
+        [row.tolist() for pair in zip(*rows, strict=True) for row in pair],
+        tokenizer.pad_token_id,
+        side="right",
+    ).view(3, 2, -1)
+    mask = response_mask(tokens, tokenizer.eos_token_id)
+    environment.reward(Rollout(pairs[0].prompts, tokens, mask))
+    assert re.search(told, first_words(config, environment)), texts
 
 
 def test_a_run_is_watched_on_its_validation_split():

@@ -106,7 +106,7 @@ class Stories(TextTask[Story]):
 
     rewards: ClassVar = GSM8K.rewards
     measures: ClassVar = GSM8K.measures
-    presets: ClassVar = {"laptop": asdict(LAPTOP)}
+    presets: ClassVar = {"reader": asdict(LAPTOP)}
 
     @property
     def splits(self) -> tuple[str, ...]:
