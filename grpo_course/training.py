@@ -76,7 +76,9 @@ from grpo_course.tasks import (
     what_is_lost,
 )
 
-DEFAULT, ONCE = "default", "laptop"  # names of a task's first preset
+# Names of the first preset: in any task, and what it was called once, in some of ours.
+DEFAULT, ONCE = "default", "laptop"
+RENAMED = ("gsm8k", "stories", "countdown")
 TRIED = 8  # gold responses that must come back from a given model's tokenizer
 
 
@@ -236,15 +238,15 @@ def from_values(values: Mapping[str, Any]) -> GRPOConfig:
 def presets_of(task: str) -> dict[str, GRPOConfig]:
     """A task's settings of whole runs by name; "default" where it has none of its own.
 
-    A task of a learner's own is known by the name that it is asked for. The first is
-    also found by the name that it had once, "laptop", unless that is another's.
+    A task of a learner's own is known by the name that it is asked for. In the tasks of
+    RENAMED the first is also found by the name that it had once.
     """
     presets = find_task(task).presets or {DEFAULT: {}}
     named = {
         name: GRPOConfig(**dict(preset) | {"task": task})
         for name, preset in presets.items()
     }
-    return {ONCE: next(iter(named.values()))} | named
+    return ({ONCE: next(iter(named.values()))} if task in RENAMED else {}) | named
 
 
 def find_preset(task: str, name: str | None, argument: str = "config") -> GRPOConfig:
@@ -253,13 +255,14 @@ def find_preset(task: str, name: str | None, argument: str = "config") -> GRPOCo
     Says the new name of one that is asked for by an old name. Raises ValueError for a
     name that is none.
     """
-    own, presets = list(find_task(task).presets) or [DEFAULT], presets_of(task)
-    name = own[0] if name in (None, DEFAULT) else name
-    if name not in list(presets):
-        raise unknown_name(argument, name, own)
-    if name not in own:
+    own = list(find_task(task).presets) or [DEFAULT]
+    if name == ONCE and name not in own:
         print(f"{argument}={name!r} is called {own[0]!r} now.", file=sys.stderr)
-    return presets[name]
+    if name is None or (name in (DEFAULT, ONCE) and name not in own):
+        name = own[0]
+    if name not in own:
+        raise unknown_name(argument, name, own)
+    return presets_of(task)[name]
 
 
 # What a config makes: the task and its problems, the model, the policy, the optimizer
