@@ -153,7 +153,7 @@ def plot_ratios(chances: Tensor, ratios: Mapping[float, Tensor]) -> list[Axes]:
 
 def plot_history(history: Tensor) -> list[Axes]:
     """Reward, length and entropy of each epoch, with bands. [3 epoch seed]"""
-    names = "reward", "tokens of a response", "entropy of a token (nats)"
+    names = "reward", "tokens of a response", "entropy (nats a token)"
     axes = axes_row(len(names), width=11.0, height=2.9)
     for ax, name, curve in zip(axes, names, history, strict=True):
         plot_bands({name: curve}, name, ax=ax)
