@@ -121,7 +121,16 @@ def start(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):  # a code page may lack what is printed
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
     try:
-        sys.exit(main(sys.argv[1:]))
+        status = main(sys.argv[1:])
+        if sys.stdout:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit("\nStopped.")
+    except BrokenPipeError:  # its reader has seen enough: `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)
