@@ -186,8 +186,10 @@ def choose_config(name: str | None, task: str | None) -> GRPOConfig:
     """A preset of the task, or a file. Raises ValueError for a name that is neither."""
     if name is not None and Path(name).is_file():
         return load_config(name, task)
+    task = task or "gsm8k"
+    find_task(task)  # whose own error needs no advice on presets
     try:
-        return find_preset(task or "gsm8k", name)
+        return find_preset(task, name)
     except ValueError as error:
         raise ValueError(f"{error} Or name a JSON file.") from None
 

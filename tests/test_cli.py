@@ -230,6 +230,7 @@ def test_what_has_no_room_is_refused_before_the_warm_start(folder, call, monkeyp
     ("options", "status", "told"),
     [
         (["--config", "laptops"], 1, "config='laptops' is not known"),
+        (["--task", "no.py:No"], 1, "Is the path that of a task's file?\n"),
         (["--config", "nowhere.json"], 1, "Or name a JSON file"),
         (["--task", "gsm9k"], 1, "task='gsm9k' is not known"),
         (["--task", "own/taken.py:Taken"], 1, "--seed is a flag of every run"),
@@ -376,6 +377,18 @@ def test_what_nobody_reads_ends_no_work(
     assert train(shorter) == 0
     assert Path("measured.json").is_file() and Path("a.png").is_file()
     assert saved_epochs(Path("run")) == [0, 1]
+
+
+@pytest.mark.parametrize("words", [[], ["progress"]])
+def test_a_reader_that_leaves_ends_no_command_with_a_traceback(words):
+    done = subprocess.run(
+        [sys.executable, "-m", "grpo_course", *words],
+        stdout=nobody(),
+        stderr=subprocess.PIPE,
+        cwd=Path(reverse.__file__).parents[1],
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert done.returncode == 0 and not done.stderr, done.stderr
 
 
 # new-task, check-task
