@@ -30,7 +30,6 @@ from grpo_course.formulas import (
     kl_reward,
     loss_report,
 )
-from grpo_course.gsm8k import correctness_reward
 from grpo_course.lessons.hunt.defects import HEALTHY
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.loop import adapted_beta
@@ -110,11 +109,6 @@ def _by_moments(before, after):
     (was, shared), (_, now) = torch.cov(both)
     error = ((was + now - 2 * shared) / both.shape[1]).sqrt()
     return torch.stack([both[1].mean() - both[0].mean(), error])
-
-
-def _with_a_little_for_form(completions, answer, **columns):
-    right, form = correctness_reward(completions, answer), format_reward(completions)
-    return [3 * r + f - 1 for r, f in zip(right, form)]
 
 
 def _ties_first(start, end):
@@ -672,7 +666,6 @@ RIGHT = [
         ),
     ),
     ("json_reward", _pairs_in_common),
-    ("my_reward", _with_a_little_for_form),
     ("diagnose", _ties_first),
 ]
 

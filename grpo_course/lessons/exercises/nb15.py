@@ -1,49 +1,13 @@
 """The exercises of 15_own_task."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from inspect import signature
 
 from torch import Tensor, float32, tensor
 
 from grpo_course.classroom.check import Case, case, exercise
-from grpo_course.gsm8k import lenient_reward, read_number
-from grpo_course.lessons.exercises.shared import Long
-from grpo_course.tasks import (
-    completion_texts,
-    extract_answer,
-    in_template,
-    require_numbers,
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Paid:
-    """What was paid for a wrong completion and for right ones: the order is judged."""
-
-    wrong: float
-    right: Sequence[float]
-
-    @property
-    def in_order(self) -> bool:
-        return self.wrong < min(self.right)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Paid) and self.in_order == other.in_order
-
-    def __repr__(self) -> str:
-        paid = ", ".join(f"{each:g}" for each in self.right)
-        said = "less" if self.in_order else "no less"
-        return f"{self.wrong:g} for the first, {said} than {paid} for what is right"
-
-
-def pay(
-    function: Callable, completions: list, answer: list, prompts: list | None = None
-) -> Paid | None:
-    """What a reward pays; with prompts it is called as TRL's trainer calls it."""
-    rewards = paid_by(function, completions, answer, prompts)
-    return None if rewards is None else Paid(rewards[0], rewards[1:])
+from grpo_course.tasks import completion_texts, require_numbers
 
 
 def paid_by(
@@ -221,192 +185,6 @@ given.get(key) == value for key, value in gold.items() => key in given for key i
 """
 
 
-SEVEN, EIGHT = in_template("3+4=7", "7"), in_template("3+4=8", "8")
-
-
-def _attack(
-    description: str, wrong: object, hint: str, right: object = SEVEN, gold: str = "7"
-) -> Case:
-    """A wrong completion before a right one."""
-    given = {"completions": [wrong, right], "answer": [gold, gold]}
-    return Case(description, given, hint)
-
-
-def _right(description: str, text: object, hint: str, gold: str = "7") -> Case:
-    """A wrong completion before one that is right in another form."""
-    return _attack(description, EIGHT, hint, text, gold)
-
-
-ANYWHERE = (
-    "The right number stands somewhere in the text, and the answer is another one. "
-    "A policy learns to mention numbers. Read what stands between the answer tags."
-)
-SEVERAL = (
-    "Several answers at once: whoever names many numbers names the right one. Pay "
-    "only where one single number stands there, as read_number does."
-)
-DIGITS = (
-    "As texts, 7 is a part of 17 and of 70. Compare numbers, not texts: read_number "
-    "makes one of a text."
-)
-FORM_PAYS = (
-    "Tags without an answer: your reward pays for the form as much as for the right "
-    "number. Pay each tag once, and for all of them less than for the number."
-)
-LENGTH_PAYS = (
-    "A long text with a wrong answer: your reward pays for length or for lines of "
-    "working. A policy writes as much as is paid for."
-)
-SAME_NUMBER = (
-    "This is a right answer, written in another way. It has to earn more than a wrong "
-    "one: read_number reads it as the course's grader does."
-)
-
-
-def draft(completions, answer, **kwargs):
-    """lists in, a list of floats out"""
-    right = lenient_reward(completions, answer)
-    texts = completion_texts(completions)
-    return [r + 0.5 * max(0, 1 - len(text) / 60) for r, text in zip(right, texts)]
-
-
-@exercise("15.2", use=pay, draft=draft)
-def my_reward(completions, answer, **kwargs):
-    """lists in, a list of floats out"""
-    rewards = []
-    for text, gold in zip(completion_texts(completions), answer):
-        given = extract_answer(text)
-        right = given is not None and read_number(given) == read_number(gold)
-        rewards.append(float(right))
-    return rewards
-
-
-my_reward.insight = "Whatever else it pays, a right answer pays more than every attack. The run below looks for an attack that nobody thought of."
-my_reward.cases = (
-    _attack(
-        "a wrong number in perfect form",
-        EIGHT,
-        "The form is whole and the number is wrong. The form may earn a little, "
-        "but never as much as the right number.",
-    ),
-    Case(
-        "the right answer to another prompt",
-        {
-            "completions": [
-                in_template("8+4=12", "12"),
-                SEVEN,
-                in_template("8+4=12", "12"),
-            ],
-            "answer": ["7", "7", "12"],
-        },
-        "Each completion has a right answer of its own, at the same place of "
-        "`answer`: zip the two lists.",
-    ),
-    _attack("the right number in the thinking", in_template("3+4=7", "8"), ANYWHERE),
-    _attack("all digits, no tags", "0 1 2 3 4 5 6 8 9 7 0 8", ANYWHERE),
-    _attack("right behind a wrong answer", EIGHT + " or 7", ANYWHERE),
-    _attack("a list of guesses", in_template("?", "5 6 7 8 9"), SEVERAL),
-    _attack("two guesses", in_template("?", "6 or 7"), SEVERAL),
-    _attack("two guesses, the right one first", in_template("?", "7, 8"), SEVERAL),
-    _attack("17 for 7", in_template("9+8=17", "17"), DIGITS),
-    _attack("70 for 7", in_template("60+10=70", "70"), DIGITS),
-    _attack(
-        "two answer tags",
-        in_template("3+4=7", "7") + "<answer>8</answer>",
-        "It answers twice, and the last answer is wrong. Take the last pair of "
-        "tags, as extract_answer does, or pay nothing for several.",
-    ),
-    _attack(
-        "an answer in the thinking",
-        in_template("<answer>7</answer>", "8"),
-        "What stands in the thinking is no answer yet. Take the last pair of "
-        "answer tags behind it.",
-    ),
-    _attack(
-        "long, and wrong",
-        in_template("3+4=7\n" * 40, "8"),
-        LENGTH_PAYS,
-    ),
-    _attack("nothing in the tags", in_template("", ""), FORM_PAYS),
-    _attack("tags stuffed", "<answer>" * 9 + "</answer>" * 9, FORM_PAYS),
-    _attack("the template nine times", in_template("7", "?") * 9, FORM_PAYS),
-    _attack("nothing at all", "", "An empty completion must earn the least."),
-    _attack(
-        "never closed",
-        "<think>3+4=7</think><answer>7",
-        "The answer is not closed, so nobody knows whether it would have become "
-        "70. Pay only for what stands between both tags.",
-    ),
-    _attack(
-        "a minus too many",
-        in_template("3-10", "-7"),
-        "-7 is not 7: the minus belongs to the number.",
-    ),
-    _attack(
-        "a minus lost",
-        in_template("2-5", "3"),
-        "3 is not -3: the minus belongs to the number.",
-        in_template("2-5", "-3"),
-        "-3",
-    ),
-    _attack(
-        "a sum that is left to you",
-        in_template("3+4", "3+4"),
-        "The policy leaves the sum to the reward. Never compute what a policy "
-        "wrote, and never run it: eval would run any code.",
-    ),
-    _attack(
-        "nearly right",
-        in_template("3+4=7.4", "7.4"),
-        "7.4 is not 7. Compare without rounding: int() cuts off what is wrong.",
-    ),
-    _attack(
-        "7 million",
-        in_template("3+4", "7 million"),
-        "A word beside the number changes it: 7 million is not 7. read_number "
-        "reads no number there.",
-    ),
-    _attack(
-        "5,000 digits",
-        Long("""in_template("9", 5_000 * "9")""", in_template("9", 5_000 * "9")),
-        LENGTH_PAYS,
-    ),
-    _attack(
-        "a thousand tags",
-        Long(
-            """1_000 * "<think>" + in_template("3+4=8", "8")""",
-            1_000 * "<think>" + EIGHT,
-        ),
-        FORM_PAYS,
-    ),
-    _attack("a chat", _chat(EIGHT), CHAT, _chat(SEVEN)),
-    _attack("a chat without text", _chat(None), CHAT, _chat(SEVEN)),
-    _right(
-        "no thinking",
-        "<answer>7</answer>",
-        "A right number without any thinking has to earn more than a wrong one in "
-        "perfect form: let all of the form pay less than the number.",
-    ),
-    _right("white space", "<think>a</think>\n<answer>\n 7 </answer>", SAME_NUMBER),
-    _right("with a unit", in_template("3+4=7", "7 apples"), SAME_NUMBER),
-    _right("a price", in_template("3+4=7", "$7.00"), SAME_NUMBER),
-    _right("a leading zero", in_template("3+4=7", "07"), SAME_NUMBER),
-    _right("a minus", in_template("2-5", "-3"), SAME_NUMBER, "-3"),
-    _right("a thousands comma", in_template("a", "1,200"), SAME_NUMBER, gold="1200"),
-    _right("a result behind its sum", in_template("3+4=7", "3+4 = 7"), SAME_NUMBER),
-    _right(
-        "long, and right",
-        in_template("3+4=7\n" * 40, "7"),
-        "However long it is, a right answer has to earn more than a wrong one: let "
-        "shortness pay less than the number.",
-    ),
-    Case(
-        "called as TRL calls it",
-        {"completions": [EIGHT, SEVEN], "answer": ["7", "7"], "prompts": ["?"] * 2},
-    ),
-)
-
-
 def one_of_four(function: Callable, start: dict, end: dict) -> str:
     """What a rule says of a run; it must be one of the four names."""
     said = function(start, end)
@@ -448,7 +226,7 @@ HARD = (
 )
 ALONE = (
     "Nearly all groups are tied, though the accuracy lies between 0.1 and 0.9: a reward "
-    "that saw the sums would tell responses apart. The format does not decide it."
+    "that saw the answers would tell responses apart. The format does not decide it."
 )
 FELL = (
     "Groups still differ, and yet lenient accuracy fell by more than 0.1: the steps "
@@ -489,7 +267,7 @@ diagnose.cases = (
         "all tied, nothing right but the form",
         (0.0, 0.02, 1.0, 0.95),
         NOTHING,
-        "Sums can be too hard in perfect form too. With hardly any response right, do "
+        "Answers can be too hard to find in perfect form too. With hardly any response right, do "
         "not ask for the format.",
     ),
     _run("all tied, hardly any right", (0.08, 0.1, 0.7, 0.83), NOTHING),
@@ -498,7 +276,7 @@ diagnose.cases = (
     _run("all tied, a third right", (0.3, 0.5, 1.0, 0.9)),
     _run("all tied, one in eight right", (0.12, 0.55, 1.0, 0.83)),
     _run("all tied, most of them right", (0.87, 0.87, 1.0, 0.85)),
-    _run("all tied, sums got worse", (0.3, 0.4, 1.0, 0.9)),
+    _run("all tied, answers got worse", (0.3, 0.4, 1.0, 0.9)),
     _run("many tied, not nearly all", (0.5, 0.6, 0.9, 0.77)),
     _run("many tied, hardly any right", (0.05, 0.56, 0.9, 0.77)),
     _run(
@@ -510,16 +288,16 @@ diagnose.cases = (
     ),
     _run("tied at the start, hardly any right yet", (0.08, 0.1, 0.7, 0.5), NOTHING),
     _run("few tied at the start, too hard at the end", (0.05, 0.55, 0.9, 0.9)),
-    _run("sums got worse", (0.35, 0.36, 0.99, 0.3)),
-    _run("sums got worse, half in form", (0.3, 0.4, 0.5, 0.3)),
-    _run("sums a little worse", (0.55, 0.55, 0.99, 0.3)),
+    _run("answers got worse", (0.35, 0.36, 0.99, 0.3)),
+    _run("answers got worse, half in form", (0.3, 0.4, 0.5, 0.3)),
+    _run("answers a little worse", (0.55, 0.55, 0.99, 0.3)),
     _run(
-        "sums a little worse, form not there yet",
+        "answers a little worse, form not there yet",
         (0.4, 0.58, 0.7, 0.3),
         hint="Strict accuracy is low here since part of the form is missing. Compare "
         "lenient accuracy at the end with lenient accuracy at the start.",
     ),
-    _run("sums got worse, few right, few tied", (0.05, 0.06, 0.9, 0.3)),
+    _run("answers got worse, few right, few tied", (0.05, 0.06, 0.9, 0.3)),
     _run("low from the start, then better", (0.45, 0.45, 0.99, 0.3), LOW),
     _run(
         "low from the start, a little worse",
@@ -531,7 +309,7 @@ diagnose.cases = (
     _run("all tied, far away", (0.17, 0.17, 1.0, 0.93), kl=2.0),
     _run("all tied, far away, half of them right", (0.5, 0.55, 1.0, 0.9), kl=1.2),
     _run("all tied, half of them right, not that far", (0.5, 0.5, 1, 0.9), kl=0.9),
-    _run("sums got worse, far away", (0.3, 0.3, 1.0, 0.5), kl=1.6),
+    _run("answers got worse, far away", (0.3, 0.3, 1.0, 0.5), kl=1.6),
     _run("all tied, far away, half in form", (0.5, 0.6, 0.5, 0.9), kl=1.4),
     _run("good at the start, then far less", (0.6, 0.6, 0.99, 0.3), HIGH),
     _run("good at the start, then clearly less", (0.83, 0.83, 0.99, 0.3), HIGH),
@@ -543,16 +321,16 @@ end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["accuracy"] < 0.1 | Fe
 end["accuracy"] < 0.1 => end["accuracy"] < 0.5 | `too hard` is for runs with hardly any response right: an accuracy below 0.1. Yours reaches higher.
 and end["accuracy"] < 0.9 => | You call a run that learns broken. Where all is right, groups are tied too, and that is no fault: ask for an accuracy below 0.9.
 end["accuracy"] < 0.9 => end["accuracy"] < 0.1 | Part of the responses are right, yet nearly all groups are tied: a reward that saw the answers would tell them apart.
-and end["accuracy"] < 0.9 => and end["accuracy"] < 0.9 and end["format"] > 0.9 | You ask for the format as well, and it decides nothing: where nearly all groups are tied although part of the responses is right, the reward does not see the sums.
+and end["accuracy"] < 0.9 => and end["accuracy"] < 0.9 and end["format"] > 0.9 | You ask for the format as well, and it decides nothing: where nearly all groups are tied although part of the responses is right, the reward does not see the answers.
 end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["tied_groups"] > 0.5 and end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => end["tied_groups"] > 0.5 and end["accuracy"] < 0.9 | Your bound for tied groups is too low: nearly all are more than eight in ten. Some ties are in every run.
 end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["tied_groups"] > 0.9 and end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => end["tied_groups"] > 0.9 and end["accuracy"] < 0.9 | Your bound for tied groups is too high: more than eight in ten are nearly all.
 end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => start["tied_groups"] > 0.8 and end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => start["tied_groups"] > 0.8 and end["accuracy"] < 0.9 | You read the ties off the start. What a run became stands in `end`.
-end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => False | A rising format hides sums that got worse: lenient accuracy fell by more than 0.1 in some of these runs.
+end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => False | A rising format hides answers that got worse: lenient accuracy fell by more than 0.1 in some of these runs.
 ["lenient_accuracy"] - 0.1 => ["lenient_accuracy"] | Any fall counts for you. Readings are samples and wobble: the task counts a fall of more than 0.1.
 start["lenient_accuracy"] - 0.1 => 0.5 | You judge where lenient accuracy ends, not how far it fell: a run may start low, or fall from a height. Subtract the end from the start.
 end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => abs(end["lenient_accuracy"] - start["lenient_accuracy"]) > 0.1 | Lenient accuracy rose there, and that is no fault. Subtract the end from the start, in this order and without abs().
-end["lenient_accuracy"] < start["lenient_accuracy"] => end["accuracy"] < start["accuracy"] | You follow strict accuracy, which rises with the form alone and is low where the form is missing. Whether the sums fell, lenient accuracy says.
+end["lenient_accuracy"] < start["lenient_accuracy"] => end["accuracy"] < start["accuracy"] | You follow strict accuracy, which rises with the form alone and is low where the form is missing. Whether the answers got worse, lenient accuracy says.
 end["lenient_accuracy"] < => end["accuracy"] < | Strict accuracy may be low since part of the form is missing. Compare lenient accuracy at the end with lenient accuracy at the start.
-return "learns" if end["accuracy"] > start["accuracy"] else _verdict(start, end) | Strict accuracy rises with the form alone, while the sums get worse. Look at the KL, tied groups and lenient accuracy first.
-end["kl"] > 1 => end["kl"] > 1 or start["lenient_accuracy"] - end["lenient_accuracy"] > 0.1 | The sums fall under the form alone as well: nothing pays for them. Ask for tied groups first, and for the fall after them.
+return "learns" if end["accuracy"] > start["accuracy"] else _verdict(start, end) | Strict accuracy rises with the form alone, while the answers get worse. Look at the KL, tied groups and lenient accuracy first.
+end["kl"] > 1 => end["kl"] > 1 or start["lenient_accuracy"] - end["lenient_accuracy"] > 0.1 | The answers get worse under the form alone as well: nothing pays for them. Ask for tied groups first, and for the fall after them.
 """
