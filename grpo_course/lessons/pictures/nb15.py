@@ -12,7 +12,6 @@ from grpo_course.classroom.plots import (
     LINES,
     axes_row,
     finish,
-    legend_above,
     plot_ties,
 )
 
@@ -28,7 +27,7 @@ def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:
 
 
 def plot_metrics(lines: Sequence[Mapping[str, Any]], stopped: int) -> list[Axes]:
-    """A run's lines: what is right, the tied groups, the KL; a mark where it stopped.
+    """A run's lines: what is right, the tied groups, the KL; a dotted line where it stopped.
 
     A point of a line is the mean of ten epochs; dots are problems never paid for.
     """
@@ -47,11 +46,13 @@ def plot_metrics(lines: Sequence[Mapping[str, Any]], stopped: int) -> list[Axes]
             smooth = np.convolve(curve, np.full(10, 0.1), "valid")
             x = range(10, len(curve) + 1)
             ax.plot(x, smooth, color=colour, ls=style, label=label)
-        ax.axvline(stopped, color="0.6", lw=1, ls=":", label="Ctrl-C")
+        ax.axvline(stopped, color="0.6", lw=1, ls=":")
         if "accuracy" in names:
             ax.plot(*zip(*looks), "o", color=COLOURS[1], label="unseen problems")
-        ax.set_ylim(bottom=0)
-        legend_above(finish(ax, "epoch", title))
+        ax.set_ylim(0, None if "kl" in names else 1)
+        finish(ax, "epoch", "", title)
+        if "kl" not in names:
+            ax.legend(loc="upper right")
     return axes
 
 
