@@ -464,7 +464,8 @@ class Run:
         """
         self.environment.note(history)
         epoch = history.records[-1]["epoch"]
-        if not epoch and (words := first_words(self.config, self.environment)):
+        first = self.show and not epoch
+        if first and (words := first_words(self.config, self.environment)):
             tqdm.write(f"[!] {words}")
         steps = [r for r in reversed(history.records) if r["epoch"] == epoch]
         line = as_json(steps[-1] | steps[0])
