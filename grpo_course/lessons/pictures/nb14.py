@@ -7,7 +7,6 @@ from typing import Any
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
@@ -25,19 +24,17 @@ from grpo_course.classroom.plots import (
     finish,
     legend_above,
     legend_below,
+    plot_bands,
     write,
 )
 from grpo_course.loop import mean_and_error
 from grpo_course.sequences import ShortAnswers
 
 
-def plot_tree(
-    world: ShortAnswers, reward: Tensor, blame: Mapping[str, Tensor] | None = None
-) -> list[Axes]:
-    """All responses, the path of those with a reward green. reward, blame[name] [all].
+def plot_tree(world: ShortAnswers, reward: Tensor) -> Axes:
+    """All responses, the path of those with a reward green. reward [all].
 
-    With `blame` a tree for each name: the larger and darker a wrong response's last
-    token, the more each of its tokens is blamed.
+    A square is the end, and a filled mark is a complete response.
     """
     rows = zip(world.responses.tolist(), world.lengths.int().tolist(), strict=True)
     answers = [tuple(row[:length]) for row, length in rows]
@@ -49,45 +46,26 @@ def plot_tree(
             below[answer[:length]].append(place)
     places = {node: (sum(xs) / len(xs), -1.0 * len(node)) for node, xs in below.items()}
 
-    trees: Mapping[str, Tensor | None] = blame or {"": None}
-    most = max([values.max().item() for values in (blame or {}).values()], default=1.0)
-    shades = LinearSegmentedColormap.from_list("blame", [GROUND, DOWN])
-    axes = axes_row(len(trees), width=10.0, height=3.0)
-    for ax, (name, values) in zip(axes, trees.items(), strict=True):
-        for node, (x, y) in places.items():
-            if node:
-                start, rise = places[node[:-1]]
-                colour, width = (UP, 4) if node in paid else (LEVEL, 0.7)
-                ax.plot([start, x], [rise, y], color=colour, lw=width, zorder=1)
-            if values is None:  # a square is the end; a whole response is filled
-                is_end = node[-1:] == (world.end,)
-                fill = "#d0d0d0" if node in answers else GROUND
-                fill = UP if node in rights else fill
-                mark = "s" if is_end else "o"
-                ax.plot(x, y, mark, ms=13, mfc=fill, mec=LEVEL, mew=0.8)
-                word = "" if is_end else f"{node[-1]}" if node else "·"
-                ax.text(x, y, word, ha="center", va="center_baseline")
-        numbers, blamed = {}, () if values is None else values.tolist()
-        for answer, value in zip(answers, blamed, strict=False):
-            x, y = places[answer]
-            if answer in rights:
-                ax.plot(x, y, "*", ms=14, color=UP)
-                continue
-            numbers[y], share = f"{value:.3f}", value / most
-            look: dict[str, Any] = {"mfc": shades(share), "mec": DOWN, "mew": 0.8}
-            ax.plot(x, y, "o", ms=12 * share**0.5, **look)
-        for y, number in numbers.items():
-            ax.text(len(answers) + 0.3, y, number, va="center")
-        ax.set_title(name)
-        ax.margins(x=0.03, y=0.1)
-        ax.axis("off")
+    ax = axes_row(width=10.0, height=3.0)[0]
+    for node, (x, y) in places.items():
+        if node:
+            start, rise = places[node[:-1]]
+            colour, width = (UP, 4) if node in paid else (LEVEL, 0.7)
+            ax.plot([start, x], [rise, y], color=colour, lw=width, zorder=1)
+        is_end = node[-1:] == (world.end,)
+        fill = "#d0d0d0" if node in answers else GROUND
+        fill = UP if node in rights else fill
+        ax.plot(x, y, "s" if is_end else "o", ms=13, mfc=fill, mec=LEVEL, mew=0.8)
+        word = "" if is_end else f"{node[-1]}" if node else "·"
+        ax.text(x, y, word, ha="center", va="center_baseline")
     for length in {len(answer) for answer in answers}:
         words = f"{length} token" + "s" * (length > 1)
-        axes[0].text(-1.3, -length, words, ha="right", va="center")
-    text = f"A tree of {len(answers)} responses, {len(rights)} with a reward"
-    told = [f"{k} {v.min():.3f} to {v.max():.3f}" for k, v in (blame or {}).items()]
-    describe(axes[0].figure, "; ".join([text, *told]) + ".")
-    return axes
+        ax.text(-1.3, -length, words, ha="right", va="center")
+    ax.margins(x=0.03, y=0.1)
+    ax.axis("off")
+    text = f"A tree of {len(answers)} responses, {len(rights)} with a reward."
+    describe(ax.figure, text)
+    return ax
 
 
 def plot_turned(
@@ -134,14 +112,31 @@ def plot_turned(
     return axes
 
 
-def plot_before_after(
-    pairs: Mapping[str, tuple[Tensor, Tensor]], what: str, least: float = 1e-3
+def plot_pass_at_k(
+    curves: Mapping[str, Mapping[str, Tensor]], ks: Tensor, crossed: Mapping[str, float]
 ) -> list[Axes]:
-    """A dot a case: a share before, on a logarithmic axis, and after. [case] each.
+    """Over k, before and after, a panel each start; where they cross is dotted.
 
-    A share after below `least` is a cross: given up. Dots stand a little higher or
-    lower than their share, so that equal ones are seen; on the dotted line both shares
-    are the same.
+    curves[start][when] are [k seed].
+    """
+    axes = axes_row(len(curves), width=9.0)
+    for ax, (name, pair) in zip(axes, curves.items(), strict=True):
+        plot_bands(dict(pair), "pass@k", "k", f"{name} start", ks.tolist(), ax)
+        ax.set(xscale="log", ylim=(-0.03, 1.03))
+        if (k := crossed[name]) <= ks[-1]:
+            ax.axvline(k, color="black", ls=":", lw=1)
+            side = "right" if k > 100 else "left"
+            ax.text(k, 0.05, f" k = {k:.0f} ", ha=side)
+    return axes
+
+
+def plot_before_after(
+    pairs: Mapping[str, tuple[Tensor, Tensor]], least: float = 1e-3
+) -> list[Axes]:
+    """A dot a prompt: its solve rate before, on a logarithmic axis, and after.
+
+    A rate after below `least` is a cross: given up. Dots stand a little higher or lower
+    than their rate, so that equal ones are seen; on the dotted line both are the same.
     """
     axes, same = axes_row(len(pairs), width=9.0, height=3.7), torch.logspace(-4, 0, 200)
     for ax, (title, (before, after)) in zip(axes, pairs.items(), strict=True):
@@ -154,29 +149,30 @@ def plot_before_after(
             look: dict[str, Any] = {"ms": size, "color": colour, "alpha": 0.5}
             ax.plot(before[some], y[some], mark, label=name, **look)
         ax.set(xscale="log", xlim=(0.8 * before.min(), 1.4), ylim=(-0.1, 1.1))
-        finish(ax, f"{what} before", f"{what} after" if ax is axes[0] else "", title)
+        label = "solve rate after" if ax is axes[0] else ""
+        finish(ax, "solve rate before", label, title)
     legend_below(axes)
     return axes
 
 
 def plot_landings(
-    ideal: Tensor,
-    landed: Mapping[tuple[float, str], Tensor],
-    targets: Mapping[float, Tensor],
+    goals: Mapping[float, Tensor], landed: Mapping[tuple[float, str], Tensor]
 ) -> Axes:
     """Expected reward over KL: the best for each KL as a line, each run as a point.
 
-    ideal [place 2], landed[beta, term] [2 seed] and targets[beta] [2] hold reward, then
-    KL. A point is the mean over seeds, its bars one standard error; a colour is a term,
-    a marker a beta, a star behind them the best policy for its beta.
+    goals[beta] and landed[beta, term] are [2 seed]: reward, then KL. A point is the
+    mean over seeds, its bars one standard error; a colour is a term, a marker a beta, a
+    star behind them the best policy for its beta.
     """
     ax = axes_row(width=8.5, height=3.8)[0]
-    ax.plot(ideal[:, 1], ideal[:, 0], color="grey", label="best for its KL")
+    betas, terms = ([*dict.fromkeys(column)] for column in zip(*landed, strict=True))
+    best = torch.stack([goals[beta].mean(-1) for beta in sorted(goals)])
+    ax.plot(best[:, 1], best[:, 0], color="grey", label="best for its KL")
     star: dict[str, Any] = {"ls": "", "marker": "*", "mfc": "#e6e6e6", "mec": "#777777"}
-    for paid, kl in targets.values():
+    for beta in betas:
+        paid, kl = goals[beta].mean(-1)
         ax.plot(kl, paid, ms=38, zorder=1, **star)
     ax.plot([], [], ms=16, label="best for its β", **star)
-    betas, terms = ([*dict.fromkeys(column)] for column in zip(*landed, strict=True))
     marks = dict(zip(betas, "os^D", strict=False))
     for (beta, term), ends in landed.items():
         (paid, kl), errors = mean_and_error(ends)
@@ -195,23 +191,21 @@ def plot_landings(
 
 
 def plot_trade(
-    runs: Mapping[str, tuple[Tensor, Tensor]],
-    betas: Sequence[float],
-    xlabel: str,
-    ylabel: str,
-    remedy: tuple[float, float],
+    trade: Mapping[str, Tensor], betas: Sequence[float], remedy: tuple[float, float]
 ) -> Axes:
-    """What runs win across and what they keep upwards, a line each, a dot each beta.
+    """The second skill across and the first upwards, a line each, a dot each beta.
 
-    runs hold won and kept, [beta seed] each. Bars are one standard error; the first
-    and the last beta stand beside their dots. The corner where enough is won and kept,
-    from `remedy` on, is shaded.
+    trade[name] [beta skill seed] holds the first skill, then the second, which is drawn
+    as a share of what the first beta won. Bars are one standard error; the first and
+    the last beta stand beside their dots. From `remedy` on the corner is shaded.
     """
     ax, (right, top) = axes_row(width=7.5, height=4.0)[0], (1.2, 1.08)
-    shifts = (((10, -15), (10, -15)), ((9, -14), (9, 5)), ((9, 6), (0, 8)))
-    looks = zip(runs.items(), COLOURS, LINES, shifts, strict=False)
-    for (name, pair), colour, line, aways in looks:
-        (won, lost), (kept, unsure) = map(mean_and_error, pair)
+    shifts = (((10, -15), (10, -4)), ((10, 6), (4, 9)))
+    for (name, runs), colour, line, aways in zip(
+        trade.items(), COLOURS, LINES, shifts, strict=False
+    ):
+        (kept, unsure), (won, lost) = map(mean_and_error, runs.unbind(1))
+        won, lost = won / won[0], lost / won[0]
         ax.plot(won, kept, color=colour, ls=line, marker="o", ms=6, label=name)
         look: dict[str, Any] = {"ls": "", "ecolor": colour, "elinewidth": 0.8}
         ax.errorbar(won, kept, unsure, lost, **look)
@@ -223,6 +217,7 @@ def plot_trade(
     size = right - remedy[0], top - remedy[1]
     ax.add_patch(Rectangle(remedy, *size, alpha=0.15, color=UP, lw=0))
     ax.text(right, top - 0.02, "a remedy ", ha="right", va="top", color=UP)
-    legend_above(finish(ax, xlabel, ylabel))
+    words = "second skill, as a share of what β = 0 wins", "P(sorted), old prompts"
+    legend_above(finish(ax, *words))
     plt.tight_layout()
     return ax
