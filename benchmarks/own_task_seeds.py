@@ -30,7 +30,7 @@ LONGER = 400  # steps of a longer warm start, to compare with
 
 def record(seed: int) -> dict:
     """The accuracy of the start, of a longer warm start, and of the trained model."""
-    config = replace(presets_of("reverse")["laptop"], seed=seed)
+    config = replace(presets_of("reverse")["words"], seed=seed)
     problems = load_problems(config)
     held_out = load_problems(config, "test", config.eval_problems)
     measured = {}

@@ -42,7 +42,7 @@ class Reverse(TextTask):
 
     # Settings of a run that differ from the default; train --settings lists all.
     presets: ClassVar = {
-        "laptop": {
+        "words": {
             "vocab_size": 290,  # few merges: a letter stays a token of its own
             "max_new_tokens": 20,  # check-task says whether the right answer fits
             "warm_start_steps": 250,  # half learned: what GRPO is to finish

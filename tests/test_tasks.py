@@ -502,7 +502,7 @@ def load(folder):
         (folder / "mine.py").write_text(source)
         name = "mine.py:Reverse"
         few = {"num_problems": 512, "eval_problems": 128}
-        return find_task(name)(), replace(presets_of(name)["laptop"], **few)
+        return find_task(name)(), replace(presets_of(name)["words"], **few)
 
     return loaded
 
@@ -577,7 +577,7 @@ def test_a_start_is_sought_from_which_groups_are_mixed(
     monkeypatch.setattr(task_check, "make_start", lambda run, problems: (None, None))
     monkeypatch.setattr(task_check, "make_policy", policy)
     monkeypatch.setattr(task_check, "make_environment", lambda *_: Looked())
-    config = replace(presets_of("reverse")["laptop"], warm_start_steps=first)
+    config = replace(presets_of("reverse")["words"], warm_start_steps=first)
     assert task_check.check_start(replace(config, num_problems=8)) == found
     said = capsys.readouterr().out
     assert ("nothing is left to learn" in said) == (first >= most)

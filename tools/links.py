@@ -20,13 +20,13 @@ HERE = "ADDRESS_OF_THIS_PAGE"  # in the README's first command
 READ = "read it on [its website]"
 GITHUB = re.compile(r"(?:https://|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 LINE = re.compile(r"\n*^\*\*Open it in\*\* .*$", re.MULTILINE)
-# Colab brings its own torch and plots, so only the course itself is installed.
+# Colab brings its own torch and plots: only the course and what it lacks there come.
 INSTALL = """\
 import sys
 
 if "google.colab" in sys.modules:  # there, and only there, the course is missing
-    course = "git+{repository}"
-    get_ipython().run_line_magic("pip", f"install -q --no-deps einops {{course}}")"""
+    course = "einops tyro git+{repository}"
+    get_ipython().run_line_magic("pip", f"install -q --no-deps {{course}}")"""
 
 
 def repository(root: Path) -> str:

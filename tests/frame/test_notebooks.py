@@ -236,4 +236,4 @@ def test_the_colab_cell_does_nothing_elsewhere_and_installs_there(lesson, monkey
     assert called == []
     monkeypatch.setitem(__import__("sys").modules, "google.colab", object())
     exec(source, {"get_ipython": shell})
-    assert called == [("pip", f"install -q --no-deps einops git+{ADDRESS}")]
+    assert called == [("pip", f"install -q --no-deps einops tyro git+{ADDRESS}")]

@@ -194,35 +194,6 @@ def draw_clip_plane(
     return gone
 
 
-def plot_stairs(stairs: Mapping[str, Sequence[float]], unit: str = "rollouts") -> Axes:
-    """How a good token rises if each rollout stops at the end of the range.
-
-    stairs[label] holds its probability after 0, 1, 2, ... rollouts, or another unit.
-    """
-    ax = axes_row(height=2.8)[0]
-    looks = zip(stairs.items(), COLOURS, ("-", "--", ":"), strict=False)
-    for row, ((name, levels), colour, line) in enumerate(looks):
-        last, top = len(levels) - 1, levels[-1]
-        steps = range(len(levels))
-        ax.step(steps, levels, color=colour, ls=line, where="post", lw=2.5, label=name)
-        ax.plot(last, top, "o", ms=8, color=colour)
-        write(
-            ax,
-            str(last),
-            last,
-            top,
-            (16 if row else -16, -4),
-            va="baseline",
-            color=colour,
-        )
-    ax.margins(x=0.08)
-    ticks = (min(levels[0] for levels in stairs.values()), 0.1, 0.5)
-    ax.set(yscale="log", ylim=(0.8 * ticks[0], 1.7 * max(map(max, stairs.values()))))
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.minorticks_off()
-    return legend_above(finish(ax, unit, "probability"))
-
-
 def plot_memory(kept: dict[str, dict[str, dict[str, float]]], unit: str = "") -> Axes:
     """A row for each method, a block for each of its models, in proportion.
 
