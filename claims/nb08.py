@@ -1,5 +1,6 @@
 """What 08_ppo_bridge claims."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor
 
 from claims.runner import BEST, PROMPT_SETS, Claim, Setting
-from grpo_course.loop import train
+from grpo_course.loop import Rollout, train
 from grpo_course.ppo import (
     PPO,
     Critic,
@@ -34,6 +35,7 @@ def learned(
     num_epochs: int = 50,
     critic_rate: float = 0.01,
     init_scale: float = 0.1,
+    centered: bool = False,
     **knobs,
 ) -> Tensor:
     """P(sorted) of PPO with a critic, or of the same loop without. -> [seed]"""
@@ -49,7 +51,13 @@ def learned(
     optimizer = torch.optim.Adam(groups, lr=0.001 * setting.rate)
     length = round(num_epochs * setting.length)
     config = PPOConfig(num_epochs=length, **{"num_steps_per_epoch": 10} | knobs)
-    reward = rollout_reward(sort_distance_reward)
+    given = rollout_reward(sort_distance_reward)
+
+    def reward(rollout: Rollout) -> Tensor:
+        rewards = given(rollout)  # [seed batch trial]
+        mean = rewards.mean(dim=(-2, -1), keepdim=True)
+        return rewards - mean if centered else rewards
+
     train(policy, prompts, reward, optimizer, config, **kind)
     return exact_sorted_probability(policy.model, prompts).mean(dim=-1).detach()
 
@@ -87,6 +95,14 @@ single: dict[str, Any] = {
 raw = partial(learned, critic=False, **single)
 alone = partial(learned, lam=1.0, **single)
 sure = partial(learned, init_scale=1.0)
+
+
+def fast(setting: Setting, centered: bool) -> Tensor:
+    """PPO at three times its rate, with or without the mean of the batch taken off."""
+    setting = replace(setting, rate=3 * setting.rate)
+    return learned(setting, lam=1.0, whiten_deltas=False, centered=centered)
+
+
 poor_start = partial(true_reward, num_pairs=640, fit_steps=30, warm_epochs=3)
 start = by_dpo
 FromStart = partial(Claim, not_tried={BEST: "one arm is the start, and has no rate"})
@@ -94,6 +110,8 @@ FromStart = partial(Claim, not_tried={BEST: "one arm is the start, and has no ra
 CLAIMS = (
     Claim("08.groups", "With groups of ten, a critic makes no measurable difference.",
         (learned, partial(learned, critic=False)), within=0.15),
+    Claim("08.centered", "At a large rate PPO learns more from centered rewards.",
+        (partial(fast, centered=True), partial(fast, centered=False))),
     Claim("08.lambda",
         "λ = 0 believes a critic that knows nothing, and learns less than λ = 1.",
         (partial(learned, lam=1.0), partial(learned, lam=0.0))),

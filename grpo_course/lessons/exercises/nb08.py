@@ -54,6 +54,10 @@ rewards + gamma * after - values => rewards + gamma * values - after | You swapp
 rewards + gamma * after - values => values - rewards - gamma * after | The sign is reversed: a token after which more is to be expected has a positive TD error.
 rewards + gamma * after => gamma * (rewards + after) | You discount the token's own reward too. It is paid now: only the next value is multiplied by gamma.
 gamma * after - values => gamma * (after - values) | You discount the token's own value too. Only the next value is multiplied by gamma.
+rewards + gamma * after - values => (rewards + gamma * after - values).abs() | You return lengths. A TD error has a sign: it is negative where less is expected after the token than before it.
+return gamma * torch.cat([values[:, 1:], rewards[:, -1:]], -1) - values | You took the last reward for a next value. A reward belongs to its own token: it is not discounted, and a token in the middle may be paid, too.
+rewards + gamma * after - values => torch.cat([(rewards + gamma * after - values)[:, :-1], rewards[:, -1:]], -1) | Your last token keeps the whole reward. Nothing is expected after it, but something was before it: subtract its value, too.
+return rewards[:, :-1] + gamma * values[:, 1:] - values[:, :-1] | The last token is missing. Nothing is expected after it, so its TD error is reward minus value.
 """
 
 
@@ -91,6 +95,9 @@ zeros_like(values) => clone(values) | You bootstrap beyond the end: after the la
 errors[:, t] + => rewards[:, t] + | You add up the rewards themselves. GAE adds up TD errors: what each token changed, next to what the critic expected.
 gamma * after => after && gamma * lam * delta => delta | This is return minus value without a discount, which is gamma = lam = 1. Build it from TD errors, so that both knobs can act.
 deltas[:, t] = delta => deltas[:, t] = delta + values[:, t] | You return advantage plus value: that is the return, which is what the critic learns. The policy needs the advantage.
+deltas[:, t] = delta => deltas[:, t] = delta; delta = errors[:, t] | You add the next error only. What comes later is a sum that grows on the way back: carry on the delta of the next token, not its error.
+return (ppo.td_errors(rewards, values, gamma) * (gamma * lam) ** torch.arange(rewards.shape[1])).flip(1).cumsum(1).flip(1) | Your weights count from the first token. They count from the token that is judged: its own error counts in full.
+range(rewards.shape[1]) => range(rewards.shape[0]) | Your loop walks over the responses, shape[0]. Walk over the tokens, shape[1].
 return _whitened(ppo.generalized_advantages(rewards, values, gamma, lam)) | Your deltas are whitened: mean zero, spread one. That comes later, over the whole batch; the critic's targets need them as they are.
 """
 
@@ -177,6 +184,9 @@ targets = old_values + deltas => targets = old_values | The critic would learn t
 old_values + deltas => old_values - deltas | The sign is reversed: a positive delta means that more came than the critic had expected.
 torch.minimum => torch.maximum | You take the larger product. The smaller one counts, or a token that has moved enough is never let go.
 torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | You take the clipped product alone. A bad token that has risen could never come back: take the smaller of both products.
+square().mean() => mean().square() | You square the mean, so errors of opposite sign cancel before the square. Square each error, then take the mean.
+clipped * deltas).mean() => clipped * deltas).sum(-1).mean() && square().mean() => square().sum(-1).mean() | You add up the tokens of each response. Take the mean over all tokens, in both parts.
+targets = old_values + deltas => targets = old_values + noted && gain = => noted, deltas = deltas, old_values + deltas - critic(); gain = | You make new deltas from the present critic. They were noted when the responses were sampled, and stay as they are: only the value loss asks critic().
 torch.minimum(ratio * deltas, clipped * deltas) => (ratio * deltas) | Nothing is clipped: take the smaller of the two products, ratio and clipped ratio, each times the delta.
 torch.minimum(ratio * deltas, clipped * deltas) => (torch.minimum(ratio, clipped) * deltas) | Multiply by the delta before you take the minimum: a negative delta turns the order round.
 clamp(0.8, 1.2) => clamp(-0.2, 0.2) | You clip the ratio to a range around 0. It is 1 where nothing has changed: clip it to 0.8 and 1.2.
@@ -223,6 +233,7 @@ return (rejected - chosen).square().mean() | You squared the difference: this pu
 return (rejected - chosen).mean() | This is minus the difference alone: nothing ever stops it from growing. Take -log sigmoid of the difference.
 return (1 - (chosen - rejected)).relu().mean() | This is a hinge: a pair with a margin of 1 pulls no more. Take -log sigmoid of the difference.
 (chosen - rejected).mean() => ((chosen - rejected).mean()) | You average the differences before the loss: a pair that is very right hides one that is wrong. Each pair has a loss of its own, and the mean comes last.
+return -torch.sigmoid((chosen - rejected).mean()).log() | You average the differences before the loss: a pair that is very right hides one that is wrong. Each pair has a loss of its own, and the mean comes last.
 .mean() => .sum() | You sum over the pairs. Take the mean, or the learning rate would depend on how many pairs there are.
 .mean() => | You return one number for each pair. The loss is their mean.
 """
