@@ -23,7 +23,6 @@ from grpo_course.classroom.plots import (
     draw_arrow,
     finish,
     frame,
-    key,
     legend_below,
     name_row,
     write,
@@ -150,27 +149,6 @@ def plot_paid(paid: Mapping[str, Sequence[float]], rewards: Sequence[str]) -> Ax
     return ax
 
 
-def plot_searches(
-    texts: Mapping[str, Mapping[str, Sequence[tuple[int, int]]]],
-) -> list[Axes]:
-    """A panel for each text; in it a bar for each search of each searcher, from start to end."""
-    axes = axes_row(len(texts), width=10.0, height=3.4)
-    most = max(sum(map(len, work.values())) for work in texts.values())
-    for ax, (name, work) in zip(axes, texts.items(), strict=True):
-        top, sums = 0.0, []
-        for (who, spans), colour in zip(work.items(), COLOURS, strict=False):
-            starts, widths = [a for a, _ in spans], [b - a for a, b in spans]
-            rows = [top + row for row in range(len(spans))]
-            ax.barh(rows, widths, 0.75, left=starts, color=colour, label=who)
-            top = rows[-1] + 1.6
-            sums.append(f"{who} {sum(widths)}")
-        title = f"{name}\n{', '.join(sums)}"
-        finish(ax, "character of the text", "", title).sharex(axes[0])
-        ax.set(ylim=(most + 0.4, -0.8), yticks=[])
-    legend_below(axes)
-    return axes
-
-
 def plot_choices(
     runs: Mapping[str, Tensor], ways: Sequence[str], averages: Mapping[str, Tensor]
 ) -> list[Axes]:
@@ -190,66 +168,3 @@ def plot_choices(
         ax.locator_params(axis="x", nbins=4, integer=True)
     legend_below(row)
     return list(row)
-
-
-def plot_over_average(
-    chances: Tensor, rewards: Tensor, names: Sequence[str]
-) -> list[Axes]:
-    """What a policy chooses, and each reward as an arrow from what it earns on average. [choice]"""
-    left, right = axes_row(2, width=10.0, height=1.4 + 0.42 * len(names))
-    rows, average = range(len(names)), (chances @ rewards).item()
-    left.bar_label(left.barh(rows, chances, 0.6, color=PI), fmt="{:.2f}", padding=4)
-    left.set_yticks(rows, names)
-    right.set_yticks([])
-    for ax, start in ((left, 0), (right, -0.25)):
-        ax.set(xlim=(start, 1.25), ylim=(len(names) - 0.5, -0.5))
-    right.axvline(average, color="black", ls="--", lw=1.5)
-    for row, reward in enumerate(rewards.tolist()):
-        above = reward - average
-        draw_arrow(
-            right, (average, row), (reward, row), above, min(3.5, 30 * abs(above))
-        )
-        side, gap = ("left", 5) if above > 0 else ("right", -5)
-        write(right, f"{above:+.2f}", reward, row, (gap, 0), ha=side)
-    finish(left, "chance", "").grid(visible=False)
-    finish(right, "reward, from the average (dashed)", "").grid(visible=False)
-    plt.tight_layout()
-    told = zip(names, chances.tolist(), rewards.tolist(), strict=True)
-    listed = "; ".join(f"{n} chosen {c:.2f}, earns {r:.2f}" for n, c, r in told)
-    describe(
-        left.figure, f"Chances, and rewards from their average {average:.2f}: {listed}."
-    )
-    return [left, right]
-
-
-def plot_places(real: Tensor, num_new: int = 4) -> Axes:
-    """Prompts padded on the left, and below each its places, counted in two ways.
-
-    bool [batch pos], True where a prompt's token stands; then come num_new responses.
-    """
-    count, width = real.shape
-    ax = canvas(width + num_new, 2.8 * count + 1.2, names=4.6)
-    for row, there in enumerate(real.tolist()):
-        y, first = 2.8 * row + 0.2, there.index(True)
-        for below, words in (
-            (0, f"prompt {row + 1}"),
-            (0.85, "with padding"),
-            (1.55, "without"),
-        ):
-            name_row(ax, y + below, words)
-        for x in range(width + num_new):
-            cell(
-                ax,
-                x,
-                y,
-                "",
-                "padding" if x < first else "prompt" if x < width else "response",
-            )
-            write(ax, str(x), x + 0.5, y + 1.35)
-            if x >= first:
-                write(ax, str(x - first), x + 0.5, y + 2.05, color=PI)
-        ax.plot([width, width], [y - 0.1, y + 2.35], color="black", lw=2, ls="--")
-    key(ax, 2.8 * count + 0.2, ("prompt", "response", "padding"))
-    text = f"{count} prompts padded on the left; places counted with the padding and without it."
-    describe(ax.figure, text)
-    return ax

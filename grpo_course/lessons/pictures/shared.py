@@ -21,12 +21,10 @@ from grpo_course.classroom.plots import (
     axes_row,
     cells,
     divide_bars,
-    draw_group,
     finish,
     legend_above,
     write,
 )
-from grpo_course.formulas import compute_deltas
 
 # Three answers: every policy is a point of a triangle.
 CORNERS = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
@@ -68,8 +66,9 @@ def plot_shares(shares: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
     return ax
 
 
-def draw_parts(ax: Axes, parts: Mapping[str, Tensor], names: Sequence[str]) -> Tensor:
-    """Rewards, part by part, with their sums behind them; -> the sums [trial]."""
+def plot_earned(parts: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
+    """What several responses or policies earn, part by part, and its sum."""
+    ax = axes_row(width=8.0, height=1.4 + 0.4 * len(names))[0]
     ends = divide_bars(ax, parts, names)
     total = torch.stack(list(parts.values())).sum(dim=0)
     for row, (end, value) in enumerate(zip(ends.tolist(), total.tolist(), strict=True)):
@@ -78,34 +77,7 @@ def draw_parts(ax: Axes, parts: Mapping[str, Tensor], names: Sequence[str]) -> T
     ax.margins(x=0.16)
     legend_above(finish(ax, "reward, part by part, and its sum", ""))
     ax.grid(visible=False)
-    return total
-
-
-def plot_earned(parts: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
-    """What several responses or policies earn, part by part, without any delta."""
-    ax = axes_row(width=8.0, height=1.4 + 0.4 * len(names))[0]
-    draw_parts(ax, parts, names)
     return ax
-
-
-def plot_parts(
-    parts: Mapping[str, Tensor], names: Sequence[str], title: str = ""
-) -> list[Axes]:
-    """A group's rewards, part by part, and beside them what GRPO makes of the sum.
-
-    Each part is [trial] and holds its weight already. A part below zero goes left.
-    """
-    left, right = axes_row(2, width=10.0, height=1.5 + 0.42 * len(names))
-    total = draw_parts(left, parts, names)
-    pad = left.title.get_position()[1] + 24
-    left.set_title(title, pad=pad, loc="left", weight="bold")
-    deltas = compute_deltas(total[None], "centered_rewards")[0]
-    draw_group(right, deltas, [""] * len(names), r"delta $\delta$", signed=True)
-    most = max(0.1, deltas.abs().max().item())
-    right.set_xlim(-1.7 * most, 1.7 * most)
-    right.locator_params(axis="x", nbins=5)
-    plt.tight_layout()
-    return [left, right]
 
 
 def draw_costs(
