@@ -9,7 +9,7 @@ python3 -m grpo_course evaluate --model runs/smollm2
 
 Left out: the `<think>` and `<answer>` tags of the other tasks. A model of this size
 hardly ever writes them, and where no response earns anything there is nothing to learn.
-A worked example in the prompt shows it a form that it does hit.
+Two worked examples in the prompt show it a form that it does hit.
 """
 
 import argparse
@@ -54,6 +54,16 @@ FROM_HUB = f"From `{HUB}` on the Hugging Face hub: the original weights, in floa
 
 # The answer, which is the end of what is written, behind this mark.
 MARK = "Answer:"
+EXAMPLES = (
+    (
+        "Bob has 7 pens and buys 5 more. How many does he have now?",
+        "7 + 5 = 12. Answer: 12",
+    ),
+    (
+        "Ann has 28 stamps and gives 16 of them away. How many are left?",
+        "28 - 16 = 12. Answer: 12",
+    ),
+)
 
 
 def stated(completion: str) -> Fraction | None:
@@ -91,12 +101,7 @@ class ShortAnswers(GSM8K):
 
     rewards: ClassVar = {"accuracy": (accuracy, 1.0), "form": (form, 0.1)}
     measures: ClassVar[Sequence[str]] = ("accuracy", "form")
-    examples: ClassVar = (
-        (
-            "Ann has 28 stamps and gives 16 of them away. How many are left?",
-            "28 - 16 = 12. Answer: 12",
-        ),
-    )
+    examples: ClassVar = EXAMPLES
     presets: ClassVar = {
         "smollm2": {
             "model": FOLDER,
@@ -107,7 +112,7 @@ class ShortAnswers(GSM8K):
             "max_new_tokens": 32,
             "kl_penalty": 0.0,
             "skip_tied_groups": True,
-            "micro_batch_size": 4,  # 4 GB of memory hold it
+            "micro_batch_size": 2,  # 4 GB of memory hold it
             "learning_rate": 1e-5,
             "warmup_epochs": 0,
             "schedule": "constant",

@@ -1,0 +1,238 @@
+"""Record what GRPO makes of SmolLM2: python3 -m tools.record GRPO --seeds 0 1 2
+
+Each arm of ARMS is trained once a seed, a quarter of an hour on one core, and measured
+as it goes. What is recorded is not done again, and a run that was stopped begins anew.
+Written to grpo_course/lessons/smollm2.json, which notebook 12 shows.
+"""
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from grpo_course.checks import settings
+from grpo_course.evaluation import Scores, greedy_scores, majority, sampled_scores
+from grpo_course.files import write_atomically
+from grpo_course.gsm8k import WordProblem, load_gsm8k
+from grpo_course.lm import CausalPolicy, load_model, load_tokenizer
+from grpo_course.smollm2 import EXAMPLES, ShortAnswers
+from grpo_course.tasks import Environment, Problem
+from grpo_course.training import (
+    GRPOConfig,
+    imitate_right,
+    make_policy,
+    presets_of,
+    train_policy,
+)
+
+PATH = Path("grpo_course/lessons/smollm2.json")
+PAGE = Path("INSTRUCTORS.md")  # ordinary English
+CONFIG = presets_of("smollm2")["smollm2"]
+STOPS = (0, 4, 8, 16, 32, 60)  # updates
+SAME = "same kind"
+# What else is asked, before and after: settings of the task, and its split.
+OTHERS = {
+    "new wordings": ({}, "unseen_phrasings"),
+    "larger numbers": ({"operands": (41, 99)}, "unseen_problems"),
+    "two steps": ({"steps": (2,)}, "unseen_problems"),
+    "times": ({"operations": "*", "operands": (2, 9)}, "unseen_problems"),
+}
+GREEDY, DEEP, MANY, FEW = 128, 32, 32, 4  # problems; problems that get samples; samples
+COOLED = 0.3  # a temperature
+LONGEST = 48  # tokens, where two steps fit
+
+
+@settings()
+class NoExample(ShortAnswers):
+    examples: ClassVar = ()
+
+
+@settings()
+class MoreExamples(ShortAnswers):
+    examples: ClassVar = (
+        *EXAMPLES,
+        ("Tim has 9 books and finds 14. How many has he?", "9 + 14 = 23. Answer: 23"),
+        ("A bag holds 33 nuts. Eve eats 5. How many are in it?",
+         "33 - 5 = 28. Answer: 28"),
+    )  # fmt: skip
+
+
+def changed(**values: Any) -> GRPOConfig:
+    return replace(CONFIG, **values)
+
+
+ARMS: dict[str, tuple[GRPOConfig, type[ShortAnswers]]] = {
+    "GRPO": (CONFIG, ShortAnswers),
+    "GRPO, three times the rate": (changed(learning_rate=3e-5), ShortAnswers),
+    "GRPO, with a KL": (changed(kl_penalty=0.04), ShortAnswers),
+    "GRPO, without an example": (CONFIG, NoExample),
+    "imitation": (
+        # As many samples as GRPO takes, all drawn at the start.
+        changed(
+            num_problems=480,
+            warm_start_steps=60,
+            warm_start_batch_size=8,
+            warm_start_learning_rate=1e-5,
+        ),
+        ShortAnswers,
+    ),
+}
+
+
+def asked(task: ShortAnswers, problems: Sequence[Problem], tokenizer, seed: int = 0):
+    """The problems, with what stands before each."""
+    opening = task.opening(CONFIG.system_prompt)
+    return Environment(
+        problems, tokenizer, task.rewards, CONFIG.num_prompts, seed, opening=opening
+    )
+
+
+def easy_rows(count: int) -> list[WordProblem]:
+    """The first of GSM8K's training rows with at most two steps and 220 letters."""
+    rows = (
+        row
+        for row in load_gsm8k("train")
+        if row.solution.count("<<") <= 2 and len(row.question) <= 220
+    )
+    return [row for row, _ in zip(rows, range(count), strict=False)]
+
+
+def marks(values: torch.Tensor) -> str:
+    """A character for each problem: how many of its samples, 36 at most, count."""
+    digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+    return "".join(digits[int(count)] for count in values.sum(-1))
+
+
+def row(split: str, way: str, scores: Scores) -> dict[str, Any]:
+    """What came back, as text: right and well-formed, problem by problem."""
+    return {
+        "split": split,
+        "way": way,
+        "samples": scores.accuracy.shape[-1],
+        "right": marks(scores.accuracy),
+        "form": marks(scores.earned["form"]),
+    }
+
+
+def look(
+    policy: CausalPolicy, tokenizer, task: ShortAnswers, seed: int, samples: int
+) -> Iterator[dict[str, Any]]:
+    """The problems of its own kind: greedily, sampled, and what it writes to four."""
+    problems = ShortAnswers().problems("unseen_problems", GREEDY, 1000 + seed)
+    test = asked(task, problems, tokenizer)
+    greedy = greedy_scores(policy, test)
+    yield row(SAME, "greedy", greedy)
+    few = asked(task, problems[:DEEP], tokenizer)
+    drawn = sampled_scores(policy, few, samples)
+    yield row(SAME, "sampled", drawn)
+    for at in range(4):
+        told = {"question": problems[at].question, "answer": problems[at].answer}
+        yield told | {"greedy": greedy.texts[at][0], "sampled": drawn.texts[at][:2]}
+    if samples > FEW:
+        vote = majority(sampled_scores(policy, few, 8, seed=1))[:, None]
+        yield {"split": SAME, "way": "vote", "samples": 1, "right": marks(vote)}
+        cooled = sampled_scores(policy, few, 8, temperature=COOLED)
+        yield row(SAME, "cooled", cooled)
+
+
+def look_around(policy: CausalPolicy, tokenizer, task, seed: int):
+    """Other problems, greedily, and ordinary English."""
+    for name, (values, split) in OTHERS.items():
+        problems = ShortAnswers(**values).problems(split, GREEDY, 1000 + seed)
+        test = asked(task, problems, tokenizer)
+        yield row(name, "greedy", greedy_scores(policy, test))
+    test = asked(task, easy_rows(GREEDY), tokenizer)
+    yield row("GSM8K, easy rows", "greedy", greedy_scores(policy, test))
+    yield {"nats a token of English": nats(policy, tokenizer)}
+
+
+def nats(policy: CausalPolicy, tokenizer) -> float:
+    """Mean negative log-probability of the tokens of PAGE."""
+    text = PAGE.read_text(encoding="utf-8")
+    ids = tokenizer(text, return_tensors="pt")["input_ids"][:, :1024]
+    with torch.no_grad():
+        scores = policy.model(ids).logits[:, :-1].log_softmax(-1)
+    return -scores.gather(-1, ids[:, 1:, None]).mean().item()
+
+
+def longer(policy: CausalPolicy) -> CausalPolicy:
+    """The same policy with room for two steps."""
+    sampler = replace(policy.sampler, max_new_tokens=LONGEST)
+    return CausalPolicy(policy.model, sampler, torch.Generator())
+
+
+def record(arm: str, seed: int, folder: str, updates: int) -> None:
+    """Train and measure one arm with one seed, and keep what was seen."""
+    config, kind = ARMS[arm]
+    config, task = replace(config, seed=seed, num_epochs=updates), kind()
+    model, tokenizer = load_model(folder), load_tokenizer(folder)
+    rows: list[dict[str, Any]] = []
+
+    def keep(policy: CausalPolicy, update: int) -> dict:
+        if update in STOPS:
+            last = update in (0, updates)
+            seen = list(
+                look(longer(policy), tokenizer, task, seed, MANY if last else FEW)
+            )
+            if last:
+                seen += look_around(longer(policy), tokenizer, task, seed)
+            rows.extend({"update": update, **each} for each in seen)
+            print(arm, seed, update, seen[0]["right"].count("1") / GREEDY, flush=True)
+        return {}
+
+    problems = task.problems("train", config.num_problems, seed)
+    environment = asked(task, problems, tokenizer, seed)
+    begun, curves = time.time(), {}
+    if arm == "imitation":
+        policy = make_policy(config, model, tokenizer)
+        keep(policy, 0)
+        imitate_right(config, policy, environment)
+    else:
+        update = iter(range(updates))
+        policy, history = train_policy(
+            config,
+            model,
+            tokenizer,
+            environment,
+            observe=lambda policy: keep(policy, next(update)),
+        )
+        names = ("accuracy", "form", "mean_length", "sampled_entropy", "tied_groups")
+        curves = {name: rounded(history.curve(name).tolist()) for name in names}
+    keep(policy, updates)
+    minutes = round((time.time() - begun) / 60, 1)
+    told = {"arm": arm, "seed": seed, "updates": updates, "minutes": minutes}
+    kept = [*read(), told | {"curves": curves, "rows": rows}]
+    kept.sort(key=lambda run: (list(ARMS).index(run["arm"]), run["seed"]))
+    write_atomically(PATH, json.dumps(kept, indent=1) + "\n")
+
+
+def rounded(values: Sequence[float]) -> list[float | None]:
+    return [None if math.isnan(value) else round(value, 4) for value in values]
+
+
+def read() -> list[dict[str, Any]]:
+    """What is recorded: one entry a run."""
+    return json.loads(PATH.read_text("utf-8")) if PATH.exists() else []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("arms", nargs="+", choices=ARMS)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--updates", type=int, default=60)
+    parser.add_argument("--model", default=CONFIG.model)
+    options = parser.parse_args()
+    for seed in options.seeds:
+        for arm in options.arms:
+            if not any((r["arm"], r["seed"]) == (arm, seed) for r in read()):
+                record(arm, seed, options.model, options.updates)
+
+
+if __name__ == "__main__":
+    main()
