@@ -23,13 +23,14 @@ from grpo_course.lm import (
     load_shape,
     tiny_config,
 )
-from grpo_course.training import GRPOConfig
+from grpo_course.tasks import chat_messages
+from grpo_course.training import GRPOConfig, make_task
 
 FLOAT32 = 4  # bytes
 NUMBER = {"float32": 4, "bfloat16": 2}  # bytes of what matrix products read and write
 LOGIT_COPIES = 3  # scaled, normalized, and their gradient
-# A guess that spares loading a tokenizer: a question, without a system prompt or with.
-SHORT_PROMPT, LONG_PROMPT = 64, 320
+# Guesses on the safe side that spare loading a tokenizer: tokens, letters a token.
+QUESTION, LETTERS = 64, 2
 MOST = "most at once"
 
 
@@ -70,7 +71,9 @@ def shape_of(config: PretrainedConfig) -> Shape:
 
 def sizes_of(config: GRPOConfig) -> tuple[Shape, int]:
     """The shape of a run's model, before it is loaded, and the tokens of a prompt."""
-    tokens = SHORT_PROMPT if config.system_prompt is None else LONG_PROMPT
+    before = chat_messages("", make_task(config).opening(config.system_prompt))
+    letters = sum(len(message["content"]) for message in before)
+    tokens = QUESTION + letters // LETTERS
     if config.model is not None:
         return shape_of(load_shape(config.model)), tokens
     tiny = tiny_config(
@@ -101,21 +104,17 @@ def layer_bytes(shape: Shape, number: int) -> int:
 
 
 def activation_bytes(
-    shape: Shape,
-    rows: int,
-    pos: int,
-    number: int = FLOAT32,
-    checkpointing: bool = False,
+    shape: Shape, tokens: int, number: int = FLOAT32, checkpointing: bool = False
 ) -> int:
-    """What a forward pass keeps for the backward pass.
+    """What a forward pass over so many tokens keeps for the backward pass.
 
     With checkpointing, every layer keeps its input only, and one layer at a time is
     made again.
     """
     inside = layer_bytes(shape, number)
     if checkpointing:
-        return rows * pos * (shape.layers * shape.hidden * FLOAT32 + inside)
-    return rows * pos * shape.layers * inside
+        return tokens * (shape.layers * shape.hidden * FLOAT32 + inside)
+    return tokens * shape.layers * inside
 
 
 def logit_bytes(shape: Shape, rows: int, pos: int, most: int = MOST_LOGITS) -> int:
@@ -143,8 +142,13 @@ def estimate(shape: Shape, config: GRPOConfig, prompt_tokens: int) -> dict[str, 
     }
     rows = rows_at_once(config)
     recompute = config.gradient_checkpointing
+    # A group's prompt is read once, and each response has its keys and values; where
+    # the backward pass recomputes, each reads it anew.
+    prompts = rows if recompute or config.minibatch_size else rows // each
+    read = prompts * prompt_tokens + rows * written
+    copied = 0 if prompts == rows else cache_bytes(shape, rows, pos, number)
     learning = {
-        "activations": activation_bytes(shape, rows, pos, number, recompute),
+        "activations": activation_bytes(shape, read, number, recompute) + copied,
         "logits": logit_bytes(shape, rows, written),
     }
     scored = min(config.micro_batch_size or config.num_prompts, config.num_prompts)

@@ -101,7 +101,7 @@ class ShortAnswers(GSM8K):
 
     rewards: ClassVar = {"accuracy": (accuracy, 1.0), "form": (form, 0.1)}
     measures: ClassVar[Sequence[str]] = ("accuracy", "form")
-    examples: ClassVar = EXAMPLES
+    examples: ClassVar[Sequence[tuple[str, str]]] = EXAMPLES
     presets: ClassVar = {
         "smollm2": {
             "model": FOLDER,

@@ -7,7 +7,12 @@ from transformers import DynamicCache, LlamaConfig, Qwen2Config
 
 from grpo_course import memory
 from grpo_course.gsm8k import demonstration, make_problems
-from grpo_course.lm import MODELS, make_tiny_model, make_tokenizer
+from grpo_course.lm import (
+    MODELS,
+    make_tiny_model,
+    make_tokenizer,
+    response_log_probs,
+)
 from grpo_course.loop import Batch, Rollout, Trainer, split
 from grpo_course.memory import (
     MemoryPlan,
@@ -22,6 +27,7 @@ from grpo_course.memory import (
     shape_of,
     sizes_of,
 )
+from grpo_course.sampling import Sampler
 from grpo_course.training import GRPOConfig, presets_of
 
 ROWS, POS = 3, 40
@@ -63,8 +69,8 @@ def test_weights_gradients_adam_and_cache_are_exact(made):
     assert whole["gradient and optimizer"] == weights + tensor_bytes(state)
 
 
-def kept_by_forward(model, dtype):
-    """Bytes that the forward pass keeps for the backward pass, without the weights."""
+def kept_for_backward(model, forward, dtype=torch.float32):
+    """Bytes that a forward pass keeps for the backward pass, without the weights."""
     seen, alive = {}, []
     weights = {weight.data_ptr() for weight in model.parameters()}
 
@@ -79,21 +85,34 @@ def kept_by_forward(model, dtype):
         torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
         torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16),
     ):
-        model.base_model(tokens(pos=4 * POS))
+        kept = forward()  # noqa: F841  # what it returns must live
     return sum(seen.values())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_activations_are_right_to_a_quarter(made, dtype):
     shape = shape_of(made.config)
-    expected = activation_bytes(shape, ROWS, 4 * POS, dtype.itemsize)
+    expected = activation_bytes(shape, ROWS * 4 * POS, dtype.itemsize)
     # bfloat16 copies of the weights are kept too, whatever the number of tokens.
-    kept = kept_by_forward(made, dtype)
+    kept = kept_for_backward(made, lambda: made.base_model(tokens(pos=4 * POS)), dtype)
     copies = sum(p.numel() for p in made.base_model.parameters()) * dtype.itemsize
     kept -= copies if dtype == torch.bfloat16 else 0
     assert 0.75 < kept / expected < 1.25
-    less = activation_bytes(shape, ROWS, 4 * POS, dtype.itemsize, checkpointing=True)
+    less = activation_bytes(shape, ROWS * 4 * POS, dtype.itemsize, checkpointing=True)
     assert less < 0.5 * expected
+
+
+def test_learning_from_groups_reads_each_prompt_once(made):
+    """To a third: two prompts of 160 tokens, eight responses of 20 to each."""
+    asked, said = tokens(2, 160), tokens(16, 20).view(2, 8, 20)
+    sampler = Sampler(20, eos=0, pad=0)
+    kept = kept_for_backward(
+        made, lambda: response_log_probs(made, asked, said, sampler)
+    )
+    config = GRPOConfig(num_prompts=2, num_responses=8, max_new_tokens=20)
+    parts = estimate(shape_of(made.config), config, 160)
+    expected = parts["activations"] + parts["logits"]
+    assert 0.67 < kept / expected < 1.33, kept / expected
 
 
 @torch.no_grad()

@@ -40,36 +40,36 @@ def test_gold_earns_every_reward(steps):
         assert accuracy([said], [problem.answer]) == form([said]) == [1.0], said
 
 
-def test_the_worked_example_is_right_and_stands_before_every_question():
+def test_worked_examples_are_right_and_stand_before_every_question():
     (config,) = presets_of("smollm2").values()
-    ((asked, answered),) = ShortAnswers.examples
-    assert accuracy([answered], ["12"]) == [1.0]
+    said = [answered for _, answered in ShortAnswers.examples]
+    assert accuracy(said, ["12"] * len(said)) == [1.0] * len(said)
     task = ShortAnswers()
     opening = task.opening(config.system_prompt)
     messages = chat_messages("How many?", opening)
     roles = [message["role"] for message in messages]
-    assert roles == ["system", "user", "assistant", "user"]
+    assert roles == ["system", *2 * ["user", "assistant"], "user"]
     assert chat_messages("How many?", opening[:1]) == chat_messages(
         "How many?", config.system_prompt
     )
-    tokenizer = make_tokenizer([asked, answered, "How many?"], 290)
+    tokenizer = make_tokenizer([m["content"] for m in messages], 290)
     text = prompt_text(tokenizer, "How many?", opening)
     places = [text.index(message["content"]) for message in messages]
     assert places == sorted(places)
     problems = task.problems("train", 2, 0)
     environment = Environment(problems, tokenizer, task.rewards, opening=opening)
     read = tokenizer.decode(environment.prompts(0)[0])
-    assert answered in read and task.demonstration(problems[0], random.Random(0))
+    assert said[-1] in read and task.demonstration(problems[0], random.Random(0))
 
 
-def test_a_template_without_a_system_role_reads_it_before_the_example():
+def test_a_template_without_a_system_role_reads_it_before_the_examples():
     (config,) = presets_of("smollm2").values()
     tokenizer = make_tokenizer(["How many?"], 290)
     refusing = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}"
     tokenizer.chat_template = refusing + "{% endif %}" + tokenizer.chat_template
     opening = ShortAnswers().opening(config.system_prompt)
     text = prompt_text(tokenizer, "How many?", opening)
-    ((asked, answered),) = ShortAnswers.examples
+    asked, answered = ShortAnswers.examples[0]
     said = f"{config.system_prompt}\n\n{asked}"
     assert text.index(said) < text.index(answered) < text.index("How many?")
 

@@ -37,7 +37,7 @@ CONFIG = presets_of("smollm2")["smollm2"]
 STOPS = (0, 4, 8, 16, 32, 60)  # updates
 SAME = "same kind"
 # What else is asked, before and after: settings of the task, and its split.
-OTHERS = {
+OTHERS: dict[str, tuple[dict[str, Any], str]] = {
     "new wordings": ({}, "unseen_phrasings"),
     "larger numbers": ({"operands": (41, 99)}, "unseen_problems"),
     "two steps": ({"steps": (2,)}, "unseen_problems"),
@@ -50,12 +50,12 @@ LONGEST = 48  # tokens, where two steps fit
 
 @settings()
 class NoExample(ShortAnswers):
-    examples: ClassVar = ()
+    examples: ClassVar[Sequence[tuple[str, str]]] = ()
 
 
 @settings()
 class MoreExamples(ShortAnswers):
-    examples: ClassVar = (
+    examples: ClassVar[Sequence[tuple[str, str]]] = (
         *EXAMPLES,
         ("Tim has 9 books and finds 14. How many has he?", "9 + 14 = 23. Answer: 23"),
         ("A bag holds 33 nuts. Eve eats 5. How many are in it?",
