@@ -42,6 +42,7 @@ logits[:, :-1] => logits[:, 1:] && tokens[:, 1:, None] => tokens[:, :-1, None] |
 .log_softmax(dim=-1) => | These are raw logits. Log-probabilities need log_softmax over the vocabulary first.
 .log_softmax(dim=-1) => .softmax(dim=-1) | These are probabilities. Use log_softmax instead of softmax.
 logits[:, :-1].log_softmax(dim=-1) => logits.log_softmax(dim=1)[:, :-1] | Your softmax runs over pos, so places compete. Words do: normalize over vocab, the last axis.
+logits[:, :-1].log_softmax(dim=-1) => logits[:, :-1].log_softmax(dim=1) | Your softmax runs over pos, so places compete. Words do: normalize over vocab, the last axis.
 .squeeze(-1) => .squeeze(-1).sum(-1) | You sum over pos. The loss wants a log-probability for each token.
 """
 
@@ -248,6 +249,7 @@ aggregation == => aggregation != | The two means are the wrong way round: 'seque
 -kept.sum() / mask.sum() => -kept.mean() && -(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => -kept.mean() | You divide by the width of the tensor. Padding counts in neither sum nor length: divide by mask.sum.
 -kept.sum() / mask.sum() => -kept.mean() | For 'token_mean' you divide by the width of the tensor. Padding counts in neither sum nor length: divide by mask.sum().
 -(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => -kept.mean() | For 'sequence_mean' you divide by the width of the tensor. Padding counts in neither sum nor length: divide by mask.sum(dim=-1).
+torch.where(mask, gain, 0.0) => gain && -kept.sum() / mask.sum() => -kept.mean() && -(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => -kept.mean() | You mask the ratio only: in the padding it is 1, and the delta still counts there, and so does the width. Leave the padding out of the sum, and divide by the tokens that count.
 aggregation == "token_mean" => True | This is the token mean whatever `aggregation` says. For 'sequence_mean' average each response first, then the averages.
 aggregation == "token_mean" => False | This is the sequence mean whatever `aggregation` says. For 'token_mean' divide the sum over all tokens by the number of all tokens.
 """
@@ -295,6 +297,7 @@ policy_loss + beta * (k3 => beta * (policy_loss + k3 | beta scales the policy lo
 gap.expm1() - gap => -gap | This KL is k1, the plain difference: as a loss it teaches nothing. Use k3.
 gap.expm1() - gap => gap**2 / 2 | That is k2, half the squared log-ratio. As a loss it measures the distance, but k3 is asked for: exp(d) - 1 - d.
 gap.expm1() - gap => gap.exp() - gap | The -1 is missing: k3 is 0 where both agree, and yours is 1 there.
+gap.expm1() - gap => torch.where(mask, gap.exp() - gap, 0.0) | The -1 is missing: k3 is 0 where both agree, and yours is 1 there.
 """
 
 
@@ -386,6 +389,8 @@ masked_loss.mistakes = """
 logits[..., -width - 1 : -1, :] => logits[..., -width:, :] | No shift: the logits at a token have read it already. Those one place before score it.
 logits[..., -width - 1 : -1, :] => logits.roll(2, -2)[..., -width:, :] | You shift twice: the logits just before a token score it, not those two places before.
 logits[..., -width - 1 : -1, :] => logits[..., :width, :] | You cut on the wrong side: these logits score the prompt, and the response begins after it. Count from the end.
+logits[..., -width - 1 : -1, :] => logits[..., :width, :] && responses[..., None] => tokens[..., 1 : width + 1, None] | You cut on the wrong side: the first scores are those of the prompt, and the last of the response are lost. Count from the end.
+scores.gather(-1, responses[..., None]).squeeze(-1) => shifted_log_probs(logits, tokens)[..., -width:] | Your 9.1 cuts the second axis, and here that is trial. Cut pos instead: logits[..., :-1, :] and tokens[..., 1:].
 response_mask(responses, eos) => (responses == eos).cumsum(dim=-1) == 0 | You drop the EOS itself. Ending is a choice of the policy, and it must be learned: keep the first EOS.
 response_mask(responses, eos) => (responses == eos).cumsum(dim=-1) <= 1 | You keep all before the second EOS, which may never come. Count how many came strictly before.
 response_mask(responses, eos) => torch.ones_like(responses, dtype=torch.bool) | Padding counts in your loss. Nothing behind the first EOS does: make a mask of the response's own tokens.
