@@ -67,8 +67,8 @@ EXAMPLES = (
 
 
 def stated(completion: str) -> Fraction | None:
-    """The number behind the last "Answer:", where nothing else follows; else None."""
-    _, mark, said = completion.rpartition(MARK)
+    """The number behind "Answer:", said once, where nothing else follows; else None."""
+    _, mark, said = completion.partition(MARK)
     said = said.strip()
     return read_number(said) if mark and "\n" not in said else None
 

@@ -18,7 +18,8 @@ from grpo_course.training import presets_of
     [
         ("28 - 16 = 12. Answer: 12", 12),
         ("28 - 16 = 12.\nAnswer: 12.\n", 12),
-        ("Answer: 3, no. Answer: $1,200", 1200),
+        ("So many? Answer: $1,200", 1200),
+        ("Answer: 3. Answer: 12", None),
         ("Answer: 12\nQuestion: What is next?", None),
         ("Answer: 12 and 13", None),
         ("The answer is 12.", None),
@@ -26,7 +27,7 @@ from grpo_course.training import presets_of
         ("12", None),
     ],
 )
-def test_the_number_behind_the_last_mark_is_the_answer(text, number):
+def test_the_number_behind_the_one_mark_is_the_answer(text, number):
     assert stated(text) == number
     assert form([text]) == [float(number is not None)]
     assert accuracy([text], ["12"]) == [float(number == 12)]
