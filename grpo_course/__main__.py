@@ -20,48 +20,44 @@ from grpo_course import install
 ROOT = Path(__file__).resolve().parent.parent
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
-# command: (module, extras of pyproject.toml that it needs, help)
-COMMANDS = {
-    "lab": ("tools.lab", (), "open the course in JupyterLab"),
-    "slides": ("tools.slides", ("slides",), "present the hour, or half a day"),
-    "fetch": ("smollm2:main", ("smollm2",), "fetch a small pretrained language model"),
-    "train": ("cli:train", (), "train a language model on a text task"),
-    "evaluate": ("cli:evaluate", (), "measure what a model can do"),
-    "show": ("cli:show", (), "print and draw a run, or two side by side"),
-    "new-task": ("cli:new_task", (), "write a starter file for a task of your own"),
-    "check-task": ("cli:check_task", (), "find what is wrong with a task"),
-    "test": (
-        "tools.run:test",
-        ("test", "scale", "slides"),
-        "run every check and every notebook",
-    ),
-    "run": ("tools.run:run", (), "execute the notebooks in a temporary copy"),
-    "save": ("tools.save", (), "execute the notebooks and store their outputs"),
-    "progress": ("tools.progress", (), "show your progress in every notebook"),
-    "bench": ("tools.run:bench", ("scale",), "run the benchmarks"),
-    "site": ("tools.site", ("site",), "build the website into _site"),
-    "test-browser": (
-        "tools.run:test_browser",
-        ("browser", "site"),
-        "try JupyterLab and the website in a real browser",
-    ),
+# What each does, and its command: (module, extras of pyproject.toml it needs, help)
+GROUPS: dict[str, dict[str, tuple[str, tuple[str, ...], str]]] = {
+    "Learn": {
+        "lab": ("tools.lab", (), "open the course in JupyterLab"),
+        "progress": ("tools.progress", (), "show your progress in every notebook"),
+    },
+    "Teach": {
+        "slides": ("tools.slides", ("slides",), "present the hour, or half a day"),
+        "site": ("tools.site", ("site",), "build the website into _site"),
+    },
+    "Train": {
+        "fetch": ("smollm2:main", ("smollm2",), "fetch a small pretrained model"),
+        "new-task": ("cli:new_task", (), "write a starter file for a task of your own"),
+        "check-task": ("cli:check_task", (), "find what is wrong with a task"),
+        "train": ("cli:train", (), "train a language model on a text task"),
+        "show": ("cli:show", (), "print and draw a run, or two side by side"),
+        "evaluate": ("cli:evaluate", (), "measure what a model can do"),
+    },
+    "Develop": {
+        "test": ("tools.run:test", ("test", "scale", "slides"), "check everything"),
+        "test-browser": (
+            "tools.run:test_browser",
+            ("browser", "site"),
+            "try JupyterLab and the website in a real browser",
+        ),
+        "run": ("tools.run:run", (), "execute the notebooks in a temporary copy"),
+        "save": ("tools.save", (), "execute the notebooks and store their outputs"),
+        "bench": ("tools.run:bench", ("scale",), "run the benchmarks"),
+    },
 }
-GROUPS = {
-    "Learn": ("lab", "progress"),
-    "Teach": ("slides", "site"),
-    "Train": ("fetch", "new-task", "check-task", "train", "show", "evaluate"),
-    "Develop": ("test", "test-browser", "run", "save", "bench"),
-}
+COMMANDS = {name: row for group in GROUPS.values() for name, row in group.items()}
 
 
 def usage() -> str:
     """The help text."""
-    lines = [
-        install.call("COMMAND [options]"),
-        f"{install.call('COMMAND --help')} lists the options",
-    ]
-    for group, names in GROUPS.items():
-        lines += ["", group, *(f"  {name:<13} {COMMANDS[name][2]}" for name in names)]
+    lines = [f"{install.call('COMMAND --help')} lists the options"]
+    for group, rows in GROUPS.items():
+        lines += ["", group, *(f"  {name:<13} {row[2]}" for name, row in rows.items())]
     return "\n".join(lines)
 
 
@@ -78,9 +74,7 @@ def main(arguments: list[str]) -> int:
     except OSError as problem:
         if problem.errno not in UNWRITABLE:
             raise
-        told = (
-            f"{problem}\nFree up some space on the disk, or make the folder writable."
-        )
+        told = f"{problem}\nFree up some space, or make the folder writable."
     print(f"\n{told}", file=sys.stderr)
     return 1
 

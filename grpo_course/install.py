@@ -13,14 +13,11 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-import urllib.request
 from importlib import metadata
 from pathlib import Path
 
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)  # for which the pins have builds
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-NEEDED = 2 * 10**9  # bytes, without CUDA
 STAMP = "grpo_course.json"  # in `.venv`, written last
 RESTARTED = "GRPO_COURSE_RESTARTED"
 # Settings of a user's pip that would put the packages elsewhere, or nowhere.
@@ -30,28 +27,29 @@ OTHER_PYTHON = """\
 The course needs Python 3.11 to 3.14; this is {} ({}).
 Install one of these, from your system or from https://www.python.org/downloads/, and
 start with it, for example: {}"""
-NO_VENV = """\
-This Python has no {module} module, so it cannot make .venv.
-On Debian and Ubuntu: sudo apt install python{version}-venv
-Then run the same command again. Without sudo: conda (README, Other ways to install)."""
 NO_ROOM = """\
 The disk of {} has less than 2 GB free. The packages take that much, and several more
-with PyTorch's CUDA build. Free some, or move the course to another disk, and run the
-same command again."""
+with PyTorch's CUDA build. Free some, or move the course to another disk."""
+NO_VENV = """
+{} could not be made; the reason is above. Debian and Ubuntu have what is missing in a
+package of its own: sudo apt install python3-venv. Then run the same command again.
+Without sudo: conda (INSTALL.md, Other ways)."""
 PIP_FAILED = """
 pip could not install the packages; its last lines say why. Without a connection, come
 back with one and run the same command again: finished downloads are kept. If a version
 is not found, your computer or Python may be one that PyTorch 2.13 has no build for: it
 needs 64-bit Linux or Windows or a Mac with Apple's processor, and Python 3.11-3.14."""
 PIP_ELSEWHERE = """
-pip says that all is installed, but {venv} has no torch. A setting of yours puts
-packages elsewhere (target, prefix, root, dry-run). To see it:
-{python} -m pip config list
-Take it out, and run the same command again."""
-CUDA_NOTICE = f"""\
+pip says that all is installed, but {} has no torch. A setting of yours puts packages
+elsewhere (target, prefix, root). `{} -m pip config list` shows it. Take it out, and run
+the same command again."""
+NO_INDEX = f"""\
 Note: {CPU_INDEX} does not answer. Unless pip knows
 another place with PyTorch's CPU build, it takes the CUDA build, several gigabytes; then
 press Ctrl-C, and try again later."""
+LEADS_NOWHERE = """\
+{} does not start in its own environment. Delete the folder .venv and run the same
+command again."""
 
 
 class NotReady(Exception):
@@ -70,7 +68,13 @@ def python_for(root: Path, extras: tuple[str, ...], install: bool = True) -> Pat
     ours = is_running(venv_python(venv)) and kept(venv)  # which follows the pins
     if not ours and has_all(root, extras):
         return Path(sys.executable)
-    wanted = stamp(venv, root, extras)
+    files = (root / "pyproject.toml", root / "constraints.txt")
+    content = b"\0".join([str(root).encode(), *(path.read_bytes() for path in files)])
+    all_extras = {*extras, *kept(venv).get("extras", [])}  # what is there stays
+    wanted = {
+        "files": hashlib.sha256(content).hexdigest(),
+        "extras": sorted(all_extras),
+    }
     if install and kept(venv) != wanted:
         check_python(sys.version_info[:2])
         make(venv, root, wanted)
@@ -79,11 +83,11 @@ def python_for(root: Path, extras: tuple[str, ...], install: bool = True) -> Pat
 
 def check_python(version: tuple) -> None:
     """Refuse a Python for which the tested packages have no build."""
-    if OLDEST_PYTHON <= version <= NEWEST_PYTHON:
-        return
-    newest = ".".join(map(str, NEWEST_PYTHON))
-    example = call("lab", f"py -{newest}" if os.name == "nt" else f"python{newest}")
-    raise NotReady(OTHER_PYTHON.format(sys.version.split()[0], sys.executable, example))
+    if not OLDEST_PYTHON <= version <= NEWEST_PYTHON:
+        newest = ".".join(map(str, NEWEST_PYTHON))
+        start = call("lab", f"py -{newest}" if os.name == "nt" else f"python{newest}")
+        this = sys.version.split()[0]
+        raise NotReady(OTHER_PYTHON.format(this, sys.executable, start))
 
 
 def is_running(python: Path) -> bool:
@@ -106,21 +110,10 @@ def has_all(root: Path, extras: tuple[str, ...]) -> bool:
 
     text = (root / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)["project"]
-    lines = project["dependencies"] + [
-        line for extra in extras for line in project["optional-dependencies"][extra]
-    ]
+    more = [project["optional-dependencies"][extra] for extra in extras]
+    lines = sum(more, project["dependencies"])
     names = (re.match(r"[\w.-]+", line) for line in lines)
     return all(any(metadata.distributions(name=n.group())) for n in names if n)
-
-
-def stamp(venv: Path, root: Path, extras: tuple[str, ...]) -> dict:
-    """What an environment depends on; extras that it has already are kept."""
-    files = [root / "pyproject.toml", root / "constraints.txt"]
-    content = b"\0".join([str(root).encode(), *(path.read_bytes() for path in files)])
-    return {
-        "files": hashlib.sha256(content).hexdigest(),
-        "extras": sorted({*extras, *kept(venv).get("extras", [])}),
-    }
 
 
 def kept(venv: Path) -> dict:
@@ -134,41 +127,30 @@ def kept(venv: Path) -> dict:
 
 def make(venv: Path, root: Path, wanted: dict) -> None:
     """Make `.venv`, or add to it what it lacks; one without pip is made anew."""
-    has_pip = [str(venv_python(venv)), "-m", "pip", "--version"]
-    if (
-        not venv_python(venv).exists()
-        or subprocess.call(has_pip, stdout=subprocess.DEVNULL) != 0
+    python = str(venv_python(venv))
+    has_pip = [python, "-m", "pip", "--version"]
+    if not os.path.exists(python) or subprocess.call(
+        has_pip, stdout=subprocess.DEVNULL
     ):
-        for module in ("venv", "ensurepip"):
-            if not has_module(module):
-                version = ".".join(map(str, sys.version_info[:2]))
-                raise NotReady(NO_VENV.format(module=module, version=version))
-        if shutil.disk_usage(root).free < NEEDED:
+        if shutil.disk_usage(root).free < 2 * 10**9:
             raise NotReady(NO_ROOM.format(root))
         print(f"Making {venv}", flush=True)
         # Not the environment's own Python: it would be deleted while it runs.
         base = getattr(sys, "_base_executable", None) or sys.executable
-        if subprocess.call([base, "-m", "venv", "--clear", str(venv)]) != 0:
-            raise NotReady(f"{venv} could not be made; the reason is above.")
+        if subprocess.call([base, "-m", "venv", "--clear", str(venv)]):
+            raise NotReady(NO_VENV.format(venv))
     (venv / STAMP).unlink(missing_ok=True)
     extras = f"[{','.join(wanted['extras'])}]" if wanted["extras"] else ""
-    command = [str(venv_python(venv)), "-m", "pip", "install", *torch_index()]
+    command = [python, "-m", "pip", "install", *torch_index()]
     command += ["-c", str(root / "constraints.txt"), "-e", f"{root}{extras}"]
     print(f"Installing into {venv}: a few minutes, about 2 GB", flush=True)
     own = {k: v for k, v in os.environ.items() if k.upper() not in ELSEWHERE}
-    if subprocess.call(command, env=own | {"PIP_USER": "0"}) != 0:
+    if subprocess.call(command, env={**own, "PIP_USER": "0"}):
         raise NotReady(PIP_FAILED)
-    places = ("lib/python*", "Lib")
-    if not any(any(venv.glob(f"{place}/site-packages/torch")) for place in places):
-        raise NotReady(PIP_ELSEWHERE.format(venv=venv, python=venv_python(venv)))
+    places = (venv / "Lib", *venv.glob("lib/python*"))
+    if not any((place / "site-packages" / "torch").exists() for place in places):
+        raise NotReady(PIP_ELSEWHERE.format(venv, python))
     (venv / STAMP).write_text(json.dumps(wanted), encoding="utf-8")
-
-
-def has_module(name: str) -> bool:
-    """Whether the running Python has a module."""
-    from importlib.util import find_spec
-
-    return find_spec(name) is not None
 
 
 def torch_index() -> list[str]:
@@ -177,35 +159,25 @@ def torch_index() -> list[str]:
         return []  # there, PyPI's torch is the right one
     if answers(CPU_INDEX, seconds=5):
         return ["--extra-index-url", CPU_INDEX]
-    print(CUDA_NOTICE, flush=True)
+    print(NO_INDEX, flush=True)
     return []
 
 
 def answers(url: str, seconds: float) -> bool:
     """Whether a web address answers in time, name look-up included."""
-    heard: list[int] = []
-
-    def ask() -> None:
-        try:
-            with urllib.request.urlopen(url, timeout=seconds) as reply:
-                heard.append(reply.status)
-        except (OSError, ValueError):
-            pass  # no answer is an answer
-
-    # A thread, because urlopen's own timeout does not cover the name look-up.
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    return bool(heard)
+    # In a process, because urlopen's own timeout does not cover the name look-up.
+    ask = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])"
+    command = [sys.executable, "-c", ask, url]
+    try:
+        return not subprocess.call(command, stderr=subprocess.DEVNULL, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def restart(python: Path, arguments: list[str]) -> int:
     """Run the same command again, in another Python."""
     if os.environ.get(RESTARTED) == str(python):
-        raise NotReady(
-            f"{python} does not start in its own environment (was Python updated?).\n"
-            "Delete the folder .venv and run the same command again."
-        )
+        raise NotReady(LEADS_NOWHERE.format(python))
     os.environ[RESTARTED] = str(python)
     command = [str(python), "-m", "grpo_course", *arguments]
     if os.name == "nt":  # there, execv would return to the prompt at once

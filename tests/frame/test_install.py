@@ -138,14 +138,18 @@ def test_another_python_is_refused_with_the_cure(version):
     install.check_python((3, 11))
 
 
-def test_what_is_missing_is_told_before_anything_is_made(checkout, called, monkeypatch):
+def test_a_full_disk_is_told_before_anything_is_made(checkout, called, monkeypatch):
     monkeypatch.setattr(install.shutil, "disk_usage", lambda path: DISK(9, 0, 1e9))
     with pytest.raises(install.NotReady, match="less than 2 GB free"):
         install.python_for(checkout, ())
-    monkeypatch.setattr(install, "has_module", lambda name: name != "ensurepip")
-    with pytest.raises(install.NotReady, match=r"no ensurepip(?s:.*)apt install"):
-        install.python_for(checkout, ())
     assert called.calls == []
+
+
+def test_a_python_that_cannot_make_an_environment_is_told(checkout, called):
+    called.fails.add("venv")
+    with pytest.raises(install.NotReady, match=r"could not be made(?s:.*)apt install"):
+        install.python_for(checkout, ())
+    assert kinds(called) == ["venv"]
 
 
 def test_the_cpu_build_comes_on_linux_without_a_gpu(monkeypatch, capsys):
