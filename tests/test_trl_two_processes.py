@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = {
-    "base": "sums",
+    "base": "default",
     "num_epochs": 2,
     "num_prompts": 4,
     "num_responses": 4,
