@@ -54,16 +54,6 @@ FROM_HUB = f"From `{HUB}` on the Hugging Face hub: the original weights, in floa
 
 # The answer, which is the end of what is written, behind this mark.
 MARK = "Answer:"
-EXAMPLES = (
-    (
-        "Bob has 7 pens and buys 5 more. How many does he have now?",
-        "7 + 5 = 12. Answer: 12",
-    ),
-    (
-        "Ann has 28 stamps and gives 16 of them away. How many are left?",
-        "28 - 16 = 12. Answer: 12",
-    ),
-)
 
 
 def stated(completion: str) -> Fraction | None:
@@ -101,7 +91,16 @@ class ShortAnswers(GSM8K):
 
     rewards: ClassVar = {"accuracy": (accuracy, 1.0), "form": (form, 0.1)}
     measures: ClassVar[Sequence[str]] = ("accuracy", "form")
-    examples: ClassVar[Sequence[tuple[str, str]]] = EXAMPLES
+    examples: ClassVar[Sequence[tuple[str, str]]] = (
+        (
+            "Bob has 7 pens and buys 5 more. How many does he have now?",
+            "7 + 5 = 12. Answer: 12",
+        ),
+        (
+            "Ann has 28 stamps and gives 16 of them away. How many are left?",
+            "28 - 16 = 12. Answer: 12",
+        ),
+    )
     presets: ClassVar = {
         "smollm2": {
             "model": FOLDER,
@@ -112,7 +111,7 @@ class ShortAnswers(GSM8K):
             "max_new_tokens": 32,
             "kl_penalty": 0.0,
             "skip_tied_groups": True,
-            "micro_batch_size": 2,  # 4 GB of memory hold it
+            "micro_batch_size": 2,  # 5 GB of memory hold it
             "learning_rate": 1e-5,
             "warmup_epochs": 0,
             "schedule": "constant",
