@@ -1,8 +1,8 @@
 """Record what GRPO makes of SmolLM2: python3 -m tools.record GRPO --seeds 0 1 2
 
-Each arm of ARMS is trained once a seed, a quarter of an hour on one core, and measured
+Each arm of ARMS is trained once a seed, some twenty minutes on one core, and measured
 as it goes. What is recorded is not done again, and a run that was stopped begins anew.
-Written to grpo_course/lessons/smollm2.json, which notebook 12 shows.
+Written to grpo_course/lessons/smollm2.json.
 """
 
 import argparse
@@ -21,11 +21,13 @@ from grpo_course.evaluation import Scores, greedy_scores, majority, sampled_scor
 from grpo_course.files import write_atomically
 from grpo_course.gsm8k import WordProblem, load_gsm8k
 from grpo_course.lm import CausalPolicy, load_model, load_tokenizer
-from grpo_course.smollm2 import EXAMPLES, ShortAnswers
-from grpo_course.tasks import Environment, Problem
+from grpo_course.smollm2 import ShortAnswers
+from grpo_course.tasks import Environment
 from grpo_course.training import (
     GRPOConfig,
     imitate_right,
+    load_problems,
+    make_environment,
     make_policy,
     presets_of,
     train_policy,
@@ -54,46 +56,34 @@ class NoExample(ShortAnswers):
     examples: ClassVar[Sequence[tuple[str, str]]] = ()
 
 
-@settings()
-class MoreExamples(ShortAnswers):
-    examples: ClassVar[Sequence[tuple[str, str]]] = (
-        *EXAMPLES,
-        ("Tim has 9 books and finds 14. How many has he?", "9 + 14 = 23. Answer: 23"),
-        ("A bag holds 33 nuts. Eve eats 5. How many are in it?",
-         "33 - 5 = 28. Answer: 28"),
-    )  # fmt: skip
-
-
-def changed(**values: Any) -> GRPOConfig:
-    return replace(CONFIG, **values)
-
-
 FIRST = "GRPO"
 MEASURED = (FIRST, "GRPO, without an example")  # the others begin as the first
-ARMS: dict[str, tuple[GRPOConfig, type[ShortAnswers]]] = {
-    FIRST: (CONFIG, ShortAnswers),
-    "GRPO, three times the rate": (changed(learning_rate=3e-5), ShortAnswers),
-    "GRPO, with a KL": (changed(kl_penalty=0.04), ShortAnswers),
-    "GRPO, without an example": (CONFIG, NoExample),
-    "imitation": (
-        # As many samples as GRPO takes, all drawn at the start.
-        changed(
-            num_problems=480,
-            warm_start_steps=60,
-            warm_start_batch_size=8,
-            warm_start_learning_rate=1e-5,
-        ),
-        ShortAnswers,
+ARMS = {
+    FIRST: CONFIG,
+    "GRPO, three times the rate": replace(CONFIG, learning_rate=3e-5),
+    "GRPO, with a KL": replace(CONFIG, kl_penalty=0.04),
+    "GRPO, without an example": replace(CONFIG, task="tools.record:NoExample"),
+    # As many samples as GRPO takes, all drawn at the start.
+    "imitation": replace(
+        CONFIG,
+        num_problems=480,
+        warm_start_steps=60,
+        warm_start_batch_size=8,
+        warm_start_learning_rate=1e-5,
     ),
 }
 
 
-def asked(task: ShortAnswers, problems: Sequence[Problem], tokenizer, seed: int = 0):
-    """The problems, with what stands before each."""
-    opening = task.opening(CONFIG.system_prompt)
-    return Environment(
-        problems, tokenizer, task.rewards, CONFIG.num_prompts, seed, opening=opening
-    )
+def held_out(
+    config: GRPOConfig,
+    tokenizer: Any,
+    split: str = "unseen_problems",
+    count: int = GREEDY,
+    **settings: Any,
+) -> Environment:
+    """Problems of a split that are the seed's own, asked as this arm asks."""
+    config = replace(config, task_settings=settings, seed=1000 + config.seed)
+    return make_environment(config, load_problems(config, split, count), tokenizer)
 
 
 def easy_rows(count: int) -> list[WordProblem]:
@@ -107,7 +97,7 @@ def easy_rows(count: int) -> list[WordProblem]:
 
 
 def marks(values: torch.Tensor) -> str:
-    """A character for each problem: how many of its samples, 36 at most, count."""
+    """A character for each problem: how many of its samples, 35 at most, count."""
     digits = "0123456789abcdefghijklmnopqrstuvwxyz"
     return "".join(digits[int(count)] for count in values.sum(-1))
 
@@ -124,18 +114,17 @@ def row(split: str, way: str, scores: Scores) -> dict[str, Any]:
 
 
 def look(
-    policy: CausalPolicy, tokenizer, task: ShortAnswers, seed: int, samples: int
+    config: GRPOConfig, policy: CausalPolicy, tokenizer: Any, samples: int
 ) -> Iterator[dict[str, Any]]:
     """The problems of its own kind: greedily, sampled, and what it writes to four."""
-    problems = ShortAnswers().problems("unseen_problems", GREEDY, 1000 + seed)
-    test = asked(task, problems, tokenizer)
+    test = held_out(config, tokenizer)
     greedy = greedy_scores(policy, test)
     yield row(SAME, "greedy", greedy)
-    few = asked(task, problems[:DEEP], tokenizer)
+    few = held_out(config, tokenizer, count=DEEP)  # the first of them
     drawn = sampled_scores(policy, few, samples, batch_size=64 // samples)
     yield row(SAME, "sampled", drawn)
-    for at in range(4):
-        told = {"question": problems[at].question, "answer": problems[at].answer}
+    for at, problem in enumerate(test.problems[:4]):
+        told = {"question": problem.question, "answer": problem.answer}
         yield told | {"greedy": greedy.texts[at][0], "sampled": drawn.texts[at][:2]}
     if samples > FEW:
         vote = majority(sampled_scores(policy, few, 8, seed=1, batch_size=8))[:, None]
@@ -144,14 +133,17 @@ def look(
         yield row(SAME, "cooled", cooled)
 
 
-def look_around(policy: CausalPolicy, tokenizer, task, seed: int):
+def look_around(
+    config: GRPOConfig, policy: CausalPolicy, tokenizer: Any
+) -> Iterator[dict[str, Any]]:
     """Other problems, greedily, and ordinary English."""
-    for name, (values, split) in OTHERS.items():
-        problems = ShortAnswers(**values).problems(split, GREEDY, 1000 + seed)
-        test = asked(task, problems, tokenizer)
+    tests = {
+        name: held_out(config, tokenizer, split, **values)
+        for name, (values, split) in OTHERS.items()
+    }
+    easy = make_environment(config, easy_rows(GREEDY), tokenizer)
+    for name, test in (tests | {"GSM8K, easy rows": easy}).items():
         yield row(name, "greedy", greedy_scores(policy, test))
-    test = asked(task, easy_rows(GREEDY), tokenizer)
-    yield row("GSM8K, easy rows", "greedy", greedy_scores(policy, test))
     yield {"nats a token of English": nats(policy, tokenizer)}
 
 
@@ -164,50 +156,40 @@ def nats(policy: CausalPolicy, tokenizer) -> float:
     return -scores.gather(-1, ids[:, 1:, None]).mean().item()
 
 
-def longer(policy: CausalPolicy) -> CausalPolicy:
-    """The same policy with room for two steps."""
-    sampler = replace(policy.sampler, max_new_tokens=LONGEST)
-    return CausalPolicy(policy.model, sampler, torch.Generator(), policy.autocast)
-
-
 def record(arm: str, seed: int, folder: str, updates: int) -> None:
     """Train and measure one arm with one seed, and keep what was seen."""
-    config, kind = ARMS[arm]
-    config, task = replace(config, seed=seed, num_epochs=updates), kind()
+    config = replace(ARMS[arm], seed=seed, num_epochs=updates)
+    longer = replace(config, max_new_tokens=LONGEST)
     model, tokenizer = load_model(folder), load_tokenizer(folder)
     rows: list[dict[str, Any]] = []
 
-    def keep(policy: CausalPolicy, update: int) -> dict:
-        if update in STOPS and (update or arm in MEASURED):
-            last = update in (0, updates)
-            seen = list(
-                look(longer(policy), tokenizer, task, seed, MANY if last else FEW)
-            )
-            if last:
-                seen += look_around(longer(policy), tokenizer, task, seed)
-            rows.extend({"update": update, **each} for each in seen)
-            print(arm, seed, update, seen[0]["right"].count("1") / GREEDY, flush=True)
-        return {}
+    def keep(update: int) -> None:
+        policy, last = make_policy(longer, model, tokenizer), update in (0, updates)
+        seen = list(look(config, policy, tokenizer, MANY if last else FEW))
+        if last:
+            seen += look_around(config, policy, tokenizer)
+        rows.extend({"update": update, **each} for each in seen)
+        print(arm, seed, update, seen[0]["right"].count("1") / GREEDY, flush=True)
 
-    problems = task.problems("train", config.num_problems, seed)
-    environment = asked(task, problems, tokenizer, seed)
+    environment = make_environment(config, load_problems(config), tokenizer)
     begun, curves = time.time(), {}
     if arm == "imitation":
         policy = make_policy(config, model, tokenizer)
-        keep(policy, 0)
         imitate_right(config, policy, environment)
     else:
-        update = iter(range(updates))
-        policy, history = train_policy(
-            config,
-            model,
-            tokenizer,
-            environment,
-            observe=lambda policy: keep(policy, next(update)),
-        )
+        coming = iter(range(updates))
+
+        def observe(policy: CausalPolicy) -> dict:
+            update = next(coming)
+            if update in STOPS and (update or arm in MEASURED):
+                keep(update)
+            return {}
+
+        parts = config, model, tokenizer, environment
+        _, history = train_policy(*parts, observe=observe)
         names = ("accuracy", "form", "mean_length", "sampled_entropy", "tied_groups")
         curves = {name: rounded(history.curve(name).tolist()) for name in names}
-    keep(policy, updates)
+    keep(updates)
     minutes = round((time.time() - begun) / 60, 1)
     told = {"arm": arm, "seed": seed, "updates": updates, "minutes": minutes}
     kept = [*read(), told | {"curves": curves, "rows": rows}]
