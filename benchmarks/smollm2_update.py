@@ -39,8 +39,8 @@ def ours(config: GRPOConfig, clock: list[float]) -> None:
     model, tokenizer = make_model(config, problems)
     environment = make_environment(config, problems, tokenizer)
     clock.append(time.time())
-    tick = lambda history: clock.append(time.time())  # noqa: E731
-    train_policy(config, model, tokenizer, environment, watch=tick)
+    parts = config, model, tokenizer, environment
+    train_policy(*parts, watch=lambda history: clock.append(time.time()))
 
 
 def trl(config: GRPOConfig, clock: list[float]) -> None:
