@@ -21,7 +21,7 @@ from grpo_course.evaluation import Scores, greedy_scores, majority, sampled_scor
 from grpo_course.files import write_atomically
 from grpo_course.gsm8k import WordProblem, load_gsm8k
 from grpo_course.lm import CausalPolicy, load_model, load_tokenizer
-from grpo_course.smollm2 import ShortAnswers
+from grpo_course.smollm2 import ShortAnswers, stated
 from grpo_course.tasks import Environment
 from grpo_course.training import (
     GRPOConfig,
@@ -121,8 +121,12 @@ def look(
         told = {"question": problem.question, "answer": problem.answer}
         yield told | {"greedy": greedy.texts[at][0], "sampled": drawn.texts[at][:2]}
     if samples > FEW:
-        vote = majority(sampled_scores(policy, few, 8, seed=1, batch_size=8))[:, None]
-        yield {"split": SAME, "way": "vote", "samples": 1, "right": marks(vote)}
+        voters = sampled_scores(policy, few, 8, seed=1, batch_size=8)
+        vote = {"samples": 1, "right": marks(majority(voters)[:, None])}
+        said = [[stated(text) for text in texts] for texts in voters.texts]
+        vote["answers"] = [[n if n is None else str(n) for n in each] for each in said]
+        vote["gold"] = [problem.answer for problem in few.problems]
+        yield {"split": SAME, "way": "vote"} | vote
         cooled = sampled_scores(policy, few, 8, temperature=COOLED, batch_size=8)
         yield row(SAME, "cooled", cooled)
 
