@@ -197,7 +197,7 @@ def one_of_four(function: Callable, start: dict, end: dict) -> str:
 FOUR = ("too hard", "format alone", "rate too high", "learns")
 
 
-@exercise("15.3", use=one_of_four)
+@exercise("15.2", use=one_of_four)
 def diagnose(start, end):
     """two readings of the panel -> str"""
     if end["kl"] > 1:

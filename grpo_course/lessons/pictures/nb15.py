@@ -1,10 +1,12 @@
 """What notebook 15 alone draws."""
 
+import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
 from grpo_course.classroom.plots import (
@@ -14,6 +16,8 @@ from grpo_course.classroom.plots import (
     finish,
     plot_ties,
 )
+from grpo_course.lm import CausalPolicy
+from grpo_course.runs import Run, read_lines
 
 
 def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:
@@ -26,16 +30,36 @@ def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:
     return axes
 
 
+def follow(run: Run, stop_at: int | None = None) -> None:
+    """Print a row every ten epochs; before epoch `stop_at` press Ctrl-C."""
+    measure = run.trainer.observe
+
+    def observe(policy: CausalPolicy) -> dict:
+        done = run.trainer.epoch
+        if done == stop_at:
+            signal.raise_signal(signal.SIGINT)
+        if done % 10 == 0:
+            lines = read_lines(run.out / "metrics.jsonl")[-10:]
+            names = ("accuracy", "tied_groups", "kl") if lines else ()
+            means = [sum(line[n] for line in lines) / len(lines) for n in names]
+            print(f"{done:5d}" + "".join(f"{mean:12.2f}" for mean in means))
+        return measure(policy) if measure else {}
+
+    run.trainer.observe = observe
+    print("epoch    accuracy        tied          KL   means of 10 epochs")
+
+
 def plot_metrics(lines: Sequence[Mapping[str, Any]], stopped: int) -> list[Axes]:
     """A run's lines: what is right, the tied groups, the KL; a dotted line where it stopped.
 
-    A point of a line is the mean of ten epochs; dots are problems never paid for.
+    A pale dot is an epoch, a line the median of ten; large dots are problems never paid
+    for.
     """
     axes = axes_row(3, width=11, height=3)
     epochs = [line for line in lines if "accuracy" in line]
     looks = [(line["epoch"], line["held_out"]) for line in lines if "held_out" in line]
     parts = (
-        {"accuracy": "training"},
+        {"accuracy": "paid for"},
         {"tied_wrong": "all wrong", "tied_right": "all right"},
         {"kl": ""},
     )
@@ -43,12 +67,14 @@ def plot_metrics(lines: Sequence[Mapping[str, Any]], stopped: int) -> list[Axes]
     for ax, names, title in zip(axes, parts, titles, strict=True):
         for (name, label), colour, style in zip(names.items(), COLOURS, LINES):
             curve = np.array([line[name] for line in epochs])
-            smooth = np.convolve(curve, np.full(10, 0.1), "valid")
+            smooth = np.median(sliding_window_view(curve, 10), axis=-1)
             x = range(10, len(curve) + 1)
+            if len(names) == 1:
+                ax.plot(curve, ".", color=colour, alpha=0.35, ms=4)
             ax.plot(x, smooth, color=colour, ls=style, label=label)
         ax.axvline(stopped, color="0.6", lw=1, ls=":")
         if "accuracy" in names:
-            ax.plot(*zip(*looks), "o", color=COLOURS[1], label="unseen problems")
+            ax.plot(*zip(*looks), "o", color=COLOURS[1], label="never paid for")
         ax.set_ylim(0, None if "kl" in names else 1)
         finish(ax, "epoch", "", title)
         if "kl" not in names:
