@@ -34,7 +34,7 @@ def follow(run: Run, stop_at: int | None = None) -> None:
     """Print a row every ten epochs; before epoch `stop_at` press Ctrl-C."""
     measure = run.trainer.observe
 
-    def observe(policy: CausalPolicy) -> dict:
+    def observe(policy: CausalPolicy) -> dict | None:
         done = run.trainer.epoch
         if done == stop_at:
             signal.raise_signal(signal.SIGINT)
@@ -43,7 +43,7 @@ def follow(run: Run, stop_at: int | None = None) -> None:
             names = ("accuracy", "tied_groups", "kl") if lines else ()
             means = [sum(line[n] for line in lines) / len(lines) for n in names]
             print(f"{done:5d}" + "".join(f"{mean:12.2f}" for mean in means))
-        return measure(policy) if measure else {}
+        return measure(policy)
 
     run.trainer.observe = observe
     print("epoch    accuracy        tied          KL   means of 10 epochs")
@@ -52,8 +52,8 @@ def follow(run: Run, stop_at: int | None = None) -> None:
 def plot_metrics(lines: Sequence[Mapping[str, Any]], stopped: int) -> list[Axes]:
     """A run's lines: what is right, the tied groups, the KL; a dotted line where it stopped.
 
-    A pale dot is an epoch, a line the median of ten; large dots are problems never paid
-    for.
+    A line is the mean of ten epochs; that of the KL is their median, with each epoch as
+    a pale dot, since single estimates leap. Dots are problems never paid for.
     """
     axes = axes_row(3, width=11, height=3)
     epochs = [line for line in lines if "accuracy" in line]
@@ -67,10 +67,11 @@ def plot_metrics(lines: Sequence[Mapping[str, Any]], stopped: int) -> list[Axes]
     for ax, names, title in zip(axes, parts, titles, strict=True):
         for (name, label), colour, style in zip(names.items(), COLOURS, LINES):
             curve = np.array([line[name] for line in epochs])
-            smooth = np.median(sliding_window_view(curve, 10), axis=-1)
+            average = np.median if name == "kl" else np.mean
+            smooth = average(sliding_window_view(curve, 10), axis=-1)
             x = range(10, len(curve) + 1)
-            if len(names) == 1:
-                ax.plot(curve, ".", color=colour, alpha=0.35, ms=4)
+            if name == "kl":
+                ax.plot(curve, ".", color=colour, alpha=0.35, ms=5)
             ax.plot(x, smooth, color=colour, ls=style, label=label)
         ax.axvline(stopped, color="0.6", lw=1, ls=":")
         if "accuracy" in names:
