@@ -52,15 +52,21 @@ Its weights were rounded to 4 bits and stand here in float32: close to the origi
 not the same."""
 FROM_HUB = f"From `{HUB}` on the Hugging Face hub: the original weights, in float32."
 
+
+def fetched() -> Path | None:
+    """Where the fetched model lies: here, or in a folder above; None if nowhere."""
+    places = (place / FOLDER for place in (Path.cwd(), *Path.cwd().parents))
+    return next((each for each in places if (each / "config.json").exists()), None)
+
+
 # The answer, which is the end of what is written, behind this mark.
 MARK = "Answer:"
 
 
 def stated(completion: str) -> Fraction | None:
     """The number behind "Answer:", said once, where nothing else follows; else None."""
-    _, mark, said = completion.partition(MARK)
-    said = said.strip()
-    return read_number(said) if mark and "\n" not in said else None
+    said = completion.partition(MARK)[2].strip()
+    return None if "\n" in said else read_number(said)
 
 
 def is_right(completion: str, answer: str) -> bool:
@@ -86,7 +92,8 @@ def form(completions: list[Completion], **kwargs: object) -> list[float]:
 class ShortAnswers(GSM8K):
     """Word problems, answered in a line or two: the sums, and then the answer."""
 
-    operands: tuple[int, int] = Field(default=(1, 40), strict=False)
+    # With numbers up to 40 it learns to add, whatever is asked: see notebook 12.
+    operands: tuple[int, int] = Field(default=(1, 12), strict=False)
     steps: tuple[int, ...] = Field(default=(1,), strict=False)
 
     rewards: ClassVar = {"accuracy": (accuracy, 1.0), "form": (form, 0.1)}
@@ -106,7 +113,7 @@ class ShortAnswers(GSM8K):
             "model": FOLDER,
             "system_prompt": "You solve word problems in one short line.",
             "num_problems": 4096,
-            "num_epochs": 60,
+            "num_epochs": 32,
             "num_prompts": 8,
             "max_new_tokens": 32,
             "kl_penalty": 0.0,

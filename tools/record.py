@@ -17,9 +17,10 @@ from typing import Any, ClassVar
 import torch
 
 from grpo_course.checks import settings
-from grpo_course.evaluation import Scores, greedy_scores, majority, sampled_scores
+from grpo_course.evaluation import Scores, greedy_scores, sampled_scores
 from grpo_course.files import write_atomically
 from grpo_course.gsm8k import WordProblem, load_gsm8k
+from grpo_course.lessons.finale import FIRST, PATH, SAME, read_record
 from grpo_course.lm import CausalPolicy, load_model, load_tokenizer
 from grpo_course.smollm2 import ShortAnswers, stated
 from grpo_course.tasks import Environment
@@ -33,21 +34,19 @@ from grpo_course.training import (
     train_policy,
 )
 
-PATH = Path("grpo_course/lessons/smollm2.json")
 PAGE = Path("INSTRUCTORS.md")  # ordinary English
 CONFIG = presets_of("smollm2")["smollm2"]
-STOPS = (0, 4, 8, 16, 32, 60)  # updates
-SAME = "same kind"
+STOPS = (0, 4, 8, 16, 32)  # updates
 # What else is asked, before and after: settings of the task, and its split.
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {
     "new wordings": ({}, "unseen_phrasings"),
-    "larger numbers": ({"operands": (41, 99)}, "unseen_problems"),
+    "larger numbers": ({"operands": (13, 40)}, "unseen_problems"),
     "two steps": ({"steps": (2,)}, "unseen_problems"),
     "times": ({"operations": "*", "operands": (2, 9)}, "unseen_problems"),
 }
-GREEDY, DEEP, MANY, FEW = 64, 32, 16, 4  # problems; problems that get samples; samples
+GREEDY, DEEP, MANY, FEW = 64, 32, 8, 4  # problems; problems that get samples; samples
 COOLED = 0.3  # a temperature
-LONGEST = 48  # tokens, where two steps fit
+LONGEST = 40  # tokens, where two steps fit
 
 
 @settings()
@@ -55,12 +54,13 @@ class NoExample(ShortAnswers):
     examples: ClassVar[Sequence[tuple[str, str]]] = ()
 
 
-FIRST = "GRPO"
-MEASURED = (FIRST, "GRPO, without an example")  # the others begin as the first
+# As they go; the others begin as the first, and are measured at their end.
+MEASURED = (FIRST, "GRPO, numbers up to 40", "GRPO, without an example")
 ARMS = {
     FIRST: CONFIG,
     "GRPO, three times the rate": replace(CONFIG, learning_rate=3e-5),
     "GRPO, with a KL": replace(CONFIG, kl_penalty=0.04),
+    "GRPO, numbers up to 40": replace(CONFIG, task_settings={"operands": (1, 40)}),
     "GRPO, without an example": replace(CONFIG, task="tools.record:NoExample"),
     "imitation": replace(
         CONFIG, warm_start_batch_size=8, warm_start_learning_rate=1e-5
@@ -76,6 +76,7 @@ def held_out(
     **settings: Any,
 ) -> Environment:
     """Problems of a split that are the seed's own, asked as this arm asks."""
+    settings = {**config.task_settings, **settings}
     config = replace(config, task_settings=settings, seed=1000 + config.seed)
     return make_environment(config, load_problems(config, split, count), tokenizer)
 
@@ -113,7 +114,8 @@ def look(
     """The problems of its own kind: greedily, sampled, and what it writes to four."""
     test = held_out(config, tokenizer)
     greedy = greedy_scores(policy, test)
-    yield row(SAME, "greedy", greedy)
+    operations = "".join(p.operations[0] for p in test.problems)  # type: ignore
+    yield row(SAME, "greedy", greedy) | {"operations": operations}
     few = held_out(config, tokenizer, count=DEEP)  # the first of them
     drawn = sampled_scores(policy, few, samples, batch_size=64 // samples)
     yield row(SAME, "sampled", drawn)
@@ -121,14 +123,11 @@ def look(
         told = {"question": problem.question, "answer": problem.answer}
         yield told | {"greedy": greedy.texts[at][0], "sampled": drawn.texts[at][:2]}
     if samples > FEW:
-        voters = sampled_scores(policy, few, 8, seed=1, batch_size=8)
-        vote = {"samples": 1, "right": marks(majority(voters)[:, None])}
-        said = [[stated(text) for text in texts] for texts in voters.texts]
-        vote["answers"] = [[n if n is None else str(n) for n in each] for each in said]
-        vote["gold"] = [problem.answer for problem in few.problems]
-        yield {"split": SAME, "way": "vote"} | vote
-        cooled = sampled_scores(policy, few, 8, temperature=COOLED, batch_size=8)
+        cooled = sampled_scores(policy, few, FEW, temperature=COOLED, batch_size=16)
         yield row(SAME, "cooled", cooled)
+        said = [[stated(text) for text in texts] for texts in drawn.texts]
+        answers = [[n if n is None else str(n) for n in each] for each in said]
+        yield {"answers": answers, "gold": [problem.answer for problem in few.problems]}
 
 
 def look_around(
@@ -165,9 +164,10 @@ def record(arm: str, seed: int, folder: str, updates: int) -> None:
     rows: list[dict[str, Any]] = []
 
     def keep(update: int) -> None:
-        policy, last = make_policy(longer, model, tokenizer), update in (0, updates)
-        seen = list(look(config, policy, tokenizer, MANY if last else FEW))
-        if last:
+        policy = make_policy(longer, model, tokenizer)
+        whole = arm == FIRST and update in (0, updates)
+        seen = list(look(config, policy, tokenizer, MANY if whole else FEW))
+        if whole:
             seen += look_around(config, policy, tokenizer)
         rows.extend({"update": update, **each} for each in seen)
         print(arm, seed, update, seen[0]["right"].count("1") / GREEDY, flush=True)
@@ -193,7 +193,7 @@ def record(arm: str, seed: int, folder: str, updates: int) -> None:
     keep(updates)
     minutes = round((time.time() - begun) / 60, 1)
     told = {"arm": arm, "seed": seed, "updates": updates, "minutes": minutes}
-    kept = [*read(), told | {"curves": curves, "rows": rows}]
+    kept = [*read_record(), told | {"curves": curves, "rows": rows}]
     kept.sort(key=lambda run: (list(ARMS).index(run["arm"]), run["seed"]))
     write_atomically(PATH, json.dumps(kept, indent=1) + "\n")
 
@@ -202,21 +202,16 @@ def rounded(values: Sequence[float]) -> list[float | None]:
     return [None if math.isnan(value) else round(value, 4) for value in values]
 
 
-def read() -> list[dict[str, Any]]:
-    """What is recorded: one entry a run."""
-    return json.loads(PATH.read_text("utf-8")) if PATH.exists() else []
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("arms", nargs="+", choices=ARMS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--updates", type=int, default=60)
+    parser.add_argument("--updates", type=int, default=32)
     parser.add_argument("--model", default=CONFIG.model)
     options = parser.parse_args()
     for seed in options.seeds:
         for arm in options.arms:
-            if not any((r["arm"], r["seed"]) == (arm, seed) for r in read()):
+            if not any((r["arm"], r["seed"]) == (arm, seed) for r in read_record()):
                 record(arm, seed, options.model, options.updates)
 
 

@@ -1,0 +1,74 @@
+"""What GRPO made of SmolLM2, as `tools/record.py` recorded it for notebook 12.
+
+A run is a dict: its arm and seed, how many updates it had and how many minutes they
+took; `curves`, lists with a value an update; and `rows`, what was asked after how many
+updates. In a row, each problem has one character, how many of its samples were right.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+PATH = Path(__file__).parent / "smollm2.json"
+FIRST, SAME = "GRPO", "same kind"
+Run = dict[str, Any]
+
+
+def read_record() -> list[Run]:
+    """All runs that were recorded."""
+    return json.loads(PATH.read_text("utf-8")) if PATH.exists() else []
+
+
+def runs(record: Sequence[Run], arm: str = FIRST) -> list[Run]:
+    """The runs of one arm, a seed each."""
+    return [run for run in record if run["arm"] == arm]
+
+
+def curves(record: Sequence[Run], arm: str = FIRST, name: str = "accuracy") -> Tensor:
+    """What was seen at each update. -> [update seed]"""
+    each = [run["curves"][name] for run in runs(record, arm)]
+    nan = float("nan")
+    return torch.tensor([[nan if v is None else v for v in one] for one in each]).T
+
+
+def shares(
+    record: Sequence[Run],
+    arm: str,
+    update: int,
+    split: str = SAME,
+    way: str = "greedy",
+    name: str = "right",
+) -> Tensor:
+    """The share of its samples that were right, of each problem. -> [seed problem]
+
+    `update` 0 is the start, which an arm shares with the first one's run of its seed;
+    -1 is the end.
+    """
+    wanted = {"split": split, "way": way}
+    found = []
+    for run in runs(record, arm):
+        at = run["updates"] if update == -1 else update
+        if update == 0 and not any(row["update"] == 0 for row in run["rows"]):
+            run = next(r for r in runs(record) if r["seed"] == run["seed"])
+        row = next(r for r in run["rows"] if r | wanted | {"update": at} == r)
+        found.append([int(mark, 36) / row["samples"] for mark in row[name]])
+    return torch.tensor(found, dtype=torch.float64)
+
+
+def written(record: Sequence[Run], update: int, seed: int = 0) -> list[Run]:
+    """Four problems, and what was written to each after so many updates.
+
+    -> dicts of question, answer, `greedy`, a text, and `sampled`, several
+    """
+    (run,) = (run for run in runs(record) if run["seed"] == seed)
+    return [r for r in run["rows"] if r["update"] == update and "question" in r]
+
+
+def votes(record: Sequence[Run]) -> list[Run]:
+    """Eight samples of the start to each problem, one dict a seed: answers and gold."""
+    every = (row for run in runs(record) for row in run["rows"])
+    return [r for r in every if r["update"] == 0 and "gold" in r]
