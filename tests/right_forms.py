@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from einops import einsum, rearrange, reduce, repeat
 from torch.distributions import Categorical, kl_divergence
 
-from grpo_course import ppo
+from grpo_course import ppo, smollm2
 from grpo_course import sort as sort_rewards
 from grpo_course.formulas import (
     aggregate,
@@ -30,6 +30,7 @@ from grpo_course.formulas import (
     kl_reward,
     loss_report,
 )
+from grpo_course.gsm8k import read_number
 from grpo_course.lessons.hunt.defects import HEALTHY
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.loop import adapted_beta
@@ -156,12 +157,16 @@ def _weight_of_groups(solve_rate, chance):
     return torch.tensor(weights)
 
 
-def _token_by_token(logits, tokens, prompt_length):
-    rows = []
-    for row, text in zip(logits, tokens):
-        places = range(prompt_length, len(text))
-        rows.append(torch.stack([row[t - 1].log_softmax(0)[text[t]] for t in places]))
-    return torch.stack(rows)
+def _by_the_task(text, answer):
+    return smollm2.accuracy([text], [answer])[0] + 0.1 * smollm2.form([text])[0]
+
+
+def _by_parts(text, answer):
+    parts = text.strip().split("Answer:", 1)
+    if len(parts) < 2 or len(parts[1].strip().splitlines()) > 1:
+        return 0.0
+    number = read_number(parts[1])
+    return 0.0 if number is None else 0.1 + (number == read_number(answer))
 
 
 def _bonus_for_one_group(make_trainer):
@@ -583,7 +588,8 @@ RIGHT = [
     ),
     ("honest_reward", lambda *given: _by_one_pattern(*given)),
     ("completion_mask", lambda *given: _until_eos(*given)),
-    ("response_log_probs", lambda *given: _token_by_token(*given)),
+    ("answer_reward", lambda *given: _by_the_task(*given)),
+    ("answer_reward", lambda *given: _by_parts(*given)),
     ("vote", _votes_by_pass),
     (
         "vote",
@@ -848,11 +854,6 @@ def completion_mask(tokens, prompt_width, eos):
     return mask
 
 
-def response_log_probs(logits, tokens, prompt_length):
-    before = logits[:, prompt_length - 1 : -1]
-    return token_log_probs(before, tokens[:, prompt_length:])
-
-
 def two_means(per_token, mask, max_length):
     constant = aggregate(per_token, mask, "constant", max_length=max_length)
     return torch.stack([aggregate(per_token, mask, "token_mean"), constant])
@@ -912,7 +913,6 @@ PACKAGE = {
     "repaired_script": lambda source: HEALTHY,
     "extract_answer": extract_answer,
     "completion_mask": completion_mask,
-    "response_log_probs": response_log_probs,
     "two_means": two_means,
     "weighted_loss": cispo_loss,
 }

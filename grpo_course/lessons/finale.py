@@ -59,6 +59,14 @@ def shares(
     return torch.tensor(found, dtype=torch.float64)
 
 
+def additions(record: Sequence[Run], arm: str = FIRST) -> Tensor:
+    """Whether a held-out problem wants an addition. -> bool [seed problem]"""
+    each = [
+        next(r for r in run["rows"] if "operations" in r) for run in runs(record, arm)
+    ]
+    return torch.tensor([[op == "+" for op in row["operations"]] for row in each])
+
+
 def written(record: Sequence[Run], update: int, seed: int = 0) -> list[Run]:
     """Four problems, and what was written to each after so many updates.
 

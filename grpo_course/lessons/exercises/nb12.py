@@ -5,47 +5,84 @@ from collections import Counter
 import torch
 
 from grpo_course.classroom.check import Case, case, exercise
-from grpo_course.lessons.exercises.shared import TOO_LATE, numbers, pick, scored_text
+from grpo_course.gsm8k import read_number
+from grpo_course.lessons.exercises.shared import numbers
 
 
-def _scores(logits, tokens):
-    return pick(logits.log_softmax(-1), tokens)
+def _said(description, text, hint="", answer="12"):
+    return case(description, hint, text=text, answer=answer)
 
 
-@exercise("12.1", gradient="logits")
-def response_log_probs(logits, tokens, prompt_length):
-    """float [batch pos vocab], int [batch pos], int
-    -> float [batch pos-prompt_length]"""
-    before = logits[:, prompt_length - 1 : -1].log_softmax(dim=-1)
-    chosen = tokens[:, prompt_length:, None]
-    return before.gather(-1, chosen).squeeze(-1)
+@exercise("12.1")
+def answer_reward(text, answer):
+    """str, str -> float"""
+    said = text.partition("Answer:")[2].strip()
+    number = None if "\n" in said else read_number(said)
+    if number is None:
+        return 0.0
+    return 1.1 if number == read_number(answer) else 0.1
 
 
-response_log_probs.insight = "With left padding all prompts end at one place, so a single slice cuts every row of the batch."
-response_log_probs.cases = (
-    scored_text(
-        "a prompt of three tokens, a response of four", 2, 7, 5, prompt_length=3
+ONE_LINE = "Behind the number the model went on, to a question of its own. Where a further line follows, strip() aside, there is no answer."
+TWICE = "Two numbers are named, so none is: cut at the first `Answer:`, and let read_number see all that follows. Otherwise guessing twice pays."
+answer_reward.insight = "The tenth is for the form alone. It gives a model that gets no sum right something to climb, and it is too small to be worth more than a right answer."
+answer_reward.cases = (
+    _said("right", "7 + 5 = 12. Answer: 12"),
+    _said(
+        "a wrong number in the right form",
+        "7 + 5 = 13. Answer: 13",
+        "The form pays 0.1, whatever the number.",
     ),
-    scored_text("a prompt of one token", 2, 4, 5, prompt_length=1),
-    scored_text("a response of one token", 2, 5, 5, prompt_length=4),
-    scored_text("a batch of one", 1, 7, 5, prompt_length=3),
-    scored_text("one token each", 1, 2, 5, prompt_length=1),
-    scored_text(
-        "logits of 200 and -200", 2, 5, 4, TOO_LATE, scale=200.0, prompt_length=2
+    _said(
+        "no mark",
+        "7 + 5 = 12",
+        "There is no `Answer:`, so nothing is paid, though the sum is right. partition leaves an empty text behind a mark that is not there.",
+    ),
+    _said(
+        "no number behind the mark",
+        "Answer:",
+        "Nothing stands behind the mark: read_number gives None, and the form is not hit.",
+    ),
+    _said(
+        "a full stop and a new line at the end",
+        "7 + 5 = 12.\nAnswer: 12.\n",
+        "White space at the end breaks no form: strip() before you look for a new line.",
+    ),
+    _said(
+        "12.00 dollars",
+        "Answer: $12.00",
+        "As texts they differ, as numbers they are one: let read_number read both.",
+    ),
+    _said(
+        "another number that has its digits",
+        "Answer: 120",
+        "120 is not 12: compare numbers, not texts.",
+    ),
+    _said("two answers, the last one right", "Answer: 3. Answer: 12", TWICE),
+    _said("two answers, the first one right", "Answer: 12. Answer: 3", TWICE),
+    _said("two numbers", "Answer: 12 or 13", TWICE),
+    _said("it goes on", "Answer: 12\nQuestion: What is next?", ONE_LINE),
+    _said(
+        "a gold answer that is written out",
+        "Answer: 1200",
+        "The gold answer is a text as well: read_number(answer).",
+        answer="1,200",
     ),
 )
-response_log_probs.mistakes = """
-prompt_length - 1 : -1 => prompt_length: | No shift: the logits that stand beside a token have read it already. Those one place before score it, so begin at prompt_length - 1.
-prompt_length - 1 : -1 => prompt_length : -1 && tokens[:, prompt_length:, None] => tokens[:, prompt_length + 1 :, None] | You lose the first response token. The logits of the last prompt token score it: begin at prompt_length - 1.
-return _scores(logits[:, :-1], tokens[:, 1:]) | You score the prompt as well. Nobody sampled it: keep the scores of the response only.
-tokens[:, prompt_length:, None] => tokens[:, prompt_length - 1 : -1, None] | You shift the logits and the tokens. The tokens stay those of the response; only the logits begin one place earlier.
-logits[:, prompt_length - 1 : -1] => logits.roll(1, 1)[:, prompt_length - 1 : -1] | You shift twice: the logits just before a token score it, not those two places before.
-return logits[:, prompt_length - 1 : -1].log_softmax(-1) | These are the log-probabilities of all words. Gather the one of the token that came.
-before.gather => before[:, :1].expand_as(before).gather | You score every response token with one row, the one behind the prompt. Each token has a row of its own, which has read the tokens before it.
-.squeeze(-1) => .squeeze(-1).sum(-1) | You sum over pos. The ratio and the mask work on single tokens: return a score for each.
-.log_softmax(dim=-1) => | These are raw logits. Log-probabilities need log_softmax over the vocabulary first.
-.log_softmax(dim=-1) => .softmax(dim=-1) | These are probabilities. Use log_softmax instead of softmax.
-.log_softmax(dim=-1) => .log_softmax(dim=1) | Your softmax runs over pos, so places compete. Words do: normalize over vocab, the last axis.
+answer_reward.mistakes = r"""
+None if "\n" in said else read_number(said) => read_number(said) | Behind the number the model went on, to a question of its own. Where a further line follows, strip() aside, there is no answer.
+.strip() => | White space at the end breaks no form: strip() before you look for a new line.
+text.partition("Answer:") => ("", *text.rpartition("Answer:")[1:]) if "Answer:" in text else ("", "", "") | Two numbers are named, so none is: cut at the first `Answer:`, and let read_number see all that follows. Otherwise guessing twice pays.
+text.partition("Answer:")[2] => text.rpartition("Answer:")[2] | Without `Answer:` rpartition gives you the whole text, and of two answers the last one. Cut at the first mark: partition leaves an empty text where there is none.
+else 0.1 => else 0.0 | A wrong number in the right form earns the tenth for the form.
+1.1 if => 1.0 if | A right answer has the form, too: 1 for the number and 0.1 for the form.
+0.0 => 0.1 | Without the form nothing is paid: return 0.0 there.
+number == read_number(answer) => said == answer | You compare texts, so $12.00 is not 12. Let read_number read both.
+number == read_number(answer) => str(number) == answer | The gold answer is a text as well, and may be written 1,200: let read_number read both.
+number == read_number(answer) => answer in said | You ask whether the digits occur: 120 holds 12, and is not 12. Compare numbers.
+return 1.1 if answer in text else 0.1 | You ask whether the digits occur anywhere: in the sum, in 120. Read the number behind `Answer:` and compare numbers.
+else read_number(said) => else read_number(text) | You read the whole text, in which the sum has numbers too. Read what stands behind `Answer:`.
+1.1 if number == => 1.1 if number != | The signs are turned: the right number earns 1.1, any other one 0.1.
 """
 
 
@@ -59,7 +96,7 @@ def vote(answers):
     return winners
 
 
-def _said(given):
+def _given(given):
     return [answer for answer in given if answer is not None]
 
 
@@ -114,9 +151,9 @@ return [given[0] for given in answers] | You take the first answer, whatever the
 [0][0] if counted else None => [0] if counted else None | most_common gives pairs of an answer and its count. Return the answer alone.
 [0][0] if counted else None => [0][1] if counted else None | That is how often it came. Return the answer, the first of each pair.
 if counted else None => if counted and 2 * counted.most_common(1)[0][1] > len(given) else None | You ask for more than half. The most frequent answer wins, however few gave it.
-return [max(_said(given), default=None) for given in answers] | That is the largest of the answers, not the most frequent one.
+return [max(_given(given), default=None) for given in answers] | That is the largest of the answers, not the most frequent one.
 [0][0] if counted else None => [0][0] | Where nobody answered, there is nothing to count: return None for that problem, and go on.
-return [max(_said(given), key=given.count) for given in answers] | Where nobody answered, there is nothing to count: max needs default=None there.
+return [max(_given(given), key=given.count) for given in answers] | Where nobody answered, there is nothing to count: max needs default=None there.
 """
 
 
