@@ -14,6 +14,7 @@ import torch
 
 from grpo_course import training
 from grpo_course.evaluation import Scores, sampled_scores
+from grpo_course.files import json_lines
 from grpo_course.gsm8k import GSM8K, demonstration, make_problems
 from grpo_course.lm import MODELS, CausalPolicy, make_tiny_model, make_tokenizer
 from grpo_course.loop import Rollout
@@ -503,3 +504,39 @@ def test_a_probe_keeps_what_each_look_saw_by_its_epoch(monkeypatch):
     assert {k: v[0].tolist() for k, v in probe.rewards.items()} == {
         epoch: [float(epoch)] * 8 for epoch in (0, 2, 4)
     }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "preset, architecture", [("gpu", "qwen2"), ("gpu-smollm2", "llama")]
+)
+def test_a_preset_for_a_gpu_trains_a_given_model_on_given_rows(
+    preset, architecture, tmp_path
+):
+    """Small and random, but bfloat16, checkpointing and the long prompt are its own."""
+    problems = make_problems("train", 40, 0, operands=(1, 4), steps=(1,))
+    config = presets_of("gsm8k")[preset]
+    told = [p.question + demonstration(p) for p in problems]
+    tokenizer = make_tokenizer([config.system_prompt, *told])
+    sizes = {"hidden_size": 16, "num_heads": 2, "context_length": 1024}
+    model = make_tiny_model(tokenizer, architecture, **sizes)
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path / "model")
+    rows = [{"question": p.question, "answer": p.solution} for p in problems]
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.jsonl").write_text(json_lines(rows), encoding="utf-8")
+    small = replace(
+        config,
+        model=str(tmp_path / "model"),
+        task_settings={"data": str(tmp_path)},
+        num_epochs=2,
+        num_prompts=2,
+        max_new_tokens=6,
+    )
+    given = load_problems(small)
+    made, words = training.make_model(small, given)
+    environment = make_environment(small, given, words)
+    policy, history = training.train_policy(small, made, words, environment)
+    assert policy.model.config.model_type == architecture
+    assert len(history.curve("accuracy")) == 2
+    assert history.curve("loss").isfinite().all()
