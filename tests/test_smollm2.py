@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from grpo_course import smollm2
-from grpo_course.lm import make_tokenizer
+from grpo_course.files import json_lines
+from grpo_course.gsm8k import make_problems
+from grpo_course.lessons import finale
+from grpo_course.lm import make_tiny_model, make_tokenizer
 from grpo_course.smollm2 import ShortAnswers, accuracy, form, stated
 from grpo_course.tasks import Environment, chat_messages, prompt_text
 from grpo_course.training import presets_of
+from tools import record
 
 
 @pytest.mark.parametrize(
@@ -108,3 +112,42 @@ def test_it_is_fetched_once_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
     assert [text for text, _ in made] == ["weights"]
     assert "4 bits" in (target / "README.md").read_text(encoding="utf-8")
     assert "is there already" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_recorded_run_is_read_back(tmp_path, monkeypatch):
+    """One update of a random model, measured on a few problems, is written and read."""
+    task, rows = ShortAnswers(), make_problems("train", 20, 0, steps=(1, 2))
+    told = [p.question + task.gold(p) for p in task.problems("train", 50, 0)]
+    tokenizer = make_tokenizer(told)
+    model = make_tiny_model(tokenizer, "llama", hidden_size=16, context_length=1024)
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path / "model")
+    each = [{"question": p.question, "answer": p.solution} for p in rows]
+    (tmp_path / "train.jsonl").write_text(json_lines(each), encoding="utf-8")
+    monkeypatch.setenv("GSM8K_DIR", str(tmp_path))
+    page = tmp_path / "page.md"
+    page.write_text("A model answers each question several times.", encoding="utf-8")
+    for module in (record, finale):
+        monkeypatch.setattr(module, "PATH", tmp_path / "record.json")
+    small = {"GREEDY": 5, "DEEP": 4, "MANY": 2, "FEW": 1, "PAGE": page}
+    for name, value in small.items():
+        monkeypatch.setattr(record, name, value)
+    arms = "GRPO", "GRPO, three times the rate"
+    for arm in arms:
+        record.record(arm, 3, str(tmp_path / "model"), 1)
+    seen = finale.read_record()
+    assert [(run["arm"], run["seed"]) for run in seen] == [(arm, 3) for arm in arms]
+    assert finale.curves(seen).shape == (1, 1)
+    assert finale.additions(seen).shape == (1, 5)
+    for arm in arms:
+        for at in (0, -1):
+            assert finale.shares(seen, arm, at).shape == (1, 5)
+    assert finale.shares(seen, "GRPO", -1, "GSM8K, easy rows").shape == (1, 5)
+    assert finale.shares(seen, "GRPO", 0, way="sampled").shape == (1, 4)
+    asked = task.problems("unseen_problems", 4, 1003)
+    assert [p.question for p in asked] == [
+        t["question"] for t in finale.written(seen, 0, 3)
+    ]
+    (votes,) = finale.votes(seen)
+    assert votes["gold"] == [p.answer for p in asked] and len(votes["answers"][0]) == 2
