@@ -57,7 +57,8 @@ class LiveCurve:
 
         ax = plot_bands(curves, self.name, ax=axes_row(height=2.6)[0])
         ax.set_xlim(0, self.num_epochs)
-        ax.set_title(f"epoch {epoch} of {self.num_epochs}")
+        if len(curves) == 1:  # a legend of several stands there
+            ax.set_title(f"epoch {epoch} of {self.num_epochs}")
         if self.handle is None:
             self.handle = display(ax.figure, display_id=True)
         else:
