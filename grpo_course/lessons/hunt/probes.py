@@ -18,11 +18,8 @@ from types import SimpleNamespace
 
 import torch
 
-from grpo_course.checks import require_known
-from grpo_course.classroom.check import show_verdict, wrap
 from grpo_course.lessons.hunt.defects import DEFECTS, broken, number_of
 from grpo_course.lessons.hunt.script import Trainer
-from grpo_course.lessons.pictures.nb10 import plot_matrix
 
 Probe = Callable[[Callable], bool]
 COURSE_PROBES: dict[str, Probe] = {}
@@ -412,32 +409,6 @@ def run_probe(
     for number in numbers:
         sick[number] = ask(probe, broken(number).Trainer)
     return Row(healthy, sick, slowest)
-
-
-def judge_probe(
-    probe: Callable,
-    property_name: str,
-    numbers: Iterable[int] = DEFECTS,
-    variants: dict | None = None,
-) -> bool:
-    """Print what a probe finds, misses and fires at wrongly, and draw its row.
-
-    `property_name` is one of PROPERTIES: what the probe is to ask. Returns whether the
-    probe does its work, so that a cell can use it or the course's own. Trainers are
-    named by number alone.
-    """
-    require_known("property_name", property_name, PROPERTIES)
-    row = run_probe(probe, numbers, variants)
-    problems = faults(row, PROPERTIES[property_name])
-    told = [f"    {each}" for each in problems] or [
-        f"[v] It is silent in {len(row.healthy)} healthy trainers and fires for "
-        f"{numbered(row.found())}, as it must."
-    ]
-    if problems:
-        told[0] = f"[x] {problems[0]}"
-    show_verdict([line for words in told for line in wrap(words)])
-    plot_matrix({probe.__name__: row})
-    return not problems
 
 
 def faults(row: Row, asked: Property) -> list[str]:
