@@ -186,6 +186,7 @@ def test_progress_lists_the_notebook_s_exercises(judge, capsys):
     ]
 
 
+@pytest.mark.slow
 def test_a_notebook_loads_its_own_lesson_only():
     code = """
     import sys

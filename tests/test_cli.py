@@ -146,6 +146,7 @@ def test_a_longer_run_begins_with_the_model_of_a_finished_one(alone, tmp_path, c
     assert json.loads((out / CONFIG).read_text())["model"] == str(last)
 
 
+@pytest.mark.slow
 def test_a_task_of_ones_own_trains_evaluates_and_resumes(folder, outcome, call):
     status, _, error = call(train, *MY_TASK)
     assert status == 0, error
@@ -189,6 +190,7 @@ def test_a_run_is_not_resumed_with_another_task(folder, call):
     assert call(train, "--resume", "--out", "my run")[0] == 0
 
 
+@pytest.mark.slow
 def test_settings_of_a_task_are_flags(folder, call):
     chosen = ["--numbers", 2, "--largest", 5, "--reward-weights.format", 0.5]
     options = ["--task", "countdown", *SMALL, *SHORT, "--out", "run"]
@@ -226,6 +228,7 @@ def test_what_has_no_room_is_refused_before_the_warm_start(folder, call, monkeyp
         call(train, *options, "--context-length", longer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "status", "told"),
     [
@@ -273,6 +276,7 @@ def test_evaluate_a_run_and_one_of_its_checkpoints(call, alone, tmp_path):
     assert "sampled pass@1" in printed and "right: " not in printed
 
 
+@pytest.mark.slow
 def test_evaluate_a_model_with_another_task_on_files(call, alone, tmp_path):
     problems = make_problems("train", 6, seed=3)
     rows = [{"question": p.question, "answer": p.solution} for p in problems]
@@ -311,6 +315,7 @@ def test_what_evaluate_refuses(
 # show
 
 
+@pytest.mark.slow
 def test_runs_are_printed_and_drawn(call, alone, tmp_path, monkeypatch):
     """The second was seen while it wrote a line."""
     monkeypatch.chdir(tmp_path)
@@ -335,6 +340,7 @@ def test_runs_are_printed_and_drawn(call, alone, tmp_path, monkeypatch):
     assert call(show, alone, alone)[0] == 2
 
 
+@pytest.mark.slow
 def test_a_code_page_without_arrows_loses_the_arrows_alone(alone, tmp_path):
     program = f"from grpo_course.cli import show; show(['{alone}', '--out', 'a.png'])"
     done = subprocess.run(
@@ -359,6 +365,7 @@ def full():
     return os.fdopen(os.open("/dev/full", os.O_WRONLY), "w", encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a full device is made of Linux")
 @pytest.mark.parametrize(
     ("stream", "status"),
@@ -379,6 +386,7 @@ def test_what_nobody_reads_ends_no_work(
     assert saved_epochs(Path("run")) == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["progress"]])
 def test_a_reader_that_leaves_ends_no_command_with_a_traceback(words):
     done = subprocess.run(

@@ -25,6 +25,7 @@ EACH = [
 of_each = pytest.mark.parametrize("task", EXERCISES, ids=lambda task: task.key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", EACH)
 def test_each_mistake_is_refused_with_its_own_hint(task):
     assert len(task.cases) > 1 and task.insight
@@ -41,6 +42,7 @@ def test_each_mistake_is_refused_with_its_own_hint(task):
 FORMS = [*right_forms.RIGHT, *right_forms.PACKAGE.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "answer"), FORMS)
 def test_a_right_form_is_accepted(name, answer):
     problem = diagnose(NAMES[name], answer)

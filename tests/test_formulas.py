@@ -72,6 +72,7 @@ def test_no_token_at_all_is_zero(mode):
     assert result == 0 and (values.grad == 0).all()
 
 
+@pytest.mark.slow
 @property_test
 @given(sizes, st.integers(0, 99), st.sampled_from(list(AGGREGATIONS)))
 def test_seeds_side_by_side_equal_one_at_a_time(shape, number, mode):

@@ -263,6 +263,7 @@ def says_no_number(text):
     return not (any(map(str.isnumeric, text)) or NUMERAL_WORDS.search(text))
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300).filter(says_no_number))
 def test_the_last_number_is_found_behind_any_text(text):
     assert last_number(f"5 {text} 7") == 7
@@ -640,6 +641,7 @@ def test_the_verdicts_on_the_solutions_that_openai_published():
     assert seen == 5276
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "last"), [(3000, 256), (40, 4), (9, 0)])
 def test_validation_is_the_end_of_train_and_a_run_knows_it(write, rows, last):
     """Settings are chosen on problems that are neither end's."""

@@ -178,6 +178,7 @@ def test_two_defects_are_drawn_by_a_seed_and_change_different_lines():
         broken(99)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", defects.HIDING)
 def test_a_hidden_defect_shows_once_the_other_is_repaired(pair):
     """With both, the weights are those of the first alone."""
@@ -214,6 +215,7 @@ ASLEEP = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cause", ASLEEP)
 def test_a_sleeping_defect_does_nothing(cause):
     assert update_error(cause, ASLEEP[cause]) < 1e-4
@@ -282,6 +284,7 @@ def test_a_hard_coded_size_of_groups_is_an_alarm():
     assert run_probe(groups_of_eight, []).alarms() == ["groups of sixteen"]
 
 
+@pytest.mark.slow
 def test_a_probe_that_fires_elsewhere_too_is_told_so():
     def greedy(make):
         alone, ties = probes.groups_share_a_prompt, probes.tied_groups_are_silent
@@ -357,6 +360,7 @@ def test_a_hunt_has_healthy_trainers_and_a_cause_that_repeats():
     assert hunts[3] == defects.drawn_hunt(3) and hunts[3] != hunts[4]
 
 
+@pytest.mark.slow
 def test_a_turn_opens_what_was_drawn_and_tells_the_reward_alone(capsys):
     drawn = defects.drawn_hunt(1)
     (turn, *_) = (i for i, (_, number) in enumerate(drawn, 1) if number is None)
@@ -370,6 +374,7 @@ def test_a_turn_opens_what_was_drawn_and_tells_the_reward_alone(capsys):
         open_case("G")
 
 
+@pytest.mark.slow
 def test_a_case_is_read_after_a_proof_and_looked_back_on_at_the_end(case, capsys):
     with pytest.raises(ValueError, match="no probe of yours"):
         case.read("response_mask")
@@ -420,11 +425,13 @@ def test_a_probe_sees_the_settings_of_its_case():
     assert case.probe(lambda make: make().settings.num_inner_steps == 1)
 
 
+@pytest.mark.slow
 def test_guesses_cost_and_earn_nothing_without_a_proof(case, capsys):
     assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 0
     assert "lucky guess" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_wrong_lines_and_many_methods_cost_points(case):
     assert not case.acquit()
     case.probe(KEEPS)
@@ -433,6 +440,7 @@ def test_wrong_lines_and_many_methods_cost_points(case):
     assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 4 - 2 - 1
 
 
+@pytest.mark.slow
 def test_an_edit_that_changes_nothing_is_a_wrong_accusation(capsys):
     healthy = Case("case", (), Complaint("It is bad.", ()))
     assert not healthy.accuse("/ num_tokens", "/ (num_tokens)")
@@ -449,6 +457,7 @@ def test_an_acquittal_is_worth_what_its_probes_would_have_seen(monkeypatch):
     assert healthy.acquit() and healthy.points == 0
 
 
+@pytest.mark.slow
 def test_two_defects_are_repaired_one_by_one(capsys):
     case = case_of("end token left in the graded text", "groups that mix prompts")
     assert case.accuse("decode(row, skip_special_tokens=False)", "decode(row)")
@@ -459,6 +468,7 @@ def test_two_defects_are_repaired_one_by_one(capsys):
     assert case.accuse(line, right) and case.points == 8
 
 
+@pytest.mark.slow
 def test_a_repair_in_place_equals_the_healthy_trainer(case, capsys):
     assert not case.accuse(WRONG_LINE, "cumsum(dim=1) < 1")
     assert case.accuse(WRONG_LINE, RIGHT_LINE)
@@ -467,6 +477,7 @@ def test_a_repair_in_place_equals_the_healthy_trainer(case, capsys):
         case.accuse("no such line", "")
 
 
+@pytest.mark.slow
 def test_two_lines_at_fault_are_accused_together():
     case = case_of("gradient cleared for each part")
     first = "            self.optimizer.zero_grad()\n            loss.backward()\n"
@@ -478,6 +489,7 @@ def test_two_lines_at_fault_are_accused_together():
     assert case.accuse(first, right[0], last, right[1])
 
 
+@pytest.mark.slow
 def test_a_repaired_class_is_judged_by_what_it_does(case, capsys):
     class Repaired(case.module.Trainer):
         def response_mask(self, responses):

@@ -154,6 +154,7 @@ def rows_read(module, call):
 # --- Sampling
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("same_pad", [False, True])
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_what_is_noted_is_what_each_text_scores_alone(

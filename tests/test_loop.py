@@ -853,6 +853,7 @@ def gradient_and_record(reward_fn=count_ones, seeds=None, beta=0.0, **knobs):
     return gradient, record, policy, batch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aggregation", ["sequence_mean", "token_mean", "constant"])
 @pytest.mark.parametrize("beta", [0.0, 0.3])
 @pytest.mark.parametrize("seeds", [None, (0, 1)])
@@ -981,6 +982,7 @@ STATE = ("epoch", "beta", "ref_policy", "shuffle", "history")
 KL = {"kl_penalty": 0.1, "kl_target": 0.01, "compute_ref_model_period": 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [1, 3, 5])
 @pytest.mark.parametrize("knobs", [{}, KL, {"minibatch_size": 9}])
 def test_a_run_that_stopped_goes_on_as_if_it_had_not(stop, knobs):

@@ -138,6 +138,7 @@ def run(name):
     return run_policy_gradient(epochs, **(SGD | SORT[name]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OLD)
 def test_a_run_has_the_numbers_it_had(name):
     history = run(name)

@@ -136,6 +136,7 @@ def by_hand(rewards, values, mask, gamma, lam, bootstrap):
 TOKENS = st.lists(st.tuples(NUMBERS, NUMBERS, st.booleans()), min_size=1, max_size=9)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(TOKENS, NUMBERS, st.floats(0.01, 1), st.floats(0, 1))
 def test_holes_and_cuts_are_those_of_a_plain_recursion(tokens, bootstrap, gamma, lam):
@@ -471,6 +472,7 @@ def test_minibatches_train_the_critic_too():
     assert (losses[-8:].mean(0) < 0.8 * losses[:8].mean(0)).all()
 
 
+@pytest.mark.slow
 def test_the_critic_learns_the_value_of_the_prompt_and_of_what_was_written():
     ppo = make(tuple(range(4)), num_epochs=100, num_responses=10)
     learning = list(ppo.critic.parameters())
@@ -534,6 +536,7 @@ def test_a_climb_notes_exact_numbers_and_leaves_its_start():
     assert len(history.epochs("model")) == 6
 
 
+@pytest.mark.slow
 def test_a_large_beta_holds_the_policy_at_its_start():
     model, _ = learn_reward(draw_pairs(20, SEEDS), SEEDS, num_steps=40)
     free, held = (

@@ -68,6 +68,7 @@ def test_a_climb_notes_exact_numbers_and_leaves_its_start():
     assert len(history.epochs("model")) == 6
 
 
+@pytest.mark.slow
 def test_a_large_beta_holds_the_policy_at_its_start():
     model, _ = learn_reward(draw_pairs(20, SEEDS), SEEDS, num_steps=40)
     free, held = (

@@ -125,6 +125,7 @@ def interrupt_at(monkeypatch, epoch, times=1, by=signal.SIGINT):
     monkeypatch.setattr(Run, "write_down", pressed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [s for s in runs.SIGNALS if hasattr(signal, s)])
 def test_a_signal_saves_and_says_how_to_go_on(
     alone, start, outcome, tmp_path, monkeypatch, call, by
@@ -141,6 +142,7 @@ def test_a_signal_saves_and_says_how_to_go_on(
     assert outcome(out) == outcome(alone)
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_stops_at_once(
     alone, start, outcome, tmp_path, monkeypatch, call
 ):
@@ -209,6 +211,7 @@ def torn(*args, **kwargs):
     raise RuntimeError("PytorchStreamWriter failed writing file data.pkl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "error"),
     [
@@ -242,6 +245,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(
     assert outcome(out) == outcome(alone)
 
 
+@pytest.mark.slow
 def test_no_room_for_a_line(alone, start, outcome, tmp_path, monkeypatch, call):
     out = tmp_path / "run"
     start(out)
@@ -253,6 +257,7 @@ def test_no_room_for_a_line(alone, start, outcome, tmp_path, monkeypatch, call):
     assert outcome(out) == outcome(alone)
 
 
+@pytest.mark.slow
 def test_a_share_that_refuses_modes_locks_and_the_sync_of_folders(
     alone, start, outcome, tmp_path, monkeypatch
 ):
@@ -313,6 +318,7 @@ with alone_in(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_do_not_train_in_one_folder(alone, small_run, tmp_path, call):
     """Not even where the first has saved nothing yet; one that is killed lets go."""
     out, file = tmp_path / "busy", tmp_path / "small.json"
@@ -471,6 +477,7 @@ def test_the_journals_hold_every_epoch_and_what_a_response_earned(alone):
     assert set(samples["question"]) <= questions
 
 
+@pytest.mark.slow
 def test_a_run_whose_responses_are_all_cut_off_writes_json_and_goes_on(start, tmp_path):
     """Nothing is learned, and the log says why: null is no number of JSON's own."""
     knobs = {"mask_truncated": True, "max_new_tokens": 2, "num_epochs": 2}

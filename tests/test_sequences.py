@@ -147,6 +147,7 @@ def test_seeds_sample_side_by_side_what_each_samples_alone():
     torch.testing.assert_close(scored[mask], noted[mask], atol=1e-5, rtol=0)
 
 
+@pytest.mark.slow
 def test_samples_follow_the_policy():
     model, prompt = TinyLM(3), torch.tensor([[1]])
     drawn, _ = sample_sequences(model, prompt, 20_000, Sampler(1), generator())
@@ -315,6 +316,7 @@ def test_what_observes_a_run_leaves_it_alone_and_joins_its_history():
     assert seen.epochs("texts").shape == (2, 2, 2, SHARE_LENGTH)
 
 
+@pytest.mark.slow
 def test_the_toy_is_learned_within_15_epochs():
     _, history = train_share(range(4), num_epochs=16)
     shares = history.epochs("mean_reward")
@@ -322,6 +324,7 @@ def test_the_toy_is_learned_within_15_epochs():
     assert shares[15].mean() > 0.93  # 0.98 to 0.99
 
 
+@pytest.mark.slow
 def test_an_end_is_learned_alike_whatever_the_padding_is():
     def curves(pad, aggregation):
         ends = Sampler(SHARE_LENGTH, eos=2, pad=pad)

@@ -286,6 +286,7 @@ def test_every_field_of_the_loop_has_a_row():
     assert ACTOR_CRITIC.keys() == names(PPOConfig) - names(TrainConfig)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAIN | ACTOR_CRITIC)
 def test_a_setting_reaches_what_it_sets(name):
     row = (TRAIN | ACTOR_CRITIC)[name]

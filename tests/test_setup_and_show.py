@@ -55,6 +55,7 @@ HEAVY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", HEAVY)
 def test_what_opens_a_notebook_loads_nothing_heavy(names):
     code = f"from grpo_course import {names}\nimport sys\nprint(*sys.modules)"
@@ -162,6 +163,7 @@ def test_show_in_a_notebook_is_markdown_with_a_plain_twin(executed):
     assert output.data["text/plain"].startswith("# grpo_course/formulas.py\n")
 
 
+@pytest.mark.slow
 def test_show_works_for_the_learner_s_own_function(executed):
     source = executed[0][2][0].data["text/markdown"]
     assert source.startswith("`this notebook`\n\n````python\ndef mine(x):")

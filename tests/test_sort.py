@@ -767,6 +767,7 @@ def test_prompts_held_out_are_measured_and_not_trained_on():
     assert run.final("held_out_answer").shape == (2, 2, 3)
 
 
+@pytest.mark.slow
 def test_the_running_example_is_learned():
     history = run_policy_gradient(
         40,

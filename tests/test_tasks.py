@@ -91,6 +91,7 @@ def answered(environment, prompts, groups):
     return Rollout(prompts, tokens, mask)
 
 
+@pytest.mark.slow
 def test_a_task_is_loaded_without_what_a_language_model_needs():
     program = (
         "import sys; from grpo_course import correctness_reward, load_gsm8k; "
@@ -513,6 +514,7 @@ def planted(name):
     return SOURCE.replace(old, new).replace("@settings()", LUCK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_mistake_gets_its_own_words(name, load):
     task, config = load(planted(name))
@@ -536,11 +538,13 @@ YES_OR_NO = SOURCE.replace(
 ).replace(GOLD, "return in_template('so', problem.answer)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [SOURCE, PROMPTED, A_DICT, YES_OR_NO])
 def test_right_tasks_pass_also_when_they_print_and_ask_for_prompts(source, load):
     assert find_fault(*load(source)) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [GSM8K, Countdown])
 def test_the_tasks_of_the_course_are_right(kind):
     config = presets_of(kind.__name__.lower())["laptop"]
@@ -548,6 +552,7 @@ def test_the_tasks_of_the_course_are_right(kind):
     assert find_fault(kind(**config.task_settings), few) == ""
 
 
+@pytest.mark.slow
 def test_a_task_with_tuples_and_no_settings_of_a_run_is_checked_without_a_name():
     assert find_fault(Countdown()) == ""
     assert GRPOConfig(**Countdown.presets["pairs"]).learning_rate == 1e-3
@@ -626,6 +631,7 @@ def test_problems_of_a_file_without_splits_and_what_is_no_such_file(tmp_path):
         read_problems(tmp_path / "b.jsonl", "train")
 
 
+@pytest.mark.slow
 def test_what_is_printed_and_what_cheap_policies_earn(load, capsys):
     task, config = load(planted("anywhere"))
     assert not check_task(task, config)
@@ -863,6 +869,7 @@ def test_what_does_not_come_back_is_said_in_one_line(words):
     assert re.search(words, told) and "\n" not in told
 
 
+@pytest.mark.slow
 def test_a_given_model_is_checked_by_hand_and_as_a_run_begins(tmp_path, capsys):
     tokenizer = chatty()
     model = make_tiny_model(tokenizer, hidden_size=16, num_layers=1, num_heads=2)

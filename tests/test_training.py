@@ -401,6 +401,7 @@ def asked():
     return policy, make_environment(IMITATION, stories, tokenizer)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_right_and_different(asked):
     policy, environment = asked
     right = sample_right(policy, environment, 8, seed=5)
@@ -413,6 +414,7 @@ def test_what_is_kept_is_right_and_different(asked):
     assert right and len(right) < len(environment.problems)  # one is never right
 
 
+@pytest.mark.slow
 def test_imitation_makes_right_answers_likelier(asked):
     policy, environment = asked
     before = [p.detach().clone() for p in policy.model.parameters()]
@@ -422,6 +424,7 @@ def test_imitation_makes_right_answers_likelier(asked):
     assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
+@pytest.mark.slow
 def test_only_what_was_found_in_so_many_samples_is_imitated(asked):
     found = len(sample_right(*asked, IMITATION.num_responses, IMITATION.seed))
     assert found < len(sample_right(*asked, 8, IMITATION.seed))

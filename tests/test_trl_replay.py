@@ -236,6 +236,7 @@ BUGS = {
 }
 
 
+@pytest.mark.slow
 def test_nothing_is_planted_yet(trl_run, folder, tokenizer):
     sampler = make_sampler(tokenizer)
     model, _ = run_ours(CONFIG, folder, sampler, trl_run.recorded)

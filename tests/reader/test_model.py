@@ -44,6 +44,7 @@ def test_the_card_has_the_stored_figures():
         assert row["lenient"] >= BARS.get(split, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("split", "least"),
     [("unseen_problems", 30), ("unseen_frames", 24), ("out_of_order", 30)],

@@ -38,6 +38,7 @@ def whole(tmp_path_factory):
     return pretrain.pretrain(TOY, out, problems=2), out
 
 
+@pytest.mark.slow
 def test_it_learns_and_writes_the_model_with_its_card(whole):
     made, out = whole
     assert made.step == 11 and made.losses[-1] < made.losses[0]
@@ -50,6 +51,7 @@ def test_it_learns_and_writes_the_model_with_its_card(whole):
     assert (out / "half" / "config.json").is_file()
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_bit_for_bit(whole, tmp_path, monkeypatch):
     """It dies after a step that no checkpoint knows."""
     learn = Pretraining.learn

@@ -43,6 +43,7 @@ def test_the_data_is_what_is_told_today(split):
     assert plain(stored[:FEW]) == plain(draw(split, FEW, 0))
 
 
+@pytest.mark.slow
 def test_the_words_are_those_of_training():
     assert known_words() == told.known_words()
     assert {"apples", "buys", "12"} <= known_words() and "juggles" not in known_words()
