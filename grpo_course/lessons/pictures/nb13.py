@@ -101,7 +101,7 @@ def plot_tools(runs: Mapping[str, Tensor]) -> list[Axes]:
     look: dict[str, Any] = {"ha": "right", "fontsize": 11, "arrowprops": arrow}
     axes[1].annotate(words, (0.8 * last, most), place, **look)
     finish(axes[0], "rollout", "mean reward")
-    finish(axes[1], "rollout", "logged entropy, nats a token")
+    finish(axes[1], "rollout", "logged entropy, nats")
     legend_below(axes)
     return axes
 
