@@ -1,12 +1,12 @@
 """The way in: which Python is used, what is installed, and the words for what fails."""
 
 import errno
-import json
 import os
 import subprocess
 import sys
-from collections import namedtuple
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +15,6 @@ from grpo_course import install
 from tools import lab
 
 ROOT = Path(__file__).resolve().parents[2]
-DISK = namedtuple("DISK", "total used free")
 PROJECT = """\
 [project]
 dependencies = ["torch==2.13.*", "numpy"]
@@ -24,10 +23,10 @@ test = ["pytest>=8"]
 """
 
 
-@pytest.fixture(params=["a checkout", "gründlich geübt"])
-def checkout(tmp_path, request):
+@pytest.fixture
+def checkout(tmp_path):
     """Nothing but what an install reads, in a folder with a name like any other."""
-    root = tmp_path / request.param
+    root = tmp_path / "gründlich geübt"
     root.mkdir()
     (root / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     (root / "constraints.txt").write_text("torch==2.13.*\n", encoding="utf-8")
@@ -36,11 +35,11 @@ def checkout(tmp_path, request):
 
 @pytest.fixture
 def called(monkeypatch):
-    """The commands and their variables; they succeed, and `venv` leaves a Python."""
+    """The commands and their variables; what `fails` names fails."""
     calls, fails = [], set()
 
     def call(command, env=None, **_):
-        calls.append((command, env or {}))
+        calls.append((command, env))
         if "venv" in command:
             python = install.venv_python(Path(command[-1]))
             python.parent.mkdir(parents=True, exist_ok=True)
@@ -50,12 +49,14 @@ def called(monkeypatch):
             (packages / "torch").mkdir(parents=True, exist_ok=True)
         return int(bool(fails & {*command}))
 
+    def disk_usage(path):
+        return SimpleNamespace(free=1e9 if "disk" in fails else 2e9)
+
     monkeypatch.setattr(install.subprocess, "call", call)
     monkeypatch.setattr(install, "answers", lambda url, seconds: False)
     monkeypatch.setattr(install, "has_all", lambda root, extras: False)
-    monkeypatch.setattr(install.shutil, "disk_usage", lambda path: DISK(9, 0, 2e9))
-    call.calls, call.fails = calls, fails
-    return call
+    monkeypatch.setattr(install.shutil, "disk_usage", disk_usage)
+    return SimpleNamespace(calls=calls, fails=fails)
 
 
 def kinds(called):
@@ -78,32 +79,54 @@ def test_the_running_python_is_used_where_it_has_everything(checkout, monkeypatc
 def test_otherwise_a_venv_is_made_once_and_again_when_the_pins_change(checkout, called):
     python = install.python_for(checkout, ())
     assert python == install.venv_python(checkout / ".venv")
-    (pip, variables) = called.calls[-1]
-    assert pip[-3:-1] == [str(checkout / "constraints.txt"), "-e"]
-    assert pip[-1] == str(checkout) and variables["PIP_USER"] == "0"
+    pip = called.calls[-1][0]
+    assert pip[-3:] == [str(checkout / "constraints.txt"), "-e", str(checkout)]
     install.python_for(checkout, ())
     assert kinds(called) == ["venv", "install"]
     install.python_for(checkout, ("test",))  # more is wanted: nothing is lost
     assert kinds(called)[2:] == ["--version", "install"]
     assert called.calls[-1][0][-1].endswith("[test]")
-    (checkout / "constraints.txt").write_text("torch==2.14.*\n", encoding="utf-8")
-    install.python_for(checkout, ())
-    assert called.calls[-1][0][-1].endswith("[test]") and len(called.calls) == 6
-
-
-def test_a_failed_install_is_told_and_taken_up_again(checkout, called):
-    called.fails.add("install")
-    for _ in range(2):
-        with pytest.raises(install.NotReady, match=r"(?s)last lines.*connection"):
+    pins = checkout / "constraints.txt"
+    for text in ("torch==2.14.*\n", pins.read_text(encoding="utf-8")):
+        pins.write_text(text, encoding="utf-8")
+        called.fails ^= {"install"}  # what fails half-way is not what was before
+        with suppress(install.NotReady):
             install.python_for(checkout, ())
+    assert called.calls[5][0][-1].endswith("[test]") and len(called.calls) == 8
+
+
+@pytest.mark.parametrize(
+    "fails, told, tried",
+    [
+        ("disk", "less than 2 GB free", []),
+        ("venv", "could not be made.*apt install", ["venv"]),
+        ("install", "last lines say why.*connection", ["venv", "install"]),
+        ("torch", "has no torch.*pip config list", ["venv", "install"]),
+    ],
+)
+def test_what_fails_is_told_and_taken_up_again(checkout, called, fails, told, tried):
+    called.fails.add(fails)
+    with pytest.raises(install.NotReady, match=f"(?s){told}"):
+        install.python_for(checkout, ())
+    assert kinds(called) == tried
     called.fails.clear()
     install.python_for(checkout, ())
-    assert kinds(called) == ["venv", "install", *["--version", "install"] * 2]
-    called.fails.add("--version")  # what is half made is made anew
-    (checkout / ".venv" / install.STAMP).unlink()
+    again = kinds(called)[len(tried) :]
+    assert again[-1] == "install"
     install.python_for(checkout, ())
-    assert kinds(called)[-3:] == ["--version", "venv", "install"]
+    assert kinds(called) == [*tried, *again]
+
+
+def test_what_is_half_made_is_made_anew(checkout, called):
+    install.python_for(checkout, ())
+    (checkout / ".venv" / install.STAMP).write_text("{ broken", encoding="utf-8")
+    called.fails.add("--version")
+    install.python_for(checkout, ())
+    assert kinds(called)[2:] == ["--version", "venv", "install"]
     assert "--clear" in called.calls[-2][0]
+    install.venv_python(checkout / ".venv").unlink()  # the stamp alone is no Python
+    install.python_for(checkout, ())
+    assert kinds(called)[5:] == ["venv", "install"]
 
 
 def test_an_own_venv_in_the_checkout_is_left_alone(checkout, called, monkeypatch):
@@ -114,60 +137,35 @@ def test_an_own_venv_in_the_checkout_is_left_alone(checkout, called, monkeypatch
 
 
 def test_settings_of_a_user_s_pip_do_no_harm(checkout, called, monkeypatch):
-    for name in install.ELSEWHERE:
+    for name in (*install.ELSEWHERE, "PIP_INDEX_URL"):
         monkeypatch.setenv(name, "/elsewhere")
     monkeypatch.setenv("PIP_USER", "1")
-    monkeypatch.setenv("PIP_INDEX_URL", "https://example.org")
     install.python_for(checkout, ())
     variables = called.calls[-1][1]
     assert not {*install.ELSEWHERE} & {*variables} and variables["PIP_USER"] == "0"
-    assert variables["PIP_INDEX_URL"] == "https://example.org"
+    assert variables["PIP_INDEX_URL"] == "/elsewhere"
 
 
-def test_packages_that_a_file_of_pip_s_sends_elsewhere_are_told(checkout, called):
-    called.fails.add("torch")
-    with pytest.raises(install.NotReady, match=r"has no torch(?s:.*)pip config list"):
-        install.python_for(checkout, ())
-    assert not (checkout / ".venv" / install.STAMP).exists()
-
-
-@pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 15)])
-def test_another_python_is_refused_with_the_cure(version):
-    with pytest.raises(install.NotReady, match=r"3\.11 to 3\.14.*(?s:.*)3\.14 -m grpo"):
-        install.check_python(version)
+def test_another_python_is_refused_with_the_cure():
+    for version in [(3, 9), (3, 10), (3, 15)]:
+        with pytest.raises(
+            install.NotReady, match=r"(?s)3\.11 to 3\.14.*3\.14 -m grpo"
+        ):
+            install.check_python(version)
     install.check_python((3, 11))
 
 
-def test_a_full_disk_is_told_before_anything_is_made(checkout, called, monkeypatch):
-    monkeypatch.setattr(install.shutil, "disk_usage", lambda path: DISK(9, 0, 1e9))
-    with pytest.raises(install.NotReady, match="less than 2 GB free"):
-        install.python_for(checkout, ())
-    assert called.calls == []
-
-
-def test_a_python_that_cannot_make_an_environment_is_told(checkout, called):
-    called.fails.add("venv")
-    with pytest.raises(install.NotReady, match=r"could not be made(?s:.*)apt install"):
-        install.python_for(checkout, ())
-    assert kinds(called) == ["venv"]
-
-
 def test_the_cpu_build_comes_on_linux_without_a_gpu(monkeypatch, capsys):
+    nowhere, here = "file:///no/such/file", Path(__file__).as_uri()
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(install.shutil, "which", lambda name: None)
-    monkeypatch.setattr(install, "answers", lambda url, seconds: True)
-    assert install.torch_index() == ["--extra-index-url", install.CPU_INDEX]
-    monkeypatch.setattr(install, "answers", lambda url, seconds: False)
-    assert (
-        install.torch_index() == [] and "several gigabytes" in capsys.readouterr().out
-    )
+    monkeypatch.setattr(install, "CPU_INDEX", here)
+    assert install.torch_index() == ["--extra-index-url", here]
+    monkeypatch.setattr(install, "CPU_INDEX", nowhere)
+    assert install.torch_index() == []
+    assert "several gigabytes" in capsys.readouterr().out
     monkeypatch.setattr(install.shutil, "which", lambda name: f"/usr/bin/{name}")
     assert install.torch_index() == [] and capsys.readouterr().out == ""
-
-
-def test_an_address_answers_or_not():
-    assert not install.answers("file:///no/such/file", 5)
-    assert install.answers(Path(__file__).as_uri(), 5)
 
 
 def test_a_restart_that_leads_nowhere_stops(monkeypatch):
@@ -180,14 +178,23 @@ def test_a_restart_that_leads_nowhere_stops(monkeypatch):
 # The commands
 
 
+@pytest.fixture
+def ready(monkeypatch):
+    """This Python has everything."""
+    monkeypatch.setattr(install, "python_for", lambda *_, **__: Path(sys.executable))
+
+
 def test_help_and_what_is_unknown(capsys, monkeypatch, tmp_path):
     assert command_line.main(["tset"]) == 2
     assert "Did you mean test?" in capsys.readouterr().err
     assert command_line.main([]) == 0
-    grouped = [name for names in command_line.GROUPS.values() for name in names]
-    assert sorted(grouped) == sorted(command_line.COMMANDS)
-    monkeypatch.setattr(install, "python_for", lambda *_, **__: tmp_path / "python")
-    assert command_line.main(["lab", "--help"]) == 0
+    asked = []  # whether to install
+    monkeypatch.setattr(
+        install,
+        "python_for",
+        lambda *_, install: asked.append(install) or tmp_path / "python",
+    )
+    assert command_line.main(["lab", "--help"]) == 0 and asked == [False]
     assert "once the course is" in capsys.readouterr().out
 
 
@@ -208,27 +215,21 @@ def test_without_a_checkout_training_works_and_the_rest_says_what_it_needs(tmp_p
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
-def test_a_full_disk_or_a_closed_folder_is_told_in_words(monkeypatch, capsys, number):
+def test_a_full_disk_or_a_closed_folder_is_told_in_words(
+    ready, monkeypatch, capsys, number
+):
     def refuse(*given):
         raise OSError(number, "no", "work/00.ipynb")
 
-    monkeypatch.setattr(install, "python_for", lambda *_, **__: Path(sys.executable))
     monkeypatch.setattr(lab, "main", refuse)
     assert command_line.main(["lab"]) == 1
     told = capsys.readouterr().err
     assert "'work/00.ipynb'" in told and "Free up some space" in told
 
 
-def test_kernels_find_the_course_of_this_checkout(monkeypatch):
+def test_kernels_find_the_course_of_this_checkout(ready, monkeypatch):
     seen = {}
-    monkeypatch.setattr(install, "python_for", lambda *_, **__: Path(sys.executable))
     monkeypatch.setattr(lab, "main", lambda *_: seen.update(os.environ) or 0)
     monkeypatch.setenv("PYTHONPATH", "/before")
     assert command_line.main(["lab"]) == 0
     assert seen["PYTHONPATH"].split(os.pathsep) == [str(ROOT), "/before"]
-
-
-def test_a_damaged_stamp_is_none(tmp_path):
-    for text in ("{ broken", json.dumps({"files": ""})):
-        (tmp_path / install.STAMP).write_text(text, encoding="utf-8")
-        assert install.kept(tmp_path) == {}
