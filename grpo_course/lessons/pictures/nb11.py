@@ -1,5 +1,6 @@
 """What notebook 11 alone draws."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
@@ -27,6 +29,8 @@ from grpo_course.classroom.plots import (
     name_row,
     write,
 )
+from grpo_course.gsm8k import WordProblem
+from grpo_course.tasks import TAGS
 
 # The ground and the hatching of a piece of text. Grey and yellow are the marks that somebody set;
 # what stands between them is text.
@@ -102,6 +106,39 @@ def plot_pieces(
     text = f"Texts as coloured pieces.{scored} {'; '.join(told)}"
     describe(ax.figure, text.replace("\n", " "))
     return ax
+
+
+def plot_solutions(problems: Sequence[WordProblem]) -> Axes:
+    """Worked solutions in GSM8K's form: steps, calculations, the mark, the answer."""
+    rows = {}
+    for number, problem in enumerate(problems, 1):
+        steps, mark, _ = re.split("(####)", problem.solution)
+        cut = re.findall(r"<<.*?>>|[^<\n]+\n?|\n", steps)
+        kinds = ["calculation" if text[:2] == "<<" else "solution" for text in cut]
+        ends = [(mark, "mark"), (problem.answer, "answer")]
+        rows[f"row {number}"] = [*zip(cut, kinds, strict=True), *ends]
+    return plot_pieces(rows)
+
+
+def pieces_of(
+    row: Tensor,
+    tokenizer: PreTrainedTokenizerBase,
+    prompt: str,
+    system: str,
+    question: str,
+) -> list[tuple[str, str]]:
+    """The tokens of a row, each with its kind; its prompt holds the two texts. [pos]"""
+    head, rest = prompt.split(system)
+    between, tail = rest.split(question)
+    parts = [(head, "template"), (system, "system"), (between, "template")]
+    parts += [(question, "question"), (tail, "template")]
+    kinds = []
+    for text, kind in parts:
+        kinds += [kind] * len(tokenizer(text, add_special_tokens=False).input_ids)
+    own = {tokenizer.eos_token_id: "end", tokenizer.pad_token_id: "padding"}
+    own |= {tokenizer.convert_tokens_to_ids(tag): "tag" for tag in TAGS}
+    kinds += [own.get(token, "response") for token in row[len(kinds) :].tolist()]
+    return [*zip(map(tokenizer.decode, row.tolist()), kinds, strict=True)]
 
 
 def plot_orders(
