@@ -40,7 +40,6 @@ PIECES = KINDS | {
     "system": ("#cfe6f5", ""),
     "tag": ("#F0E442", ""),
     "answer": (COLOURS[2], ""),
-    "passed over": (GROUND, ""),
     "solution": (GROUND, ""),
     "calculation": ("#d9d9d9", ""),
     "mark": ("#F0E442", ""),
@@ -77,7 +76,7 @@ def plot_pieces(
             look = {"family": "DejaVu Sans Mono", "fontsize": 11}
             if kind == "answer":
                 look |= {"color": "white", "weight": "bold"}
-            if kind in ("padding", "passed over"):
+            if kind == "padding":
                 look |= {"color": FAINT, "bbox": {"fc": GROUND, "lw": 0, "pad": 1}}
             seen = "␣" if text == " " else text.replace("\n", "↵")
             write(ax, seen, x + wide / 2, y + 0.4, parse_math=False, **look)
@@ -138,7 +137,8 @@ def pieces_of(
     own = {tokenizer.eos_token_id: "end", tokenizer.pad_token_id: "padding"}
     own |= {tokenizer.convert_tokens_to_ids(tag): "tag" for tag in TAGS}
     kinds += [own.get(token, "response") for token in row[len(kinds) :].tolist()]
-    return [*zip(map(tokenizer.decode, row.tolist()), kinds, strict=True)]
+    words = [str(tokenizer.decode([token])) for token in row.tolist()]
+    return [*zip(words, kinds, strict=True)]
 
 
 def plot_orders(
