@@ -2,13 +2,11 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import urlsplit
 
 import nbformat
 import pytest
@@ -17,7 +15,6 @@ from nbformat import sign, v4
 from grpo_course.classroom import record
 from tools import lab, links, progress
 from tools.notebook import WIDGET_VIEW, read
-from tools.run import choose
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "03_deltas.ipynb"
@@ -29,32 +26,32 @@ def course(tmp_path, monkeypatch):
     """A checkout with two notebooks, whose JupyterLab is a list of what it was given"""
     started = []
     monkeypatch.setattr(lab, "serve", lambda *given: started.append(given) or 0)
-    for name in ("00_welcome", "03_deltas"):
-        write(tmp_path / "notebooks" / f"{name}.ipynb", "x = 1", "y = 2")
-    return type("Course", (), {"root": tmp_path, "started": started})
+    own, folder = tmp_path / "notebooks" / NAME, tmp_path / lab.FOLDER
+    write(own.with_name("00_welcome.ipynb"))
+    write(own)
+    return SimpleNamespace(root=tmp_path, own=own, copy=folder / NAME, started=started)
 
 
-def write(path, *sources, printed="1\n"):
+def write(path, y="y = 2", printed="1\n"):
     """A notebook as the course stores it."""
     cells = [v4.new_markdown_cell(f"# {path.stem}", id="title")]
-    for number, source in enumerate(sources):
+    for source in ("x = 1", y):
         output = v4.new_output("stream", text=printed)
-        cells.append(v4.new_code_cell(source, id=f"c{number}", outputs=[output]))
+        cells.append(v4.new_code_cell(source, id=source[0], outputs=[output]))
     path.parent.mkdir(exist_ok=True)
     path.write_text(nbformat.writes(v4.new_notebook(cells=cells)), encoding="utf-8")
 
 
-def edit(path, old, new):
-    """What a learner types into a cell; JupyterLab then writes the file in its way."""
+def edit(path, change):
+    """What a learner does to a notebook; JupyterLab then writes the file in its way."""
     book = read(path)
-    for cell in book.cells:
-        cell.source = cell.source.replace(old, new)
+    change(book)
     path.write_text(json.dumps(book, indent=4), encoding="utf-8")
+    return path.read_bytes()
 
 
-def run_in_jupyterlab(path):
+def run_in_jupyterlab(book):
     """What JupyterLab writes after Run All and a look at the cells' properties."""
-    book = read(path)
     for cell in book.cells:
         cell.metadata |= {"editable": True, "slideshow": {"slide_type": ""}, "tags": []}
         cell.metadata["execution"] = {"iopub.execute_input": "2026-01-01"}
@@ -63,163 +60,112 @@ def run_in_jupyterlab(path):
             cell.execution_count = 99
     book.metadata["language_info"] = {"name": "python", "version": "3.11.2"}
     book.cells.append(v4.new_code_cell(""))  # after Shift+Enter in the last cell
-    path.write_text(json.dumps(book, indent=1), encoding="utf-8")
 
 
 def start(course, *arguments):
+    """Start the course; the names that then lie beside the copy of 00."""
     assert lab.main(list(arguments), course.root) == 0
-    return course.root / lab.FOLDER / NAME
-
-
-def files(course):
-    return sorted(path.name for path in (course.root / lab.FOLDER).iterdir())
-
-
-def test_a_copy_has_no_cell_for_colab_and_counts_its_own(course):
-    path = course.root / "notebooks" / NAME
-    book = read(path)
-    links.add(book, path.stem, "https://github.com/ada/grpo")
-    path.write_text(nbformat.writes(book), encoding="utf-8")
-    copy = read(start(course))
-    assert "google.colab" in book.cells[1].source
-    assert [cell.source for cell in copy.cells[1:]] == ["x = 1", "y = 2"]
-    assert [cell.execution_count for cell in copy.cells[1:]] == [1, 2]
-
-
-def test_what_is_written_in_a_copy_stays_and_the_course_s_own_is_untouched(course):
-    own = course.root / "notebooks" / NAME
-    before = own.read_bytes()
-    copy = start(course)
-    edit(copy, "x = 1", "x = 100")
-    mine = copy.read_bytes()
-    start(course)
-    assert copy.read_bytes() == mine and own.read_bytes() == before
-    assert files(course) == ["00_welcome.ipynb", NAME]
+    names = {path.name for path in course.copy.parent.iterdir()}
+    return sorted(names - {"00_welcome.ipynb"})
 
 
 def test_a_copy_that_was_only_run_is_kept_and_follows_the_course(course, capsys):
-    copy = start(course)
-    run_in_jupyterlab(copy)
-    after = copy.read_bytes()
+    """It has no cell for Colab, and counts its own."""
+    book = read(course.own)
+    links.add(book, course.own.stem, "https://github.com/ada/grpo")
+    course.own.write_text(nbformat.writes(book), encoding="utf-8")
     start(course)
-    assert copy.read_bytes() == after, "nothing is new: its outputs are the learner's"
-    write(course.root / "notebooks" / NAME, "x = 1", "y = 3")
+    cells = read(course.copy).cells
+    assert [cell.source for cell in cells[1:]] == ["x = 1", "y = 2"]
+    assert [cell.execution_count for cell in cells[1:]] == [1, 2]
+    mine = edit(course.copy, run_in_jupyterlab)
     start(course)
-    assert read(copy).cells[2].source == "y = 3"
-    assert files(course) == ["00_welcome.ipynb", NAME]
+    assert course.copy.read_bytes() == mine, "its outputs are the learner's"
+    assert capsys.readouterr().out == ""
+    write(course.own, "y = 3")
+    assert start(course) == [NAME] and read(course.copy).cells[2].source == "y = 3"
     assert capsys.readouterr().out == lab.UPDATED.format(NAME) + "\n"
 
 
-@pytest.mark.parametrize("change", ["source", "kind", "order", "gone", "more"])
-def test_where_both_changed_the_new_one_is_put_beside(course, capsys, change):
-    copy = start(course)
-    book = read(copy)
-    if change == "source":
-        book.cells[1].source += "  # mine"
-    elif change == "kind":
-        book.cells[1] = v4.new_markdown_cell(book.cells[1].source)
-    elif change == "order":
-        book.cells.append(book.cells.pop(1))
-    elif change == "gone":
-        del book.cells[1]
+EDITS = {
+    "source": lambda book: book.cells[1].update(source="x = 100"),
+    "kind": lambda book: book.cells[1].update(v4.new_markdown_cell("x = 1")),
+    "order": lambda book: book.cells.append(book.cells.pop(1)),
+    "gone": lambda book: book.cells.pop(1),
+    "more": lambda book: book.cells.append(v4.new_code_cell("z = 1")),
+}
+BY_HAND = {"by hand": lambda book: EDITS["source"](book) or book.metadata.clear()}
+BROKEN = ("{ broken", "[]", "{}", '{"cells": [{}]}')
+
+
+@pytest.mark.parametrize("change", [*EDITS, *BY_HAND, *BROKEN])
+def test_what_an_owner_has_changed_stays_and_the_new_one_comes_beside(
+    course, capsys, change
+):
+    start(course)
+    if change in (EDITS | BY_HAND):
+        edit(course.copy, (EDITS | BY_HAND)[change])
     else:
-        book.cells.append(v4.new_code_cell("z = 1"))
-    copy.write_text(nbformat.writes(book), encoding="utf-8")
-    mine = copy.read_bytes()
-    write(course.root / "notebooks" / NAME, "x = 1", "y = 3")
-    start(course)
-    said = capsys.readouterr().out
-    assert copy.read_bytes() == mine
-    new = copy.with_name("03_deltas.new.ipynb")
-    assert read(new).cells[2].source == "y = 3"
-    assert said.count("\n") == 1 and NAME in said and new.name in said
-    start(course)
-    assert capsys.readouterr().out == "", "it is said once"
-
-
-def test_the_new_one_beside_is_never_overwritten_either(course):
-    copy = start(course)
-    edit(copy, "x = 1", "x = 100")
-    new, second = (
-        copy.with_name(f"03_deltas.{word}.ipynb") for word in ("new", "new-2")
-    )
+        course.copy.write_text(change, encoding="utf-8")
+    mine = course.copy.read_bytes()
+    new = course.copy.with_name("03_deltas.new.ipynb")
+    second = course.copy.with_name("03_deltas.new-2.ipynb")
+    names = [NAME] if change in EDITS else [NAME, new.name]  # what it knows not is old
+    assert start(course) == names
+    write(course.own, printed="another\n")  # new outputs alone are no news
+    assert start(course) == names
     for number in (3, 4):  # nobody touches the first: the second takes its place
-        write(course.root / "notebooks" / NAME, "x = 1", f"y = {number}")
-        start(course)
+        write(course.own, f"y = {number}")
+        capsys.readouterr()
+        assert start(course) == [NAME, new.name]
         assert read(new).cells[2].source == f"y = {number}"
-    edit(new, "y = 4", "y = 44")
-    mine = new.read_bytes()
-    write(course.root / "notebooks" / NAME, "x = 1", "y = 5")
-    start(course)
-    assert new.read_bytes() == mine
+        said = capsys.readouterr().out
+        assert said.count("\n") == 1 and NAME in said and new.name in said
+        start(course)
+        assert capsys.readouterr().out == "", "it is said once"
+    also_mine = edit(new, EDITS["source"])
+    write(course.own, "y = 5")
+    before = course.own.read_bytes()
+    assert start(course) == [NAME, second.name, new.name]
     assert read(second).cells[2].source == "y = 5"
+    assert (course.copy.read_bytes(), new.read_bytes()) == (mine, also_mine)
+    assert course.own.read_bytes() == before
 
 
-def test_new_outputs_alone_are_not_offered_beside_what_the_learner_wrote(course):
-    copy = start(course)
-    edit(copy, "x = 1", "x = 100")
-    write(course.root / "notebooks" / NAME, "x = 1", "y = 2", printed="another\n")
+def test_reset_makes_a_fresh_copy_and_keeps_every_old_one(course, capsys):
     start(course)
-    assert files(course) == ["00_welcome.ipynb", NAME]
+    for number in (1, 2):
+        edit(course.copy, lambda book, n=number: book.cells[1].update(source=f"x={n}"))
+        files = start(course, "--reset", "03", "--no-browser")
+        assert read(course.copy).cells[1].source == "x = 1"
+        assert "03_deltas.old" in capsys.readouterr().out
+    names = ["03_deltas.old-2.ipynb", "03_deltas.old.ipynb"]
+    assert files == sorted([NAME, *names])
+    kept = [read(course.copy.with_name(name)).cells[1].source for name in names]
+    assert kept == ["x=2", "x=1"]
+
+
+@pytest.mark.parametrize("told", ["--rest 03", "--reset 03 99"])
+def test_a_mistyped_reset_changes_nothing(course, capsys, told):
+    start(course)
+    mine = edit(course.copy, EDITS["source"])
+    with pytest.raises(SystemExit) as refused:
+        lab.main(told.split(), course.root)
+    said = f"{refused.value} {capsys.readouterr().err}"
+    assert "did you mean --reset?" in said or "no notebook '99'" in said
+    assert len(course.started) == 1 and course.copy.read_bytes() == mine
+    assert start(course) == [NAME]
 
 
 def test_the_course_s_own_outputs_are_trusted_and_no_others(course, monkeypatch):
     """So a film plays before its cell is run, and what is put into a copy does not."""
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(course.root / "new" / "jupyter"))
     monkeypatch.setattr(sign.NotebookNotary, "sign", SIGN)
-    copy = start(course)
-    is_trusted = lambda: sign.NotebookNotary().check_signature(read(copy))  # noqa: E731
-    assert is_trusted()
-    run_in_jupyterlab(copy)
-    start(course)
-    assert not is_trusted()
-
-
-@pytest.mark.parametrize("text", ["{ broken", "[]", "{}", '{"cells": [{}]}'])
-def test_a_copy_that_cannot_be_read_is_left_alone(course, text):
-    copy = start(course)
-    copy.write_text(text, encoding="utf-8")
-    start(course)
-    assert copy.read_text(encoding="utf-8") == text
-    assert read(copy.with_name("03_deltas.new.ipynb")).cells[1].source == "x = 1"
-
-
-def test_a_copy_made_by_hand_is_not_overwritten(course):
-    copy = course.root / lab.FOLDER / NAME
-    write(copy, "x = 7", "y = 2")
-    before = copy.read_bytes()
-    start(course)
-    assert copy.read_bytes() == before
-    assert "03_deltas.new.ipynb" in files(course)
-
-
-def test_reset_makes_a_fresh_copy_and_keeps_every_old_one(course, capsys):
-    copy = start(course)
-    for number in (1, 2):
-        edit(copy, "x = 1", f"x = 10{number}")
-        start(course, "--reset", "03", "--no-browser")
-        assert read(copy).cells[1].source == "x = 1"
-        assert "03_deltas.old" in capsys.readouterr().out
-    names = ["03_deltas.old-2.ipynb", "03_deltas.old.ipynb"]
-    assert files(course) == sorted(["00_welcome.ipynb", NAME, *names])
-    kept = [read(copy.with_name(name)).cells[1].source for name in names]
-    assert kept == ["x = 102", "x = 101"]
-
-
-def test_a_mistyped_reset_is_no_option_of_jupyterlab(course, capsys):
-    with pytest.raises(SystemExit):
-        lab.main(["--rest", "03"], course.root)
-    assert "did you mean --reset?" in capsys.readouterr().err
-    assert course.started == []
-
-
-def test_reset_of_what_is_not_there_changes_nothing(course):
-    copy = start(course)
-    edit(copy, "x = 1", "x = 100")
-    with pytest.raises(SystemExit, match="no notebook '99'"):
-        lab.main(["--reset", "03", "99"], course.root)
-    assert read(copy).cells[1].source == "x = 100"
-    assert files(course) == ["00_welcome.ipynb", NAME]
+    for is_trusted in (True, False):
+        start(course)
+        found = sign.NotebookNotary().check_signature(read(course.copy))
+        assert found is is_trusted
+        edit(course.copy, run_in_jupyterlab)
 
 
 @pytest.mark.parametrize(
@@ -227,47 +173,73 @@ def test_reset_of_what_is_not_there_changes_nothing(course):
     [([], "00_welcome"), (["--reset", "03", "00"], "03_deltas")],
 )
 def test_jupyterlab_serves_the_checkout_and_its_address_opens_the_copy(
-    course, arguments, name
+    course, arguments, name, monkeypatch
 ):
     """The pictures lie beside `work/`: from a server in it, they would not be found."""
-    start(course, *arguments, "--port=9000", "--no-browser")
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "mine")
+    own = ["--port=9000", "--no-browser"]
+    start(course, *arguments, *own, "#", "what", "zsh", "hands", "on")
     ((command, root, variables),) = course.started
     assert root == course.root
     assert f"--ServerApp.root_dir={course.root}" in command
     assert f"--LabApp.default_url=/lab/tree/work/{name}.ipynb" in command
-    assert command[-2:] == ["--port=9000", "--no-browser"]
-    folder = course.root / "work"  # with the layout, so that no other course's opens
+    assert command[-2:] == own
+    mine, ours = variables.pop("JUPYTER_CONFIG_PATH").split(os.pathsep)
+    assert mine == "mine" and list(Path(ours).rglob("*.json"))
+    folder = course.copy.parent  # with the layout, so that no other course's opens
     kept = {record.FOLDER: str(folder), lab.LAYOUT: str(folder / ".jupyterlab")}
-    assert variables == kept | lab.defaults()
+    assert variables == kept
 
 
-def test_what_the_user_has_set_in_jupyterlab_comes_first(monkeypatch):
-    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "mine")
-    mine, ours = lab.defaults()["JUPYTER_CONFIG_PATH"].split(os.pathsep)
-    (path,) = Path(ours).rglob("*.json")
-    assert mine == "mine" and json.loads(path.read_text(encoding="utf-8"))
+SERVE = "from tools import lab; sys.exit(lab.serve(sys.argv[1:], '.', {}))"
+RESTART = """
+import pathlib, subprocess
+from grpo_course import install
+here, begin = pathlib.Path(sys.executable), subprocess.Popen
+install.os.name = "nt"  # there, `lab` waits for itself in `.venv`
+subprocess.Popen = lambda given: begin([given[0], *given[3:]])
+sys.exit(install.restart(here, sys.argv[1:]))
+"""
+SERVER = """
+import signal, sys, time
+stop = lambda *_: (time.sleep(0.6), print("ended", flush=True), sys.exit(5))
+signal.signal(signal.SIGINT, stop)
+print("up", flush=True)
+time.sleep(30)
+"""
 
 
-@pytest.fixture
-def learner(monkeypatch, tmp_path):
-    """A kernel that `lab` started, in which a cell has changed the folder."""
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="Windows has no such signal")
+@pytest.mark.parametrize("program", [SERVE, RESTART], ids=["serve", "restart"])
+def test_a_server_is_waited_for_until_it_has_ended(program):
+    """Ctrl-C reaches it too: nobody kills it before its kernels are stopped."""
+    command = [sys.executable, "-c", f"import sys\n{program}", "-c", SERVER]
+    options = {"stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
+    told = subprocess.Popen(command, start_new_session=True, **options)
+    assert "up\n" in iter(told.stdout.readline, "")
+    os.killpg(told.pid, signal.SIGINT)  # as a terminal does
+    assert told.communicate(timeout=20)[0] == "ended\n" and told.returncode == 5
+
+
+# What is kept of a learner
+
+
+def test_progress_is_kept_in_the_workspace_wherever_a_cell_runs(monkeypatch, tmp_path):
     monkeypatch.setattr(record, "learner_is_here", lambda: True)
     monkeypatch.setenv(record.FOLDER, str(tmp_path / lab.FOLDER))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-
-
-def test_progress_is_kept_in_the_workspace_wherever_a_cell_runs(learner, tmp_path):
     record.keep("exercises", "3.1", "v")
     assert record.read(tmp_path / lab.FOLDER) == {"exercises": {"3.1": "v"}}
     assert record.kept("exercises") == {"3.1": "v"}
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-ASK = 'guess = predict("Which way?", "up", "down")'
-KEPT = {
-    "exercises": {"1.1": "v", "1.2": "x", "9.9": "v"},
-    "guesses": {"Which way?": {"guess": "up", "answer": "up"}, "old": {"guess": "up"}},
+GUESSES = {
+    "A": ({"guess": "up", "answer": "up"}, "right,up,up"),
+    "B": ({"guess": "up", "answer": "down"}, "wrong,up,down"),
+    "C": ({"guess": "up"}, "not seen yet,up,"),
+    "D": ({}, "no guess yet,,"),
 }
 
 
@@ -277,162 +249,76 @@ def test_progress_shows_every_notebook_and_exports_every_item(
 ):
     """From any folder: the workspace's, or that of who works in the course's own."""
     task = "**Exercise 1.{}** · difficulty 1 of 3 · 5 minutes"
-    cells = [make.text("# T\n\n**Minutes:** 20."), make.code(ASK, "predict")]
+    cells = [make.text("# T\n\n**Minutes:** 20.")]
     cells += [make.text(task.format(number), "exercise") for number in (1, 2)]
+    for ask in GUESSES:
+        cells += [make.code(f'g = predict("{ask}", "up", "down")', "predict")]
     for name in ("work", "notebooks", "elsewhere"):
         (tmp_path / name).mkdir()
     path = tmp_path / "notebooks" / NAME
     path.write_text(nbformat.writes(make.notebook(*cells)), encoding="utf-8")
-    (tmp_path / folder / record.NAME).write_text(json.dumps(KEPT), encoding="utf-8")
+    kept = {
+        "exercises": {"1.1": "v", "1.2": "x", "9.9": "v"},
+        "guesses": {ask: found for ask, (found, _) in GUESSES.items()},
+    }
+    (tmp_path / folder / record.NAME).write_text(json.dumps(kept), encoding="utf-8")
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert progress.main(["--export", "ada.csv"], tmp_path) == 0
     table = capsys.readouterr().out.splitlines()
-    assert table[1].split() == ["03_deltas", "30", "1", "of", "2", "1", "of", "1"]
+    assert table[1].split() == ["03_deltas", "30", "1", "of", "2", "1", "of", "4"]
     assert table[2].split()[1:] == table[1].split()[1:]
     rows = Path("ada.csv").read_text(encoding="utf-8").splitlines()[1:]
-    assert rows == [
-        "ada,03_deltas,exercise,1.1,right,,",
-        "ada,03_deltas,exercise,1.2,not right yet,,",
-        "ada,03_deltas,guess,Which way?,right,up,up",
-    ]
-
-
-@pytest.mark.parametrize(
-    "kept, state",
-    [
-        ({}, "no guess yet"),
-        ({"guess": "up"}, "not seen yet"),
-        ({"guess": "up", "answer": "down"}, "wrong"),
-    ],
-)
-def test_the_states_of_a_guess(make, kept, state):
-    book = make.notebook(make.code(ASK, "predict"))
-    (row,) = progress.items(book, {"guesses": {"Which way?": kept}})
-    assert row[2] == state
+    guesses = [f"guess,{ask},{told}" for ask, (_, told) in GUESSES.items()]
+    exercises = ["exercise,1.1,right,,", "exercise,1.2,not right yet,,"]
+    assert rows == [f"ada,03_deltas,{each}" for each in exercises + guesses]
 
 
 def test_git_sees_nothing_of_a_workspace():
     """Notebooks, what cells write, progress; what the commands of the text write."""
-    inside = ["work/03_deltas.ipynb", "work/runs/a/metrics.jsonl", "work/my_task.py"]
-    commands = ["my_task.py", "runs/mine/metrics.jsonl"]
-    paths = [*inside, f"work/{record.NAME}", *commands]
+    paths = [f"work/{name}" for name in (NAME, "runs/a/metrics.jsonl", record.NAME)]
+    paths += ["work/my_task.py", "my_task.py", "runs/mine/metrics.jsonl"]
     listed = ["git", "check-ignore", "--no-index", *paths]
     found = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True)
     assert found.stdout.split() == paths
 
 
-TARGET = re.compile(r"\]\(([^)\s]+)|\b(?:src|href)=[\"']([^\"']+)")
-
-
-def lost(sources, folder):
-    """What texts show or link to that is not there for a copy of their notebook.
-
-    `work/` lies beside `notebooks/`: the same paths lead on from there,
-    but of the folder itself only notebooks are copied.
-    """
-    found = ["".join(pair) for text in sources for pair in TARGET.findall(text)]
-    own = [urlsplit(each).path for each in found if not urlsplit(each).scheme]
-    books = [x for x in own if "/" not in x and x.endswith(".ipynb")]
-    gone = [x for x in books if not (folder / x).exists()]
-    others = [x for x in own if x and x not in books]
-    from_copy = {
-        x: Path(os.path.normpath(folder.parent / lab.FOLDER / x)) for x in others
-    }
-    return gone + [x for x, path in from_copy.items() if not path.exists()]
-
-
-@pytest.mark.parametrize(
-    "path", choose(ROOT / "notebooks", []), ids=lambda path: path.stem
-)
-def test_what_a_notebook_shows_and_links_to_is_there_for_a_copy(path):
-    texts = [c.source for c in read(path).cells if c.cell_type == "markdown"]
-    assert lost(texts, path.parent) == []
-
-
-def test_a_shell_that_knows_no_comment_starts_the_course_all_the_same(course):
-    """zsh on a Mac hands on what stands behind a #."""
-    lab.main(["--no-browser", "#", "makes", "the", "environment"], course.root)
-    (command, _, _) = course.started[0]
-    assert "--no-browser" in command and not {"#", "makes"} & set(command)
-
-
-SERVE = """
-import sys
-from tools import lab
-sys.exit(lab.serve(sys.argv[1:], ".", {}))
-"""
-RESTART = """
-import subprocess, sys
-from pathlib import Path
-from grpo_course import install
-python = Path(sys.executable)
-install.os.name = "nt"  # there, `lab` waits for itself in `.venv`
-open_process = subprocess.Popen
-subprocess.Popen = lambda given: open_process([given[0], *given[3:]])
-sys.exit(install.restart(python, sys.argv[1:]))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="Windows has no such signal")
-@pytest.mark.parametrize("serve", [SERVE, RESTART], ids=["serve", "restart"])
-def test_a_server_is_waited_for_until_it_has_ended(serve):
-    """Ctrl-C reaches it too: nobody kills it before its kernels are stopped."""
-    waits = ["import signal, sys, time", "signal.signal(signal.SIGINT, "]
-    waits[1] += "lambda *_: (time.sleep(0.6), print('ended', flush=True), sys.exit(5)))"
-    waits += ["print('up', flush=True)", "time.sleep(30)"]
-    server = ["-c", "\n".join(waits)]
-    told = subprocess.Popen(
-        [sys.executable, "-c", serve, *server],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        cwd=ROOT,
-    )
-    assert "up\n" in iter(told.stdout.readline, "")
-    os.killpg(told.pid, signal.SIGINT)  # as a terminal does
-    assert told.communicate(timeout=20)[0] == "ended\n" and told.returncode == 5
-
+# Buttons and sliders of a saved notebook
 
 BUTTONS = {"model_name": "ToggleButtonsModel", "state": {"layout": "IPY_MODEL_b2"}}
 STORED = {"a1": BUTTONS, "b2": {"state": {}}, "c3": {"state": {}}}
+NEWER = {"state": {"value": 1}}
+PARTS = {"a1": BUTTONS, "b2": STORED["b2"]}
 
 
 def with_widgets(states, *shown):
     outputs = [{"data": {WIDGET_VIEW: {"model_id": each}}} for each in shown]
     text = {"cell_type": "markdown", "source": "Guess."}
     code = {"cell_type": "code", "outputs": [{"text": "7"}, *outputs]}
-    made = {"cells": [text, code], "metadata": {}}
-    if states is not None:
-        made["metadata"]["widgets"] = {lab.STATE: {"state": states}}
-    return made
+    widgets = {} if states is None else {"widgets": {lab.STATE: {"state": states}}}
+    return {"cells": [text, code], "metadata": widgets}
 
 
-@pytest.fixture
-def save(tmp_path):
-    """Save over a file with other states; what is written then."""
-    path = tmp_path / "00.ipynb"
-    path.write_text(json.dumps(with_widgets(STORED, "a1")), encoding="utf-8")
+@pytest.mark.parametrize(
+    "states, shown, saved",
+    [
+        (None, ["a1"], PARTS),  # with what it consists of, and no more
+        ({"d4": NEWER}, ["a1", "d4"], PARTS | {"d4": NEWER}),
+        ({"a1": NEWER}, ["a1"], {"a1": NEWER}),  # what the kernel knows comes first
+        ({"b2": NEWER}, ["a1"], {"a1": BUTTONS, "b2": NEWER}),
+        (None, [], {}),
+        (None, ["z9"], {}),
+    ],
+)
+def test_what_an_output_shows_outlives_its_kernel(tmp_path, states, shown, saved):
+    before = json.dumps(with_widgets(STORED, "a1"))
+    (tmp_path / "00.ipynb").write_text(before, encoding="utf-8")
     server = SimpleNamespace(root_dir=str(tmp_path))
 
-    def saved(content, kind="notebook", name="00.ipynb"):
+    def save(content, kind="notebook", name="00.ipynb"):
         model = {"type": kind, "content": content}
         lab.keep_widgets(model=model, path=name, contents_manager=server)
-        return lab.states(content) if kind == "notebook" else content
+        return content
 
-    return saved
-
-
-def test_what_an_output_shows_is_kept_with_its_parts_and_no_more(save):
-    assert save(with_widgets(None, "a1")) == {"a1": BUTTONS, "b2": STORED["b2"]}
-
-
-def test_what_the_kernel_knows_comes_first(save):
-    new = {"state": {"value": 1}}
-    assert save(with_widgets({"d4": new}, "a1", "d4")).keys() == {"a1", "b2", "d4"}
-    assert save(with_widgets({"a1": new}, "a1")) == {"a1": new}
-
-
-def test_a_notebook_without_widgets_and_other_files_stay_as_they_are(save):
-    assert save(with_widgets(None)) == {} == save(with_widgets(None, "z9"))
-    assert save(with_widgets(None, "a1"), name="new.ipynb") == {}
+    assert lab.states(save(with_widgets(states, *shown))) == saved
+    assert lab.states(save(with_widgets(None, *shown), name="new.ipynb")) == {}
     assert save("text", kind="file") == "text"

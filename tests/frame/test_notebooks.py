@@ -1,28 +1,18 @@
 """What every stored notebook is, and proof that each rule can be broken."""
 
+import os
 import re
+import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 from nbformat import v4
 
-from tools import links, save
-from tools.notebook import (
-    CHANGE_IT,
-    WIDGET_VIEW,
-    accidents,
-    close,
-    exercises,
-    lesson,
-    questions,
-    read,
-    stored,
-    tags,
-    triples,
-    unanswered,
-)
+from tools import lab, links, notebook, save
+from tools.notebook import close, read, stored, tags, unanswered
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -37,12 +27,11 @@ def test_a_notebook_is_stored_as_save_would_store_it(path):
     """The cure: `python3 -m grpo_course save --form-only`."""
     problems, text = save.executed_text(path, ROOT, run=False)
     assert not problems and text == path.read_text(encoding="utf-8")
-    notebook = read(path)
-    problems = stored(notebook) + lesson(notebook)
-    assert not problems, "\n".join(problems)
+    book = read(path)
+    assert stored(book) + notebook.lesson(book) == []
     # Films are the most of it: the cure is fewer values of a knob, and a new save.
     assert path.stat().st_size < MOST_BYTES
-    to_change = [cell for cell in notebook.cells if CHANGE_IT in tags(cell)]
+    to_change = [cell for cell in book.cells if notebook.CHANGE_IT in tags(cell)]
     assert bool(to_change) != path.stem.startswith(NOTHING_TO_CHANGE)
 
 
@@ -55,25 +44,30 @@ def test_tables_of_minutes_and_pictures_are_those_of_the_notebooks():
     assert files == made, "run `python3 -m grpo_course save`"
 
 
-@pytest.mark.parametrize("before, path", [*pairwise(NOTEBOOKS)], ids=lambda p: p.stem)
-def test_the_map_and_the_notebook_before_lead_to_each_notebook(before, path):
+def test_the_map_and_the_notebook_before_lead_to_each_notebook():
     texts = [c.source for c in read(NOTEBOOKS[0]).cells if c.cell_type != "code"]
     (table,) = (text for text in texts if text.startswith("## The map"))
-    assert f"\n| [`{path.stem}`]({path.name}) |" in table
-    assert path.stem in read(before).cells[-1].source
+    for before, path in pairwise(NOTEBOOKS):
+        assert f"\n| [`{path.stem}`]({path.name}) |" in table
+        assert path.stem in read(before).cells[-1].source, before.stem
 
 
 NOT_TEXT = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
+SHOWN = re.compile(r"\]\(([^)\s#]+)|\b(?:src|href)=[\"']([^\"'#]+)")
 BARE = re.compile(r"\b[Nn]otebook \d\d\b|\barXiv \d{4}\.\d{5}")
 
 
 @each_notebook
 def test_a_link_goes_where_its_words_say_and_what_is_named_is_linked_once(path):
     text = "\n".join(c.source for c in read(path).cells if c.cell_type == "markdown")
+    for target in map("".join, SHOWN.findall(text)):
+        # `work/` lies beside `notebooks/`, and has no file of it but the notebooks
+        folder = "notebooks" if re.fullmatch(r"\w+\.ipynb", target) else lab.FOLDER
+        there = Path(os.path.normpath(ROOT / folder / target)).exists()
+        assert there or ":" in target, target
     for words, target in LINK.findall(text):
         if target.endswith(".ipynb") and "://" not in target:
-            assert (path.parent / target).exists(), target
             number = re.search(r"\b\d\d\b|^`\d\d", words)
             if number:
                 assert target.startswith(number[0].strip("`")), (words, target)
@@ -83,10 +77,6 @@ def test_a_link_goes_where_its_words_say_and_what_is_named_is_linked_once(path):
     targets = " ".join([path.name, *(to for _, to in LINK.findall(text))])
     for named in BARE.findall(LINK.sub("", NOT_TEXT.sub("", text))):
         assert re.search(rf"\b{named.split()[-1]}", targets), f"{named} has no link"
-
-
-def test_a_good_notebook_has_no_complaints(make):
-    assert stored(make.notebook(make.text(), make.code())) == []
 
 
 def output(kind, **fields):
@@ -110,7 +100,7 @@ FRAME = "data:image/png;base64,AB/mnt/CJYy+/home/x="
         {"outputs": output("error", ename="ValueError", evalue="no")},
         {"outputs": output("stream", name="stdout", text="x" * 80)},
         {"outputs": display("x" * 80)},
-        {"outputs": display("interactive()", **{WIDGET_VIEW: {"model_id": "x"}})},
+        {"outputs": display("", **{notebook.WIDGET_VIEW: {"model_id": "x"}})},
         {"outputs": display("<Figure>", **{"image/png": "aGk="})},
         {"outputs": display("/home/ada/x")},
         {"outputs": display("", **{"text/html": f'{FRAME}" alt="/mnt/x"'})},
@@ -120,9 +110,10 @@ FRAME = "data:image/png;base64,AB/mnt/CJYy+/home/x="
     ],
 )
 def test_each_rule_of_storing_can_be_broken(make, change):
-    notebook = make.notebook(make.text(), make.code())
-    notebook.cells[1].update(nbformat.from_dict(change))
-    (problem,) = stored(notebook)
+    book = make.notebook(make.text(), make.code())
+    assert stored(book) == []
+    book.cells[1].update(nbformat.from_dict(change))
+    (problem,) = stored(book)
     assert problem.startswith(("cell 1: ", "not a valid notebook"))
 
 
@@ -131,49 +122,41 @@ def test_what_is_announced_or_never_seen_is_let_through(make):
     raising.outputs = output("error", ename="ZeroDivisionError", evalue="")
     picture = make.code("plot")
     picture.outputs = display("x" * 99, **{"text/html": FRAME})
-    assert stored(make.notebook(raising, picture)) == []
-    printed = make.notebook(make.code(printed="in /srv/course/x\n"))
-    assert stored(printed) == []
-    assert "/srv/course" in accidents(printed, ("/srv/course",))[0]
+    book = make.notebook(raising, picture, make.code(printed="in /srv/course/x\n"))
+    assert stored(book) == []
+    (told,) = notebook.accidents(book, ("/srv/course",))
+    assert "/srv/course" in told
 
 
 @pytest.mark.parametrize(
-    "damage",
+    "cell, change",
     [
-        lambda cells: cells[0].update(source="# Title\n\n**You need:** nothing."),
-        lambda cells: cells[-1].update(source="## What you saw\n\nIt."),
-        lambda cells: cells.pop(3),
-        lambda cells: cells[1].metadata.tags.clear(),
-        lambda cells: cells[2].update(source="f(1)"),
-        lambda cells: cells[1].update(source="**Exercise 1.1** Do it."),
-        lambda cells: cells[4].update(source="print(a)"),
-        lambda cells: cells[4].update(source="verdict('A', a, b)\nassert a"),
+        (0, {"source": "# Title\n\n**You need:** nothing."}),
+        (-1, {"source": "## What you saw\n\nIt."}),
+        (3, {"metadata": {}}),
+        (1, {"metadata": {}}),
+        (2, {"source": "f(1)"}),
+        (1, {"source": "**Exercise 1.1** Do it."}),
+        (4, {"source": "print(a)"}),
+        (4, {"source": "verdict('A', a, b)\nassert a"}),
     ],
 )
-def test_each_rule_of_a_lesson_can_be_broken(lesson, damage):
-    from tools.notebook import lesson as complaints
-
-    assert complaints(lesson) == [] == stored(lesson)
-    damage(lesson.cells)
-    assert complaints(lesson)
+def test_each_rule_of_a_lesson_can_be_broken(lesson, cell, change):
+    assert notebook.lesson(lesson) == [] == stored(lesson)
+    lesson.cells[cell].update(nbformat.from_dict(change))
+    assert notebook.lesson(lesson)
 
 
 def test_two_exercises_may_share_three_cells(make):
     both = "**Exercise 1.1** · 5 minutes\n\n**Exercise 1.2** · 6 minutes"
-    three = make.text(both, "exercise"), make.code("f = check(f)")
-    three = (*three, make.text("A hint.", "solution"))
-    assert exercises(three) == [("1.1", 5), ("1.2", 6)]
-    assert len(triples(list(three))) == 1
+    cells = [make.text(both, "exercise"), make.code("f = check(f)")]
+    cells += [make.text("A hint.", "solution")]
+    assert notebook.exercises(cells) == [("1.1", 5), ("1.2", 6)]
+    assert len(notebook.triples(cells)) == 1
 
 
 ASK = 'guess = predict(\n    "Which way "\n    "does it go?", "up", "down")'
 SHOW = 'print(x)\nguess.reveal("up" if x > 0 else "down")'
-
-
-@pytest.fixture
-def three(make):
-    """A text, the question under it, the result."""
-    return [make.text("## A"), make.code(ASK, "predict"), make.code(SHOW)]
 
 
 @pytest.mark.parametrize(
@@ -186,36 +169,34 @@ def three(make):
         (lambda cells: cells[2].update(source="other.reveal(1)"), "cell 1: none of"),
     ],
 )
-def test_each_question_is_tagged_and_answered(make, three, damage, complaint):
-    assert questions(three) == ["Which way does it go?"]
+def test_each_question_is_tagged_and_answered(make, damage, complaint):
+    three = [make.text("## A"), make.code(ASK, "predict"), make.code(SHOW)]
+    assert notebook.questions(three) == ["Which way does it go?"]
     assert unanswered(make.notebook(*three)) == []
     damage(three)
     (found,) = unanswered(make.notebook(*three))
     assert found.startswith(complaint)
 
 
-def test_what_trains_before_the_answer_is_closed_too_and_what_holds_is_folded(
-    make, three
-):
-    ask, show = three[1:]
+def test_what_trains_before_the_answer_is_closed_and_what_holds_is_folded(make):
+    cells = [make.code(), make.code(ASK, "predict"), make.code("train()")]
     below = make.code("expect(x > 0, '')", "holds")
-    notebook = make.notebook(make.code(), ask, make.code("train()"), show, below)
+    book = make.notebook(*cells, make.code(SHOW), below)
     for _ in range(2):
-        close(notebook)
-    settings = [cell.metadata.get("jupyter", {}) for cell in notebook.cells]
-    assert [each.get("outputs_hidden") for each in settings] == [
-        *(None, None, True, True, None),
-    ]
-    below = notebook.cells[4]
-    assert below.metadata.tags == ["holds", "remove-cell"]
-    assert below.metadata.jupyter == {"source_hidden": True}
-    assert below.metadata.slideshow == {"slide_type": "skip"}
+        close(book)
+    settings = [cell.metadata.get("jupyter", {}) for cell in book.cells]
+    closed = [each.get("outputs_hidden", False) for each in settings]
+    assert closed == [False, False, True, True, False]
+    below = book.cells[4].metadata
+    assert below.tags == ["holds", "remove-cell"]
+    assert below.jupyter == {"source_hidden": True}
+    assert below.slideshow == {"slide_type": "skip"}
 
 
 ADDRESS = "https://github.com/someone/course"
 
 
-def test_links_and_the_colab_cell_come_from_one_address(lesson):
+def test_links_and_a_cell_for_colab_that_does_nothing_elsewhere(lesson, monkeypatch):
     links.add(lesson, "01_x", "https://github.com/other/place")
     links.add(lesson, "01_x", ADDRESS)
     first, colab = lesson.cells[:2]
@@ -223,17 +204,12 @@ def test_links_and_the_colab_cell_come_from_one_address(lesson):
     assert first.source.count("Open it in") == 1
     assert "someone/course/blob/main/notebooks/01_x.ipynb" in first.source
     assert tags(colab) == ["colab", "remove-cell"]
-    assert [c.execution_count for c in lesson.cells if c.cell_type == "code"] == [
-        *(1, 2, 3),
-    ]
-
-
-def test_the_colab_cell_does_nothing_elsewhere_and_installs_there(lesson, monkeypatch):
-    links.add(lesson, "01_x", ADDRESS)
-    source, called = lesson.cells[1].source, []
-    shell = type("Shell", (), {"run_line_magic": lambda self, *a: called.append(a)})
-    exec(source, {"get_ipython": shell})
+    counts = [c.execution_count for c in lesson.cells if c.cell_type == "code"]
+    assert counts == [1, 2, 3]
+    called = []
+    shell = SimpleNamespace(run_line_magic=lambda *given: called.append(given))
+    exec(colab.source, {"get_ipython": lambda: shell})
     assert called == []
-    monkeypatch.setitem(__import__("sys").modules, "google.colab", object())
-    exec(source, {"get_ipython": shell})
+    monkeypatch.setitem(sys.modules, "google.colab", object())
+    exec(colab.source, {"get_ipython": lambda: shell})
     assert called == [("pip", f"install -q --no-deps einops tyro git+{ADDRESS}")]
