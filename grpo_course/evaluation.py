@@ -69,12 +69,9 @@ def greedy_scores(
 ) -> Scores:
     """Answer every problem once, with the likeliest token at each step."""
 
-    def answer(prompts: Tensor) -> Rollout:
-        responses, sampler = policy.answer(prompts)[:, None], policy.sampler
-        mask, finished = sampler.mask(responses), sampler.finished(responses)
-        return Rollout(prompts, responses, mask, finished=finished)
-
-    return collect_scores(environment, answer, batch_size)
+    return collect_scores(
+        environment, lambda prompts: policy.sample(prompts, 1, greedy=True), batch_size
+    )
 
 
 def collect_scores(

@@ -20,6 +20,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,15 @@ from grpo_course.checks import (
     unknown_name,
 )
 from grpo_course.loop import Rollout
-from grpo_course.sampling import Sampler, draw, pick, prompt_mask
+from grpo_course.sampling import (
+    Sampler,
+    draw,
+    is_end,
+    pad_rows,
+    pick,
+    prompt_mask,
+    response_mask,
+)
 from grpo_course.tasks import (
     CHAT_TEMPLATE,
     TAGS,
@@ -315,7 +324,8 @@ def response_log_probs(
     if mask is None:
         mask = torch.ones_like(responses, dtype=torch.bool)
     mask = mask.flatten(0, 1)
-    longest = max(1, int(mask.any(dim=0).sum()))  # 1: even where no token counts
+    counting = mask.any(dim=0).nonzero()
+    longest = int(counting.max()) + 1 if len(counting) else 1
     tokens, mask = responses.flatten(0, 1)[:, :longest], mask[:, :longest]
     if read_once:
         hidden = hidden_states(model, prompts, tokens, sampler.pad)[mask]
@@ -435,6 +445,7 @@ def generate(
 
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]  # logits, rows, pos -> tokens
+Tool = Callable[[list[int]], list[int]]  # the tokens of a turn -> its own
 
 
 def write(
@@ -521,6 +532,8 @@ class CausalPolicy:
         prompts_at_once: whose responses are scored in one forward pass where no
             gradient is asked for, as for a reference; None: all. With a gradient, the
             loop splits the batch itself.
+        tool: what it writes behind a turn that has ended, from the tokens of that turn
+            to its own; none, and the response ends there. None: there is no tool.
     """
 
     def __init__(
@@ -530,9 +543,16 @@ class CausalPolicy:
         generator: Generator | None = None,
         autocast: torch.dtype | None = None,
         prompts_at_once: int | None = None,
+        tool: Tool | None = None,
     ):
         self.model, self.sampler, self.generator = model.eval(), sampler, generator
         self.autocast, self.prompts_at_once = autocast, prompts_at_once
+        if tool is not None and sampler.eos is None:
+            raise ValueError(
+                "tool writes where a turn has ended, and none ever does: the sampler "
+                "has no eos. Give it one."
+            )
+        self.tool = tool
         why = why_not_read_once(model, sampler.pad)
         self.read_once = why is None
         if why is not None:
@@ -542,22 +562,25 @@ class CausalPolicy:
                 f"be read once for its group here: {why}."
             )
 
-    def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
-        """int [batch pos], padded on the left -> responses [batch trial pos]"""
-        tokens, noted = self.write(prompts, num_responses)
+    def sample(
+        self, prompts: Tensor, num_responses: int, greedy: bool = False
+    ) -> Rollout:
+        """int [batch pos], padded on the left -> responses [batch trial pos]
+
+        With greedy, the likeliest token at each step.
+        """
+        if self.tool is not None:
+            return take_turns(self, prompts, num_responses, self.tool, greedy)
+        tokens, noted = self.write(prompts, num_responses, greedy, self.sampler)
         mask, finished = self.sampler.mask(tokens), self.sampler.finished(tokens)
         return Rollout(prompts.to(tokens.device), tokens, mask, noted, finished)
 
-    def answer(self, prompts: Tensor) -> Tensor:
-        """The greedy response to each prompt. int [batch pos] -> int [batch pos]"""
-        return self.write(prompts, 1, greedy=True)[0][:, 0]
-
     def write(
-        self, prompts: Tensor, num_responses: int, greedy: bool = False
+        self, prompts: Tensor, num_responses: int, greedy: bool, sampler: Sampler
     ) -> tuple[Tensor, Tensor]:
         """Responses and the log-probs noted on the way, as `generate` gives them."""
         self.model.eval()
-        prompts, how = prompts.to(self.model.device), (self.sampler, self.generator)
+        prompts, how = prompts.to(self.model.device), (sampler, self.generator)
         with self.precision():
             road = greedy, self.read_once
             return generate(self.model, prompts, num_responses, *how, *road)
@@ -585,6 +608,55 @@ class CausalPolicy:
         if self.autocast is None:
             return nullcontext()
         return torch.autocast(self.model.device.type, self.autocast)
+
+
+def take_turns(
+    policy: CausalPolicy, prompts: Tensor, num_responses: int, tool: Tool, greedy: bool
+) -> Rollout:
+    """Responses in which a tool has its say, as one text each with holes in its mask.
+
+    A turn of the policy's ends as any response does. Where the tool then writes, the
+    policy reads that and goes on, and `max_new_tokens` holds for all of it together.
+    """
+    sampler, device = policy.sampler, policy.model.device
+    width, eos, pad = sampler.max_new_tokens, sampler.eos, sampler.pad
+    assert eos is not None and pad is not None  # see CausalPolicy
+    shape, reals = (len(prompts), num_responses), real_tokens(prompts, pad)
+    read = [row[real].tolist() for row, real in zip(prompts, reals, strict=True)]
+    read = [row for row in read for _ in range(num_responses)]
+    said: list[list[int]] = [[] for _ in read]  # by both
+    began = [0] * len(said)  # where the turn did that is being written
+    tokens = torch.full((len(said), width), pad, device=device)
+    noted = torch.zeros_like(tokens, dtype=torch.float32)
+    mask = torch.zeros_like(tokens, dtype=torch.bool)
+    finished, waiting = mask[:, 0].clone(), [*range(len(said))]
+    while waiting:
+        # Who has written most has least room left: then the others go on.
+        room = width - max(len(said[row]) for row in waiting)
+        if room == width:  # at first, when a prompt is read once for its group
+            made = policy.write(prompts, num_responses, greedy, sampler)
+        else:
+            texts = pad_rows([read[row] + said[row] for row in waiting], pad)
+            some = replace(sampler, max_new_tokens=room)
+            made = policy.write(texts, 1, greedy, some)
+        turns, scores = (x.flatten(0, 1) for x in made)
+        lengths = response_mask(turns, eos).sum(dim=-1).tolist()
+        ends = is_end(turns, eos).any(dim=-1)
+        for i, row in enumerate(waiting):
+            own = slice(len(said[row]), len(said[row]) + lengths[i])
+            mask[row, own], noted[row, own] = True, scores[i, : lengths[i]]
+            said[row] += turns[i, : lengths[i]].tolist()
+            if ends[i]:
+                reply = tool(said[row][began[row] :])
+                said[row] += reply
+                finished[row], began[row] = not reply, len(said[row])
+        waiting = [
+            row for row in waiting if not finished[row] and len(said[row]) < width
+        ]
+    for row, text in enumerate(said):
+        tokens[row, : len(text)] = torch.tensor(text[:width], device=device)
+    columns = (x.unflatten(0, shape) for x in (tokens, mask, noted, finished))
+    return Rollout(prompts.to(device), *columns)
 
 
 @torch.no_grad()

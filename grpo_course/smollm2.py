@@ -13,6 +13,7 @@ Two worked examples in the prompt show it a form that it does hit.
 """
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -133,6 +134,37 @@ class ShortAnswers(GSM8K):
         """The problem's own sums and answer."""
         sums = [f"{a} {op} {b} = {compute(a, op, b)}" for a, op, b in problem.facts]
         return f"{'. '.join(sums) or 'So'}. {MARK} {problem.answer}"
+
+
+SUM = re.compile(r"(\d+) *([+*-]) *(\d+)")  # which a calculator is asked for
+
+
+@settings()
+class Calculator(ShortAnswers):
+    """The same with larger numbers, and a tool that does the sums: a turn for the call,
+    a turn for the answer."""
+
+    operands: tuple[int, int] = Field(default=(10, 99), strict=False)
+    examples: ClassVar[Sequence[tuple[str, str]]] = (
+        ("Bob has 7 pens and buys 5 more. How many does he have now?", "7 + 5"),
+        ("12", "Answer: 12"),
+        ("Ann has 28 stamps and gives 16 of them away. How many are left?", "28 - 16"),
+        ("12", "Answer: 12"),
+    )
+    presets: ClassVar = {
+        "smollm2": {
+            **ShortAnswers.presets["smollm2"],
+            "system_prompt": "You solve word problems with a calculator.",
+            "max_new_tokens": 40,
+        }
+    }
+
+    def reply(self, said: str) -> str | None:
+        """The value of the first sum in a turn without an answer; None: no sum."""
+        call = SUM.search(said)
+        if call is None or MARK in said:
+            return None
+        return str(compute(int(call[1]), call[2], int(call[3])))
 
 
 def main(arguments: list[str], root: Path) -> int:

@@ -238,6 +238,14 @@ class TextTask(ABC, Generic[Asked]):
             before.append({"role": "assistant", "content": answered})
         return before
 
+    def reply(self, said: str) -> str | None:
+        """What a tool answers to a turn of the policy's; None where it calls none.
+
+        The answer is read as a message of the user's, and the policy goes on. What the
+        tool says trains nothing. The rewards get the whole text, the tool's words too.
+        """
+        return None
+
     def demonstration(self, problem: Asked, rng: random.Random) -> str:
         """What a model from nothing imitates before GRPO; it need not be perfect."""
         return self.gold(problem)
@@ -391,6 +399,7 @@ TASKS = {
     "reverse": "grpo_course.reverse:Reverse",
     "stories": "grpo_course.reader:Stories",
     "smollm2": "grpo_course.smollm2:ShortAnswers",
+    "calculator": "grpo_course.smollm2:Calculator",
 }
 PLACE = re.compile(r"(?:(?P<file>.+\.py)|(?P<module>\w+(?:\.\w+)*)):(?P<name>\w+)")
 _files: dict[Path, tuple[int, ModuleType]] = {}  # when saved, and what was loaded
@@ -622,6 +631,28 @@ def as_rollout(
     return Rollout(prompts, tokens, mask, finished=mask.any(dim=-1))
 
 
+def reply_tokens(
+    tokenizer: "PreTrainedTokenizerBase", task: TextTask, turn: list[int]
+) -> list[int]:
+    """What stands behind a turn of the policy's, up to its next turn; none, if none.
+
+    The tool's answer as the template writes a message of the user's.
+    """
+    end = str(tokenizer.convert_ids_to_tokens(turn_end(tokenizer)))
+    how = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
+    reply = task.reply(str(tokenizer.decode(turn[:-1], **how)))
+    if reply is None:
+        return []
+    said = "An answer."
+    asked = [*chat_messages("?"), {"role": "assistant", "content": said}]
+    asked += chat_messages(reply)
+    whole = rendered(tokenizer, asked, add_generation_prompt=True)
+    behind = whole.partition(said)[2]
+    if behind.lstrip().startswith(end):  # which the policy has written
+        behind = behind.lstrip().removeprefix(end)
+    return list(tokenizer(behind, add_special_tokens=False)["input_ids"])
+
+
 def decode_responses(
     tokenizer: "PreTrainedTokenizerBase", rollout: Rollout
 ) -> list[list[str]]:
@@ -639,6 +670,8 @@ def decode_responses(
     marks -= {tokenizer.convert_tokens_to_ids(tag) for tag in TAGS}
     trial, tokens = rollout.responses.shape[-2], rollout.responses
     mask = torch.ones_like(tokens).bool() if rollout.mask is None else rollout.mask
+    # Up to the last that counts: what a tool has said in between is read, too.
+    mask = mask.flip(-1).cummax(dim=-1).values.flip(-1)
     if rollout.finished is not None:  # the last is an end, which only the model knows
         last = mask.long().sum(dim=-1, keepdim=True) - 1
         at = torch.arange(tokens.shape[-1], device=tokens.device)

@@ -39,6 +39,7 @@ from grpo_course.lm import (
     MODELS,
     CausalPolicy,
     LoraPolicy,
+    Tool,
     device_name,
     find_device,
     load_generation,
@@ -73,6 +74,7 @@ from grpo_course.tasks import (
     decode_responses,
     extract_answer,
     find_task,
+    reply_tokens,
     what_is_lost,
 )
 
@@ -408,7 +410,15 @@ def make_policy(
     generator = Generator(model.device)
     generator.manual_seed(config.seed)
     autocast = torch.bfloat16 if config.dtype == "bfloat16" else None
-    return kind(model, sampler, generator, autocast, config.micro_batch_size)
+    how = model, sampler, generator, autocast, config.micro_batch_size
+    task = make_task(config)
+    tool: Tool = lambda turn: reply_tokens(tokenizer, task, turn)  # noqa: E731
+    return kind(*how, tool if has_tool(config) else None)
+
+
+def has_tool(config: GRPOConfig) -> bool:
+    """Whether something answers to what the policy writes."""
+    return find_task(config.task).reply is not TextTask.reply
 
 
 def find_loss(

@@ -29,7 +29,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
@@ -37,6 +37,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset
+from transformers import PreTrainedTokenizerBase
 
 from grpo_course.checks import require_extra, unknown_name
 from grpo_course.cli import (
@@ -47,9 +48,16 @@ from grpo_course.cli import (
     with_flags,
 )
 from grpo_course.evaluation import evaluate_policy, evaluation_table
-from grpo_course.lm import find_device, load_tokenizer, lora_config, save_model
+from grpo_course.lm import (
+    CausalPolicy,
+    find_device,
+    load_tokenizer,
+    lora_config,
+    save_model,
+)
 from grpo_course.loop import TrainConfig
 from grpo_course.runs import alone_in
+from grpo_course.sampling import pad_rows
 from grpo_course.tasks import (
     TAGS,
     Completion,
@@ -60,12 +68,15 @@ from grpo_course.tasks import (
     chat_messages,
     columns,
     completion_texts,
+    encode_prompts,
     opened_tags,
 )
 from grpo_course.training import (
     GRPOConfig,
+    has_tool,
     load_problems,
     load_trained,
+    make_policy,
     make_start,
     make_task,
     use_threads,
@@ -326,7 +337,41 @@ def make_trainer(
         train_dataset=chat_dataset(problems, opening),
         processing_class=tokenizer,
         peft_config=lora_config(config.lora_rank) if config.lora_rank else None,
+        rollout_func=in_turns(config, tokenizer) if has_tool(config) else None,
     )
+
+
+def in_turns(config: GRPOConfig, tokenizer: PreTrainedTokenizerBase) -> Any:
+    """Responses with a task's tool in them, written by this course's sampler.
+
+    TRL's own `tools` need a template that tells it what a call is; its `rollout_func`
+    needs none, and takes the mask as `env_mask`.
+    """
+    made: list[CausalPolicy] = []
+
+    def rollout(asked: list[list[dict]], trainer: Any) -> dict[str, Any]:
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        trains = model.training
+        if not made:  # the adapter, where there is one, is TRL's
+            seed = config.seed + trainer.args.process_index
+            own = replace(config, lora_rank=0, gradient_checkpointing=False, seed=seed)
+            made.append(make_policy(own, model, tokenizer))
+        pad = tokenizer.pad_token_id
+        told = [encode_prompts(tokenizer, [m[-1]["content"]], m[:-1]) for m in asked]
+        prompts = [row.tolist() for (row,) in told]
+        seen = made[0].sample(pad_rows(prompts, pad), 1)
+        assert seen.mask is not None  # turns end
+        model.train(trains)
+        masks = [mask[: int(mask.nonzero().max()) + 1] for mask in seen.mask[:, 0]]
+        pairs = zip(seen.responses[:, 0], masks, strict=True)
+        return {
+            "prompt_ids": prompts,
+            "completion_ids": [row[: len(mask)].tolist() for row, mask in pairs],
+            "env_mask": [mask.int().tolist() for mask in masks],
+            "logprobs": None,  # TRL asks for them where vLLM writes
+        }
+
+    return rollout
 
 
 def with_opened(function: Reward, begun: str) -> Reward:

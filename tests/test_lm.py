@@ -437,7 +437,7 @@ def test_any_model_is_scored_as_its_own_forward_pass_scores(name, capsys):
     policy.generator.set_state(state)
     torch.manual_seed(2)
     assert torch.equal(later, policy.sample(rollout.prompts, 2).responses)
-    greedy = policy.answer(rollout.prompts)
+    greedy = policy.sample(rollout.prompts, 1, greedy=True).responses[:, 0]
     first = [model(torch.tensor([row])).logits[0, -1].argmax() for row in UNEVEN]
     assert greedy[:, 0].tolist() == torch.stack(first).tolist()
 

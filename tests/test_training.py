@@ -354,7 +354,7 @@ def test_greedy_is_what_transformers_generates(trained, tokenizer, easy_problems
     eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
     prompts = encode_prompts(tokenizer, [p.question for p in easy_problems[:24]])
     assert (prompts == pad).any()
-    ours = policy.answer(prompts)
+    ours = policy.sample(prompts, 1, greedy=True).responses[:, 0]
     theirs = policy.model.generate(
         input_ids=prompts,
         attention_mask=(prompts != pad).long(),
