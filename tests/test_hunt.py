@@ -432,6 +432,28 @@ def test_guesses_cost_and_earn_nothing_without_a_proof(case, capsys):
 
 
 @pytest.mark.slow
+def test_a_closed_case_takes_no_further_accusation(case, capsys):
+    assert case.probe(KEEPS) is False and case.accuse(WRONG_LINE, RIGHT_LINE)
+    capsys.readouterr()
+    assert not case.accuse(WRONG_LINE, RIGHT_LINE) and case.num_wrong == 0
+    assert capsys.readouterr().out == "case is closed, with 4 points.\n"
+
+
+@pytest.mark.slow
+def test_a_repair_that_logs_another_kl_is_none(capsys):
+    case = case_of("k1 as a loss")
+    assert not case.accuse("kl = -log_ratio", "kl = log_ratio.exp() - log_ratio")
+    assert "values of the logged KL differ by 1 with" in capsys.readouterr().out
+
+
+def test_what_a_probe_prints_is_never_cut_without_a_word(capsys):
+    cases.show_beside("word " * 30, "\n".join(map(str, range(30))))
+    told = capsys.readouterr().out
+    assert told.count("word") == 30 and "(19 more lines)" in told
+    assert max(map(len, told.splitlines())) <= cases.WIDTH
+
+
+@pytest.mark.slow
 def test_wrong_lines_and_many_methods_cost_points(case):
     assert not case.acquit()
     case.probe(KEEPS)
@@ -470,11 +492,11 @@ def test_two_defects_are_repaired_one_by_one(capsys):
 
 @pytest.mark.slow
 def test_a_repair_in_place_equals_the_healthy_trainer(case, capsys):
+    with pytest.raises(ValueError, match="stands 0 times"):
+        case.accuse("no such line", "")
     assert not case.accuse(WRONG_LINE, "cumsum(dim=1) < 1")
     assert case.accuse(WRONG_LINE, RIGHT_LINE)
     assert "bit for bit, in 5 runs." in capsys.readouterr().out
-    with pytest.raises(ValueError, match="stands 0 times"):
-        case.accuse("no such line", "")
 
 
 @pytest.mark.slow

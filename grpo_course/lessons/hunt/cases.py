@@ -43,7 +43,7 @@ from grpo_course.lessons.pictures.nb10 import draw_flow, plot_log_panel
 WORTH = 4  # points of a defect
 WRONG = 2  # what a wrong accusation takes off
 READS = 2  # methods that one reads for nothing; each further one takes a point off
-LONGEST = 6  # printed lines of a probe that are shown
+LONGEST = 12  # lines of what a probe prints that are shown
 OTHER_SEEDS = 10  # of hunted runs: not those of the healthy runs beside them
 
 
@@ -201,6 +201,9 @@ class Case:
         `more` is the second pair. Or it is a class, such as one derived from
         `case.module.Trainer`. Raises ValueError for a text that does not stand there.
         """
+        if self.is_closed:
+            print(f"{self.name} is closed, with {self.points} points.")
+            return False
         make, source = self._repaired(old, new, *more)
         equal, words = compare(make)
         found, before = [*self._left], self._source
@@ -292,10 +295,16 @@ class Case:
 
 
 def show_beside(here: str, healthy: str) -> None:
-    """Print what a probe printed here, and what it printed of a healthy trainer."""
+    """Print what a probe printed here, and what it printed of a healthy trainer; long
+    lines are broken, and of many the number is told."""
     for name, printed in (("here:", here), ("healthy:", healthy)):
-        for line in printed.splitlines()[:LONGEST]:
-            print(f"    {name:9}{line[: WIDTH - 13]}")
+        whole = printed.splitlines()
+        lines = [part for line in whole for part in textwrap.wrap(line, WIDTH - 13)]
+        if len(lines) > LONGEST:
+            left = f"({len(lines) - LONGEST + 1} more lines)"
+            lines = [*lines[: LONGEST - 1], left]
+        for line in lines:
+            print(f"    {name:9}{line}")
             name = ""
 
 
@@ -375,14 +384,17 @@ LOOKED_AT = ("tokens", "mask", "rewards", "deltas", "old_log_probs", "ref_log_pr
 
 
 def behaviour(make_trainer: Callable, settings: dict) -> dict[str, Tensor]:
-    """The first rollout, then the weights after two. -> tensors by name"""
+    """The first rollout, then the weights after two and the KL that was logged, which a
+    repair may get wrong though its gradient is right. -> tensors by name"""
     batch = make_trainer(**({"num_steps": 3} | settings)).collect()
     trainer = make_trainer(**({"num_steps": 3} | settings))
     for _ in range(2):
         trainer.step()
     weights = [weight.detach().flatten() for weight in trainer.model.parameters()]
     seen = {name: getattr(batch, name) for name in LOOKED_AT}
-    return seen | {"weights after two rollouts": torch.cat(weights)}
+    seen["weights after two rollouts"] = torch.cat(weights)
+    logged = torch.tensor([row["kl"] for row in trainer.log])
+    return seen | {"values of the logged KL": logged}
 
 
 @cache

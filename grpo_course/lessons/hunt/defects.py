@@ -538,7 +538,7 @@ BY_STAGE = {
     ),
     25: Defect(
         cause="schedule too short for the inner steps",
-        symptom="Learning stops dead after a quarter of the run; the ratio is 1 from then on.",
+        symptom="Learning stops dead long before the run ends; the ratio is 1 from then on.",
         first_look="learning rate in the log",
         why="The schedule counts rollouts and is advanced by every optimizer step, so it arrives at zero too early by a factor of the inner steps.",
         thread="NovaSky-AI/SkyRL #873",
