@@ -79,31 +79,29 @@ def test_save_refuses_and_leaves_the_file_alone(checkout, capsys, source, compla
     assert path.read_bytes() == before
 
 
-def test_ids_are_kept_and_made_from_the_place():
+def test_ids_are_kept_or_made_and_what_a_machine_adds_goes():
     def made(name):
-        cells = [v4.new_markdown_cell(str(i)) for i in range(4)]
-        notebook = v4.new_notebook(cells=cells)  # it would repair what comes next
-        cells[0].id = cells[2].id = "kept"
+        cells = [v4.new_markdown_cell(text) for text in ("# T", "t", "s")]
+        cells[2].metadata["tags"] = ["solution"]
+        slide = {"slideshow": {"slide_type": "skip"}, "tags": ["a"]}
+        chosen = v4.new_code_cell("1", metadata=slide | {"execution": {"busy": "2026"}})
+        timed = "GRPO 650   9.5 ms, 1.5 msgs\n"
+        chosen.outputs = [v4.new_output("stream", name="stdout", text=timed)]
+        cells += [chosen, v4.new_code_cell("2")]
+        notebook = v4.new_notebook(cells=cells, metadata={"widgets": {"state": {}}})
+        cells[0].id = cells[2].id = "kept"  # nbformat would repair it
         del cells[1]["id"], cells[3]["id"]
         save.give_ids(notebook, name)
-        return [cell.id for cell in notebook.cells]
+        save.tidy(notebook)
+        return notebook
 
-    assert made("01")[0] == "kept" and len({*made("01")}) == 4
-    assert made("01") == made("01") and made("01")[1] != made("02")[1]
-
-
-def test_tags_and_chosen_slides_stay_times_and_states_go():
-    chosen = v4.new_code_cell("1", metadata={"slideshow": {"slide_type": "skip"}})
-    chosen.metadata |= {"execution": {"iopub.execute_input": "2026"}, "tags": ["a"]}
-    timed = "GRPO 650   9.5 ms, 1.5 msgs\n"
-    chosen.outputs = [v4.new_output("stream", name="stdout", text=timed)]
-    cells = [v4.new_markdown_cell("# T"), v4.new_markdown_cell("t"), chosen]
-    cells += [v4.new_code_cell("2"), v4.new_markdown_cell("s")]
-    cells[-1].metadata["tags"] = ["solution"]
-    notebook = v4.new_notebook(cells=cells, metadata={"widgets": {"state": {}}})
-    save.tidy(notebook)
+    ids = [[cell.id for cell in made(name).cells] for name in ("01", "01", "02")]
+    assert ids[0][0] == "kept" and len({*ids[0]}) == 5
+    assert ids[0][:4] == ids[1][:4] and ids[0][1] != ids[2][1]
+    notebook = made("01")
     kinds = [cell.metadata["slideshow"]["slide_type"] for cell in notebook.cells]
-    assert kinds == ["slide", "subslide", "skip", "fragment", "skip"]
+    assert kinds == ["slide", "subslide", "skip", "skip", "fragment"]
+    chosen = notebook.cells[3]
     assert set(chosen.metadata) == {"slideshow", "tags"}
     assert chosen.outputs[0].text == "GRPO 650     ? ms, 1.5 msgs\n"
     assert "widgets" not in notebook.metadata
@@ -123,10 +121,10 @@ def test_minutes_add_the_exercises_and_fill_the_tables(checkout):
         table = (checkout / "INSTRUCTORS.md").read_text(encoding="utf-8")
         return cells[0].source.splitlines()[-1], table
 
-    filled = TABLE.replace("| 0 |", "| 35 |")
-    assert saved(task) == ("**Minutes:** 35 (30 without exercises).", filled)
-    assert saved(task) == ("**Minutes:** 35 (30 without exercises).", filled)
-    assert saved("") == ("**Minutes:** 30.", TABLE.replace("| 0 |", "| 30 |"))
+    both = "35 (30 without exercises)"
+    for text, told, number in [(task, both, 35), (task, both, 35), ("", "30", 30)]:
+        table = TABLE.replace("| 0 |", f"| {number} |")
+        assert saved(text) == (f"**Minutes:** {told}.", table)
     path.unlink()
     with pytest.raises(SystemExit, match="A table names 01_work"):
         save.documents(checkout)
@@ -136,13 +134,16 @@ def test_run_reports_each_notebook_and_writes_nothing(checkout, capsys):
     write(checkout, "01_good", "open('made.txt', 'w').close()")
     variables = "import os; n = os.environ; raise SystemError(n['ATEN_CPU_CAPABILITY'])"
     write(checkout, "02_bad", "x = 1", variables)
-    before = {p.name: p.read_bytes() for p in (checkout / "notebooks").iterdir()}
+
+    def files():
+        return {p.name: p.read_bytes() for p in (checkout / "notebooks").iterdir()}
+
+    before = files()
     assert run.run(["--cpu", "default"], checkout) == 1
     good, bad = capsys.readouterr().out.splitlines()
     assert good.startswith("01_good") and good.endswith("ok")
     assert bad.endswith("FAILED, cell 2: SystemError: default")
-    after = {p.name: p.read_bytes() for p in (checkout / "notebooks").iterdir()}
-    assert after == before
+    assert files() == before
     with pytest.raises(SystemExit, match="01_good"):
         run.run(["07"], checkout)
 
@@ -158,22 +159,18 @@ def test_run_has_buttons_and_sliders_on_demand(checkout, monkeypatch, option):
     assert (record.STORED in seen) is (record.FOLDER in seen) is (not option)
 
 
-@pytest.mark.parametrize("number", ["3", "03", "03_deltas", "03_deltas.ipynb"])
-def test_a_number_is_one_notebook(number, tmp_path):
+def test_a_number_is_one_notebook(tmp_path):
     for name in ("00_a", "03_deltas", "10_b", "13_c"):
         (tmp_path / f"{name}.ipynb").touch()
-    assert [p.stem for p in run.choose(tmp_path, [number])] == ["03_deltas"]
+    for number in ("3", "03", "03_deltas", "03_deltas.ipynb"):
+        assert [p.stem for p in run.choose(tmp_path, [number])] == ["03_deltas"]
     with pytest.raises(SystemExit, match="no notebook '2'"):
         run.choose(tmp_path, ["2"])
 
 
 @pytest.mark.slow
 def test_nbval_passes_what_save_stored_and_fails_a_changed_number(checkout):
-    """A closing `;` included, which nbval alone would get wrong.
-
-    One of the notebooks that `test` executes as on another processor is stored as on
-    this one.
-    """
+    """Also with a closing `;`, and one that `test` runs as on another processor."""
     other = write(checkout, next(iter(run.ELSEWHERE)), SHOW_VARIABLE)
     path = write(checkout, "01_tiny", "print(41 + 1)", PLOT, SHOW_VARIABLE)
     assert save.main([], checkout) == 0
@@ -181,9 +178,8 @@ def test_nbval_passes_what_save_stored_and_fails_a_changed_number(checkout):
     text = path.read_text(encoding="utf-8").replace('"42\\n"', '"43\\n"')
     changed.write_text(text, encoding="utf-8")
     settings = ["-c", "pyproject.toml", "-p", "conftest", "-p", "no:cacheprovider"]
-    options = [*settings, *run.NOTEBOOKS, "--color=no"]
-    options += map(str, (other, path, changed))
-    command = [sys.executable, "-m", "pytest", *options]
+    command = [sys.executable, "-m", "pytest", *settings, *run.NOTEBOOKS, "--color=no"]
+    command += map(str, (other, path, changed))
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert "2 failed, 5 passed" in done.stdout.splitlines()[-1]
     assert "'43" in done.stdout and "'42" in done.stdout
@@ -221,10 +217,9 @@ def test_the_commit_hook_runs_the_checks_alone_and_downloads_nothing(started):
     assert run.test([run.CHECKS_ONLY], ROOT) == 1
     assert started.commands == [*run.CHECKS.values()]
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
-    ((repository, (hook,)),) = [
-        (each["repo"], each["hooks"]) for each in yaml.safe_load(text)["repos"]
-    ]
-    assert (repository, hook["language"]) == ("local", "system")
+    (repository,) = yaml.safe_load(text)["repos"]
+    (hook,) = repository["hooks"]
+    assert (repository["repo"], hook["language"]) == ("local", "system")
     assert hook["entry"] == f"python3 -m grpo_course test {run.CHECKS_ONLY}"
 
 
