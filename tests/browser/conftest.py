@@ -1,29 +1,33 @@
-"""One Chromium, and what `lab` starts, for all browser tests."""
+"""One Chromium, one website and one JupyterLab for all tests of a process."""
 
-import json
-import os
 import shutil
 from pathlib import Path
 
 import pytest
-from chromium import Visit, open_browser
-from lab_server import copy_course, serve
-from site_server import SITE, serve_files
+from chromium import Visit, serve_site
+from lab_page import serve
+from playwright.sync_api import sync_playwright
+
+from tools import run
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
-
-
-def pytest_generate_tests(metafunc):
-    """A test that takes `name` runs for every notebook."""
-    if "name" in metafunc.fixturenames:
-        metafunc.parametrize("name", NOTEBOOKS)
+run.use_variables()
+ARGUMENTS = [
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+    "--no-sandbox",  # Chromium has none as root, as in a container
+]
 
 
 @pytest.fixture(scope="session")
 def browser():
-    with open_browser() as opened:
-        yield opened
+    with sync_playwright() as playwright:
+        path = run.find_chromium()
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture
@@ -31,8 +35,8 @@ def visit(browser):
     """Open a page: `visit(width, height, scheme)`."""
     opened = []
 
-    def open_page(width=1280, height=800, scheme="light"):
-        opened.append(Visit(browser, width, height, scheme))
+    def open_page(*given):
+        opened.append(Visit(browser, *given))
         return opened[-1]
 
     yield open_page
@@ -43,54 +47,24 @@ def visit(browser):
 @pytest.fixture(scope="session")
 def site():
     """The address of the built website."""
-    with serve_files(SITE) as address:
+    with serve_site() as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory):
-    """A checkout, in which `lab` makes its folder `work`.
-
-    A further one, `fresh`, has the notebooks without outputs.
-    """
+    """A checkout, as a person clones it, in which `lab` makes its folder `work`."""
     folder = tmp_path_factory.mktemp("course")
-    copy_course(folder)
-    shutil.copytree(ROOT / "notebooks", folder / "fresh")
-    for path in (folder / "fresh").glob("*.ipynb"):
-        strip(path)
+    leave = shutil.ignore_patterns("__pycache__")
+    for name in ("notebooks", "images", "grpo_course", "teaching", "tools"):
+        shutil.copytree(ROOT / name, folder / name, ignore=leave)
+    for name in ("pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, folder)
     return folder
 
 
-def strip(path: Path) -> None:
-    """Remove outputs, as if nothing had ever run."""
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            cell.update(outputs=[], execution_count=None)
-    path.write_text(json.dumps(notebook), encoding="utf-8")
-
-
 @pytest.fixture(scope="session")
-def private(tmp_path_factory):
-    """What `lab` keeps to itself, and what it prints."""
-    return tmp_path_factory.mktemp("private")
-
-
-@pytest.fixture(scope="session")
-def lab(course, private):
+def lab(course, tmp_path_factory):
     """`python3 -m grpo_course lab`: the addresses of its server, with the token."""
-    with serve("lab", course, private) as address:
-        yield address
-
-
-@pytest.fixture(scope="session")
-def pictures():
-    """Where screenshots go, if GRPO_COURSE_SCREENSHOTS names a folder."""
-    folder = os.environ.get("GRPO_COURSE_SCREENSHOTS")
-
-    def take(page, name):
-        if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=Path(folder, f"{name}.png"))
-
-    return take
+    with serve("lab", course, tmp_path_factory.mktemp("private")) as server:
+        yield server

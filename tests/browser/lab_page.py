@@ -1,7 +1,77 @@
-"""Drive a notebook in JupyterLab and read what it shows."""
+"""JupyterLab, started by a command of the course; drive and read a notebook in it."""
 
-from lab_server import Address
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from playwright.sync_api import Page
+
+from grpo_course.classroom import record
+
+STARTUP_SECONDS = 120
+PRINTED = re.compile(r"(http://127\.0\.0\.1:\d+)/\S+\?token=(\w+)")
+SETTINGS = {
+    # Every cell is in the page, so that one look sees all of them.
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "docmanager-extension/plugin": {"autosave": False},
+}
+OPTIONS = [
+    "--no-browser",
+    "--ServerApp.port=0",
+    "--LabApp.expose_app_in_browser=True",  # window.jupyterapp, which the tests read
+]
+
+
+class Server:
+    """What it has printed, the address there, and others on it, with the token."""
+
+    def __init__(self, log: Path):
+        self.log = log
+        self.printed = PRINTED.search(log.read_text(encoding="utf-8"))
+
+    def __call__(self, path: str) -> str:
+        return f"{self.printed[1]}/{path}?token={self.printed[2]}"
+
+
+@contextmanager
+def serve(command: str, root: Path, private: Path) -> Iterator[Server]:
+    """Start a command in a checkout without a user's settings; Ctrl-C at the end."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("JUPYTER")}
+    environment.pop(record.STORED, None)  # the tests click as a learner does
+    for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR"):
+        environment[name] = str(private / name)
+    for name, values in SETTINGS.items():
+        folder = private / "JUPYTER_CONFIG_DIR" / "lab" / "user-settings"
+        path = folder / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values), encoding="utf-8")
+    log = private / "server.log"
+    with log.open("w") as out:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "grpo_course", command, *OPTIONS],
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+        end = time.monotonic() + STARTUP_SECONDS
+        while not Server(log).printed and time.monotonic() < end:
+            time.sleep(0.3)
+        try:
+            yield Server(log)
+        finally:
+            os.killpg(server.pid, signal.SIGINT)
+            server.wait(30)
+
 
 RUN_SECONDS = 900  # word problems train for minutes
 NOTEBOOK = "window.jupyterapp.shell.currentWidget"
@@ -10,13 +80,6 @@ OPENED = f"""() => window.jupyterapp && {NOTEBOOK} && {NOTEBOOK}.content
   && {NOTEBOOK}.sessionContext.session
   && {NOTEBOOK}.sessionContext.session.kernel
   && {NOTEBOOK}.sessionContext.session.kernel.status === 'idle'"""
-START = """() => { window.finished = false;
-  window.jupyterapp.commands.execute('runmenu:run-all')
-    .then(() => window.finished = true, e => window.finished = String(e)); }"""
-IDLE = f"""() => window.finished
-  && {NOTEBOOK}.sessionContext.session.kernel.status === 'idle'
-  && {NOTEBOOK}.content.widgets.every(w => w.model.type !== 'code'
-       || w.model.sharedModel.execution_count !== null)"""
 # Every cell as the model has it and as the page shows it.
 READ = f"""() => {NOTEBOOK}.content.widgets.map((widget, index) => {{
   const model = widget.model.sharedModel, node = widget.node;
@@ -24,48 +87,43 @@ READ = f"""() => {NOTEBOOK}.content.widgets.map((widget, index) => {{
   const text = shown ? shown.cloneNode(true) : document.createElement('p');
   text.querySelectorAll('mjx-container, code, pre').forEach(e => e.remove());
   return {{
-    index, kind: widget.model.type, source: model.getSource(),
+    index, source: model.getSource(),
     tags: (model.getMetadata() || {{}}).tags || [],
     outputs: widget.model.type === 'code' ? model.getOutputs() : [],
     text: text.textContent,
-    formulas: shown ? shown.querySelectorAll('mjx-container').length : 0,
     badFormulas: node.querySelectorAll('mjx-merror, [data-mjx-error]').length,
     unfolded: node.querySelectorAll('details[open]').length,
-    widgets: node.querySelectorAll('.jupyter-widgets').length,
     deadPictures: [...node.querySelectorAll('img')].filter(i => !i.naturalWidth).length,
     answer: (node.querySelector('.jp-Cell-outputArea') || {{}}).innerText || '',
   }};
 }})"""
 
 
-def open_notebook(page: Page, address: Address, path: str) -> None:
-    """Open a notebook and wait for its kernel."""
-    open_address(page, f"{address(f'lab/tree/{path}')}&reset")
-
-
-def open_address(page: Page, address: str) -> None:
+def open_notebook(page: Page, address: str) -> None:
     """Open the address of a notebook and wait for its kernel."""
     page.goto(address, wait_until="domcontentloaded")
     page.wait_for_function(OPENED, timeout=120_000)
 
 
 def save(page: Page) -> None:
-    """Save the notebook as JupyterLab does by itself, every two minutes."""
-    page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    """Save the notebook as JupyterLab does by itself, and wait until it is written."""
+    command(page, "docmanager:save")
+    page.wait_for_timeout(2000)
 
 
-def run_above(page: Page, index: int) -> None:
-    """Run > Run All Above Selected Cell, to the end."""
-    page.evaluate(f"i => {{ {NOTEBOOK}.content.activeCellIndex = i; }}", index)
-    page.evaluate(START.replace("runmenu:run-all", "notebook:run-all-above"))
+def command(page: Page, name: str, given: dict | None = None) -> None:
+    """Run a command of JupyterLab's menus, to its end."""
+    start = """([name, given]) => { window.finished = false;
+      window.jupyterapp.commands.execute(name, given)
+        .then(() => window.finished = true, e => window.finished = String(e)); }"""
+    page.evaluate(start, [name, given or {}])
     page.wait_for_function("() => window.finished", timeout=RUN_SECONDS * 1000)
-
-
-def run_all(page: Page) -> None:
-    """Run > Run All Cells, to the end."""
-    page.evaluate(START)
-    page.wait_for_function(IDLE, timeout=RUN_SECONDS * 1000, polling=500)
     page.wait_for_timeout(500)  # the last output is still drawn
+
+
+def select(page: Page, index: int) -> None:
+    """Make a cell the one that the next command acts on."""
+    page.evaluate(f"i => {{ {NOTEBOOK}.content.activeCellIndex = i; }}", index)
 
 
 def read(page: Page) -> list[dict]:
@@ -79,22 +137,10 @@ def shut_down(page: Page) -> None:
 
 
 def replace_and_run(page: Page, index: int, source: str) -> str:
-    """Type `source` into a cell, run it with Shift+Enter; what it then shows."""
-    page.evaluate(
-        f"i => {{ const book = {NOTEBOOK}.content; book.activeCellIndex = i;"
-        " book.mode = 'command'; return book.scrollToItem(i, 'center'); }",
-        index,
-    )
-    # A stored count could be the one that it gets.
-    page.evaluate("window.jupyterapp.commands.execute('notebook:clear-cell-output')")
-    cell = page.locator(".jp-Notebook .jp-Cell").nth(index)
-    cell.locator(".cm-content").click()
+    """Type `source` into a cell and run it; what it then shows."""
+    select(page, index)
+    command(page, "notebook:enter-edit-mode")
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(source)
-    page.keyboard.press("Shift+Enter")
-    page.wait_for_function(f"i => ({COUNT})(i) !== null", arg=index, timeout=60_000)
-    page.wait_for_timeout(300)
-    return cell.locator(".jp-Cell-outputArea").inner_text()
-
-
-COUNT = f"i => {NOTEBOOK}.content.widgets[i].model.sharedModel.execution_count"
+    command(page, "notebook:run-cell")
+    return read(page)[index]["answer"]

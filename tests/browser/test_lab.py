@@ -1,237 +1,313 @@
-"""Every notebook in JupyterLab: Run All from nothing; an exercise, wrong and right."""
+"""The course in JupyterLab: what a learner sees, runs, types, and finds the day after.
 
+And the deck of an hour, live and as one page from disk.
+"""
+
+import json
 import re
-from urllib.error import HTTPError
-from urllib.request import urlopen
+import subprocess
+import sys
 
 import pytest
+from chromium import SITE, scrub
 from lab_page import (
-    open_address,
+    command,
     open_notebook,
     read,
     replace_and_run,
-    run_above,
-    run_all,
     save,
+    select,
+    serve,
     shut_down,
 )
-from lab_server import LOG, printed_address
-from quick import RUN, leave_out
+from nbclient import NotebookClient
+from nbformat import v4
+from quick import RUN, is_left_out
 
-from grpo_course.classroom.live import ProgressBar
+from grpo_course.classroom import record
 from tools.lab import FOLDER, standing
+from tools.save import tidy
 
-CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
-UNFILLED = "raise NotImplementedError"
-BAR = re.compile(r"^[# ]{30} (\d+)/(\d+)", re.MULTILINE)  # as ProgressBar prints it
-SLIDER = re.compile(r"^(slide_|slide\(|interact)", re.MULTILINE)
-
-
-@pytest.mark.parametrize("path", ["lab", "api/contents", "api/terminals"])
-def test_only_who_has_the_token_is_let_in(lab, path):
-    """As anyone on the same machine: without it, and with another one."""
-    urlopen(lab(path), timeout=10).close()
-    bare, token = lab(path).split("?token=")
-    assert len(token) >= 32
-    for strange in (bare, f"{bare}?token=", f"{bare}?token={token[::-1]}"):
-        try:
-            page = urlopen(strange, timeout=10)
-        except HTTPError as refused:
-            assert refused.code == 403
-        else:
-            assert "/login" in page.url
-
-
-def test_the_printed_address_opens_the_welcome_with_its_pictures(
-    lab, course, private, visit
-):
-    """One picture lies beside the folder of the notebooks; no request fails.
-
-    No news and no update ask for attention over the notebook, no warning stands in the
-    terminal, and which notebooks are open is kept beside them.
-    """
-    opened = visit(1280, 900)
-    open_address(opened.page, printed_address(private))
-    assert f"/{FOLDER}/00_welcome.ipynb" in opened.page.url
-    opened.page.wait_for_load_state("networkidle")
-    cells = read(opened.page)
-    assert opened.page.locator(".Toastify__toast").all_inner_texts() == []
-    said = (private / LOG).read_text()  # a kernel that is shut down may say more
-    shut_down(opened.page)
-    assert not re.search("warn|encrypt", said, re.IGNORECASE)
-    assert [*(course / FOLDER / ".jupyterlab").glob("*.jupyterlab-workspace")]
-    assert any("](../images/" in cell["source"] for cell in cells)
-    assert [cell["index"] for cell in cells if cell["deadPictures"]] == []
-    assert (opened.missing, opened.elsewhere) == ([], [])
-
-
-# Each button and slider is drawn: what JupyterLab has not loaded it does not save.
-LOADED = """() => [...document.querySelectorAll('.jp-Notebook .jp-OutputArea-output')]
-  .filter(e => e.dataset.mimeType === 'application/vnd.jupyter.widget-view+json')
-  .every(e => e.querySelector('.jupyter-widgets'))"""
+NOTEBOOKS = sorted(p.stem for p in (SITE.parent / "notebooks").glob("*.ipynb"))
+FILM = "figure.moving"
 TURNED = """() => [...document.querySelectorAll('.jp-Notebook img')]
   .map(e => getComputedStyle(e).filter.startsWith('invert'))"""
 
 
-def test_pictures_turn_with_a_dark_theme(lab, visit, pictures):
-    """As a learner chooses it in the menu; a film, a plot, and a picture in a text."""
-    page = visit(1280, 900).page
-    open_notebook(page, lab, f"{FOLDER}/00_welcome.ipynb")
-    page.locator(".jp-RenderedImage img").first.wait_for()
-    assert not any(page.evaluate(TURNED))
-    choose_theme(page, "JupyterLab Dark")
-    pictures(page, "lab_dark")
-    turned = page.evaluate(TURNED)
-    choose_theme(page, "JupyterLab Light")  # the server keeps it for other tests
-    shut_down(page)
-    assert len(turned) > 2 and all(turned)
+def test_the_printed_address_opens_the_welcome_whole(lab, course, visit):
+    """One picture lies beside the folder of the notebooks; no request fails.
 
-
-def choose_theme(page, name: str) -> None:
-    """Settings > Theme, until the page has turned."""
-    item = page.locator(".lm-Menu-itemLabel")
-    page.get_by_role("menuitem", name="Settings").click()
-    item.get_by_text("Theme", exact=True).hover()
-    item.get_by_text(name, exact=True).click()
-    page.wait_for_function(
-        "name => document.body.dataset.jpThemeName === name", arg=name
-    )
-
-
-def test_run_all_from_nothing(name, visit, lab, pictures):
-    """No error; pictures, sliders and formulas appear; exercises are not attempted."""
-    leave_out(name, RUN)
+    No news and no update ask for attention over the notebook, no warning stands in the
+    terminal, and which notebooks are open is kept beside them. A film plays before its
+    cell has run, since `lab` has JupyterLab trust what the course stored; pictures turn
+    with a dark theme.
+    """
     opened = visit(1280, 900)
-    open_notebook(opened.page, lab, f"fresh/{name}.ipynb")
-    pictures(opened.page, f"lab_{name}_first")
-    run_all(opened.page)
+    page = opened.page
+    open_notebook(page, lab.printed[0])
+    page.wait_for_load_state("networkidle")
+    cells = read(page)
+    assert f"/{FOLDER}/00_welcome.ipynb" in page.url
+    assert any("](../images/" in cell["source"] for cell in cells)
+    assert [cell["index"] for cell in cells if cell["deadPictures"]] == []
+    assert opened.missing == []
+    assert page.locator(".Toastify__toast").all_inner_texts() == []
+    assert not re.search("warn|encrypt", lab.log.read_text(), re.IGNORECASE)
+    assert [*(course / FOLDER / ".jupyterlab").glob("*.jupyterlab-workspace")]
+    scrub(page, page.locator(FILM).first)
+    assert not any(page.evaluate(TURNED))
+    for name, turned in (("Dark", True), ("Light", False)):  # other tests see it too
+        command(page, "apputils:change-theme", {"theme": f"JupyterLab {name}"})
+        body = f"body[data-jp-theme-name$='{name}']"
+        page.wait_for_selector(body, state="attached")
+        pictures = page.evaluate(TURNED)
+        assert len(pictures) > 2 and {*pictures} == {turned}
+    shut_down(page)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_run_all_from_nothing(name, visit, lab):
+    """No error; pictures and formulas appear; exercises are not attempted."""
+    if is_left_out(name, RUN):
+        pytest.skip("left out by --quick")
+    opened = visit(1280, 900)
+    open_notebook(opened.page, lab(f"lab/tree/notebooks/{name}.ipynb"))
+    command(opened.page, "notebook:clear-all-cell-outputs")
+    command(opened.page, "notebook:run-all-cells")
     cells = read(opened.page)
     shut_down(opened.page)
     problems = [line for cell in cells for line in complaints(cell)]
     assert not problems, "\n".join(problems)
-    assert (opened.missing, opened.elsewhere) == ([], [])
-    prose = "\n".join(c["source"] for c in cells if c["kind"] == "markdown")
-    if "$" in CODE.sub("", prose):
-        assert sum(cell["formulas"] for cell in cells) > 0
+    assert opened.missing == []
 
 
-def test_buttons_and_pictures_outlive_their_kernel(lab, visit, pictures):
-    """The day after: what a slider drew is there, though nothing runs behind it.
-
-    So it is when the notebook is saved without being run, and opened once more.
-    """
-    page = visit(1280, 900).page
-    open_notebook(page, lab, "fresh/00_welcome.ipynb")
-    run_all(page)
-    page.wait_for_function(LOADED)
-    drawn = page.locator(".jupyter-widgets img").count()
-    save(page)
-    page.wait_for_timeout(2000)
-    shut_down(page)
-    for day in (1, 2):
-        again = visit(1280, 900).page
-        open_notebook(again, lab, "fresh/00_welcome.ipynb")
-        again.locator(".jupyter-widgets img").first.wait_for()
-        again.wait_for_function(LOADED)
-        pictures(again, f"lab_day_after_{day}")
-        assert again.locator(".jupyter-widgets img").count() == drawn > 0
-        outputs = again.locator(".jp-OutputArea-output")
-        assert outputs.get_by_text("Error displaying widget").count() == 0
-        save(again)
-        again.wait_for_timeout(2000)
-        shut_down(again)
-
-
-def complaints(cell: dict) -> list[str]:
+def complaints(cell):
     """What is wrong with one cell."""
     found = []
     for output in cell["outputs"]:
-        raising = "raises-exception" in cell["tags"]
-        if output["output_type"] == "error" and not raising:
+        if output["output_type"] == "error" and "raises-exception" not in cell["tags"]:
             found.append(f"{output['ename']}: {output['evalue'][:200]}")
         if output.get("name") == "stderr":
             found.append(f"stderr: {output['text'][:200]}")
-    unfilled = UNFILLED in cell["source"] and "check(" in cell["source"]
-    if unfilled and "not attempted" not in cell["answer"]:
+    is_stub = "raise NotImplementedError" in cell["source"]
+    if is_stub and "check(" in cell["source"] and "not attempted" not in cell["answer"]:
         found.append(f"exercise says {cell['answer'][:100]!r}")
-    if SLIDER.search(cell["source"]) and not cell["widgets"]:
-        found.append("no slider appears")
     if "$" in cell["text"]:
         found.append(f"a formula is not typeset: {cell['text'][:80]!r}")
-    for done, total in BAR.findall(cell["answer"]):
-        if done != total:
-            found.append(f"a progress bar stands at {done}/{total}")
     for name in ("badFormulas", "unfolded", "deadPictures"):
         if cell[name]:
             found.append(f"{name}: {cell[name]}")
     return [f"cell {cell['index']}: {line}" for line in found]
 
 
-def test_a_bar_that_stops_is_seen(capsys):
-    """The complaint can come: one step of three, and then all three."""
-    cell = {"index": 0, "source": "", "text": "", "tags": [], "outputs": []}
-    cell |= dict.fromkeys(("badFormulas", "unfolded", "deadPictures"), 0)
-    bar = ProgressBar(3)
-    bar.show(0.5)
-    cell["answer"] = capsys.readouterr().out.split("\r")[-1]
-    assert "progress bar stands at" in complaints(cell)[0]
-    bar.show(0.5)
-    bar.show(0.5)
-    cell["answer"] = capsys.readouterr().out.split("\r")[-1]
-    assert "3/3" in cell["answer"] and complaints(cell) == []
+# Each button and slider is drawn: what JupyterLab has not loaded it does not save.
+LOADED = """() => [...document.querySelectorAll('.jp-Notebook .jp-OutputArea-output')]
+  .filter(e => e.dataset.mimeType === 'application/vnd.jupyter.widget-view+json')
+  .every(e => e.querySelector('.jupyter-widgets'))"""
 
 
-def is_untouched(copy) -> bool:
-    """Whether the course takes a copy for one in which nobody has written."""
-    mark, cells = standing(copy)
-    return cells == mark["cells"]
+def test_buttons_and_pictures_outlive_their_kernel(lab, visit):
+    """The day after: what a slider drew is there, though nothing runs behind it.
+
+    So it is when the notebook is saved without being run, and opened once more.
+    """
+    drawn = []
+    for day in (0, 1, 2):
+        page = visit(1280, 900).page
+        open_notebook(page, lab("lab/tree/notebooks/00_welcome.ipynb"))
+        if day == 0:
+            command(page, "notebook:clear-all-cell-outputs")
+            command(page, "notebook:run-all-cells")
+        page.locator(".jupyter-widgets img").first.wait_for()
+        page.wait_for_function(LOADED)
+        drawn.append(page.locator(".jupyter-widgets img").count())
+        outputs = page.locator(".jp-OutputArea-output")
+        assert outputs.get_by_text("Error displaying widget").count() == 0
+        save(page)
+        shut_down(page)
+    assert drawn[0] == drawn[1] == drawn[2] > 0
 
 
-def test_an_exercise_answers_a_wrong_and_a_right_function(course, visit, lab, pictures):
+def test_an_exercise_answers_a_wrong_and_a_right_function(course, visit, lab):
     """Typed as a learner types: first a misconception, then the solution.
 
     That, and not what JupyterLab writes by itself, makes the copy the learner's own.
     """
     page = visit(1280, 900).page
-    open_notebook(page, lab, f"{FOLDER}/01_rewards.ipynb")
+    open_notebook(page, lab(f"lab/tree/{FOLDER}/01_rewards.ipynb"))
     copy = course / FOLDER / "01_rewards.ipynb"
+
+    def is_untouched():
+        mark, cells = standing(copy)
+        return cells == mark["cells"]
+
     before = copy.read_bytes()
-    (index,) = (
-        cell["index"]
-        for cell in read(page)
-        if cell["source"].startswith("def count_matches")
-    )
-    run_above(page, index)
+    sources = [cell["source"] for cell in read(page)]
+    (index,) = (i for i, s in enumerate(sources) if s.startswith("def count_matches"))
+    select(page, index)
+    command(page, "notebook:run-all-above")
     save(page)
-    assert copy.read_bytes() != before and is_untouched(copy)
-    ending = "\n\n\ncount_matches = check(count_matches)"
-    head = "def count_matches(prompt, response): return float(sum(x == y for x, y in "
-    wrong = replace_and_run(page, index, f"{head}zip(prompt, response))){ending}")
-    pictures(page, "lab_exercise_wrong")
-    right = replace_and_run(
-        page, index, f"{head}zip(sorted(prompt), response))){ending}"
+    assert copy.read_bytes() != before and is_untouched()
+    code = "def count_matches(prompt, response): return float(sum("
+    code += (
+        "x == y for x, y in zip({}, response)))\n\ncount_matches = check(count_matches)"
     )
-    pictures(page, "lab_exercise_right")
+    wrong = replace_and_run(page, index, code.format("prompt"))
+    right = replace_and_run(page, index, code.format("sorted(prompt)"))
     save(page)
-    assert not is_untouched(copy)
     shut_down(page)
+    assert not is_untouched()
     assert "[x]" in wrong and "sort" in wrong.lower(), wrong
     assert "[v]" in right, right
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_themes(theme, visit, lab, pictures):
-    """Code, text and pictures can be read in both themes."""
-    page = visit(1280, 900).page
-    open_notebook(page, lab, f"{FOLDER}/04_losses.ipynb")
-    page.evaluate(
-        "t => window.jupyterapp.commands.execute('apputils:change-theme', {theme: t})",
-        theme,
+DRAW = """\
+from grpo_course import predict
+from grpo_course.classroom.plots import axes_row
+from grpo_course.classroom.moving import play, slide
+
+def draw(height):
+    axes_row(width=4, height=2)[0].bar(["a"], [height])
+    return f"The bar is {height} high."
+print("ready")
+"""
+CELLS = (
+    DRAW,
+    'slide("How high?", draw, height=[1, 2, 3])',
+    "play(draw, height=[1, 2, 3])",
+    'guess = predict("Which way?", "up", "down")',
+    'print("a result")\nguess.reveal("down")',
+)
+
+
+@pytest.fixture
+def trial(course):
+    """A notebook with a slider, a film and a guess, as `save` stores it."""
+    book = v4.new_notebook(cells=[v4.new_code_cell(source) for source in CELLS])
+    book.cells[3].metadata["tags"] = ["predict"]
+    NotebookClient(book).execute()
+    tidy(book)
+    (course / "trial.ipynb").write_text(json.dumps(book), encoding="utf-8")
+
+
+def test_what_is_stored_stands_still_and_what_is_run_moves(trial, course, visit, lab):
+    """Untrusted: stills, and a closed answer. Run: a slider, a film, a guess."""
+    opened = visit(1280, 900)
+    page = opened.page
+    open_notebook(page, lab("lab/tree/trial.ipynb"))
+    stills = page.locator(f"{FILM} img")
+    stills.first.wait_for()
+    assert (
+        stills.evaluate_all("all => all.map(e => e.naturalWidth > 100)") == [True] * 2
     )
-    light = str(theme.endswith("Light")).lower()
-    page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
-    page.wait_for_timeout(1000)
-    picture = page.locator(".jp-RenderedImage").first
-    picture.scroll_into_view_if_needed()
-    pictures(page, f"lab_{theme.split()[1].lower()}")
-    assert picture.locator("img").evaluate("i => i.naturalWidth") > 0
+    assert "Came out" not in page.locator(".jp-Notebook").inner_text()
+
+    select(page, 4)
+    command(page, "notebook:run-all-above")
+    handle = page.locator(".jupyter-widgets .noUi-handle").first
+    drawn = page.locator(".jupyter-widgets.widget-output")
+    before = drawn.locator("img").get_attribute("src")
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    drawn.get_by_text("The bar is 2 high.").wait_for(timeout=30_000)
+    assert drawn.locator("img").get_attribute("src") != before
+    scrub(page, page.locator(FILM).last)
+    button = page.locator(".jupyter-button").filter(has_text="up")
+    button.click()
+    select(page, 4)
+    command(page, "notebook:run-cell")
+    answer = page.get_by_text("Came out: down. You guessed: up.")
+    answer.wait_for(timeout=60_000)
+    assert button.is_disabled() and "a result" in read(page)[4]["answer"]
+    shut_down(page)
+    kept = record.read(course / FOLDER)["guesses"]
+    assert kept == {"Which way?": {"guess": "up", "answer": "down"}}
+    assert opened.missing == []
+
+
+LAST = """html => {
+  document.body.innerHTML = html;
+  for (const stored of document.body.querySelectorAll("script")) {
+    const made = document.createElement("script");
+    made.text = stored.innerText;
+    document.body.appendChild(made).remove();
+  }
+}"""
+
+
+def test_a_film_plays_where_its_script_is_run_last(visit, monkeypatch):
+    """VS Code runs a copy of it, at the end of the output."""
+    shown = []
+    monkeypatch.setattr(
+        "IPython.display.display", lambda data, **_: shown.append(data["text/html"])
+    )
+    monkeypatch.setattr("grpo_course.classroom.moving.shell", object)
+    exec(f"{DRAW}\nplay(draw, height=[1, 2, 3])", {})
+    opened = visit()
+    opened.page.evaluate(LAST, shown[0])
+    scrub(opened.page, opened.page.locator(FILM))
+    assert opened.errors == []
+
+
+# The slide on stage: what of it lies outside, and what waits for the next key.
+SLIDE = """() => {
+  const all = [...document.querySelectorAll('.reveal .slides section')];
+  const leaves = all.filter(each => !each.querySelector('section'));
+  const slide = all.filter(each => each.classList.contains('present')).pop();
+  const seen = [...slide.querySelectorAll('h1, h2, p, li, pre, td, img, input')]
+    .filter(each => !each.closest('aside') && each.getBoundingClientRect().width);
+  const boxes = seen.map(each => each.getBoundingClientRect());
+  return {
+    at: leaves.indexOf(slide),
+    count: leaves.length,
+    title: slide.querySelector('h1, h2')?.innerText,
+    waits: slide.querySelectorAll('.fragment:not(.visible)').length,
+    low: Math.max(...boxes.map(box => box.bottom)) - innerHeight,
+    right: Math.max(...boxes.map(box => box.right)) - innerWidth,
+    broken: seen.filter(each => each.tagName === 'IMG' && !each.naturalWidth).length,
+    raw: seen.filter(e => e.tagName === 'P' && e.innerText.includes('$')).length,
+  };
+}"""
+ZOOMED = (853, 480)  # what a projector shows when the browser is zoomed to 150 %
+FONTS = "https://fonts.googleapis.com/"  # jupyterlab-rise asks; it does without
+
+
+def walk(page):
+    """Press space to the end: every slide is seen, and whole once all of it shows."""
+    page.wait_for_selector(".reveal section.present .jp-MarkdownOutput", timeout=90_000)
+    page.wait_for_timeout(3000)  # formulas are set, and reveal lays out once more
+    seen = []
+    while not seen or seen[-1]["at"] < seen[-1]["count"] - 1:
+        slide = page.evaluate(SLIDE)
+        if not slide["waits"]:
+            seen.append(slide)
+        page.keyboard.press("Space")
+        page.wait_for_timeout(150)
+    assert [slide["at"] for slide in seen] == [*range(seen[0]["count"])]
+    outside = [slide for slide in seen if max(slide["low"], slide["right"]) > 2]
+    wrong = [slide for slide in seen if slide["broken"] or slide["raw"]]
+    assert len(seen) > 40 and outside + wrong == []
+
+
+def test_a_deck_is_presented_in_jupyterlab(course, visit, tmp_path):
+    stage = visit(*ZOOMED)
+    with serve("slides", course, tmp_path) as live:
+        address = live("rise/teaching/hour.ipynb")
+        stage.page.goto(address, wait_until="domcontentloaded")
+        walk(stage.page)
+    assert [url for url in stage.missing if not url.startswith(FONTS)] == []
+
+
+def test_a_deck_on_a_stick_is_whole_and_its_notes_follow(course, visit):
+    make = [sys.executable, "-m", "grpo_course", "slides", "hour", "--stick"]
+    subprocess.run(make, cwd=course, check=True, capture_output=True)
+    stage = visit(1280, 720)
+    page = stage.page
+    page.goto((course / "slides" / "hour.html").as_uri())
+    with page.expect_popup() as opened:
+        page.keyboard.press("s")
+    page.bring_to_front()
+    walk(page)
+    note = opened.value.locator(".speaker-controls-notes .value")
+    assert note.inner_text().startswith("After the last part.")
+    assert stage.missing + stage.errors == []

@@ -1,22 +1,22 @@
-"""The playground computes what the package computes, and its stories are true."""
+"""The playground computes what the package computes, and its stories are true.
 
-import json
-from itertools import product
+Everybody can use it: mouse, keyboard, screen reader, phone, a file on a disk.
+"""
+
+import copy
+import re
 
 import pytest
 import torch
-from chromium import Visit
+from chromium import PHONE, SITE, Visit
+from test_site import audit
 
 from grpo_course import (
     DELTA_MODES,
     LOSS_MODES,
     SortModel,
     compute_deltas,
-    compute_kl_penalty,
-    compute_log_probs,
-    compute_loss,
     compute_reward,
-    loss_report,
 )
 from grpo_course.formulas import KL_ESTIMATORS, exact_kl
 from grpo_course.loop import Rollout, TrainConfig, train
@@ -29,54 +29,30 @@ from grpo_course.sort import (
     exact_sorted_probability,
 )
 
-BETAS = (0.0, 0.3)
-RATE, MU, EPOCHS, PERIOD, GROUP = 0.01, 5, 4, 2, 6
+RATE, EPOCHS, MU, PERIOD, GROUP = 0.02, 4, 5, 2, 6
 REWARDS = {reward.__name__: reward for reward in BATCH_REWARDS}
-PLACES = {"atol": 1e-5, "rtol": 1e-5}
 OWN_PAGE = "_static/playground/index.html"
 
 
 @pytest.fixture(scope="module")
 def numbers(site, browser):
     """A page whose mathematics is called; no test clicks in it."""
-    opened = Visit(browser, 1280, 800, "light")
+    opened = Visit(browser)
     opened.page.goto(f"{site}/{OWN_PAGE}")
     yield opened.page
     opened.context.close()
 
 
-def make_model(seed=1, vocab=5):
-    torch.manual_seed(seed)
-    return SortModel(vocab, 10, 3, 3, init_scale=0.5).double()
-
-
-def flat(tensors):
-    return {name: tensor.detach().flatten().tolist() for name, tensor in tensors}
-
-
-def settings(**changes):
-    """As the playground has them; what is not named here does not matter."""
-    start = {
-        "prompts": SORT_PROMPTS.tolist(),
-        "num_responses": GROUP,
-        "num_steps_per_epoch": MU,
-        "compute_ref_model_period": PERIOD,
-        "learning_rate": RATE,
-        "epsilon": 0.2,
-        "reward_fn": "sort_inclusion_ordering_reward",
-        "deltas_mode": "normalized_rewards",
-        "loss_mode": "clipped",
-        "kl_estimator": "k3",
-        "kl_penalty": 0.0,
-    }
-    return start | changes
+def flat(model):
+    return {n: w.detach().flatten().tolist() for n, w in model.named_parameters()}
 
 
 def agree(found, truth):
     torch.testing.assert_close(
         torch.as_tensor(found, dtype=torch.float64).flatten(),
         torch.as_tensor(truth, dtype=torch.float64).flatten(),
-        **PLACES,
+        atol=1e-5,
+        rtol=1e-5,
     )
 
 
@@ -90,28 +66,6 @@ def test_it_offers_what_the_package_offers(numbers):
     names = numbers.evaluate("PLAYGROUND.KNOBS.map(knob => knob.name)")
     fields = {*TrainConfig.__dataclass_fields__, "learning_rate", "init_scale"}
     assert set(names) <= fields | {"prompts", "reward_fn"}
-
-
-@pytest.mark.parametrize(
-    "vocab, prompts", [(5, SORT_PROMPTS), (4, [[1, 1, 2], [2, 0, 2]])]
-)
-def test_probabilities_and_what_is_exact(numbers, vocab, prompts):
-    prompts = torch.as_tensor(prompts)
-    model, ref = make_model(1, vocab), make_model(2, vocab)
-    weights = [flat(each.named_parameters()) for each in (model, ref)]
-    given = [settings(prompts=prompts.tolist()), *weights]
-    probs, seen = numbers.evaluate(
-        PLACED + "[prompts.map(p => trainer.probs(p)), trainer.observe()]; }", given
-    )
-    with torch.no_grad():
-        rows, others = (each(prompts).log_softmax(-1) for each in (model, ref))
-        agree(probs, rows.exp())
-        agree(
-            seen["sorted_probability"],
-            exact_sorted_probability(model, prompts).mean(),
-        )
-        agree(seen["entropy"], exact_entropy(model, prompts).mean())
-        agree(seen["exact_kl"], exact_kl(rows, others).mean())
 
 
 def test_rewards_and_deltas(numbers):
@@ -135,111 +89,86 @@ def test_rewards_and_deltas(numbers):
         agree(deltas, torch.stack([compute_deltas(groups, m) for m in DELTA_MODES]))
 
 
-def gradients(loss, model):
-    parts = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
-    return torch.cat([part.flatten() for part in parts])
-
-
-def test_loss_and_gradient_of_every_choice(numbers):
-    """All delta modes x losses x estimators x beta, away from pi_old and pi_ref.
-
-    The truth is a sum: the policy's loss plus beta times the KL, and so its gradient.
-    """
-    model, old, ref = make_model(1), make_model(2), make_model(3)
-    with torch.no_grad():  # near enough for ratios on both sides of the clip
-        for moved, start in zip(model.parameters(), old.parameters(), strict=True):
-            moved.copy_(start + 0.15 * moved)
-    responses = torch.randint(0, 5, (3, GROUP, 3))
-    reward_fn = REWARDS["sort_inclusion_ordering_reward"]
-    rewards = compute_reward(SORT_PROMPTS, responses, reward_fn).double()
-    new, before, other = (
-        compute_log_probs(SORT_PROMPTS, responses, each) for each in (model, old, ref)
-    )
-    before, other = before.detach(), other.detach()
-    losses, kls, cut = {}, {}, {}
-    for deltas_mode, loss_mode in product(DELTA_MODES, LOSS_MODES):
-        deltas = compute_deltas(rewards, deltas_mode)
-        loss = compute_loss(new, deltas, loss_mode, before)
-        losses[deltas_mode, loss_mode] = loss.item(), gradients(loss, model)
-        report = loss_report(new, deltas, before, mode=loss_mode)
-        shares = report["clip_fraction_low"] + report["clip_fraction_high"]
-        cut[deltas_mode, loss_mode] = shares.item()
-    for name in KL_ESTIMATORS:
-        kl = compute_kl_penalty(new, other, name, old_log_probs=before)
-        kls[name] = kl.item(), gradients(kl, model)
-    assert 0.1 < cut["normalized_rewards", "clipped"] < 0.9, (
-        "the clip must do something"
-    )
-
-    cases = list(product(DELTA_MODES, LOSS_MODES, KL_ESTIMATORS, BETAS))
-    knobs = ("deltas_mode", "loss_mode", "kl_estimator", "kl_penalty")
-    configs = [settings(**dict(zip(knobs, case, strict=True))) for case in cases]
-    weights = [flat(each.named_parameters()) for each in (model, old, ref)]
-    given = [configs, *weights, responses.tolist()]
-    found = json.loads(numbers.evaluate(ONE_LOSS, given))  # quicker than as it is
-    records, found_gradients = zip(*found, strict=True)
-    for name, truth in (
-        ("policy_loss", [losses[case[:2]][0] for case in cases]),
-        ("kl", [kls[case[2]][0] for case in cases]),
-        ("loss", [losses[c[:2]][0] + c[3] * kls[c[2]][0] for c in cases]),
-        ("clip_fraction", [cut[case[:2]] for case in cases]),
-    ):
-        agree([record[name] for record in records], truth)
-    sums = [losses[c[:2]][1] + c[3] * kls[c[2]][1] for c in cases]
-    agree(found_gradients, torch.stack(sums))
-
-
 class Fed(SortPolicy):
-    """It answers with responses that it was given, a rollout after the other."""
+    """It answers with responses that it was given, and keeps the reference."""
 
     def sample(self, prompts, num_responses):
-        return Rollout(prompts, next(self.generator))
+        epoch, responses = next(self.generator)
+        if epoch % PERIOD == 0:
+            self.ref = copy.deepcopy(self.model)
+        return Rollout(prompts, responses)
 
 
-RUNS = list(zip([*DELTA_MODES], [*LOSS_MODES] * 2, [*KL_ESTIMATORS] * 3, strict=False))
+# Each mode once, and each estimator with a KL at least once.
+MODES = list(zip([*DELTA_MODES], [*LOSS_MODES] * 2, [*KL_ESTIMATORS] * 3, strict=False))
+RUNS = [(*modes, 0.0 if k == 5 else 0.3) for k, modes in enumerate(MODES)]
+TRAIN = """([config, weights, rollouts]) => {
+  const given = rollouts.flat();
+  const arrays = Object.fromEntries(
+    Object.entries(weights).map(([name, list]) => [name, Float64Array.from(list)]));
+  const trainer = new GRPO.Trainer(
+    config, { weights: arrays, sample: () => given.shift() });
+  const records = GRPO.range(20).map(() => trainer.improve());
+  return [Object.fromEntries(
+    Object.entries(trainer.weights).map(([name, w]) => [name, [...w]])), records,
+    config.prompts.map(p => trainer.probs(p)), trainer.observe()];
+}"""
 
 
-@pytest.mark.parametrize("deltas_mode, loss_mode, kl_estimator", RUNS)
-def test_twenty_steps_end_at_the_same_weights(
-    numbers, deltas_mode, loss_mode, kl_estimator
-):
+@pytest.mark.parametrize("deltas_mode, loss_mode, kl_estimator, kl_penalty", RUNS)
+def test_twenty_steps(numbers, deltas_mode, loss_mode, kl_estimator, kl_penalty):
     """Four rollouts, five steps of Adam on each, a new reference at the third.
 
-    Each of the modes once, with and without a KL in turn.
+    The weights at the end, what was noted on the way, and what is exact.
     """
-    modes = {"deltas_mode": deltas_mode, "loss_mode": loss_mode}
-    modes |= {"kl_estimator": kl_estimator}
-    modes["kl_penalty"] = BETAS[RUNS.index((deltas_mode, loss_mode, kl_estimator)) % 2]
-    config = settings(**modes)
-    model = make_model()
-    start = flat(model.named_parameters())
+    torch.manual_seed(1)
+    model = SortModel(5, 10, 3, 3, init_scale=0.5).double()
     rollouts = torch.randint(0, 5, (EPOCHS, 3, GROUP, 3))
-    reward_fn = REWARDS[config["reward_fn"]]
+    config = {
+        "num_responses": GROUP,
+        "num_steps_per_epoch": MU,
+        "compute_ref_model_period": PERIOD,
+        "epsilon": 0.2,
+        "deltas_mode": deltas_mode,
+        "loss_mode": loss_mode,
+        "kl_estimator": kl_estimator,
+        "kl_penalty": kl_penalty,
+    }
+    reward = "sort_inclusion_ordering_reward"
+    more = {
+        "prompts": SORT_PROMPTS.tolist(),
+        "learning_rate": RATE,
+        "reward_fn": reward,
+    }
+    given = [config | more, flat(model), rollouts.tolist()]
+    weights, records, probs, seen = numbers.evaluate(TRAIN, given)
+    policy = Fed(model, enumerate(rollouts))
     history = train(
-        Fed(model, iter(rollouts)),
+        policy,
         SORT_PROMPTS,
-        lambda r: compute_reward(r.prompts, r.responses, reward_fn).double(),
+        lambda r: compute_reward(r.prompts, r.responses, REWARDS[reward]).double(),
         torch.optim.Adam(model.parameters(), lr=RATE),
-        TrainConfig(
-            num_epochs=EPOCHS,
-            num_steps_per_epoch=MU,
-            num_responses=GROUP,
-            compute_ref_model_period=PERIOD,
-            **modes,
-        ),
+        TrainConfig(num_epochs=EPOCHS, **config),
     )
-    weights, records = numbers.evaluate(TWENTY, [config, start, rollouts.tolist()])
-    for name, truth in flat(model.named_parameters()).items():
+    for name, truth in flat(model).items():
         agree(weights[name], truth)
-        assert (torch.tensor(truth) - torch.tensor(start[name])).abs().max() > 0.02
-    names = ["loss", "policy_loss", "gradient_norm", "mean_reward"]
-    names += ["ratio_min", "ratio_max"] + ["kl"] * (config["kl_penalty"] > 0)
-    for name in names:
+        assert (torch.tensor(truth) - torch.tensor(given[1][name])).abs().max() > 0.02
+    names = ["loss", "policy_loss", "gradient_norm", "mean_reward", "ratio_min"]
+    for name in [*names, "ratio_max", *["kl"] * (kl_penalty > 0)]:
         agree([record[name] for record in records], history.curve(name))
+    cut = history.curve("clip_fraction_low") + history.curve("clip_fraction_high")
+    agree([record["clip_fraction"] for record in records], cut)
+    with torch.no_grad():
+        rows, ref = (m(SORT_PROMPTS).log_softmax(-1) for m in (model, policy.ref))
+        agree(probs, rows.exp())
+        right = exact_sorted_probability(model, SORT_PROMPTS).mean()
+        agree(seen["sorted_probability"], right)
+        agree(seen["entropy"], exact_entropy(model, SORT_PROMPTS).mean())
+        agree(seen["exact_kl"], exact_kl(rows, ref).mean())
 
 
-def test_the_start_is_spread_as_in_the_package(numbers):
-    """Standard deviations of the weights; the numbers themselves are not torch's."""
+def test_its_random_numbers_are_spread_as_torch_s(numbers):
+    """The weights of a start, and how often a sample comes."""
     found = numbers.evaluate(
         "Object.values(GRPO.makeWeights(40, 12, 0.3, new GRPO.Random(0))).map(w => {"
         "  const middle = GRPO.mean([...w]);"
@@ -249,130 +178,256 @@ def test_the_start_is_spread_as_in_the_package(numbers):
     model = SortModel(40, 10, 12, 12, init_scale=0.3)
     truth = [weight.std().item() for weight in model.parameters()]
     assert found == pytest.approx(truth, rel=0.15)
-
-
-def test_samples_come_as_often_as_the_policy_says(numbers):
     counts = numbers.evaluate(
         "() => { const random = new GRPO.Random(3), counts = [0, 0, 0];"
         "  for (let k = 0; k < 20000; k++) counts[random.choose([0.1, 0.6, 0.3])]++;"
         "  return counts; }"
     )
-    shares = [count / 20000 for count in counts]
-    assert shares == pytest.approx([0.1, 0.6, 0.3], abs=0.015)  # four standard errors
+    assert counts == pytest.approx([2000, 12000, 6000], abs=300)  # 4 standard errors
 
 
-PLACED = """([config, weights, refWeights]) => {
-  const arrays = (lists) => Object.fromEntries(
-    Object.entries(lists).map(([name, list]) => [name, Float64Array.from(list)]));
-  const trainer = new GRPO.Trainer(config, { weights: arrays(weights) });
-  const { prompts } = config;
-  trainer.ref = arrays(refWeights);
-  return """
-
-ONE_LOSS = """([configs, weights, oldWeights, refWeights, responses]) => {
-  const arrays = (lists) => Object.fromEntries(
-    Object.entries(lists).map(([name, list]) => [name, Float64Array.from(list)]));
-  return JSON.stringify(configs.map((config) => {
-    let next = 0;
-    const sample = () => responses[next++];
-    const trainer = new GRPO.Trainer(config, { weights: arrays(oldWeights), sample });
-    trainer.ref = arrays(refWeights);
-    trainer.collect();
-    trainer.weights = arrays(weights);
-    const { gradient, record } = trainer.loss();
-    return [record, Object.values(gradient).flatMap((g) => [...g])];
-  }));
-}"""
-
-TWENTY = """([config, weights, rollouts]) => {
-  const given = rollouts.flat();
-  const arrays = Object.fromEntries(
-    Object.entries(weights).map(([name, list]) => [name, Float64Array.from(list)]));
-  const trainer = new GRPO.Trainer(
-    config, { weights: arrays, sample: () => given.shift() });
-  const records = GRPO.range(20).map(() => trainer.improve());
-  return [Object.fromEntries(
-    Object.entries(trainer.weights).map(([name, w]) => [name, [...w]])), records];
+RUN = """([key, changes, epochs, seeds]) => {
+  const { START, PROMPTS, STORIES } = PLAYGROUND;
+  const { knobs } = STORIES.find((story) => story.key === key);
+  return seeds.map((seed) => {
+    const config = { ...START, ...knobs, ...changes, seed };
+    config.prompts = PROMPTS[config.prompts];
+    const trainer = new GRPO.Trainer(config);
+    const start = { ...trainer.observe() }, losses = [], norms = [];
+    let lowest = Infinity;
+    for (let k = 0; k < epochs * config.num_steps_per_epoch; k++) {
+      const record = trainer.improve();
+      losses.push(Math.abs(record.loss));
+      norms.push(record.gradient_norm);
+      lowest = Math.min(lowest, ...trainer.batch.deltas.flat());
+      var end = { ...record, ...trainer.observe() };
+    }
+    const ratios = trainer.tokens().map((token) => token.ratio);
+    return {
+      start: start.sorted_probability, spread: start.entropy, lowest,
+      reward: end.mean_reward, right: end.sorted_probability, entropy: end.entropy,
+      least_ratio: Math.min(...ratios), most_ratio: Math.max(...ratios),
+      loss: Math.max(...losses), first_norm: norms[0], norm: Math.max(...norms),
+    };
+  });
 }"""
 
 
-RUN = """([knobs, seed, epochs]) => {
-  const { START, PROMPTS } = PLAYGROUND;
-  const config = { ...START, ...knobs, seed };
-  config.prompts = PROMPTS[config.prompts];
-  const trainer = new GRPO.Trainer(config);
-  const seen = [{ ...trainer.observe() }];
-  let lowest = Infinity;
-  for (let k = 0; k < epochs * config.num_steps_per_epoch; k++) {
-    seen.push({ ...trainer.improve(), ...trainer.observe() });
-    lowest = Math.min(lowest, ...trainer.batch.deltas.flat());
-  }
-  const ratios = trainer.tokens().map((token) => token.ratio);
-  const far = [Math.min(...ratios), Math.max(...ratios)];
-  const [start, end] = [seen.shift(), seen[seen.length - 1]];
-  const [losses, norms] = ["loss", "gradient_norm"].map((n) => seen.map((r) => r[n]));
-  return { start, end, far, lowest, losses, norms };
-}"""
+@pytest.fixture
+def story(numbers):
+    """Five seeds of a story, or of one with a knob changed; each number a tensor."""
+
+    def told(key, epochs, **changes):
+        runs = numbers.evaluate(RUN, [key, changes, epochs, [*range(5)]])
+        return {name: torch.tensor([run[name] for run in runs]) for name in runs[0]}
+
+    return told
 
 
-def story(numbers, key, epochs, **changes):
-    """Five seeds of a story of the page, or of one with a knob changed."""
-    find = f"PLAYGROUND.STORIES.find(story => story.key === '{key}').knobs"
-    knobs = numbers.evaluate(find) | changes
-    return [numbers.evaluate(RUN, [knobs, seed, epochs]) for seed in range(5)]
+def test_it_learns_or_the_reward_says_nothing(story):
+    healthy = story("healthy", 30)
+    assert healthy["reward"].min() > 2.6 and healthy["start"].max() < 0.1
+    assert healthy["right"].min() > 0.6
+    silent = story("silent", 5)
+    assert silent["norm"].max() == silent["reward"].max() == 0
+    assert (silent["right"] == silent["start"]).all()
+    assert (story("silent", 20)["norm"] == 0).sum() >= 4  # hardly ever is not never
 
 
-def ends(runs, name):
-    return [run["end"][name] for run in runs]
+def test_a_hack_and_a_collapse_and_their_cures(story):
+    hack = story("hack", 40)
+    assert hack["reward"].min() > 4.5 and hack["right"].max() < 0.9
+    cured = story("hack", 40, reward_fn="sort_multiset_reward")
+    assert cured["right"].mean() > hack["right"].mean() + 0.2
+    collapse = story("collapse", 30)
+    assert collapse["lowest"].min() == 0, "an arrow points down"
+    assert collapse["entropy"].max() < 0.1 and collapse["right"].max() < 0.7
+    cured = story("collapse", 30, deltas_mode="normalized_rewards")
+    assert (cured["right"] > collapse["right"]).all()
 
 
-def test_it_learns(numbers):
-    runs = story(numbers, "healthy", 30)
-    assert min(ends(runs, "mean_reward")) > 2.6
-    assert max(run["start"]["sorted_probability"] for run in runs) < 0.1
-    assert min(ends(runs, "sorted_probability")) > 0.6
+def test_no_clip_and_a_loss_of_zero(story):
+    free = story("unclipped", 1)
+    assert free["least_ratio"].max() < 0.25 and free["most_ratio"].min() > 4
+    assert free["entropy"].max() < 0.4 and free["spread"].min() > 1.3
+    assert story("unclipped", 1, loss_mode="clipped")["entropy"].min() > 0.6
+    zero = story("zero", 60)
+    assert zero["loss"].max() < 1e-12
+    assert zero["first_norm"].min() > 0.5 and zero["reward"].min() > 1.6
 
 
-def test_a_reward_that_says_nothing(numbers):
-    """Hardly ever is not never: one of the five seeds finds an answer in the end."""
-    for run in story(numbers, "silent", 5):
-        assert set(run["norms"]) == {0} and run["end"]["mean_reward"] == 0
-        for name in ("entropy", "sorted_probability"):
-            assert run["end"][name] == run["start"][name]
-    later = story(numbers, "silent", 20)
-    assert sum(set(run["norms"]) == {0} for run in later) >= 4
+# The page
 
 
-def test_the_duplicate_hack(numbers):
-    runs = story(numbers, "hack", 40)
-    assert min(ends(runs, "mean_reward")) > 4.5
-    assert max(ends(runs, "sorted_probability")) < 0.9
-    paid = "GRPO.REWARDS.sort_inclusion_ordering_reward([1, 1, 2], [1, 2, 2])"
-    assert numbers.evaluate(paid) == 5
-    cured = story(numbers, "hack", 40, reward_fn="sort_multiset_reward")
-    truth = [torch.tensor(ends(each, "sorted_probability")) for each in (cured, runs)]
-    assert truth[0].mean() > truth[1].mean() + 0.2
+@pytest.fixture(scope="module")
+def opened(site, browser):
+    visit = Visit(browser)
+    visit.page.goto(f"{site}/index.html")
+    visit.page.locator(".pg-drawer > summary").click()
+    yield visit
+    visit.context.close()
 
 
-def test_no_clip(numbers):
-    for run in story(numbers, "unclipped", 1):
-        assert run["far"][0] < 0.25 and run["far"][1] > 4
-        assert run["end"]["entropy"] < 0.4 < 1.3 < run["start"]["entropy"]
-    for run in story(numbers, "unclipped", 1, loss_mode="clipped"):
-        assert run["end"]["entropy"] > 0.6
+@pytest.fixture
+def page(opened):
+    """The landing page with a story just begun; at the end: no complaint."""
+    opened.page.set_viewport_size({"width": 1280, "height": 800})
+    button(opened.page, "It learns").click()
+    yield opened.page
+    opened.page.emulate_media(reduced_motion="no-preference")
+    assert opened.missing + opened.errors == []
 
 
-def test_the_loss_is_zero(numbers):
-    for run in story(numbers, "zero", 60):
-        assert max(map(abs, run["losses"])) < 1e-12
-        assert run["norms"][0] > 0.5 and run["end"]["mean_reward"] > 1.6
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True)
 
 
-def test_collapse(numbers):
-    runs = story(numbers, "collapse", 30)
-    assert min(run["lowest"] for run in runs) == 0, "an arrow points down"
-    assert max(ends(runs, "entropy")) < 0.1
-    assert max(ends(runs, "sorted_probability")) < 0.7
-    cured = story(numbers, "collapse", 30, deltas_mode="normalized_rewards")
-    truth = [torch.tensor(ends(each, "sorted_probability")) for each in (cured, runs)]
-    assert (truth[0] > truth[1]).all()
+def said(page):
+    """The live region, which a screen reader reads out."""
+    return page.locator("#playground [role=status]").inner_text()
+
+
+def group(page):
+    return page.locator(".pg-columns").inner_text()
+
+
+def test_a_story_a_step_and_an_epoch(page):
+    for story in page.locator("[data-story]").all():
+        story.click()
+        link = page.locator(".pg-watch a").get_attribute("href")
+        assert (SITE / link).is_file()
+    button(page, "The loss is zero").click()
+    assert "the loss is 0 in every step" in page.locator(".pg-watch").inner_text()
+    policy = page.locator(".pg-heat")
+    before = policy.inner_text()
+    button(page, "One inner step").click()
+    assert policy.inner_text() != before
+    went = (
+        r"loss was 0\.000\. The right answer to 1 0 2 went from ([.0-9]+) to ([.0-9]+)"
+    )
+    moved = re.search(went, said(page))
+    assert moved and moved[1] != moved[2]
+    button(page, "It learns").click()
+    button(page, "One epoch").click()
+    grey = page.locator(".pg-ratios .pg-cut").count()
+    words = page.locator(".pg-ratios svg").get_attribute("aria-label")
+    assert grey > 0 and f"the clip takes {grey} of 30 numbers" in words
+
+
+def test_a_run_begins_in_view_step_by_step_and_pauses(page):
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    button(page, "Run").focus()
+    page.keyboard.press("Enter")
+    told = re.compile(r"^epoch 1, step [2-9] of 10, reward [.0-9]+ of 3$")
+    page.get_by_text(told).wait_for()
+    page.wait_for_function(
+        "['.pg-buttons', '.pg-policy'].map(name => document.querySelector(name)"
+        "  .getBoundingClientRect()).every(r => r.top >= 0 && r.bottom <= innerHeight)"
+    )
+    button(page, "Pause").click()
+    assert re.match(r"Paused in epoch \d+\. Means of 3 prompts: reward", said(page))
+    held = page.locator(".pg-heat").inner_text()
+    page.wait_for_timeout(300)
+    assert page.locator(".pg-heat").inner_text() == held
+
+
+def test_a_run_ends_where_its_story_ends(page):
+    """The mean hides a prompt that is never sorted: it is shown."""
+    page.emulate_media(reduced_motion="reduce")  # whole epochs, and nothing slides
+    cell = "getComputedStyle(document.querySelector('.pg-heat td')).transitionDuration"
+    assert page.evaluate(cell) == "0s"
+    button(page, "Twenty steps, no clip").click()
+    button(page, "Run").click()
+    page.get_by_text(re.compile("^5 epochs are done")).wait_for()
+    assert re.search(r"Shown: (3 2 4|1 2 3), right with 0\.00\.$", said(page))
+    assert page.locator('[name="pg-prompt"]:checked').get_attribute("value") != "0"
+
+
+def test_reset_and_seed_bring_back_the_same_group(page):
+    groups = [group(page)]
+    page.get_by_label("seed").fill("7")
+    groups.append(group(page))
+    button(page, "One epoch").click()
+    button(page, "Reset").click()
+    groups.append(group(page))
+    page.get_by_label("seed").fill("0")
+    groups.append(group(page))
+    assert groups[0] != groups[1] and groups[2:] == groups[1::-1]
+
+
+def test_knobs_by_keyboard(page):
+    """G samples anew, the deltas of the same group change, the band gets wider."""
+    page.locator("#pg-num_responses").focus()
+    page.keyboard.press("ArrowRight")
+    assert said(page) == "num_responses is now 12. A new group was sampled."
+    assert page.locator(".pg-columns li").count() == 12
+    answers = page.locator(".pg-answer").all_inner_texts()
+    down = page.locator(".pg-columns .pg-down")
+    assert down.count() > 0
+    page.locator("#pg-deltas_mode").focus()
+    page.keyboard.press("Home")
+    assert "deltas_mode is now rewards. The group was judged anew." in said(page)
+    assert down.count() == 0
+    assert page.locator(".pg-answer").all_inner_texts() == answers
+    width = "document.querySelector('.pg-band').getBBox().width"
+    before = page.evaluate(width)
+    page.locator("#pg-epsilon").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(width) > before * 1.3
+    for name in ("#pg-learning_rate", "#pg-kl_penalty"):  # a loss that is not finite
+        page.locator(name).focus()
+        page.keyboard.press("End")
+    for _ in range(4):
+        button(page, "One epoch").click()
+    assert "This step was not taken" in said(page)
+
+
+def test_another_prompt_on_a_phone(page):
+    page.set_viewport_size(PHONE)
+    page.get_by_label("3 2 4 → 2 3 4").check()
+    caption = page.locator(".pg-heat caption").inner_text()
+    assert caption.endswith("prompt 3 2 4")
+    right = page.locator(".pg-heat td.pg-right")
+    columns = right.evaluate_all("cells => cells.map(cell => cell.cellIndex - 1)")
+    assert columns == [2, 3, 4]
+    page.locator("#pg-num_responses").focus()
+    page.keyboard.press("End")
+    button(page, "One epoch").click()
+    out = page.locator("#playground *").evaluate_all(
+        "all => all.filter(e => e.getBoundingClientRect().right > innerWidth + 1)"
+        ".map(e => e.outerHTML.slice(0, 80))"
+    )
+    assert out == []
+
+
+def test_who_cannot_see_is_told(site, visit):
+    """axe in both themes after some steps; every drawing has words or is hidden."""
+    page = visit().page
+    page.goto(f"{site}/index.html")
+    button(page, "One epoch").click()
+    page.add_style_tag(content="* { transition: none !important; }")
+    problems = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        problems += audit(page)
+    assert not problems
+    silent = page.locator("#playground svg").evaluate_all(
+        "all => all.filter(svg => !svg.closest('[aria-hidden=true]')"
+        "  && !(svg.getAttribute('aria-label') || '').match(/\\d|no step/))"
+        ".map(svg => svg.outerHTML.slice(0, 90))"
+    )
+    assert silent == []
+    first = page.locator(".pg-columns li").first.inner_text()
+    assert re.match(r"Response \d \d \d: reward \d, delta [+−]\d\.\d\d", first)
+
+
+@pytest.mark.parametrize("address", ["index.html", OWN_PAGE])
+def test_from_disk(address, visit):
+    """Without a server, and the page of its own without the website."""
+    opened = visit(*PHONE.values())
+    page = opened.page
+    page.goto((SITE / address).as_uri())
+    button(page, "One inner step").click()
+    assert "One step on the group of epoch 1" in said(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert [each for each in opened.errors if "CORS" not in each] == []
