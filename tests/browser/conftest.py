@@ -1,24 +1,20 @@
 """One Chromium, one website and one JupyterLab for all tests of a process."""
 
 import shutil
-from pathlib import Path
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from chromium import Visit, serve_site
-from lab_page import serve
+from chromium import SITE, Visit
+from lab_page import OPENED, SHUT_DOWN, serve
 from playwright.sync_api import sync_playwright
 
 from tools import run
 
-ROOT = Path(__file__).resolve().parents[2]
 run.use_variables()
-ARGUMENTS = [
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-    "--no-sandbox",  # Chromium has none as root, as in a container
-]
+# Chromium has no sandbox as root, as in a container.
+ARGUMENTS = ["--disable-gpu", "--disable-background-networking", "--no-sandbox"]
 
 
 @pytest.fixture(scope="session")
@@ -34,12 +30,7 @@ def browser():
 def visit(browser):
     """Open a page: `visit(width, height, scheme)`."""
     opened = []
-
-    def open_page(*given):
-        opened.append(Visit(browser, *given))
-        return opened[-1]
-
-    yield open_page
+    yield lambda *given: opened.append(Visit(browser, *given)) or opened[-1]
     for each in opened:
         each.context.close()
 
@@ -47,8 +38,11 @@ def visit(browser):
 @pytest.fixture(scope="session")
 def site():
     """The address of the built website."""
-    with serve_site() as address:
-        yield address
+    handler = partial(SimpleHTTPRequestHandler, directory=str(SITE))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 @pytest.fixture(scope="session")
@@ -57,9 +51,9 @@ def course(tmp_path_factory):
     folder = tmp_path_factory.mktemp("course")
     leave = shutil.ignore_patterns("__pycache__")
     for name in ("notebooks", "images", "grpo_course", "teaching", "tools"):
-        shutil.copytree(ROOT / name, folder / name, ignore=leave)
+        shutil.copytree(SITE.parent / name, folder / name, ignore=leave)
     for name in ("pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, folder)
+        shutil.copy(SITE.parent / name, folder)
     return folder
 
 
@@ -68,3 +62,28 @@ def lab(course, tmp_path_factory):
     """`python3 -m grpo_course lab`: the addresses of its server, with the token."""
     with serve("lab", course, tmp_path_factory.mktemp("private")) as server:
         yield server
+
+
+@pytest.fixture
+def notebook(lab, visit):
+    """Open a notebook in JupyterLab, alone with its kernel; no request fails."""
+    opened = []
+
+    def leave():
+        for each in opened:
+            each.page.evaluate(SHUT_DOWN)
+            assert each.missing == []
+            each.context.close()
+        opened.clear()
+
+    def open_page(path):
+        leave()
+        opened.append(visit(1280, 900))
+        address = lab(f"lab/tree/{path}") if path else lab.printed[0]
+        address += "&reset"  # or JupyterLab opens again what earlier tests had open
+        opened[0].page.goto(address, wait_until="domcontentloaded")
+        opened[0].page.wait_for_function(OPENED, timeout=120_000)
+        return opened[0].page
+
+    yield open_page
+    leave()

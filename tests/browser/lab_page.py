@@ -7,11 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-
-from playwright.sync_api import Page
 
 from grpo_course.classroom import record
 
@@ -32,16 +28,16 @@ OPTIONS = [
 class Server:
     """What it has printed, the address there, and others on it, with the token."""
 
-    def __init__(self, log: Path):
+    def __init__(self, log):
         self.log = log
         self.printed = PRINTED.search(log.read_text(encoding="utf-8"))
 
-    def __call__(self, path: str) -> str:
+    def __call__(self, path):
         return f"{self.printed[1]}/{path}?token={self.printed[2]}"
 
 
 @contextmanager
-def serve(command: str, root: Path, private: Path) -> Iterator[Server]:
+def serve(command, root, private):
     """Start a command in a checkout without a user's settings; Ctrl-C at the end."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("JUPYTER")}
     environment.pop(record.STORED, None)  # the tests click as a learner does
@@ -74,12 +70,10 @@ def serve(command: str, root: Path, private: Path) -> Iterator[Server]:
 
 
 RUN_SECONDS = 900  # word problems train for minutes
-NOTEBOOK = "window.jupyterapp.shell.currentWidget"
-OPENED = f"""() => window.jupyterapp && {NOTEBOOK} && {NOTEBOOK}.content
-  && {NOTEBOOK}.content.widgets && {NOTEBOOK}.content.widgets.length > 1
-  && {NOTEBOOK}.sessionContext.session
-  && {NOTEBOOK}.sessionContext.session.kernel
-  && {NOTEBOOK}.sessionContext.session.kernel.status === 'idle'"""
+NOTEBOOK = "window.jupyterapp?.shell.currentWidget"
+OPENED = f"""() => {NOTEBOOK}?.content?.widgets?.length > 1
+  && {NOTEBOOK}.sessionContext.session?.kernel?.status === 'idle'"""
+SHUT_DOWN = f"() => {NOTEBOOK}.sessionContext.shutdown()"
 # Every cell as the model has it and as the page shows it.
 READ = f"""() => {NOTEBOOK}.content.widgets.map((widget, index) => {{
   const model = widget.model.sharedModel, node = widget.node;
@@ -99,47 +93,26 @@ READ = f"""() => {NOTEBOOK}.content.widgets.map((widget, index) => {{
 }})"""
 
 
-def open_notebook(page: Page, address: str) -> None:
-    """Open the address of a notebook and wait for its kernel."""
-    page.goto(address, wait_until="domcontentloaded")
-    page.wait_for_function(OPENED, timeout=120_000)
-
-
-def save(page: Page) -> None:
-    """Save the notebook as JupyterLab does by itself, and wait until it is written."""
-    command(page, "docmanager:save")
-    page.wait_for_timeout(2000)
-
-
-def command(page: Page, name: str, given: dict | None = None) -> None:
-    """Run a command of JupyterLab's menus, to its end."""
-    start = """([name, given]) => { window.finished = false;
+def command(page, name, cell=None, given=None):
+    """Run a command of JupyterLab's menus, to its end, where `cell` is selected."""
+    start = f"""([name, cell, given]) => {{
+      window.finished = false;
+      if (cell !== null) {NOTEBOOK.replace("?", "")}.content.activeCellIndex = cell;
       window.jupyterapp.commands.execute(name, given)
-        .then(() => window.finished = true, e => window.finished = String(e)); }"""
-    page.evaluate(start, [name, given or {}])
+        .then(() => window.finished = true, e => window.finished = String(e)); }}"""
+    page.evaluate(start, [name, cell, given or {}])
     page.wait_for_function("() => window.finished", timeout=RUN_SECONDS * 1000)
-    page.wait_for_timeout(500)  # the last output is still drawn
+    page.wait_for_timeout(2000 if name == "docmanager:save" else 500)  # still drawn
 
 
-def select(page: Page, index: int) -> None:
-    """Make a cell the one that the next command acts on."""
-    page.evaluate(f"i => {{ {NOTEBOOK}.content.activeCellIndex = i; }}", index)
-
-
-def read(page: Page) -> list[dict]:
+def read(page):
     """Every cell: its source, tags and outputs, and what the page shows of it."""
     return page.evaluate(READ)
 
 
-def shut_down(page: Page) -> None:
-    """Stop the kernel, so that the next notebook has the cores to itself."""
-    page.evaluate(f"() => {NOTEBOOK}.sessionContext.shutdown()")
-
-
-def replace_and_run(page: Page, index: int, source: str) -> str:
+def replace_and_run(page, index, source):
     """Type `source` into a cell and run it; what it then shows."""
-    select(page, index)
-    command(page, "notebook:enter-edit-mode")
+    command(page, "notebook:enter-edit-mode", index)
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(source)
     command(page, "notebook:run-cell")

@@ -10,21 +10,13 @@ import sys
 
 import pytest
 from chromium import SITE, scrub
-from lab_page import (
-    command,
-    open_notebook,
-    read,
-    replace_and_run,
-    save,
-    select,
-    serve,
-    shut_down,
-)
+from lab_page import command, read, replace_and_run, serve
 from nbclient import NotebookClient
 from nbformat import v4
 from quick import RUN, is_left_out
 
 from grpo_course.classroom import record
+from tools import notebook as tools_notebook
 from tools.lab import FOLDER, standing
 from tools.save import tidy
 
@@ -34,51 +26,43 @@ TURNED = """() => [...document.querySelectorAll('.jp-Notebook img')]
   .map(e => getComputedStyle(e).filter.startsWith('invert'))"""
 
 
-def test_the_printed_address_opens_the_welcome_whole(lab, course, visit):
-    """One picture lies beside the folder of the notebooks; no request fails.
+def test_the_printed_address_opens_the_welcome_whole(notebook, lab, course):
+    """One picture lies beside the folder of the notebooks, and is found.
 
     No news and no update ask for attention over the notebook, no warning stands in the
     terminal, and which notebooks are open is kept beside them. A film plays before its
     cell has run, since `lab` has JupyterLab trust what the course stored; pictures turn
     with a dark theme.
     """
-    opened = visit(1280, 900)
-    page = opened.page
-    open_notebook(page, lab.printed[0])
+    page = notebook("")
     page.wait_for_load_state("networkidle")
     cells = read(page)
     assert f"/{FOLDER}/00_welcome.ipynb" in page.url
     assert any("](../images/" in cell["source"] for cell in cells)
     assert [cell["index"] for cell in cells if cell["deadPictures"]] == []
-    assert opened.missing == []
     assert page.locator(".Toastify__toast").all_inner_texts() == []
     assert not re.search("warn|encrypt", lab.log.read_text(), re.IGNORECASE)
     assert [*(course / FOLDER / ".jupyterlab").glob("*.jupyterlab-workspace")]
     scrub(page, page.locator(FILM).first)
     assert not any(page.evaluate(TURNED))
-    for name, turned in (("Dark", True), ("Light", False)):  # other tests see it too
-        command(page, "apputils:change-theme", {"theme": f"JupyterLab {name}"})
+    for name in ("Dark", "Light"):  # the last one for the other tests
+        command(page, "apputils:change-theme", given={"theme": f"JupyterLab {name}"})
         body = f"body[data-jp-theme-name$='{name}']"
         page.wait_for_selector(body, state="attached")
         pictures = page.evaluate(TURNED)
-        assert len(pictures) > 2 and {*pictures} == {turned}
-    shut_down(page)
+        assert len(pictures) > 2 and {*pictures} == {name == "Dark"}
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_run_all_from_nothing(name, visit, lab):
+def test_run_all_from_nothing(name, notebook):
     """No error; pictures and formulas appear; exercises are not attempted."""
     if is_left_out(name, RUN):
         pytest.skip("left out by --quick")
-    opened = visit(1280, 900)
-    open_notebook(opened.page, lab(f"lab/tree/notebooks/{name}.ipynb"))
-    command(opened.page, "notebook:clear-all-cell-outputs")
-    command(opened.page, "notebook:run-all-cells")
-    cells = read(opened.page)
-    shut_down(opened.page)
-    problems = [line for cell in cells for line in complaints(cell)]
+    page = notebook(f"notebooks/{name}.ipynb")
+    command(page, "notebook:clear-all-cell-outputs")
+    command(page, "notebook:run-all-cells")
+    problems = [line for cell in read(page) for line in complaints(cell)]
     assert not problems, "\n".join(problems)
-    assert opened.missing == []
 
 
 def complaints(cell):
@@ -106,15 +90,14 @@ LOADED = """() => [...document.querySelectorAll('.jp-Notebook .jp-OutputArea-out
   .every(e => e.querySelector('.jupyter-widgets'))"""
 
 
-def test_buttons_and_pictures_outlive_their_kernel(lab, visit):
+def test_buttons_and_pictures_outlive_their_kernel(notebook):
     """The day after: what a slider drew is there, though nothing runs behind it.
 
     So it is when the notebook is saved without being run, and opened once more.
     """
     drawn = []
     for day in (0, 1, 2):
-        page = visit(1280, 900).page
-        open_notebook(page, lab("lab/tree/notebooks/00_welcome.ipynb"))
+        page = notebook("notebooks/00_welcome.ipynb")
         if day == 0:
             command(page, "notebook:clear-all-cell-outputs")
             command(page, "notebook:run-all-cells")
@@ -123,45 +106,43 @@ def test_buttons_and_pictures_outlive_their_kernel(lab, visit):
         drawn.append(page.locator(".jupyter-widgets img").count())
         outputs = page.locator(".jp-OutputArea-output")
         assert outputs.get_by_text("Error displaying widget").count() == 0
-        save(page)
-        shut_down(page)
+        command(page, "docmanager:save")
     assert drawn[0] == drawn[1] == drawn[2] > 0
 
 
-def test_an_exercise_answers_a_wrong_and_a_right_function(course, visit, lab):
+COUNT = """def count_matches(prompt, response):
+    return float(sum(x == y for x, y in zip({}, response)))
+
+count_matches = check(count_matches)"""
+
+
+def test_an_exercise_answers_a_wrong_and_a_right_function(course, notebook):
     """Typed as a learner types: first a misconception, then the solution.
 
     That, and not what JupyterLab writes by itself, makes the copy the learner's own.
     """
-    page = visit(1280, 900).page
-    open_notebook(page, lab(f"lab/tree/{FOLDER}/01_rewards.ipynb"))
+    page = notebook(f"{FOLDER}/01_rewards.ipynb")
     copy = course / FOLDER / "01_rewards.ipynb"
 
     def is_untouched():
+        command(page, "docmanager:save")
         mark, cells = standing(copy)
         return cells == mark["cells"]
 
     before = copy.read_bytes()
     sources = [cell["source"] for cell in read(page)]
     (index,) = (i for i, s in enumerate(sources) if s.startswith("def count_matches"))
-    select(page, index)
-    command(page, "notebook:run-all-above")
-    save(page)
-    assert copy.read_bytes() != before and is_untouched()
-    code = "def count_matches(prompt, response): return float(sum("
-    code += (
-        "x == y for x, y in zip({}, response)))\n\ncount_matches = check(count_matches)"
-    )
-    wrong = replace_and_run(page, index, code.format("prompt"))
-    right = replace_and_run(page, index, code.format("sorted(prompt)"))
-    save(page)
-    shut_down(page)
-    assert not is_untouched()
+    command(page, "notebook:run-all-above", index)
+    assert is_untouched() and copy.read_bytes() != before
+    wrong = replace_and_run(page, index, COUNT.format("prompt"))
     assert "[x]" in wrong and "sort" in wrong.lower(), wrong
+    right = replace_and_run(page, index, COUNT.format("sorted(prompt)"))
     assert "[v]" in right, right
+    assert not is_untouched()
 
 
-DRAW = """\
+CELLS = (
+    """\
 from grpo_course import predict
 from grpo_course.classroom.plots import axes_row
 from grpo_course.classroom.moving import play, slide
@@ -170,9 +151,7 @@ def draw(height):
     axes_row(width=4, height=2)[0].bar(["a"], [height])
     return f"The bar is {height} high."
 print("ready")
-"""
-CELLS = (
-    DRAW,
+""",
     'slide("How high?", draw, height=[1, 2, 3])',
     "play(draw, height=[1, 2, 3])",
     'guess = predict("Which way?", "up", "down")',
@@ -180,71 +159,46 @@ CELLS = (
 )
 
 
-@pytest.fixture
-def trial(course):
-    """A notebook with a slider, a film and a guess, as `save` stores it."""
+def test_what_is_stored_stands_still_and_what_is_run_moves(course, notebook):
+    """Untrusted: stills, and a closed answer. Run: a slider, a film, a guess."""
     book = v4.new_notebook(cells=[v4.new_code_cell(source) for source in CELLS])
     book.cells[3].metadata["tags"] = ["predict"]
     NotebookClient(book).execute()
     tidy(book)
     (course / "trial.ipynb").write_text(json.dumps(book), encoding="utf-8")
-
-
-def test_what_is_stored_stands_still_and_what_is_run_moves(trial, course, visit, lab):
-    """Untrusted: stills, and a closed answer. Run: a slider, a film, a guess."""
-    opened = visit(1280, 900)
-    page = opened.page
-    open_notebook(page, lab("lab/tree/trial.ipynb"))
+    page = notebook("trial.ipynb")
     stills = page.locator(f"{FILM} img")
-    stills.first.wait_for()
-    assert (
-        stills.evaluate_all("all => all.map(e => e.naturalWidth > 100)") == [True] * 2
-    )
+    stills.nth(1).wait_for()
+    assert stills.evaluate_all("all => all.map(e => e.naturalWidth > 9)") == [True] * 2
+    assert page.locator(f"{FILM} input").count() == 0
     assert "Came out" not in page.locator(".jp-Notebook").inner_text()
 
-    select(page, 4)
-    command(page, "notebook:run-all-above")
-    handle = page.locator(".jupyter-widgets .noUi-handle").first
+    command(page, "notebook:run-all-above", 4)
     drawn = page.locator(".jupyter-widgets.widget-output")
     before = drawn.locator("img").get_attribute("src")
-    handle.focus()
-    page.keyboard.press("ArrowRight")
-    drawn.get_by_text("The bar is 2 high.").wait_for(timeout=30_000)
+    page.locator(".jupyter-widgets .noUi-handle").first.press("ArrowRight")
+    drawn.get_by_text("The bar is 2 high.").wait_for()
     assert drawn.locator("img").get_attribute("src") != before
     scrub(page, page.locator(FILM).last)
     button = page.locator(".jupyter-button").filter(has_text="up")
     button.click()
-    select(page, 4)
-    command(page, "notebook:run-cell")
-    answer = page.get_by_text("Came out: down. You guessed: up.")
-    answer.wait_for(timeout=60_000)
+    command(page, "notebook:run-cell", 4)
+    page.get_by_text("Came out: down. You guessed: up.").wait_for(timeout=60_000)
     assert button.is_disabled() and "a result" in read(page)[4]["answer"]
-    shut_down(page)
     kept = record.read(course / FOLDER)["guesses"]
     assert kept == {"Which way?": {"guess": "up", "answer": "down"}}
-    assert opened.missing == []
 
 
-LAST = """html => {
-  document.body.innerHTML = html;
-  for (const stored of document.body.querySelectorAll("script")) {
-    const made = document.createElement("script");
-    made.text = stored.innerText;
-    document.body.appendChild(made).remove();
-  }
-}"""
-
-
-def test_a_film_plays_where_its_script_is_run_last(visit, monkeypatch):
+def test_a_film_plays_where_its_script_is_run_last(visit):
     """VS Code runs a copy of it, at the end of the output."""
-    shown = []
-    monkeypatch.setattr(
-        "IPython.display.display", lambda data, **_: shown.append(data["text/html"])
-    )
-    monkeypatch.setattr("grpo_course.classroom.moving.shell", object)
-    exec(f"{DRAW}\nplay(draw, height=[1, 2, 3])", {})
+    cells = tools_notebook.read(SITE.parent / "notebooks" / "00_welcome.ipynb").cells
+    outputs = (output for cell in cells for output in cell.get("outputs", ()))
+    pages = (output.get("data", {}).get("text/html", "") for output in outputs)
+    film = next("".join(each) for each in pages if 'class="moving"' in "".join(each))
     opened = visit()
-    opened.page.evaluate(LAST, shown[0])
+    opened.page.set_content(
+        film.replace("<script>", "<script type=no></script><script>")
+    )
     scrub(opened.page, opened.page.locator(FILM))
     assert opened.errors == []
 
@@ -262,8 +216,8 @@ SLIDE = """() => {
     count: leaves.length,
     title: slide.querySelector('h1, h2')?.innerText,
     waits: slide.querySelectorAll('.fragment:not(.visible)').length,
-    low: Math.max(...boxes.map(box => box.bottom)) - innerHeight,
-    right: Math.max(...boxes.map(box => box.right)) - innerWidth,
+    outside: Math.max(...boxes.map(
+      box => Math.max(box.bottom - innerHeight, box.right - innerWidth))) > 2,
     broken: seen.filter(each => each.tagName === 'IMG' && !each.naturalWidth).length,
     raw: seen.filter(e => e.tagName === 'P' && e.innerText.includes('$')).length,
   };
@@ -284,9 +238,8 @@ def walk(page):
         page.keyboard.press("Space")
         page.wait_for_timeout(150)
     assert [slide["at"] for slide in seen] == [*range(seen[0]["count"])]
-    outside = [slide for slide in seen if max(slide["low"], slide["right"]) > 2]
-    wrong = [slide for slide in seen if slide["broken"] or slide["raw"]]
-    assert len(seen) > 40 and outside + wrong == []
+    wrong = [s for s in seen if s["outside"] or s["broken"] or s["raw"]]
+    assert len(seen) > 40 and wrong == []
 
 
 def test_a_deck_is_presented_in_jupyterlab(course, visit, tmp_path):
