@@ -133,7 +133,7 @@ def test_the_first_page_shows_the_way_in_at_once(site, visit):
     assert table.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
-@pytest.mark.parametrize("words", ["estimator+variance", "light"])
+@pytest.mark.parametrize("words", ["estimator+variance", "dark"])
 def test_search_finds_a_notebook_and_shows_its_words(words, site, visit):
     """And neither a formula as it is typed nor what the theme's menus say."""
     opened = visit()
