@@ -37,10 +37,14 @@ class LiveCurve:
     """A curve that is drawn again as the run goes on; mean and band over the seeds."""
 
     def __init__(
-        self, num_epochs: int, name: str = "mean_reward", redraw_every: int = 5
+        self,
+        num_epochs: int,
+        name: str = "mean_reward",
+        redraw_every: int = 5,
+        unit: str = "epoch",
     ):
         self.num_epochs, self.name, self.redraw_every = num_epochs, name, redraw_every
-        self.handle = None
+        self.unit, self.handle = unit, None
 
     def __call__(self, history: History) -> None:
         """Redraw every few epochs, and after the last."""
@@ -55,10 +59,11 @@ class LiveCurve:
         import matplotlib.pyplot as plt
         from IPython.display import display
 
-        ax = plot_bands(curves, self.name, ax=axes_row(height=2.6)[0])
+        axes, steps = axes_row(height=2.6), range(1, self.num_epochs + 1)
+        ax = plot_bands(curves, self.name, self.unit, x=steps, ax=axes[0])
         ax.set_xlim(0, self.num_epochs)
         if len(curves) == 1:  # a legend of several stands there
-            ax.set_title(f"epoch {epoch} of {self.num_epochs}")
+            ax.set_title(f"{self.unit} {epoch} of {self.num_epochs}")
         if self.handle is None:
             self.handle = display(ax.figure, display_id=True)
         else:

@@ -110,7 +110,7 @@ def plot_bands(
     spread = [label for label, curve in curves.items() if curve.shape[-1] > 1]
     looks = zip(curves.items(), colours, LINES, strict=False)
     for (label, curve), colour, line in looks:
-        steps = range(len(curve)) if x is None else x
+        steps = range(len(curve)) if x is None else x[: len(curve)]
         low, high = (curve.float().quantile(q, dim=-1) for q in (0.1, 0.9))
         ax.plot(steps, curve.float().mean(dim=-1), color=colour, ls=line, label=label)
         if len(spread) <= 2:

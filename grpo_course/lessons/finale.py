@@ -67,12 +67,14 @@ def additions(record: Sequence[Run], arm: str = FIRST) -> Tensor:
     return torch.tensor([[op == "+" for op in row["operations"]] for row in each])
 
 
-def written(record: Sequence[Run], update: int, seed: int = 0) -> list[Run]:
+def written(
+    record: Sequence[Run], update: int, seed: int = 0, arm: str = FIRST
+) -> list[Run]:
     """Four problems, and what was written to each after so many updates.
 
     -> dicts of question, answer, `greedy`, a text, and `sampled`, several
     """
-    (run,) = (run for run in runs(record) if run["seed"] == seed)
+    (run,) = (run for run in runs(record, arm) if run["seed"] == seed)
     return [r for r in run["rows"] if r["update"] == update and "question" in r]
 
 

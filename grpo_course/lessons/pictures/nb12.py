@@ -1,54 +1,21 @@
 """What notebook 12 alone draws."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
-import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
-    COLOURS,
-    DOWN,
     FAINT,
-    GROUND,
-    UP,
     axes_row,
-    finish,
     sign_colour,
 )
 from grpo_course.tasks import CLOSE_THINK, THINK
-
-
-def plot_layers(
-    layers: Mapping[str, Tensor], x: Sequence[float], xlabel: str, ylabel: str
-) -> Axes:
-    """Three shares that add up to 1, as bands on each other, the first below; [step].
-
-    Each bears its name where it is widest.
-    """
-    ax, bottom, told = axes_row(width=8.0)[0], torch.zeros(len(x)), []
-    looks: tuple[dict[str, Any], ...] = (
-        {"fc": UP},
-        {"fc": COLOURS[5]},
-        {"fc": DOWN, "ec": GROUND, "hatch": "//"},
-    )
-    for (name, share), look in zip(layers.items(), looks, strict=True):
-        ax.fill_between(x, bottom, bottom + share, lw=0, **look)
-        edge = max(1, len(x) // 8)  # no name sticks out at an end
-        at = int(share[edge:-edge].argmax()) + edge
-        paper: dict[str, Any] = {"facecolor": GROUND, "lw": 0, "pad": 2.5}
-        middle = (bottom + share / 2)[at].item()
-        ax.text(x[at], middle, name, ha="center", va="center", bbox=paper)
-        told.append(f"{name} from {share[0]:.2f} to {share[-1]:.2f}")
-        bottom = bottom + share
-    ax.set(xlim=(x[0], x[-1]), ylim=(0, 1))
-    describe(ax.figure, f"{ylabel} against {xlabel}, as bands: {'; '.join(told)}.")
-    return finish(ax, xlabel, ylabel)
 
 
 def plot_forks(
