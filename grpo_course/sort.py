@@ -343,19 +343,6 @@ def all_rewards(prompts: Tensor, vocab_size: int, reward_fn: Callable) -> Tensor
     return compute_reward(prompts, responses, reward_fn)
 
 
-def best_paid_mistakes(
-    prompts: Tensor, vocab_size: int, reward_fn: Callable
-) -> tuple[Tensor, Tensor]:
-    """The wrong response that earns most. int [batch pos] -> [batch pos], [batch]
-
-    The second is what each earns. Of several that earn the same, the first counts.
-    """
-    rewards = all_rewards(prompts, vocab_size, reward_fn)
-    right = all_rewards(prompts, vocab_size, sort_exact_reward) > 0
-    earned, index = rewards.masked_fill(right, -torch.inf).max(dim=-1)
-    return all_responses(vocab_size, prompts.shape[-1])[index], earned
-
-
 def all_log_probs(model: SortModel, prompts: Tensor) -> Tensor:
     """Log-probability of every whole response. int [batch pos] -> [... batch all]"""
     responses = all_responses(model.vocab_size, prompts.shape[-1])
@@ -370,24 +357,6 @@ def exact_expected_reward(
     """Probability-weighted reward of all responses. int [batch pos] -> [... batch]"""
     rewards = all_rewards(prompts, model.vocab_size, reward_fn)
     return (all_log_probs(model, prompts).exp() * rewards).sum(dim=-1)
-
-
-def exact_values(
-    model: SortModel, prompt: Tensor, response: Tensor, reward_fn: Callable
-) -> Tensor:
-    """What is to be expected before each token of a response, then its reward.
-
-    int [pos] twice -> [... pos+1]: the mean reward of all responses that begin alike.
-    """
-    probs = all_log_probs(model, prompt[None]).exp()[..., 0, :]
-    rewards = all_rewards(prompt[None], model.vocab_size, reward_fn)[0]
-    every = all_responses(model.vocab_size, len(prompt))
-    values = []
-    for t in range(len(prompt) + 1):
-        alike = (every[:, :t] == response[:t]).all(dim=-1)
-        chances = probs[..., alike]
-        values.append((chances * rewards[alike]).sum(-1) / chances.sum(-1))
-    return torch.stack(values, dim=-1)
 
 
 def exact_sorted_probability(model: SortModel, prompts: Tensor) -> Tensor:

@@ -17,7 +17,6 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from textwrap import wrap
 
 from pandas import DataFrame, Series
@@ -43,7 +42,6 @@ from grpo_course.training import (
     make_policy,
     make_start,
     make_task,
-    presets_of,
 )
 
 LISTED = 20  # answers that a policy names at once, the right one among them
@@ -189,20 +187,6 @@ def check_start(config: GRPOConfig) -> int | None:
         f"--num-responses {2 * config.num_responses}, or a reward for a part of it."
     )
     return None
-
-
-def check_model(model: str | Path, task: str = "gsm8k") -> bool:
-    """Print what of a right response a model's tokenizer would lose, in one line.
-
-    -> whether nothing. It goes through template, tokens, end and rewards and back; no
-    weights are read. `task` is a name, as `find_task` has it.
-    """
-    preset = next(iter(presets_of(task).values()))
-    config = replace(preset, model=str(model))
-    words = find_loss(config, load_problems(config, count=LOOKED_AT))
-    told = f"[x] {model}: {words}." if words else f"[v] {model} loses nothing."
-    print(told)
-    return not words
 
 
 def find_fault(task: TextTask, config: GRPOConfig | None = None) -> str:

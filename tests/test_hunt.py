@@ -39,7 +39,6 @@ from grpo_course.lessons.hunt.probes import (
     run_probe,
 )
 from grpo_course.lessons.hunt.script import Trainer
-from grpo_course.lessons.pictures.nb10 import FLOW
 
 each_number = pytest.mark.parametrize("number", DEFECTS)
 PADDING = "padding counted as response"
@@ -167,9 +166,8 @@ def test_numbers_and_causes_are_each_given_once():
         number_of("bad luck")
 
 
-def test_two_defects_are_drawn_by_a_seed_and_change_different_lines():
-    pairs = [defects.drawn_numbers(seed, 2) for seed in range(40)]
-    assert pairs[3] == defects.drawn_numbers(3, 2) and len({*pairs}) > 15
+def test_two_defects_of_one_trainer_change_different_lines():
+    pairs = [(1, 2), (3, 30), (9, 26), (4, 20)]
     assert all(source_with(*pair) == source_with(*pair[::-1]) for pair in pairs)
     same = number_of("KL computed and not used"), number_of("KL with the wrong sign")
     with pytest.raises(ValueError, match="same lines"):
@@ -375,26 +373,15 @@ def test_a_turn_opens_what_was_drawn_and_tells_the_reward_alone(capsys):
 
 
 @pytest.mark.slow
-def test_a_case_is_read_after_a_proof_and_looked_back_on_at_the_end(case, capsys):
+def test_a_case_is_read_after_a_proof(case, capsys):
     with pytest.raises(ValueError, match="no probe of yours"):
         case.read("response_mask")
-    with pytest.raises(ValueError, match="find its line first"):
-        case.look_back()
     assert not case.probe(probes.groups_stand_alone, KEEPS)
     case.read("response_mask")
     assert "<= 1" in capsys.readouterr().out
     with pytest.raises(ValueError, match="stage"):
         case.read("mask")
     assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 4
-    case.look_back()
-
-
-def test_every_place_of_a_defect_is_drawn():
-    methods = {name: {*row} for name, (_, _, row) in FLOW.items()}
-    drawn = {*FLOW, "reward", *set().union(*methods.values())}
-    drawn |= {f"{method} in {name}" for name in methods for method in methods[name]}
-    drawn |= {f"arrow into {method}" for method in methods["collect"]}
-    assert {box for d in DEFECTS.values() for box in cases.boxes_of(d)} <= drawn
 
 
 @pytest.mark.parametrize("probe", [lambda make: make.typo, lambda make: None])

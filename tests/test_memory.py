@@ -15,13 +15,9 @@ from grpo_course.lm import (
 )
 from grpo_course.loop import Batch, Rollout, Trainer, split
 from grpo_course.memory import (
-    MemoryPlan,
-    Shape,
     activation_bytes,
     cache_bytes,
     estimate,
-    memory_parts,
-    plan_table,
     print_estimate,
     rows_at_once,
     shape_of,
@@ -63,10 +59,6 @@ def test_weights_gradients_adam_and_cache_are_exact(made):
     layers = cache.past_key_values.layers
     held = tensor_bytes([t for layer in layers for t in (layer.keys, layer.values)])
     assert parts["cache while writing"] == cache_bytes(shape, ROWS, POS) == held
-    plan = MemoryPlan(4, 4, 0, 4, 4, sequences=ROWS, tokens=POS)  # all in float32
-    whole = memory_parts(shape, plan)
-    assert whole["policy"] == weights and whole["key-value cache"] == held
-    assert whole["gradient and optimizer"] == weights + tensor_bytes(state)
 
 
 def kept_for_backward(model, forward, dtype=torch.float32):
@@ -228,26 +220,3 @@ def test_a_run_that_cannot_fit_is_refused(capsys, monkeypatch):
     monkeypatch.setattr(memory, "memory_of", lambda device: 60e6)
     print_estimate(GRPOConfig(num_prompts=8))
     assert "--micro-batch-size 1" in capsys.readouterr().out
-
-
-def test_a_plan_of_a_billion_by_hand():
-    """Ten layers with keys of 100 numbers; what else a shape says is not read."""
-    billion = Shape(10**9, 10, 1, 100, 1, 1)
-    plan = MemoryPlan(critic=True, engine_copy=True, sequences=10, tokens=1000)
-    assert memory_parts(billion, plan) == {
-        "policy": 2 * 10**9,
-        "gradient and optimizer": 14 * 10**9,
-        "reference": 2 * 10**9,
-        "critic": 16 * 10**9,
-        "sampler's copy": 2 * 10**9,
-        "key-value cache": 2 * 10 * 100 * 10 * 1000 * 2,
-    }
-    bare = MemoryPlan(reference=False, tokens=0)
-    names = ("reference", "critic", "sampler's copy", "key-value cache")
-    assert not any(memory_parts(billion, bare)[name] for name in names)
-    plans = {"with": MemoryPlan(critic=True, tokens=0), "bare": MemoryPlan(tokens=0)}
-    lines = [line.split() for line in plan_table(billion, plans).splitlines()]
-    assert lines[0] == ["GB", "with", "bare"] and ["critic", "16.00", "0.00"] in lines
-    assert lines[-1] == ["together", "34.00", "18.00"]
-    with pytest.raises(ValueError, match="sequences=-1"):
-        memory_parts(billion, MemoryPlan(sequences=-1))

@@ -22,7 +22,6 @@ from grpo_course.lessons.pictures.nb08 import plot_value_steps
 from grpo_course.lessons.pictures.shared import (
     CORNERS,
     draw_clip_plane,
-    plot_memory,
 )
 from grpo_course.ppo import generalized_advantages
 from grpo_course.sort import push_of
@@ -142,15 +141,6 @@ def test_the_gap_of_a_token_is_its_k3():
     for x, k3 in zip((REF - PI).exp(), kl_values(PI, REF, "k3"), strict=True):
         low, high = bars[round(x.item(), 6)]
         assert high - low == pytest.approx(k3.item(), abs=1e-5)
-
-
-def test_blocks_are_as_wide_as_what_they_hold():
-    actor = {"weights": 10, "gradients": 10, "Adam": 20}
-    kept = {"GRPO": {"actor": actor}, "PPO": {"actor": actor, "critic": actor}}
-    ax = plot_memory(kept)
-    filled = [patch.get_width() for patch in ax.patches if patch.get_fill()]
-    assert filled == [10, 10, 20] * 3
-    assert [t.get_text() for t in ax.texts if t.get_text().isdigit()] == ["40", "80"]
 
 
 def test_prompts_learned_are_counted_and_drawn_as_shares():

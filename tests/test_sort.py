@@ -21,7 +21,6 @@ from grpo_course.sort import (
     all_log_probs,
     all_responses,
     all_rewards,
-    best_paid_mistakes,
     compute_log_probs,
     compute_reward,
     exact_entropy,
@@ -30,7 +29,6 @@ from grpo_course.sort import (
     exact_pair_gradients,
     exact_policy_gradient,
     exact_sorted_probability,
-    exact_values,
     fingerprint,
     generate_responses,
     make_policy,
@@ -382,16 +380,6 @@ def test_all_rewards_are_the_rewards_of_all_responses():
     assert rewards.tolist() == expected
 
 
-def test_the_best_paid_mistakes_are_those_of_a_plain_search():
-    reward_fn = sort_inclusion_ordering_reward
-    mistakes, earned = best_paid_mistakes(PROMPTS, 5, reward_fn)
-    for prompt, mistake, pay in zip(PROMPTS.tolist(), mistakes, earned, strict=True):
-        wrong = [list(row) for row in TRIPLES if list(row) != sorted(prompt)]
-        best = max(wrong, key=lambda row: reward_fn(prompt, row))
-        assert (mistake.tolist(), pay.item()) == (best, reward_fn(prompt, best))
-    assert mistakes[2].tolist() == [0, 0, 2]  # the hack of the repeated 2
-
-
 @pytest.mark.parametrize("seeds", [None, (5, 6)])
 def test_probabilities_of_all_responses_sum_to_one(seeds):
     probs = all_log_probs(two_models(seeds), PROMPTS).exp()
@@ -411,22 +399,6 @@ def test_expected_reward_equals_a_plain_loop():
             for p, t in zip(probs, TRIPLES, strict=True)
         )
         assert exact[seed, batch].item() == pytest.approx(expected, rel=1e-5)
-
-
-def test_values_begin_with_the_expected_reward_and_end_with_the_reward():
-    model, response = two_models(), torch.tensor([0, 4, 2])
-    values = exact_values(model, PROMPTS[0], response, sort_distance_reward)
-    first = exact_expected_reward(model, PROMPTS, sort_distance_reward)[:, 0]
-    torch.testing.assert_close(values[:, 0], first)
-    paid = compute_reward(PROMPTS[:1], response[None, None], sort_distance_reward)
-    torch.testing.assert_close(values[:, -1], paid.flatten().expand(2))
-    probs = model(PROMPTS[:1])[:, 0, 1].softmax(-1)  # of the second token
-    second = [
-        exact_values(model, PROMPTS[0], torch.tensor([0, k, 2]), sort_distance_reward)
-        for k in range(5)
-    ]
-    after = torch.stack([each[:, 2] for each in second], dim=-1)
-    torch.testing.assert_close((probs * after).sum(-1), values[:, 1])
 
 
 def test_probability_of_the_sorted_answer_is_the_one_in_the_list():

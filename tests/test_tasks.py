@@ -39,7 +39,7 @@ from grpo_course.lm import (
 )
 from grpo_course.loop import History, Rollout
 from grpo_course.sampling import response_mask
-from grpo_course.task_check import attack, check_model, check_task, find_fault
+from grpo_course.task_check import attack, check_task, find_fault
 from grpo_course.tasks import (
     CHAT_TEMPLATE,
     TAGS,
@@ -60,6 +60,7 @@ from grpo_course.tasks import (
 )
 from grpo_course.training import (
     GRPOConfig,
+    find_loss,
     load_trained,
     make_start,
     presets_of,
@@ -874,14 +875,14 @@ def test_a_given_model_is_checked_by_hand_and_as_a_run_begins(tmp_path, capsys):
     tokenizer = chatty()
     model = make_tiny_model(tokenizer, hidden_size=16, num_layers=1, num_heads=2)
     save_model(model, tokenizer, tmp_path)
-    assert check_model(tmp_path) and capsys.readouterr().out.startswith("[v] ")
+    config = replace(presets_of("gsm8k")["laptop"], model=str(tmp_path), device="cpu")
+    assert find_loss(config, MADE[:9]) == ""
     model.generation_config.eos_token_id = [2, tokenizer("</think>").input_ids[0]]
     save_model(model, tokenizer, tmp_path)
-    assert not check_model(tmp_path)
-    config = replace(presets_of("gsm8k")["laptop"], model=str(tmp_path), device="cpu")
+    assert find_loss(config, MADE[:9])
     make_start(replace(config, num_problems=9), MADE[:9], show=False)
     load_trained(config, tmp_path, "train")
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 2
     assert all("holds '</think>', which ends a response" in line for line in lines)
     assert "which ends a response" in find_fault(GSM8K(), config)

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
@@ -193,20 +192,6 @@ def reads_right(text: str, story: Story) -> bool:
         last = a / b if last is None else last
         true[said] = last
     return last == Fraction(story.answer)
-
-
-def is_miscopied(text: str, story: Story) -> bool:
-    """Whether the story was read right, but for a result that the next step miscopies.
-
-    That is, with this one number put right, `reads_right` holds, and not before.
-    """
-    steps = LINE.findall(text)
-    mended = (
-        text.replace(f"{result}\n{copied}", f"{result}\n{result}")
-        for (*_, result), (copied, *_) in pairwise(steps)
-    )
-    wrong = not reads_right(text, story)
-    return wrong and any(reads_right(each, story) for each in mended)
 
 
 def words_in(text: str) -> list[str]:

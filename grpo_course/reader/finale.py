@@ -1,16 +1,14 @@
 """What GRPO bought, over several seeds, as `tools/reader/finale.py` recorded it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from pandas import DataFrame
 from torch import Tensor
 
 from grpo_course.checks import unknown_name
 from grpo_course.evaluation import bootstrap_interval
-from grpo_course.loop import mean_and_error
 
 PATH = Path(__file__).parent / "finale.json"
 SHARED = ("handwritten",)  # the same problems for all seeds
@@ -48,23 +46,6 @@ def shares(rows: Sequence[dict], model: str, split: str, name: str = "right") ->
 def unknown(rows: Sequence[dict], key: str, value: str) -> list[dict]:
     """Says which there are."""
     raise unknown_name(key, value, sorted({row[key] for row in rows}))
-
-
-def share_table(
-    rows: Sequence[dict],
-    columns: Mapping[str, tuple[str, str]],
-    splits: Sequence[str],
-) -> DataFrame:
-    """A row for each split: mean over the seeds, with its standard error.
-
-    `columns` maps a head to a model and a measure.
-    """
-    table = {}
-    for head, (model, name) in columns.items():
-        seeds = [shares(rows, model, split, name).mean(-1) for split in splits]
-        pairs = [mean_and_error(each.tolist()) for each in seeds]
-        table[head] = [f"{mean:.3f} ±{error:.3f}" for mean, error in pairs]
-    return DataFrame(table, index=list(splits))
 
 
 def gain(

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grpo_course.reader.finale import gain, read_finale, share_table, shares
+from grpo_course.reader.finale import gain, read_finale, shares
 
 
 def row(model, seed, right, split="s", **more):
@@ -23,13 +23,6 @@ def test_shares_of_each_problem():
     assert shares(ROWS, "GRPO", "s").tolist() == [[1, 0, 1, 0], [1, 1, 1, 1]]
     cooled, many = (shares(ROWS, "start", "s", name) for name in ("cooled", "many"))
     assert cooled[0].tolist() == many[0].tolist() == [1, 0.5, 0, 0.25]
-
-
-def test_a_table_of_means_over_the_seeds():
-    columns = {"cooled": ("start", "cooled"), "GRPO": ("GRPO", "right")}
-    table = share_table(ROWS, columns, ["s"])
-    # Shares of 7/16 and 1/2, and of 1/2 and 1: half their distance is the error.
-    assert list(table.loc["s"]) == ["0.469 ±0.031", "0.750 ±0.250"]
 
 
 def test_a_problem_that_all_seeds_answer_counts_once():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grpo_course.reader import as_story, is_miscopied, reads_right
+from grpo_course.reader import as_story, reads_right
 
 STORY = as_story("A box has 4 rows of 8. 20 are sold.", ["4*8", "32-20"])
 
@@ -28,18 +28,3 @@ def test_a_slip_is_none_in_reading(text, read):
 def test_gold_is_read_right():
     half = as_story("Mona has 14 dolls and gives half away.", ["14/2"])
     assert reads_right("14/2=7", half) and not reads_right("14-2=12", half)
-
-
-@pytest.mark.parametrize(
-    ("text", "miscopied"),
-    [
-        ("4*8=32\n35-20=15", True),
-        ("4*8=36\n35-20=15", True),
-        ("4*8=32\n32-20=15", False),
-        ("4*8=32\n32-12=20", False),
-        ("4*8=32\n35+20=55", False),
-        ("4*8=32", False),
-    ],
-)
-def test_a_result_is_miscopied_and_all_else_read_right(text, miscopied):
-    assert is_miscopied(text, STORY) is miscopied

@@ -38,7 +38,7 @@ from grpo_course.lessons.hunt.probes import (
     hear,
 )
 from grpo_course.lessons.hunt.script import Trainer
-from grpo_course.lessons.pictures.nb10 import draw_flow, plot_log_panel
+from grpo_course.lessons.pictures.nb10 import plot_log_panel
 
 WORTH = 4  # points of a defect
 WRONG = 2  # what a wrong accusation takes off
@@ -107,10 +107,6 @@ class Case:
     def make_trainer(self, **settings: float) -> Any:
         """A fresh trainer under test; the settings of the case, then these."""
         return self.module.Trainer(**(self.heard.settings | settings))
-
-    def make_healthy(self, **settings: float) -> Trainer:
-        """A healthy trainer with the settings of the case, then these."""
-        return Trainer(**(self.heard.settings | settings))
 
     def present(self, paid: bool = True) -> "Case":
         """Train once, print the complaint and three samples, and return the case.
@@ -280,16 +276,6 @@ class Case:
         if self._defects and not self.proofs:
             print("No probe of yours has shown it, and a lucky guess earns nothing.")
 
-    def look_back(self) -> None:
-        """Mark where in the trainer its defects were.
-
-        Raises ValueError as long as one is not found.
-        """
-        if not self.is_closed:
-            raise ValueError(f"{self.name}: find its line first, with case.accuse.")
-        boxes = [box for each in self._defects for box in boxes_of(each)]
-        draw_flow([*dict.fromkeys(boxes)])
-
 
 # What is told afterwards.
 
@@ -333,11 +319,6 @@ def changed_lines(defect: Defect) -> list[str]:
     theirs = source_with(number_of(defect.cause)).splitlines()
     compared = difflib.unified_diff(theirs, HEALTHY.splitlines(), lineterm="", n=0)
     return [line for line in compared if line[:2] not in ("--", "++", "@@")]
-
-
-def boxes_of(defect: Defect) -> list[str]:
-    """What to mark of the stages: its own place, or the methods of its lines."""
-    return [defect.box] if defect.box else defect.stages
 
 
 # The healthy trainer beside it.

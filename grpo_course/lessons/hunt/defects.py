@@ -56,7 +56,6 @@ class Defect:
     settings: dict[str, float] = field(default_factory=dict)  # of a run that shows it
     cost_awake: tuple[float, float] | None = None  # with these settings
     sleeps: str = ""  # which setting lets it sleep
-    box: str = ""  # what to mark of the stages, if not the method its lines stand in
 
     @property
     def edits(self) -> list[tuple[str, str]]:
@@ -273,7 +272,6 @@ BY_STAGE = {
         + asked = drawn * self.settings.num_responses
         + texts, rewards = self.pay(asked, responses)
         """,
-        box="arrow into pay",
         cost=(-0.0419, 0.0076),
     ),
     7: Defect(
@@ -497,7 +495,6 @@ BY_STAGE = {
         -     batch.ref_log_probs = self.score(batch)
         + batch.ref_log_probs = self.score(batch)
         """,
-        box="score in collect",
         cost=(-0.0020, 0.0022),
         settings={"beta": 0.5},
         cost_awake=(0.0414, 0.0046),
@@ -752,18 +749,6 @@ def compiled(text: str) -> ModuleType:
     sys.modules[name] = module
     exec(compile(text, path, "exec"), module.__dict__)
     return module
-
-
-def drawn_numbers(seed: int, how_many: int = 1) -> tuple[int, ...]:
-    """Defects drawn by a seed; two of them change different lines."""
-    rng = random.Random(seed)
-    while True:
-        numbers = tuple(rng.sample(sorted(DEFECTS), how_many))
-        try:
-            source_with(*numbers)
-        except ValueError:
-            continue
-        return numbers
 
 
 # What they cost, as `benchmarks/hunt_costs.py` recorded it.

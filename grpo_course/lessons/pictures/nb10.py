@@ -109,46 +109,32 @@ FLOW: dict[str, tuple[str, tuple[float, float], dict[str, str]]] = {
 }
 
 
-def draw_flow(guilty: Sequence[str] = ()) -> Axes:
-    """The stages as boxes; smaller, with a thick frame around the guilty methods.
-
-    "score in collect" is the box of that name in that row alone, "arrow into pay" what
-    is handed to that box.
-    """
-    guilty = ["pay" if method == "reward" else method for method in guilty]
+def draw_flow() -> Axes:
+    """The stages of the trainer as boxes, and arrows from one to the next."""
     ax = axes_grid(1, 1, 10.9, 3.6)[0][0]
     ax.set(xlim=(-0.3, 14.2), ylim=(-0.1, 3.8))
     ax.axis("off")
     wide, high, apart = 1.86, 0.95, 2.0  # of a box, and from one to the next
 
-    def box(corner: tuple, size: tuple, is_guilty: bool, fill: str) -> None:
-        look: dict[str, Any] = {"edgecolor": ILL, "lw": 3} if is_guilty else {"lw": 1}
-        draw_box(ax, corner, size, "", facecolor=fill, **look)
+    def box(corner: tuple, size: tuple, fill: str) -> None:
+        draw_box(ax, corner, size, "", facecolor=fill, lw=1)
 
-    def arrow(foot: tuple, head: tuple, size: int, is_guilty: bool) -> None:
-        delta, width, size = (-1, 3, 22) if is_guilty else (0, 1, size)
-        look: dict[str, Any] = {"mutation_scale": size, "path_effects": []}
-        draw_arrow(ax, foot, head, delta, width, **look)
+    def arrow(foot: tuple, head: tuple, size: int) -> None:
+        draw_arrow(ax, foot, head, 0, 1, mutation_scale=size, path_effects=[])
 
     for name, (often, (left, y), methods) in FLOW.items():
         size = apart * (len(methods) - 1) + wide + 0.3, high + 0.6
-        box((left - 0.15, y - 0.15), size, name in guilty, "#f3f3f3")
-        ink = ILL if name in guilty else "#555555"
-        ax.text(left, y + high + 0.2, f"{name}: {often}", color=ink, va="center")
+        box((left - 0.15, y - 0.15), size, "#f3f3f3")
+        ax.text(left, y + high + 0.2, f"{name}: {often}", color="#555555", va="center")
         for place, (method, makes) in enumerate(methods.items()):
             x = left + place * apart
-            is_guilty = method in guilty or f"{method} in {name}" in guilty
-            box((x, y), (wide, high), is_guilty, "white")
+            box((x, y), (wide, high), "white")
             ax.text(x + wide / 2, y + 0.74, method, **MIDDLE)
             ax.text(x + wide / 2, y + 0.32, makes, color="#444444", **MIDDLE)
             if place:
-                ends = (x - apart + wide, y + high / 2), (x, y + high / 2)
-                arrow(*ends, 10, f"arrow into {method}" in guilty)
-    arrow((3.0, 2.05), (3.0, 1.55), 14, False)
+                arrow((x - apart + wide, y + high / 2), (x, y + high / 2), 10)
+    arrow((3.0, 2.05), (3.0, 1.55), 14)
     rows = [f"{name}: {', '.join(methods)}" for name, (_, _, methods) in FLOW.items()]
-    if guilty:
-        ax.figure.set_dpi(0.75 * ax.figure.dpi)
-        rows.append(f"guilty: {' and '.join(guilty)}")
     describe(ax.figure, f"The stages of the trainer as boxes. {'; '.join(rows)}.")
     return ax
 

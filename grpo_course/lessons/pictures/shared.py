@@ -6,7 +6,6 @@ from typing import Any
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
@@ -164,44 +163,3 @@ def draw_clip_plane(
     dots["label"] = "without gradient"
     ax.plot(x[gone], y[gone], ms=5, mfc=GROUND, mec=GONE, **dots)
     return gone
-
-
-def plot_memory(kept: dict[str, dict[str, dict[str, float]]], unit: str = "") -> Axes:
-    """A row for each method, a block for each of its models, in proportion.
-
-    kept[method][model][kind] is a count; a kind is one of weights, gradients, Adam and
-    log-probs. Every row is equally high, so that widths can be compared, too.
-    """
-    hatches = {"weights": "", "gradients": "//", "Adam": "..", "log-probs": ""}
-    looks: dict[str, dict[str, Any]] = {
-        kind: {"facecolor": COLOURS[at], "hatch": hatch, "ec": "white", "alpha": 0.85}
-        for at, (kind, hatch) in zip((0, 5, 4, 1), hatches.items(), strict=True)
-    }
-    ax = axes_row(width=8.5, height=0.8 + 0.95 * len(kept))[0]
-    ends: dict[str, float] = {}
-    for row, (method, models) in enumerate(kept.items()):
-        x, y = 0.0, row - 0.28
-        for model, kinds in models.items():
-            ax.text(x, row - 0.31, model, va="bottom")
-            outline = Rectangle((x, y), sum(kinds.values()), 0.56, fill=False, lw=2)
-            for kind, count in kinds.items():
-                ax.add_patch(Rectangle((x, y), count, 0.56, label=kind, **looks[kind]))
-                x += count
-            ax.add_patch(outline)
-        ends[method] = x
-    most = max(ends.values())
-    for row, end in enumerate(ends.values()):
-        ax.text(end + 0.01 * most, row, f"{end:,.10g}{unit}", va="center")
-    ax.set(xlim=(0, 1.16 * most), ylim=(len(kept) - 0.4, -0.75), xticks=[])
-    ax.set_yticks(range(len(kept)), list(kept))
-    ax.grid(visible=False)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    patches = {patch.get_label(): patch for patch in ax.patches if patch.get_fill()}
-    used = {kind: patches[kind] for kind in looks if kind in patches}
-    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.45, 0.97)}
-    ax.legend(used.values(), used, ncols=len(used), frameon=False, **place)
-    plt.tight_layout()
-    told = ", ".join(f"{method} {end:,.10g}{unit}" for method, end in ends.items())
-    describe(ax.figure, f"Memory as blocks drawn to scale: {told}.")
-    return ax
