@@ -47,6 +47,7 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
 GREEDY, DEEP, MANY, FEW = 64, 32, 8, 4  # problems; problems that get samples; samples
 COOLED = 0.3  # a temperature
 LONGEST = 40  # tokens, where two steps fit
+TOLD = "You solve word problems in one short line. End with Answer: and the number."
 
 
 @settings()
@@ -54,14 +55,37 @@ class NoExample(ShortAnswers):
     examples: ClassVar[Sequence[tuple[str, str]]] = ()
 
 
+@settings()
+class FourExamples(ShortAnswers):
+    examples: ClassVar[Sequence[tuple[str, str]]] = (
+        *ShortAnswers.examples,
+        (
+            "Tom has 9 coins and finds 3 more. How many does he have in all?",
+            "9 + 3 = 12. Answer: 12",
+        ),
+        (
+            "There are 11 birds in a tree and 4 fly away. How many stay?",
+            "11 - 4 = 7. Answer: 7",
+        ),
+    )
+
+
 # As they go; the others begin as the first, and are measured at their end.
-MEASURED = (FIRST, "GRPO, numbers up to 40", "GRPO, without an example")
+MEASURED = (
+    FIRST,
+    "GRPO, numbers up to 40",
+    "GRPO, without an example",
+    "GRPO, four examples",
+)
 ARMS = {
     FIRST: CONFIG,
     "GRPO, three times the rate": replace(CONFIG, learning_rate=3e-5),
     "GRPO, with a KL": replace(CONFIG, kl_penalty=0.04),
     "GRPO, numbers up to 40": replace(CONFIG, task_settings={"operands": (1, 40)}),
-    "GRPO, without an example": replace(CONFIG, task="tools.record:NoExample"),
+    "GRPO, without an example": replace(
+        CONFIG, task="tools.record:NoExample", system_prompt=TOLD
+    ),
+    "GRPO, four examples": replace(CONFIG, task="tools.record:FourExamples"),
     "imitation": replace(
         CONFIG, warm_start_batch_size=8, warm_start_learning_rate=1e-5
     ),
