@@ -25,7 +25,7 @@ from grpo_course.training import (
 )
 
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "12_gsm8k_grpo.ipynb"
-END = "## The whole run, three times"  # from there on, nothing asks the model
+END = "## The whole run, five times"  # from there on, nothing asks the model
 
 
 @pytest.fixture
