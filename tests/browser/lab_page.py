@@ -58,6 +58,8 @@ def serve(command, root, private):
             stdout=out,
             stderr=out,
             start_new_session=True,
+            # Who runs the tests in the background may have Ctrl-C ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         end = time.monotonic() + STARTUP_SECONDS
         while not Server(log).printed and time.monotonic() < end:
