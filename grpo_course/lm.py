@@ -58,6 +58,8 @@ from grpo_course.sampling import (
     pick,
     prompt_mask,
     response_mask,
+    unpad_rows,
+    up_to_last,
 )
 from grpo_course.tasks import (
     CHAT_TEMPLATE,
@@ -324,8 +326,8 @@ def response_log_probs(
     if mask is None:
         mask = torch.ones_like(responses, dtype=torch.bool)
     mask = mask.flatten(0, 1)
-    counting = mask.any(dim=0).nonzero()
-    longest = int(counting.max()) + 1 if len(counting) else 1
+    longest = int(up_to_last(mask.any(dim=0)).sum())
+    longest = max(1, longest)  # even where no token counts
     tokens, mask = responses.flatten(0, 1)[:, :longest], mask[:, :longest]
     if read_once:
         hidden = hidden_states(model, prompts, tokens, sampler.pad)[mask]
@@ -621,9 +623,8 @@ def take_turns(
     sampler, device = policy.sampler, policy.model.device
     width, eos, pad = sampler.max_new_tokens, sampler.eos, sampler.pad
     assert eos is not None and pad is not None  # see CausalPolicy
-    shape, reals = (len(prompts), num_responses), real_tokens(prompts, pad)
-    read = [row[real].tolist() for row, real in zip(prompts, reals, strict=True)]
-    read = [row for row in read for _ in range(num_responses)]
+    shape = len(prompts), num_responses
+    read = [row for row in unpad_rows(prompts, pad) for _ in range(num_responses)]
     said: list[list[int]] = [[] for _ in read]  # by both
     began = [0] * len(said)  # where the turn did that is being written
     tokens = torch.full((len(said), width), pad, device=device)

@@ -207,6 +207,3 @@ def memory_of(device: str) -> float:
     if kind.type != "cpu" or not hasattr(os, "sysconf"):
         return float("inf")
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-# At scale

@@ -229,6 +229,11 @@ def prompt_mask(prompts: Tensor, pad: int) -> Tensor:
     return (prompts != pad).long().cumsum(dim=-1) > 0
 
 
+def up_to_last(mask: Tensor) -> Tensor:
+    """True up to the last True, holes included. bool [... pos] -> bool [... pos]"""
+    return mask.flip(-1).cummax(dim=-1).values.flip(-1)
+
+
 def pad_rows(rows: Sequence[Sequence[int]], pad: int, side: str = "left") -> Tensor:
     """Lists of unequal lengths as one tensor, filled up on one side. -> int [rows pos]
 
@@ -250,6 +255,12 @@ def pad_rows(rows: Sequence[Sequence[int]], pad: int, side: str = "left") -> Ten
     fill = [[pad] * (width - len(row)) for row in rows]
     pairs = zip(fill, map(list, rows), strict=True)
     return torch.tensor([f + r if side == "left" else r + f for f, r in pairs])
+
+
+def unpad_rows(prompts: Tensor, pad: int) -> list[list[int]]:
+    """The tokens of each prompt without the padding in front. int [rows pos]"""
+    pairs = zip(prompts, prompt_mask(prompts, pad), strict=True)
+    return [row[real].tolist() for row, real in pairs]
 
 
 # --- Seeds

@@ -37,7 +37,13 @@ from torch import Tensor
 from grpo_course.checks import choices, require_at_least, require_known, settings
 from grpo_course.files import read_text
 from grpo_course.loop import History, Rollout, tied_groups
-from grpo_course.sampling import pad_rows, prompt_mask, response_mask
+from grpo_course.sampling import (
+    pad_rows,
+    prompt_mask,
+    response_mask,
+    unpad_rows,
+    up_to_last,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -245,6 +251,11 @@ class TextTask(ABC, Generic[Asked]):
         tool says trains nothing. The rewards get the whole text, the tool's words too.
         """
         return None
+
+    @property
+    def has_tool(self) -> bool:
+        """Whether something answers to what the policy writes."""
+        return type(self).reply is not TextTask.reply
 
     def demonstration(self, problem: Asked, rng: random.Random) -> str:
         """What a model from nothing imitates before GRPO; it need not be perfect."""
@@ -489,6 +500,8 @@ def own_source(name: str) -> bytes:
 # For a base model that knows no roles: the messages, one below the other.
 PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"
 TODAY = re.compile(r"""\bstrftime_now\(\s*(["'])(.*?)\1\s*\)""")
+# How tokens become the text that was written, to the letter.
+AS_WRITTEN = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
 DAY = date(2024, 7, 26)  # that of Llama's template where nobody tells it one
 
 
@@ -638,11 +651,10 @@ def reply_tokens(
 
     The tool's answer as the template writes a message of the user's.
     """
-    end = str(tokenizer.convert_ids_to_tokens(turn_end(tokenizer)))
-    how = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
-    reply = task.reply(str(tokenizer.decode(turn[:-1], **how)))
+    reply = task.reply(str(tokenizer.decode(turn[:-1], **AS_WRITTEN)))
     if reply is None:
         return []
+    end = str(tokenizer.convert_ids_to_tokens(turn_end(tokenizer)))
     said = "An answer."
     asked = [*chat_messages("?"), {"role": "assistant", "content": said}]
     asked += chat_messages(reply)
@@ -671,15 +683,14 @@ def decode_responses(
     trial, tokens = rollout.responses.shape[-2], rollout.responses
     mask = torch.ones_like(tokens).bool() if rollout.mask is None else rollout.mask
     # Up to the last that counts: what a tool has said in between is read, too.
-    mask = mask.flip(-1).cummax(dim=-1).values.flip(-1)
+    mask = up_to_last(mask)
     if rollout.finished is not None:  # the last is an end, which only the model knows
         last = mask.long().sum(dim=-1, keepdim=True) - 1
         at = torch.arange(tokens.shape[-1], device=tokens.device)
         mask = mask & ~((at == last) & rollout.finished[..., None])
     pairs = zip(tokens.flatten(0, 1), mask.flatten(0, 1), strict=True)
     rows = [[t for t in row[kept].tolist() if t not in marks] for row, kept in pairs]
-    how = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
-    texts = tokenizer.batch_decode(rows, **how)
+    texts = tokenizer.batch_decode(rows, **AS_WRITTEN)
     texts = [behind(begun, text) for text in texts]
     return [texts[i : i + trial] for i in range(0, len(texts), trial)]
 
@@ -815,10 +826,8 @@ class Environment:
 
     def keys(self, prompts: Tensor) -> list[Tokens]:
         """Prompts as one finds their problems by: the tokens without the padding."""
-        prompts = prompts.cpu()
-        real = prompt_mask(prompts, self.tokenizer.pad_token_id)
-        rows = zip(prompts, real, strict=True)
-        return [tuple(row[kept].tolist()) for row, kept in rows]
+        rows = unpad_rows(prompts.cpu(), self.tokenizer.pad_token_id)
+        return [tuple(row) for row in rows]
 
 
 def what_is_lost(
@@ -846,8 +855,7 @@ def what_is_lost(
             f"{name_of(largest)!r} is token {largest}, and the model has no more than "
             f"{vocab_size} embeddings: model.resize_token_embeddings(len(tokenizer))"
         )
-    how = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
-    read = tokenizer.batch_decode(rollout.prompts, **how)
+    read = tokenizer.batch_decode(rollout.prompts, **AS_WRITTEN)
     back = [text for (text,) in decode_responses(tokenizer, rollout)]
     due = pay(environment.rewards, problems, list(golds), opening)
     paid = pay(environment.rewards, problems, back, opening)

@@ -39,7 +39,6 @@ from grpo_course.lm import (
     MODELS,
     CausalPolicy,
     LoraPolicy,
-    Tool,
     device_name,
     find_device,
     load_generation,
@@ -412,13 +411,9 @@ def make_policy(
     autocast = torch.bfloat16 if config.dtype == "bfloat16" else None
     how = model, sampler, generator, autocast, config.micro_batch_size
     task = make_task(config)
-    tool: Tool = lambda turn: reply_tokens(tokenizer, task, turn)  # noqa: E731
-    return kind(*how, tool if has_tool(config) else None)
-
-
-def has_tool(config: GRPOConfig) -> bool:
-    """Whether something answers to what the policy writes."""
-    return find_task(config.task).reply is not TextTask.reply
+    if not task.has_tool:
+        return kind(*how)
+    return kind(*how, lambda turn: reply_tokens(tokenizer, task, turn))
 
 
 def find_loss(

@@ -57,7 +57,7 @@ from grpo_course.lm import (
 )
 from grpo_course.loop import TrainConfig
 from grpo_course.runs import alone_in
-from grpo_course.sampling import pad_rows
+from grpo_course.sampling import unpad_rows, up_to_last
 from grpo_course.tasks import (
     TAGS,
     Completion,
@@ -73,7 +73,6 @@ from grpo_course.tasks import (
 )
 from grpo_course.training import (
     GRPOConfig,
-    has_tool,
     load_problems,
     load_trained,
     make_policy,
@@ -329,7 +328,8 @@ def make_trainer(
         )
     begun = opened_tags(tokenizer)
     functions = [function for function, _ in paid_rewards(config)]
-    opening = make_task(config).opening(config.system_prompt)
+    task = make_task(config)
+    opening = task.opening(config.system_prompt)
     return require_trl().GRPOTrainer(
         model=str(start),
         reward_funcs=[with_opened(f, begun) for f in functions] if begun else functions,
@@ -337,7 +337,7 @@ def make_trainer(
         train_dataset=chat_dataset(problems, opening),
         processing_class=tokenizer,
         peft_config=lora_config(config.lora_rank) if config.lora_rank else None,
-        rollout_func=in_turns(config, tokenizer) if has_tool(config) else None,
+        rollout_func=in_turns(config, tokenizer) if task.has_tool else None,
     )
 
 
@@ -356,18 +356,19 @@ def in_turns(config: GRPOConfig, tokenizer: PreTrainedTokenizerBase) -> Any:
             seed = config.seed + trainer.args.process_index
             own = replace(config, lora_rank=0, gradient_checkpointing=False, seed=seed)
             made.append(make_policy(own, model, tokenizer))
-        pad = tokenizer.pad_token_id
-        told = [encode_prompts(tokenizer, [m[-1]["content"]], m[:-1]) for m in asked]
-        prompts = [row.tolist() for (row,) in told]
-        seen = made[0].sample(pad_rows(prompts, pad), 1)
-        assert seen.mask is not None  # turns end
+        questions = [messages[-1]["content"] for messages in asked]  # one opening
+        prompts = encode_prompts(tokenizer, questions, asked[0][:-1])
+        seen = made[0].sample(prompts, 1)
         model.train(trains)
-        masks = [mask[: int(mask.nonzero().max()) + 1] for mask in seen.mask[:, 0]]
-        pairs = zip(seen.responses[:, 0], masks, strict=True)
+        assert seen.mask is not None  # turns end
+        mask = seen.mask[:, 0]
+        kept = up_to_last(mask)
+        written = zip(seen.responses[:, 0], mask, kept, strict=True)
+        both = [(row[keep].tolist(), own[keep].tolist()) for row, own, keep in written]
         return {
-            "prompt_ids": prompts,
-            "completion_ids": [row[: len(mask)].tolist() for row, mask in pairs],
-            "env_mask": [mask.int().tolist() for mask in masks],
+            "prompt_ids": unpad_rows(prompts, tokenizer.pad_token_id),
+            "completion_ids": [ids for ids, _ in both],
+            "env_mask": [[int(each) for each in own] for _, own in both],
             "logprobs": None,  # TRL asks for them where vLLM writes
         }
 
