@@ -98,6 +98,27 @@ def test_scores_are_those_of_the_sampler():
         logits, state = trainer.model(tokens[:, pos : pos + 1], state=state)
 
 
+def test_a_tool_answers_an_equals_sign_and_its_words_are_not_trained():
+    trainer = Trainer(seed=0, tool=True)
+    batch, equals = trainer.collect(), trainer.tokenizer.equals
+    length = trainer.settings.max_new_tokens
+    rows = zip(batch.tokens, batch.mask, batch.problems, batch.texts, strict=True)
+    for row, kept, numbers, text in rows:
+        response, kept = row[-length:], kept[-length:]
+        is_asked = response[0] == equals
+        assert is_asked == text.startswith(f"= {min(numbers):02}")
+        end = [*response.tolist(), trainer.tokenizer.eos].index(trainer.tokenizer.eos)
+        own = [not (is_asked and place in (1, 2, 3)) for place in range(length)]
+        assert kept.tolist() == [own[i] and i <= end for i in range(length)]
+    assert is_asked
+
+
+def test_without_a_tool_the_healthy_runs_are_those_recorded():
+    for run in cases.recorded_runs()["{}"][:1]:
+        for row, now in zip(run, Trainer(seed=0, num_steps=20).train(), strict=True):
+            assert now == pytest.approx(row, rel=0.02, abs=0.005)
+
+
 def test_rewards_by_hand():
     pay = Trainer(max_new_tokens=2).reward
     texts = ["= 1 3 12", "= 1 12 3", "= 3 1", "= 1 3 12 4", "1 3 12", "= 1,3,12"]
@@ -160,7 +181,7 @@ def test_a_traceback_shows_the_line_of_the_variant():
 
 def test_numbers_and_causes_are_each_given_once():
     by_stage = [n for stage in defects.defects_by_stage().values() for n in stage]
-    assert [*range(1, 33)] == sorted(DEFECTS) == sorted(by_stage)
+    assert [*range(1, 34)] == sorted(DEFECTS) == sorted(by_stage)
     assert len({*CAUSES}) == len(DEFECTS)
     with pytest.raises(ValueError, match="none of the causes"):
         number_of("bad luck")

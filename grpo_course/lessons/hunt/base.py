@@ -28,7 +28,7 @@ class Tokenizer:
     """
 
     tokens = SPECIAL + WORDS
-    pad, eos = 0, 1
+    pad, eos, equals = map(tokens.index, ("<pad>", "<end>", "="))
     longest_first = re.compile("|".join([*SPECIAL, "1[012]", "[0-9 =,]"]))
 
     def encode(self, text: str) -> list[int]:

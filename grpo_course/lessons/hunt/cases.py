@@ -355,7 +355,7 @@ def run_healthy(key: str) -> list[list[dict[str, float]]]:
 # Two rollouts in each of these; a defect that sleeps in one is awake in another.
 TRIALS: tuple[dict, ...] = (
     {},
-    {"seed": 1, "micro_batch_size": 8, "learning_rate": 0.02},
+    {"seed": 1, "micro_batch_size": 8, "learning_rate": 0.02, "tool": True},
     {"seed": 2, "num_inner_steps": 1, "beta": 0.5},
     {"seed": 3, "temperature": 1.3, "max_new_tokens": 8, "beta": 0.5},
     {"seed": 4, "min_numbers": 2, "max_numbers": 2, "num_prompts": 3},

@@ -197,6 +197,21 @@ BY_STAGE = {
         """,
         cost=(-0.0219, 0.0039),
     ),
+    33: Defect(
+        cause="tool's answer trained as the model's own",
+        symptom="In the first rollout the entropy in my log is about five times a colleague's, and in the last about ten times. She has the same tool, and our rewards are alike.",
+        first_look="entropy and mean length of the log beside a few samples",
+        why="The model reads a tool's tokens, but never chose them. They are trained and logged all the same, though they surprise it. All responses of a group get the same answer, so the deltas on it nearly cancel, and the reward hardly suffers.",
+        thread="huggingface/trl #4975",
+        probes=("mask_keeps_the_response",),
+        diff="""
+        - mask[:, -responses.shape[1] :] &= self.own_words(responses)
+        """,
+        cost=(0.0000, 0.0000),
+        settings={"tool": True},
+        cost_awake=(0.0022, 0.0059),
+        sleeps="tool: without one nothing is wrong",
+    ),
     22: Defect(
         cause="rare tokens never sampled, yet scored",
         symptom="At a temperature of 1.5 my entropy is below a colleague's from the first rollout on, and my reward soon above hers.",
@@ -646,6 +661,11 @@ COMPLAINTS = {
         "I allow eight tokens only, and the answers are worse than I had hoped.",
         (1, 7, 9, 15, 18, 20, 24, 26),
         {"max_new_tokens": 8},
+    ),
+    "tool": Complaint(
+        "Since a tool writes the first number for my model, my plots do not look like a colleague's, who has the same tool.",
+        (1, 2, 9, 10, 15, 20, 26, 31, 33),
+        {"tool": True},
     ),
     "eight": Complaint(
         "With eight inner steps my run does not go as a colleague's does.",

@@ -27,6 +27,7 @@ class Settings:
     min_numbers: int = 2
     max_numbers: int = 4
     max_new_tokens: int = 14
+    tool: bool = False  # answers the "=" of a response with the smallest number
     temperature: float = 0.8
     learning_rate: float = 0.005
     max_gradient_norm: float = 1.0
@@ -85,15 +86,31 @@ class Trainer:
         """One response to each row. -> int [row pos]"""
         finished = torch.zeros(len(prompts), dtype=torch.bool)
         logits, state = self.model(prompts, attention)
-        responses = []
-        for _ in range(self.settings.max_new_tokens):
+        responses: list[Tensor] = []
+        for place in range(self.settings.max_new_tokens):
             probs = (logits[:, -1] / self.settings.temperature).softmax(-1)
             token = torch.multinomial(probs, 1)
+            if self.settings.tool and place in (1, 2, 3):
+                asked = responses[0] == self.tokenizer.equals
+                token = self.ask_tool(prompts)[:, [place - 1]].where(asked, token)
             token[finished] = self.tokenizer.pad
             responses.append(token)
             finished = finished | (token[:, 0] == self.tokenizer.eos)
             logits, state = self.model(token, state=state)
         return torch.cat(responses, dim=1)
+
+    def ask_tool(self, prompts: Tensor) -> Tensor:
+        """The smallest number as the tool writes it, such as " 07". -> int [row 3]"""
+        problems = [map(int, self.tokenizer.decode(row).split()) for row in prompts]
+        answers = [f" {min(numbers):02}" for numbers in problems]
+        return torch.tensor([[*map(self.tokenizer.tokens.index, a)] for a in answers])
+
+    def own_words(self, responses: Tensor) -> Tensor:
+        """Which tokens the model wrote, and not the tool. int -> bool [row pos]"""
+        own = torch.ones_like(responses, dtype=torch.bool)
+        if self.settings.tool:
+            own[:, 1:4] = responses[:, :1] != self.tokenizer.equals
+        return own
 
     def response_mask(self, responses: Tensor) -> Tensor:
         """Which tokens a response consists of. int -> bool [row pos]"""
@@ -136,6 +153,7 @@ class Trainer:
         kept = self.response_mask(responses)
         tokens = torch.cat([prompts, responses], dim=1)
         mask = torch.cat([torch.zeros_like(attention), kept], dim=1)[:, 1:]
+        mask[:, -responses.shape[1] :] &= self.own_words(responses)
         attention = torch.cat([attention, kept], dim=1)
         batch = Batch(tokens, attention, mask, rewards, deltas, problems, texts)
         batch.old_log_probs = self.score(batch)
