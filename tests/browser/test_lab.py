@@ -1,12 +1,10 @@
 """The course in JupyterLab: what a learner sees, runs, types, and finds the day after.
 
-And the deck of an hour, live and as one page from disk.
+And the deck of an hour, live.
 """
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 from chromium import SITE, scrub
@@ -16,7 +14,6 @@ from nbformat import v4
 from quick import RUN, is_left_out
 
 from grpo_course.classroom import record
-from tools import notebook as tools_notebook
 from tools.lab import FOLDER, standing
 from tools.save import tidy
 
@@ -189,20 +186,6 @@ def test_what_is_stored_stands_still_and_what_is_run_moves(course, notebook):
     assert kept == {"Which way?": {"guess": "up", "answer": "down"}}
 
 
-def test_a_film_plays_where_its_script_is_run_last(visit):
-    """VS Code runs a copy of it, at the end of the output."""
-    cells = tools_notebook.read(SITE.parent / "notebooks" / "00_welcome.ipynb").cells
-    outputs = (output for cell in cells for output in cell.get("outputs", ()))
-    pages = (output.get("data", {}).get("text/html", "") for output in outputs)
-    film = next("".join(each) for each in pages if 'class="moving"' in "".join(each))
-    opened = visit()
-    opened.page.set_content(
-        film.replace("<script>", "<script type=no></script><script>")
-    )
-    scrub(opened.page, opened.page.locator(FILM))
-    assert opened.errors == []
-
-
 # The slide on stage: what of it lies outside, and what waits for the next key.
 SLIDE = """() => {
   const all = [...document.querySelectorAll('.reveal .slides section')];
@@ -249,18 +232,3 @@ def test_a_deck_is_presented_in_jupyterlab(course, visit, tmp_path):
         stage.page.goto(address, wait_until="domcontentloaded")
         walk(stage.page)
     assert [url for url in stage.missing if not url.startswith(FONTS)] == []
-
-
-def test_a_deck_on_a_stick_is_whole_and_its_notes_follow(course, visit):
-    make = [sys.executable, "-m", "grpo_course", "slides", "hour", "--stick"]
-    subprocess.run(make, cwd=course, check=True, capture_output=True)
-    stage = visit(1280, 720)
-    page = stage.page
-    page.goto((course / "slides" / "hour.html").as_uri())
-    with page.expect_popup() as opened:
-        page.keyboard.press("s")
-    page.bring_to_front()
-    walk(page)
-    note = opened.value.locator(".speaker-controls-notes .value")
-    assert note.inner_text().startswith("After the last part.")
-    assert stage.missing + stage.errors == []

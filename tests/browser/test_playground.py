@@ -281,22 +281,6 @@ def test_a_story_a_step_and_an_epoch(page):
     assert grey > 0 and f"the clip takes {grey} of 30 numbers" in words
 
 
-def test_a_run_begins_in_view_step_by_step_and_pauses(page):
-    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
-    button(page, "Run").press("Enter")
-    told = re.compile(r"^epoch 1, step [2-9] of 10, reward [.0-9]+ of 3$")
-    page.get_by_text(told).wait_for()
-    page.wait_for_function(
-        "['.pg-buttons', '.pg-policy'].map(name => document.querySelector(name)"
-        "  .getBoundingClientRect()).every(r => r.top >= 0 && r.bottom <= innerHeight)"
-    )
-    button(page, "Pause").click()
-    assert re.match(r"Paused in epoch \d+\. Means of 3 prompts: reward", said(page))
-    held = page.locator(".pg-heat").inner_text()
-    page.wait_for_timeout(300)
-    assert page.locator(".pg-heat").inner_text() == held
-
-
 def test_a_run_ends_where_its_story_ends(page):
     """The mean hides a prompt that is never sorted: it is shown."""
     page.emulate_media(reduced_motion="reduce")  # whole epochs, and nothing slides
@@ -307,17 +291,6 @@ def test_a_run_ends_where_its_story_ends(page):
     page.get_by_text(re.compile("^5 epochs are done")).wait_for()
     assert re.search(r"Shown: (3 2 4|1 2 3), right with 0\.00\.$", said(page))
     assert page.locator('[name="pg-prompt"]:checked').get_attribute("value") != "0"
-
-
-def test_reset_and_seed_bring_back_the_same_group(page):
-    def group(seed):
-        page.get_by_label("seed").fill(seed)
-        return page.locator(".pg-columns").inner_text()
-
-    first, other = group("0"), group("7")
-    button(page, "One epoch").click()
-    button(page, "Reset").click()
-    assert page.locator(".pg-columns").inner_text() == other != first == group("0")
 
 
 def test_knobs_by_keyboard(page):

@@ -120,31 +120,6 @@ def audit(page, scheme, without=None):
     return [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found]
 
 
-def test_the_first_page_shows_the_way_in_at_once(site, visit):
-    """A laptop shows the playground's button, a phone the link and a whole table."""
-    page = visit().page
-    page.goto(f"{site}/index.html")
-    run = page.get_by_role("button", name="Run", exact=True).bounding_box()
-    assert run["y"] + run["height"] <= 800
-    page.set_viewport_size(PHONE)
-    start = page.locator("a.start").bounding_box()
-    assert start["y"] + start["height"] <= PHONE["height"]
-    table = page.locator(".pst-scrollable-table-container:has-text('00_welcome')")
-    assert table.evaluate("e => e.scrollWidth <= e.clientWidth")
-
-
-@pytest.mark.parametrize("words", ["estimator+variance", "dark"])
-def test_search_finds_a_notebook_and_shows_its_words(words, site, visit):
-    """And neither a formula as it is typed nor what the theme's menus say."""
-    opened = visit()
-    opened.page.goto(f"{site}/search.html?q={words}")
-    found = opened.page.locator("ul.search li:has(a[href*='notebooks/']) p.context")
-    found.first.wait_for(timeout=15_000)
-    words = " ".join(found.all_inner_texts())
-    assert "System Settings" not in words and "\\(" not in words
-    assert opened.errors + opened.missing == []
-
-
 @pytest.mark.parametrize("book", ["00_welcome", "05_kl"])
 def test_a_guess_can_be_made_on_a_page(book, site, visit):
     """By mouse and by keyboard; each question is a group of its own."""

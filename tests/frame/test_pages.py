@@ -1,7 +1,6 @@
 """The website, the first pages, the decks of `teaching`, and the file for GitHub."""
 
 import importlib
-import inspect
 import re
 import subprocess
 import tomllib
@@ -9,10 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from docutils.core import publish_doctree
 from nbformat import v4
 
-import grpo_course
 from grpo_course import __main__ as command_line
 from grpo_course import install
 from grpo_course.lessons.finale import FIRST, read_record, shares
@@ -94,36 +91,6 @@ def test_links_lead_to_the_fork_or_wait_for_an_address(tmp_path, make, remote, p
     assert links.pages(place) + "/notebooks/05_kl.html" in told or not place
     text = links.at_home("github/OWNER/course", tmp_path)
     assert text == f"github/{place or 'OWNER/course'}"
-
-
-# The page of names
-
-
-def is_typeset(text):
-    """Whether a reader sees its words, and reStructuredText has no complaint."""
-    tree = publish_doctree(site.plain(text), settings_overrides={"report_level": 5})
-    wrong = ("problem", "system_message")
-    letters = ["".join(re.sub("`", "", each).split()) for each in (tree.astext(), text)]
-    complains = any(node.tagname.startswith(wrong) for node in tree.findall())
-    return letters[0] == letters[1] and not complains
-
-
-def test_the_page_of_names_has_each_module_and_each_name():
-    page = site.names_page(ROOT / "grpo_course")
-    for path in (ROOT / "grpo_course").rglob("*.py"):
-        if path.stem != "__main__" and (path.parent / "__init__.py").exists():
-            told = site.docstring(path)
-            assert told and is_typeset(told), path
-            if path != ROOT / "grpo_course" / "__init__.py":
-                assert site.plain(told) in page, path
-    for name, home in grpo_course.HOMES.items():
-        section = page.split(f".. py:module:: {home}\n")[1].split(".. py:module::")[0]
-        value = getattr(grpo_course, name)
-        kind = "class" if inspect.isclass(value) else "function"
-        directive = f"auto{kind}" if callable(value) else "py:data"
-        assert f".. {directive}:: {name}\n" in section
-        if callable(value):
-            assert value.__doc__ and is_typeset(value.__doc__), name
 
 
 # The first pages
