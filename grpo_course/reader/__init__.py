@@ -2,8 +2,7 @@
 
 A problem is a story of one to four steps, told by rule or by a person. `model/` holds
 the model, with a card that says how it was made and what it can do; `stories.jsonl.xz`
-holds the problems of every split, `words.txt` the words that its training knew. Beside
-this file stands
+holds the problems of every split. Beside this file stands
 
     finale  what GRPO made of the model, and what else would have, with five seeds
 
@@ -33,7 +32,7 @@ from grpo_course.tasks import TAGS, Problem, TextTask
 from grpo_course.training import GRPOConfig, make_environment, make_policy
 
 HERE = Path(__file__).parent
-MODEL, STORIES, WORDS = HERE / "model", HERE / "stories.jsonl.xz", HERE / "words.txt"
+MODEL, STORIES = HERE / "model", HERE / "stories.jsonl.xz"
 STEP = re.compile(r"(\d+)([-+*/])(\d+)")
 
 # The finale of the course. Prompts are told in sentences that pretraining held out, the
@@ -192,19 +191,3 @@ def reads_right(text: str, story: Story) -> bool:
         last = a / b if last is None else last
         true[said] = last
     return last == Fraction(story.answer)
-
-
-def words_in(text: str) -> list[str]:
-    """Each word and number of a text once, in small letters."""
-    return list(dict.fromkeys(re.findall(r"[a-z]+|\d+(?:[.,]\d+)*", text.lower())))
-
-
-@cache
-def known_words() -> set[str]:
-    """The words and numbers of the stories that the model was pretrained on."""
-    return set(WORDS.read_text("utf-8").split())
-
-
-def unknown_words(question: str) -> list[str]:
-    """The words and numbers of a question that no training story has, in order."""
-    return [word for word in words_in(question) if word not in known_words()]

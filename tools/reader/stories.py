@@ -10,7 +10,6 @@ of split are left: seen or unseen numbers, crossed with seen or unseen frames.
 import json
 import lzma
 import random
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,8 @@ from pathlib import Path
 from grpo_course.checks import unknown_name
 from grpo_course.files import json_lines, write_atomically
 from grpo_course.gsm8k import Fact, compute, share_of, solution_text
-from grpo_course.reader import STORIES, WORDS, Story, as_story, words_in
-from tools.reader.frames import all_frames, held_out_frames, scenes, words_of
+from grpo_course.reader import STORIES, Story, as_story
+from tools.reader.frames import scenes
 from tools.reader.plans import LARGEST, LARGEST_FACTOR, draw_plan
 from tools.reader.telling import Manner, tell
 
@@ -198,8 +197,6 @@ def parts_of(story: ToldStory) -> dict[str, set]:
 MOST, MANY = 1920, 256
 PRACTISED = ("train", "edge_practice")
 HANDWRITTEN = Path(__file__).parent / "handwritten.json"
-# So many stories have names, things and places more often than any invented word.
-TOLD, INVENTED = 4000, 2
 
 
 def load_handwritten() -> list[Story]:
@@ -217,20 +214,8 @@ def draw(split: str, count: int, seed: int) -> Sequence[Story]:
     return make_stories(split, count, seed)
 
 
-def known_words() -> set[str]:
-    """The words and numbers of the training stories, but for invented ones.
-
-    A thing that a story invents comes in that story alone. The rarest frames are in
-    none of those told here, but training had them all.
-    """
-    told = make_stories("train", TOLD, "words")
-    stories = Counter(word for story in told for word in words_in(story.question))
-    often = {word for word, count in stories.items() if count > INVENTED}
-    return often.union(*map(words_of, all_frames() - held_out_frames()))
-
-
 def main() -> None:
-    """Write the stories and the words that the installed course holds."""
+    """Write the stories that the installed course holds."""
     rows = [
         {
             "split": split,
@@ -242,7 +227,6 @@ def main() -> None:
     ]
     text = json_lines(rows).encode("utf-8")
     write_atomically(STORIES, lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
-    write_atomically(WORDS, "\n".join(sorted(known_words())) + "\n")
     print(f"{len(rows)} stories: {STORIES.stat().st_size:,} bytes in {STORIES}")
 
 
