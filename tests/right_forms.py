@@ -639,19 +639,6 @@ RIGHT = [
             / new.numel()
         ),
     ),
-    (
-        "response_weights",
-        lambda r, m: (
-            einsum(
-                torch.where(m, r.log(), 0.0), m.to(r), "s b t p, s b t q -> s b t q"
-            ).exp()
-            * m
-        ),
-    ),
-    (
-        "response_weights",
-        lambda r, m: (r**m).prod(-1, keepdim=True).masked_fill(~m, 0.0),
-    ),
     ("prompt_weight", lambda *given: _weight_of_groups(*given)),
     (
         "pass_at_k",

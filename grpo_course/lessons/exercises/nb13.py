@@ -135,52 +135,6 @@ deltas[..., None] => deltas.T | deltas.T has the axes [trial batch], and fits by
 
 
 @exercise("13.4")
-def response_weights(ratio, mask):
-    """float and bool [seed batch trial pos] twice -> float [seed batch trial pos]"""
-    return torch.where(mask, ratio, 1.0).prod(-1, keepdim=True) * mask
-
-
-def _weights_case(description, lengths, width, shift):
-    mask = mask_of(lengths, width)
-    ratio = numbers(*mask.shape, scale=0.8, shift=shift).exp()
-    return case(description, ratio=ratio, mask=mask)
-
-
-response_weights.insight = "Every factor counts, so the weights of long responses spread widely. GSPO's geometric mean keeps them near 1."
-response_weights.cases = (
-    case(
-        "responses of 1 and 3 tokens",
-        ratio=[[[[2.0, 7.0, 9.0], [0.5, 2.0, 3.0]]]],
-        mask=[[[[True, False, False], [True, True, True]]]],
-    ),
-    _weights_case(
-        "two seeds, two prompts, three responses",
-        [[[2, 4, 3], [1, 4, 2]], [[4, 1, 3], [2, 3, 4]]],
-        4,
-        0.0,
-    ),
-    _weights_case("three seeds, one response each", [[[3]], [[2]], [[5]]], 6, 1.0),
-    _weights_case("no padding", [[[3, 3], [3, 3]]], 3, 2.0),
-)
-response_weights.mistakes = """
-torch.where(mask, ratio, 1.0) => ratio | The mask is not used before the product, so the ratios of the padding are multiplied in. Put a 1 in their places first.
-return ratio.prod(-1, keepdim=True).expand_as(ratio) | The mask is not used at all, so the ratios of the padding are multiplied in. Put a 1 in their places first.
-torch.where(mask, ratio, 1.0) => (ratio * mask) | You multiply by the mask before the product: one padding token is a 0 among the factors, and all is 0. A place that does not count is a 1.
-torch.where(mask, ratio, 1.0) => torch.where(mask, 1.0, ratio) | The mask is the wrong way round: you multiply the padding, and put a 1 where a token stands.
-.prod(-1, keepdim=True) => .cumprod(-1) | This is the prefix product: it counts only the tokens so far. Here a token weighs by all tokens of its response, those behind it too.
-.prod(-1, keepdim=True) => .flip(-1).cumprod(-1).flip(-1) | This is the product of a token and those behind it. Here a token weighs by all tokens of its response, those before it too.
-.prod(-1, keepdim=True) => .prod(-1, keepdim=True) ** (1 / mask.sum(-1, keepdim=True)) | This is the geometric mean, GSPO's ratio, which stays nearer to 1. The product has no root.
-return (ratio * mask).sum(-1, keepdim=True) / mask.sum(-1, keepdim=True) * mask | This is the mean of the ratios. That two tokens come one after the other has the product of their probabilities: multiply.
-return (ratio * mask).sum(-1, keepdim=True) * mask | This is the sum of the ratios. That two tokens come one after the other has the product of their probabilities: multiply.
-.prod(-1, keepdim=True) * mask => .prod(-1) | This is one number for each response. Every token needs it: keep the pos axis (keepdim=True), and spread it over the tokens.
-.prod(-1, keepdim=True) * mask => .prod(-1, keepdim=True) | The pos axis has size 1: this is one weight for each response. Spread it over the tokens, with 0 at the padding.
-.prod(-1, keepdim=True) * mask => .prod(-1, keepdim=True).expand_as(ratio) | The product is right, but it stands at the padding too. There the weight is 0.
-return ratio * mask | These are the tokens' own ratios, the second of the four ways. The product over the response is missing.
-.prod(-1, keepdim=True) => .prod() | You multiply over the whole batch. Each response has a product of its own: the last axis alone.
-"""
-
-
-@exercise("13.5")
 def turn_mask(lengths, width):
     """int [... trial turn], int -> bool [... trial pos]"""
     ends = lengths.cumsum(-1)

@@ -69,23 +69,6 @@ def plot_lengths(tokens: Mapping[str, Tensor]) -> Axes:
     return ax
 
 
-def plot_pulls(
-    ratios: Tensor, for_good: Mapping[str, Tensor], for_bad: Mapping[str, Tensor]
-) -> list[Axes]:
-    """How hard a token pulls at each ratio, a line a loss: delta 1, and delta -1."""
-    axes = axes_row(2, width=10.0)
-    titles = r"good token, $\delta = 1$", r"bad token, $\delta = -1$"
-    for ax, pulls, title in zip(axes, (for_good, for_bad), titles, strict=True):
-        for row, (name, pull) in enumerate(pulls.items()):
-            look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
-            ax.plot(ratios, pull, label=name, lw=2.5 - 0.3 * row, **look)
-        ax.axvspan(0.8, 1.2, **CLIP)
-        ax.axhline(0, color="black", lw=0.8)
-        finish(ax, "ratio $r$", "pull", title).set_ylim(-4.2, 1.8)
-    legend_below(axes)
-    return axes
-
-
 def plot_tools(runs: Mapping[str, Tensor]) -> list[Axes]:
     """Reward and logged entropy in each rollout; runs[name] is [3 rollout seed]."""
     axes = axes_row(2, width=10.0)
