@@ -103,20 +103,22 @@ def test_a_tool_answers_an_equals_sign_and_its_words_are_not_trained():
     batch, equals = trainer.collect(), trainer.tokenizer.equals
     length = trainer.settings.max_new_tokens
     rows = zip(batch.tokens, batch.mask, batch.problems, batch.texts, strict=True)
+    num_asked = 0
     for row, kept, numbers, text in rows:
         response, kept = row[-length:], kept[-length:]
-        is_asked = response[0] == equals
+        is_asked = bool(response[0] == equals)
+        num_asked += is_asked
         assert is_asked == text.startswith(f"= {min(numbers):02}")
         end = [*response.tolist(), trainer.tokenizer.eos].index(trainer.tokenizer.eos)
         own = [not (is_asked and place in (1, 2, 3)) for place in range(length)]
         assert kept.tolist() == [own[i] and i <= end for i in range(length)]
-    assert is_asked
+    assert num_asked > len(batch.texts) / 2
 
 
-def test_without_a_tool_the_healthy_runs_are_those_recorded():
-    for run in cases.recorded_runs()["{}"][:1]:
-        for row, now in zip(run, Trainer(seed=0, num_steps=20).train(), strict=True):
-            assert now == pytest.approx(row, rel=0.02, abs=0.005)
+def test_without_a_tool_a_healthy_run_is_the_recorded_one():
+    recorded = cases.recorded_runs()["{}"][0]
+    for row, now in zip(recorded, Trainer(seed=0).train(), strict=True):
+        assert now == pytest.approx(row, rel=0.02, abs=0.005)
 
 
 def test_rewards_by_hand():
