@@ -498,7 +498,7 @@ def write_by_model(
     config.update(eos_token_id=ends, pad_token_id=sampler.pad)
     model.generation_config = config
     try:
-        model.generate(  # type: ignore[operator]  # takes it for a part of the model
+        model.generate(
             input_ids=prompts,
             attention_mask=torch.ones_like(prompts),
             generation_config=config,
@@ -859,7 +859,7 @@ def load_model(path: str | Path, device: str = "cpu") -> PreTrainedModel:
         )
     for tensor in (*model.parameters(), *model.buffers()):
         tensor.data = tensor.data.clone()
-    model.to(device)  # type: ignore[arg-type]  # its decorator hides `self`
+    model.to(device)
     return model.eval()
 
 

@@ -385,7 +385,7 @@ def make_model(
         context_length=config.context_length,
         seed=config.seed,
     )
-    model.to(device)  # type: ignore[arg-type]  # its decorator hides `self`
+    model.to(device)
     return model, tokenizer
 
 

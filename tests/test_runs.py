@@ -37,7 +37,7 @@ from grpo_course.runs import (
 from grpo_course.tasks import Problem
 from grpo_course.training import from_values
 
-KILLS = os.environ.get("KILLS", "6")  # of each configuration; a hundred takes minutes
+KILLS = os.environ.get("KILLS", "3")  # of each configuration; a hundred takes minutes
 MOVING = {"kl_penalty": 0.5, "compute_ref_model_period": 3, "save_every": 2}
 CONFIGURATIONS = {
     "copied reference": MOVING,
