@@ -118,6 +118,7 @@ SHORT = ["--num-epochs", 1, "--warm-start-steps", 0]
 # train
 
 
+@pytest.mark.slow
 def test_a_model_from_nothing(folder, call):
     status, printed, told = call(train, *SMALL, "--num-epochs", 3, "--out", "a run")
     assert status == 0, told

@@ -222,6 +222,7 @@ HOSTILE = (
 TAGGED = st.lists(st.sampled_from([*TAGS, "7", "-1,0", " "])).map("".join)
 
 
+@pytest.mark.slow
 @given(NUMBERS)
 def test_each_way_to_write_a_number_says_that_number(number):
     ways = [f"{number}", f"{number:,}", f"{number}.", f"{number}.00", f" {number} km"]

@@ -115,6 +115,7 @@ def test_a_tool_answers_an_equals_sign_and_its_words_are_not_trained():
     assert num_asked > len(batch.texts) / 2
 
 
+@pytest.mark.slow
 def test_without_a_tool_a_healthy_run_is_the_recorded_one():
     recorded = cases.recorded_runs()["{}"][0]
     for row, now in zip(recorded, Trainer(seed=0).train(), strict=True):

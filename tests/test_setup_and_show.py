@@ -169,18 +169,21 @@ def test_show_works_for_the_learner_s_own_function(executed):
     assert source.startswith("`this notebook`\n\n````python\ndef mine(x):")
 
 
+@pytest.mark.slow
 def test_a_folded_source_stands_behind_its_name(executed):
     source = executed[0][2][1].data["text/markdown"]
     assert source.startswith("<details><summary><code>mine</code>")
     assert "\n\n`this notebook`\n\n````python" in source and "</details>" in source
 
 
+@pytest.mark.slow
 def test_outputs_are_the_same_in_another_kernel(executed):
     once, again = executed
     assert once == again
     assert once[4][0].text == "UserWarning: tied\n"
 
 
+@pytest.mark.slow
 def test_a_figure_is_stored_finer_than_it_is_shown(executed):
     (output,) = executed[0][3]
     with Image.open(io.BytesIO(base64.b64decode(output.data["image/png"]))) as picture:
@@ -190,6 +193,7 @@ def test_a_figure_is_stored_finer_than_it_is_shown(executed):
     assert wide > 1.5 * 600 and stated["alt"]
 
 
+@pytest.mark.slow
 def test_an_empty_figure_is_no_error(executed):
     (output,) = executed[0][5]
     assert output.output_type == "display_data" and "image/png" not in output.data

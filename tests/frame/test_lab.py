@@ -209,6 +209,7 @@ time.sleep(30)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="Windows has no such signal")
 @pytest.mark.parametrize("program", [SERVE, RESTART], ids=["serve", "restart"])
 def test_a_server_is_waited_for_until_it_has_ended(program):

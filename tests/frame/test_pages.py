@@ -150,6 +150,7 @@ FETCHES = re.compile(
 TIMED = re.compile(r"\*([\d.]+) min, from (\d+:\d\d½?)\.\*")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, length", [("hour", 60), ("half_day", 210)])
 def test_a_deck_is_stored_told_and_exported_whole(name, length):
     """As every notebook; a note for each slide, with its minutes; without network."""

@@ -63,6 +63,7 @@ def test_save_is_deterministic_and_leaves_a_clean_form(checkout, capsys):
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source, complaint",
     [
@@ -130,6 +131,7 @@ def test_minutes_add_the_exercises_and_fill_the_tables(checkout):
         save.documents(checkout)
 
 
+@pytest.mark.slow
 def test_run_reports_each_notebook_and_writes_nothing(checkout, capsys):
     write(checkout, "01_good", "open('made.txt', 'w').close()")
     variables = "import os; n = os.environ; raise SystemError(n['ATEN_CPU_CAPABILITY'])"

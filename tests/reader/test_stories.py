@@ -93,6 +93,7 @@ def test_splits_share_nothing_with_training(split):
     assert held == (used if SPLITS[split].unseen_frames else set())
 
 
+@pytest.mark.slow
 def test_skills_are_what_they_say():
     steps = {name: {len(s.facts) for s in anew(name)} for name in SPLITS}
     assert steps["three_step"] == {3} and steps["four_step"] == {4}
