@@ -29,8 +29,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from matplotlib.figure import Figure
-from matplotlib.style import library
 from pandas import DataFrame, Series, concat
 
 from grpo_course import install, reverse, task_check
@@ -419,7 +417,6 @@ PANELS: dict[str, dict[str, str]] = {
     "length (tokens)": {"mean_length": ""},
     "learning rate": {"learning_rate": ""},
 }
-COLOURS = library["tableau-colorblind10"]["axes.prop_cycle"].by_key()["color"]
 
 
 @command
@@ -479,10 +476,14 @@ def measured_ends(metrics: DataFrame) -> dict[str, str]:
 
 def draw(runs: dict[str, DataFrame]) -> bytes:
     """A PNG with a small plot for each of PANELS, a colour for each run's metrics."""
+    from matplotlib.figure import Figure  # only this command needs it
+    from matplotlib.style import library
+
+    colours = library["tableau-colorblind10"]["axes.prop_cycle"].by_key()["color"]
     figure = Figure(figsize=(12, 5.4), layout="constrained")
     panels = zip(figure.subplots(2, 4).flat, PANELS.items(), strict=True)
     for ax, (title, columns) in panels:
-        for metrics, colour in zip(runs.values(), COLOURS, strict=False):
+        for metrics, colour in zip(runs.values(), colours, strict=False):
             for name, style in zip(columns, ("-", "--"), strict=False):
                 if name not in metrics:
                     continue
@@ -496,7 +497,7 @@ def draw(runs: dict[str, DataFrame]) -> bytes:
         ax.grid(alpha=0.3)
         if len(columns) > 1:
             ax.legend(handles=ax.lines[: len(columns)], fontsize=7, labelcolor="0.2")
-    for place, (run, colour) in enumerate(zip(runs, COLOURS, strict=False)):
+    for place, (run, colour) in enumerate(zip(runs, colours, strict=False)):
         where = (place + 0.5) / len(runs)
         figure.text(where, 1.0, run, color=colour, ha="center", va="bottom")
     figure.supxlabel("epoch", fontsize=10)

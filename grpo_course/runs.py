@@ -47,11 +47,10 @@ from grpo_course.lm import (
     save_model,
 )
 from grpo_course.loop import History, Trainer, as_json, from_json
-from grpo_course.tasks import own_source, sample_rows
+from grpo_course.tasks import fingerprint, own_source, sample_rows
 from grpo_course.training import (
     GRPOConfig,
     HeldOutProbe,
-    fingerprint,
     first_words,
     load_config,
     load_problems,

@@ -29,6 +29,7 @@ from grpo_course.tasks import (
     TextTask,
     conversation_text,
     extract_answer,
+    fingerprint,
     in_template,
     pay,
     require_rewards,
@@ -36,7 +37,6 @@ from grpo_course.tasks import (
 from grpo_course.training import (
     GRPOConfig,
     find_loss,
-    fingerprint,
     load_problems,
     make_environment,
     make_policy,
@@ -336,8 +336,7 @@ MARK = "The problems of this process: "
 ELSEWHERE = f"""
 import json, os, sys
 sys.path.insert(0, "")
-from grpo_course.tasks import find_task
-from grpo_course.training import fingerprint
+from grpo_course.tasks import find_task, fingerprint
 name, settings, count, seed = json.loads(sys.argv[1])
 problems = find_task(name)(**settings).problems("train", count, seed)
 sys.stdout.flush()

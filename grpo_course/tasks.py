@@ -10,6 +10,7 @@ run, which are made of what stands here. Nothing here loads transformers.
 """
 
 import csv
+import hashlib
 import json
 import random
 import re
@@ -693,6 +694,27 @@ def decode_responses(
     texts = tokenizer.batch_decode(rows, **AS_WRITTEN)
     texts = [behind(begun, text) for text in texts]
     return [texts[i : i + trial] for i in range(0, len(texts), trial)]
+
+
+def fingerprint(problems: Sequence[Problem]) -> str:
+    """How many problems there are, and a digest of all in their order.
+
+    An answer that JSON does not know is told by its type.
+    """
+
+    def as_text(told: Any) -> str:
+        return json.dumps(told, sort_keys=True, default=lambda x: type(x).__name__)
+
+    told = []
+    for problem in problems:
+        answer: Any = problem.answer
+        try:
+            as_text(answer)
+        except (TypeError, ValueError):  # keys that are no texts, a thing in itself
+            answer = type(answer).__name__
+        told.append([problem.question, problem.solution, answer])
+    text = as_text(told)
+    return f"{len(problems)} ({hashlib.sha256(text.encode()).hexdigest()[:12]})"
 
 
 Tokens = tuple[int, ...]

@@ -6,7 +6,6 @@ problems. Left out: how a run is kept on the disk (`runs`), the loop itself (`lo
 how answers are measured (`evaluation`).
 """
 
-import hashlib
 import json
 import random
 import sys
@@ -317,27 +316,6 @@ def watched_problems(config: GRPOConfig) -> list[Problem]:
             "while training. Give it some, or say --held-out-every 0."
         )
     return problems
-
-
-def fingerprint(problems: Sequence[Problem]) -> str:
-    """How many problems there are, and a digest of all in their order.
-
-    An answer that JSON does not know is told by its type.
-    """
-
-    def as_text(told: Any) -> str:
-        return json.dumps(told, sort_keys=True, default=lambda x: type(x).__name__)
-
-    told = []
-    for problem in problems:
-        answer: Any = problem.answer
-        try:
-            as_text(answer)
-        except (TypeError, ValueError):  # keys that are no texts, a thing in itself
-            answer = type(answer).__name__
-        told.append([problem.question, problem.solution, answer])
-    text = as_text(told)
-    return f"{len(problems)} ({hashlib.sha256(text.encode()).hexdigest()[:12]})"
 
 
 def make_environment(

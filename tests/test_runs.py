@@ -29,12 +29,11 @@ from grpo_course.runs import (
     Run,
     begin,
     checkpoint_path,
-    fingerprint,
     on_interrupt,
     read_lines,
     saved_epochs,
 )
-from grpo_course.tasks import Problem
+from grpo_course.tasks import Problem, fingerprint
 from grpo_course.training import from_values
 
 KILLS = os.environ.get("KILLS", "3")  # of each configuration; a hundred takes minutes
