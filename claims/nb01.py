@@ -12,7 +12,6 @@ from grpo_course.sort import (
     all_responses,
     all_rewards,
     sort_distance_reward,
-    sort_exact_reward,
     sort_inclusion_ordering_reward,
     sort_multiset_reward,
 )
@@ -26,11 +25,10 @@ LARGER = (
     torch.tensor([[7, 0, 4, 2], [6, 3, 1, 5], [4, 7, 1, 0]]),
 )
 EXPECTED = "... a, ... b, ... c, a b c -> ..."
-# What pays for each small improvement, for some of them, only for the whole, and what
-# cannot be fooled by repeats.
+# What pays for each small improvement, for some of them, and what cannot be fooled by
+# repeats.
 each = PLAIN | {"reward_fn": sort_distance_reward}
 some = PLAIN | {"reward_fn": sort_inclusion_ordering_reward}
-whole = PLAIN | {"reward_fn": sort_exact_reward}
 honest = PLAIN | {"reward_fn": sort_multiset_reward, "prompt_sets": REPEATS}
 fooled = some | {"prompt_sets": REPEATS}
 POINTS = {"measure": "expected_reward"}
@@ -76,9 +74,6 @@ CLAIMS = (
         (each, some)),
     Claim("01.stuck", "Training escapes dead ends less often than other wrong starts.",
         (partial(leave, dead=False), partial(leave, dead=True))),
-    Claim("01.some",
-        "In a larger space, partial credit with dead ends beats no partial credit.",
-        (some | larger, whole | larger)),
     Claim("01.best",
         "In a larger space, partial credit without dead ends beats that with them.",
         (each | larger, some | larger)),

@@ -6,8 +6,6 @@ from grpo_course.sort import sort_inclusion_ordering_reward
 grpo = PLAIN | {"num_epochs": 50}
 four = PLAIN | {"num_epochs": 100}
 large = {"learning_rate": 0.01}
-ten_times = PLAIN | large | {"num_epochs": 30, "num_steps_per_epoch": 20}
-held = PLAIN | {"num_epochs": 40, "kl_penalty": 0.3}
 UNCLIPPED = {"loss_mode": "unclipped"}
 
 
@@ -40,11 +38,5 @@ CLAIMS = (
         (repeated(grpo, 4), repeated(by("centered_rewards"), 4)), within=0.1),
     Claim("06.clip", "The clip pays off at a larger rate.",
         (grpo | large, grpo | large | UNCLIPPED)),
-    Claim("06.inner", "The clip pays off with more inner steps.",
-        (ten_times, ten_times | UNCLIPPED)),
-    Claim("06.reference",
-        "A penalty to a frozen reference stops the policy before the task is solved.",
-        (held | {"compute_ref_model_period": 10},
-         held | {"compute_ref_model_period": 10_000})),
 )
 # fmt: on

@@ -38,7 +38,6 @@ FIRST, TENTH, LAST = slice(0, 10), slice(9, 10), slice(-10, None)
 with_kl = {"num_epochs": 100, "kl_penalty": 0.05, "compute_ref_model_period": 10_000}
 many = {"num_epochs": 100, "num_steps_per_epoch": 8, "learning_rate": 1e-3}
 tied = {"init_scale": 1.0, "reward_fn": sort_exact_reward}
-pays = {"kl_penalty": 0.01, "kl_estimator": "k2", "compute_ref_model_period": 10_000}
 Logged = partial(Claim, not_tried={BEST: "no arm is to be made large"})
 # fmt: off
 CLAIMS = (
@@ -57,10 +56,6 @@ CLAIMS = (
         "At thirty times the rate, the entropy is lower by the tenth epoch.",
         (seen("sampled_entropy", TENTH),
          seen("sampled_entropy", TENTH, learning_rate=0.09))),
-    Logged("07.pays",
-        "A healthy run that pays for KL ends with a higher loss than a ruined one.",
-        (seen("loss", LAST, **many, **pays),
-         seen("loss", LAST, **many | {"learning_rate": 0.03}))),
     Claim("07.rate", "A learning rate thirty times as large learns less.",
         (healthy, healthy | {"learning_rate": 0.09})),
 )

@@ -94,7 +94,6 @@ single: dict[str, Any] = {
 }
 raw = partial(learned, critic=False, **single)
 alone = partial(learned, lam=1.0, **single)
-sure = partial(learned, init_scale=1.0)
 
 
 def fast(setting: Setting, centered: bool) -> Tensor:
@@ -119,8 +118,6 @@ CLAIMS = (
         (partial(alone, whiten_deltas=False), raw)),
     Claim("08.whitened", "With single responses, whitening beats raw rewards too.",
         (partial(alone, critic_rate=0.0), raw)),
-    Claim("08.entropy", "From a sure start, an entropy bonus helps to learn.",
-        (partial(sure, entropy_bonus=0.3), sure)),
     FromStart("08.judge", "Climbing a reward learned from few pairs costs true reward.",
         (start, true_reward)),
     Claim("08.pairs", "A reward learned from more pairs leaves more true reward.",

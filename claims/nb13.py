@@ -1,6 +1,5 @@
 """What 13_beyond_grpo claims."""
 
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -8,12 +7,11 @@ from torch import Tensor
 
 from claims.runner import BEST, Claim, Setting
 from grpo_course.loop import Rollout
-from grpo_course.off_policy import EngineSampler, StaleSampler, with_overlong_penalty
+from grpo_course.off_policy import StaleSampler, with_overlong_penalty
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import (
     ASK,
     LENGTH,
-    SequencePolicy,
     all_sort_prompts,
     place_reward,
     sorted_numbers,
@@ -56,11 +54,6 @@ def paid(setting: Setting, **change) -> Tensor:
 def written(setting: Setting, **change) -> Tensor:
     """How many numbers its responses hold. -> [seed]"""
     return trained(setting, **change)[1]
-
-
-def hot_engine(policy: SequencePolicy) -> EngineSampler:
-    """Another engine draws the samples, at temperature 0.5."""
-    return EngineSampler(policy, replace(LIMIT, temperature=0.5))
 
 
 def from_old(setting: Setting, lag: int, num_epochs: float, rate: float, **change):
@@ -113,8 +106,6 @@ CLAIMS = (
         "A loud penalty for length is learned first: responses become shorter.",
         (written, partial(written, **five_pieces)),
         not_tried=NO_PROMPTS | {BEST: "a longer response is not better"}),
-    Variant("13.engine", "An overconfident engine costs reward.",
-        (paid, partial(paid, wrap=hot_engine))),
     Variant("13.stale", "A clip around a stale writer is a speed limit.",
         (stale, partial(stale, old_log_probs_from="sampler"))),
     Variant("13.turns", "In equal time, a short queue learns more than taking turns.",

@@ -18,10 +18,7 @@ from grpo_course.loop import Rollout, TrainConfig, train
 from grpo_course.sequences import ShortAnswers
 from grpo_course.sort import (
     SortPolicy,
-    exact_expected_reward,
     make_policy,
-    rollout_reward,
-    sort_inclusion_ordering_reward,
 )
 
 
@@ -119,7 +116,7 @@ def kl_cosine(setting: Setting, whole: bool) -> Tensor:
     return torch.cosine_similarity(gradient(term, logits), exact, dim=1)
 
 
-def stale(setting: Setting, level: str, noise: bool = False, clip: float | None = None):
+def stale(setting: Setting, level: str, noise: bool = False) -> Tensor:
     """The relative error of a ratio's average gradient, or its noise. -> [seed]
 
     One policy has made ten steps since it sampled; a larger rate makes it more stale.
@@ -136,10 +133,6 @@ def stale(setting: Setting, level: str, noise: bool = False, clip: float | None 
     chance = log_probs.sum(-1).exp()
     deltas = world.reward - (chance @ world.reward)[:, None]
     weighed = ratio.detach().exp() * deltas[..., None]
-    if clip:
-        over = (ratio.exp() > 1 + clip) & (deltas[..., None] > 0)
-        under = (ratio.exp() < 1 - clip) & (deltas[..., None] < 0)
-        weighed = weighed.masked_fill(over | under, 0)
     true = world.ascend(new)
     if not noise:
         value = (chance[..., None] * weighed * world.log_probs(new)).sum((1, 2))
@@ -191,9 +184,6 @@ def majority(rollout: Rollout) -> Tensor:
     one, other = rollout.responses[..., :, None, :], rollout.responses[..., None, :, :]
     same = (one == other).all(-1).sum(-1)
     return (same == same.max(-1, keepdim=True).values).float()
-
-
-hole = rollout_reward(sort_inclusion_ordering_reward)
 
 
 def second_skill(rollout: Rollout) -> Tensor:
@@ -294,15 +284,6 @@ def sorts(setting: Setting, reward_fn: Callable, beta: float, **knobs) -> Tensor
     return solved(policy, prompts).mean(-1)
 
 
-def is_paid(setting: Setting, beta: float) -> Tensor:
-    """The exact share of the points that the reward with a hole gives. -> [seed]"""
-    policy = trained(setting, hole, kl_penalty=beta, **ANCHORED)
-    points = sort_inclusion_ordering_reward
-    with torch.no_grad():
-        paid = exact_expected_reward(policy.model, all_prompts(setting), points)
-    return paid.mean(-1) / 5
-
-
 def descends(setting: Setting, beta: float) -> Tensor:
     """P(descending) on the prompts of the second skill. -> [seed]"""
     knobs = {"kl_penalty": beta, "new_prompts_only": True} | ANCHORED
@@ -313,7 +294,6 @@ def descends(setting: Setting, beta: float) -> Tensor:
 untrained = partial(passed, how=STRONG)
 after = partial(passed, reward_fn=right_answer, num_epochs=100)
 voted = partial(untrained, k=1, reward_fn=majority)
-hacks = partial(sorts, reward_fn=hole)
 remembers = partial(sorts, reward_fn=second_skill)  # asked the old prompts too
 forgets = partial(remembers, new_prompts_only=True)
 
@@ -356,11 +336,6 @@ CLAIMS = (
         (partial(stale, level="whole", noise=True),
          partial(stale, level="token", noise=True)),
         not_tried={BEST: "noise is not to be had large"}),
-    Claim("14.clipped",
-        "Under a clip, the ratio of the whole response errs more than none.",
-        (partial(stale, level="whole", clip=0.2),
-         partial(stale, level="ignored", clip=0.2)),
-        not_tried={BEST: "an error is not to be had large"}),
     Claim("14.coverage", "From a strong start, GRPO loses pass@k at a large k.",
         (partial(untrained, k=300), partial(after, k=300, how=STRONG)), not_tried=KEPT),
     Claim("14.weak", "From a weak start, GRPO leads in pass@100.",
@@ -381,11 +356,6 @@ CLAIMS = (
         "With k2 as a penalty, the policy lands on the best one for its β.",
         (lambda setting: landed(setting, "k2")[1], 0.0), within=0.05,
         not_tried={BEST: "falling short is not better"}),
-    Claim("14.hole", "Against a hole in the reward, β keeps the skill.",
-        (partial(hacks, beta=0.1), partial(hacks, beta=0.0)), not_tried=KEPT),
-    Claim("14.free", "Against a hole, β costs hardly any reward.",
-        (partial(is_paid, beta=0.1), partial(is_paid, beta=0.0)), within=0.01,
-        not_tried=KEPT),
     Claim("14.forget", "Against forgetting, β keeps the first skill.",
         (partial(forgets, beta=0.1), partial(forgets, beta=0.0)), not_tried=KEPT),
     Claim("14.price", "Against forgetting, β gives up the second skill.",

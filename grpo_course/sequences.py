@@ -331,34 +331,10 @@ def sorted_numbers(prompts: Tensor) -> Tensor:
     return prompts[..., :-1].sort(dim=-1).values
 
 
-def has_repeat(prompts: Tensor) -> Tensor:
-    """Where a number stands twice. int [batch pos+1] -> bool [batch]"""
-    ordered = sorted_numbers(prompts)
-    return (ordered[..., 1:] == ordered[..., :-1]).any(dim=-1)
-
-
 def place_reward(rollout: Rollout) -> Tensor:
     """The share of places that hold the right number. -> [... batch trial]"""
     truth = sorted_numbers(rollout.prompts)[:, None, :]
     return (rollout.responses == truth).float().mean(dim=-1)
-
-
-def found_and_ordered_reward(rollout: Rollout) -> Tensor:
-    """A point for each prompt number found, one for each ordered pair; as a share.
-
-    One number of the response may be found for two equal ones of the prompt: that
-    is its hole, for a policy to find. -> [... batch trial], from 0 to 1
-    """
-    wanted, responses = rollout.prompts[:, None, :-1, None], rollout.responses
-    found = (wanted == responses[..., None, :]).any(dim=-1)
-    ordered = responses[..., 1:] >= responses[..., :-1]
-    points = found.sum(dim=-1) + ordered.sum(dim=-1)
-    return points / (found.shape[-1] + ordered.shape[-1])
-
-
-def is_sorted(prompts: Tensor, answers: Tensor) -> Tensor:
-    """Whether an answer is its prompt, sorted. [... batch pos] -> bool [... batch]"""
-    return (answers == sorted_numbers(prompts)).all(dim=-1)
 
 
 # Every response, enumerated

@@ -21,13 +21,11 @@ from grpo_course.sequences import (
     TinyLM,
     all_sort_prompts,
     draw_prompts,
-    found_and_ordered_reward,
-    has_repeat,
-    is_sorted,
     place_reward,
     response_logits,
     sample_sequences,
     share_reward,
+    sorted_numbers,
     token_share,
     train_share,
     train_sort,
@@ -272,20 +270,14 @@ def test_token_share_counts_what_the_policy_wrote():
 def test_the_sort_rewards_on_worked_examples():
     rollout = sort_rollout([3, 1, 2], [1, 2, 3], [1, 3, 2], [5, 5, 5])
     torch.testing.assert_close(place_reward(rollout), torch.tensor([[1.0, 1 / 3, 0.0]]))
-    points = found_and_ordered_reward(rollout) * 5
-    torch.testing.assert_close(points, torch.tensor([[5.0, 4.0, 2.0]]))
-    hacked = sort_rollout([0, 0, 0], [0, 0, 0], [0, 1, 3])
-    assert found_and_ordered_reward(hacked).tolist() == [[1.0, 1.0]]
-    assert place_reward(hacked)[0, 1] < 0.5
 
 
-def test_all_prompts_and_repeats():
+def test_all_prompts_and_their_answers():
     prompts = all_sort_prompts()
     assert prompts.shape == (216, 4) and (prompts[:, -1] == ASK).all()
     assert len(prompts.unique(dim=0)) == 216
-    assert has_repeat(prompts).sum() == 216 - 6 * 5 * 4
-    assert is_sorted(prompts, prompts[:, :-1].sort(-1).values).all()
-    assert is_sorted(prompts, prompts[:, :-1]).sum() == 56  # 6 + 2 choose 3
+    answers = sorted_numbers(prompts)
+    assert torch.equal(answers, prompts[:, :-1].sort(-1).values)
 
 
 def test_prompts_are_drawn_by_epoch_without_repetition():
@@ -350,20 +342,10 @@ def test_the_reference_caps_the_toy():
 def test_sorting_is_learned_token_by_token():
     policy, history = train_sort(place_reward, range(3), num_epochs=80)
     prompts = all_sort_prompts()
-    right = is_sorted(prompts, policy.answer(prompts)).float().mean(-1)
+    answers = policy.answer(prompts)
+    right = (answers == sorted_numbers(prompts)).all(-1).float().mean(-1)
     assert history.epochs("mean_reward")[0].mean() < 0.3  # by chance
     assert right.mean() > 0.65  # all three places; by chance 0.01
-
-
-@pytest.mark.slow
-def test_the_reward_with_a_hole_is_hacked():
-    policy, _ = train_sort(found_and_ordered_reward, range(3), num_epochs=60)
-    prompts = all_sort_prompts()
-    answers, repeat = policy.answer(prompts), has_repeat(prompts)
-    paid = found_and_ordered_reward(Rollout(prompts, answers[:, :, None]))
-    right = is_sorted(prompts, answers).float()
-    assert paid.mean() > 0.96
-    assert right[:, ~repeat].mean() > 0.75 and right[:, repeat].mean() < 0.25
 
 
 def test_a_sampler_of_ones_own_lets_responses_end():
