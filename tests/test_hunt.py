@@ -142,7 +142,7 @@ def test_the_adapter_starts_at_zero_and_the_base_stays():
 @pytest.mark.slow
 def test_it_learns():
     rewards = torch.tensor(
-        [[row["reward"] for row in Trainer(seed=seed).train()] for seed in range(6)]
+        [[row["reward"] for row in Trainer(seed=seed).train()] for seed in range(4)]
     )
     rises = rewards[:, -5:].mean(dim=1) - rewards[:, :2].mean(dim=1)
     assert rises.mean() > max(0.1, 3 * rises.std() / len(rises) ** 0.5)
