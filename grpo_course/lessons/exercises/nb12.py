@@ -193,7 +193,7 @@ paired_gain.cases = (
 )
 paired_gain.mistakes = """
 gain.std() / => (before.var() + after.var()).sqrt() / | You treat the two as samples of their own. They answer the same problems: what makes a problem easy helps both, and drops out of the gain of a pair. Take the spread of the gains.
-.flatten() => .mean(0) | You average each problem over the seeds first, so the error counts problems. That is the careful choice where all seeds answer the same problems, as the easy rows of GSM8K below. Asked here is the error with each pair counted for itself: flatten().
+.flatten() => .mean(0) | You average each problem over the seeds first, so the error counts problems. That is the careful choice where all seeds answer the same problems, as with the easy rows of GSM8K below. Asked here is the error with each pair counted for itself: flatten().
 .flatten() => .mean(-1) | This is the spread of the seeds' means, a handful of numbers: it says how far another run would differ. Asked is what other problems would change: take all pairs.
 gain.std() / gain.numel() ** 0.5 => gain.std() | This is the spread of single problems. The mean of n of them strays less: divide by the square root of n.
 gain.numel() ** 0.5 => gain.numel() | You divide by the number of problems. The error of a mean falls with its square root.
