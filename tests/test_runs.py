@@ -113,6 +113,8 @@ def test_the_history_of_a_resumed_run_is_whole(copied):
 
 def interrupt_at(monkeypatch, epoch, times=1, by=signal.SIGINT):
     """Press Ctrl-C, or what else stops a run, when an epoch's line was written."""
+    if signal.getsignal(by) is signal.SIG_IGN:  # these tests were started by nohup
+        signal.signal(by, signal.SIG_DFL)
     write_down = Run.write_down
 
     def pressed(self, history):

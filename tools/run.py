@@ -4,8 +4,8 @@
 `--cpu default avx2 compatible` as on other processors, once for each; `--learner` with
 the buttons and sliders that a learner sees, and that stored outputs lack.
 
-`test` checks style, imports and types, runs the tests and compares every notebook;
-`--checks` stops before the tests, as the pre-commit hook does. What else is given goes
+`test` runs the tests, compares every notebook, and checks style, imports and types;
+`--checks` does these checks alone, as the pre-commit hook does. What else is given goes
 to pytest: a file, `-x`, or `-n0` for one process (which `--pdb` needs).
 
 `bench [names]` runs the benchmarks. `test-browser [--quick]` tries JupyterLab and the
@@ -194,19 +194,29 @@ CHECKS_ONLY = "--checks"
 
 
 def test(arguments: list[str], root: Path) -> int:
-    """Run every check, then pytest with `arguments`; non-zero if any failed."""
+    """Run pytest with `arguments`, and every check beside it; non-zero if any failed.
+
+    What the checks say comes last: above a passed pytest nobody would look for it.
+    """
     use_variables()
+    pipe, both = subprocess.PIPE, subprocess.STDOUT
+    checks = {
+        name: subprocess.Popen(
+            [sys.executable, *command], cwd=root, stdout=pipe, stderr=both, text=True
+        )
+        for name, command in CHECKS.items()
+    }
+    status = 0
+    if CHECKS_ONLY not in arguments:
+        pytest = ["-m", "pytest", *NOTEBOOKS, *TWO_AT_ONCE, *EVERYTHING, *arguments]
+        status = python(pytest, root)
     failed = []
-    for name, command in CHECKS.items():
-        print(f"== {name}", flush=True)
-        if python(command, root) != 0:
+    for name, check in checks.items():
+        print(f"== {name}\n{check.communicate()[0]}", end="", flush=True)
+        if check.returncode != 0:
             failed.append(name)
-    if CHECKS_ONLY in arguments:
-        return int(bool(failed))
-    pytest = ["-m", "pytest", *NOTEBOOKS, *TWO_AT_ONCE, *EVERYTHING, *arguments]
-    status = python(pytest, root)
-    if failed:  # said last: above a passed pytest nobody looks for it
-        print(f"== FAILED: {', '.join(failed)} (see the top)", flush=True)
+    if failed:
+        print(f"== FAILED: {', '.join(failed)}", flush=True)
     return status or int(bool(failed))
 
 

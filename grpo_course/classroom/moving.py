@@ -26,6 +26,11 @@ from grpo_course.classroom.setup import shell, show_widget
 
 Draw = Callable[..., str]  # draws with matplotlib, returns the sentence under it
 DPI = 100  # of a frame: legible, and small enough to store dozens
+# Without the version stamp, the same figure is the same file, which `smaller` packs.
+WRITTEN: dict[str, Any] = {
+    "metadata": {"Software": None},
+    "pil_kwargs": {"compress_level": 1},
+}
 MOST_FRAMES = 60
 PLAYER = Path(__file__).with_name("player.js")
 GREEK = {"epsilon": "ε", "mu": "μ", "delta": "δ", "beta": "β", "lam": "λ", "gamma": "γ"}
@@ -204,7 +209,7 @@ def png_of(figure: Figure) -> str:
     if figure.get_layout_engine() is None:
         figure.tight_layout()
     file = io.BytesIO()
-    figure.savefig(file, dpi=DPI, metadata={"Software": None})
+    figure.savefig(file, dpi=DPI, **WRITTEN)
     return base64.b64encode(smaller(file.getvalue())).decode()
 
 

@@ -101,8 +101,9 @@ def _prepare_plots() -> None:
         from IPython.display import display
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-        # Without the version stamp, the same figure is the same file.
-        set_matplotlib_formats("png", metadata={"Software": None})
+        from grpo_course.classroom.moving import WRITTEN
+
+        set_matplotlib_formats("png", **WRITTEN)
         _describe_pictures()
         display({"text/html": DARK, "text/plain": ""}, raw=True)
 
