@@ -9,7 +9,15 @@ import nbformat
 import pytest
 
 from grpo_course.classroom import check as checking
-from grpo_course.classroom.check import check, diagnose, index, lesson, report
+from grpo_course.classroom.check import (
+    check,
+    diagnose,
+    index,
+    judge,
+    lesson,
+    ours,
+    report,
+)
 from tests import right_forms
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -32,7 +40,7 @@ def test_each_mistake_is_refused_with_its_own_hint(task):
     assert len(task.hints) > 2 or task.choice or task.use
     wrong = {}
     for edit, hint in task.hints.items():
-        problem = diagnose(task, task.slips[edit])
+        problem = judge(task, [ours(task, case, edit) for case in task.cases])
         if problem is None or problem.hint != hint:
             wrong[edit] = problem and problem.hint
     assert not wrong

@@ -362,13 +362,16 @@ def test_every_defect_is_heard_of_and_every_complaint_leaves_a_choice():
     assert all(n in COMPLAINTS[heard].suspects for heard, n in GUIDED.values())
 
 
+HEARD_WITH = {str(each.settings): each.settings for each in COMPLAINTS.values()}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", COMPLAINTS)
-def test_a_suspect_is_awake_with_the_settings_of_its_complaint(name):
-    settings = {"num_steps": 3} | COMPLAINTS[name].settings
-    healthy = cases.behaviour(Trainer, settings)
-    for number in COMPLAINTS[name].suspects:
-        theirs = cases.behaviour(broken(number).Trainer, settings)
+@pytest.mark.parametrize("told", HEARD_WITH)
+def test_a_suspect_is_awake_with_the_settings_of_its_complaint(told):
+    heard = [c for c in COMPLAINTS.values() if c.settings == HEARD_WITH[told]]
+    healthy = cases.behaviour(Trainer, HEARD_WITH[told])
+    for number in {number for each in heard for number in each.suspects}:
+        theirs = cases.behaviour(broken(number).Trainer, HEARD_WITH[told])
         assert max(cases.distance(theirs[k], healthy[k]) for k in healthy) > 1e-3
 
 

@@ -317,12 +317,20 @@ class Problem:
 
 def diagnose(task: Exercise, function: Callable) -> Problem | None:
     """Judge an answer on all cases: the first problem, or None if it is right."""
-    pairs = [Pair(x, run(function, task, x), ours(task, x)) for x in task.cases]
+    found = [run(function, task, case) for case in task.cases]
     # torch raises NotImplementedError too, but always with a message.
-    errors = [pair.theirs.error for pair in pairs]
+    errors = [each.error for each in found]
     stub = any(isinstance(e, NotImplementedError) and not e.args for e in errors)
     if stub or (task.draft and same_code(function, task.draft)):
-        return Problem("untouched", pairs[0])
+        case = task.cases[0]
+        return Problem("untouched", Pair(case, found[0], ours(task, case)))
+    return judge(task, found)
+
+
+def judge(task: Exercise, found: Sequence[Outcome]) -> Problem | None:
+    """Judge what an answer has made of each case."""
+    both = zip(task.cases, found, strict=True)
+    pairs = [Pair(case, theirs, ours(task, case)) for case, theirs in both]
     # Gradients are looked at only once every value is right.
     for with_gradient in (False, True):
         for place, pair in enumerate(pairs):
