@@ -2,11 +2,11 @@
 
     python tests/kills.py FOLDER SETTINGS KILLS [SEED]
 
-SETTINGS are those of a run of a second, as JSON. It is killed up to three times, at
-random moments or inside what writes: the sync of a file, a rename, the saving of the
-state, half a line of a journal. Then it goes on to its end. Prints the number of kills;
-fails where metrics, samples, weights or any part of the last state differ from those
-of a run that was left alone by one bit.
+SETTINGS names runs of a second, as JSON. Each is killed up to three times, at random
+moments or inside what writes: the sync of a file, a rename, the saving of the state,
+half a line of a journal. Then it goes on to its end. Prints the number of kills of
+each; fails where metrics, samples, weights or any part of the last state differ from
+those of a run that was left alone by one bit.
 """
 
 import json
@@ -30,7 +30,7 @@ from grpo_course.runs import (
     checkpoint_path,
     saved_epochs,
 )
-from grpo_course.training import from_values
+from grpo_course.training import GRPOConfig, from_values
 
 # Places to die at, each with the latest of its calls to choose.
 PLACES = (
@@ -98,9 +98,8 @@ def flat(state: object) -> list:
     return [state]
 
 
-def main(folder: Path, settings: str, wanted: int, seed: int = 0) -> None:
-    torch.set_num_threads(1)
-    config = from_values(json.loads(settings))
+def kill(config: GRPOConfig, folder: Path, wanted: int, seed: int) -> int:
+    """Kill runs until so many kills are done; how many they came to."""
     begin(config, folder / "alone")
     started = time.monotonic()
     assert run_in_a_child(folder / "alone") == 0, "a run alone did not come to its end"
@@ -117,11 +116,17 @@ def main(folder: Path, settings: str, wanted: int, seed: int = 0) -> None:
                 how = {"after": rng.uniform(0, seconds)}
             if run_in_a_child(out, **how) == -signal.SIGKILL:
                 told.append(how)
-        assert run_in_a_child(out) == 0, f"not resumed after {told}"
+        assert run_in_a_child(out) == 0, f"{out} not resumed after {told}"
         assert result(out) == alone, f"{out} differs after {told}"
         shutil.rmtree(out)
         kills, trial = kills + len(told), trial + 1
-    print(kills)
+    return kills
+
+
+def main(folder: Path, settings: str, wanted: int, seed: int = 0) -> None:
+    torch.set_num_threads(1)
+    for name, values in json.loads(settings).items():
+        print(kill(from_values(values), folder / name, wanted, seed))
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def test_a_recorded_run_is_read_back(tmp_path, monkeypatch):
     small = {"DEEP": 4, "MANY": 2, "FEW": 1, "PAGE": page}
     for name, value in small.items():
         monkeypatch.setattr(record, name, value)
-    arms = "GRPO", "GRPO, three times the rate"
+    arms = "GRPO", "GRPO, three times the rate", finale.CALLS
     for arm in arms:
         record.record(arm, 3, str(tmp_path / "model"), 1)
     seen = finale.read_record()

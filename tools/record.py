@@ -1,8 +1,8 @@
 """Record what GRPO makes of SmolLM2: python3 -m tools.record GRPO --seeds 0 1 2
 
-Each arm of ARMS is trained once a seed, half an hour on one core, and measured
-as it goes. What is recorded is not done again, and a run that was stopped begins anew.
-Written to grpo_course/lessons/smollm2.json.
+Each arm of ARMS is trained once a seed, half an hour on one core or some minutes on a
+GPU, and measured as it goes. What is recorded is not done again, and a run that was
+stopped begins anew. Written to grpo_course/lessons/smollm2.json.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from grpo_course.checks import settings
 from grpo_course.evaluation import Scores, greedy_scores, sampled_scores
 from grpo_course.files import write_atomically
 from grpo_course.gsm8k import WordProblem, load_gsm8k
-from grpo_course.lessons.finale import FIRST, PATH, SAME, read_record
-from grpo_course.lm import CausalPolicy, load_model, load_tokenizer
+from grpo_course.lessons.finale import CALLS, FIRST, PATH, SAME, read_record
+from grpo_course.lm import CausalPolicy, find_device, load_model, load_tokenizer
 from grpo_course.smollm2 import ShortAnswers, stated
 from grpo_course.tasks import Environment
 from grpo_course.training import (
@@ -36,13 +36,21 @@ from grpo_course.training import (
 
 PAGE = Path("INSTRUCTORS.md")  # ordinary English
 CONFIG = presets_of("smollm2")["smollm2"]
+WITH_TOOL = presets_of("calculator")["smollm2"]
 STOPS = (0, 4, 8, 16, 32)  # updates
-# What else is asked, before and after: settings of the task, and its split.
-OTHERS: dict[str, tuple[dict[str, Any], str]] = {
+# What else an arm is asked, before and after: settings of the task, and its split.
+Tests = dict[str, tuple[dict[str, Any], str]]
+ANY: Tests = {
     "new wordings": ({}, "unseen_phrasings"),
-    "larger numbers": ({"operands": (13, 40)}, "unseen_problems"),
     "two steps": ({"steps": (2,)}, "unseen_problems"),
-    "times": ({"operations": "*", "operands": (2, 9)}, "unseen_problems"),
+}
+OTHERS: dict[str, Tests] = {
+    FIRST: ANY
+    | {
+        "larger numbers": ({"operands": (13, 40)}, "unseen_problems"),
+        "times": ({"operations": "*", "operands": (2, 9)}, "unseen_problems"),
+    },
+    CALLS: ANY | {"larger numbers": ({"operands": (100, 999)}, "unseen_problems")},
 }
 GREEDY, DEEP, MANY, FEW = 64, 32, 8, 4  # problems; problems that get samples; samples
 COOLED = 0.3  # a temperature
@@ -76,6 +84,7 @@ MEASURED = (
     "GRPO, numbers up to 40",
     "GRPO, without an example",
     "GRPO, four examples",
+    CALLS,
 )
 ARMS = {
     FIRST: CONFIG,
@@ -89,6 +98,9 @@ ARMS = {
     "imitation": replace(
         CONFIG, warm_start_batch_size=8, warm_start_learning_rate=1e-5
     ),
+    CALLS: WITH_TOOL,
+    f"{CALLS}, three times the rate": replace(WITH_TOOL, learning_rate=3e-5),
+    f"{CALLS}, a third of the rate": replace(WITH_TOOL, learning_rate=3e-6),
 }
 
 
@@ -155,17 +167,16 @@ def look(
 
 
 def look_around(
-    config: GRPOConfig, policy: CausalPolicy, tokenizer: Any
+    arm: str, config: GRPOConfig, policy: CausalPolicy, tokenizer: Any
 ) -> Iterator[dict[str, Any]]:
-    """Other problems, greedily, and ordinary English."""
-    tests = {
-        name: held_out(config, tokenizer, split, **values)
-        for name, (values, split) in OTHERS.items()
-    }
-    easy = make_environment(config, easy_rows(GREEDY), tokenizer)
-    for name, test in (tests | {"GSM8K, easy rows": easy}).items():
+    """Other problems, greedily; of the first arm also GSM8K's, and English."""
+    for name, (values, split) in OTHERS[arm].items():
+        test = held_out(config, tokenizer, split, **values)
         yield row(name, "greedy", greedy_scores(policy, test))
-    yield {"nats a token of English": nats(policy, tokenizer)}
+    if arm == FIRST:
+        easy = make_environment(config, easy_rows(GREEDY), tokenizer)
+        yield row("GSM8K, easy rows", "greedy", greedy_scores(policy, easy))
+        yield {"nats a token of English": nats(policy, tokenizer)}
 
 
 def nats(policy: CausalPolicy, tokenizer) -> float:
@@ -184,15 +195,17 @@ def record(arm: str, seed: int, folder: str, updates: int) -> None:
         count = updates * config.num_prompts
         config = replace(config, num_problems=count, warm_start_steps=updates)
     longer = replace(config, max_new_tokens=LONGEST)
-    model, tokenizer = load_model(folder), load_tokenizer(folder)
+    model = load_model(folder, find_device(config.device))
+    tokenizer = load_tokenizer(folder)
     rows: list[dict[str, Any]] = []
 
     def keep(update: int) -> None:
         policy = make_policy(longer, model, tokenizer)
-        whole = arm == FIRST and update in (0, updates)
-        seen = list(look(config, policy, tokenizer, MANY if whole else FEW))
-        if whole:
-            seen += look_around(config, policy, tokenizer)
+        at_an_end = update in (0, updates)
+        many = MANY if arm == FIRST and at_an_end else FEW
+        seen = list(look(config, policy, tokenizer, many))
+        if at_an_end and arm in OTHERS:
+            seen += look_around(arm, config, policy, tokenizer)
         rows.extend({"update": update, **each} for each in seen)
         print(arm, seed, update, seen[0]["right"].count("1") / GREEDY, flush=True)
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 PATH = Path(__file__).parent / "smollm2.json"
-FIRST, SAME = "GRPO", "same kind"
+FIRST, CALLS, SAME = "GRPO", "GRPO with a calculator", "same kind"
 Run = dict[str, Any]
 
 
