@@ -50,6 +50,7 @@ GROUPS: dict[str, dict[str, tuple[str, tuple[str, ...], str]]] = {
         "bench": ("tools.run:bench", ("scale",), "run the benchmarks"),
     },
 }
+HAND_ON = ("site", "test", "test-browser", "bench")  # options, to other programs
 COMMANDS = {name: row for group in GROUPS.values() for name, row in group.items()}
 
 
@@ -111,6 +112,9 @@ def start(arguments: list[str]) -> int:
     module, _, function = module.partition(":")
     sys.path.append(str(ROOT))
     found = import_module(module if beside else f"grpo_course.{module}")
+    if asks_help and name in HAND_ON:
+        print(found.__doc__)
+        return 0
     return getattr(found, function or "main")(rest, ROOT)
 
 

@@ -323,7 +323,7 @@ def evaluate(arguments: list[str]) -> int:
     add = made.add_argument
     add("--model", required=True, help="folder of a run or a model, or a hub name")
     add("--task", help="name or FILE.py:NAME (default: that of the run)")
-    add("--config", help="preset or JSON file (default: that of the run, else gpu)")
+    add("--config", help="preset or JSON file (default: that of the run or the task)")
     add("--split", help="default: the first of the task's")
     add("--seed", type=int, default=0, help="of samples and intervals")
     add("--batch", type=int, default=32, help="problems at once")
@@ -344,7 +344,8 @@ def evaluate(arguments: list[str]) -> int:
     near = (path, *path.resolve().parents[:2]) if path.is_dir() else ()
     known = [folder / CONFIG for folder in near if (folder / CONFIG).is_file()]
     if options.config or not known:
-        config = choose_config(options.config or "gpu", options.task)
+        usual = "gpu" if options.task in (None, "gsm8k") else None  # real problems
+        config = choose_config(options.config or usual, options.task)
     else:
         config = load_config(known[0])
         if options.task not in (None, config.task):
@@ -428,7 +429,8 @@ def show(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     made.add_argument("runs", nargs="+", help="the folder of a run, or of two")
-    made.add_argument("--out", help=f"the picture (default: {PICTURE} in the run's)")
+    told = f"the picture (default: {PICTURE} in the run's folder, of two {BOTH} here)"
+    made.add_argument("--out", help=told)
     made.add_argument("--samples", type=int, default=2, help="print so many responses")
     options = made.parse_args(arguments)
     if len(options.runs) > 2 or len({*options.runs}) < len(options.runs):
@@ -542,7 +544,7 @@ def check_task(arguments: list[str]) -> int:
     )
     made.add_argument("task", help="my_task.py:MyTask, or a name")
     made.add_argument("--config", help="as of train (default: the first preset)")
-    quick = "leave out what the start can do: that makes it, some times"
+    quick = "do not try warm starts, which takes minutes"
     made.add_argument("--quick", action="store_true", help=quick)
     options, flags = made.parse_known_args(arguments)
     config = choose_config(options.config, options.task)

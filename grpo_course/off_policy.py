@@ -1,13 +1,13 @@
 """Samples that are not quite the policy's own, and other things that trainers add.
 
-    EngineSampler            responses drawn by another engine than the one that scores
     StaleSampler             responses written with the weights of some epochs ago
     PenaltyForm              PPO's other form: a price on the way from pi_old, no clip
     with_overlong_penalty    a price on long responses, as DAPO takes it
     trace_queue              how old samples get where writers and learner do not wait
 
 Each wraps a policy, a loss or a reward function; the loop does not know of them. What
-corrects for the first two is a setting of the loop, `sampler_cap`.
+corrects for old weights, or for an engine that draws otherwise than the policy scores,
+is a setting of the loop, `sampler_cap`.
 """
 
 import copy
@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -36,65 +36,6 @@ from grpo_course.loop import (
     require_policy,
     weights,
 )
-from grpo_course.sampling import Sampler
-
-
-class SamplingPolicy(Policy, Protocol):
-    """A policy that writes as a sampler says, such as SequencePolicy."""
-
-    sampler: Sampler
-
-
-class EngineSampler:
-    """A policy whose responses another sampler draws; scores are the policy's own.
-
-    It plays an engine with today's weights that does not draw what the trainer
-    scores: `engine` may have another temperature, or a top_k. Rollouts hold the
-    log-probs [... batch trial pos] of the distribution really drawn from. So
-    sampler_cap=2.0 weighs each token by min(pi_old / engine, 2), and None takes the
-    engine for the policy. What the engine never draws, no weight brings back.
-    Yao et al. 2025, fengyao.notion.site/off-policy-rl.
-
-    `policy` has a `sampler` and notes what it said. Raises TypeError where it has
-    none, ValueError where the engine writes responses of another form.
-    """
-
-    def __init__(self, policy: SamplingPolicy, engine: Sampler):
-        require_same_form(policy, engine)
-        self.policy, self.engine = policy, engine
-
-    def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
-        """int [batch pos] -> responses [... batch trial pos], drawn by the engine"""
-        writer = copy.copy(self.policy)  # the same weights and random numbers
-        writer.sampler = self.engine
-        return writer.sample(prompts, num_responses)
-
-    def log_probs(self, rollout: Rollout) -> Tensor:
-        """-> [... batch trial pos], under the policy's own sampler"""
-        return self.policy.log_probs(rollout)
-
-
-def require_same_form(policy: object, engine: Sampler) -> None:
-    """Check that an engine ends, pads and cuts off responses as the policy does."""
-    own = getattr(policy, "sampler", None)
-    if not isinstance(own, Sampler):
-        raise TypeError(
-            f"a {type(policy).__name__} has no `sampler` that an engine could stand in "
-            "for. Pass a SequencePolicy or a CausalPolicy."
-        )
-    if not isinstance(engine, Sampler):
-        raise TypeError(
-            f"engine is a {type(engine).__name__}, not a Sampler. Make it with "
-            "dataclasses.replace(policy.sampler, temperature=...)."
-        )
-    for name in ("max_new_tokens", "eos", "pad"):
-        given, needed = getattr(engine, name), getattr(own, name)
-        if given != needed:
-            raise ValueError(
-                f"engine.{name}={given}, but the policy's sampler has {needed}, so one "
-                "would not read the other's responses. Make the engine with "
-                "dataclasses.replace(policy.sampler, ...)."
-            )
 
 
 class StaleSampler:

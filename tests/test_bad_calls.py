@@ -27,11 +27,9 @@ from grpo_course.loop import (
     train,
 )
 from grpo_course.off_policy import (
-    EngineSampler,
     StaleSampler,
 )
 from grpo_course.sampling import (
-    Sampler,
     draw,
     pad_rows,
     response_mask,
@@ -70,10 +68,6 @@ FORMULAS = {
     "finished of another shape": (
         lambda: drop_truncated(replace(ROLLOUT, finished=D[:1] > 0)),
         "finished has shape .1, 3",
-    ),
-    "no engine": (
-        lambda: EngineSampler(Bandit(sampler=Sampler(3)), None),
-        "engine is a NoneType, not a Sampler. Make it with",
     ),
     "half a lag": (lambda: StaleSampler(Bandit(), 0.5), "lag=0.5.*a whole number"),
     "tokens in a list": (lambda: response_mask([[1]], 2), "tokens is a list.*tensor"),

@@ -292,6 +292,9 @@ def test_evaluate_a_model_with_another_task_on_files(call, alone, tmp_path):
     shutil.copytree(checkpoint_path(alone, 0), tmp_path / "start")  # as TRL's bridge
     status, printed, error = call(evaluate, *model, *FEW, "--baselines")
     assert status == 0 and "majority of 1" in printed, error
+    (tmp_path / "model" / "grpo_config.json").unlink()  # as what others trained
+    status, printed, error = call(evaluate, *model, "--task", "reverse", *FEW)
+    assert status == 0 and "on reverse, split" in printed, error
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from grpo_course.loop import (
 )
 from grpo_course.off_policy import (
     LEARNER,
-    EngineSampler,
     PenaltyForm,
     StaleSampler,
     simulate_queue,
@@ -36,6 +35,7 @@ from grpo_course.sequences import (
     train_sort,
 )
 from grpo_course.sort import run_policy_gradient
+from tests.engine import EngineSampler
 
 # Responses that another sampler draws: what is noted, and what a weight repairs
 
@@ -97,24 +97,6 @@ def test_tokens_come_as_often_as_the_engine_says(engine):
         shares = tokens.flatten().bincount(minlength=VOCAB) / 20_000
         torch.testing.assert_close(shares, expected, atol=0.015, rtol=0)
         assert (shares[expected == 0] == 0).all()
-
-
-def test_scores_are_the_policys_own_and_reach_its_weights(engine):
-    policy = make_policy()
-    actor = EngineSampler(policy, engine)
-    rollout = actor.sample(PROMPTS, 4)
-    scores = actor.log_probs(rollout)
-    assert torch.equal(scores, policy.log_probs(rollout))
-    scores.sum().backward()
-    assert all(weight.grad is not None for weight in policy.model.parameters())
-    assert policy.sampler is OWN  # the policy itself was not touched
-
-
-def test_the_policys_own_sampler_as_engine_changes_nothing():
-    knobs = {"seeds": (0, 1), "num_epochs": 4, "num_steps_per_epoch": 2}
-    _, plain = train_sort(**knobs)
-    _, wrapped = train_sort(**knobs, wrap=lambda p: EngineSampler(p, p.sampler))
-    assert torch.equal(plain.curve("loss"), wrapped.curve("loss"))
 
 
 # One token of seven, all of them enumerated: the truth is known.
@@ -203,16 +185,6 @@ def test_seeds_train_beside_each_other_as_they_train_alone():
         _, alone = train_sort(seeds=(seed,), **knobs)
         loss = both.curve("loss")[:, seed : seed + 1]
         torch.testing.assert_close(loss, alone.curve("loss"), atol=1e-4, rtol=1e-3)
-
-
-def test_an_engine_of_another_form_is_refused():
-    policy = make_policy(Sampler(6, eos=ASK, pad=ASK))
-    for change in ({"max_new_tokens": 5}, {"eos": 1}, {"pad": 0}):
-        name = f"engine.{next(iter(change))}="
-        with pytest.raises(ValueError, match=name):
-            EngineSampler(policy, replace(policy.sampler, **change))
-    with pytest.raises(TypeError, match="SimpleNamespace has no `sampler`"):
-        EngineSampler(SimpleNamespace(), OWN)
 
 
 # Rollouts of older weights: whose they are, what is noted, what a ratio repairs

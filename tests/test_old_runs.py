@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from grpo_course.loop import TrainConfig, train
-from grpo_course.off_policy import EngineSampler, StaleSampler
+from grpo_course.off_policy import StaleSampler
 from grpo_course.ppo import PPO, Critic, PPOConfig, ValueHead
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import train_share, train_sort
@@ -26,6 +26,7 @@ from grpo_course.sort import (
     run_policy_gradient,
     sort_distance_reward,
 )
+from tests.engine import EngineSampler
 
 OLD = json.loads((Path(__file__).parent / "old_runs.json").read_text("utf-8"))
 SGD = {  # Adam would make much of a gradient that is zero but for rounding

@@ -13,10 +13,10 @@ import torch
 
 from grpo_course.formulas import compute_deltas
 from grpo_course.loop import TrainConfig, Trainer
-from grpo_course.off_policy import EngineSampler
 from grpo_course.ppo import PPO, Critic, PPOConfig
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import SequencePolicy, TinyLM
+from tests.engine import EngineSampler
 
 PROMPTS = torch.tensor([[1, 2], [3, 4], [2, 2], [4, 1], [3, 3]])
 EOS = 0

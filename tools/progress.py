@@ -26,7 +26,9 @@ COLUMNS = ("learner", "notebook", "kind", "item", "state", "guess", "answer")
 def main(arguments: list[str], root: Path) -> int:
     """Print the table; write the file where one is named."""
     parser = argparse.ArgumentParser(prog=install.call("progress"))
-    parser.add_argument("--export", type=Path, metavar="FILE", help="write each item")
+    parser.add_argument(
+        "--export", type=Path, metavar="FILE", help="write a row for each"
+    )
     options = parser.parse_args(arguments)
     own = root / "notebooks"
     kept = record.read(root / FOLDER) or record.read(own)

@@ -53,7 +53,7 @@ ROW = re.compile(r"^(\|[^|]*?(\d\d_\w+)[^|]*\|) \d+ \|")
 def main(arguments: list[str], root: Path) -> int:
     """Execute and store each notebook; non-zero if one was refused."""
     made = parser("save")
-    made.add_argument("--form-only", action="store_true")
+    made.add_argument("--form-only", action="store_true", help="keep the outputs")
     options = made.parse_args(arguments)
     paths = choose(root / "notebooks", options.names, root / "teaching")
     use_variables()

@@ -40,8 +40,8 @@ def main(arguments: list[str], root: Path) -> int:
             ["-m", "sphinx", *options, *doctrees, *arguments, str(source), str(built)],
             root,
         )
-        shutil.rmtree(target, ignore_errors=True)
         if built.exists():
+            shutil.rmtree(target, ignore_errors=True)
             shutil.move(built, target)
     if status == 0:
         print(f"The site is in {target}: open {target / 'index.html'}")
@@ -78,7 +78,7 @@ def mathjax() -> Path:
     """The one file of MathJax 3 that a PyPI package carries."""
     spec = importlib.util.find_spec("sphinx-mathjax-offline")
     if spec is None or not spec.origin:
-        raise SystemExit("sphinx-mathjax-offline is missing: pip install -e .[site]")
+        raise SystemExit("sphinx-mathjax-offline is missing: pip install -e '.[site]'")
     return Path(spec.origin).parents[1] / MATHJAX
 
 

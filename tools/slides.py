@@ -94,7 +94,7 @@ def source_of(path: str) -> str:
     """A file of reveal.js, which the source maps of jupyterlab-rise hold whole."""
     spec = importlib.util.find_spec("jupyterlab_rise")
     if spec is None or not spec.origin:
-        raise SystemExit("jupyterlab-rise is missing: pip install -e .[slides]")
+        raise SystemExit("jupyterlab-rise is missing: pip install -e '.[slides]'")
     for file in sorted(Path(spec.origin).parent.glob("static/*.js.map")):
         told = json.loads(file.read_text(encoding="utf-8"))
         for name, source in zip(told["sources"], told["sourcesContent"], strict=True):

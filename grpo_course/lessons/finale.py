@@ -45,15 +45,16 @@ def shares(
 ) -> Tensor:
     """The share of its samples that were right, of each problem. -> [seed problem]
 
-    `update` 0 is the start, which an arm shares with the first one's run of its seed;
-    -1 is the end.
+    `update` 0 is the start, which an arm that did not measure it shares with the run
+    of its seed in the plain arm; -1 is the end.
     """
     wanted = {"split": split, "way": way}
     found = []
     for run in runs(record, arm):
         at = run["updates"] if update == -1 else update
         if update == 0 and not any(row["update"] == 0 for row in run["rows"]):
-            run = next(r for r in runs(record) if r["seed"] == run["seed"])
+            other = runs(record, CALLS if arm.startswith(CALLS) else FIRST)
+            run = next(each for each in other if each["seed"] == run["seed"])
         row = next(r for r in run["rows"] if r | wanted | {"update": at} == r)
         found.append([int(mark, 36) / row["samples"] for mark in row[name]])
     return torch.tensor(found, dtype=torch.float64)

@@ -198,6 +198,12 @@ def test_help_and_what_is_unknown(capsys, monkeypatch, tmp_path):
     assert "once the course is" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", command_line.HAND_ON)
+def test_help_of_what_hands_its_options_on_starts_nothing(ready, capsys, name):
+    assert command_line.main([name, "--help"]) == 0
+    assert f"`{name}" in capsys.readouterr().out.replace("python3 -m grpo_course ", "")
+
+
 @pytest.mark.slow
 def test_without_a_checkout_training_works_and_the_rest_says_what_it_needs(tmp_path):
     """As from a wheel: in another project, or on Colab."""

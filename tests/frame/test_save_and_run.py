@@ -236,33 +236,3 @@ def test_the_commit_hook_runs_the_checks_alone_and_downloads_nothing(started, ch
     (hook,) = repository["hooks"]
     assert (repository["repo"], hook["language"]) == ("local", "system")
     assert hook["entry"] == f"python3 -m grpo_course test {run.CHECKS_ONLY}"
-
-
-def test_bench_runs_what_is_named_and_names_what_there_is(tmp_path, capsys):
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks" / "bench_one.py").write_text("raise SystemExit(3)\n")
-    assert run.bench(["two"], tmp_path) == 2
-    assert "one" in capsys.readouterr().err
-    assert run.bench(["one"], tmp_path) == 1
-
-
-@pytest.mark.parametrize("programs", [(), ("apt-get",), ("google-chrome",)])
-def test_a_browser_is_taken_or_installed_or_asked_for(
-    monkeypatch, tmp_path, started, programs
-):
-    called = []
-    found = {name: f"/usr/bin/{name}" for name in programs}
-    monkeypatch.setattr(run.shutil, "which", found.get)
-    monkeypatch.setattr(run.os, "geteuid", lambda: 0, raising=False)
-    monkeypatch.setattr(run.subprocess, "run", lambda given, **_: called.append(given))
-    monkeypatch.setattr("tools.site.main", lambda options, root: 0)
-    monkeypatch.setenv(run.QUICK, "")
-    if programs == ("google-chrome",):
-        assert run.test_browser(["-k", "site", "--quick"], tmp_path) == 0
-        assert started.commands == [["-m", "pytest", *run.TWO_AT_ONCE, "-k", "site"]]
-        assert run.os.environ[run.QUICK] and not called
-        return
-    with pytest.raises(SystemExit, match=r"(?s)No Chromium.*apt install chromium"):
-        run.test_browser([], tmp_path)
-    words = [command[1] for command in called]
-    assert words == (["update", "install"] if programs else [])
