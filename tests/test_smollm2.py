@@ -2,6 +2,7 @@
 
 import random
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,11 +131,13 @@ def test_a_recorded_run_is_read_back(tmp_path, monkeypatch):
     page.write_text("A model answers each question several times.", encoding="utf-8")
     for module in (record, finale):
         monkeypatch.setattr(module, "PATH", tmp_path / "record.json")
-    small = {"DEEP": 4, "MANY": 2, "FEW": 1, "PAGE": page}
+    small = {"GREEDY": 12, "DEEP": 4, "MANY": 2, "FEW": 1, "PAGE": page}
     for name, value in small.items():
         monkeypatch.setattr(record, name, value)
     arms = "GRPO", "GRPO, three times the rate", finale.CALLS
     for arm in arms:
+        few = replace(record.ARMS[arm], num_problems=16)
+        monkeypatch.setitem(record.ARMS, arm, few)
         record.record(arm, 3, str(tmp_path / "model"), 1)
     seen = finale.read_record()
     assert [(run["arm"], run["seed"]) for run in seen] == [(arm, 3) for arm in arms]

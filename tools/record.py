@@ -108,13 +108,14 @@ def held_out(
     config: GRPOConfig,
     tokenizer: Any,
     split: str = "unseen_problems",
-    count: int = GREEDY,
+    count: int | None = None,
     **settings: Any,
 ) -> Environment:
     """Problems of a split that are the seed's own, asked as this arm asks."""
     settings = {**config.task_settings, **settings}
     config = replace(config, task_settings=settings, seed=1000 + config.seed)
-    return make_environment(config, load_problems(config, split, count), tokenizer)
+    problems = load_problems(config, split, count or GREEDY)
+    return make_environment(config, problems, tokenizer)
 
 
 def easy_rows(count: int) -> list[WordProblem]:
