@@ -4,7 +4,7 @@ import os
 
 from tools import run
 
-RUN = {"01_rewards", "04_losses"}  # cells are run in JupyterLab
+RUN = {"01_rewards", "04_losses", "hour"}  # in JupyterLab
 LOOK = {"03_deltas", "06_training_loop", "10_bug_hunt", "12_gsm8k_grpo"}  # axe
 
 

@@ -1,6 +1,6 @@
 """The course in JupyterLab: what a learner sees, runs, types, and finds the day after.
 
-And the deck of an hour, live.
+And the decks, live.
 """
 
 import json
@@ -225,10 +225,13 @@ def walk(page):
     assert len(seen) > 40 and wrong == []
 
 
-def test_a_deck_is_presented_in_jupyterlab(course, visit, tmp_path):
+@pytest.mark.parametrize("name", ["hour", "half_day"])
+def test_a_deck_is_presented_in_jupyterlab(name, course, visit, tmp_path):
+    if is_left_out(name, RUN):
+        pytest.skip("left out by --quick")
     stage = visit(*ZOOMED)
     with serve("slides", course, tmp_path) as live:
-        address = live("rise/teaching/hour.ipynb")
+        address = live(f"rise/teaching/{name}.ipynb")
         stage.page.goto(address, wait_until="domcontentloaded")
         walk(stage.page)
     assert [url for url in stage.missing if not url.startswith(FONTS)] == []
