@@ -912,7 +912,6 @@ EQUIVALENT: dict[str, set[str]] = {
     "9.5": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
     # A malus is as good as a bonus, of any size; deltas move by more than one.
     "10.1": {"rewards + bonus", "1.0", "0.001"},
-    "10.4": {"8", "1000"},  # other parts
     # Any references on either side will do, and there is one token.
     "10.5": {"3.0", "2.0", "1.0", "losses.sum"},
     "12.2": {"1"},  # the first of two most frequent ones is the most frequent one
