@@ -274,10 +274,8 @@ def test_a_cost_is_that_of_the_settings_asked_for():
 def test_a_probe_says_what_the_matrix_says(place, name):
     """Of healthy trainers, of those that it must find, and of every third other."""
     numbers = {n for n in DEFECTS if n % 3 == place % 3} | PROPERTIES[name].must_find
-    recorded, row = (
-        probes.course_matrix()[name],
-        run_probe(COURSE_PROBES[name], numbers),
-    )
+    recorded = probes.course_matrix()[name]
+    row = run_probe(COURSE_PROBES[name], numbers)
     assert row.healthy == recorded.healthy
     assert row.broken == {number: recorded.broken[number] for number in numbers}
 

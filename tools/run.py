@@ -199,10 +199,14 @@ def test(arguments: list[str], root: Path) -> int:
     What the checks say comes last: above a passed pytest nobody would look for it.
     """
     use_variables()
-    pipe, both = subprocess.PIPE, subprocess.STDOUT
     checks = {
         name: subprocess.Popen(
-            [sys.executable, *command], cwd=root, stdout=pipe, stderr=both, text=True
+            [sys.executable, *command],
+            cwd=root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",  # a code page may lack what a shown line of source has
         )
         for name, command in CHECKS.items()
     }
