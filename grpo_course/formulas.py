@@ -231,6 +231,10 @@ RATIO_LEVELS = ("token", "sequence")
 
 # --- Losses
 
+# The course's defaults; whoever else needs one of these numbers takes it from here.
+EPSILON = 0.2  # half the width of the clip range: PPO's and TRL's
+DUAL_CLIP = 3.0  # upper bound of any ratio, of the dual clip alone: its paper's
+
 
 def naive_loss(ratio: Tensor, deltas: Tensor, *, log_probs: Tensor, **_) -> Tensor:
     """-delta log pi: the policy gradient (Williams 1992, REINFORCE).
@@ -343,9 +347,9 @@ def compute_loss(
 
     log_probs, old_log_probs and mask are [... batch trial pos] (nats), deltas are
     [... batch trial], or [... batch trial pos] where each token has its own. `clip` may
-    name epsilon=0.2 and epsilon_high=None for the clip range [1 - epsilon,
-    1 + epsilon_high], dual_clip=3.0, and ratio_level="token". An epsilon of 1 or more
-    leaves no lower bound, since no ratio is below 0.
+    name epsilon=EPSILON and epsilon_high=None for the clip range [1 - epsilon,
+    1 + epsilon_high], dual_clip=DUAL_CLIP, and ratio_level="token". An epsilon of 1 or
+    more leaves no lower bound, since no ratio is below 0.
 
     Raises ValueError for an unknown mode, aggregation or setting, for old log-probs
     that are missing or carry a gradient, for shapes that do not line up, and for values
@@ -397,10 +401,10 @@ def line_up(
 
 def clip_settings(
     mode: str,
-    epsilon: float = 0.2,
+    epsilon: float = EPSILON,
     epsilon_high: float | None = None,
     ratio_level: str = "token",
-    dual_clip: float = 3.0,
+    dual_clip: float = DUAL_CLIP,
 ) -> tuple[str, dict[str, float]]:
     """The level of the ratio, and its bounds, checked and filled in."""
     high = epsilon if epsilon_high is None else epsilon_high

@@ -42,6 +42,8 @@ from grpo_course.checks import (
 from grpo_course.formulas import (
     AGGREGATIONS,
     DELTA_MODES,
+    DUAL_CLIP,
+    EPSILON,
     KL_ESTIMATORS,
     LOSS_MODES,
     MODES_WITHOUT_GROUP,
@@ -94,11 +96,11 @@ class TrainConfig:
     # what the ratio does in the loss
     loss_mode: Annotated[str, one_of(LOSS_MODES)] = "clipped"
     # clip range below 1; from 1 on there is none, since a ratio is never below 0
-    epsilon: float = Field(default=0.2, gt=0)
+    epsilon: float = Field(default=EPSILON, gt=0)
     # clip range above 1; None: the same (DAPO: Yu et al. 2025, arXiv 2503.14476)
     epsilon_high: float | None = Field(default=None, gt=0)
     # upper bound of any ratio, read by loss_mode "dual_clipped"; usual are 3 to 10
-    dual_clip: float = Field(default=3.0, gt=1)
+    dual_clip: float = Field(default=DUAL_CLIP, gt=1)
     # from a number a token to one number
     aggregation: Annotated[str, one_of(AGGREGATIONS)] = "sequence_mean"
     # tokens, the divisor of aggregation "constant"; None: the pos axis
