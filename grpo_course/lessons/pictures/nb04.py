@@ -20,6 +20,7 @@ from grpo_course.classroom.plots import (
     finish,
     legend_above,
 )
+from grpo_course.formulas import EPSILON
 from grpo_course.lessons.pictures.shared import draw_clip_plane
 from grpo_course.loop import ENOUGH, mean_and_error
 
@@ -145,7 +146,7 @@ def plot_pulls(
 
 
 def plot_let_go(
-    noted: Sequence[tuple[Tensor, Tensor]], mu: int, epsilon: float = 0.2
+    noted: Sequence[tuple[Tensor, Tensor]], mu: int, epsilon: float = EPSILON
 ) -> tuple[float, float]:
     """The tokens of the first seed after mu steps. -> shares in the range, and let go
 

@@ -22,6 +22,7 @@ from grpo_course.classroom.plots import (
     plot_lines,
     write,
 )
+from grpo_course.formulas import EPSILON
 from grpo_course.lessons.pictures.shared import draw_clip_plane
 
 # Of each stage of the loop, its boxes: left, bottom, width, the colour of the policy
@@ -132,7 +133,7 @@ def plot_two_saws(
     return axes
 
 
-def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = 0.2) -> str:
+def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = EPSILON) -> str:
     """The tokens of a batch and the clip, for a slider; -> the sentence below them.
 
     ratio [batch trial pos], deltas [batch trial]. The reference is the policy that

@@ -26,6 +26,7 @@ from grpo_course.classroom.plots import (
     plot_bands,
     write,
 )
+from grpo_course.formulas import EPSILON
 
 GREY = "#d9d9d9"
 
@@ -143,7 +144,7 @@ def plot_ratios(chances: Tensor, ratios: Mapping[float, Tensor]) -> list[Axes]:
     """Each token's ratio over its probability, for each temperature. [...] each"""
     axes = axes_row(len(ratios), width=9.0, height=2.8)
     for ax, (temperature, ratio) in zip(axes, ratios.items(), strict=True):
-        ax.axhspan(0.8, 1.2, **CLIP)
+        ax.axhspan(1 - EPSILON, 1 + EPSILON, **CLIP)
         ax.plot(chances.flatten(), ratio.flatten(), ".", alpha=0.4)
         finish(ax, "probability when sampled", "ratio", f"scored at {temperature}")
         ax.set(xlim=(0, 0.9), ylim=(0, 3))

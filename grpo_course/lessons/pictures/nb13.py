@@ -23,12 +23,13 @@ from grpo_course.classroom.plots import (
     plot_bands,
     write,
 )
+from grpo_course.formulas import EPSILON
 from grpo_course.loop import ENOUGH
 from grpo_course.off_policy import LEARNER, Span
 
 
 def plot_levels(
-    ratio: Tensor, mask: Tensor, of_response: Tensor, epsilon: float = 0.2
+    ratio: Tensor, mask: Tensor, of_response: Tensor, epsilon: float = EPSILON
 ) -> Axes:
     """A row for each response: its tokens' ratios as dots, its own as a diamond.
 
@@ -47,7 +48,7 @@ def plot_levels(
     ax.axvspan(1 - epsilon, 1 + epsilon, label="clip range", **CLIP)
     ax.axvline(1, color="black", lw=0.8)
     ax.set(xscale="log", xlim=(0.22, 4.6), ylim=(count - 0.5, -0.5))
-    ticks = (0.25, 0.5, 0.8, 1, 1.2, 2, 4)
+    ticks = (0.25, 0.5, 1 - epsilon, 1, 1 + epsilon, 2, 4)
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
     ax.set_yticks(range(count), [f"response {row}" for row in range(count)])
