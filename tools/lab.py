@@ -65,7 +65,7 @@ def main(arguments: list[str], root: Path) -> int:
         set_aside(root / FOLDER / path.name)
     for path in choose(root / "notebooks", []):
         notebook = read(path)
-        links.settle(notebook, root)
+        links.settle(notebook, path.stem, root)
         bring(notebook, root / FOLDER / path.name)
     return open_at(Path(FOLDER, chosen[0].name), others, root)
 

@@ -1,7 +1,10 @@
-"""Open a notebook in Colab or Binder: two links, and a cell that prepares Colab.
+"""Where the course is published, and every line that leads there.
 
-The repository's address stands in one place, `[project.urls]` of pyproject.toml.
-After a change: `python3 -m grpo_course save --form-only`.
+Until an address is known no such line is there: neither the links below a notebook's
+title and the cell that prepares Colab, nor the address in the README and on the last
+slide of a deck. `python3 -m grpo_course save --form-only --address URL` writes them
+all, from `[project.urls]` of pyproject.toml on. Copies and a website that are made from
+a clone of a fork lead to the fork.
 """
 
 import re
@@ -12,73 +15,82 @@ from pathlib import Path
 
 from nbformat import NotebookNode, v4
 
+from grpo_course.files import write_atomically
 from tools.notebook import COLAB, digest, put_behind, tags
 
 BRANCH = "main"
-NOBODY = "OWNER"  # in pyproject.toml until the course is published
-HERE = "ADDRESS_OF_THIS_PAGE"  # in the README's first command
 READ = "read it on [its website]"
-GITHUB = re.compile(r"(?:https://|git@)github\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
+GITHUB = re.compile(
+    r"(?:\w+://)?(?:[^/@\s]+@)?(?:www\.)?github\.com[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$"
+)
+TABLE = re.compile(r"^\[project\.urls\]\n(?:.+\n)*\n?", re.MULTILINE)
+EXTRAS = "[project.optional-dependencies]"  # the table that comes behind that one
 LINE = re.compile(r"\n*^\*\*Open it in\*\* .*$", re.MULTILINE)
+CLONE = re.compile(r"(clone it with git)(?:: `git clone [^`]*`)?")
+DESK = re.compile(r"(Go on at your own desk, from ).*?(?=: `python3 -m grpo_course)")
 # Colab brings its own torch and plots: only the course and what it lacks there come.
 INSTALL = """\
 import sys
 
 if "google.colab" in sys.modules:  # there, and only there, the course is missing
-    course = "einops tyro git+{repository}"
+    course = "einops gguf tyro git+{address}"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {{course}}")"""
 
 
-def repository(root: Path) -> str:
-    """The address of the public repository; empty where none is named."""
+def published(root: Path) -> str:
+    """The address that the stored files lead to; empty where none was set."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    return project["project"].get("urls", {}).get("Repository", "").rstrip("/")
+    return project["project"].get("urls", {}).get("Repository", "")
 
 
-def at_home(text: str, root: Path) -> str:
-    """A page or a notebook that names the GitHub repository this clone came from.
-
-    So a fork's website opens the fork. Without such a remote, as it is.
-    """
-    place = origin(root)
-    stored = place and repository(root)
-    if not stored:
-        return text
-    text = text.replace(HERE, f"https://github.com/{place}")
-    old = stored.removeprefix("https://github.com/")
-    return text.replace(old, place).replace(pages(old), pages(place))
-
-
-def pages(place: str) -> str:
-    """Where GitHub shows a repository's website: ada.github.io/grpo for ada/grpo."""
-    return place.replace("/", ".github.io/", 1)
+def home(root: Path) -> str:
+    """Where this clone came from, or else where the stored files lead to."""
+    return origin(root) or published(root)
 
 
 @cache
 def origin(root: Path) -> str:
-    """The GitHub repository that a clone came from, like ada/grpo; empty for none."""
-    git = ["git", "config", "--get", "remote.origin.url"]
+    """The page of the GitHub repository that a clone came from; empty for none."""
+    git = ["git", f"--git-dir={root / '.git'}", "config", "--get", "remote.origin.url"]
     try:
-        address = subprocess.run(git, cwd=root, capture_output=True, text=True).stdout
+        address = subprocess.run(git, capture_output=True, text=True).stdout
     except OSError:  # no git here
         return ""
-    found = GITHUB.match(address.strip())
-    return found[1] if found else ""
+    return github(address)
 
 
-def bring_home(notebook: dict, root: Path) -> None:
-    """Let a notebook's links lead to where this clone came from, or to nowhere.
-
-    While no address is known, there is no line for Colab, Binder and the website.
-    """
-    for cell in notebook["cells"][:2]:  # the title and the cell for Colab
-        source = at_home("".join(cell["source"]), root)
-        cell["source"] = LINE.sub("", source) if f"/{NOBODY}/" in source else source
+def github(address: str) -> str:
+    """A repository's page, from any address that git takes; empty if not on GitHub."""
+    found = GITHUB.fullmatch(address.strip())
+    return f"https://github.com/{found[1]}" if found else ""
 
 
-def settle(notebook: NotebookNode, root: Path) -> None:
+def publish(root: Path, address: str) -> None:
+    """Write the address where every line is made from."""
+    path = root / "pyproject.toml"
+    text = TABLE.sub("", path.read_text(encoding="utf-8"))
+    table = f'[project.urls]\nRepository = "{address}"\n\n'
+    write_atomically(path, text.replace(EXTRAS, table + EXTRAS, 1))
+
+
+def named(text: str, address: str) -> str:
+    """A page or a slide that names the address, or names none."""
+    clone = f": `git clone --depth 1 {address} grpo-course`" if address else ""
+    words = address.removeprefix("https://")
+    place = f"[{words}]({address})" if address else "the course's folder"
+    return DESK.sub(rf"\g<1>{place}", CLONE.sub(rf"\g<1>{clone}", text))
+
+
+def close(deck: NotebookNode, address: str) -> None:
+    """Let the last slide of a deck say where to go on."""
+    for cell in deck.cells:
+        if cell.cell_type == "markdown":
+            cell.source = named(cell.source, address)
+
+
+def settle(notebook: NotebookNode, name: str, root: Path) -> None:
     """Make a copy for a desk: its links lead home, and it has no cell for Colab."""
-    bring_home(notebook, root)
+    add(notebook, name, home(root))
     drop_colab(notebook)
     renumber(notebook)
 
@@ -89,28 +101,28 @@ def drop_colab(notebook: NotebookNode) -> None:
 
 
 def add(notebook: NotebookNode, name: str, address: str) -> None:
-    """Put the links into the first cell and the Colab cell below it.
+    """Put the links into the first cell and the Colab cell below it, or take them out.
 
     Words, and no badges: these would need the network.
     """
     drop_colab(notebook)
     titled = notebook.cells and notebook.cells[0].source.startswith("# ")
-    if not address or not titled:
-        return
-    place = address.removeprefix("https://github.com/")
-    path = f"notebooks/{name}.ipynb"
-    colab = f"https://colab.research.google.com/github/{place}/blob/{BRANCH}/{path}"
-    binder = f"https://mybinder.org/v2/gh/{place}/{BRANCH}?urlpath=lab/tree/{path}"
-    page = f"https://{pages(place)}/notebooks/{name}.html"
-    without = f"[Colab]({colab}) or [Binder]({binder}), without installing"
-    first = notebook.cells[0]
-    line = f"**Open it in** {without}; {READ}({page})."
-    first.source = f"{LINE.sub('', first.source)}\n\n{line}"
-    cell = v4.new_code_cell(INSTALL.format(repository=address))
-    cell.id = digest(f"{name}:{COLAB}", 8)
-    cell.metadata["tags"] = [COLAB]
-    put_behind(cell)
-    notebook.cells.insert(1, cell)
+    if titled:
+        first = notebook.cells[0]
+        first.source = LINE.sub("", first.source)
+    if titled and address:
+        place = address.removeprefix("https://github.com/")
+        path = f"notebooks/{name}.ipynb"
+        colab = f"https://colab.research.google.com/github/{place}/blob/{BRANCH}/{path}"
+        binder = f"https://mybinder.org/v2/gh/{place}/{BRANCH}?urlpath=lab/tree/{path}"
+        page = f"https://{place.replace('/', '.github.io/')}/notebooks/{name}.html"
+        without = f"[Colab]({colab}) or [Binder]({binder}), without installing"
+        first.source += f"\n\n**Open it in** {without}; {READ}({page})."
+        cell = v4.new_code_cell(INSTALL.format(address=address))
+        cell.id = digest(f"{name}:{COLAB}", 8)
+        cell.metadata["tags"] = [COLAB]
+        put_behind(cell)
+        notebook.cells.insert(1, cell)
     renumber(notebook)
 
 

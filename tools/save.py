@@ -2,6 +2,7 @@
 
 `--form-only` keeps the stored outputs, and brings minutes, links and slides up to
 date. The minutes in README.md, INSTRUCTORS.md and the map of the course follow.
+`--address https://github.com/...` says where the course is published: `tools/links.py`.
 
 Saving twice gives the same bytes. A notebook with an error, a warning or a path of
 this machine in its outputs is not saved.
@@ -54,13 +55,20 @@ def main(arguments: list[str], root: Path) -> int:
     """Execute and store each notebook; non-zero if one was refused."""
     made = parser("save")
     made.add_argument("--form-only", action="store_true", help="keep the outputs")
+    told = "of the repository on GitHub, from which every link is made"
+    made.add_argument("--address", help=told)
     options = made.parse_args(arguments)
+    if options.address is not None:
+        address = links.github(options.address)
+        if not address:
+            made.error("--address must be like https://github.com/ada/grpo-course.")
+        links.publish(root, address)
     paths = choose(root / "notebooks", options.names, root / "teaching")
     use_variables()
     saved = [save_one(path, root, not options.form_only) for path in paths]
     for path, text in documents(root).items():
         write_atomically(path, text)
-        print(f"{path.name:<20} saved: its table of minutes", flush=True)
+        print(f"{path.name:<20} saved: its minutes and address", flush=True)
     return int(not all(saved))
 
 
@@ -93,8 +101,10 @@ def executed_text(path: Path, root: Path, run: bool = True) -> tuple[list[str], 
     except Failed as error:
         return [str(error)], ""
     state_minutes(notebook)
-    if path.parent.name == "notebooks":  # a deck is opened from a checkout
-        links.add(notebook, path.stem, links.repository(root))
+    if path.parent.name == "notebooks":
+        links.add(notebook, path.stem, links.published(root))
+    else:  # a deck is opened from a checkout
+        links.close(notebook, links.published(root))
     tidy(notebook)
     problems = accidents(notebook, (str(root.resolve()), str(Path.home())))
     return problems, nbformat.writes(notebook) + "\n"
@@ -171,9 +181,10 @@ def documents(root: Path) -> dict[Path, str]:
     books = {path: read(path) for path in sorted((root / "notebooks").glob("*.ipynb"))}
     lengths = {path.stem: sum(minutes(book)) for path, book in books.items()}
     new = {}
+    address = links.published(root)
     for path in [root / name for name in DOCUMENTS if (root / name).exists()]:
         before = path.read_text(encoding="utf-8")
-        if (text := filled(before, lengths)) != before:
+        if (text := links.named(filled(before, lengths), address)) != before:
             new[path] = text
     for path, book in books.items():
         for cell in book.cells:

@@ -15,8 +15,9 @@ import textwrap
 from pathlib import Path
 
 import grpo_course
+from grpo_course import install
 from tools import links
-from tools.notebook import HIDDEN
+from tools.notebook import HIDDEN, read
 from tools.run import python
 
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
@@ -58,7 +59,7 @@ def collect(root: Path, source: Path) -> None:
     for name in PAGES:
         if (root / name).exists():
             text = (root / name).read_text(encoding="utf-8")
-            text = links.at_home(text, root)
+            text = links.named(text, links.home(root))
             (source / name).write_text(text, encoding="utf-8")
     page = names_page(root / "grpo_course")
     (source / "api.rst").write_text(page, encoding="utf-8")
@@ -67,9 +68,8 @@ def collect(root: Path, source: Path) -> None:
     python(["-m", "claims", "--page", page_of_claims], root)
     shutil.copy(mathjax(), source / "_static" / "tex-svg.js")
     for path in sorted((source / "notebooks").glob("*.ipynb")):
-        stored = path.read_text(encoding="utf-8")
-        notebook = json.loads(stored)
-        links.bring_home(notebook, root)
+        notebook = read(path)
+        links.add(notebook, path.stem, links.home(root))
         prepare(notebook)
         path.write_text(json.dumps(notebook), encoding="utf-8")
 
@@ -78,7 +78,8 @@ def mathjax() -> Path:
     """The one file of MathJax 3 that a PyPI package carries."""
     spec = importlib.util.find_spec("sphinx-mathjax-offline")
     if spec is None or not spec.origin:
-        raise SystemExit("sphinx-mathjax-offline is missing: pip install -e '.[site]'")
+        needs = install.pip_install("sphinx-mathjax-offline")
+        raise SystemExit(f"sphinx-mathjax-offline is missing. Install it:\n{needs}")
     return Path(spec.origin).parents[1] / MATHJAX
 
 

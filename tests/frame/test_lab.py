@@ -27,6 +27,7 @@ def course(tmp_path, monkeypatch):
     started = []
     monkeypatch.setattr(lab, "serve", lambda *given: started.append(given) or 0)
     own, folder = tmp_path / "notebooks" / NAME, tmp_path / lab.FOLDER
+    (tmp_path / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
     write(own.with_name("00_welcome.ipynb"))
     write(own)
     return SimpleNamespace(root=tmp_path, own=own, copy=folder / NAME, started=started)

@@ -2,10 +2,12 @@
 
 import importlib
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 
+import nbformat
 import pytest
 import yaml
 from nbformat import v4
@@ -54,11 +56,13 @@ def test_a_page_folds_what_a_notebook_hides_and_each_picture_has_a_cell_of_its_o
 def test_every_page_links_to_what_the_site_has_and_a_fork_s_name_the_fork(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(links, "origin", lambda root: "ada/course")
+    monkeypatch.setattr(links, "origin", lambda root: "https://github.com/ada/course")
     monkeypatch.setattr(site, "mathjax", lambda: Path(__file__))
     site.collect(ROOT, tmp_path / "source")
     readme = (tmp_path / "source" / "README.md").read_text(encoding="utf-8")
-    assert "git clone --depth 1 https://github.com/ada/course grpo" in readme
+    assert "`git clone --depth 1 https://github.com/ada/course grpo" in readme
+    book = (tmp_path / "source" / "notebooks" / "05_kl.ipynb").read_text("utf-8")
+    assert "/github/ada/course/blob/main/notebooks/05_kl.ipynb" in book
     for page in (tmp_path / "source").glob("*.md"):
         for target in LINK.findall(page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
@@ -69,28 +73,89 @@ def test_every_page_links_to_what_the_site_has_and_a_fork_s_name_the_fork(
     [
         ("https://github.com/ada/grpo.git", "ada/grpo"),
         ("git@github.com:ada/grpo-course.git", "ada/grpo-course"),
-        ("https://github.com/ada/grpo/", "ada/grpo"),
-        ("/srv/grpo.git", ""),  # not on GitHub
+        ("ssh://git@github.com/ada/grpo.git", "ada/grpo"),
+        ("https://ada:token@github.com/ada/grpo", "ada/grpo"),
+        ("https://www.github.com/ada/grpo/", "ada/grpo"),
+        ("https://gitlab.com/github.com/grpo", ""),
+        ("/srv/grpo.git", ""),
         ("", ""),
     ],
 )
-def test_links_lead_to_the_fork_or_wait_for_an_address(tmp_path, make, remote, place):
-    stored = "https://github.com/OWNER/course"
-    address = f'[project]\nurls.Repository = "{stored}"\n'
-    (tmp_path / "pyproject.toml").write_text(address, encoding="utf-8")
+def test_links_lead_where_a_clone_came_from_or_are_not_there(
+    tmp_path, make, remote, place
+):
+    """Not to a repository that the unpacked course lies in."""
+    inside = tmp_path / "course"
+    inside.mkdir()
+    for folder in (tmp_path, inside):
+        (folder / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
     git = ["git", "-C", str(tmp_path)]
     subprocess.run([*git, "init", "-q"], check=True)
     if remote:
         subprocess.run([*git, "remote", "add", "origin", remote], check=True)
-    notebook = make.notebook(make.text("# 5. KL"))
-    links.add(notebook, "05_kl", stored)
-    links.bring_home(notebook, tmp_path)
-    told = notebook.cells[0].source
-    assert ("Open it in" in told) == bool(place) and "OWNER" not in told
-    assert f"github/{place}/blob/main/notebooks/05_kl.ipynb" in told or not place
-    assert links.pages(place) + "/notebooks/05_kl.html" in told or not place
-    text = links.at_home("github/OWNER/course", tmp_path)
-    assert text == f"github/{place or 'OWNER/course'}"
+    home = links.home(tmp_path)
+    assert home == ("https://github.com/" + place) * bool(place)
+    assert links.home(inside) == ""
+    notebook = make.notebook(make.text("# 5. KL"), make.code())
+    links.add(notebook, "05_kl", "https://github.com/stored/course")
+    links.settle(notebook, "05_kl", tmp_path)
+    told, count = notebook.cells[0].source, notebook.cells[1].execution_count
+    assert "stored" not in told and "token" not in told and count == 1
+    assert ("Open it in" in told) == bool(place)
+    if place:
+        assert f"github/{place}/blob/main/notebooks/05_kl.ipynb" in told
+        site = place.replace("/", ".github.io/")
+        assert f"https://{site}/notebooks/05_kl.html" in told
+
+
+def test_one_command_sets_the_address_everywhere_and_a_second_one_moves_it(
+    tmp_path, make, capsys
+):
+    for name in ("notebooks", "teaching"):
+        (tmp_path / name).mkdir()
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, tmp_path)
+    readme = re.sub(r"\| notebook \|(.*\n)+?\n", "", README)  # without its table
+    (tmp_path / "README.md").write_text(readme, encoding="utf-8")
+    last = "Go on at your own desk, from the course's folder: `python3 -m grpo_course`."
+    books = {"notebooks/01_a": "# A", "teaching/hour": f"# Hour\n\n{last}"}
+    for name, source in books.items():
+        book = make.notebook(make.text(source), make.code())
+        (tmp_path / f"{name}.ipynb").write_text(nbformat.writes(book) + "\n")
+    paths = [tmp_path / "README.md", tmp_path / "pyproject.toml"]
+    paths += [tmp_path / f"{name}.ipynb" for name in books]
+
+    def texts(*arguments):
+        assert save.main(["--form-only", *arguments], tmp_path) == 0
+        return [path.read_text(encoding="utf-8") for path in paths]
+
+    before = texts()
+    assert not any("github.com/" in text for text in before)
+    for place in ("ada/grpo", "bob/course"):
+        after = texts("--address", f"https://github.com/{place}.git")
+        assert all(f"github.com/{place}" in text.lower() for text in after[:2])
+        assert f"from [github.com/{place}](https://github.com/{place}): " in after[3]
+        assert f"github/{place}/blob" in after[2] and "google.colab" in after[2]
+        told = re.search("`git clone [^`]*`", after[0])[0]
+        assert told == f"`git clone --depth 1 https://github.com/{place} grpo-course`"
+        assert tomllib.loads(after[1])["project"]["urls"].keys() == {"Repository"}
+        assert texts() == after
+    assert "ada/grpo" not in "".join(after)
+    for wrong in ("", "https://example.org/ada/grpo", "ada"):
+        with pytest.raises(SystemExit):
+            texts("--address", wrong)
+        assert "--address must be like" in capsys.readouterr().err
+
+
+def test_every_deck_ends_with_a_place_for_the_address_and_nothing_leads_nowhere():
+    for path in (ROOT / "teaching").glob("*.ipynb"):
+        deck = read(path)
+        links.close(deck, "https://github.com/ada/grpo")
+        assert nbformat.writes(deck).count("[github.com/ada/grpo]") == 1, path.name
+    assert "github.com/ada/grpo " in links.named(README, "https://github.com/ada/grpo")
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("*/*.ipynb")):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search("/OWNER/|ADDRESS_OF_THIS", text), path.name
 
 
 # The first pages
@@ -116,9 +181,7 @@ def test_the_first_pages_say_what_is_so():
 
 def test_the_first_pages_start_with_one_command_and_name_the_pythons():
     start = README.split("\n## Start\n")[1].split("\n## ")[0]
-    first, *_, last = start.split("```")[1].strip().splitlines()
-    assert first == f"git clone --depth 1 {links.HERE} grpo-course"
-    assert last == "python3 -m grpo_course lab"
+    assert start.split("```")[1].strip() == "python3 -m grpo_course lab"
     pythons = "Python {}.{} to {}.{}".format(*ENDS[0], *ENDS[1])
     assert pythons in start
     assert pythons in (ROOT / "INSTALL.md").read_text(encoding="utf-8")

@@ -55,9 +55,9 @@ html_theme_options = {
 # What is typed, without prompts; printed results are not offered for copying.
 copybutton_selector = "div.cell_input pre, div.highlight-default pre"
 
-if place := links.origin(Path(grpo_course.__file__).parents[1]):
+if address := links.home(Path(grpo_course.__file__).parents[1]):
     html_theme_options |= {
-        "repository_url": f"https://github.com/{place}",
+        "repository_url": address,
         "repository_branch": links.BRANCH,
         "use_edit_page_button": True,
         "use_repository_button": True,
