@@ -112,13 +112,24 @@ def test_a_verdict_shows_what_was_given_what_came_out_and_what_is_expected(capsy
     assert check(next_beta, keep=False) is find(next_beta).solution
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:] == [
-        "    given beta: 0.1",
-        "    given kl [seed]: [0.2, 0.21, 0.19]",
-        "    given target: 0.2",
-        "    given gain: 0.5",
         "    yours:    [0.02, 0.021, 0.019]",
         "    expected: [0.1, 0.1025, 0.0975]",
+        "    given kl [seed]: [0.2, 0.21, 0.19]",
+        "    given beta: 0.1, target: 0.2, gain: 0.5",
     ]
+
+
+def test_the_hint_comes_first_and_few_lines_of_what_was_given_last(capsys):
+    def inner_step_loss(log_probs, old_log_probs, ref_log_probs, deltas, beta):
+        ratio, each = (log_probs - old_log_probs).exp(), deltas[..., None]
+        return -torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each).mean()
+
+    check(inner_step_loss, keep=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("    The KL is missing.")
+    labels = [line.split()[0] for line in lines[1:] if line.startswith("    ")]
+    assert labels.index("yours:") < labels.index("expected:") < labels.index("given")
+    assert len(lines) - 1 - labels.index("given") <= checking.FEW + 2
 
 
 def test_of_a_long_result_the_worst_place_is_shown():
@@ -199,3 +210,65 @@ def test_a_notebook_loads_its_own_lesson_only():
     run = [sys.executable, "-c", textwrap.dedent(code)]
     printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     assert printed.splitlines()[-1] == "['grpo_course.lessons.exercises.nb05'] set()"
+
+
+@pytest.mark.parametrize("key", ["2.2", "5.1", "5.4"])
+def test_a_thousandth_is_not_equal_and_a_rounding_error_is(key):
+    (task,) = (x for x in checking.lesson(key) if x.key == key)
+    assert diagnose(task, lambda *given: task.solution(*given) * (1 + 3e-7)) is None
+    assert diagnose(task, lambda *given: task.solution(*given) * (1 + 5e-5))
+
+
+def test_slips_that_are_made_everywhere_are_found_in_any_exercise():
+    def mean_gap(new, old, scale):
+        """float [batch pos], float [batch pos], number -> float [batch]"""
+        return scale * (new - old).abs().clamp(0.1, 2.0).mean(dim=-1)
+
+    def hint(answer):
+        return diagnose(task, answer).hint
+
+    task = Exercise("99.5", mean_gap)
+    task.cases = [
+        case(f"a scale of {scale}", new=new, old=torch.zeros(shape), scale=scale)
+        for scale, shape, new in (
+            (0.5, (2, 3), [[1.0, -2.0, 3.0], [0.5, 0.0, 1.0]]),
+            (0.5, (1, 2), [[1.5, -2.0]]),
+            (3.0, (2, 2), [[1.0, 2.5], [-0.5, 0.25]]),
+        )
+    ]
+
+    def size(new, old):
+        return (new - old).abs().clamp(0.1, 2)
+
+    assert "`sum` in place of `mean`" in hint(lambda n, o, s: s * size(n, o).sum(-1))
+    assert "with dim=0 in place of" in hint(lambda n, o, s: s * size(n, o).mean(0))
+    assert "axes [pos], and [batch] are" in hint(lambda n, o, s: n[0])
+    assert "`scale` is 0.5, and nowhere" in hint(lambda n, o, s: size(n, o).mean(1) / 2)
+    assert "length of pos is 3, and" in hint(lambda n, o, s: s * size(n, o).sum(1) / 3)
+    assert "without `clamp`" in hint(lambda n, o, s: s * (n - o).abs().mean(1))
+    assert "a min alone" in hint(lambda n, o, s: s * (n - o).abs().clamp(0.1).mean(1))
+    assert "`new` in place of `old`" in hint(lambda n, o, s: s * size(n, n).mean(1))
+    assert "Close, but" in hint(
+        lambda n, o, s: s * size(n, o).mean(1).mul(98).round() / 98
+    )
+    assert "torch.tensor makes one" in hint(lambda n, o, s: [1.0, 2.0])
+    assert "no gradient" in hint(lambda n, o, s: (s * size(n, o).mean(1)).numpy())
+
+
+def spoken(capsys):
+    """What was printed, without its line breaks."""
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_list_where_a_number_is_wanted_and_a_dictionary_with_its_keys(capsys):
+    def count_matches(prompt, response):
+        return [x == y for x, y in zip(sorted(prompt), response, strict=True)]
+
+    def log_line(rewards, log_probs, old_log_probs, mask):
+        names = ["mean_reward", "tied_groups", "sampled_entropy", "ratio_min"]
+        return dict.fromkeys([*names, "ratio_max"], 0.5)
+
+    check(count_matches, keep=False)
+    assert "put its entries together, with sum()" in spoken(capsys)
+    check(log_line, keep=False)
+    assert "yours: mean_reward: 0.5, sampled_entropy: 0.5" in spoken(capsys)

@@ -16,9 +16,11 @@ mistakes that people make, written as edits of the solution, one a line with its
     return rewards | Nothing is subtracted. (What begins with return is the whole body.)
     '''
 
-A wrong answer that behaves like an edit gets that edit's hint. Else come general slips
-(a shape, a sign, a factor, a lost gradient), else the case, what was given, what came
-out and what was expected. No answer is judged by how it is written.
+A wrong answer that behaves like an edit gets that edit's hint. Else come slips that are
+made everywhere, and are found by making them in the solution: another axis, .sum() for
+.mean(), two arguments exchanged, a number from the first case written down. Else what
+the result shows: a shape, a sign, a factor, a lost gradient. Behind the hint stand what
+came out, what was expected, what was given. No answer is judged by how it is written.
 """
 
 import ast
@@ -29,12 +31,13 @@ import re
 import textwrap
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from html import escape
 from importlib import import_module
 from importlib.resources import files
+from itertools import permutations
 from numbers import Real
 from types import CodeType
 from typing import Any
@@ -47,7 +50,8 @@ from grpo_course.classroom import record
 LESSONS = "grpo_course.lessons.exercises"
 TOLERANCE = 1e-5  # relative to the largest entry: room for float32 rounding
 WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
-LONGEST = 300  # characters of a value; of a longer one the form is told
+LONGEST = 150  # characters of a value; of a longer one the form is told
+FEW = 4  # lines of what was given; where there is no room, shapes stand for numbers
 STATES = {" ": "not attempted yet", "x": "not right yet", "v": "right"}
 
 
@@ -123,6 +127,23 @@ class Exercise:
         """Each edit of the solution, as a function."""
         return {edit: self.edited(edit) for edit in self.hints}
 
+    @cached_property
+    def usual_slips(self) -> dict[str, Callable]:
+        """The solution with a slip that is made everywhere, in words and as a function.
+
+        Not where the answer trains or says yes or no: too slow, and too easily met.
+        """
+        if self.use or self.exact or self.choice or not is_written_out(self.solution):
+            return {}
+        names = list(inspect.signature(self.solution).parameters)
+        found = exchanged(self.solution, names)
+        for words, source in turned(self.source, names):
+            try:
+                found.setdefault(words, self.made(source))
+            except SyntaxError:  # an f-string, whose pieces have no place of their own
+                continue
+        return found
+
     @property
     def source(self) -> str:
         """The code of the solution, without its decorator."""
@@ -175,6 +196,141 @@ class Exercise:
 def exercise(key: str, **how: Any) -> Callable[[Callable], Exercise]:
     """Make the function below an Exercise; `how` are the fields of one."""
     return lambda solution: Exercise(key, solution, **how)
+
+
+# Slips that are made everywhere
+
+CONFUSED = {
+    "sum": ("mean", "amax"),
+    "mean": ("sum",),
+    "minimum": ("maximum",),
+    "maximum": ("minimum",),
+    "amax": ("amin", "sum"),
+    "amin": ("amax",),
+    "min": ("max",),
+    "max": ("min",),
+    "all": ("any",),
+    "any": ("all",),
+    "softmax": ("log_softmax",),
+    "log_softmax": ("softmax",),
+    "std": ("var",),
+    "exp": ("expm1",),
+    "expm1": ("exp",),
+    "gt": ("lt",),
+}
+FORGOTTEN = {"detach", "clamp", "abs", "exp", "log", "log_softmax", "square", "sort"}
+SIGNS: dict[type, tuple[str, ...]] = {
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: ("*", "/"),
+    ast.Div: ("/", "*"),
+    ast.Gt: (">", "<", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Lt: ("<", ">", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Eq: ("==", "!="),
+    ast.BitAnd: ("&", "|"),
+    ast.BitOr: ("|", "&"),
+}
+
+
+def is_written_out(function: Callable) -> bool:
+    """Whether a function has a source with a name: no lambda, nothing built in."""
+    return inspect.isfunction(function) and function.__name__ != "<lambda>"
+
+
+def exchanged(function: Callable, names: Sequence[str]) -> dict[str, Callable]:
+    """A function that takes one argument for another, or exchanges two."""
+
+    def taking(order: list[int]) -> Callable:
+        return lambda *given: function(*(given[place] for place in order))
+
+    found = {}
+    for one, two in permutations(range(len(names)), 2):
+        order = list(range(len(names)))
+        order[one] = two
+        words = f"with `{names[two]}` in place of `{names[one]}`"
+        found[words] = taking(order)
+        if one < two:
+            order = [*order[:two], one, *order[two + 1 :]]
+            words = f"with `{names[one]}` and `{names[two]}` exchanged"
+            found[words] = taking(order)
+    return found
+
+
+def turned(source: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each slip that a source has room for: in words, and the source with it."""
+    starts = [0]
+    for line in source.encode().splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    (function,) = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    text = source.encode()
+    for node in (piece for step in function.body for piece in ast.walk(step)):
+        if not isinstance(node, ast.expr) or node.end_lineno is None:
+            continue
+        begin = starts[node.lineno - 1] + node.col_offset
+        end = starts[node.end_lineno - 1] + (node.end_col_offset or 0)
+        for words, new in instead(node, names):
+            yield words, (text[:begin] + f"({new})".encode() + text[end:]).decode()
+
+
+def instead(node: ast.expr, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What people write in place of an expression: in words, and as code."""
+    if isinstance(node, ast.Name) and node.id in names:
+        for other in names:
+            if other != node.id and isinstance(node.ctx, ast.Load):
+                yield f"with one `{other}` in place of `{node.id}`", other
+    elif isinstance(node, ast.Attribute):
+        for other in CONFUSED.get(node.attr, ()):
+            words = f"with `{other}` in place of `{node.attr}`"
+            yield words, f"{ast.unparse(node.value)}.{other}"
+    elif isinstance(node, ast.Call):
+        yield from other_calls(node)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        if not isinstance(node.operand, ast.Constant):
+            yield "without a minus sign", ast.unparse(node.operand)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        if not isinstance(node.value, bool):
+            for other in (node.value + 1, node.value - 1):
+                yield f"with {other} in place of {node.value}", str(other)
+    elif isinstance(node, ast.BinOp):
+        yield from other_signs(node.op, node.left, node.right)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        yield from other_signs(node.ops[0], node.left, node.comparators[0])
+
+
+def other_signs(
+    sign: ast.operator | ast.cmpop, left: ast.expr, right: ast.expr
+) -> Iterator[tuple[str, str]]:
+    """Two sides with another sign between them, or exchanged."""
+    one, two = f"({ast.unparse(left)})", f"({ast.unparse(right)})"
+    mine, *others = SIGNS.get(type(sign), ("",))
+    for other in others:
+        yield f"with `{other}` in place of `{mine}`", f"{one} {other} {two}"
+    if mine in ("-", "/"):
+        yield f"with the two sides of `{mine}` exchanged", f"{two} {mine} {one}"
+
+
+def other_calls(node: ast.Call) -> Iterator[tuple[str, str]]:
+    """A call along another axis or along none, or forgotten altogether."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in FORGOTTEN:
+        of_torch = ast.unparse(node.func.value) in ("torch", "F")
+        what = node.args[0] if of_torch and node.args else node.func.value
+        yield f"without `{node.func.attr}`", ast.unparse(what)
+        if node.func.attr == "clamp" and len(node.args) == 2:
+            for bound, kept in zip(("max", "min"), reversed(node.args), strict=True):
+                code = f"{ast.unparse(what)}.clamp({bound}={ast.unparse(kept)})"
+                yield f"with a clamp that has a {bound} alone", code
+    for place, keyword in enumerate(node.keywords):
+        if keyword.arg == "dim":
+            mine = ast.unparse(keyword.value)
+            changed = copy.deepcopy(node)
+            for other in {"0", "1", "2", "-1", "-2"} - {mine}:
+                changed.keywords[place].value = ast.parse(other, mode="eval").body
+                yield f"with dim={other} in place of dim={mine}", ast.unparse(changed)
+            changed.keywords = [k for k in changed.keywords if "dim" not in str(k.arg)]
+            yield f"without dim={mine}", ast.unparse(changed)
 
 
 # What one call did, and whether two calls did the same
@@ -280,6 +436,11 @@ def agrees(given: object, expected: object, tolerance: float = TOLERANCE) -> boo
     if isinstance(expected, Real) and not isinstance(expected, bool):
         number, wanted = as_number(given), torch.tensor(float(expected))
         return number is not None and agrees(torch.tensor(number), wanted, tolerance)
+    if isinstance(expected, dict):
+        return isinstance(given, dict) and all(
+            name in given and agrees(given[name], value, tolerance)
+            for name, value in expected.items()
+        )
     if isinstance(expected, list | tuple):
         return (
             isinstance(given, list | tuple)
@@ -335,15 +496,19 @@ def judge(task: Exercise, found: Sequence[Outcome]) -> Problem | None:
     for with_gradient in (False, True):
         for place, pair in enumerate(pairs):
             if kind := problem_of(pair, task, with_gradient):
-                hint = named(task, pairs, with_gradient) or advise(kind, pairs, place)
+                hint = named(task, pairs, with_gradient)
+                hint = hint or advise(kind, pairs, place, task)
                 return Problem(kind, pair, hint)
     return None
 
 
 @cache
 def ours(task: Exercise, case: Case, edit: str = "") -> Outcome:
-    """What the solution, or an edit of it, makes of a case, worked out once."""
-    return run(task.slips[edit] if edit else task.solution, task, case)
+    """What the solution, or a slip in it, makes of a case, worked out once."""
+    if not edit:
+        return run(task.solution, task, case)
+    slips = task.slips if edit in task.hints else task.usual_slips
+    return run(slips[edit], task, case)
 
 
 def same_code(function: Callable, draft: Callable) -> bool:
@@ -385,8 +550,9 @@ def problem_of(pair: Pair, task: Exercise, with_gradient: bool) -> str:
 def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
     """The hint of the mistake that does what the answer does.
 
-    In every case if there is one; else in two thirds of those that are wrong, unless a
-    single case is wrong and has words of its own.
+    In every case if there is one, first of the exercise's own, then of the usual ones;
+    else in two thirds of those that are wrong, unless a single case is wrong and has
+    words of its own.
     """
 
     def same(edit: str, pair: Pair) -> bool:
@@ -414,6 +580,12 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
         told = pairs[first].theirs.error is None and not task.exact
         if told and (enough or task.choice) and hits > most:
             best, most = hint, hits
+    if pairs[first].theirs.error is None:
+        slips = [words for words in task.usual_slips if same(words, pairs[first])]
+        slips = [words for words in slips if all(same(words, pair) for pair in pairs)]
+        if slips:  # several may look alike
+            words = ", or ".join(slips[:2])
+            return f"Your answer does what a right one would do {words}."
     return "" if sum(wrong) == 1 and pairs[first].case.hint else best
 
 
@@ -445,7 +617,9 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
     "logits= before it.",
     "size|shape|dimension": "The shapes do not line up. Name each axis; keepdim=True "
     "or [..., None] keeps an axis of size 1, which broadcasts.",
-    "": "Run your function by hand on the input above, and print what it makes.",
+    "not callable|has no attribute": "Something is used as what it is not: a tensor as "
+    "a function or a model, say. Are two arguments exchanged, or is a name used twice?",
+    "": "Run your function by hand on such an input, and print what it makes.",
 }
 
 
@@ -461,11 +635,11 @@ def words_for(error: BaseException) -> str:
     return next(words for part, words in ERRORS.items() if re.search(part, text))
 
 
-def advise(kind: str, pairs: Sequence[Pair], first: int) -> str:
+def advise(kind: str, pairs: Sequence[Pair], first: int, task: Exercise) -> str:
     """What helps against a slip that any function can have; empty if nothing does."""
     theirs, ours, case = pairs[first].theirs, pairs[first].ours, pairs[first].case
     if theirs.error is not None:
-        return words_for(theirs.error)
+        return written_down(task, pairs) or words_for(theirs.error)
     if kind == "none":
         if all(pair.theirs.value is None for pair in pairs):
             return "Your function returns None: is the `return` missing?"
@@ -480,18 +654,65 @@ def advise(kind: str, pairs: Sequence[Pair], first: int) -> str:
     if kind == "gradient":
         return lost_or_leaking(theirs.gradients, ours.gradients)
     if kind == "values":
-        return sign_or_factor(pairs) or case.hint or not_finite(pairs[first])
+        found = sign_or_factor(pairs) or case.hint or written_down(task, pairs)
+        return found or not_finite(pairs[first]) or nearly(pairs)
     if kind == "shape":
-        return wrong_axes(pairs)
+        return wrong_axes(pairs, task)
     if kind == "dtype":
         mine, right = name(theirs.value), name(ours.value)
         return f"The result's dtype must be {right}, not {mine}."
-    wanted = "a tensor" if isinstance(ours.value, Tensor) else "one plain number"
-    return (
-        f"The result must be {wanted}, but is a {type(theirs.value).__name__}. "
-        "torch.stack makes a tensor of tensors, and keeps their gradient; .item() "
-        "takes the number out of one, without it."
-    )
+    return wrong_type(theirs.value, ours.value)
+
+
+def wrong_type(value: object, expected: object) -> str:
+    """What to do about a list, a number or an array where something else is wanted."""
+    came = f"but is a {type(value).__name__}"
+    if isinstance(expected, Tensor):
+        if isinstance(value, Real):
+            cure = "leave out .item() and float(), which cut the gradient as well"
+        elif isinstance(value, list | tuple):
+            cure = (
+                "torch.stack makes one from tensors, and keeps their gradient; "
+                "torch.tensor makes one from plain numbers"
+            )
+        else:
+            cure = "stay with torch throughout, as numpy keeps no gradient"
+        return f"The result must be a tensor, {came}: {cure}."
+    wanted = "The result must be one plain number"
+    if isinstance(value, Tensor) and value.numel() == 1:
+        return f"{wanted}, but is a tensor: .item() takes the number out."
+    if isinstance(value, list | tuple | Tensor):
+        return f"{wanted}, {came}: put its entries together, with sum() for instance."
+    return f"{wanted}, {came}."
+
+
+def written_down(task: Exercise, pairs: Sequence[Pair]) -> str:
+    """A number or a size of the first case that stands in the code as it is."""
+
+    def known(case: Case) -> dict[str, float]:
+        given = {f"`{n}`": x for n, x in case.args.items() if type(x) in (int, float)}
+        return given | {f"the length of {a}": n for a, n in sizes(task, case).items()}
+
+    wrong = [not alike(p.theirs, p.ours, task.tolerance, False) for p in pairs]
+    each = [known(pair.case) for pair in pairs]
+    for what, value in each[0].items():
+        others = [what in found and found[what] != value for found in each]
+        if any(wrong) and wrong == others:
+            return (
+                f"Your answer is right where {what} is {value:g}, and nowhere else. Is "
+                "that number written down in your function? Take it from the arguments."
+            )
+    return ""
+
+
+def nearly(pairs: Sequence[Pair]) -> str:
+    """A result that is close everywhere, and not close enough."""
+    if all(agrees(pair.theirs.value, pair.ours.value, 0.02) for pair in pairs):
+        return (
+            "Close, but not the same: is something rounded, clamped, or divided by a "
+            "little too much?"
+        )
+    return ""
 
 
 def name(tensor: Tensor) -> str:
@@ -522,7 +743,7 @@ def lost_or_leaking(given: Mapping[str, Tensor], expected: Mapping[str, Tensor])
     return f"The values are right, but the gradient of `{argument}` is not."
 
 
-def wrong_axes(pairs: Sequence[Pair]) -> str:
+def wrong_axes(pairs: Sequence[Pair], task: Exercise) -> str:
     """Tell an axis of size 1 left over, or gone, in every case from other shapes."""
 
     def shape(value: object) -> tuple[int, ...]:
@@ -543,11 +764,40 @@ def wrong_axes(pairs: Sequence[Pair]) -> str:
             "An axis of size 1 is gone that has to stay. squeeze() without an axis "
             "drops batch, trial or pos as well, where there is one of them."
         )
+    for axes, found in other_axes(pairs, task).items():
+        if all(mine == shape for (mine, _), shape in zip(both, found, strict=True)):
+            wanted = task.axes.get("return")
+            asked = f"[{wanted}] are" if wanted else "one number is"
+            return f"Your result has the axes [{axes}], and {asked} asked for."
     mine, right = wrong[0]
     what = "the right number of axes, not of entries"
     if len(mine) != len(right):
         what = "an axis too few" if len(mine) < len(right) else "an axis too many"
     return f"Your result has the wrong shape: {what}."
+
+
+def sizes(task: Exercise, case: Case) -> dict[str, int]:
+    """How long each axis is in a case, by the names in the docstring."""
+    found: dict[str, int] = {}
+    for name, value in case.args.items():
+        axes = task.axes.get(name, "").split()
+        if isinstance(value, Tensor) and len(axes) == value.ndim:
+            found |= dict(zip(axes, value.shape, strict=True))
+    return found
+
+
+def other_axes(
+    pairs: Sequence[Pair], task: Exercise
+) -> dict[str, list[tuple[int, ...]]]:
+    """Shapes in each case of what has other axes of the arguments than it should."""
+    each = [sizes(task, pair.case) for pair in pairs]
+    axes = [axis for axis in each[0] if all(axis in found for found in each)]
+    found = {}
+    for number in range(min(len(axes), 4) + 1):
+        for some in permutations(axes, number):
+            found[" ".join(some)] = [tuple(one[a] for a in some) for one in each]
+    found.pop(task.axes.get("return", ""), None)
+    return found
 
 
 def sign_or_factor(pairs: Sequence[Pair]) -> str:
@@ -716,12 +966,26 @@ def report(task: Exercise, function: Callable, problem: Problem | None) -> list[
         return wrap(f"{title} is right. {task.insight}")
     if problem.kind == "untouched":
         return wrap(f"{title}: not attempted yet. {DRAFT if task.draft else STUB}")
-    case, axes = problem.pair.case, task.axes
-    lines = wrap(f"{title} is not right yet: {case.description}")
-    for name, value in case.args.items():
-        lines += row(f"given {name}{brackets(axes.get(name))}", told(value))
-    lines += results(task, function, problem)
-    return lines + wrap(problem.hint, "    ")
+    lines = wrap(f"{title} is not right yet: {problem.pair.case.description}")
+    lines += wrap(problem.hint, "    ")
+    return lines + results(task, function, problem) + given(task, problem)
+
+
+def given(task: Exercise, problem: Problem) -> list[str]:
+    """What the function was given: small things whole, of the others the sizes."""
+    room = FEW if problem.kind in ("values", "error", "none", "type") else 0
+    whole: list[str] = []
+    short = []
+    for name, value in problem.pair.case.args.items():
+        label = f"{name}{brackets(task.axes.get(name))}"
+        lines = row(f"given {label}", told(value))
+        if not isinstance(value, Tensor) and len(lines) == 1 and len(told(value)) < 20:
+            short.append(f"{name}: {told(value)}")
+        elif len(lines) <= room - len(whole) or not isinstance(value, Tensor):
+            whole += lines
+        else:
+            short.append(f"{label}: shape {list(value.shape)}")
+    return whole + wrap(f"given {', '.join(short)}" if short else "", "    ", "      ")
 
 
 def results(task: Exercise, function: Callable, problem: Problem) -> list[str]:
@@ -751,6 +1015,9 @@ def results(task: Exercise, function: Callable, problem: Problem) -> list[str]:
         where = ", ".join(f"{axis} {number}" for axis, number in named)
         one, two = compact(value[place]), compact(ours[place])
         return row(f"at {where}", f"yours {one}, expected {two}")
+    if isinstance(value, dict) and isinstance(ours, dict):  # what differs is enough
+        wrong = [x for x in ours if not agrees(value.get(x), ours[x], task.tolerance)]
+        value, ours = ({x: each.get(x) for x in wrong} for each in (value, ours))
     shown = [told(value), told(ours)]
     if shown[0] == shown[1]:  # what four digits hide
         shown = [
@@ -789,6 +1056,8 @@ def compact(value: object) -> str:
         return compact(value.detach().tolist())
     if isinstance(value, list):
         return "[" + ", ".join(map(compact, value)) + "]"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {compact(each)}" for name, each in value.items())
     if isinstance(value, float):
         return f"{value + 0.0:.4g}"
     return getattr(value, "__name__", None) or repr(value)

@@ -193,13 +193,13 @@ NAMES = ("mean_reward", "tied_groups", "sampled_entropy", "ratio_min", "ratio_ma
 
 
 def five_numbers(function, *given):
-    """The numbers of a line, in the order of NAMES."""
+    """The numbers of a line, by their names."""
     line = function(*given)
     if not isinstance(line, dict) or not {*NAMES} <= line.keys():
         raise ValueError(f"Return a dictionary with the keys {', '.join(NAMES)}.")
     if held := [name for name in NAMES if isinstance(line[name], torch.Tensor)]:
         raise ValueError(f"A tensor is no plain number: add .item() to {held[0]}.")
-    return [line[name] for name in NAMES]
+    return {name: line[name] for name in NAMES}
 
 
 NOT_ALL_TOKENS = (
