@@ -43,6 +43,9 @@ logits[:, :-1] => logits[:, 1:] && tokens[:, 1:, None] => tokens[:, :-1, None] |
 .log_softmax(dim=-1) => .softmax(dim=-1) | These are probabilities. Use log_softmax instead of softmax.
 logits[:, :-1].log_softmax(dim=-1) => logits.log_softmax(dim=1)[:, :-1] | Your softmax runs over pos, so places compete. Words do: normalize over vocab, the last axis.
 logits[:, :-1].log_softmax(dim=-1) => logits[:, :-1].log_softmax(dim=1) | Your softmax runs over pos, so places compete. Words do: normalize over vocab, the last axis.
+logits[:, :-1].log_softmax(dim=-1) => logits[:, :-1].log_softmax(dim=0) | Your softmax runs over batch, so texts compete. Words do: normalize over vocab, the last axis.
+return logits[:, :-1].log_softmax(-1).amax(-1) | These are the scores of the likeliest words. Gather the one of the token that came.
+return -pick(logits[:, :-1].log_softmax(-1), tokens[:, 1:]) | This is the cross-entropy, minus the log-probability: turn the sign.
 .squeeze(-1) => .squeeze(-1).sum(-1) | You sum over pos. The loss wants a log-probability for each token.
 """
 
@@ -68,6 +71,8 @@ temperature_log_probs.mistakes = """
 (logits / temperature) => logits | Your scores do not depend on the temperature: they belong to a policy other than the one that sampled.
 logits / temperature => logits * temperature | You multiply by the temperature. A low one makes the policy more certain: divide.
 (logits / temperature).log_softmax(dim=-1) => logits.log_softmax(dim=-1) / temperature | You divide the log-probabilities. They no longer sum to one: divide the logits, then normalize.
+(logits / temperature).log_softmax(dim=-1) => logits.log_softmax(dim=-1) * temperature | You multiply the log-probabilities by the temperature. Divide the logits by it, then normalize.
+.log_softmax(dim=-1) => .log_softmax(dim=-1) / temperature | You divide twice: by the temperature once more after the softmax. Divide the logits alone.
 .log_softmax(dim=-1) => | These are logits. Normalize after dividing: log_softmax over vocab.
 .log_softmax(dim=-1) => .softmax(dim=-1) | These are probabilities. Use log_softmax instead of softmax.
 (logits / temperature) => (logits[:, :-1] / temperature) && tokens[..., None] => tokens[:, 1:, None] | You shift here as well. These logits already stand where their token does: one score for each token.
@@ -107,6 +112,8 @@ cumsum(dim=-1) => cumsum(dim=-2) | You count along trial: the EOS of one respons
 return torch.arange(tokens.shape[-1]) <= (tokens == eos).int().argmax(-1, keepdim=True) | argmax gives 0 where no EOS was found, so a response that was cut off loses all but its first token. Without EOS every token counts.
 return (tokens == eos).flip(-1).cumsum(-1).flip(-1) > 0 | This is True up to the last EOS. Padding may be EOS as well, and a response without any counts in full: ask how many EOS came before.
 return ((tokens == eos).cumsum(-1) == 0).logical_or(tokens == eos) | You keep every EOS. Padding may be EOS as well, and the policy chose the first one only.
+return (tokens == eos).long().cumsum(-1).roll(1, -1) == 0 | roll carries the last count round to the first place, so a response that ends loses its first token. Before the first token stand no EOS: cumsum minus is_eos.
+return tokens == eos | This is True at the EOS alone. True marks all tokens up to the first one.
 return torch.ones_like(tokens, dtype=torch.bool) | All is True: the padding behind the first EOS counts as well.
 cumsum(dim=-1) => cumsum(dim=0) | You count along batch: the EOS of one prompt's response ends another's. Count along pos, the last axis.
 """
@@ -161,6 +168,8 @@ return ((responses == token) & mask).sum(-1) | This is a count of hits, and long
 ((responses == token) & mask) => (responses * mask == token) | Multiplied by the mask, padding becomes token 0, and that may be the one that is counted. Compare first, then mask.
 return (responses == token).float().mean(-1) | Padding takes part in both, as a hit and in the length. Mask the hits, and divide by the tokens that count.
 mask.sum(dim=-1).clamp(min=1) => mask.shape[-1] | You divide all by one number, the width of the tensor or the largest length. Divide by the response's own length.
+return ((responses == token) & mask).any(-1).float() | You ask whether the token is there. A share counts how often: sum the hits, divide by the length.
+mask.sum(dim=-1).clamp(min=1) => (mask.sum(dim=-1) - 1).clamp(min=1) | Your length is one too short. The EOS counts, too: the mask keeps it.
 .clamp(min=1) => | 0/0 in the empty response. Divide by clamp(min=1): its share is 0.
 mask.sum(dim=-1).clamp(min=1) => (mask.sum(dim=-1) + 1) | You add one to every length, which lowers every share. Only the empty response needs it: clamp(min=1).
 return ((responses == token) & mask).sum() / mask.sum() | You give one number for the whole batch. Each response has its own reward: sum along pos only.
@@ -245,6 +254,9 @@ clamp(0.8, 1.2) => clamp(max=1.2) | You clamp on one side only. A bad response's
 log_probs - old_log_probs => old_log_probs - log_probs | The ratio is upside down: pi stands above, pi_old below.
 deltas[..., None] => deltas[None] | deltas broadcasts along the wrong axis. Each response has one delta for all its tokens: deltas[..., None] is [batch trial 1].
 deltas[..., None] => deltas[:, None] | deltas broadcasts along trial. Each response has one delta for all its tokens: deltas[..., None] is [batch trial 1].
+-(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => -(kept.sum(dim=(1, 2)) / mask.sum(dim=(1, 2))).mean() | For 'sequence_mean' you average each prompt. Average each response over its tokens, with sum(dim=-1), then the responses.
+-(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => -(kept.sum(dim=-1) / mask.sum(dim=-1)).sum() | For 'sequence_mean' you add up the responses. Take their mean, or a larger batch is a larger loss.
+-kept.sum() / mask.sum() => -kept.sum() && -(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => -kept.sum(dim=-1).mean() | You add up the tokens of a response. Divide by how many of them count.
 aggregation == => aggregation != | The two means are the wrong way round: 'sequence_mean' averages each response first.
 -kept.sum() / mask.sum() => -kept.mean() && -(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => -kept.mean() | You divide by the width of the tensor. Padding counts in neither sum nor length: divide by mask.sum.
 -kept.sum() / mask.sum() => -kept.mean() | For 'token_mean' you divide by the width of the tensor. Padding counts in neither sum nor length: divide by mask.sum().
@@ -286,6 +298,9 @@ torch.where(mask, ref_log_probs - log_probs, 0.0) => ref_log_probs - log_probs |
 torch.where(mask, ref_log_probs - log_probs, 0.0) => ref_log_probs - log_probs && k3 = gap.expm1() - gap => k3 = torch.where(mask, gap.expm1() - gap, 0.0) | The value is right, but not the gradient: 0 * inf is not a number there. Choose before exp: torch.where(mask, ref_log_probs - log_probs, 0.0).
 ref_log_probs - log_probs => log_probs - ref_log_probs | k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).
 policy_loss + beta => policy_loss - beta | You subtract the KL. The loss is minimized, so a penalty is added: minus would reward leaving the reference.
+(k3.sum(dim=-1) / mask.sum(dim=-1)).mean() => k3.sum() | You sum the KL over the whole batch. The policy loss is a mean, so the KL must be too: over each response's tokens, then over the responses.
+(k3.sum(dim=-1) / mask.sum(dim=-1)).mean() => (k3.sum(dim=-1) / mask.sum(dim=-1)).sum() | You sum the KL over the responses. Take their mean, or beta grows with the batch.
+(k3.sum(dim=-1) / mask.sum(dim=-1)).mean() => (k3.sum(dim=(1, 2)) / mask.sum(dim=(1, 2))).mean() | You average the KL over each prompt. Here every response weighs the same: average each one first, with sum(dim=-1), then the averages.
 (k3.sum(dim=-1) / mask.sum(dim=-1)).mean() => k3.sum(dim=-1).mean() | You sum the KL over pos. The policy loss is a mean over the tokens of a response, so the KL must be too, or beta grows with the length.
 beta * (k3 => (k3 | beta is not used: the KL is added at full weight.
 policy_loss + beta => beta | The policy loss is missing: the KL is added to it.
@@ -295,6 +310,8 @@ torch.where(mask, ref_log_probs - log_probs, 0.0) => ref_log_probs - log_probs &
 policy_loss + beta * (k3 => beta * (policy_loss + k3 | beta scales the policy loss as well. It is the price of the KL alone.
 (k3.sum(dim=-1) / mask.sum(dim=-1)).mean() => k3.sum() / mask.sum() | This is the token mean. Here every response weighs the same: average each one first, then the averages.
 gap.expm1() - gap => -gap | This KL is k1, the plain difference: as a loss it teaches nothing. Use k3.
+gap.expm1() - gap => gap.expm1() + gap | A sign is wrong: k3 is exp(d) - 1 - d, which is never negative.
+gap.expm1() - gap => torch.where(mask, log_probs, 0.0).exp() * -gap | You weigh the log-ratio by the probability. The tokens are sampled, which weighs them already: use k3.
 gap.expm1() - gap => gap**2 / 2 | That is k2, half the squared log-ratio. As a loss it measures the distance, but k3 is asked for: exp(d) - 1 - d.
 gap.expm1() - gap => gap.exp() - gap | The -1 is missing: k3 is 0 where both agree, and yours is 1 there.
 gap.expm1() - gap => torch.where(mask, gap.exp() - gap, 0.0) | The -1 is missing: k3 is 0 where both agree, and yours is 1 there.
@@ -399,8 +416,17 @@ response_mask(responses, eos) => response_mask(tokens, eos)[..., -width:] | Your
 "sequence_mean" => "token_mean" | This is the token mean. Here every response weighs the same: average each one first, then the averages.
 loss_with_kl(loss, log_probs, ref_log_probs => loss_with_kl(loss, ref_log_probs, log_probs | k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).
 masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs, ref_log_probs && loss_with_kl(loss, log_probs, ref_log_probs => loss_with_kl(loss, log_probs, old_log_probs | pi_old and pi_ref are swapped: pi_old belongs in the ratio, pi_ref in the KL.
+masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs, log_probs.detach() | You compare the policy with itself, so every ratio is 1, and nothing is ever clipped. The old scores are the argument old_log_probs, noted when the responses were sampled.
+loss_with_kl(loss, log_probs, ref_log_probs => loss_with_kl(loss, log_probs, old_log_probs | Your KL is that to pi_old. The KL holds the policy to its reference: ref_log_probs.
+masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs, ref_log_probs | Your ratio is that to pi_ref. It compares with the policy that sampled: old_log_probs.
+loss_with_kl(loss, log_probs => loss_with_kl(loss, old_log_probs | Your KL is that of pi_old, which is not trained, so nothing is pulled. It is that of the policy as it is now: log_probs.
+masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs.detach(), old_log_probs | The values are right, but the clipped loss has no gradient: log_probs is detached there.
+loss_with_kl(loss, log_probs, ref_log_probs => loss_with_kl(loss, log_probs.detach(), ref_log_probs | The values are right, but the KL has no gradient: log_probs is detached there.
+loss_with_kl(loss, log_probs => loss + loss_with_kl(loss, log_probs | The clipped loss counts twice: your 9.6 adds the KL to the loss that you give it.
+.log_softmax(dim=-1) => | These are raw logits. Log-probabilities need log_softmax over the vocabulary first.
 masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(old_log_probs, log_probs | The ratio is upside down: pi stands above, pi_old below.
 loss_with_kl(loss, log_probs, ref_log_probs, mask, beta) => loss | The KL is missing. Add beta times its mean.
 loss_with_kl(loss, log_probs, ref_log_probs, mask, beta) => 2 * loss - loss_with_kl(loss, log_probs, ref_log_probs, mask, beta) | You subtract the KL. The loss is minimized, so a penalty is added: minus would reward leaving the reference.
+mask, beta) => torch.ones_like(mask), beta) | Padding counts in the KL. Give your 9.6 the same mask.
 mask, beta) => mask, 1.0) | beta is not used: the KL is added at full weight.
 """
