@@ -155,6 +155,9 @@ return _last("<answer>(.*?)</answer>", completion) | A `.` in a pattern stops at
 return _last("(?s)<answer>(.*?)</answer>", completion) | Your pattern begins at the first <answer> that it meets and runs over the next one. Search from the end: the last <answer> before the </answer>.
 return _last(r"<answer>\s*([0-9]+)\s*</answer>", completion) | You ask for digits, and $1,200, -3 or words are answers too. Return the text as it stands; what number it says is judged later.
 inside.partition("</answer>")[0].strip() => (lambda text: int(text) if text.isdecimal() else text)(inside.partition("</answer>")[0].strip()) | You turn the text into a number. Return the text as it stands: `$1,200` and `seven` are answers too, and what they say is judged later.
+return re.findall("(?s)<answer>(.*?)</answer>", completion.rpartition("</think>")[2]) | You return all that is found. Return the text of the last pair, or None.
+inside.partition("</answer>")[0].strip() => opened + inside.partition("</answer>")[0].strip() | The tag itself is left in the answer: the text begins behind it, len("<answer>") places further on.
+inside.partition("</answer>")[0].strip() => (lambda text: float(text) if re.fullmatch("-?[0-9.]+", text) else None)(inside.partition("</answer>")[0].strip()) | You turn the text into a number. Return the text as it stands: `$1,200` and `seven` are answers too, and what they say is judged later.
 return _without_tags(completion) | You delete the tags and keep all the text around them. Only what stands between the last <answer> and its </answer> is the answer.
 """
 
@@ -203,6 +206,11 @@ tag_share.cases = (
 )
 tag_share.mistakes = """
 completion.count(tag) == 1 => completion.count(tag) > 0 | A tag that stands three times earns its point. Then a model may repeat tags for free: count() must be 1.
+("<think>", "</think>", "<answer>", "</answer>") => ("think", "/think", "answer", "/answer") | Whole tags are not found. Write them as they stand, with both brackets: "think" alone stands in "</think>" as well, so it is never there exactly once.
+("<think>", "</think>", "<answer>", "</answer>") => ("<think>", "<answer>") | You look at the opening tags alone. All four count.
+completion.count(tag) == 1 => completion.count(tag) <= 1 | A tag that is missing earns its point as well. It counts when it stands exactly once: == 1.
+return sum({0: 0, 1: 1}.get(completion.count(tag), -1) for tag in TAGS) / 4 | A tag that stands more than once costs a point. It does not count, and no more: 0.
+/ len(tags) => / max(1, sum(map(completion.count, tags))) | You divide by how many tags there are in the response. The share is that of the four: divide by 4.
 completion.count(tag) == 1 => completion.count(tag) | You pay for each copy of a tag, so the best response is nothing but tags. A tag counts when it stands exactly once.
 / len(tags) => | This is a count from 0 to 4. A share is divided by the number of tags.
 return float(_template(completion)) | All or nothing: a response with three tags earns as little as one with none, so a group that has not found the template yet is tied. Pay for each tag.
@@ -311,6 +319,8 @@ format_reward([completion]) == [1.0] => "<think>" in completion and "</think>" i
 format_reward([completion]) == [1.0] => _template(completion) | `.+` in a pattern runs over tags, so a second answer hides inside it. The whole form has each tag once: format_reward([completion]) == [1.0].
 correctness_reward([completion], [answer]) == [1.0] => is_leniently_correct(completion, answer) | You take the last number, even of `6 or 7`, and even one outside the answer. Grade the answer as a whole: correctness_reward does.
 return float(is_leniently_correct(completion, answer)) | You take the last number wherever it stands. It is a fine measure of arithmetic, but as a reward it teaches no form.
+correctness_reward([completion], [answer]) => correctness_reward([answer], [completion]) | You exchanged the two: correctness_reward takes the completions first, then the right answers.
+return correctness_reward([completion], [answer]) == [1.0] == format_reward([completion]) or -1.0 | A wrong response costs a point. It earns nothing, and no more: 0.0.
 whole and right => right | You judge the answer and not the form: no thinking, and several answers, are paid in full. Ask for format_reward([completion]) == [1.0] as well.
 whole and right => whole | You judge the form and not the answer: a wrong number in the template is paid in full. Ask correctness_reward as well.
 whole and right => True | Everything is paid. A list is true even as [0.0]: compare it with [1.0], or take the one entry with [0].
@@ -378,6 +388,9 @@ torch.zeros_like => torch.ones_like | The prompt is True in your mask. Nobody ch
 return response_mask(tokens, eos) | You ask the prompt as well: it is True up to its own EOS, and the response is over before it began. Count from prompt_width on.
 response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == eos).cumsum(-1) == 0 | You drop the EOS of the response. Stopping is a choice of the policy: without it in the mask, it never learns to stop.
 response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == eos).cumsum(-1) <= 1 | You keep everything before the second EOS. With a pad token of its own no second one comes, and the padding counts.
+response_mask(tokens[:, prompt_width:], eos) => (n := (tokens[:, prompt_width:] == eos).long()).cumsum(0) - n == 0 | You count along batch: the EOS of one response ends another. Count along pos, the last axis.
+response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens[:, prompt_width:], eos); mask = ~mask | The other way round: this is True on the prompt and on the padding. True marks what the policy wrote.
+return (tokens != 0) & (torch.arange(tokens.shape[1]) >= prompt_width) | You ask what a token is, not where it stands. Padding may be any token, and the policy may write 0: only the first EOS behind the prompt decides.
 response_mask(tokens[:, prompt_width:], eos) => True | You score the padding behind the response. Nobody chose it: stop after the first EOS.
 response_mask(tokens[:, prompt_width:], eos) => tokens[:, prompt_width:] != eos | `tokens != eos` drops the EOS that the policy chose, and keeps padding that is another token.
 return response_mask(tokens[:, prompt_width:], eos) | Your mask is as wide as the response. It has to be as wide as the row: put it behind `prompt_width` places that are False.
