@@ -36,9 +36,11 @@ two_means.mistakes = """
 (responses * max_length) => max_length | The second divides by max_length, but not by the number of responses: a larger batch would be a larger loss.
 [total / mask.sum(), total / (responses * max_length)] => [total / (responses * max_length), total / mask.sum()] | The right two numbers in the wrong order: DAPO first.
 (per_token * mask) => per_token | Padding is counted: multiply by the mask first.
+total / (responses * max_length) => per_token.sum() / (responses * max_length) | The second counts padding: it is the same sum under the mask, with another divisor.
+total / (responses * max_length) => ((per_token * mask).sum(-1) / mask.sum(-1)).mean() | The second is the sequence mean of GRPO: each response averaged for itself. Dr. GRPO divides the same sum as DAPO, by the number of responses times max_length.
+[total / mask.sum(), total / (responses * max_length)] => [total, total / max_length] | These are sums. DAPO divides by the number of tokens, Dr. GRPO by the number of responses times max_length.
 [total / mask.sum() => [total / mask.numel() | The first divides by every position, padding too. DAPO divides by the number of tokens that count, mask.sum().
 [total / mask.sum() => [((per_token * mask).sum((1, 2)) / mask.sum((1, 2))).mean() | The first averages each prompt for itself. DAPO divides once, for the whole batch: a token weighs the same wherever it stands.
-responses * max_length => mask.shape[0] * max_length | The second counts prompts. Divide by the number of responses: mask.shape[0] * mask.shape[1].
 responses * max_length => mask.shape[1] * max_length | The second counts the responses of one prompt only. The batch has mask.shape[0] * mask.shape[1] responses.
 responses * max_length => mask.shape[0] * max_length | The second counts the prompts. Each prompt has several responses: mask.shape[0] * mask.shape[1].
 (per_token * mask) => per_token && [total / mask.sum() => [total / mask.numel() | The mask is not used: padding counts in both. Multiply by it first, and divide by mask.sum().
@@ -70,7 +72,7 @@ sequence_ratio.mistakes = """
 return ((log_probs - old_log_probs).exp() * mask).sum(-1) / mask.sum(-1) | This is the arithmetic mean of the token ratios. Take the mean of their logarithms, and exp last.
 return ((log_probs - old_log_probs).exp() * mask).mean(-1) | This is an arithmetic mean of the token ratios, with padding in its divisor. Take the mean of their logarithms under the mask, and exp last.
 return (log_probs - old_log_probs).exp() * mask | These are the ratios of single tokens. GSPO has one for each response: the exp of the mean of their logarithms.
-return (log_probs * mask).sum(-1) / (old_log_probs * mask).sum(-1) | A quotient of log-probabilities is no ratio. The logarithm of a ratio is their difference.
+return (log_probs.exp() * mask).sum(-1) / (old_log_probs.exp() * mask).sum(-1) | You add probabilities. A response's probability is the product of its tokens', so add up their logarithms, and exp comes last.
 return ((log_probs - old_log_probs).exp() * mask).prod(-1) | You multiply by the mask before the product: one padding token is a 0 among the factors, and all is 0. And a product is not the mean: add up the logarithms under the mask, divide by their number, exp last.
 return ((log_probs - old_log_probs).exp() * mask).prod() | You multiply all tokens of the batch, and the mask puts a 0 among the factors wherever there is padding. Each response has a ratio of its own: add up its logarithms under the mask, divide by their number, exp last.
 return ((log_probs - old_log_probs).exp() * mask).prod(-1) ** (1 / mask.sum(-1)) | You multiply by the mask before the product: one padding token is a 0 among the factors, and all is 0. A place that does not count is a 1, or a logarithm of 0.
@@ -81,6 +83,9 @@ log_ratio / mask.sum(-1) => log_ratio / mask.shape[-1] | You divide by the width
 return (log_probs * mask).sum(-1) / (old_log_probs * mask).sum(-1) | You divide logarithms. The ratio is one of probabilities: its logarithm is the difference of theirs, and exp comes last.
 log_probs - old_log_probs => old_log_probs - log_probs | Upside down: pi stands above, pi_old below.
 .exp() => | This is the logarithm of the ratio: the exp is missing.
+.exp() => .exp().clamp(0.8, 1.2) | You clip the ratio. It is asked for as it is; the loss clips it.
+mask.sum(-1) => mask.sum(-1).float().mean() | You divide by the mean length. Each response has a length of its own, mask.sum(-1).
+(log_ratio / mask.sum(-1)).exp() => (log_ratio / mask.sum(-1).sqrt()).exp() | The root is one too many: the geometric mean divides the sum of the logarithms by the length.
 mask.sum(-1) => mask.sum() | You divide by the tokens of the whole batch. Each response has a length of its own, mask.sum(-1).
 """
 
@@ -122,6 +127,16 @@ ratio.clamp(max=1.2).detach() => (ratio * (ratio <= 1.2)).detach() | Tokens abov
 .clamp(max=1.2).detach() => .clamp(max=1.2) && * log_probs) => ) | This is the bounded ratio times delta, without log pi: above the bound nothing pulls. CISPO weighs delta log pi, so every token pulls.
 .clamp(max=1.2).detach() => .clamp(max=1.2) && * log_probs) => * log_probs.detach()) | log pi is detached. It is the weight that is frozen; log pi is where the gradient comes from.
 .clamp(max=1.2) => | The ratio has no bound. Clamp it from above, at 1.2.
+.clamp(max=1.2) => .clamp(min=1.2) | Your bound is a floor: all ratios below 1.2 are raised to it. It is to be a ceiling: clamp(max=1.2), or torch.minimum. clamp(1.2) bounds from below, too.
+.clamp(max=1.2).detach() => && -(weight * deltas[..., None] * log_probs) => -torch.minimum(ratio * deltas[..., None], ratio.clamp(max=1.2) * deltas[..., None]) && weight = ratio => pass | This is PPO's loss, without log pi: it takes the gradient of the tokens that it clips. CISPO weighs delta log pi, so every token pulls.
+.clamp(max=1.2).detach() => .clamp(0.8, 1.2) && * log_probs) => ) | This is the clipped ratio times delta, without log pi: where it is clipped, nothing pulls. CISPO weighs delta log pi, so every token pulls, and bounds the ratio from above alone.
+ratio.clamp(max=1.2).detach() => ratio.detach() && weight * deltas[..., None] => torch.minimum(weight * deltas[..., None], weight.clamp(0.8, 1.2) * deltas[..., None]) | The minimum of both products is PPO's: with a negative delta it keeps the large ratio. CISPO bounds the ratio itself, whatever the sign of delta.
+ratio.clamp(max=1.2).detach() => ratio.detach() && weight * deltas[..., None] => torch.minimum(weight * deltas[..., None], 1.2 * deltas[..., None]) | You take the minimum of two products: with a negative delta it keeps the large ratio, and makes a small one large. CISPO bounds the ratio itself, whatever the sign of delta.
+(log_probs - old_log_probs).exp() => (log_probs - old_log_probs) && ratio.clamp(max=1.2) => ratio.clamp(max=1.2).exp() | You bound the logarithm of the ratio at 1.2, which lets the ratio grow to 3.3. Bound the ratio: exp first.
+(log_probs - old_log_probs).exp() => (log_probs / old_log_probs) | You divide logarithms. The ratio is exp of their difference.
+* log_probs) => * old_log_probs) | The loss is delta times the logarithm of the old policy, which is not trained: no gradient comes of it.
+* log_probs) => * log_probs.exp()) | This is delta times the probability. CISPO weighs its logarithm, which log_probs are already.
+clamp(max=1.2) => clamp(max=0.2) | You bound the ratio at 0.2, where 1 is no change at all. The bound is 1.2.
 clamp(max=1.2) => clamp(0.8, 1.2) | You bound the ratio from below too. Only the upper bound is used here.
 log_probs - old_log_probs => old_log_probs - log_probs | The ratio is upside down: pi stands above, pi_old below.
 -(weight => (weight | The minus sign is missing: an optimizer minimizes.
@@ -169,5 +184,9 @@ turn_mask.mistakes = """
 (ended % 2 == 0) & => | Only the end is seen: the tool's tokens are inside it, and do not count.
 (ended % 2 == 0) => (ended == 0) | Only the first turn counts. The policy writes again after the tool.
 pos[:, None] >= ends => pos[:, None] > ends | Each turn is one token too long: positions count from 0, so a turn of one token ends before position 1.
+lengths.cumsum(-1) => lengths.cumsum(0) | You add up along the first axis, so the turns of one response are added to another's. Add up the turns of each response: cumsum(-1).
+lengths.cumsum(-1) => lengths.cumsum(-2) | You add up along trial, so the turns of one response are added to another's. Add up the turns of each response: cumsum(-1).
+return torch.arange(width) < lengths[..., ::2].sum(-1, keepdim=True) | Right is how many tokens the policy wrote, and not where: the tool's stand between them. A turn ends where the lengths up to it are added up, with cumsum.
+return (torch.arange(width) < (ends := lengths.cumsum(-1))[..., :1]) | ((torch.arange(width) >= ends[..., 1:2]) & (torch.arange(width) < ends[..., 2:3])) | You look at the first three turns alone. There may be any number: the policy's are the first, the third, the fifth and so on.
 lengths.cumsum(-1) => lengths | Lengths are no positions. A turn begins where the one before it has ended: add them up with cumsum.
 """
