@@ -8,9 +8,11 @@ then `CausalPolicy`, which puts these together for the loop. At the end: adapter
 Reading a prompt once is what makes this fast. It takes two things for granted: what a
 model keeps of a text are keys and values, and its logits are its output embedding
 times its last hidden state. That holds for Qwen2, Llama, GPT-2 and most others.
-`CausalPolicy` tries it out on a few tokens. A model that is of another kind (a scale or
-a cap on the logits, a recurrent state) takes the slow road: its own `generate` and its
-own forward pass over each text, without padding. One printed line says so.
+`CausalPolicy` tries it out on a few tokens, and once more before the first text that is
+longer than a window or whatever else begins at a length. A model that is of another
+kind (a scale or a cap on the logits, a recurrent state) takes the slow road: its own
+`generate` and its own forward pass over each text, without padding. One printed line
+says so. Where that road is wrong, too, the model is refused.
 
 Left out: text, which is the business of `tasks.py`; beam search; several devices.
 """
@@ -49,6 +51,7 @@ from grpo_course.checks import (
     require_extra,
     unknown_name,
 )
+from grpo_course.long_work import counted
 from grpo_course.loop import Rollout
 from grpo_course.sampling import (
     Sampler,
@@ -121,6 +124,18 @@ def make_tokenizer(
     return tokenizer
 
 
+def text_config(
+    model_or_config: PreTrainedModel | PretrainedConfig,
+) -> PretrainedConfig:
+    """The config of the part that reads and writes text; most models have no other.
+
+    In a model that also sees or hears, as in Gemma 3 and 4, window, layers, positions
+    and vocabulary stand in an inner config.
+    """
+    config = getattr(model_or_config, "config", model_or_config)
+    return config.get_text_config(decoder=True)
+
+
 def tiny_config(
     architecture: str, hidden: int, layers: int, heads: int, context: int, **tokens: Any
 ) -> PretrainedConfig:
@@ -185,10 +200,8 @@ class Prefix:
     """
 
     def __init__(self, model: PreTrainedModel, prompts: Tensor, pad: int | None):
-        self.model, self.cache = (
-            model,
-            DynamicCache(),
-        )  # keys and values of what was read
+        self.model = model
+        self.cache = DynamicCache()  # keys and values of what was read
         self.real = real_tokens(prompts, pad)
         self.padded, place = not bool(self.real.all()), self.real.long().cumsum(dim=-1)
         self.position = place[:, -1:]  # int [rows 1], of the token to come
@@ -198,7 +211,7 @@ class Prefix:
         # One token's mask, bool [rows 1 1 pos], may be made for it. transformers would
         # make the same one from the padding, which takes it longer than a small model
         # takes to read the token. It is the same if no window moves along.
-        config = model.config
+        config = text_config(model)
         windows = [getattr(config, f, None) for f in ("sliding_window", "layer_types")]
         plain = windows[0] is None and {*(windows[1] or ())} <= {"full_attention"}
         how = getattr(config, "_attn_implementation", None)
@@ -289,11 +302,16 @@ def recomputes(model: PreTrainedModel) -> bool:
 # --- Scores
 
 
+def most_positions(model: PreTrainedModel) -> int | None:
+    """How many tokens a text may have; None where the model does not say."""
+    return getattr(text_config(model), "max_position_embeddings", None)
+
+
 def require_room(model: PreTrainedModel, prompts: Tensor, num_new_tokens: int) -> None:
     """Check that prompt and response fit the positions that the model knows."""
     require_axes("prompts", prompts, "batch pos")
     length = prompts.shape[-1]
-    room = getattr(model.config, "max_position_embeddings", None)
+    room = most_positions(model)
     if room is not None and length + num_new_tokens > room:
         raise ValueError(
             f"prompts has {length} tokens a row and the response {num_new_tokens}, but "
@@ -461,7 +479,8 @@ def write(
     head, prefix = model.get_output_embeddings(), Prefix(model, prompts, sampler.pad)
     rows = torch.arange(len(tokens), device=tokens.device)  # that are not dropped
     prefix.select(rows // (len(tokens) // len(prompts)))
-    for pos in range(tokens.shape[-1]):
+    places = range(tokens.shape[-1])
+    for pos in counted(places, f"sampling {len(tokens)} responses", "token"):
         if pos > 0:
             ended = sampler.finished(tokens[rows, :pos])
             if ended is not None:
@@ -488,7 +507,11 @@ def write_by_model(
     with the model would change what is sampled from, and not what is scored.
     """
 
+    places = range(sampler.max_new_tokens)
+    written = iter(counted(places, f"sampling {len(rows)} responses", "token"))
+
     def only_ours(texts: Tensor, logits: Tensor) -> Tensor:
+        next(written, None)
         token = choose(logits, rows, texts.shape[-1] - prompts.shape[-1])
         return torch.full_like(logits, -torch.inf).scatter(-1, token[:, None], 0.0)
 
@@ -554,15 +577,32 @@ class CausalPolicy:
                 "tool writes where a turn has ended, and none ever does: the sampler "
                 "has no eos. Give it one."
             )
-        self.tool = tool
-        why = why_not_read_once(model, sampler.pad)
-        self.read_once = why is None
-        if why is not None:
-            print(
-                f"{type(model).__name__}: each response reads its own prompt, with the "
-                "model's generate() and forward pass, which is slower. A prompt cannot "
-                f"be read once for its group here: {why}."
-            )
+        self.tool, self.read_once = tool, True
+        self.untried = lengths_that_change(model)
+        self.take_road()
+
+    def take_road(self, begins: int = 0, until: int = 0) -> None:
+        """Take the slow road if need be, and say why; see `why_not_read_once`."""
+        self.model.eval()
+        road = begins, until, self.read_once
+        if (why := why_not_read_once(self.model, self.sampler.pad, *road)) is None:
+            return
+        self.read_once = False
+        print(
+            f"{type(self.model).__name__}: each response reads its own prompt, with "
+            "the model's generate() and forward pass, which is slower. A prompt cannot "
+            f"be read once for its group here: {why}."
+        )
+
+    def try_length(self, length: int) -> None:
+        """Try out whatever begins at a length before texts of so many tokens.
+
+        Once for each such length. This takes less than one update with such texts.
+        Raises ValueError where sampler and scorer cannot agree beyond it.
+        """
+        while len(self.untried) > 1 and self.untried[0] < length:
+            self.take_road(*self.untried[:2])
+            self.untried = self.untried[1:]
 
     def sample(
         self, prompts: Tensor, num_responses: int, greedy: bool = False
@@ -581,6 +621,7 @@ class CausalPolicy:
         self, prompts: Tensor, num_responses: int, greedy: bool, sampler: Sampler
     ) -> tuple[Tensor, Tensor]:
         """Responses and the log-probs noted on the way, as `generate` gives them."""
+        self.try_length(prompts.shape[-1] + sampler.max_new_tokens)
         self.model.eval()
         prompts, how = prompts.to(self.model.device), (sampler, self.generator)
         with self.precision():
@@ -589,6 +630,7 @@ class CausalPolicy:
 
     def log_probs(self, rollout: Rollout) -> Tensor:
         """-> float32 [batch trial pos], under the settings of the sampler"""
+        self.try_length(rollout.prompts.shape[-1] + rollout.responses.shape[-1])
         # transformers recomputes in training mode only, so there is no other way.
         recompute = torch.is_grad_enabled() and recomputes(self.model)
         if recompute:
@@ -598,7 +640,7 @@ class CausalPolicy:
         score = partial(response_log_probs, read_once=self.read_once)
         most = rows if torch.is_grad_enabled() else self.prompts_at_once or rows
         with self.precision():
-            for first in range(0, rows, most):
+            for first in counted(range(0, rows, most), "scoring", "part"):
                 part = slice(first, first + most)
                 given = rollout.prompts[part], rollout.responses[part], self.sampler
                 mask = None if rollout.mask is None else rollout.mask[part]
@@ -660,22 +702,86 @@ def take_turns(
     return Rollout(prompts.to(device), *columns)
 
 
-@torch.no_grad()
-def why_not_read_once(model: PreTrainedModel, pad: int | None) -> str | None:
-    """Why a prompt may not be read once here, in words; None where it may.
+# Settings that say from which length on a text is read in another way: windows, chunks
+# and blocks of attention, how many tokens an index chooses, and where positions are
+# scaled anew. A name too many here costs a probe; one too few goes unseen.
+BEGINS = re.compile(
+    "window(_size|_len)?$|chunk|block_size|compress|index_topk|topk_blocks|"
+    "original_max_position|floor_scale|n_floor|local_attention$|mem_len"
+)
+BEYOND = 16  # tokens that a probe reads where something has begun
 
-    A few tokens are written and scored there, and scored by the model's own forward
-    pass. They are several real ones, because the embedding of the pad token may be
-    zero, and so are its logits, whatever their scale. A cap shows on large logits only,
-    so once they are made a hundred times as large where they leave the head.
-    Raises ValueError if on the slow road, too, what is noted is not what is scored.
+
+def lengths_that_change(model: PreTrainedModel) -> list[int]:
+    """After how many tokens something begins, as the config of a model says. Sorted.
+
+    The last of them is the longest text that the model reads, where nothing begins.
+    """
+
+    def numbers(value: Any) -> Iterator[int]:
+        if isinstance(value, dict | list | tuple):
+            for each in value.values() if isinstance(value, dict) else value:
+                yield from numbers(each)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield value
+
+    def found(settings: dict) -> Iterator[int]:
+        for name, value in settings.items():
+            if BEGINS.search(str(name)):
+                yield from numbers(value)
+            elif isinstance(value, dict):  # of positions, say, for each kind of layer
+                yield from found(value)
+
+    settings = text_config(model).to_dict()
+    blocks = settings.get("index_topk_blocks") or 0
+    chosen = blocks * (settings.get("index_block_size") or 0)
+    begins = {length for length in (*found(settings), chosen) if length > 1}
+    room = most_positions(model) or max(begins, default=0) + BEYOND
+    return [*sorted(length for length in begins if length < room), room]
+
+
+def probe_prompts(model: PreTrainedModel, pad: int | None, begins: int) -> Tensor:
+    """Prompts to try a model with, int [row pos]; only the last has no padding.
+
+    They are several real tokens, because the embedding of the pad token may be zero,
+    and so are its logits, whatever their scale. With `begins`, two rows come to that
+    length while they are answered, and a third that is short stands beside them.
     """
     ids = torch.arange(model.get_input_embeddings().get_parameter("weight").shape[0])
     ids = ids if pad is None else ids[ids != pad]
-    ids = ids[torch.linspace(0, len(ids) - 1, 6).long()].to(model.device)
-    prompts, sampler = torch.stack([ids[:4], ids[2:]]), Sampler(3, pad=pad)
+    if begins:
+        noise = Generator().manual_seed(0)
+        chosen = torch.randint(len(ids), (3, max(begins - 1, 1)), generator=noise)
+        prompts, padding = ids[chosen], [begins - 5, 3, 0]
+    else:
+        ids = ids[torch.linspace(0, len(ids) - 1, 6).long()]
+        prompts, padding = torch.stack([ids[:4], ids[2:]]), [2, 0]
     if pad is not None:
-        prompts[0, :2] = pad
+        for row, count in zip(prompts, padding, strict=True):
+            row[: min(max(count, 0), len(row) - 1)] = pad
+    return prompts.to(model.device)
+
+
+@torch.no_grad()
+def why_not_read_once(
+    model: PreTrainedModel,
+    pad: int | None,
+    begins: int = 0,
+    until: int = 0,
+    read_once: bool = True,
+) -> str | None:
+    """Why a prompt may not be read once here, in words; None where it may.
+
+    A few tokens are written and scored there, and scored by the model's own forward
+    pass: behind short prompts, or behind such that cross the length at which something
+    `begins`, in texts of at most `until` tokens. A cap shows on large logits only, so
+    once they are made a hundred times as large where they leave the head. Without
+    `read_once` only the slow road is tried.
+    Raises ValueError if on the slow road, too, what is noted is not what is scored.
+    """
+    prompts = probe_prompts(model, pad, begins)
+    new = min(BEYOND, until - prompts.shape[-1]) if begins else 2
+    sampler = Sampler(new, pad=pad)
     head, base, why = model.get_output_embeddings(), model.base_model, None
     exact = max(torch.finfo(each).eps for each in (model.dtype, torch.float32))
     rounding = min(1e3 * exact, 0.1)  # of the spread of logits; scores are float32
@@ -685,38 +791,45 @@ def why_not_read_once(model: PreTrainedModel, pad: int | None) -> str | None:
         made.append(100 * logits)
         return made[0]
 
+    def few_logits() -> Tensor:
+        return model(input_ids=prompts[-1:, :4]).logits
+
     def differs(read_once: bool) -> bool:
         """Whether a road's log-probs are other than those of the forward pass."""
         noise = Generator(model.device).manual_seed(0)
-        tokens, noted = generate(model, prompts, 2, sampler, noise, False, read_once)
+        given = model, prompts, 1 if begins else 2, sampler, noise
+        tokens, noted = generate(*given, read_once=read_once)
         given = model, prompts, tokens, sampler
         alone = response_log_probs(*given, read_once=False)
         gap = torch.stack([noted, response_log_probs(*given, read_once=read_once)])
-        logits = model(input_ids=prompts[1:]).logits
+        logits = few_logits()
         size = (logits.max() - logits.min()).clamp(min=1)
-        return bool((gap - alone).abs().max() > rounding * size)
+        return not (gap - alone).abs().max() <= rounding * size  # NaN differs, too
 
-    kinds = {*(getattr(model.config, "layer_types", None) or ())}
+    kinds = {*(getattr(text_config(model), "layer_types", None) or ())}
     kinds -= {"full_attention", "sliding_attention"}
     compiled = getattr(base, "_compiled_call_impl", None)
     if compiled is not None:
         base._compiled_call_impl = None  # compiling takes long
     try:
-        with head.register_forward_hook(enlarge):
-            logits = model(input_ids=prompts[1:]).logits
-        size = made[0].max() - made[0].min()
-        if kinds:
-            why = f"layers of the kind {', '.join(sorted(kinds))} keep something else"
-        elif (made[0] - logits).abs().max() > rounding * size:
-            why = "a scale or a cap changes its logits"
-        elif differs(read_once=True):
+        if read_once and not begins:
+            with head.register_forward_hook(enlarge):
+                logits = few_logits()
+            size = made[0].max() - made[0].min()
+            if kinds:
+                these = ", ".join(sorted(kinds))
+                why = f"layers of the kind {these} keep something else"
+            elif (made[0] - logits).abs().max() > rounding * size:
+                why = "a scale or a cap changes its logits"
+        if read_once and why is None and differs(read_once=True):
             why = "tried out, it gives other log-probabilities"
+            why += f" beyond {begins} tokens" if begins else ""
     except Exception as error:  # of whatever kind: the model is of another
         why = f"tried out, it fails ({type(error).__name__}: {str(error)[:150]})"
     finally:
         if compiled is not None:
             base._compiled_call_impl = compiled
-    if why is None:
+    if read_once and why is None:
         return None
     try:
         fault = differs(read_once=False) and (
@@ -725,6 +838,12 @@ def why_not_read_once(model: PreTrainedModel, pad: int | None) -> str | None:
         )
     except Exception as error:
         fault = f"its own generate() fails ({type(error).__name__}: {str(error)[:150]})"
+    if fault and begins:
+        raise ValueError(
+            f"{type(model).__name__}: in a text of more than {begins} tokens {fault}. "
+            "Prompt and response together may have no more here: ask for fewer new "
+            "tokens (--max-new-tokens), shorten the prompts, or choose another model."
+        )
     if fault:
         raise ValueError(
             f"{type(model).__name__}: {fault}. Nothing was trained or saved. Choose "
@@ -974,21 +1093,33 @@ EXPECTED = {None: 1e-4, torch.bfloat16: 0.05}
 def sampler_gap(
     policy: CausalPolicy, prompts: Tensor, num_responses: int = 2
 ) -> Tensor:
-    """How far the score of each sampled token is from what the sampler noted. [token]
+    """How far note and score of each sampled token are from a forward pass. [token]
 
-    int [batch pos] in. In nats. Random numbers are the probe's own.
+    int [batch pos] in. In nats, at temperature 1 and among all tokens: a cut between
+    two tokens would turn rounding into more. Each text has a forward pass of the
+    model's own, without padding. Random numbers are the probe's own.
     """
     writer = copy.copy(policy)
     writer.generator = Generator(policy.model.device).manual_seed(0)
+    writer.sampler = replace(policy.sampler, temperature=1.0, top_k=None, top_p=None)
     rollout = writer.sample(prompts, num_responses)
     assert rollout.sampled_log_probs is not None
-    gaps = (writer.log_probs(rollout) - rollout.sampled_log_probs).abs()
+    texts = rollout.prompts, rollout.responses, writer.sampler, rollout.mask
+    with writer.precision():
+        alone = response_log_probs(policy.model, *texts, read_once=False)
+    both = torch.stack([rollout.sampled_log_probs, writer.log_probs(rollout)])
+    gaps = (both - alone).abs().amax(dim=0)
     return gaps.flatten() if rollout.mask is None else gaps[rollout.mask]
 
 
 def probe_line(policy: CausalPolicy, prompts: Tensor) -> str:
-    """The gap beside what rounding explains, in words."""
-    gaps, expected = sampler_gap(policy, prompts), EXPECTED[policy.autocast]
+    """The gap on the first two prompts beside what rounding explains, in words.
+
+    int [batch pos] in; whatever begins at a length in texts as long is tried out, too.
+    Raises ValueError for a gap that rounding does not explain.
+    """
+    policy.try_length(prompts.shape[-1] + policy.sampler.max_new_tokens)
+    gaps, expected = sampler_gap(policy, prompts[:2]), EXPECTED[policy.autocast]
     dtype = "float32" if policy.autocast is None else "bfloat16"
     told = (
         f"Scores differ from what the sampler noted by {gaps.mean():.2g} nats a token, "
@@ -996,5 +1127,8 @@ def probe_line(policy: CausalPolicy, prompts: Tensor) -> str:
     )
     if gaps.mean() <= expected:
         return told
-    cure = "" if policy.autocast is None else " Try --dtype float32."
-    return f"{told} This is more: the gradient would be of another policy.{cure}"
+    cure = "Choose another model" if policy.autocast is None else "Try --dtype float32"
+    raise ValueError(
+        f"{type(policy.model).__name__}: {told} This is more: the gradient would be of "
+        f"another policy. Nothing was trained. {cure}."
+    )
