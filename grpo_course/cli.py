@@ -42,7 +42,7 @@ from grpo_course.evaluation import (
     ways_to_answer,
 )
 from grpo_course.files import write_atomically
-from grpo_course.lm import find_device, load_model, probe_line
+from grpo_course.lm import find_device, load_model
 from grpo_course.memory import print_estimate
 from grpo_course.runs import (
     CHECKPOINTS,
@@ -290,7 +290,7 @@ def train(arguments: list[str]) -> int:
                 config.save(out / CONFIG)
             run = Run(out)
             if config.model is not None and not saved:
-                print(probe_line(run.policy, run.environment.ask(range(2))))
+                print(run.agreement)
             run.go()
     except KeyboardInterrupt:
         lost = "" if saved_epochs(out) else "Nothing was saved yet: it begins again. "

@@ -44,6 +44,7 @@ from grpo_course.lm import (
     find_device,
     load_model,
     load_tokenizer,
+    probe_line,
     save_model,
 )
 from grpo_course.loop import History, Trainer, as_json, from_json
@@ -261,6 +262,9 @@ class Run:
                 self.set_up(*make_start(config, self.problems, show))
                 self.save()
             self.restore(saved_epochs(self.out)[-1])
+        # How well sampler and scorer agree; nothing is trained where they do not.
+        given, asked = config.model is not None, self.environment.tokens
+        self.agreement = probe_line(self.policy, asked) if given else ""
 
     def set_up(
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
@@ -276,6 +280,7 @@ class Run:
         if self.watched:
             others = make_environment(config, self.watched, tokenizer)
             self.probe = HeldOutProbe(others, config.held_out_every)
+            self.policy.try_length(others.tokens.shape[-1] + config.max_new_tokens)
         asked, rewarded = self.environment.prompts, self.environment.reward
         parts = (self.policy, asked, rewarded, optimizer, config)
         self.trainer = Trainer(*parts, observe=self.probe)

@@ -47,9 +47,11 @@ from grpo_course.lm import (
     make_recompute,
     make_tiny_model,
     make_tokenizer,
+    probe_line,
     require_learning,
     require_room,
     require_whole_model,
+    text_config,
     turn_ends,
     with_adapter,
 )
@@ -415,7 +417,7 @@ def find_loss(
         make_environment(config, few, tokenizer),
         [task.gold(problem) for problem in few],
         turn_ends(generation, tokenizer),
-        shape.get_text_config().vocab_size,
+        text_config(shape).vocab_size,
         config.max_new_tokens,
     )
     return next(words, "")
@@ -427,7 +429,7 @@ def load_trained(
     """A saved model, and the problems of one split to measure it on.
 
     `path` is a folder or a name on the hub. Raises ValueError or OSError for a model or
-    problems that cannot be loaded.
+    problems that cannot be loaded, and for a model that writes other than it scores.
     """
     tokenizer = load_tokenizer(path)
     model = load_model(path, find_device(config.device))
@@ -437,7 +439,9 @@ def load_trained(
     # Nothing is trained here, so nothing needs to be made again.
     config = replace(config, gradient_checkpointing=False)
     policy = make_policy(config, model, tokenizer)
-    return policy, make_environment(config, problems, tokenizer)
+    environment = make_environment(config, problems, tokenizer)
+    probe_line(policy, environment.tokens)
+    return policy, environment
 
 
 def make_optimizer(config: GRPOConfig, policy: CausalPolicy) -> AdamW:
