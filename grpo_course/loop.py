@@ -882,17 +882,27 @@ def replace_groups(
 ) -> Rollout:
     """The rollout with the groups of `fresh`, int [asked], where bool [batch] is True.
 
-    The shorter of the two is padded; padding is masked.
+    The shorter of the two is padded; padding is masked. Raises ValueError if one of
+    the two lacks a column that the other has.
     """
     width = max(rollout.responses.shape[-1], fresh.responses.shape[-1])
     rollout, fresh = padded(rollout, width), padded(fresh, width)
+    if (rollout.mask is None) != (fresh.mask is None):  # in one of them all count
+        rollout, fresh = masked(rollout), masked(fresh)
     columns = {}
     for name in (f.name for f in fields(Rollout) if f.name != "prompts"):
         old, new = getattr(rollout, name), getattr(fresh, name)
-        if old is not None:
-            trailing = old.ndim - tied.ndim
-            where = tied.reshape(*tied.shape, *[1] * trailing)
-            columns[name] = put(old, new, where, asked, axis=-1 - trailing)
+        if old is None and new is None:
+            continue
+        if old is None or new is None:
+            raise ValueError(
+                f"of two rollouts of this policy, one has {name} and one has None, so "
+                "no group of one can take the place of another's. Return it from each "
+                "policy.sample, or from none."
+            )
+        trailing = old.ndim - tied.ndim
+        where = tied.reshape(*tied.shape, *[1] * trailing)
+        columns[name] = put(old, new, where, asked, axis=-1 - trailing)
     return replace(rollout, **columns)
 
 
@@ -903,17 +913,20 @@ def put(old: Tensor, new: Tensor, where: Tensor, asked: Tensor, axis: int) -> Te
 
 def padded(rollout: Rollout, width: int) -> Rollout:
     """The rollout with responses of that many positions."""
-    extra = width - rollout.responses.shape[-1]
+    extra, full = width - rollout.responses.shape[-1], rollout.responses.ndim
     if extra == 0:
         return rollout
-    mask = as_bool_mask(rollout.mask, rollout.responses)
-    noted = rollout.sampled_log_probs
-    return replace(
-        rollout,
-        responses=pad(rollout.responses, (0, extra)),
-        mask=pad(mask, (0, extra)),
-        sampled_log_probs=None if noted is None else pad(noted, (0, extra)),
-    )
+    columns = {
+        name: pad(column, (0, extra))
+        for name, column in vars(masked(rollout)).items()
+        if name != "prompts" and column is not None and column.ndim == full
+    }
+    return replace(rollout, **columns)
+
+
+def masked(rollout: Rollout) -> Rollout:
+    """The rollout with a mask, also where all tokens count."""
+    return replace(rollout, mask=as_bool_mask(rollout.mask, rollout.responses))
 
 
 def drop_truncated(rollout: Rollout) -> Rollout:
