@@ -1,15 +1,20 @@
 """Errors for people: each names the argument, what was given, and the cure."""
 
 import operator
-import os
-from collections.abc import Callable, Iterable, Mapping
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from functools import wraps
 from importlib import import_module
 from numbers import Integral, Real
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, dataclass_transform
 
 import torch
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
@@ -18,9 +23,6 @@ from grpo_course import install
 # A range of numbers is a dict, {"above": 0, "at most": 1} say. NaN is in none of them.
 Range = Mapping[str, float]
 
-
-# pydantic says what is wrong with a setting; the address of its manual does not help.
-os.environ.setdefault("PYDANTIC_ERRORS_INCLUDE_URL", "0")
 
 ENDS = {
     "at least": operator.ge,
@@ -228,11 +230,65 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 def settings(*, kw_only: bool = True) -> Callable[[Made], Made]:
     """A class of annotated fields as checked, frozen settings, passed by name.
 
-    pydantic refuses, with a ValueError, a name that is not known, a wrong type and a
-    value out of range. The comment beside a field is its help on the command line.
+    A name that is not known, a wrong type and a value out of range are refused with a
+    ValueError. The comment beside a field is its help on the command line.
     """
     make: Any = dataclass(frozen=True, kw_only=kw_only, config=STRICT)
-    return make
+
+    def made(kind: Made) -> Made:
+        kind = make(kind)
+        checked = kind.__init__
+
+        @wraps(checked)
+        def init(self: object, *args: object, **kwargs: object) -> None:
+            try:
+                checked(self, *args, **kwargs)
+            except ValidationError as error:
+                names = [field.name for field in fields(type(self))]
+                why = [in_words(each, names) for each in error.errors()]
+                raise ValueError("; ".join(why)) from None
+
+        kind.__init__ = init
+        return kind
+
+    return made
+
+
+def in_words(error: Any, known: Sequence[str]) -> str:
+    """One of pydantic's errors as this course puts it; `known` are the settings."""
+    name, kind = ".".join(map(str, error["loc"])), error["type"]
+    if kind == "unexpected_keyword_argument":
+        return unknown_setting(name, known)
+    if kind == "missing":
+        return f"{name} is missing: it has no default"
+    told = error["msg"].replace("Input should", "but it must")
+    if kind == "value_error":  # of our own, in words already
+        told = str(error["ctx"]["error"])
+        return f"{name}={error['input']!r} {told}" if name else told
+    return f"{name}={error['input']!r}, {told}."
+
+
+def unknown_setting(name: str, known: Sequence[str]) -> str:
+    """The words for a setting that there is not, with the nearest that there are."""
+    near = " or ".join(get_close_matches(name, known))
+    advice = f"Did you mean {near}?" if near else f"Those known are {', '.join(known)}."
+    return f"there is no setting {name!r}. {advice}"
+
+
+def own_line(error: BaseException) -> str:
+    """Where an error arose in code that is not the course's, and what it says; or "".
+
+    The deepest line of a file that is neither ours nor of an installed package.
+    """
+    others = Path(__file__).parent, Path(sysconfig.get_path("stdlib"))
+    packages = {"site-packages", "dist-packages"}
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        ours = any(map(path.is_relative_to, others)) or packages & {*path.parts}
+        if path.is_file() and not ours:
+            told = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":.")
+            return f"{path}, line {frame.lineno}, `{frame.line}`: {told}."
+    return ""
 
 
 def one_of(known: Iterable[str]) -> BeforeValidator:

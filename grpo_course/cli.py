@@ -2,7 +2,7 @@
 
     python3 -m grpo_course train --config sums --out runs/sums
     python3 -m grpo_course train --resume --out runs/sums
-    python3 -m grpo_course train --task my_task.py:MyTask --learning-rate 1e-4
+    python3 -m grpo_course train --task my_task.py:Reverse --learning-rate 1e-4
     python3 -m grpo_course show runs/sums runs/other --out both.png
     python3 -m grpo_course evaluate --model runs/sums --baselines
 
@@ -30,9 +30,10 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from pandas import DataFrame, Series, concat
+from transformers.utils.logging import disable_progress_bar
 
 from grpo_course import install, reverse, task_check
-from grpo_course.checks import MissingExtra, unknown_name
+from grpo_course.checks import MissingExtra, own_line, unknown_name
 from grpo_course.evaluation import (
     evaluation_table,
     greedy_scores,
@@ -43,6 +44,7 @@ from grpo_course.evaluation import (
 )
 from grpo_course.files import write_atomically
 from grpo_course.lm import find_device, load_model
+from grpo_course.long_work import is_log, use_threads, watched
 from grpo_course.memory import print_estimate
 from grpo_course.runs import (
     CHECKPOINTS,
@@ -54,6 +56,8 @@ from grpo_course.runs import (
     begin,
     checkpoint_path,
     differences,
+    here,
+    of_rewards,
     on_interrupt,
     read_lines,
     saved_config,
@@ -70,7 +74,6 @@ from grpo_course.training import (
     make_start,
     make_task,
     spelled_out,
-    use_threads,
 )
 
 STOPPED = 130  # the exit status of a program that Ctrl-C ended
@@ -88,7 +91,8 @@ class Output:
         self.problem: OSError | None = None
         self.stream = stream or io.StringIO()
         if isinstance(stream, io.TextIOWrapper):
-            self.attempt(partial(stream.reconfigure, errors="replace"))
+            how = {"errors": "replace", "line_buffering": True}  # a log is read early
+            self.attempt(partial(stream.reconfigure, **how))
         if hasattr(os, "set_blocking"):  # a slow reader is waited for
             with suppress(OSError):
                 os.set_blocking(self.stream.fileno(), True)
@@ -123,14 +127,24 @@ def run_command(work: Callable[[list[str]], int], arguments: list[str]) -> int:
     """
     sys.path.insert(0, os.getcwd())  # where a task of the learner's own lies
     out, err = Output(sys.stdout), Output(sys.stderr)
-    with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
+    if is_log(err):  # whose lines nobody can overwrite
+        disable_progress_bar()  # of transformers and the hub
+    with (
+        redirect_stdout(cast(TextIO, out)),
+        redirect_stderr(cast(TextIO, err)),
+        watched(),
+    ):
         try:
             status = work(arguments)
         except KeyboardInterrupt:
             print("\nStopped.", file=sys.stderr)
             status = STOPPED
-        except (ValueError, OSError, MissingExtra) as error:
-            print(f"\nerror: {error}", file=sys.stderr)
+        except Exception as error:
+            own = own_line(error)
+            if not (own or isinstance(error, ValueError | OSError | MissingExtra)):
+                raise
+            notes = getattr(error, "__notes__", [])
+            print("\nerror:", own or error, *notes, file=sys.stderr)
             status = 1
         finally:
             out.flush()
@@ -272,26 +286,29 @@ def train(arguments: list[str]) -> int:
     if config is None or named:
         config = choose_config(options.config, options.task)
     config = with_flags(config, flags, options, prog)
-    # On another machine a run goes on with the device that is there.
-    if saved and (words := differences(replace(saved, device=config.device), config)):
+    # On another machine a run goes on with the device and the cores that are there.
+    if saved and (words := differences(here(saved, config), config)):
         raise ValueError(
             f"The run in {out} has other settings: {words}. Resume it without them: "
             f"{pasted('train', '--resume', '--out', out)}. To go on with other "
-            "settings, begin a new run with its newest model: "
-            f"{pasted('train', '--config', out / CONFIG, '--model', out)} --out DIR, "
-            "and what is to be other."
+            f"settings, begin a new run with its newest model: "
+            f"{with_other_settings(out)}"
         )
     print_estimate(config)
     try:
         with alone_in(out), on_interrupt(stop_at_once):
             if not saved:
                 begin(config, out)
-            elif config.device != saved.device:
+            elif here(saved, config) != saved:
                 config.save(out / CONFIG)
             run = Run(out)
             if config.model is not None and not saved:
                 print(run.agreement)
-            run.go()
+            try:
+                run.go()
+            except Exception as error:
+                error.add_note(how_to_go_on(out, error))
+                raise
     except KeyboardInterrupt:
         lost = "" if saved_epochs(out) else "Nothing was saved yet: it begins again. "
         how = f"{lost}To go on: {pasted('train', '--resume', '--out', out)}"
@@ -300,6 +317,20 @@ def train(arguments: list[str]) -> int:
     print(f"Trained for {run.trainer.epoch} epochs. The model is in {run.newest()}.")
     print(f"Measure it: {pasted('evaluate', '--model', out)}")
     return 0
+
+
+def how_to_go_on(out: Path, error: Exception) -> str:
+    """What to do once it is mended: with the settings of the run, or with others."""
+    if isinstance(error, OSError) or of_rewards(error) or own_line(error):
+        again = pasted("train", "--resume", "--out", out)
+        return f"Mend it; then go on from epoch {saved_epochs(out)[-1]}: {again}"
+    return f"To go on with other settings: {with_other_settings(out)}"
+
+
+def with_other_settings(out: Path) -> str:
+    """How a new run begins with the newest model of one."""
+    command = pasted("train", "--config", out / CONFIG, "--model", out)
+    return f"{command} --out DIR, and what is to be other."
 
 
 def stop_at_once() -> None:
@@ -358,9 +389,11 @@ def evaluate(arguments: list[str]) -> int:
     split = options.split or splits[0]
     if split not in (*splits, "train"):
         raise unknown_name("split", split, (*splits, "train"))
-    use_threads(config)
+    use_threads(config.num_threads)
     policy, environment = load_trained(config, find_model(options.model), split)
     print(f"{options.model} on {config.task}, split {split}")
+    number = len(environment.problems)
+    print(f"{number} problems: greedily, then {config.eval_samples} samples of each")
     how: dict[str, Any] = {"seed": options.seed, "batch_size": options.batch}
     how |= {"num_samples": config.eval_samples, "temperature": config.eval_temperature}
     greedy = greedy_scores(policy, environment, options.batch)

@@ -16,6 +16,7 @@ from torch import Generator, Tensor
 
 from grpo_course.checks import require_at_least
 from grpo_course.lm import CausalPolicy
+from grpo_course.long_work import counted
 from grpo_course.loop import Rollout
 from grpo_course.tasks import Environment, decode_responses, extract_answer
 
@@ -81,7 +82,8 @@ def collect_scores(
     require_at_least("batch_size", batch_size, 1)
     places = range(len(environment.problems))
     graded, texts = [], []
-    for first in places[::batch_size]:
+    what = f"answering {len(places)} problems"
+    for first in counted(places[::batch_size], what, "batch"):
         rollout = answer(environment.ask(places[first : first + batch_size]))
         graded.append(environment.grade(rollout))
         texts += decode_responses(environment.tokenizer, rollout)

@@ -62,6 +62,7 @@ from grpo_course.formulas import (
     ratio_report,
     sampler_weights,
 )
+from grpo_course.long_work import counted
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # slow to load, and only tables need it
@@ -805,7 +806,7 @@ class Trainer(GRPO):
         if self.config.micro_batch_size is None and not self.config.skip_tied_groups:
             return super().backward(batch, place)
         parts, records = split(batch, self.config), []
-        for part in parts:
+        for part in counted(parts, "learning", "part"):
             loss, record = self.loss(part.batch)
             require_finite_loss(loss, place)
             (part.weight * loss).sum().backward()

@@ -27,8 +27,9 @@ import shutil
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,9 @@ from grpo_course.lm import (
     probe_line,
     save_model,
 )
+from grpo_course.long_work import num_cores, progress_bar, use_threads, watched
 from grpo_course.loop import History, Trainer, as_json, from_json
-from grpo_course.tasks import fingerprint, own_source, sample_rows
+from grpo_course.tasks import fingerprint, own_source, pay, sample_rows
 from grpo_course.training import (
     GRPOConfig,
     HeldOutProbe,
@@ -60,8 +62,8 @@ from grpo_course.training import (
     make_policy,
     make_schedule,
     make_start,
+    naming_epoch,
     spelled_out,
-    use_threads,
     watched_problems,
 )
 
@@ -170,12 +172,23 @@ def saved_config(out: Path) -> GRPOConfig:
     )
 
 
+def here(config: GRPOConfig, now: GRPOConfig) -> GRPOConfig:
+    """The config on the machine that another one is for."""
+    return replace(config, device=now.device, num_threads=now.num_threads)
+
+
 def differences(there: GRPOConfig, now: GRPOConfig) -> str:
     """The settings in which two configs differ: "seed 0 -> 1; ..."; "" for none."""
     one, other = (asdict(spelled_out(config)) for config in (there, now))
     return "; ".join(
         f"{n} {one[n]!r} -> {other[n]!r}" for n in one if one[n] != other[n]
     )
+
+
+def of_rewards(error: Exception) -> bool:
+    """Whether a task's rewards raised it, or what they returned was refused."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code is pay.__code__ for frame, _ in frames)
 
 
 # Files
@@ -239,15 +252,16 @@ class Run:
     def __init__(self, out: str | Path, show: bool = True):
         self.out, self.show = Path(out), show
         self.config = config = saved_config(self.out)
-        kept = self.out / TASK
-        source = own_source(config.task).splitlines()  # an editor may change line ends
-        if kept.is_file() and kept.read_bytes().splitlines() != source:
+        kept, source = self.out / TASK, own_source(config.task)
+        if source and not kept.exists():  # its rewards failed, and may be mended
+            write_atomically(kept, source)
+        # An editor may change line ends.
+        if source and kept.read_bytes().splitlines() != source.splitlines():
             raise ValueError(
                 f"The file of {config.task} has changed since the run in {out} began; "
                 f"{kept} is as it was then. Put that back to go on, or begin a new "
                 "run: --out DIR."
             )
-        use_threads(config)
         self.problems, self.watched = load_problems(config), watched_problems(config)
         kinds = {"training": self.problems, "held-out": self.watched}
         self.data = {kind: fingerprint(each) for kind, each in kinds.items()}
@@ -259,6 +273,7 @@ class Run:
                         "more. Put its checkpoints back, or choose another folder: "
                         "--out DIR."
                     )
+                use_threads(config.num_threads)
                 self.set_up(*make_start(config, self.problems, show))
                 self.save()
             self.restore(saved_epochs(self.out)[-1])
@@ -317,6 +332,7 @@ class Run:
                 "torch": torch.get_rng_state(),
                 "cuda": torch.cuda.get_rng_state_all(),
                 "python": random.getstate(),
+                "threads": torch.get_num_threads(),
             }
             torch.save(state, half / STATE)
             for path in (*half.iterdir(), half):
@@ -345,8 +361,7 @@ class Run:
         All is looked at before anything on the disk is changed.
         """
         path, config = checkpoint_path(self.out, epoch), self.config
-        kept = replace(load_config(path / CONFIG), device=config.device)
-        if words := differences(kept, config):
+        if words := differences(here(load_config(path / CONFIG), config), config):
             raise ValueError(
                 f"{path} is the checkpoint of another run, or {self.out / CONFIG} was "
                 f"changed: {words}. Put back the settings, of which the checkpoint "
@@ -380,6 +395,7 @@ class Run:
                     f"{path} was written: it was changed. Put it back, or start again "
                     "with another --out."
                 )
+        use_threads(config.num_threads or min(saved["threads"], num_cores()))
         model = load_model(path, find_device(config.device))
         self.set_up(model, load_tokenizer(path))
         trainer = self.trainer
@@ -418,8 +434,9 @@ class Run:
         """Train to the end. The history has one record an epoch for resumed ones.
 
         Ctrl-C saves at the end of the epoch and raises KeyboardInterrupt; a second one
-        stops at once. Raises OSError where another process trains in the folder, or has
-        gone on with the run since it was opened here.
+        stops at once. What goes wrong is raised with the epoch as a note. Raises
+        OSError where another process trains in the folder, or has gone on with the run
+        since it was opened here.
         """
         asked = False
 
@@ -449,8 +466,10 @@ class Run:
         how = {"desc": "GRPO", "unit": "epoch", "disable": not self.show}
         with (
             alone_in(self.out),
-            tqdm(total=whole, initial=done, **how) as bar,
+            progress_bar(total=whole, initial=done, **how) as bar,
+            watched() if self.show else nullcontext(),
             on_interrupt(note),
+            naming_epoch(self.trainer),
         ):
             newest = saved_epochs(self.out)[-1]
             if newest != done:
@@ -458,7 +477,17 @@ class Run:
                     f"The run in {self.out} was gone on with since it was opened here: "
                     f"it is at epoch {newest}, here at {done}. Open it again."
                 )
-            return self.trainer.train()
+            try:
+                return self.trainer.train()
+            except Exception as error:
+                if of_rewards(error):
+                    self.let_mend_rewards()
+                raise
+
+    def let_mend_rewards(self) -> None:
+        """Put the task's copy aside: the run goes on with the file as it is then."""
+        if (kept := self.out / TASK).is_file():
+            kept.rename(kept.with_name(f"task_until_{self.trainer.epoch}.py"))
 
     def write_down(self, history: History) -> dict[str, Any]:
         """Note an epoch, and set the next learning rate. -> its line in the metrics

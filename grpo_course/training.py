@@ -9,7 +9,8 @@ how answers are measured (`evaluation`).
 import json
 import random
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,10 +27,15 @@ from pydantic import (
 from torch import Generator, Tensor
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
-from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from grpo_course.checks import one_of, require_at_least, settings, unknown_name
+from grpo_course.checks import (
+    one_of,
+    require_at_least,
+    settings,
+    unknown_name,
+    unknown_setting,
+)
 from grpo_course.evaluation import sampled_scores
 from grpo_course.files import read_text, write_atomically
 from grpo_course.formulas import aggregate
@@ -55,13 +61,14 @@ from grpo_course.lm import (
     turn_ends,
     with_adapter,
 )
+from grpo_course.long_work import progress_bar
 from grpo_course.loop import (
     History,
     TrainConfig,
+    Trainer,
     require_finite_loss,
     take_step,
     tied_groups,
-    train,
 )
 from grpo_course.sampling import Sampler
 from grpo_course.tasks import (
@@ -146,7 +153,7 @@ class GRPOConfig(TrainConfig):
     device: Annotated[str, AfterValidator(device_name)] = "auto"
     # of matrix products; weights are float32. TRL: bf16=True
     dtype: Literal["float32", "bfloat16"] = "float32"
-    # of the CPU; 1 is fastest for a small model; None: as torch has it
+    # of the CPU; 1 is fastest for a small model; None: what is when the run begins
     num_threads: PositiveInt | None = 1
     gradient_checkpointing: bool = False  # less memory, about a third more time
     # of small matrices that learn in place of the model's weights; 0: the weights.
@@ -226,9 +233,12 @@ def from_values(values: Mapping[str, Any]) -> GRPOConfig:
     """
     task = values.get("task", "gsm8k")
     changes = {name: value for name, value in values.items() if name != "base"}
+    known = [field.name for field in fields(GRPOConfig)]
+    if unknown := [name for name in changes if name not in known]:
+        raise ValueError(unknown_setting(unknown[0], ["base", *known]))
     if "base" in values:
         return replace(find_preset(task, values["base"], "base"), **changes)
-    missing = [each.name for each in fields(GRPOConfig) if each.name not in changes]
+    missing = [name for name in known if name not in changes]
     if missing:
         raise ValueError(
             f"not set: {', '.join(missing)}. Set all, or say whose the rest are: "
@@ -336,12 +346,6 @@ def make_environment(
         opening=task.opening(config.system_prompt),
         measures=task.measures,
     )
-
-
-def use_threads(config: GRPOConfig) -> None:
-    """Set the number of CPU threads: it decides how sums are rounded, too."""
-    if config.num_threads is not None:
-        torch.set_num_threads(config.num_threads)
 
 
 def make_model(
@@ -518,7 +522,8 @@ def make_start(
         )
     if config.warm_start_steps:
         steps = config.warm_start_steps
-        with tqdm(total=steps, desc="warm start", unit="step", disable=not show) as bar:
+        how = {"desc": "warm start", "unit": "step", "disable": not show}
+        with progress_bar(total=steps, **how) as bar:
 
             def watch(losses: list[float]) -> None:
                 bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
@@ -692,7 +697,20 @@ def train_policy(
             watch(history)
 
     parts = policy, environment.prompts, environment.reward, optimizer, config
-    return policy, train(*parts, observe=observe, watch=after_epoch)
+    trainer = Trainer(*parts, observe=observe, watch=after_epoch)
+    with naming_epoch(trainer):
+        return policy, trainer.train()
+
+
+@contextmanager
+def naming_epoch(trainer: Trainer) -> Iterator[None]:
+    """What goes wrong inside, in a reward say, is raised with the epoch as a note."""
+    try:
+        yield
+    except Exception as error:
+        if f"epoch {trainer.epoch}" not in str(error):
+            error.add_note(f"This was in epoch {trainer.epoch}.")
+        raise
 
 
 class HeldOutProbe:

@@ -55,6 +55,7 @@ from grpo_course.lm import (
     lora_config,
     save_model,
 )
+from grpo_course.long_work import use_threads
 from grpo_course.loop import TrainConfig
 from grpo_course.runs import alone_in
 from grpo_course.sampling import unpad_rows, up_to_last
@@ -78,7 +79,6 @@ from grpo_course.training import (
     make_policy,
     make_start,
     make_task,
-    use_threads,
     weigh,
 )
 
@@ -425,7 +425,7 @@ def run(config: GRPOConfig, out: Path, trl_only: dict[str, Any]) -> None:
     """
     if (out / "model").exists():
         raise FileExistsError(f"{out} holds a run already. Choose another: --out DIR.")
-    use_threads(config)
+    use_threads(config.num_threads)
     world_size = int(os.environ.get("WORLD_SIZE", 1))  # set by the launcher
     args = to_trl_config(config, **trl_settings(config, out, world_size) | trl_only)
     problems, first = load_problems(config), args.process_index == 0

@@ -124,8 +124,9 @@ def test_a_model_from_nothing(folder, call):
     assert status == 0, told
     assert "parameters" in printed and "most at once" in printed
     assert "evaluate --model 'a run'" in printed
-    bar = told.splitlines()[-1].rpartition("\r")[2]
-    assert all(name in bar for name in ("3/3", "reward=", "accuracy=", "kl="))
+    assert "\r" not in told
+    bar = told.splitlines()[-1]
+    assert all(name in bar for name in ("3 of 3", "reward=", "accuracy=", "kl="))
     lines = read_lines(folder / "a run" / METRICS)
     needed = {"mean_reward", "accuracy", "format", "kl", "gradient_norm", "loss"}
     assert needed <= lines[0].keys() and lines[0]["kl"] == 0 < lines[2]["kl"]

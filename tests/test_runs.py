@@ -35,6 +35,7 @@ from grpo_course.runs import (
 )
 from grpo_course.tasks import Problem, fingerprint
 from grpo_course.training import from_values
+from tests.kills import result
 
 KILLS = os.environ.get("KILLS", "3")  # of each configuration; a hundred takes minutes
 MOVING = {"kl_penalty": 0.5, "compute_ref_model_period": 3, "save_every": 2}
@@ -86,6 +87,18 @@ def test_killed_at_any_moment(small_run, tmp_path):
     assert done.returncode == 0, done.stderr
     kills = [int(line) for line in done.stdout.splitlines()]
     assert len(kills) == len(CONFIGURATIONS) and min(kills) >= int(KILLS)
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_stopped_at_a_fixed_place_it_goes_on_bit_for_bit(start, tmp_path, name):
+    """Every part of the last state, too: the order of minibatches is one."""
+    out = tmp_path / "run"
+    start(out, **CONFIGURATIONS[name]).go()
+    whole = result(out)
+    back_to(out, 6)
+    assert saved_epochs(out)[-1] == 6
+    Run(out, show=False).go()
+    assert result(out) == whole
 
 
 def test_a_model_with_an_adapter_goes_on_too(start, tmp_path):
@@ -199,6 +212,28 @@ def test_a_run_that_named_its_device_goes_on_with_another(copied, call):
     status, _, told = call(train, "--resume", "--out", copied, "--device", "cpu")
     assert status == 0, told
     assert Run(copied, show=False).config.device == "cpu"
+
+
+def test_a_run_goes_on_with_the_threads_that_it_began_with(copied, monkeypatch, call):
+    """Sums are rounded as they were, unless other threads are asked for."""
+    back_to(copied, 6)
+    for folder in (copied, checkpoint_path(copied, 6)):
+        text = (folder / CONFIG).read_text().replace('threads": 1', 'threads": null')
+        (folder / CONFIG).write_text(text)
+    file = checkpoint_path(copied, 6) / STATE
+    state = torch.load(file, weights_only=True)
+    assert state["threads"] == 1
+    torch.save(state | {"threads": 3}, file)
+    monkeypatch.setattr(runs, "num_cores", lambda: 4)
+    Run(copied, show=False)
+    assert torch.get_num_threads() == 3
+    monkeypatch.setattr(runs, "num_cores", lambda: 2)
+    Run(copied, show=False)
+    assert torch.get_num_threads() == 2
+    status, _, told = call(train, "--resume", "--out", copied, "--num-threads", 1)
+    assert status == 0, told
+    assert Run(copied, show=False).config.num_threads == 1
+    assert torch.get_num_threads() == 1
 
 
 # Disks
