@@ -243,7 +243,7 @@ def test_slips_that_are_made_everywhere_are_found_in_any_exercise():
     assert "`sum` in place of `mean`" in hint(lambda n, o, s: s * size(n, o).sum(-1))
     assert "with dim=0 in place of" in hint(lambda n, o, s: s * size(n, o).mean(0))
     assert "axes [pos], and [batch] are" in hint(lambda n, o, s: n[0])
-    assert "`scale` is 0.5, and nowhere" in hint(lambda n, o, s: size(n, o).mean(1) / 2)
+    assert "`scale` is 0.5, and wrong" in hint(lambda n, o, s: size(n, o).mean(1) / 2)
     assert "length of pos is 3, and" in hint(lambda n, o, s: s * size(n, o).sum(1) / 3)
     assert "without `clamp`" in hint(lambda n, o, s: s * (n - o).abs().mean(1))
     assert "a min alone" in hint(lambda n, o, s: s * (n - o).abs().clamp(0.1).mean(1))

@@ -33,7 +33,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from html import escape
 from importlib import import_module
 from importlib.resources import files
@@ -136,10 +136,12 @@ class Exercise:
         if self.use or self.exact or self.choice or not is_written_out(self.solution):
             return {}
         names = list(inspect.signature(self.solution).parameters)
-        found = exchanged(self.solution, names)
+        found = exchanged(self.solution, names) | misread(self) | spoilt(self.solution)
         for words, source in turned(self.source, names):
+            while words in found:  # the same slip at another place
+                words += " "
             try:
-                found.setdefault(words, self.made(source))
+                found[words] = self.made(source)
             except SyntaxError:  # an f-string, whose pieces have no place of their own
                 continue
         return found
@@ -258,6 +260,70 @@ def exchanged(function: Callable, names: Sequence[str]) -> dict[str, Callable]:
     return found
 
 
+def misread(task: Exercise) -> dict[str, Callable]:
+    """The solution, of arguments whose axes are taken for others."""
+    axes = task.axes
+    result = axes.get("return", "")
+    groups = [n for n, each in axes.items() if each.startswith("batch trial")]
+
+    def of_one_group(*given: Any) -> Any:
+        both = dict(zip(names, given, strict=True))
+        size = next(both[n].shape[:2] for n in groups if n in both)
+        for name in set(groups) & set(both):
+            both[name] = both[name].flatten(0, 1)[None]
+        value = task.solution(*both.values())
+        return value.reshape(*size, *value.shape[2:]) if "return" in groups else value
+
+    def across(*given: Any) -> Any:
+        both = dict(zip(names, given, strict=True))
+        for name in set(groups) & set(both):
+            both[name] = both[name].transpose(0, 1)
+        value = task.solution(*both.values())
+        return value.transpose(0, 1) if "return" in groups else value
+
+    def of_the_first(name: str) -> Callable:
+        def taking(*given: Any) -> Any:
+            both = dict(zip(names, given, strict=True))
+            both[name] = both[name][:1].expand_as(both[name])
+            return task.solution(*both.values())
+
+        return taking
+
+    names = [name for name in inspect.signature(task.solution).parameters]
+    found = {
+        f"that takes the first entry of `{name}` for all": of_the_first(name)
+        for name in names
+        if axes.get(name, "").startswith("batch")
+    }
+    if set(groups) - {"return"} and result.startswith(("batch trial", "")):
+        found["that takes the whole batch for one group"] = of_one_group
+        found["that compares along batch instead of trial"] = across
+    return found
+
+
+SPOILT: dict[str, Callable[[Tensor], Tensor]] = {
+    "with abs() at the end": torch.abs,
+    "with a square at the end": torch.square,
+    "with a root at the end": torch.sqrt,
+    "with exp() at the end": torch.exp,
+    "with log() at the end": torch.log,
+    "with its last axis the wrong way round": lambda value: value.flip(-1),
+    **{
+        f"that rounds to {digits} digits": partial(torch.round, decimals=digits)
+        for digits in range(4)
+    },
+}
+
+
+def spoilt(solution: Callable) -> dict[str, Callable]:
+    """The solution, with one step too many behind it."""
+
+    def after(step: Callable[[Tensor], Tensor]) -> Callable:
+        return lambda *given: step(solution(*given))
+
+    return {words: after(step) for words, step in SPOILT.items()}
+
+
 def turned(source: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each slip that a source has room for: in words, and the source with it."""
     starts = [0]
@@ -290,10 +356,6 @@ def instead(node: ast.expr, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         if not isinstance(node.operand, ast.Constant):
             yield "without a minus sign", ast.unparse(node.operand)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        if not isinstance(node.value, bool):
-            for other in (node.value + 1, node.value - 1):
-                yield f"with {other} in place of {node.value}", str(other)
     elif isinstance(node, ast.BinOp):
         yield from other_signs(node.op, node.left, node.right)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -580,12 +642,18 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
         told = pairs[first].theirs.error is None and not task.exact
         if told and (enough or task.choice) and hits > most:
             best, most = hint, hits
-    if pairs[first].theirs.error is None:
+    theirs, right = pairs[first].theirs, pairs[first].ours
+    if theirs.error is None and type(theirs.value) is type(right.value):
         slips = [words for words in task.usual_slips if same(words, pairs[first])]
-        slips = [words for words in slips if all(same(words, pair) for pair in pairs)]
-        if slips:  # several may look alike
-            words = ", or ".join(slips[:2])
-            return f"Your answer does what a right one would do {words}."
+        # A case with words of its own may show a second mistake.
+        slips = [
+            words
+            for words in slips
+            if all(pair.case.hint or same(words, pair) for pair in pairs)
+        ]
+        if slips and not with_gradient:  # several may look alike
+            alike_ = dict.fromkeys(x.replace(" one ", " ").strip() for x in slips)
+            return f"This comes out of a right answer {', or '.join([*alike_][:2])}."
     return "" if sum(wrong) == 1 and pairs[first].case.hint else best
 
 
@@ -608,11 +676,19 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
     "an axis return two tensors, values and indices: take .values or .indices.",
     "'nonetype' object": "What should be a value here is None: .sort() and .append() "
     "change a list and return nothing.",
+    "(list|string) index out of": "A list or text is empty here, or shorter than the "
+    "index wants.",
     "out of (bounds|range)": "An index points past the end of an axis. Which axis does "
     "it count along, and how long is that one?",
     "expected index .* to be|index tensor must have|gather": "gather does not "
     "broadcast: its index needs as many axes as the tensor, each as long as there or "
     "shorter, but for the axis that it picks along. Repeat or expand first.",
+    "carries a gradient": "What carries a gradient is the policy that is trained. Are "
+    "two arguments exchanged? Else note the others under torch.no_grad().",
+    "keyerror": "The dictionary lacks this key: spell each as the task does.",
+    "output dtype|floating point": "A mean wants floats: .float() makes them of bools.",
+    "only one element|converted to scalar": "float() and .item() take a single number, "
+    "and here is one for each entry: leave the tensor a tensor.",
     "simplex": "Categorical takes what you give it for probabilities, unless you say "
     "logits= before it.",
     "size|shape|dimension": "The shapes do not line up. Name each axis; keepdim=True "
@@ -630,8 +706,9 @@ def words_for(error: BaseException) -> str:
     text = f"{error} {type(error).__mro__}".lower()
     if ours and "positional argument" in text:  # the call itself failed
         return "Keep the stub's signature: the check passes its arguments in order."
-    if ours and isinstance(error, ValueError):
-        return ""
+    if ours and isinstance(error, ValueError) and "carries a gradient" not in text:
+        exchanged = "Does each argument stand in its place, or are two exchanged?"
+        return exchanged if "has shape" in text else ""
     return next(words for part, words in ERRORS.items() if re.search(part, text))
 
 
@@ -639,7 +716,7 @@ def advise(kind: str, pairs: Sequence[Pair], first: int, task: Exercise) -> str:
     """What helps against a slip that any function can have; empty if nothing does."""
     theirs, ours, case = pairs[first].theirs, pairs[first].ours, pairs[first].case
     if theirs.error is not None:
-        return written_down(task, pairs) or words_for(theirs.error)
+        return words_for(theirs.error) or written_down(task, pairs)
     if kind == "none":
         if all(pair.theirs.value is None for pair in pairs):
             return "Your function returns None: is the `return` missing?"
@@ -669,7 +746,7 @@ def wrong_type(value: object, expected: object) -> str:
     came = f"but is a {type(value).__name__}"
     if isinstance(expected, Tensor):
         if isinstance(value, Real):
-            cure = "leave out .item() and float(), which cut the gradient as well"
+            cure = "leave out .item() and its like, which cut the gradient as well"
         elif isinstance(value, list | tuple):
             cure = (
                 "torch.stack makes one from tensors, and keeps their gradient; "
@@ -690,19 +767,36 @@ def written_down(task: Exercise, pairs: Sequence[Pair]) -> str:
     """A number or a size of the first case that stands in the code as it is."""
 
     def known(case: Case) -> dict[str, float]:
-        given = {f"`{n}`": x for n, x in case.args.items() if type(x) in (int, float)}
-        return given | {f"the length of {a}": n for a, n in sizes(task, case).items()}
+        found = {f"`{n}`": x for n, x in case.args.items() if type(x) in (int, float)}
+        lists = {n: len(x) for n, x in case.args.items() if isinstance(x, list | str)}
+        lengths = sizes(task, case) | {f"`{name}`": n for name, n in lists.items()}
+        return found | {f"the length of {a}": n for a, n in lengths.items()}
 
     wrong = [not alike(p.theirs, p.ours, task.tolerance, False) for p in pairs]
     each = [known(pair.case) for pair in pairs]
+    reasons = []
     for what, value in each[0].items():
-        others = [what in found and found[what] != value for found in each]
-        if any(wrong) and wrong == others:
-            return (
-                f"Your answer is right where {what} is {value:g}, and nowhere else. Is "
-                "that number written down in your function? Take it from the arguments."
-            )
-    return ""
+        seen = [found.get(what) for found in each]
+        bad = {x for x, no in zip(seen, wrong, strict=True) if no}
+        good = {x for x, no in zip(seen, wrong, strict=True) if not no}
+        alone = len(good) == 1 or sum(wrong) > 1
+        # Where it is 1, something may have broadcast that should not.
+        if (
+            value != 1
+            and value in good
+            and bad
+            and not good & bad
+            and alone
+            and None not in bad
+        ):
+            others = " or ".join(f"{x:g}" for x in sorted(bad))  # type: ignore[type-var]
+            reasons.append(f"{what} is {value:g}, and wrong where it is {others}")
+    if not reasons:
+        return ""
+    return (
+        f"Your answer is right where {', or '.join(reasons[:2])}. Is that number "
+        "written down in your function? Take it from the arguments."
+    )
 
 
 def nearly(pairs: Sequence[Pair]) -> str:
@@ -768,7 +862,8 @@ def wrong_axes(pairs: Sequence[Pair], task: Exercise) -> str:
         if all(mine == shape for (mine, _), shape in zip(both, found, strict=True)):
             wanted = task.axes.get("return")
             asked = f"[{wanted}] are" if wanted else "one number is"
-            return f"Your result has the axes [{axes}], and {asked} asked for."
+            mine = f"has the axes [{axes}]" if axes else "is one number"
+            return f"Your result {mine}, and {asked} asked for."
     mine, right = wrong[0]
     what = "the right number of axes, not of entries"
     if len(mine) != len(right):
@@ -796,8 +891,8 @@ def other_axes(
     for number in range(min(len(axes), 4) + 1):
         for some in permutations(axes, number):
             found[" ".join(some)] = [tuple(one[a] for a in some) for one in each]
-    found.pop(task.axes.get("return", ""), None)
-    return found
+    wanted = task.axes.get("return", "")
+    return {} if "..." in wanted else {n: x for n, x in found.items() if n != wanted}
 
 
 def sign_or_factor(pairs: Sequence[Pair]) -> str:

@@ -4,6 +4,7 @@ import torch
 from torch.distributions import Categorical
 
 from grpo_course.classroom.check import case, exercise
+from grpo_course.lessons.exercises.shared import pick
 
 
 @exercise("0.1", tolerance=1e-3)  # with or without the small number
@@ -33,6 +34,7 @@ mean(dim=-1 => mean(dim=0 && std(dim=-1 => std(dim=0 | You compare along the bat
 return rewards - rewards.mean(-1, keepdim=True) | The division is missing: subtract the mean, then divide by the group's standard deviation.
 return rewards / (rewards.std(-1, keepdim=True) + 1e-4) | The mean is missing: subtract the group's mean before you divide by its spread.
 (rewards - mean) / => rewards - mean / | Brackets are missing: only the mean is divided by the spread. Subtract the mean first, and divide the difference.
+std(dim=-1, keepdim=True) => sub(mean).std() | You divide by the spread of all centered rewards, across prompts. Each row is a group with its own spread: say along which axis.
 rewards - mean => mean - rewards | The sign is wrong: who earns more than the mean has a positive delta.
 std(dim=-1 => std(correction=0, dim=-1 | You divide the squares by G, as correction=0 or unbiased=False does. The standard deviation of step 5 divides them by G - 1, as rewards.std does by itself.
 spread = rewards.std( => spread = rewards.var( | You divide by the variance. Its square root is the standard deviation, which has the unit of the rewards.
@@ -57,7 +59,13 @@ def some(seed, batch, trial, pos=3, vocab=4):
     }
 
 
-grpo_loss.insight = "Each response is weighed with its delta, and only the gradient of the result has a meaning: it lifts the numbers of responses that beat their group."
+def _scored_along(axis, logits, responses):
+    """The logits of the responses, normalized along a wrong axis."""
+    tables = logits.log_softmax(axis)[:, None].expand(*responses.shape, -1)
+    return pick(tables, responses)
+
+
+grpo_loss.insight = "Each response is weighed with its delta, and only the gradient of the result has a meaning: it lifts the numbers of responses that beat their group. And did you weigh the logits themselves? They give the same value and the same gradient here: a logit is its log-probability plus one number that all responses to a prompt share, and the deltas of a group add up to zero, so that number cancels. With other deltas it does not, so log-probabilities are the habit to keep."
 grpo_loss.cases = (
     case("two prompts, five responses each", **some(0, 2, 5)),
     case("as many prompts as responses", **some(1, 3, 3)),
@@ -74,8 +82,12 @@ deltas[..., None] * => rewards[..., None] * | You weigh with the rewards. Weigh 
 deltas[..., None] * => | The deltas are missing: every response is pushed alike, whatever it earned.
 log_probs).mean() => log_probs).sum() | You take the sum. Take the mean, so that the size of a step does not depend on how many responses there are.
 log_probs).mean() => log_probs.exp()).mean() | You push the probabilities. Push their logarithms, which log_prob gives you.
-.log_prob(responses) => .log_prob(responses).detach() | detach() cuts the gradient off: the loss has the right value, and no step follows from it.
 deltas[..., None] * log_probs => deltas * log_probs.sum(-1) | You add the three log-probabilities of a response before you take the mean, which makes the loss three times as large. Give the deltas an axis for pos, and take the mean over all numbers.
+return -(group_deltas(rewards)[..., None] * _scored_along(1, logits, responses)).mean() | You normalize the logits along pos. The numbers that one position may hold are the last axis: Categorical does it there, or log_softmax(-1).
+return -(group_deltas(rewards)[..., None] * _scored_along(0, logits, responses)).mean() | You normalize the logits along batch, across prompts. The numbers that one position may hold are the last axis: Categorical does it there, or log_softmax(-1).
+log_probs).mean() => log_probs).mean(dim=(1, 2)).sum() | You add up the losses of the prompts. Take the mean over all numbers at once.
+group_deltas(rewards) => rewards - rewards.mean(dim=-1, keepdim=True) | Your deltas are not divided by the spread of their group. Use group_deltas, as you wrote it.
+deltas[..., None] * log_probs => deltas.abs()[..., None] * log_probs | The sign of the deltas is lost. Responses below the mean of their group have to become less likely.
 logits[:, None] => logits[None] | The logits need an axis of size 1 for trial, after batch. As it is, the dice of one prompt meet the responses of another.
 -(deltas[..., None] * log_probs).mean() => -(deltas.mean() * log_probs.mean()) | The mean of a product is not the product of the means: the deltas of a group add up to zero. Multiply each response's log-probabilities with its own delta first.
 group_deltas(rewards) => (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You compare all responses with each other, across prompts. Each row of rewards is a group of its own.

@@ -33,6 +33,7 @@ count_matches.cases = (
     lists("a response in order, of other numbers", [3, 1, 0, 2], [0, 0, 1, 3]),
     lists("the prompt itself", [2, 0, 1], [2, 0, 1]),
     lists("a repeated number", [2, 0, 2], [2, 2, 0]),
+    lists("a repeated number, sorted", [2, 2, 0], [0, 2, 2]),
     lists("a prompt of one number", [5], [5]),
 )
 count_matches.mistakes = """
@@ -40,6 +41,8 @@ sorted(prompt) => prompt | You compare with the prompt as it stands. The truth i
 sorted(prompt) => sorted(prompt); response = sorted(response) | You sort the response too, which does the policy's work for it. Sort the prompt only.
 sorted(prompt) => sorted(prompt, reverse=True) | You sort in descending order. The truth ascends: sorted(prompt).
 x == y => x != y | You count the positions that are wrong. A reward grows with what is right: compare with ==.
+sorted(prompt) => sorted(set(prompt)) | set() forgets that a number stands twice in the prompt, so the truth gets too short. Sort the prompt as it is.
+zip(response, truth) => zip(response[:-1], truth) | The last position is missing. A list of n numbers has the positions 0 to n - 1, as range(n) has.
 zip(response, truth) => zip(response[-1:], truth[-1:]) | Only the last position counts. Does the count begin anew inside the loop?
 zip(response, truth) => zip(response[:1], truth) | You look at the first position only. Is the `return` inside the loop?
 return sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up how far the numbers are off, abs(x - y). This reward counts positions: one point where both numbers are equal.
@@ -78,6 +81,8 @@ batch_matches.cases = (
 )
 batch_matches.mistakes = """
 .sort(dim=-1).values => | You compare with the prompts as they stand. The truth is the sorted prompt: prompts.sort(dim=-1).values.
+prompts.sort(dim=-1) => prompts.sort(dim=-1, descending=True) | You sort in descending order. The truth ascends, as sort does by itself.
+responses == truth => responses.sort(dim=-1).values == prompts[:, None] | You sort the responses and compare with the prompts: the two are exchanged. The truth is the sorted prompt.
 prompts.sort(dim=-1) => prompts.sort(dim=0) | You sort over the batch axis, which mixes prompts. Sort along pos, the last axis.
 .values => .indices | You compare with .indices, which tell where the numbers stood. The sorted numbers are .values.
 responses == truth => responses.sort(dim=-1).values == truth | You sort the responses too, which does the policy's work for it. Sort the prompts only.
@@ -93,6 +98,7 @@ responses == truth => responses != truth | You count the positions that are wron
 [:, None, :] => | The prompts lack the trial axis, so batch is matched with trial. Give them one of size 1: [batch 1 pos], by [:, None, :].
 .float() => | You return whole numbers (int64). Rewards are averaged and divided later: return floats, with .float().
 .sum(dim=-1).float() => .all(dim=-1) | You return True and False: all or nothing. Count the matching positions, as a float.
+.sum(dim=-1).float() => .any(dim=-1).float() | You give one point for any position that is right, however many are. Count them: sum over pos.
 .sum(dim=-1).float() => .all(dim=-1).float() | You give all or nothing. Partial credit gives one point for each position that is right: sum over pos.
 """
 
@@ -131,6 +137,10 @@ duplicate_proof_reward.mistakes = """
 x <= y => x < y | You use a strict < for neighbours. A sorted list may repeat a number, so a tie is in order: x <= y.
 x <= y => x >= y | You pay for neighbours in descending order. Ascending is x <= y.
 Counter(prompt) & Counter(response) => Counter(prompt) | Counter(response) | `|` keeps the larger of two counts, so numbers that only one list has are paid too. `&` keeps the smaller: what both have.
+Counter(prompt) & Counter(response) => Counter(prompt) - Counter(response) | `-` keeps what the response lacks. What both have is `&`.
+shared.total() + => sum(shared) + | sum() of a Counter adds the numbers that it holds. How often it holds them is .total().
+return _and_order(sum(x == y for x, y in zip(sorted(prompt), response)), response) | You pay for right positions, as the reward of 1.1 does. Inclusion asks which numbers the response holds, wherever they stand.
+return _and_order(_shared(prompt, response), response) if len({*response}) == len(response) else 0.0 | A response that repeats a number earns nothing here. The prompt may hold it twice as well: then the copies count.
 shared.total() + ordering => shared.total() | The points for order are missing: add one for each adjacent pair of the response with x <= y.
 shared.total() + ordering => ordering | The points for inclusion are missing: each number of the prompt that the response covers earns one.
 zip(response, response[1:]) => zip(prompt, prompt[1:]) | You use `prompt` where the response belongs: order is asked of the response.

@@ -52,6 +52,7 @@ gather_log_probs.mistakes = """
 .log_softmax(dim=-1) => | You gather raw logits. They become log-probabilities only after log_softmax over the vocabulary.
 .log_softmax(dim=-1) => .log_softmax(dim=-2) | You normalize over pos. The probabilities of all tokens at one position sum to 1: log_softmax over vocab, the last axis.
 .log_softmax(dim=-1) => .log_softmax(dim=0) | You normalize over the batch. The probabilities of all tokens at one position sum to 1: log_softmax over vocab, the last axis.
+logits.log_softmax(dim=-1) => logits - logits.amax(dim=-1, keepdim=True) | Without its largest logit a table is safe, and not normalized yet: the logarithm of the sum of exponentials is missing. log_softmax does both.
 .log_softmax( => .softmax( | You return probabilities: softmax without the log. Use log_softmax.
 return logits.log_softmax(-1).gather(-1, responses) | Without a trial axis, gather reads row j of the prompt for response j. Repeat the log-probs along trial, and index with responses[..., None].
 return repeat(logits.log_softmax(-1), "b p v -> (t b) p v", t=responses.shape[1]).reshape(*responses.shape, -1).gather(-1, responses[..., None]).squeeze(-1) | Your copies run prompt by prompt, so a response reads another prompt's table. All copies of a prompt stand together: "batch pos vocab -> batch trial pos vocab".
@@ -140,6 +141,9 @@ naive_loss.mistakes = f"""
 * log_probs => * log_probs.exp() | You weight probabilities. The policy gradient is that of the log-probability: leave out the exp.
 .mean() => .sum() | You sum. The loss is the mean over batch, trial and pos, so that it does not grow with the size of the batch.
 .mean() => .sum() / len(deltas) | You sum, and divide by the number of prompts only. The loss is the mean over batch, trial and pos.
+.mean() => .mean(dim=(-1, -2, -3)).sum() | You add up the losses of several models side by side. The mean runs over everything, and so over them too.
+.mean() => .mean(dim=-1).sum() | You add up the losses of the responses. The mean runs over batch and trial as well.
+deltas[..., None] => (deltas - deltas.mean(dim=-1, keepdim=True))[..., None] | You take the group's mean off the deltas. They are weighed with as they come.
 .mean() => .sum(dim=-1).mean() | You sum over pos before averaging, so a long response counts more. Take the mean over pos too.
 deltas[..., None] => deltas[:, :, None] | {FROM_THE_END}
 deltas[..., None] => deltas[None] | deltas broadcasts along the wrong axis. Each response has one delta for all its positions: deltas[..., None] is [batch trial 1].

@@ -80,6 +80,10 @@ gradient_variance.mistakes = """
 (probs[:, None, None] * estimates).sum(dim=0) => estimates.mean(dim=0) | Your mean estimate counts all responses alike. Weigh each with its probability.
 return ((rewards - baseline)[:, None, None] * scores).var(dim=0).sum() | var() takes its rows for samples, all of which count alike. Here each row is a response with its own probability.
 (rewards - baseline)[:, None, None] => rewards[:, None, None] | The baseline changes nothing in your result. Take it off the reward, before the product with the score.
+.sum(dim=(1, 2)) => .sum(dim=(1, 2)).sqrt() && mean.square().sum() => mean.square().sum().sqrt() | You take lengths, and the variance is made of squared lengths: leave out the roots.
+.sum(dim=(1, 2)) => .sum(dim=(1, 2)).sqrt() | You average the lengths of the estimates. The variance averages their squares: leave out the root.
+mean.square().sum() => mean.square().sum().sqrt() | You take off the length of the mean estimate. Take off its square: leave out the root.
+(probs * lengths).sum() => (probs.square() * lengths).sum() | You square the probabilities together with the estimates. They are weights: square the estimates alone, then weigh.
 estimates.square().sum(dim=(1, 2)) => estimates.sum(dim=(1, 2)).square() | You add the logits before you square. The variance is wanted logit by logit: square first, then add.
 .sum(dim=(1, 2)) => .mean(dim=(1, 2)) && mean.square().sum() => mean.square().mean() | You average over the logits. The total variance is the sum over all of them.
 return ((probs * (((rewards - baseline)[:, None, None] * scores).square().sum(dim=(1, 2)))).sum() - (probs[:, None, None] * (rewards - baseline)[:, None, None] * scores).sum(dim=0).square().sum()).sqrt() | You return the root, which is a spread. The variance itself is wanted.
@@ -113,6 +117,8 @@ leave_one_out.mistakes = """
 (rewards.shape[-1] - 1) => rewards.shape[-1] - 1 | The division comes before the minus: you divide by G, and then take 1 away. Put G - 1 into brackets.
 (rewards.shape[-1] - 1) => rewards.shape[-1] | You divide the sum of the others by G. There are only G - 1 of them.
 shape[-1] => shape[0] | You divide by the number of prompts less one. shape[0] is the batch axis; the group size is shape[-1].
+(rewards.shape[-1] - 1) => (rewards.numel() - 1) | You divide by the number of all responses of the batch less one. The others are those of the same prompt: G - 1, with G = rewards.shape[-1].
+return (rewards - rewards.mean(-1, keepdim=True)) / (rewards.std(-1, keepdim=True) + 1e-4) | You normalize. Leave-one-out divides the reward by nothing: subtract the mean of the others.
 keepdim=True) - rewards => keepdim=True) | Your sum is that of the whole group. Take the response's own reward off before you divide.
 rewards - others / => others / | You return the baseline itself. The delta is the reward minus it.
 rewards - others / (rewards.shape[-1] - 1) => others / (rewards.shape[-1] - 1) - rewards | The sign is reversed: a response better than the others needs a positive delta. Reward minus baseline.
@@ -132,6 +138,12 @@ NEAR_1000 = (
     "A tied group must give zero. Near 1000 a rounding error is larger than your "
     "epsilon: take one reward of the group off before you average."
 )
+
+
+def _silenced(where, rewards):
+    """Normalized deltas, but for zeros at some places."""
+    centered = rewards - rewards.mean(dim=-1, keepdim=True)
+    return torch.where(where, 0.0, centered / rewards.std(dim=-1, keepdim=True))
 
 
 @exercise("3.3", tolerance=1e-3)  # with or without an epsilon of 1e-4
@@ -179,6 +191,9 @@ return rewards - rewards.mean(-1, keepdim=True) / (rewards.std(-1, keepdim=True)
 centered.std(dim=-1, keepdim=True) => centered.std(dim=-1, keepdim=True, correction=0) | You divide the squares by G. The sample standard deviation divides them by G - 1, as std does.
 return (rewards - rewards.mean(-1, keepdim=True)) / ((rewards - rewards.mean(-1, keepdim=True)).abs().mean(-1, keepdim=True) + 1e-4) | You divide by the mean distance from the mean. The spread is the standard deviation: std(dim=-1, keepdim=True).
 return (rewards - rewards.mean(-1, keepdim=True)) / (rewards.amax(-1, keepdim=True) - rewards.amin(-1, keepdim=True) + 1e-4) | You divide by the range, largest minus smallest. The spread is the standard deviation: std(dim=-1, keepdim=True).
+return (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You compare with mean and spread of the whole batch, across prompts. Each row is a group of its own: say along which axis, and keep it.
+return _silenced((rewards[:, 1:] == rewards[:, :1]).any(dim=-1, keepdim=True), rewards) | You silence each group in which some rewards agree. A group is tied if all of them do: .all(), or max == min.
+return _silenced((rewards == rewards[:, :1]).all(dim=-1).any(), rewards) | One tied group silences the whole batch. Ask each group, keep its axis, and choose with torch.where.
 centered.std( => centered.var( | You divide by the variance. The spread is its root, the standard deviation: std.
 centered.std(dim=-1, keepdim=True) => rewards.std() | Your spread is that of the whole batch: it mixes what stands along batch. Each group has its own: std(dim=-1, keepdim=True).
 centered.std(dim=-1, keepdim=True) => shifted.std() | Your spread is that of all groups together. Each group has its own: std(dim=-1, keepdim=True).
@@ -207,6 +222,10 @@ def divided_by_spread(rewards: Tensor) -> Tensor:
 def reward_of_the_first_best(rewards: Tensor) -> Tensor:
     first = one_hot(rewards.argmax(dim=-1), rewards.shape[-1])
     return rewards * first
+
+
+def reward_of_the_last_best(rewards: Tensor) -> Tensor:
+    return reward_of_the_first_best(rewards.flip(-1)).flip(-1)
 
 
 def centered_ranks(rewards: Tensor) -> Tensor:
@@ -243,6 +262,7 @@ OVERLOOKED = {
     softmax_weights: "Each weight of a tied group is 1/G, whatever the rewards are.",
     keep_max: "In a tied group every response is the best, and keeps its reward. Were yours all zero?",
     reward_of_the_first_best: "Of equals this one picks the first, and pushes that one alone. Ask it of all responses.",
+    reward_of_the_last_best: "Of equals this one picks the last, and pushes that one alone. Ask it of all responses.",
     centered_ranks: "Ranks put equal rewards in some order, so this one pushes some of them up and others down. The pushes cancel in their sum: ask it of each response.",
     reward_below_full_marks: "This one pushes tied groups down. A push downwards is a push: take abs() before you compare.",
     centered_by_batch: "Alone in its batch a tied group gets zero here. Put another group beside it.",
@@ -284,7 +304,7 @@ return True | Your probe says yes to everything, raw rewards as well: whatever i
 [1000.1] * 8 => [0.1] * 8 | Your probe finds rounding that an epsilon of 1e-8 lets through, and not what passes 1e-4. Near 1000 it is larger: tie the rewards at 1000.1 as well.
 [tied, other] => [tied] | Your tied group is alone in its batch, so a mean over the whole batch looks like its own. Put a group with other rewards beside it.
 (deltas[0].abs() < 1e-3).all() => not (deltas[0].abs() > 1e-3).any() | Where 0/0 makes deltas that are not numbers, your probe says yes: NaN is not larger than anything. Ask whether all deltas are small.
-deltas[0].abs() < 1e-3 => deltas[0] == 0 | You allow no rounding. A delta of 1e-5 pushes nothing that anybody could notice: ask for less than 1e-3.
+deltas[0].abs() < 1e-3 => deltas[0] == 0 | You allow no rounding, or less than float32 needs. A delta of 1e-5 pushes nothing that anybody could notice: ask for less than 1e-3, of rewards between -2000 and 2000. Near a million float32 itself is off by more.
 return False | Your probe says no to everything, also to centered rewards, which push no tied group. Do you look at the other groups as well? They may have deltas, and should.
 (deltas[0].abs() < 1e-3).all() => (deltas[1].sum().abs() < 1e-3).all() | You ask whether an ordinary group sums to zero. Ask what a tied one gets, response by response.
 (deltas[0].abs() < 1e-3).all() => deltas[0].sum().abs() < 1e-2 | You add the deltas up, where pushes in both directions cancel, as those of ranks do. Ask it of each response.

@@ -120,6 +120,12 @@ torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | Only the
 .clamp(0.8, 1.2) => .clamp(-0.2, 0.2) | You clip the ratio to -0.2 and 0.2, the range of a difference. A ratio lies around 1: its bounds are 1 - epsilon and 1 + epsilon, 0.8 and 1.2.
 ratio.clamp(0.8, 1.2) => (log_probs - old_log_probs).clamp(-0.2, 0.2).exp() | You clip the logarithm of the ratio, so the range ends at exp(0.2) = 1.22. Take exp first: it is the ratio that stays between 0.8 and 1.2.
 .clamp(0.8, 1.2) => .clamp(max=1.2) | The lower bound is missing: where delta is negative, a ratio below 0.8 is let go.
+log_probs - old_log_probs) => log_probs - log_probs.detach()) | You use pi itself as pi_old: the ratio is 1 in every step, and nothing is ever clipped. Use the noted old_log_probs.
+torch.exp(log_probs - old_log_probs) => log_probs.exp() | pi_old is not used: this is the probability itself. Divide by pi_old, which is to subtract old_log_probs before exp.
+return -(deltas[..., None] * log_probs).mean() | This is the naive loss, without a ratio: pi_old is not used, and nothing is clipped.
+clipped * deltas => (ratio * deltas).clamp(0.8, 1.2) | You clip the product. It is the ratio that stays between 0.8 and 1.2: clip it before you multiply.
+.mean() => .sum() | You sum. The loss is the mean over all tokens, so that it does not grow with the size of the batch.
+.mean() => .sum() / len(deltas) | You divide by the number of prompts only. The mean is over all tokens: batch, trial and pos.
 -torch => torch | The minus sign is missing: an optimizer would minimize the objective.
 log_probs - old_log_probs) => old_log_probs - log_probs) | The ratio is upside down: it is pi over pi_old, so the new log-probability comes first.
 torch.exp(log_probs - old_log_probs) => log_probs / old_log_probs | You divide log-probabilities. The ratio is exp of their difference.
@@ -193,6 +199,9 @@ deltas > 0 => deltas < 0.0 && (ratio < 1 - epsilon) & (deltas < 0) => (ratio < 1
 low | high => high | You count only good tokens above the range. Bad ones below it are let go too.
 low | high => low | You count only bad tokens below the range. Good ones above it are let go too.
 deltas > 0 => deltas >= 0 && deltas < 0 => deltas <= 0 | You count tokens whose delta is zero. They had no gradient that clipping could have taken.
+1 + epsilon => epsilon && 1 - epsilon => -epsilon | You compare the ratio with epsilon alone. It lies around 1: the range goes from 1 - epsilon to 1 + epsilon.
+low | high => ~(low | high) | This is the share of tokens that keep their gradient. The share that loses it is asked for.
+.float().mean() => .sum() / (deltas != 0).expand_as(ratio).sum() | You leave tokens whose delta is zero out of the number of tokens. They are never clipped, and still are tokens.
 .float().mean() => .sum() | This is a count. A fraction is the mean over all tokens, and the mean wants floats.
 .mean() => .sum() | This is a count. A fraction is the mean over all tokens.
 """
@@ -238,6 +247,7 @@ torch.where(mask, per_token, 0.0) => per_token | The mask is forgotten in the nu
 torch.where(mask, per_token, 0.0) => torch.where(mask, 0.0, per_token) | You keep the padding and drop the tokens: mask is True on the tokens that count. masked_fill writes where it is True, so there it needs ~mask.
 return torch.where(mask, per_token, 0.0).sum() / mask.sum() | This is the token mean: every token weighs the same. Here every response does: average each one first, then the averages.
 return torch.where(mask, per_token, 0.0).mean() | You divide by the width of the tensor: the mask is forgotten in the denominator. Divide by each response's own length.
+kept.sum(dim=-1) => kept.sum(dim=1) && mask.sum(dim=-1) => mask.sum(dim=1) | You average over the responses at each position. Average each response over its own tokens: along pos, the last axis.
  / lengths => | You average the sums of the responses. Divide each by its own length first.
 .clamp(min=1) => | A response without tokens makes 0/0. Divide by mask.sum(-1).clamp(min=1): then it adds zero, and still counts as a response.
 lengths).mean() => lengths).sum() / mask.any(dim=-1).sum() | You leave empty responses out of the last mean. One without tokens adds zero, and still counts as a response.

@@ -60,6 +60,8 @@ log_probs.exp() * => log_probs * | You weigh with log-probabilities. The weights
 .sum(dim=-1) => .sum() | You sum over the batch too. Each row is a distribution of its own: sum over vocab, the last axis.
 .sum(dim=-1) => .sum(dim=1) | You sum over the second axis. The tokens of a distribution stand in the last one, however many axes come before it: dim=-1.
 (log_probs - ref_log_probs) => -ref_log_probs | That is the cross-entropy. It lacks the policy's own log-probability, and is not zero where both agree.
+return (torch.expm1(ref_log_probs - log_probs) - (ref_log_probs - log_probs)).sum(dim=-1) | You add k3 up over the vocabulary. An estimate is made for samples; here the average is exact, so weigh each log-ratio with its probability.
+return -(log_probs.exp() * log_probs).sum(dim=-1) | This is the entropy of the policy, and the reference is not in it. The KL averages log pi minus log ref.
 log_probs.exp() * (log_probs => log_probs.exp().detach() * (log_probs | The values are right, but you froze the weights. The policy decides how often it visits a token, so they carry gradient too.
 """
 
@@ -122,7 +124,7 @@ def rewards_case(description, rewards, gap, beta):
     )
 
 
-@exercise("5.3", gradient="log_probs")
+@exercise("5.3", gradient="log_probs ref_log_probs")
 def penalized_reward(rewards, log_probs, ref_log_probs, beta):
     """float [... batch trial], [... batch trial pos] twice, [] -> [... batch trial]"""
     log_ratio = (log_probs - ref_log_probs).detach().sum(dim=-1)
@@ -164,6 +166,8 @@ log_probs - ref_log_probs) => log_probs / ref_log_probs) | You divide logarithms
 return (rewards[..., None] - beta * (log_probs - ref_log_probs)).detach().sum(dim=-1) | You pay the reward once for each token. It belongs to the response: sum the log-ratio first, then subtract it from the reward.
 beta * log_ratio => log_ratio | beta is missing: it says how much a nat of KL costs.
 .detach() => | The values are right, but a gradient flows through the reward. A reward is a number: detach() the log-ratio or use torch.no_grad().
+(log_probs - ref_log_probs).detach() => (log_probs.detach() - ref_log_probs) | The values are right, but a gradient flows through the reward, into ref_log_probs. Detach the whole log-ratio.
+.detach() => .detach().exp() | You add up ratios. The penalty is the logarithm of the ratio, summed over the tokens.
 return rewards - beta * k3(log_probs, ref_log_probs).detach().sum(-1) | You put k3 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k3 it is another.
 return rewards - beta * ((log_probs - ref_log_probs) ** 2 / 2).detach().sum(-1) | You put k2 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k2 it is another.
 return rewards - beta * (log_probs.exp() * (log_probs - ref_log_probs)).detach().sum(-1) | You weigh by probability, but these tokens were sampled: a likely token turns up more often already.
@@ -172,7 +176,7 @@ return rewards - beta * (log_probs.exp() * (log_probs - ref_log_probs)).detach()
 
 @exercise("5.4")
 def next_beta(beta, kl, target, gain):
-    """number, float [seed], number, number -> float [seed]"""
+    """number or [seed], float [seed], number, number -> float [seed]"""
     error = (kl / target - 1).clamp(-0.2, 0.2)
     return beta * (1 + gain * error)
 
@@ -194,9 +198,18 @@ next_beta.cases = (
     beta_case("beta follows the whole error", [0.18, 0.5], gain=1.0),
     case("another target", beta=0.1, kl=[1.1, 0.95, 5.0], target=1.0, gain=0.5),
     case("beta is 2, one seed", beta=2.0, kl=[0.19], target=0.2, gain=0.2),
+    case(
+        "the betas of the step before, one for each seed",
+        beta=[0.1, 0.4, 2.0],
+        kl=[0.3, 0.19, 0.2],
+        target=0.2,
+        gain=0.5,
+    ),
 )
 next_beta.mistakes = """
 .clamp(-0.2, 0.2) => | The error is not held back. A KL ten times too large would multiply beta several times over: clamp the error to -0.2 and 0.2.
+.clamp(-0.2, 0.2) => .clamp(0, 0.2) | Your error is never negative, so beta only grows. Below its target the KL makes it smaller: clamp to -0.2 and 0.2.
+.clamp(-0.2, 0.2) => .clamp(max=0.2) | The lower bound is missing: a KL of zero would take half of beta away at once. Clamp the error to -0.2 and 0.2.
 gain * error => error | The gain is missing: beta follows the whole error. Only the part gain * error moves it.
 gain * error => gain | The error is missing: beta grows in every step, whatever the KL is.
 beta * (1 + gain * error) => beta * gain * error | That is only the change. Add it to beta: beta times one plus gain times the error.

@@ -82,6 +82,8 @@ k3.mean() => k3.sum(dim=-1).mean() | You sum the KL over pos. The policy loss is
 .clamp(0.8, 1.2) => | Nothing is clipped: this is the unclipped loss plus the KL.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio.clamp(0.8, 1.2) * each | Only the clipped product is left. Without the min, a token that was pushed the wrong way out of the range can never come back.
 minimum => maximum | max for min: the clipped loss takes the smaller product.
+gain = torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => gain = log_probs * each | This is the naive loss: there is no ratio in it, so pi_old is not used and nothing is clipped.
+-gain.mean() + beta * k3.mean() => beta * -gain.mean() + k3.mean() | beta weighs the policy loss here. It weighs the KL.
 -gain => gain | The policy loss lacks its minus sign: an optimizer would minimize the objective. Only the KL is added as it is.
 torch.expm1(difference) - difference => -difference | This KL is k1, the plain difference: as a loss it teaches nothing. Use k3.
 """
@@ -101,22 +103,25 @@ def losses_alone(function, *args):
     return "losses that still carry their graphs" if tracked else losses
 
 
+SAMPLES_INSIDE = "You sample in every step. All steps of an epoch use the same responses: that is what the ratio and the clip are for."
 # Of one epoch and of all: in both solutions these lines are the same.
-OF_A_STEP = """
+OF_A_STEP = f"""
+log_probs = compute => responses = generate_responses(prompts, model, 4, generator); log_probs = compute | {SAMPLES_INSIDE}
+log_probs = compute => responses = generate_responses(prompts, model, 4, generator); deltas = compute_deltas(compute_reward(prompts, responses, sort_distance_reward), "normalized_rewards"); log_probs = compute | {SAMPLES_INSIDE}
 loss.detach() => loss | Each loss still carries the graph that made it, so nothing of any step is freed. Append loss.detach(), which keeps the number and lets go of the graph.
 torch.stack(losses) => torch.stack(losses).tolist() | You return a list. One tensor of all losses is asked for: torch.tensor makes it from numbers, torch.stack from tensors.
 losses.append(loss.detach()) => losses.append(loss.detach()); break | Your function returns after the first step. Does `return` stand in the loop?
+"clipped", old) => "naive") | This is the naive loss: there is no ratio in it, so pi_old is not used and nothing is clipped.
 "clipped", old) => "clipped", log_probs.detach()) | You note pi_old anew in every step, so the ratio is always 1. Note it once, when the responses are new.
 loss + beta * compute_kl_penalty(log_probs, ref) => loss | The KL is 0 in all steps: it is missing, or it compares the model with itself as it is now.
 loss + beta => loss - beta | You subtract the KL. The loss is minimized, so a penalty is added.
 optimizer.zero_grad() => | The gradients of all steps add up. Call optimizer.zero_grad() before each backward.
-optimizer.step() => | Nothing moves. Zero the gradients, then loss.backward(), then optimizer.step(): is one missing, or out of order?
+optimizer.step() => | Nothing moves. Zero the gradients, then loss.backward(), then optimizer.step(): is one missing, or out of order? Does the loop score the model that the optimizer moves, and not the reference? And do you pay by distance? Other rewards may tie all groups.
 model, 4, generator) => model, 10, generator) | Your groups are too large: draw four responses to each prompt.
 model, 4, generator) => model, 4) | You draw other responses: hand the generator of start() to generate_responses.
 "normalized_rewards" => "centered_rewards" | Your deltas are the rewards less their mean. Divide them by the spread of the group as well: compute_deltas(rewards, 'normalized_rewards').
 "normalized_rewards" => "rewards" | Your deltas are the raw rewards. Compare each response with its group: compute_deltas(rewards, 'normalized_rewards').
 """
-SAMPLES_INSIDE = "You sample in every step. All steps of an epoch use the same responses: that is what the ratio and the clip are for."
 
 
 @exercise("6.2", use=losses_alone)
@@ -142,13 +147,26 @@ def one_epoch(start, prompts, num_steps, beta):
     return torch.stack(losses)
 
 
-def epoch_case(description, num_steps, beta, hint=""):
-    """An epoch from the same start."""
+def another_start():
+    """As fresh_start, but another model and another learning rate."""
+    torch.manual_seed(2)
+    model = SortModel(5, 10, 3, 3, init_scale=0.1)
+    return model, Generator().manual_seed(3), Adam(model.parameters(), lr=0.03)
+
+
+ANOTHER_START = "This `start` is not the notebook's fresh_start. Call the argument, which brings model, generator and optimizer."
+OTHER_PROMPTS = "These prompts are not those of the notebook. Use the argument `prompts` throughout."
+
+
+def epoch_case(
+    description, num_steps, beta, hint="", start=fresh_start, prompts=PROMPTS
+):
+    """An epoch, from the same start unless told otherwise."""
     given = dict(num_steps=num_steps, beta=beta)
-    return case(description, hint, start=fresh_start, prompts=PROMPTS, **given)
+    return case(description, hint, start=start, prompts=prompts, **given)
 
 
-one_epoch.insight = "One epoch is one rollout: everything that is compared with is noted before the first step, and only pi moves."
+one_epoch.insight = "One epoch is one rollout: everything that is compared with is noted before the first step, and only pi moves. In this first epoch pi_old and pi_ref are one and the same policy, so an exchange of the two cannot show; in 6.3 it does."
 one_epoch.cases = (
     epoch_case(
         "one step",
@@ -159,10 +177,10 @@ one_epoch.cases = (
     epoch_case("three steps, no KL", 3, beta=0.0),
     epoch_case("three steps", 3, beta=0.5),
     epoch_case("twelve steps, enough to be clipped", 12, beta=0.1),
+    epoch_case("another start", 2, 0.5, ANOTHER_START, start=another_start),
+    epoch_case("two of the prompts", 2, 0.5, OTHER_PROMPTS, prompts=PROMPTS[1:]),
 )
 one_epoch.mistakes = f"""{OF_A_STEP}
-log_probs = compute => responses = generate_responses(prompts, model, 4, generator); log_probs = compute | {SAMPLES_INSIDE}
-log_probs = compute => responses = generate_responses(prompts, model, 4, generator); deltas = compute_deltas(compute_reward(prompts, responses, sort_distance_reward), "normalized_rewards"); log_probs = compute | {SAMPLES_INSIDE}
 return train_by_hand(start, prompts, num_steps, 1, num_steps, beta) | {SAMPLES_INSIDE}
 """
 
@@ -192,12 +210,22 @@ def train_by_hand(start, prompts, num_epochs, num_steps, period, beta):
     return torch.stack(losses)
 
 
-def run_case(description, num_epochs, num_steps, period, beta):
-    """A run from the same start."""
+def run_case(
+    description,
+    num_epochs,
+    num_steps,
+    period,
+    beta,
+    hint="",
+    start=fresh_start,
+    prompts=PROMPTS,
+):
+    """A run, from the same start unless told otherwise."""
     return case(
         description,
-        start=fresh_start,
-        prompts=PROMPTS,
+        hint,
+        start=start,
+        prompts=prompts,
         num_epochs=num_epochs,
         num_steps=num_steps,
         period=period,
@@ -215,8 +243,13 @@ train_by_hand.cases = (
     run_case("four epochs, a copy every second", 4, 2, period=2, beta=0.5),
     run_case("three epochs, a copy in each", 3, 2, period=1, beta=0.5),
     run_case("six epochs of three steps", 6, 3, period=3, beta=0.1),
+    run_case("another start", 2, 2, 1, 0.5, ANOTHER_START, start=another_start),
+    run_case("two of the prompts", 2, 2, 2, 0.5, OTHER_PROMPTS, prompts=PROMPTS[1:]),
 )
 train_by_hand.mistakes = f"""{OF_A_STEP}
+"clipped", old) => "clipped", ref) && (log_probs, ref) => (log_probs, old) | pi_old and pi_ref are exchanged: pi_old belongs in the ratio, pi_ref in the KL. Where pi_ref has just been copied they are the same policy, and nothing shows.
+epoch % period == 0 => epoch % num_steps == 0 | You count the steps of an epoch in place of the period. The copy is renewed where epoch % period is 0.
+epoch in range(num_epochs) => epoch in range(num_steps) && _ in range(num_steps) => _ in range(num_epochs) | num_epochs and num_steps are exchanged: the outer loop counts epochs, the inner one steps.
 epoch % period == 0 => epoch == 0 | Your reference is copied once and never again. It is renewed every `period` epochs.
 copy.deepcopy(model) => model | Your reference is the policy as it was when the epoch began, which is pi_old. Copy it, with copy.deepcopy, and only every `period` epochs.
 epoch % period == 0 => epoch == 0 or (epoch + 1) % period == 0 | You copy one epoch too early: the copy is due when epochs 0, period, 2 period begin.

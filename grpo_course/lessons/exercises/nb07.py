@@ -56,6 +56,7 @@ lengths * deltas.numel() => deltas.numel() | The length is missing: a response's
 share[..., None] * mask => share[..., None].expand(mask.shape) | Padding gets a gradient: multiply by the mask.
 share[..., None] * mask => share[..., None] | The mask is missing: multiply by it, so that each token of a response gets the share and padding gets 0.
 lengths * deltas.numel() => lengths * mask.any(dim=-1).sum() | You leave empty responses out of the mean. One without tokens has no gradient, and still counts among the N responses.
+-deltas / (lengths * deltas.numel()) => -deltas * lengths / deltas.numel() | You multiply by the length. A response's tokens share its weight, so each gets 1 / length of it.
 lengths * deltas.numel() => lengths | The mean over responses is missing: divide by their number, deltas.numel().
 deltas.numel() => deltas.shape[-1] | You divide by G alone. The mean runs over all responses of the batch: divide by deltas.numel().
 deltas.numel() => deltas.shape[0] | You divide by the number of prompts alone. The mean runs over all responses of the batch: divide by deltas.numel().
@@ -139,6 +140,8 @@ return (rewards == 1).all(-1) | You find groups where all are right. A group whe
 return rewards.sum(-1) == 0 | Rewards that sum to zero need not be equal, nor need equal ones sum to zero. Compare rewards with each other: largest against smallest.
 return rewards.amax(0) == rewards.amin(0) | You compare across prompts. A group is a row: its responses lie along trial, the last axis.
 return (rewards == rewards[:1]).all(-1) | You compare across prompts. A group is a row: its responses lie along trial, the last axis.
+return (rewards[..., 1:] == rewards[..., :-1]).any(dim=-1) | You find groups in which some rewards agree. In a tied group all of them do: .all(), or largest against smallest.
+return rewards.mean(dim=-1) == rewards[..., 0] | A mean that equals the first reward says nothing of the others, and rounding moves it. Compare rewards with each other: largest against smallest.
 return rewards[..., 0] == rewards[..., -1] | You look at the first and the last response only. All of the group must agree.
 return rewards[..., 0] == rewards[..., 1] | You look at the first two responses only. All of the group must agree.
 """
@@ -286,6 +289,13 @@ log_line.mistakes = f"""
 -old_log_probs[mask].mean() => -old_log_probs.mean() | {NOT_ALL_TOKENS}
 -old_log_probs[mask].mean() => -log_probs[mask].mean() | {SAMPLER}
 -old_log_probs[mask].mean() => -old_log_probs[mask].sum() | You sum. The entropy is asked for a token: take the mean.
+-old_log_probs[mask].mean() => -(torch.where(mask, old_log_probs, 0).sum(dim=-1) / mask.sum(dim=-1)).mean() | You average each response first, so that a token of a short one weighs more. Take one mean over all tokens of the batch.
+-old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * old_log_probs[mask]).sum() | You add up p log p, which is the entropy only over all tokens of a vocabulary. These tokens are samples: a plain mean of the log-probabilities is right.
+-old_log_probs[mask].mean() => -(log_probs[mask].exp() * log_probs[mask]).sum() | You add up p log p, which is the entropy only over all tokens of a vocabulary. These tokens are samples of pi_old: a plain mean of its log-probabilities is right.
+(log_probs - old_log_probs)[mask].exp() => torch.where(mask, log_probs - old_log_probs, 0).sum(dim=-1).exp() | You multiply the ratios of a response, as a ratio of whole sequences does. Here each token has a ratio of its own.
+ratio.min().item() => ratio.max().item().real && "ratio_max": ratio.max().item() => "ratio_max": ratio.min().item() | Smallest and largest ratio are exchanged.
+(log_probs - old_log_probs)[mask] => (old_log_probs - log_probs)[mask] && -old_log_probs[mask] => -log_probs[mask] | pi and pi_old are exchanged: the ratio is pi over pi_old, and the entropy is that of pi_old, from which the tokens were drawn.
+rewards.mean() => rewards.sum() | You add the rewards up. Their mean is asked for.
 -old_log_probs[mask].mean() => -torch.where(mask, old_log_probs, 0).mean() | You divide by the size of the tensor, padding included. Only the tokens count: x[mask].mean().
 -old_log_probs[mask].mean() => (-old_log_probs[mask].sum() / rewards.numel()) | This is the entropy of a whole response. It is asked for a token: divide by the number of tokens.
 -old_log_probs[mask].mean() => old_log_probs[mask].mean() | An entropy is never negative here: it is minus the mean log-probability.

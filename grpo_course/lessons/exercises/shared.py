@@ -9,7 +9,8 @@ from grpo_course.classroom.check import Case, case
 
 TOO_LATE = (
     "A probability below 1e-45 rounds to zero, and no epsilon or clamp brings its "
-    "logarithm back: use log_softmax, which never leaves the log domain."
+    "logarithm back. Take log_softmax of the logits as they are, without a clamp "
+    "before or behind it: it never leaves the log domain."
 )
 TOO_EARLY = (
     "exp(-200) rounds to zero, and no epsilon or clamp brings it back. Subtract "
