@@ -49,6 +49,7 @@ from grpo_course.cli import (
 )
 from grpo_course.evaluation import evaluate_policy, evaluation_table
 from grpo_course.lm import (
+    FOR_LORA,
     CausalPolicy,
     find_device,
     load_tokenizer,
@@ -467,6 +468,8 @@ def main(arguments: list[str]) -> int:
         return 0
     require_trl()
     config = with_flags(config, flags, options, made.prog)
+    if config.lora_rank:
+        require_extra("peft", *FOR_LORA)
     own = own_arguments(options.trl)
     out, rank = Path(options.out), int(os.environ.get("RANK", 0))  # set by the launcher
     with alone_in(out) if rank == 0 else nullcontext():  # the first locks for them all

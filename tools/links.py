@@ -27,7 +27,7 @@ TABLE = re.compile(r"^\[project\.urls\]\n(?:.+\n)*\n?", re.MULTILINE)
 EXTRAS = "[project.optional-dependencies]"  # the table that comes behind that one
 LINE = re.compile(r"\n*^\*\*Open it in\*\* .*$", re.MULTILINE)
 CLONE = re.compile(r"(clone it with git)(?:: `git clone [^`]*`)?")
-DESK = re.compile(r"(Go on at your own desk, from ).*?(?=: `python3 -m grpo_course)")
+DESK = re.compile(r"(Go on at your own desk, from ).*?(?=: `python3)")
 # Colab brings its own torch and plots: only the course and what it lacks there come.
 INSTALL = """\
 import sys

@@ -1,4 +1,6 @@
-"""Record what GRPO makes of SmolLM2: python3 -m tools.record GRPO --seeds 0 1 2
+"""Record what GRPO makes of SmolLM2.
+
+.venv/bin/python -m tools.record GRPO --seeds 0 1 2
 
 Each arm of ARMS is trained once a seed, half an hour on one core or some minutes on a
 GPU, and measured as it goes. What is recorded is not done again, and a run that was

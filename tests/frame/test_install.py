@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shlex
 import subprocess
 import sys
 from contextlib import suppress
@@ -202,6 +203,66 @@ def test_help_and_what_is_unknown(capsys, monkeypatch, tmp_path):
 def test_help_of_what_hands_its_options_on_starts_nothing(ready, capsys, name):
     assert command_line.main([name, "--help"]) == 0
     assert f"`{name}" in capsys.readouterr().out.replace("python3 -m grpo_course ", "")
+
+
+@pytest.mark.parametrize("name", ["gguf", "torch._C", "grpo_course.files"])
+def test_what_cannot_be_imported_ends_in_words_and_a_bug_of_ours_does_not(
+    ready, monkeypatch, capsys, name
+):
+    """ImportError as well: a package of another version, or a damaged one."""
+    kind = ModuleNotFoundError if name == "gguf" else ImportError
+
+    def refuse(*given):
+        raise kind(f"no {name}", name=name)
+
+    monkeypatch.setattr(lab, "main", refuse)
+    if name.startswith("grpo_course"):
+        with pytest.raises(ImportError):
+            command_line.main(["lab"])
+        return
+    assert command_line.main(["lab"]) == 1
+    *_, cure = capsys.readouterr().err.strip().splitlines()
+    given = shlex.split(cure.partition(": ")[2])
+    assert given[:6] == [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-c",
+        str(ROOT / "constraints.txt"),
+    ]
+    assert given[-1] == name.partition(".")[0]
+
+
+def test_a_cure_is_quoted_for_the_shell_and_a_wheel_names_its_own_python(
+    monkeypatch, tmp_path
+):
+    python = tmp_path / "my env" / "python3"
+    monkeypatch.setattr(sys, "executable", str(python))
+    given = install.pip_install("trl==1.16.*", "gguf>=0.10")
+    assert shlex.split(given)[0] == str(python)
+    assert "'trl==1.16.*' 'gguf>=0.10'" in given
+    assert install.call("fetch") == "python3 -m grpo_course fetch"
+    monkeypatch.setattr(install, "ROOT", tmp_path)  # no checkout
+    assert shlex.split(install.call("fetch"))[0] == str(python)
+    assert "constraints" not in install.pip_install("gguf")
+    python.parent.mkdir()
+    python.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(python.parent))  # as in an activated environment
+    assert install.call("fetch") == "python3 -m grpo_course fetch"
+
+
+def test_an_extra_is_read_from_the_metadata_where_pip_has_installed_the_course(
+    monkeypatch, tmp_path
+):
+    lines = ["torch<2.14", "gguf>=0.10; extra == 'smollm2'", 'mypy ; extra == "test"']
+    monkeypatch.setattr(install.metadata, "requires", lambda name: lines)
+    assert install.requirements(tmp_path, "smollm2") == ["gguf>=0.10"]
+    assert install.requirements(tmp_path, "test") == ["mypy"]
+    assert install.requirements(tmp_path) == ["torch<2.14"]
+    assert install.lacking(["pytest>=8", "no-such-package==1.*"]) == [
+        "no-such-package==1.*"
+    ]
 
 
 @pytest.mark.slow

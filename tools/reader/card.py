@@ -1,7 +1,7 @@
 """What a pretrained model can do, and its README, with every number from that.
 
-`python3 -m tools.reader.card` writes the card of the course's own model again from its
-figures, where the words of TEXT were changed.
+`.venv/bin/python -m tools.reader.card` writes the card of the course's own model again
+from its figures, where the words of TEXT were changed.
 """
 
 import json
@@ -60,7 +60,7 @@ in the tokenizer's chat template; there is no system message.
 ## How it was made
 
 ```
-python3 -m tools.reader.pretrain --out runs/pretrain
+.venv/bin/python -m tools.reader.pretrain --out runs/pretrain
 ```
 
 - Settings: {settings}.

@@ -1,4 +1,4 @@
-"""Record what GRPO bought: python3 -m tools.reader.finale 0 1 2 3 4
+"""Record what GRPO bought: .venv/bin/python -m tools.reader.finale 0 1 2 3 4
 
 Each seed draws prompts, samples and test problems of its own, and takes a quarter of an
 hour on one core; the handwritten problems are the same for all. With --start FOLDER the

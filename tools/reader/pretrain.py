@@ -1,6 +1,6 @@
 """Pretrain the reader, a language model from nothing, on stories that never repeat.
 
-python3 -m tools.reader.pretrain --out runs/pretrain
+.venv/bin/python -m tools.reader.pretrain --out runs/pretrain
 
 It takes about an hour of one core. The same command goes on with what was stopped,
 from its last checkpoint, and the weights come out as if it had never stopped: batch and

@@ -4,7 +4,8 @@ Every problem's numbers, in whatever order, belong to one of three pools: traini
 validation, and unseen. Every frame belongs to training or is held out. So four kinds
 of split are left: seen or unseen numbers, crossed with seen or unseen frames.
 
-`python3 -m tools.reader.stories` writes what the installed course holds of them.
+`.venv/bin/python -m tools.reader.stories` writes what the installed course holds of
+them.
 """
 
 import json
