@@ -395,7 +395,7 @@ class Run:
                     f"{path} was written: it was changed. Put it back, or start again "
                     "with another --out."
                 )
-        use_threads(config.num_threads or min(saved["threads"], num_cores()))
+        use_threads(config.num_threads or min(saved.get("threads", 1), num_cores()))
         model = load_model(path, find_device(config.device))
         self.set_up(model, load_tokenizer(path))
         trainer = self.trainer

@@ -1,6 +1,7 @@
 """The exercises of 12_gsm8k_grpo."""
 
 from collections import Counter
+from statistics import mode
 
 import torch
 
@@ -23,7 +24,10 @@ def answer_reward(text, answer):
     return 1.1 if number == read_number(answer) else 0.1
 
 
+AS_NUMBERS = "As texts they differ, as numbers they are one: let read_number read both."
 ONE_LINE = "Behind the number the model went on, to a question of its own. Where a further line follows, strip() aside, there is no answer."
+ZERO = "0 is a number, and the right answer to 7 - 7, but `not number` takes it for None. Ask whether it `is None`."
+LAST = "Two answers stand there, on two lines, so there is none. A regular expression may find the last one: cut at the first `Answer:`."
 TWICE = "Two numbers are named, so none is: cut at the first `Answer:`, and let read_number see all that follows. Otherwise guessing twice pays."
 answer_reward.insight = "The tenth is for the form alone. It gives a model that gets no sum right something to climb, and it is too small to be worth more than a right answer."
 answer_reward.cases = (
@@ -44,15 +48,18 @@ answer_reward.cases = (
         "Nothing stands behind the mark: read_number gives None, and the form is not hit.",
     ),
     _said(
-        "a full stop and a new line at the end",
-        "7 + 5 = 12.\nAnswer: 12.\n",
+        "a new line at the end",
+        "7 + 5 = 12.\nAnswer: 12 \n",
         "White space at the end breaks no form: strip() before you look for a new line.",
     ),
+    _said("a full stop at the end", "Answer: 12.", AS_NUMBERS),
+    _said("12.00 dollars", "Answer: $12.00", AS_NUMBERS),
+    _said("a right zero", "7 - 7 = 0. Answer: 0", ZERO, answer="0"),
+    _said("a wrong zero", "7 + 5 = 0. Answer: 0", ZERO),
     _said(
-        "12.00 dollars",
-        "Answer: $12.00",
-        "As texts they differ, as numbers they are one: let read_number read both.",
+        "the right digits below zero", "Answer: -12", "-12 is not 12: leave the sign."
     ),
+    _said("half a unit more", "Answer: 12.5", "12.5 is not 12: round nothing."),
     _said(
         "another number that has its digits",
         "Answer: 120",
@@ -61,6 +68,12 @@ answer_reward.cases = (
     _said("two answers, the last one right", "Answer: 3. Answer: 12", TWICE),
     _said("two answers, the first one right", "Answer: 12. Answer: 3", TWICE),
     _said("two numbers", "Answer: 12 or 13", TWICE),
+    _said(
+        "two answers on two lines, the last one right", "Answer: 5\nAnswer: 12", LAST
+    ),
+    _said(
+        "two answers on two lines, the first one right", "Answer: 12\nAnswer: 5", LAST
+    ),
     _said("it goes on", "Answer: 12\nQuestion: What is next?", ONE_LINE),
     _said(
         "a gold answer that is written out",
@@ -73,7 +86,7 @@ answer_reward.mistakes = r"""
 None if "\n" in said else read_number(said) => read_number(said) | Behind the number the model went on, to a question of its own. Where a further line follows, strip() aside, there is no answer.
 .strip() => | White space at the end breaks no form: strip() before you look for a new line.
 text.partition("Answer:") => ("", *text.rpartition("Answer:")[1:]) if "Answer:" in text else ("", "", "") | Two numbers are named, so none is: cut at the first `Answer:`, and let read_number see all that follows. Otherwise guessing twice pays.
-text.partition("Answer:")[2] => text.rpartition("Answer:")[2] | Without `Answer:` rpartition gives you the whole text, and of two answers the last one. Cut at the first mark: partition leaves an empty text where there is none.
+text.partition("Answer:")[2] => text.rpartition("Answer:")[2] | Of two answers you read the last one, and guessing twice pays. Cut at the first `Answer:` and read all that follows: partition leaves an empty text where there is no mark.
 else 0.1 => else 0.0 | A wrong number in the right form earns the tenth for the form.
 1.1 if => 1.0 if | A right answer has the form, too: 1 for the number and 0.1 for the form.
 0.0 => 0.1 | Without the form nothing is paid: return 0.0 there.
@@ -82,6 +95,8 @@ number == read_number(answer) => str(number) == answer | The gold answer is a te
 number == read_number(answer) => answer in said | You ask whether the digits occur: 120 holds 12, and is not 12. Compare numbers.
 return 1.1 if answer in text else 0.1 | You ask whether the digits occur anywhere: in the sum, in 120. Read the number behind `Answer:` and compare numbers.
 else read_number(said) => else read_number(text) | You read the whole text, in which the sum has numbers too. Read what stands behind `Answer:`.
+if number is None => if not number | 0 is a number, and the right answer to 7 - 7, but `not number` takes it for None. Ask whether it `is None`.
+None if "\n" in said else read_number(said) => read_number(said.split("\n")[0]) | Behind the number the model went on, to a question of its own. Where a further line follows, strip() aside, there is no answer.
 1.1 if number == => 1.1 if number != | The signs are turned: the right number earns 1.1, any other one 0.1.
 """
 
@@ -151,6 +166,9 @@ return [given[0] for given in answers] | You take the first answer, whatever the
 [0][0] if counted else None => [0] if counted else None | most_common gives pairs of an answer and its count. Return the answer alone.
 [0][0] if counted else None => [0][1] if counted else None | That is how often it came. Return the answer, the first of each pair.
 if counted else None => if counted and 2 * counted.most_common(1)[0][1] > len(given) else None | You ask for more than half. The most frequent answer wins, however few gave it.
+for given in answers: => for given in zip(*answers): | You count across the problems. answers[i] holds all answers to one problem already: no zip.
+winners.append(counted.most_common(1)[0][0] if counted else None) => winners = counted.most_common(1)[0][0] if counted else None | You return the answer to the last problem alone. Return a list, with one answer for each problem.
+return [mode(_given(given)) for given in answers] | Where nobody answered, there is nothing to count: mode of nothing is an error. Return None for that problem, and go on.
 return [max(_given(given), default=None) for given in answers] | That is the largest of the answers, not the most frequent one.
 [0][0] if counted else None => [0][0] | Where nobody answered, there is nothing to count: return None for that problem, and go on.
 return [max(_given(given), key=given.count) for given in answers] | Where nobody answered, there is nothing to count: max needs default=None there.
@@ -205,6 +223,10 @@ gain.std() => gain.std(correction=0) | You divide the squares by n. The sample s
 gain.std() / => (before.mean() * (1 - before.mean()) + after.mean() * (1 - after.mean())).sqrt() / | That is the error of two shares of problems of their own. Here both answer the same problems: what makes a problem easy helps both, and drops out of the gain of a pair. Take the spread of the gains.
 gain.numel() => before.shape[-1] | You divide by the number of problems of one seed. The mean is over those of all seeds.
 gain.std() => gain.square().mean().sqrt() | These are distances from zero. The spread is taken around the mean gain, and its squares are divided by n - 1, as std() does.
+gain.std() / gain.numel() ** 0.5 => gain.var() | This is the square of the spread of single problems. Take the root, and divide by that of n.
+gain.std() => gain.var() | This is a spread that is squared, over a root that is not: take std(), the root of the variance.
+gain.std() => 1.96 * gain.std() | This is half of a 95 % interval. Return one standard error.
+gain.std() => (after.mean() * (1 - after.mean())).sqrt() | That is the spread of the answers after training. Here both answer the same problems: take the spread of the gains.
 gain.std() => 2 * gain.std() | These are two standard errors, half of a 95 % interval. Return one.
 [gain.mean(), gain.std() / gain.numel() ** 0.5] => [gain.std() / gain.numel() ** 0.5, gain.mean()] | The right two numbers in the wrong order: the gain first.
 after - before => before - after | The sign is turned: this is what was lost. The gain is after minus before.
