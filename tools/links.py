@@ -29,11 +29,12 @@ LINE = re.compile(r"\n*^\*\*Open it in\*\* .*$", re.MULTILINE)
 CLONE = re.compile(r"(clone it with git)(?:: `git clone [^`]*`)?")
 DESK = re.compile(r"(Go on at your own desk, from ).*?(?=: `python3)")
 # Colab brings its own torch and plots: only the course and what it lacks there come.
+LACKING = "docstring-parser einops gguf typeguard tyro"
 INSTALL = """\
 import sys
 
 if "google.colab" in sys.modules:  # there, and only there, the course is missing
-    course = "einops gguf tyro git+{address}"
+    course = "{lacking} git+{address}"
     get_ipython().run_line_magic("pip", f"install -q --no-deps {{course}}")"""
 
 
@@ -118,7 +119,7 @@ def add(notebook: NotebookNode, name: str, address: str) -> None:
         page = f"https://{place.replace('/', '.github.io/')}/notebooks/{name}.html"
         without = f"[Colab]({colab}) or [Binder]({binder}), without installing"
         first.source += f"\n\n**Open it in** {without}; {READ}({page})."
-        cell = v4.new_code_cell(INSTALL.format(address=address))
+        cell = v4.new_code_cell(INSTALL.format(lacking=LACKING, address=address))
         cell.id = digest(f"{name}:{COLAB}", 8)
         cell.metadata["tags"] = [COLAB]
         put_behind(cell)

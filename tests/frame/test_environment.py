@@ -10,6 +10,7 @@ import yaml
 from packaging.specifiers import SpecifierSet
 
 from grpo_course import install
+from tools import links
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -65,6 +66,14 @@ def test_every_floor_is_a_version_that_is_tried():
     torch, series = lines.pop("torch"), tried["torch"].removesuffix(".*")
     assert torch == f"torch>={series},<2.14"
     assert [*lines.values()] == [f"{name}>={tried[name]}" for name in lines]
+
+
+def test_colab_s_cell_brings_what_colab_lacks_for_fetch_too():
+    """All but JupyterLab, which is not used there; what tyro needs as well."""
+    needed = by_name([*PROJECT["dependencies"], *EXTRAS["smollm2"]]).keys()
+    needed |= by_name(metadata.requires("tyro")[:1]).keys() | {"typeguard"}
+    brought = {*links.LACKING.split()} | pins("colab-constraints.txt").keys()
+    assert needed - brought == {"jupyterlab"}
 
 
 def test_what_is_installed_is_what_is_pinned():
