@@ -272,23 +272,27 @@ PROGRAM = """
 import json, sys, traceback
 from grpo_course import trl
 from grpo_course.__main__ import main
+from grpo_course.cli import run_command
 
 for module, words in json.loads(sys.argv[1]):
-    print("$", module, *words, flush=True)
+    print("$", module, *words)
     try:
-        status = main(words) if module == "grpo_course" else trl.main(words)
+        is_trl = module == "grpo_course.trl"
+        status = run_command(trl.main, words) if is_trl else main(words)
     except SystemExit as ended:
         status = ended.code
     except Exception:
-        status = traceback.format_exc()
-    if status:
-        sys.exit(f"{words}: {status}")
+        traceback.print_exc()
+        status = "a traceback"
+    print("=", status)
 """
+ONE = re.compile(r"^\$ (.*)\n((?:.*\n)*?)= (.*)$", re.MULTILINE)
 FEW = {
     "num-problems": 40,
     "num-epochs": 1,
     "num-prompts": 2,
     "num-responses": 2,
+    "micro-batch-size": 4,
     "eval-problems": 2,
     "eval-samples": 1,
     "max-new-tokens": 8,
@@ -414,32 +418,40 @@ class Place:
         )
         return done.returncode, done.stdout
 
+    def each(self, told):
+        """Commands in one process. -> the words of each, what it printed, its status"""
+        status, said = self.run("-u", "-c", PROGRAM, json.dumps(list(told)))
+        assert status == 0, said
+        return ONE.findall(said)
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     return Place(tmp_path_factory.mktemp("place"))
 
 
+ASKED = {
+    "smollm2": "fetch",
+    "lora": "train --config sums --lora-rank 4 --model FOLDER",
+    "scale": "--config sums",
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("extra", "words"),
-    [
-        ("smollm2", "-m grpo_course fetch"),
-        ("lora", "-m grpo_course train --config sums --lora-rank 4 --model FOLDER"),
-        ("scale", "-m grpo_course.trl --config sums"),
-    ],
-)
-def test_what_an_extra_has_is_asked_for_before_work_begins(place, tiny, extra, words):
+def test_what_an_extra_has_is_asked_for_before_work_begins(place, tiny):
     """And the cure that is printed installs just that, wherever it is pasted."""
-    status, told = place.run(*words.replace("FOLDER", str(tiny)).split())
-    *before, cure = told.strip().splitlines()
-    assert status == 1 and "Not installed here" in before[-1], told
-    assert len(before) <= 2, "something was done before"
-    needed = install.requirements(ROOT, extra)
-    given = shlex.split(cure)
-    assert given[:4] == [str(place.python), "-m", "pip", "install"]
-    missing = [each for each in needed if each in given[4:]]
-    assert missing == given[4:] and set(needed) - {*missing} <= {"accelerate"}
+    words = [each.replace("FOLDER", str(tiny)).split() for each in ASKED.values()]
+    modules = ["grpo_course", "grpo_course", "grpo_course.trl"]
+    for extra, (_, told, status) in zip(
+        ASKED, place.each(zip(modules, words, strict=True)), strict=True
+    ):
+        *before, cure = told.strip().splitlines()
+        assert status == "1" and "Not installed here" in before[-1], told
+        assert len(before) == 1, "something was done before"
+        needed, given = install.requirements(ROOT, extra), shlex.split(cure)
+        assert given[:4] == [str(place.python), "-m", "pip", "install"]
+        assert set(given[4:]) <= {*needed} <= {*given[4:], "accelerate"}  # Colab has it
+        assert given[4:]
 
 
 def published(folder):
@@ -525,9 +537,11 @@ def test_every_printed_command_that_trains_runs_where_nothing_else_is(place, tin
         by_trl = module == "grpo_course.trl" and words[0]
         if by_trl or words[0] in TRAINS:
             told.append((module, small(words, tiny)))
-    assert len(told) > 20
-    status, said = place.run("-c", PROGRAM, json.dumps(told))
-    assert status == 0, said[-3000:]
+    done = place.each(told)
+    wrong = [
+        f"{words}:\n{said[-2000:]}" for words, said, status in done if status != "0"
+    ]
+    assert len(done) == len(told) > 20 and not wrong, "\n".join(wrong)
 
 
 @pytest.mark.slow
