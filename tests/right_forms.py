@@ -179,6 +179,16 @@ def _bonus_for_one_group(make_trainer):
     return max((before - after).abs().tolist()) < 1e-2
 
 
+def _each_group_alone(make_trainer):
+    """What one response earns is no matter to the other group."""
+    trainer = make_trainer()
+    size = trainer.settings.num_responses
+    rewards = torch.rand(2 * size)
+    before = trainer.compute_deltas(rewards)[size:]
+    rewards[0] += 1
+    return torch.allclose(before, trainer.compute_deltas(rewards)[size:], atol=1e-3)
+
+
 def _surprise_of_kept_tokens(make_trainer):
     trainer = make_trainer(temperature=0.01)
     batch = trainer.collect()
@@ -546,6 +556,7 @@ RIGHT = [
     ),
     ("masked_loss", lambda *given: _response_by_response(*given)),
     ("groups_stand_alone", _bonus_for_one_group),
+    ("groups_stand_alone", _each_group_alone),
     ("own_words_look_likely", _surprise_of_kept_tokens),
     ("padding_leaves_no_trace", _padded_by_hand),
     ("parts_make_no_difference", _three_sizes),
@@ -910,8 +921,8 @@ EQUIVALENT: dict[str, set[str]] = {
     # Any large rewards will do, tied or not.
     "3.4": {"1000.1", "0.0", "1.0", "2.0", "3.0"},
     "9.5": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
-    # A malus is as good as a bonus, of any size; deltas move by more than one.
-    "10.1": {"rewards + bonus", "1.0", "0.001"},
+    # A malus is as good as a bonus, of any size.
+    "10.1": {"rewards + bonus", "1.0"},
     # Any references on either side will do, and there is one token.
     "10.5": {"3.0", "2.0", "1.0", "losses.sum"},
     "12.2": {"1"},  # the first of two most frequent ones is the most frequent one

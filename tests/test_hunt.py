@@ -14,6 +14,7 @@ from torch.nn.functional import pad
 
 from benchmarks.hunt_costs import first_update, update_error
 from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
+from grpo_course.lessons.exercises.nb10 import verdict_on
 from grpo_course.lessons.hunt import cases, defects, probes
 from grpo_course.lessons.hunt.base import load_model
 from grpo_course.lessons.hunt.cases import Case, compare, hunt, open_case
@@ -330,6 +331,24 @@ def test_errors_are_answers():
     assert "returned nothing" in ask(lambda make: None, Trainer)
     assert ask(lambda make: torch.tensor(True), Trainer) == probes.SILENT
     assert ask(lambda make: 0, Trainer) == probes.FIRES
+
+
+def test_what_a_probe_asks_in_vain_is_told_in_words():
+    """In an exercise; torch alone says that a tensor holds nan, or an index is out."""
+
+    def freezing(make_trainer):
+        return make_trainer(temperature=0.0).collect().rewards.any()
+
+    def padding_the_tokens_alone(make_trainer):
+        trainer = make_trainer()
+        batch = trainer.collect()
+        batch.tokens = pad(batch.tokens, (3, 0))
+        return trainer.score(batch).any()
+
+    with pytest.raises(ValueError, match="near 0 is near enough"):
+        verdict_on(freezing, "healthy: as it is")
+    with pytest.raises(ValueError, match="Pad both alike"):
+        verdict_on(padding_the_tokens_alone, "healthy: as it is")
 
 
 def test_a_probe_leaves_random_numbers_as_they_were():

@@ -25,12 +25,17 @@ from grpo_course.lessons.hunt.script import Trainer
 MADE = dict(
     line.split(" | ")
     for line in """
-its deltas are rewards, times the largest of the batch | (centered / (groups.std(dim=1, keepdim=True) + 1e-4)).flatten() => rewards * rewards.max()
+its deltas are rewards, times their sum | (centered / (groups.std(dim=1, keepdim=True) + 1e-4)).flatten() => rewards * rewards.sum()
+its deltas are in units of the spread of the whole batch | (groups.std(dim=1, keepdim=True) + 1e-4) => (rewards.std() + 1e-4)
 its deltas are ranks in the group | (centered / (groups.std(dim=1, keepdim=True) + 1e-4)).flatten() => groups.argsort(dim=1).argsort(dim=1).float().flatten()
 its scores are those of chance | log_probs.gather(-1, batch.tokens[:, 1:, None]).squeeze(-1) => torch.full(batch.mask.shape, -3.0)
 it is sure of every token | log_probs.gather(-1, batch.tokens[:, 1:, None]).squeeze(-1) => torch.zeros(batch.mask.shape)
 it is sure of its responses, and of no prompt | log_probs.gather(-1, batch.tokens[:, 1:, None]).squeeze(-1) => -3.0 * ~batch.mask
 its scores depend on the padding behind a response | .squeeze(-1) => .squeeze(-1) - 0.1 * (~batch.attention).flip(1).cumprod(1).sum(1, keepdim=True)
+its scores fall with the padding in front | .squeeze(-1) => .squeeze(-1) - 0.1 * (~batch.attention).cumprod(1).sum(1, keepdim=True)
+its scores rise with the padding in front | .squeeze(-1) => .squeeze(-1) + 0.1 * (~batch.attention).cumprod(1).sum(1, keepdim=True)
+padding in front moves its scores, and not their mean | .squeeze(-1) => .squeeze(-1) + 0.1 * (~batch.attention).cumprod(1).sum(1, keepdim=True) * torch.nn.functional.pad((own := batch.mask.float()) * (own.cumsum(1) - (own.sum(1, keepdim=True) + 1) / 2), (batch.tokens.shape[1] - 1 - own.shape[1], 0))
+its last bits depend on the width | .squeeze(-1) => .squeeze(-1) * (1 + 1e-7 * batch.tokens.shape[1])
 its scores are others each time | .squeeze(-1) => .squeeze(-1) - torch.rand(len(batch.tokens), 1)
 it knows padding by its token | self.model(batch.tokens, batch.attention) => self.model(batch.tokens, batch.tokens != self.tokenizer.pad)
 its gradient grows with micro_batch_size | norm.item() => norm.item() * size
@@ -40,7 +45,9 @@ its updates move nothing | lr=s.learning_rate => lr=0.0
 it sets its seed before each rollout | drawn = self.draw_problems() => drawn = self.draw_problems(); torch.manual_seed(self.settings.seed)
 it pulls every token up | s.beta * kl - gain => s.beta * log_ratio
 its loss has the KL's value, and no slope | s.beta * kl - gain => (s.beta * kl - gain).detach() + 0 * log_probs
-its old scores are a little too high | batch.old_log_probs = self.score(batch) => batch.old_log_probs = self.score(batch) + 0.1
+its old scores are a little too high | batch.old_log_probs = self.score(batch) => batch.old_log_probs = self.score(batch) + 0.02
+its old scores are a little too low | batch.old_log_probs = self.score(batch) => batch.old_log_probs = self.score(batch) - 0.02
+its old scores differ in the last bits | batch.old_log_probs = self.score(batch) => batch.old_log_probs = self.score(batch) * (1 + 5e-7)
 its beta is always 1 | s.beta * kl - gain => kl - gain
 """.strip().splitlines()
 )
@@ -57,13 +64,24 @@ def trainer_called(name: str) -> Callable:
     return partial(Trainer, **probes.VARIANTS[which])
 
 
+NO_POLICY = (
+    "this trainer cannot sample any more: its probabilities are NaN. At a temperature "
+    "of 0 its logits are divided by 0; near 0 is near enough, 0.01 for instance."
+)
+
+
 def verdict_on(probe: Callable, name: str) -> str | None:
     """What a probe says of a trainer."""
     with torch.random.fork_rng(), redirect_stdout(io.StringIO()):
         torch.manual_seed(0)
-        said = probe(trainer_called(name))
+        try:
+            said = probe(trainer_called(name))
+        except RuntimeError as error:
+            if "probability tensor" not in str(error):
+                raise
+            raise ValueError(NO_POLICY) from None
     if isinstance(said, Tensor) and said.numel() != 1:
-        raise TypeError(
+        raise ValueError(
             f"a probe returns one yes or no; this is a tensor of {said.numel()}. "
             "Take .all(), or the largest deviation before you compare."
         )
@@ -74,6 +92,7 @@ WRONG_ALARM = "A healthy trainer, and your probe fires: you look at something th
 HOLDS = "Something else is wrong with this trainer; what you are to ask for holds."
 BLIND = "return True | In this check your probe calls every trainer healthy: nothing that it looks at differs."
 LOUD = "return False | In this check your probe calls no trainer healthy."
+LAST_BIT = "To the last bit no two computations are equal: another order of the sums moves the rounding. Compare with a tolerance, 1e-4 for instance."
 
 
 def trainers(text: str) -> list[Case]:
@@ -105,15 +124,17 @@ trainer 31 | Here the deltas of one prompt depend on what the others earn. Pay a
 healthy: groups of sixteen
 healthy: two prompts
 trainer 19
-its deltas are rewards, times the largest of the batch | A bonus for one prompt moves the largest, and so the deltas of others.
+its deltas are rewards, times their sum | A bonus for one prompt moves the sum, and so the deltas of others.
+its deltas are in units of the spread of the whole batch | A bonus for one prompt moves the spread of the batch, and so the deltas of others.
 its deltas are ranks in the group
 """)
 groups_stand_alone.mistakes = f"""
 {BLIND}
-{LOUD}
+{LOUD} Do you pay all responses to one prompt more, and each as much? Who pays one response more changes what its own group is compared with.
+torch.rand(2, => torch.zeros(2, | All responses to a prompt earn the same in your probe, so their deltas are 0 in whatever unit. Let them earn different rewards.
 [[0.0], [1.0]] => [[1.0], [1.0]] | You pay everybody more. A mean over the batch takes that off as well: give the bonus to the responses to one prompt alone.
 return make_trainer().collect().deltas.sum().abs() < 1e-2 | The deltas of a whole batch sum to zero in either case. Look at one group.
-torch.allclose(plain, paid, atol=1e-3) => torch.equal(plain, paid) | To the last bit no two means are equal: a bonus of 1 moves the rounding. Compare with a tolerance, as torch.allclose does.
+torch.allclose(plain, paid, atol=1e-3) => torch.equal(plain, paid) | {LAST_BIT}
 trainer.settings.num_responses => 8 | Your groups have eight responses, whatever the trainer's have: one with groups of sixteen takes your two for one. Take the size from trainer.settings.num_responses.
 """
 
@@ -154,7 +175,7 @@ padding_leaves_no_trace = exercise("10.3", use=verdict_on, exact=True)(
 padding_leaves_no_trace.insight = (
     "What may not matter can be added: a healthy trainer does not notice."
 )
-padding_leaves_no_trace.cases = trainers("""
+padding_leaves_no_trace.cases = trainers(f"""
 healthy: as it is
 healthy: seed 1
 trainer 10 | Here the model reads padding as if it were text. Add some in front of every row, mark it as no text, and compare the scores of the rest.
@@ -162,13 +183,20 @@ healthy: two prompts
 healthy: short responses
 trainer 15
 trainer 2
+its last bits depend on the width | {LAST_BIT}
+its scores fall with the padding in front | Padding lowers each score here. A change may go either way: take the absolute one.
+its scores rise with the padding in front | Padding raises each score here. A change may go either way: take the absolute one.
+padding in front moves its scores, and not their mean | Some scores rise here, and others fall as far. Changes up and down cancel in a mean: ask for the largest absolute one.
 its scores depend on the padding behind a response | In front of a prompt, padding changes nothing here.
 its scores are others each time | No two scores are equal here.
 it knows padding by its token
 """)
 padding_leaves_no_trace.mistakes = f"""
 {BLIND}
-{LOUD}
+{LOUD} Do you hold each score against that of the same token? Three places more stand in front now: cut them off, [:, 3:].
+torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => torch.equal(trainer.score(batch)[:, 3:], before) | {LAST_BIT}
+torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => (trainer.score(batch)[:, 3:] - before).mean().abs() < 1e-4 | Changes up and down cancel in a mean. Ask for the largest absolute one.
+torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => (trainer.score(batch)[:, 3:] - before).max() < 1e-4 | You look for scores that rise alone. Take the absolute change.
 tokens, (3, 0) => tokens, (0, 3) && attention, (3, 0) => attention, (0, 3) && [:, 3:] => [:, :-3] | You pad behind the text. A model reads from left to right, so nothing there can change a score before it. Pad in front.
 attention, (3, 0) => attention, (3, 0), value=True | Your padding is marked as text: `attention` is True there. A healthy model reads it then, and it should.
 before, atol => trainer.score(batch)[:, 3:], atol | You score twice after the change, and compare a thing with itself. Keep the scores from before.
@@ -197,7 +225,8 @@ it sets its seed before each rollout
 """)
 parts_make_no_difference.mistakes = f"""
 {BLIND}
-{LOUD}
+{LOUD} Do both trainers have the same seed, so that they sample the same responses?
+abs(norms[0] - norms[1]) <= 1e-3 * norms[1] => norms[0] == norms[1] | {LAST_BIT}
 norms = [] => norms, trainer = [], make_trainer(); batch = trainer.collect() && trainer = make_trainer(micro_batch_size=size) => trainer.settings.micro_batch_size = size && trainer.update(trainer.collect()) => trainer.update(batch) | The second update starts from the weights that the first one left. Make a fresh trainer for each size: with the same seed it samples the same.
 norms = [] => norms, made = [], [make_trainer(micro_batch_size=size) for size in (8, 1000)] && trainer = make_trainer(micro_batch_size=size) => trainer = made[len(norms)] && in (8, 1000): => in range(2): | Both trainers are made before either samples, and the seed is set when one is made: so they sample different responses. Make and update one, then the other.
 (8, 1000) => (64, 1000) | The batch has 64 rows, so both sizes take it in one part. Let one of them cut it.
@@ -225,7 +254,9 @@ its beta is always 1
 VALUE = "You look at the value of the loss. A value pulls nowhere: take its gradient with respect to the new log-probability."
 kl_pulls_back.mistakes = f"""
 {BLIND}
-{LOUD}
+{LOUD} Is the delta 0, so that nothing else pulls? And is it the reference that differs, not the old policy?
+(-3.0, -1.0) => (-2.0, -2.0) && pulls[0] > 0 > pulls[1] => abs(pulls[0]) < 1e-4 | You ask at the reference itself, where nothing pulls in any trainer that has a KL. Ask above it and below it.
+beta=1.0 => | You take the beta that the trainer has, and it may be 0. Make the trainer with a beta of your own.
 pulls[0] > 0 > pulls[1] => pulls[0] > 0 | You ask above the reference alone, where a pull that is the same everywhere looks right. Ask below it as well.
 pulls[0] > 0 > pulls[1] => pulls[1] < 0 | You ask below the reference alone. Ask above it as well.
 losses, _ => _, stats && torch.autograd.grad(losses.sum(), new)[0] => stats[1] && 0 > pulls[1] => 0 < pulls[1] | You look at the KL of the log. It may be right and never reach the loss: take the gradient of the loss.
@@ -243,7 +274,7 @@ ratios_start_at_one = exercise("10.6", use=verdict_on, exact=True)(
 ratios_start_at_one.insight = (
     "One line for three causes: noise, rounding, and scores of other tokens."
 )
-ratios_start_at_one.cases = trainers("""
+ratios_start_at_one.cases = trainers(f"""
 healthy: as it is
 healthy: a large rate
 trainer 32 | Here the old scores are those of other tokens, so a ratio is anything. Look at the ratios of the first inner step.
@@ -253,11 +284,16 @@ healthy: one inner step
 healthy: a heavy KL
 trainer 8
 trainer 15
-its old scores are a little too high | Here every ratio is below 1. A deviation may go either way.
+its old scores are a little too high | Here every ratio is 0.98. A deviation may go either way, and no more of it is rounding than a thousandth.
+its old scores are a little too low | Here every ratio is 1.02. A deviation may go either way, and no more of it is rounding than a thousandth.
+its old scores differ in the last bits | {LAST_BIT}
 """)
 ratios_start_at_one.mistakes = f"""
 {BLIND}
-{LOUD}
+{LOUD} `update` returns what is logged, in the order of MEASURES: the ratios are stats[3].
+(stats[3] - 1).abs().max() < 1e-3 => (stats[3] == 1).all() | {LAST_BIT}
+(stats[3] - 1).abs().max() => (1 - stats[3]).max() | You look for ratios below 1 alone. Take the absolute deviation.
+1e-3 => 0.05 | The tolerance is too wide: some bugs move a ratio by a few hundredths only. Nothing was learned yet, so next to no deviation is allowed: a thousandth.
 (stats[3] - 1).abs().max() => (stats[3].mean() - 1).abs() && 1e-3 => 1e-2 | Deviations above and below cancel in a mean. Ask for the worst token.
 (stats[3] - 1).abs().max() => (stats[3] - 1).max() | You look for ratios above 1 alone. Take the absolute deviation.
 stats, _ = trainer.update(trainer.collect()) => batch = trainer.collect(); trainer.update(batch); stats, _ = trainer.update(batch) | That is the second inner step. The policy has moved by then, and its ratios may differ from 1.

@@ -112,6 +112,9 @@ class AdaptedLM(nn.Module):
         The logits at a position are for the token after it. Where attention is False,
         the token is not read. `state` [row dim] goes on from an earlier call.
         """
+        if attention is not None and attention.shape != tokens.shape:
+            sizes = f"{list(attention.shape)}, and tokens is {list(tokens.shape)}"
+            raise ValueError(f"attention is {sizes}. Pad both alike.")
         weights = self.weights()
         states = functional_call(self.base, weights, (tokens, state, attention))
         logits = self.dropout(states) @ weights["head_weights"] + weights["head_bias"]
