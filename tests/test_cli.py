@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_course import cli, reverse, training
@@ -165,6 +166,82 @@ def test_a_task_of_ones_own_trains_evaluates_and_resumes(folder, outcome, call):
     assert outcome(folder / "my run") == whole
 
 
+BROKEN = """
+    if any(pathlib.Path("broken").glob("*")):
+        return [RESULT for text in completions]
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        ("1 / (len(text) * 0)", "ZeroDivisionError: division by zero."),
+        ("float('twelve')", "ValueError: could not convert string to float: 'twelve'."),
+        ("[][0]", "IndexError: list index out of range."),
+        ("float('nan')", "rewards['accuracy'] returned nan"),
+        ("'right'", "rewards['accuracy'] returned 'right'"),
+    ],
+)
+def test_a_reward_that_breaks_later_is_mended_and_gone_on_with(
+    folder, call, monkeypatch, result, told
+):
+    """The line of the learner's file, the epoch, and a way on that works."""
+    def_, rest = MINE.split("    return graded(")
+    broken = f"import pathlib\n{def_}{BROKEN.replace('RESULT', result)}"
+    file = folder / "own" / "mytask.py"
+    file.write_text(f"{broken}    return graded({rest}")
+    folder.joinpath("broken").mkdir()
+    write_down = Run.write_down
+
+    def break_it(self, history):
+        line = write_down(self, history)
+        if line["epoch"] == 4:
+            folder.joinpath("broken", "now").touch()
+        return line
+
+    monkeypatch.setattr(Run, "write_down", break_it)
+    status, printed, error = call(train, *MY_TASK)
+    assert status == 1 and "Traceback" not in printed + error
+    (last,) = error.splitlines()[-1:]
+    assert told in last and "This was in epoch 5." in last
+    if "Error" in told:
+        line = 1 + file.read_text().splitlines().index(
+            f"        return [{result} for text in completions]"
+        )
+        assert f"{file}, line {line}, `return [" in last
+    words = shlex.split(last.partition("epoch 3: ")[2].partition(" train ")[2])
+    file.write_text(MINE)
+    status, _, error = call(train, *words)
+    assert status == 0, error
+    rows = read_lines(folder / "my run" / METRICS)
+    assert [row["epoch"] for row in rows] == [*range(9)]
+    until = folder / "my run" / "task_until_5.py"
+    assert "broken" in until.read_text() and (folder / "my run/task.py").exists()
+    file.write_text(MINE + "\n")
+    status, _, error = call(train, *words)
+    assert status == 1 and "has changed since the run" in error
+
+
+def test_a_reward_that_breaks_on_unseen_problems_names_its_line(folder, call):
+    file = folder / "own" / "mytask.py"
+    assert call(train, *MY_TASK, *SHORT)[0] == 0
+    file.write_text(MINE.replace("return graded(", "return [][0]  # (", 1))
+    status, _, error = call(evaluate, "--model", "my run", *FEW)
+    assert status == 1 and "IndexError: list index out of range." in error
+    assert f"{file}, line 12, `return [][0]" in error and "Traceback" not in error
+
+
+def test_a_loss_that_is_no_number_names_a_new_run(folder, call, monkeypatch):
+    """With the same settings, it would come to the same."""
+
+    nothing = torch.tensor(torch.nan)
+    monkeypatch.setattr(training.Trainer, "loss", lambda self, batch: (nothing, {}))
+    status, _, error = call(train, *SMALL, "--out", "run")
+    assert status == 1 and "--resume" not in error
+    assert error.splitlines()[-1].count("epoch 0") == 1
+    assert "train --config run/grpo_config.json --model run --out DIR" in error
+
+
 @pytest.mark.parametrize("bom", [b"", codecs.BOM_UTF8])
 def test_a_task_in_another_encoding_or_with_other_line_ends_goes_on(folder, call, bom):
     cookie = "" if bom else "# -*- coding: cp1252 -*-\n"
@@ -239,6 +316,9 @@ def test_what_has_no_room_is_refused_before_the_warm_start(folder, call, monkeyp
         (["--config", "nowhere.json"], 1, "Or name a JSON file"),
         (["--task", "gsm9k"], 1, "task='gsm9k' is not known"),
         (["--task", "own/taken.py:Taken"], 1, "--seed is a flag of every run"),
+        (["--config", "typo.json"], 1, "Did you mean learning_rate"),
+        (["--config", "own.json"], 1, "no setting 'operand'. Did you mean operands"),
+        (["--num-responses", "1"], 2, "a group of one"),
         (["--resume"], 1, "There is no run in"),
         (["--model", "missing/one"], 1, "model='missing/one'"),
         (["--data", "nowhere"], 1, "nowhere"),
@@ -255,8 +335,13 @@ def test_what_has_no_room_is_refused_before_the_warm_start(folder, call, monkeyp
 def test_calls_that_cannot_be(folder, call, options, status, told):
     taken = "\n\n@settings()\nclass Taken(Mine):\n    seed: int = 0\n"
     (folder / "own" / "taken.py").write_text(MINE + taken)
+    typo = {"base": "default", "learning_rat": 1e-4}
+    (folder / "typo.json").write_text(json.dumps(typo))
+    own = {"base": "default", "task_settings": {"operand": [1, 2]}}
+    (folder / "own.json").write_text(json.dumps(own))
     ended, _, error = call(train, *options, "--out", "run")
     assert ended == status and told in error and "Traceback" not in error
+    assert "ArgsKwargs" not in error and "[type=" not in error
     assert not (folder / "run" / "checkpoints").exists()
 
 

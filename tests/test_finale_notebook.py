@@ -12,6 +12,7 @@ import nbformat
 import pytest
 
 from grpo_course import smollm2
+from grpo_course.classroom.live import LiveCurve
 from grpo_course.lm import load_model, make_tiny_model, make_tokenizer
 from grpo_course.tasks import chat_messages
 from grpo_course.training import (
@@ -64,7 +65,19 @@ def length_reward(completions, **_):
 
 @pytest.mark.slow
 def test_the_cells_train_a_model_that_was_fetched(fetched, monkeypatch, capsys):
+    lines, figures = [], []
+    monkeypatch.setattr(LiveCurve, "say", lambda self, text: lines.append(text))
+    draw = LiveCurve.show
+    monkeypatch.setattr(
+        LiveCurve,
+        "show",
+        lambda self, *how: figures.append(len(lines)) or draw(self, *how),
+    )
     names = run_cells()
+    assert figures[0] == 0 and len(figures) == 3  # drawn before the first update
+    told = "\n".join(lines)
+    assert "update 1 of 2, sampling 64 responses: 0 of 32 tokens" in told
+    assert "update 2 of 2, learning: 0 of 8 groups" in told
     said = capsys.readouterr().out
     assert "LlamaForCausalLM" in said and "recorded" not in said
     assert "update 2: 0.00 right" in said and names["folder"] == fetched
