@@ -39,7 +39,8 @@ import torch
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
-from grpo_course.checks import require_extra, unknown_name
+from grpo_course import install
+from grpo_course.checks import MissingExtra, require_extra, unknown_name
 from grpo_course.cli import (
     choose_config,
     print_settings,
@@ -477,6 +478,9 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+PACKAGES = {"use_vllm": "vllm", "use_liger_kernel": "liger-kernel"}
+
+
 def own_arguments(text: str) -> dict[str, Any]:
     """TRL's own arguments. Raises ValueError for what is no JSON object of them."""
     try:
@@ -492,6 +496,13 @@ def own_arguments(text: str) -> dict[str, Any]:
         raise ValueError(
             f"--trl names {unknown[0]!r}, which trl.GRPOConfig does not have. "
             "help(trl.GRPOConfig) lists what it has."
+        )
+    # TRL itself asks for these when all models are loaded.
+    needed = [package for name, package in PACKAGES.items() if given.get(name)]
+    if missing := install.lacking(needed):
+        raise MissingExtra(
+            f"--trl asks for {', '.join(missing)}. Not installed here. Install it:\n"
+            f"{install.pip_install(*missing)}"
         )
     return given
 

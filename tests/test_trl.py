@@ -394,9 +394,15 @@ def test_own_arguments_must_be_names_of_trl(trl):
         bridge.own_arguments('{"beta": 0.5, "nonsense": 1}')
 
 
+def test_what_trl_itself_would_ask_for_late_is_asked_for_at_once(trl):
+    with pytest.raises(ImportError, match="(?s)--trl asks for vllm.*pip install.*vllm"):
+        bridge.own_arguments('{"use_vllm": true}')
+    assert bridge.own_arguments('{"use_vllm": false}') == {"use_vllm": False}
+
+
 def test_without_trl_an_error_names_the_extra(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "trl", None)
-    with pytest.raises(ImportError, match=r"needs TRL.*\.\[scale\]"):
+    with pytest.raises(ImportError, match=r"(?s)needs TRL.*pip install.*trl==1"):
         to_trl_config(TrainConfig())
     assert run_command(bridge.main, ["--config", "laptop"]) == 1
     assert "needs TRL" in capsys.readouterr().err
