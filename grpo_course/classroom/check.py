@@ -689,6 +689,10 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
     "output dtype|floating point": "A mean wants floats: .float() makes them of bools.",
     "only one element|converted to scalar": "float() and .item() take a single number, "
     "and here is one for each entry: leave the tensor a tensor.",
+    r"must be tensor, not|(min|max)\(\) received": "torch.min and its like take two "
+    "tensors. A plain number bounds as clamp(max=...) or clamp(min=...).",
+    "substring not found": "index and rindex raise an error where nothing is found. "
+    "find gives -1 there, and partition an empty text.",
     "simplex": "Categorical takes what you give it for probabilities, unless you say "
     "logits= before it.",
     "size|shape|dimension": "The shapes do not line up. Name each axis; keepdim=True "
@@ -709,7 +713,8 @@ def words_for(error: BaseException) -> str:
     if ours and isinstance(error, ValueError) and "carries a gradient" not in text:
         exchanged = "Does each argument stand in its place, or are two exchanged?"
         return exchanged if "has shape" in text else ""
-    return next(words for part, words in ERRORS.items() if re.search(part, text))
+    found = next(words for part, words in ERRORS.items() if re.search(part, text))
+    return "" if ours and found == ERRORS[""] else found
 
 
 def advise(kind: str, pairs: Sequence[Pair], first: int, task: Exercise) -> str:
