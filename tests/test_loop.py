@@ -44,10 +44,13 @@ from grpo_course.off_policy import (
     soft_overlong_penalty,
     with_overlong_penalty,
 )
+from grpo_course.ppo import PPO, Critic, PPOConfig
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import SequencePolicy, TinyLM
 from grpo_course.sort import (
     SORT_PROMPTS,
+    SortModel,
+    SortPolicy,
     make_policy,
     rollout_reward,
     run_policy_gradient,
@@ -457,6 +460,32 @@ def test_a_target_moves_beta_for_each_seed():
     torch.testing.assert_close(beta[1], torch.full((2,), 0.12))
 
 
+@pytest.mark.parametrize("kind", [Trainer, PPO])
+def test_a_reward_pays_with_the_beta_that_the_target_has_moved_to(kind):
+    model = SortModel(5, 4, 3, 3, init_scale=0.5)
+    policy = SortPolicy(model, torch.Generator().manual_seed(1))
+    knobs = {"kl_penalty": 0.2, "kl_place": "reward", "kl_target": 1e-4, "kl_gain": 1.0}
+    knobs |= {"num_epochs": 3, "deltas_mode": "centered_rewards"}
+    more, config = {}, TrainConfig(**knobs)
+    if kind is PPO:
+        more["critic"] = Critic(5, 4, 3, 3)
+        config = PPOConfig(**knobs, whiten_deltas=False, lam=1.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    reward = rollout_reward(sort_distance_reward)
+    trainer = kind(policy, SORT_PROMPTS, reward, optimizer, config, **more)
+    trainer.train()
+    assert trainer.beta == pytest.approx(0.2 * 1.2**3)
+    batch = trainer.collect(SORT_PROMPTS)
+    k1 = (batch.old_log_probs - batch.ref_log_probs).sum(-1)
+    assert k1.abs().max() > 0.01
+    left = batch.rewards - trainer.beta * k1
+    if kind is PPO:  # with lam = 1 a first token's delta is the return minus its value
+        value = trainer.critic(batch.rollout)[..., 0]
+        torch.testing.assert_close(batch.deltas[..., 0], left - value)
+    else:
+        torch.testing.assert_close(batch.deltas, left - left.mean(-1, keepdim=True))
+
+
 def test_the_report_of_a_rollout():
     policy, history = run_of_loop_kl(seeds=(0, 1, 2))
     first = history.records[0]
@@ -599,6 +628,27 @@ def test_minibatches_cover_each_response_once(size):
         number = part.rollout.responses[:, 0, 0]
         assert torch.equal(part.deltas[:, 0], number - 5.0)
         assert torch.equal(part.rollout.prompts[:, 0], number // TRIAL)
+
+
+def test_each_pass_and_each_epoch_shuffles_anew():
+    """And a run of another seed otherwise, one of the same seed alike."""
+
+    def orders(seed):
+        """What each pass sees, by the numbers of the responses: [epoch][pass]."""
+        knobs = {"minibatch_size": 5, "minibatch_seed": seed, "num_steps_per_epoch": 3}
+        trainer = make_trainer(Bandit(), **knobs)
+        epochs = []
+        for _ in range(2):
+            parts = list(trainer.inner_batches(make_batch()))
+            seen = torch.cat([part.rewards.flatten() for part in parts])
+            epochs.append([tuple(each) for each in seen.reshape(3, -1).tolist()])
+        return epochs
+
+    first, again = orders(0)
+    everything = tuple(range(BATCH * TRIAL))
+    assert all(tuple(sorted(each)) == everything for each in first + again)
+    assert len({*first, *again}) == 6
+    assert orders(0) == [first, again] != orders(1)
 
 
 def test_equal_generators_give_equal_minibatches():
