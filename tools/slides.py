@@ -7,16 +7,20 @@ uses. Any notebook will do that has slide types.
 """
 
 import argparse
+import base64
 import importlib.util
 import json
+import mimetypes
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
+from jinja2 import pass_context
 from nbconvert import SlidesExporter
 
 from grpo_course import install
 from grpo_course.files import write_atomically
-from tools import lab, site
+from tools import lab, links, site
 from tools.notebook import read
 
 TEMPLATE = """\
@@ -41,10 +45,21 @@ window.MathJax = {tex: {inlineMath: [["$", "$"]]}, options: {enableMenu: false}}
 <script>
 Reveal.initialize({
   width: 853, height: 480, margin: 0, center: false, controls: false, hash: true,
-  slideNumber: "c/t", transition: "none", plugins: [RevealNotes],
+  maxScale: 100, slideNumber: "c/t", transition: "none", plugins: [RevealNotes],
 });
+{{ resources.deck["slides.js"] }}
 </script>{% endblock %}
 """
+# A picture in an output, with the alternative text that the notebook stores beside it.
+PICTURE = """\
+{% block data_BLOCK scoped %}{% set alt = output | get_metadata("alt", "MIME") %}
+{{ super() | replace("<img ", '<img alt="' ~ alt | e ~ '" ') if alt else super() }}
+{% endblock %}
+"""
+for block, mime in [("png", "png"), ("jpg", "jpeg"), ("svg", "svg+xml")]:
+    TEMPLATE += PICTURE.replace("BLOCK", block).replace("MIME", f"image/{mime}")
+# A picture in a text, named by the path of its file.
+NAMED = re.compile(r'(<img\b[^>]*?\ssrc=")(?!\w+:)([^"]+)')
 
 
 def main(arguments: list[str], root: Path) -> int:
@@ -64,6 +79,7 @@ def main(arguments: list[str], root: Path) -> int:
         parser.error(f"there is no {options.name}; {told}")
     notebook = read(path)
     if options.stick:
+        links.close(notebook, links.home(root))
         page = root / "slides" / f"{path.stem}.html"
         write_atomically(page, exported(notebook, path, root))
         print(f"Open it in any browser, without network: {page}")
@@ -83,18 +99,44 @@ def exported(notebook, path: Path, root: Path) -> str:
         "notes.js": script_of("plugin/notes/notes.esm.js", "RevealNotes"),
         "mathjax.js": closed(site.mathjax().read_text(encoding="utf-8")),
         "slides.css": (root / "teaching" / "slides.css").read_text(encoding="utf-8"),
+        "slides.js": (root / "teaching" / "slides.js").read_text(encoding="utf-8"),
     }
     title = notebook.cells[0].source.partition("\n")[0].lstrip("# ")
-    exporter = SlidesExporter(raw_template=TEMPLATE, embed_images=True)
-    resources = {"deck": deck, "title": title, "metadata": {"path": str(path.parent)}}
+    resources = {"deck": deck, "title": title}
+    exporter = WholePages(raw_template=TEMPLATE)
+    exporter.folder = path.parent
     return exporter.from_notebook_node(notebook, resources)[0]
+
+
+class WholePages(SlidesExporter):
+    """Slides with the bytes of each picture that a text names by its file.
+
+    nbconvert's own `embed_images` takes none from another folder, and closes every tag
+    of a text where it opens: a subscript stands empty beside its letters.
+    """
+
+    folder: Path
+
+    @pass_context
+    def markdown2html(self, context, source):
+        page = super().markdown2html(context, source)
+        return NAMED.sub(lambda found: found[1] + self.embedded(found[2]), page)
+
+    def embedded(self, name: str) -> str:
+        """The address that holds a picture's bytes; its name if no file has it."""
+        file = self.folder / unquote(name)
+        if not file.is_file():
+            return name
+        kind = mimetypes.guess_type(file.name)[0]
+        return f"data:{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
 
 
 def source_of(path: str) -> str:
     """A file of reveal.js, which the source maps of jupyterlab-rise hold whole."""
     spec = importlib.util.find_spec("jupyterlab_rise")
     if spec is None or not spec.origin:
-        raise SystemExit("jupyterlab-rise is missing: pip install -e '.[slides]'")
+        needs = install.pip_install("jupyterlab-rise")
+        raise SystemExit(f"jupyterlab-rise is missing. Install it:\n{needs}")
     for file in sorted(Path(spec.origin).parent.glob("static/*.js.map")):
         told = json.loads(file.read_text(encoding="utf-8"))
         for name, source in zip(told["sources"], told["sourcesContent"], strict=True):
