@@ -18,8 +18,10 @@ Left out: text, which is the business of `tasks.py`; beam search; several device
 """
 
 import copy
+import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -45,12 +47,14 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from grpo_course import install
 from grpo_course.checks import (
     require_at_least,
     require_axes,
     require_extra,
     unknown_name,
 )
+from grpo_course.files import read_text
 from grpo_course.long_work import counted
 from grpo_course.loop import Rollout
 from grpo_course.sampling import (
@@ -881,20 +885,74 @@ def has_adapter(path: str | Path) -> bool:
     return (Path(path) / "adapter_config.json").is_file()
 
 
+def whole_model(path: str | Path) -> str:
+    """The model itself, or the one that an adapter stands beside, as it was noted.
+
+    Where that folder is gone, the model that the run beside the adapter names is taken.
+    Raises FileNotFoundError where neither is there.
+    """
+    if not has_adapter(path):
+        return str(path)
+    noted = Path(path, "adapter_config.json")
+    name = str(json.loads(read_text(noted)).get("base_model_name_or_path") or "")
+    names = [name]
+    if (run := Path(path, "grpo_config.json")).is_file():  # in the words of its user
+        names.append(str(json.loads(read_text(run)).get("model") or ""))
+    there = [each for each in names if Path(each, "config.json").is_file()]
+    if there or is_hub_name(name):
+        return [*there, name][0]
+    raise FileNotFoundError(
+        f"model={str(path)!r} holds an adapter beside the model {name!r}, which is not "
+        'there any more. Put it back, or write its new place behind "base_model_name_or'
+        f'_path" in {noted}.'
+    )
+
+
 def require_whole_model(path: str | Path) -> None:
     """Check that a run can begin with a model: its reference is that model."""
     if has_adapter(path):
         raise ValueError(
             f"model={str(path)!r} holds an adapter and not a whole model. To train it "
-            "further, merge the two and save them: AutoPeftModelForCausalLM"
-            ".from_pretrained(...).merge_and_unload().save_pretrained(...)."
+            f"further, merge the two, then pass --model {MERGED}: {merging(path)}"
         )
+
+
+MERGED = "merged"
+
+
+def merging(path: str | Path) -> str:
+    """The command that writes a model and its adapter as one, to be pasted."""
+    given = ", ".join(json.dumps(each) for each in (Path(path).as_posix(), MERGED))
+    work = f"from grpo_course.lm import merge_adapter; merge_adapter({given})"
+    return install.quoted(sys.executable, "-c", work)
+
+
+def merge_adapter(path: str | Path, folder: str | Path) -> None:
+    """Write an adapter and its model as one model, with its tokenizer, into a folder.
+
+    Raises FileExistsError where there is something already.
+    """
+    peft = require_extra("peft", *FOR_LORA)
+    if Path(folder).exists():
+        raise FileExistsError(f"{folder} is there already. Name another folder.")
+    model = peft.PeftModel.from_pretrained(load_model(whole_model(path)), str(path))
+    save_model(model.merge_and_unload(), load_tokenizer(path), Path(folder))
 
 
 def lora_config(rank: int) -> Any:
     """peft's settings for an adapter beside every linear layer but the last."""
     peft = require_extra("peft", *FOR_LORA)
-    return peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
+    return peft.LoraConfig(
+        r=rank,
+        lora_alpha=2 * rank,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",  # by which peft's AutoPeftModelForCausalLM finds it
+    )
+
+
+def lasting(name: str) -> str:
+    """A model's name as it holds in any folder: a path from the root, or a hub name."""
+    return os.path.abspath(name) if os.path.isdir(name) else name
 
 
 def with_adapter(model: PreTrainedModel, rank: int) -> PreTrainedModel:
@@ -904,9 +962,8 @@ def with_adapter(model: PreTrainedModel, rank: int) -> PreTrainedModel:
     """
     if not hasattr(model, "peft_config"):
         model.add_adapter(lora_config(rank))
-        base = str(model.name_or_path)
-        whole = os.path.abspath(base) if os.path.isdir(base) else base
-        model.peft_config["default"].base_model_name_or_path = whole
+        base = lasting(str(model.name_or_path))
+        model.peft_config["default"].base_model_name_or_path = base
     for name, weight in model.named_parameters():
         weight.requires_grad_("lora_" in name)
     return model
@@ -972,20 +1029,55 @@ def load_model(path: str | Path, device: str = "cpu") -> PreTrainedModel:
     begins decides how its products are rounded, and a resumed run must round alike.
     """
     logging.disable_progress_bar()  # a bar a file would tear the bar of the run
-    with loading(path):
+    whole = whole_model(path)
+    with loading(whole):
         model = AutoModelForCausalLM.from_pretrained(
-            str(path), dtype=torch.float32, trust_remote_code=False
+            whole, dtype=torch.float32, trust_remote_code=False
         )
+    if has_adapter(path):
+        with loading(path):
+            model.load_adapter(str(path))
+        model.peft_config["default"].base_model_name_or_path = lasting(whole)
     for tensor in (*model.parameters(), *model.buffers()):
         tensor.data = tensor.data.clone()
     model.to(device)
     return model.eval()
 
 
+# Files that hold the words of a tokenizer, by their names in transformers.
+VOCABULARY = re.compile(r"^tokenizer\.json$|^vocab|\.model$|spiece|tekken|\.tiktoken$")
+
+
 def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
-    """The tokenizer, with padding on the left, a padding token and a chat template."""
-    with loading(path):
-        tokenizer = AutoTokenizer.from_pretrained(str(path), trust_remote_code=False)
+    """The tokenizer, with padding on the left, a padding token and a chat template.
+
+    Raises ValueError for a model without one, or without an end of a text.
+    """
+    folder = Path(path)
+    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    try:
+        with loading(path):
+            tokenizer = AutoTokenizer.from_pretrained(
+                str(path), trust_remote_code=False
+            )
+        # Without its files transformers makes one that reads nothing, or fails.
+        read = {*tokenizer("a 1", add_special_tokens=False)["input_ids"]}
+        reads = not read <= {tokenizer.unk_token_id}
+    except ValueError:
+        if not names or any(map(VOCABULARY.search, names)):
+            raise
+        reads = False
+    if not reads and not any(map(VOCABULARY.search, names)):
+        origin = whole_model(path) if has_adapter(path) else "OWNER/MODEL"
+        copying = (
+            "from transformers import AutoTokenizer; AutoTokenizer.from_pretrained"
+            f"({json.dumps(origin)}).save_pretrained({json.dumps(folder.as_posix())})"
+        )
+        raise ValueError(
+            f"model={str(path)!r} has no tokenizer. Put that of the model that it was "
+            "made from beside it; instead of OWNER/MODEL, give the name or the folder "
+            f"of that model: {install.quoted(sys.executable, '-c', copying)}"
+        )
     tokenizer.padding_side = "left"
     if tokenizer.eos_token is None:
         raise ValueError(f"The tokenizer of {path} has no EOS: no response would end.")
@@ -993,9 +1085,9 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
         tokenizer.chat_template = plain_template(tokenizer)
     # A prompt's own first token would be taken for padding, were it the same one.
     text = prompt_text(tokenizer, "?", None)
-    first = tokenizer(text, add_special_tokens=False)["input_ids"][0]
+    first = tokenizer(text, add_special_tokens=False)["input_ids"][:1]
     own = [tokenizer.pad_token or tokenizer.eos_token, *tokenizer.all_special_tokens]
-    pads = [t for t in own if tokenizer.convert_tokens_to_ids(t) != first]
+    pads = [t for t in own if [tokenizer.convert_tokens_to_ids(t)] != first]
     if not pads:
         raise ValueError(
             f"The tokenizer of {path} begins every prompt with {own[0]!r} and has no "
@@ -1019,9 +1111,10 @@ def turn_ends(
 
 
 def load_shape(path: str | Path) -> PretrainedConfig:
-    """The shape of a model, without its weights."""
-    with loading(path):
-        return AutoConfig.from_pretrained(str(path), trust_remote_code=False)
+    """The shape of a model, or of the one beside an adapter, without its weights."""
+    whole = whole_model(path)
+    with loading(whole):
+        return AutoConfig.from_pretrained(whole, trust_remote_code=False)
 
 
 def load_generation(path: str | Path) -> GenerationConfig:
@@ -1042,6 +1135,11 @@ def save_model(
     tokenizer.save_pretrained(folder)
 
 
+def is_hub_name(name: str) -> bool:
+    """Whether a name may be one on the hub, OWNER/MODEL."""
+    return bool(re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name))
+
+
 @contextmanager
 def loading(path: str | Path) -> Iterator[None]:
     """A folder with config.json or a name on the hub; what fails is told in one error.
@@ -1059,7 +1157,7 @@ def loading(path: str | Path) -> Iterator[None]:
                 f"model; it holds: {found}. Pass a folder written by save_pretrained."
             )
         cure = "Copy it again, or save it again with save_pretrained."
-    elif folder.exists() or not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", str(path)):
+    elif folder.exists() or not is_hub_name(str(path)):
         raise FileNotFoundError(
             f"model={str(path)!r} is no folder, and no name on the hub either. Pass a "
             "folder written by save_pretrained, or a name like "

@@ -19,6 +19,8 @@ from grpo_course.lm import (
     MOST_LOGITS,
     find_device,
     load_shape,
+    require_whole_model,
+    text_config,
     tiny_config,
 )
 from grpo_course.tasks import chat_messages
@@ -49,6 +51,7 @@ def shape_of(config: PretrainedConfig) -> Shape:
     """The shape of any causal LM; its parameters are counted without memory."""
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
+    config = text_config(config)
     hidden, heads = config.hidden_size, config.num_attention_heads
     head = getattr(config, "head_dim", None) or hidden // heads
     inner = getattr(config, "intermediate_size", None)
@@ -73,6 +76,7 @@ def sizes_of(config: GRPOConfig) -> tuple[Shape, int]:
     letters = sum(len(message["content"]) for message in before)
     tokens = QUESTION + letters // LETTERS
     if config.model is not None:
+        require_whole_model(config.model)
         return shape_of(load_shape(config.model)), tokens
     tiny = tiny_config(
         config.architecture,

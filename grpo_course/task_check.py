@@ -22,7 +22,7 @@ from textwrap import wrap
 from pandas import DataFrame, Series
 
 from grpo_course.gsm8k import read_number
-from grpo_course.lm import make_tokenizer
+from grpo_course.lm import load_tokenizer, make_tokenizer
 from grpo_course.loop import tied_groups
 from grpo_course.tasks import (
     Problem,
@@ -197,6 +197,8 @@ def find_fault(task: TextTask, config: GRPOConfig | None = None) -> str:
     same problems. None: the first of the task's presets, and no other process.
     """
     preset = next(iter(task.presets.values()), {})
+    if config and config.model is not None:
+        load_tokenizer(config.model)  # what is wrong with a model is not the task's
     try:
         return next(faults(task, config or GRPOConfig(**preset), bool(config)), "")
     except Exception as error:

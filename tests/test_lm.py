@@ -6,7 +6,9 @@ tokenizer, tiny models and adapters.
 """
 
 import copy
+import shlex
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
@@ -40,17 +42,21 @@ from grpo_course.lm import (
     has_adapter,
     lengths_that_change,
     load_model,
+    load_shape,
     load_tokenizer,
     make_recompute,
     make_tiny_model,
     make_tokenizer,
+    merge_adapter,
     probe_line,
+    require_whole_model,
     response_log_probs,
     sampler_gap,
     save_model,
     text_config,
 )
 from grpo_course.loop import Rollout, TrainConfig, train
+from grpo_course.memory import print_estimate
 from grpo_course.runs import Run
 from grpo_course.sampling import Sampler, pad_rows, response_mask
 from grpo_course.tasks import (
@@ -863,6 +869,22 @@ def test_bad_calls(words, model, prompts):
         BAD[words](model, prompts)
 
 
+@pytest.mark.parametrize("architecture", MODELS)
+def test_a_model_without_a_tokenizer_is_refused_with_the_cure(
+    architecture, tokenizer, tmp_path
+):
+    """Of some, transformers makes a tokenizer that reads nothing; of others, none."""
+    sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2}
+    make_tiny_model(tokenizer, architecture, **sizes).save_pretrained(tmp_path / "bare")
+    tokenizer.save_pretrained(tmp_path / "other")
+    with pytest.raises(ValueError, match=r"bare' has no tokenizer\. Put") as refused:
+        load_tokenizer(tmp_path / "bare")
+    *_, command = str(refused.value).partition("of that model: ")
+    other = (tmp_path / "other").as_posix()
+    subprocess.run(shlex.split(command.replace("OWNER/MODEL", other)), check=True)
+    assert len(load_tokenizer(tmp_path / "bare")) == len(tokenizer)
+
+
 # --- Adapters
 
 ADAPTED = {"lora_rank": 4, "num_epochs": 4, "learning_rate": 3e-2, "save_every": 2}
@@ -925,6 +947,61 @@ def test_only_the_adapter_learns_and_the_reference_is_the_base(begun, base):
     config = replace(config, model=str(run.newest()))
     with pytest.raises(ValueError, match="merge the two"):
         make_start(config, run.problems)
+    with pytest.raises(ValueError, match="merge the two"):
+        print_estimate(config)  # what a command does first
+
+
+@needs_peft
+@pytest.mark.slow
+def test_an_adapter_is_merged_as_the_error_says_and_as_peft_does(
+    begun, base, tmp_path, monkeypatch
+):
+    import peft
+
+    run = begun()
+    run.go()
+    with pytest.raises(ValueError, match="merge the two") as refused:
+        require_whole_model(run.newest())
+    *_, command = str(refused.value).partition("--model merged: ")
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(shlex.split(command), check=True)
+    words = torch.arange(9)[None]
+    with torch.no_grad():
+        merged, own = load_model("merged")(words).logits, load_model(run.newest())
+        theirs = peft.AutoPeftModelForCausalLM.from_pretrained(run.newest())
+        torch.testing.assert_close(merged, own(words).logits)
+        torch.testing.assert_close(merged, theirs.merge_and_unload()(words).logits)
+        assert not torch.allclose(merged, load_model(base)(words).logits, atol=1e-3)
+    config = replace(run.config, model="merged", lora_rank=0)
+    assert make_start(config, run.problems)
+    with pytest.raises(FileExistsError, match="there already"):
+        merge_adapter(run.newest(), "merged")
+
+
+@needs_peft
+def test_an_adapter_finds_its_model_where_both_have_moved_or_says_what_to_do(
+    begun, base, tmp_path, monkeypatch
+):
+    """The run names it as its user did, from the folder that they work in."""
+    monkeypatch.chdir(tmp_path)
+    run = begun(model="base")
+    run.go()
+    newest, moved = run.newest().relative_to(tmp_path), tmp_path / "moved"
+    whole = load_model(newest).state_dict()
+    moved.mkdir()
+    for name in ("base", "run"):
+        (tmp_path / name).rename(moved / name)
+    monkeypatch.chdir(moved)
+    again = load_model(newest)
+    assert all(torch.equal(again.state_dict()[name], w) for name, w in whole.items())
+    noted = again.peft_config["default"].base_model_name_or_path
+    assert noted == str(moved / "base")
+    assert load_shape(newest).hidden_size == 16
+    (moved / "base").rename(moved / "other")
+    words = r"which is not there any more. Put it back, or .*adapter_config\.json"
+    for load in (load_model, load_shape):
+        with pytest.raises(FileNotFoundError, match=words):
+            load(newest)
 
 
 def test_adapters_that_cannot_be_had(begun, monkeypatch):
