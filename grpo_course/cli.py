@@ -43,7 +43,7 @@ from grpo_course.evaluation import (
     ways_to_answer,
 )
 from grpo_course.files import write_atomically
-from grpo_course.lm import find_device, load_model
+from grpo_course.lm import MERGED, find_device, has_adapter, load_model, merging
 from grpo_course.long_work import is_log, use_threads, watched
 from grpo_course.memory import print_estimate
 from grpo_course.runs import (
@@ -329,8 +329,11 @@ def how_to_go_on(out: Path, error: Exception) -> str:
 
 def with_other_settings(out: Path) -> str:
     """How a new run begins with the newest model of one."""
-    command = pasted("train", "--config", out / CONFIG, "--model", out)
-    return f"{command} --out DIR, and what is to be other."
+    model, first = out, ""
+    if saved_epochs(out) and has_adapter(newest := find_model(str(out))):
+        model, first = Path(MERGED), f"{merging(newest)} and then "
+    command = pasted("train", "--config", out / CONFIG, "--model", model)
+    return f"{first}{command} --out DIR, and what is to be other."
 
 
 def stop_at_once() -> None:
