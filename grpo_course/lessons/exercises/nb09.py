@@ -284,10 +284,10 @@ def _kl_case(description, lengths, beta, pad=0.0, hint="", width=None):
 
 loss_with_kl.insight = "A token's KL counts where the token counts: with the same mask and the same mean as the policy loss, so that beta keeps its meaning."
 loss_with_kl.cases = (
-    _kl_case("one response", [[3]], 1.0, width=4),
+    _kl_case("one response", [[3]], 0.5, width=4),
     _kl_case("unequal lengths", [[1, 4, 3], [4, 2, 3]], 0.5),
     _kl_case("no padding, all sizes equal", [[3, 3, 3]] * 3, 0.1),
-    _kl_case("one prompt, four responses", [[2, 5, 1, 5]], 0.5),
+    _kl_case("one prompt, four responses", [[2, 5, 1, 5]], 1.0),
     _kl_case("beta is 0", [[2, 3]], 0.0),
     _kl_case("NaN in the padding", [[3], [5]], 0.5, NAN, CHOOSE_FIRST, 6),
     _kl_case("inf in the padding", [[2, 4]], 0.5, INF, CHOOSE_FIRST, 5),

@@ -323,7 +323,10 @@ def behaves(function: Callable, run: str) -> str | None:
     if text is None:
         return None
     if not isinstance(text, str):
-        raise TypeError(f"the result is the text of a script, not a {type(text)}.")
+        raise ValueError(
+            f"the result is the text of the script, not a {type(text).__name__}: "
+            "return source.replace(...) as it is."
+        )
     if text == source:
         return "the script as it was"
     theirs = behaviour(compiled(text).Trainer, RUNS[run])
@@ -356,6 +359,7 @@ return source | The text is the one that you were given: nothing in it equals th
 .sum() / num_tokens => .mean() | Each part is still divided by its own number of tokens, and now the means are added: twice as many parts, twice the gradient.
 .sum() / num_tokens => .mean() * len(part.tokens) / len(batch.tokens) | Each part weighs by its rows now. A row of three tokens weighs as much as one of ten: weigh by tokens.
 losses[part.mask].sum() / num_tokens => (losses * part.mask).sum() / batch.mask.numel() | Padding and prompt count in the divisor: it is the number of tokens that the mask keeps.
+.sum() / num_tokens => .sum() / len(batch.tokens) | You divide by the number of rows, and a row has many tokens: divide by the number of tokens that the mask keeps, num_tokens.
 .sum() / num_tokens => .sum() | A sum without a divisor: a batch with more tokens makes larger steps.
 losses[part.mask].sum() / num_tokens => losses.sum() / num_tokens | The losses of prompt and padding are added as well: keep those of the mask.
 """
