@@ -1,6 +1,7 @@
 """Every exercise: its mistakes, right forms, cases without holes, stub and solution."""
 
 import ast
+import inspect
 import re
 from itertools import count
 from pathlib import Path
@@ -129,6 +130,31 @@ def test_no_operator_can_be_turned_unnoticed(task):
         if diagnose(task, task.made(ast.unparse(tree))) is None:
             unnoticed.append(turn.what)
     assert {*unnoticed} == right_forms.EQUIVALENT.get(task.key, set())
+
+
+def holding(task, place):
+    """The solution, with what it was first given at a place written down in it."""
+    first = []
+
+    def answer(*given):
+        first.append(given[place])
+        return task.solution(*given[:place], first[0], *given[place + 1 :])
+
+    return answer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", SHORT, ids=lambda task: task.key)
+def test_no_argument_can_be_written_down_unnoticed(task):
+    parameters = inspect.signature(task.solution).parameters.values()
+    names = [
+        each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD
+    ]
+    assert [
+        name
+        for place, name in enumerate(names)
+        if diagnose(task, holding(task, place)) is None
+    ] == []
 
 
 # In the notebooks: a stub that is untouched, and a solution that is right.

@@ -289,7 +289,7 @@ def misread(task: Exercise) -> dict[str, Callable]:
 
         return taking
 
-    names = [name for name in inspect.signature(task.solution).parameters]
+    names = [*inspect.signature(task.solution).parameters]
     found = {
         f"that takes the first entry of `{name}` for all": of_the_first(name)
         for name in names
@@ -573,6 +573,14 @@ def ours(task: Exercise, case: Case, edit: str = "") -> Outcome:
     return run(slips[edit], task, case)
 
 
+def same_kind(pair: Pair) -> bool:
+    """Whether an answer gives what the solution gives: a tensor of floats, say."""
+    mine, right = pair.theirs.value, pair.ours.value
+    if isinstance(mine, Tensor) and isinstance(right, Tensor):
+        return kind_of(mine) == kind_of(right)
+    return pair.theirs.error is None and type(mine) is type(right)
+
+
 def same_code(function: Callable, draft: Callable) -> bool:
     """Whether a function does, step for step, what the draft in the stub does."""
 
@@ -639,21 +647,20 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
             return hint
         hits = sum(e for e, bad in zip(explained, wrong, strict=True) if bad)
         enough = 3 * hits >= 2 * sum(wrong) and 3 * sum(explained) >= 2 * len(pairs)
-        told = pairs[first].theirs.error is None and not task.exact
-        if told and (enough or task.choice) and hits > most:
+        worked = pairs[first].theirs.error is None and not task.exact
+        if worked and (enough or task.choice) and hits > most:
             best, most = hint, hits
-    theirs, right = pairs[first].theirs, pairs[first].ours
-    if theirs.error is None and type(theirs.value) is type(right.value):
-        slips = [words for words in task.usual_slips if same(words, pairs[first])]
+    if not with_gradient and same_kind(pairs[first]):
         # A case with words of its own may show a second mistake.
         slips = [
             words
-            for words in slips
-            if all(pair.case.hint or same(words, pair) for pair in pairs)
+            for words in task.usual_slips
+            if same(words, pairs[first])
+            and all(pair.case.hint or same(words, pair) for pair in pairs)
         ]
-        if slips and not with_gradient:  # several may look alike
-            alike_ = dict.fromkeys(x.replace(" one ", " ").strip() for x in slips)
-            return f"This comes out of a right answer {', or '.join([*alike_][:2])}."
+        if slips:  # several may look alike
+            told = dict.fromkeys(x.replace("one `", "`").strip() for x in slips)
+            return f"This comes out of a right answer {', or '.join([*told][:2])}."
     return "" if sum(wrong) == 1 and pairs[first].case.hint else best
 
 

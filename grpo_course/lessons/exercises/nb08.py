@@ -141,7 +141,7 @@ def samples_of(rate, optimizer, scale=1.0, shared=False):
         weights = [logits] if shared else [logits, guesses]
         # Neither is exactly where it was when the responses were sampled.
         with torch.no_grad():
-            old = actor() + numbers(2, 3, 4, scale=0.3)
+            old = actor() + numbers(2, 3, 4, scale=0.3, shift=rate)
             old_values = critic() + numbers(3, 2, 4, scale=0.4).reshape(2, 3, 4)
         deltas = scale * numbers(4, 3, 2).reshape(2, 3, 4)
         return actor, critic, optimizer(weights, lr=rate), old, old_values, deltas
