@@ -1,5 +1,6 @@
 """A pretrained model: what is read of its answers, what it is shown, how it comes."""
 
+import errno
 import random
 import zipfile
 from dataclasses import replace
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_course import smollm2
+from grpo_course import install, smollm2
 from grpo_course.files import json_lines
 from grpo_course.gsm8k import make_problems
 from grpo_course.lessons import finale
@@ -102,6 +103,7 @@ def test_it_is_fetched_once_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
     def convert(where, kind, folder):
         made.append((Path(where, kind["gguf_file"]).read_text(), folder.mkdir()))
 
+    monkeypatch.setattr(smollm2, "require_extra", lambda *given: None)
     monkeypatch.setattr(smollm2, "convert", convert)
     monkeypatch.setattr(smollm2.subprocess, "call", downloads(None))
     target = tmp_path / "new" / "model"
@@ -113,6 +115,31 @@ def test_it_is_fetched_once_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
     assert [text for text, _ in made] == ["weights"]
     assert "4 bits" in (target / "README.md").read_text(encoding="utf-8")
     assert "is there already" in capsys.readouterr().out
+
+
+def test_what_fetch_needs_is_asked_for_before_it_downloads(tmp_path, monkeypatch):
+    monkeypatch.setattr(install, "lacking", lambda needed: needed)
+    monkeypatch.setattr(smollm2.subprocess, "call", None)
+    with pytest.raises(ImportError, match=r"(?s)accelerate.*pip install.*gguf"):
+        smollm2.main(["--to", str(tmp_path / "model")], tmp_path)
+
+
+def test_what_the_hub_does_not_give_is_told(tmp_path, monkeypatch, capsys):
+    """The original weights need no extra; a full disk is told as everywhere."""
+
+    def convert(where, kind, folder):
+        raise problem
+
+    monkeypatch.setattr(install, "lacking", lambda needed: needed)
+    monkeypatch.setattr(smollm2, "convert", convert)
+    call = ["--from-hub", "--to", str(tmp_path / "model")]
+    problem = OSError("no connection")
+    assert smollm2.main(call, tmp_path) == 1
+    told = capsys.readouterr().err
+    assert "no connection" in told and "leave out --from-hub" in told
+    problem = OSError(errno.ENOSPC, "full")
+    with pytest.raises(OSError, match="full"):
+        smollm2.main(call, tmp_path)
 
 
 @pytest.mark.slow

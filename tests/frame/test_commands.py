@@ -245,15 +245,30 @@ OTHERS = """
 """
 
 
+def called():
+    """The name of every function that is called, with its texts."""
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                texts = [each.value for each in node.args if hasattr(each, "value")]
+                texts = [each for each in texts if isinstance(each, str)]
+                yield getattr(node.func, "attr", getattr(node.func, "id", "")), texts
+
+
+def test_every_command_that_an_error_puts_together_is_there():
+    """From its words and the names of files; its flags are looked at below."""
+    told = [words for name, words in called() if name in ("call", "pasted")]
+    names = {words[0].split()[0] for words in told if words}
+    assert len(names) > 8 and names <= {*COMMANDS, "COMMAND", "--help"}
+
+
 def test_every_flag_that_is_named_is_one():
     """Wherever it stands: on a page, in a help, in an error."""
     known = {*OTHERS.split()}
     for kind in (GRPOConfig, *map(find_task, TASKS)):
         known |= {field.name.replace("_", "-") for field in fields(kind)}
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            given = node.args if isinstance(node, ast.Call) else []
-            words = [str(getattr(each, "value", "")) for each in given]
+    for function, words in called():
+        if function in ("add", "add_argument"):
             known |= {word[2:] for word in words if word.startswith("--")}
     ours = [path for path in SOURCES if ROOT / "grpo_course" in path.parents]
     named = {
