@@ -235,23 +235,23 @@ def settings(*, kw_only: bool = True) -> Callable[[Made], Made]:
     """
     make: Any = dataclass(frozen=True, kw_only=kw_only, config=STRICT)
 
-    def made(kind: Made) -> Made:
-        kind = make(kind)
-        checked = kind.__init__
+    def checked(kind: Made) -> Made:
+        made = make(kind)
+        init = made.__init__
 
-        @wraps(checked)
-        def init(self: object, *args: object, **kwargs: object) -> None:
+        @wraps(init)
+        def init_in_words(self: object, *args: object, **kwargs: object) -> None:
             try:
-                checked(self, *args, **kwargs)
+                init(self, *args, **kwargs)
             except ValidationError as error:
-                names = [field.name for field in fields(type(self))]
-                why = [in_words(each, names) for each in error.errors()]
+                known = [field.name for field in fields(made)]
+                why = [in_words(each, known) for each in error.errors()]
                 raise ValueError("; ".join(why)) from None
 
-        kind.__init__ = init
-        return kind
+        made.__init__ = init_in_words
+        return made
 
-    return made
+    return checked
 
 
 def in_words(error: Any, known: Sequence[str]) -> str:

@@ -91,8 +91,8 @@ class Output:
         self.problem: OSError | None = None
         self.stream = stream or io.StringIO()
         if isinstance(stream, io.TextIOWrapper):
-            how = {"errors": "replace", "line_buffering": True}  # a log is read early
-            self.attempt(partial(stream.reconfigure, **how))
+            line_by_line = partial(stream.reconfigure, line_buffering=True)
+            self.attempt(partial(line_by_line, errors="replace"))
         if hasattr(os, "set_blocking"):  # a slow reader is waited for
             with suppress(OSError):
                 os.set_blocking(self.stream.fileno(), True)

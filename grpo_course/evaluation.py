@@ -83,7 +83,7 @@ def collect_scores(
     places = range(len(environment.problems))
     graded, texts = [], []
     what = f"answering {len(places)} problems"
-    for first in counted(places[::batch_size], what, "batch"):
+    for first in counted(places[::batch_size], what, "part"):
         rollout = answer(environment.ask(places[first : first + batch_size]))
         graded.append(environment.grade(rollout))
         texts += decode_responses(environment.tokenizer, rollout)

@@ -463,10 +463,12 @@ class Run:
 
         self.trainer.watch = watch
         whole, done = self.config.num_epochs, self.trainer.epoch
-        how = {"desc": "GRPO", "unit": "epoch", "disable": not self.show}
+        hidden = not self.show
         with (
             alone_in(self.out),
-            progress_bar(total=whole, initial=done, **how) as bar,
+            progress_bar(
+                total=whole, initial=done, desc="GRPO", unit="epoch", disable=hidden
+            ) as bar,
             watched() if self.show else nullcontext(),
             on_interrupt(note),
             naming_epoch(self.trainer),

@@ -345,6 +345,7 @@ def make_environment(
         config.seed,
         opening=task.opening(config.system_prompt),
         measures=task.measures,
+        tagged=extract_answer(task.gold(problems[0])) is not None if problems else None,
     )
 
 
@@ -522,8 +523,9 @@ def make_start(
         )
     if config.warm_start_steps:
         steps = config.warm_start_steps
-        how = {"desc": "warm start", "unit": "step", "disable": not show}
-        with progress_bar(total=steps, **how) as bar:
+        with progress_bar(
+            total=steps, desc="warm start", unit="step", disable=not show
+        ) as bar:
 
             def watch(losses: list[float]) -> None:
                 bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
