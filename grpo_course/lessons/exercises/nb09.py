@@ -181,11 +181,13 @@ CHOOSE_FIRST = (
 )
 
 
-def _padded(mask, pad):
-    """Two policies that are up to half a nat from each other; `pad` off the mask."""
-    first = -1.5 - numbers(*mask.shape, shift=-1.4, scale=0.5)
-    second = first + numbers(*mask.shape, shift=-0.6, scale=0.5)
-    return second, torch.where(mask, first, pad)
+def _padded(mask, pad, both=False):
+    """Two policies up to half a nat from each other; off the mask the second, or both,
+    hold `pad`."""
+    second = -1.5 - numbers(*mask.shape, shift=-1.4, scale=0.5)
+    first = second + numbers(*mask.shape, shift=-0.6, scale=0.5)
+    first = torch.where(mask, first, pad) if both else first
+    return first, torch.where(mask, second, pad)
 
 
 @exercise("9.5", gradient="log_probs")
@@ -200,9 +202,11 @@ def masked_clip_loss(log_probs, old_log_probs, deltas, mask, aggregation):
     return -(kept.sum(dim=-1) / mask.sum(dim=-1)).mean()
 
 
-def _clip_case(description, lengths, aggregation, width=None, pad=0.0, hint=""):
+def _clip_case(
+    description, lengths, aggregation, width=None, pad=0.0, hint="", both=False
+):
     mask = mask_of(lengths, width)
-    new, old = _padded(mask, pad)
+    new, old = _padded(mask, pad, both)
     return case(
         description,
         hint,
@@ -225,6 +229,8 @@ masked_clip_loss.cases = (
     _clip_case("one prompt, four responses", [[2, 5, 1, 5]], "token_mean"),
     _clip_case("NaN in the padding", [[3], [5]], "token_mean", 6, NAN, CHOOSE_FIRST),
     _clip_case("-inf in the padding", [[2, 4]], "sequence_mean", 5, -INF, CHOOSE_FIRST),
+    _clip_case("NaN in both", [[3, 1]], "token_mean", 5, NAN, CHOOSE_FIRST, True),
+    _clip_case("both -inf", [[2, 4]], "sequence_mean", 5, -INF, CHOOSE_FIRST, True),
     case(
         "ratios of 50 and 0.01, both signs",
         log_probs=torch.tensor([[[0.5, 0.001, 0.3]] * 2]).log(),
@@ -245,6 +251,7 @@ masked_clip_loss.cases = (
 )
 masked_clip_loss.mistakes = """
 torch.where(mask, log_probs - old_log_probs, 0.0) => log_probs - old_log_probs | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Multiplying does not hide it. Choose before exp: torch.where(mask, log_probs - other, 0.0).
+torch.where(mask, log_probs - old_log_probs, 0.0) => log_probs - torch.where(mask, old_log_probs, log_probs.detach()) | Both may hold NaN in the padding, the new log-probabilities as well, and NaN minus NaN is NaN. Take the difference first, then choose: torch.where(mask, log_probs - old_log_probs, 0.0).
 torch.where(mask, gain, 0.0) => gain | You mask the ratio only: in the padding it is 1, and the delta still counts there. Leave the padding out of the sum as well.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio * each | Nothing is clipped: this is the unclipped loss.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio.clamp(0.8, 1.2) * each | Everything is clipped. The loss takes the smaller of clipped and unclipped, so that a step back is never held up: torch.minimum of both.
@@ -275,9 +282,9 @@ def loss_with_kl(policy_loss, log_probs, ref_log_probs, mask, beta):
     return policy_loss + beta * (k3.sum(dim=-1) / mask.sum(dim=-1)).mean()
 
 
-def _kl_case(description, lengths, beta, pad=0.0, hint="", width=None):
+def _kl_case(description, lengths, beta, pad=0.0, hint="", width=None, both=False):
     mask = mask_of(lengths, width)
-    new, ref = _padded(mask, pad)
+    new, ref = _padded(mask, pad, both)
     args = {"log_probs": new, "ref_log_probs": ref, "mask": mask, "beta": beta}
     return case(description, hint, policy_loss=torch.tensor(-0.3), **args)
 
@@ -291,11 +298,14 @@ loss_with_kl.cases = (
     _kl_case("beta is 0", [[2, 3]], 0.0),
     _kl_case("NaN in the padding", [[3], [5]], 0.5, NAN, CHOOSE_FIRST, 6),
     _kl_case("inf in the padding", [[2, 4]], 0.5, INF, CHOOSE_FIRST, 5),
+    _kl_case("NaN in both", [[3, 1]], 0.5, NAN, CHOOSE_FIRST, 5, True),
+    _kl_case("both -inf", [[2, 4]], 0.5, -INF, CHOOSE_FIRST, 5, True),
 )
 loss_with_kl.mistakes = """
 torch.where(mask, ref_log_probs - log_probs, 0.0) => (ref_log_probs - log_probs) * mask | Padding may hold anything, and 0 * inf is not a number. Multiplying does not hide it. Choose before exp: torch.where(mask, ref_log_probs - log_probs, 0.0).
 torch.where(mask, ref_log_probs - log_probs, 0.0) => ref_log_probs - log_probs | Padding may hold anything, and 0 * inf is not a number, not even in a gradient. Choose before exp: torch.where(mask, log_probs - other, 0.0).
 torch.where(mask, ref_log_probs - log_probs, 0.0) => ref_log_probs - log_probs && k3 = gap.expm1() - gap => k3 = torch.where(mask, gap.expm1() - gap, 0.0) | The value is right, but not the gradient: 0 * inf is not a number there. Choose before exp: torch.where(mask, ref_log_probs - log_probs, 0.0).
+torch.where(mask, ref_log_probs - log_probs, 0.0) => torch.where(mask, ref_log_probs, log_probs.detach()) - log_probs | Both may hold NaN in the padding, the new log-probabilities as well, and NaN minus NaN is NaN. Take the difference first, then choose: torch.where(mask, ref_log_probs - log_probs, 0.0).
 ref_log_probs - log_probs => log_probs - ref_log_probs | k3 upside down: its exponent is ref minus policy, log(pi_ref / pi).
 policy_loss + beta => policy_loss - beta | You subtract the KL. The loss is minimized, so a penalty is added: minus would reward leaving the reference.
 (k3.sum(dim=-1) / mask.sum(dim=-1)).mean() => k3.sum() | You sum the KL over the whole batch. The policy loss is a mean, so the KL must be too: over each response's tokens, then over the responses.
