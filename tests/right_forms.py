@@ -261,6 +261,41 @@ def _votes_by_pass(answers):
     return winners
 
 
+def _weighed(tables, responses, rewards):
+    """What a table says of each response, weighed with the deltas."""
+    mean, spread = rewards.mean(1, True), rewards.std(1, keepdim=True)
+    picked = torch.stack(
+        [
+            torch.stack([table[range(len(row)), row] for row in group])
+            for table, group in zip(tables, responses)
+        ]
+    )
+    return -(picked.mean(-1) * (rewards - mean) / (spread + 1e-6)).mean()
+
+
+def _used_up(prompt, response):
+    """Each number of the response uses one of the prompt up."""
+    left, points = [*prompt], 0
+    for number in response:
+        if number in left:
+            left.remove(number)
+            points += 1
+    return points + sum(a <= b for a, b in itertools.pairwise(response))
+
+
+def _in_double(rewards, new, old, mask):
+    new, old = new[mask].double().tolist(), old[mask].double().tolist()
+    ratios = [math.exp(a - b) for a, b in zip(new, old)]
+    tied = [min(group) == max(group) for group in rewards.tolist()]
+    return {
+        "mean_reward": statistics.mean(rewards.flatten().tolist()),
+        "tied_groups": sum(tied) / len(tied),
+        "sampled_entropy": -sum(old) / len(old),
+        "ratio_min": min(ratios),
+        "ratio_max": max(ratios),
+    }
+
+
 def _updated(model, optimizer, prompts, num_responses, generator):
     """Gradients cleared last, samples noted without one, scores by gather."""
     with torch.no_grad():
@@ -288,10 +323,24 @@ RIGHT = [
         lambda r: torch.stack([(g - g.mean()) / (g.std() + 1e-4) for g in r]),
     ),
     (
+        "group_deltas",
+        lambda r: torch.nan_to_num(
+            (r - r.mean(-1, keepdim=True)) / r.std(-1, keepdim=True)
+        ),
+    ),
+    ("grpo_loss", lambda x, ids, r: _weighed(x.log_softmax(-1), ids, r)),
+    # A logit is its log-probability plus a number that the deltas cancel.
+    ("grpo_loss", lambda x, ids, r: _weighed(x, ids, r)),
+    (
         "count_matches",
         lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
     ),
     ("count_matches", lambda p, r: [a == b for a, b in zip(sorted(p), r)].count(True)),
+    (
+        "count_matches",
+        lambda p, r: (torch.tensor(p).sort()[0] == torch.tensor(r)).sum(),
+    ),
+    ("duplicate_proof_reward", lambda p, r: _used_up(p, r)),
     ("batch_matches", lambda p, r: (p.sort().values[:, None] == r).double().sum(-1)),
     (
         "duplicate_proof_reward",
@@ -320,9 +369,17 @@ RIGHT = [
             )
         ),
     ),
+    (
+        "gather_log_probs",
+        lambda x, ids: torch.take_along_dim(
+            x.log_softmax(-1)[:, None], ids[..., None], -1
+        )[..., 0],
+    ),
+    ("expected_reward", lambda p, r: (p[:, None] @ r[..., None])[:, 0, 0]),
     ("expected_reward", lambda p, r: einsum(p, r, "b a, b a -> b")),
     ("expected_reward", lambda p, r: (p.mT.contiguous().mT * r).sum(-1)),
     ("naive_loss", lambda x, d: -torch.einsum("...p,...->...", x, d).sum() / x.numel()),
+    ("naive_loss", lambda x, d: -(d * x.mean(-1)).mean((-1, -2)).mean()),
     ("one_update", lambda *given: _updated(*given)),
     (
         "gradient_variance",
@@ -338,6 +395,18 @@ RIGHT = [
             f(torch.tensor([[x] * 8, [*range(8)]]).float())[0].abs().max() < 0.01
             for x in (-3.0, 0.1, 1000.1)
         ),
+    ),
+    (
+        "ties_push_nothing",  # other sizes of groups, and two thousand
+        lambda f: all(
+            f(torch.tensor([[x] * n, [*range(n)]]).float())[0].abs().max() < 1e-3
+            for x in (0.1, -3.0, 1000.1, -1999.7)
+            for n in (3, 7, 8, 12)
+        ),
+    ),
+    (
+        "leave_one_out",
+        lambda r: (r - r.mean(-1, keepdim=True)) * r.shape[-1] / (r.shape[-1] - 1),
     ),
     (
         "leave_one_out",
@@ -365,6 +434,15 @@ RIGHT = [
             / s.std(1, keepdim=True).clamp(min=1e-8)
         ),
     ),
+    (
+        "normalize_by_group",
+        lambda r: torch.where(
+            r.amax(-1, keepdim=True) == r.amin(-1, keepdim=True),
+            0.0,
+            (r - r.mean(-1, keepdim=True)) / r.std(-1, keepdim=True),
+        ),
+    ),
+    ("compute_ratio_from_logs", lambda n, o: (n - o.detach().clone()).double().exp()),
     ("compute_ratio_from_logs", lambda n, o: torch.e ** (n - o.detach())),
     (
         "clipped_surrogate_loss",
@@ -377,6 +455,21 @@ RIGHT = [
             .mul(d[..., None])
             .mean()
         ),
+    ),
+    (
+        "clipped_surrogate_loss",
+        lambda n, o, d: (
+            torch.maximum(
+                -(n - o).exp() * d[..., None],
+                -(n - o).exp().clip(0.8, 1.2) * d[..., None],
+            )
+            .flatten()
+            .mean()
+        ),
+    ),
+    (
+        "clip_fraction",
+        lambda r, d, e: ((r - 1) * d.sign()[..., None] > e).float().mean(),
     ),
     (
         "clip_fraction",
@@ -413,6 +506,16 @@ RIGHT = [
         ),
     ),
     (
+        "masked_sequence_mean",  # 0/0 where nothing is picked
+        lambda x, m: torch.where(
+            m.any(-1), torch.where(m, x, 0.0).sum(-1) / m.sum(-1), 0.0
+        ).mean(),
+    ),
+    (
+        "masked_sequence_mean",
+        lambda x, m: (torch.where(m, x, 0.0).sum(-1) / m.sum(-1).clamp(1e-8)).mean(),
+    ),
+    (
         "exact_kl_of",
         lambda p, q: kl_divergence(Categorical(logits=p), Categorical(logits=q)),
     ),
@@ -425,6 +528,23 @@ RIGHT = [
     (
         "exact_kl_of",
         lambda p, q: F.kl_div(q, p, log_target=True, reduction="none").sum(-1),
+    ),
+    ("k3_estimate", lambda p, q: (q - p).exp() - 1 - (q - p)),
+    ("k3_estimate", lambda p, q: 1 / (p - q).exp() - 1 + (p - q)),
+    ("penalized_reward", lambda r, p, q, b: (r - b * (p - q).sum(-1)).detach()),
+    (
+        "penalized_reward",
+        torch.no_grad()(lambda r, p, q, b: r - b * p.sum(-1) + b * q.sum(-1)),
+    ),
+    (
+        "next_beta",
+        lambda b, kl, t, g: b + b * g * torch.clip((kl - t) / t, -0.2, 0.2),
+    ),
+    (
+        "next_beta",
+        lambda b, kl, t, g: (
+            torch.as_tensor(b) * (1 + g * kl.clamp(0.8 * t, 1.2 * t) / t - g)
+        ),
     ),
     (
         "inner_step_loss",
@@ -440,6 +560,10 @@ RIGHT = [
     ),
     ("one_epoch", lambda start, x, steps, b: _numbers(start, x, 1, steps, 1, b)),
     ("train_by_hand", lambda *given: _numbers(*given)),
+    (
+        "bytes_kept",
+        lambda n, r, c: torch.tensor(sum([16 * n] + [2 * n] * r + [16 * n] * c)),
+    ),
     ("bytes_kept", lambda n, r, c: n * (16 * (1 + c) + 2 * r)),
     (
         "gradient_by_log_probs",
@@ -451,6 +575,13 @@ RIGHT = [
         ).reshape(m.shape),
     ),
     (
+        "gradient_by_log_probs",
+        lambda d, m: (
+            -d[..., None] * m / m.sum(-1, keepdim=True) / d.numel()
+        ).nan_to_num(),
+    ),
+    ("find_tied_groups", lambda r: (r == r[:, :1]).all(-1)),
+    (
         "find_tied_groups",
         lambda r: torch.tensor([len(set(g)) == 1 for g in r.tolist()]),
     ),
@@ -458,6 +589,11 @@ RIGHT = [
         "token_mean_loss_at_ratio_one",
         lambda d, n: -d.flatten().repeat_interleave(n.flatten()).mean(),
     ),
+    (
+        "token_mean_loss_at_ratio_one",
+        lambda d, n: -(n * d).mean() / n.float().mean(),
+    ),
+    ("log_line", lambda *given: {"loss": 0.0, **_in_double(*given)}),
     (
         "log_line",
         lambda rewards, new, old, mask: {
@@ -704,7 +840,29 @@ def _normalized(c):
     return c / (c.std(-1, keepdim=True) + 1e-4)
 
 
+def _in_place(beta, factor):
+    beta *= factor
+    return beta
+
+
 WRONG = [
+    ("count_matches", lambda p, r: sum(a == b for a, b in zip(sorted({*p}), r))),
+    (  # a reference that is trained through the reward
+        "penalized_reward",
+        lambda r, p, q, b: r - b * (p.detach() - q).sum(-1),
+    ),
+    (
+        "next_beta",
+        lambda b, kl, t, g: float(b) * (1 + g * (kl / t - 1).clamp(-0.2, 0.2)),
+    ),
+    (
+        "next_beta",
+        lambda b, kl, t, g: _in_place(b, 1 + g * (kl / t - 1).clamp(-0.2, 0.2)),
+    ),
+    (  # of a tied group the first response alone
+        "ties_push_nothing",
+        lambda f: f(torch.tensor([[1000.1] * 8, [*range(8)]]))[0, 0].abs() < 1e-3,
+    ),
     (
         "gather_log_probs",
         lambda x, ids: (
@@ -893,7 +1051,7 @@ PACKAGE = {
     "masked_sequence_mean": lambda x, m: aggregate(x, m, "sequence_mean"),
     "exact_kl_of": exact_kl,
     "k3_estimate": k3,
-    "penalized_reward": kl_reward,
+    "penalized_reward": lambda r, p, q, b: kl_reward(r, p, q.detach(), b),
     "next_beta": adapted_beta,
     "inner_step_loss": inner_step_loss,
     "gradient_by_log_probs": gradient_by_log_probs,

@@ -65,7 +65,7 @@ def _scored_along(axis, logits, responses):
     return pick(tables, responses)
 
 
-grpo_loss.insight = "Each response is weighed with its delta, and only the gradient of the result has a meaning: it lifts the numbers of responses that beat their group. And did you weigh the logits themselves? They give the same value and the same gradient here: a logit is its log-probability plus one number that all responses to a prompt share, and the deltas of a group add up to zero, so that number cancels. With other deltas it does not, so log-probabilities are the habit to keep."
+grpo_loss.insight = "Each response is weighed with its delta, and only the gradient of the result has a meaning: it lifts the numbers of responses that beat their group. The logits themselves, in place of log-probabilities, pass as well: the two differ by a number that all responses to a prompt share, and it cancels, because the deltas of a group add up to zero. Deltas that do not, as in notebook 02, tell them apart."
 grpo_loss.cases = (
     case("two prompts, five responses each", **some(0, 2, 5)),
     case("as many prompts as responses", **some(1, 3, 3)),
