@@ -307,7 +307,7 @@ FEW = {
     "num-epochs": 1,
     "num-prompts": 2,
     "num-responses": 2,
-    "micro-batch-size": 4,
+    "micro-batch-size": 2,
     "eval-problems": 2,
     "eval-samples": 1,
     "max-new-tokens": 8,
@@ -324,7 +324,7 @@ def flags(settings):
 
 def small(words, tiny):
     """The same command, over in seconds: few problems, and a tiny model for a large."""
-    name, *rest = words
+    name, *rest = words or [""]
     told = [str(tiny) if word == "tiny" else word for word in words]
     if name in ("train", "--task", "--config") and "--resume" not in rest:
         named = dict(pairwise(words))
@@ -420,6 +420,13 @@ class Place:
                 target = self.packages / top
                 if not target.exists():
                     target.symlink_to(found.locate_file(top))
+
+    def add(self, extra):
+        """As a printed cure does."""
+        if FRESH:
+            self.install(*install.requirements(ROOT, extra))
+        else:
+            self.link(*closure(extra))
 
     def run(self, *words, **more):
         """-> the exit status, and what was printed"""
@@ -528,7 +535,7 @@ from grpo_course import __main__, smollm2
 smollm2.DIGEST = {digest!r}
 sys.exit(__main__.main(sys.argv[1:]))
 """
-    place.link(*closure("smollm2"))
+    place.add("smollm2")
     index = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place.folder)}
     status, told = place.run("-c", program, "fetch", "--to", str(target), **index)
     assert status == 0, told
@@ -544,7 +551,7 @@ TRAINS = "train", "show", "evaluate", "new-task", "check-task"
 @pytest.mark.slow
 def test_every_printed_command_that_trains_runs_where_nothing_else_is(place, tiny):
     """TRL's, too; `fetch` has a test of its own."""
-    place.link(*closure("scale"))
+    place.add("scale")
     first = ["train", "--config", "sums", "--out", "runs/other"]  # that one is shown
     told = [("grpo_course", small(first, tiny))]
     for _, module, typed in TYPED:
@@ -565,7 +572,7 @@ def test_what_a_newcomer_types_runs_in_a_new_checkout(tmp_path, tiny):
     """Line by line, from the first page on, with the system's Python and `.venv`."""
     course = tmp_path / "course"
     subprocess.run(["git", "clone", "-q", ROOT, course], check=True)
-    own = {"PYTHONPATH", "VIRTUAL_ENV"}
+    own = {"PYTHONPATH", "VIRTUAL_ENV", "FRESH"}
     env = {name: value for name, value in os.environ.items() if name not in own}
     system = getattr(sys, "_base_executable", sys.executable)
     for _, module, typed in printed(*(ROOT / name for name in FIRST), *sorted(BOOKS)):
