@@ -69,6 +69,9 @@ if TYPE_CHECKING:
 
 # --- Settings
 
+# Of the rule that adapts beta: Ziegler et al. 2019, arXiv 1909.08593, 2.2.
+KL_GAIN = 0.1
+
 
 @settings()
 class TrainConfig:
@@ -118,7 +121,7 @@ class TrainConfig:
     # adapt beta until the KL is this; None: keep it
     kl_target: float | None = Field(default=None, gt=0)
     # K_beta: share of the error of the KL by which beta moves after an epoch
-    kl_gain: float = Field(default=0.1, gt=0, le=1)
+    kl_gain: float = Field(default=KL_GAIN, gt=0, le=1)
     # epochs between two copies of the policy
     compute_ref_model_period: int = Field(default=10, ge=1)
     # share of the policy in its next reference; 1: a copy
@@ -1169,7 +1172,7 @@ def adapted_beta(
     beta: float | Tensor,
     kl: float | Tensor,
     target: float,
-    gain: float = 0.1,
+    gain: float = KL_GAIN,
     largest_error: float = 0.2,
 ) -> float | Tensor:
     """beta (1 + gain clip(kl / target - 1, -largest_error, largest_error)).

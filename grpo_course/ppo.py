@@ -59,11 +59,13 @@ from grpo_course.sort import (
 
 # Deltas for tokens: rewards and a critic's values, one of each a token.
 
+GAMMA, LAMBDA = 1.0, 0.95  # nothing is discounted; GAE's trust in the rewards
+
 
 def td_errors(
     rewards: Tensor,
     values: Tensor,
-    gamma: float = 1.0,
+    gamma: float = GAMMA,
     mask: Tensor | None = None,
     bootstrap: Tensor | None = None,
 ) -> Tensor:
@@ -103,8 +105,8 @@ def td_errors(
 def generalized_advantages(
     rewards: Tensor,
     values: Tensor,
-    gamma: float = 1.0,
-    lam: float = 0.95,
+    gamma: float = GAMMA,
+    lam: float = LAMBDA,
     mask: Tensor | None = None,
     bootstrap: Tensor | None = None,
 ) -> Tensor:
@@ -331,9 +333,9 @@ def value_loss(
 class PPOConfig(TrainConfig):
     """What PPO must be told beside the knobs of the loop."""
 
-    gamma: float = Field(default=1.0, gt=0, le=1)  # discount per token
+    gamma: float = Field(default=GAMMA, gt=0, le=1)  # discount per token
     # how far GAE trusts the rewards more than the critic
-    lam: float = Field(default=0.95, ge=0, le=1)
+    lam: float = Field(default=LAMBDA, ge=0, le=1)
     whiten_deltas: bool = True  # mean zero and spread one over all tokens
     value_weight: float = Field(default=0.5, ge=0)  # c_V
     # in units of the reward; None: no clipping

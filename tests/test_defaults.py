@@ -1,0 +1,254 @@
+"""A default has one home, and what cannot read it there says the same number.
+
+Python takes a number such as EPSILON from the file that owns it. A page without
+imports, a notebook, a slide, a hint and the playground's JavaScript have it once more:
+change the number, and a test here names each place.
+"""
+
+import ast
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grpo_course import by_hand
+from grpo_course.formulas import (
+    DUAL_CLIP,
+    EPSILON,
+    FARTHEST,
+    SAPO_TEMPERATURES,
+    SPREAD_EPSILON,
+)
+from grpo_course.lessons.hunt import script
+from grpo_course.loop import TrainConfig
+from grpo_course.ppo import PPOConfig
+from grpo_course.sort import run_policy_gradient
+from grpo_course.training import GRPOConfig
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "grpo_course"
+PLAYGROUND = ROOT / "tools/site_source/_static/playground"
+
+# What can follow, follows
+
+CHANGED = """
+import importlib.util, inspect, json, pkgutil, re, sys
+
+def load(name, **numbers):
+    "The module with other numbers, before anybody else has imported it."
+    spec = importlib.util.find_spec(name)
+    text = spec.loader.get_source(name)
+    for constant, number in numbers.items():
+        line = f"{constant} = {number}"
+        text, count = re.subn(rf"(?m)^{constant} = \\S+", line, text)
+        assert count == 1, constant
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    exec(compile(text, spec.origin, "exec"), vars(module))
+
+load("grpo_course.formulas", EPSILON=0.25, DUAL_CLIP=4.5)
+load("grpo_course.loop", KL_GAIN=0.3)
+
+import torch
+from grpo_course import compute_loss, loop, ppo, sort, training
+from grpo_course.lessons import pictures
+
+new, old = torch.full((1, 1, 1), 0.2), torch.zeros(1, 1, 1)  # a ratio of 1.22
+loss = compute_loss(new - 1, torch.ones(1, 1), "clipped", old - 1)
+found = {"loss": [loss.item()], "gain": [loop.adapted_beta(1.0, 5.0, 1.0)]}
+for config in (loop.TrainConfig(), ppo.PPOConfig(), training.GRPOConfig()):
+    seen = {"epsilon": config.epsilon, "dual_clip": config.dual_clip}
+    for name, number in {**seen, "kl_gain": config.kl_gain}.items():
+        found.setdefault(name, []).append(number)
+for each in pkgutil.iter_modules(pictures.__path__, pictures.__name__ + "."):
+    module = importlib.import_module(each.name)
+    for name, function in inspect.getmembers(module, inspect.isfunction):
+        default = inspect.signature(function).parameters.get("epsilon")
+        if default and default.default is not default.empty:
+            found.setdefault("pictures", []).append(default.default)
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_a_number_changed_in_its_home_changes_everywhere():
+    done = subprocess.run([sys.executable, "-c", CHANGED], capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    found = json.loads(done.stdout)
+    assert found.pop("loss") == [pytest.approx(-1.2214, abs=1e-4)]  # not clipped
+    assert found.pop("gain") == [pytest.approx(1.06)]
+    assert len(found["pictures"]) >= 3
+    numbers = {"epsilon": 0.25, "dual_clip": 4.5, "kl_gain": 0.3, "pictures": 0.25}
+    assert found.keys() == numbers.keys()
+    for name, number in numbers.items():
+        assert set(found[name]) == {number}, name
+
+
+# Where a name or a number in the signature is better to read than a constant
+
+ALSO_CALLED = {  # arguments that are settings under another name
+    "estimator": "kl_estimator",
+    "gain": "kl_gain",
+    "level": "ratio_level",
+    "mode": "loss_mode",
+    "num_samples": "eval_samples",
+}
+REPEATS = {  # functions that begin as a config does
+    "formulas.py aggregate": TrainConfig,
+    "formulas.py clip_settings": TrainConfig,
+    "formulas.py compute_kl_penalty": TrainConfig,
+    "formulas.py compute_loss": TrainConfig,
+    "formulas.py compute_ratio": TrainConfig,
+    "formulas.py kl_values": TrainConfig,
+    "formulas.py loss_report": TrainConfig,
+    "sort.py run_policy_gradient": TrainConfig,
+    "by_hand.py train_by_hand": GRPOConfig,
+    "evaluation.py evaluate_policy": GRPOConfig,
+    "evaluation.py sampled_scores": GRPOConfig,
+    "evaluation.py ways_to_answer": GRPOConfig,
+    "lm.py make_tiny_model": GRPOConfig,
+    "lm.py make_tokenizer": GRPOConfig,
+    "tasks.py __init__": GRPOConfig,
+    "training.py sample_right": GRPOConfig,
+}
+BUT_FOR = {
+    # the plainest policy gradient, to which notebooks add one thing after the other
+    ("sort.py run_policy_gradient", "deltas_mode"),
+    ("sort.py run_policy_gradient", "loss_mode"),
+    ("sort.py run_policy_gradient", "learning_rate"),
+    # what notebook 06 advises: no text, no KL
+    ("by_hand.py train_by_hand", "num_epochs"),
+    # equal by chance
+    ("sequences.py train_sort", "num_prompts"),
+}
+NEUTRAL = {"seed", "temperature"}  # 0 and 1 mean: nothing special
+
+
+def written_defaults():
+    """Each constant that is a default in a signature of the package, but for lessons.
+
+    -> file and function, argument, value
+    """
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if "lessons" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            args = node.args
+            last = args.args[len(args.args) - len(args.defaults) :]
+            pairs = [*zip(last, args.defaults, strict=True)]
+            pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
+            for argument, default in pairs:
+                if isinstance(default, ast.Constant) and default.value is not None:
+                    yield f"{path.name} {node.name}", argument.arg, default.value
+
+
+def test_a_function_begins_as_its_config_does():
+    seen, unlike, unlisted = set(), [], []
+    for function, argument, value in written_defaults():
+        setting = ALSO_CALLED.get(argument, argument)
+        homes = [c for c in (TrainConfig, PPOConfig, GRPOConfig) if hasattr(c, setting)]
+        if not homes or setting in NEUTRAL or (function, argument) in BUT_FOR:
+            continue
+        if config := REPEATS.get(function):
+            seen.add(function)
+            if value != getattr(config(), setting):
+                unlike.append((function, argument, value))
+        elif value in [getattr(home(), setting) for home in homes]:
+            unlisted.append((function, argument, value))
+    assert not unlike, "these defaults are no longer those of the config"
+    assert not unlisted, "take the default from its home, or list the function"
+    assert seen == REPEATS.keys()
+
+
+# What cannot follow
+
+NUMBER = r"(\d*\.?\d+)"
+
+
+def texts():
+    """What people read and write about the clip: name and text of each file."""
+    for folder in ("notebooks", "teaching"):
+        for path in sorted((ROOT / folder).glob("*.ipynb")):
+            cells = json.loads(path.read_text("utf-8"))["cells"]
+            yield path.name, "\n".join("".join(cell["source"]) for cell in cells)
+    for path in sorted((PACKAGE / "lessons/exercises").glob("nb*.py")):
+        yield path.name, path.read_text("utf-8")
+
+
+RANGES = {  # ways to write a clip range down, as two numbers around 1
+    rf"clamp\({NUMBER}, {NUMBER}\)": "clamp(low, high)",
+    rf"\(r, {NUMBER}, {NUMBER}\)": "clip(r, low, high)",
+    rf"outside \[{NUMBER}, {NUMBER}\]": "outside [low, high]",
+    rf"{NUMBER} (?:to|and) {NUMBER}": "low to high",
+    rf"< {NUMBER}\) \| \(\w+ > {NUMBER}\)": "below low or above high",
+}
+UPPER = rf"(?:clamp\(max=|min\}}?\(r, ){NUMBER}\)"  # the upper end alone, as CISPO
+TASK = rf"with \$\\varepsilon = {NUMBER}\$"  # "the clipped loss with ε = 0.2"
+
+
+def test_texts_and_exercises_clip_where_the_course_does():
+    ends = f"{1 - EPSILON:g}", f"{1 + EPSILON:g}"
+    found, others = dict.fromkeys(RANGES.values(), 0), []
+    for name, text in texts():
+        for pattern, way in RANGES.items():
+            for low, high in re.findall(pattern, text):
+                if not 0 < float(low) < 1 or abs(float(low) + float(high) - 2) > 1e-9:
+                    continue  # no range around 1
+                found[way] += 1
+                if (low, high) != ends:
+                    others.append((name, way, low, high))
+        for high in re.findall(UPPER, text):
+            if 1 < float(high) < 2 and high != ends[1]:
+                others.append((name, "the upper end", high))
+        for epsilon in re.findall(TASK, text):
+            if float(epsilon) != EPSILON:
+                others.append((name, "a task", epsilon))
+    assert not others, "\n".join(map(str, others))
+    assert all(found.values()), "a way to write the range that nobody uses any more"
+
+
+def test_the_page_to_take_home_has_the_numbers_of_the_package():
+    given = inspect.signature(by_hand.train_by_hand).parameters
+    assert given["epsilon"].default == EPSILON
+    source = inspect.getsource(by_hand)
+    spread = re.findall(r"spread \+ (1e-\d+)", source)
+    assert [float(number) for number in spread] == [SPREAD_EPSILON]
+    farthest = re.findall(r"clamp\(max=(\d+)\)", source)
+    assert {float(number) for number in farthest} == {FARTHEST}
+
+
+def test_the_script_of_the_hunt_has_the_numbers_of_the_package():
+    assert script.Settings().epsilon == EPSILON
+    spread = re.findall(r"\+ (1e-\d+)", inspect.getsource(script))
+    assert [float(number) for number in spread] == [SPREAD_EPSILON]
+
+
+def test_the_playground_begins_as_the_course_does():
+    """But for a start that learns in a minute, and a reference that stays."""
+    stories = (PLAYGROUND / "stories.js").read_text("utf-8")
+    start = stories.split("const START = {")[1].split("}")[0]
+    found = dict(re.findall(r"(\w+): \"?([\w.]+)", start))
+    for name in ("init_scale", "compute_ref_model_period", "reward_fn", "prompts"):
+        del found[name]
+    rate = inspect.signature(run_policy_gradient).parameters["learning_rate"].default
+    expected = vars(TrainConfig()) | {"learning_rate": rate}
+    assert len(found) == 8
+    for name, text in found.items():
+        value = expected[name]
+        assert value == (text if isinstance(value, str) else float(text)), name
+
+
+def test_the_playgrounds_formulas_have_the_numbers_of_the_package():
+    code = (PLAYGROUND / "grpo.js").read_text("utf-8")
+
+    def constant(name):
+        return json.loads(re.search(rf"const {name} = ([^;]+);", code)[1])
+
+    assert constant("SPREAD_EPSILON") == SPREAD_EPSILON
+    assert constant("DUAL_CLIP") == DUAL_CLIP
+    assert constant("SAPO_TEMPERATURES") == list(SAPO_TEMPERATURES)
