@@ -143,8 +143,12 @@ def holding(task, place):
     return answer
 
 
+# The script that 10.7 repairs is one text.
+OF_SEVERAL = [task for task in SHORT if task.key != "10.7"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("task", SHORT, ids=lambda task: task.key)
+@pytest.mark.parametrize("task", OF_SEVERAL, ids=lambda task: task.key)
 def test_no_argument_can_be_written_down_unnoticed(task):
     parameters = inspect.signature(task.solution).parameters.values()
     names = [
