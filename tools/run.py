@@ -2,7 +2,8 @@
 
 `run [names]` executes the notebooks in a temporary copy and writes nothing;
 `--cpu default avx2 compatible` as on other processors, once for each; `--learner` with
-the buttons and sliders that a learner sees, and that stored outputs lack.
+the buttons and sliders that a learner sees, and that stored outputs lack; `--twice`
+each cell twice in a row, as a learner does who looks again: both must print the same.
 
 `test` runs the tests, compares every notebook, and checks style, imports and types;
 `--checks` does these checks alone, as the pre-commit hook does. What else is given goes
@@ -14,6 +15,7 @@ pages of four (`tests/browser/quick.py`).
 """
 
 import argparse
+import copy
 import os
 import re
 import shutil
@@ -21,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import zip_longest
 from pathlib import Path
 
 from nbclient import NotebookClient
@@ -34,7 +37,7 @@ from nbformat import NotebookNode
 from grpo_course import install
 from grpo_course.classroom.record import FOLDER, STORED
 from grpo_course.classroom.setup import QUIET
-from tools.notebook import read
+from tools.notebook import DATA_ADDRESS, read, tags
 
 # What notebooks are executed with, here and under pytest.
 VARIABLES = {
@@ -66,7 +69,11 @@ ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Failed(Exception):
-    """A notebook stopped; the message names the cell and the error."""
+    """A notebook stopped at a cell, and why."""
+
+    def __init__(self, cell: int, reason: str):
+        super().__init__(f"cell {cell}: {reason}")
+        self.cell, self.reason = cell, reason
 
 
 def use_variables() -> None:
@@ -136,7 +143,63 @@ def execute(
         reason = f"the kernel died ({error})"
     else:
         return
-    raise Failed(f"cell {at}: {reason}")
+    raise Failed(at, reason)
+
+
+def execute_twice(
+    notebook: NotebookNode, folder: Path, variables: dict[str, str] | None = None
+) -> None:
+    """Execute each code cell twice in a row; `notebook` keeps the first outputs.
+
+    Raises Failed, also for cells that print something else the second time or stop.
+    Compared is what nbval compares: texts, and not where a tag says that they vary.
+    """
+    pairs, places, doubled = [], [], []
+    for place, cell in enumerate(notebook.cells):
+        again = copy.deepcopy(cell)
+        again.metadata["tags"] = [*tags(cell), "raises-exception"]  # tell them all
+        runs = [cell, again] if cell.cell_type == "code" else [cell]
+        if len(runs) == 2:
+            pairs.append((place, cell, again))
+        places += [place] * len(runs)
+        doubled += runs
+    try:
+        execute(NotebookNode(notebook | {"cells": doubled}), folder, variables)
+    except Failed as error:
+        raise Failed(places[error.cell], error.reason) from None
+    changed = [(at, reason) for at, *both in pairs if (reason := difference(*both))]
+    if changed:
+        (first, reason), *others = changed
+        more = "".join(f"; cell {at}: {reason}" for at, reason in others)
+        raise Failed(first, reason + more)
+
+
+def difference(cell: NotebookNode, again: NotebookNode) -> str:
+    """What a cell did otherwise when it was run again; empty if nothing."""
+    before, after = texts(cell), texts(again)
+    died = [o for o in again.outputs if o.output_type == "error"]
+    if died and "raises-exception" not in tags(cell):
+        return f"run again, it stops with {died[0].ename}: {died[0].evalue}"
+    if before == after or "nbval-ignore-output" in tags(cell):
+        return ""
+    lines = [text.splitlines() for text in (before, after)]
+    for old, new in zip_longest(*lines, fillvalue=""):
+        if old != new:
+            return f"run again, it prints {new[:75]!r}, not {old[:75]!r}"
+    return ""
+
+
+def texts(cell: NotebookNode) -> str:
+    """All that a cell printed or displayed but its pictures, each kind in order."""
+    found: dict[str, str] = {}
+    for output in cell.outputs:
+        shown = output.get("data") or {
+            output.get("name", "error"): output.get("text") or output.get("evalue", "")
+        }
+        for kind, text in shown.items():
+            if not kind.startswith("image/"):
+                found[kind] = found.get(kind, "") + DATA_ADDRESS.sub("", str(text))
+    return "\n".join(f"{kind}\n{text}" for kind, text in sorted(found.items()))
 
 
 def run(arguments: list[str], root: Path) -> int:
@@ -144,6 +207,7 @@ def run(arguments: list[str], root: Path) -> int:
     made = parser("run")
     made.add_argument("--cpu", nargs="+", choices=CPUS, default=[""])
     made.add_argument("--learner", action="store_true", help="with buttons and sliders")
+    made.add_argument("--twice", action="store_true", help="each cell twice in a row")
     options = made.parse_args(arguments)
     folders = (root / "notebooks", root / "teaching")
     paths = choose(folders[0], options.names, folders[1])
@@ -157,15 +221,15 @@ def run(arguments: list[str], root: Path) -> int:
             for each in filter(Path.exists, folders):
                 shutil.copytree(each, Path(folder, each.name))
             copies = [Path(folder, path.relative_to(root)) for path in paths]
-            passed += [run_one(copy, cpu) for copy in copies]
+            passed += [run_one(each, cpu, options.twice) for each in copies]
     return int(not all(passed))
 
 
-def run_one(path: Path, cpu: str = "") -> bool:
+def run_one(path: Path, cpu: str = "", twice: bool = False) -> bool:
     """Execute one notebook and print its line; whether it ran to the end."""
     start, outcome = time.perf_counter(), "ok"
     try:
-        execute(read(path), path.parent, CPUS.get(cpu))
+        (execute_twice if twice else execute)(read(path), path.parent, CPUS.get(cpu))
     except Failed as error:
         outcome = f"FAILED, {error}"
     seconds = time.perf_counter() - start

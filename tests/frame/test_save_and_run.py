@@ -150,6 +150,35 @@ def test_run_reports_each_notebook_and_writes_nothing(checkout, capsys):
         run.run(["07"], checkout)
 
 
+@pytest.mark.slow
+def test_run_twice_says_which_cells_differ_when_they_are_run_again(checkout, capsys):
+    """Sampled without a seed, read from what a cell itself replaced, or grown."""
+    seeded = "import random; random.seed(0); print(random.random())"
+    write(checkout, "01_good", seeded, "x = [1]\nx", PLOT, "print('a'); 1")
+    sources = {
+        "import random\nrandom.seed(0)": "",
+        "print('same'); print(random.random())": "it prints '0.7579",
+        "f = lambda n: n\ng = f": "",
+        "h = g; del g": "it stops with NameError: name 'g'",
+        "seen = [*globals().get('seen', []), 1]\nseen": "it prints '[1, 1]', not '[1]'",
+        "print(len(seen))": "",
+        "assert len(seen) == 2": "",
+    }
+    path = write(checkout, "02_bad", *sources)
+    book = json.loads(path.read_text())
+    book["cells"].insert(3, {**book["cells"][2], "id": "ignored"})
+    book["cells"][3]["metadata"] = {"tags": ["nbval-ignore-output"]}
+    path.write_text(json.dumps(book))
+    assert run.run(["--twice"], checkout) == 1
+    good, bad = capsys.readouterr().out.splitlines()
+    assert good.endswith("ok")
+    found = bad.partition("FAILED, ")[2].split("; ")
+    assert [line.split(":")[0] for line in found] == ["cell 2", "cell 5", "cell 6"]
+    for line, words in zip(found, filter(None, sources.values()), strict=True):
+        assert f"run again, {words}" in line
+    assert run.run(["02"], checkout) == 1  # the last cell wants two runs of that one
+
+
 @pytest.mark.parametrize("option", ["", "--learner"])
 def test_run_has_buttons_and_sliders_on_demand(checkout, monkeypatch, option):
     write(checkout, "01_tiny", "1")
