@@ -12,7 +12,7 @@ import torch
 
 from grpo_course import formulas, loop
 
-LOW, HIGH, MAX_LENGTH = 0.2, 0.4, 7
+LOW, HIGH, BOUND, MAX_LENGTH = 0.2, 0.4, 1.6, 7
 # Two prompts, two responses each, up to three tokens; the last response is empty.
 NEW = [[-1.0, -0.9, -2.0], [-0.3, -1.2, -0.4], [-1.5, -0.7], []]
 OLD = [[-1.35, -1.2, -1.6], [-0.35, -0.7, -1.0], [-1.45, -1.2], []]
@@ -29,13 +29,24 @@ def each_token(function, *columns):
     return [[function(*tokens) for tokens in zip(*row, strict=True)] for row in rows]
 
 
-def oracle_token_loss(mode, new, old, delta):
-    ratio = math.exp(new) / math.exp(old)
+def oracle_ratios(level, new, old):
+    """Of each token, or one for a response: the geometric mean of its tokens'."""
+    ratios = each_token(lambda a, b: math.exp(a) / math.exp(b), new, old)
+    if level == "token":
+        return ratios
+    return [[math.prod(row) ** (1 / max(1, len(row)))] * len(row) for row in ratios]
+
+
+def oracle_token_loss(mode, new, ratio, frozen, delta):
+    """`frozen` is the ratio where no gradient flows through it."""
     if mode == "naive":
         return -delta * new
     if mode == "unclipped":
         return -delta * ratio
-    return -min(delta * ratio, delta * min(max(ratio, 1 - LOW), 1 + HIGH))
+    if mode == "cispo":
+        return -min(frozen, 1 + HIGH) * delta * new
+    most = min(ratio, BOUND) if mode == "dual_clipped" else ratio
+    return -min(delta * most, delta * min(max(ratio, 1 - LOW), 1 + HIGH))
 
 
 def oracle_kl(estimator, new, ref, old):
@@ -103,8 +114,10 @@ def check_aggregate(options):
     )
 
 
-def check_loss(mode, options):
-    clip = {"epsilon": LOW, "epsilon_high": HIGH}
+def check_loss(mode, level, options):
+    clip = {"epsilon": LOW, "epsilon_high": HIGH, "dual_clip": BOUND}
+    clip["ratio_level"] = level
+    frozen = oracle_ratios(level, NEW, OLD)
     deltas = torch.tensor(DELTAS, dtype=torch.float64).reshape(2, 2)
     token = partial(oracle_token_loss, mode)
     agree(
@@ -112,9 +125,19 @@ def check_loss(mode, options):
             leaf, deltas, mode, padded(OLD), mask=MASK, **options, **clip
         ),
         lambda new: oracle_mean(
-            options["aggregation"], each_token(token, new, OLD, DELTA_ROWS)
+            options["aggregation"],
+            each_token(token, new, oracle_ratios(level, new, OLD), frozen, DELTA_ROWS),
         ),
     )
+
+
+def check_sampler_weights():
+    """Three tokens are above the cap; padding, NaN in both, has a weight of one."""
+    weights = formulas.sampler_weights(padded(NEW), padded(OLD), 1.3, MASK)
+    ratios = oracle_ratios("token", NEW, OLD)
+    expected = [min(ratio, 1.3) for row in ratios for ratio in row]
+    close(weights[MASK], expected)
+    assert (weights[~MASK] == 1).all()
 
 
 def check_kl(estimator, options):
@@ -159,12 +182,14 @@ def check_all():
     for name in ("sequence_mean", "token_mean", "constant"):
         options = {"aggregation": name, "max_length": MAX_LENGTH}
         check_aggregate(options)
-        for mode in ("naive", "unclipped", "clipped"):
-            check_loss(mode, options)
+        for mode in ("naive", "unclipped", "clipped", "dual_clipped", "cispo"):
+            for level in ("token", "sequence"):
+                check_loss(mode, level, options)
         for estimator in ("k1", "k2", "k3", "corrected_k3"):
             check_kl(estimator, options)
     check_report()
     check_other_kl()
+    check_sampler_weights()
 
 
 # The planted bugs
@@ -194,6 +219,8 @@ def drop_empty(kept, mask, _):
 
 MODE, MEAN, KL = formulas.LOSS_MODES, formulas.AGGREGATIONS, formulas.KL_ESTIMATORS
 REPORT, REWARD = formulas.loss_report, formulas.kl_reward
+DUAL, RATIO = formulas.dual_clipped_loss, formulas.compute_ratio
+WEIGHTS = formulas.sampler_weights
 exp, low_of, high_of = torch.exp, torch.minimum, torch.maximum
 BUGS = [
     # losses: a = log pi, b = log pi_old, d = delta, r = ratio, c = clipped ratio
@@ -215,9 +242,30 @@ BUGS = [
     ("min, then delta: wrong side for negative deltas", MODE, "clipped",
         clipped_with(lambda r, c, d: low_of(r, c) * d)),
     ("epsilon_high ignored", formulas, "clip_settings",
-        lambda mode, epsilon, epsilon_high: SETTINGS(mode, epsilon)),
+        lambda mode, epsilon, epsilon_high, **more: SETTINGS(mode, epsilon, **more)),
     ("epsilons swapped", formulas, "clip_settings",
-        lambda mode, epsilon, epsilon_high: SETTINGS(mode, epsilon_high, epsilon)),
+        lambda mode, epsilon, epsilon_high, **more:
+            SETTINGS(mode, epsilon_high, epsilon, **more)),
+    ("dual clip: epsilon_high ignored", MODE, "dual_clipped",
+        lambda r, d, *, epsilon, epsilon_high, dual_clip, **_:
+            DUAL(r, d, epsilon=epsilon, epsilon_high=epsilon, dual_clip=dual_clip)),
+    ("dual clip: no second bound", MODE, "dual_clipped", formulas.clipped_loss),
+    ("cispo: weight attached", MODE, "cispo",
+        lambda r, d, *, log_probs, epsilon_high, **_:
+            -r.clamp(max=1 + epsilon_high) * d * log_probs),
+    ("cispo: bound of epsilon", MODE, "cispo",
+        lambda r, d, *, log_probs, epsilon, **_:
+            -r.clamp(max=1 + epsilon).detach() * d * log_probs),
+    ("sequence ratio over padding", formulas, "compute_ratio",
+        lambda a, b, mask, level: RATIO(a, b, None, level)),
+    ("sequence ratio of one token", formulas, "compute_ratio",
+        lambda a, b, mask, level: RATIO(a, b, mask)),
+    ("sampler weights without their mask", formulas, "sampler_weights",
+        lambda a, b, cap, _: WEIGHTS(a.nan_to_num(-1), b.nan_to_num(-2), cap)),
+    ("sampler weights upside down", formulas, "sampler_weights",
+        lambda a, b, cap, mask: WEIGHTS(b, a, cap, mask)),
+    ("sampler weights: no cap", formulas, "sampler_weights",
+        lambda a, b, cap, mask: WEIGHTS(a, b, 1e9, mask)),
     ("loss and penalty without their mask", formulas, "aggregate", forget_mask),
     ("padding reaches the ratio", formulas, "hide", lambda values, mask: values),
     ("report: sign of delta unread", formulas, "loss_report",
