@@ -18,7 +18,12 @@ from grpo_course.checks import require_at_least
 from grpo_course.lm import CausalPolicy
 from grpo_course.long_work import counted
 from grpo_course.loop import Rollout
-from grpo_course.tasks import Environment, decode_responses, extract_answer
+from grpo_course.tasks import (
+    Environment,
+    decode_responses,
+    extract_answer,
+    texts_voted_on,
+)
 
 
 @dataclass(frozen=True)
@@ -29,17 +34,26 @@ class Scores:
     texts: the responses, one list for each problem.
     groups: one for each problem; who knows one of a group knows all of it.
     meaning: what the text of an answer says; two that mean the same have one vote.
+    tagged: whether an answer stands between tags; None: if any response has them.
     """
 
     earned: dict[str, Tensor]
     texts: list[list[str]]
     groups: list[str]
     meaning: Callable[[str], Hashable] = str
+    tagged: bool | None = None
 
     @property
     def accuracy(self) -> Tensor:
         """The first of the rewards. [problem sample]"""
         return next(iter(self.earned.values()))
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether what stands between tags is an answer, and not the whole text."""
+        if self.tagged is None:
+            return any(extract_answer(text) for texts in self.texts for text in texts)
+        return self.tagged
 
 
 def sampled_scores(
@@ -92,7 +106,7 @@ def collect_scores(
         for name in environment.measures
     }
     groups = [problem.group for problem in environment.problems]
-    return Scores(earned, texts, groups, environment.meaning)
+    return Scores(earned, texts, groups, environment.meaning, environment.tagged)
 
 
 def pass_at_k(correct: Tensor, k: int) -> Tensor:
@@ -118,14 +132,13 @@ def pass_at_k(correct: Tensor, k: int) -> Tensor:
 def majority(scores: Scores) -> Tensor:
     """Whether the answer that most samples of a problem give is right. [problem]
 
-    Answers are equal if what their tags hold means the same, or all of their text where
-    nobody wrote a tag. Of equally many, the earliest counts; a sample without an answer
+    Answers are equal if what their tags hold means the same, or all of their text in a
+    task without tags. Of equally many, the earliest counts; a sample without an answer
     has no vote, nor has one that is not read (Wang et al. 2023, arXiv 2203.11171, where
     the weights are all one).
     """
-    given = [[extract_answer(text) for text in texts] for texts in scores.texts]
-    if not any(answer for answers in given for answer in answers):
-        given = [[text.strip() for text in texts] for texts in scores.texts]
+    read = extract_answer if scores.has_tags else str.strip
+    given = [[read(text) for text in texts] for texts in scores.texts]
     right = []
     for answers, correct in zip(given, scores.accuracy, strict=True):
         meant = [scores.meaning(answer) if answer else None for answer in answers]
@@ -215,7 +228,8 @@ def ways_to_answer(
 ) -> Measures:
     """The accuracy of one model in four ways, of which three cost no training.
 
-    One sample, one at a lower temperature, the majority of all, the likeliest.
+    One sample, one at a lower temperature, the majority of all, the likeliest. Prints
+    a word where that majority is one of texts, and their meaning is not known.
     """
     how = {"seed": seed, "batch_size": batch_size}
     warm, cold = (
@@ -223,6 +237,10 @@ def ways_to_answer(
         for heat in (temperature, cooled)
     )
     greedy = greedy_scores(policy, environment, batch_size)
+    if not warm.has_tags:
+        right = environment.problems[0].answer
+        if words := texts_voted_on(environment.rewards, right, tagged=False):
+            print(f"[!] {words}")
     ways = {
         f"one sample, temperature {temperature:g}": warm.accuracy.double().mean(-1),
         f"one sample, temperature {cooled:g}": cold.accuracy.double().mean(-1),

@@ -662,6 +662,9 @@ def _rows(split: str, path: Path | None) -> Iterator[tuple[int, Any]]:
         return
 
     file = path / f"{split}.jsonl" if path.is_dir() else path
+    for each in path.iterdir() if path.is_dir() and not file.is_file() else ():
+        if each.name.lower() in (f"{split}.jsonl", f"{split}.ndjson"):
+            file = each
     if not file.is_file():
         there = sorted(p.name for p in path.glob("*")) if path.is_dir() else []
         holds = f" The folder holds: {', '.join(there[:8])}." if there else ""

@@ -87,6 +87,9 @@ def accuracy(
     return graded(is_right, completions, answer)
 
 
+accuracy.meaning = stated  # type: ignore[attr-defined]  # "12." and "7 + 5 = 12" agree
+
+
 def form(completions: list[Completion], **kwargs: object) -> list[float]:
     """1.0 for any number behind "Answer:"."""
     texts = completion_texts(completions)

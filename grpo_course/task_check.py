@@ -33,6 +33,7 @@ from grpo_course.tasks import (
     in_template,
     pay,
     require_rewards,
+    texts_voted_on,
 )
 from grpo_course.training import (
     GRPOConfig,
@@ -108,6 +109,8 @@ def check_task(task: TextTask, config: GRPOConfig | None = None) -> bool:
         return False
     print("[v] Nothing wrong was found. What earns how much:")
     print(attack(task).to_string(float_format="{:.2f}".format))
+    for words in doubts(task, config):
+        print(f"[!] {words}")
     if config:
         split = task.splits[0]
         asked = load_problems(config, split, config.eval_problems)
@@ -115,6 +118,57 @@ def check_task(task: TextTask, config: GRPOConfig | None = None) -> bool:
             told = wrap(f"[!] Split {split!r}: {words}", 79, subsequent_indent="    ")
             print("\n".join(told))
     return True
+
+
+def doubts(task: TextTask, config: GRPOConfig | None = None) -> Iterator[str]:
+    """What may be meant, and mostly is not, in words with its cure."""
+    problems = list(task.problems("train", LOOKED_AT, 0))
+    golds = [task.gold(problem) for problem in problems]
+    tagged = extract_answer(golds[0]) is not None
+    said = {"gold": golds} | cheap_policies(task, problems)
+    paid = {who: pay(task.rewards, problems, texts) for who, texts in said.items()}
+    changed = config.reward_weights if config else {}
+    for name, (_, weight) in task.rewards.items():
+        earned = [value for column in paid.values() for value in column[name]]
+        lacks = [i for i, value in enumerate(paid["gold"][name]) if value <= 0]
+        fine = (
+            max(earned) <= 0 and min(earned) < 0
+        )  # it only takes away, for length say
+        if lacks and not fine and changed.get(name, weight) > 0:
+            yield (
+                f"rewards[{name!r}] is paid for, and pays {len(lacks)} of {len(golds)} "
+                f"gold responses nothing, such as {golds[lacks[0]][:60]!r}. Let gold "
+                "write what it reads, or correct the reward."
+            )
+    judge, _ = next(iter(task.rewards.values()))
+    answers = [extract_answer(gold) or gold.strip() for gold in golds]
+    words = texts_voted_on(task.rewards, problems[0].answer, tagged)
+    if words and (not tagged or spelled_freely(task, problems, answers)):
+        yield words
+    meaning = getattr(judge, "meaning", str)
+    unread = [answer for answer in answers if meaning(answer) is None]
+    if unread:
+        yield (
+            f"The `meaning` of the first reward is None for a right answer, "
+            f"{unread[0][:60]!r}: the vote of the majority leaves it out. Let it read "
+            f"{'what stands between the tags' if tagged else 'the whole response'}."
+        )
+
+
+def spelled_freely(
+    task: TextTask, problems: Sequence[Problem], answers: Sequence[str]
+) -> bool:
+    """Whether the first reward pays a tagged answer in another spelling, too."""
+    first = dict([next(iter(task.rewards.items()))])
+    for spell in ("{}.", "${}", "{}.0", "0{}", "The answer is {}"):
+        others = [in_template("?", spell.format(answer)) for answer in answers]
+        (paid,) = pay(first, problems, others).values()
+        if 1 in paid:
+            return True
+    lower = [in_template("?", answer.swapcase()) for answer in answers]
+    (paid,) = pay(first, problems, lower).values()
+    pairs = zip(paid, answers, strict=True)
+    return any(value == 1 and answer.swapcase() != answer for value, answer in pairs)
 
 
 def shared_answers(

@@ -17,6 +17,7 @@ import re
 import sys
 import traceback
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
@@ -169,6 +170,7 @@ def format_reward(completions: Sequence[Completion], **kwargs: object) -> list[f
 # A task: problems, rewards, and what a run should know of them.
 
 Reward = Callable[..., Sequence[float]]  # called as TRL does: see TextTask
+SHOWN = 120  # characters of a completion that an error shows
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,9 @@ class TextTask(ABC, Generic[Asked]):
     # name: (function, weight). The first says whether a response is right: it is the
     # accuracy. A weight of 0 measures only. Where texts differ that mean the same, 72
     # and 72.0, its attribute `meaning` is a function from an answer's text to what it
-    # says, None for nothing: a vote counts that, and so does a problem asked twice.
+    # says, None for nothing: a vote counts that, and so does a problem asked twice. The
+    # text is what stands between the answer's tags, or the whole response in a task
+    # whose gold responses have none.
     rewards: ClassVar[Mapping[str, tuple[Reward, float]]]
     # of the rewards, those that an evaluation reports; none: all of them
     measures: ClassVar[Sequence[str]] = ()
@@ -281,25 +285,22 @@ def read_problems(
     without the last, `split_of` the question decides. Answers of a CSV are texts; a
     comma, a semicolon or a tab divides its columns. In a task's file beside the data:
     read_problems(Path(__file__).with_name("data.csv"), split, count).
-    Raises ValueError for a row that lacks one of the two, with its place.
+    Raises ValueError for a row that lacks one of the two, with its place, and for a
+    file without a row of the split.
     """
-    path, problems = Path(path), []
+    path, problems, found = Path(path), [], Counter[str]()
     text = read_text(path)
-    lines = text.splitlines() if path.suffix == ".jsonl" else []
     try:
-        rows: list[Any] = [json.loads(line) if line.strip() else {} for line in lines]
-        if not lines:
-            head = text.partition("\n")[0]
-            divider = max(",;\t", key=head.count)
-            rows = list(csv.DictReader(StringIO(text), delimiter=divider))
-        for number, row in enumerate(rows, start=1 if lines else 2):
-            row = {str(k).strip().lower(): v for k, v in row.items() if k is not None}
+        for number, row in numbered_rows(path, text):
+            row = {str(k).strip().lower(): v for k, v in row.items()}
             if not any(row.values()):
                 continue
             question, answer = row.get("question"), row.get("answer")
             if not (isinstance(question, str) and question) or answer in (None, ""):
                 raise ValueError(f"row {number} has {sorted(row)}, and one is empty")
-            if (row.get("split") or split_of(question)) == split:
+            own = str(row.get("split") or "").strip().lower() or split_of(question)
+            found[own] += 1
+            if own == split:
                 solution = str(row.get("solution") or "")
                 problems.append(Problem(question, answer, solution))
     except (ValueError, AttributeError, csv.Error) as error:
@@ -307,7 +308,52 @@ def read_problems(
             f"{path} cannot be read: {error}. Each row needs a question and an answer, "
             "under these names: the first line of a CSV, or the keys of each JSON line."
         ) from None
+    if not problems:
+        there = ", ".join(f"{name!r} {each}" for name, each in sorted(found.items()))
+        raise ValueError(
+            f"{path} has no problem for the split {split!r}. Its rows by split: "
+            f"{there or 'none'}. Add some, or name another in the column `split`."
+        )
     return problems[:count]
+
+
+def numbered_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:
+    """The rows of a CSV or of JSON lines with their places in the file, from 1.
+
+    A text that begins with a brace is JSON, whatever the file is called. Only ends of
+    lines end one: other marks that Python's splitlines knows may stand in a text.
+    Raises ValueError, csv.Error or AttributeError for what is neither.
+    """
+    lines = re.split("\r\n|\n|\r", text)
+    if path.suffix.lower() in (".jsonl", ".ndjson") or text.lstrip().startswith("{"):
+        for number, line in enumerate(lines, start=1):
+            line = line.removeprefix("\ufeff").strip()  # of files that were joined
+            try:
+                row = json.loads(line) if line else {}
+            except ValueError as error:
+                raise ValueError(f"line {number} is not JSON ({error})") from None
+            if not isinstance(row, dict):
+                raise ValueError(f"line {number} holds no object in braces")
+            yield number, row
+        return
+    first, divider = 1, max(",;\t", key=lines[0].count)
+    if told := re.fullmatch(r"\W?sep=(.)\W*", lines[0], re.IGNORECASE):  # Excel's
+        first, divider = 2, told[1]
+        text = text[len(lines[0]) :].lstrip("\r\n")
+    table = [*csv.reader(StringIO(text, newline=""), delimiter=divider)]
+    head, *rows = table or [[]]
+    for number, row in enumerate(rows, start=first + 1):
+        if row == head or any("\ufeff" in each for each in row):
+            raise ValueError(
+                f"row {number} is where another file was joined to this one: its names "
+                "of columns, or a byte order mark (U+FEFF), stand there. Take them out"
+            )
+        if any(row[len(head) :]):
+            raise ValueError(
+                f"row {number} has {len(row)} columns, and the first line names "
+                f"{len(head)}. Put a text that holds {divider!r} in double quotes"
+            )
+        yield number, dict(zip(head, row, strict=False))
 
 
 def require_count(count: int | None) -> int:
@@ -351,23 +397,32 @@ def pay(
     earned = {}
     for name, (function, _) in rewards.items():
         earned[name] = function(**given, completions=list(completions))
-        require_numbers(name, earned[name], len(completions))
+        require_numbers(name, earned[name], len(completions), completions)
     return earned
 
 
-def require_numbers(name: str, values: Any, count: int) -> None:
-    """Check what a reward function returned."""
+def require_numbers(
+    name: str, values: Any, count: int, completions: Sequence[Completion] = ()
+) -> None:
+    """Check what a reward function returned; an error shows the completion it is of."""
+    said, place = "", 0
     if not isinstance(values, list | tuple):
         said = f"a {type(values).__name__}"
     elif len(values) != count:
-        said = f"{len(values)} values"
+        said, place = f"{len(values)} values", min(len(values), count - 1)
     else:
-        wrong = (v for v in values if not (isinstance(v, Real) and isfinite(v)))
-        said = next(map(repr, wrong), "")
+        fine = [isinstance(v, Real) and isfinite(v) for v in values]
+        if not all(fine):
+            place = fine.index(False)
+            said = repr(values[place])[:SHOWN]
     if said:
+        told = str(completions[place]) if completions else ""
+        cut = "..." if len(told) > SHOWN else ""
+        shown = f" Completion {place}: {told[:SHOWN] + cut!r}." if completions else ""
         raise ValueError(
             f"rewards[{name!r}] returned {said} for {count} completions. Return a list "
             "of floats, a finite one for each; 0.0 where there is nothing to reward."
+            f"{shown}"
         )
 
 
@@ -402,6 +457,31 @@ def require_rewards(
                 f"completions, prompts, {', '.join(given)}: take those that you need, "
                 "as in (completions, answer, **kwargs)."
             ) from None
+
+
+def texts_voted_on(
+    rewards: Mapping[str, tuple[Reward, float]], answer: Any, tagged: bool
+) -> str:
+    """What a vote of the majority misses where it counts texts, with the cure; or "".
+
+    `answer` is one of the right ones: which function reads such answers.
+    """
+    name, (judge, _) = next(iter(rewards.items()))
+    if hasattr(judge, "meaning"):
+        return ""
+    own = getattr(judge, "__name__", name)
+    reader = "read_number" if tagged else "last_number"
+    cure = f"from grpo_course.gsm8k import {reader}\n    {own}.meaning = {reader}"
+    if not re.fullmatch(r"[-+$ ]*[0-9][0-9.,]*\W*", str(answer)):
+        cure = (
+            "def said(text): return text.strip().lower() or None  # what it answers\n"
+            f"    {own}.meaning = said"
+        )
+    return (
+        f"rewards[{name!r}] has no `meaning`, so the vote of the majority counts texts:"
+        " two right answers in other words are two. Say what a response answers, None "
+        f"for nothing, in two lines:\n    {cure}"
+    )
 
 
 # Finding a task: one of these, or one of your own in a file or a module.
@@ -500,7 +580,6 @@ def own_source(name: str) -> bytes:
 
 # For a base model that knows no roles: the messages, one below the other.
 PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"
-TODAY = re.compile(r"""\bstrftime_now\(\s*(["'])(.*?)\1\s*\)""")
 # How tokens become the text that was written, to the letter.
 AS_WRITTEN = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
 DAY = date(2024, 7, 26)  # that of Llama's template where nobody tells it one
@@ -531,12 +610,16 @@ def rendered(
     Whatever day it is, a template that tells the date tells DAY: the prompts of a run
     that is resumed tomorrow are those of today.
     """
+    from transformers.utils.chat_template_utils import _compile_jinja_template
+
     if tokenizer.chat_template:
         template = tokenizer.get_chat_template()
     else:
         template = plain_template(tokenizer)
-    fixed = TODAY.sub(lambda found: repr(DAY.strftime(found[2])), template)
-    how |= {"tokenize": False, "chat_template": fixed}
+    # The clock that every spelling of the date reads. The compiled template gets it,
+    # because of what is passed to a template transformers makes plain data.
+    _compile_jinja_template(template).globals["strftime_now"] = DAY.strftime
+    how |= {"tokenize": False, "chat_template": template}
     return str(tokenizer.apply_chat_template(messages, **how))
 
 
@@ -725,9 +808,10 @@ class Environment:
 
     `prompts` and `reward` are what the loop calls. `rewards` maps a name to a function
     and its weight, `measures` are those that an evaluation reports; both as in
-    `TextTask`. Called as the loop's `watch`, `note` adds the mean of each of them over
-    the latest rollout to the history, as further columns, and the shares of the groups
-    that are tied because all of their responses are right, or all wrong.
+    `TextTask`. `tagged` says whether an answer stands between tags; None: wherever a
+    response has some. Called as the loop's `watch`, `note` adds the mean of each reward
+    over the latest rollout to the history, as further columns, and the shares of the
+    groups that are tied because all of their responses are right, or all wrong.
     Raises ValueError if there is no problem, for one prompt with two answers, and for a
     reward that cannot be called as TRL calls it.
     """
@@ -742,6 +826,7 @@ class Environment:
         *,
         opening: Opening = None,
         measures: Sequence[str] = (),
+        tagged: bool | None = None,
     ) -> None:
         self.problems, self.tokenizer = list(problems), tokenizer
         if not self.problems:
@@ -754,6 +839,7 @@ class Environment:
         self.rewards, self.num_prompts, self.seed = rewards, num_prompts, seed
         self.opening, self.measures = opening, tuple(measures or rewards)
         judge, _ = next(iter(rewards.values()))
+        self.tagged = tagged
         self.meaning: Callable[[str], Hashable] = getattr(judge, "meaning", str)
         questions = [problem.question for problem in self.problems]
         self.tokens = encode_prompts(tokenizer, questions, opening)

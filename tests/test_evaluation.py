@@ -26,11 +26,18 @@ from grpo_course.evaluation import (
     summary,
     ways_to_answer,
 )
-from grpo_course.gsm8k import GSM8K, correctness_reward, demonstration
+from grpo_course.gsm8k import (
+    GSM8K,
+    WordProblem,
+    correctness_reward,
+    demonstration,
+    last_number,
+)
 from grpo_course.lm import CausalPolicy, make_tiny_model
 from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler
 from grpo_course.tasks import Environment, Problem, as_rollout
+from grpo_course.training import make_environment, make_task, presets_of
 
 N = 6
 MEASURES = GSM8K.measures
@@ -244,6 +251,43 @@ def test_of_equally_many_the_earliest_and_no_vote_without_an_answer():
 
 def test_where_nobody_writes_a_tag_the_whole_text_is_the_answer():
     assert majority(scores([["b", " a", "a "]], [[0, 1, 1]])).tolist() == [1]
+
+
+def test_the_start_of_smollm2_votes_on_numbers_and_a_stray_tag_changes_nothing(
+    tokenizer, monkeypatch
+):
+    """Two right answers in other words are one; 12.2 has the learner count so."""
+    config = next(iter(presets_of("smollm2").values()))
+    task = make_task(config)
+    said = ["7 + 5 = 13. Answer: 13", "7 + 5 = 13. Answer: 13"]
+    said += [
+        "7 + 5 = 12. Answer: 12",
+        "5 + 7 = 12. Answer: 12",
+        "12 in all. Answer: 12",
+    ]
+    said += ["<answer>1</answer>"]
+    problem = WordProblem("How many?", "12", "", ("+",), (7, 5))
+    asked = make_environment(config, [problem], tokenizer)
+    assert asked.tagged is False
+    monkeypatch.setattr(evaluation, "decode_responses", lambda *_: [said])
+    paid = torch.tensor([task.rewards["accuracy"][0](said, ["12"] * len(said))])
+    monkeypatch.setattr(asked, "grade", lambda _: {"accuracy": paid, "form": paid})
+    assert majority(collect_scores(asked, lambda prompts: None, 1)).tolist() == [1]
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_vote_on_texts_says_so(told, policy, easy_problems, tokenizer, capsys):
+    """Only where the first reward does not say what a response answers."""
+
+    def ends_well(completions, answer, **_):
+        return [float(text[-1:].isdigit()) for text in completions]
+
+    if told:
+        ends_well.meaning = last_number
+    asked = Environment(easy_problems[:2], tokenizer, {"a": (ends_well, 1.0)})
+    ways_to_answer(policy, asked, 2)
+    said = capsys.readouterr().out
+    assert ("ends_well.meaning = last_number" in said) == (not told)
 
 
 def odd_length(completions, answer, **kwargs):

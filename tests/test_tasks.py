@@ -29,7 +29,7 @@ from transformers import PreTrainedTokenizerFast
 
 from grpo_course import reverse, task_check
 from grpo_course.countdown import Countdown
-from grpo_course.gsm8k import GSM8K, demonstration, make_problems
+from grpo_course.gsm8k import GSM8K, demonstration, load_gsm8k, make_problems
 from grpo_course.lm import (
     load_tokenizer,
     make_tiny_model,
@@ -39,10 +39,11 @@ from grpo_course.lm import (
 )
 from grpo_course.loop import History, Rollout
 from grpo_course.sampling import response_mask
-from grpo_course.task_check import attack, check_task, find_fault
+from grpo_course.task_check import attack, check_task, doubts, find_fault
 from grpo_course.tasks import (
     CHAT_TEMPLATE,
     TAGS,
+    TASKS,
     Environment,
     Problem,
     as_rollout,
@@ -63,6 +64,7 @@ from grpo_course.training import (
     find_loss,
     load_trained,
     make_start,
+    make_task,
     presets_of,
     weigh,
 )
@@ -314,6 +316,18 @@ def test_what_a_reward_function_may_not_return(tokenizer, returned, what):
     rollout = answered(environment, environment.ask([0]), [["a", "b"]])
     with pytest.raises(ValueError, match=what + " for 2 completions. Return a list"):
         environment.reward(rollout)
+
+
+@pytest.mark.parametrize(
+    ("returned", "place"),
+    [([1.0, math.nan], 1), (["1", 1.0], 0), ([1.0], 1), (None, 0)],
+)
+def test_what_a_reward_may_not_return_is_shown_with_its_completion(returned, place):
+    said = ["a" * 500, "b" * 500]
+    with pytest.raises(ValueError) as refused:
+        pay(returns(returned), ONE * 2, said)
+    shown = f"Completion {place}: '{said[place][:120]}...'."
+    assert str(refused.value).endswith(shown)
 
 
 @pytest.mark.parametrize(
@@ -591,6 +605,10 @@ def test_a_start_is_sought_from_which_groups_are_mixed(
     assert (f"--warm-start-steps {found}" in said) == (found is not None)
 
 
+LINES = (
+    '{"question": "1, 2?", "answer": 3, "split": "train"}\n\n'
+    '{"question": "b?", "answer": "x", "split": "test"}'
+)
 CSV = "\n".join(["question,answer,split", '"1, 2?",3,train', "b?,x,test", ",,", ""])
 
 
@@ -607,13 +625,53 @@ CSV = "\n".join(["question,answer,split", '"1, 2?",3,train', "b?,x,test", ",,", 
             b'{"question": "1, 2?", "answer": 3, "split": "train"}\r\n\r\n'
             b'{"Question": "b?", "answer": "x", "split": "test"}',
         ),
+        ("a.JSONL", LINES.encode()),
+        ("a.ndjson", LINES.encode("utf-8-sig")),
+        ("a.txt", LINES.replace("\n", "\r\n").encode()),
+        ("a.jsonl", LINES.replace("\n", "\n\ufeff").encode("utf-8-sig")),  # joined
+        ("a.csv", b"sep=;\r\n" + CSV.replace(",", ";").encode()),
+        ("a.csv", '"sep=;"\n'.encode("utf-8-sig") + CSV.replace(",", ";").encode()),
+        ("a.csv", CSV.replace("\n", "\r").encode()),
+        ("a.csv", CSV.replace("train", " Train").encode()),
     ],
 )
-def test_problems_from_a_file(tmp_path, name, data):
+@pytest.mark.parametrize("mark", ["", "\u2028", "\u2029", "\x85"])
+def test_problems_from_a_file(tmp_path, name, data, mark):
+    """Scraped texts hold marks at which Python's splitlines would cut them."""
+    wide = "utf-16" if data.startswith(b"\xff\xfe") else "utf-8"
+    data = data.decode(wide).replace("b?", f"b{mark}?").encode(wide)
     (tmp_path / name).write_bytes(data)
     (problem,) = read_problems(tmp_path / name, "train")
     assert problem.question[:1] == "1" and str(problem.answer) == "3"
-    assert read_problems(tmp_path / name, "test", 5) == [Problem("b?", "x")]
+    found = read_problems(tmp_path / name, "test", 5)
+    assert found == [Problem(f"b{mark}?", "x")]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no problem for the split 'train'. Its rows by split: none"),
+        ("question,answer\n", "no problem for the split 'train'"),
+        (CSV.replace("train", "test"), "no problem for the split 'train'.*'test' 2"),
+        (CSV + CSV, "row 5 is where another file was joined"),
+        (CSV + "\ufeff" + CSV, "row 5 is where another file was joined"),
+        (CSV + "a?,1\ufeff" + CSV, "row 5 is where another file was joined"),
+        (CSV.replace('"', ""), "row 2 has 4 columns, and the first line names 3"),
+        ('{"question": "a?"', "line 1 is not JSON"),
+        ('{"question": "a?", "answer": 1}\ufeff{"question": 1}', "line 1 is not JSON"),
+    ],
+)
+def test_a_file_that_is_not_what_was_meant_says_so(tmp_path, text, told):
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8", newline="")
+    with pytest.raises(ValueError, match=told):
+        read_problems(tmp_path / "a.csv", "train")
+
+
+@pytest.mark.parametrize("name", ["TRAIN.JSONL", "train.ndjson"])
+def test_gsm8k_is_found_under_a_suffix_in_any_case(tmp_path, name):
+    line = json.dumps({"question": "a\u2028b", "answer": "#### 7"}, ensure_ascii=False)
+    (tmp_path / name).write_text(line + "\n", encoding="utf-8")
+    assert [p.question for p in load_gsm8k("train", tmp_path)] == ["a\u2028b"]
 
 
 def test_problems_of_a_file_without_splits_and_what_is_no_such_file(tmp_path):
@@ -630,6 +688,69 @@ def test_problems_of_a_file_without_splits_and_what_is_no_such_file(tmp_path):
     (tmp_path / "b.jsonl").write_text("[1]\n")
     with pytest.raises(ValueError, match=r"b\.jsonl cannot be read"):
         read_problems(tmp_path / "b.jsonl", "train")
+
+
+PLAIN_GOLD = "return f'It is {problem.answer}.'"
+IN_WORDS = "return text.strip().rstrip('.').endswith(word)"
+NUMBERS = 'Problem(f"How long is {word}?", str(len(word)))'
+UNPAID = LUCK.replace("luck", "bonus").replace("random.random()", "0.0")
+SHORT = LUCK.replace("luck", "brief").replace(
+    "[random.random() for _ in completions]",
+    "[-len(each) / 99 for each in completions]",
+)
+DOUBTED = {  # what is written in the place of which pieces, and the words; "" for none
+    "nothing": ({}, ""),
+    "other words": ({GOLD: PLAIN_GOLD, IS_RIGHT: IN_WORDS}, "accuracy.meaning = said"),
+    "numbers": (
+        {GOLD: PLAIN_GOLD, IS_RIGHT: IN_WORDS, ASKED: NUMBERS},
+        "gsm8k import last_number\n    accuracy.meaning = last_number",
+    ),
+    "spellings": (
+        {IS_RIGHT: "return (extract_answer(text) or '').lower() == word"},
+        "accuracy.meaning = said",
+    ),
+    "says it": (
+        {
+            GOLD: PLAIN_GOLD,
+            IS_RIGHT: IN_WORDS,
+            "@settings()": "accuracy.meaning = str.lower\n@settings()",
+        },
+        "",
+    ),
+    "reads the wrong part": (
+        {"@settings()": "accuracy.meaning = lambda said: None\n@settings()"},
+        "leaves it out",
+    ),
+    "unpaid": (
+        {"@settings()": UNPAID, "1.0)}": '1.0), "bonus": (bonus, 0.3)}'},
+        "rewards['bonus'] is paid for, and pays 64 of 64 gold responses nothing",
+    ),
+    "measured": (
+        {"@settings()": UNPAID, "1.0)}": '1.0), "bonus": (bonus, 0.0)}'},
+        "",
+    ),
+    "takes away": (
+        {"@settings()": SHORT, "1.0)}": '1.0), "brief": (brief, 0.3)}'},
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DOUBTED)
+def test_what_is_allowed_and_mostly_not_meant_is_said(name, load):
+    changes, words = DOUBTED[name]
+    source = SOURCE
+    for old, new in changes.items():
+        assert old in source
+        source = source.replace(old, new)
+    told = [*doubts(*load(source))]
+    assert len(told) == bool(words) and words in "".join(told)
+
+
+def test_every_task_of_the_course_says_what_a_vote_counts():
+    for name in TASKS:
+        config = next(iter(presets_of(name).values()))
+        assert [*doubts(make_task(config), config)] == [], name
 
 
 @pytest.mark.slow
@@ -806,16 +927,24 @@ def test_a_base_model_reads_its_bos_once_and_no_other_model_gets_one(tmp_path):
     assert row == bare("3+4?\n\n").input_ids and row[0] != tokenizer.pad_token_id
 
 
-def test_a_prompt_is_the_same_on_any_day():
-    days = [chatty(f"{{{{ strftime_now('%d %B %Y') }}}} {CHAT_TEMPLATE}")]
-    days += [
-        chatty(
-            "{% if not date_string is defined %}{% set date_string = "
-            "strftime_now('%d %b %Y') %}{% endif %}{{ date_string }}" + CHAT_TEMPLATE
-        )
-    ]
-    for tokenizer in days:
-        assert prompt_text(tokenizer, "?", None).startswith("26 Jul")
+@pytest.mark.parametrize(
+    "today",
+    [
+        "{{ strftime_now('%d %B %Y') }}",
+        "{% if not date_string is defined %}{% set date_string = "
+        "strftime_now('%d %b %Y') %}{% endif %}{{ date_string }}",
+        "{% set form = '%d %b' %}{{ strftime_now(form) }}",
+        "{{ strftime_now(format='%d %b') }}",
+        "{{ strftime_now('%d' + ' %b') }}",
+        "{{ strftime_now('%d') ~ ' ' ~ strftime_now('%b') }}",
+        "{% macro day(form) %}{{ strftime_now(form) }}{% endmacro %}{{ day('%d %b') }}",
+        """{{ strftime_now("%d %b, it's late") }}""",
+        "{% set clock = strftime_now %}{{ clock('%d %b') }}",
+    ],
+)
+def test_a_prompt_is_the_same_on_any_day(today):
+    """However a template asks for the date."""
+    assert prompt_text(chatty(today + CHAT_TEMPLATE), "?", None).startswith("26 Jul")
 
 
 def test_a_template_that_cannot_ask_is_refused_in_one_line():
