@@ -471,8 +471,10 @@ def test_guesses_cost_and_earn_nothing_without_a_proof(case, capsys):
 @pytest.mark.slow
 def test_a_closed_case_takes_no_further_accusation(case, capsys):
     assert case.probe(KEEPS) is False and case.accuse(WRONG_LINE, RIGHT_LINE)
-    capsys.readouterr()
-    assert not case.accuse(WRONG_LINE, RIGHT_LINE) and case.num_wrong == 0
+    told = capsys.readouterr().out
+    assert case.accuse(WRONG_LINE, RIGHT_LINE), "its cell may be run again"
+    assert told.endswith(capsys.readouterr().out) and case.points == 4
+    assert not case.accuse("/ num_tokens", "/ (num_tokens)") and case.num_wrong == 0
     assert capsys.readouterr().out == "case is closed, with 4 points.\n"
 
 
@@ -524,6 +526,9 @@ def test_two_defects_are_repaired_one_by_one(capsys):
     assert not case.probe(COURSE_PROBES["groups_share_a_prompt"])
     line = "problems = drawn * self.settings.num_responses"
     right = "problems = [p for p in drawn for _ in range(self.settings.num_responses)]"
+    assert case.accuse(line, right) and case.points == 8
+    # Both cells may be run again, the first one too, whose line is repaired by now.
+    assert case.accuse("decode(row, skip_special_tokens=False)", "decode(row)")
     assert case.accuse(line, right) and case.points == 8
 
 

@@ -1,9 +1,11 @@
 """A case: a complaint and what somebody kept; then probes, a line, a repair."""
 
 import difflib
+import io
 import json
 import textwrap
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -99,6 +101,7 @@ class Case:
         self.proofs: list[str] = []  # names of probes
         self.silent: list[Callable] = []  # probes that found nothing
         self.read_stages: set[str] = set()
+        self._granted: dict[tuple, str] = {}  # a right accusation, and what was told
         self.num_wrong, self.points, self.is_closed = 0, 0, False
 
     def __repr__(self) -> str:
@@ -196,7 +199,21 @@ class Case:
         `old` is a text that stands in the script once; where two lines are at fault,
         `more` is the second pair. Or it is a class, such as one derived from
         `case.module.Trainer`. Raises ValueError for a text that does not stand there.
+        One that was right tells the same when its cell is run again.
         """
+        given = (old, new, *more)
+        if given not in self._granted:
+            with redirect_stdout(io.StringIO()) as told:
+                right = self._judge(*given)
+            if not right:
+                print(told.getvalue(), end="")
+                return False
+            self._granted[given] = told.getvalue()
+        print(self._granted[given], end="")
+        return True
+
+    def _judge(self, old: str | Callable, new: str, *more: str) -> bool:
+        """Whether a line is at fault, and the case's state and words after that."""
         if self.is_closed:
             print(f"{self.name} is closed, with {self.points} points.")
             return False
