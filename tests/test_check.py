@@ -8,7 +8,7 @@ import einops
 import pytest
 import torch
 
-from grpo_course import compute_loss
+from grpo_course import compute_kl_penalty, compute_loss
 from grpo_course.classroom import check as checking
 from grpo_course.classroom.check import (
     Exercise,
@@ -19,6 +19,7 @@ from grpo_course.classroom.check import (
     progress,
     report,
 )
+from grpo_course.sort import compute_reward, generate_responses, sort_distance_reward
 
 
 @pytest.fixture
@@ -89,6 +90,36 @@ SAID = [
     (KL, lambda x, y: compute_loss(x, y, "cliped"), "'cispo', 'sapo'."),
     (KL, lambda x, y: (y.exp() * (y - x)).sum(1), "the other direction"),
     (KL, lambda x, y: (x - y).abs().sum(1), "yours: [1.792, 4.143]"),
+    (
+        "inner_step_loss",
+        lambda new, old, ref, d, beta: beta * compute_kl_penalty(ref, new),
+        "Are two arguments exchanged?",
+    ),
+    (
+        "one_update",
+        lambda model, optimizer, x, size, generator: compute_reward(
+            generate_responses(x, model, size, generator), x, sort_distance_reward
+        ),
+        "or are two exchanged?",
+    ),
+    (
+        "next_beta",
+        lambda beta, kl, target, gain: (
+            float(beta) * (1 + gain * (kl / target - 1).clamp(-0.2, 0.2))
+        ),
+        "leave the tensor a tensor",
+    ),
+    (
+        "batch_matches",
+        lambda x, y: (x[:1].sort().values == y).sum(-1).float(),
+        "the first entry of `prompts` for all",
+    ),
+    (
+        "leave_one_out",
+        lambda rewards: rewards - (rewards.sum(1, True) - rewards) / 3,
+        "right where the length of trial is 4",
+    ),
+    ("find_tied_groups", lambda r: r.amax(1) - r.amin(1), "dtype must be bool"),
     ("k3_estimat", k3, "No exercise is called k3_estimat. Did you mean k3_estimate"),
 ]
 

@@ -874,8 +874,8 @@ def wrong_axes(pairs: Sequence[Pair], task: Exercise) -> str:
         if all(mine == shape for (mine, _), shape in zip(both, found, strict=True)):
             wanted = task.axes.get("return")
             asked = f"[{wanted}] are" if wanted else "one number is"
-            mine = f"has the axes [{axes}]" if axes else "is one number"
-            return f"Your result {mine}, and {asked} asked for."
+            given = f"has the axes [{axes}]" if axes else "is one number"
+            return f"Your result {given}, and {asked} asked for."
     mine, right = wrong[0]
     what = "the right number of axes, not of entries"
     if len(mine) != len(right):
