@@ -153,7 +153,8 @@ class GRPOConfig(TrainConfig):
     device: Annotated[str, AfterValidator(device_name)] = "auto"
     # of matrix products; weights are float32. TRL: bf16=True
     dtype: Literal["float32", "bfloat16"] = "float32"
-    # of the CPU; 1 is fastest for a small model; None: what is when the run begins
+    # of the CPU; 1 is fastest for a small model. None: as many as are fastest when
+    # the run begins, beside what else the machine does
     num_threads: PositiveInt | None = 1
     gradient_checkpointing: bool = False  # less memory, about a third more time
     # of small matrices that learn in place of the model's weights; 0: the weights.

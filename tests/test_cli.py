@@ -4,6 +4,7 @@ The bad calls stand in one table.
 """
 
 import codecs
+import io
 import json
 import os
 import re
@@ -441,6 +442,15 @@ def test_a_code_page_without_arrows_loses_the_arrows_alone(alone, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert b"8 of 8" in done.stdout and b" ? " in done.stdout
+
+
+def test_a_log_is_read_while_the_work_goes_on(monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written))
+    seen = []
+    work = lambda _: print("begun") or seen.append(written.getvalue()) or 0  # noqa: E731
+    assert cli.run_command(work, []) == 0
+    assert seen == [b"begun\n"]
 
 
 def nobody():
