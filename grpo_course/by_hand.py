@@ -34,7 +34,7 @@ def train_by_hand(
     def score(policy, rollout, mask):  # 0 on padding, which may hold -inf
         return torch.where(mask, policy.log_probs(rollout), 0)
 
-    history = {"loss": [], "mean_reward": [], "tied_groups": []}
+    history: dict[str, list] = {"loss": [], "mean_reward": [], "tied_groups": []}
     for epoch in range(num_epochs):
         if beta and epoch % period == 0:
             ref_policy = copy.deepcopy(policy)
