@@ -17,7 +17,9 @@ from grpo_course.files import json_lines
 from grpo_course.formulas import (
     KL_ESTIMATORS,
     LOSS_MODES,
+    RATIO_LEVELS,
     compute_deltas,
+    compute_kl_penalty,
     compute_loss,
     loss_report,
     sampler_weights,
@@ -919,6 +921,40 @@ def test_parts_of_any_size_have_the_gradient_of_the_whole(aggregation, beta, see
         for name in record:
             torch.testing.assert_close(joined[name], record[name], rtol=1e-5, atol=1e-6)
         assert max(policy.rows) == min(size, 5) and sum(policy.rows) == 5
+
+
+@pytest.mark.parametrize("level", RATIO_LEVELS)
+@pytest.mark.parametrize("mode", LOSS_MODES)
+def test_the_loop_has_the_loss_that_a_learner_calls(mode, level):
+    """Of padded responses, after a step: loss, gradient, KL and what is reported."""
+    policy = make_sequences()
+    weights = list(policy.model.parameters())
+    knobs = {"loss_mode": mode, "ratio_level": level, "epsilon": 0.05}
+    knobs |= {"epsilon_high": 0.1, "dual_clip": 1.2, "kl_penalty": 0.3}
+    config = TrainConfig(num_responses=6, kl_estimator="corrected_k3", **knobs)
+    parts = (policy, PROMPTS_OF_MICRO_BATCHES, count_ones)
+    trainer = Trainer(*parts, torch.optim.SGD(weights, lr=1.0), config)
+    trainer.renew_reference()
+    batch = trainer.collect(PROMPTS_OF_MICRO_BATCHES)
+    trainer.improve(batch)
+    loss, record = trainer.loss(batch)
+
+    mask, old, ref = batch.rollout.mask, batch.old_log_probs, batch.ref_log_probs
+    assert not mask.all()
+    new = policy.log_probs(batch.rollout)
+    clip = {"mask": mask, "ratio_level": level, **config.clip}
+    policy_loss = compute_loss(new, batch.deltas, mode, old, **clip)
+    kl = compute_kl_penalty(new, ref, "corrected_k3", mask, old_log_probs=old)
+    expected = policy_loss + 0.3 * kl
+    torch.testing.assert_close(record["policy_loss"], policy_loss.detach())
+    torch.testing.assert_close(record["kl"], kl.detach())
+    gradients = [torch.autograd.grad(each, weights) for each in (loss, expected)]
+    for given, truth in zip(*gradients, strict=True):
+        torch.testing.assert_close(given, truth)
+    report = loss_report(new, batch.deltas, old, mode=mode, **clip)
+    assert report["ratio_max"] > 1.01
+    for name, value in report.items():
+        torch.testing.assert_close(record[name], value)
 
 
 def test_the_mean_of_the_parts_means_would_be_wrong():
