@@ -388,9 +388,11 @@ def other_calls(node: ast.Call) -> Iterator[tuple[str, str]]:
         if keyword.arg == "dim":
             mine = ast.unparse(keyword.value)
             changed = copy.deepcopy(node)
-            for other in {"0", "1", "2", "-1", "-2"} - {mine}:
+            for other in ("0", "1", "2", "-1", "-2"):
                 changed.keywords[place].value = ast.parse(other, mode="eval").body
-                yield f"with dim={other} in place of dim={mine}", ast.unparse(changed)
+                if other != mine:
+                    words = f"with dim={other} in place of dim={mine}"
+                    yield words, ast.unparse(changed)
             changed.keywords = [k for k in changed.keywords if "dim" not in str(k.arg)]
             yield f"without dim={mine}", ast.unparse(changed)
 
@@ -718,8 +720,8 @@ def words_for(error: BaseException) -> str:
     if ours and "positional argument" in text:  # the call itself failed
         return "Keep the stub's signature: the check passes its arguments in order."
     if ours and isinstance(error, ValueError) and "carries a gradient" not in text:
-        exchanged = "Does each argument stand in its place, or are two exchanged?"
-        return exchanged if "has shape" in text else ""
+        question = "Does each argument stand in its place, or are two exchanged?"
+        return question if "has shape" in text else ""
     found = next(words for part, words in ERRORS.items() if re.search(part, text))
     return "" if ours and found == ERRORS[""] else found
 
