@@ -204,7 +204,7 @@ class Case:
         given = (old, new, *more)
         if given not in self._granted:
             with redirect_stdout(io.StringIO()) as told:
-                right = self._judge(*given)
+                right = self._judge(old, new, *more)
             if not right:
                 print(told.getvalue(), end="")
                 return False
