@@ -801,8 +801,8 @@ def why_not_read_once(
     def differs(read_once: bool) -> bool:
         """Whether a road's log-probs are other than those of the forward pass."""
         noise = Generator(model.device).manual_seed(0)
-        given = model, prompts, 1 if begins else 2, sampler, noise
-        tokens, noted = generate(*given, read_once=read_once)
+        how = sampler, noise, False, read_once
+        tokens, noted = generate(model, prompts, 1 if begins else 2, *how)
         given = model, prompts, tokens, sampler
         alone = response_log_probs(*given, read_once=False)
         gap = torch.stack([noted, response_log_probs(*given, read_once=read_once)])

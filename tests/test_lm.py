@@ -910,6 +910,20 @@ def begun(start, base, tmp_path):
     return lambda **changes: start(tmp_path / "run", **given | changes)
 
 
+@pytest.mark.slow
+def test_a_resumed_run_and_an_evaluation_stop_where_the_probe_fails(
+    start, base, tmp_path, monkeypatch
+):
+    run = start(tmp_path / "run", model=str(base), num_epochs=1)
+    assert "rounding in float32 explains" in run.agreement
+    scores = CausalPolicy.log_probs
+    monkeypatch.setattr(CausalPolicy, "log_probs", lambda *a: scores(*a) + 0.2)
+    with pytest.raises(ValueError, match="This is more"):
+        Run(tmp_path / "run", show=False)
+    with pytest.raises(ValueError, match="This is more"):
+        load_trained(run.config, run.newest(), "validation")
+
+
 @needs_peft
 @pytest.mark.slow
 @pytest.mark.parametrize("recompute", [False, True])
