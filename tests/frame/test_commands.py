@@ -114,7 +114,7 @@ def test_a_shell_reads_a_command_as_it_stands(path):
         assert not UNQUOTED.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", typed)), typed
 
 
-class Parsed(Exception):
+class Parsed(BaseException):  # which no command catches
     """The command line was understood; what is told is not done here."""
 
 
