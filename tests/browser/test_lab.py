@@ -1,14 +1,11 @@
-"""The course in JupyterLab: what a learner sees, runs, types, and finds the day after.
-
-And the decks, live.
-"""
+"""The course in JupyterLab: what a learner sees, runs, types, and finds a day later."""
 
 import json
 import re
 
 import pytest
 from chromium import SITE, scrub
-from lab_page import command, read, replace_and_run, serve
+from lab_page import command, read, replace_and_run
 from nbclient import NotebookClient
 from nbformat import v4
 from quick import RUN, is_left_out
@@ -184,54 +181,3 @@ def test_what_is_stored_stands_still_and_what_is_run_moves(course, notebook):
     assert button.is_disabled() and "a result" in read(page)[4]["answer"]
     kept = record.read(course / FOLDER)["guesses"]
     assert kept == {"Which way?": {"guess": "up", "answer": "down"}}
-
-
-# The slide on stage: what of it lies outside, and what waits for the next key.
-SLIDE = """() => {
-  const all = [...document.querySelectorAll('.reveal .slides section')];
-  const leaves = all.filter(each => !each.querySelector('section'));
-  const slide = all.filter(each => each.classList.contains('present')).pop();
-  const seen = [...slide.querySelectorAll('h1, h2, p, li, pre, td, img, input')]
-    .filter(each => !each.closest('aside') && each.getBoundingClientRect().width);
-  const boxes = seen.map(each => each.getBoundingClientRect());
-  return {
-    at: leaves.indexOf(slide),
-    count: leaves.length,
-    title: slide.querySelector('h1, h2')?.innerText,
-    waits: slide.querySelectorAll('.fragment:not(.visible)').length,
-    outside: Math.max(...boxes.map(
-      box => Math.max(box.bottom - innerHeight, box.right - innerWidth))) > 2,
-    broken: seen.filter(each => each.tagName === 'IMG' && !each.naturalWidth).length,
-    raw: seen.filter(e => e.tagName === 'P' && e.innerText.includes('$')).length,
-  };
-}"""
-ZOOMED = (853, 480)  # what a projector shows when the browser is zoomed to 150 %
-FONTS = "https://fonts.googleapis.com/"  # jupyterlab-rise asks; it does without
-
-
-def walk(page):
-    """Press space to the end: every slide is seen, and whole once all of it shows."""
-    page.wait_for_selector(".reveal section.present .jp-MarkdownOutput", timeout=90_000)
-    page.wait_for_timeout(3000)  # formulas are set, and reveal lays out once more
-    seen = []
-    while not seen or seen[-1]["at"] < seen[-1]["count"] - 1:
-        slide = page.evaluate(SLIDE)
-        if not slide["waits"]:
-            seen.append(slide)
-        page.keyboard.press("Space")
-        page.wait_for_timeout(150)
-    assert [slide["at"] for slide in seen] == [*range(seen[0]["count"])]
-    wrong = [s for s in seen if s["outside"] or s["broken"] or s["raw"]]
-    assert len(seen) > 40 and wrong == []
-
-
-@pytest.mark.parametrize("name", ["hour", "half_day"])
-def test_a_deck_is_presented_in_jupyterlab(name, course, visit, tmp_path):
-    if is_left_out(name, RUN):
-        pytest.skip("left out by --quick")
-    stage = visit(*ZOOMED)
-    with serve("slides", course, tmp_path) as live:
-        address = live(f"rise/teaching/{name}.ipynb")
-        stage.page.goto(address, wait_until="domcontentloaded")
-        walk(stage.page)
-    assert [url for url in stage.missing if not url.startswith(FONTS)] == []
