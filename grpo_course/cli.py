@@ -33,7 +33,7 @@ from pandas import DataFrame, Series, concat
 from transformers.utils.logging import disable_progress_bar
 
 from grpo_course import install, reverse, task_check
-from grpo_course.checks import MissingExtra, own_line, unknown_name
+from grpo_course.checks import MissingExtra, own_line, require_extra, unknown_name
 from grpo_course.evaluation import (
     evaluation_table,
     greedy_scores,
@@ -43,7 +43,14 @@ from grpo_course.evaluation import (
     ways_to_answer,
 )
 from grpo_course.files import write_atomically
-from grpo_course.lm import MERGED, find_device, has_adapter, load_model, merging
+from grpo_course.lm import (
+    FOR_LORA,
+    MERGED,
+    find_device,
+    has_adapter,
+    load_model,
+    merging,
+)
 from grpo_course.long_work import is_log, use_threads, watched
 from grpo_course.memory import print_estimate
 from grpo_course.runs import (
@@ -294,6 +301,8 @@ def train(arguments: list[str]) -> int:
             f"settings, begin a new run with its newest model: "
             f"{with_other_settings(out)}"
         )
+    if config.lora_rank:  # asked for before anything is loaded
+        require_extra("peft", *FOR_LORA)
     print_estimate(config)
     try:
         with alone_in(out), on_interrupt(stop_at_once):

@@ -421,6 +421,6 @@ def test_the_loop_is_given_the_config_as_it_is(monkeypatch, tmp_path):
     bench = Bench(GRPOConfig(**SMALL, epsilon=0.3, micro_batch_size=5), tmp_path)
     assert bench.policy.prompts_at_once == 5
     assert bench.run.trainer.config == bench.config
-    monkeypatch.setattr(training, "train", lambda *parts, **_: parts[-1])
+    monkeypatch.setattr(training.Trainer, "train", lambda trainer: trainer.config)
     _, config = training.train_policy(bench.config, *bench.parts, bench.environment)
     assert config is bench.config
