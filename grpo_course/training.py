@@ -346,8 +346,19 @@ def make_environment(
         config.seed,
         opening=task.opening(config.system_prompt),
         measures=task.measures,
-        tagged=extract_answer(task.gold(problems[0])) is not None if problems else None,
+        tagged=answers_in_tags(task, problems),
     )
+
+
+def answers_in_tags(task: TextTask, problems: Sequence[Problem]) -> bool | None:
+    """Whether gold answers between tags; None where gold has no answer to these.
+
+    Problems that are written by hand may lack what gold reads.
+    """
+    try:
+        return extract_answer(task.gold(problems[0])) is not None
+    except Exception:  # of a task's own code; check-task tells of it
+        return None
 
 
 def make_model(
