@@ -42,8 +42,11 @@ def read_text(path: Path) -> str:
     data = path.read_bytes()
     wide = data.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
     try:
-        return data.decode("utf-16" if wide else "utf-8-sig").rstrip("\0")
-    except UnicodeDecodeError as error:
+        text = data.decode("utf-16" if wide else "utf-8-sig").rstrip("\0")
+        if "\0" in text:  # UTF-16 without its mark, or UTF-32
+            raise ValueError("it holds NULs")
+        return text
+    except ValueError as error:
         raise ValueError(
             f"{path} is not in UTF-8 ({error}). Save it again with the encoding UTF-8."
         ) from None

@@ -19,6 +19,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import date
 from importlib import import_module
@@ -279,11 +280,12 @@ def split_of(text: str) -> str:
 def read_problems(
     path: str | Path, split: str, count: int | None = None
 ) -> list[Problem]:
-    """The first `count` problems of one split from a CSV or JSONL file.
+    """The first `count` problems of one split from a CSV, JSONL or JSON file.
 
     It has the columns `question` and `answer`, and may have `solution` and `split`;
     without the last, `split_of` the question decides. Answers of a CSV are texts; a
-    comma, a semicolon or a tab divides its columns. In a task's file beside the data:
+    comma, a semicolon, a tab or a bar divides its columns. In a task's file beside the
+    data:
     read_problems(Path(__file__).with_name("data.csv"), split, count).
     Raises ValueError for a row that lacks one of the two, with its place, and for a
     file without a row of the split.
@@ -296,8 +298,14 @@ def read_problems(
             if not any(row.values()):
                 continue
             question, answer = row.get("question"), row.get("answer")
-            if not (isinstance(question, str) and question) or answer in (None, ""):
-                raise ValueError(f"row {number} has {sorted(row)}, and one is empty")
+            given = {"question": question, "answer": answer}
+            empty = [k for k, v in given.items() if v is None or not str(v).strip()]
+            if empty:
+                lacks = " and no ".join(empty)
+                raise ValueError(f"row {number} has no {lacks}; it has {sorted(row)}")
+            if not isinstance(question, str):
+                told = repr(question)[:SHOWN]
+                raise ValueError(f"the question of row {number} is no text: {told}")
             own = str(row.get("split") or "").strip().lower() or split_of(question)
             found[own] += 1
             if own == split:
@@ -318,14 +326,19 @@ def read_problems(
 
 
 def numbered_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:
-    """The rows of a CSV or of JSON lines with their places in the file, from 1.
+    """The rows of a CSV, of JSON lines or of a JSON list with their places, from 1.
 
-    A text that begins with a brace is JSON, whatever the file is called. Only ends of
-    lines end one: other marks that Python's splitlines knows may stand in a text.
+    A text that begins with a brace or a bracket is JSON, whatever the file is called.
+    Only ends of lines end one: other marks that Python's splitlines knows may stand in
+    a text.
     Raises ValueError, csv.Error or AttributeError for what is neither.
     """
     lines = re.split("\r\n|\n|\r", text)
-    if path.suffix.lower() in (".jsonl", ".ndjson") or text.lstrip().startswith("{"):
+    is_json = path.suffix.lower() in (".json", ".jsonl", ".ndjson")
+    if is_json or text.lstrip().startswith(("{", "[")):
+        with suppress(ValueError):
+            if isinstance(whole := json.loads(text), list):
+                lines = list(map(json.dumps, whole))
         for number, line in enumerate(lines, start=1):
             line = line.removeprefix("\ufeff").strip()  # of files that were joined
             try:
@@ -336,11 +349,12 @@ def numbered_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:
                 raise ValueError(f"line {number} holds no object in braces")
             yield number, row
         return
-    first, divider = 1, max(",;\t", key=lines[0].count)
+    first, divider = 1, max(",;\t|", key=lines[0].count)
     if told := re.fullmatch(r"\W?sep=(.)\W*", lines[0], re.IGNORECASE):  # Excel's
         first, divider = 2, told[1]
         text = text[len(lines[0]) :].lstrip("\r\n")
-    table = [*csv.reader(StringIO(text, newline=""), delimiter=divider)]
+    how: Any = {"delimiter": divider, "skipinitialspace": True}
+    table = [*csv.reader(StringIO(text, newline=""), **how)]
     head, *rows = table or [[]]
     for number, row in enumerate(rows, start=first + 1):
         if row == head or any("\ufeff" in each for each in row):

@@ -612,6 +612,11 @@ LINES = (
 CSV = "\n".join(["question,answer,split", '"1, 2?",3,train', "b?,x,test", ",,", ""])
 
 
+def as_list(lines, **how):
+    rows = [json.loads(line) for line in lines.splitlines() if line]
+    return json.dumps(rows, ensure_ascii=False, **how)
+
+
 @pytest.mark.parametrize(
     ("name", "data"),
     [
@@ -632,6 +637,10 @@ CSV = "\n".join(["question,answer,split", '"1, 2?",3,train', "b?,x,test", ",,", 
         ("a.csv", b"sep=;\r\n" + CSV.replace(",", ";").encode()),
         ("a.csv", '"sep=;"\n'.encode("utf-8-sig") + CSV.replace(",", ";").encode()),
         ("a.csv", CSV.replace("\n", "\r").encode()),
+        ("a.csv", CSV.replace(",", "|").encode()),
+        ("a.csv", CSV.replace('",3,', '", 3, ').replace('\n"', '\n "').encode()),
+        ("a.json", as_list(LINES).encode()),
+        ("a.jsonl", as_list(LINES, indent=1).encode("utf-8-sig")),
         ("a.csv", CSV.replace("train", " Train").encode()),
     ],
 )
@@ -658,6 +667,12 @@ def test_problems_from_a_file(tmp_path, name, data, mark):
         (CSV + "a?,1\ufeff" + CSV, "row 5 is where another file was joined"),
         (CSV.replace('"', ""), "row 2 has 4 columns, and the first line names 3"),
         ('{"question": "a?"', "line 1 is not JSON"),
+        ('{"question": "a?", "split": "train"}', "row 1 has no answer; it has"),
+        ('{"data": [{"question": "a?"}]}', r"no question and no answer; it has .'data"),
+        ('{"question": [{"role": "user"}], "answer": "1"}', "row 1 is no text: .*role"),
+        ('[{"question": "a?", "answer": "1"}, 2]', "line 2 holds no object"),
+        ("question,answer\n a?, \n", "row 2 has no answer"),
+        (CSV.encode("utf-16-le").decode(), "is not in UTF-8 .it holds NULs"),
         ('{"question": "a?", "answer": 1}\ufeff{"question": 1}', "line 1 is not JSON"),
     ],
 )
