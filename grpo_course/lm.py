@@ -34,6 +34,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Generator, Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -1030,6 +1031,7 @@ def load_model(path: str | Path, device: str = "cpu") -> PreTrainedModel:
     """
     logging.disable_progress_bar()  # a bar a file would tear the bar of the run
     whole = whole_model(path)
+    load_shape(whole)  # refuses what is no causal language model
     with loading(whole):
         model = AutoModelForCausalLM.from_pretrained(
             whole, dtype=torch.float32, trust_remote_code=False
@@ -1111,10 +1113,20 @@ def turn_ends(
 
 
 def load_shape(path: str | Path) -> PretrainedConfig:
-    """The shape of a model, or of the one beside an adapter, without its weights."""
+    """The shape of a model, or of the one beside an adapter, without its weights.
+
+    Raises ValueError for a model that is no causal language model.
+    """
     whole = whole_model(path)
     with loading(whole):
-        return AutoConfig.from_pretrained(whole, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(whole, trust_remote_code=False)
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise ValueError(
+            f"model={str(path)!r} is of the type {config.model_type!r}, which "
+            "transformers does not load as a causal language model. Choose another "
+            f"model: {WORK} hold."
+        )
+    return config
 
 
 def load_generation(path: str | Path) -> GenerationConfig:
@@ -1171,7 +1183,9 @@ def loading(path: str | Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # safetensors has a class of its own, too
-        reason = " ".join(str(error).split())[:300]
+        reason = " ".join(str(error).split())
+        if len(reason) > 300:  # whole sentences, where there are some
+            reason = reason[:300].rpartition(". ")[0] or reason[:300]
         raise ValueError(
             f"model={str(path)!r} could not be loaded ({type(error).__name__}: "
             f"{reason}). {cure}"

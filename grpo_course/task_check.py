@@ -131,10 +131,8 @@ def doubts(task: TextTask, config: GRPOConfig | None = None) -> Iterator[str]:
     for name, (_, weight) in task.rewards.items():
         earned = [value for column in paid.values() for value in column[name]]
         lacks = [i for i, value in enumerate(paid["gold"][name]) if value <= 0]
-        fine = (
-            max(earned) <= 0 and min(earned) < 0
-        )  # it only takes away, for length say
-        if lacks and not fine and changed.get(name, weight) > 0:
+        takes_away = max(earned) <= 0 and min(earned) < 0  # for length, say
+        if lacks and not takes_away and changed.get(name, weight) > 0:
             yield (
                 f"rewards[{name!r}] is paid for, and pays {len(lacks)} of {len(golds)} "
                 f"gold responses nothing, such as {golds[lacks[0]][:60]!r}. Let gold "

@@ -26,7 +26,7 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import signature
 from io import StringIO
-from math import inf, isfinite
+from math import inf
 from numbers import Real
 from pathlib import Path
 from types import ModuleType
@@ -172,6 +172,7 @@ def format_reward(completions: Sequence[Completion], **kwargs: object) -> list[f
 
 Reward = Callable[..., Sequence[float]]  # called as TRL does: see TextTask
 SHOWN = 120  # characters of a completion that an error shows
+LARGEST = torch.finfo(torch.float32).max  # of the rewards; no NaN is at most that
 
 
 @dataclass(frozen=True)
@@ -425,7 +426,7 @@ def require_numbers(
     elif len(values) != count:
         said, place = f"{len(values)} values", min(len(values), count - 1)
     else:
-        fine = [isinstance(v, Real) and isfinite(v) for v in values]
+        fine = [isinstance(v, Real) and abs(v) <= LARGEST for v in values]
         if not all(fine):
             place = fine.index(False)
             said = repr(values[place])[:SHOWN]

@@ -31,7 +31,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.checks import (
     one_of,
-    require_at_least,
     settings,
     unknown_name,
     unknown_setting,
@@ -577,7 +576,13 @@ def warm_start(
     """
     require_learning(policy.model)
     steps, size = config.warm_start_steps, config.warm_start_batch_size
-    require_at_least("the number of problems", len(problems), size)
+    if len(problems) < size:
+        raise ValueError(
+            f"There are {len(problems)} problems, and a step of the warm start takes "
+            f"warm_start_batch_size={size}. Give it more problems (--num-problems, "
+            "where the task has them), or say --warm-start-batch-size "
+            f"{max(len(problems), 1)}."
+        )
     # AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) that remembers squares of
     # gradients for about 20 steps, not 1000: the run is short, and gradients shrink
     # fast in it.

@@ -576,6 +576,15 @@ def test_what_begins_is_found_wherever_a_config_tells_it():
     assert {4, 12} <= {*lengths_that_change(blocks)}
 
 
+@pytest.mark.parametrize("kind", ["t5", "llava", "qwen2_vl", "mistral3"])
+def test_what_is_no_causal_language_model_is_refused_in_words(kind, tmp_path):
+    """Where transformers lists all those that are."""
+    AutoConfig.for_model(kind).save_pretrained(tmp_path)
+    for load in (load_shape, load_model):
+        with pytest.raises(ValueError, match=f"of the type '{kind}'.* hold.$"):
+            load(tmp_path)
+
+
 def test_positions_of_a_model_that_also_sees_are_counted():
     model = small_model("gemma3", max_position_embeddings=16)
     with pytest.raises(ValueError, match="the model knows 16 positions"):

@@ -309,6 +309,8 @@ def returns(value):
         ([1.0, [1.0]], r"\[1.0\]"),
         ([1.0, math.nan], "nan"),
         ([1.0, -math.inf], "-inf"),
+        ([1.0, 1e39], r"1e\+39"),  # infinite in float32
+        ([10**400, 1.0], "10*"),
     ],
 )
 def test_what_a_reward_function_may_not_return(tokenizer, returned, what):

@@ -220,7 +220,7 @@ def test_the_smallest_vocabulary_is_that_of_the_tokenizer():
         ({"lora_rank": 4}, "lora_rank=4 needs a model"),
         ({"max_new_tokens": 250}, r"knows 256 positions.*--context-length \d+"),
         ({"reward_weights": {"lengths": 1.0}}, "'lengths' is not known.*'format'"),
-        ({"warm_start_batch_size": 41}, "the number of problems=40"),
+        ({"warm_start_batch_size": 41}, "are 40 problems.*--warm-start-batch-size 40"),
     ],
 )
 def test_a_start_that_cannot_be_made(settings, says):
@@ -428,7 +428,7 @@ def test_imitation_makes_right_answers_likelier(asked):
 def test_only_what_was_found_in_so_many_samples_is_imitated(asked):
     found = len(sample_right(*asked, IMITATION.num_responses, IMITATION.seed))
     assert found < len(sample_right(*asked, 8, IMITATION.seed))
-    with pytest.raises(ValueError, match=f"the number of problems={found},"):
+    with pytest.raises(ValueError, match=f"There are {found} problems,"):
         imitate_right(replace(IMITATION, warm_start_batch_size=found + 1), *asked)
 
 
