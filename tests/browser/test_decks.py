@@ -25,11 +25,15 @@ SLIDE = f"""() => {{{STAGE}
   const over = new Set();
   const speaks = each => each.matches('a, button, i, img, input, svg')
     || [...each.childNodes].some(text => text.nodeType === 3 && text.data.trim());
+  const style = document.createElement('style');  // what ignores a pointer, too
+  style.textContent = '* {{ pointer-events: auto !important; }}';
+  document.head.append(style);
   for (let x = 5; x < innerWidth; x += 40)
     for (let y = 5; y < innerHeight; y += 13)
       for (const each of document.elementsFromPoint(x, y))
-        if (!slide.contains(each) && speaks(each) && !each.closest('.slide-number'))
+        if (!each.closest('section, .slide-number') && speaks(each))
           over.add(each.className + ': ' + each.innerText);
+  style.remove();
   return {{
     at: leaves.indexOf(slide),
     count: leaves.length,
