@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict, fields, replace
+from difflib import get_close_matches
 from functools import partial, wraps
 from itertools import groupby
 from operator import itemgetter
@@ -232,6 +233,13 @@ def with_flags(
     task, rest = parse(
         kind, make_task(config), flags, prog, return_unknown_args=True, add_help=False
     )
+    own, others = ([f.name for f in fields(each)] for each in (kind, GRPOConfig))
+    for flag in rest:  # of the task's flags, the parser of the run's knows nothing
+        name = flag.removeprefix("--").replace("-", "_")
+        near = next(iter(get_close_matches(name, [*own, *others])), "")
+        if flag.startswith("--") and near in own:
+            meant = near.replace("_", "-")
+            raise ValueError(f"There is no flag {flag}. Did you mean --{meant}?")
     config = parse(GRPOConfig, replace(config, task_settings={}), rest, prog)
     config = replace(config, task_settings=asdict(task))
     return replace(config, model=config.model and find_model(config.model))
@@ -297,9 +305,7 @@ def train(arguments: list[str]) -> int:
     if saved and (words := differences(here(saved, config), config)):
         raise ValueError(
             f"The run in {out} has other settings: {words}. Resume it without them: "
-            f"{pasted('train', '--resume', '--out', out)}. To go on with other "
-            f"settings, begin a new run with its newest model: "
-            f"{with_other_settings(out)}"
+            f"{pasted('train', '--resume', '--out', out)}. {with_other_settings(out)}"
         )
     if config.lora_rank:  # asked for before anything is loaded
         require_extra("peft", *FOR_LORA)
@@ -333,16 +339,22 @@ def how_to_go_on(out: Path, error: Exception) -> str:
     if isinstance(error, OSError) or of_rewards(error) or own_line(error):
         again = pasted("train", "--resume", "--out", out)
         return f"Mend it; then go on from epoch {saved_epochs(out)[-1]}: {again}"
-    return f"To go on with other settings: {with_other_settings(out)}"
+    return with_other_settings(out)
 
 
 def with_other_settings(out: Path) -> str:
-    """How a new run begins with the newest model of one."""
+    """How a new run begins with the newest model of one, or anew without one."""
+    if not saved_epochs(out):
+        anew = pasted("train", "--config", out / CONFIG, "--out", out)
+        return f"Nothing was saved yet. Begin anew: {anew}, and what is to be other."
     model, first = out, ""
-    if saved_epochs(out) and has_adapter(newest := find_model(str(out))):
+    if has_adapter(newest := find_model(str(out))):
         model, first = Path(MERGED), f"{merging(newest)} and then "
-    command = pasted("train", "--config", out / CONFIG, "--model", model)
-    return f"{first}{command} --out DIR, and what is to be other."
+    return (
+        "To go on with other settings, begin a new run with its newest model: "
+        f"{first}{pasted('train', '--config', out / CONFIG, '--model', model)} --out "
+        "DIR, and what is to be other."
+    )
 
 
 def stop_at_once() -> None:

@@ -55,7 +55,7 @@ from grpo_course.checks import (
     require_extra,
     unknown_name,
 )
-from grpo_course.files import read_text
+from grpo_course.files import PARSING, read_text
 from grpo_course.long_work import counted
 from grpo_course.loop import Rollout
 from grpo_course.sampling import (
@@ -890,15 +890,24 @@ def whole_model(path: str | Path) -> str:
     """The model itself, or the one that an adapter stands beside, as it was noted.
 
     Where that folder is gone, the model that the run beside the adapter names is taken.
-    Raises FileNotFoundError where neither is there.
+    Raises FileNotFoundError where neither is there, ValueError for what is no JSON.
     """
+
+    def said(file: Path, key: str) -> str:
+        try:
+            return str(json.loads(read_text(file)).get(key) or "")
+        except PARSING as error:
+            raise ValueError(
+                f"{file} is not what was written ({error}). Copy it again."
+            ) from None
+
     if not has_adapter(path):
         return str(path)
     noted = Path(path, "adapter_config.json")
-    name = str(json.loads(read_text(noted)).get("base_model_name_or_path") or "")
+    name = said(noted, "base_model_name_or_path")
     names = [name]
     if (run := Path(path, "grpo_config.json")).is_file():  # in the words of its user
-        names.append(str(json.loads(read_text(run)).get("model") or ""))
+        names.append(said(run, "model"))
     there = [each for each in names if Path(each, "config.json").is_file()]
     if there or is_hub_name(name):
         return [*there, name][0]

@@ -337,14 +337,14 @@ def numbered_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:
     lines = re.split("\r\n|\n|\r", text)
     is_json = path.suffix.lower() in (".json", ".jsonl", ".ndjson")
     if is_json or text.lstrip().startswith(("{", "[")):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             if isinstance(whole := json.loads(text), list):
                 lines = list(map(json.dumps, whole))
         for number, line in enumerate(lines, start=1):
             line = line.removeprefix("\ufeff").strip()  # of files that were joined
             try:
                 row = json.loads(line) if line else {}
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ValueError(f"line {number} is not JSON ({error})") from None
             if not isinstance(row, dict):
                 raise ValueError(f"line {number} holds no object in braces")

@@ -215,7 +215,7 @@ def load_config(path: str | Path, task: str | None = None) -> GRPOConfig:
     text = read_text(Path(path))
     try:
         values = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}.") from None
     if not isinstance(values, dict):
         raise ValueError(f'{path} must hold one object: {{"base": "gpu", ...}}.')
@@ -235,7 +235,13 @@ def from_values(values: Mapping[str, Any]) -> GRPOConfig:
     changes = {name: value for name, value in values.items() if name != "base"}
     known = [field.name for field in fields(GRPOConfig)]
     if unknown := [name for name in changes if name not in known]:
-        raise ValueError(unknown_setting(unknown[0], ["base", *known]))
+        name, own = unknown[0], [field.name for field in fields(find_task(task))]
+        if name in own:
+            raise ValueError(
+                f"{name!r} is a setting of the task. Put it with those: "
+                f'"task_settings": {json.dumps({name: changes[name]})}'
+            )
+        raise ValueError(unknown_setting(name, ["base", *known]))
     if "base" in values:
         return replace(find_preset(task, values["base"], "base"), **changes)
     missing = [name for name in known if name not in changes]
@@ -281,8 +287,15 @@ def find_preset(task: str, name: str | None, argument: str = "config") -> GRPOCo
 
 
 def make_task(config: GRPOConfig) -> TextTask:
-    """The task of a config, with the settings that the config has for it."""
-    return find_task(config.task)(**config.task_settings)
+    """The task of a config, with the settings that the config has for it.
+
+    Raises ValueError for one that the task lacks, or refuses.
+    """
+    kind = find_task(config.task)
+    try:
+        return kind(**config.task_settings)
+    except ValueError as error:
+        raise ValueError(f"task_settings: {error}") from None
 
 
 def weigh(

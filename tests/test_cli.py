@@ -150,6 +150,18 @@ def test_a_longer_run_begins_with_the_model_of_a_finished_one(alone, tmp_path, c
     assert json.loads((out / CONFIG).read_text())["model"] == str(last)
 
 
+def test_a_run_that_saved_nothing_is_begun_anew_with_other_settings(folder, call):
+    """There is no model of it that another run could begin with."""
+    long = ["--max-new-tokens", 1000, "--out", "run"]
+    assert call(train, *SMALL, *long)[0] == 1  # more than the model reads
+    status, _, told = call(train, "--resume", "--out", "run", "--max-new-tokens", 9)
+    found = re.search("Nothing was saved yet. Begin anew: .* train (.*), and", told)
+    assert status == 1 and found
+    given = [*found[1].split(), "--max-new-tokens", 9, *SHORT]
+    status, _, told = call(train, *given)
+    assert status == 0, told
+
+
 @pytest.mark.slow
 def test_a_task_of_ones_own_trains_evaluates_and_resumes(folder, outcome, call):
     status, _, error = call(train, *MY_TASK)
@@ -331,6 +343,7 @@ def test_what_has_no_room_is_refused_before_the_warm_start(folder, call, monkeyp
         (["--reward-weights.form", "1"], 2, "--reward-weights.form"),
         (["--task-settings.slips", "1"], 2, "--task-settings.slips"),
         (["--epochs", "3"], 2, "--epochs"),
+        (["--slip", "1"], 1, "There is no flag --slip. Did you mean --slips?"),
     ],
 )
 def test_calls_that_cannot_be(folder, call, options, status, told):

@@ -1027,6 +1027,15 @@ def test_an_adapter_finds_its_model_where_both_have_moved_or_says_what_to_do(
             load(newest)
 
 
+@pytest.mark.parametrize("text", ["", "{", "[1]", "null"])
+def test_a_damaged_card_of_an_adapter_is_named(text, tmp_path):
+    (tmp_path / "adapter_config.json").write_text(text)
+    with pytest.raises(
+        ValueError, match=r"adapter_config\.json is not what was written"
+    ):
+        load_model(tmp_path)
+
+
 def test_adapters_that_cannot_be_had(begun, monkeypatch):
     with pytest.raises(ValueError, match="lora_rank=4 needs a model"):
         begun(model=None)

@@ -147,6 +147,8 @@ def test_values_are_not_changed_by_reading_them():
         ({"base": "laptop", "task": ["gsm8k"]}, r"task=\['gsm8k'\] is not known"),
         ({"base": "laptop", "learning_rat": 1e-4}, "learning_rat"),
         ({"base": "laptop", "num_prompts": 0}, "num_prompts"),
+        ("[" * 10**5, "is not JSON"),
+        ({"base": "laptop", "slips": 0.5}, '"task_settings": {"slips": 0.5}'),
         ({"base": "gpu", "lora_rank": 4, "ref_mixture": 0.5}, "lora_rank=4 with"),
     ],
 )
