@@ -13,7 +13,6 @@ import json
 import os
 import subprocess
 import sys
-import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from textwrap import wrap
 
 from pandas import DataFrame, Series
 
+from grpo_course.checks import own_line
 from grpo_course.gsm8k import read_number
 from grpo_course.lm import load_tokenizer, make_tokenizer
 from grpo_course.loop import tied_groups
@@ -125,18 +125,21 @@ def doubts(task: TextTask, config: GRPOConfig | None = None) -> Iterator[str]:
     problems = list(task.problems("train", LOOKED_AT, 0))
     golds = [task.gold(problem) for problem in problems]
     tagged = extract_answer(golds[0]) is not None
-    said = {"gold": golds} | cheap_policies(task, problems)
+    endless = [gold * 100 for gold in golds]  # which a penalty for length minds
+    said = {"gold": golds, "endless": endless} | cheap_policies(task, problems)
     paid = {who: pay(task.rewards, problems, texts) for who, texts in said.items()}
     changed = config.reward_weights if config else {}
     for name, (_, weight) in task.rewards.items():
-        earned = [value for column in paid.values() for value in column[name]]
-        lacks = [i for i, value in enumerate(paid["gold"][name]) if value <= 0]
-        takes_away = max(earned) <= 0 and min(earned) < 0  # for length, say
-        if lacks and not takes_away and changed.get(name, weight) > 0:
+        earned = {who: column[name] for who, column in paid.items()}
+        lacks = [i for i, value in enumerate(earned["gold"]) if value <= 0]
+        # A penalty pays nobody anything, and takes more from others than from gold.
+        penalty = max(map(max, earned.values())) <= 0
+        penalty &= sum(earned["gold"]) > min(map(sum, earned.values()))
+        if lacks and not penalty and changed.get(name, weight) > 0:
             yield (
                 f"rewards[{name!r}] is paid for, and pays {len(lacks)} of {len(golds)} "
-                f"gold responses nothing, such as {golds[lacks[0]][:60]!r}. Let gold "
-                "write what it reads, or correct the reward."
+                f"gold responses nothing or less, as {golds[lacks[0]][:60]!r}. Let "
+                "gold write what it reads, or correct the reward."
             )
     judge, _ = next(iter(task.rewards.values()))
     answers = [extract_answer(gold) or gold.strip() for gold in golds]
@@ -254,9 +257,7 @@ def find_fault(task: TextTask, config: GRPOConfig | None = None) -> str:
     try:
         return next(faults(task, config or GRPOConfig(**preset), bool(config)), "")
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        kind = type(error).__name__
-        return f"{where.name} (line {where.lineno}) ends in {kind}: {error}"
+        return own_line(error) or f"{type(error).__name__}: {error}"
 
 
 def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
@@ -267,6 +268,11 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
         return list(task.problems(split, count, run.seed))
 
     problems = ask("train")
+    if other := [each for each in problems or [None] if not isinstance(each, Problem)]:
+        yield (
+            f"problems('train', {run.num_problems}, {run.seed}) has {other[0]!r}, and "
+            "is to be a list of Problem(question, answer), with one at least."
+        )
     if ask("train") != problems:
         yield (
             "Equal arguments give other problems each time. Draw them from a generator "
@@ -293,6 +299,8 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
 
     some = problems[:LOOKED_AT]
     golds = [task.gold(problem) for problem in some]
+    if other := [gold for gold in golds if not isinstance(gold, str)]:
+        yield f"gold returns {other[0]!r}, and a response is a text. Return a str."
     said = {"the right response": golds} | cheap_policies(task, some)
     try:
         require_rewards(task.rewards, task.measures, some)

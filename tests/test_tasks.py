@@ -491,8 +491,11 @@ PLANTED = {
     "breaks": (
         IS_RIGHT,
         "return extract_answer(text)[0] == word",
-        "is_reversed (line 27) ends in TypeError",
+        "mine.py, line 27, `return extract_answer(text)[0] == word",
     ),
+    "no problem": ("return list(words.values())", "return []", "one at least"),
+    "pairs": (ASKED, '(f"Reverse {word}.", word)', "a list of Problem(question, answ"),
+    "gold of nothing": (GOLD, "in_template('', '')", "gold returns None, and"),
     "constant": (GRADED, "return [0.5] * len(completions)", "gold response 0.5, not 1"),
     "paid for nothing": (GRADED, "return [1] * len(completions)", "Nothing earns 100%"),
     "gold without tags": (GOLD, "return problem.answer", "gives the gold response 0"),
@@ -715,6 +718,8 @@ SHORT = LUCK.replace("luck", "brief").replace(
     "[random.random() for _ in completions]",
     "[-len(each) / 99 for each in completions]",
 )
+LATE = SHORT.replace("-len(each)", "-max(len(each) - 500, 0)")
+FLAT = SHORT.replace("-len(each) / 99", "-1.0")
 DOUBTED = {  # what is written in the place of which pieces, and the words; "" for none
     "nothing": ({}, ""),
     "other words": ({GOLD: PLAIN_GOLD, IS_RIGHT: IN_WORDS}, "accuracy.meaning = said"),
@@ -749,6 +754,14 @@ DOUBTED = {  # what is written in the place of which pieces, and the words; "" f
     "takes away": (
         {"@settings()": SHORT, "1.0)}": '1.0), "brief": (brief, 0.3)}'},
         "",
+    ),
+    "a penalty for long texts alone": (
+        {"@settings()": LATE, "1.0)}": '1.0), "brief": (brief, 0.3)}'},
+        "",
+    ),
+    "a penalty that gold pays as all do": (
+        {"@settings()": FLAT, "1.0)}": '1.0), "brief": (brief, 0.3)}'},
+        "'brief'] is paid for, and pays 64 of 64 gold responses nothing or less",
     ),
 }
 
