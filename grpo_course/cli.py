@@ -309,7 +309,10 @@ def train(arguments: list[str]) -> int:
         )
     if config.lora_rank:  # asked for before anything is loaded
         require_extra("peft", *FOR_LORA)
-    print_estimate(config)
+    held = config
+    if saved and config.model and saved_epochs(out) and not config.lora_rank:
+        held = replace(config, model=find_model(str(out)))  # its start may be gone
+    print_estimate(held)
     try:
         with alone_in(out), on_interrupt(stop_at_once):
             if not saved:

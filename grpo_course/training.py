@@ -319,9 +319,18 @@ def spelled_out(config: GRPOConfig) -> GRPOConfig:
 def load_problems(
     config: GRPOConfig, split: str = "train", count: int | None = None
 ) -> list[Problem]:
-    """The problems of one split, at most `count`, or as many as a run trains on."""
+    """The problems of one split, at most `count`, or as many as a run trains on.
+
+    Raises ValueError where the task gives other things than problems.
+    """
     count = config.num_problems if count is None else count
-    return list(make_task(config).problems(split, count, config.seed))
+    problems = list(make_task(config).problems(split, count, config.seed))
+    if other := [each for each in problems if not isinstance(each, Problem)]:
+        raise ValueError(
+            f"task={config.task!r}: problems({split!r}, {count}, {config.seed}) has "
+            f"{other[0]!r}. Return a list of Problem(question, answer)."
+        )
+    return problems
 
 
 def watched_problems(config: GRPOConfig) -> list[Problem]:

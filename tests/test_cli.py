@@ -162,6 +162,24 @@ def test_a_run_that_saved_nothing_is_begun_anew_with_other_settings(folder, call
     assert status == 0, told
 
 
+def test_a_run_goes_on_where_the_model_that_it_began_with_is_gone(alone, folder, call):
+    """Its checkpoints hold whole models."""
+    start = shutil.copytree(checkpoint_path(alone, 8), folder / "start")
+    options = ["--config", alone / CONFIG, "--model", start, "--out", "run"]
+    assert call(train, *options, "--num-epochs", 2, "--save-every", 1)[0] == 0
+    shutil.rmtree(checkpoint_path(Path("run"), 2))
+    shutil.rmtree(start)
+    status, _, told = call(train, "--resume", "--out", "run")
+    assert status == 0 and checkpoint_path(Path("run"), 2).exists(), told
+
+
+def test_what_is_no_problem_is_shown(folder, call):
+    pairs = MINE.replace('Problem(f"Say {word}.", word)', '(f"Say {word}.", word)')
+    (folder / "own" / "mytask.py").write_text(pairs)
+    status, _, told = call(train, *MY_TASK)
+    assert status == 1 and "Return a list of Problem(question, answer)" in told
+
+
 @pytest.mark.slow
 def test_a_task_of_ones_own_trains_evaluates_and_resumes(folder, outcome, call):
     status, _, error = call(train, *MY_TASK)
