@@ -17,7 +17,8 @@ from importlib import import_module
 from grpo_course import install
 
 ROOT = install.ROOT
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
+NO_FOLDER = (errno.ENOTDIR, errno.EEXIST)  # a file is in its way
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, *NO_FOLDER)
 
 # What each does, and its command: (module, extras of pyproject.toml it needs, help)
 GROUPS: dict[str, dict[str, tuple[str, tuple[str, ...], str]]] = {
@@ -83,7 +84,9 @@ def main(arguments: list[str]) -> int:
     except OSError as problem:
         if problem.errno not in UNWRITABLE:
             raise
-        told = f"{problem}\nFree up some space, or make the folder writable."
+        told = (
+            f"{problem}\nFree up some space, make the folder writable, or take another."
+        )
     print(f"\n{told}", file=sys.stderr)
     return 1
 

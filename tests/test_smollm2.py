@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from grpo_course import install, smollm2
+from grpo_course.__main__ import UNWRITABLE
 from grpo_course.files import json_lines
 from grpo_course.gsm8k import make_problems
 from grpo_course.lessons import finale
@@ -122,6 +123,29 @@ def test_what_fetch_needs_is_asked_for_before_it_downloads(tmp_path, monkeypatch
     monkeypatch.setattr(smollm2.subprocess, "call", None)
     with pytest.raises(ImportError, match=r"(?s)accelerate.*pip install.*gguf"):
         smollm2.main(["--to", str(tmp_path / "model")], tmp_path)
+
+
+@pytest.mark.parametrize("place", ["file/model", "file/below/model"])
+def test_a_place_that_cannot_be_is_told_before_it_downloads(
+    place, tmp_path, monkeypatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(smollm2, "require_extra", lambda *given: None)
+    monkeypatch.setattr(smollm2.subprocess, "call", None)
+    with pytest.raises(OSError, match="file") as refused:
+        smollm2.main(["--to", str(tmp_path / place)], tmp_path)
+    assert refused.value.errno in UNWRITABLE  # which ends in words
+
+
+def test_an_interrupted_fetch_leaves_nothing(tmp_path, monkeypatch):
+    def convert(where, kind, folder):
+        folder.mkdir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(smollm2, "convert", convert)
+    with pytest.raises(KeyboardInterrupt):
+        smollm2.main(["--from-hub", "--to", str(tmp_path / "model")], tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_the_hub_does_not_give_is_told(tmp_path, monkeypatch, capsys):
