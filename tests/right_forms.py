@@ -737,6 +737,12 @@ RIGHT = [
     ("completion_mask", lambda *given: _until_eos(*given)),
     ("answer_reward", lambda *given: _by_the_task(*given)),
     ("answer_reward", lambda *given: _by_parts(*given)),
+    (
+        "vote",
+        lambda a: [
+            max((x for x in y if x is not None), key=y.count, default=None) for y in a
+        ],
+    ),
     ("vote", _votes_by_pass),
     (
         "vote",
@@ -851,6 +857,8 @@ WRONG = [
         "penalized_reward",
         lambda r, p, q, b: r - b * (p.detach() - q).sum(-1),
     ),
+    ("k3_estimate", lambda p, q: (d := (q - p).clamp(-10, 10)).exp() - 1 - d),
+    ("k3_estimate", lambda p, q: (r := (q - p).exp()) - 1 - (r + 1e-8).log()),
     (
         "next_beta",
         lambda b, kl, t, g: float(b) * (1 + g * (kl / t - 1).clamp(-0.2, 0.2)),
@@ -973,6 +981,22 @@ WRONG = [
                 :1
             ]
             in ([answer], [answer + ".00"])
+        ),
+    ),
+    (
+        "tag_share",
+        lambda text: (
+            sum(
+                text.lower().count(tag) == 1
+                for tag in ("<think>", "</think>", "<answer>", "</answer>")
+            )
+            / 4
+        ),
+    ),
+    (  # how often the mark stands is no matter
+        "answer_reward",
+        lambda text, answer: (
+            _by_the_task(text, answer) if text.count("Answer:") == 1 else 0.0
         ),
     ),
 ]

@@ -277,7 +277,10 @@ def test_slips_that_are_made_everywhere_are_found_in_any_exercise():
     assert "`sum` in place of `mean`" in hint(lambda n, o, s: s * size(n, o).sum(-1))
     assert "with dim=0 in place of" in hint(lambda n, o, s: s * size(n, o).mean(0))
     assert "axes [pos], and [batch] are" in hint(lambda n, o, s: n[0])
-    assert "`scale` is 0.5, and wrong" in hint(lambda n, o, s: size(n, o).mean(1) / 2)
+    assert "`0.5` in place of `scale`" in hint(lambda n, o, s: size(n, o).mean(1) / 2)
+    assert "1 in place" not in hint(lambda n, o, s: s * size(n, o).mean(1) + s)
+    assert hint(lambda n, o, s: s * size(n, o).mean(1) + 2).startswith("Always 2 more")
+    assert hint(lambda n, o, s: s * size(n, o).mean(1) - 2).startswith("Always 2 less")
     assert "length of pos is 3, and" in hint(lambda n, o, s: s * size(n, o).sum(1) / 3)
     assert "without `clamp`" in hint(lambda n, o, s: s * (n - o).abs().mean(1))
     assert "a min alone" in hint(lambda n, o, s: s * (n - o).abs().clamp(0.1).mean(1))
@@ -287,6 +290,61 @@ def test_slips_that_are_made_everywhere_are_found_in_any_exercise():
     )
     assert "torch.tensor makes one" in hint(lambda n, o, s: [1.0, 2.0])
     assert "no gradient" in hint(lambda n, o, s: (s * size(n, o).mean(1)).numpy())
+
+
+def test_a_sum_for_a_mean_is_found_by_the_length_of_an_axis():
+    def penalty(gap):
+        """float [batch pos] -> float []"""
+        return 1 - gap.square().mean()
+
+    task = Exercise("99.6", penalty)
+    task.cases = [
+        case("short", gap=[[1.0, 2.0], [0.5, 3.0], [1.5, 0.0]]),
+        case("long", gap=[[1.0, 0.5, -1.0, 2.0], [0.0, 1.0, 2.0, -2.0]]),
+    ]
+
+    def hint(answer):
+        return diagnose(task, answer).hint
+
+    summed = "You sum over pos where a mean is asked for."
+    assert hint(lambda gap: (1 - gap.square()).sum(-1).mean()) == summed
+    fewer = "You average over batch where a sum is asked for."
+    assert hint(lambda gap: (1 - gap.square().mean()) / len(gap)) == fewer
+
+
+def test_arguments_of_another_kind_are_no_slip_and_lengths_of_texts_no_reason():
+    def share(tokens, mask, token, padded):
+        """int [pos], bool [pos], int, bool -> float []"""
+        return ((tokens == token) & mask).sum() / (padded + mask.sum())
+
+    task = Exercise("99.7", share)
+    task.cases = [
+        case("one", tokens=[1, 2, 2], mask=[True] * 3, token=2, padded=True),
+        case("two", tokens=[3, 1], mask=[True, False], token=3, padded=False),
+    ]
+    assert task.like["tokens"] == task.like["mask"] == task.like["token"] == []
+    always = diagnose(task, lambda x, m, t, _: ((x == t) & m).sum() / (1 + m.sum()))
+    assert always.hint == (
+        "This comes out of a right answer with `True` in place of `padded`."
+    )
+
+
+def test_a_plain_number_and_what_is_true_everywhere_are_named():
+    def above(values, bound):
+        """float [pos], number -> bool [pos]"""
+        return values > bound
+
+    task = Exercise("99.8", above)
+    task.cases = [
+        case("one", values=[1.0, 3.0], bound=2.0),
+        case("two", values=[0.5, 2.0, 1.0], bound=1.5),
+    ]
+
+    def hint(answer):
+        return diagnose(task, answer).hint
+
+    assert hint(lambda v, b: v > b.clone()).startswith("This is a plain number here")
+    assert hint(lambda v, b: v == v) == "Your result is True everywhere."
 
 
 def spoken(capsys):

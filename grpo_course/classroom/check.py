@@ -27,6 +27,7 @@ import ast
 import copy
 import difflib
 import inspect
+import math
 import re
 import textwrap
 import traceback
@@ -37,7 +38,7 @@ from functools import cache, cached_property, partial
 from html import escape
 from importlib import import_module
 from importlib.resources import files
-from itertools import permutations
+from itertools import combinations, permutations
 from numbers import Real
 from types import CodeType
 from typing import Any
@@ -135,9 +136,8 @@ class Exercise:
         """
         if self.use or self.exact or self.choice or not is_written_out(self.solution):
             return {}
-        names = list(inspect.signature(self.solution).parameters)
-        found = exchanged(self.solution, names) | misread(self) | spoilt(self.solution)
-        for words, source in turned(self.source, names):
+        found = written(self) | exchanged(self) | misread(self) | spoilt(self.solution)
+        for words, source in turned(self.source, self.like):
             while words in found:  # the same slip at another place
                 words += " "
             try:
@@ -145,6 +145,26 @@ class Exercise:
             except SyntaxError:  # an f-string, whose pieces have no place of their own
                 continue
         return found
+
+    @property
+    def like(self) -> dict[str, list[str]]:
+        """For each argument, the others of its kind, which may be taken for it."""
+
+        def kind(value: object) -> object:
+            if isinstance(value, Tensor):
+                return kind_of(value)
+            return float if type(value) is int else type(value)
+
+        kinds = [{n: kind(x) for n, x in each.args.items()} for each in self.cases]
+        names = list(inspect.signature(self.solution).parameters)
+        return {
+            one: [
+                n
+                for n in names
+                if n != one and any(k.get(n) is k.get(one) for k in kinds)
+            ]
+            for one in names
+        }
 
     @property
     def source(self) -> str:
@@ -241,14 +261,36 @@ def is_written_out(function: Callable) -> bool:
     return inspect.isfunction(function) and function.__name__ != "<lambda>"
 
 
-def exchanged(function: Callable, names: Sequence[str]) -> dict[str, Callable]:
-    """A function that takes one argument for another, or exchanges two."""
+COMMON = (0, 1, 2, 3, 4, 0.1, 0.2, 0.5)
 
-    def taking(order: list[int]) -> Callable:
-        return lambda *given: function(*(given[place] for place in order))
+
+def written(task: Exercise) -> dict[str, Callable]:
+    """The solution, with a number written down in place of an argument."""
+
+    def holding(place: int, number: float) -> Callable:
+        return lambda *given: task.solution(*given[:place], number, *given[place + 1 :])
 
     found = {}
+    for place, name in enumerate(inspect.signature(task.solution).parameters):
+        if all(isinstance(each.args.get(name), Real) for each in task.cases):
+            truth = isinstance(task.cases[0].args[name], bool)
+            for number in (True, False) if truth else COMMON:
+                words = f"with `{number}` in place of `{name}`"
+                found[words] = holding(place, number)
+    return found
+
+
+def exchanged(task: Exercise) -> dict[str, Callable]:
+    """The solution, taking one argument for another of its kind, or exchanging two."""
+
+    def taking(order: list[int]) -> Callable:
+        return lambda *given: task.solution(*(given[place] for place in order))
+
+    found = {}
+    names = list(task.like)
     for one, two in permutations(range(len(names)), 2):
+        if names[two] not in task.like[names[one]]:
+            continue
         order = list(range(len(names)))
         order[one] = two
         words = f"with `{names[two]}` in place of `{names[one]}`"
@@ -324,7 +366,7 @@ def spoilt(solution: Callable) -> dict[str, Callable]:
     return {words: after(step) for words, step in SPOILT.items()}
 
 
-def turned(source: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+def turned(source: str, like: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
     """Each slip that a source has room for: in words, and the source with it."""
     starts = [0]
     for line in source.encode().splitlines(keepends=True):
@@ -337,16 +379,15 @@ def turned(source: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
             continue
         begin = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + (node.end_col_offset or 0)
-        for words, new in instead(node, names):
+        for words, new in instead(node, like):
             yield words, (text[:begin] + f"({new})".encode() + text[end:]).decode()
 
 
-def instead(node: ast.expr, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+def instead(node: ast.expr, like: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
     """What people write in place of an expression: in words, and as code."""
-    if isinstance(node, ast.Name) and node.id in names:
-        for other in names:
-            if other != node.id and isinstance(node.ctx, ast.Load):
-                yield f"with one `{other}` in place of `{node.id}`", other
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        for other in like.get(node.id, ()):
+            yield f"with one `{other}` in place of `{node.id}`", other
     elif isinstance(node, ast.Attribute):
         for other in CONFUSED.get(node.attr, ()):
             words = f"with `{other}` in place of `{node.attr}`"
@@ -652,7 +693,13 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
         worked = pairs[first].theirs.error is None and not task.exact
         if worked and (enough or task.choice) and hits > most:
             best, most = hint, hits
-    if not with_gradient and same_kind(pairs[first]):
+    own_words = sum(wrong) == 1 and bool(pairs[first].case.hint)
+    values = [pair.theirs.value for pair in pairs]
+    if all(isinstance(x, Tensor) and x.dtype == torch.bool for x in values):
+        found = torch.cat([x.flatten() for x in values])
+        if found.all() or not found.any():
+            return best or f"Your result is {bool(found.any())} everywhere."
+    if not with_gradient and same_kind(pairs[first]) and not own_words:
         # A case with words of its own may show a second mistake.
         slips = [
             words
@@ -663,7 +710,7 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
         if slips:  # several may look alike
             told = dict.fromkeys(x.replace("one `", "`").strip() for x in slips)
             return f"This comes out of a right answer {', or '.join([*told][:2])}."
-    return "" if sum(wrong) == 1 and pairs[first].case.hint else best
+    return "" if own_words else best
 
 
 ERRORS = {  # pattern of an error's kind or message -> what helps; the first one counts
@@ -694,6 +741,9 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
     "shorter, but for the axis that it picks along. Repeat or expand first.",
     "carries a gradient": "What carries a gradient is the policy that is trained. Are "
     "two arguments exchanged? Else note the others under torch.no_grad().",
+    "'(float|int)' object (has no|is not subs|is not iter|does not supp)": "This is a "
+    "plain number here, which has no entries and none of a tensor's methods. What the "
+    "task calls a number may be one; arithmetic works with both.",
     "keyerror": "The dictionary lacks this key: spell each as the task does.",
     "output dtype|floating point": "A mean wants floats: .float() makes them of bools.",
     "only one element|converted to scalar": "float() and .item() take a single number, "
@@ -745,7 +795,9 @@ def advise(kind: str, pairs: Sequence[Pair], first: int, task: Exercise) -> str:
     if kind == "gradient":
         return lost_or_leaking(theirs.gradients, ours.gradients)
     if kind == "values":
-        found = sign_or_factor(pairs) or case.hint or written_down(task, pairs)
+        found = sign_or_factor(pairs) or sum_or_mean(task, pairs) or case.hint
+        found = found or other_entries(theirs.value, ours.value)
+        found = found or written_down(task, pairs)
         return found or not_finite(pairs[first]) or nearly(pairs)
     if kind == "shape":
         return wrong_axes(pairs, task)
@@ -782,7 +834,7 @@ def written_down(task: Exercise, pairs: Sequence[Pair]) -> str:
 
     def known(case: Case) -> dict[str, float]:
         found = {f"`{n}`": x for n, x in case.args.items() if type(x) in (int, float)}
-        lists = {n: len(x) for n, x in case.args.items() if isinstance(x, list | str)}
+        lists = {n: len(x) for n, x in case.args.items() if isinstance(x, list)}
         lengths = sizes(task, case) | {f"`{name}`": n for name, n in lists.items()}
         return found | {f"the length of {a}": n for a, n in lengths.items()}
 
@@ -848,7 +900,10 @@ def lost_or_leaking(given: Mapping[str, Tensor], expected: Mapping[str, Tensor])
             f"The values are right, but a gradient flows into `{argument}`, where "
             "none may: detach() it."
         )
-    return f"The values are right, but the gradient of `{argument}` is not."
+    return (
+        f"The values are right, but the gradient of `{argument}` is not: is only a "
+        "part of the way to it detached, or one that should be detached left open?"
+    )
 
 
 def wrong_axes(pairs: Sequence[Pair], task: Exercise) -> str:
@@ -866,6 +921,15 @@ def wrong_axes(pairs: Sequence[Pair], task: Exercise) -> str:
             return (
                 f"The numbers may be right; an axis of size 1 is left: squeeze({axis})."
             )
+    for place, axis in enumerate(reversed(task.axes.get("return", "").split())):
+        # Counted from the end, for there may be dots in front.
+        if axis != "..." and all(
+            len(right) > place
+            and mine == right[: len(right) - 1 - place] + right[len(right) - place :]
+            and right[-1 - place] > 1
+            for mine, right in both
+        ):
+            return f"The axis {axis} is gone, and it has to stay."
     wrong = [(mine, right) for mine, right in both if mine != right]
     if all(mine == tuple(n for n in right if n != 1) for mine, right in wrong):
         return (
@@ -909,22 +973,70 @@ def other_axes(
     return {} if "..." in wanted else {n: x for n, x in found.items() if n != wanted}
 
 
-def sign_or_factor(pairs: Sequence[Pair]) -> str:
-    """A minus sign or a constant factor, if one explains all cases together."""
+def flat(value: object) -> Tensor:
+    """All numbers of a result -> float [number]; of what has none, none."""
+    if isinstance(value, Tensor):
+        return value.detach().float().flatten()
+    number = as_number(value)
+    return torch.tensor([] if number is None else [number])
 
-    def flat(value: object) -> Tensor:
-        if isinstance(value, Tensor):
-            return value.detach().float().flatten()
-        number = as_number(value)
-        return torch.tensor([] if number is None else [number])
+
+def sum_or_mean(task: Exercise, pairs: Sequence[Pair]) -> str:
+    """A sum where a mean should be or the other way round, in all cases alike."""
+    each = [(flat(pair.theirs.value), flat(pair.ours.value)) for pair in pairs]
+    long = [sizes(task, pair.case) for pair in pairs]
+    axes = [axis for axis in long[0] if all(axis in found for found in long)]
+    if any(one.shape != two.shape or not one.numel() for one, two in each):
+        return ""
+    for number in range(1, len(axes) + 1):
+        for some in combinations(axes, number):
+            counts = [math.prod(found[axis] for axis in some) for found in long]
+            if len({*counts}) < 2:  # a constant factor, of which all is said
+                continue
+            both = [(*pair, n) for pair, n in zip(each, counts, strict=True)]
+            over = f"{' '.join(some)} where"
+            if all(agrees(one, n * two) for one, two, n in both):
+                return f"You sum over {over} a mean is asked for."
+            if all(agrees(n * one, two) for one, two, n in both):
+                return f"You average over {over} a sum is asked for."
+    return ""
+
+
+def other_entries(value: object, expected: object) -> str:
+    """A generator for a list, numbers for texts: what comes is of another kind."""
+    if isinstance(expected, list) and not isinstance(value, list | tuple):
+        return f"A list is asked for, but this is a {type(value).__name__}."
+    if isinstance(expected, list) and isinstance(value, list | tuple):
+        came, right = (
+            {type(x).__name__ for x in xs if x is not None} for xs in (value, expected)
+        )
+        if came and right and not came & right:
+            return (
+                f"Your list holds entries of type {min(came)}, and {min(right)} is "
+                "asked for: leave them as they are."
+            )
+    return ""
+
+
+def sign_or_factor(pairs: Sequence[Pair]) -> str:
+    """A minus sign, or one number added or multiplied, if it explains all cases."""
 
     each = [(flat(pair.theirs.value), flat(pair.ours.value)) for pair in pairs]
     mine, right = (torch.cat(side) for side in zip(*each, strict=True))
     if mine.shape != right.shape or right.count_nonzero() < 2:
         return ""
+    # Of 0 or 1, true or false, a constant explains anything.
+    more = (mine - right).mean().item()
+    apart = abs(more) > 1e-3 and right.unique().numel() > 2
+    if apart and all(agrees(one - more, two) for one, two in each):
+        which = "more" if more > 0 else "less"
+        return (
+            f"Always {abs(more):.6g} {which} than expected: a number is added or "
+            "subtracted that should not be, or is left out."
+        )
     factor = ((mine @ right) / (right @ right)).item()
     # Of NaN neither holds.
-    other = abs(factor) > 1e-6 and abs(factor - 1) > 1e-3
+    other = abs(factor) > 1e-12 and abs(factor - 1) > 1e-3
     if not other or not all(agrees(one, factor * two) for one, two in each):
         return ""
     if abs(factor + 1) < 1e-5:

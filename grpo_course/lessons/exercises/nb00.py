@@ -85,7 +85,6 @@ log_probs).mean() => log_probs.exp()).mean() | You push the probabilities. Push 
 deltas[..., None] * log_probs => deltas * log_probs.sum(-1) | You add the three log-probabilities of a response before you take the mean, which makes the loss three times as large. Give the deltas an axis for pos, and take the mean over all numbers.
 return -(group_deltas(rewards)[..., None] * _scored_along(1, logits, responses)).mean() | You normalize the logits along pos. The numbers that one position may hold are the last axis: Categorical does it there, or log_softmax(-1).
 return -(group_deltas(rewards)[..., None] * _scored_along(0, logits, responses)).mean() | You normalize the logits along batch, across prompts. The numbers that one position may hold are the last axis: Categorical does it there, or log_softmax(-1).
-log_probs).mean() => log_probs).mean(dim=(1, 2)).sum() | You add up the losses of the prompts. Take the mean over all numbers at once.
 group_deltas(rewards) => rewards - rewards.mean(dim=-1, keepdim=True) | Your deltas are not divided by the spread of their group. Use group_deltas, as you wrote it.
 deltas[..., None] * log_probs => deltas.abs()[..., None] * log_probs | The sign of the deltas is lost. Responses below the mean of their group have to become less likely.
 logits[:, None] => logits[None] | The logits need an axis of size 1 for trial, after batch. As it is, the dice of one prompt meet the responses of another.

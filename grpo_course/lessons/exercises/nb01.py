@@ -6,9 +6,9 @@ from itertools import pairwise
 from grpo_course.classroom.check import Case, case, exercise
 
 
-def lists(description, prompt, response):
+def lists(description, prompt, response, hint=""):
     """A prompt and a response, as lists."""
-    return Case(description, {"prompt": prompt, "response": response})
+    return Case(description, {"prompt": prompt, "response": response}, hint)
 
 
 @exercise("1.1")
@@ -26,14 +26,15 @@ def _matches_until_wrong(prompt, response):
 
 
 count_matches.insight = "A partly right response earns part of the reward: that is a signal to learn from before the first perfect response turns up."
+COPIES = "Each copy of a repeated number has a place of its own. set(), index() and a dictionary know of one copy: compare position by position."
 count_matches.cases = (
     lists("a half-sorted response", [3, 1, 0, 2], [0, 3, 1, 2]),
     lists("the sorted response", [3, 1, 0, 2], [0, 1, 2, 3]),
     lists("a response far off", [3, 1, 0, 2], [7, 2, 2, 5]),
     lists("a response in order, of other numbers", [3, 1, 0, 2], [0, 0, 1, 3]),
     lists("the prompt itself", [2, 0, 1], [2, 0, 1]),
-    lists("a repeated number", [2, 0, 2], [2, 2, 0]),
-    lists("a repeated number, sorted", [2, 2, 0], [0, 2, 2]),
+    lists("a repeated number", [2, 0, 2], [2, 2, 0], hint=COPIES),
+    lists("a repeated number, sorted", [2, 2, 0], [0, 2, 2], hint=COPIES),
     lists("a prompt of one number", [5], [5]),
 )
 count_matches.mistakes = """
@@ -41,7 +42,6 @@ sorted(prompt) => prompt | You compare with the prompt as it stands. The truth i
 sorted(prompt) => sorted(prompt); response = sorted(response) | You sort the response too, which does the policy's work for it. Sort the prompt only.
 sorted(prompt) => sorted(prompt, reverse=True) | You sort in descending order. The truth ascends: sorted(prompt).
 x == y => x != y | You count the positions that are wrong. A reward grows with what is right: compare with ==.
-sorted(prompt) => sorted(set(prompt)) | set() forgets that a number stands twice in the prompt, so the truth gets too short. Sort the prompt as it is.
 zip(response, truth) => zip(response[:-1], truth) | The last position is missing. A list of n numbers has the positions 0 to n - 1, as range(n) has.
 zip(response, truth) => zip(response[-1:], truth[-1:]) | Only the last position counts. Does the count begin anew inside the loop?
 zip(response, truth) => zip(response[:1], truth) | You look at the first position only. Is the `return` inside the loop?
@@ -92,7 +92,6 @@ responses == truth => responses != truth | You count the positions that are wron
 (responses == truth) => -(responses - truth).abs() | You take away how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
 (responses == truth).sum(dim=-1).float() => -(responses - truth).abs().sum(dim=-1) | You take away how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
 (responses == truth).sum(dim=-1).float() => -(responses - truth).abs().float().mean(dim=-1) | You take away how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
-.sum(dim=-1).float() => .float().mean(dim=-1) | You take the mean over pos: a fraction. The reward is the number of matches: sum over pos.
 .sum(dim=-1).float() => .sum(dim=-2).float() | You sum over the trial axis. Each response keeps its own reward: sum over pos, the last axis.
 .sum(dim=-1).float() => .sum(dim=(-2, -1)).float() | You sum over trial and pos. Each response keeps its own reward: sum over pos only.
 [:, None, :] => | The prompts lack the trial axis, so batch is matched with trial. Give them one of size 1: [batch 1 pos], by [:, None, :].

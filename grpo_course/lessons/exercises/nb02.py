@@ -58,7 +58,6 @@ return logits.log_softmax(-1).gather(-1, responses) | Without a trial axis, gath
 return repeat(logits.log_softmax(-1), "b p v -> (t b) p v", t=responses.shape[1]).reshape(*responses.shape, -1).gather(-1, responses[..., None]).squeeze(-1) | Your copies run prompt by prompt, so a response reads another prompt's table. All copies of a prompt stand together: "batch pos vocab -> batch trial pos vocab".
 return logits.log_softmax(-1).gather(1, responses) | gather(1, ...) picks along pos, as if a token were a position. It is a place in the vocabulary: pick along the last axis, from log-probs repeated along trial.
 .squeeze(-1) => .squeeze(-1).sum(dim=-1) | You sum over pos. The result keeps one log-probability for each token: [batch trial pos].
-.squeeze(-1) => .squeeze(-1).mean(dim=-1) | You average over pos. The result keeps one log-probability for each token: [batch trial pos].
 copies.gather => -copies.gather | You return minus the log-probability, which is the cross-entropy. Log-probabilities are never above zero.
 """
 
@@ -136,7 +135,7 @@ naive_loss.cases = (
         hint=FROM_THE_END,
     ),
 )
-naive_loss.mistakes = f"""
+naive_loss.mistakes = """
 -(deltas => (deltas | The minus sign is missing. An optimizer minimizes the loss, and you want likely responses where delta is positive.
 * log_probs => * log_probs.exp() | You weight probabilities. The policy gradient is that of the log-probability: leave out the exp.
 .mean() => .sum() | You sum. The loss is the mean over batch, trial and pos, so that it does not grow with the size of the batch.
@@ -145,7 +144,6 @@ naive_loss.mistakes = f"""
 .mean() => .mean(dim=-1).sum() | You add up the losses of the responses. The mean runs over batch and trial as well.
 deltas[..., None] => (deltas - deltas.mean(dim=-1, keepdim=True))[..., None] | You take the group's mean off the deltas. They are weighed with as they come.
 .mean() => .sum(dim=-1).mean() | You sum over pos before averaging, so a long response counts more. Take the mean over pos too.
-deltas[..., None] => deltas[:, :, None] | {FROM_THE_END}
 deltas[..., None] => deltas[None] | deltas broadcasts along the wrong axis. Each response has one delta for all its positions: deltas[..., None] is [batch trial 1].
 deltas[..., None] => deltas[:, None] | deltas broadcasts along the wrong axis. Each response has one delta for all its positions: deltas[..., None] is [batch trial 1].
 return -deltas.mean() * log_probs.mean() | You multiply two means. Each response's log-probabilities meet its own delta: multiply first, then take the mean.

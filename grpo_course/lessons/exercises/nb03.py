@@ -85,7 +85,6 @@ return ((rewards - baseline)[:, None, None] * scores).var(dim=0).sum() | var() t
 mean.square().sum() => mean.square().sum().sqrt() | You take off the length of the mean estimate. Take off its square: leave out the root.
 (probs * lengths).sum() => (probs.square() * lengths).sum() | You square the probabilities together with the estimates. They are weights: square the estimates alone, then weigh.
 estimates.square().sum(dim=(1, 2)) => estimates.sum(dim=(1, 2)).square() | You add the logits before you square. The variance is wanted logit by logit: square first, then add.
-.sum(dim=(1, 2)) => .mean(dim=(1, 2)) && mean.square().sum() => mean.square().mean() | You average over the logits. The total variance is the sum over all of them.
 return ((probs * (((rewards - baseline)[:, None, None] * scores).square().sum(dim=(1, 2)))).sum() - (probs[:, None, None] * (rewards - baseline)[:, None, None] * scores).sum(dim=0).square().sum()).sqrt() | You return the root, which is a spread. The variance itself is wanted.
 """
 
@@ -266,7 +265,7 @@ OVERLOOKED = {
     centered_ranks: "Ranks put equal rewards in some order, so this one pushes some of them up and others down. The pushes cancel in their sum: ask it of each response.",
     reward_below_full_marks: "This one pushes tied groups down. A push downwards is a push: take abs() before you compare.",
     centered_by_batch: "Alone in its batch a tied group gets zero here. Put another group beside it.",
-    divided_by_spread_plus_1e8: "Rewards such as 2 have an exact mean. Eight rewards of 0.1 have none, and this divides their rounding error by 1e-8.",
+    divided_by_spread_plus_1e8: "Rewards such as 2 have an exact mean, and any four equal ones. Eight rewards of 0.1 have none, and this divides their rounding error by 1e-8.",
     divided_by_spread_plus_1e4: "At 0.1 the epsilon is large enough, and near 1000 it is not: try eight rewards of 1000.1.",
     divided_by_spread: "A spread of zero makes 0/0, which is not a number, and any comparison with it is False: so ask whether all deltas are small, not whether one is large.",
 }
@@ -300,7 +299,7 @@ ties_push_nothing.cases = (
 ties_push_nothing.mistakes = """
 return True | Your probe says yes to everything, raw rewards as well: whatever it looks at, it is not a tied group whose rewards are large.
 [1000.1] * 8 => [0.0] * 8 | Your tied rewards are all zero, and there even raw rewards push nothing. Tie them at other numbers.
-[1000.1] * 8 => [2.0] * 8 | Your tied rewards have an exact mean, so no rounding shows. Tie eight rewards at 0.1, and at 1000.1, where it is larger.
+[1000.1] * 8 => [2.0] * 8 | Your tied rewards have an exact mean, as whole numbers and any four equal ones have, so no rounding shows. Tie eight rewards at 0.1, and at 1000.1, where it is larger.
 [1000.1] * 8 => [0.1] * 8 | Your probe finds rounding that an epsilon of 1e-8 lets through, and not what passes 1e-4. Near 1000 it is larger: tie the rewards at 1000.1 as well.
 [tied, other] => [tied] | Your tied group is alone in its batch, so a mean over the whole batch looks like its own. Put a group with other rewards beside it.
 (deltas[0].abs() < 1e-3).all() => not (deltas[0].abs() > 1e-3).any() | Where 0/0 makes deltas that are not numbers, your probe says yes: NaN is not larger than anything. Ask whether all deltas are small.

@@ -125,13 +125,11 @@ torch.exp(log_probs - old_log_probs) => log_probs.exp() | pi_old is not used: th
 return -(deltas[..., None] * log_probs).mean() | This is the naive loss, without a ratio: pi_old is not used, and nothing is clipped.
 clipped * deltas => (ratio * deltas).clamp(0.8, 1.2) | You clip the product. It is the ratio that stays between 0.8 and 1.2: clip it before you multiply.
 .mean() => .sum() | You sum. The loss is the mean over all tokens, so that it does not grow with the size of the batch.
-.mean() => .sum() / len(deltas) | You divide by the number of prompts only. The mean is over all tokens: batch, trial and pos.
 -torch => torch | The minus sign is missing: an optimizer would minimize the objective.
 log_probs - old_log_probs) => old_log_probs - log_probs) | The ratio is upside down: it is pi over pi_old, so the new log-probability comes first.
 torch.exp(log_probs - old_log_probs) => log_probs / old_log_probs | You divide log-probabilities. The ratio is exp of their difference.
 log_probs - old_log_probs) => (log_probs - old_log_probs).mean(-1, keepdim=True)) | You average over pos before exp: one ratio for each response. Here every token has a ratio of its own.
 log_probs - old_log_probs) => (log_probs - old_log_probs).sum(-1, keepdim=True)) | You add up over pos before exp: one ratio for the whole response. Here every token has a ratio of its own, and the mean comes last.
-.mean() => .sum(-1).mean() | You sum over pos, so a long response counts more. The mean is over all tokens: batch, trial and pos.
 """
 
 

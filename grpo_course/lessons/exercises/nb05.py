@@ -91,6 +91,12 @@ k3_estimate.cases = (
         ref_log_probs=[[[-1.0, -2.0]]],
     ),
     case(
+        "a token that the reference finds far rarer",
+        "k3 grows with the gap and has no bound here. A clamp, or a small number inside a logarithm, holds it back.",
+        log_probs=[[[-1.0, -0.5]]],
+        ref_log_probs=[[[-31.0, -12.5]]],
+    ),
+    case(
         "two prompts, and tokens next to impossible",
         TOO_EARLY,
         log_probs=[[[-200.0, -1.0]], [[-150.0, -2.0]]],
@@ -104,7 +110,8 @@ ref_log_probs - log_probs => log_probs - ref_log_probs | k3 is upside down. Your
 torch.expm1(log_ratio) => torch.expm1(-log_ratio) | Only half of it is upside down: k1 is right, but the ratio whose average under the policy is 1 is ref over pi.
 torch.expm1 => torch.exp | The -1 is missing: your estimate is 1 where both policies agree, and 1 too large everywhere.
 ) - log_ratio => ) + log_ratio | The sign of the logarithm is wrong. It is minus log(ref/pi), which is k1.
-torch.expm1(log_ratio) - log_ratio => log_ratio - torch.expm1(log_ratio) | Everything has the wrong sign: k3 is never negative.
+return log_probs.exp() * (log_probs - ref_log_probs) | This is a term of the exact KL, weighed by its probability. These tokens were sampled: a likely one turns up more often already.
+return ref_log_probs.exp() * (ref_log_probs - log_probs) | This is what F.kl_div gives: a term of the exact KL in the other direction, weighed by the reference. Sampled tokens have no weight.
 return (torch.expm1(ref_log_probs - log_probs) - (ref_log_probs - log_probs)).mean() | You average already. Return one value for each token: masks and means come later.
 return log_probs.exp() * (torch.expm1(ref_log_probs - log_probs) - (ref_log_probs - log_probs)) | You weigh by probability, but these tokens were sampled: a likely token turns up more often already.
 return ref_log_probs / log_probs - 1 - (ref_log_probs / log_probs).log() | A quotient of log-probabilities is no ratio of probabilities. ref/pi is the exp of a difference of log-probabilities.
@@ -167,6 +174,8 @@ return (rewards[..., None] - beta * (log_probs - ref_log_probs)).detach().sum(di
 beta * log_ratio => log_ratio | beta is missing: it says how much a nat of KL costs.
 .detach() => | The values are right, but a gradient flows through the reward. A reward is a number: detach() the log-ratio or use torch.no_grad().
 (log_probs - ref_log_probs).detach() => (log_probs.detach() - ref_log_probs) | The values are right, but a gradient flows through the reward, into ref_log_probs. Detach the whole log-ratio.
+.detach() => .detach().clamp(min=0) | You cut off what is negative. A KL is never negative, but its samples are, and without them their mean is too large.
+.sum(dim=-1) => .sum(dim=-1).clamp(min=0) | You cut off what is negative. A KL is never negative, but its samples are, and without them their mean is too large.
 .detach() => .detach().exp() | You add up ratios. The penalty is the logarithm of the ratio, summed over the tokens.
 return rewards - beta * k3(log_probs, ref_log_probs).detach().sum(-1) | You put k3 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k3 it is another.
 return rewards - beta * ((log_probs - ref_log_probs) ** 2 / 2).detach().sum(-1) | You put k2 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k2 it is another.

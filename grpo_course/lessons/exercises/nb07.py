@@ -60,7 +60,6 @@ lengths * deltas.numel() => lengths * mask.any(dim=-1).sum() | You leave empty r
 lengths * deltas.numel() => lengths | The mean over responses is missing: divide by their number, deltas.numel().
 deltas.numel() => deltas.shape[-1] | You divide by G alone. The mean runs over all responses of the batch: divide by deltas.numel().
 deltas.numel() => deltas.shape[0] | You divide by the number of prompts alone. The mean runs over all responses of the batch: divide by deltas.numel().
-.clamp(min=1) => | A response without tokens makes 0/0. Give its length a floor: mask.sum(-1).clamp(min=1).
 return torch.zeros(mask.shape) | You return zero everywhere: that is the value of the loss. Its gradient does not vanish where delta is not zero.
 return -deltas[..., None] * mask / mask.sum() | This belongs to the token mean, which divides by all tokens. The sequence mean divides by each response's own length, then by N.
 return -deltas[..., None] * mask / mask.numel() | You divide by the width of the tensor, padding included. The length of a response is what its mask sums to.
@@ -132,9 +131,7 @@ find_tied_groups.cases = (
 find_tied_groups.mistakes = f"""
 == => != | The other way round: these are the groups that teach something.
 return (rewards.amax(dim=-1) == rewards.amin(dim=-1)).all() | One answer for the whole batch. Each group needs its own: keep the batch axis.
-return rewards.amax() == rewards.amin() | One answer for the whole batch. Each group needs its own: keep the batch axis.
 return rewards.amax(dim=-1) - rewards.amin(dim=-1) < 0.01 | {DIFFERENCE}
-return torch.isclose(rewards.amax(dim=-1), rewards.amin(dim=-1)) | {DIFFERENCE}
 return (rewards == 0).all(-1) | You find groups where all are wrong. A group where all are right teaches nothing either.
 return (rewards == 1).all(-1) | You find groups where all are right. A group where all are wrong teaches nothing either.
 return rewards.sum(-1) == 0 | Rewards that sum to zero need not be equal, nor need equal ones sum to zero. Compare rewards with each other: largest against smallest.

@@ -254,7 +254,6 @@ return -(chosen / (chosen + rejected)).log().mean() | You take the rewards thems
 return (rejected - chosen).square().mean() | You squared the difference: this pulls both rewards together. The chosen one should be above the rejected one.
 return (rejected - chosen).mean() | This is minus the difference alone: nothing ever stops it from growing. Take -log sigmoid of the difference.
 return (1 - (chosen - rejected)).relu().mean() | This is a hinge: a pair with a margin of 1 pulls no more. Take -log sigmoid of the difference.
-(chosen - rejected).mean() => ((chosen - rejected).mean()) | You average the differences before the loss: a pair that is very right hides one that is wrong. Each pair has a loss of its own, and the mean comes last.
 return -torch.sigmoid((chosen - rejected).mean()).log() | You average the differences before the loss: a pair that is very right hides one that is wrong. Each pair has a loss of its own, and the mean comes last.
 .mean() => .sum() | You sum over the pairs. Take the mean, or the learning rate would depend on how many pairs there are.
 .mean() => | You return one number for each pair. The loss is their mean.

@@ -170,6 +170,7 @@ return (responses == token).float().mean(-1) | Padding takes part in both, as a 
 mask.sum(dim=-1).clamp(min=1) => mask.shape[-1] | You divide all by one number, the width of the tensor or the largest length. Divide by the response's own length.
 return ((responses == token) & mask).any(-1).float() | You ask whether the token is there. A share counts how often: sum the hits, divide by the length.
 mask.sum(dim=-1).clamp(min=1) => (mask.sum(dim=-1) - 1).clamp(min=1) | Your length is one too short. The EOS counts, too: the mask keeps it.
+return ((responses == token) & mask).sum(-1) / mask.sum(-1).clamp(min=1) * ~mask.all(-1) | You pay nothing for a response that was cut off. It is paid like any other: its mask is True to the end.
 .clamp(min=1) => | 0/0 in the empty response. Divide by clamp(min=1): its share is 0.
 mask.sum(dim=-1).clamp(min=1) => (mask.sum(dim=-1) + 1) | You add one to every length, which lowers every share. Only the empty response needs it: clamp(min=1).
 return ((responses == token) & mask).sum() / mask.sum() | You give one number for the whole batch. Each response has its own reward: sum along pos only.

@@ -201,12 +201,18 @@ tag_share.cases = (
         "<think></think><answer>7</answer><answer>",
         "Here <answer> stands twice and does not count. The other three tags do.",
     ),
+    text_case(
+        "a tag in capitals",
+        "<THINK>3+4=7</think>",
+        "<THINK> is another text than <think>, and no tag. Count them as they stand.",
+    ),
     text_case("the answer first", "<answer>7</answer><think>3+4=7</think>"),
     text_case("closed, then opened", "</answer><answer>7"),
 )
 tag_share.mistakes = """
 completion.count(tag) == 1 => completion.count(tag) > 0 | A tag that stands three times earns its point. Then a model may repeat tags for free: count() must be 1.
 ("<think>", "</think>", "<answer>", "</answer>") => ("think", "/think", "answer", "/answer") | Whole tags are not found. Write them as they stand, with both brackets: "think" alone stands in "</think>" as well, so it is never there exactly once.
+completion.count(tag) => completion.split().count(tag) | split() finds a tag only with white space around it, which it need not have: count in the text itself.
 ("<think>", "</think>", "<answer>", "</answer>") => ("<think>", "<answer>") | You look at the opening tags alone. All four count.
 completion.count(tag) == 1 => completion.count(tag) <= 1 | A tag that is missing earns its point as well. It counts when it stands exactly once: == 1.
 return sum({0: 0, 1: 1}.get(completion.count(tag), -1) for tag in TAGS) / 4 | A tag that stands more than once costs a point. It does not count, and no more: 0.
@@ -396,5 +402,6 @@ response_mask(tokens[:, prompt_width:], eos) => tokens[:, prompt_width:] != eos 
 return response_mask(tokens[:, prompt_width:], eos) | Your mask is as wide as the response. It has to be as wide as the row: put it behind `prompt_width` places that are False.
 mask[:, prompt_width:] = => mask[:, prompt_width - 1:] = && tokens[:, prompt_width:] => tokens[:, prompt_width - 1:] | You begin one place too early, with the last token of the prompt. The response begins at the index prompt_width: tokens[:, prompt_width:].
 mask[:, prompt_width:] = => mask[:, prompt_width + 1:] = && tokens[:, prompt_width:] => tokens[:, prompt_width + 1:] | You begin one place too late: the first token of the response stands at the index prompt_width.
+response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens[:, prompt_width:], eos); mask[:, prompt_width] = False | The first token of the response is missing: it stands at the index prompt_width, so ask for >= and not for >.
 mask[:, prompt_width:] = => mask[:, prompt_width - 1 : -1] = | Off by one: your mask marks the logits that score a token, one place before it. Mark the token itself.
 """

@@ -69,6 +69,11 @@ answer_reward.cases = (
     _said("two answers, the first one right", "Answer: 12. Answer: 3", TWICE),
     _said("two numbers", "Answer: 12 or 13", TWICE),
     _said(
+        "the mark twice, and one number",
+        "Answer: Answer: 12",
+        "One number stands behind the first `Answer:`, so the form is hit. How often the mark stands there does not matter.",
+    ),
+    _said(
         "two answers on two lines, the last one right", "Answer: 5\nAnswer: 12", LAST
     ),
     _said(
@@ -84,7 +89,6 @@ answer_reward.cases = (
 )
 answer_reward.mistakes = r"""
 None if "\n" in said else read_number(said) => read_number(said) | Behind the number the model went on, to a question of its own. Where a further line follows, strip() aside, there is no answer.
-.strip() => | White space at the end breaks no form: strip() before you look for a new line.
 text.partition("Answer:") => ("", *text.rpartition("Answer:")[1:]) if "Answer:" in text else ("", "", "") | Two numbers are named, so none is: cut at the first `Answer:`, and let read_number see all that follows. Otherwise guessing twice pays.
 text.partition("Answer:")[2] => text.rpartition("Answer:")[2] | Of two answers you read the last one, and guessing twice pays. Cut at the first `Answer:` and read all that follows: partition leaves an empty text where there is no mark.
 else 0.1 => else 0.0 | A wrong number in the right form earns the tenth for the form.
@@ -157,8 +161,6 @@ vote.cases = (
     ),
 )
 vote.mistakes = """
-if answer is not None) => ) | None is a response without an answer: it has no vote. Leave it out before you count.
-for answer in given if => for answer in reversed(given) if | Two answers come equally often there. The one that came first wins: Counter.most_common keeps the order in which it met them.
 for answer in given if => for answer in sorted(map(str, given)) if answer != "None" and | Of two that come equally often you take the smaller one. The one that came first wins: count in the order given.
 winners.append(counted.most_common(1)[0][0] if counted else None) => return counted.most_common(1)[0][0] if counted else None | You return the answer to the first problem alone: is the `return` inside the loop? Return a list, with one answer for each problem.
 return [given[0] for given in answers] | You take the first answer, whatever the others are. Count them.

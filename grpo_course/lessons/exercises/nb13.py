@@ -140,11 +140,8 @@ clamp(max=1.2) => clamp(max=0.2) | You bound the ratio at 0.2, where 1 is no cha
 clamp(max=1.2) => clamp(0.8, 1.2) | You bound the ratio from below too. Only the upper bound is used here.
 log_probs - old_log_probs => old_log_probs - log_probs | The ratio is upside down: pi stands above, pi_old below.
 -(weight => (weight | The minus sign is missing: an optimizer minimizes.
-.mean() => .sum() | This is the sum over all tokens. Take their mean, or a larger batch is a larger loss.
-.mean() => .sum(-1).mean() | You sum over pos, so a long response weighs more. Take the mean over all tokens.
 return -(deltas[..., None] * log_probs).mean() | The weight is missing: this is the naive loss. Multiply by the bounded ratio, detached.
 * log_probs) => * (log_probs - old_log_probs)) | You weigh the log-ratio. The gradient is the same, but the loss is delta times log pi.
-.mean() => .sum() / log_probs[0].numel() | You divide by the tokens of one prompt. Divide by those of all prompts.
 deltas[..., None] => deltas.T | deltas.T has the axes [trial batch], and fits by accident. Deltas need one more axis at the end: deltas[..., None].
 """
 
