@@ -84,9 +84,8 @@ def main(arguments: list[str]) -> int:
     except OSError as problem:
         if problem.errno not in UNWRITABLE:
             raise
-        told = (
-            f"{problem}\nFree up some space, make the folder writable, or take another."
-        )
+        cure = "Free up some space, make the folder writable, or choose another."
+        told = f"{problem}\n{cure}"
     print(f"\n{told}", file=sys.stderr)
     return 1
 

@@ -268,10 +268,12 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
         return list(task.problems(split, count, run.seed))
 
     problems = ask("train")
-    if other := [each for each in problems or [None] if not isinstance(each, Problem)]:
+    strange = [each for each in problems if not isinstance(each, Problem)]
+    if strange or not problems:
+        found = f"has {strange[0]!r}" if strange else "has nothing"
         yield (
-            f"problems('train', {run.num_problems}, {run.seed}) has {other[0]!r}, and "
-            "is to be a list of Problem(question, answer), with one at least."
+            f"problems('train', {run.num_problems}, {run.seed}) {found}, and is to be "
+            "a list of Problem(question, answer), with one at least."
         )
     if ask("train") != problems:
         yield (
@@ -299,8 +301,8 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
 
     some = problems[:LOOKED_AT]
     golds = [task.gold(problem) for problem in some]
-    if other := [gold for gold in golds if not isinstance(gold, str)]:
-        yield f"gold returns {other[0]!r}, and a response is a text. Return a str."
+    if odd := [gold for gold in golds if not isinstance(gold, str)]:
+        yield f"gold returns {odd[0]!r}, and a response is a text. Return a str."
     said = {"the right response": golds} | cheap_policies(task, some)
     try:
         require_rewards(task.rewards, task.measures, some)

@@ -426,7 +426,10 @@ def require_numbers(
     elif len(values) != count:
         said, place = f"{len(values)} values", min(len(values), count - 1)
     else:
-        fine = [isinstance(v, Real) and abs(v) <= LARGEST for v in values]
+        fine = [
+            isinstance(v, Real) and abs(v) <= LARGEST  # type: ignore[operator]
+            for v in values
+        ]
         if not all(fine):
             place = fine.index(False)
             said = repr(values[place])[:SHOWN]
