@@ -329,6 +329,26 @@ def test_arguments_of_another_kind_are_no_slip_and_lengths_of_texts_no_reason():
     )
 
 
+def test_the_axis_that_is_gone_is_named_and_where_values_are_right_no_inputs_stand():
+    def gap(new, old):
+        """float [... batch pos] twice -> float [... batch pos]"""
+        return (new - old).exp() * (new - old)
+
+    task = Exercise("99.9", gap, gradient="new")
+    task.cases = [
+        case(f"{rows} rows", new=torch.rand(rows, 3), old=torch.rand(rows, 3))
+        for rows in (2, 4)
+    ]
+
+    def lines(answer):
+        told = " ".join(report(task, answer, diagnose(task, answer)))
+        return " ".join(told.split())
+
+    assert "The axis pos is gone" in lines(lambda n, o: gap(n, o).sum(-1))
+    partly = lines(lambda n, o: (n - o).detach().exp() * (n - o))
+    assert "only a part of the way" in partly and "given" not in partly
+
+
 def test_a_plain_number_and_what_is_true_everywhere_are_named():
     def above(values, bound):
         """float [pos], number -> bool [pos]"""

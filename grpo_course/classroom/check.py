@@ -921,15 +921,15 @@ def wrong_axes(pairs: Sequence[Pair], task: Exercise) -> str:
             return (
                 f"The numbers may be right; an axis of size 1 is left: squeeze({axis})."
             )
-    for place, axis in enumerate(reversed(task.axes.get("return", "").split())):
+    for place, gone in enumerate(reversed(task.axes.get("return", "").split())):
         # Counted from the end, for there may be dots in front.
-        if axis != "..." and all(
+        if gone != "..." and all(
             len(right) > place
             and mine == right[: len(right) - 1 - place] + right[len(right) - place :]
             and right[-1 - place] > 1
             for mine, right in both
         ):
-            return f"The axis {axis} is gone, and it has to stay."
+            return f"The axis {gone} is gone, and it has to stay."
     wrong = [(mine, right) for mine, right in both if mine != right]
     if all(mine == tuple(n for n in right if n != 1) for mine, right in wrong):
         return (
@@ -988,8 +988,8 @@ def sum_or_mean(task: Exercise, pairs: Sequence[Pair]) -> str:
     axes = [axis for axis in long[0] if all(axis in found for found in long)]
     if any(one.shape != two.shape or not one.numel() for one, two in each):
         return ""
-    for number in range(1, len(axes) + 1):
-        for some in combinations(axes, number):
+    for many in range(1, len(axes) + 1):
+        for some in combinations(axes, many):
             counts = [math.prod(found[axis] for axis in some) for found in long]
             if len({*counts}) < 2:  # a constant factor, of which all is said
                 continue
@@ -1193,7 +1193,12 @@ def report(task: Exercise, function: Callable, problem: Problem | None) -> list[
 
 
 def given(task: Exercise, problem: Problem) -> list[str]:
-    """What the function was given: small things whole, of the others the sizes."""
+    """What the function was given: small things whole, of the others the sizes.
+
+    Where the values are right, nothing: a gradient is not worked out by hand.
+    """
+    if problem.kind == "gradient":
+        return []
     room = FEW if problem.kind in ("values", "error", "none", "type") else 0
     whole: list[str] = []
     short = []

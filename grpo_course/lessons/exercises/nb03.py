@@ -78,6 +78,7 @@ gradient_variance.mistakes = """
 (probs * lengths).sum() => lengths.mean() && (probs[:, None, None] * estimates).sum(dim=0) => estimates.mean(dim=0) | You average as if all responses were equally likely. Weigh each with its probability, in both averages.
 (probs * lengths).sum() => lengths.mean() | Your mean of the squared lengths counts all responses alike. Weigh each with its probability.
 (probs[:, None, None] * estimates).sum(dim=0) => estimates.mean(dim=0) | Your mean estimate counts all responses alike. Weigh each with its probability.
+return (probs * ((e := (rewards - baseline)[:, None, None] * scores) - e.mean(dim=0)).square().sum(dim=(1, 2))).sum() | Your mean estimate counts all responses alike. Weigh each with its probability.
 return ((rewards - baseline)[:, None, None] * scores).var(dim=0).sum() | var() takes its rows for samples, all of which count alike. Here each row is a response with its own probability.
 (rewards - baseline)[:, None, None] => rewards[:, None, None] | The baseline changes nothing in your result. Take it off the reward, before the product with the score.
 .sum(dim=(1, 2)) => .sum(dim=(1, 2)).sqrt() && mean.square().sum() => mean.square().sum().sqrt() | You take lengths, and the variance is made of squared lengths: leave out the roots.

@@ -194,6 +194,7 @@ clip_fraction.cases = (
 clip_fraction.mistakes = """
  & (deltas > 0) => && & (deltas < 0) => | You count every token outside the range. One that must come back keeps its gradient: delta's sign decides.
 deltas > 0 => deltas < 0.0 && (ratio < 1 - epsilon) & (deltas < 0) => (ratio < 1 - epsilon) & (deltas > 0) | The sides are swapped: these are the tokens that must come back. A good token is let go above the range, a bad one below.
+low | high => ratio > 1 + epsilon | You count what lies above the range, whatever its delta is. There a bad token keeps its gradient; it is below the range that a bad one is let go.
 low | high => high | You count only good tokens above the range. Bad ones below it are let go too.
 low | high => low | You count only bad tokens below the range. Good ones above it are let go too.
 deltas > 0 => deltas >= 0 && deltas < 0 => deltas <= 0 | You count tokens whose delta is zero. They had no gradient that clipping could have taken.

@@ -415,6 +415,7 @@ masked_loss.cases = (
 )
 masked_loss.mistakes = """
 logits[..., -width - 1 : -1, :] => logits[..., -width:, :] | No shift: the logits at a token have read it already. Those one place before score it.
+logits[..., -width - 1 : -1, :] => logits[..., -width:, :] && responses[..., None] => tokens[..., -width - 1 : -1, None] | You shift the wrong way: those logits have read the token that they score. The logits one place before a token score it.
 logits[..., -width - 1 : -1, :] => logits.roll(2, -2)[..., -width:, :] | You shift twice: the logits just before a token score it, not those two places before.
 logits[..., -width - 1 : -1, :] => logits[..., :width, :] | You cut on the wrong side: these logits score the prompt, and the response begins after it. Count from the end.
 logits[..., -width - 1 : -1, :] => logits[..., :width, :] && responses[..., None] => tokens[..., 1 : width + 1, None] | You cut on the wrong side: the first scores are those of the prompt, and the last of the response are lost. Count from the end.
@@ -439,5 +440,4 @@ masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(old_log_probs, log
 loss_with_kl(loss, log_probs, ref_log_probs, mask, beta) => loss | The KL is missing. Add beta times its mean.
 loss_with_kl(loss, log_probs, ref_log_probs, mask, beta) => 2 * loss - loss_with_kl(loss, log_probs, ref_log_probs, mask, beta) | You subtract the KL. The loss is minimized, so a penalty is added: minus would reward leaving the reference.
 mask, beta) => torch.ones_like(mask), beta) | Padding counts in the KL. Give your 9.6 the same mask.
-mask, beta) => mask, 1.0) | beta is not used: the KL is added at full weight.
 """
