@@ -242,6 +242,7 @@ masked_sequence_mean.cases = (
     ),
 )
 masked_sequence_mean.mistakes = """
+.clamp(min=1) => | An empty response makes 0/0, which is not a number: give its length a floor, clamp(min=1).
 torch.where(mask, per_token, 0.0) => per_token | The mask is forgotten in the numerator: padding is summed too.
 torch.where(mask, per_token, 0.0) => torch.where(mask, 0.0, per_token) | You keep the padding and drop the tokens: mask is True on the tokens that count. masked_fill writes where it is True, so there it needs ~mask.
 return torch.where(mask, per_token, 0.0).sum() / mask.sum() | This is the token mean: every token weighs the same. Here every response does: average each one first, then the averages.
