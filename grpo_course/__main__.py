@@ -31,7 +31,7 @@ GROUPS: dict[str, dict[str, tuple[str, tuple[str, ...], str]]] = {
         "site": ("tools.site", ("site",), "build the website into _site"),
     },
     "Train": {
-        "fetch": ("smollm2:main", ("smollm2",), "fetch a small pretrained model"),
+        "fetch": ("fetch:main", ("smollm2",), "fetch a pretrained model"),
         "new-task": ("cli:new_task", (), "write a starter file for a task of your own"),
         "check-task": ("cli:check_task", (), "find what is wrong with a task"),
         "train": ("cli:train", (), "train a language model on a text task"),

