@@ -41,7 +41,7 @@ GROUPS: dict[str, dict[str, tuple[str, tuple[str, ...], str]]] = {
     "Develop": {
         "test": (
             "tools.run:test",
-            ("test", "scale", "slides", "smollm2"),
+            ("test", "scale", "slides", "smollm2", "lora"),
             "check everything",
         ),
         "test-browser": (
