@@ -94,7 +94,7 @@ Once there is a network, run this again; or take the 4-bit weights with --from-i
 CARD = """\
 # {name}
 
-{about} Made by `python3 -m grpo_course fetch {key}`.
+{about} Made by `python3 -m grpo_course fetch`, as {key}.
 
 {source}
 """
