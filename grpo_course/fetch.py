@@ -120,7 +120,7 @@ def fetched(key: str = "smollm2") -> Path | None:
 
 
 def main(arguments: list[str], root: Path) -> int:
-    """Put a pretrained model into a folder; what `fetch --help` says."""
+    """Put a pretrained model into a folder; the exit status."""
     parser = argparse.ArgumentParser(prog=install.call("fetch"))
     parser.add_argument(
         "name", nargs="?", choices=MODELS, default="smollm2", help="by default smollm2"
