@@ -28,7 +28,7 @@
     if (!control || event.altKey || event.ctrlKey || event.metaKey) return;
     const isWritten = control.matches(WRITTEN);
     if (event.key === "Enter" && isWritten && control.matches("input"))
-      setTimeout(() => control.blur());  // what was written is handed in
+      control.addEventListener("keyup", () => control.blur(), {once: true});  // it is in
     const isUsed = control.matches(CLICKED)
       ? CLICKS.includes(event.key) : !TURNS.includes(event.key);
     if (NOT_OF_A_DECK.includes(event.key)) return;
