@@ -546,12 +546,15 @@ FORMS = {
 def demonstration(problem: Problem, form: str = "full") -> str:
     """The gold response to a problem: its own solution and answer, in one of FORMS.
 
-    The thinking lacks the calculator marks <<...>> and the last line, ####.
     """
     require_known("form", form, FORMS)
+    return FORMS[form].format(thinking=worked_lines(problem), answer=problem.answer)
+
+
+def worked_lines(problem: Problem) -> str:
+    """A problem's solution without calculator marks <<...>> and its last line, ####."""
     first, *rest = problem.solution.partition("####")[0].rstrip().split("<<")
-    thinking = first + "".join(part.partition(">>")[2] for part in rest)
-    return FORMS[form].format(thinking=thinking, answer=problem.answer)
+    return first + "".join(part.partition(">>")[2] for part in rest)
 
 
 def with_slip(problem: WordProblem, rng: random.Random) -> WordProblem:

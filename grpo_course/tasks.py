@@ -510,6 +510,7 @@ TASKS = {
     "stories": "grpo_course.reader:Stories",
     "smollm2": "grpo_course.smollm2:ShortAnswers",
     "calculator": "grpo_course.smollm2:Calculator",
+    "qwen": "grpo_course.qwen:Rows",
 }
 PLACE = re.compile(r"(?:(?P<file>.+\.py)|(?P<module>\w+(?:\.\w+)*)):(?P<name>\w+)")
 _files: dict[Path, tuple[int, ModuleType]] = {}  # when saved, and what was loaded

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -759,6 +760,30 @@ def test_autocast_multiplies_in_bfloat16_and_scores_in_float32(policy, prompts):
     assert (rounded - exact).abs().mean() < 0.1
     rounded.sum().backward()
     assert policy.sample(prompts, 2).sampled_log_probs.dtype == torch.float32
+
+
+def test_weights_are_cast_once_a_rollout_with_the_same_numbers(
+    policy, prompts, monkeypatch
+):
+    policy.autocast, state = torch.bfloat16, policy.generator.get_state()
+    own = [*policy.model.parameters()]
+    once, seen = policy.sample(prompts, 4), []
+    monkeypatch.setattr(lm, "cast_once", lambda *_: nullcontext())
+    policy.generator.set_state(state)
+    each_time = policy.sample(prompts, 4)
+    assert torch.equal(once.responses, each_time.responses)
+    assert torch.equal(once.sampled_log_probs, each_time.sampled_log_probs)
+    monkeypatch.undo()
+
+    def stop(*_, **__):
+        seen.append(policy.model.get_output_embeddings().weight.dtype)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lm, "generate", stop)
+    with pytest.raises(KeyboardInterrupt):
+        policy.sample(prompts, 4)
+    assert seen == [torch.bfloat16]
+    assert all(a is b for a, b in zip(own, policy.model.parameters(), strict=True))
 
 
 def test_the_probe_sees_a_scorer_that_is_another_and_stops(
