@@ -16,7 +16,13 @@ from typing import Any, ClassVar
 
 from grpo_course import fetch, smollm2
 from grpo_course.checks import settings
-from grpo_course.gsm8k import WordProblem, lenient_reward, read_number, worked_lines
+from grpo_course.gsm8k import (
+    ADVISED,
+    WordProblem,
+    lenient_reward,
+    read_number,
+    worked_lines,
+)
 from grpo_course.tasks import Completion, completion_texts, graded
 
 MARK = "####"  # the answer, behind GSM8K's own mark, is the end of what is written
@@ -82,8 +88,7 @@ class Rows(smollm2.ShortAnswers):
             "system_prompt": "You solve word problems. Write each step as one short "
             f'line, and end with the line "{MARK} NUMBER".',
             "num_problems": None,
-            "deltas_mode": "centered_rewards",
-            "aggregation": "constant",
+            **ADVISED,
             "max_new_tokens": 160,
             # A group at a time, which took 14 GB at most.
             "micro_batch_size": 1,
