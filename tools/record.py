@@ -22,7 +22,15 @@ from grpo_course.checks import settings
 from grpo_course.evaluation import Scores, greedy_scores, sampled_scores
 from grpo_course.files import write_atomically
 from grpo_course.gsm8k import WordProblem, load_gsm8k
-from grpo_course.lessons.finale import CALLS, FIRST, PATH, SAME, read_record
+from grpo_course.lessons.finale import (
+    CALLS,
+    FIRST,
+    HELD,
+    LARGER,
+    PATH,
+    SAME,
+    read_record,
+)
 from grpo_course.lm import CausalPolicy, find_device, load_model, load_tokenizer
 from grpo_course.smollm2 import ShortAnswers, stated
 from grpo_course.tasks import Environment
@@ -33,6 +41,7 @@ from grpo_course.training import (
     make_environment,
     make_policy,
     presets_of,
+    run_warm_start,
     train_policy,
 )
 
@@ -80,10 +89,31 @@ class FourExamples(ShortAnswers):
     )
 
 
+@settings()
+class WithTwenties(ShortAnswers):
+    """Every tenth training problem is an addition that makes 20 or 21.
+
+    With numbers up to 12 alone none does: all such additions happen to be held out. So
+    these have one number above 12.
+    """
+
+    def problems(self, split: str, count: int | None, seed: int) -> list[WordProblem]:
+        problems = super().problems(split, count, seed)
+        if split != "train":
+            return problems
+        larger = replace(self, operands=(1, 20), operations="+")
+        many = super(WithTwenties, larger).problems(split, 20 * len(problems), seed)
+        wanted = [each for each in many if each.answer in ("20", "21")]
+        tenth = range(0, len(problems), 10)
+        for place, problem in zip(tenth, wanted, strict=False):
+            problems[place] = problem
+        return problems
+
+
 # As they go; the others begin as the first, and are measured at their end.
 MEASURED = (
     FIRST,
-    "GRPO, numbers up to 40",
+    LARGER,
     "GRPO, without an example",
     "GRPO, four examples",
     CALLS,
@@ -92,13 +122,17 @@ ARMS = {
     FIRST: CONFIG,
     "GRPO, three times the rate": replace(CONFIG, learning_rate=3e-5),
     "GRPO, with a KL": replace(CONFIG, kl_penalty=0.04),
-    "GRPO, numbers up to 40": replace(CONFIG, task_settings={"operands": (1, 40)}),
+    LARGER: replace(CONFIG, task_settings={"operands": (1, 40)}),
     "GRPO, without an example": replace(
         CONFIG, task="tools.record:NoExample", system_prompt=TOLD
     ),
     "GRPO, four examples": replace(CONFIG, task="tools.record:FourExamples"),
+    "GRPO, also sums of 20 and 21": replace(CONFIG, task="tools.record:WithTwenties"),
     "imitation": replace(
         CONFIG, warm_start_batch_size=8, warm_start_learning_rate=1e-5
+    ),
+    "supervised": replace(
+        CONFIG, warm_start_batch_size=8, warm_start_learning_rate=3e-5
     ),
     CALLS: WITH_TOOL,
     f"{CALLS}, three times the rate": replace(WITH_TOOL, learning_rate=3e-5),
@@ -115,7 +149,7 @@ def held_out(
 ) -> Environment:
     """Problems of a split that are the seed's own, asked as this arm asks."""
     settings = {**config.task_settings, **settings}
-    config = replace(config, task_settings=settings, seed=1000 + config.seed)
+    config = replace(config, task_settings=settings, seed=HELD + config.seed)
     problems = load_problems(config, split, count or GREEDY)
     return make_environment(config, problems, tokenizer)
 
@@ -194,6 +228,8 @@ def nats(policy: CausalPolicy, tokenizer) -> float:
 def record(arm: str, seed: int, folder: str, updates: int) -> None:
     """Train and measure one arm with one seed, and keep what was seen."""
     config = replace(ARMS[arm], seed=seed, num_epochs=updates)
+    if arm == "supervised":  # on solutions, of as many problems as GRPO asks
+        config = replace(config, warm_start_steps=updates)
     if arm == "imitation":  # of as many samples as GRPO takes, all drawn at the start
         count = updates * config.num_prompts
         config = replace(config, num_problems=count, warm_start_steps=updates)
@@ -217,6 +253,8 @@ def record(arm: str, seed: int, folder: str, updates: int) -> None:
     if arm == "imitation":
         policy = make_policy(config, model, tokenizer)
         imitate_right(config, policy, environment)
+    elif arm == "supervised":
+        run_warm_start(config, model, tokenizer, environment.problems)
     else:
         coming = iter(range(updates))
 

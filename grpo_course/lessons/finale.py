@@ -13,8 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grpo_course.smollm2 import ShortAnswers
+
 PATH = Path(__file__).parent / "smollm2.json"
+FORKS, ROWS = (PATH.with_name(name) for name in ("forks.json", "rows.json"))
 FIRST, CALLS, SAME = "GRPO", "GRPO with a calculator", "same kind"
+LARGER = "GRPO, numbers up to 40"
+HELD = 1000  # and the seed of a run: the seed of its held-out problems
 Run = dict[str, Any]
 
 
@@ -60,12 +65,40 @@ def shares(
     return torch.tensor(found, dtype=torch.float64)
 
 
-def additions(record: Sequence[Run], arm: str = FIRST) -> Tensor:
-    """Whether a held-out problem wants an addition. -> bool [seed problem]"""
-    each = [
-        next(r for r in run["rows"] if "operations" in r) for run in runs(record, arm)
-    ]
-    return torch.tensor([[op == "+" for op in row["operations"]] for row in each])
+def held_out(
+    record: Sequence[Run], arm: str = FIRST, stops: Sequence[int] = (0, 4, 8, 16, 32)
+) -> list[dict[str, Any]]:
+    """What the runs of an arm were asked at every stop, and whether it came out right.
+
+    -> dicts of seed, operation, left, right, and came_out, one bool a stop
+    """
+    top = {LARGER: 40}.get(arm, 12)
+    found = []
+    for run in runs(record, arm):
+        task = ShortAnswers(operands=(1, top))
+        rows = [r for r in run["rows"] if r["update"] in stops]
+        rows = [r for r in rows if (r.get("split"), r.get("way")) == (SAME, "greedy")]
+        # A run of the record asked problems of its own, made from its seed.
+        asked = task.problems(
+            "unseen_problems", len(rows[0]["right"]), HELD + run["seed"]
+        )
+        for place, problem in enumerate(asked):
+            left, right = problem.operands
+            one = {"seed": run["seed"], "operation": problem.kind}
+            came_out = [row["right"][place] == "1" for row in rows]
+            found.append(one | {"left": left, "right": right, "came_out": came_out})
+    return found
+
+
+def read_forks() -> dict[str, Any]:
+    """Which tokens of eight answers one step moved: see `tools/forks.py`."""
+    return json.loads(FORKS.read_text("utf-8"))
+
+
+def read_rows() -> dict[str, Any]:
+    """How a larger model begins with GSM8K's own rows: see `tools/rows.py`."""
+    empty: dict[str, Any] = {"starts": [], "written": []}
+    return json.loads(ROWS.read_text("utf-8")) if ROWS.exists() else empty
 
 
 def written(

@@ -1,7 +1,7 @@
 """What notebook 12 alone draws."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -10,50 +10,85 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import (
-    FAINT,
-    axes_row,
-    sign_colour,
-)
-from grpo_course.tasks import CLOSE_THINK, THINK
+from grpo_course.classroom.plots import FAINT, axes_row, finish, sign_colour
 
 
 def plot_forks(
-    names: Sequence[str], answers: Sequence[Sequence[str]], then: Tensor, now: Tensor
+    names: Sequence[str],
+    answers: Sequence[Sequence[str]],
+    then: Sequence[Sequence[float]],
+    now: Sequence[Sequence[float]],
 ) -> Axes:
-    """Each answer's thinking as a row of tokens, coloured by how one step moved them.
+    """Each answer as a row of tokens, coloured by how one step moved them.
 
-    `then` and `now` hold the chance of each token, [answer pos]. Where it moved by over
-    a fifth of its size, both stand below; six times that is a full colour. A name gets
-    the factor of the whole answer. Of a long thought, its beginning is drawn.
+    `then` and `now` hold the chance of each token, a list an answer. Where it moved by
+    over a fifth of its size, and from or to 0.005 at least, both stand below; four
+    times that is a full colour. A name gets the factor of the whole answer.
     """
-    shown, moves = {"Ċ": ",", CLOSE_THINK: "□"}, 0.2  # a new line; nats
-    left, height, long, told = 9.5, 2.1, 0, []  # in cells
+    moves, left, height, long, told = 0.2, 9.5, 2.1, 0.0, []  # nats; cells
     middle: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False}
     ax = axes_row()[0]
-    for row, (name, tokens) in enumerate(zip(names, answers, strict=True)):
-        y, whole = height * row, (now / then)[row, : len(tokens)].double().prod()
-        told.append(f"{name}  × {whole:.2g}")
+    rows = zip(names, answers, then, now, strict=True)
+    for row, (name, tokens, before, after) in enumerate(rows):
+        each = [
+            math.log(b / max(a, 1e-5)) for a, b in zip(before, after, strict=True) if b
+        ]
+        y, x, free = height * row, 0.0, 0.0  # from `free` on, numbers fit
+        told.append(f"{name}  × {math.exp(sum(each)):.2g}")
         ax.text(-0.3, y + 0.5, told[-1], ha="right", va="center")
-        start = int(tokens[:1] == [THINK])
-        end = tokens.index(CLOSE_THINK) + 1 if CLOSE_THINK in tokens else len(tokens)
-        thought = tokens[start : min(end, start + 60)]
-        long, free = max(long, len(thought)), 0  # from here on, numbers fit
-        chances = (each[row, start:].tolist() for each in (then, now))
-        for x, (token, was, new) in enumerate(zip(thought, *chances, strict=False)):
-            moved = math.log(max(new, 1e-30) / max(was, 1e-30))
+        for token, was, new in zip(tokens, before, after, strict=True):
+            shown = "□" if token.startswith("<|") else token.strip() or "_"
+            wide = max(1.0, 0.62 * len(shown) + 0.3)
+            moved = math.log(max(new, 1e-5) / max(was, 1e-5))
+            moved = moved if max(was, new) >= 0.005 else 0.0
             look: dict[str, Any] = {"fc": sign_colour(moved), "lw": 0}
-            look["alpha"] = min(1.0, abs(moved) / (6 * moves))
-            ax.add_patch(Rectangle((x, y), 1, 1, **look))
-            ax.add_patch(Rectangle((x, y), 1, 1, fill=False, ec=FAINT, lw=0.4))
-            ax.text(x + 0.5, y + 0.5, shown.get(token, token), **middle)
+            look["alpha"] = min(1.0, abs(moved) / (4 * moves))
+            ax.add_patch(Rectangle((x, y), wide, 1, **look))
+            ax.add_patch(Rectangle((x, y), wide, 1, fill=False, ec=FAINT, lw=0.4))
+            ax.text(x + wide / 2, y + 0.5, shown, **middle)
             if abs(moved) > moves and x >= free:
                 free, pair = x + 3, f"{was:.2f}→{new:.2f}".replace("0.", ".")
-                ax.text(x + 0.5, y + 1.4, pair, **middle)
-                told[-1] += f", {shown.get(token, token)} {was:.2f}→{new:.2f}"
+                ax.text(x + wide / 2, y + 1.4, pair, **middle)
+                told[-1] += f", {shown} {was:.2f}→{new:.2f}"
+            x += wide
+        long = max(long, x)
     plt.gcf().set_size_inches(0.215 * (left + long + 1), 0.62 * len(names) + 0.1)
     ax.set(xlim=(-left, long + 1), ylim=(height * len(names), -0.1))
     ax.axis("off")
     text = "Answers as rows of tokens, coloured where one step moved their chance"
     describe(ax.figure, f"{text}. {'; '.join(told)}.")
     return ax
+
+
+def plot_sums(right: Mapping[str, Tensor], practised: Tensor) -> list[Axes]:
+    """Maps of a table of additions, [first second] from 1 on: which come out right.
+
+    `right` has one map a title: the share of right answers, NaN where it was not asked.
+    `practised`, bool, is marked with a dot: sums that training asks.
+    """
+    row = axes_row(len(right), width=11, height=3.6)
+    size = len(practised)
+    for ax, (title, shares) in zip(row, right.items(), strict=True):
+        ax.imshow(
+            shares.numpy(),
+            cmap="cividis",
+            vmin=0,
+            vmax=1,
+            origin="lower",
+            extent=(0.5, size + 0.5, 0.5, size + 0.5),
+        )
+        second, first = practised.nonzero().T.flip(0) + 1
+        ax.scatter(second, first, s=4, color="grey")
+        for total in (20, 21):  # a line through all sums that make it
+            ax.plot([total - size, size], [size, total - size], color="#D55E00", lw=0.8)
+        finish(ax, "second number", "first number", title)
+        ax.set(xlim=(0.5, size + 0.5), ylim=(0.5, size + 0.5))
+    colours = plt.gcf().axes[0].images[0]
+    plt.gcf().colorbar(colours, ax=row, label="share right", shrink=0.8)
+    asked = {title: shares.nanmean().item() for title, shares in right.items()}
+    words = "; ".join(
+        f"{title}: {mean:.2f} in the mean" for title, mean in asked.items()
+    )
+    text = "Tables of additions, yellow where held-out sums come out right, dots where"
+    describe(plt.gcf(), f"{text} training asks; lines join sums of 20 and 21. {words}.")
+    return row

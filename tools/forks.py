@@ -1,0 +1,86 @@
+"""Record which tokens of its answers one update of SmolLM2 moves, for notebook 12.
+
+.venv/bin/python -m tools.forks --model models/smollm2
+
+Two steps, each from the same start: one on a group of eight answers, and one on a
+single wrong answer of it. Written to grpo_course/lessons/forks.json in a minute or two.
+"""
+
+import argparse
+import copy
+import json
+
+import torch
+from torch import Tensor
+
+from grpo_course import collect, compute_loss
+from grpo_course.files import write_atomically
+from grpo_course.lessons.finale import FORKS
+from grpo_course.lm import load_model, load_tokenizer
+from grpo_course.loop import Rollout
+from grpo_course.tasks import decode_responses
+from grpo_course.training import (
+    load_problems,
+    make_environment,
+    make_optimizer,
+    make_policy,
+    presets_of,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    config = presets_of("smollm2")["smollm2"]
+    parser.add_argument("--model", default=config.model)
+    folder = parser.parse_args().model
+    model, tokenizer = load_model(folder), load_tokenizer(folder)
+    problems = load_problems(config)
+    environment = make_environment(config, problems, tokenizer)
+    start = make_policy(config, model, tokenizer)
+    batch = collect(start, environment.prompts(0), environment.reward, config)
+    # The group that holds most right answers teaches the sum, and not the form alone.
+    at = int((batch.rewards > 1).sum(dim=-1).argmax())
+    rolled = batch.rollout
+    parts = (rolled.prompts, rolled.responses, rolled.mask)
+    group = Rollout(*(part[at][None] for part in parts))
+    problem = problems[environment.chosen(0)[at]]
+    deltas, rewards = batch.deltas[at], batch.rewards[at]
+    wrong = int((rewards < 1).nonzero()[0])
+
+    def after(chosen: Tensor) -> Tensor:
+        """Each token's chance after a step on some answers, by deltas. [trial pos]"""
+        pupil = make_policy(config, copy.deepcopy(model), tokenizer)
+        optimizer = make_optimizer(config, pupil)
+        scores = pupil.log_probs(group)
+        compute_loss(scores, chosen[None], "naive", mask=group.mask).backward()
+        optimizer.step()
+        with torch.no_grad():
+            return pupil.log_probs(group)[0].exp()
+
+    only_one = torch.zeros_like(deltas)
+    only_one[wrong] = deltas[wrong]
+    with torch.no_grad():
+        then = start.log_probs(group)[0].exp()
+    now, alone = after(deltas), after(only_one)
+    rows = []
+    for row, text in enumerate(decode_responses(tokenizer, rolled)[at]):
+        real = group.mask[0, row]
+        ids = group.responses[0, row][real].tolist()
+        rows.append(
+            {
+                "text": text,
+                "reward": round(rewards[row].item(), 2),
+                "delta": round(deltas[row].item(), 4),
+                "tokens": [tokenizer.decode([each]) for each in ids],
+            }
+            | {
+                name: [round(chance, 5) for chance in chances[row][real].tolist()]
+                for name, chances in {"then": then, "now": now, "alone": alone}.items()
+            }
+        )
+    told = {"question": problem.question, "answer": problem.answer, "wrong": wrong}
+    write_atomically(FORKS, json.dumps(told | {"rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

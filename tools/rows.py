@@ -1,0 +1,135 @@
+"""Record how the larger model begins with GSM8K's rows, for notebook 12.
+
+.venv/bin/python -m tools.rows --model models/qwen
+
+It answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8 worked
+examples and with two marks for the answer. What is recorded is not done again. Some
+minutes each on two cores; written to grpo_course/lessons/rows.json.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from grpo_course import qwen, smollm2
+from grpo_course.checks import settings
+from grpo_course.evaluation import greedy_scores
+from grpo_course.files import write_atomically
+from grpo_course.lessons.finale import ROWS, read_rows
+from grpo_course.lm import load_model, load_tokenizer
+from grpo_course.training import (
+    load_problems,
+    make_environment,
+    make_policy,
+    presets_of,
+)
+
+CONFIG = presets_of("qwen")["qwen"]
+COUNTS, PROBLEMS, SHOWN = (0, 2, 4, 8), 64, 4
+MORE = (
+    (
+        "A pair of shoes costs $80 and is sold at 25% off. How much does it cost now?",
+        "80 * 25 / 100 = 20 dollars off.\n80 - 20 = 60 dollars.\n#### 60",
+    ),
+    (
+        "Tim reads 12 pages a day. His book has 180 pages, and he has read 36. In how "
+        "many days is he done?",
+        "180 - 36 = 144 pages are left.\n144 / 12 = 12 days.\n#### 12",
+    ),
+    (
+        "Lena is 4 years younger than Max. In 3 years Max will be 20. How old is Lena "
+        "now?",
+        "20 - 3 = 17, so Max is 17 now.\n17 - 4 = 13, so Lena is 13.\n#### 13",
+    ),
+    (
+        "A farmer has 40 sheep and a fifth as many goats. He sells half of his goats. "
+        "How many animals has he now?",
+        "40 / 5 = 8 goats.\n8 / 2 = 4 goats are left.\n40 + 4 = 44 animals.\n#### 44",
+    ),
+    (
+        "Three friends share a bill of $54 equally, and each adds a tip of $2. What "
+        "does each pay?",
+        "54 / 3 = 18 dollars each.\n18 + 2 = 20 dollars with the tip.\n#### 20",
+    ),
+    (
+        "A tank of 90 liters loses 2 liters a minute, and 8 liters are left in it. For "
+        "how many minutes has it run?",
+        "90 - 8 = 82 liters are gone.\n82 / 2 = 41 minutes.\n#### 41",
+    ),
+)
+
+
+@settings()
+class Tried(qwen.Rows):
+    """The rows with other examples, and with one of two marks."""
+
+    count: int = 2
+    mark: str = qwen.MARK
+
+    rewards: ClassVar = qwen.Rows.rewards | {
+        "other_accuracy": (smollm2.accuracy, 0.0),
+        "other_form": (smollm2.form, 0.0),
+    }
+    measures: ClassVar[Sequence[str]] = (*rewards,)
+    presets: ClassVar = {}
+
+    @property
+    def examples(self) -> Sequence[tuple[str, str]]:  # type: ignore[override]
+        every = (*qwen.Rows.examples, *MORE)[: self.count]
+        return [(asked, text.replace(qwen.MARK, self.mark)) for asked, text in every]
+
+
+def measure(folder: str, data: str, count: int, mark: str) -> dict:
+    """One prompt: how many of the rows come out right, and what was written."""
+    config = replace(
+        CONFIG,
+        task="tools.rows:Tried",
+        task_settings={"data": data, "count": count, "mark": mark},
+        system_prompt=str(CONFIG.system_prompt).replace(qwen.MARK, mark),
+    )
+    problems = load_problems(config, "validation", PROBLEMS)
+    tokenizer = load_tokenizer(folder)
+    policy = make_policy(config, load_model(folder), tokenizer)
+    environment = make_environment(config, problems, tokenizer)
+    scores = greedy_scores(policy, environment)
+    other = "" if mark == qwen.MARK else "other_"
+    earned = {name: int(each.sum()) for name, each in scores.earned.items()}
+    ends = [tokenizer(texts[0])["input_ids"] for texts in scores.texts]
+    found = {
+        "examples": count,
+        "mark": mark,
+        "problems": len(problems),
+        "right": earned[f"{other}accuracy"],
+        "form": earned[f"{other}form"],
+        "lenient": earned["lenient_accuracy"],
+        "cut_off": sum(len(ids) >= config.max_new_tokens for ids in ends),
+    }
+    shown = [
+        {"question": problem.question, "answer": problem.answer, "text": texts[0]}
+        for problem, texts in zip(problems[:SHOWN], scores.texts, strict=False)
+    ]
+    return {"start": found, "written": shown}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default=CONFIG.model)
+    parser.add_argument("--data", default="gsm8k")
+    options = parser.parse_args()
+    for count in COUNTS:
+        for mark in (smollm2.MARK, qwen.MARK):
+            kept = read_rows()
+            if any((s["examples"], s["mark"]) == (count, mark) for s in kept["starts"]):
+                continue
+            found = measure(options.model, options.data, count, mark)
+            kept["starts"].append(found["start"])
+            if (count, mark) == (len(qwen.Rows.examples), qwen.MARK):
+                kept["written"] = found["written"]
+            write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
+            print(found["start"], flush=True)
+
+
+if __name__ == "__main__":
+    main()
