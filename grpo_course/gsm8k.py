@@ -5,7 +5,7 @@ and split; the grader, which says whether a completion's answer is right; the re
 prompts and demonstrations; the real data, from a file or the hub; settings of runs;
 the task.
 
-Left out: what any text task has (tasks.py) and the stories of notebook 12 (reader).
+Left out: what any text task has (tasks.py).
 """
 
 import json

@@ -507,7 +507,6 @@ TASKS = {
     "gsm8k": "grpo_course.gsm8k:GSM8K",
     "countdown": "grpo_course.countdown:Countdown",
     "reverse": "grpo_course.reverse:Reverse",
-    "stories": "grpo_course.reader:Stories",
     "smollm2": "grpo_course.smollm2:ShortAnswers",
     "calculator": "grpo_course.smollm2:Calculator",
     "qwen": "grpo_course.qwen:Rows",

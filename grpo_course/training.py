@@ -86,7 +86,7 @@ from grpo_course.tasks import (
 
 # Names of the first preset: in any task, and what it was called once, in some of ours.
 DEFAULT, ONCE = "default", "laptop"
-RENAMED = ("gsm8k", "stories", "countdown", "reverse")
+RENAMED = ("gsm8k", "countdown", "reverse")
 TRIED = 8  # gold responses that must come back from a given model's tokenizer
 
 

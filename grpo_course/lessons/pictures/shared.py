@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from torch import Tensor
@@ -50,19 +49,6 @@ def draw_cube(
         ax.set(title=f"first number {first}", xlabel="third")
         ax.set(xticks=columns, yticks=rows)
     axes[0].set_ylabel("second")
-
-
-def plot_shares(shares: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
-    """What each split is made of: shares that add up to 1, by kind; [split]."""
-    ax = axes_row(width=7.5, height=1.3 + 0.34 * len(names))[0]
-    divide_bars(ax, shares, names)
-    compared: Any = ax.containers[0]
-    told = [f"{v:.2f}" if v > 0.05 else "" for v in next(iter(shares.values()))]
-    ax.bar_label(compared, told, label_type="center", color="white")  # where it fits
-    ax.figure.legend(*ax.get_legend_handles_labels(), loc="upper center", ncols=3)
-    finish(ax, "share of the problems held out", "").grid(visible=False)
-    plt.tight_layout(rect=(0, 0, 1, 0.9))
-    return ax
 
 
 def plot_earned(parts: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
