@@ -544,9 +544,7 @@ FORMS = {
 
 
 def demonstration(problem: Problem, form: str = "full") -> str:
-    """The gold response to a problem: its own solution and answer, in one of FORMS.
-
-    """
+    """The gold response to a problem: its own solution and answer, in one of FORMS."""
     require_known("form", form, FORMS)
     return FORMS[form].format(thinking=worked_lines(problem), answer=problem.answer)
 

@@ -106,7 +106,7 @@ class ShortAnswers(GSM8K):
         return f"{'. '.join(sums) or 'So'}. {MARK} {problem.answer}"
 
     def demonstration(self, problem: WordProblem, rng: random.Random) -> str:
-        """Its gold: what GSM8K shows a model from nothing has tags, which are no use."""
+        """Its gold; what GSM8K shows a model from nothing has tags."""
         return self.gold(problem)
 
 

@@ -104,14 +104,6 @@ def _pairs_in_common(completions, answer, **columns):
     return earned
 
 
-def _by_moments(before, after):
-    """No spread of a list: a covariance, which two samples of their own have not."""
-    both = torch.stack([before.flatten(), after.flatten()]).double()
-    (was, shared), (_, now) = torch.cov(both)
-    error = ((was + now - 2 * shared) / both.shape[1]).sqrt()
-    return torch.stack([both[1].mean() - both[0].mean(), error])
-
-
 def _ties_first(start, end):
     """The KL last of all, where ties or a fall would give another name."""
     far, right = end["kl"] > 1, end["accuracy"]
@@ -243,10 +235,6 @@ def _weighed_by_tokens(source):
     return source.replace(
         old, "losses[part.mask].mean() * part.mask.sum() / num_tokens"
     )
-
-
-def _flat(*tensors):
-    return [tensor.flatten().tolist() for tensor in tensors]
 
 
 def _votes_by_pass(answers):
@@ -751,16 +739,6 @@ RIGHT = [
             for given in answers
             for said in [[x for x in given if x is not None]]
         ],
-    ),
-    ("paired_gain", _by_moments),
-    (
-        "paired_gain",
-        lambda b, a: torch.tensor(
-            [
-                statistics.mean(gained := [*map(float.__sub__, *_flat(a, b))]),
-                statistics.stdev(gained) / len(gained) ** 0.5,
-            ]
-        ),
     ),
     (
         "two_means",

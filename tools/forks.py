@@ -41,8 +41,10 @@ def main() -> None:
     # The group that holds most right answers teaches the sum, and not the form alone.
     at = int((batch.rewards > 1).sum(dim=-1).argmax())
     rolled = batch.rollout
+    assert rolled.mask is not None
     parts = (rolled.prompts, rolled.responses, rolled.mask)
     group = Rollout(*(part[at][None] for part in parts))
+    mask = parts[2][at]  # bool [trial pos]
     problem = problems[environment.chosen(0)[at]]
     deltas, rewards = batch.deltas[at], batch.rewards[at]
     wrong = int((rewards < 1).nonzero()[0])
@@ -52,7 +54,7 @@ def main() -> None:
         pupil = make_policy(config, copy.deepcopy(model), tokenizer)
         optimizer = make_optimizer(config, pupil)
         scores = pupil.log_probs(group)
-        compute_loss(scores, chosen[None], "naive", mask=group.mask).backward()
+        compute_loss(scores, chosen[None], "naive", mask=mask[None]).backward()
         optimizer.step()
         with torch.no_grad():
             return pupil.log_probs(group)[0].exp()
@@ -64,7 +66,7 @@ def main() -> None:
     now, alone = after(deltas), after(only_one)
     rows = []
     for row, text in enumerate(decode_responses(tokenizer, rolled)[at]):
-        real = group.mask[0, row]
+        real = mask[row]
         ids = group.responses[0, row][real].tolist()
         rows.append(
             {

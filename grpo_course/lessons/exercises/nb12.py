@@ -3,11 +3,8 @@
 from collections import Counter
 from statistics import mode
 
-import torch
-
 from grpo_course.classroom.check import Case, case, exercise
 from grpo_course.gsm8k import read_number
-from grpo_course.lessons.exercises.shared import numbers
 
 
 def _said(description, text, hint="", answer="12"):
@@ -174,64 +171,4 @@ return [mode(_given(given)) for given in answers] | Where nobody answered, there
 return [max(_given(given), default=None) for given in answers] | That is the largest of the answers, not the most frequent one.
 [0][0] if counted else None => [0][0] | Where nobody answered, there is nothing to count: return None for that problem, and go on.
 return [max(_given(given), key=given.count) for given in answers] | Where nobody answered, there is nothing to count: max needs default=None there.
-"""
-
-
-@exercise("12.3")
-def paired_gain(before, after):
-    """float [seed problem] twice -> float [2]"""
-    gain = (after - before).flatten()
-    return torch.stack([gain.mean(), gain.std() / gain.numel() ** 0.5])
-
-
-def _pairs_case(description, seeds, problems, shift):
-    before = (numbers(seeds, problems) > 0.4).float()
-    new = numbers(seeds, problems, shift=shift)
-    after = torch.where(new > 0.1, 1.0, torch.where(new < -0.8, 0.0, before))
-    return case(description, before=before, after=after)
-
-
-paired_gain.insight = "Pairs make the error small: problems that both get right, or both get wrong, add no noise."
-paired_gain.cases = (
-    case(
-        "two seeds, four problems",
-        before=[[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0]],
-        after=[[1.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 1.0]],
-    ),
-    _pairs_case("three seeds, eight problems", 3, 8, 2.0),
-    _pairs_case("one seed", 1, 12, 1.0),
-    case(
-        "fewer right than before",
-        before=[[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]],
-        after=[[0.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]],
-    ),
-    case(
-        "shares of several samples, in place of 0 and 1",
-        before=[[0.25, 0.5, 0.0], [0.75, 0.5, 1.0]],
-        after=[[0.5, 0.75, 0.75], [1.0, 0.25, 1.0]],
-    ),
-)
-paired_gain.mistakes = """
-gain.std() / => (before.var() + after.var()).sqrt() / | You treat the two as samples of their own. They answer the same problems: what makes a problem easy helps both, and drops out of the gain of a pair. Take the spread of the gains.
-.flatten() => .mean(0) | You average each problem over the seeds first, so the error counts problems. That is the careful choice where all seeds answer the same problems, as with the easy rows of GSM8K below. Asked here is the error with each pair counted for itself: flatten().
-.flatten() => .mean(-1) | This is the spread of the seeds' means, a handful of numbers: it says how far another run would differ. Asked is what other problems would change: take all pairs.
-gain.std() / gain.numel() ** 0.5 => gain.std() | This is the spread of single problems. The mean of n of them strays less: divide by the square root of n.
-gain.numel() ** 0.5 => gain.numel() | You divide by the number of problems. The error of a mean falls with its square root.
-gain.std() / gain.numel() ** 0.5 => gain.var() / gain.numel() | This is the square of the standard error: take the root.
-gain.numel() => (gain.numel() - 1) | The n - 1 stands in the sample spread already. Its root is divided by the square root of n.
-gain.numel() => len(before) | You divide by the number of seeds. The mean is over the problems of all seeds.
-gain.std() / => after.std() / | This is the spread of one of the two. What makes a problem easy helps both: take the spread of the gains.
-gain.std() => gain.std(correction=0) | You divide the squares by n. The sample spread divides them by n - 1, as torch does by default.
-gain.std() / => (before.mean() * (1 - before.mean()) + after.mean() * (1 - after.mean())).sqrt() / | That is the error of two shares of problems of their own. Here both answer the same problems: what makes a problem easy helps both, and drops out of the gain of a pair. Take the spread of the gains.
-gain.numel() => before.shape[-1] | You divide by the number of problems of one seed. The mean is over those of all seeds.
-gain.std() => gain.square().mean().sqrt() | These are distances from zero. The spread is taken around the mean gain, and its squares are divided by n - 1, as std() does.
-gain.std() / gain.numel() ** 0.5 => gain.var() | This is the square of the spread of single problems. Take the root, and divide by that of n.
-gain.std() => gain.var() | This is a spread that is squared, over a root that is not: take std(), the root of the variance.
-gain.std() => 1.96 * gain.std() | This is half of a 95 % interval. Return one standard error.
-gain.std() => (after.mean() * (1 - after.mean())).sqrt() | That is the spread of the answers after training. Here both answer the same problems: take the spread of the gains.
-gain.std() => 2 * gain.std() | These are two standard errors, half of a 95 % interval. Return one.
-[gain.mean(), gain.std() / gain.numel() ** 0.5] => [gain.std() / gain.numel() ** 0.5, gain.mean()] | The right two numbers in the wrong order: the gain first.
-after - before => before - after | The sign is turned: this is what was lost. The gain is after minus before.
-after - before => after | This is the share right of one of the two. The gain of a problem is after minus before.
-(after - before) => (after - before).abs() | You take the size of each change, without its sign: then a problem that is lost counts as a gain.
 """

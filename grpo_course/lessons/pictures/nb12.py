@@ -25,7 +25,7 @@ def plot_forks(
     over a fifth of its size, and from or to 0.005 at least, both stand below; four
     times that is a full colour. A name gets the factor of the whole answer.
     """
-    moves, left, height, long, told = 0.2, 9.5, 2.1, 0.0, []  # nats; cells
+    moves, left, height, long, told = 0.2, 11.0, 2.1, 0.0, []  # nats; cells
     middle: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False}
     ax = axes_row()[0]
     rows = zip(names, answers, then, now, strict=True)
@@ -81,7 +81,7 @@ def plot_sums(right: Mapping[str, Tensor], practised: Tensor) -> list[Axes]:
         ax.scatter(second, first, s=4, color="grey")
         for total in (20, 21):  # a line through all sums that make it
             ax.plot([total - size, size], [size, total - size], color="#D55E00", lw=0.8)
-        finish(ax, "second number", "first number", title)
+        finish(ax, "second number", "first number" if ax is row[0] else "", title)
         ax.set(xlim=(0.5, size + 0.5), ylim=(0.5, size + 0.5))
     colours = plt.gcf().axes[0].images[0]
     plt.gcf().colorbar(colours, ax=row, label="share right", shrink=0.8)
