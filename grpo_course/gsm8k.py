@@ -724,6 +724,7 @@ GPU: dict[str, Any] = ADVISED | {
     "num_epochs": 300,
     "micro_batch_size": 4,
     "max_new_tokens": 300,
+    "max_length": 300,  # what the constant mean divides by
     "learning_rate": 2e-6,
     "warmup_epochs": 10,
     "adam_beta2": 0.999,
@@ -766,6 +767,7 @@ PRESETS = {
         "dtype": "float32",
         "num_prompts": 8,
         "max_new_tokens": 200,
+        "max_length": 200,
         "num_epochs": 100,
         "learning_rate": 2e-5,
         "eval_problems": 64,

@@ -29,7 +29,13 @@ from transformers import PreTrainedTokenizerFast
 
 from grpo_course import reverse, task_check
 from grpo_course.countdown import Countdown
-from grpo_course.gsm8k import GSM8K, demonstration, load_gsm8k, make_problems
+from grpo_course.gsm8k import (
+    GSM8K,
+    RUN_SPLITS,
+    demonstration,
+    load_gsm8k,
+    make_problems,
+)
 from grpo_course.lm import (
     load_tokenizer,
     make_tiny_model,
@@ -777,9 +783,13 @@ def test_what_is_allowed_and_mostly_not_meant_is_said(name, load):
     assert len(told) == bool(words) and words in "".join(told)
 
 
-def test_every_task_of_the_course_says_what_a_vote_counts():
+def test_every_task_of_the_course_says_what_a_vote_counts(tmp_path):
+    row = {"question": "What is 7 + 5?", "answer": "7+5=<<7+5=12>>12\n#### 12"}
+    (tmp_path / "train.jsonl").write_text(20 * (json.dumps(row) + "\n"), "utf-8")
     for name in TASKS:
         config = next(iter(presets_of(name).values()))
+        if make_task(config).splits == RUN_SPLITS:  # real rows, which lie elsewhere
+            config = replace(config, task_settings={"data": str(tmp_path)})
         assert [*doubts(make_task(config), config)] == [], name
 
 

@@ -13,11 +13,11 @@ import json
 import torch
 from torch import Tensor
 
-from grpo_course import collect, compute_loss
 from grpo_course.files import write_atomically
+from grpo_course.formulas import compute_loss
 from grpo_course.lessons.finale import FORKS
 from grpo_course.lm import load_model, load_tokenizer
-from grpo_course.loop import Rollout
+from grpo_course.loop import Rollout, collect
 from grpo_course.tasks import decode_responses
 from grpo_course.training import (
     load_problems,

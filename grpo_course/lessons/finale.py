@@ -65,6 +65,14 @@ def shares(
     return torch.tensor(found, dtype=torch.float64)
 
 
+def additions(record: Sequence[Run], arm: str = FIRST) -> Tensor:
+    """Whether a held-out problem wants an addition. -> bool [seed problem]"""
+    each = [
+        next(r for r in run["rows"] if "operations" in r) for run in runs(record, arm)
+    ]
+    return torch.tensor([[op == "+" for op in row["operations"]] for row in each])
+
+
 def held_out(
     record: Sequence[Run], arm: str = FIRST, stops: Sequence[int] = (0, 4, 8, 16, 32)
 ) -> list[dict[str, Any]]:
