@@ -421,6 +421,11 @@ def of_one_length(
 # --- The sampler
 
 
+def is_compiled(model: PreTrainedModel) -> bool:
+    """Whether `model.base_model.compile()` was called."""
+    return getattr(model.base_model, "_compiled_call_impl", None) is not None
+
+
 @torch.no_grad()
 def generate(
     model: PreTrainedModel,
@@ -451,12 +456,11 @@ def generate(
         tokens[rows, pos], scores[rows, pos] = token, pick(log_probs, token)
         return token
 
-    compiled = getattr(model.base_model, "_compiled_call_impl", None) is not None
     if not read_once:
         for rows, own in of_one_length(prompts, sampler.pad, num_responses):
             write_by_model(model, own, sampler, rows, choose)
     # Inference mode has less to do in each operation; what is compiled fails in it.
-    elif compiled:
+    elif is_compiled(model):
         write(model, prompts, sampler, tokens, choose)
     else:
         with torch.inference_mode():
@@ -543,8 +547,7 @@ def cast_once(model: PreTrainedModel, dtype: torch.dtype | None) -> Iterator[Non
     Without gradients autocast remembers no weight that it cast, so each token would
     cast all of them anew. The numbers are the same. None: nothing is cast.
     """
-    compiled = getattr(model.base_model, "_compiled_call_impl", None) is not None
-    every = [] if dtype is None or compiled else model.modules()
+    every = [] if dtype is None or is_compiled(model) else model.modules()
     layers = [each for each in every if type(each) is nn.Linear]
     weights = [layer.weight for layer in layers]
     try:

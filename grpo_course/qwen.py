@@ -20,10 +20,9 @@ from grpo_course.gsm8k import (
     ADVISED,
     WordProblem,
     lenient_reward,
-    read_number,
     worked_lines,
 )
-from grpo_course.tasks import Completion, completion_texts, graded
+from grpo_course.tasks import Completion
 
 MARK = "####"  # the answer, behind GSM8K's own mark, is the end of what is written
 
@@ -33,17 +32,11 @@ def stated(completion: str) -> Fraction | None:
     return smollm2.stated(completion, MARK)
 
 
-def is_right(completion: str, answer: str) -> bool:
-    """Whether the stated number is the right one."""
-    said = stated(completion)
-    return said is not None and said == read_number(answer)
-
-
 def accuracy(
     completions: list[Completion], answer: list[str], **kwargs: object
 ) -> list[float]:
     """1.0 for the right number behind the mark."""
-    return graded(is_right, completions, answer)
+    return smollm2.accuracy(completions, answer, mark=MARK)
 
 
 accuracy.meaning = stated  # type: ignore[attr-defined]  # "12." and "12.00" agree
@@ -51,8 +44,7 @@ accuracy.meaning = stated  # type: ignore[attr-defined]  # "12." and "12.00" agr
 
 def form(completions: list[Completion], **kwargs: object) -> list[float]:
     """1.0 for any number behind the mark."""
-    texts = completion_texts(completions)
-    return [float(stated(text) is not None) for text in texts]
+    return smollm2.form(completions, mark=MARK)
 
 
 @settings()

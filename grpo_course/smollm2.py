@@ -16,6 +16,7 @@ import random
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 from pydantic import Field
@@ -37,26 +38,31 @@ def stated(completion: str, mark: str = MARK) -> Fraction | None:
     return None if "\n" in said else read_number(said)
 
 
-def is_right(completion: str, answer: str) -> bool:
+def is_right(completion: str, answer: str, mark: str = MARK) -> bool:
     """Whether the stated number is the right one."""
-    said = stated(completion)
+    said = stated(completion, mark)
     return said is not None and said == read_number(answer)
 
 
 def accuracy(
-    completions: list[Completion], answer: list[str], **kwargs: object
+    completions: list[Completion],
+    answer: list[str],
+    mark: str = MARK,
+    **kwargs: object,
 ) -> list[float]:
-    """1.0 for the right number behind "Answer:"."""
-    return graded(is_right, completions, answer)
+    """1.0 for the right number behind the mark."""
+    return graded(partial(is_right, mark=mark), completions, answer)
 
 
 accuracy.meaning = stated  # type: ignore[attr-defined]  # "12." and "7 + 5 = 12" agree
 
 
-def form(completions: list[Completion], **kwargs: object) -> list[float]:
-    """1.0 for any number behind "Answer:"."""
+def form(
+    completions: list[Completion], mark: str = MARK, **kwargs: object
+) -> list[float]:
+    """1.0 for any number behind the mark."""
     texts = completion_texts(completions)
-    return [float(stated(text) is not None) for text in texts]
+    return [float(stated(text, mark) is not None) for text in texts]
 
 
 @settings()

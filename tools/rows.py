@@ -68,11 +68,6 @@ class Tried(qwen.Rows):
     count: int = 2
     mark: str = qwen.MARK
 
-    rewards: ClassVar = qwen.Rows.rewards | {
-        "other_accuracy": (smollm2.accuracy, 0.0),
-        "other_form": (smollm2.form, 0.0),
-    }
-    measures: ClassVar[Sequence[str]] = (*rewards,)
     presets: ClassVar = {}
 
     @property
@@ -81,7 +76,7 @@ class Tried(qwen.Rows):
         return [(asked, text.replace(qwen.MARK, self.mark)) for asked, text in every]
 
 
-def measure(folder: str, data: str, count: int, mark: str) -> dict:
+def measure(model, tokenizer, data: str, count: int, mark: str) -> dict:
     """One prompt: how many of the rows come out right, and what was written."""
     config = replace(
         CONFIG,
@@ -90,20 +85,20 @@ def measure(folder: str, data: str, count: int, mark: str) -> dict:
         system_prompt=str(CONFIG.system_prompt).replace(qwen.MARK, mark),
     )
     problems = load_problems(config, "validation", PROBLEMS)
-    tokenizer = load_tokenizer(folder)
-    policy = make_policy(config, load_model(folder), tokenizer)
+    policy = make_policy(config, model, tokenizer)
     environment = make_environment(config, problems, tokenizer)
     scores = greedy_scores(policy, environment)
-    other = "" if mark == qwen.MARK else "other_"
-    earned = {name: int(each.sum()) for name, each in scores.earned.items()}
+    pairs = [
+        (texts[0], p.answer) for texts, p in zip(scores.texts, problems, strict=True)
+    ]
     ends = [tokenizer(texts[0])["input_ids"] for texts in scores.texts]
     found = {
         "examples": count,
         "mark": mark,
         "problems": len(problems),
-        "right": earned[f"{other}accuracy"],
-        "form": earned[f"{other}form"],
-        "lenient": earned["lenient_accuracy"],
+        "right": sum(smollm2.is_right(*pair, mark) for pair in pairs),
+        "form": sum(smollm2.stated(text, mark) is not None for text, _ in pairs),
+        "lenient": int(scores.earned["lenient_accuracy"].sum()),
         "cut_off": sum(len(ids) >= config.max_new_tokens for ids in ends),
     }
     shown = [
@@ -118,12 +113,13 @@ def main() -> None:
     parser.add_argument("--model", default=CONFIG.model)
     parser.add_argument("--data", default="gsm8k")
     options = parser.parse_args()
+    model, tokenizer = load_model(options.model), load_tokenizer(options.model)
     for count in COUNTS:
         for mark in (smollm2.MARK, qwen.MARK):
             kept = read_rows()
             if any((s["examples"], s["mark"]) == (count, mark) for s in kept["starts"]):
                 continue
-            found = measure(options.model, options.data, count, mark)
+            found = measure(model, tokenizer, options.data, count, mark)
             kept["starts"].append(found["start"])
             if (count, mark) == (len(qwen.Rows.examples), qwen.MARK):
                 kept["written"] = found["written"]
