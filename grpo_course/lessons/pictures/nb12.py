@@ -1,13 +1,13 @@
 """What notebook 12 alone draws."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import FAINT, axes_row, finish, sign_colour
@@ -60,16 +60,30 @@ def plot_forks(
     return ax
 
 
-def plot_sums(right: Mapping[str, Tensor], practised: Tensor) -> list[Axes]:
-    """Maps of a table of additions, [first second] from 1 on: which come out right.
+def plot_sums(
+    asked: Sequence[Mapping[str, Any]],
+    practised: Collection[tuple[str, int, int]],
+    stops: Mapping[str, int],
+    size: int = 12,
+) -> list[Axes]:
+    """Tables of additions up to `size`, a title each: which held-out sums are right.
 
-    `right` has one map a title: the share of right answers, NaN where it was not asked.
-    `practised`, bool, is marked with a dot: sums that training asks.
+    `asked` as `finale.held_out` gives it; `stops` names the place of each stop in its
+    `came_out`. `practised` holds the problems of training, which are marked with a dot.
     """
-    row = axes_row(len(right), width=11, height=3.6)
-    size = len(practised)
-    for ax, (title, shares) in zip(row, right.items(), strict=True):
-        ax.imshow(
+    row = axes_row(len(stops), width=11, height=3.6)
+    sums = [pair for operation, *pair in practised if operation == "+"]
+    words = []
+    for ax, (title, stop) in zip(row, stops.items(), strict=True):
+        came_out: dict[tuple[int, int], list[bool]] = {}
+        for one in asked:
+            if one["operation"] == "+":
+                place = one["left"] - 1, one["right"] - 1
+                came_out.setdefault(place, []).append(one["came_out"][stop])
+        shares = torch.full((size, size), torch.nan)
+        for place, right in came_out.items():
+            shares[place] = sum(right) / len(right)
+        image = ax.imshow(
             shares.numpy(),
             cmap="cividis",
             vmin=0,
@@ -77,18 +91,17 @@ def plot_sums(right: Mapping[str, Tensor], practised: Tensor) -> list[Axes]:
             origin="lower",
             extent=(0.5, size + 0.5, 0.5, size + 0.5),
         )
-        second, first = practised.nonzero().T.flip(0) + 1
-        ax.scatter(second, first, s=4, color="grey")
+        ax.scatter(*zip(*((b, a) for a, b in sums), strict=True), s=4, color="grey")
         for total in (20, 21):  # a line through all sums that make it
             ax.plot([total - size, size], [size, total - size], color="#D55E00", lw=0.8)
         finish(ax, "second number", "first number" if ax is row[0] else "", title)
         ax.set(xlim=(0.5, size + 0.5), ylim=(0.5, size + 0.5))
-    colours = plt.gcf().axes[0].images[0]
-    plt.gcf().colorbar(colours, ax=row, label="share right", shrink=0.8)
-    asked = {title: shares.nanmean().item() for title, shares in right.items()}
-    words = "; ".join(
-        f"{title}: {mean:.2f} in the mean" for title, mean in asked.items()
-    )
+        words.append(f"{title}: {shares.nanmean():.2f} in the mean")
+    figure = plt.gcf()
+    figure.colorbar(image, ax=row, label="share right", shrink=0.8)
     text = "Tables of additions, yellow where held-out sums come out right, dots where"
-    describe(plt.gcf(), f"{text} training asks; lines join sums of 20 and 21. {words}.")
+    describe(
+        figure,
+        f"{text} training asks; lines join sums of 20 and 21. {'; '.join(words)}.",
+    )
     return row
