@@ -72,7 +72,8 @@ def plot_sums(
     `came_out`. `practised` holds the problems of training, which are marked with a dot.
     """
     row = axes_row(len(stops), width=11, height=3.6)
-    sums = [pair for operation, *pair in practised if operation == "+"]
+    sums = [(left, right) for operation, left, right in practised if operation == "+"]
+    practice = [right for _, right in sums], [left for left, _ in sums]
     words = []
     for ax, (title, stop) in zip(row, stops.items(), strict=True):
         came_out: dict[tuple[int, int], list[bool]] = {}
@@ -91,7 +92,7 @@ def plot_sums(
             origin="lower",
             extent=(0.5, size + 0.5, 0.5, size + 0.5),
         )
-        ax.scatter(*zip(*((b, a) for a, b in sums), strict=True), s=4, color="grey")
+        ax.scatter(*practice, s=4, color="grey")
         for total in (20, 21):  # a line through all sums that make it
             ax.plot([total - size, size], [size, total - size], color="#D55E00", lw=0.8)
         finish(ax, "second number", "first number" if ax is row[0] else "", title)
