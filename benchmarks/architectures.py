@@ -23,8 +23,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging
 
-from grpo_course.lm import CausalPolicy
 from grpo_course.sampling import Sampler, pad_rows
+from grpo_course.text.lm import CausalPolicy
 
 VOCABULARY, EOS, PAD = 60, 3, 0
 PROMPTS = [[5, 9, 11], [4, 8, 15, 16, 23], [7, 33, 21, 20], [42, 2, 1]]

@@ -17,16 +17,16 @@ from statistics import median
 import torch
 from torch import Generator, Tensor
 
-from grpo_course.gsm8k import make_problems
-from grpo_course.lm import (
+from grpo_course.sampling import Sampler, draw
+from grpo_course.text.gsm8k import make_problems
+from grpo_course.text.lm import (
     chunked_log_probs,
     generate,
     make_tiny_model,
     make_tokenizer,
     response_log_probs,
 )
-from grpo_course.sampling import Sampler, draw
-from grpo_course.tasks import encode_prompts
+from grpo_course.text.tasks import encode_prompts
 
 PROMPTS, TRIALS, NEW_TOKENS, ROUNDS = 16, 8, 24, 7
 

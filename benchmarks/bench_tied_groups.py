@@ -12,8 +12,8 @@ from functools import partial
 import torch
 from bench_generation import PROMPTS, TRIALS, make_setting, report, rounds
 
-from grpo_course.lm import CausalPolicy
 from grpo_course.loop import Rollout, TrainConfig, Trainer
+from grpo_course.text.lm import CausalPolicy
 
 
 def half_tied(rollout: Rollout) -> torch.Tensor:

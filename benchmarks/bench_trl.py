@@ -43,11 +43,11 @@ from workloads import (
     products,
 )
 
-from grpo_course.lm import CausalPolicy, load_model
 from grpo_course.loop import Rollout, train
 from grpo_course.sampling import Sampler
-from grpo_course.tasks import chat_messages, decode_responses, encode_prompts
-from grpo_course.trl import require_trl, to_trl_config
+from grpo_course.text.lm import CausalPolicy, load_model
+from grpo_course.text.tasks import chat_messages, decode_responses, encode_prompts
+from grpo_course.text.trl import require_trl, to_trl_config
 
 Given = tuple[Workload, Path, Any]  # what to do, where the model lies, its tokenizer
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import torch
 
-from grpo_course.evaluation import ways_to_answer
 from grpo_course.files import write_atomically
-from grpo_course.training import (
+from grpo_course.text.evaluation import ways_to_answer
+from grpo_course.text.training import (
     load_problems,
     make_environment,
     make_policy,

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from grpo_course.training import (
+from grpo_course.text.training import (
     GRPOConfig,
     load_problems,
     make_environment,
@@ -46,7 +46,7 @@ def ours(config: GRPOConfig, clock: list[float]) -> None:
 def trl(config: GRPOConfig, clock: list[float]) -> None:
     from transformers import TrainerCallback
 
-    from grpo_course.trl import make_trainer, to_trl_config, trl_settings
+    from grpo_course.text.trl import make_trainer, to_trl_config, trl_settings
 
     class Tick(TrainerCallback):
         def on_step_end(self, *given: object, **more: object) -> None:

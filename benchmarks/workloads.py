@@ -8,9 +8,9 @@ from clock import products_of_text
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from grpo_course.lm import load_model
 from grpo_course.loop import TrainConfig
-from grpo_course.tasks import CHAT_TEMPLATE, encode_prompts
+from grpo_course.text.lm import load_model
+from grpo_course.text.tasks import CHAT_TEMPLATE, encode_prompts
 
 PAD, START, EOS = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 TEXTS = ["What is 12 + 7?", "<think> 12 + 7 = 19 </think> <answer> 19 </answer>"]

@@ -31,12 +31,16 @@ GROUPS: dict[str, dict[str, tuple[str, tuple[str, ...], str]]] = {
         "site": ("tools.site", ("site",), "build the website into _site"),
     },
     "Train": {
-        "fetch": ("fetch:main", ("smollm2",), "fetch a pretrained model"),
-        "new-task": ("cli:new_task", (), "write a starter file for a task of your own"),
-        "check-task": ("cli:check_task", (), "find what is wrong with a task"),
-        "train": ("cli:train", (), "train a language model on a text task"),
-        "show": ("cli:show", (), "print and draw a run, or two side by side"),
-        "evaluate": ("cli:evaluate", (), "measure what a model can do"),
+        "fetch": ("text.fetch:main", ("smollm2",), "fetch a pretrained model"),
+        "new-task": (
+            "text.cli:new_task",
+            (),
+            "write a starter file for a task of your own",
+        ),
+        "check-task": ("text.cli:check_task", (), "find what is wrong with a task"),
+        "train": ("text.cli:train", (), "train a language model on a text task"),
+        "show": ("text.cli:show", (), "print and draw a run, or two side by side"),
+        "evaluate": ("text.cli:evaluate", (), "measure what a model can do"),
     },
     "Develop": {
         "test": (

@@ -47,8 +47,8 @@ def small_run():
 @pytest.fixture(scope="session")
 def start():
     """Begin a small run in a folder, up to its first checkpoint."""
-    from grpo_course.runs import Run, begin
-    from grpo_course.training import from_values
+    from grpo_course.text.runs import Run, begin
+    from grpo_course.text.training import from_values
 
     def started(out, **changes):
         begin(from_values(SMALL | changes), out)
@@ -96,7 +96,7 @@ def call(capsys, monkeypatch):
 @pytest.fixture(scope="session")
 def easy_problems():
     """Sums of two numbers up to four, told in words."""
-    from grpo_course.gsm8k import make_problems
+    from grpo_course.text.gsm8k import make_problems
 
     easy = {"operands": (1, 4), "operations": "+", "steps": (1,)}
     return make_problems("train", 300, seed=0, **easy)
@@ -105,8 +105,8 @@ def easy_problems():
 @pytest.fixture(scope="session")
 def tokenizer(easy_problems):
     """One that was learned on their questions and demonstrations."""
-    from grpo_course.gsm8k import demonstration
-    from grpo_course.lm import make_tokenizer
+    from grpo_course.text.gsm8k import demonstration
+    from grpo_course.text.lm import make_tokenizer
 
     texts = [problem.question for problem in easy_problems]
     return make_tokenizer(texts + [demonstration(problem) for problem in easy_problems])

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import torch
 
-from grpo_course import runs
-from grpo_course.runs import (
+from grpo_course.text import runs
+from grpo_course.text.runs import (
     METRICS,
     SAMPLES,
     STATE,
@@ -30,7 +30,7 @@ from grpo_course.runs import (
     checkpoint_path,
     saved_epochs,
 )
-from grpo_course.training import GRPOConfig, from_values
+from grpo_course.text.training import GRPOConfig, from_values
 
 # Places to die at, each with the latest of its calls to choose.
 PLACES = (

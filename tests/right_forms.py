@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from einops import einsum, rearrange, reduce, repeat
 from torch.distributions import Categorical, kl_divergence
 
-from grpo_course import ppo, smollm2
+from grpo_course import ppo
 from grpo_course import sort as sort_rewards
 from grpo_course.formulas import (
     aggregate,
@@ -30,13 +30,14 @@ from grpo_course.formulas import (
     kl_reward,
     loss_report,
 )
-from grpo_course.gsm8k import read_number
 from grpo_course.lessons.hunt.defects import HEALTHY
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.loop import adapted_beta
 from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
 from grpo_course.sequences import token_share
-from grpo_course.tasks import completion_texts, extract_answer, format_reward
+from grpo_course.text import smollm2
+from grpo_course.text.gsm8k import read_number
+from grpo_course.text.tasks import completion_texts, extract_answer, format_reward
 
 
 def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):

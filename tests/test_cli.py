@@ -18,12 +18,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from grpo_course import cli, reverse, training
-from grpo_course.cli import check_task, evaluate, new_task, show, train
 from grpo_course.files import json_lines
-from grpo_course.gsm8k import make_problems
-from grpo_course.reverse import Reverse
-from grpo_course.runs import (
+from grpo_course.text import cli, reverse, training
+from grpo_course.text.cli import check_task, evaluate, new_task, show, train
+from grpo_course.text.gsm8k import make_problems
+from grpo_course.text.reverse import Reverse
+from grpo_course.text.runs import (
     CONFIG,
     METRICS,
     Run,
@@ -31,7 +31,7 @@ from grpo_course.runs import (
     read_lines,
     saved_epochs,
 )
-from grpo_course.tasks import find_task
+from grpo_course.text.tasks import find_task
 
 # A task of a learner's own, whole: its rewards compare with a text.
 MINE = '''"""Say a word again."""
@@ -40,8 +40,8 @@ import random
 from typing import ClassVar
 
 from grpo_course.checks import settings
-from grpo_course.tasks import extract_answer, graded, in_template
-from grpo_course.tasks import Problem, TextTask
+from grpo_course.text.tasks import extract_answer, graded, in_template
+from grpo_course.text.tasks import Problem, TextTask
 
 
 def said_again(completions, answer, **kwargs):
@@ -67,8 +67,8 @@ DATES = """import random
 from datetime import date, timedelta
 from typing import ClassVar
 
-from grpo_course.tasks import Problem, TextTask, extract_answer, graded, in_template
-from grpo_course.tasks import settings, split_of
+from grpo_course.text.tasks import Problem, TextTask, extract_answer, graded
+from grpo_course.text.tasks import in_template, settings, split_of
 
 SPELLINGS = "%d %B %Y", "%B %d, %Y", "%d.%m.%Y", "%m/%d/%Y", "%a %d %b %Y"
 
@@ -464,7 +464,9 @@ def test_runs_are_printed_and_drawn(call, alone, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_code_page_without_arrows_loses_the_arrows_alone(alone, tmp_path):
-    program = f"from grpo_course.cli import show; show(['{alone}', '--out', 'a.png'])"
+    program = (
+        f"from grpo_course.text.cli import show; show(['{alone}', '--out', 'a.png'])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,

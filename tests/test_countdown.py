@@ -2,9 +2,9 @@
 
 import pytest
 
-from grpo_course.countdown import Countdown, reaches_target, solves, work_out
-from grpo_course.tasks import as_rollout, extract_answer, in_template
-from grpo_course.training import GRPOConfig, make_environment, make_model
+from grpo_course.text.countdown import Countdown, reaches_target, solves, work_out
+from grpo_course.text.tasks import as_rollout, extract_answer, in_template
+from grpo_course.text.training import GRPOConfig, make_environment, make_model
 
 GOLD = {"numbers": [3, 4, 5], "target": 17}  # 3*4+5, say
 SPLITS = ("train", "validation", "test")

@@ -27,7 +27,7 @@ from grpo_course.lessons.hunt import script
 from grpo_course.loop import TrainConfig
 from grpo_course.ppo import PPOConfig
 from grpo_course.sort import run_policy_gradient
-from grpo_course.training import GRPOConfig
+from grpo_course.text.training import GRPOConfig
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "grpo_course"
@@ -53,7 +53,8 @@ load("grpo_course.formulas", EPSILON=0.25, DUAL_CLIP=4.5)
 load("grpo_course.loop", KL_GAIN=0.3)
 
 import torch
-from grpo_course import compute_loss, loop, ppo, sort, training
+from grpo_course import compute_loss, loop, ppo, sort
+from grpo_course.text import training
 from grpo_course.lessons import pictures
 
 new, old = torch.full((1, 1, 1), 0.2), torch.zeros(1, 1, 1)  # a ratio of 1.22

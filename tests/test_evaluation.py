@@ -9,9 +9,11 @@ from statistics import mean
 import pytest
 import torch
 
-from grpo_course import evaluation
-from grpo_course.countdown import reaches_target
-from grpo_course.evaluation import (
+from grpo_course.loop import Rollout
+from grpo_course.sampling import Sampler
+from grpo_course.text import evaluation
+from grpo_course.text.countdown import reaches_target
+from grpo_course.text.evaluation import (
     Measures,
     Scores,
     bootstrap_interval,
@@ -26,18 +28,16 @@ from grpo_course.evaluation import (
     summary,
     ways_to_answer,
 )
-from grpo_course.gsm8k import (
+from grpo_course.text.gsm8k import (
     GSM8K,
     WordProblem,
     correctness_reward,
     demonstration,
     last_number,
 )
-from grpo_course.lm import CausalPolicy, make_tiny_model
-from grpo_course.loop import Rollout
-from grpo_course.sampling import Sampler
-from grpo_course.tasks import Environment, Problem, as_rollout
-from grpo_course.training import make_environment, make_task, presets_of
+from grpo_course.text.lm import CausalPolicy, make_tiny_model
+from grpo_course.text.tasks import Environment, Problem, as_rollout
+from grpo_course.text.training import make_environment, make_task, presets_of
 
 N = 6
 MEASURES = GSM8K.measures

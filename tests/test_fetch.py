@@ -8,9 +8,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from grpo_course import fetch, install
+from grpo_course import install
 from grpo_course.__main__ import UNWRITABLE
-from grpo_course.lm import make_tiny_model, make_tokenizer
+from grpo_course.text import fetch
+from grpo_course.text.lm import make_tiny_model, make_tokenizer
 
 
 def downloads(key):

@@ -11,11 +11,11 @@ import matplotlib
 import nbformat
 import pytest
 
-from grpo_course import smollm2
 from grpo_course.classroom.live import LiveCurve
-from grpo_course.lm import load_model, make_tiny_model, make_tokenizer
-from grpo_course.tasks import chat_messages
-from grpo_course.training import (
+from grpo_course.text import smollm2
+from grpo_course.text.lm import load_model, make_tiny_model, make_tokenizer
+from grpo_course.text.tasks import chat_messages
+from grpo_course.text.training import (
     load_problems,
     make_environment,
     make_model,

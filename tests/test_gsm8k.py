@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_course.gsm8k import (
+from grpo_course.text.gsm8k import (
     FORMS,
     GSM8K,
     HELD_OUT_SCENES,
@@ -49,14 +49,14 @@ from grpo_course.gsm8k import (
     with_slip,
     work_out,
 )
-from grpo_course.tasks import (
+from grpo_course.text.tasks import (
     TAGS,
     chat_messages,
     extract_answer,
     format_reward,
     in_template,
 )
-from grpo_course.training import (
+from grpo_course.text.training import (
     GRPOConfig,
     load_problems,
     make_task,

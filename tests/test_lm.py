@@ -30,10 +30,12 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from benchmarks.architectures import EXACT, measured, small
-from grpo_course import lm
-from grpo_course.evaluation import greedy_scores
-from grpo_course.gsm8k import GSM8K
-from grpo_course.lm import (
+from grpo_course.loop import Rollout, TrainConfig, train
+from grpo_course.sampling import Sampler, pad_rows, response_mask
+from grpo_course.text import lm
+from grpo_course.text.evaluation import greedy_scores
+from grpo_course.text.gsm8k import GSM8K
+from grpo_course.text.lm import (
     EXPECTED,
     MODELS,
     CausalPolicy,
@@ -56,18 +58,16 @@ from grpo_course.lm import (
     save_model,
     text_config,
 )
-from grpo_course.loop import Rollout, TrainConfig, train
-from grpo_course.memory import print_estimate
-from grpo_course.runs import Run
-from grpo_course.sampling import Sampler, pad_rows, response_mask
-from grpo_course.tasks import (
+from grpo_course.text.memory import print_estimate
+from grpo_course.text.runs import Run
+from grpo_course.text.tasks import (
     TAGS,
     Environment,
     Problem,
     decode_responses,
     prompt_text,
 )
-from grpo_course.training import (
+from grpo_course.text.training import (
     GRPOConfig,
     load_trained,
     make_optimizer,

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from grpo_course.evaluation import evaluate_policy
-from grpo_course.training import (
+from grpo_course.text.evaluation import evaluate_policy
+from grpo_course.text.training import (
     load_problems,
     make_environment,
     make_start,

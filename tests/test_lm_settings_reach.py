@@ -17,17 +17,17 @@ import pytest
 import torch
 from transformers import GPT2LMHeadModel, Qwen2ForCausalLM
 
-from grpo_course import training
-from grpo_course.cli import evaluate
-from grpo_course.countdown import Countdown
 from grpo_course.files import json_lines
-from grpo_course.gsm8k import GSM8K, is_correct, make_problems
-from grpo_course.lm import make_tiny_model, recomputes, save_model
 from grpo_course.loop import TrainConfig
-from grpo_course.reverse import Reverse
-from grpo_course.runs import Run, begin, saved_epochs
-from grpo_course.tasks import as_rollout
-from grpo_course.training import GRPOConfig, warm_start
+from grpo_course.text import training
+from grpo_course.text.cli import evaluate
+from grpo_course.text.countdown import Countdown
+from grpo_course.text.gsm8k import GSM8K, is_correct, make_problems
+from grpo_course.text.lm import make_tiny_model, recomputes, save_model
+from grpo_course.text.reverse import Reverse
+from grpo_course.text.runs import Run, begin, saved_epochs
+from grpo_course.text.tasks import as_rollout
+from grpo_course.text.training import GRPOConfig, warm_start
 
 SMALL = {
     "num_epochs": 4,

@@ -5,16 +5,17 @@ import torch
 from torch.distributed._tools.mem_tracker import MemTracker
 from transformers import DynamicCache, LlamaConfig, Qwen2Config
 
-from grpo_course import memory
-from grpo_course.gsm8k import demonstration, make_problems
-from grpo_course.lm import (
+from grpo_course.loop import Batch, Rollout, Trainer, split
+from grpo_course.sampling import Sampler
+from grpo_course.text import memory
+from grpo_course.text.gsm8k import demonstration, make_problems
+from grpo_course.text.lm import (
     MODELS,
     make_tiny_model,
     make_tokenizer,
     response_log_probs,
 )
-from grpo_course.loop import Batch, Rollout, Trainer, split
-from grpo_course.memory import (
+from grpo_course.text.memory import (
     activation_bytes,
     cache_bytes,
     estimate,
@@ -23,8 +24,7 @@ from grpo_course.memory import (
     shape_of,
     sizes_of,
 )
-from grpo_course.sampling import Sampler
-from grpo_course.training import GRPOConfig, presets_of
+from grpo_course.text.training import GRPOConfig, presets_of
 
 ROWS, POS = 3, 40
 

@@ -16,12 +16,12 @@ import pandas
 import pytest
 import torch
 
-from grpo_course import runs
-from grpo_course.cli import draw, measured_ends, train
-from grpo_course.evaluation import sampled_scores
 from grpo_course.files import json_lines, write_atomically
-from grpo_course.gsm8k import make_problems
-from grpo_course.runs import (
+from grpo_course.text import runs
+from grpo_course.text.cli import draw, measured_ends, train
+from grpo_course.text.evaluation import sampled_scores
+from grpo_course.text.gsm8k import make_problems
+from grpo_course.text.runs import (
     CONFIG,
     METRICS,
     SAMPLES,
@@ -33,8 +33,8 @@ from grpo_course.runs import (
     read_lines,
     saved_epochs,
 )
-from grpo_course.tasks import Problem, fingerprint
-from grpo_course.training import from_values
+from grpo_course.text.tasks import Problem, fingerprint
+from grpo_course.text.training import from_values
 from tests.kills import result
 
 KILLS = os.environ.get("KILLS", "3")  # of each configuration; a hundred takes minutes
@@ -348,7 +348,7 @@ def test_few_checkpoints_are_kept_and_other_things_passed_by(start, outcome, tmp
 HOLD = """
 import sys, time
 from pathlib import Path
-from grpo_course.runs import alone_in
+from grpo_course.text.runs import alone_in
 with alone_in(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

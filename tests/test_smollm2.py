@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from grpo_course.files import json_lines
-from grpo_course.gsm8k import make_problems
 from grpo_course.lessons import finale
-from grpo_course.lm import make_tiny_model, make_tokenizer
-from grpo_course.smollm2 import ShortAnswers, accuracy, form, stated
-from grpo_course.tasks import Environment, chat_messages, prompt_text
-from grpo_course.training import presets_of
+from grpo_course.text.gsm8k import make_problems
+from grpo_course.text.lm import make_tiny_model, make_tokenizer
+from grpo_course.text.smollm2 import ShortAnswers, accuracy, form, stated
+from grpo_course.text.tasks import Environment, chat_messages, prompt_text
+from grpo_course.text.training import presets_of
 from tools import record
 
 

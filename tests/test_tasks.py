@@ -27,26 +27,26 @@ from tokenizers import (
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
-from grpo_course import reverse, task_check
-from grpo_course.countdown import Countdown
-from grpo_course.gsm8k import (
+from grpo_course.loop import History, Rollout
+from grpo_course.sampling import response_mask
+from grpo_course.text import reverse, task_check
+from grpo_course.text.countdown import Countdown
+from grpo_course.text.gsm8k import (
     GSM8K,
     RUN_SPLITS,
     demonstration,
     load_gsm8k,
     make_problems,
 )
-from grpo_course.lm import (
+from grpo_course.text.lm import (
     load_tokenizer,
     make_tiny_model,
     make_tokenizer,
     save_model,
     turn_ends,
 )
-from grpo_course.loop import History, Rollout
-from grpo_course.sampling import response_mask
-from grpo_course.task_check import attack, check_task, doubts, find_fault
-from grpo_course.tasks import (
+from grpo_course.text.task_check import attack, check_task, doubts, find_fault
+from grpo_course.text.tasks import (
     CHAT_TEMPLATE,
     TAGS,
     TASKS,
@@ -65,7 +65,7 @@ from grpo_course.tasks import (
     sample_rows,
     what_is_lost,
 )
-from grpo_course.training import (
+from grpo_course.text.training import (
     GRPOConfig,
     find_loss,
     load_trained,
@@ -104,7 +104,7 @@ def answered(environment, prompts, groups):
 def test_a_task_is_loaded_without_what_a_language_model_needs():
     program = (
         "import sys; from grpo_course import correctness_reward, load_gsm8k; "
-        "import grpo_course.countdown, grpo_course.reverse; "
+        "import grpo_course.text.countdown, grpo_course.text.reverse; "
         "print(sorted({'transformers', 'datasets', 'pandas'} & set(sys.modules)))"
     )
     printed = subprocess.check_output([sys.executable, "-c", program], text=True)
@@ -257,7 +257,7 @@ def test_a_reward_gets_prompts_and_columns_here_as_under_trl(tokenizer):
     trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
     from accelerate import Accelerator
 
-    from grpo_course.trl import chat_dataset
+    from grpo_course.text.trl import chat_dataset
 
     problems = [
         Graph("Is 3 odd?", "yes", "3 = 2 + 1", (3, 1), (1, "a")),

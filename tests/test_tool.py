@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from grpo_course.checks import settings
-from grpo_course.evaluation import greedy_scores
 from grpo_course.formulas import compute_loss
-from grpo_course.lm import (
+from grpo_course.sampling import Sampler, prompt_mask
+from grpo_course.text.evaluation import greedy_scores
+from grpo_course.text.lm import (
     CausalPolicy,
     load_model,
     load_tokenizer,
@@ -17,9 +18,8 @@ from grpo_course.lm import (
     make_tokenizer,
     save_model,
 )
-from grpo_course.sampling import Sampler, prompt_mask
-from grpo_course.smollm2 import Calculator
-from grpo_course.tasks import (
+from grpo_course.text.smollm2 import Calculator
+from grpo_course.text.tasks import (
     PLAIN_TEMPLATE,
     Problem,
     chat_messages,
@@ -28,7 +28,7 @@ from grpo_course.tasks import (
     prompt_text,
     reply_tokens,
 )
-from grpo_course.training import (
+from grpo_course.text.training import (
     from_values,
     load_problems,
     make_environment,
@@ -199,7 +199,7 @@ def test_a_tool_needs_turns_that_end(parts):
 @pytest.mark.slow
 def test_trl_samples_masks_and_weighs_as_the_loop_does(parts, folder, tmp_path):
     pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
-    from grpo_course import trl as bridge
+    from grpo_course.text import trl as bridge
 
     config, _, tokenizer, _ = parts
     config = replace(config, kl_penalty=0.0)

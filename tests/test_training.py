@@ -13,21 +13,21 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from grpo_course import training
-from grpo_course.evaluation import Scores, sampled_scores
 from grpo_course.files import json_lines
-from grpo_course.gsm8k import GSM8K, demonstration, make_problems
-from grpo_course.lm import MODELS, CausalPolicy, make_tiny_model, make_tokenizer
 from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler, pad_rows, response_mask
-from grpo_course.tasks import (
+from grpo_course.text import training
+from grpo_course.text.evaluation import Scores, sampled_scores
+from grpo_course.text.gsm8k import GSM8K, demonstration, make_problems
+from grpo_course.text.lm import MODELS, CausalPolicy, make_tiny_model, make_tokenizer
+from grpo_course.text.tasks import (
     as_rollout,
     decode_responses,
     encode_prompts,
     find_task,
     in_template,
 )
-from grpo_course.training import (
+from grpo_course.text.training import (
     GRPOConfig,
     HeldOutProbe,
     find_preset,

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from grpo_course import trl as bridge
-from grpo_course.cli import run_command
-from grpo_course.gsm8k import make_problems
-from grpo_course.lm import make_tiny_model, make_tokenizer, save_model
 from grpo_course.loop import TrainConfig
-from grpo_course.runs import LOCK
-from grpo_course.tasks import Problem, format_reward
-from grpo_course.training import GRPOConfig, presets_of
-from grpo_course.trl import (
+from grpo_course.text import trl as bridge
+from grpo_course.text.cli import run_command
+from grpo_course.text.gsm8k import make_problems
+from grpo_course.text.lm import make_tiny_model, make_tokenizer, save_model
+from grpo_course.text.runs import LOCK
+from grpo_course.text.tasks import Problem, format_reward
+from grpo_course.text.training import GRPOConfig, presets_of
+from grpo_course.text.trl import (
     NAMES,
     chat_dataset,
     names_table,

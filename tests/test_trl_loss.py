@@ -15,7 +15,7 @@ from einops import rearrange
 from grpo_course import formulas, loop
 from grpo_course.formulas import compute_deltas
 from grpo_course.loop import Batch, Rollout, TrainConfig, Trainer
-from grpo_course.trl import LOSS_TYPES, SCALES, to_trl_config
+from grpo_course.text.trl import LOSS_TYPES, SCALES, to_trl_config
 
 trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 

@@ -16,10 +16,10 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from grpo_course import trl as bridge
-from grpo_course.gsm8k import make_problems
-from grpo_course.lm import load_model, load_tokenizer, save_model
-from grpo_course.training import from_values, make_model
+from grpo_course.text import trl as bridge
+from grpo_course.text.gsm8k import make_problems
+from grpo_course.text.lm import load_model, load_tokenizer, save_model
+from grpo_course.text.training import from_values, make_model
 
 trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 pytestmark = pytest.mark.slow
@@ -47,8 +47,8 @@ SMALL = {
 }
 # A task of a learner's own, which also pays for length, so that groups differ.
 OWN = """
-from grpo_course.reverse import Reverse, accuracy, settings
-from grpo_course.tasks import completion_texts
+from grpo_course.text.reverse import Reverse, accuracy, settings
+from grpo_course.text.tasks import completion_texts
 
 
 def length(completions, answer, **kwargs):
@@ -185,7 +185,7 @@ def test_the_command_on_one_process(tmp_path):
     config, run = tmp_path / "config.json", tmp_path / "run"
     config.write_text(json.dumps(SMALL))
     given = ["--config", config, "--out", run, "--trl", json.dumps(QUIET)]
-    printed = python("-m", "grpo_course.trl", *given)
+    printed = python("-m", "grpo_course.text.trl", *given)
     assert "TRL on 1 process(es), cpu." in printed
     look_at(printed, run)
 

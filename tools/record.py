@@ -19,9 +19,7 @@ from typing import Any, ClassVar
 import torch
 
 from grpo_course.checks import settings
-from grpo_course.evaluation import Scores, greedy_scores, sampled_scores
 from grpo_course.files import write_atomically
-from grpo_course.gsm8k import WordProblem, load_gsm8k
 from grpo_course.lessons.finale import (
     CALLS,
     FIRST,
@@ -31,10 +29,12 @@ from grpo_course.lessons.finale import (
     SAME,
     read_record,
 )
-from grpo_course.lm import CausalPolicy, find_device, load_model, load_tokenizer
-from grpo_course.smollm2 import ShortAnswers, stated
-from grpo_course.tasks import Environment
-from grpo_course.training import (
+from grpo_course.text.evaluation import Scores, greedy_scores, sampled_scores
+from grpo_course.text.gsm8k import WordProblem, load_gsm8k
+from grpo_course.text.lm import CausalPolicy, find_device, load_model, load_tokenizer
+from grpo_course.text.smollm2 import ShortAnswers, stated
+from grpo_course.text.tasks import Environment
+from grpo_course.text.training import (
     GRPOConfig,
     imitate_right,
     load_problems,

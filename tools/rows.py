@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from grpo_course import qwen, smollm2
 from grpo_course.checks import settings
-from grpo_course.evaluation import greedy_scores
 from grpo_course.files import write_atomically
 from grpo_course.lessons.finale import ROWS, read_rows
-from grpo_course.lm import load_model, load_tokenizer
-from grpo_course.training import (
+from grpo_course.text import qwen, smollm2
+from grpo_course.text.evaluation import greedy_scores
+from grpo_course.text.lm import load_model, load_tokenizer
+from grpo_course.text.training import (
     load_problems,
     make_environment,
     make_policy,

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.smollm2 import ShortAnswers
+from grpo_course.text.smollm2 import ShortAnswers
 
 PATH = Path(__file__).parent / "smollm2.json"
 FORKS, ROWS = (PATH.with_name(name) for name in ("forks.json", "rows.json"))

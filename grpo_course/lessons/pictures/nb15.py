@@ -16,8 +16,8 @@ from grpo_course.classroom.plots import (
     finish,
     plot_ties,
 )
-from grpo_course.lm import CausalPolicy
-from grpo_course.runs import Run, read_lines
+from grpo_course.text.lm import CausalPolicy
+from grpo_course.text.runs import Run, read_lines
 
 
 def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:

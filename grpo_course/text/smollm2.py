@@ -21,10 +21,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from grpo_course import fetch
 from grpo_course.checks import settings
-from grpo_course.gsm8k import GSM8K, WordProblem, compute, read_number
-from grpo_course.tasks import Completion, completion_texts, graded
+from grpo_course.text import fetch
+from grpo_course.text.gsm8k import GSM8K, WordProblem, compute, read_number
+from grpo_course.text.tasks import Completion, completion_texts, graded
 
 FOLDER = fetch.folder_of("smollm2")
 

@@ -40,7 +40,9 @@ from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.files import PARSING, json_lines, write_atomically
-from grpo_course.lm import (
+from grpo_course.long_work import num_cores, progress_bar, use_threads, watched
+from grpo_course.loop import History, Trainer, as_json, from_json
+from grpo_course.text.lm import (
     CausalPolicy,
     find_device,
     load_model,
@@ -48,10 +50,8 @@ from grpo_course.lm import (
     probe_line,
     save_model,
 )
-from grpo_course.long_work import num_cores, progress_bar, use_threads, watched
-from grpo_course.loop import History, Trainer, as_json, from_json
-from grpo_course.tasks import fingerprint, own_source, pay, sample_rows
-from grpo_course.training import (
+from grpo_course.text.tasks import fingerprint, own_source, pay, sample_rows
+from grpo_course.text.training import (
     GRPOConfig,
     HeldOutProbe,
     first_words,

@@ -21,10 +21,10 @@ from textwrap import wrap
 from pandas import DataFrame, Series
 
 from grpo_course.checks import own_line
-from grpo_course.gsm8k import read_number
-from grpo_course.lm import load_tokenizer, make_tokenizer
 from grpo_course.loop import tied_groups
-from grpo_course.tasks import (
+from grpo_course.text.gsm8k import read_number
+from grpo_course.text.lm import load_tokenizer, make_tokenizer
+from grpo_course.text.tasks import (
     Problem,
     TextTask,
     conversation_text,
@@ -35,7 +35,7 @@ from grpo_course.tasks import (
     require_rewards,
     texts_voted_on,
 )
-from grpo_course.training import (
+from grpo_course.text.training import (
     GRPOConfig,
     find_loss,
     load_problems,
@@ -400,7 +400,7 @@ MARK = "The problems of this process: "
 ELSEWHERE = f"""
 import json, os, sys
 sys.path.insert(0, "")
-from grpo_course.tasks import find_task, fingerprint
+from grpo_course.text.tasks import find_task, fingerprint
 name, settings, count, seed = json.loads(sys.argv[1])
 problems = find_task(name)(**settings).problems("train", count, seed)
 sys.stdout.flush()

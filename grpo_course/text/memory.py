@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForCausalLM, PretrainedConfig
 from transformers.pytorch_utils import Conv1D
 
-from grpo_course.lm import (
+from grpo_course.text.lm import (
     MOST_LOGITS,
     find_device,
     load_shape,
@@ -23,8 +23,8 @@ from grpo_course.lm import (
     text_config,
     tiny_config,
 )
-from grpo_course.tasks import chat_messages
-from grpo_course.training import GRPOConfig, make_task
+from grpo_course.text.tasks import chat_messages
+from grpo_course.text.training import GRPOConfig, make_task
 
 FLOAT32 = 4  # bytes
 NUMBER = {"float32": 4, "bfloat16": 2}  # bytes of what matrix products read and write

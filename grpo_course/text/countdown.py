@@ -16,7 +16,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from grpo_course.checks import require_known, settings
-from grpo_course.tasks import (
+from grpo_course.text.tasks import (
     Completion,
     Problem,
     TextTask,

@@ -24,7 +24,7 @@ from zlib import crc32
 from pydantic import Field
 
 from grpo_course.checks import require_at_least, require_known, settings
-from grpo_course.tasks import (
+from grpo_course.text.tasks import (
     Completion,
     Problem,
     TextTask,

@@ -15,10 +15,10 @@ from pandas import DataFrame, Index
 from torch import Generator, Tensor
 
 from grpo_course.checks import require_at_least
-from grpo_course.lm import CausalPolicy
 from grpo_course.long_work import counted
 from grpo_course.loop import Rollout
-from grpo_course.tasks import (
+from grpo_course.text.lm import CausalPolicy
+from grpo_course.text.tasks import (
     Environment,
     decode_responses,
     extract_answer,

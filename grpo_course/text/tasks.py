@@ -489,7 +489,7 @@ def texts_voted_on(
         return ""
     own = getattr(judge, "__name__", name)
     reader = "read_number" if tagged else "last_number"
-    cure = f"from grpo_course.gsm8k import {reader}\n    {own}.meaning = {reader}"
+    cure = f"from grpo_course.text.gsm8k import {reader}\n    {own}.meaning = {reader}"
     if not re.fullmatch(r"[-+$ ]*[0-9][0-9.,]*\W*", str(answer)):
         cure = (
             "def said(text): return text.strip().lower() or None  # what it answers\n"
@@ -504,12 +504,12 @@ def texts_voted_on(
 
 # Finding a task: one of these, or one of your own in a file or a module.
 TASKS = {
-    "gsm8k": "grpo_course.gsm8k:GSM8K",
-    "countdown": "grpo_course.countdown:Countdown",
-    "reverse": "grpo_course.reverse:Reverse",
-    "smollm2": "grpo_course.smollm2:ShortAnswers",
-    "calculator": "grpo_course.smollm2:Calculator",
-    "qwen": "grpo_course.qwen:Rows",
+    "gsm8k": "grpo_course.text.gsm8k:GSM8K",
+    "countdown": "grpo_course.text.countdown:Countdown",
+    "reverse": "grpo_course.text.reverse:Reverse",
+    "smollm2": "grpo_course.text.smollm2:ShortAnswers",
+    "calculator": "grpo_course.text.smollm2:Calculator",
+    "qwen": "grpo_course.text.qwen:Rows",
 }
 PLACE = re.compile(r"(?:(?P<file>.+\.py)|(?P<module>\w+(?:\.\w+)*)):(?P<name>\w+)")
 _files: dict[Path, tuple[int, ModuleType]] = {}  # when saved, and what was loaded

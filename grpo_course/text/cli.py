@@ -33,9 +33,12 @@ from typing import Any, TextIO, cast
 from pandas import DataFrame, Series, concat
 from transformers.utils.logging import disable_progress_bar
 
-from grpo_course import install, reverse, task_check
+from grpo_course import install
 from grpo_course.checks import MissingExtra, own_line, require_extra, unknown_name
-from grpo_course.evaluation import (
+from grpo_course.files import write_atomically
+from grpo_course.long_work import is_log, use_threads, watched
+from grpo_course.text import reverse, task_check
+from grpo_course.text.evaluation import (
     evaluation_table,
     greedy_scores,
     name_measures,
@@ -43,8 +46,7 @@ from grpo_course.evaluation import (
     summary,
     ways_to_answer,
 )
-from grpo_course.files import write_atomically
-from grpo_course.lm import (
+from grpo_course.text.lm import (
     FOR_LORA,
     MERGED,
     find_device,
@@ -52,9 +54,8 @@ from grpo_course.lm import (
     load_model,
     merging,
 )
-from grpo_course.long_work import is_log, use_threads, watched
-from grpo_course.memory import print_estimate
-from grpo_course.runs import (
+from grpo_course.text.memory import print_estimate
+from grpo_course.text.runs import (
     CHECKPOINTS,
     CONFIG,
     METRICS,
@@ -71,8 +72,8 @@ from grpo_course.runs import (
     saved_config,
     saved_epochs,
 )
-from grpo_course.tasks import TextTask, find_task
-from grpo_course.training import (
+from grpo_course.text.tasks import TextTask, find_task
+from grpo_course.text.training import (
     GRPOConfig,
     find_preset,
     load_config,

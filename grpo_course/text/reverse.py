@@ -9,7 +9,7 @@ python3 -m grpo_course evaluate --model runs/mine --baselines
 import random
 from typing import ClassVar
 
-from grpo_course.tasks import (
+from grpo_course.text.tasks import (
     Problem,
     TextTask,
     extract_answer,

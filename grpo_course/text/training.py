@@ -35,10 +35,20 @@ from grpo_course.checks import (
     unknown_name,
     unknown_setting,
 )
-from grpo_course.evaluation import sampled_scores
 from grpo_course.files import read_text, write_atomically
 from grpo_course.formulas import aggregate
-from grpo_course.lm import (
+from grpo_course.long_work import progress_bar
+from grpo_course.loop import (
+    History,
+    TrainConfig,
+    Trainer,
+    require_finite_loss,
+    take_step,
+    tied_groups,
+)
+from grpo_course.sampling import Sampler
+from grpo_course.text.evaluation import sampled_scores
+from grpo_course.text.lm import (
     LEAST_VOCABULARY,
     MODELS,
     CausalPolicy,
@@ -60,17 +70,7 @@ from grpo_course.lm import (
     turn_ends,
     with_adapter,
 )
-from grpo_course.long_work import progress_bar
-from grpo_course.loop import (
-    History,
-    TrainConfig,
-    Trainer,
-    require_finite_loss,
-    take_step,
-    tied_groups,
-)
-from grpo_course.sampling import Sampler
-from grpo_course.tasks import (
+from grpo_course.text.tasks import (
     Environment,
     Problem,
     Reward,
@@ -95,7 +95,7 @@ class GRPOConfig(TrainConfig):
     """What TrainConfig says of the loop, and all else that makes a run what it is.
 
     After "TRL:" a comment gives the name in TRL's GRPOConfig, where that differs. What
-    the loop's own are called there is in the table `grpo_course.trl.NAMES`.
+    the loop's own are called there is in the table `grpo_course.text.trl.NAMES`.
     Raises as TrainConfig.
     """
 

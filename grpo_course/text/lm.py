@@ -69,7 +69,7 @@ from grpo_course.sampling import (
     unpad_rows,
     up_to_last,
 )
-from grpo_course.tasks import (
+from grpo_course.text.tasks import (
     CHAT_TEMPLATE,
     TAGS,
     plain_template,
@@ -957,7 +957,7 @@ MERGED = "merged"
 def merging(path: str | Path) -> str:
     """The command that writes a model and its adapter as one, to be pasted."""
     given = ", ".join(json.dumps(each) for each in (Path(path).as_posix(), MERGED))
-    work = f"from grpo_course.lm import merge_adapter; merge_adapter({given})"
+    work = f"from grpo_course.text.lm import merge_adapter; merge_adapter({given})"
     return install.quoted(sys.executable, "-c", work)
 
 

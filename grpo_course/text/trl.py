@@ -4,10 +4,10 @@
 what TRL lacks, and the command trains a task of this course with TRL's GRPOTrainer in
 place of the course's loop. `--task` and the settings are those of `train`.
 
-    python -m grpo_course.trl --config sums
-    torchrun --nproc_per_node 2 -m grpo_course.trl --config sums
-    accelerate launch --config_file grpo_course/fsdp.yaml \
-        -m grpo_course.trl --config gpu
+    python -m grpo_course.text.trl --config sums
+    torchrun --nproc_per_node 2 -m grpo_course.text.trl --config sums
+    accelerate launch --config_file grpo_course/text/fsdp.yaml \
+        -m grpo_course.text.trl --config gpu
 
 `accelerate launch --cpu --num_processes 2` starts one process: read the line that says
 how many there are. vLLM writes the responses with these flags of TRL's, handed on:
@@ -41,15 +41,18 @@ from transformers import PreTrainedTokenizerBase
 
 from grpo_course import install
 from grpo_course.checks import MissingExtra, require_extra, unknown_name
-from grpo_course.cli import (
+from grpo_course.long_work import use_threads
+from grpo_course.loop import TrainConfig
+from grpo_course.sampling import unpad_rows, up_to_last
+from grpo_course.text.cli import (
     choose_config,
     print_settings,
     run_command,
     training_parser,
     with_flags,
 )
-from grpo_course.evaluation import evaluate_policy, evaluation_table
-from grpo_course.lm import (
+from grpo_course.text.evaluation import evaluate_policy, evaluation_table
+from grpo_course.text.lm import (
     FOR_LORA,
     CausalPolicy,
     find_device,
@@ -57,11 +60,8 @@ from grpo_course.lm import (
     lora_config,
     save_model,
 )
-from grpo_course.long_work import use_threads
-from grpo_course.loop import TrainConfig
-from grpo_course.runs import alone_in
-from grpo_course.sampling import unpad_rows, up_to_last
-from grpo_course.tasks import (
+from grpo_course.text.runs import alone_in
+from grpo_course.text.tasks import (
     TAGS,
     Completion,
     Opening,
@@ -74,7 +74,7 @@ from grpo_course.tasks import (
     encode_prompts,
     opened_tags,
 )
-from grpo_course.training import (
+from grpo_course.text.training import (
     GRPOConfig,
     load_problems,
     load_trained,
@@ -459,7 +459,7 @@ def run(config: GRPOConfig, out: Path, trl_only: dict[str, Any]) -> None:
 def main(arguments: list[str]) -> int:
     """Read the command line, then train, save, measure. -> the exit status"""
     what = "Train a causal LM with TRL's GRPOTrainer."
-    made = training_parser("python -m grpo_course.trl", what, out="runs/trl")
+    made = training_parser("python -m grpo_course.text.trl", what, out="runs/trl")
     help_text = "JSON object of further arguments of TRL's own"
     made.add_argument("--trl", default="{}", help=help_text)
     options, flags = made.parse_known_args(arguments)

@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from grpo_course import fetch, smollm2
 from grpo_course.checks import settings
-from grpo_course.gsm8k import (
+from grpo_course.text import fetch, smollm2
+from grpo_course.text.gsm8k import (
     ADVISED,
     WordProblem,
     lenient_reward,
     worked_lines,
 )
-from grpo_course.tasks import Completion
+from grpo_course.text.tasks import Completion
 
 MARK = "####"  # the answer, behind GSM8K's own mark, is the end of what is written
 

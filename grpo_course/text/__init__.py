@@ -1,0 +1,1 @@
+"""The room of language models: tasks, policies, training, commands."""
