@@ -1170,7 +1170,7 @@ def progress() -> None:
 
 
 STUB = "Your code replaces `raise NotImplementedError`; the course's own stands in."
-DRAFT = "What stands there is a draft, and it can be fooled: write your own."
+DRAFT = "What stands there is a draft with mistakes in it: mend it."
 
 
 def mark(problem: Problem | None) -> str:
