@@ -8,19 +8,11 @@ How a response's reward becomes a step of the weights is not told here: that is
 `formulas` (deltas, losses) and `loop`, which knows no world.
 """
 
-import hashlib
-import inspect
 import math
-import pickle
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from io import BytesIO
 from itertools import pairwise
 from numbers import Real
-from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -28,9 +20,8 @@ from einops import einsum, rearrange, repeat
 from torch import Generator, Tensor, nn
 
 from grpo_course.checks import require_axes, require_finite, require_vocabulary
-from grpo_course.files import json_lines, read_json_lines, write_atomically
 from grpo_course.formulas import compute_deltas
-from grpo_course.loop import History, Rollout, TrainConfig, as_json, from_json, train
+from grpo_course.loop import History, Rollout, TrainConfig, train
 from grpo_course.sampling import (
     make_draw,
     one_generator,
@@ -508,7 +499,6 @@ def run_policy_gradient(
     loss_mode: str = "naive",
     kl_penalty: float = 0.0,
     reward_fn: Callable = sort_inclusion_ordering_reward,
-    use_cache: bool = False,
     *,
     prompts: Tensor = SORT_PROMPTS,
     held_out: Tensor | None = None,
@@ -517,7 +507,6 @@ def run_policy_gradient(
     learning_rate: float = 1e-3,
     optimizer: Callable = torch.optim.Adam,
     watch: Callable[[History], None] | None = None,
-    cache_folder: str | Path = "runs",
     **knobs,
 ) -> History:
     """Train one sort model for each seed; the history's curves are [step seed].
@@ -526,9 +515,7 @@ def run_policy_gradient(
     epoch how often those are sorted, held_out_probability, and held_out_answer.
 
     Further knobs are those of TrainConfig (epsilon, kl_estimator, ...). The last
-    record holds the exact measures of the trained models. With use_cache, a run of
-    the same settings is read from cache_folder; else it is written there, the log
-    as JSON lines and the curves as a figure.
+    record holds the exact measures of the trained models.
     """
     config = TrainConfig(
         num_epochs=num_epochs,
@@ -540,81 +527,10 @@ def run_policy_gradient(
         kl_penalty=kl_penalty,
         **knobs,
     )
-    log = None
-    if use_cache:
-        settings = (config, reward_fn, prompts, held_out, tuple(seeds), init_scale)
-        key = fingerprint(*settings, learning_rate, optimizer)
-        name = f"policy_gradient_{deltas_mode}_{loss_mode}_{key}.jsonl"
-        log = Path(cache_folder) / name
-        if log.exists():
-            cure = "Delete the file, and the next call runs again."
-            return History(list(read_json_lines(log, from_json, cure)))
     policy = make_policy(prompts, seeds, init_scale)
     observe = watch_exactly(prompts, reward_fn, held_out)
     stepper = optimizer(policy.model.parameters(), lr=learning_rate)
     reward = rollout_reward(reward_fn)
     history = train(policy, prompts, reward, stepper, config, observe, watch)
     history.records.append({"epoch": num_epochs} | observe(policy))
-    if log:
-        write_atomically(log.with_suffix(".png"), figure(history))
-        write_atomically(log, json_lines(map(as_json, history.records)))
     return history
-
-
-def figure(history: History) -> bytes:
-    """Loss and mean reward against the optimizer step, one line a seed; a PNG."""
-    from matplotlib.figure import Figure  # only a kept run draws
-
-    drawn, image = Figure(figsize=(9, 3.2), layout="constrained"), BytesIO()
-    for ax, name in zip(drawn.subplots(1, 2), ("loss", "mean_reward"), strict=True):
-        ax.plot(history.curve(name))
-        ax.set_xlabel("optimizer step")
-        ax.set_ylabel(name)
-    drawn.savefig(image, format="png")
-    return image.getvalue()
-
-
-def fingerprint(*settings: object) -> str:
-    """A short text that changes with every setting, the reward's code included."""
-    written = BytesIO()
-    Described(written, protocol=4).dump(settings)
-    return hashlib.sha256(written.getvalue()).hexdigest()[:12]
-
-
-class Described(pickle.Pickler):
-    """Pickles a function that a notebook defines as its source and all that it reads.
-
-    One from a file is that whole file, a module its name, a tensor its numbers.
-    """
-
-    told: frozenset = frozenset()
-
-    def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, ModuleType):
-            return str, (value.__name__,)
-        if isinstance(value, Tensor):
-            return torch.tensor, (value.tolist(), value.dtype)
-        if not isinstance(value, FunctionType):
-            return NotImplemented
-        name, module = value.__qualname__, value.__module__
-        if "<lambda>" in name:
-            raise ValueError(
-                "use_cache=True cannot tell one lambda from another. Define it with "
-                "`def`."
-            )
-        if module != "__main__" and "<locals>" not in name:
-            return tuple, ([name, inspect.getsource(sys.modules[module])],)
-        if value in self.told:  # it calls itself
-            return str, (name,)
-        self.told |= {value}
-        known, read = value.__globals__, names_in(value.__code__)
-        outside = {word: known[word] for word in sorted(read & known.keys())}
-        closure = [cell.cell_contents for cell in value.__closure__ or ()]
-        defaults = [value.__defaults__, value.__kwdefaults__]
-        return tuple, ([inspect.getsource(value), outside, closure, defaults],)
-
-
-def names_in(code: CodeType) -> set[str]:
-    """The names that code and the code inside it look up."""
-    inner = (names_in(part) for part in code.co_consts if isinstance(part, CodeType))
-    return set(code.co_names).union(*inner)

@@ -1,8 +1,6 @@
 """World 1: rewards, model, exact truth and runs, against plain loops and by hand."""
 
-import sys
 from fractions import Fraction
-from importlib import import_module
 from itertools import product
 from math import exp, prod
 
@@ -11,7 +9,6 @@ import pytest
 import torch
 from torch import Generator
 
-from grpo_course import files, sort
 from grpo_course.formulas import DELTA_MODES
 from grpo_course.loop import TrainConfig, train
 from grpo_course.sort import (
@@ -29,7 +26,6 @@ from grpo_course.sort import (
     exact_pair_gradients,
     exact_policy_gradient,
     exact_sorted_probability,
-    fingerprint,
     generate_responses,
     make_policy,
     push_of,
@@ -758,123 +754,6 @@ def test_weights_beyond_float_range_stop_with_epoch_and_step():
     says = r"the loss is nan in epoch 0, step 1.*learning rate"
     with pytest.raises(ValueError, match=says):
         run_policy_gradient(2, 3, optimizer=torch.optim.SGD, learning_rate=1e30)
-
-
-# Runs that are kept
-
-
-def kept(folder, **settings):
-    return run_policy_gradient(
-        2, 2, use_cache=True, cache_folder=folder, seeds=(0, 1), **settings
-    )
-
-
-def test_a_second_run_is_read_not_trained(tmp_path, monkeypatch):
-    first = kept(tmp_path)
-    monkeypatch.setattr("grpo_course.sort.train", None)
-    second = kept(tmp_path)
-    for name in ("loss", "mean_reward", "expected_reward", "step"):
-        assert torch.equal(first.curve(name), second.curve(name))
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".jsonl", ".png"]
-    log = next(tmp_path.glob("*.jsonl"))
-    log.write_text(log.read_text() + "{half a line")
-    with pytest.raises(ValueError, match=r"line 6 is not.*Delete the file"):
-        kept(tmp_path)
-
-
-def test_every_setting_makes_another_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(sort, "figure", lambda history: b"")
-    for settings in (
-        {},
-        {"reward_fn": sort_distance_reward},
-        {"reward_fn": sort_exact_reward},
-        {"learning_rate": 0.1},
-        {"deltas_mode": "centered_rewards"},
-        {"prompts": torch.tensor([[1, 0, 2]])},
-        {"optimizer": torch.optim.SGD},
-    ):
-        kept(tmp_path, **settings)
-    assert len(list(tmp_path.glob("*.jsonl"))) == 7
-
-
-def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
-    def stop(beside, path):
-        assert beside.read_bytes()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(files.os, "replace", stop)
-    with pytest.raises(KeyboardInterrupt):
-        kept(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-SCALE, HALF, LONG = [1.0], torch.tensor(0.5), torch.zeros(5000)
-
-
-def paying(points, per_place=(1.0, 2.0)):
-    def helper(response):
-        return points if response else helper(response[1:])
-
-    def reward(prompt, response, base=points):
-        return helper(response) + sum(SCALE[0] * p for p in per_place) + HALF.item()
-
-    return reward
-
-
-def test_a_reward_is_known_by_its_code_and_by_what_it_reads(monkeypatch):
-    """A closure, a default, a global in a generator, a function that it calls."""
-    keys = {fingerprint(paying(2.0))}
-    assert fingerprint(paying(2.0)) in keys
-    keys |= {fingerprint(paying(-2.0)), fingerprint(paying(2.0, per_place=(3.0,)))}
-    monkeypatch.setitem(globals(), "SCALE", [5.0])
-    keys.add(fingerprint(paying(2.0)))
-    monkeypatch.setitem(globals(), "HALF", torch.tensor(0.25))
-    keys.add(fingerprint(paying(2.0)))
-    assert len(keys) == 5
-
-    def reward(prompt, response):
-        return 1.0
-
-    first = fingerprint(reward)
-
-    def reward(prompt, response):
-        return 2.0
-
-    assert fingerprint(reward) != first
-    with pytest.raises(ValueError, match="Define it with `def`"):
-        fingerprint(lambda prompt, response: 1.0)
-
-
-@pytest.mark.parametrize("kind", [list, tuple, np.array])
-def test_what_print_leaves_out_is_in_the_key(kind):
-    def keyed(values):
-        thing = kind([values])
-
-        def reward(prompt, response):
-            return float(thing is None)
-
-        return fingerprint(reward)
-
-    other = LONG.clone()
-    other[2500] = 1
-    assert keyed(LONG) == keyed(LONG.clone()) != keyed(other)
-
-
-def test_a_reward_is_known_by_the_file_that_it_calls(tmp_path, monkeypatch):
-    path = tmp_path / "own_helper.py"
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    keys = set()
-    for scale in (1.0, 2.0):
-        path.write_text(f"SCALE = {scale}\ndef scaled(x):\n    return x * SCALE\n")
-        scaled = import_module("own_helper").scaled
-
-        def reward(prompt, response, scaled=scaled):
-            return scaled(1.0)
-
-        keys.add(fingerprint(reward))
-        del sys.modules["own_helper"]
-    assert len(keys) == 2
 
 
 # What a person would get wrong is refused: the argument, what was given, the cure.
