@@ -16,6 +16,7 @@ formulas as papers write them, and trust their caller, as the loop does.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -329,7 +330,23 @@ LOSS_MODES: dict[str, Callable[..., Tensor]] = {
     "sapo": sapo_loss,
 }
 MODES_WITHOUT_OLD = {"naive"}
-MODES_THAT_CUT = {"clipped", "dual_clipped"}
+NEVER_CUT = (naive_loss, unclipped_loss, cispo_loss, sapo_loss)
+
+
+class TokenLoss(NamedTuple):
+    """The loss of each token, and what it was made of: [... batch trial pos] each.
+
+    Padding is zero in all of them, but for the ratio, which is one.
+    """
+
+    loss: Tensor
+    ratio: Tensor
+    deltas: Tensor
+    log_probs: Tensor
+    old_log_probs: Tensor
+    mask: Tensor | None
+    mode: str
+    bounds: dict[str, float]  # epsilon, epsilon_high, dual_clip
 
 
 def compute_loss(
@@ -355,8 +372,8 @@ def compute_loss(
     that are missing or carry a gradient, for shapes that do not line up, and for values
     that cannot be log-probabilities.
     """
-    per_token = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **clip)
-    return aggregate(per_token, mask, aggregation, max_length=max_length)
+    tokens = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **clip)
+    return aggregate(tokens.loss, mask, aggregation, max_length=max_length)
 
 
 def token_loss(
@@ -367,36 +384,26 @@ def token_loss(
     *,
     mask: Tensor | None = None,
     **clip,
-) -> Tensor:
-    """The loss of each token [... batch trial pos]; arguments as `compute_loss`."""
-    new, deltas, old, mask = line_up(log_probs, deltas, mode, old_log_probs, mask)
-    level, bounds = clip_settings(mode, **clip)
-    ratio = compute_ratio(new, old, mask, level)
-    return LOSS_MODES[mode](ratio, deltas, log_probs=new, old_log_probs=old, **bounds)
+) -> TokenLoss:
+    """The loss before the mean over tokens; arguments and errors as `compute_loss`.
 
-
-def line_up(
-    log_probs: Tensor,
-    deltas: Tensor,
-    mode: str,
-    old_log_probs: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Log-probs, deltas, old log-probs and mask, checked: [... batch trial pos] each.
-
-    Padding is zero in all of them. A mode that reads no old log-probs may go without.
+    The loop trains on it too, and notes what `clip_report` says of it.
     """
     require_known("mode", mode, LOSS_MODES)
+    level, bounds = clip_settings(mode, **clip)
     require_axes("log_probs", log_probs, "batch trial pos")
-    mask = as_bool_mask(mask, log_probs)
-    new = hide(log_probs, mask)
-    require_log_probs(log_probs=new)
-    deltas = hide(deltas_per_token(deltas, log_probs), mask)
-    if old_log_probs is None and mode in MODES_WITHOUT_OLD:
-        return new, deltas, new.detach(), mask
-    old = hide(require_old_log_probs(old_log_probs, log_probs, mode), mask)
-    require_log_probs(old_log_probs=old)
-    return new, deltas, old, mask
+    deltas = deltas_per_token(deltas, log_probs)
+    old = old_log_probs
+    if old is None and mode in MODES_WITHOUT_OLD:
+        old = log_probs.detach()
+    old = require_old_log_probs(old, log_probs, mode)
+    if mask is not None:
+        mask = as_bool_mask(mask, log_probs)
+    new, deltas, old = (hide(each, mask) for each in (log_probs, deltas, old))
+    require_log_probs(log_probs=new, old_log_probs=old)
+    ratio = compute_ratio(new, old, mask, level)
+    loss = LOSS_MODES[mode](ratio, deltas, log_probs=new, old_log_probs=old, **bounds)
+    return TokenLoss(loss, ratio, deltas, new, old, mask, mode, bounds)
 
 
 def clip_settings(
@@ -501,27 +508,30 @@ def kl_values(
     log_probs: Tensor,
     ref_log_probs: Tensor,
     estimator: str = "k3",
+    mask: Tensor | None = None,
     *,
     old_log_probs: Tensor | None = None,
 ) -> Tensor:
     """Estimate KL(pi||ref) in nats from the sampled tokens alone, one value each.
 
     Any shape, the same for all; `old_log_probs` is read by "corrected_k3" only and
-    is the policy itself unless given. k1, k2, k3: Schulman 2020,
-    joschu.net/blog/kl-approx.html. Their gradients: Tang and Munos 2025, arXiv
-    2506.09477.
+    is the policy itself unless given. Under a mask, [... batch trial pos], padding is
+    zero. k1, k2, k3: Schulman 2020, joschu.net/blog/kl-approx.html. Their gradients:
+    Tang and Munos 2025, arXiv 2506.09477.
 
     Raises ValueError for an unknown estimator, for shapes that do not line up, for
     a reference or old log-probs that carry a gradient.
     """
     require_known("estimator", estimator, KL_ESTIMATORS)
     require_ref_log_probs(ref_log_probs, log_probs)
-    require_log_probs(log_probs=log_probs, ref_log_probs=ref_log_probs)
-    old = old_log_probs
+    if mask is not None:
+        mask = as_bool_mask(mask, log_probs)
+    new, ref, old = hide(log_probs, mask), hide(ref_log_probs, mask), old_log_probs
+    require_log_probs(log_probs=new, ref_log_probs=ref)
     if old is not None:
-        require_old_log_probs(old, log_probs, estimator)
+        old = hide(require_old_log_probs(old, log_probs, estimator), mask)
         require_log_probs(old_log_probs=old)
-    return KL_ESTIMATORS[estimator](log_probs, ref_log_probs, old_log_probs=old)
+    return KL_ESTIMATORS[estimator](new, ref, old_log_probs=old)
 
 
 def compute_kl_penalty(
@@ -541,13 +551,9 @@ def compute_kl_penalty(
     Raises as `kl_values` and `aggregate`.
     """
     require_axes("log_probs", log_probs, "batch trial pos")
-    require_ref_log_probs(ref_log_probs, log_probs)
-    mask = None if mask is None else as_bool_mask(mask, log_probs)
-    old = old_log_probs
-    if old is not None:
-        old = hide(require_old_log_probs(old, log_probs, estimator), mask)
-    new, ref = hide(log_probs, mask), hide(ref_log_probs, mask)
-    values = kl_values(new, ref, estimator, old_log_probs=old)
+    values = kl_values(
+        log_probs, ref_log_probs, estimator, mask, old_log_probs=old_log_probs
+    )
     return aggregate(values, mask, aggregation, max_length=max_length)
 
 
@@ -745,46 +751,27 @@ def loss_report(
     mask: Tensor | None = None,
     **clip,
 ) -> dict[str, Tensor]:
-    """What ratio and clip do, as `ratio_report`; arguments as `compute_loss`."""
+    """What ratio and clip do, as `clip_report`; arguments as `compute_loss`."""
     require_old_log_probs(old_log_probs, log_probs, mode)
-    new, deltas, old, mask = line_up(log_probs, deltas, mode, old_log_probs, mask)
-    level, bounds = clip_settings(mode, **clip)
-    ratio = compute_ratio(new, old, mask, level)
-    return ratio_report(ratio, deltas, new, old, mask, mode, **bounds)
+    tokens = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **clip)
+    return clip_report(tokens)
 
 
 @torch.no_grad()
-def ratio_report(
-    ratio: Tensor,
-    deltas: Tensor,
-    log_probs: Tensor,
-    old_log_probs: Tensor,
-    mask: Tensor | None,
-    mode: str,
-    *,
-    epsilon: float,
-    epsilon_high: float,
-    dual_clip: float,
-) -> dict[str, Tensor]:
+def clip_report(tokens: TokenLoss) -> dict[str, Tensor]:
     """What the ratio and the clip did, as a flat dict of [...].
 
-    A token counts as clipped only if it loses its gradient: r below the range with
-    delta < 0, above it with delta > 0, above `dual_clip` with delta < 0. CISPO and SAPO
-    cut nobody; of a loss of your own nothing is known. `gradient_fraction` are the
-    tokens that still pull: delta is not zero and nothing was clipped. Fractions are of
+    `clip_fraction_low` and `clip_fraction_high` count the tokens that lost their
+    gradient, with a ratio below the range and above it. `gradient_fraction` counts
+    those that still pull: delta is not zero and nothing was clipped. Fractions are of
     the tokens under the mask; without any, all of it is NaN.
     `old_kl` is how far the inner steps went: KL(pi_old||pi) in nats a token, k3, each
     token's log-ratio cut off as in the ratio.
     """
-    counts = as_bool_mask(mask, ratio)
-    log_ratio = as_floats(log_probs - old_log_probs).clamp(max=FARTHEST)
-    low = high = torch.zeros_like(counts)
-    if mode in MODES_THAT_CUT:
-        low = (ratio < 1 - epsilon) & (deltas < 0)
-        high = (ratio > 1 + epsilon_high) & (deltas > 0)
-    if mode == "dual_clipped":
-        high = high | ((ratio > dual_clip) & (deltas < 0))
-    pulls = (deltas != 0) & ~low & ~high
+    ratio, counts = tokens.ratio, as_bool_mask(tokens.mask, tokens.ratio)
+    log_ratio = as_floats(tokens.log_probs - tokens.old_log_probs).clamp(max=FARTHEST)
+    low, high = clipped_tokens(tokens)
+    pulls = (tokens.deltas != 0) & ~low & ~high
     means = {
         "ratio_mean": ratio,
         "old_kl": torch.expm1(log_ratio) - log_ratio,
@@ -797,3 +784,41 @@ def ratio_report(
         "ratio_max": torch.where(counts, ratio, -torch.inf).amax(TOKEN_AXES),
     } | {k: token_mean(hide(as_floats(v), counts), counts, 1) for k, v in means.items()}
     return {name: or_nan(value, counts) for name, value in report.items()}
+
+
+def clipped_tokens(tokens: TokenLoss) -> tuple[Tensor, Tensor]:
+    """Which tokens lost their gradient: ratio too low, ratio too high. bool each.
+
+    PPO's clip takes it where the ratio is below the range with delta < 0 or above it
+    with delta > 0, the dual clip also above `dual_clip` with delta < 0. The course's
+    other losses take it from nobody. Of a loss of your own the gradient is looked at.
+    """
+    loss, ratio, deltas = LOSS_MODES[tokens.mode], tokens.ratio, tokens.deltas
+    low = high = torch.zeros_like(ratio, dtype=torch.bool)
+    if loss in (clipped_loss, dual_clipped_loss):
+        low = (ratio < 1 - tokens.bounds["epsilon"]) & (deltas < 0)
+        high = (ratio > 1 + tokens.bounds["epsilon_high"]) & (deltas > 0)
+        if loss is dual_clipped_loss:
+            high = high | ((ratio > tokens.bounds["dual_clip"]) & (deltas < 0))
+    elif loss not in NEVER_CUT:
+        cut = (deltas != 0) & (slope_of(tokens) == 0)
+        low, high = cut & (ratio < 1), cut & (ratio >= 1)
+    return low, high
+
+
+@torch.enable_grad()
+def slope_of(tokens: TokenLoss) -> Tensor:
+    """The gradient of each token's loss by its log-probability, alone and in the ratio.
+
+    -> [... batch trial pos]
+    """
+    ratio = tokens.ratio.detach().requires_grad_()
+    log_probs = tokens.log_probs.detach().requires_grad_()
+    given = {"log_probs": log_probs, "old_log_probs": tokens.old_log_probs}
+    loss = LOSS_MODES[tokens.mode](ratio, tokens.deltas, **given, **tokens.bounds)
+    if not loss.requires_grad:
+        return torch.zeros_like(ratio)
+    by_ratio, by_log_prob = torch.autograd.grad(
+        loss.sum(), (ratio, log_probs), materialize_grads=True
+    )
+    return by_ratio * ratio + by_log_prob

@@ -33,7 +33,6 @@ from grpo_course.checks import (
     require_finite,
     require_inside,
     require_known,
-    require_log_probs,
     require_same_shape,
     require_tensor,
     settings,
@@ -52,15 +51,16 @@ from grpo_course.formulas import (
     as_beta,
     as_bool_mask,
     as_floats,
+    clip_report,
     clip_settings,
     compute_deltas,
-    compute_ratio,
+    compute_kl_penalty,
     deltas_per_token,
     hide,
     kl_reward,
     or_nan,
-    ratio_report,
     sampler_weights,
+    token_loss,
 )
 from grpo_course.long_work import counted
 
@@ -161,10 +161,13 @@ class TrainConfig:
 
     @property
     def clip(self) -> dict[str, Any]:
-        """The range of the ratio, as the losses take it."""
-        high = self.epsilon if self.epsilon_high is None else self.epsilon_high
-        bounds = {"epsilon": self.epsilon, "epsilon_high": high}
-        return bounds | {"dual_clip": self.dual_clip}
+        """The ratio and its range, as the loss takes them."""
+        return {
+            "epsilon": self.epsilon,
+            "epsilon_high": self.epsilon_high,
+            "dual_clip": self.dual_clip,
+            "ratio_level": self.ratio_level,
+        }
 
     @property
     def mean(self) -> dict[str, Any]:
@@ -483,9 +486,7 @@ def score(policy: Policy, rollout: Rollout) -> Tensor:
             f"policy.log_probs returned shape {list(log_probs.shape)}, but responses "
             f"has shape {list(rollout.responses.shape)}: return one number a token."
         )
-    log_probs = hide(log_probs, rollout.mask)
-    require_log_probs(log_probs=log_probs)
-    return log_probs
+    return hide(log_probs, rollout.mask)
 
 
 # --- The algorithm
@@ -613,26 +614,27 @@ class GRPO:
         log_probs, old = score(self.policy, batch.rollout), batch.old_log_probs
         if old is None:  # there is one step, and pi is still pi_old
             old = log_probs.detach()
-        deltas = deltas_per_token(batch.deltas, log_probs)
 
-        ratio = compute_ratio(log_probs, old, mask, config.ratio_level)
-        per_token = LOSS_MODES[config.loss_mode](
-            ratio, deltas, log_probs=log_probs, old_log_probs=old, **config.clip
+        tokens = token_loss(
+            log_probs, batch.deltas, config.loss_mode, old, mask=mask, **config.clip
         )
-        loss = aggregate(per_token, mask, **config.mean)
+        loss = aggregate(tokens.loss, mask, **config.mean)
         record = {"loss": loss.detach(), "policy_loss": loss.detach()}
         if ref is not None:
-            per_token = KL_ESTIMATORS[config.kl_estimator](
-                log_probs, ref, old_log_probs=old
+            kl = compute_kl_penalty(
+                log_probs,
+                ref,
+                config.kl_estimator,
+                mask,
+                old_log_probs=old,
+                **config.mean,
             )
-            kl = aggregate(per_token, mask, **config.mean)
             beta = torch.zeros_like(kl.detach()) + self.beta
             if config.kl_place == "loss":  # else the reward has paid for it
                 loss = loss + beta * kl
             kl = or_nan(kl.detach(), mask)
             record |= {"loss": loss.detach(), "kl": kl, "beta": beta}
-        seen = (ratio, deltas, log_probs, old, mask, config.loss_mode)
-        return loss, record | ratio_report(*seen, **config.clip)
+        return loss, record | clip_report(tokens)
 
     def end_epoch(self) -> None:
         """Count, and let somebody look."""

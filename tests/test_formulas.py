@@ -469,10 +469,26 @@ def test_the_gradient_fraction_is_that_of_the_gradient(shape, number, level):
         torch.testing.assert_close(seen, pulls, **same)
 
 
-def test_a_loss_of_your_own_cuts_nobody(monkeypatch):
+@pytest.mark.parametrize("level", ["token", "sequence"])
+@pytest.mark.parametrize("mode", LOSS_MODES)
+def test_a_loss_of_your_own_is_reported_as_what_it_does(mode, level, monkeypatch):
+    """Its clip is not known by its name, and so is measured by its gradient."""
+    known = LOSS_MODES[mode]
+    monkeypatch.setitem(LOSS_MODES, "mine", lambda *given, **by: known(*given, **by))
+    log_probs, old, deltas, mask = rollout((2, 3, 4), 0)
+    log_probs = old + 2 * (log_probs - old)
+    knobs = {"mask": mask, "ratio_level": level, "dual_clip": 1.5}
+    report = loss_report(log_probs, deltas, old, mode=mode, **knobs)
+    mine = loss_report(log_probs, deltas, old, mode="mine", **knobs)
+    assert mine == report
+    both = report["clip_fraction_low"], report["clip_fraction_high"]
+    assert (sum(both) > 0) == (mode in CUT)
+
+
+def test_a_loss_of_your_own_without_a_gradient_pulls_nobody(monkeypatch):
     monkeypatch.setitem(LOSS_MODES, "mine", lambda ratio, deltas, **_: -deltas)
     report = loss_report(*one_token(9.0, 1.0), mode="mine")
-    assert report["gradient_fraction"] == 1 and report["clip_fraction_high"] == 0
+    assert report["gradient_fraction"] == 0 and report["clip_fraction_high"] == 1
 
 
 def test_old_kl_is_what_the_tokens_say_at_either_level():
@@ -574,7 +590,7 @@ def test_padding_is_never_read(shape, number, mode):
         torch.testing.assert_close(loss, clean[0], rtol=0, atol=0)
         torch.testing.assert_close(gradient, clean[1], rtol=0, atol=0)
         assert (gradient[~mask] == 0).all()
-        per_token = token_loss(dirty[0], deltas, mode, dirty[1], mask=mask)
+        per_token = token_loss(dirty[0], deltas, mode, dirty[1], mask=mask).loss
         assert (per_token[~mask] == 0).all()
 
 
