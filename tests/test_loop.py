@@ -1377,8 +1377,8 @@ class Script:
     def sample(self, prompts, num_responses):
         self.asked.append(prompts.flatten().tolist())
         tokens = self.calls.pop(0)
-        mask = tokens > 0
-        return Rollout(prompts, tokens, mask, sampled_log_probs=-tokens.float())
+        noted, odd = -tokens.float(), tokens.sum(-1) % 2 == 1
+        return Rollout(prompts, tokens, tokens > 0, noted, finished=odd)
 
     def log_probs(self, rollout):
         return rollout.sampled_log_probs
@@ -1409,6 +1409,7 @@ def test_tied_groups_are_asked_again_and_padded():
     assert rollout.responses.tolist() == expected
     assert torch.equal(rollout.mask, rollout.responses > 0)
     assert torch.equal(rollout.sampled_log_probs, -rollout.responses.float())
+    assert rollout.finished.tolist() == [[False, True], [True, False], [True, False]]
     assert torch.equal(rollout.prompts, PROMPTS_OF_SAMPLING_VARIANTS)
 
 
