@@ -18,15 +18,11 @@ import torch
 from torch import Generator, Tensor
 
 from grpo_course.sampling import Sampler, draw
-from grpo_course.text.gsm8k import make_problems
-from grpo_course.text.lm import (
-    chunked_log_probs,
-    generate,
-    make_tiny_model,
-    make_tokenizer,
-    response_log_probs,
-)
-from grpo_course.text.tasks import encode_prompts
+from grpo_course.text.generation import generate
+from grpo_course.text.prompts import encode_prompts
+from grpo_course.text.scoring import chunked_log_probs, response_log_probs
+from grpo_course.text.stories import make_problems
+from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 
 PROMPTS, TRIALS, NEW_TOKENS, ROUNDS = 16, 8, 24, 7
 

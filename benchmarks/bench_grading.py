@@ -6,8 +6,8 @@ Run from the repository root: python benchmarks/bench_grading.py
 import time
 from collections.abc import Callable
 
-from grpo_course.text.gsm8k import correctness_reward, length_reward, lenient_reward
-from grpo_course.text.tasks import format_reward, in_template
+from grpo_course.text.grader import correctness_reward, length_reward, lenient_reward
+from grpo_course.text.responses import format_reward, in_template
 
 MEGABYTE = 1_000_000
 REWARDS = (correctness_reward, lenient_reward, format_reward, length_reward)

@@ -45,8 +45,10 @@ from workloads import (
 
 from grpo_course.loop import Rollout, train
 from grpo_course.sampling import Sampler
-from grpo_course.text.lm import CausalPolicy, load_model
-from grpo_course.text.tasks import chat_messages, decode_responses, encode_prompts
+from grpo_course.text.lm import CausalPolicy
+from grpo_course.text.models import load_model
+from grpo_course.text.prompts import decode_responses, encode_prompts
+from grpo_course.text.responses import chat_messages
 from grpo_course.text.trl import require_trl, to_trl_config
 
 Given = tuple[Workload, Path, Any]  # what to do, where the model lies, its tokenizer

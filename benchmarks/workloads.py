@@ -9,8 +9,9 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from grpo_course.loop import TrainConfig
-from grpo_course.text.lm import load_model
-from grpo_course.text.tasks import CHAT_TEMPLATE, encode_prompts
+from grpo_course.text.models import load_model
+from grpo_course.text.prompts import encode_prompts
+from grpo_course.text.responses import CHAT_TEMPLATE
 
 PAD, START, EOS = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 TEXTS = ["What is 12 + 7?", "<think> 12 + 7 = 19 </think> <answer> 19 </answer>"]

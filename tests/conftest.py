@@ -96,7 +96,7 @@ def call(capsys, monkeypatch):
 @pytest.fixture(scope="session")
 def easy_problems():
     """Sums of two numbers up to four, told in words."""
-    from grpo_course.text.gsm8k import make_problems
+    from grpo_course.text.stories import make_problems
 
     easy = {"operands": (1, 4), "operations": "+", "steps": (1,)}
     return make_problems("train", 300, seed=0, **easy)
@@ -106,7 +106,7 @@ def easy_problems():
 def tokenizer(easy_problems):
     """One that was learned on their questions and demonstrations."""
     from grpo_course.text.gsm8k import demonstration
-    from grpo_course.text.lm import make_tokenizer
+    from grpo_course.text.tiny import make_tokenizer
 
     texts = [problem.question for problem in easy_problems]
     return make_tokenizer(texts + [demonstration(problem) for problem in easy_problems])

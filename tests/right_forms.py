@@ -25,19 +25,18 @@ from grpo_course.formulas import (
     compute_kl_penalty,
     compute_loss,
     compute_ratio,
+    corrected_k3,
     exact_kl,
     k3,
-    kl_reward,
     loss_report,
 )
 from grpo_course.lessons.hunt.defects import HEALTHY
 from grpo_course.lessons.hunt.probes import token_with
-from grpo_course.loop import adapted_beta
 from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
 from grpo_course.sequences import token_share
 from grpo_course.text import smollm2
-from grpo_course.text.gsm8k import read_number
-from grpo_course.text.tasks import completion_texts, extract_answer, format_reward
+from grpo_course.text.grader import read_number
+from grpo_course.text.responses import completion_texts, extract_answer, format_reward
 
 
 def _response_by_response(logits, tokens, old, ref, deltas, eos, beta):
@@ -367,8 +366,8 @@ RIGHT = [
     ("expected_reward", lambda p, r: (p[:, None] @ r[..., None])[:, 0, 0]),
     ("expected_reward", lambda p, r: einsum(p, r, "b a, b a -> b")),
     ("expected_reward", lambda p, r: (p.mT.contiguous().mT * r).sum(-1)),
-    ("naive_loss", lambda x, d: -torch.einsum("...p,...->...", x, d).sum() / x.numel()),
-    ("naive_loss", lambda x, d: -(d * x.mean(-1)).mean((-1, -2)).mean()),
+    ("push_without_log", lambda p, r, d: torch.tensordot(p * p * r, d, dims=1)),
+    ("push_without_log", lambda p, r, d: ((p**2 * r)[:, None, None] * d).sum(0)),
     ("one_update", lambda *given: _updated(*given)),
     (
         "gradient_variance",
@@ -520,20 +519,13 @@ RIGHT = [
     ),
     ("k3_estimate", lambda p, q: (q - p).exp() - 1 - (q - p)),
     ("k3_estimate", lambda p, q: 1 / (p - q).exp() - 1 + (p - q)),
-    ("penalized_reward", lambda r, p, q, b: (r - b * (p - q).sum(-1)).detach()),
     (
-        "penalized_reward",
-        torch.no_grad()(lambda r, p, q, b: r - b * p.sum(-1) + b * q.sum(-1)),
+        "corrected_k3",
+        lambda p, old, q: p.exp() / old.exp() * (torch.expm1(q - p) - (q - p)),
     ),
     (
-        "next_beta",
-        lambda b, kl, t, g: b + b * g * torch.clip((kl - t) / t, -0.2, 0.2),
-    ),
-    (
-        "next_beta",
-        lambda b, kl, t, g: (
-            torch.as_tensor(b) * (1 + g * kl.clamp(0.8 * t, 1.2 * t) / t - g)
-        ),
+        "corrected_k3",
+        lambda p, old, q: torch.exp(p - old) * ((q - p).exp() - 1 + p - q),
     ),
     (
         "inner_step_loss",
@@ -825,27 +817,10 @@ def _normalized(c):
     return c / (c.std(-1, keepdim=True) + 1e-4)
 
 
-def _in_place(beta, factor):
-    beta *= factor
-    return beta
-
-
 WRONG = [
     ("count_matches", lambda p, r: sum(a == b for a, b in zip(sorted({*p}), r))),
-    (  # a reference that is trained through the reward
-        "penalized_reward",
-        lambda r, p, q, b: r - b * (p.detach() - q).sum(-1),
-    ),
     ("k3_estimate", lambda p, q: (d := (q - p).clamp(-10, 10)).exp() - 1 - d),
     ("k3_estimate", lambda p, q: (r := (q - p).exp()) - 1 - (r + 1e-8).log()),
-    (
-        "next_beta",
-        lambda b, kl, t, g: float(b) * (1 + g * (kl / t - 1).clamp(-0.2, 0.2)),
-    ),
-    (
-        "next_beta",
-        lambda b, kl, t, g: _in_place(b, 1 + g * (kl / t - 1).clamp(-0.2, 0.2)),
-    ),
     (  # of a tied group the first response alone
         "ties_push_nothing",
         lambda f: f(torch.tensor([[1000.1] * 8, [*range(8)]]))[0, 0].abs() < 1e-3,
@@ -1045,7 +1020,6 @@ PACKAGE = {
         prompts, responses, sort_rewards.sort_distance_reward
     ),
     "duplicate_proof_reward": sort_rewards.sort_multiset_reward,
-    "naive_loss": lambda x, d: compute_loss(x, d, "naive").mean(),
     "leave_one_out": lambda r: compute_deltas(r, "leave_one_out"),
     "normalize_by_group": lambda r: compute_deltas(r, "normalized_rewards"),
     "compute_ratio_from_logs": lambda x, old: compute_ratio(x, old.detach()),
@@ -1054,8 +1028,7 @@ PACKAGE = {
     "masked_sequence_mean": lambda x, m: aggregate(x, m, "sequence_mean"),
     "exact_kl_of": exact_kl,
     "k3_estimate": k3,
-    "penalized_reward": lambda r, p, q, b: kl_reward(r, p, q.detach(), b),
-    "next_beta": adapted_beta,
+    "corrected_k3": lambda p, old, q: corrected_k3(p, q, old_log_probs=old),
     "inner_step_loss": inner_step_loss,
     "gradient_by_log_probs": gradient_by_log_probs,
     "token_mean_loss_at_ratio_one": token_mean_loss,

@@ -21,7 +21,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from grpo_course.files import json_lines
 from grpo_course.text import cli, reverse, training
 from grpo_course.text.cli import check_task, evaluate, new_task, show, train
-from grpo_course.text.gsm8k import make_problems
 from grpo_course.text.reverse import Reverse
 from grpo_course.text.runs import (
     CONFIG,
@@ -31,6 +30,7 @@ from grpo_course.text.runs import (
     read_lines,
     saved_epochs,
 )
+from grpo_course.text.stories import make_problems
 from grpo_course.text.tasks import find_task
 
 # A task of a learner's own, whole: its rewards compare with a text.
@@ -40,7 +40,7 @@ import random
 from typing import ClassVar
 
 from grpo_course.checks import settings
-from grpo_course.text.tasks import extract_answer, graded, in_template
+from grpo_course.text.responses import extract_answer, graded, in_template
 from grpo_course.text.tasks import Problem, TextTask
 
 
@@ -67,8 +67,10 @@ DATES = """import random
 from datetime import date, timedelta
 from typing import ClassVar
 
-from grpo_course.text.tasks import Problem, TextTask, extract_answer, graded
-from grpo_course.text.tasks import in_template, settings, split_of
+from grpo_course.text.responses import extract_answer, graded
+from grpo_course.text.tasks import Problem, TextTask
+from grpo_course.text.responses import in_template
+from grpo_course.text.tasks import settings, split_of
 
 SPELLINGS = "%d %B %Y", "%B %d, %Y", "%d.%m.%Y", "%m/%d/%Y", "%a %d %b %Y"
 

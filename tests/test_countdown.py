@@ -3,7 +3,8 @@
 import pytest
 
 from grpo_course.text.countdown import Countdown, reaches_target, solves, work_out
-from grpo_course.text.tasks import as_rollout, extract_answer, in_template
+from grpo_course.text.prompts import as_rollout
+from grpo_course.text.responses import extract_answer, in_template
 from grpo_course.text.training import GRPOConfig, make_environment, make_model
 
 GOLD = {"numbers": [3, 4, 5], "target": 17}  # 3*4+5, say

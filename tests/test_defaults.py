@@ -110,9 +110,9 @@ REPEATS = {  # functions that begin as a config does
     "evaluation.py evaluate_policy": GRPOConfig,
     "evaluation.py sampled_scores": GRPOConfig,
     "evaluation.py ways_to_answer": GRPOConfig,
-    "lm.py make_tiny_model": GRPOConfig,
-    "lm.py make_tokenizer": GRPOConfig,
-    "tasks.py __init__": GRPOConfig,
+    "tiny.py make_tiny_model": GRPOConfig,
+    "tiny.py make_tokenizer": GRPOConfig,
+    "environment.py __init__": GRPOConfig,
     "training.py sample_right": GRPOConfig,
 }
 BUT_FOR = {

@@ -13,6 +13,7 @@ from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler
 from grpo_course.text import evaluation
 from grpo_course.text.countdown import reaches_target
+from grpo_course.text.environment import Environment
 from grpo_course.text.evaluation import (
     Measures,
     Scores,
@@ -28,15 +29,13 @@ from grpo_course.text.evaluation import (
     summary,
     ways_to_answer,
 )
-from grpo_course.text.gsm8k import (
-    GSM8K,
-    WordProblem,
-    correctness_reward,
-    demonstration,
-    last_number,
-)
-from grpo_course.text.lm import CausalPolicy, make_tiny_model
-from grpo_course.text.tasks import Environment, Problem, as_rollout
+from grpo_course.text.grader import correctness_reward, last_number
+from grpo_course.text.gsm8k import GSM8K, demonstration
+from grpo_course.text.lm import CausalPolicy
+from grpo_course.text.prompts import as_rollout
+from grpo_course.text.stories import WordProblem
+from grpo_course.text.tasks import Problem
+from grpo_course.text.tiny import make_tiny_model
 from grpo_course.text.training import make_environment, make_task, presets_of
 
 N = 6

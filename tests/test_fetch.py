@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 from grpo_course import install
 from grpo_course.__main__ import UNWRITABLE
 from grpo_course.text import fetch
-from grpo_course.text.lm import make_tiny_model, make_tokenizer
+from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 
 
 def downloads(key):

@@ -13,8 +13,9 @@ import pytest
 
 from grpo_course.classroom.live import LiveCurve
 from grpo_course.text import smollm2
-from grpo_course.text.lm import load_model, make_tiny_model, make_tokenizer
-from grpo_course.text.tasks import chat_messages
+from grpo_course.text.models import load_model
+from grpo_course.text.responses import chat_messages
+from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 from grpo_course.text.training import (
     load_problems,
     make_environment,

@@ -17,44 +17,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_course.text.gsm8k import (
-    FORMS,
-    GSM8K,
-    HELD_OUT_SCENES,
+from grpo_course.text.grader import (
     LONGEST_ANSWER,
     LONGEST_NUMBER,
-    PRESETS,
     READINGS,
-    SHORT_SYSTEM_PROMPT,
-    SPLITS,
-    SYSTEM_PROMPT,
-    TRAINING_SCENES,
-    WordProblem,
-    compute,
     correctness_reward,
-    demonstration,
-    fact_key,
     gold_number,
     is_correct,
     is_leniently_correct,
     last_number,
     length_reward,
     lenient_reward,
+    read_number,
+)
+from grpo_course.text.gsm8k import (
+    FORMS,
+    GSM8K,
+    PRESETS,
+    SHORT_SYSTEM_PROMPT,
+    SYSTEM_PROMPT,
+    demonstration,
     load_gsm8k,
     load_run_split,
-    make_problems,
-    pool_of,
-    problem_key,
-    read_number,
     with_slip,
-    work_out,
 )
-from grpo_course.text.tasks import (
+from grpo_course.text.responses import (
     TAGS,
     chat_messages,
     extract_answer,
     format_reward,
     in_template,
+)
+from grpo_course.text.stories import (
+    HELD_OUT_SCENES,
+    SPLITS,
+    TRAINING_SCENES,
+    WordProblem,
+    compute,
+    fact_key,
+    make_problems,
+    pool_of,
+    problem_key,
+    work_out,
 )
 from grpo_course.text.training import (
     GRPOConfig,

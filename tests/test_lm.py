@@ -33,40 +33,34 @@ from benchmarks.architectures import EXACT, measured, small
 from grpo_course.loop import Rollout, TrainConfig, train
 from grpo_course.sampling import Sampler, pad_rows, response_mask
 from grpo_course.text import lm
+from grpo_course.text.adapters import merge_adapter
+from grpo_course.text.environment import Environment
 from grpo_course.text.evaluation import greedy_scores
+from grpo_course.text.generation import generate
 from grpo_course.text.gsm8k import GSM8K
-from grpo_course.text.lm import (
-    EXPECTED,
-    MODELS,
-    CausalPolicy,
-    Prefix,
-    chunked_log_probs,
-    generate,
+from grpo_course.text.lm import EXPECTED, CausalPolicy, probe_line, sampler_gap
+from grpo_course.text.memory import print_estimate
+from grpo_course.text.models import (
     has_adapter,
-    lengths_that_change,
     load_model,
     load_shape,
     load_tokenizer,
-    make_recompute,
-    make_tiny_model,
-    make_tokenizer,
-    merge_adapter,
-    probe_line,
     require_whole_model,
-    response_log_probs,
-    sampler_gap,
     save_model,
     text_config,
 )
-from grpo_course.text.memory import print_estimate
+from grpo_course.text.prompts import decode_responses, prompt_text
+from grpo_course.text.read_once import lengths_that_change
+from grpo_course.text.responses import TAGS
 from grpo_course.text.runs import Run
-from grpo_course.text.tasks import (
-    TAGS,
-    Environment,
-    Problem,
-    decode_responses,
-    prompt_text,
+from grpo_course.text.scoring import (
+    Prefix,
+    chunked_log_probs,
+    make_recompute,
+    response_log_probs,
 )
+from grpo_course.text.tasks import Problem
+from grpo_course.text.tiny import MODELS, make_tiny_model, make_tokenizer
 from grpo_course.text.training import (
     GRPOConfig,
     load_trained,

@@ -22,11 +22,15 @@ from grpo_course.loop import TrainConfig
 from grpo_course.text import training
 from grpo_course.text.cli import evaluate
 from grpo_course.text.countdown import Countdown
-from grpo_course.text.gsm8k import GSM8K, is_correct, make_problems
-from grpo_course.text.lm import make_tiny_model, recomputes, save_model
+from grpo_course.text.grader import is_correct
+from grpo_course.text.gsm8k import GSM8K
+from grpo_course.text.models import save_model
+from grpo_course.text.prompts import as_rollout
 from grpo_course.text.reverse import Reverse
 from grpo_course.text.runs import Run, begin, saved_epochs
-from grpo_course.text.tasks import as_rollout
+from grpo_course.text.scoring import recomputes
+from grpo_course.text.stories import make_problems
+from grpo_course.text.tiny import make_tiny_model
 from grpo_course.text.training import GRPOConfig, warm_start
 
 SMALL = {

@@ -8,13 +8,7 @@ from transformers import DynamicCache, LlamaConfig, Qwen2Config
 from grpo_course.loop import Batch, Rollout, Trainer, split
 from grpo_course.sampling import Sampler
 from grpo_course.text import memory
-from grpo_course.text.gsm8k import demonstration, make_problems
-from grpo_course.text.lm import (
-    MODELS,
-    make_tiny_model,
-    make_tokenizer,
-    response_log_probs,
-)
+from grpo_course.text.gsm8k import demonstration
 from grpo_course.text.memory import (
     activation_bytes,
     cache_bytes,
@@ -24,6 +18,9 @@ from grpo_course.text.memory import (
     shape_of,
     sizes_of,
 )
+from grpo_course.text.scoring import response_log_probs
+from grpo_course.text.stories import make_problems
+from grpo_course.text.tiny import MODELS, make_tiny_model, make_tokenizer
 from grpo_course.text.training import GRPOConfig, presets_of
 
 ROWS, POS = 3, 40

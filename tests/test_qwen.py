@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from grpo_course.text.lm import make_tiny_model, make_tokenizer
 from grpo_course.text.qwen import MARK, Rows
-from grpo_course.text.tasks import TASKS, chat_messages, find_task
+from grpo_course.text.responses import chat_messages
+from grpo_course.text.tasks import TASKS, find_task
+from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 from grpo_course.text.training import (
     load_problems,
     make_environment,

@@ -19,8 +19,8 @@ import torch
 from grpo_course.files import json_lines, write_atomically
 from grpo_course.text import runs
 from grpo_course.text.cli import draw, measured_ends, train
+from grpo_course.text.environment import fingerprint
 from grpo_course.text.evaluation import sampled_scores
-from grpo_course.text.gsm8k import make_problems
 from grpo_course.text.runs import (
     CONFIG,
     METRICS,
@@ -33,7 +33,8 @@ from grpo_course.text.runs import (
     read_lines,
     saved_epochs,
 )
-from grpo_course.text.tasks import Problem, fingerprint
+from grpo_course.text.stories import make_problems
+from grpo_course.text.tasks import Problem
 from grpo_course.text.training import from_values
 from tests.kills import result
 

@@ -7,10 +7,12 @@ import pytest
 
 from grpo_course.files import json_lines
 from grpo_course.lessons import finale
-from grpo_course.text.gsm8k import make_problems
-from grpo_course.text.lm import make_tiny_model, make_tokenizer
+from grpo_course.text.environment import Environment
+from grpo_course.text.prompts import prompt_text
+from grpo_course.text.responses import chat_messages
 from grpo_course.text.smollm2 import ShortAnswers, accuracy, form, stated
-from grpo_course.text.tasks import Environment, chat_messages, prompt_text
+from grpo_course.text.stories import make_problems
+from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 from grpo_course.text.training import presets_of
 from tools import record
 

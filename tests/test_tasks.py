@@ -31,40 +31,32 @@ from grpo_course.loop import History, Rollout
 from grpo_course.sampling import response_mask
 from grpo_course.text import reverse, task_check
 from grpo_course.text.countdown import Countdown
-from grpo_course.text.gsm8k import (
-    GSM8K,
-    RUN_SPLITS,
-    demonstration,
-    load_gsm8k,
-    make_problems,
-)
-from grpo_course.text.lm import (
-    load_tokenizer,
-    make_tiny_model,
-    make_tokenizer,
-    save_model,
-    turn_ends,
-)
-from grpo_course.text.task_check import attack, check_task, doubts, find_fault
-from grpo_course.text.tasks import (
-    CHAT_TEMPLATE,
-    TAGS,
-    TASKS,
-    Environment,
-    Problem,
+from grpo_course.text.environment import Environment, sample_rows, what_is_lost
+from grpo_course.text.gsm8k import GSM8K, RUN_SPLITS, demonstration, load_gsm8k
+from grpo_course.text.models import load_tokenizer, save_model, turn_ends
+from grpo_course.text.prompts import (
     as_rollout,
-    chat_messages,
-    columns,
-    completion_texts,
     decode_responses,
     encode_prompts,
+    prompt_text,
+)
+from grpo_course.text.responses import (
+    CHAT_TEMPLATE,
+    TAGS,
+    chat_messages,
+    completion_texts,
+)
+from grpo_course.text.stories import make_problems
+from grpo_course.text.task_check import attack, check_task, doubts, find_fault
+from grpo_course.text.tasks import (
+    TASKS,
+    Problem,
+    columns,
     find_task,
     pay,
-    prompt_text,
     read_problems,
-    sample_rows,
-    what_is_lost,
 )
+from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 from grpo_course.text.training import (
     GRPOConfig,
     find_loss,

@@ -10,24 +10,18 @@ from grpo_course.checks import settings
 from grpo_course.formulas import compute_loss
 from grpo_course.sampling import Sampler, prompt_mask
 from grpo_course.text.evaluation import greedy_scores
-from grpo_course.text.lm import (
-    CausalPolicy,
-    load_model,
-    load_tokenizer,
-    make_tiny_model,
-    make_tokenizer,
-    save_model,
-)
-from grpo_course.text.smollm2 import Calculator
-from grpo_course.text.tasks import (
+from grpo_course.text.lm import CausalPolicy
+from grpo_course.text.models import load_model, load_tokenizer, save_model
+from grpo_course.text.prompts import (
     PLAIN_TEMPLATE,
-    Problem,
-    chat_messages,
-    completion_texts,
     decode_responses,
     prompt_text,
     reply_tokens,
 )
+from grpo_course.text.responses import chat_messages, completion_texts
+from grpo_course.text.smollm2 import Calculator
+from grpo_course.text.tasks import Problem
+from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 from grpo_course.text.training import (
     from_values,
     load_problems,

@@ -18,15 +18,13 @@ from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler, pad_rows, response_mask
 from grpo_course.text import training
 from grpo_course.text.evaluation import Scores, sampled_scores
-from grpo_course.text.gsm8k import GSM8K, demonstration, make_problems
-from grpo_course.text.lm import MODELS, CausalPolicy, make_tiny_model, make_tokenizer
-from grpo_course.text.tasks import (
-    as_rollout,
-    decode_responses,
-    encode_prompts,
-    find_task,
-    in_template,
-)
+from grpo_course.text.gsm8k import GSM8K, demonstration
+from grpo_course.text.lm import CausalPolicy
+from grpo_course.text.prompts import as_rollout, decode_responses, encode_prompts
+from grpo_course.text.responses import in_template
+from grpo_course.text.stories import make_problems
+from grpo_course.text.tasks import find_task
+from grpo_course.text.tiny import MODELS, make_tiny_model, make_tokenizer
 from grpo_course.text.training import (
     GRPOConfig,
     HeldOutProbe,

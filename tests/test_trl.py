@@ -12,10 +12,12 @@ from filelock import FileLock
 from grpo_course.loop import TrainConfig
 from grpo_course.text import trl as bridge
 from grpo_course.text.cli import run_command
-from grpo_course.text.gsm8k import make_problems
-from grpo_course.text.lm import make_tiny_model, make_tokenizer, save_model
+from grpo_course.text.models import save_model
+from grpo_course.text.responses import format_reward
 from grpo_course.text.runs import LOCK
-from grpo_course.text.tasks import Problem, format_reward
+from grpo_course.text.stories import make_problems
+from grpo_course.text.tasks import Problem
+from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 from grpo_course.text.training import GRPOConfig, presets_of
 from grpo_course.text.trl import (
     NAMES,

@@ -12,7 +12,8 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from grpo_course.formulas import compute_deltas
 from grpo_course.loop import Rollout, TrainConfig, train
 from grpo_course.sampling import Sampler
-from grpo_course.text.lm import CausalPolicy, make_tiny_model
+from grpo_course.text.lm import CausalPolicy
+from grpo_course.text.tiny import make_tiny_model
 from grpo_course.text.trl import to_trl_config
 
 trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")

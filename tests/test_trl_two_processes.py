@@ -17,8 +17,8 @@ import pytest
 import torch
 
 from grpo_course.text import trl as bridge
-from grpo_course.text.gsm8k import make_problems
-from grpo_course.text.lm import load_model, load_tokenizer, save_model
+from grpo_course.text.models import load_model, load_tokenizer, save_model
+from grpo_course.text.stories import make_problems
 from grpo_course.text.training import from_values, make_model
 
 trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
@@ -48,7 +48,7 @@ SMALL = {
 # A task of a learner's own, which also pays for length, so that groups differ.
 OWN = """
 from grpo_course.text.reverse import Reverse, accuracy, settings
-from grpo_course.text.tasks import completion_texts
+from grpo_course.text.responses import completion_texts
 
 
 def length(completions, answer, **kwargs):

@@ -17,8 +17,8 @@ from grpo_course.files import write_atomically
 from grpo_course.formulas import compute_loss
 from grpo_course.lessons.finale import FORKS
 from grpo_course.loop import Rollout, collect
-from grpo_course.text.lm import load_model, load_tokenizer
-from grpo_course.text.tasks import decode_responses
+from grpo_course.text.models import load_model, load_tokenizer
+from grpo_course.text.prompts import decode_responses
 from grpo_course.text.training import (
     load_problems,
     make_environment,

@@ -29,11 +29,13 @@ from grpo_course.lessons.finale import (
     SAME,
     read_record,
 )
+from grpo_course.text.environment import Environment
 from grpo_course.text.evaluation import Scores, greedy_scores, sampled_scores
-from grpo_course.text.gsm8k import WordProblem, load_gsm8k
-from grpo_course.text.lm import CausalPolicy, find_device, load_model, load_tokenizer
+from grpo_course.text.gsm8k import load_gsm8k
+from grpo_course.text.lm import CausalPolicy
+from grpo_course.text.models import find_device, load_model, load_tokenizer
 from grpo_course.text.smollm2 import ShortAnswers, stated
-from grpo_course.text.tasks import Environment
+from grpo_course.text.stories import WordProblem
 from grpo_course.text.training import (
     GRPOConfig,
     imitate_right,

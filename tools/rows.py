@@ -18,7 +18,7 @@ from grpo_course.files import write_atomically
 from grpo_course.lessons.finale import ROWS, read_rows
 from grpo_course.text import qwen, smollm2
 from grpo_course.text.evaluation import greedy_scores
-from grpo_course.text.lm import load_model, load_tokenizer
+from grpo_course.text.models import load_model, load_tokenizer
 from grpo_course.text.training import (
     load_problems,
     make_environment,

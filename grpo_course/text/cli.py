@@ -46,7 +46,8 @@ from grpo_course.text.evaluation import (
     summary,
     ways_to_answer,
 )
-from grpo_course.text.lm import (
+from grpo_course.text.memory import print_estimate
+from grpo_course.text.models import (
     FOR_LORA,
     MERGED,
     find_device,
@@ -54,7 +55,6 @@ from grpo_course.text.lm import (
     load_model,
     merging,
 )
-from grpo_course.text.memory import print_estimate
 from grpo_course.text.runs import (
     CHECKPOINTS,
     CONFIG,

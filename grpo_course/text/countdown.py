@@ -16,17 +16,14 @@ from typing import ClassVar
 from pydantic import Field
 
 from grpo_course.checks import require_known, settings
-from grpo_course.text.tasks import (
+from grpo_course.text.responses import (
     Completion,
-    Problem,
-    TextTask,
     extract_answer,
     format_reward,
     graded,
     in_template,
-    require_count,
-    split_of,
 )
+from grpo_course.text.tasks import Problem, TextTask, require_count, split_of
 
 SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 READ = re.compile(r"[0-9+*() -]{1,100}")  # no name, no call, nothing long

@@ -17,13 +17,11 @@ from torch import Generator, Tensor
 from grpo_course.checks import require_at_least
 from grpo_course.long_work import counted
 from grpo_course.loop import Rollout
+from grpo_course.text.environment import Environment
 from grpo_course.text.lm import CausalPolicy
-from grpo_course.text.tasks import (
-    Environment,
-    decode_responses,
-    extract_answer,
-    texts_voted_on,
-)
+from grpo_course.text.prompts import decode_responses
+from grpo_course.text.responses import extract_answer
+from grpo_course.text.tasks import texts_voted_on
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ import torch
 from transformers import AutoModelForCausalLM, PretrainedConfig
 from transformers.pytorch_utils import Conv1D
 
-from grpo_course.text.lm import (
-    MOST_LOGITS,
+from grpo_course.text.models import (
     find_device,
     load_shape,
     require_whole_model,
     text_config,
-    tiny_config,
 )
-from grpo_course.text.tasks import chat_messages
+from grpo_course.text.responses import chat_messages
+from grpo_course.text.scoring import MOST_LOGITS
+from grpo_course.text.tiny import tiny_config
 from grpo_course.text.training import GRPOConfig, make_task
 
 FLOAT32 = 4  # bytes

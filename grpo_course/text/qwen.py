@@ -16,13 +16,10 @@ from typing import Any, ClassVar
 
 from grpo_course.checks import settings
 from grpo_course.text import fetch, smollm2
-from grpo_course.text.gsm8k import (
-    ADVISED,
-    WordProblem,
-    lenient_reward,
-    worked_lines,
-)
-from grpo_course.text.tasks import Completion
+from grpo_course.text.grader import lenient_reward
+from grpo_course.text.gsm8k import ADVISED, worked_lines
+from grpo_course.text.responses import Completion
+from grpo_course.text.stories import WordProblem
 
 MARK = "####"  # the answer, behind GSM8K's own mark, is the end of what is written
 

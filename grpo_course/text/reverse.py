@@ -9,15 +9,8 @@ python3 -m grpo_course evaluate --model runs/mine --baselines
 import random
 from typing import ClassVar
 
-from grpo_course.text.tasks import (
-    Problem,
-    TextTask,
-    extract_answer,
-    graded,
-    in_template,
-    settings,
-    split_of,
-)
+from grpo_course.text.responses import extract_answer, graded, in_template
+from grpo_course.text.tasks import Problem, TextTask, settings, split_of
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

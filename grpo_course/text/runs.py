@@ -42,15 +42,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from grpo_course.files import PARSING, json_lines, write_atomically
 from grpo_course.long_work import num_cores, progress_bar, use_threads, watched
 from grpo_course.loop import History, Trainer, as_json, from_json
-from grpo_course.text.lm import (
-    CausalPolicy,
-    find_device,
-    load_model,
-    load_tokenizer,
-    probe_line,
-    save_model,
-)
-from grpo_course.text.tasks import fingerprint, own_source, pay, sample_rows
+from grpo_course.text.environment import fingerprint, sample_rows
+from grpo_course.text.lm import CausalPolicy, probe_line
+from grpo_course.text.models import find_device, load_model, load_tokenizer, save_model
+from grpo_course.text.tasks import own_source, pay
 from grpo_course.text.training import (
     GRPOConfig,
     HeldOutProbe,

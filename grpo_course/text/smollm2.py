@@ -23,8 +23,10 @@ from pydantic import Field
 
 from grpo_course.checks import settings
 from grpo_course.text import fetch
-from grpo_course.text.gsm8k import GSM8K, WordProblem, compute, read_number
-from grpo_course.text.tasks import Completion, completion_texts, graded
+from grpo_course.text.grader import read_number
+from grpo_course.text.gsm8k import GSM8K
+from grpo_course.text.responses import Completion, completion_texts, graded
+from grpo_course.text.stories import WordProblem, compute
 
 FOLDER = fetch.folder_of("smollm2")
 

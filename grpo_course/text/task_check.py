@@ -6,7 +6,7 @@ another process), test problems are trained on, a reward breaks on nonsense or o
 chats that TRL passes, a right response is too long to be written.
 
 A file of its own, above tasks.py: a check reads the settings of a run (training.py) and
-counts in the tokens of its tokenizer (lm.py), and both are made of what tasks.py says.
+counts in the tokens of its tokenizer, and both are made of what tasks.py says.
 """
 
 import json
@@ -22,19 +22,18 @@ from pandas import DataFrame, Series
 
 from grpo_course.checks import own_line
 from grpo_course.loop import tied_groups
-from grpo_course.text.gsm8k import read_number
-from grpo_course.text.lm import load_tokenizer, make_tokenizer
+from grpo_course.text.environment import fingerprint
+from grpo_course.text.grader import read_number
+from grpo_course.text.models import load_tokenizer
+from grpo_course.text.responses import conversation_text, extract_answer, in_template
 from grpo_course.text.tasks import (
     Problem,
     TextTask,
-    conversation_text,
-    extract_answer,
-    fingerprint,
-    in_template,
     pay,
     require_rewards,
     texts_voted_on,
 )
+from grpo_course.text.tiny import make_tokenizer
 from grpo_course.text.training import (
     GRPOConfig,
     find_loss,
@@ -400,7 +399,8 @@ MARK = "The problems of this process: "
 ELSEWHERE = f"""
 import json, os, sys
 sys.path.insert(0, "")
-from grpo_course.text.tasks import find_task, fingerprint
+from grpo_course.text.environment import fingerprint
+from grpo_course.text.tasks import find_task
 name, settings, count, seed = json.loads(sys.argv[1])
 problems = find_task(name)(**settings).problems("train", count, seed)
 sys.stdout.flush()

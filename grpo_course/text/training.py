@@ -47,41 +47,30 @@ from grpo_course.loop import (
     tied_groups,
 )
 from grpo_course.sampling import Sampler
+from grpo_course.text.adapters import LoraPolicy, with_adapter
+from grpo_course.text.environment import Environment, what_is_lost
 from grpo_course.text.evaluation import sampled_scores
-from grpo_course.text.lm import (
-    LEAST_VOCABULARY,
-    MODELS,
-    CausalPolicy,
-    LoraPolicy,
+from grpo_course.text.lm import CausalPolicy, probe_line, require_learning
+from grpo_course.text.models import (
     device_name,
     find_device,
     load_generation,
     load_model,
     load_shape,
     load_tokenizer,
-    make_recompute,
-    make_tiny_model,
-    make_tokenizer,
-    probe_line,
-    require_learning,
-    require_room,
     require_whole_model,
     text_config,
     turn_ends,
-    with_adapter,
 )
-from grpo_course.text.tasks import (
-    Environment,
-    Problem,
-    Reward,
-    TextTask,
-    as_rollout,
-    conversation_text,
-    decode_responses,
-    extract_answer,
-    find_task,
-    reply_tokens,
-    what_is_lost,
+from grpo_course.text.prompts import as_rollout, decode_responses, reply_tokens
+from grpo_course.text.responses import Reward, conversation_text, extract_answer
+from grpo_course.text.scoring import make_recompute, require_room
+from grpo_course.text.tasks import Problem, TextTask, find_task
+from grpo_course.text.tiny import (
+    LEAST_VOCABULARY,
+    MODELS,
+    make_tiny_model,
+    make_tokenizer,
 )
 
 # Names of the first preset: in any task, and what it was called once, in some of ours.

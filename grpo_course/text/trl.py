@@ -44,6 +44,7 @@ from grpo_course.checks import MissingExtra, require_extra, unknown_name
 from grpo_course.long_work import use_threads
 from grpo_course.loop import TrainConfig
 from grpo_course.sampling import unpad_rows, up_to_last
+from grpo_course.text.adapters import lora_config
 from grpo_course.text.cli import (
     choose_config,
     print_settings,
@@ -52,28 +53,19 @@ from grpo_course.text.cli import (
     with_flags,
 )
 from grpo_course.text.evaluation import evaluate_policy, evaluation_table
-from grpo_course.text.lm import (
-    FOR_LORA,
-    CausalPolicy,
-    find_device,
-    load_tokenizer,
-    lora_config,
-    save_model,
-)
-from grpo_course.text.runs import alone_in
-from grpo_course.text.tasks import (
+from grpo_course.text.lm import CausalPolicy
+from grpo_course.text.models import FOR_LORA, find_device, load_tokenizer, save_model
+from grpo_course.text.prompts import behind, encode_prompts, opened_tags
+from grpo_course.text.responses import (
     TAGS,
     Completion,
     Opening,
-    Problem,
     Reward,
-    behind,
     chat_messages,
-    columns,
     completion_texts,
-    encode_prompts,
-    opened_tags,
 )
+from grpo_course.text.runs import alone_in
+from grpo_course.text.tasks import Problem, columns
 from grpo_course.text.training import (
     GRPOConfig,
     load_problems,

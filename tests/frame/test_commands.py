@@ -32,8 +32,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from grpo_course import install
 from grpo_course.__main__ import COMMANDS
 from grpo_course.text import cli, fetch, trl
-from grpo_course.text.lm import make_tiny_model, make_tokenizer, save_model
+from grpo_course.text.models import save_model
 from grpo_course.text.tasks import TASKS, find_task
+from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 from grpo_course.text.training import GRPOConfig, find_preset, make_task
 from tools import run
 from tools.notebook import read

@@ -9,14 +9,14 @@ import torch
 from grpo_course.classroom.check import case, exercise
 from grpo_course.lessons.exercises.shared import Long
 from grpo_course.sampling import response_mask
-from grpo_course.text.gsm8k import (
+from grpo_course.text.grader import (
     correctness_reward,
     gold_number,
     is_correct,
     is_leniently_correct,
     read_number,
 )
-from grpo_course.text.tasks import TAGS, format_reward
+from grpo_course.text.responses import TAGS, format_reward
 
 
 def text_case(description, text, hint=""):

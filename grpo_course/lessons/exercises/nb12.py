@@ -4,7 +4,7 @@ from collections import Counter
 from statistics import mode
 
 from grpo_course.classroom.check import Case, case, exercise
-from grpo_course.text.gsm8k import read_number
+from grpo_course.text.grader import read_number
 
 
 def _said(description, text, hint="", answer="12"):

@@ -7,7 +7,8 @@ from inspect import signature
 from torch import Tensor, float32, tensor
 
 from grpo_course.classroom.check import Case, case, exercise
-from grpo_course.text.tasks import completion_texts, require_numbers
+from grpo_course.text.responses import completion_texts
+from grpo_course.text.tasks import require_numbers
 
 
 def paid_by(

@@ -29,8 +29,8 @@ from grpo_course.classroom.plots import (
     name_row,
     write,
 )
-from grpo_course.text.gsm8k import WordProblem
-from grpo_course.text.tasks import TAGS
+from grpo_course.text.responses import TAGS
+from grpo_course.text.stories import WordProblem
 
 # The ground and the hatching of a piece of text. Grey and yellow are the marks that somebody set;
 # what stands between them is text.

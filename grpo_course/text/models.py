@@ -1,0 +1,308 @@
+"""Models and tokenizers on disk, or on the hub."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils import logging
+
+from grpo_course import install
+from grpo_course.checks import (
+    require_extra,
+)
+from grpo_course.files import PARSING, read_text
+from grpo_course.text.prompts import plain_template, prompt_text, turn_end
+
+WORK = "Qwen2 and 3, Llama, Gemma, Phi, SmolLM, OLMo, Granite"
+FOR_LORA = "lora", "LoRA needs the package peft"
+
+
+def text_config(
+    model_or_config: PreTrainedModel | PretrainedConfig,
+) -> PretrainedConfig:
+    """The config of the part that reads and writes text; most models have no other.
+
+    In a model that also sees or hears, as in Gemma 3 and 4, window, layers, positions
+    and vocabulary stand in an inner config.
+    """
+    config = getattr(model_or_config, "config", model_or_config)
+    return config.get_text_config(decoder=True)
+
+
+# --- Adapters (LoRA: Hu et al. 2021, arXiv 2106.09685), with the package peft
+
+
+def has_adapter(path: str | Path) -> bool:
+    """Whether a folder holds an adapter, not a whole model."""
+    return (Path(path) / "adapter_config.json").is_file()
+
+
+def whole_model(path: str | Path) -> str:
+    """The model itself, or the one that an adapter stands beside, as it was noted.
+
+    Where that folder is gone, the model that the run beside the adapter names is taken.
+    Raises FileNotFoundError where neither is there, ValueError for what is no JSON.
+    """
+
+    def said(file: Path, key: str) -> str:
+        try:
+            return str(json.loads(read_text(file)).get(key) or "")
+        except PARSING as error:
+            raise ValueError(
+                f"{file} is not what was written ({error}). Copy it again."
+            ) from None
+
+    if not has_adapter(path):
+        return str(path)
+    noted = Path(path, "adapter_config.json")
+    name = said(noted, "base_model_name_or_path")
+    names = [name]
+    if (run := Path(path, "grpo_config.json")).is_file():  # in the words of its user
+        names.append(said(run, "model"))
+    there = [each for each in names if Path(each, "config.json").is_file()]
+    if there or is_hub_name(name):
+        return [*there, name][0]
+    raise FileNotFoundError(
+        f"model={str(path)!r} holds an adapter beside the model {name!r}, which is not "
+        'there any more. Put it back, or write its new place behind "base_model_name_or'
+        f'_path" in {noted}.'
+    )
+
+
+def require_whole_model(path: str | Path) -> None:
+    """Check that a run can begin with a model: its reference is that model."""
+    if has_adapter(path):
+        raise ValueError(
+            f"model={str(path)!r} holds an adapter and not a whole model. To train it "
+            f"further, merge the two, then pass --model {MERGED}: {merging(path)}"
+        )
+
+
+MERGED = "merged"
+
+
+def merging(path: str | Path) -> str:
+    """The command that writes a model and its adapter as one, to be pasted."""
+    given = ", ".join(json.dumps(each) for each in (Path(path).as_posix(), MERGED))
+    work = f"from grpo_course.text.lm import merge_adapter; merge_adapter({given})"
+    return install.quoted(sys.executable, "-c", work)
+
+
+def lasting(name: str) -> str:
+    """A model's name as it holds in any folder: a path from the root, or a hub name."""
+    return os.path.abspath(name) if os.path.isdir(name) else name
+
+
+# --- Models on disk, or on the hub
+
+
+def device_name(name: str) -> str:
+    """ "auto", or what torch takes for a device."""
+    if name != "auto":
+        try:
+            torch.device(name)
+        except RuntimeError:
+            raise ValueError(
+                'is no device. Choose "auto", which takes a GPU if there is one, '
+                '"cpu" or "cuda".'
+            ) from None
+    return name
+
+
+def find_device(name: str) -> str:
+    """ "auto" is a GPU if there is one. Raises ValueError for what cannot be used."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=name).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        raise ValueError(
+            f"device={name!r} cannot be used on this machine ({reason}). Choose "
+            '"auto", which takes a GPU if there is one, or "cpu".'
+        ) from None
+    return name
+
+
+def load_model(path: str | Path, device: str = "cpu") -> PreTrainedModel:
+    """The model with float32 weights, in evaluation mode.
+
+    The weights lie in memory of their own, not in the mapped file: where a tensor
+    begins decides how its products are rounded, and a resumed run must round alike.
+    """
+    logging.disable_progress_bar()  # a bar a file would tear the bar of the run
+    whole = whole_model(path)
+    load_shape(whole)  # refuses what is no causal language model
+    with loading(whole):
+        model = AutoModelForCausalLM.from_pretrained(
+            whole, dtype=torch.float32, trust_remote_code=False
+        )
+    if has_adapter(path):
+        with loading(path):
+            model.load_adapter(str(path))
+        model.peft_config["default"].base_model_name_or_path = lasting(whole)
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.data = tensor.data.clone()
+    model.to(device)
+    return model.eval()
+
+
+# Files that hold the words of a tokenizer, by their names in transformers.
+VOCABULARY = re.compile(r"^tokenizer\.json$|^vocab|\.model$|spiece|tekken|\.tiktoken$")
+
+
+def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
+    """The tokenizer, with padding on the left, a padding token and a chat template.
+
+    Raises ValueError for a model without one, or without an end of a text.
+    """
+    folder = Path(path)
+    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    try:
+        with loading(path):
+            tokenizer = AutoTokenizer.from_pretrained(
+                str(path), trust_remote_code=False
+            )
+        # Without its files transformers makes one that reads nothing, or fails.
+        read = {*tokenizer("a 1", add_special_tokens=False)["input_ids"]}
+        reads = not read <= {tokenizer.unk_token_id}
+    except ValueError:
+        if not names or any(map(VOCABULARY.search, names)):
+            raise
+        reads = False
+    if not reads and not any(map(VOCABULARY.search, names)):
+        origin = whole_model(path) if has_adapter(path) else "OWNER/MODEL"
+        copying = (
+            "from transformers import AutoTokenizer; AutoTokenizer.from_pretrained"
+            f"({json.dumps(origin)}).save_pretrained({json.dumps(folder.as_posix())})"
+        )
+        raise ValueError(
+            f"model={str(path)!r} has no tokenizer. Put that of the model that it was "
+            "made from beside it; instead of OWNER/MODEL, give the name or the folder "
+            f"of that model: {install.quoted(sys.executable, '-c', copying)}"
+        )
+    tokenizer.padding_side = "left"
+    if tokenizer.eos_token is None:
+        raise ValueError(f"The tokenizer of {path} has no EOS: no response would end.")
+    if tokenizer.chat_template is None:
+        tokenizer.chat_template = plain_template(tokenizer)
+    # A prompt's own first token would be taken for padding, were it the same one.
+    text = prompt_text(tokenizer, "?", None)
+    first = tokenizer(text, add_special_tokens=False)["input_ids"][:1]
+    own = [tokenizer.pad_token or tokenizer.eos_token, *tokenizer.all_special_tokens]
+    pads = [t for t in own if [tokenizer.convert_tokens_to_ids(t)] != first]
+    if not pads:
+        raise ValueError(
+            f"The tokenizer of {path} begins every prompt with {own[0]!r} and has no "
+            "other token to pad with. Give it one: tokenizer.pad_token = '<unk>', say."
+        )
+    if tokenizer.pad_token != pads[0]:
+        tokenizer.pad_token = pads[0]
+    return tokenizer
+
+
+def turn_ends(
+    generation: GenerationConfig | None, tokenizer: PreTrainedTokenizerBase
+) -> tuple[int, ...]:
+    """Every token that ends a response: EOS, what `generate` of the model stops at,
+    and what the chat template writes behind an answer.
+    """
+    listed = getattr(generation, "eos_token_id", None)
+    several = listed if isinstance(listed, list | tuple) else [listed]
+    ends = [tokenizer.eos_token_id, turn_end(tokenizer), *several]
+    return tuple(dict.fromkeys(end for end in ends if end is not None))
+
+
+def load_shape(path: str | Path) -> PretrainedConfig:
+    """The shape of a model, or of the one beside an adapter, without its weights.
+
+    Raises ValueError for a model that is no causal language model.
+    """
+    whole = whole_model(path)
+    with loading(whole):
+        config = AutoConfig.from_pretrained(whole, trust_remote_code=False)
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise ValueError(
+            f"model={str(path)!r} is of the type {config.model_type!r}, which "
+            "transformers does not load as a causal language model. Choose another "
+            f"model: {WORK} hold."
+        )
+    return config
+
+
+def load_generation(path: str | Path) -> GenerationConfig:
+    """How a model is to be sampled from, without its weights."""
+    shape = load_shape(path)
+    try:
+        return GenerationConfig.from_pretrained(str(path))
+    except OSError:  # it has none: it is as the shape says
+        return GenerationConfig.from_model_config(shape)
+
+
+def save_model(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path
+) -> None:
+    """Write both as `from_pretrained` reads them; the weights as safetensors."""
+    logging.disable_progress_bar()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether a name may be one on the hub, OWNER/MODEL."""
+    return bool(re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name))
+
+
+@contextmanager
+def loading(path: str | Path) -> Iterator[None]:
+    """A folder with config.json or a name on the hub; what fails is told in one error.
+
+    Raises FileNotFoundError for what is neither, ValueError where transformers fails.
+    """
+    folder = Path(path)
+    if folder.is_dir():
+        if has_adapter(folder):
+            require_extra("peft", *FOR_LORA)
+        elif not (folder / "config.json").is_file():
+            found = ", ".join(sorted(p.name for p in folder.iterdir())[:8]) or "nothing"
+            raise FileNotFoundError(
+                f"model={str(path)!r} has no config.json, so it is not the folder of a "
+                f"model; it holds: {found}. Pass a folder written by save_pretrained."
+            )
+        cure = "Copy it again, or save it again with save_pretrained."
+    elif folder.exists() or not is_hub_name(str(path)):
+        raise FileNotFoundError(
+            f"model={str(path)!r} is no folder, and no name on the hub either. Pass a "
+            "folder written by save_pretrained, or a name like "
+            "Qwen/Qwen2.5-0.5B-Instruct."
+        )
+    else:
+        cure = (
+            "Without a network, pass a folder: --model PATH. "
+            f"`{install.call('fetch')}` makes one, models/smollm2."
+        )
+    try:
+        yield
+    except Exception as error:  # safetensors has a class of its own, too
+        reason = " ".join(str(error).split())
+        if len(reason) > 300:  # whole sentences, where there are some
+            reason = reason[:300].rpartition(". ")[0] or reason[:300]
+        raise ValueError(
+            f"model={str(path)!r} could not be loaded ({type(error).__name__}: "
+            f"{reason}). {cure}"
+        ) from error

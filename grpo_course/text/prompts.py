@@ -1,0 +1,221 @@
+"""Prompts and responses as tokens, and back."""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from grpo_course.loop import Rollout
+from grpo_course.sampling import (
+    pad_rows,
+    response_mask,
+    up_to_last,
+)
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+from grpo_course.text.responses import TAGS, Opening, chat_messages
+from grpo_course.text.tasks import TextTask
+
+# For a base model that knows no roles: the messages, one below the other.
+PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"
+# How tokens become the text that was written, to the letter.
+AS_WRITTEN = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
+DAY = date(2024, 7, 26)  # that of Llama's template where nobody tells it one
+
+
+def first_tokens(tokenizer: "PreTrainedTokenizerBase") -> list[int]:
+    """What a tokenizer puts before every text by itself: a BOS, or nothing."""
+    own = tokenizer("a")["input_ids"]
+    bare = tokenizer("a", add_special_tokens=False)["input_ids"]
+    starts = (i for i in range(len(own)) if own[i : i + len(bare)] == bare)
+    return own[: next(starts, 0)]
+
+
+def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """`PLAIN_TEMPLATE` behind what the tokenizer begins each text with.
+
+    No other template gets that: those that want it write it themselves.
+    """
+    first = tokenizer.convert_ids_to_tokens(first_tokens(tokenizer))
+    return "".join(first) + PLAIN_TEMPLATE
+
+
+def rendered(
+    tokenizer: "PreTrainedTokenizerBase", messages: list[dict], **how: Any
+) -> str:
+    """A conversation as the chat template writes it, or the plain one for want of it.
+
+    Whatever day it is, a template that tells the date tells DAY: the prompts of a run
+    that is resumed tomorrow are those of today.
+    """
+    from transformers.utils.chat_template_utils import _compile_jinja_template
+
+    if tokenizer.chat_template:
+        template = tokenizer.get_chat_template()
+    else:
+        template = plain_template(tokenizer)
+    # The clock that every spelling of the date reads. The compiled template gets it,
+    # because of what is passed to a template transformers makes plain data.
+    _compile_jinja_template(template).globals["strftime_now"] = DAY.strftime
+    how |= {"tokenize": False, "chat_template": template}
+    return str(tokenizer.apply_chat_template(messages, **how))
+
+
+def prompt_text(
+    tokenizer: "PreTrainedTokenizerBase", question: str, opening: Opening
+) -> str:
+    """The one text that the model reads: the conversation, and whose turn it is.
+
+    A template that refuses the role "system", or leaves out what it says, gets that
+    before the question; one that wants the parts of a message gets one part.
+    Raises ValueError for a template with which the model would not read the question.
+    """
+    whole = chat_messages(question, opening)
+    said = [message["content"] for message in whole]
+    parts = [m | {"content": [{"type": "text", "text": m["content"]}]} for m in whole]
+    ways = [whole, parts]
+    if whole[0]["role"] == "system":
+        second = whole[1] | {"content": f"{said[0]}\n\n{said[1]}"}
+        ways.insert(1, [second, *whole[2:]])
+    why = "it leaves the question out"
+    for messages in ways:
+        try:
+            text = rendered(tokenizer, messages, add_generation_prompt=True)
+        except Exception as error:  # a template raises what it likes
+            why = f"{type(error).__name__}: {error}"
+            continue
+        if all(each.strip() in text for each in said):
+            return text
+    raise ValueError(
+        f"The chat template of {tokenizer.name_or_path or 'the tokenizer'} cannot ask "
+        f"{question[:40]!r} ({why}). Give the tokenizer another chat_template and save "
+        "it, or choose another model."
+    )
+
+
+def opened_tags(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """The tags in which a prompt ends, "<think>\\n" say; "" for most templates."""
+    run = re.compile(rf"((?:{'|'.join(TAGS)})\s*)+$")
+    found = run.search(prompt_text(tokenizer, "?", None))
+    return found[0] if found else ""
+
+
+def behind(begun: str, response: str) -> str:
+    """A response with the tags that its prompt opened, unless it opens them itself."""
+    tag = begun[: begun.find(">") + 1]
+    return response if response.lstrip().startswith(tag) else begun + response
+
+
+def turn_end(tokenizer: "PreTrainedTokenizerBase") -> int:
+    """The token that the chat template writes behind an answer; EOS where it has none.
+
+    In Gemma, Phi, and base models with the form of ChatML, it is not EOS.
+    """
+    said = "An answer."
+    asked = [*chat_messages("?"), {"role": "assistant", "content": said}]
+    try:
+        behind = rendered(tokenizer, asked).rpartition(said)
+    except Exception:  # a template that does not take answers
+        behind = "", "", ""
+    names = {*tokenizer.get_added_vocab(), *tokenizer.all_special_tokens} - {*TAGS}
+    after = behind[2].lstrip() if behind[1] else ""
+    ends = [name for name in names if after.startswith(name)]
+    end = max(ends, key=len, default=tokenizer.eos_token)
+    token = tokenizer.convert_tokens_to_ids(end)
+    assert isinstance(token, int)  # of one text, not of several
+    return token
+
+
+def encode_prompts(
+    tokenizer: "PreTrainedTokenizerBase",
+    questions: Sequence[str],
+    opening: Opening = None,
+) -> Tensor:
+    """The prompts of some questions, padded on the left. -> int [batch pos]
+
+    The template has written every special token already, so the tokenizer adds none.
+    Behind a BOS, the plain template's text is read as the tokenizer reads any text.
+    """
+    texts = [prompt_text(tokenizer, q, opening) for q in questions]
+    plain, first = plain_template(tokenizer), []
+    if tokenizer.chat_template in (None, "", plain):
+        first, bos = first_tokens(tokenizer), plain.removesuffix(PLAIN_TEMPLATE)
+        texts = [text.removeprefix(bos) for text in texts]
+    rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    return pad_rows([[*first, *row] for row in rows], tokenizer.pad_token_id)
+
+
+def as_rollout(
+    tokenizer: "PreTrainedTokenizerBase",
+    questions: Sequence[str],
+    responses: Sequence[str],
+    opening: Opening = None,
+) -> Rollout:
+    """Questions with one given response each, as if a policy had sampled them.
+
+    Each response ends as the template ends a turn, [batch 1 pos], padded on the right.
+    What the prompt has opened already is not written again.
+    """
+    prompts = encode_prompts(tokenizer, questions, opening)
+    begun, end = opened_tags(tokenizer), turn_end(tokenizer)
+    said = [r.removeprefix(begun).removeprefix(begun.strip()) for r in responses]
+    rows = tokenizer(said, add_special_tokens=False)["input_ids"]
+    rows = [[*row, end] for row in rows]
+    tokens = pad_rows(rows, tokenizer.pad_token_id, side="right")[:, None]
+    mask = response_mask(tokens, end)
+    return Rollout(prompts, tokens, mask, finished=mask.any(dim=-1))
+
+
+def reply_tokens(
+    tokenizer: "PreTrainedTokenizerBase", task: TextTask, turn: list[int]
+) -> list[int]:
+    """What stands behind a turn of the policy's, up to its next turn; none, if none.
+
+    The tool's answer as the template writes a message of the user's.
+    """
+    reply = task.reply(str(tokenizer.decode(turn[:-1], **AS_WRITTEN)))
+    if reply is None:
+        return []
+    end = str(tokenizer.convert_ids_to_tokens(turn_end(tokenizer)))
+    said = "An answer."
+    asked = [*chat_messages("?"), {"role": "assistant", "content": said}]
+    asked += chat_messages(reply)
+    whole = rendered(tokenizer, asked, add_generation_prompt=True)
+    behind = whole.partition(said)[2]
+    if behind.lstrip().startswith(end):  # which the policy has written
+        behind = behind.lstrip().removeprefix(end)
+    return list(tokenizer(behind, add_special_tokens=False)["input_ids"])
+
+
+def decode_responses(
+    tokenizer: "PreTrainedTokenizerBase", rollout: Rollout
+) -> list[list[str]]:
+    """The texts of the responses, without what stands after their end.
+
+    One list for each prompt. Padding, ends and what the template writes are left out;
+    other tokens stay, special or not: a tag may be one. A response to a prompt that
+    ends in an opened tag begins with that tag, unless it writes it once more.
+    """
+    begun, end = opened_tags(tokenizer), turn_end(tokenizer)
+    written = tokenizer(prompt_text(tokenizer, "?", None), add_special_tokens=False)
+    added = tokenizer.added_tokens_decoder
+    marks = {t for t in written["input_ids"] if t in added and added[t].special}
+    marks |= {tokenizer.pad_token_id, tokenizer.eos_token_id, end}
+    marks -= {tokenizer.convert_tokens_to_ids(tag) for tag in TAGS}
+    trial, tokens = rollout.responses.shape[-2], rollout.responses
+    mask = torch.ones_like(tokens).bool() if rollout.mask is None else rollout.mask
+    # Up to the last that counts: what a tool has said in between is read, too.
+    mask = up_to_last(mask)
+    if rollout.finished is not None:  # the last is an end, which only the model knows
+        last = mask.long().sum(dim=-1, keepdim=True) - 1
+        at = torch.arange(tokens.shape[-1], device=tokens.device)
+        mask = mask & ~((at == last) & rollout.finished[..., None])
+    pairs = zip(tokens.flatten(0, 1), mask.flatten(0, 1), strict=True)
+    rows = [[t for t in row[kept].tolist() if t not in marks] for row, kept in pairs]
+    texts = tokenizer.batch_decode(rows, **AS_WRITTEN)
+    texts = [behind(begun, text) for text in texts]
+    return [texts[i : i + trial] for i in range(0, len(texts), trial)]

@@ -1,0 +1,128 @@
+"""The form of a response, and the texts of completions."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    pass
+
+
+THINK, CLOSE_THINK = "<think>", "</think>"
+ANSWER, CLOSE_ANSWER = "<answer>", "</answer>"
+TAGS = (THINK, CLOSE_THINK, ANSWER, CLOSE_ANSWER)
+
+# The form of ChatML. `add_generation_prompt` opens the assistant's turn.
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+Completion = str | list[dict]  # a text, or a chat: messages with role and content
+# What stands before a question: a system prompt, or the messages of worked examples.
+Opening = str | Sequence[dict] | None
+
+
+Reward = Callable[..., Sequence[float]]  # called as TRL does: see TextTask
+SHOWN = 120  # characters of a completion that an error shows
+
+
+def in_template(thinking: str, answer: str) -> str:
+    """A response in the full form."""
+    return f"{THINK}{thinking}{CLOSE_THINK}{ANSWER}{answer}{CLOSE_ANSWER}"
+
+
+def extract_answer(completion: str) -> str | None:
+    """The text between the last <answer> and its </answer>; None if there is none.
+
+    Whatever stands before the last </think> is thinking, and no answer.
+    """
+    said = completion.rpartition(CLOSE_THINK)[2]
+    before, _, _ = said.rpartition(CLOSE_ANSWER)
+    _, opened, inside = before.rpartition(ANSWER)
+    return inside.partition(CLOSE_ANSWER)[0].strip() if opened else None
+
+
+def chat_messages(question: str, opening: Opening = None) -> list[dict]:
+    """The conversation so far, as a chat template wants it; a text is a system's."""
+    if isinstance(opening, str):
+        opening = [{"role": "system", "content": opening}] if opening else []
+    return [*(opening or ()), {"role": "user", "content": question}]
+
+
+def conversation_text(question: str, response: str, opening: Opening = None) -> str:
+    """A whole conversation as a tiny tokenizer should learn it: words, roles and tags.
+
+    A tokenizer that never saw the roles spends a token on each of their letters.
+    """
+    messages = chat_messages(question, opening)
+    messages += [{"role": "assistant", "content": response}]
+    return "".join(f"{m['role']}\n{m['content']}\n" for m in messages)
+
+
+def completion_texts(completions: Sequence[Completion]) -> list[str]:
+    """The texts of plain or chat completions; of a content in parts, those with text.
+
+    Raises TypeError for one text in the place of a list, and for what is neither a text
+    nor a list of messages.
+    """
+    if isinstance(completions, str):
+        raise TypeError(
+            f"completions={completions[:40]!r} is one text. Pass a list of them: "
+            "[completion]."
+        )
+
+    def text_of(said: Any) -> str:
+        if isinstance(said, list | tuple):  # messages, or {"type": "text", "text": ...}
+            parts = (each.get("content") or each.get("text") for each in said)
+            return "".join(map(text_of, parts))
+        return str(said or "")
+
+    for completion in completions:
+        if not isinstance(completion, str) and not (
+            isinstance(completion, list | tuple)
+            and all(isinstance(message, dict) for message in completion)
+        ):
+            raise TypeError(
+                f"A completion is a {type(completion).__name__}. Pass a string, or a "
+                'list of messages like {"role": "assistant", "content": "..."}.'
+            )
+    return [text_of(completion) for completion in completions]
+
+
+def graded(
+    rule: Callable[[str, Any], bool],
+    completions: Sequence[Completion],
+    answer: Sequence[Any],
+) -> list[float]:
+    """1.0 where `rule` holds of a completion's text and its own right answer, else 0.0.
+
+    Raises ValueError where there is not one answer for each completion.
+    """
+    texts = completion_texts(completions)
+    if isinstance(answer, str | Mapping) or len(texts) != len(answer):
+        raise ValueError(
+            f"answer must be a list with one right answer for each of the {len(texts)} "
+            "completions. Repeat an answer for its whole group."
+        )
+    return [float(rule(t, right)) for t, right in zip(texts, answer, strict=True)]
+
+
+def format_reward(completions: Sequence[Completion], **kwargs: object) -> list[float]:
+    """0.2 for each of the four tags that stands exactly once, 0.2 for good order.
+
+    Good order: the four tags once each, as in the template, with something inside
+    both pairs and nothing but white space outside them.
+    """
+    rewards = []
+    for text in completion_texts(completions):
+        pieces = re.split(f"({'|'.join(TAGS)})", text)
+        tags = pieces[1::2]
+        points = sum(tags.count(tag) == 1 for tag in TAGS)
+        if tags == [*TAGS]:
+            before, thinking, between, given, after = map(str.strip, pieces[::2])
+            points += bool(thinking and given) and not (before or between or after)
+        rewards.append(points / 5)
+    return rewards

@@ -1,0 +1,120 @@
+"""A tokenizer and a tiny random model, for those who have none."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
+
+from grpo_course.checks import (
+    require_at_least,
+    unknown_name,
+)
+from grpo_course.text.responses import CHAT_TEMPLATE, TAGS
+
+PAD, START, EOS = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
+SPECIAL = (PAD, START, EOS)
+LEAST_VOCABULARY = 256 + len(SPECIAL) + len(TAGS)  # the bytes first
+MODELS = ("qwen2", "llama", "gpt2")  # of which a tiny one can be made
+
+
+def make_tokenizer(
+    texts: Iterable[str], vocab_size: int = 512
+) -> PreTrainedTokenizerFast:
+    """Byte-level BPE (Sennrich et al. 2016, arXiv 1508.07909) learned from `texts`.
+
+    It starts from all 256 bytes, so it reads any text and gives it back unchanged.
+    Every digit is a token of its own: then 12 and 123 share what the model knows of
+    1 and 2. The four tags are one token each, but no special ones, so that decoding
+    with skip_special_tokens=True leaves them for the rewards to see. `<|im_end|>`
+    ends a message, `<|endoftext|>` pads, on the left. `vocab_size` is the most
+    tokens there may be; few texts give fewer.
+    Raises ValueError if that is below the bytes, the tags and the special tokens.
+    """
+    require_at_least("vocab_size", vocab_size, LEAST_VOCABULARY)
+    bpe = Tokenizer(models.BPE())
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    words = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.pre_tokenizer = pre_tokenizers.Sequence([digits, words])
+    bpe.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size - len(TAGS),
+        special_tokens=list(SPECIAL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    markup = re.compile("|".join(map(re.escape, (*TAGS, *SPECIAL))))  # no words
+    bpe.train_from_iterator((markup.sub("\n", text) for text in texts), trainer)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=bpe,
+        eos_token=EOS,
+        pad_token=PAD,
+        additional_special_tokens=[START],
+        padding_side="left",
+        clean_up_tokenization_spaces=False,
+    )
+    tokenizer.add_tokens(list(TAGS))
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer
+
+
+def tiny_config(
+    architecture: str, hidden: int, layers: int, heads: int, context: int, **tokens: Any
+) -> PretrainedConfig:
+    """The config of a model with those sizes, for a vocabulary that `tokens` tells.
+
+    Input and output share one embedding; no dropout.
+    Raises ValueError for an architecture that is not one of MODELS.
+    """
+    if architecture not in MODELS:
+        raise unknown_name("architecture", architecture, MODELS)
+    if architecture == "gpt2":  # has dropout unless told otherwise
+        more: dict = dict.fromkeys(["resid_pdrop", "embd_pdrop", "attn_pdrop"], 0.0)
+    else:
+        more = {"num_key_value_heads": heads, "intermediate_size": 3 * hidden}
+    return AutoConfig.for_model(
+        architecture,
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        max_position_embeddings=context,
+        bos_token_id=None,
+        tie_word_embeddings=True,
+        **more,
+        **tokens,
+    )
+
+
+def make_tiny_model(
+    tokenizer: PreTrainedTokenizerBase,
+    architecture: str = "qwen2",
+    *,
+    hidden_size: int = 96,
+    num_layers: int = 2,
+    num_heads: int = 4,
+    context_length: int = 256,
+    seed: int = 0,
+) -> PreTrainedModel:
+    """A causal LM with random weights for the vocabulary of `tokenizer`.
+
+    Qwen2 and Llama tell positions by rotation (RoPE), GPT-2 learns an embedding for
+    each. The weights depend on `seed` alone, and torch's own random numbers are left
+    as they were. Raises ValueError for an architecture that is not one of MODELS.
+    """
+    sizes = hidden_size, num_layers, num_heads, context_length
+    names = {
+        name: getattr(tokenizer, name) for name in ("eos_token_id", "pad_token_id")
+    }
+    config = tiny_config(architecture, *sizes, vocab_size=len(tokenizer), **names)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return AutoModelForCausalLM.from_config(config).eval()
