@@ -5,15 +5,20 @@ from functools import partial
 import torch
 from torch import Generator, Tensor
 
-from claims.runner import ONE_STEP, PROMPT_SETS, Claim, Setting, sort_after
+from claims.runner import BEST, ONE_STEP, PROMPT_SETS, Claim, Setting, sort_after
+from grpo_course.formulas import compute_loss
 from grpo_course.sort import (
     SortModel,
     all_responses,
+    compute_log_probs,
+    compute_reward,
     exact_expected_reward,
     exact_sorted_probability,
+    generate_responses,
     sort_distance_reward,
 )
 
+RAW = ONE_STEP | {"deltas_mode": "rewards"}
 CENTERED = ONE_STEP | {"deltas_mode": "centered_rewards"}
 
 
@@ -30,6 +35,49 @@ def follow_exactly(setting: Setting) -> Tensor:
     return exact_sorted_probability(model, prompts).mean(dim=-1).detach()
 
 
+def updates(
+    model: SortModel, setting: Setting, rate: float, dice: int, logarithm: bool = True
+) -> Tensor:
+    """Train as notebook 02 does, on plain rewards. -> P(sorted) [seed]
+
+    Without the logarithm the probability of each response is pushed. `dice` is the
+    first random seed of the draws.
+    """
+    prompts = PROMPT_SETS[setting.prompts]
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate * setting.rate)
+    draws = [Generator().manual_seed(dice + seed) for seed in setting.seeds]
+    for _ in range(round(100 * setting.length)):
+        responses = generate_responses(prompts, model, 10, draws)
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        log_probs = compute_log_probs(prompts, responses, model)
+        if logarithm:
+            loss = compute_loss(log_probs, rewards, "naive").sum()
+        else:
+            loss = -(rewards * log_probs.sum(dim=-1).exp()).mean(dim=(-2, -1)).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return exact_sorted_probability(model, prompts).mean(dim=-1).detach()
+
+
+def fresh(setting: Setting) -> SortModel:
+    return SortModel(5, 10, 3, 3, init_scale=0.1, seeds=setting.seeds)
+
+
+def pushed(setting: Setting, logarithm: bool) -> Tensor:
+    """-> [seed]"""
+    return updates(fresh(setting), setting, 0.01, 1000, logarithm)
+
+
+def trained_again(setting: Setting, heat: float, rate: float) -> Tensor:
+    """Train, divide all logits, and train once more, at another rate. -> [seed]"""
+    model = fresh(setting)
+    updates(model, setting, 0.01, 1000)
+    with torch.no_grad():
+        model.decode_weights /= heat
+    return updates(model, setting, rate, 5000)
+
+
 def unseen_after(setting: Setting, count: int, num_responses: int) -> Tensor:
     """How often 25 prompts held out are sorted after training on others. -> [seed]"""
     order = torch.randperm(125, generator=Generator().manual_seed(setting.prompts))
@@ -42,7 +90,24 @@ def unseen_after(setting: Setting, count: int, num_responses: int) -> Tensor:
 # fmt: off
 CLAIMS = (
     Claim("02.noise", "The exact gradient sorts more than sampled ones on raw rewards.",
-        (follow_exactly, ONE_STEP | {"deltas_mode": "rewards"})),
+        (follow_exactly, RAW)),
+    Claim("02.log",
+        "Pushed with the logarithm, policies learn more than without it.",
+        (partial(pushed, logarithm=True), partial(pushed, logarithm=False))),
+    Claim("02.responses",
+        "On raw rewards, four times as many responses sort more.",
+        (RAW | {"num_responses": 40}, RAW)),
+    Claim("02.heat",
+        "Heated and trained again, stuck policies learn with smaller steps, and less "
+        "with the steps that they had.",
+        (partial(trained_again, heat=10.0, rate=0.003),
+         partial(trained_again, heat=10.0, rate=0.01)),
+        not_tried={BEST: "the rate is what is compared"}),
+    Claim("02.sure",
+        "Stuck policies learn with smaller steps if they are heated first, and less if "
+        "they are not.",
+        (partial(trained_again, heat=10.0, rate=0.003),
+         partial(trained_again, heat=1.0, rate=0.003))),
     Claim("02.start", "A start with high entropy learns more than a sure one.",
         (CENTERED, CENTERED | {"init_scale": 1.0})),
     Claim("02.prompts",

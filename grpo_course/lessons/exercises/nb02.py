@@ -1,7 +1,7 @@
 """The exercises of 02_policy."""
 
 import torch
-from einops import rearrange, repeat
+from einops import einsum, rearrange, repeat
 from torch import Generator
 from torch.optim import SGD
 
@@ -13,16 +13,22 @@ from grpo_course.sort import (
     compute_reward,
     generate_responses,
     sort_distance_reward,
-    sort_exact_reward,  # of a mistake
-    sort_inclusion_ordering_reward,  # of another
 )
 
 
-@exercise("2.1", gradient="logits")
+def tiled_log_probs(logits, responses):
+    """float [batch pos vocab], int [batch trial pos] -> float [batch trial pos]"""
+    batch, trials, pos = responses.shape
+    log_probs = logits.softmax(dim=-1).log()
+    copies = log_probs.repeat(trials, 1, 1).reshape(batch, trials, pos, -1)
+    return copies.gather(dim=-1, index=responses[..., None]).squeeze(-1)
+
+
+@exercise("2.1", gradient="logits", draft=tiled_log_probs)
 def gather_log_probs(logits, responses):
     """float [batch pos vocab], int [batch trial pos] -> float [batch trial pos]"""
-    log_probs = logits.log_softmax(dim=-1)
     trials = responses.shape[1]
+    log_probs = logits.log_softmax(dim=-1)
     copies = repeat(log_probs, "batch pos vocab -> batch trial pos vocab", trial=trials)
     return copies.gather(dim=-1, index=responses[..., None]).squeeze(-1)
 
@@ -35,7 +41,10 @@ def gather_case(description, logits, trials, hint=""):
     return case(description, hint, logits=logits, responses=responses)
 
 
-gather_log_probs.insight = "log_softmax over vocab, then gather at the response: extreme logits stay finite, and the gradient reaches every logit."
+gather_log_probs.insight = (
+    "log_softmax over vocab, then gather at the response: extreme logits stay finite, "
+    "and the gradient reaches every logit."
+)
 gather_log_probs.cases = (
     gather_case("two prompts, two responses", numbers(2, 3, 4), 2),
     gather_case("all axes of the same size", numbers(3, 3, 3), 3),
@@ -49,16 +58,25 @@ gather_log_probs.cases = (
     ),
 )
 gather_log_probs.mistakes = """
-.log_softmax(dim=-1) => | You gather raw logits. They become log-probabilities only after log_softmax over the vocabulary.
-.log_softmax(dim=-1) => .log_softmax(dim=-2) | You normalize over pos. The probabilities of all tokens at one position sum to 1: log_softmax over vocab, the last axis.
-.log_softmax(dim=-1) => .log_softmax(dim=0) | You normalize over the batch. The probabilities of all tokens at one position sum to 1: log_softmax over vocab, the last axis.
-logits.log_softmax(dim=-1) => logits - logits.amax(dim=-1, keepdim=True) | Without its largest logit a table is safe, and not normalized yet: the logarithm of the sum of exponentials is missing. log_softmax does both.
-.log_softmax( => .softmax( | You return probabilities: softmax without the log. Use log_softmax.
-return logits.log_softmax(-1).gather(-1, responses) | Without a trial axis, gather reads row j of the prompt for response j. Repeat the log-probs along trial, and index with responses[..., None].
-return repeat(logits.log_softmax(-1), "b p v -> (t b) p v", t=responses.shape[1]).reshape(*responses.shape, -1).gather(-1, responses[..., None]).squeeze(-1) | Your copies run prompt by prompt, so a response reads another prompt's table. All copies of a prompt stand together: "batch pos vocab -> batch trial pos vocab".
-return logits.log_softmax(-1).gather(1, responses) | gather(1, ...) picks along pos, as if a token were a position. It is a place in the vocabulary: pick along the last axis, from log-probs repeated along trial.
-.squeeze(-1) => .squeeze(-1).sum(dim=-1) | You sum over pos. The result keeps one log-probability for each token: [batch trial pos].
-copies.gather => -copies.gather | You return minus the log-probability, which is the cross-entropy. Log-probabilities are never above zero.
+.log_softmax(dim=-1) => | You gather raw logits. They become log-probabilities only \
+after log_softmax over the vocabulary.
+.log_softmax(dim=-1) => .log_softmax(dim=-2) | You normalize over pos. The \
+probabilities of all tokens at one position sum to 1: log_softmax over vocab, the last \
+axis.
+.log_softmax( => .softmax( | You return probabilities: softmax without the log. Use \
+log_softmax.
+return logits.log_softmax(-1).gather(-1, responses) | Without a trial axis, gather \
+reads row j of the prompt for response j. Repeat the log-probs along trial, and index \
+with responses[..., None].
+"batch pos vocab -> batch trial pos vocab", trial=trials) => \
+"b p v -> (t b) p v", t=trials).reshape(*responses.shape, -1) | Your copies run prompt \
+by prompt, so a response reads another prompt's table. All copies of a prompt stand \
+together: "batch pos vocab -> batch trial pos vocab".
+return logits.log_softmax(-1).gather(1, responses) | gather(1, ...) picks along pos, \
+as if a token were a position. It is a place in the vocabulary: pick along the last \
+axis, from log-probs repeated along trial.
+.squeeze(-1) => .squeeze(-1).sum(dim=-1) | You sum over pos. The result keeps one \
+log-probability for each token: [batch trial pos].
 """
 
 
@@ -68,7 +86,10 @@ def expected_reward(response_probs, rewards):
     return (response_probs * rewards).sum(dim=-1)
 
 
-expected_reward.insight = "With all responses enumerated, the objective is a plain weighted sum, and its gradient is exact: no sampling."
+expected_reward.insight = (
+    "With all responses enumerated, the objective is a plain weighted sum, and its "
+    "gradient is exact: no sampling."
+)
 expected_reward.cases = (
     case(
         "two prompts, three responses",
@@ -92,64 +113,79 @@ expected_reward.cases = (
     ),
 )
 expected_reward.mistakes = """
-dim=-1 => dim=0 | You sum over the batch, which mixes prompts. Sum over all responses of one prompt: the last axis.
-.sum(dim=-1) => .sum() | You sum over everything. Each prompt has its own expected reward: sum over the last axis only.
-.sum(dim=-1) => .sum() / len(rewards) | You average over the prompts too. Each prompt has its own expected reward: sum over the last axis only.
-.sum( => .mean( | You divide by the number of responses. The probabilities already sum to 1: take the sum, not the mean.
-return rewards.mean(-1) | You average the rewards without weights. A likely response counts more: weight each reward by its probability.
-return response_probs @ rewards.T | A matrix product pairs every prompt with every other. Each prompt meets its own rewards only: multiply, then sum over the last axis.
-return rewards.gather(-1, response_probs.argmax(-1, keepdim=True)).squeeze(-1) | You take the reward of the most likely response. All responses count, each by its probability.
-.sum(dim=-1) => .sum(dim=-1) / rewards.sum(dim=-1) | You divide by the sum of the rewards. The weights are the probabilities, and they sum to 1 already: divide by nothing.
-return rewards.amax(-1) | You take the best reward, which does not depend on `response_probs`. All responses count, each by its probability.
-return (response_probs.softmax(-1) * rewards).sum(-1) | You take a softmax of what are probabilities already. Weigh with them as they are.
-return (response_probs.log() * rewards).sum(-1) | You weigh with log-probabilities. An expected value weighs with the probabilities themselves.
+dim=-1 => dim=0 | You sum over the batch, which mixes prompts. Sum over all responses \
+of one prompt: the last axis.
+.sum(dim=-1) => .sum() | You sum over everything. Each prompt has its own expected \
+reward: sum over the last axis only.
+.sum( => .mean( | You divide by the number of responses. The probabilities already sum \
+to 1: take the sum, not the mean.
+return rewards.mean(-1) | You average the rewards without weights. A likely response \
+counts more: weight each reward by its probability.
+return response_probs @ rewards.T | A matrix product pairs every prompt with every \
+other. Each prompt meets its own rewards only: multiply, then sum over the last axis.
+return rewards.gather(-1, response_probs.argmax(-1, keepdim=True)).squeeze(-1) | You \
+take the reward of the most likely response. All responses count, each by its \
+probability.
+return (response_probs.softmax(-1) * rewards).sum(-1) | You take a softmax of what are \
+probabilities already. Weigh with them as they are.
 """
 
 
-@exercise("2.3", gradient="log_probs")
+@exercise("2.3")
+def push_without_log(response_probs, rewards, directions):
+    """float [all], float [all], float [all pos vocab] -> float [pos vocab]"""
+    weights = response_probs.square() * rewards
+    return einsum(weights, directions, "all, all pos vocab -> pos vocab")
+
+
+def world(description, all_of_them, pos, vocab, shift, hint=""):
+    """Probabilities, rewards and directions of so many responses."""
+    shape = (all_of_them, pos, vocab)
+    return case(
+        description,
+        hint,
+        response_probs=numbers(all_of_them, shift=shift).softmax(dim=-1),
+        rewards=numbers(all_of_them, shift=shift + 1.0).abs().mul(3.0).round(),
+        directions=numbers(*shape, shift=shift + 2.0),
+    )
+
+
+push_without_log.insight = (
+    "Pushed without its logarithm, a response counts once for being drawn and once "
+    "more for being likely. The logarithm divides the second one away."
+)
+push_without_log.cases = (
+    world("six responses of two numbers", 6, 2, 3, 0.3),
+    world("four responses of four numbers", 4, 4, 4, 0.9),
+    world("eight responses of one number", 8, 1, 5, 1.6),
+)
+push_without_log.mistakes = """
+.square() => | These are the weights of the policy gradient, which has the logarithm. \
+Without it a response pushes with the gradient of its probability, and that is the \
+probability times directions: one more factor.
+.square() * rewards => .square() | The rewards are missing: what earns nothing pushes \
+nothing.
+response_probs.square() * => | You count every response once. Weigh each by how often \
+it is drawn, and by the probability that its own gradient brings.
+einsum(weights => einsum(-weights | The minus belongs to a loss. Asked is where the \
+colleague's step leads, which is up.
+"all, all pos vocab -> pos vocab") => \
+"all, all pos vocab -> pos vocab") / len(rewards) | You divide by the number of \
+responses. The probabilities make an average of the sum already.
+* rewards => * (rewards - rewards.mean()) | You subtract a mean from the rewards. Here \
+they count as they are.
+"""
+
+
 def naive_loss(log_probs, deltas):
     """float [... batch trial pos], float [... batch trial] -> scalar"""
     return -(deltas[..., None] * log_probs).mean()
 
 
-def loss_case(description, *shape, hint=""):
-    """Log-probabilities, and deltas that resemble none of them."""
-    log_probs = -numbers(*shape).abs() - 0.1
-    deltas = numbers(2, *shape[:-1], scale=2.0)[1]  # further along the same sine
-    return case(description, hint, log_probs=log_probs, deltas=deltas)
-
-
-FROM_THE_END = "Several models side by side have one more axis in front. Count axes from the end: deltas[..., None] is right with it and without it."
-naive_loss.insight = "Its gradient raises log-probabilities where delta is positive and lowers them where it is negative, in proportion to delta."
-naive_loss.cases = (
-    loss_case("two prompts, two responses", 2, 2, 3),
-    loss_case("all axes of the same size", 2, 2, 2),
-    loss_case("a long response", 1, 2, 9),
-    loss_case("one prompt, one response, one token", 1, 1, 1),
-    loss_case(
-        "four models side by side: one more axis in front",
-        4,
-        2,
-        3,
-        3,
-        hint=FROM_THE_END,
-    ),
+FROM_THE_END = (
+    "Several models side by side have one more axis in front. Count axes from the "
+    "end: deltas[..., None] is right with it and without it."
 )
-naive_loss.mistakes = """
--(deltas => (deltas | The minus sign is missing. An optimizer minimizes the loss, and you want likely responses where delta is positive.
-* log_probs => * log_probs.exp() | You weight probabilities. The policy gradient is that of the log-probability: leave out the exp.
-.mean() => .sum() | You sum. The loss is the mean over batch, trial and pos, so that it does not grow with the size of the batch.
-.mean() => .sum() / len(deltas) | You sum, and divide by the number of prompts only. The loss is the mean over batch, trial and pos.
-.mean() => .mean(dim=(-1, -2, -3)).sum() | You add up the losses of several models side by side. The mean runs over everything, and so over them too.
-.mean() => .mean(dim=-1).sum() | You add up the losses of the responses. The mean runs over batch and trial as well.
-deltas[..., None] => (deltas - deltas.mean(dim=-1, keepdim=True))[..., None] | You take the group's mean off the deltas. They are weighed with as they come.
-.mean() => .sum(dim=-1).mean() | You sum over pos before averaging, so a long response counts more. Take the mean over pos too.
-deltas[..., None] => deltas[None] | deltas broadcasts along the wrong axis. Each response has one delta for all its positions: deltas[..., None] is [batch trial 1].
-deltas[..., None] => deltas[:, None] | deltas broadcasts along the wrong axis. Each response has one delta for all its positions: deltas[..., None] is [batch trial 1].
-return -deltas.mean() * log_probs.mean() | You multiply two means. Each response's log-probabilities meet its own delta: multiply first, then take the mean.
-deltas[..., None] * => | The deltas are missing: every response is pushed up alike. Weigh its log-probabilities with its delta.
-deltas[..., None] => deltas.abs()[..., None] | The sign of the deltas is lost. Where delta is negative, the response must become less likely.
-"""
 
 
 def after_updates(one_update, seed, prompts, num_responses, num_updates):
@@ -181,14 +217,35 @@ def one_update(model, optimizer, prompts, num_responses, generator):
 
 def update_case(description, num_prompts, num_responses, seed, num_updates=1, hint=""):
     """A policy from a seed; the logits after its updates are compared."""
-    size = {"prompts": PROMPTS[:num_prompts], "num_responses": num_responses}
-    return case(description, hint, seed=seed, **size, num_updates=num_updates)
+    return case(
+        description,
+        hint,
+        seed=seed,
+        prompts=PROMPTS[:num_prompts],
+        num_responses=num_responses,
+        num_updates=num_updates,
+    )
 
 
-ONCE = "One sample, one backward, one step: with the model, the optimizer and the generator that you are given, and one call of generate_responses. What is compared are the logits after it."
-NOT_MOVED = "Nothing has moved. The order is zero_grad, backward, step, and all of them belong to the model and the optimizer that you are given, not to those of a cell above. Nor may anything between the model and the loss cut the gradient, such as detach() or no_grad()."
-BASELINE = "You take the mean of the group away, as in notebook 00. Why that helps is the subject of notebook 03; here the deltas are the plain rewards."
-one_update.insight = "Sample, reward, score, weigh, step: a whole update of a policy. Everything that follows changes one of these lines."
+ONCE = (
+    "One sample, one backward, one step: with the model, the optimizer and the "
+    "generator that you are given, and one call of generate_responses. What is "
+    "compared are the logits after it."
+)
+NOT_MOVED = (
+    "Nothing has moved. The order is zero_grad, backward, step, and all of them belong "
+    "to the model and the optimizer that you are given, not to those of a cell above. "
+    "Nor may anything between the model and the loss cut the gradient, such as "
+    "detach() or no_grad()."
+)
+BASELINE = (
+    "You take the mean of the group away, as in notebook 00. Why that helps is the "
+    "subject of notebook 03; here the deltas are the plain rewards."
+)
+one_update.insight = (
+    "Sample, reward, score, weigh, step: a whole update of a policy. Everything that "
+    "follows changes one of these lines."
+)
 one_update.cases = (
     update_case("one prompt, four responses", 1, 4, 34, hint=ONCE),
     update_case("three prompts, sixteen responses", 3, 16, 57, hint=ONCE),
@@ -198,7 +255,8 @@ one_update.cases = (
         4,
         34,
         2,
-        "The second update goes wrong. Each backward adds to the gradients that are there, so begin with optimizer.zero_grad().",
+        "The second update goes wrong. Each backward adds to the gradients that are "
+        "there, so begin with optimizer.zero_grad().",
     ),
     update_case(
         "two models side by side: one more axis in front",
@@ -209,22 +267,26 @@ one_update.cases = (
     ),
 )
 one_update.mistakes = f"""
-sort_distance_reward => sort_exact_reward | You pay with another reward. Here it is sort_distance_reward.
-sort_distance_reward => sort_inclusion_ordering_reward | You pay with another reward. Here it is sort_distance_reward.
-naive_loss(log_probs, rewards) => -log_probs.mean() | The rewards do not count: weigh each response's log-probabilities with its reward.
-sort_distance_reward) => sort_distance_reward); rewards = rewards - rewards.mean(dim=-1, keepdim=True) | {BASELINE}
-sort_distance_reward) => sort_distance_reward); rewards = (rewards - rewards.mean(dim=-1, keepdim=True)) / (rewards.std(dim=-1, keepdim=True) + 1e-4) | {BASELINE}
-responses, model) => responses, model).exp() | You weigh probabilities. The policy gradient is that of the log-probability: leave out the exp.
-compute_log_probs(prompts, responses, model) => compute_log_probs(prompts, generate_responses(prompts, model, num_responses, generator), model) | You score other responses than those that were rewarded. Sample once, and use the same responses for both.
-model, num_responses, generator) => model, num_responses) | You sample without the generator that you are given, so the responses are other ones. Pass it to generate_responses.
-= naive_loss => = -naive_loss | The minus sign is missing. An optimizer minimizes the loss, and a response that earns must become likelier.
-naive_loss(log_probs, rewards) => -(rewards[..., None] * log_probs).sum() | You sum. The naive loss is the mean over batch, trial and pos.
-naive_loss(log_probs, rewards) => -(rewards * log_probs.sum(dim=-1)).mean() | You add up the log-probabilities of a response, so the loss and the step are three times as large. The naive loss takes the mean over pos, too.
-naive_loss(log_probs, rewards) => -(rewards[:, :, None] * log_probs).mean() | {FROM_THE_END}
-optimizer.zero_grad() => pass | The first update is right, and the second is not: backward adds to the gradients that are there. Clear them with optimizer.zero_grad() in each update.
+naive_loss(log_probs, rewards) => -log_probs.mean() | The rewards do not count: weigh \
+each response's log-probabilities with its reward.
+sort_distance_reward) => sort_distance_reward); rewards = rewards - \
+rewards.mean(dim=-1, keepdim=True) | {BASELINE}
+responses, model) => responses, model).exp() | You weigh probabilities. The policy \
+gradient is that of the log-probability: leave out the exp.
+compute_log_probs(prompts, responses, model) => compute_log_probs(prompts, \
+generate_responses(prompts, model, num_responses, generator), model) | You score other \
+responses than those that were rewarded. Sample once, and use the same responses for \
+both.
+model, num_responses, generator) => model, num_responses) | You sample without the \
+generator that you are given, so the responses are other ones. Pass it to \
+generate_responses.
+= naive_loss => = -naive_loss | The minus sign is missing. An optimizer minimizes the \
+loss, and a response that earns must become likelier.
+naive_loss(log_probs, rewards) => -(rewards * log_probs.sum(dim=-1)).mean() | You add \
+up the log-probabilities of a response, so the loss and the step are three times as \
+large. The naive loss takes the mean over pos, too.
+optimizer.zero_grad() => pass | The first update is right, and the second is not: \
+backward adds to the gradients that are there. Clear them with optimizer.zero_grad() \
+in each update.
 optimizer.step() => pass | {NOT_MOVED}
-loss.backward() => pass | {NOT_MOVED}
-loss = naive_loss(log_probs, rewards) => loss = naive_loss(log_probs.detach().requires_grad_(), rewards) | {NOT_MOVED}
-loss.backward() => loss.backward(); optimizer.zero_grad() | {NOT_MOVED}
-optimizer.step() => optimizer.step(); optimizer.step() | You take two steps. One update is one step.
 """

@@ -1,0 +1,79 @@
+"""The inquiry of notebook 02: which suspect stops the policies?
+
+An experiment changes one knob. Its numbers convict a suspect or free it, and whoever
+names the guilty has to agree with them.
+"""
+
+import textwrap
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+from grpo_course.loop import ENOUGH, mean_and_error
+
+WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
+FEWEST = 3  # suspects that an inquiry tries
+LEAST = 0.05  # a change that matters
+
+
+def judge_suspects(
+    experiments: Mapping[str, Mapping[str, object]],
+    ends: Mapping[str, Tensor],
+    usual: Tensor,
+    guilty: Iterable[str],
+) -> bool:
+    """Print what each experiment says; whether `guilty` is what they show together.
+
+    `experiments` has the knobs that were changed for each suspect, `ends` how good its
+    policies became [seed], and `usual` [seed] how good those became for which nothing
+    was changed. A suspect is convicted where the change helps by more than two standard
+    errors, seed by seed, and by `LEAST` or more.
+    """
+    accused, convicted, tried = set(guilty), set(), set()
+    for name, knobs in experiments.items():
+        change = ends[name] - usual
+        mean, error = (value.item() for value in mean_and_error(change))
+        numbers = f"{usual.mean():.3f} -> {ends[name].mean():.3f}"
+        numbers += f", a change of {mean:+.3f} ± {error:.3f}"
+        if len(knobs) != 1:
+            problem = "nothing was changed" if not knobs else "two things were changed"
+            told = f"{problem}, so it shows nothing. Change one knob."
+        elif torch.equal(ends[name], usual):
+            told = "every number is what it was. Is the knob where it always is?"
+        else:
+            tried.add(name)
+            helps = mean >= max(ENOUGH * error, LEAST)
+            harms = -mean >= max(ENOUGH * error, LEAST)
+            convicted |= {name} if helps else set()
+            word = "It helps." if helps else "It helps nothing."
+            word = "It harms. Turn the knob the other way." if harms else word
+            told = f"{numbers}. {word}"
+        print(textwrap.fill(f"{name}: {told}", WIDTH, subsequent_indent="    "))
+    said = verdict_on(accused, convicted, tried, set(experiments))
+    print(textwrap.fill(said, WIDTH))
+    return said.startswith("The case is closed")
+
+
+def verdict_on(
+    accused: set[str], convicted: set[str], tried: set[str], known: set[str]
+) -> str:
+    """What is missing, or that the case is closed."""
+    if unknown := sorted(accused - known):
+        return f"No experiment is called {unknown[0]!r}."
+    if len(tried) < FEWEST:
+        return (
+            f"Experiments that show something: {len(tried)}. The case needs "
+            f"{FEWEST}, and one of them that helps."
+        )
+    if not convicted:
+        return "Nothing has helped yet. What have you not changed?"
+    if innocent := sorted(accused - convicted):
+        return f"You accuse {innocent[0]!r}, and your own numbers free it."
+    if missed := sorted(convicted - accused):
+        return f"Your numbers convict {missed[0]!r}, and you do not name it."
+    free = ", ".join(sorted(tried - convicted)) or "nobody"
+    return (
+        f"The case is closed. Guilty: {', '.join(sorted(convicted))}. "
+        f"What changed nothing: {free}."
+    )
