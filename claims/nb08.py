@@ -8,17 +8,15 @@ import torch
 from torch import Tensor
 
 from claims.runner import BEST, PROMPT_SETS, Claim, Setting
-from grpo_course.loop import Rollout, train
-from grpo_course.ppo import (
-    PPO,
-    Critic,
-    PPOConfig,
+from grpo_course.lessons.preferences import (
     climb,
     dpo,
     draw_pairs,
     learn_reward,
     warm_start,
 )
+from grpo_course.loop import Rollout, train
+from grpo_course.ppo import PPO, Critic, PPOConfig
 from grpo_course.sort import (
     exact_entropy,
     exact_expected_reward,

@@ -116,7 +116,7 @@ def normalize_by_batch(rewards: Tensor) -> Tensor:
     return center(rewards) / (batch_spread(rewards) + SPREAD_EPSILON)
 
 
-def whiten(rewards: Tensor) -> Tensor:
+def whiten_rewards(rewards: Tensor) -> Tensor:
     """Centered by group, then in units of the spread of all centered rewards.
 
     [batch trial] -> [batch trial].
@@ -148,7 +148,7 @@ DELTA_MODES = {
     "centered_max_rewards": keep_centered_max,
     "leave_one_out": leave_one_out,
     "batch_normalized_rewards": normalize_by_batch,
-    "whitened_rewards": whiten,
+    "whitened_rewards": whiten_rewards,
     "softmax_rewards": softmax_weights,
     "centered_softmax_rewards": centered_softmax_weights,
 }

@@ -21,7 +21,7 @@ from math import isfinite, nan
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import torch
-from einops import rearrange, repeat
+from einops import rearrange
 from pydantic import Field
 from torch import Generator, Tensor, nn
 from torch.nn.functional import pad
@@ -29,7 +29,6 @@ from torch.nn.functional import pad
 from grpo_course.checks import (
     one_of,
     require_axes,
-    require_callable,
     require_finite,
     require_inside,
     require_known,
@@ -397,35 +396,6 @@ def mean_and_error(values: Tensor | Sequence[float]) -> tuple[Tensor, Tensor]:
 # --- The doors: what a person passes in is looked at once, here
 
 
-def require_config(config: object, kind: type[TrainConfig] = TrainConfig) -> None:
-    """Check that settings are those of that kind. Raises TypeError."""
-    if not isinstance(config, kind):
-        raise TypeError(
-            f"config is a {type(config).__name__}. Pass a {kind.__name__}: "
-            f"{kind.__name__}(num_epochs=...)."
-        )
-
-
-def require_parts(
-    policy: object,
-    prompts: object,
-    reward_fn: object,
-    optimizer: object,
-    config: object,
-) -> None:
-    """Check that each part of a run is what it is passed as. Raises TypeError."""
-    require_policy(policy)
-    if not callable(prompts):
-        require_tensor("prompts", prompts, "batch pos")
-    require_callable("reward_fn", reward_fn, "maps a rollout to rewards [batch trial]")
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise TypeError(
-            f"optimizer={optimizer!r} is none of torch's. Pass "
-            "torch.optim.Adam(policy.model.parameters(), lr=...), say."
-        )
-    require_config(config)
-
-
 def require_policy(policy: object) -> None:
     """Check that something can sample and score. Raises TypeError."""
     for name in ("sample", "log_probs"):
@@ -499,7 +469,7 @@ class GRPO:
     same in each epoch, or a function of the epoch that draws them. `reward_fn` maps a
     rollout to rewards [batch trial]. `observe` sees the policy before each epoch, and
     what it returns joins the record of the first step; `watch` sees the history after
-    each epoch. Raises TypeError for a part that is not what it should be.
+    each epoch. Raises TypeError for a policy that cannot sample or score.
 
     This is the plain loop: of the settings it reads those of deltas, ratio, loss and
     KL. `Trainer` reads the rest.
@@ -515,7 +485,7 @@ class GRPO:
         observe: Callable[[Any], dict | None] | None = None,
         watch: Callable[[History], None] | None = None,
     ):
-        require_parts(policy, prompts, reward_fn, optimizer, config)
+        require_policy(policy)
         self.policy, self.reward_fn = policy, reward_fn
         self.prompts = prompts if callable(prompts) else lambda epoch: prompts
         self.optimizer, self.config = optimizer, config
@@ -1017,51 +987,25 @@ class ExperienceBuffer:
     def add(self, batch: Batch) -> None:
         """Take in a batch [... batch trial pos].
 
-        Raises ValueError for columns that do not line up, and for other lengths than
-        those of what is there already.
+        Raises ValueError where it has not the columns of what is there already, or not
+        one row of each for each response.
         """
-        if not isinstance(batch, Batch):
-            raise TypeError(
-                f"batch is a {type(batch).__name__}. Add what trainer.collect returned."
-            )
         columns = columns_of(batch)
-        *seeds, prompts, trial = columns["responses"].shape[:-1]
+        trial, full = batch.rewards.shape[-1], columns["responses"].ndim
+        flat = {"prompts": columns.pop("prompts").repeat_interleave(trial, dim=0)}
         for name, column in columns.items():
-            require_tensor(name, column, "batch trial")
-            each = [prompts] if name == "prompts" else [*seeds, prompts, trial]
-            if list(column.shape[: len(each)]) != each:
-                raise ValueError(
-                    f"{name} has shape {list(column.shape)}, but responses has shape "
-                    f"{list(columns['responses'].shape)}: pass one for each "
-                    f"{'prompt' if name == 'prompts' else 'response'}, {each}."
-                )
-        full = columns["responses"].ndim
-        flat = {
-            name: rearrange(column, "... batch trial pos -> ... (batch trial) 1 pos")
-            if column.ndim == full
-            else rearrange(column, "... batch trial -> ... (batch trial) 1")
-            for name, column in columns.items()
-            if name != "prompts"
-        }
-        each_its_own = "batch ... -> (batch trial) ..."
-        flat["prompts"] = repeat(columns["prompts"], each_its_own, trial=trial)
-        self.require_same_lengths(flat)
+            pos = " pos" if column.ndim == full else ""
+            pattern = f"... batch trial{pos} -> ... (batch trial) 1{pos}"
+            flat[name] = rearrange(column, pattern)
+        rows = {name: each.shape[row_axis(name, flat)] for name, each in flat.items()}
+        held = columns_of(self.batches[0]) if self.batches else rows
+        if len({*rows.values()}) > 1 or rows.keys() != held.keys():
+            raise ValueError(
+                f"a batch has so many rows of each column: {rows}. Each needs one for "
+                f"each response, and the buffer takes {', '.join(held)}: collect all "
+                "its batches with the same settings."
+            )
         self.batches.append(as_batch(flat))
-
-    def require_same_lengths(self, columns: dict[str, Tensor]) -> None:
-        """Check that new columns line up with those that the buffer holds."""
-        held = columns_of(self.batches[0]) if self.batches else columns
-        new, old = (
-            {k: list(v.movedim(row_axis(k, c), 0).shape[1:]) for k, v in c.items()}
-            for c in (columns, held)
-        )
-        for name in new | old:
-            if new.get(name) != old.get(name):
-                raise ValueError(
-                    f"{name} is {new.get(name)} for each response, but the buffer "
-                    f"holds {old.get(name)}. Collect both with the same settings, and "
-                    "pad both to one length before adding them."
-                )
 
     def get(self) -> Batch:
         """All of it, in the order of coming. Raises ValueError if there is nothing."""

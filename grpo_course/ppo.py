@@ -1,9 +1,7 @@
-"""What stands beside GRPO: PPO with its critic, and rewards learned from preferences.
+"""PPO, which stands beside GRPO: a critic in the place of the group.
 
 Top down: GAE turns a critic's guesses into a delta for every token; two critics and
-their loss; PPO, which is the loop of `loop` with both put in; a reward model fitted to
-pairs of responses; and, in the sort world where everything can be enumerated, the two
-ways to train on such pairs, by a learned reward and by DPO.
+their loss; PPO, which is the loop of `loop` with both put in.
 
 The ratio, its clip and the means over tokens are not told here: they are GRPO's, in
 `formulas`.
@@ -38,24 +36,11 @@ from grpo_course.formulas import (
 from grpo_course.loop import (
     GRPO,
     Batch,
-    History,
     Rollout,
     TrainConfig,
     Trainer,
-    require_config,
-    train,
 )
 from grpo_course.sampling import Draw, make_draw, require_seeds, zeros
-from grpo_course.sort import (
-    SORT_PROMPTS,
-    SortPolicy,
-    all_log_probs,
-    all_responses,
-    all_rewards,
-    make_policy,
-    rollout_reward,
-    sort_distance_reward,
-)
 
 # Deltas for tokens: rewards and a critic's values, one of each a token.
 
@@ -161,7 +146,7 @@ def kl_per_token(
     return token_rewards - beta * (new - ref)
 
 
-def whiten(values: Tensor, mask: Tensor | None = None) -> Tensor:
+def whiten_tokens(values: Tensor, mask: Tensor | None = None) -> Tensor:
     """Mean zero and spread one over all tokens of a batch: [... batch trial pos].
 
     The sample spread, over the tokens under the mask; each seed by itself. As in
@@ -181,7 +166,7 @@ def whiten(values: Tensor, mask: Tensor | None = None) -> Tensor:
     return centered / (spread + SPREAD_EPSILON)
 
 
-# Networks that read: who guesses the reward to come, and who learns it.
+# Networks that read a prompt and a response, and guess the reward to come.
 
 
 class Reader(nn.Module):
@@ -368,7 +353,6 @@ class PPO(Trainer):
         **callbacks: Any,
     ):
         super().__init__(*parts, **callbacks)
-        require_config(self.config, PPOConfig)
         self.critic, self.entropy, self.bootstrap = critic, entropy, bootstrap
         if self.config.entropy_bonus and entropy is None:
             raise ValueError(
@@ -396,7 +380,7 @@ class PPO(Trainer):
         values, knobs = self.critic(rollout), (config.gamma, config.lam)
         deltas = generalized_advantages(rewards, values, *knobs, mask, after)
         targets = torch.cat([deltas + values, values], dim=-1)
-        deltas = whiten(deltas, mask) if config.whiten_deltas else deltas
+        deltas = whiten_tokens(deltas, mask) if config.whiten_deltas else deltas
         return self.correct(replace(batch, deltas=deltas, targets=targets))
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict]:
@@ -414,225 +398,3 @@ class PPO(Trainer):
             extra = extra - self.config.entropy_bonus * entropy
             record["entropy_now"] = entropy.detach()
         return loss + extra, record | {"loss": (loss + extra).detach()}
-
-
-# A reward learned from pairs: the first of two responses was preferred.
-
-
-class RewardModel(Reader):
-    """One number for a whole response. No bias: pairs cannot tell a constant."""
-
-    def start_readout(self, draw: Draw) -> None:
-        dim = self.weights["embedding"].shape[-1]
-        self.readout = nn.Parameter(draw(dim) / dim)
-
-    def forward(self, prompts: Tensor, responses: Tensor) -> Tensor:
-        """int [batch pos], [... batch trial pos] -> rewards [... batch trial]"""
-        read = self.read(prompts, responses)[..., -1, :]
-        pattern = "... batch trial dim, ... dim -> ... batch trial"
-        return einsum(read, self.readout, pattern)
-
-    def as_reward(self) -> Callable[[Rollout], Tensor]:
-        """The model as the loop wants a reward: frozen, rollout -> [... batch trial]"""
-
-        @torch.no_grad()
-        def reward(rollout: Rollout) -> Tensor:
-            return self(rollout.prompts, rollout.responses)
-
-        return reward
-
-
-def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
-    """-log sigmoid(chosen - rejected), mean over the pairs: [... pair] -> [...].
-
-    Both are rewards that a model gives. sigmoid(difference) is the probability that
-    the first response wins: Bradley and Terry 1952, Biometrika 39; as a loss for a
-    reward model Christiano et al. 2017, arXiv 1706.03741. logsigmoid, because
-    log(sigmoid(x)) is -inf where x is very negative.
-    """
-    require_same_shape("rejected", rejected, "chosen", chosen)
-    return -F.logsigmoid(as_floats(chosen) - as_floats(rejected)).mean(-1)
-
-
-def fit_reward_model(
-    model: RewardModel,
-    prompts: Tensor,
-    chosen: Tensor,
-    rejected: Tensor,
-    num_steps: int = 300,
-    learning_rate: float = 0.01,
-) -> Tensor:
-    """Train on pairs of responses; returns the loss of each step, [step ...].
-
-    prompts int [batch pos], chosen and rejected int [... batch pair pos]: pair by
-    pair, the first was preferred. All pairs in every step, with Adam.
-    """
-
-    def loss() -> Tensor:
-        scores = (model(prompts, responses) for responses in (chosen, rejected))
-        return bradley_terry_loss(*(score.flatten(-2) for score in scores))
-
-    return descend(loss, model, num_steps, learning_rate)
-
-
-def descend(
-    loss_of: Callable[[], Tensor],
-    model: nn.Module,
-    num_steps: int,
-    learning_rate: float,
-) -> Tensor:
-    """So many steps of Adam down a loss [...]; returns that of each, [step ...]."""
-    optimizer, losses = torch.optim.Adam(model.parameters(), lr=learning_rate), []
-    for _ in range(num_steps):
-        loss = loss_of()
-        optimizer.zero_grad()
-        loss.sum().backward()  # seeds are independent: their losses are added
-        optimizer.step()
-        losses.append(loss.detach())
-    return torch.stack(losses)
-
-
-# Preferences in the sort world: pairs int [seed batch pair 2], the chosen one first;
-# the numbers count `EVERY`. What comes of them is computed exactly.
-
-EVERY = all_responses(vocab_size=5, length=3)  # [all pos]
-
-
-def true_rewards(prompts: Tensor = SORT_PROMPTS) -> Tensor:
-    """What every response is worth. int [batch pos] -> [batch all]"""
-    return all_rewards(prompts, 5, sort_distance_reward)
-
-
-def draw_pairs(
-    num_pairs: int,
-    seeds: Sequence[int] = range(16),
-    prompts: Tensor = SORT_PROMPTS,
-    draw: int = 0,
-) -> Tensor:
-    """Pairs of random responses, the chosen one first: int [seed batch pair 2].
-
-    The better response wins with Bradley and Terry's probability. Another `draw` gives
-    new pairs.
-    """
-    generator = torch.Generator().manual_seed(1000 * seeds[0] + draw)
-    batch = torch.arange(len(prompts))
-    shape = (len(seeds), len(prompts), num_pairs, 2)
-    index = torch.randint(len(EVERY), shape, generator=generator)
-    worth = true_rewards(prompts)[batch[:, None, None], index]
-    wins = (worth[..., 0] - worth[..., 1]).sigmoid()
-    lost = torch.rand(wins.shape, generator=generator) > wins
-    return torch.where(lost[..., None], index.flip(-1), index)
-
-
-def of_pairs(scores: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
-    """What the chosen and what the rejected score. [... all] -> two of [... pair]"""
-    chosen, rejected = pairs.unbind(-1)
-    return scores.gather(-1, chosen), scores.gather(-1, rejected)
-
-
-def learn_reward(
-    pairs: Tensor,
-    seeds: Sequence[int] = range(16),
-    prompts: Tensor = SORT_PROMPTS,
-    num_steps: int = 200,
-) -> tuple[RewardModel, Tensor]:
-    """A reward model for each seed, fitted to its pairs, and the loss of each step."""
-    model, (chosen, rejected) = RewardModel(5, 16, 3, 3, seeds), EVERY[pairs].unbind(-2)
-    return model, fit_reward_model(model, prompts, chosen, rejected, num_steps)
-
-
-@torch.no_grad()
-def scores_of(model: RewardModel, prompts: Tensor = SORT_PROMPTS) -> Tensor:
-    """What a model says of every response, in spreads from its mean: [seed batch all].
-
-    A learned reward has no zero and no unit of its own.
-    """
-    num_seeds = len(model.readout)
-    scores = model(prompts, EVERY.expand(num_seeds, len(prompts), *EVERY.shape))
-    return (scores - scores.mean(-1, True)) / scores.std(-1, keepdim=True)
-
-
-def share_right(scores: Tensor, pairs: Tensor) -> Tensor:
-    """The share of pairs whose chosen one scores higher; a tie is half. [seed]"""
-    chosen, rejected = of_pairs(scores, pairs)
-    wins = (chosen - rejected).sign()
-    return (wins + 1).div(2).mean(dim=(-2, -1))
-
-
-def warm_start(
-    seeds: Sequence[int] = range(16),
-    prompts: Tensor = SORT_PROMPTS,
-    num_epochs: int = 10,
-) -> SortPolicy:
-    """A policy for each seed, after some epochs on the true reward."""
-    policy = make_policy(prompts, seeds, init_scale=0.1)
-    optimizer = torch.optim.Adam(policy.model.parameters(), lr=1e-3)
-    config = TrainConfig(num_epochs=num_epochs)
-    train(policy, prompts, rollout_reward(sort_distance_reward), optimizer, config)
-    return policy
-
-
-def climb(
-    model: RewardModel,
-    policy: SortPolicy,
-    prompts: Tensor = SORT_PROMPTS,
-    beta: float = 0.0,
-    num_epochs: int = 60,
-    learning_rate: float = 1e-3,
-) -> History:
-    """GRPO on a learned reward. Before each epoch and at the end, exact, [seed]:
-
-    `model` and `true`, the expected rewards, and `exact_kl` to the start in nats. In
-    the loss it is k2, whose gradient is that of the exact KL, on average.
-    """
-    watch = watch_both(scores_of(model, prompts), policy, prompts)
-    optimizer = torch.optim.Adam(policy.model.parameters(), lr=learning_rate)
-    config = TrainConfig(
-        num_epochs=num_epochs,
-        kl_penalty=beta,
-        kl_estimator="k2",
-        compute_ref_model_period=num_epochs + 1,
-    )
-    reward = model.as_reward()
-    history = train(policy, prompts, reward, optimizer, config, watch)
-    history.records.append({"epoch": num_epochs} | watch(policy))
-    return history
-
-
-def watch_both(
-    scores: Tensor, start: SortPolicy, prompts: Tensor
-) -> Callable[[SortPolicy], dict]:
-    """What is noted in each epoch, all by enumeration: [seed] each."""
-    ref = all_log_probs(start.model, prompts).detach()
-    true = true_rewards(prompts)
-
-    @torch.no_grad()
-    def observe(policy: SortPolicy) -> dict:
-        log_probs = all_log_probs(policy.model, prompts)  # [seed batch all]
-        seen = {"model": scores, "true": true, "exact_kl": log_probs - ref}
-        return {k: (log_probs.exp() * v).sum(-1).mean(-1) for k, v in seen.items()}
-
-    return observe
-
-
-def dpo(
-    pairs: Tensor,
-    policy: SortPolicy,
-    prompts: Tensor = SORT_PROMPTS,
-    beta: float = 0.1,
-    num_steps: int = 200,
-    learning_rate: float = 1e-3,
-) -> Tensor:
-    """Direct preference optimization: the loss of each step, [step seed].
-
-    Bradley and Terry's loss, with beta log(pi / pi_ref) of a whole response as its
-    reward; pi_ref is the policy at the start. Rafailov et al. 2023, arXiv 2305.18290.
-    """
-    ref = all_log_probs(policy.model, prompts).detach()  # [seed batch all]
-
-    def loss() -> Tensor:
-        rewards = beta * (all_log_probs(policy.model, prompts) - ref)
-        chosen, rejected = of_pairs(rewards, pairs)
-        return bradley_terry_loss(chosen.flatten(1), rejected.flatten(1))
-
-    return descend(loss, policy.model, num_steps, learning_rate)

@@ -18,7 +18,6 @@ from grpo_course.formulas import (
 )
 from grpo_course.loop import (
     Batch,
-    ExperienceBuffer,
     Rollout,
     TrainConfig,
     adapted_beta,
@@ -73,10 +72,6 @@ FORMULAS = {
     "tokens in a list": (lambda: response_mask([[1]], 2), "tokens is a list.*tensor"),
     "one row": (lambda: pad_rows([1, 2], 0), r"rows=\[1, 2\].*list of lists.*\[\[1, 2"),
     "a seed for a generator": (lambda: draw(L[0], 3), "generator=3.*torch.Generator"),
-    "a rollout for a batch": (
-        lambda: ExperienceBuffer().add(ROLLOUT),
-        "batch is a Rollout. Add what trainer.collect returned",
-    ),
 }
 
 
@@ -107,12 +102,12 @@ def frozen():
     return bandit
 
 
-def run(policy=None, reward_fn=arm, prompts=PROMPTS, config=None, optimizer=None):
+def run(policy=None, reward_fn=arm, optimizer=None):
     policy = policy or Bandit()
-    small = TrainConfig(num_epochs=1, num_steps_per_epoch=2, num_responses=4)
+    config = TrainConfig(num_epochs=1, num_steps_per_epoch=2, num_responses=4)
     if optimizer is None:
         optimizer = torch.optim.SGD([policy.logits], lr=0.5)
-    return train(policy, prompts, reward_fn, optimizer, config or small)
+    return train(policy, PROMPTS, reward_fn, optimizer, config)
 
 
 class Nothing(nn.Linear):
@@ -123,7 +118,6 @@ OTHER = torch.optim.SGD(nn.Linear(2, 2).parameters())
 NO_WEIGHTS = torch.optim.SGD([{"params": []}])
 RUNS = {
     "a model": ({"policy": Nothing(1, 1)}, "policy is a Nothing without sample"),
-    "prompts in a list": ({"prompts": [[0], [1]]}, "prompts is a list, not a tensor"),
     "rewards in a list": (
         {"reward_fn": lambda r: arm(r).tolist()},
         "in epoch 0, reward_fn returned a list.*Return one number for each response",
@@ -134,9 +128,7 @@ RUNS = {
         {"reward_fn": lambda r: arm(r) * math.nan},
         r"in epoch 0, rewards\[0, 0\] is nan",
     ),
-    "an optimizer's class": ({"optimizer": torch.optim.SGD}, "Pass torch.optim.Adam"),
     "another model's optimizer": ({"optimizer": OTHER}, "reaches none.*another model"),
-    "a dict": ({"config": {"num_epochs": 1}}, "config is a dict. Pass a TrainConfig"),
     "a frozen model": ({"policy": frozen()}, "no gradient in epoch 0, step 0.*frozen"),
     "detached scores": (
         {"policy": Bandit(log_probs=torch.Tensor.detach)},

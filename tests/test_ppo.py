@@ -9,30 +9,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_course.formulas import kl_reward, kl_values
-from grpo_course.loop import Rollout, TrainConfig, train
-from grpo_course.ppo import (
-    PPO,
-    Critic,
-    PPOConfig,
+from grpo_course.lessons.preferences import (
     RewardModel,
-    ValueHead,
     bradley_terry_loss,
     climb,
     dpo,
     draw_pairs,
     fit_reward_model,
-    generalized_advantages,
-    kl_per_token,
     learn_reward,
-    reward_per_token,
     scores_of,
     share_right,
-    td_errors,
     true_rewards,
-    value_loss,
     warm_start,
     watch_both,
-    whiten,
+)
+from grpo_course.loop import Rollout, train
+from grpo_course.ppo import (
+    PPO,
+    Critic,
+    PPOConfig,
+    ValueHead,
+    generalized_advantages,
+    kl_per_token,
+    reward_per_token,
+    td_errors,
+    value_loss,
+    whiten_tokens,
 )
 from grpo_course.sort import (
     SORT_PROMPTS,
@@ -211,7 +213,7 @@ def test_whitening_is_by_seed_and_only_over_tokens():
     values[1] *= 100
     mask = torch.rand(2, 3, 4, 5, generator=generator) < 0.6
     values[~mask] = float("nan")
-    white = whiten(values, mask)
+    white = whiten_tokens(values, mask)
     for seed in range(2):
         tokens = white[seed][mask[seed]]
         assert tokens.mean().item() == pytest.approx(0, abs=1e-5)
@@ -225,9 +227,9 @@ def test_tied_values_whiten_to_exactly_zero(value):
     values[1] += 3
     mask = torch.ones(2, 3, 4, 5, dtype=torch.bool)
     mask[..., :2] = False
-    assert (whiten(values) == 0).all()
-    assert (whiten(torch.where(mask, values, float("nan")), mask) == 0).all()
-    assert (whiten(values, torch.zeros_like(mask)) == 0).all()
+    assert (whiten_tokens(values) == 0).all()
+    assert (whiten_tokens(torch.where(mask, values, float("nan")), mask) == 0).all()
+    assert (whiten_tokens(values, torch.zeros_like(mask)) == 0).all()
 
 
 # Critics
@@ -358,7 +360,7 @@ def test_large_values_in_half_precision_do_not_overflow():
     values = torch.tensor([[[300.0, -300.0, 0.0]]]).half()
     loss = value_loss(values, torch.zeros_like(values))
     assert loss.item() == pytest.approx(30000)  # 90000 is beyond half precision
-    assert whiten(100 * values).isfinite().all()
+    assert whiten_tokens(100 * values).isfinite().all()
 
 
 # PPO
@@ -414,7 +416,7 @@ def test_a_cut_response_is_worth_what_the_critic_expects_after_it():
 def test_deltas_are_whitened_and_targets_are_not():
     batch = make((0,), lam=1.0).collect(SORT_PROMPTS)
     returns = batch.targets.chunk(2, dim=-1)[0]
-    torch.testing.assert_close(batch.deltas, whiten(returns))
+    torch.testing.assert_close(batch.deltas, whiten_tokens(returns))
     assert torch.equal(returns[..., 0], batch.rewards)
 
 
@@ -618,7 +620,6 @@ BAD_CALLS = {
         lambda: ppo_with(lambda rollout: torch.zeros(1, 3, 2)),
         r"values have shape \[1, 3, 2\]: each token needs one of both",
     ),
-    "settings of GRPO": (lambda: ppo_with(fresh(), TrainConfig), "Pass a PPOConfig"),
     "a bonus alone": (
         lambda: ppo_with(fresh(), entropy_bonus=0.01),
         "their gradient is zero on average",

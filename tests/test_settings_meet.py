@@ -26,7 +26,7 @@ from grpo_course.ppo import (
     PPOConfig,
     generalized_advantages,
     reward_per_token,
-    whiten,
+    whiten_tokens,
 )
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import SequencePolicy, TinyLM
@@ -120,7 +120,8 @@ class Checked:
             knobs = (config.gamma, config.lam, mask)
             values = self.critic(rollout).detach()
             rewards = rewards - self.price(batch)
-            deltas = whiten(generalized_advantages(rewards, values, *knobs), mask)
+            gae = generalized_advantages(rewards, values, *knobs)
+            deltas = whiten_tokens(gae, mask)
         else:
             left = batch.rewards - self.price(batch).sum(-1)
             deltas = compute_deltas(left, config.deltas_mode)

@@ -1,0 +1,248 @@
+"""Rewards learned from preferences: of two responses, the first was preferred.
+
+A reward model is fitted to pairs of responses. In the sort world, where everything can
+be enumerated, there are two ways to train on such pairs: by a learned reward, and by
+DPO.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from einops import einsum
+from torch import Tensor, nn
+
+from grpo_course.checks import require_same_shape
+from grpo_course.formulas import as_floats
+from grpo_course.loop import History, Rollout, TrainConfig, train
+from grpo_course.ppo import Reader
+from grpo_course.sampling import Draw
+from grpo_course.sort import (
+    SORT_PROMPTS,
+    SortPolicy,
+    all_log_probs,
+    all_responses,
+    all_rewards,
+    make_policy,
+    rollout_reward,
+    sort_distance_reward,
+)
+
+
+class RewardModel(Reader):
+    """One number for a whole response. No bias: pairs cannot tell a constant."""
+
+    def start_readout(self, draw: Draw) -> None:
+        dim = self.weights["embedding"].shape[-1]
+        self.readout = nn.Parameter(draw(dim) / dim)
+
+    def forward(self, prompts: Tensor, responses: Tensor) -> Tensor:
+        """int [batch pos], [... batch trial pos] -> rewards [... batch trial]"""
+        read = self.read(prompts, responses)[..., -1, :]
+        pattern = "... batch trial dim, ... dim -> ... batch trial"
+        return einsum(read, self.readout, pattern)
+
+    def as_reward(self) -> Callable[[Rollout], Tensor]:
+        """The model as the loop wants a reward: frozen, rollout -> [... batch trial]"""
+
+        @torch.no_grad()
+        def reward(rollout: Rollout) -> Tensor:
+            return self(rollout.prompts, rollout.responses)
+
+        return reward
+
+
+def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
+    """-log sigmoid(chosen - rejected), mean over the pairs: [... pair] -> [...].
+
+    Both are rewards that a model gives. sigmoid(difference) is the probability that
+    the first response wins: Bradley and Terry 1952, Biometrika 39; as a loss for a
+    reward model Christiano et al. 2017, arXiv 1706.03741. logsigmoid, because
+    log(sigmoid(x)) is -inf where x is very negative.
+    """
+    require_same_shape("rejected", rejected, "chosen", chosen)
+    return -F.logsigmoid(as_floats(chosen) - as_floats(rejected)).mean(-1)
+
+
+def fit_reward_model(
+    model: RewardModel,
+    prompts: Tensor,
+    chosen: Tensor,
+    rejected: Tensor,
+    num_steps: int = 300,
+    learning_rate: float = 0.01,
+) -> Tensor:
+    """Train on pairs of responses; returns the loss of each step, [step ...].
+
+    prompts int [batch pos], chosen and rejected int [... batch pair pos]: pair by
+    pair, the first was preferred. All pairs in every step, with Adam.
+    """
+
+    def loss() -> Tensor:
+        scores = (model(prompts, responses) for responses in (chosen, rejected))
+        return bradley_terry_loss(*(score.flatten(-2) for score in scores))
+
+    return descend(loss, model, num_steps, learning_rate)
+
+
+def descend(
+    loss_of: Callable[[], Tensor],
+    model: nn.Module,
+    num_steps: int,
+    learning_rate: float,
+) -> Tensor:
+    """So many steps of Adam down a loss [...]; returns that of each, [step ...]."""
+    optimizer, losses = torch.optim.Adam(model.parameters(), lr=learning_rate), []
+    for _ in range(num_steps):
+        loss = loss_of()
+        optimizer.zero_grad()
+        loss.sum().backward()  # seeds are independent: their losses are added
+        optimizer.step()
+        losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+# Preferences in the sort world: pairs int [seed batch pair 2], the chosen one first;
+# the numbers count `EVERY`. What comes of them is computed exactly.
+
+EVERY = all_responses(vocab_size=5, length=3)  # [all pos]
+
+
+def true_rewards(prompts: Tensor = SORT_PROMPTS) -> Tensor:
+    """What every response is worth. int [batch pos] -> [batch all]"""
+    return all_rewards(prompts, 5, sort_distance_reward)
+
+
+def draw_pairs(
+    num_pairs: int,
+    seeds: Sequence[int] = range(16),
+    prompts: Tensor = SORT_PROMPTS,
+    draw: int = 0,
+) -> Tensor:
+    """Pairs of random responses, the chosen one first: int [seed batch pair 2].
+
+    The better response wins with Bradley and Terry's probability. Another `draw` gives
+    new pairs.
+    """
+    generator = torch.Generator().manual_seed(1000 * seeds[0] + draw)
+    batch = torch.arange(len(prompts))
+    shape = (len(seeds), len(prompts), num_pairs, 2)
+    index = torch.randint(len(EVERY), shape, generator=generator)
+    worth = true_rewards(prompts)[batch[:, None, None], index]
+    wins = (worth[..., 0] - worth[..., 1]).sigmoid()
+    lost = torch.rand(wins.shape, generator=generator) > wins
+    return torch.where(lost[..., None], index.flip(-1), index)
+
+
+def of_pairs(scores: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
+    """What the chosen and what the rejected score. [... all] -> two of [... pair]"""
+    chosen, rejected = pairs.unbind(-1)
+    return scores.gather(-1, chosen), scores.gather(-1, rejected)
+
+
+def learn_reward(
+    pairs: Tensor,
+    seeds: Sequence[int] = range(16),
+    prompts: Tensor = SORT_PROMPTS,
+    num_steps: int = 200,
+) -> tuple[RewardModel, Tensor]:
+    """A reward model for each seed, fitted to its pairs, and the loss of each step."""
+    model, (chosen, rejected) = RewardModel(5, 16, 3, 3, seeds), EVERY[pairs].unbind(-2)
+    return model, fit_reward_model(model, prompts, chosen, rejected, num_steps)
+
+
+@torch.no_grad()
+def scores_of(model: RewardModel, prompts: Tensor = SORT_PROMPTS) -> Tensor:
+    """What a model says of every response, in spreads from its mean: [seed batch all].
+
+    A learned reward has no zero and no unit of its own.
+    """
+    num_seeds = len(model.readout)
+    scores = model(prompts, EVERY.expand(num_seeds, len(prompts), *EVERY.shape))
+    return (scores - scores.mean(-1, True)) / scores.std(-1, keepdim=True)
+
+
+def share_right(scores: Tensor, pairs: Tensor) -> Tensor:
+    """The share of pairs whose chosen one scores higher; a tie is half. [seed]"""
+    chosen, rejected = of_pairs(scores, pairs)
+    wins = (chosen - rejected).sign()
+    return (wins + 1).div(2).mean(dim=(-2, -1))
+
+
+def warm_start(
+    seeds: Sequence[int] = range(16),
+    prompts: Tensor = SORT_PROMPTS,
+    num_epochs: int = 10,
+) -> SortPolicy:
+    """A policy for each seed, after some epochs on the true reward."""
+    policy = make_policy(prompts, seeds, init_scale=0.1)
+    optimizer = torch.optim.Adam(policy.model.parameters(), lr=1e-3)
+    config = TrainConfig(num_epochs=num_epochs)
+    train(policy, prompts, rollout_reward(sort_distance_reward), optimizer, config)
+    return policy
+
+
+def climb(
+    model: RewardModel,
+    policy: SortPolicy,
+    prompts: Tensor = SORT_PROMPTS,
+    beta: float = 0.0,
+    num_epochs: int = 60,
+    learning_rate: float = 1e-3,
+) -> History:
+    """GRPO on a learned reward. Before each epoch and at the end, exact, [seed]:
+
+    `model` and `true`, the expected rewards, and `exact_kl` to the start in nats. In
+    the loss it is k2, whose gradient is that of the exact KL, on average.
+    """
+    watch = watch_both(scores_of(model, prompts), policy, prompts)
+    optimizer = torch.optim.Adam(policy.model.parameters(), lr=learning_rate)
+    config = TrainConfig(
+        num_epochs=num_epochs,
+        kl_penalty=beta,
+        kl_estimator="k2",
+        compute_ref_model_period=num_epochs + 1,
+    )
+    reward = model.as_reward()
+    history = train(policy, prompts, reward, optimizer, config, watch)
+    history.records.append({"epoch": num_epochs} | watch(policy))
+    return history
+
+
+def watch_both(
+    scores: Tensor, start: SortPolicy, prompts: Tensor
+) -> Callable[[SortPolicy], dict]:
+    """What is noted in each epoch, all by enumeration: [seed] each."""
+    ref = all_log_probs(start.model, prompts).detach()
+    true = true_rewards(prompts)
+
+    @torch.no_grad()
+    def observe(policy: SortPolicy) -> dict:
+        log_probs = all_log_probs(policy.model, prompts)  # [seed batch all]
+        seen = {"model": scores, "true": true, "exact_kl": log_probs - ref}
+        return {k: (log_probs.exp() * v).sum(-1).mean(-1) for k, v in seen.items()}
+
+    return observe
+
+
+def dpo(
+    pairs: Tensor,
+    policy: SortPolicy,
+    prompts: Tensor = SORT_PROMPTS,
+    beta: float = 0.1,
+    num_steps: int = 200,
+    learning_rate: float = 1e-3,
+) -> Tensor:
+    """Direct preference optimization: the loss of each step, [step seed].
+
+    Bradley and Terry's loss, with beta log(pi / pi_ref) of a whole response as its
+    reward; pi_ref is the policy at the start. Rafailov et al. 2023, arXiv 2305.18290.
+    """
+    ref = all_log_probs(policy.model, prompts).detach()  # [seed batch all]
+
+    def loss() -> Tensor:
+        rewards = beta * (all_log_probs(policy.model, prompts) - ref)
+        chosen, rejected = of_pairs(rewards, pairs)
+        return bradley_terry_loss(chosen.flatten(1), rejected.flatten(1))
+
+    return descend(loss, policy.model, num_steps, learning_rate)
