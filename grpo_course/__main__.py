@@ -49,7 +49,7 @@ GROUPS: dict[str, dict[str, tuple[str, tuple[str, ...], str]]] = {
             "check everything",
         ),
         "test-browser": (
-            "tools.run:test_browser",
+            "tools.browser",
             ("browser", "site"),
             "try JupyterLab and the website in a real browser",
         ),
