@@ -1,26 +1,41 @@
-"""Record how the larger model begins with GSM8K's rows, for notebook 12.
+"""Record what the larger model does on GSM8K's rows, for notebook 12.
 
 .venv/bin/python -m tools.rows --model models/qwen
+.venv/bin/python -m tools.rows --run runs/qwen --name "as the task pays"
 
-It answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8 worked
-examples and with two marks for the answer. What is recorded is not done again. Some
-minutes each on two cores; written to grpo_course/lessons/rows.json.
+The first answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8
+worked examples and with two marks for the answer. What is recorded is not done again.
+The second reads a folder of `train --task qwen`: what it noted of each update, a few
+responses, and what the model at its end makes of the same 64 rows. Some minutes each on
+two cores; written to grpo_course/lessons/rows.json.
 """
 
 import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 from grpo_course.checks import settings
 from grpo_course.files import write_atomically
 from grpo_course.lessons.finale import ROWS, read_rows
 from grpo_course.text import qwen, smollm2
+from grpo_course.text.environment import Environment
 from grpo_course.text.evaluation import greedy_scores
+from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.models import load_model, load_tokenizer
+from grpo_course.text.runs import (
+    METRICS,
+    SAMPLES,
+    checkpoint_path,
+    read_lines,
+    saved_config,
+    saved_epochs,
+)
 from grpo_course.text.training import (
     load_problems,
+    load_trained,
     make_environment,
     make_policy,
     presets_of,
@@ -28,6 +43,8 @@ from grpo_course.text.training import (
 
 CONFIG = presets_of("qwen")["qwen"]
 COUNTS, PROBLEMS, SHOWN = (0, 2, 4, 8), 64, 4
+GROUP = CONFIG.num_responses  # a run keeps whole groups; the first of each is shown
+NOTED = ("accuracy", "form", "mean_length", "tied_groups", "truncated")
 MORE = (
     (
         "A pair of shoes costs $80 and is sold at 25% off. How much does it cost now?",
@@ -87,32 +104,80 @@ def measure(model, tokenizer, data: str, count: int, mark: str) -> dict:
     problems = load_problems(config, "validation", PROBLEMS)
     policy = make_policy(config, model, tokenizer)
     environment = make_environment(config, problems, tokenizer)
+    found, shown = answers(policy, environment, mark)
+    return {"start": {"examples": count, "mark": mark, **found}, "written": shown}
+
+
+def answers(
+    policy: CausalPolicy, environment: Environment, mark: str
+) -> tuple[dict[str, int], list[dict[str, str]]]:
+    """What greedy answers to the problems come to, and the first of them."""
+    problems = environment.problems
     scores = greedy_scores(policy, environment)
     pairs = [
         (texts[0], p.answer) for texts, p in zip(scores.texts, problems, strict=True)
     ]
-    ends = [tokenizer(texts[0])["input_ids"] for texts in scores.texts]
+    ends = [environment.tokenizer(texts[0])["input_ids"] for texts in scores.texts]
+    most = policy.sampler.max_new_tokens
     found = {
-        "examples": count,
-        "mark": mark,
         "problems": len(problems),
         "right": sum(smollm2.is_right(*pair, mark) for pair in pairs),
         "form": sum(smollm2.stated(text, mark) is not None for text, _ in pairs),
         "lenient": int(scores.earned["lenient_accuracy"].sum()),
-        "cut_off": sum(len(ids) >= config.max_new_tokens for ids in ends),
+        "cut_off": sum(len(ids) >= most for ids in ends),
     }
     shown = [
         {"question": problem.question, "answer": problem.answer, "text": texts[0]}
         for problem, texts in zip(problems[:SHOWN], scores.texts, strict=False)
     ]
-    return {"start": found, "written": shown}
+    return found, shown
+
+
+def of_run(folder: Path, name: str) -> dict:
+    """A finished run: update by update, two responses of each, and its end."""
+    config = replace(saved_config(folder), eval_problems=PROBLEMS)
+    updates = [
+        {key: line[key] for key in NOTED} for line in read_lines(folder / METRICS)
+    ]
+    samples = read_lines(folder / SAMPLES)
+    responses = [
+        {key: one[key] for key in ("epoch", "question", "answer", "completion")}
+        for epoch in range(len(updates))
+        for one in [each for each in samples if each["epoch"] == epoch][::GROUP]
+    ]
+    newest = checkpoint_path(folder, saved_epochs(folder)[-1])
+    policy, environment = load_trained(config, newest, "validation")
+    found, written = answers(policy, environment, qwen.MARK)
+    return {
+        "name": name,
+        "seed": config.seed,
+        "learning_rate": config.learning_rate,
+        "form_weight": config.reward_weights["form"],
+        "updates": updates,
+        "responses": responses,
+        "end": found,
+        "written": written,
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default=CONFIG.model)
     parser.add_argument("--data", default="gsm8k")
+    parser.add_argument("--run", type=Path, help="the folder of a finished run")
+    parser.add_argument("--name", default="as the task pays", help="what it is called")
     options = parser.parse_args()
+    if options.run:
+        name = options.name
+        found = of_run(options.run, name)
+        kept = read_rows()
+        others = [
+            r for r in kept["runs"] if (r["name"], r["seed"]) != (name, found["seed"])
+        ]
+        kept["runs"] = [*others, found]
+        write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
+        print(found["end"])
+        return
     model, tokenizer = load_model(options.model), load_tokenizer(options.model)
     for count in COUNTS:
         for mark in (smollm2.MARK, qwen.MARK):

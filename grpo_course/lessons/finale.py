@@ -104,8 +104,8 @@ def read_forks() -> dict[str, Any]:
 
 
 def read_rows() -> dict[str, Any]:
-    """How a larger model begins with GSM8K's own rows: see `tools/rows.py`."""
-    empty: dict[str, Any] = {"starts": [], "written": []}
+    """What a larger model does on GSM8K's own rows: see `tools/rows.py`."""
+    empty: dict[str, Any] = {"starts": [], "written": [], "runs": []}
     return json.loads(ROWS.read_text("utf-8")) if ROWS.exists() else empty
 
 
