@@ -30,6 +30,7 @@ from grpo_course.formulas import (
     k3,
     loss_report,
 )
+from grpo_course.lessons import preferences
 from grpo_course.lessons.hunt.defects import HEALTHY
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
@@ -1034,7 +1035,7 @@ PACKAGE = {
     "token_mean_loss_at_ratio_one": token_mean_loss,
     "td_errors": ppo.td_errors,
     "generalized_advantages": ppo.generalized_advantages,
-    "bradley_terry_loss": ppo.bradley_terry_loss,
+    "bradley_terry_loss": preferences.bradley_terry_loss,
     "shifted_log_probs": shifted_log_probs,
     "temperature_log_probs": token_log_probs,
     "response_mask": response_mask,
