@@ -24,8 +24,8 @@ from grpo_course.classroom.plots import (
     write,
 )
 from grpo_course.formulas import EPSILON
+from grpo_course.lessons.batch_queue import LEARNER, Span
 from grpo_course.loop import ENOUGH
-from grpo_course.off_policy import LEARNER, Span
 
 
 def plot_levels(
