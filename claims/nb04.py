@@ -1,7 +1,9 @@
 """What 04_losses claims."""
 
+from collections.abc import Callable
 from unittest.mock import patch
 
+import torch
 from torch import Tensor
 
 from claims.runner import (
@@ -14,13 +16,13 @@ from claims.runner import (
     sort_after,
 )
 from grpo_course.formulas import LOSS_MODES
-from grpo_course.off_policy import PenaltyForm
+from grpo_course.lessons.four_kinds import KINDS, Weight
 
 gentle = {"num_epochs": 30, "deltas_mode": "centered_rewards", "loss_mode": "naive"}
 START = {"measure": "expected_reward", "num_epochs": 1, "learning_rate": 1e-12}
 large = NORMALIZED | {"num_responses": 16, "learning_rate": 0.01}
 many = large | {"num_epochs": 60, "num_steps_per_epoch": 10}
-clipped, unclipped = many | {"loss_mode": "clipped"}, many | {"loss_mode": "unclipped"}
+clipped = many | {"loss_mode": "clipped"}
 few = large | {"num_epochs": 5, "loss_mode": "clipped"}
 
 
@@ -40,12 +42,41 @@ def with_quotient(setting: Setting) -> Tensor:
     return sort_after(setting, "expected_reward", **knobs)
 
 
-def penalty_form(setting: Setting, num_epochs: int = 60) -> Tensor:
-    """Ten large steps with PPO's penalty form. -> [seed]"""
-    form = PenaltyForm(target=0.1)
-    knobs = {"num_epochs": num_epochs, "loss_mode": "penalty", "watch": form.adapt}
-    with patch.dict(LOSS_MODES, penalty=form.loss):
-        return sort_after(setting, **many | knobs)
+def pushed_by(weight: Weight) -> Callable[[Setting], Tensor]:
+    """Ten large steps that push each token along its delta, `weight` times as hard."""
+
+    def loss(ratio: Tensor, deltas: Tensor, *, log_probs: Tensor, **_) -> Tensor:
+        push = weight(ratio.detach(), deltas.expand_as(ratio) > 0)
+        return -push * deltas * log_probs
+
+    def arm(setting: Setting) -> Tensor:
+        with patch.dict(LOSS_MODES, weighted=loss):
+            return sort_after(
+                setting, **few | steps(10, 0.01) | {"loss_mode": "weighted"}
+            )
+
+    return arm
+
+
+def naive(ratio: Tensor, good: Tensor) -> Tensor:
+    return torch.ones_like(ratio)
+
+
+def unclipped(ratio: Tensor, good: Tensor) -> Tensor:
+    return ratio
+
+
+def without(start: Weight, kind: str) -> Weight:
+    """No push on one kind of token; the others as `start` has them."""
+    return lambda ratio, good: torch.where(
+        KINDS[kind](ratio, good), 0.0, start(ratio, good)
+    )
+
+
+@patch.dict(LOSS_MODES, no_minimum=lambda ratio, d, **_: -ratio.clamp(0.8, 1.2) * d)
+def no_minimum(setting: Setting) -> Tensor:
+    """Ten steps with the clipped product alone. -> [seed]"""
+    return sort_after(setting, **few | steps(10, 0.02) | {"loss_mode": "no_minimum"})
 
 
 # fmt: off
@@ -59,21 +90,21 @@ CLAIMS = (
     Claim("04.quotient", "The quotient of log-probabilities trains backwards.",
         (gentle | START, with_quotient),
         not_tried={BEST: "no rate is best for a loss that trains backwards"}),
-    Claim("04.penalty",
-        "With PPO's penalty form, many large steps learn, as unclipped ones do not.",
-        (penalty_form, unclipped)),
+    Claim("04.fallen",
+        "Many naive steps learn more without a push on bad tokens that have fallen.",
+        (pushed_by(without(naive, "bad, fallen")), pushed_by(naive))),
+    Claim("04.risen",
+        "With the ratio, they do without a push on good tokens that have risen.",
+        (pushed_by(without(unclipped, "good, risen")), pushed_by(unclipped))),
+    Claim("04.minimum",
+        "With large steps, the smaller of two products beats the clipped one alone.",
+        (few | steps(10, rate=0.02), no_minimum)),
     Claim("04.clip",
         "With many large steps, the clipped loss learns more than the unclipped one.",
-        (clipped, unclipped)),
+        (clipped, many | {"loss_mode": "unclipped"})),
     Claim("04.naive",
         "With many large steps, the clipped loss learns more than the naive one.",
         (clipped, many | {"loss_mode": "naive"})),
-    Claim("04.sooner", "Early on, the clip is ahead of the penalty form.",
-        (few | {"num_steps_per_epoch": 10},
-         lambda setting: penalty_form(setting, num_epochs=5))),
-    Claim("04.no_lower",
-        "The penalty form ends no lower than the clip, by 0.05 at most.",
-        (penalty_form, lambda setting: sort_after(setting, **clipped) - 0.05)),
     Claim("04.tuned",
         "With rates tuned for both, ten clipped steps lead one after a few rollouts.",
         (repeated(few | steps(10, rate=0.02), 4),

@@ -13,12 +13,14 @@ from grpo_course.classroom.plots import (
     CLIP,
     COLOURS,
     FLAT,
+    GROUND,
     LINES,
     PI,
     PI_OLD,
     axes_row,
     finish,
     legend_above,
+    write,
 )
 from grpo_course.formulas import EPSILON
 from grpo_course.lessons.pictures.shared import draw_clip_plane
@@ -31,7 +33,7 @@ LOSS_COLOURS = {
     "naive": COLOURS[3],
     "penalty": COLOURS[4],
     "any loss": COLOURS[2],
-    "clip higher": COLOURS[5],
+    "no minimum": COLOURS[5],
 }
 
 
@@ -157,6 +159,15 @@ def plot_let_go(
     deltas = noted[mu][1][:3, :, None].expand_as(noted[mu][0][:3]).flatten()
     ax = axes_row(width=6.5)[0]
     gone = draw_clip_plane(ax, ratio, deltas, epsilon, before)
+    for x, y, words in (  # in shares of the sides
+        (0.02, 0.8, "pushed up"),
+        (0.98, 0.8, "clipped: no push"),
+        (0.02, 0.05, "clipped: no push"),
+        (0.98, 0.05, "pushed down"),
+    ):
+        look: Any = {"bbox": {"facecolor": GROUND, "lw": 0, "pad": 2}}
+        side = "right" if x > 0.5 else "left"
+        write(ax, words, x, y, ha=side, xycoords="axes fraction", **look)
     # Dots at the edge are whole, and none of them moves the axes.
     plt.setp(ax.lines, clip_on=False, in_layout=False)
     inside = (ratio > 1 - epsilon) & (ratio < 1 + epsilon)

@@ -1,0 +1,80 @@
+"""Notebook 04's investigation: which kind of token does the harm of many steps?
+
+A weight says how hard a loss pushes each token along its delta: weight(ratio, good) of
+float and bool [batch trial pos] gives float [batch trial pos]. The naive loss has the
+weight 1, and the loss with the ratio has the ratio.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from grpo_course.loop import ENOUGH, mean_and_error
+
+Weight = Callable[[Tensor, Tensor], Tensor]
+
+KINDS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "good, risen": lambda ratio, good: good & (ratio > 1),
+    "good, fallen": lambda ratio, good: good & (ratio < 1),
+    "bad, risen": lambda ratio, good: ~good & (ratio > 1),
+    "bad, fallen": lambda ratio, good: ~good & (ratio < 1),
+}
+NOT_MOVED = "not moved yet"
+GOAL = 0.7  # P(sorted) that one changed kind has to reach
+RATES = (0.003, 0.01)
+
+
+def changed_kinds(weight: Weight, start: Weight) -> list[str]:
+    """The kinds of token, among them those at ratio 1, that two weights push apart."""
+    ratio = torch.tensor([0.01, 0.1, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 10.0])
+    ratio = ratio.repeat(2)[None, None]  # good ones, then bad ones, [batch trial pos]
+    good = torch.arange(ratio.shape[-1])[None, None] < ratio.shape[-1] // 2
+    ours, theirs = (
+        torch.as_tensor(each(ratio, good), dtype=torch.float).expand_as(ratio)
+        for each in (weight, start)
+    )
+    apart = ~torch.isclose(ours, theirs)
+    found = [
+        name
+        for name, of_kind in KINDS.items()
+        if (apart & of_kind(ratio, good)).any().item()
+    ]
+    return found + [NOT_MOVED] * bool((apart & (ratio == 1)).any())
+
+
+def evidence(
+    weight: Weight,
+    start: Weight,
+    learned: Callable[[Weight, float], Tensor],
+    rates: Sequence[float] = RATES,
+) -> None:
+    """Print what a changed weight does to learning, and what follows from it.
+
+    learned(weight, rate) trains many seeds and gives their P(sorted), [seed]. A kind is
+    convicted if it alone was changed, if that helps at every rate by more than two
+    standard errors, and if at the last one P(sorted) is above the goal by as much.
+    """
+    changed = changed_kinds(weight, start)
+    print("changed:", "; ".join(changed) or "nothing")
+    if not changed:
+        print("Nothing follows: change the push on one kind of token.")
+        return
+    helps = []
+    for rate in rates:
+        before, after = learned(start, rate), learned(weight, rate)
+        gain, error = mean_and_error(after - before)
+        helps.append(bool(gain > ENOUGH * error))
+        print(
+            f"rate {rate:<5}  P(sorted) {before.mean():.2f} -> {after.mean():.2f}, "
+            f"a difference of {gain:+.2f} ± {error:.2f}"
+        )
+    mean, error = mean_and_error(after)
+    if len(changed) > 1:
+        print("Several kinds changed at once, so you cannot tell which of them did it.")
+    elif all(helps) and mean - ENOUGH * error > GOAL:
+        print(f"Convicted: {changed[0]}.")
+    elif all(helps):
+        print(f"It does harm, but it is not all: {GOAL} was to be reached.")
+    else:
+        print(f"Acquitted: {changed[0]}. It does not help at every rate.")
