@@ -22,15 +22,10 @@ from PIL import Image
 
 from grpo_course.classroom import record
 from grpo_course.classroom.alt_text import alternative_text
-from grpo_course.classroom.setup import shell, show_widget
+from grpo_course.classroom.screen import WRITTEN, shell, show_widget, smaller
 
 Draw = Callable[..., str]  # draws with matplotlib, returns the sentence under it
 DPI = 100  # of a frame: legible, and small enough to store dozens
-# Without the version stamp, the same figure is the same file, which `smaller` packs.
-WRITTEN: dict[str, Any] = {
-    "metadata": {"Software": None},
-    "pil_kwargs": {"compress_level": 1},
-}
 MOST_FRAMES = 60
 PLAYER = Path(__file__).with_name("player.js")
 GREEK = {"epsilon": "ε", "mu": "μ", "delta": "δ", "beta": "β", "lam": "λ", "gamma": "γ"}
@@ -211,16 +206,6 @@ def png_of(figure: Figure) -> str:
     file = io.BytesIO()
     figure.savefig(file, dpi=DPI, **WRITTEN)
     return base64.b64encode(smaller(file.getvalue())).decode()
-
-
-def smaller(png: bytes) -> bytes:
-    """The same picture in few colours, which takes a quarter of the bytes."""
-    file = io.BytesIO()
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
-    # The default would drop the colours of thin arrows.
-    picture = picture.quantize(128, Image.Quantize.FASTOCTREE)
-    picture.save(file, "PNG", optimize=True)
-    return file.getvalue()
 
 
 def frames_of(html: str) -> list[Image.Image]:

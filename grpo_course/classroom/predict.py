@@ -4,7 +4,7 @@ import textwrap
 from typing import Any
 
 from grpo_course.classroom import record
-from grpo_course.classroom.setup import show_widget
+from grpo_course.classroom.screen import show_widget
 
 Choice = str | float
 WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site

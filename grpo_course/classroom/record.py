@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from grpo_course.classroom.setup import in_kernel
+from grpo_course.classroom.screen import in_kernel
 from grpo_course.files import write_atomically
 
 NAME = "my_progress.json"

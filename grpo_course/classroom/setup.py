@@ -9,11 +9,11 @@ import random
 import sys
 import tomllib
 import warnings
-from collections.abc import Callable
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+
+from grpo_course.classroom.screen import WRITTEN, in_kernel, smaller
 
 QUIET = {  # every kernel of `tools/run.py` has them from its start
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
@@ -57,7 +57,6 @@ img:not(.reveal *) {filter: invert(0.93) hue-rotate(180deg)}
 CURE = (
     "start with `python3 -m grpo_course lab` from the course's folder (Windows: `py`)"
 )
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # Stored pixels for one of the page: screens and projectors have more than that.
 FINER = 1.5
 
@@ -101,8 +100,6 @@ def _prepare_plots() -> None:
         from IPython.display import display
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-        from grpo_course.classroom.moving import WRITTEN
-
         set_matplotlib_formats("png", **WRITTEN)
         _describe_pictures()
         display({"text/html": DARK, "text/plain": ""}, raw=True)
@@ -115,7 +112,6 @@ def _describe_pictures() -> None:
     from PIL import Image
 
     from grpo_course.classroom.alt_text import alternative_text
-    from grpo_course.classroom.moving import smaller
 
     formatter = get_ipython().display_formatter.formatters["image/png"]
     draw = formatter.lookup_by_type(Figure)
@@ -159,32 +155,3 @@ def _requirements() -> list[str]:
         file = Path(__file__).parents[2] / "pyproject.toml"
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
         return project["dependencies"]
-
-
-def show_widget(make: Callable[[Any], Any], otherwise: dict[str, str]) -> Any:
-    """Display the widget that `make(ipywidgets)` returns; without ipywidgets, None.
-
-    `otherwise` is what a front end without widgets shows, by MIME type: on GitHub, in
-    an export, or when the notebook is opened again.
-    """
-    from IPython.display import display
-
-    try:
-        import ipywidgets
-    except Exception:  # missing, or made for another Python
-        return None
-    widget = make(ipywidgets)
-    # The format is public, and the same in ipywidgets 7 and 8; their methods differ.
-    view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
-    display({WIDGET_VIEW: view} | otherwise, raw=True)
-    return widget
-
-
-def in_kernel() -> bool:
-    """Whether this runs in a Jupyter kernel (not in plain Python or a test)."""
-    return getattr(shell(), "kernel", None) is not None
-
-
-def shell() -> Any:
-    """The IPython that this runs in; None in plain Python."""
-    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from grpo_course.classroom.setup import shell
+from grpo_course.classroom.screen import shell
 
 if TYPE_CHECKING:
     from torch import Tensor
