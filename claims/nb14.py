@@ -14,15 +14,15 @@ from torch.nn.functional import one_hot
 
 from claims.runner import BEST, PROMPT_SETS, Claim, Setting
 from grpo_course.formulas import compute_deltas, exact_kl, kl_values
+from grpo_course.lessons.answer_tree import AnswerTree
 from grpo_course.loop import Rollout, TrainConfig, train
-from grpo_course.sequences import ShortAnswers
 from grpo_course.sort import (
     SortPolicy,
     make_policy,
 )
 
 
-class World(ShortAnswers):
+class World(AnswerTree):
     """The 31 responses of up to four tokens, one of them right; or 15, or 127.
 
     A longer variation has longer responses, other prompts have another right answer.

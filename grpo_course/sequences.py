@@ -3,7 +3,6 @@
     TinyLM            embedding, GRU, head: the state of a text, and logits of the next
     SequencePolicy    that model as a policy: it samples until its end, and scores
     tasks             a share of one token; three numbers in order, from all 216 prompts
-    ShortAnswers      every response of up to four tokens: the exact truth of this world
     train_share, train_sort    a run of each task
 
 Responses end by themselves here, so that there are masks and lengths. No text: a token
@@ -12,7 +11,6 @@ is a number.
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import product
 
 import torch
 from einops import rearrange, repeat
@@ -34,7 +32,6 @@ from grpo_course.sampling import (
     pick,
     prompt_mask,
     require_seeds,
-    response_mask,
 )
 
 
@@ -335,62 +332,6 @@ def place_reward(rollout: Rollout) -> Tensor:
     """The share of places that hold the right number. -> [... batch trial]"""
     truth = sorted_numbers(rollout.prompts)[:, None, :]
     return (rollout.responses == truth).float().mean(dim=-1)
-
-
-# Every response, enumerated
-
-MAX_ANSWERS = 10_000  # more than this does not fit a laptop's patience
-
-
-class ShortAnswers:
-    """Every response of up to `longest` tokens over some words and an end.
-
-    The words are 0, 1, ...; `end` is the number after the last of them, and pads what
-    comes after it. A response of `longest` words is cut off without an end.
-
-    responses int [all pos], mask bool [all pos] and lengths float64 [all] list them.
-    A policy is a table of logits [... state token]: a state is what was written so far.
-    """
-
-    def __init__(self, num_words: int = 2, longest: int = 4):
-        require_sizes(num_words=num_words, longest=longest)
-        count = sum(num_words**length for length in range(longest + 1))
-        require_inside("number of responses", count, {"at most": MAX_ANSWERS})
-        self.end = num_words
-        rows = [
-            words + (self.end,) * (longest - length)
-            for length in range(longest + 1)
-            for words in product(range(num_words), repeat=length)
-        ]
-        self.responses = torch.tensor(rows)
-        self.mask = response_mask(self.responses, self.end)
-        self.lengths = self.mask.sum(-1).double()
-        self.states = self._number_states()
-
-    def _number_states(self) -> Tensor:
-        """What was written before each token, numbered from 0. -> int [all pos]"""
-        places = (self.end + 2) ** torch.arange(self.responses.shape[-1])
-        upto = ((self.responses + 1) * places).cumsum(-1)
-        before = upto.roll(1, -1).index_fill(-1, torch.tensor(0), 0)
-        return torch.unique(before * self.mask, return_inverse=True)[1]
-
-    def random_logits(self, seeds: range) -> Tensor:
-        """A random policy for each seed. -> float64 [seed state token]"""
-        shape = (int(self.states.max()) + 1, self.end + 1)
-        own = (Generator().manual_seed(seed) for seed in seeds)
-        return torch.stack([torch.randn(shape, generator=g).double() for g in own])
-
-    def log_probs(self, logits: Tensor) -> Tensor:
-        """Of every token of every response, 0 in the padding.
-
-        [... state token] -> [... all pos]
-        """
-        chosen = logits.log_softmax(-1)[..., self.states, self.responses]
-        return torch.where(self.mask, chosen, 0.0)
-
-    def chances(self, logits: Tensor) -> Tensor:
-        """The probability of every response. [... state token] -> [... all]"""
-        return self.log_probs(logits).sum(-1).exp()
 
 
 # A run of each task

@@ -27,11 +27,11 @@ from grpo_course.classroom.plots import (
     plot_bands,
     write,
 )
+from grpo_course.lessons.answer_tree import AnswerTree
 from grpo_course.loop import mean_and_error
-from grpo_course.sequences import ShortAnswers
 
 
-def plot_tree(world: ShortAnswers, reward: Tensor) -> Axes:
+def plot_tree(world: AnswerTree, reward: Tensor) -> Axes:
     """All responses, the path of those with a reward green. reward [all].
 
     A square is the end, and a filled mark is a complete response.
