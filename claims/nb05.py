@@ -1,5 +1,6 @@
 """What 05_kl claims."""
 
+import copy
 from functools import partial
 
 import torch
@@ -8,12 +9,89 @@ from torch import Generator, Tensor
 from claims.runner import BEST, PLAIN, PROMPT_SETS, Claim, Setting
 from grpo_course.formulas import exact_kl, kl_values
 from grpo_course.loop import TrainConfig, train
-from grpo_course.sort import make_policy, rollout_reward, sort_distance_reward
+from grpo_course.sort import (
+    SortModel,
+    all_log_probs,
+    all_responses,
+    compute_log_probs,
+    compute_reward,
+    exact_sorted_probability,
+    generate_responses,
+    make_policy,
+    rollout_reward,
+    sort_distance_reward,
+)
 
 FROZEN = {"compute_ref_model_period": 10_000}  # epochs: longer than any run
 moving = PLAIN | {"num_steps_per_epoch": 5, "kl_penalty": 1.0}
 still = moving | FROZEN
 short = {"num_epochs": 60}
+FREQUENT = 12  # responses to a prompt that the start says most often
+
+
+def imitated(prompts: Tensor, seeds: range, steps: int = 18) -> SortModel:
+    """Policies that have been shown right answers, as the notebook's."""
+    model = SortModel(5, 10, 3, 3, init_scale=0.1, seeds=seeds)
+    truth = prompts.sort(dim=-1).values[:, None].expand(len(seeds), -1, 1, 3)
+    adam = torch.optim.Adam(model.parameters(), lr=0.003)
+    for _ in range(steps):
+        loss = -compute_log_probs(prompts, truth, model).sum()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+    return model
+
+
+def graded(
+    setting: Setting,
+    beta: float,
+    errors_on: str = "all",
+    estimator: str = "",
+    period: int = 0,
+    shown: int = 18,
+    turned: bool = False,
+) -> Tensor:
+    """P(sorted) after 300 steps against a grader that errs. -> [seed]
+
+    The KL is exact and in the loss, or an estimate of the sampled tokens. `errors_on`
+    is all responses, or those that the start says "often" or "seldom"; with an empty
+    one the grader is right. After each `period` steps the reference is a new copy.
+    `shown` is how many steps the start has imitated; `turned` takes KL(ref||pi).
+    """
+    prompts, seeds = PROMPT_SETS[setting.prompts], setting.seeds
+    model = imitated(prompts, seeds, shown)
+    start = copy.deepcopy(model)
+    before = all_log_probs(start, prompts).detach()
+    shape = before.shape  # [seed batch response]
+    errors = torch.randn(shape, generator=Generator().manual_seed(seeds.start))
+    rank = before.argsort(dim=-1, descending=True).argsort(dim=-1)
+    often = rank < FREQUENT
+    errors = errors * {"all": 1, "often": often, "seldom": ~often, "": 0}[errors_on]
+    every = all_responses(5, 3).expand(*shape, 3)
+    points = compute_reward(prompts, every, sort_distance_reward) + errors
+    adam = torch.optim.Adam(model.parameters(), lr=0.01 * setting.rate)
+    dice = [Generator().manual_seed(seed) for seed in seeds]
+    for step in range(round(300 * setting.length)):
+        if period and step % period == 0:
+            start = copy.deepcopy(model)
+        responses = generate_responses(prompts, model, 10, dice)
+        rewards = points.gather(-1, (responses * torch.tensor([25, 5, 1])).sum(dim=-1))
+        deltas = rewards - rewards.mean(dim=-1, keepdim=True)
+        log_probs = compute_log_probs(prompts, responses, model)
+        loss = -(deltas[..., None] * log_probs).mean(dim=(-3, -2, -1))  # [seed]
+        if estimator:
+            with torch.no_grad():
+                ref = compute_log_probs(prompts, responses, start)
+            kl = kl_values(log_probs, ref, estimator).mean(dim=(-3, -2, -1))
+        else:
+            ref = start(prompts).log_softmax(dim=-1).detach()
+            now = model(prompts).log_softmax(dim=-1)
+            each = (ref.exp() * (ref - now)).sum(-1) if turned else exact_kl(now, ref)
+            kl = each.mean(dim=(-2, -1))
+        adam.zero_grad()
+        (loss + beta * kl).sum().backward()
+        adam.step()
+    return exact_sorted_probability(model, prompts).mean(dim=-1).detach()
 
 
 def distance(setting: Setting, beta=0.0, estimator="k3", epochs=100, **more) -> Tensor:
@@ -30,22 +108,6 @@ def distance(setting: Setting, beta=0.0, estimator="k3", epochs=100, **more) -> 
     return kl.mean(dim=(-2, -1)).detach()
 
 
-def minimized(setting: Setting, estimator: str) -> Tensor:
-    """Exact KL after going down on an estimator alone, from its own samples. [seed]"""
-    generator = Generator().manual_seed(setting.seeds.start)
-    rows = torch.tensor([[0.6, 0.2, 0.1, 0.05, 0.05], [0.2, 0.3, 0.2, 0.2, 0.1]])
-    logits, ref = rows.log()[:, None].repeat(1, len(setting.seeds), 1)
-    for _ in range(round(400 * setting.length)):
-        logits.requires_grad_()
-        now = logits.log_softmax(dim=-1)
-        tokens = torch.multinomial(now.detach().exp(), 8, True, generator=generator)
-        picked = now.gather(-1, tokens), ref.gather(-1, tokens)
-        loss = kl_values(*picked, estimator).mean(dim=-1).sum()
-        (gradient,) = torch.autograd.grad(loss, logits)
-        logits = (logits - 0.1 * setting.rate * gradient).detach()
-    return exact_kl(logits.log_softmax(dim=-1), ref)
-
-
 def ends(beta: float, estimator: str = "k3", epochs: int = 60, **more) -> partial:
     """How far the policy gets with a penalty."""
     return partial(distance, beta=beta, estimator=estimator, epochs=epochs, **more)
@@ -55,9 +117,6 @@ NO_BEST = {BEST: "farther from the start is not better"}
 Far = partial(Claim, not_tried=NO_BEST)
 # fmt: off
 CLAIMS = (
-    Claim("05.k1", "Gradient descent on k1 leaves a larger KL than on k3.",
-        (partial(minimized, estimator="k1"), partial(minimized, estimator="k3")),
-        not_tried=NO_BEST | {"other prompts": "one distribution over five tokens"}),
     Far("05.dial", "A small β keeps the policy nearer to its start than none.",
         (ends(0.0, epochs=100), ends(0.1, epochs=100))),
     Far("05.dial_end", "A large β still turns the dial: 3 keeps it nearer than 1.",
@@ -67,7 +126,25 @@ CLAIMS = (
     Claim("05.reference",
         "With a frozen reference the policy learns less than with a moving one.",
         (moving | short | {"compute_ref_model_period": 10}, still | short)),
-    Far("05.target", "An adapted β brings the KL to its target.",
-        (ends(1.0, epochs=100, kl_target=0.3), 0.3), within=0.1),
+    Claim("05.saves", "Against a grader that errs, a KL with β = 1 saves the skill.",
+        (partial(graded, beta=1.0), partial(graded, beta=0.0))),
+    Claim("05.often", "It does where errors fall on what the start says often.",
+        (partial(graded, beta=1.0, errors_on="often"),
+         partial(graded, beta=0.0, errors_on="often"))),
+    Claim("05.seldom", "Where errors fall on what the start says seldom, it costs.",
+        (partial(graded, beta=0.0, errors_on="seldom"),
+         partial(graded, beta=1.0, errors_on="seldom"))),
+    Claim("05.beginner", "From a start that seldom sorts, a KL with β = 1 costs.",
+        (partial(graded, beta=0.0, shown=3), partial(graded, beta=1.0, shown=3))),
+    Claim("05.reversed", "KL(ref||π), priced exactly, protects less than KL(π||ref).",
+        (partial(graded, beta=1.0), partial(graded, beta=2.0, turned=True))),
+    Claim("05.right", "Where the grader is right, a KL to the start holds back.",
+        (partial(graded, beta=0.0, errors_on=""),
+         partial(graded, beta=1.0, errors_on=""))),
+    Claim("05.k3", "As a loss against a grader that errs, k2 protects more than k3.",
+        (partial(graded, beta=1.0, estimator="k2"),
+         partial(graded, beta=2.0, estimator="k3"))),
+    Claim("05.wears_off", "A reference renewed every 10 steps protects less.",
+        (partial(graded, beta=1.0), partial(graded, beta=1.0, period=10))),
 )
 # fmt: on

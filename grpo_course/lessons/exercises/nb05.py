@@ -3,7 +3,6 @@
 import torch
 
 from grpo_course.classroom.check import case, exercise
-from grpo_course.formulas import k3
 from grpo_course.lessons.exercises.shared import TOO_EARLY
 
 
@@ -44,25 +43,32 @@ exact_kl_of.cases = (
         "a reference that hardly knows a token",
         [[0.5, 0.5]],
         [[1e-12, 1.0]],
-        "The reference gives the first token a probability of 1e-12, beside which an epsilon is large. Subtract the logarithms as they are.",
+        "The reference gives the first token a probability of 1e-12, beside which an "
+        "epsilon is large. Subtract the logarithms as they are.",
     ),
 )
 exact_kl_of.mistakes = """
-return (ref_log_probs.exp() * (ref_log_probs - log_probs)).sum(-1) | That is KL(ref||pi), the other direction: weights and ratio are swapped. The policy gives the weights here, and log pi comes first in the difference.
-(log_probs - ref_log_probs) => (log_probs - ref_log_probs).exp() | You average the ratio pi/ref, and its logarithm is missing: average log pi minus log ref.
-(log_probs - ref_log_probs) => (log_probs / ref_log_probs) | You divide logarithms. The logarithm of pi/ref is the difference of the two.
-log_probs.exp() * => ref_log_probs.exp() * | You weigh with the reference's probabilities. KL(pi||ref) is an average over what the policy does: weigh with log_probs.exp().
-log_probs.exp() * => | The weights are missing: every token counts the same. Weigh each log-ratio with the probability that the policy gives the token.
-.sum( => .mean( | You divide by the size of the vocabulary. The probabilities are the weights of the average already: take the sum.
-return (log_probs - ref_log_probs).mean(dim=-1) | Every token counts the same, because you average over the vocabulary. Weigh each log-ratio with the probability that the policy gives the token, and sum.
-log_probs.exp() * => log_probs * | You weigh with log-probabilities. The weights are probabilities: log_probs.exp().
-(log_probs - ref_log_probs) => (ref_log_probs - log_probs) | The log-ratio is upside down, so the result is minus the KL. It is log pi minus log ref.
-.sum(dim=-1) => .sum() | You sum over the batch too. Each row is a distribution of its own: sum over vocab, the last axis.
-.sum(dim=-1) => .sum(dim=1) | You sum over the second axis. The tokens of a distribution stand in the last one, however many axes come before it: dim=-1.
-(log_probs - ref_log_probs) => -ref_log_probs | That is the cross-entropy. It lacks the policy's own log-probability, and is not zero where both agree.
-return (torch.expm1(ref_log_probs - log_probs) - (ref_log_probs - log_probs)).sum(dim=-1) | You add k3 up over the vocabulary. An estimate is made for samples; here the average is exact, so weigh each log-ratio with its probability.
-return -(log_probs.exp() * log_probs).sum(dim=-1) | This is the entropy of the policy, and the reference is not in it. The KL averages log pi minus log ref.
-log_probs.exp() * (log_probs => log_probs.exp().detach() * (log_probs | The values are right, but you froze the weights. The policy decides how often it visits a token, so they carry gradient too.
+return (ref_log_probs.exp() * (ref_log_probs - log_probs)).sum(-1) | That is \
+KL(ref||pi), the other direction: weights and ratio are swapped. The policy gives the \
+weights here, and log pi comes first in the difference.
+(log_probs - ref_log_probs) => (log_probs - ref_log_probs).exp() | You average the \
+ratio pi/ref, and its logarithm is missing: average log pi minus log ref.
+(log_probs - ref_log_probs) => (log_probs / ref_log_probs) | You divide logarithms. \
+The logarithm of pi/ref is the difference of the two.
+log_probs.exp() * => ref_log_probs.exp() * | You weigh with the reference's \
+probabilities. KL(pi||ref) is an average over what the policy does: weigh with \
+log_probs.exp().
+log_probs.exp() * => | The weights are missing: every token counts the same. Weigh \
+each log-ratio with the probability that the policy gives the token.
+.sum( => .mean( | You divide by the size of the vocabulary. The probabilities are the \
+weights of the average already: take the sum.
+log_probs.exp() * => log_probs * | You weigh with log-probabilities. The weights are \
+probabilities: log_probs.exp().
+(log_probs - ref_log_probs) => (ref_log_probs - log_probs) | The log-ratio is upside \
+down, so the result is minus the KL. It is log pi minus log ref.
+log_probs.exp() * (log_probs => log_probs.exp().detach() * (log_probs | The values are \
+right, but you froze the weights. The policy decides how often it visits a token, so \
+they carry gradient too.
 """
 
 
@@ -73,7 +79,10 @@ def k3_estimate(log_probs, ref_log_probs):
     return torch.expm1(log_ratio) - log_ratio
 
 
-k3_estimate.insight = "k1 plus a term whose average is zero: the same mean, never negative, and far less spread where the policies are close."
+k3_estimate.insight = (
+    "k1 plus a term whose average is zero: the same mean, never negative, and far less "
+    "spread where the policies are close."
+)
 k3_estimate.cases = (
     case(
         "one prompt, two responses",
@@ -92,7 +101,8 @@ k3_estimate.cases = (
     ),
     case(
         "a token that the reference finds far rarer",
-        "k3 grows with the gap and has no bound here. A clamp, or a small number inside a logarithm, holds it back.",
+        "k3 grows with the gap and has no bound here. A clamp, or a small number "
+        "inside a logarithm, holds it back.",
         log_probs=[[[-1.0, -0.5]]],
         ref_log_probs=[[[-31.0, -12.5]]],
     ),
@@ -104,129 +114,102 @@ k3_estimate.cases = (
     ),
 )
 k3_estimate.mistakes = """
-return log_probs - ref_log_probs | That is k1. Add ref/pi - 1, whose average under the policy is zero.
-return (ref_log_probs - log_probs) ** 2 / 2 | That is k2, half the squared log-ratio. Its average is not the KL.
-ref_log_probs - log_probs => log_probs - ref_log_probs | k3 is upside down. Your ratio is pi over ref; its average under the policy is not 1, so the estimate is biased. Take ref over pi.
-torch.expm1(log_ratio) => torch.expm1(-log_ratio) | Only half of it is upside down: k1 is right, but the ratio whose average under the policy is 1 is ref over pi.
-torch.expm1 => torch.exp | The -1 is missing: your estimate is 1 where both policies agree, and 1 too large everywhere.
-) - log_ratio => ) + log_ratio | The sign of the logarithm is wrong. It is minus log(ref/pi), which is k1.
-return log_probs.exp() * (log_probs - ref_log_probs) | This is a term of the exact KL, weighed by its probability. These tokens were sampled: a likely one turns up more often already.
-return ref_log_probs.exp() * (ref_log_probs - log_probs) | This is what F.kl_div gives: a term of the exact KL in the other direction, weighed by the reference. Sampled tokens have no weight.
-return (torch.expm1(ref_log_probs - log_probs) - (ref_log_probs - log_probs)).mean() | You average already. Return one value for each token: masks and means come later.
-return log_probs.exp() * (torch.expm1(ref_log_probs - log_probs) - (ref_log_probs - log_probs)) | You weigh by probability, but these tokens were sampled: a likely token turns up more often already.
-return ref_log_probs / log_probs - 1 - (ref_log_probs / log_probs).log() | A quotient of log-probabilities is no ratio of probabilities. ref/pi is the exp of a difference of log-probabilities.
+return log_probs - ref_log_probs | That is k1. Add ref/pi - 1, whose average under the \
+policy is zero.
+return (ref_log_probs - log_probs) ** 2 / 2 | That is k2, half the squared log-ratio. \
+Its average is not the KL.
+ref_log_probs - log_probs => log_probs - ref_log_probs | k3 is upside down. Your ratio \
+is pi over ref; its average under the policy is not 1, so the estimate is biased. Take \
+ref over pi.
+torch.expm1(log_ratio) => torch.expm1(-log_ratio) | Only half of it is upside down: k1 \
+is right, but the ratio whose average under the policy is 1 is ref over pi.
+torch.expm1 => torch.exp | The -1 is missing: your estimate is 1 where both policies \
+agree, and 1 too large everywhere.
+) - log_ratio => ) + log_ratio | The sign of the logarithm is wrong. It is minus \
+log(ref/pi), which is k1.
+return log_probs.exp() * (log_probs - ref_log_probs) | This is a term of the exact KL, \
+weighed by its probability. These tokens were sampled: a likely one turns up more \
+often already.
+return (torch.expm1(ref_log_probs - log_probs) - (ref_log_probs - log_probs)).mean() | \
+You average already. Return one value for each token: masks and means come later.
+return log_probs.exp() * (torch.expm1(ref_log_probs - log_probs) - (ref_log_probs - \
+log_probs)) | You weigh by probability, but these tokens were sampled: a likely token \
+turns up more often already.
 """
 
 
-def rewards_case(description, rewards, gap, beta):
-    """Log-ratios of `gap` over a reference that is a slope."""
-    gap = torch.tensor(gap)
-    ref = torch.linspace(-0.5, -2.5, gap.numel()).reshape(gap.shape)
+@exercise("5.3", gradient="log_probs")
+def corrected_k3(log_probs, old_log_probs, ref_log_probs):
+    """float [... batch trial pos] three times -> float [... batch trial pos]"""
+    ratio = (log_probs - old_log_probs).exp()
+    log_ratio = ref_log_probs - log_probs
+    return ratio * (torch.expm1(log_ratio) - log_ratio)
+
+
+def three_policies(description, now, old, ref, hint=""):
+    """The tokens of two responses under three policies."""
     return case(
-        description,
-        rewards=rewards,
-        log_probs=ref + gap,
-        ref_log_probs=ref,
-        beta=beta,
+        description, hint, log_probs=[now], old_log_probs=[old], ref_log_probs=[ref]
     )
 
 
-@exercise("5.3", gradient="log_probs ref_log_probs")
-def penalized_reward(rewards, log_probs, ref_log_probs, beta):
-    """float [... batch trial], [... batch trial pos] twice, [] -> [... batch trial]"""
-    log_ratio = (log_probs - ref_log_probs).detach().sum(dim=-1)
-    return rewards - beta * log_ratio
-
-
-penalized_reward.insight = "Each response pays beta for every nat by which it is likelier under the policy than under the reference."
-penalized_reward.cases = (
-    rewards_case(
-        "one prompt, two responses",
-        [[3.0, 1.0]],
-        [[[0.4, -0.2, 0.1], [-0.3, -0.1, 0.2]]],
-        0.5,
+corrected_k3.insight = (
+    "The ratio brings the samples of pi_old to those of pi, and its gradient is what "
+    "k3 lacks: that a change of pi changes which tokens are sampled."
+)
+corrected_k3.cases = (
+    three_policies(
+        "the policy's own samples",
+        [[-0.5, -1.0, -2.0], [-0.25, -3.0, -1.5]],
+        [[-0.5, -1.0, -2.0], [-0.25, -3.0, -1.5]],
+        [[-1.5, -0.5, -2.5], [-0.75, -1.0, -1.25]],
     ),
-    rewards_case(
-        "three prompts, three responses, three tokens",
-        [[0.0, 1.0, 2.0], [3.0, 3.0, 0.0], [1.0, 1.0, 1.0]],
-        [
-            [[0.3, 0.1, 0.4], [-0.2, 0.2, 0.3], [0.1, -0.4, 0.2]],
-            [[0.2, 0.2, -0.1], [0.3, -0.3, 0.4], [0.4, 0.1, 0.1]],
-            [[-0.2, 0.3, 0.3], [0.2, 0.4, -0.4], [0.1, 0.2, 0.3]],
-        ],
-        0.1,
+    three_policies(
+        "samples of an older policy",
+        [[-0.5, -1.0, -2.0], [-0.25, -3.0, -1.5]],
+        [[-0.75, -1.5, -1.0], [-0.5, -2.0, -1.75]],
+        [[-1.5, -0.5, -2.5], [-0.75, -1.0, -1.25]],
     ),
-    rewards_case("beta is zero", [[2.0, 1.0]], [[[0.5], [-0.5]]], 0.0),
-    rewards_case(
-        "two seeds side by side",
-        [[[3.0, 1.0]], [[2.0, 0.0]]],
-        [[[[0.4, -0.2], [-0.3, 0.1]]], [[[0.1, 0.3], [0.2, -0.4]]]],
-        0.5,
+    three_policies(
+        "ratios far from 1",
+        [[-0.1, -4.0]],
+        [[-2.5, -1.0]],
+        [[-1.0, -3.0]],
+        "The ratios here are 11 and 0.05, and nothing is clipped.",
+    ),
+    three_policies(
+        "the policy is its reference",
+        [[-1.0, -2.0]],
+        [[-1.5, -1.0]],
+        [[-1.0, -2.0]],
+    ),
+    three_policies(
+        "tokens next to impossible",
+        [[-200.0, -150.0]],
+        [[-199.5, -150.5]],
+        [[-199.0, -151.0]],
+        TOO_EARLY,
     ),
 )
-penalized_reward.mistakes = """
-rewards - beta => rewards + beta | The sign is wrong: this pays the policy for leaving its reference. Subtract beta times log(pi/ref).
-.sum(dim=-1) => .sum() | You sum over the whole batch. Each response pays for its own tokens: sum over pos, the last axis.
-.sum(dim=-1) => .sum(dim=2) | You sum over the third axis, which is pos only as long as no axis of seeds comes first. It is always the last one: dim=-1.
-log_probs - ref_log_probs) => log_probs / ref_log_probs) | You divide logarithms. The logarithm of pi/ref is the difference of the two.
-.sum( => .mean( | You average over pos. The log-ratio of a whole response is the sum over its tokens; a mean makes beta smaller by the length.
-return (rewards[..., None] - beta * (log_probs - ref_log_probs)).detach().sum(dim=-1) | You pay the reward once for each token. It belongs to the response: sum the log-ratio first, then subtract it from the reward.
-beta * log_ratio => log_ratio | beta is missing: it says how much a nat of KL costs.
-.detach() => | The values are right, but a gradient flows through the reward. A reward is a number: detach() the log-ratio or use torch.no_grad().
-(log_probs - ref_log_probs).detach() => (log_probs.detach() - ref_log_probs) | The values are right, but a gradient flows through the reward, into ref_log_probs. Detach the whole log-ratio.
-.detach() => .detach().clamp(min=0) | You cut off what is negative. A KL is never negative, but its samples are, and without them their mean is too large.
-.sum(dim=-1) => .sum(dim=-1).clamp(min=0) | You cut off what is negative. A KL is never negative, but its samples are, and without them their mean is too large.
-.detach() => .detach().exp() | You add up ratios. The penalty is the logarithm of the ratio, summed over the tokens.
-return rewards - beta * k3(log_probs, ref_log_probs).detach().sum(-1) | You put k3 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k3 it is another.
-return rewards - beta * ((log_probs - ref_log_probs) ** 2 / 2).detach().sum(-1) | You put k2 into the reward. A reward is a number and only weighs the gradient of log pi: weighed with k1, that gradient is the one of KL(pi||ref); with k2 it is another.
-return rewards - beta * (log_probs.exp() * (log_probs - ref_log_probs)).detach().sum(-1) | You weigh by probability, but these tokens were sampled: a likely token turns up more often already.
-"""
-
-
-@exercise("5.4")
-def next_beta(beta, kl, target, gain):
-    """number or [seed], float [seed], number, number -> float [seed]"""
-    error = (kl / target - 1).clamp(-0.2, 0.2)
-    return beta * (1 + gain * error)
-
-
-def beta_case(description, kl, hint="", gain=0.5):
-    """A beta of 0.1 and a target of 0.2 nats."""
-    return case(description, hint, beta=0.1, kl=kl, target=0.2, gain=gain)
-
-
-next_beta.insight = "Too far from the reference makes leaving dearer, too close makes it cheaper; clamp and gain keep a single noisy KL from moving beta far."
-next_beta.cases = (
-    beta_case("on target, a little above, a little below", [0.2, 0.21, 0.19]),
-    beta_case(
-        "far above, and far below",
-        [2.0, 0.0],
-        "Far from its target, the error is a fifth at most: clamp it to -0.2 and 0.2 before you take a part of it.",
-    ),
-    beta_case("the gain of the paper", [0.1, 0.22, 0.3], gain=0.1),
-    beta_case("beta follows the whole error", [0.18, 0.5], gain=1.0),
-    case("another target", beta=0.1, kl=[1.1, 0.95, 5.0], target=1.0, gain=0.5),
-    case("beta is 2, one seed", beta=2.0, kl=[0.19], target=0.2, gain=0.2),
-    case(
-        "the betas of the step before, one for each seed",
-        beta=[0.1, 0.4, 2.0],
-        kl=[0.3, 0.19, 0.2],
-        target=0.2,
-        gain=0.5,
-    ),
-)
-next_beta.mistakes = """
-.clamp(-0.2, 0.2) => | The error is not held back. A KL ten times too large would multiply beta several times over: clamp the error to -0.2 and 0.2.
-.clamp(-0.2, 0.2) => .clamp(0, 0.2) | Your error is never negative, so beta only grows. Below its target the KL makes it smaller: clamp to -0.2 and 0.2.
-.clamp(-0.2, 0.2) => .clamp(max=0.2) | The lower bound is missing: a KL of zero would take half of beta away at once. Clamp the error to -0.2 and 0.2.
-gain * error => error | The gain is missing: beta follows the whole error. Only the part gain * error moves it.
-gain * error => gain | The error is missing: beta grows in every step, whatever the KL is.
-beta * (1 + gain * error) => beta * gain * error | That is only the change. Add it to beta: beta times one plus gain times the error.
-1 + gain => 1 - gain | The wrong way: where the KL is too large, leaving must cost more, so beta goes up.
-kl / target - 1 => 1 - target / kl | You divide by the KL itself. The error is a share of the target: (kl - target) / target.
-kl / target - 1 => kl - target | You take the difference. The error is relative: kl / target - 1.
-beta * (1 + gain * error) => beta + gain * error | You add the error. Beta is multiplied by one plus its part of the error, so that it never falls below zero and moves alike at every size.
-return beta * (1 + (gain * (kl / target - 1)).clamp(-0.2, 0.2)) | You clamp gain * error. Clamp the error first: then a gain of 0.1 moves beta by 2 % at most.
-kl / target - 1 => kl / target | The -1 is missing: on its target, the KL has an error of zero.
-kl / target => target / kl | The quotient is upside down, so a KL above its target makes leaving cheaper. Divide the KL by its target.
+corrected_k3.mistakes = """
+ratio * (torch => (torch | That is k3 alone. It is right on the policy's own samples, \
+but its gradient is that of KL(ref||pi), and on older samples its average is not the \
+KL. Multiply by pi / pi_old.
+ratio * (torch => ratio.detach() * (torch | The values are right, but the ratio is cut \
+off. On the policy's own samples it is 1, and its gradient is what k3 lacks.
+(log_probs - old_log_probs).exp() => (old_log_probs - log_probs).exp() | The ratio is \
+upside down: pi / pi_old turns an average over the samples of pi_old into one over \
+those of pi.
+(log_probs - old_log_probs).exp() => (log_probs - ref_log_probs).exp() | Your ratio \
+divides by pi_ref. The tokens come from pi_old, so it is pi / pi_old.
+(log_probs - old_log_probs).exp() => (log_probs - old_log_probs) | Your ratio is still \
+a logarithm: take its exp.
+(log_probs - old_log_probs).exp() => (log_probs - old_log_probs).exp().clamp(0.8, 1.2) \
+| You clip the ratio. That would change the average; nothing is clipped here.
+(torch.expm1(log_ratio) - log_ratio) => (torch.expm1(log_ratio) - log_ratio).detach() \
+| The values are right, but k3 is cut off, so half of the gradient is missing.
+ref_log_probs - log_probs => log_probs - ref_log_probs | k3 is upside down: its ratio \
+is ref over pi.
+ref_log_probs - log_probs => ref_log_probs - old_log_probs | You compare pi_old with \
+pi_ref. The KL is that of pi, the policy that trains.
 """
