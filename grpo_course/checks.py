@@ -213,8 +213,8 @@ def require_inside(argument: str, value: float, allowed: Range, also: str = "") 
     """Check that a number is in a range; `also` ends the sentence."""
     require_number(argument, value)
     if not all(ENDS[word](value, end) for word, end in allowed.items()):
-        words = " and ".join(f"{word} {end}" for word, end in allowed.items())
-        raise ValueError(f"{argument}={value}, but it must be {words}{also}.")
+        wanted = " and ".join(f"{word} {end}" for word, end in allowed.items())
+        raise ValueError(f"{argument}={value}, but it must be {wanted}{also}.")
 
 
 Made = TypeVar("Made", bound=type)
@@ -261,11 +261,11 @@ def in_words(error: Any, known: Sequence[str]) -> str:
         return unknown_setting(name, known)
     if kind == "missing":
         return f"{name} is missing: it has no default"
-    told = error["msg"].replace("Input should", "but it must")
+    reason = error["msg"].replace("Input should", "but it must")
     if kind == "value_error":  # of our own, in words already
-        told = str(error["ctx"]["error"])
-        return f"{name}={error['input']!r} {told}" if name else told
-    return f"{name}={error['input']!r}, {told}."
+        reason = str(error["ctx"]["error"])
+        return f"{name}={error['input']!r} {reason}" if name else reason
+    return f"{name}={error['input']!r}, {reason}."
 
 
 def unknown_setting(name: str, known: Sequence[str]) -> str:
@@ -286,8 +286,8 @@ def own_line(error: BaseException) -> str:
         path = Path(frame.filename)
         ours = any(map(path.is_relative_to, others)) or packages & {*path.parts}
         if path.is_file() and not ours:
-            told = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":.")
-            return f"{path}, line {frame.lineno}, `{frame.line}`: {told}."
+            message = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":.")
+            return f"{path}, line {frame.lineno}, `{frame.line}`: {message}."
     return ""
 
 

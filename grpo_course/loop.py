@@ -502,11 +502,9 @@ class GRPO:
     def __repr__(self) -> str:
         """What runs: the class, and the settings that differ from their defaults."""
         plain, now = type(self.config)(), self.config
-        given = {f.name: getattr(now, f.name) for f in fields(now)}
-        set_ = {k: v for k, v in given.items() if v != getattr(plain, k)}
-        return (
-            f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in set_.items())})"
-        )
+        values = {f.name: getattr(now, f.name) for f in fields(now)}
+        changed = [f"{k}={v!r}" for k, v in values.items() if v != getattr(plain, k)]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def train(self) -> History:
         """The outer loop makes new responses, the inner one takes steps on them."""
@@ -757,13 +755,17 @@ class Trainer(GRPO):
         the limit was taken too. Raises ValueError for a size above the batch's.
         """
         size, limit = self.config.minibatch_size, self.config.stop_kl
-        parts = super().inner_batches(batch)
+        passes = super().inner_batches(batch)
         if size is not None:
             buffer = ExperienceBuffer()
             buffer.add(batch)
-            parts = (m for _ in parts for m in buffer.minibatches(size, self.shuffle))
-        for part in parts:
-            yield part
+            passes = (
+                minibatch
+                for _ in passes
+                for minibatch in buffer.minibatches(size, self.shuffle)
+            )
+        for seen in passes:
+            yield seen
             if limit is None:
                 continue
             kl = self.history.records[-1]["old_kl"]
@@ -817,8 +819,10 @@ def train(
 
     `kind` is another trainer, such as ppo.PPO, and `more` what it takes.
     """
-    parts = (policy, prompts, reward_fn, optimizer, config, observe, watch)
-    return kind(*parts, **more).train()
+    trainer = kind(
+        policy, prompts, reward_fn, optimizer, config, observe, watch, **more
+    )
+    return trainer.train()
 
 
 def collect(
@@ -842,8 +846,8 @@ def weights(policy: Policy) -> Iterator[Tensor]:
     """
     while hasattr(policy, "policy") and not isinstance(policy, nn.Module):
         policy = policy.policy
-    parts = [policy] if isinstance(policy, nn.Module) else vars(policy).values()
-    modules = [part for part in parts if isinstance(part, nn.Module)]
+    members = [policy] if isinstance(policy, nn.Module) else vars(policy).values()
+    modules = [member for member in members if isinstance(member, nn.Module)]
     if not modules:
         raise TypeError(
             f"a {type(policy).__name__} holds no torch module, so its weights cannot "

@@ -209,13 +209,13 @@ class Reader(nn.Module):
         state more than there are tokens. Raises ValueError for other lengths than
         those it was built for.
         """
-        given = prompts.shape[-1], responses.shape[-1]
+        lengths = prompts.shape[-1], responses.shape[-1]
         embedding, of_prompt, of_response = self.weights.values()
         built = of_prompt.shape[-3], of_response.shape[-3]
-        if given != built:
+        if lengths != built:
             raise ValueError(
-                f"prompts and responses have {given} tokens, but the reader was built "
-                f"for {built}. Build it with those lengths, or change the rows."
+                f"prompts and responses have {lengths} tokens, but the reader was "
+                f"built for {built}. Build it with those lengths, or change the rows."
             )
         prompt = einsum(
             embedding[..., prompts, :],
@@ -346,13 +346,13 @@ class PPO(Trainer):
 
     def __init__(
         self,
-        *parts: Any,
+        *arguments: Any,
         critic: Callable[[Rollout], Tensor],
         entropy: Callable[[Rollout], Tensor] | None = None,
         bootstrap: Callable[[Rollout], Tensor] | None = None,
         **callbacks: Any,
     ):
-        super().__init__(*parts, **callbacks)
+        super().__init__(*arguments, **callbacks)
         self.critic, self.entropy, self.bootstrap = critic, entropy, bootstrap
         if self.config.entropy_bonus and entropy is None:
             raise ValueError(

@@ -176,24 +176,24 @@ def draw_rows(probs: Tensor, generator: Generator | None) -> Tensor:
     return (probs / times.to(probs.dtype)).argmax(dim=-1)
 
 
-def one_generator(given: object) -> Generator | None:
+def one_generator(generator: object) -> Generator | None:
     """The generator of a model without a seed axis; None is torch's own."""
-    if given is None or isinstance(given, Generator):
-        return given
+    if generator is None or isinstance(generator, Generator):
+        return generator
     raise TypeError(
-        f"generator={given!r}, but a model without a seed axis takes a single one. "
+        f"generator={generator!r}, but a model without a seed axis takes a single one. "
         "Pass a torch.Generator, or None for torch's own."
     )
 
 
-def one_generator_each(probs: Tensor, given: object) -> Sequence[Generator]:
+def one_generator_each(probs: Tensor, generator: object) -> Sequence[Generator]:
     """The generators of a model with a seed axis, one for each seed."""
-    if not isinstance(given, Sequence) or len(given) != len(probs):
+    if not isinstance(generator, Sequence) or len(generator) != len(probs):
         raise ValueError(
-            f"generator={given!r}, but the model has {len(probs)} seeds. "
+            f"generator={generator!r}, but the model has {len(probs)} seeds. "
             "Pass a list with one torch.Generator for each seed."
         )
-    return given
+    return generator
 
 
 # --- Masks

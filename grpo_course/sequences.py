@@ -251,12 +251,12 @@ def require_own_tokens(sampler: Sampler, vocab_size: int) -> None:
         raise TypeError(
             f"sampler={sampler!r} is no Sampler. Pass Sampler(max_new_tokens), say."
         )
-    words = {"at least": 0, "below": vocab_size}
+    allowed = {"at least": 0, "below": vocab_size}
     for name in ("eos", "pad"):
-        given = getattr(sampler, name)
-        for token in given if isinstance(given, tuple) else [given]:
+        tokens = getattr(sampler, name)
+        for token in tokens if isinstance(tokens, tuple) else [tokens]:
             if token is not None:
-                require_inside(name, token, words, ", as the model's vocabulary is")
+                require_inside(name, token, allowed, ", as the model's vocabulary is")
 
 
 class SequencePolicy:
@@ -380,8 +380,7 @@ def train_share(
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     config = TrainConfig(**(settings | knobs))
     reward = share_reward(SHARE_TOKEN)
-    parts = (policy, SHARE_PROMPTS, reward, optimizer, config)
-    history = train(*parts, observe, watch)
+    history = train(policy, SHARE_PROMPTS, reward, optimizer, config, observe, watch)
     return policy, history
 
 

@@ -101,8 +101,8 @@ def batch_inclusion_ordering_reward(prompts: Tensor, responses: Tensor) -> Tenso
 def batch_multiset_reward(prompts: Tensor, responses: Tensor) -> Tensor:
     vocab_size = int(torch.maximum(prompts.max(), responses.max())) + 1
     wanted = F.one_hot(prompts, vocab_size).sum(dim=-2)[:, None, :]
-    given = F.one_hot(responses, vocab_size).sum(dim=-2)
-    shared = torch.minimum(wanted, given).sum(dim=-1)
+    offered = F.one_hot(responses, vocab_size).sum(dim=-2)
+    shared = torch.minimum(wanted, offered).sum(dim=-1)
     return (shared + batch_ordered_pairs(responses)).float()
 
 

@@ -22,10 +22,10 @@ def describe(figure: Figure | SubFigure, text: str) -> None:
 
 def alternative_text(figure: Figure) -> str:
     """The text that was set, or what the axes hold."""
-    if given := str(figure.get_label()):
-        return given
-    told = [of(ax) for ax in figure.axes if ax.axison or ax.get_title()]
-    return " ".join(told) or "A drawing without axes."
+    if described := str(figure.get_label()):
+        return described
+    sentences = [of(ax) for ax in figure.axes if ax.axison or ax.get_title()]
+    return " ".join(sentences) or "A drawing without axes."
 
 
 def of(ax: Axes) -> str:
@@ -78,17 +78,19 @@ def bars(ax: Axes) -> list[str]:
         [p.get_width() if lying else p.get_height() for p in g.patches] for g in groups
     ]
     if len(groups) > 1 and max(map(len, sizes)) > 1:
-        told = [", ".join(map(number, each[:MOST])) for each in sizes]
-        pairs = zip(groups, told, strict=True)
-        return [f"{label(group)} bars: {heights}".lstrip() for group, heights in pairs]
+        heights = [", ".join(map(number, each[:MOST])) for each in sizes]
+        pairs = zip(groups, heights, strict=True)
+        return [f"{label(group)} bars: {each}".lstrip() for group, each in pairs]
     axis = ax.yaxis if lying else ax.xaxis
     texts = [plain(tick.get_text()) for tick in axis.get_ticklabels()]
     names = dict(zip(np.round(axis.get_ticklocs(), 6), texts, strict=False))
     feet = [p.get_center()[1 if lying else 0] for g in groups for p in g.patches]
     values = [size for each in sizes for size in each]
     named = list(zip(feet, values, strict=True))[:MOST]
-    told = [f"{names.get(round(f, 6)) or number(f)} at {number(v)}" for f, v in named]
-    return [f"bars: {', '.join(told)}" + (" and more" if len(feet) > MOST else "")]
+    heights = [
+        f"{names.get(round(f, 6)) or number(f)} at {number(v)}" for f, v in named
+    ]
+    return [f"bars: {', '.join(heights)}" + (" and more" if len(feet) > MOST else "")]
 
 
 def tables(ax: Axes) -> list[str]:

@@ -137,11 +137,11 @@ class Exercise:
         if self.use or self.exact or self.choice or not is_written_out(self.solution):
             return {}
         found = written(self) | exchanged(self) | misread(self) | spoilt(self.solution)
-        for words, source in turned(self.source, self.like):
-            while words in found:  # the same slip at another place
-                words += " "
+        for slip, source in turned(self.source, self.like):
+            while slip in found:  # the same slip at another place
+                slip += " "
             try:
-                found[words] = self.made(source)
+                found[slip] = self.made(source)
             except SyntaxError:  # an f-string, whose pieces have no place of their own
                 continue
         return found
@@ -203,13 +203,13 @@ class Exercise:
     def axes(self) -> dict[str, str]:
         """Those of each argument and of the result ("return"), from the docstring."""
         given, _, result = (self.solution.__doc__ or "").partition("->")
-        parts = []
+        pieces = []
         for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", given):
             axes = re.search(r"\[([^\]]*)\]", part)
-            parts += [axes[1] if axes else ""] * (2 if " twice" in part else 1)
+            pieces += [axes[1] if axes else ""] * (2 if " twice" in part else 1)
         names = list(inspect.signature(self.solution).parameters)
         found = (
-            dict(zip(names, parts, strict=False)) if len(parts) == len(names) else {}
+            dict(zip(names, pieces, strict=False)) if len(pieces) == len(names) else {}
         )
         axes = re.search(r"\[([^\]]*)\]", result)
         return found | ({"return": axes[1]} if axes else {})
@@ -275,8 +275,8 @@ def written(task: Exercise) -> dict[str, Callable]:
         if all(isinstance(each.args.get(name), Real) for each in task.cases):
             truth = isinstance(task.cases[0].args[name], bool)
             for number in (True, False) if truth else COMMON:
-                words = f"with `{number}` in place of `{name}`"
-                found[words] = holding(place, number)
+                slip = f"with `{number}` in place of `{name}`"
+                found[slip] = holding(place, number)
     return found
 
 
@@ -293,12 +293,12 @@ def exchanged(task: Exercise) -> dict[str, Callable]:
             continue
         order = list(range(len(names)))
         order[one] = two
-        words = f"with `{names[two]}` in place of `{names[one]}`"
-        found[words] = taking(order)
+        slip = f"with `{names[two]}` in place of `{names[one]}`"
+        found[slip] = taking(order)
         if one < two:
             order = [*order[:two], one, *order[two + 1 :]]
-            words = f"with `{names[one]}` and `{names[two]}` exchanged"
-            found[words] = taking(order)
+            slip = f"with `{names[one]}` and `{names[two]}` exchanged"
+            found[slip] = taking(order)
     return found
 
 
@@ -363,7 +363,7 @@ def spoilt(solution: Callable) -> dict[str, Callable]:
     def after(step: Callable[[Tensor], Tensor]) -> Callable:
         return lambda *given: step(solution(*given))
 
-    return {words: after(step) for words, step in SPOILT.items()}
+    return {slip: after(step) for slip, step in SPOILT.items()}
 
 
 def turned(source: str, like: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
@@ -379,8 +379,8 @@ def turned(source: str, like: Mapping[str, list[str]]) -> Iterator[tuple[str, st
             continue
         begin = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + (node.end_col_offset or 0)
-        for words, new in instead(node, like):
-            yield words, (text[:begin] + f"({new})".encode() + text[end:]).decode()
+        for slip, new in instead(node, like):
+            yield slip, (text[:begin] + f"({new})".encode() + text[end:]).decode()
 
 
 def instead(node: ast.expr, like: Mapping[str, list[str]]) -> Iterator[tuple[str, str]]:
@@ -390,8 +390,8 @@ def instead(node: ast.expr, like: Mapping[str, list[str]]) -> Iterator[tuple[str
             yield f"with one `{other}` in place of `{node.id}`", other
     elif isinstance(node, ast.Attribute):
         for other in CONFUSED.get(node.attr, ()):
-            words = f"with `{other}` in place of `{node.attr}`"
-            yield words, f"{ast.unparse(node.value)}.{other}"
+            slip = f"with `{other}` in place of `{node.attr}`"
+            yield slip, f"{ast.unparse(node.value)}.{other}"
     elif isinstance(node, ast.Call):
         yield from other_calls(node)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -432,8 +432,8 @@ def other_calls(node: ast.Call) -> Iterator[tuple[str, str]]:
             for other in ("0", "1", "2", "-1", "-2"):
                 changed.keywords[place].value = ast.parse(other, mode="eval").body
                 if other != mine:
-                    words = f"with dim={other} in place of dim={mine}"
-                    yield words, ast.unparse(changed)
+                    slip = f"with dim={other} in place of dim={mine}"
+                    yield slip, ast.unparse(changed)
             changed.keywords = [k for k in changed.keywords if "dim" not in str(k.arg)]
             yield f"without dim={mine}", ast.unparse(changed)
 
@@ -628,8 +628,8 @@ def same_code(function: Callable, draft: Callable) -> bool:
     """Whether a function does, step for step, what the draft in the stub does."""
 
     def steps(code: CodeType) -> tuple:
-        parts = (steps(c) if isinstance(c, CodeType) else c for c in code.co_consts)
-        return code.co_code, code.co_names, *parts
+        constants = (steps(c) if isinstance(c, CodeType) else c for c in code.co_consts)
+        return code.co_code, code.co_names, *constants
 
     codes = [getattr(each, "__code__", None) for each in (function, draft)]
     return None not in codes and steps(codes[0]) == steps(codes[1])  # type: ignore[arg-type]
@@ -702,14 +702,14 @@ def named(task: Exercise, pairs: Sequence[Pair], with_gradient: bool) -> str:
     if not with_gradient and same_kind(pairs[first]) and not own_words:
         # A case with words of its own may show a second mistake.
         slips = [
-            words
-            for words in task.usual_slips
-            if same(words, pairs[first])
-            and all(pair.case.hint or same(words, pair) for pair in pairs)
+            slip
+            for slip in task.usual_slips
+            if same(slip, pairs[first])
+            and all(pair.case.hint or same(slip, pair) for pair in pairs)
         ]
         if slips:  # several may look alike
-            told = dict.fromkeys(x.replace("one `", "`").strip() for x in slips)
-            return f"This comes out of a right answer {', or '.join([*told][:2])}."
+            once = dict.fromkeys(x.replace("one `", "`").strip() for x in slips)
+            return f"This comes out of a right answer {', or '.join([*once][:2])}."
     return "" if own_words else best
 
 
@@ -762,7 +762,7 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
 }
 
 
-def words_for(error: BaseException) -> str:
+def cure_for(error: BaseException) -> str:
     """What helps against an error; the package's own says it in its text."""
     where = traceback.extract_tb(error.__traceback__)[-1].filename
     ours = where.startswith(str(files("grpo_course")))
@@ -772,7 +772,7 @@ def words_for(error: BaseException) -> str:
     if ours and isinstance(error, ValueError) and "carries a gradient" not in text:
         question = "Does each argument stand in its place, or are two exchanged?"
         return question if "has shape" in text else ""
-    found = next(words for part, words in ERRORS.items() if re.search(part, text))
+    found = next(cure for part, cure in ERRORS.items() if re.search(part, text))
     return "" if ours and found == ERRORS[""] else found
 
 
@@ -780,7 +780,7 @@ def advise(kind: str, pairs: Sequence[Pair], first: int, task: Exercise) -> str:
     """What helps against a slip that any function can have; empty if nothing does."""
     theirs, ours, case = pairs[first].theirs, pairs[first].ours, pairs[first].case
     if theirs.error is not None:
-        return words_for(theirs.error) or written_down(task, pairs)
+        return cure_for(theirs.error) or written_down(task, pairs)
     if kind == "none":
         if all(pair.theirs.value is None for pair in pairs):
             return "Your function returns None: is the `return` missing?"
@@ -1204,9 +1204,10 @@ def given(task: Exercise, problem: Problem) -> list[str]:
     short = []
     for name, value in problem.pair.case.args.items():
         label = f"{name}{brackets(task.axes.get(name))}"
-        lines = row(f"given {label}", told(value))
-        if not isinstance(value, Tensor) and len(lines) == 1 and len(told(value)) < 20:
-            short.append(f"{name}: {told(value)}")
+        lines = row(f"given {label}", in_short(value))
+        is_short = len(lines) == 1 and len(in_short(value)) < 20
+        if is_short and not isinstance(value, Tensor):
+            short.append(f"{name}: {in_short(value)}")
         elif len(lines) <= room - len(whole) or not isinstance(value, Tensor):
             whole += lines
         else:
@@ -1231,9 +1232,9 @@ def results(task: Exercise, function: Callable, problem: Problem) -> list[str]:
         right = row(f"expected{brackets(axes)}", form(ours))
         return row("yours", form(value)) + right
     if task.choice:
-        return row("yours", told(value))
+        return row("yours", in_short(value))
     both = isinstance(value, Tensor) and isinstance(ours, Tensor)
-    if both and problem.kind == "values" and told(ours) == form(ours):
+    if both and problem.kind == "values" and in_short(ours) == form(ours):
         # NaN first: it is the one to look at.
         gap = (value.detach().double() - ours.detach().double()).abs()
         place = torch.unravel_index(gap.nan_to_num(float("inf")).argmax(), ours.shape)
@@ -1244,7 +1245,7 @@ def results(task: Exercise, function: Callable, problem: Problem) -> list[str]:
     if isinstance(value, dict) and isinstance(ours, dict):  # what differs is enough
         wrong = [x for x in ours if not agrees(value.get(x), ours[x], task.tolerance)]
         value, ours = ({x: each.get(x) for x in wrong} for each in (value, ours))
-    shown = [told(value), told(ours)]
+    shown = [in_short(value), in_short(ours)]
     if shown[0] == shown[1]:  # what four digits hide
         shown = [
             repr(x.tolist() if isinstance(x, Tensor) else x) for x in (value, ours)
@@ -1265,7 +1266,7 @@ def brackets(axes: str | None) -> str:
     return f" [{axes}]" if axes else ""
 
 
-def told(value: object) -> str:
+def in_short(value: object) -> str:
     """A value with its numbers if there is room, else its form."""
     text = compact(value)
     return form(value) if isinstance(value, Tensor) and len(text) > LONGEST else text

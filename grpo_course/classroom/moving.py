@@ -108,13 +108,13 @@ def display_sliders(
     still = {"text/plain": question}  # a front end without sliders shows the start
 
     def show(**values: Any) -> None:
-        told = draw(**values)
+        sentence = draw(**values)
         display(plt.gcf())
         if len(still) == 1:
             still["image/png"] = png_of(plt.gcf())
-            still["text/plain"] += f"\n{told}"
+            still["text/plain"] += f"\n{sentence}"
         plt.close()
-        print(told)
+        print(sentence)
 
     def make(widgets: Any) -> Any:
         sliders = {
@@ -155,7 +155,7 @@ def display_frames(
         )
     places = list(product(*knobs.values()))
     frames = [frame(draw, dict(zip(knobs, place, strict=True))) for place in places]
-    pngs, alts, told = (list(each) for each in zip(*frames, strict=True))
+    pngs, alts, sentences = (list(each) for each in zip(*frames, strict=True))
     first = places.index(tuple(start[name] for name in knobs))
     address = "data:image/png;base64,"
     settings = {
@@ -165,7 +165,7 @@ def display_frames(
         ],
         "frames": [address + png for png in pngs],
         "alts": alts,
-        "told": told,
+        "told": sentences,
         "first": 0 if film else first,  # a film begins; its still shows more
         "film": film,
     }
@@ -176,13 +176,13 @@ def display_frames(
     html = (
         f'<style>{STYLE}</style><figure class="moving">{asked}'
         f'<img src="{address}{pngs[first]}" alt="{escape(alts[first])}">'
-        f"<figcaption>{escape(told[first])}</figcaption></figure>"
+        f"<figcaption>{escape(sentences[first])}</figcaption></figure>"
         f"<script>({script})({data});</script>"
     )
     shown = {
         "text/html": html,
         "image/png": pngs[first],
-        "text/plain": "\n".join(filter(None, (question, told[first]))),
+        "text/plain": "\n".join(filter(None, (question, sentences[first]))),
     }
     if shell() is None:  # plain Python would print the pictures' bytes
         print(shown["text/plain"])
@@ -192,11 +192,11 @@ def display_frames(
 
 def frame(draw: Draw, values: Mapping[str, Any]) -> tuple[str, str, str]:
     """Draw one frame: its PNG in base 64, what it shows, and the sentence under it."""
-    told = draw(**values)
+    sentence = draw(**values)
     figure = plt.gcf()
     png, alt = png_of(figure), alternative_text(figure)
     plt.close(figure)
-    return png, alt, told
+    return png, alt, sentence
 
 
 def png_of(figure: Figure) -> str:

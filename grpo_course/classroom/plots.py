@@ -295,8 +295,8 @@ def plot_ties(rewards: Tensor, most: float, ax: Axes | None = None) -> Axes:
     ax.tick_params(length=0)
     for label, each in zip(ax.get_xticklabels(), tied, strict=True):
         label.set_color(DOWN if each else "black")
-    words = "groups: × is tied, ✓ has a signal; darker earns more"
-    finish(ax, words, "responses").grid(visible=False)
+    xlabel = "groups: × is tied, ✓ has a signal; darker earns more"
+    finish(ax, xlabel, "responses").grid(visible=False)
     ax.set_yticks([])
     if len(ax.figure.axes) == 1:
         count = f"{len(rewards)} groups of {rewards.shape[1]}, {sum(tied)} of them tied"
@@ -456,21 +456,21 @@ def plot_learned(
     (axes,) = axes_grid(1, len(groups), width, 1.5 + 0.36 * len(names))
     xlabel = "share of the seeds"
     xlabel += "; at the right the mean P(sorted)" if len(groups) == 1 else ""
-    told = []
+    means = []
     for ax, (title, settings) in zip(axes, groups.items(), strict=True):
         counts = torch.stack([learned(p, num_prompts) for p in settings.values()], 1)
         parts = {f"{k} of {num_prompts}": each for k, each in enumerate(counts)}
         draw_shares(ax, parts, names if ax is axes[0] else [""] * len(names))
         for row, (name, p) in enumerate(settings.items()):
             ax.text(1.02, row, f"{p.mean():.2f}", va="center")
-            told.append(f"{title} {name} {p.mean():.2f}".strip())
+            means.append(f"{title} {name} {p.mean():.2f}".strip())
         ax.set(xlim=(0, 1.18), xlabel=xlabel, title=title)
     place: dict[str, Any] = {"loc": "outside upper center", "ncols": num_prompts + 1}
     handles = axes[0].get_legend_handles_labels()
     axes[0].figure.legend(*handles, title="prompts learned", **place)
-    means = "; ".join(told)
+    listed = "; ".join(means)
     describe(
-        axes[0].figure, f"Bars divided by prompts learned; mean P(sorted): {means}."
+        axes[0].figure, f"Bars divided by prompts learned; mean P(sorted): {listed}."
     )
     return axes
 

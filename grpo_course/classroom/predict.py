@@ -19,16 +19,16 @@ def predict(question: str, *choices: Choice | dict[str, float]) -> "Guess":
     with the number that each stands for: {"never": 0, "half the time": 0.5, "always":
     1}. Raises ValueError if there are fewer than two, or the same one twice.
     """
-    words: dict[Any, float] = {}
+    numbers: dict[Any, float] = {}
     if len(choices) == 1 and isinstance(choices[0], dict):
-        words = choices[0]
-    offered: tuple[Any, ...] = tuple(words) or choices
+        numbers = choices[0]
+    offered: tuple[Any, ...] = tuple(numbers) or choices
     if len(set(offered)) < max(2, len(offered)):
         raise ValueError(
             f"choices={choices}: a guess needs two or more that differ, "
             'as in predict("which way?", "up", "down").'
         )
-    guess = _session[question] = Guess(question, offered, words)
+    guess = _session[question] = Guess(question, offered, numbers)
     guess.ask()
     return guess
 
@@ -40,8 +40,8 @@ def guesses() -> None:
         print("No guess was made in this notebook yet.")
         return
     wrong = [guess for guess in made if guess.guess != guess.answer]
-    told = f"{len(made) - len(wrong)} of {len(made)} guesses right"
-    print(f"{told}; the ones to look at again:" if wrong else f"{told}.")
+    count = f"{len(made) - len(wrong)} of {len(made)} guesses right"
+    print(f"{count}; the ones to look at again:" if wrong else f"{count}.")
     for each in wrong:
         guessed, came = label(each.guess), label(each.answer)
         line = f"{each.question} You guessed: {guessed}. It was: {came}."
@@ -52,9 +52,9 @@ class Guess:
     """A question with its choices: what was guessed, and what came out."""
 
     def __init__(
-        self, question: str, choices: tuple[Choice, ...], words: dict[str, float]
+        self, question: str, choices: tuple[Choice, ...], numbers: dict[str, float]
     ):
-        self.question, self.choices, self.words = question, choices, words
+        self.question, self.choices, self.numbers = question, choices, numbers
         before = record.kept("guesses").get(question, {}).get("guess")
         self.guess: Choice | None = before if before in choices else None
         self.answer: Choice | None = None
@@ -107,11 +107,11 @@ class Guess:
         result = plain(result)
         if isinstance(result, bool):
             result = "yes" if result else "no"
-        told = f"Came out: {label(result)}"
+        line = f"Came out: {label(result)}"
         choice = self.choice_of(result)
         if choice is None:
             if record.learner_is_here():
-                print(f"{told}, none of the choices. What did you change?")
+                print(f"{line}, none of the choices. What did you change?")
                 return
             raise ValueError(
                 f"result={result!r} is no choice of predict({self.question!r}). "
@@ -120,29 +120,31 @@ class Guess:
         self.answer = choice
         if self.buttons is not None:
             self.buttons.disabled = True  # run the question again to guess again
-        if choice in self.words:
-            told = f"Came out: {choice}"
-            if result not in (choice, self.words[choice]):
-                told += f" ({label(result)})"
+        if choice in self.numbers:
+            line = f"Came out: {choice}"
+            if result not in (choice, self.numbers[choice]):
+                line += f" ({label(result)})"
         elif label(choice) != label(result):
-            told += f", nearest to {label(choice)}"
+            line += f", nearest to {label(choice)}"
         if self.guess is None:
-            print(f"{told}.")
+            print(f"{line}.")
             return
         kept = {"guess": self.guess, "answer": choice}
         record.keep("guesses", self.question, kept)
         missed = f". You guessed: {label(self.guess)}."
-        print(told + (", as you guessed." if self.guess == choice else missed))
+        print(line + (", as you guessed." if self.guess == choice else missed))
 
     def choice_of(self, result: Choice) -> Choice | None:
         """The choice that a result is, or that with the nearest number; else None."""
-        numbers: dict[Any, Any] = self.words or {each: each for each in self.choices}
-        if result in numbers:
+        by_choice: dict[Any, Any] = self.numbers or {
+            each: each for each in self.choices
+        }
+        if result in by_choice:
             return result
-        if any(isinstance(each, str) for each in (result, *numbers.values())):
+        if any(isinstance(each, str) for each in (result, *by_choice.values())):
             return None
         return min(
-            numbers, key=lambda choice: abs(float(numbers[choice]) - float(result))
+            by_choice, key=lambda choice: abs(float(by_choice[choice]) - float(result))
         )
 
 

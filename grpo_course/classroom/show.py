@@ -33,8 +33,8 @@ def show(function: Callable, folded: bool = False) -> None:
         cure = "Pass a function or a class written in Python, such as a reward."
         if getattr(function, "__module__", "") == "__main__":
             cure = "It is defined in this notebook: look at the cell that defines it."
-        words = f"show({name}): no Python source to be found. {cure}"
-        raise TypeError(words) from None
+        message = f"show({name}): no Python source to be found. {cure}"
+        raise TypeError(message) from None
     module, place = inspect.getmodule(inspect.unwrap(function)), "this notebook"
     if module and module.__name__ != "__main__":  # from the package's root: the same
         ending = "/__init__.py" if hasattr(module, "__path__") else ".py"
@@ -78,8 +78,8 @@ def batch_table(batch: "Batch", log_probs: "Tensor | None" = None) -> str:
     for i, prompt in enumerate(batch.rollout.prompts.tolist()):
         lines.append(f"prompt {prompt}")
         for j, response in enumerate(batch.rollout.responses[i].tolist()):
-            said = " ".join(f"{each:6.2f}" for each in log_probs[i, j])
-            pushed = " ".join(f"{each:+.2f}" for each in batch.deltas[i, j].flatten())
-            told = f"log-probs {said}  R {batch.rewards[i, j]:5.2f}  delta {pushed}"
-            lines.append(f"  {response}  {told}")
+            scores = " ".join(f"{each:6.2f}" for each in log_probs[i, j])
+            deltas = " ".join(f"{each:+.2f}" for each in batch.deltas[i, j].flatten())
+            reward = f"R {batch.rewards[i, j]:5.2f}"
+            lines.append(f"  {response}  log-probs {scores}  {reward}  delta {deltas}")
     return "\n".join(lines)

@@ -38,17 +38,17 @@ def verdict(
     if error:
         size = f"{abs(mean / error):.1f} standard errors of {error:.3f}"
         gap = f"a difference of {mean:+.3f} or {size}"
-    told = (
+    sentence = (
         f"{answer if decided else 'Undecided'}: {above.mean().item():.3f} against "
         f"{below.mean().item():.3f}, {gap}, {len(above)} seeds."
     )
     print(f'"{claim}"')
-    print(textwrap.fill(told, WIDTH))
+    print(textwrap.fill(sentence, WIDTH))
     if not decided:
         print(f"These seeds show a difference from about {ENOUGH * error:.3f} on.")
 
 
-def expect(statement: bool | Tensor, words: str) -> None:
+def expect(statement: bool | Tensor, sentence: str) -> None:
     """Say so where a result no longer is what the text tells: a learner moved a knob.
 
     Raises AssertionError instead where outputs are stored or compared, and in plain
@@ -57,8 +57,8 @@ def expect(statement: bool | Tensor, words: str) -> None:
     if statement:
         return
     if not record.learner_is_here():
-        raise AssertionError(words)
-    print(textwrap.fill(f"Not as the text tells: {words}", WIDTH))
+        raise AssertionError(sentence)
+    print(textwrap.fill(f"Not as the text tells: {sentence}", WIDTH))
 
 
 def with_spread(values: Tensor) -> str:
