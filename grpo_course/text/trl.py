@@ -105,7 +105,7 @@ NAMES = (
     ("kl_gain", "-", "algorithm.kl_ctrl.horizon"),
     ("compute_ref_model_period", "ref_model_sync_steps", "-"),
     ("ref_mixture", "ref_model_mixup_alpha", "-"),
-    ("num_resamples", "-", "algorithm.filter_groups (asks other prompts)"),
+    ("num_resamples", "-", "algorithm.filter_groups (with other prompts)"),
     ("mask_truncated", "mask_truncated_completions", "-"),
     ("sampler_cap", "vllm_importance_sampling_clip_max",
         "algorithm.rollout_correction.rollout_is_threshold (token)"),
