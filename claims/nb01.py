@@ -7,11 +7,21 @@ from einops import einsum
 from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
-from claims.runner import BEST, PLAIN, PROMPT_SETS, Claim, Setting
+from claims.runner import (
+    BEST,
+    NORMALIZED,
+    ONE_STEP,
+    PLAIN,
+    PROMPT_SETS,
+    Claim,
+    Setting,
+    sort_after,
+)
 from grpo_course.sort import (
     all_responses,
     all_rewards,
     sort_distance_reward,
+    sort_exact_reward,
     sort_inclusion_ordering_reward,
     sort_multiset_reward,
 )
@@ -33,6 +43,50 @@ honest = PLAIN | {"reward_fn": sort_multiset_reward, "prompt_sets": REPEATS}
 fooled = some | {"prompt_sets": REPEATS}
 POINTS = {"measure": "expected_reward"}
 larger = {"prompt_sets": LARGER}
+# As the notebook trains: one step of SGD on each sample.
+SGD = ONE_STEP | NORMALIZED | {"optimizer": torch.optim.SGD, "num_epochs": 300}
+SGD |= {"learning_rate": 0.05}
+
+
+def is_dead_end(rewards: Tensor) -> Tensor:
+    """Wrong responses of which no single change earns more. [all] -> bool [all]"""
+    cube = rewards.reshape(5, 5, 5)
+    lines = [cube == cube.amax(dim=axis, keepdim=True) for axis in range(3)]
+    return torch.stack(lines).all(dim=0).flatten() & (rewards < rewards.max())
+
+
+def lowered(prompt: Tensor, others: bool) -> Tensor:
+    """Inclusion + ordering, with points taken until no dead end is left. -> [all]
+
+    With `others` as many points are taken from wrong responses at random.
+    """
+    usual = all_rewards(prompt[None], 5, sort_inclusion_ordering_reward)[0]
+    paid = usual.clone()
+    while is_dead_end(paid).any():
+        paid[is_dead_end(paid)] -= 1
+    if not others:
+        return paid
+    wrong = usual < usual.max()
+    order = torch.randperm(int(wrong.sum()), generator=Generator().manual_seed(0))
+    usual[wrong] -= (usual - paid)[wrong][order]
+    return usual
+
+
+def after_lowering(setting: Setting, others: bool = False) -> Tensor:
+    """P(sorted) of policies that such a reward pays. -> [seed]"""
+    tokens = all_responses(5, 3).tolist()
+    table = {
+        (*prompt.tolist(), *response): reward
+        for prompt in PROMPT_SETS[setting.prompts]
+        for response, reward in zip(
+            tokens, lowered(prompt, others).tolist(), strict=True
+        )
+    }
+
+    def reward(prompt: list[int], response: list[int]) -> float:
+        return table[(*prompt, *response)]
+
+    return sort_after(setting, **SGD | {"reward_fn": reward})
 
 
 def leave(setting: Setting, dead: bool) -> Tensor:
@@ -44,9 +98,7 @@ def leave(setting: Setting, dead: bool) -> Tensor:
     prompt, tokens = PROMPT_SETS[setting.prompts][:1], all_responses(5, 3)
     rewards = all_rewards(prompt, 5, sort_inclusion_ordering_reward)[0]  # [all]
     cube, wrong = rewards.reshape(5, 5, 5), rewards < rewards.max()
-    lines = [cube == cube.amax(dim=axis, keepdim=True) for axis in range(3)]
-    is_dead = torch.stack(lines).all(dim=0).flatten() & wrong
-    start = tokens[(is_dead == dead) & wrong]
+    start = tokens[(is_dead_end(rewards) == dead) & wrong]
     sure = one_hot(start, 5) * torch.tensor(36.0).log()  # [start pos vocab]
     draws = [Generator().manual_seed(seed) for seed in setting.seeds]
     noise = torch.stack([torch.randn(sure.shape, generator=draw) for draw in draws])
@@ -72,6 +124,16 @@ CLAIMS = (
     Claim("01.teaches",
         "Pay for each small improvement teaches more than a reward with dead ends.",
         (each, some)),
+    Claim("01.order",
+        "The exact reward teaches more than partial credit with dead ends.",
+        (SGD | {"reward_fn": sort_exact_reward},
+         SGD | {"reward_fn": sort_inclusion_ordering_reward})),
+    Claim("01.lowered",
+        "Without its dead ends, the reward that has them teaches more.",
+        (after_lowering, SGD | {"reward_fn": sort_inclusion_ordering_reward})),
+    Claim("01.others",
+        "Points taken from dead ends help more than as many taken from others.",
+        (after_lowering, partial(after_lowering, others=True))),
     Claim("01.stuck", "Training escapes dead ends less often than other wrong starts.",
         (partial(leave, dead=False), partial(leave, dead=True))),
     Claim("01.best",

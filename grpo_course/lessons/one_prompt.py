@@ -1,5 +1,6 @@
 """One prompt and one policy, step by step: small enough to be drawn whole."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -32,6 +33,7 @@ def learn_one(
     num_responses: int = 6,
     seed: int = 0,
     deltas_mode: str = "normalized_rewards",
+    reward_fn: Callable = sort_distance_reward,
 ) -> list[Moment]:
     """Sample a group, take one step, and so on: what was seen before each step.
 
@@ -47,7 +49,7 @@ def learn_one(
     for _ in range(num_steps + 1):
         probs = model(prompts).softmax(dim=-1).detach()
         responses = generate_responses(prompts, model, num_responses, generator)
-        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        rewards = compute_reward(prompts, responses, reward_fn)
         deltas = compute_deltas(rewards, deltas_mode)
         moments.append(Moment(probs[0], responses[0], rewards[0], deltas[0]))
         log_probs = compute_log_probs(prompts, responses, model)

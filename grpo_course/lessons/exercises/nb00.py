@@ -15,29 +15,42 @@ def group_deltas(rewards):
     return (rewards - mean) / (spread + 1e-4)
 
 
-group_deltas.insight = "Axes have names in this course: one row of rewards is one group, the responses to one prompt, and each row is compared with itself alone."
+group_deltas.insight = (
+    "Axes have names in this course: one row of rewards is one group, the responses to "
+    "one prompt, and each row is compared with itself alone."
+)
 group_deltas.cases = (
     case("two groups", rewards=[[0.0, 1.0, 2.0], [4.0, 4.0, 7.0]]),
     case("as many groups as responses", rewards=[[1.0, 3.0], [5.0, -1.0]]),
     case("four responses", rewards=[[0.0, 0.0, 0.0, 3.0]]),
     case(
         "a group in which all earn the same",
-        "All of this group earn the same, so its spread is zero, and zero divided by zero is not a number. Add a small number to the spread.",
+        "All of this group earn the same, so its spread is zero, and zero divided by "
+        "zero is not a number. Add a small number to the spread.",
         rewards=[[2.0, 2.0, 2.0], [0.0, 1.0, 2.0]],
     ),
 )
 group_deltas.mistakes = """
-return (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You compare with the mean and the spread of the whole batch, across prompts. Each row is a group of its own: say along which axis, and keep it.
-mean(dim=-1, keepdim=True) => mean() | You subtract the mean of the whole batch, across prompts. Each row is a group with its own mean: say along which axis.
-std(dim=-1, keepdim=True) => std() | You divide by the spread of the whole batch, across prompts. Each row is a group with its own spread: say along which axis.
-mean(dim=-1 => mean(dim=0 && std(dim=-1 => std(dim=0 | You compare along the batch axis, across prompts. A group is a row: mean and spread go along trial, the last axis.
-return rewards - rewards.mean(-1, keepdim=True) | The division is missing: subtract the mean, then divide by the group's standard deviation.
-return rewards / (rewards.std(-1, keepdim=True) + 1e-4) | The mean is missing: subtract the group's mean before you divide by its spread.
-(rewards - mean) / => rewards - mean / | Brackets are missing: only the mean is divided by the spread. Subtract the mean first, and divide the difference.
-std(dim=-1, keepdim=True) => sub(mean).std() | You divide by the spread of all centered rewards, across prompts. Each row is a group with its own spread: say along which axis.
-rewards - mean => mean - rewards | The sign is wrong: who earns more than the mean has a positive delta.
-std(dim=-1 => std(correction=0, dim=-1 | You divide the squares by G, as correction=0 or unbiased=False does. The standard deviation of step 5 divides them by G - 1, as rewards.std does by itself.
-spread = rewards.std( => spread = rewards.var( | You divide by the variance. Its square root is the standard deviation, which has the unit of the rewards.
+return (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You compare with the mean \
+and the spread of the whole batch, across prompts. Each row is a group of its own: say \
+along which axis, and keep it.
+mean(dim=-1, keepdim=True) => mean() | You subtract the mean of the whole batch, \
+across prompts. Each row is a group with its own mean: say along which axis.
+std(dim=-1, keepdim=True) => std() | You divide by the spread of the whole batch, \
+across prompts. Each row is a group with its own spread: say along which axis.
+mean(dim=-1 => mean(dim=0 && std(dim=-1 => std(dim=0 | You compare along the batch \
+axis, across prompts. A group is a row: mean and spread go along trial, the last axis.
+return rewards - rewards.mean(-1, keepdim=True) | The division is missing: subtract \
+the mean, then divide by the group's standard deviation.
+return rewards / (rewards.std(-1, keepdim=True) + 1e-4) | The mean is missing: \
+subtract the group's mean before you divide by its spread.
+(rewards - mean) / => rewards - mean / | Brackets are missing: only the mean is \
+divided by the spread. Subtract the mean first, and divide the difference.
+rewards - mean => mean - rewards | The sign is wrong: who earns more than the mean has \
+a positive delta.
+std(dim=-1 => std(correction=0, dim=-1 | You divide the squares by G, as correction=0 \
+or unbiased=False does. The standard deviation of step 5 divides them by G - 1, as \
+rewards.std does by itself.
 """
 
 
@@ -65,29 +78,44 @@ def _scored_along(axis, logits, responses):
     return pick(tables, responses)
 
 
-grpo_loss.insight = "Each response is weighed with its delta, and only the gradient of the result has a meaning: it lifts the numbers of responses that beat their group. The logits themselves, in place of log-probabilities, pass as well: the two differ by a number that all responses to a prompt share, and it cancels, because the deltas of a group add up to zero. Deltas that do not, as in notebook 02, tell them apart."
+grpo_loss.insight = (
+    "Each response is weighed with its delta, and only the gradient of the result has "
+    "a meaning: it lifts the numbers of responses that beat their group. The logits "
+    "themselves, in place of log-probabilities, pass as well: the two differ by a "
+    "number that all responses to a prompt share, and it cancels, because the deltas "
+    "of a group add up to zero. Deltas that do not, as in notebook 02, tell them apart."
+)
 grpo_loss.cases = (
     case("two prompts, five responses each", **some(0, 2, 5)),
     case("as many prompts as responses", **some(1, 3, 3)),
     case("one prompt", **some(2, 1, 6)),
     case(
         "a group in which all earn the same",
-        "All of one group earn the same, so its spread is zero. Use group_deltas, which adds a small number.",
+        "All of one group earn the same, so its spread is zero. Use group_deltas, "
+        "which adds a small number.",
         **some(3, 2, 4) | {"rewards": torch.tensor([[1.0] * 4, [0.0, 1.0, 2.0, 1.0]])},
     ),
 )
 grpo_loss.mistakes = """
--(deltas => (deltas | The sign is wrong. An optimizer lowers the loss, so good responses become likelier only with a minus before it.
-deltas[..., None] * => rewards[..., None] * | You weigh with the rewards. Weigh with the deltas, which compare each response with its group.
-deltas[..., None] * => | The deltas are missing: every response is pushed alike, whatever it earned.
-log_probs).mean() => log_probs).sum() | You take the sum. Take the mean, so that the size of a step does not depend on how many responses there are.
-log_probs).mean() => log_probs.exp()).mean() | You push the probabilities. Push their logarithms, which log_prob gives you.
-deltas[..., None] * log_probs => deltas * log_probs.sum(-1) | You add the three log-probabilities of a response before you take the mean, which makes the loss three times as large. Give the deltas an axis for pos, and take the mean over all numbers.
-return -(group_deltas(rewards)[..., None] * _scored_along(1, logits, responses)).mean() | You normalize the logits along pos. The numbers that one position may hold are the last axis: Categorical does it there, or log_softmax(-1).
-return -(group_deltas(rewards)[..., None] * _scored_along(0, logits, responses)).mean() | You normalize the logits along batch, across prompts. The numbers that one position may hold are the last axis: Categorical does it there, or log_softmax(-1).
-group_deltas(rewards) => rewards - rewards.mean(dim=-1, keepdim=True) | Your deltas are not divided by the spread of their group. Use group_deltas, as you wrote it.
-deltas[..., None] * log_probs => deltas.abs()[..., None] * log_probs | The sign of the deltas is lost. Responses below the mean of their group have to become less likely.
-logits[:, None] => logits[None] | The logits need an axis of size 1 for trial, after batch. As it is, the dice of one prompt meet the responses of another.
--(deltas[..., None] * log_probs).mean() => -(deltas.mean() * log_probs.mean()) | The mean of a product is not the product of the means: the deltas of a group add up to zero. Multiply each response's log-probabilities with its own delta first.
-group_deltas(rewards) => (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You compare all responses with each other, across prompts. Each row of rewards is a group of its own.
+-(deltas => (deltas | The sign is wrong. An optimizer lowers the loss, so good \
+responses become likelier only with a minus before it.
+deltas[..., None] * => rewards[..., None] * | You weigh with the rewards. Weigh with \
+the deltas, which compare each response with its group.
+log_probs).mean() => log_probs).sum() | You take the sum. Take the mean, so that the \
+size of a step does not depend on how many responses there are.
+log_probs).mean() => log_probs.exp()).mean() | You push the probabilities. Push their \
+logarithms, which log_prob gives you.
+deltas[..., None] * log_probs => deltas * log_probs.sum(-1) | You add the three \
+log-probabilities of a response before you take the mean, which makes the loss three \
+times as large. Give the deltas an axis for pos, and take the mean over all numbers.
+return -(group_deltas(rewards)[..., None] * _scored_along(1, logits, \
+responses)).mean() | You normalize the logits along pos. The numbers that one position \
+may hold are the last axis: Categorical does it there, or log_softmax(-1).
+group_deltas(rewards) => rewards - rewards.mean(dim=-1, keepdim=True) | Your deltas \
+are not divided by the spread of their group. Use group_deltas, as you wrote it.
+logits[:, None] => logits[None] | The logits need an axis of size 1 for trial, after \
+batch. As it is, the dice of one prompt meet the responses of another.
+group_deltas(rewards) => (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You \
+compare all responses with each other, across prompts. Each row of rewards is a group \
+of its own.
 """

@@ -25,8 +25,14 @@ def _matches_until_wrong(prompt, response):
     return min(wrong, default=len(prompt))
 
 
-count_matches.insight = "A partly right response earns part of the reward: that is a signal to learn from before the first perfect response turns up."
-COPIES = "Each copy of a repeated number has a place of its own. set(), index() and a dictionary know of one copy: compare position by position."
+count_matches.insight = (
+    "A partly right response earns part of the reward: that is a signal to learn from "
+    "before the first perfect response turns up."
+)
+COPIES = (
+    "Each copy of a repeated number has a place of its own. set(), index() and a "
+    "dictionary know of one copy: compare position by position."
+)
 count_matches.cases = (
     lists("a half-sorted response", [3, 1, 0, 2], [0, 3, 1, 2]),
     lists("the sorted response", [3, 1, 0, 2], [0, 1, 2, 3]),
@@ -38,20 +44,26 @@ count_matches.cases = (
     lists("a prompt of one number", [5], [5]),
 )
 count_matches.mistakes = """
-sorted(prompt) => prompt | You compare with the prompt as it stands. The truth is the sorted prompt: compare with sorted(prompt).
-sorted(prompt) => sorted(prompt); response = sorted(response) | You sort the response too, which does the policy's work for it. Sort the prompt only.
-sorted(prompt) => sorted(prompt, reverse=True) | You sort in descending order. The truth ascends: sorted(prompt).
-x == y => x != y | You count the positions that are wrong. A reward grows with what is right: compare with ==.
-zip(response, truth) => zip(response[:-1], truth) | The last position is missing. A list of n numbers has the positions 0 to n - 1, as range(n) has.
-zip(response, truth) => zip(response[-1:], truth[-1:]) | Only the last position counts. Does the count begin anew inside the loop?
-zip(response, truth) => zip(response[:1], truth) | You look at the first position only. Is the `return` inside the loop?
-return sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up how far the numbers are off, abs(x - y). This reward counts positions: one point where both numbers are equal.
-return -sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up how far the numbers are off, abs(x - y). This reward counts positions: one point where both numbers are equal.
-return sum(x == y for x, y in zip(sorted(prompt), response)) / len(prompt) | You return the fraction of matches. The reward is their number: do not divide by the length.
-return sum(y in prompt for y in response) | You count numbers that occur anywhere. A point needs the right number at the right position: compare position by position with zip.
-return len(set(prompt) & set(response)) | You count numbers that occur anywhere. A point needs the right number at the right position: compare position by position with zip.
-return float(sorted(prompt) == response) | You give all or nothing. Partial credit gives one point for each position that is right.
-return _matches_until_wrong(prompt, response) | You stop at the first wrong position. Later ones that are right earn their points too.
+sorted(prompt) => prompt | You compare with the prompt as it stands. The truth is the \
+sorted prompt: compare with sorted(prompt).
+sorted(prompt) => sorted(prompt); response = sorted(response) | You sort the response \
+too, which does the policy's work for it. Sort the prompt only.
+x == y => x != y | You count the positions that are wrong. A reward grows with what is \
+right: compare with ==.
+zip(response, truth) => zip(response[:-1], truth) | The last position is missing. A \
+list of n numbers has the positions 0 to n - 1, as range(n) has.
+zip(response, truth) => zip(response[:1], truth) | You look at the first position \
+only. Is the `return` inside the loop?
+return sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up how far \
+the numbers are off, abs(x - y). This reward counts positions: one point where both \
+numbers are equal.
+return sum(y in prompt for y in response) | You count numbers that occur anywhere. A \
+point needs the right number at the right position: compare position by position with \
+zip.
+return float(sorted(prompt) == response) | You give all or nothing. Partial credit \
+gives one point for each position that is right.
+return _matches_until_wrong(prompt, response) | You stop at the first wrong position. \
+Later ones that are right earn their points too.
 """
 
 
@@ -62,7 +74,10 @@ def batch_matches(prompts, responses):
     return (responses == truth).sum(dim=-1).float()
 
 
-batch_matches.insight = "One comparison replaces three loops: an axis of size 1 lets each prompt meet all its responses."
+batch_matches.insight = (
+    "One comparison replaces three loops: an axis of size 1 lets each prompt meet all "
+    "its responses."
+)
 batch_matches.cases = (
     case(
         "two prompts, three responses each",
@@ -80,25 +95,25 @@ batch_matches.cases = (
     case("one prompt, one response", prompts=[[4, 3]], responses=[[[3, 4]]]),
 )
 batch_matches.mistakes = """
-.sort(dim=-1).values => | You compare with the prompts as they stand. The truth is the sorted prompt: prompts.sort(dim=-1).values.
-prompts.sort(dim=-1) => prompts.sort(dim=-1, descending=True) | You sort in descending order. The truth ascends, as sort does by itself.
-responses == truth => responses.sort(dim=-1).values == prompts[:, None] | You sort the responses and compare with the prompts: the two are exchanged. The truth is the sorted prompt.
-prompts.sort(dim=-1) => prompts.sort(dim=0) | You sort over the batch axis, which mixes prompts. Sort along pos, the last axis.
-.values => .indices | You compare with .indices, which tell where the numbers stood. The sorted numbers are .values.
-responses == truth => responses.sort(dim=-1).values == truth | You sort the responses too, which does the policy's work for it. Sort the prompts only.
-responses == truth => responses != truth | You count the positions that are wrong. A reward grows with what is right: compare with ==.
-(responses == truth) => (responses - truth).abs() | You add up how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
-(responses == truth).sum(dim=-1).float() => (responses - truth).abs().sum(dim=-1) | You add up how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
-(responses == truth) => -(responses - truth).abs() | You take away how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
-(responses == truth).sum(dim=-1).float() => -(responses - truth).abs().sum(dim=-1) | You take away how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
-(responses == truth).sum(dim=-1).float() => -(responses - truth).abs().float().mean(dim=-1) | You take away how far the numbers are off, |x - y|. This reward counts positions: one point where both numbers are equal.
-.sum(dim=-1).float() => .sum(dim=-2).float() | You sum over the trial axis. Each response keeps its own reward: sum over pos, the last axis.
-.sum(dim=-1).float() => .sum(dim=(-2, -1)).float() | You sum over trial and pos. Each response keeps its own reward: sum over pos only.
-[:, None, :] => | The prompts lack the trial axis, so batch is matched with trial. Give them one of size 1: [batch 1 pos], by [:, None, :].
-.float() => | You return whole numbers (int64). Rewards are averaged and divided later: return floats, with .float().
-.sum(dim=-1).float() => .all(dim=-1) | You return True and False: all or nothing. Count the matching positions, as a float.
-.sum(dim=-1).float() => .any(dim=-1).float() | You give one point for any position that is right, however many are. Count them: sum over pos.
-.sum(dim=-1).float() => .all(dim=-1).float() | You give all or nothing. Partial credit gives one point for each position that is right: sum over pos.
+.sort(dim=-1).values => | You compare with the prompts as they stand. The truth is the \
+sorted prompt: prompts.sort(dim=-1).values.
+prompts.sort(dim=-1) => prompts.sort(dim=0) | You sort over the batch axis, which \
+mixes prompts. Sort along pos, the last axis.
+responses == truth => responses.sort(dim=-1).values == truth | You sort the responses \
+too, which does the policy's work for it. Sort the prompts only.
+(responses == truth).sum(dim=-1).float() => (responses - truth).abs().sum(dim=-1) | \
+You add up how far the numbers are off, |x - y|. This reward counts positions: one \
+point where both numbers are equal.
+.sum(dim=-1).float() => .sum(dim=-2).float() | You sum over the trial axis. Each \
+response keeps its own reward: sum over pos, the last axis.
+.sum(dim=-1).float() => .sum(dim=(-2, -1)).float() | You sum over trial and pos. Each \
+response keeps its own reward: sum over pos only.
+[:, None, :] => | The prompts lack the trial axis, so batch is matched with trial. \
+Give them one of size 1: [batch 1 pos], by [:, None, :].
+.float() => | You return whole numbers (int64). Rewards are averaged and divided \
+later: return floats, with .float().
+.sum(dim=-1).float() => .all(dim=-1).float() | You give all or nothing. Partial credit \
+gives one point for each position that is right: sum over pos.
 """
 
 
@@ -120,7 +135,10 @@ def _shared(prompt, response):
     return (Counter(prompt) & Counter(response)).total()
 
 
-duplicate_proof_reward.insight = "Only a sorted response earns full score now. A policy finds each gap in a reward, so look for gaps before it does."
+duplicate_proof_reward.insight = (
+    "Only a sorted response earns full score now. A policy finds each gap in a reward, "
+    "so look for gaps before it does."
+)
 duplicate_proof_reward.cases = (
     lists("the hack", [2, 2, 0], [0, 0, 2]),
     lists("the sorted response", [2, 2, 0], [0, 2, 2]),
@@ -133,22 +151,28 @@ duplicate_proof_reward.cases = (
     lists("a copy too few of one, too many of another", [3, 1, 1, 0], [3, 1, 0, 0]),
 )
 duplicate_proof_reward.mistakes = """
-x <= y => x < y | You use a strict < for neighbours. A sorted list may repeat a number, so a tie is in order: x <= y.
-x <= y => x >= y | You pay for neighbours in descending order. Ascending is x <= y.
-Counter(prompt) & Counter(response) => Counter(prompt) | Counter(response) | `|` keeps the larger of two counts, so numbers that only one list has are paid too. `&` keeps the smaller: what both have.
-Counter(prompt) & Counter(response) => Counter(prompt) - Counter(response) | `-` keeps what the response lacks. What both have is `&`.
-shared.total() + => sum(shared) + | sum() of a Counter adds the numbers that it holds. How often it holds them is .total().
-return _and_order(sum(x == y for x, y in zip(sorted(prompt), response)), response) | You pay for right positions, as the reward of 1.1 does. Inclusion asks which numbers the response holds, wherever they stand.
-return _and_order(_shared(prompt, response), response) if len({*response}) == len(response) else 0.0 | A response that repeats a number earns nothing here. The prompt may hold it twice as well: then the copies count.
-shared.total() + ordering => shared.total() | The points for order are missing: add one for each adjacent pair of the response with x <= y.
-shared.total() + ordering => ordering | The points for inclusion are missing: each number of the prompt that the response covers earns one.
-zip(response, response[1:]) => zip(prompt, prompt[1:]) | You use `prompt` where the response belongs: order is asked of the response.
-zip(response, response[1:]) => zip(response, response[1:-1]) | The last pair is missing: a list of n numbers has n - 1 pairs of neighbours.
-return _and_order(sum(x in response for x in prompt), response) | `x in response` lets one number of the response cover the same number of the prompt twice: this is the hack. Use up what is covered.
-return _and_order(len(set(prompt) & set(response)), response) | A repeated number earns only once: a set forgets how often a number occurs, and len() of a Counter counts different ones. Count with multiplicity: .total() adds up what a Counter holds.
-return _and_order(sum(prompt.count(x) == response.count(x) for x in prompt), response) | You pay for a number only if both lists hold it equally often. Each copy that both have earns a point: count the smaller of the two counts.
-return _and_order(len(prompt) * (sorted(prompt) == sorted(response)), response) | You pay for inclusion only if the response covers the whole prompt. Each number that it covers earns a point of its own.
-return _and_order(sum(y in prompt for y in response), response) | You count numbers of the response that occur in the prompt, so repeating one pays. Count prompt numbers, each covered once.
-return _shared(prompt, response) + (response == sorted(response)) | You pay one point if the whole response is in order. Each pair of neighbours in order earns a point of its own.
-return _shared(prompt, response) + sum(x == y for x, y in zip(response, sorted(response))) | You pay for positions at which the response agrees with itself sorted. Ordering compares neighbours: x <= y.
+x <= y => x < y | You use a strict < for neighbours. A sorted list may repeat a \
+number, so a tie is in order: x <= y.
+Counter(prompt) & Counter(response) => Counter(prompt) | Counter(response) | `|` keeps \
+the larger of two counts, so numbers that only one list has are paid too. `&` keeps \
+the smaller: what both have.
+return _and_order(sum(x == y for x, y in zip(sorted(prompt), response)), response) | \
+You pay for right positions, as the reward of 1.1 does. Inclusion asks which numbers \
+the response holds, wherever they stand.
+shared.total() + ordering => shared.total() | The points for order are missing: add \
+one for each adjacent pair of the response with x <= y.
+shared.total() + ordering => ordering | The points for inclusion are missing: each \
+number of the prompt that the response covers earns one.
+return _and_order(sum(x in response for x in prompt), response) | `x in response` lets \
+one number of the response cover the same number of the prompt twice: this is the \
+hack. Use up what is covered.
+return _and_order(len(set(prompt) & set(response)), response) | A repeated number \
+earns only once: a set forgets how often a number occurs, and len() of a Counter \
+counts different ones. Count with multiplicity: .total() adds up what a Counter holds.
+return _and_order(sum(y in prompt for y in response), response) | You count numbers of \
+the response that occur in the prompt, so repeating one pays. Count prompt numbers, \
+each covered once.
+return _shared(prompt, response) + (response == sorted(response)) | You pay one point \
+if the whole response is in order. Each pair of neighbours in order earns a point of \
+its own.
 """
