@@ -58,21 +58,20 @@ from grpo_course.sort import (
     sort_distance_reward,
 )
 
-# The loop on a world of its own: a bandit whose responses are one token long
+# One factory, and two policies that are made up: a bandit and a script
 
 
 PROMPTS = torch.arange(2)[:, None]
-OPTIMIZER = torch.optim.SGD([torch.zeros(1)])
 
 
 class Bandit:
-    """Logits for each prompt; notes what the loop asks of it, with which weights."""
+    """Logits [... prompt pos arm]; notes what the loop asks, with which weights."""
 
-    def __init__(self, nan_at_call=None, mask=None):
-        generator = torch.Generator().manual_seed(1)
-        self.logits = torch.randn(2, 4, generator=generator).requires_grad_()
+    def __init__(self, *seeds, pos=1, nan_at_call=None, mask=None):
+        numbers, shape = torch.Generator().manual_seed(1), (*seeds, 2, pos, 4)
+        self.logits = torch.randn(shape, generator=numbers).requires_grad_()
         self.generator, self.calls = torch.Generator().manual_seed(0), []
-        self.nan_at_call, self.mask = nan_at_call, mask
+        self.nan_at_call, self.mask, self.scored = nan_at_call, mask, []
 
     def note(self, what):
         self.calls.append((what, self.logits.detach().clone()))
@@ -86,14 +85,35 @@ class Bandit:
     def sample(self, prompts, num_responses):
         self.note("sample")
         probs = self.logits.detach().softmax(-1)
-        drawn = torch.multinomial(probs, num_responses, True, generator=self.generator)
-        return Rollout(prompts, drawn[..., None], self.mask)
+        rows = probs.flatten(0, -2)
+        drawn = torch.multinomial(rows, num_responses, True, generator=self.generator)
+        responses = drawn.view(*probs.shape[:-1], num_responses).transpose(-1, -2)
+        return Rollout(prompts, responses, self.mask)
 
     def log_probs(self, rollout):
         self.note("log_probs" if torch.is_grad_enabled() else "old_log_probs")
-        table = self.logits.log_softmax(-1)
-        picked = table.gather(-1, rollout.responses[..., 0])[..., None]
+        responses = rollout.responses
+        self.scored.append(responses.shape[-3] * responses.shape[-2])
+        table = self.logits.log_softmax(-1)[..., rollout.prompts[:, 0], :, :]
+        table = table.unsqueeze(-3).expand(*responses.shape, -1)
+        picked = table.gather(-1, responses[..., None]).squeeze(-1)
         return picked * float("nan") if len(self.calls) == self.nan_at_call else picked
+
+
+class Script:
+    """Answers from a script, one tensor a call; scores `apart` from its sampler."""
+
+    def __init__(self, *calls, apart=0.0):
+        self.calls, self.asked, self.apart = list(calls), [], apart
+
+    def sample(self, prompts, num_responses):
+        self.asked.append(prompts.flatten().tolist())
+        tokens = self.calls.pop(0)
+        noted, odd = -tokens.float(), tokens.sum(-1) % 2 == 1
+        return Rollout(prompts, tokens, tokens > 0, noted, finished=odd)
+
+    def log_probs(self, rollout):
+        return rollout.sampled_log_probs + self.apart
 
 
 def last_arm(rollout):
@@ -105,12 +125,49 @@ def token_value(rollout):
     return rollout.responses[..., 0].float()
 
 
-def run(bandit, num_epochs=2, reward_fn=token_value, make=torch.optim.SGD, **options):
-    optimizer = make([bandit.logits], lr=options.pop("lr", 0.5))
-    observe = options.pop("observe", None)
+def token_sum(rollout):
+    return rollout.responses.sum(-1).float()
+
+
+def share_of_ones(rollout):
+    return (rollout.responses == 1).float().mean(-1)
+
+
+SORTING = rollout_reward(sort_distance_reward)
+
+
+def make_trainer(
+    policy,
+    prompts=PROMPTS,
+    reward_fn=token_value,
+    make=torch.optim.SGD,
+    lr=0.5,
+    observe=None,
+    **knobs,
+):
+    if hasattr(policy, "logits"):
+        weights = [policy.logits]
+    elif getattr(policy, "model", None):
+        weights = policy.model.parameters()
+    else:
+        weights = [torch.zeros(1)]
+    config = TrainConfig(**knobs)
+    return Trainer(policy, prompts, reward_fn, make(weights, lr=lr), config, observe)
+
+
+def run(bandit, num_epochs=2, reward_fn=token_value, **options):
     sizes = {"num_steps_per_epoch": 1, "num_responses": 8, "num_epochs": num_epochs}
-    config = TrainConfig(**(sizes | options))
-    return train(bandit, PROMPTS, reward_fn, optimizer, config, observe)
+    return make_trainer(bandit, PROMPTS, reward_fn, **sizes | options).train()
+
+
+def run_sort(seeds=(0, 1), make=torch.optim.SGD, lr=0.05, **knobs):
+    policy = make_policy(SORT_PROMPTS, seeds, init_scale=0.3)
+    sizes = {"num_epochs": 6, "num_steps_per_epoch": 3}
+    trainer = make_trainer(policy, SORT_PROMPTS, SORTING, make, lr, **sizes | knobs)
+    return policy, trainer.train()
+
+
+# The plain loop
 
 
 # What notebook 06 shows of the loop, and the learner reads.
@@ -129,8 +186,7 @@ def test_the_loop_fits_two_screens():
 
 
 def test_what_runs_is_said_with_its_settings():
-    config = TrainConfig(num_epochs=3, stop_kl=0.1)
-    trainer = Trainer(Bandit(), PROMPTS, token_value, OPTIMIZER, config)
+    trainer = make_trainer(Bandit(), num_epochs=3, stop_kl=0.1)
     assert repr(trainer) == "Trainer(num_epochs=3, stop_kl=0.1)"
 
 
@@ -142,7 +198,7 @@ def test_a_gradient_that_is_not_finite_stops_the_step():
     class Rooted(Trainer):
         def loss(self, batch):
             loss, record = super().loss(batch)
-            return loss + (bandit.logits[0, 0] * 0).abs().sqrt(), record
+            return loss + (bandit.logits[0, 0, 0] * 0).abs().sqrt(), record
 
     optimizer = torch.optim.SGD([bandit.logits], lr=0.5)
     config = TrainConfig(num_epochs=1, max_gradient_norm=1.0)
@@ -177,11 +233,9 @@ def test_stale_samples_and_a_far_reference_spoil_no_weight(mode, estimator):
     for far_old, far_ref in product((-1.0, -95.0), (-1.0, -50.0, -200.0)):
         bandit = Bandit()
         with torch.no_grad():
-            bandit.logits[:, 0] = 60.0  # the others are 60 nats away
+            bandit.logits[..., 0] = 60.0  # the others are 60 nats away
         before = bandit.logits.detach().clone()
-        optimizer = torch.optim.SGD([bandit.logits], lr=0.5)
-        config = TrainConfig(max_gradient_norm=1.0, **knobs)
-        trainer = Trainer(bandit, PROMPTS, token_value, optimizer, config)
+        trainer = make_trainer(bandit, max_gradient_norm=1.0, **knobs)
         batch = trainer.collect(PROMPTS)
         far = torch.full_like(batch.old_log_probs, 1.0)
         deltas = torch.ones_like(batch.deltas)
@@ -234,12 +288,12 @@ def test_what_is_observed_joins_the_first_record_of_each_epoch():
 
     def observe(policy):
         policy.note("observe")
-        return {"weight": policy.logits[0, 0].detach().clone()}
+        return {"weight": policy.logits[0, 0, 0].detach().clone()}
 
     history = run(bandit, num_steps_per_epoch=2, observe=observe)
     assert ["weight" in record for record in history.records] == [True, False] * 2
     assert bandit.names()[:2] == ["observe", "sample"]
-    expected = [weights[0, 0] for weights in bandit.weights("sample")]
+    expected = [weights[0, 0, 0] for weights in bandit.weights("sample")]
     assert history.curve("weight").tolist() == expected
 
 
@@ -269,7 +323,7 @@ def test_the_loop_equals_one_written_out(loss_mode, make):
 def test_a_policy_learns_the_best_arm():
     bandit = Bandit()
     run(bandit, 60, last_arm, num_steps_per_epoch=2, lr=2.0, num_responses=16)
-    assert (bandit.logits.softmax(-1)[:, 3] > 0.9).all()
+    assert (bandit.logits.softmax(-1)[..., 3] > 0.9).all()
 
 
 def test_tokens_under_a_false_mask_teach_nothing():
@@ -360,23 +414,8 @@ def test_an_unknown_curve_lists_the_known_ones():
 # The loop with a reference: when it is copied, what the KL does, how beta moves
 
 
-REWARD = rollout_reward(sort_distance_reward)
-
-
-def make_trainer(policy, **knobs):
-    config, optimizer = TrainConfig(**knobs), torch.optim.SGD([torch.zeros(1)])
-    return Trainer(policy, SORT_PROMPTS, REWARD, optimizer, config)
-
-
-def run_of_loop_kl(seeds=(0, 1), optimizer=torch.optim.SGD, lr=0.05, **knobs):
-    policy = make_policy(SORT_PROMPTS, seeds, init_scale=0.3)
-    config = TrainConfig(**({"num_epochs": 6, "num_steps_per_epoch": 3} | knobs))
-    optimizer = optimizer(policy.model.parameters(), lr=lr)
-    return policy, train(policy, SORT_PROMPTS, REWARD, optimizer, config)
-
-
 def test_without_a_penalty_there_is_no_reference():
-    _, history = run_of_loop_kl()
+    _, history = run_sort()
     assert not any("kl" in record for record in history.records)
 
 
@@ -384,7 +423,7 @@ def test_without_a_penalty_there_is_no_reference():
 def test_the_reference_is_copied_every_period_epochs(period, monkeypatch):
     copies = []
     monkeypatch.setattr(loop.copy, "deepcopy", lambda p: copies.append(1) or _clone(p))
-    _, history = run_of_loop_kl(kl_penalty=0.1, compute_ref_model_period=period)
+    _, history = run_sort(kl_penalty=0.1, compute_ref_model_period=period)
     assert len(copies) == 6 // period
     at_start = history.epochs("kl")
     for epoch in range(6):
@@ -400,16 +439,15 @@ def _clone(policy):
 
 def test_a_larger_beta_keeps_the_policy_closer():
     knobs = {"compute_ref_model_period": 100, "num_epochs": 20}
-    knobs |= {"optimizer": torch.optim.Adam, "lr": 1e-2}
+    knobs |= {"make": torch.optim.Adam, "lr": 1e-2}
     kls = [
-        run_of_loop_kl(kl_penalty=beta, **knobs)[1].final("kl").mean()
-        for beta in (0.01, 1.0)
+        run_sort(kl_penalty=beta, **knobs)[1].final("kl").mean() for beta in (0.01, 1.0)
     ]
     assert kls[1] < 0.5 * kls[0]
 
 
 def test_the_loss_is_policy_loss_plus_beta_times_kl():
-    _, history = run_of_loop_kl(kl_penalty=0.3, compute_ref_model_period=2)
+    _, history = run_sort(kl_penalty=0.3, compute_ref_model_period=2)
     total = history.curve("policy_loss") + 0.3 * history.curve("kl")
     torch.testing.assert_close(history.curve("loss"), total)
 
@@ -420,7 +458,9 @@ def test_the_kl_keeps_its_token_ratios_where_the_loss_has_one_a_response():
     found = []
     for level in ("token", "sequence"):
         policy = make_policy(SORT_PROMPTS, (0,), 0.3)
-        trainer = make_trainer(policy, ratio_level=level, **knobs)
+        trainer = make_trainer(
+            policy, SORT_PROMPTS, SORTING, ratio_level=level, **knobs
+        )
         trainer.ref_policy = make_policy(SORT_PROMPTS, (1,), 0.3)
         torch.manual_seed(0)
         batch = trainer.collect(SORT_PROMPTS)
@@ -439,17 +479,17 @@ def test_in_the_reward_the_kl_leaves_the_loss_and_changes_the_deltas():
     policy = make_policy(SORT_PROMPTS, (0,), 0.3)
     away = make_policy(SORT_PROMPTS, (1,), 0.3)
     knobs = {"kl_penalty": 0.5, "kl_place": "reward", "deltas_mode": "rewards"}
-    trainer = make_trainer(policy, **knobs)
+    trainer = make_trainer(policy, SORT_PROMPTS, SORTING, **knobs)
     trainer.ref_policy = away
     batch = trainer.collect(SORT_PROMPTS)
     gap = (batch.old_log_probs - batch.ref_log_probs).sum(-1)
     torch.testing.assert_close(batch.deltas, batch.rewards - 0.5 * gap)
-    _, history = run_of_loop_kl(kl_penalty=0.5, kl_place="reward")
+    _, history = run_sort(kl_penalty=0.5, kl_place="reward")
     assert torch.equal(history.curve("loss"), history.curve("policy_loss"))
 
 
 def test_a_target_moves_beta_for_each_seed():
-    _, history = run_of_loop_kl(
+    _, history = run_sort(
         kl_penalty=0.1, kl_target=1e-4, compute_ref_model_period=100, num_epochs=4
     )
     beta = history.epochs("beta")
@@ -457,7 +497,7 @@ def test_a_target_moves_beta_for_each_seed():
     torch.testing.assert_close(beta[0], torch.full((2,), 0.1))
     torch.testing.assert_close(beta[1], torch.full((2,), 0.102))  # far above target
     knobs = {"kl_penalty": 0.1, "kl_target": 1e-4, "kl_gain": 1.0, "num_epochs": 2}
-    beta = run_of_loop_kl(compute_ref_model_period=100, **knobs)[1].epochs("beta")
+    beta = run_sort(compute_ref_model_period=100, **knobs)[1].epochs("beta")
     torch.testing.assert_close(beta[1], torch.full((2,), 0.12))
 
 
@@ -472,8 +512,7 @@ def test_a_reward_pays_with_the_beta_that_the_target_has_moved_to(kind):
         more["critic"] = Critic(5, 4, 3, 3)
         config = PPOConfig(**knobs, whiten_deltas=False, lam=1.0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
-    reward = rollout_reward(sort_distance_reward)
-    trainer = kind(policy, SORT_PROMPTS, reward, optimizer, config, **more)
+    trainer = kind(policy, SORT_PROMPTS, SORTING, optimizer, config, **more)
     trainer.train()
     assert trainer.beta == pytest.approx(0.2 * 1.2**3)
     batch = trainer.collect(SORT_PROMPTS)
@@ -488,7 +527,7 @@ def test_a_reward_pays_with_the_beta_that_the_target_has_moved_to(kind):
 
 
 def test_the_report_of_a_rollout():
-    policy, history = run_of_loop_kl(seeds=(0, 1, 2))
+    policy, history = run_sort(seeds=(0, 1, 2))
     first = history.records[0]
     for name in ("mean_reward", "tied_groups", "sampled_entropy", "mean_length"):
         assert first[name].shape == (3,)
@@ -519,9 +558,9 @@ def test_padding_counts_neither_as_length_nor_as_entropy():
 
 
 def test_the_gradient_norm_is_each_seeds_own():
-    _, together = run_of_loop_kl(seeds=(3, 4), loss_mode="naive")
+    _, together = run_sort(seeds=(3, 4), loss_mode="naive")
     for column, seed in enumerate((3, 4)):
-        policy, alone = run_of_loop_kl(seeds=(seed,), loss_mode="naive")
+        policy, alone = run_sort(seeds=(seed,), loss_mode="naive")
         torch.testing.assert_close(
             together.curve("gradient_norm")[:, column],
             alone.curve("gradient_norm")[:, 0],
@@ -531,7 +570,7 @@ def test_the_gradient_norm_is_each_seeds_own():
     policy = make_policy(SORT_PROMPTS, (3,), 0.3)
     config = TrainConfig(num_epochs=1, num_steps_per_epoch=1, loss_mode="naive")
     optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.5)
-    history = train(policy, SORT_PROMPTS, REWARD, optimizer, config)
+    history = train(policy, SORT_PROMPTS, SORTING, optimizer, config)
     grads = torch.cat([w.grad.flatten() for w in policy.model.parameters()])
     torch.testing.assert_close(history.final("gradient_norm")[0], grads.norm())
 
@@ -545,7 +584,7 @@ def test_watch_sees_the_history_after_each_epoch():
 
 
 def test_the_history_as_a_table():
-    _, history = run_of_loop_kl(num_epochs=2)
+    _, history = run_sort(num_epochs=2)
     frame = history.frame(["loss", "mean_reward"])
     assert frame.index.names == ["epoch", "step"]
     assert list(frame.columns) == ["loss", "mean_reward"]
@@ -713,65 +752,39 @@ def test_a_prompt_a_mask_or_a_column_that_is_missing_is_named():
             filled(*(make_batch(ref=ref) for ref in pair))
 
 
-# The loop
+# Steps on minibatches, on responses of three tokens
 
 
-class Table:
-    """One logit for each prompt, place and token."""
-
-    def __init__(self):
-        self.logits = torch.randn(2, 3, 4, generator=generator(1)).requires_grad_()
-        self.generator, self.sizes = generator(2), []
-
-    def sample(self, prompts, num_responses):
-        probs = self.logits.detach().softmax(-1).flatten(0, 1)
-        drawn = torch.multinomial(probs, num_responses, True, generator=self.generator)
-        responses = drawn.reshape(2, 3, num_responses).transpose(1, 2)
-        return Rollout(prompts, responses)
-
-    def log_probs(self, rollout):
-        self.sizes.append(rollout.responses.shape[0] * rollout.responses.shape[1])
-        table = self.logits.log_softmax(-1)[rollout.prompts[:, 0]][:, None]
-        table = table.expand(-1, rollout.responses.shape[1], -1, -1)
-        return table.gather(-1, rollout.responses[..., None]).squeeze(-1)
-
-
-def run_of_buffer(**knobs):
-    policy = Table()
-    optimizer = torch.optim.SGD([policy.logits], lr=knobs.pop("lr", 0.5))
-    settings = {"num_epochs": 3, "num_steps_per_epoch": 2, "num_responses": 6}
-    config = TrainConfig(**(settings | knobs))
-    prompts = torch.arange(2)[:, None]
-
-    def reward(rollout):
-        return (rollout.responses == 1).float().mean(-1)
-
-    return policy, train(policy, prompts, reward, optimizer, config)
+def run_three(**knobs):
+    policy = Bandit(pos=3)
+    sizes = {"num_epochs": 3, "num_steps_per_epoch": 2, "num_responses": 6}
+    trainer = make_trainer(policy, PROMPTS, share_of_ones, **sizes | knobs)
+    return policy, trainer.train()
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3])
 def test_one_minibatch_of_everything_equals_none(beta):
-    plain, _ = run_of_buffer(kl_penalty=beta)
-    whole, _ = run_of_buffer(kl_penalty=beta, minibatch_size=12)
+    plain, _ = run_three(kl_penalty=beta)
+    whole, _ = run_three(kl_penalty=beta, minibatch_size=12)
     torch.testing.assert_close(plain.logits, whole.logits, atol=1e-6, rtol=0)
 
 
 def test_minibatches_take_a_step_each_and_are_counted():
-    policy, history = run_of_buffer(minibatch_size=5, num_epochs=2)
+    policy, history = run_three(minibatch_size=5, num_epochs=2)
     assert history.curve("step").tolist() == [*range(6)] * 2
-    assert policy.sizes == [12, 5, 5, 2, 5, 5, 2] * 2
-    other, _ = run_of_buffer(minibatch_size=5, num_epochs=2)
+    assert policy.scored == [12, 5, 5, 2, 5, 5, 2] * 2
+    other, _ = run_three(minibatch_size=5, num_epochs=2)
     assert torch.equal(policy.logits, other.logits)
-    shuffled, _ = run_of_buffer(minibatch_size=5, num_epochs=2, minibatch_seed=1)
+    shuffled, _ = run_three(minibatch_size=5, num_epochs=2, minibatch_seed=1)
     assert not torch.equal(policy.logits, shuffled.logits)
 
 
 def test_minibatch_gradients_average_to_the_whole_one():
     knobs = {"num_epochs": 1, "num_steps_per_epoch": 1, "lr": 1e-4}
-    start = Table().logits.detach()
+    start = Bandit(pos=3).logits.detach()
     whole, parts = (
-        run_of_buffer(**knobs)[0],
-        run_of_buffer(minibatch_size=4, **knobs)[0],
+        run_three(**knobs)[0],
+        run_three(minibatch_size=4, **knobs)[0],
     )
     # Three small steps go three times as far as one on their mean.
     moved = (parts.logits - start, 3 * (whole.logits - start))
@@ -785,22 +798,20 @@ def test_prompts_can_change_with_the_epoch():
         asked.append(epoch)
         return torch.arange(2)[:, None]
 
-    policy = Table()
-    optimizer = torch.optim.SGD([policy.logits], lr=0.5)
-    config = TrainConfig(num_epochs=3, num_steps_per_epoch=2, num_responses=6)
-    reward = {"reward_fn": lambda rollout: (rollout.responses == 1).float().mean(-1)}
-    train(policy, prompts, optimizer=optimizer, config=config, **reward)
+    policy = Bandit(pos=3)
+    sizes = {"num_epochs": 3, "num_steps_per_epoch": 2, "num_responses": 6}
+    make_trainer(policy, prompts, share_of_ones, **sizes).train()
     assert asked == [0, 1, 2]
-    assert torch.equal(policy.logits, run_of_buffer()[0].logits)
+    assert torch.equal(policy.logits, run_three()[0].logits)
 
 
 def test_clipping_shortens_a_long_step_and_leaves_a_short_one():
     knobs = {"num_epochs": 1, "num_steps_per_epoch": 1, "lr": 1.0}
-    start = Table().logits.detach()
-    policy, history = run_of_buffer(**knobs)
+    start = Bandit(pos=3).logits.detach()
+    policy, history = run_three(**knobs)
     step, norm = policy.logits - start, history.final("gradient_norm")
     for limit in (norm.item() / 2, norm.item() * 2):
-        clipped, seen = run_of_buffer(max_gradient_norm=limit, **knobs)
+        clipped, seen = run_three(max_gradient_norm=limit, **knobs)
         expected = start + step * min(1, limit / norm.item())
         torch.testing.assert_close(clipped.logits, expected)
         assert torch.equal(seen.final("gradient_norm"), norm)  # before clipping
@@ -819,7 +830,7 @@ def test_clipping_looks_at_each_seed_alone():
 
 
 def test_a_tied_batch_survives_clipping():
-    policy, _ = run_of_buffer(max_gradient_norm=1.0, deltas_mode="rewards", lr=0.0)
+    policy, _ = run_three(max_gradient_norm=1.0, deltas_mode="rewards", lr=0.0)
     weight = torch.zeros(2, requires_grad=True)
     weight.grad = torch.zeros(2)
     optimizer = torch.optim.SGD([weight])
@@ -829,13 +840,13 @@ def test_a_tied_batch_survives_clipping():
 
 def test_a_minibatch_larger_than_the_rollout_is_named():
     with pytest.raises(ValueError, match="size=13, but the buffer holds 12"):
-        run_of_buffer(minibatch_size=13)
+        run_three(minibatch_size=13)
 
 
 # One gradient from several passes, pi_old from three places, runs that stop
 
 
-PROMPTS_OF_MICRO_BATCHES = torch.tensor([[1, 2], [3, 4], [2, 2], [4, 1], [3, 3]])
+TEXT_PROMPTS = torch.tensor([[1, 2], [3, 4], [2, 2], [4, 1], [3, 3]])
 EOS = 0
 
 
@@ -851,11 +862,15 @@ def sometimes_tied(rollout):
 
 
 class Counting(SequencePolicy):
-    """Notes how many rows each forward pass with a gradient has."""
+    """Notes how many rows each forward pass has, with a gradient and without."""
+
+    def __init__(self, *parts):
+        super().__init__(*parts)
+        self.rows, self.frozen_rows = [], []
 
     def log_probs(self, rollout):
-        if torch.is_grad_enabled():
-            self.__dict__.setdefault("rows", []).append(rollout.responses.shape[-3])
+        rows = self.rows if torch.is_grad_enabled() else self.frozen_rows
+        rows.append(rollout.responses.shape[-3])
         return super().log_probs(rollout)
 
 
@@ -870,16 +885,15 @@ def gradient_and_record(reward_fn=count_ones, seeds=None, beta=0.0, **knobs):
     """The gradient of one step on a rollout that is the same in every call."""
     policy = make_sequences(seeds)
     settings = {"num_responses": 4, "deltas_mode": "centered_rewards"}
-    config = TrainConfig(**settings, kl_penalty=beta, **knobs)
     torch.manual_seed(0)
     other = make_sequences(seeds)
     with torch.no_grad():
         for weight in other.model.parameters():
             weight += 0.3 * torch.randn(weight.shape[-2:])
-    optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.0)
-    trainer = Trainer(policy, PROMPTS_OF_MICRO_BATCHES, reward_fn, optimizer, config)
+    settings |= {"kl_penalty": beta} | knobs
+    trainer = make_trainer(policy, TEXT_PROMPTS, reward_fn, lr=0.0, **settings)
     trainer.ref_policy = other if beta else None
-    batch = trainer.collect(PROMPTS_OF_MICRO_BATCHES)
+    batch = trainer.collect(TEXT_PROMPTS)
     with torch.no_grad():  # off policy, so that the ratios are not all 1
         for weight in policy.model.parameters():
             weight += 0.1 * torch.randn(weight.shape[-2:])
@@ -914,18 +928,17 @@ def test_the_loop_has_the_loss_that_a_learner_calls(mode, level):
     weights = list(policy.model.parameters())
     knobs = {"loss_mode": mode, "ratio_level": level, "epsilon": 0.05}
     knobs |= {"epsilon_high": 0.1, "dual_clip": 1.2, "kl_penalty": 0.3}
-    config = TrainConfig(num_responses=6, kl_estimator="corrected_k3", **knobs)
-    parts = (policy, PROMPTS_OF_MICRO_BATCHES, count_ones)
-    trainer = Trainer(*parts, torch.optim.SGD(weights, lr=1.0), config)
+    knobs |= {"num_responses": 6, "kl_estimator": "corrected_k3"}
+    trainer = make_trainer(policy, TEXT_PROMPTS, count_ones, lr=1.0, **knobs)
     trainer.renew_reference()
-    batch = trainer.collect(PROMPTS_OF_MICRO_BATCHES)
+    batch = trainer.collect(TEXT_PROMPTS)
     trainer.improve(batch)
     loss, record = trainer.loss(batch)
 
     mask, old, ref = batch.rollout.mask, batch.old_log_probs, batch.ref_log_probs
     assert not mask.all()
     new = policy.log_probs(batch.rollout)
-    clip = {"mask": mask, "ratio_level": level, **config.clip}
+    clip = {"mask": mask, **trainer.config.clip}
     policy_loss = compute_loss(new, batch.deltas, mode, old, **clip)
     kl = compute_kl_penalty(new, ref, "corrected_k3", mask, old_log_probs=old)
     expected = policy_loss + 0.3 * kl
@@ -983,55 +996,25 @@ def test_a_critic_cannot_be_split():
         split(judged, TrainConfig(micro_batch_size=2))
 
 
-class Noting(SequencePolicy):
-    """Hands on what the sampler noted, and counts forward passes without gradient."""
-
-    frozen_passes = 0
-
-    def sample(self, prompts, num_responses):
-        rollout = super().sample(prompts, num_responses)
-        with torch.no_grad():
-            noted = super().log_probs(rollout)
-        return type(rollout)(prompts, rollout.responses, rollout.mask, noted)
-
-    def log_probs(self, rollout):
-        self.frozen_passes += not torch.is_grad_enabled()
-        return super().log_probs(rollout)
-
-
-def make_trainer_of_micro_batches(num_epochs, policy, **knobs):
-    settings = {"num_epochs": num_epochs, "num_responses": 4, "num_steps_per_epoch": 1}
-    config = TrainConfig(**(settings | knobs))
-    optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.3)
-    return Trainer(policy, PROMPTS_OF_MICRO_BATCHES, count_ones, optimizer, config)
-
-
-def run_of_micro_batches(kind=SequencePolicy, **knobs):
-    plain = make_sequences()
-    policy = kind(plain.model, plain.sampler, plain.generator)
-    return policy, make_trainer_of_micro_batches(3, policy, **knobs).train()
+def text_trainer(num_epochs, policy, **knobs):
+    sizes = {"num_epochs": num_epochs, "num_responses": 4, "num_steps_per_epoch": 1}
+    return make_trainer(policy, TEXT_PROMPTS, count_ones, lr=0.3, **sizes | knobs)
 
 
 @pytest.mark.parametrize("source", ["sampler", "first_step"])
 def test_pi_old_costs_a_forward_pass_only_if_nobody_else_knows_it(source):
-    plain, expected = run_of_micro_batches(kind=Noting)
-    cheap, history = run_of_micro_batches(kind=Noting, old_log_probs_from=source)
-    assert plain.frozen_passes == 3 and cheap.frozen_passes == 0
+    plain, cheap = make_sequences(), make_sequences()
+    expected = text_trainer(3, plain).train()
+    history = text_trainer(3, cheap, old_log_probs_from=source).train()
+    assert plain.frozen_rows == [5, 5, 5] and not cheap.frozen_rows
     for name in ("loss", "sampled_entropy", "ratio_max"):
         torch.testing.assert_close(history.curve(name), expected.curve(name))
     torch.testing.assert_close(cheap.model.state_dict(), plain.model.state_dict())
 
 
 def test_the_sampler_must_have_noted_it():
-    def forgets(rollout):
-        return type(rollout)(rollout.prompts, rollout.responses, rollout.mask)
-
-    class Forgetful(SequencePolicy):
-        def sample(self, prompts, num_responses):
-            return forgets(super().sample(prompts, num_responses))
-
     with pytest.raises(ValueError, match="no sampled_log_probs"):
-        run_of_micro_batches(kind=Forgetful, old_log_probs_from="sampler")
+        run_marathon(ends=True, noted=False, old_log_probs_from="sampler")
 
 
 @pytest.mark.parametrize(
@@ -1057,11 +1040,11 @@ KL = {"kl_penalty": 0.1, "kl_target": 0.01, "compute_ref_model_period": 4}
 def test_a_run_that_stopped_goes_on_as_if_it_had_not(stop, knobs):
     knobs = {"num_steps_per_epoch": 2} | knobs
     whole, policy = make_sequences(), make_sequences()
-    expected = make_trainer_of_micro_batches(6, whole, **knobs).train()
-    stopped = make_trainer_of_micro_batches(stop, policy, **knobs)
+    expected = text_trainer(6, whole, **knobs).train()
+    stopped = text_trainer(stop, policy, **knobs)
     stopped.train()
     assert stopped.epoch == stop
-    goes_on = make_trainer_of_micro_batches(6, policy, **knobs)
+    goes_on = text_trainer(6, policy, **knobs)
     for name in STATE:
         setattr(goes_on, name, copy.deepcopy(getattr(stopped, name)))
     history = goes_on.train()
@@ -1078,40 +1061,14 @@ def test_a_run_that_stopped_goes_on_as_if_it_had_not(stop, knobs):
 # PPO's early stop: where an epoch ends, what is recorded, what a run resumes with
 
 
-class SlidingBandit:
-    """Logits for each prompt, [... prompt arm]; a response is one arm."""
-
-    def __init__(self, *seeds):
-        generator = torch.Generator().manual_seed(1)
-        self.logits = torch.randn(*seeds, 2, 4, generator=generator).requires_grad_()
-        self.generator = torch.Generator().manual_seed(0)
-
-    def sample(self, prompts, num_responses):
-        probs = self.logits.detach().softmax(-1)
-        drawn = torch.multinomial(
-            probs.flatten(0, -2), num_responses, True, generator=self.generator
-        )
-        return Rollout(prompts, drawn.view(*probs.shape[:-1], num_responses, 1))
-
-    def log_probs(self, rollout):
-        table = self.logits.log_softmax(-1)[..., rollout.prompts[:, 0], :]
-        return table.gather(-1, rollout.responses[..., 0])[..., None]
+def many_steps(num_epochs, bandit, **knobs):
+    sizes = {"num_steps_per_epoch": 6, "num_responses": 8, "num_epochs": num_epochs}
+    return make_trainer(bandit, **sizes | knobs)
 
 
-def make_trainer_of_early_stop(num_epochs, bandit, **knobs):
-    optimizer = torch.optim.SGD([bandit.logits], lr=0.5)
-    sizes = {"num_steps_per_epoch": 6, "num_responses": 8}
-    config = TrainConfig(num_epochs=num_epochs, **(sizes | knobs))
-
-    def reward(rollout):
-        return rollout.responses[..., 0].float()
-
-    return Trainer(bandit, PROMPTS, reward, optimizer, config)
-
-
-def run_of_early_stop(num_epochs=4, bandit=None, **knobs):
-    bandit = bandit or SlidingBandit()
-    return bandit, make_trainer_of_early_stop(num_epochs, bandit, **knobs).train()
+def run_many_steps(num_epochs=4, bandit=None, **knobs):
+    bandit = bandit or Bandit()
+    return bandit, many_steps(num_epochs, bandit, **knobs).train()
 
 
 def kl_by_epoch(history):
@@ -1120,11 +1077,11 @@ def kl_by_epoch(history):
 
 
 def test_an_epoch_ends_with_the_first_step_above_the_limit():
-    _, whole = run_of_early_stop()
+    _, whole = run_many_steps()
     first = kl_by_epoch(whole)[0]
     assert first[0].abs() < 1e-6 and (first.diff() > 0).all()
     limit = first[2:4].mean().item()  # seen between step 2 and step 3
-    epochs = kl_by_epoch(run_of_early_stop(stop_kl=limit)[1])
+    epochs = kl_by_epoch(run_many_steps(stop_kl=limit)[1])
     torch.testing.assert_close(epochs[0], first[:4])
     assert len(epochs) == 4  # the next epochs begin all the same
     for kl in epochs:
@@ -1134,43 +1091,43 @@ def test_an_epoch_ends_with_the_first_step_above_the_limit():
 
 def test_the_last_step_is_taken():
     """The epoch with a limit is one with as many steps as it took."""
-    stopped, history = run_of_early_stop(1, stop_kl=0.02)
+    stopped, history = run_many_steps(1, stop_kl=0.02)
     steps = len(history.records)
     assert 1 < steps < 6
     assert torch.equal(
-        stopped.logits, run_of_early_stop(1, num_steps_per_epoch=steps)[0].logits
+        stopped.logits, run_many_steps(1, num_steps_per_epoch=steps)[0].logits
     )
 
 
 def test_a_limit_that_is_never_passed_changes_nothing():
-    plain, watched = run_of_early_stop()[0], run_of_early_stop(stop_kl=1e9)[0]
+    plain, watched = run_many_steps()[0], run_many_steps(stop_kl=1e9)[0]
     assert torch.equal(plain.logits, watched.logits)
 
 
 def test_minibatches_stop_in_the_middle_of_a_pass():
     knobs = {"num_steps_per_epoch": 2, "minibatch_size": 4}  # 8 steps an epoch
-    _, whole = run_of_early_stop(**knobs)
+    _, whole = run_many_steps(**knobs)
     limit = kl_by_epoch(whole)[0][:3].max().item() * 0.9
-    epochs = kl_by_epoch(run_of_early_stop(stop_kl=limit, **knobs)[1])
+    epochs = kl_by_epoch(run_many_steps(stop_kl=limit, **knobs)[1])
     assert len(epochs) == 4 and len(epochs[0]) < 4
     assert all((kl[:-1] <= limit).all() for kl in epochs)
 
 
 def test_parts_see_the_kl_of_the_whole():
     plain, parts = (
-        kl_by_epoch(run_of_early_stop(micro_batch_size=s)[1]) for s in (None, 1)
+        kl_by_epoch(run_many_steps(micro_batch_size=s)[1]) for s in (None, 1)
     )
     torch.testing.assert_close(parts, plain, atol=1e-6, rtol=1e-4)
 
 
 @pytest.mark.parametrize("knobs", [{}, {"minibatch_size": 5}])
-def test_a_run_that_stopped_goes_on_as_if_it_had_not_of_early_stop(knobs):
+def test_a_run_with_a_limit_that_stopped_goes_on_as_if_it_had_not(knobs):
     knobs = {"stop_kl": 0.02} | knobs
-    whole, expected = run_of_early_stop(5, **knobs)
-    bandit = SlidingBandit()
-    stopped = make_trainer_of_early_stop(2, bandit, **knobs)
+    whole, expected = run_many_steps(5, **knobs)
+    bandit = Bandit()
+    stopped = many_steps(2, bandit, **knobs)
     stopped.train()
-    goes_on = make_trainer_of_early_stop(5, bandit, **knobs)
+    goes_on = many_steps(5, bandit, **knobs)
     for name in ("epoch", "shuffle", "history"):
         setattr(goes_on, name, copy.deepcopy(getattr(stopped, name)))
     history = goes_on.train()
@@ -1180,28 +1137,19 @@ def test_a_run_that_stopped_goes_on_as_if_it_had_not_of_early_stop(knobs):
 
 
 def test_one_seed_with_an_axis_of_its_own_may_stop_and_two_may_not():
-    assert len(run_of_early_stop(1, SlidingBandit(1), stop_kl=0.02)[1].records) < 6
+    assert len(run_many_steps(1, Bandit(1), stop_kl=0.02)[1].records) < 6
     with pytest.raises(ValueError, match=r"stop_kl=0.02, but 2 seeds.*one by one"):
-        run_of_early_stop(1, SlidingBandit(2), stop_kl=0.02)
+        run_many_steps(1, Bandit(2), stop_kl=0.02)
 
 
 # Length penalty, truncation, dynamic sampling, mixed reference, sampler mismatch
 
 
-PROMPTS_OF_SAMPLING_VARIANTS = torch.tensor([[0], [1], [2]])
+THREE = torch.tensor([[0], [1], [2]])
 
 
 def responses(*rows):
     return torch.tensor(rows)
-
-
-def make_trainer_of_sampling_variants(policy, reward_fn, **knobs):
-    """The loop at its first epoch, before any step."""
-    config, optimizer = TrainConfig(**knobs), torch.optim.SGD([torch.zeros(1)])
-    return Trainer(policy, PROMPTS_OF_SAMPLING_VARIANTS, reward_fn, optimizer, config)
-
-
-# Length
 
 
 @pytest.mark.parametrize(
@@ -1214,9 +1162,7 @@ def test_soft_overlong_penalty(length, penalty):
 
 def test_the_penalty_joins_a_reward():
     mask = torch.tensor([[[1, 1, 1, 1], [1, 1, 1, 0], [1, 0, 0, 0]]]).bool()
-    rollout = Rollout(
-        PROMPTS_OF_SAMPLING_VARIANTS[:1], torch.zeros(1, 3, 4, dtype=torch.long), mask
-    )
+    rollout = Rollout(THREE[:1], torch.zeros(1, 3, 4, dtype=torch.long), mask)
     reward = with_overlong_penalty(lambda _: torch.ones(1, 3), 4, buffer=2)
     assert reward(rollout).tolist() == [[0, 0.5, 1]]
 
@@ -1231,7 +1177,7 @@ def test_truncated_responses_lose_their_tokens_and_nothing_else():
     mask = torch.tensor([[[1, 1, 1], [1, 0, 0]]]).bool()
     finished = torch.tensor([[False, True]])
     rollout = Rollout(
-        PROMPTS_OF_SAMPLING_VARIANTS[:1],
+        THREE[:1],
         torch.zeros(1, 2, 3).long(),
         mask,
         None,
@@ -1241,7 +1187,7 @@ def test_truncated_responses_lose_their_tokens_and_nothing_else():
     assert dropped.mask.tolist() == [[[False] * 3, [True, False, False]]]
     assert torch.equal(dropped.responses, rollout.responses)
     with pytest.raises(ValueError, match=r"needs rollout\.finished"):
-        drop_truncated(Rollout(PROMPTS_OF_SAMPLING_VARIANTS, rollout.responses))
+        drop_truncated(Rollout(THREE, rollout.responses))
 
 
 class Marathon(SequencePolicy):
@@ -1275,9 +1221,9 @@ MASKED = {"mask_truncated": True, "kl_penalty": 0.1, "num_epochs": 2}
 
 def run_marathon(ends, noted=True, **knobs):
     policy = Marathon(ends, noted)
-    optimizer = torch.optim.SGD(policy.model.parameters(), lr=0.5)
-    config = TrainConfig(**{"num_responses": 6, "num_steps_per_epoch": 2} | knobs)
-    return train(policy, torch.ones(2, 3).long(), last_token_reward, optimizer, config)
+    sizes = {"num_responses": 6, "num_steps_per_epoch": 2}
+    prompts = torch.ones(2, 3).long()
+    return make_trainer(policy, prompts, token_sum, **sizes | knobs).train()
 
 
 @pytest.mark.parametrize(
@@ -1351,31 +1297,9 @@ def test_records_are_json_whatever_somebody_observes():
 # Dynamic sampling
 
 
-class Script:
-    """A policy that answers from a script: one tensor a call."""
-
-    def __init__(self, *calls):
-        self.calls, self.asked = list(calls), []
-
-    def sample(self, prompts, num_responses):
-        self.asked.append(prompts.flatten().tolist())
-        tokens = self.calls.pop(0)
-        noted, odd = -tokens.float(), tokens.sum(-1) % 2 == 1
-        return Rollout(prompts, tokens, tokens > 0, noted, finished=odd)
-
-    def log_probs(self, rollout):
-        return rollout.sampled_log_probs
-
-
-def last_token_reward(rollout):
-    return rollout.responses.sum(-1).float()
-
-
 def sample_groups(policy, prompts, num_resamples):
     knobs = {"num_responses": 2, "num_resamples": num_resamples}
-    return make_trainer_of_sampling_variants(policy, last_token_reward, **knobs).sample(
-        prompts
-    )
+    return make_trainer(policy, prompts, token_sum, **knobs).sample(prompts)
 
 
 FIRST = responses([[1], [1]], [[1], [2]], [[3], [3]])
@@ -1385,7 +1309,7 @@ THIRD = responses([[5], [6]])
 
 def test_tied_groups_are_asked_again_and_padded():
     policy = Script(FIRST, SECOND, THIRD)
-    rollout, rewards = sample_groups(policy, PROMPTS_OF_SAMPLING_VARIANTS, 5)
+    rollout, rewards = sample_groups(policy, THREE, 5)
     assert policy.asked == [[0, 1, 2], [0, 2], [2]]
     assert rewards.tolist() == [[2, 1], [1, 2], [5, 6]]
     expected = [[[1, 1], [1, 0]], [[1, 0], [2, 0]], [[5, 0], [6, 0]]]
@@ -1393,15 +1317,15 @@ def test_tied_groups_are_asked_again_and_padded():
     assert torch.equal(rollout.mask, rollout.responses > 0)
     assert torch.equal(rollout.sampled_log_probs, -rollout.responses.float())
     assert rollout.finished.tolist() == [[False, True], [True, False], [True, False]]
-    assert torch.equal(rollout.prompts, PROMPTS_OF_SAMPLING_VARIANTS)
+    assert torch.equal(rollout.prompts, THREE)
 
 
 def test_no_more_than_the_allowed_tries():
     policy = Script(FIRST, SECOND, THIRD)
-    _, rewards = sample_groups(policy, PROMPTS_OF_SAMPLING_VARIANTS, 1)
+    _, rewards = sample_groups(policy, THREE, 1)
     assert rewards.tolist() == [[2, 1], [1, 2], [4, 4]] and len(policy.calls) == 1
     policy = Script(FIRST, SECOND)
-    _, rewards = sample_groups(policy, PROMPTS_OF_SAMPLING_VARIANTS, 0)
+    _, rewards = sample_groups(policy, THREE, 0)
     assert rewards.tolist() == [[1, 1], [1, 2], [3, 3]] and len(policy.calls) == 1
 
 
@@ -1409,7 +1333,7 @@ def test_each_seed_keeps_the_groups_that_were_not_tied_in_it():
     first = responses([[[1], [1]], [[1], [2]]], [[[1], [2]], [[1], [2]]])
     again = responses([[[7], [8]]], [[[7], [8]]])
     policy = Script(first, again)
-    rollout, rewards = sample_groups(policy, PROMPTS_OF_SAMPLING_VARIANTS[:2], 1)
+    rollout, rewards = sample_groups(policy, THREE[:2], 1)
     assert policy.asked == [[0, 1], [0]]
     assert rewards.tolist() == [[[7, 8], [1, 2]], [[1, 2], [1, 2]]]
     assert torch.equal(rollout.responses[..., 0], rewards.long())
@@ -1420,7 +1344,7 @@ def test_each_seed_keeps_the_groups_that_were_not_tied_in_it():
 
 def renewed(policy, ref, mixture):
     knobs = {"kl_penalty": 0.1, "ref_mixture": mixture}
-    trainer = make_trainer_of_sampling_variants(policy, last_token_reward, **knobs)
+    trainer = make_trainer(policy, THREE, token_sum, **knobs)
     trainer.ref_policy = ref
     trainer.renew_reference()
     return trainer.ref_policy
@@ -1448,26 +1372,23 @@ def test_a_policy_without_a_module_cannot_be_mixed():
         renewed(bare, bare, 0.5)
 
 
-def run_of_sampling_variants(**knobs):
-    policy = make_policy(SORT_PROMPTS, (0, 1), init_scale=0.3)
-    optimizer = torch.optim.Adam(policy.model.parameters(), lr=0.01)
-    config = TrainConfig(**{"num_epochs": 4, "num_steps_per_epoch": 2} | knobs)
-    judge = rollout_reward(sort_distance_reward)
-    return train(policy, SORT_PROMPTS, judge, optimizer, config)
+def run_adam(**knobs):
+    sizes = {"num_epochs": 4, "num_steps_per_epoch": 2}
+    return run_sort(make=torch.optim.Adam, lr=0.01, **sizes | knobs)[1]
 
 
 def test_the_loop_mixes_its_reference():
     knobs = {"kl_penalty": 0.1, "compute_ref_model_period": 1}
-    plain = run_of_sampling_variants(**knobs).epochs("kl")
-    mixed = run_of_sampling_variants(**knobs, ref_mixture=0.3).epochs("kl")
+    plain = run_adam(**knobs).epochs("kl")
+    mixed = run_adam(**knobs, ref_mixture=0.3).epochs("kl")
     assert plain.abs().max() < 1e-6
     assert mixed[0].abs().max() < 1e-6 and (mixed[1:] > 1e-6).all()
 
 
 def test_the_loop_asks_tied_groups_again():
     few = {"num_responses": 2, "num_epochs": 1}
-    tied = run_of_sampling_variants(**few).epochs("tied_groups")
-    fewer = run_of_sampling_variants(**few, num_resamples=8).epochs("tied_groups")
+    tied = run_adam(**few).epochs("tied_groups")
+    fewer = run_adam(**few, num_resamples=8).epochs("tied_groups")
     assert (tied > 0).all() and (fewer < tied).all()
 
 
@@ -1498,33 +1419,21 @@ def test_the_weights_make_an_estimate_of_another_sampler_right():
 
 
 def test_the_weights_multiply_deltas_of_responses_and_of_tokens():
-    rollout = Rollout(
-        PROMPTS_OF_SAMPLING_VARIANTS[:1], torch.zeros(1, 1, 3).long(), None, SAMPLED
-    )
+    rollout = Rollout(THREE[:1], torch.zeros(1, 1, 3).long(), None, SAMPLED)
     expected = torch.tensor([[[-4.0, -1.0, -6.0]]])
     for deltas in (torch.tensor([[-2.0]]), torch.full((1, 1, 3), -2.0)):
         torch.testing.assert_close(correct_deltas(deltas, rollout, OLD, 3.0), expected)
     with pytest.raises(ValueError, match="no sampled_log_probs"):
-        correct_deltas(
-            expected, Rollout(PROMPTS_OF_SAMPLING_VARIANTS, rollout.responses), OLD, 3.0
-        )
+        correct_deltas(expected, Rollout(THREE, rollout.responses), OLD, 3.0)
     with pytest.raises(ValueError, match="cap=0"):
         sampler_weights(OLD, SAMPLED, 0.0)
-
-
-class Scored(Script):
-    """A script whose policy scores its tokens otherwise than its sampler."""
-
-    def log_probs(self, rollout):
-        return super().log_probs(rollout) + math.log(1.5)
 
 
 def test_collect_corrects_for_the_sampler():
     def collected(cap):
         knobs = {"deltas_mode": "centered_rewards", "sampler_cap": cap}
-        return make_trainer_of_sampling_variants(
-            Scored(FIRST), last_token_reward, **knobs
-        ).collect(PROMPTS_OF_SAMPLING_VARIANTS)
+        policy = Script(FIRST, apart=math.log(1.5))
+        return make_trainer(policy, THREE, token_sum, **knobs).collect(THREE)
 
     plain, corrected, capped = map(collected, (None, 4.0, 1.2))
     assert plain.deltas.shape == (3, 2)
@@ -1545,7 +1454,7 @@ def test_collect_drops_what_was_cut_off():
     generators = [torch.Generator().manual_seed(seed) for seed in (0, 1)]
     policy = SequencePolicy(model, Sampler(4, eos=4, pad=0), generators)
     knobs = {"num_responses": 6, "mask_truncated": True}
-    trainer = make_trainer_of_sampling_variants(policy, last_token_reward, **knobs)
+    trainer = make_trainer(policy, THREE, token_sum, **knobs)
     batch = trainer.collect(torch.ones(2, 3, dtype=torch.long))
     finished = batch.rollout.finished
     assert finished.any() and not finished.all()
