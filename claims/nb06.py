@@ -1,42 +1,43 @@
 """What 06_training_loop claims."""
 
-from claims.runner import BEST, PLAIN, Claim, mean_of, minus, repeated
-from grpo_course.sort import sort_inclusion_ordering_reward
+import torch
+from torch import Tensor
 
-grpo = PLAIN | {"num_epochs": 50}
-four = PLAIN | {"num_epochs": 100}
+from claims.runner import PLAIN, Claim, Setting, repeated, sort_after
+
+FROZEN = {"compute_ref_model_period": 10_000}  # epochs: longer than any run
+small = PLAIN | {"num_epochs": 50, "num_steps_per_epoch": 4, "num_responses": 4}
 large = {"learning_rate": 0.01}
+RENEWED = {"kl_penalty": 0.1, "compute_ref_model_period": 10}
+few = PLAIN | {"num_epochs": 20, "learning_rate": 0.005}
 UNCLIPPED = {"loss_mode": "unclipped"}
 
 
-def by(mode: str) -> dict:
-    """One kind of deltas with the clipped loss."""
-    return grpo | {"deltas_mode": mode}
+def with_kl(**knobs):
+    """A run with a KL; one that stops with an overflow has learned nothing."""
 
+    def arm(setting: Setting) -> Tensor:
+        try:
+            return sort_after(setting, **small | RENEWED | knobs)
+        except ValueError:
+            return torch.zeros(len(setting.seeds))
 
-def row(mode: str):
-    """One kind of deltas, the mean over the losses."""
-    losses = ("naive", "unclipped", "clipped")
-    return mean_of([by(mode) | {"loss_mode": loss} for loss in losses])
+    return arm
 
 
 # fmt: off
 CLAIMS = (
-    Claim("06.start_deltas", "A sure start costs more than raw rewards as deltas.",
-        (four | {"deltas_mode": "rewards"}, four | {"init_scale": 1.0})),
-    Claim("06.start_reward", "A sure start costs more than a reward with dead ends.",
-        (four | {"reward_fn": sort_inclusion_ordering_reward},
-         four | {"init_scale": 1.0})),
-    Claim("06.baseline", "Over three losses, a baseline helps raw rewards.",
-        (row("centered_rewards"), row("rewards"))),
-    Claim("06.most",
-        "A baseline helps raw rewards more than the group's best response.",
-        (minus(by("centered_rewards"), by("rewards")),
-         minus(by("centered_max_rewards"), by("max_rewards"))),
-        not_tried={BEST: "both arms are what a run loses"}),
-    Claim("06.spread", "Normalized and centered deltas hardly differ.",
-        (repeated(grpo, 4), repeated(by("centered_rewards"), 4)), within=0.1),
-    Claim("06.clip", "The clip pays off at a larger rate.",
-        (grpo | large, grpo | large | UNCLIPPED)),
+    Claim("06.kl", "With large steps on small groups, a KL to a renewed copy helps.",
+        (with_kl(**large), small | large)),
+    Claim("06.frozen", "With smaller steps, a KL to the start holds back.",
+        (repeated(small | {"learning_rate": 0.002}, 4),
+         repeated(with_kl(learning_rate=0.002, **FROZEN), 4))),
+    Claim("06.groups", "Without a KL, groups of sixteen learn more than of four.",
+        (small | large | {"num_responses": 16}, small | large)),
+    Claim("06.reuse", "After twenty rollouts, ten clipped steps on each beat one.",
+        (few | {"num_steps_per_epoch": 10}, few | {"num_steps_per_epoch": 1})),
+    Claim("06.clip", "With ten steps, the clip pays off at a larger rate.",
+        (PLAIN | {"num_epochs": 50} | large,
+         PLAIN | {"num_epochs": 50} | large | UNCLIPPED)),
 )
 # fmt: on

@@ -1,12 +1,13 @@
 """What 07_zero_loss claims."""
 
+import random
 from functools import partial
 from typing import Any
 
 from torch import Tensor
 
 from claims.runner import BEST, PLAIN, Claim, Setting, sort_run
-from grpo_course.sort import sort_distance_reward, sort_exact_reward
+from grpo_course.sort import sort_distance_reward
 
 healthy = PLAIN | {
     "measure": "expected_reward",
@@ -34,10 +35,18 @@ def seen(name: str, part: slice, **changes):
     return arm
 
 
-FIRST, TENTH, LAST = slice(0, 10), slice(9, 10), slice(-10, None)
+LAST = slice(-10, None)
 with_kl = {"num_epochs": 100, "kl_penalty": 0.05, "compute_ref_model_period": 10_000}
 many = {"num_epochs": 100, "num_steps_per_epoch": 8, "learning_rate": 1e-3}
-tied = {"init_scale": 1.0, "reward_fn": sort_exact_reward}
+
+
+def kl_of_noise(setting: Setting) -> Tensor:
+    """The KL in the end where a response earns a random number."""
+    dice = random.Random(setting.seeds.start)
+    noise = with_kl | {"reward_fn": lambda *_: dice.random()}
+    return seen("kl", LAST, **noise)(setting)
+
+
 Logged = partial(Claim, not_tried={BEST: "no arm is to be made large"})
 # fmt: off
 CLAIMS = (
@@ -49,14 +58,7 @@ CLAIMS = (
     Logged("07.later_steps",
         "With several steps on each rollout, the loss of the last is below zero.",
         (0.0, seen("policy_loss", slice(None), **many | {"num_epochs": 50}))),
-    Logged("07.ties",
-        "A sure start with an all-or-nothing reward has more tied groups early on.",
-        (seen("tied_groups", FIRST, **tied), seen("tied_groups", FIRST))),
-    Logged("07.entropy",
-        "At thirty times the rate, the entropy is lower by the tenth epoch.",
-        (seen("sampled_entropy", TENTH),
-         seen("sampled_entropy", TENTH, learning_rate=0.09))),
-    Claim("07.rate", "A learning rate thirty times as large learns less.",
-        (healthy, healthy | {"learning_rate": 0.09})),
+    Logged("07.random", "The KL grows more with real rewards than with random ones.",
+        (seen("kl", LAST, **with_kl), kl_of_noise)),
 )
 # fmt: on

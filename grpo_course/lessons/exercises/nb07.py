@@ -1,9 +1,20 @@
 """The exercises of 07_zero_loss."""
 
+from functools import cache
+
 import torch
 
 from grpo_course.classroom.check import case, exercise
+from grpo_course.formulas import compute_deltas, compute_loss
 from grpo_course.lessons.exercises.shared import mask_of
+from grpo_course.sort import (
+    SORT_PROMPTS,
+    SortModel,
+    compute_log_probs,
+    compute_reward,
+    generate_responses,
+    sort_distance_reward,
+)
 
 EMPTY = (
     "A response without tokens makes 0/0. Give its length a floor: "
@@ -19,7 +30,10 @@ def gradient_by_log_probs(deltas, mask):
     return share[..., None] * mask
 
 
-gradient_by_log_probs.insight = "The value of the loss is minus the mean delta, which is zero. The gradient gives every token a share of its own, and each share moves another log-probability."
+gradient_by_log_probs.insight = (
+    "The value of the loss is minus the mean delta, which is zero. The gradient gives "
+    "every token a share of its own, and each share moves another log-probability."
+)
 gradient_by_log_probs.cases = (
     case(
         "two responses, of 1 and 3 tokens",
@@ -51,18 +65,26 @@ gradient_by_log_probs.cases = (
     case("one response of one token", deltas=[[2.0]], mask=mask_of([[1]])),
 )
 gradient_by_log_probs.mistakes = """
--deltas / => deltas / | The sign is reversed. A loss must fall when a better response gets likelier: the gradient is negative where delta is positive.
-lengths * deltas.numel() => deltas.numel() | The length is missing: a response's tokens share its weight, so each gets 1 / length of it.
-share[..., None] * mask => share[..., None].expand(mask.shape) | Padding gets a gradient: multiply by the mask.
-share[..., None] * mask => share[..., None] | The mask is missing: multiply by it, so that each token of a response gets the share and padding gets 0.
-lengths * deltas.numel() => lengths * mask.any(dim=-1).sum() | You leave empty responses out of the mean. One without tokens has no gradient, and still counts among the N responses.
--deltas / (lengths * deltas.numel()) => -deltas * lengths / deltas.numel() | You multiply by the length. A response's tokens share its weight, so each gets 1 / length of it.
-lengths * deltas.numel() => lengths | The mean over responses is missing: divide by their number, deltas.numel().
-deltas.numel() => deltas.shape[-1] | You divide by G alone. The mean runs over all responses of the batch: divide by deltas.numel().
-deltas.numel() => deltas.shape[0] | You divide by the number of prompts alone. The mean runs over all responses of the batch: divide by deltas.numel().
-return torch.zeros(mask.shape) | You return zero everywhere: that is the value of the loss. Its gradient does not vanish where delta is not zero.
-return -deltas[..., None] * mask / mask.sum() | This belongs to the token mean, which divides by all tokens. The sequence mean divides by each response's own length, then by N.
-return -deltas[..., None] * mask / mask.numel() | You divide by the width of the tensor, padding included. The length of a response is what its mask sums to.
+-deltas / => deltas / | The sign is reversed. A loss must fall when a better response \
+gets likelier: the gradient is negative where delta is positive.
+lengths * deltas.numel() => deltas.numel() | The length is missing: a response's \
+tokens share its weight, so each gets 1 / length of it.
+share[..., None] * mask => share[..., None] | The mask is missing: multiply by it, so \
+that each token of a response gets the share and padding gets 0.
+-deltas / (lengths * deltas.numel()) => -deltas * lengths / deltas.numel() | You \
+multiply by the length. A response's tokens share its weight, so each gets 1 / length \
+of it.
+lengths * deltas.numel() => lengths | The mean over responses is missing: divide by \
+their number, deltas.numel().
+deltas.numel() => deltas.shape[-1] | You divide by G alone. The mean runs over all \
+responses of the batch: divide by deltas.numel().
+return torch.zeros(mask.shape) | You return zero everywhere: that is the value of the \
+loss. Its gradient does not vanish where delta is not zero.
+return -deltas[..., None] * mask / mask.sum() | This belongs to the token mean, which \
+divides by all tokens. The sequence mean divides by each response's own length, then \
+by N.
+return -deltas[..., None] * mask / mask.numel() | You divide by the width of the \
+tensor, padding included. The length of a response is what its mask sums to.
 """
 
 DIFFERENCE = (
@@ -73,7 +95,10 @@ DIFFERENCE = (
 
 def rounded(description, rewards, what):
     """Equal rewards of which what is computed is not exact."""
-    hint = f"{description.split(',')[0]}, but their computed {what}. Compare rewards with each other: largest against smallest."
+    hint = (
+        f"{description.split(',')[0]}, but their computed {what}. Compare rewards with "
+        "each other: largest against smallest."
+    )
     return case(description, hint, rewards=rewards)
 
 
@@ -129,18 +154,22 @@ find_tied_groups.cases = (
     ),
 )
 find_tied_groups.mistakes = f"""
-== => != | The other way round: these are the groups that teach something.
-return (rewards.amax(dim=-1) == rewards.amin(dim=-1)).all() | One answer for the whole batch. Each group needs its own: keep the batch axis.
+return (rewards.amax(dim=-1) == rewards.amin(dim=-1)).all() | One answer for the whole \
+batch. Each group needs its own: keep the batch axis.
 return rewards.amax(dim=-1) - rewards.amin(dim=-1) < 0.01 | {DIFFERENCE}
-return (rewards == 0).all(-1) | You find groups where all are wrong. A group where all are right teaches nothing either.
-return (rewards == 1).all(-1) | You find groups where all are right. A group where all are wrong teaches nothing either.
-return rewards.sum(-1) == 0 | Rewards that sum to zero need not be equal, nor need equal ones sum to zero. Compare rewards with each other: largest against smallest.
-return rewards.amax(0) == rewards.amin(0) | You compare across prompts. A group is a row: its responses lie along trial, the last axis.
-return (rewards == rewards[:1]).all(-1) | You compare across prompts. A group is a row: its responses lie along trial, the last axis.
-return (rewards[..., 1:] == rewards[..., :-1]).any(dim=-1) | You find groups in which some rewards agree. In a tied group all of them do: .all(), or largest against smallest.
-return rewards.mean(dim=-1) == rewards[..., 0] | A mean that equals the first reward says nothing of the others, and rounding moves it. Compare rewards with each other: largest against smallest.
-return rewards[..., 0] == rewards[..., -1] | You look at the first and the last response only. All of the group must agree.
-return rewards[..., 0] == rewards[..., 1] | You look at the first two responses only. All of the group must agree.
+return (rewards == 0).all(-1) | You find groups where all are wrong. A group where all \
+are right teaches nothing either.
+return (rewards == 1).all(-1) | You find groups where all are right. A group where all \
+are wrong teaches nothing either.
+return rewards.sum(-1) == 0 | Rewards that sum to zero need not be equal, nor need \
+equal ones sum to zero. Compare rewards with each other: largest against smallest.
+return rewards.amax(0) == rewards.amin(0) | You compare across prompts. A group is a \
+row: its responses lie along trial, the last axis.
+return rewards.mean(dim=-1) == rewards[..., 0] | A mean that equals the first reward \
+says nothing of the others, and rounding moves it. Compare rewards with each other: \
+largest against smallest.
+return rewards[..., 0] == rewards[..., -1] | You look at the first and the last \
+response only. All of the group must agree.
 """
 
 LONG_IS_GOOD = case("longer is better", deltas=[[1.0, -1.0]], lengths=[[6, 2]])
@@ -162,7 +191,10 @@ def token_mean_loss_at_ratio_one(deltas, lengths):
     return -(lengths * deltas).sum() / lengths.sum()
 
 
-token_mean_loss_at_ratio_one.insight = "It contains no log-probability: at ratio 1 the printed loss knows nothing about the policy."
+token_mean_loss_at_ratio_one.insight = (
+    "It contains no log-probability: at ratio 1 the printed loss knows nothing about "
+    "the policy."
+)
 token_mean_loss_at_ratio_one.cases = (
     LONG_IS_GOOD,
     TWO_GROUPS,
@@ -174,18 +206,20 @@ token_mean_loss_at_ratio_one.cases = (
     NOT_CENTERED,
 )
 token_mean_loss_at_ratio_one.mistakes = """
--(lengths => (lengths | The minus sign is missing: a loss falls where good responses gain.
+-(lengths => (lengths | The minus sign is missing: a loss falls where good responses \
+gain.
  / lengths.sum() => | You sum. A token mean divides by the number of tokens.
-return -deltas.mean() | This is the sequence mean, and zero. In a token mean a response counts once for each of its tokens.
-lengths.sum() => lengths.numel() | You divide by the number of responses. A token mean divides by the number of tokens: lengths.sum().
-lengths.sum() => (lengths.numel() * lengths.max()) | You divide by the padded size. Padding is no token: lengths.sum().
-return -((lengths * deltas).sum(-1) / lengths.sum(-1)).mean() | You take a token mean in each group and average them. The token mean runs over all tokens of the batch at once.
-return -((lengths * deltas).sum(-1) / lengths.sum(-1)).sum() | You take a token mean in each group and add them up. The token mean runs over all tokens of the batch at once.
-return -((lengths * deltas).sum(0) / lengths.sum(0)).mean() | Your sums run over the batch axis only. Sum over both axes.
-return -(deltas / lengths).sum() / (1 / lengths).sum() | You divide by the length. In a token mean a longer response weighs more, not less.
-return -(deltas / lengths).mean() | You divide by the length. In a token mean a response counts once for each of its tokens: multiply by the length.
-lengths * deltas => deltas / lengths | You divide each delta by its length. In a token mean a response counts once for each of its tokens: multiply by the length.
-return -(deltas * lengths / lengths.sum(-1, keepdim=True)).mean() | You divide twice: by the tokens of each group, then by the number of responses. A token mean divides once, by the tokens of the whole batch.
+return -deltas.mean() | This is the sequence mean, and zero. In a token mean a \
+response counts once for each of its tokens.
+lengths.sum() => lengths.numel() | You divide by the number of responses. A token mean \
+divides by the number of tokens: lengths.sum().
+return -((lengths * deltas).sum(-1) / lengths.sum(-1)).mean() | You take a token mean \
+in each group and average them. The token mean runs over all tokens of the batch at \
+once.
+return -(deltas / lengths).mean() | You divide by the length. In a token mean a \
+response counts once for each of its tokens: multiply by the length.
+lengths * deltas => deltas / lengths | You divide each delta by its length. In a token \
+mean a response counts once for each of its tokens: multiply by the length.
 """
 
 
@@ -214,7 +248,7 @@ SAMPLER = (
 
 @exercise("7.4", use=five_numbers)
 def log_line(rewards, log_probs, old_log_probs, mask):
-    """float [batch trial], float [batch trial pos] twice, bool [batch trial pos] -> dict"""
+    """[batch trial], [batch trial pos] twice, bool [batch trial pos] -> dict"""
     tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)  # 7.2
     ratio = (log_probs - old_log_probs)[mask].exp()
     return {
@@ -226,7 +260,10 @@ def log_line(rewards, log_probs, old_log_probs, mask):
     }
 
 
-log_line.insight = "Five numbers that tell runs apart which print the same loss: paste it into your own trainer, and log the gradient norm beside it."
+log_line.insight = (
+    "Five numbers that tell runs apart which print the same loss: paste it into your "
+    "own trainer, and log the gradient norm beside it."
+)
 log_line.cases = (
     case(
         "two groups, one of them tied",
@@ -258,7 +295,8 @@ log_line.cases = (
     ),
     case(
         "eight rewards of 0.1, which tie",
-        "Eight rewards of 0.1 tie, but their computed spread is not quite 0. Your find_tied_groups compares the rewards with each other.",
+        "Eight rewards of 0.1 tie, but their computed spread is not quite 0. Your "
+        "find_tied_groups compares the rewards with each other.",
         rewards=[[0.1] * 8],
         log_probs=[[[-1.0], [-2.0], [-1.5], [-0.5], [-1.0], [-3.0], [-0.75], [-1.0]]],
         old_log_probs=[
@@ -282,27 +320,26 @@ log_line.cases = (
     ),
 )
 log_line.mistakes = f"""
-(log_probs - old_log_probs)[mask].exp() => (log_probs - old_log_probs).exp() | {NOT_ALL_TOKENS}
+(log_probs - old_log_probs)[mask].exp() => (log_probs - old_log_probs).exp() | \
+{NOT_ALL_TOKENS}
 -old_log_probs[mask].mean() => -old_log_probs.mean() | {NOT_ALL_TOKENS}
 -old_log_probs[mask].mean() => -log_probs[mask].mean() | {SAMPLER}
--old_log_probs[mask].mean() => -old_log_probs[mask].sum() | You sum. The entropy is asked for a token: take the mean.
--old_log_probs[mask].mean() => -(torch.where(mask, old_log_probs, 0).sum(dim=-1) / mask.sum(dim=-1)).mean() | You average each response first, so that a token of a short one weighs more. Take one mean over all tokens of the batch.
--old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * old_log_probs[mask]).sum() | You add up p log p, which is the entropy only over all tokens of a vocabulary. These tokens are samples: a plain mean of the log-probabilities is right.
--old_log_probs[mask].mean() => -(log_probs[mask].exp() * log_probs[mask]).sum() | You add up p log p, which is the entropy only over all tokens of a vocabulary. These tokens are samples of pi_old: a plain mean of its log-probabilities is right.
-(log_probs - old_log_probs)[mask].exp() => torch.where(mask, log_probs - old_log_probs, 0).sum(dim=-1).exp() | You multiply the ratios of a response, as a ratio of whole sequences does. Here each token has a ratio of its own.
-ratio.min().item() => ratio.max().item().real && "ratio_max": ratio.max().item() => "ratio_max": ratio.min().item() | Smallest and largest ratio are exchanged.
-(log_probs - old_log_probs)[mask] => (old_log_probs - log_probs)[mask] && -old_log_probs[mask] => -log_probs[mask] | pi and pi_old are exchanged: the ratio is pi over pi_old, and the entropy is that of pi_old, from which the tokens were drawn.
-rewards.mean() => rewards.sum() | You add the rewards up. Their mean is asked for.
--old_log_probs[mask].mean() => -torch.where(mask, old_log_probs, 0).mean() | You divide by the size of the tensor, padding included. Only the tokens count: x[mask].mean().
--old_log_probs[mask].mean() => (-old_log_probs[mask].sum() / rewards.numel()) | This is the entropy of a whole response. It is asked for a token: divide by the number of tokens.
--old_log_probs[mask].mean() => old_log_probs[mask].mean() | An entropy is never negative here: it is minus the mean log-probability.
--old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * old_log_probs[mask]).mean() | You weigh each log-probability with its probability once more. The tokens are samples already, so a plain mean is right.
-(log_probs - old_log_probs)[mask].exp() => (old_log_probs - log_probs)[mask].exp() | The ratio is upside down: the policy of now is above, pi_old below.
-(log_probs - old_log_probs)[mask].exp() => (log_probs - old_log_probs)[mask] | These are log-ratios: the ratio is their exp.
-(log_probs - old_log_probs)[mask].exp() => (log_probs / old_log_probs)[mask] | A quotient of log-probabilities is no ratio of probabilities: subtract, then exp.
-tied.float().mean().item() => tied.sum().item() | This is the number of tied groups. Their share is asked for: take the mean over the groups.
-tied.float() => (~tied).float() | This is the share of the groups that teach something.
-tied.float() => (rewards.amax() == rewards.amin()).float() | One answer for the whole batch. Ask each group, then take the mean over the groups.
+-old_log_probs[mask].mean() => -(torch.where(mask, old_log_probs, 0).sum(dim=-1) / \
+mask.sum(dim=-1)).mean() | You average each response first, so that a token of a short \
+one weighs more. Take one mean over all tokens of the batch.
+-old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * \
+old_log_probs[mask]).sum() | You add up p log p, which is the entropy only over all \
+tokens of a vocabulary. These tokens are samples: a plain mean of the \
+log-probabilities is right.
+ratio.min().item() => ratio.max().item().real && "ratio_max": ratio.max().item() => \
+"ratio_max": ratio.min().item() | Smallest and largest ratio are exchanged.
+-old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * \
+old_log_probs[mask]).mean() | You weigh each log-probability with its probability once \
+more. The tokens are samples already, so a plain mean is right.
+tied.float().mean().item() => tied.sum().item() | This is the number of tied groups. \
+Their share is asked for: take the mean over the groups.
+tied.float() => (rewards.amax() == rewards.amin()).float() | One answer for the whole \
+batch. Ask each group, then take the mean over the groups.
 """
 
 # What a log shows: column -> what it may say -> in words.
@@ -372,7 +409,10 @@ def taken_for(run, cause):
     return f'"{run}": "{right}" => "{run}": "{cause}" | {hint}'
 
 
-cause_of_run.insight = "Five runs print a loss of 0.000 at step 0. The reward, the gradient norm and the ratio at the last step tell them apart."
+cause_of_run.insight = (
+    "Five runs print a loss of 0.000 at step 0. The reward, the gradient norm and the "
+    "ratio at the last step tell them apart."
+)
 cause_of_run.cases = tuple(
     case(
         f"run {run}",
@@ -387,3 +427,119 @@ cause_of_run.mistakes = "\n".join(
     for cause in SIGNS
     if cause != cause_of_run(run)
 )
+
+
+# A colleague's run: what may be asked of it, and what may be wrong.
+
+ASKED = ("reward, first", "reward, last", "tied", "gradient", "ratio", "entropy")
+MOST_QUESTIONS = 3
+
+
+@cache
+def numbers_of(cause, seed):
+    """What a run of ten epochs of four steps would answer. -> {question: number}"""
+    model = SortModel(5, 10, 3, 3, init_scale=0.1, seeds=range(seed, seed + 8))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    dice = [torch.Generator().manual_seed(each) for each in range(seed, seed + 8)]
+    truth = SORT_PROMPTS.sort(dim=-1).values[:, None].expand(8, 3, 1, 3)
+    for _ in range(200 if cause == "finished" else 0):  # it knows all answers by heart
+        optimizer.zero_grad()
+        (-compute_log_probs(SORT_PROMPTS, truth, model).sum()).backward()
+        optimizer.step()
+    rate = 0.0 if cause == "no step is taken" else 3e-3
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    seen = []
+    for _ in range(10):
+        responses = generate_responses(SORT_PROMPTS, model, 10, dice)
+        rewards = compute_reward(SORT_PROMPTS, responses, sort_distance_reward)
+        if cause == "all groups tied":  # nothing that it writes is paid
+            rewards = torch.zeros_like(rewards)
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        if cause == "deltas with the wrong sign":
+            deltas = -deltas
+        old = compute_log_probs(SORT_PROMPTS, responses, model).detach()
+        entropy = -old.mean().item()
+        for step in range(4):
+            log_probs = compute_log_probs(SORT_PROMPTS, responses, model)
+            if cause == "old log-probs noted anew":
+                old = log_probs.detach()
+            optimizer.zero_grad()
+            compute_loss(log_probs, deltas, "clipped", old).sum().backward()
+            if step == 0:
+                slopes = [weight.grad.flatten() for weight in model.parameters()]
+                gradient = torch.cat(slopes).norm().item()
+            optimizer.step()
+        tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)
+        line = {
+            "reward": rewards.mean().item() / 3,
+            "tied": tied.float().mean().item(),
+            "gradient": gradient,
+            "ratio": (log_probs.detach() - old).exp().max().item(),
+            "entropy": entropy,
+        }
+        seen.append({name: round(value, 3) for name, value in line.items()})
+    ends = {"reward, first": seen[0]["reward"], "reward, last": seen[-1]["reward"]}
+    return ends | {name: seen[0][name] for name in ASKED[2:]}
+
+
+def answers_of(function, cause_and_seed):
+    """What `function` says of a run of which it may ask three numbers."""
+    numbers, questions = numbers_of(*cause_and_seed), []
+
+    def ask(name):
+        if name not in numbers:
+            raise ValueError(f"Ask for one of: {'; '.join(numbers)}.")
+        questions.append(name)
+        if len({*questions}) > MOST_QUESTIONS:
+            raise ValueError(f"This asks for more than {MOST_QUESTIONS} numbers.")
+        return numbers[name]
+
+    return function(ask)
+
+
+@exercise("7.6", use=answers_of, choice=True)
+def what_is_wrong(ask):
+    """a function, name -> number; -> what is wrong, one of the list"""
+    first, last = ask("reward, first"), ask("reward, last")
+    if last < first - 0.1:
+        return "deltas with the wrong sign"
+    if last > first + 0.1:
+        moved = ask("ratio") != 1
+        return "healthy" if moved else "old log-probs noted anew"
+    if first > 0.9:
+        return "finished"
+    return "no step is taken" if ask("gradient") > 0 else "all groups tied"
+
+
+what_is_wrong.insight = (
+    "No number tells all. What you ask second depends on what the first one said."
+)
+WORDS = {
+    "healthy": "learns, and its policy moves within an epoch",
+    "finished": "has nothing left to learn",
+    "all groups tied": "compares nothing, and earns nothing",
+    "no step is taken": "has a gradient and stays where it was",
+    "deltas with the wrong sign": "loses what it earned",
+    "old log-probs noted anew": "learns, and its ratio says that no step moved it",
+}
+what_is_wrong.cases = tuple(
+    case(
+        f"a run that {words}",
+        f"Your answer does not fit a run that {words}. Which number would show it?",
+        cause_and_seed=(cause, seed),
+    )
+    for seed in (0, 100)
+    for cause, words in WORDS.items()
+)
+what_is_wrong.mistakes = """
+last < first - 0.1 => last > first + 0.1 | Your reward is upside down: where the sign \
+is wrong, the reward falls.
+ask("ratio") != 1 => ask("ratio") == 1 | A ratio of 1 after four steps says that \
+pi_old was noted anew in each of them. In a healthy run it has left 1.
+first > 0.9 => ask("tied") > 0.9 | Tied groups are no fault where everything is right: \
+read them together with the reward.
+ask("gradient") > 0 => ask("gradient") == 0 | A gradient and no change: then no step \
+is taken. Without a gradient, nothing is compared.
+return "healthy" | Every run is healthy to you. What would tell you that one is not?
+return "all groups tied" | You blame ties without asking for anything.
+"""

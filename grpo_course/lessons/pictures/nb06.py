@@ -112,23 +112,23 @@ def draw_moment(box: int, told: str) -> str:
 
 
 def plot_two_saws(
-    spread: Tensor, kl: Tensor, exact: Tensor, num_steps: int, period: int
+    spread: Tensor, kls: dict[str, Tensor], num_steps: int, period: int
 ) -> list[Axes]:
     """How far pi is from pi_old and from pi_ref, step by step; all [step].
 
-    `exact` is the KL of which `kl` is the estimate. A dotted line is where the other
+    `kls` are the logged KL and those it stands for. A dotted line is where the other
     policy is new.
     """
-    axes, x = axes_row(2, width=10.0, height=3.0), range(len(kl))
+    axes, x = axes_row(2, width=10.0, height=3.0), range(len(spread))
     words, label = "largest - smallest ratio", "optimizer step"
     titles = (r"$\pi$ against $\pi_{old}$", r"$\pi$ against $\pi_{ref}$")
     plot_lines({"": spread}, x, label, words, titles[0], axes[0], [PI_OLD])
-    kls = {"estimate": kl, "over all 125": exact}
-    plot_lines(kls, x, label, "KL (nats)", titles[1], axes[1], [PI_REF, NO_POLICY])
+    colours = [PI_REF, PI_OLD, NO_POLICY]
+    plot_lines(kls, x, label, "KL (nats)", titles[1], axes[1], colours)
     lasts = (num_steps, num_steps * period)
     for ax, last, colour in zip(axes, lasts, (PI_OLD, PI_REF), strict=True):
-        ax.set_xticks(range(0, len(kl), num_steps))  # where an epoch begins
-        for step in range(0, len(kl), last):
+        ax.set_xticks(range(0, len(spread), num_steps))  # where an epoch begins
+        for step in range(0, len(spread), last):
             ax.axvline(step, color=colour, ls=":", lw=1.5)
     return axes
 

@@ -12,7 +12,6 @@ from torch import Tensor
 from grpo_course.classroom.plots import (
     COLOURS,
     LINED,
-    LINES,
     PI,
     SIGNS,
     axes_row,
@@ -170,30 +169,3 @@ def draw_walk(probs: Tensor, answer: Sequence[int], line: Tensor, s: float) -> N
     finish(upper, "", "loss").set_xticklabels([])
     upper.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderpad=0)
     finish(lower, "step s along minus the gradient", "P(sorted)")
-
-
-def plot_logs(
-    logs: dict[str, list[dict[str, float]]],
-    names: Sequence[str],
-    most: dict[str, float],
-) -> list[Axes]:
-    """A small plot for each column of PANEL that is named, a line for each log.
-
-    A log is a dictionary for each epoch; its reward is drawn as a share of `most`.
-    """
-    figure, grid = plt.subplots(
-        1, len(names), figsize=(3.6 * len(names), 2.9), layout="constrained"
-    )
-    for ax, name in zip(grid, names):
-        for (label, log), colour, line in zip(logs.items(), COLOURS, LINES):
-            unit = most[label] if name == "mean_reward" else 1
-            curve = [each[name] / unit for each in log]
-            ax.plot(curve, color=colour, ls=line, label=label)
-        shared = name in ("mean_reward", "tied_groups")
-        ax.set_ylim((-0.05, 1.05) if shared else (-0.05, None))
-        title = "mean reward (share)" if name == "mean_reward" else PANEL[name]
-        finish(ax, "", "", title)
-    figure.supxlabel("epoch")
-    lines = grid[0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside upper center", ncols=len(logs))
-    return list(grid)
