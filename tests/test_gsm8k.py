@@ -76,8 +76,6 @@ GOOD = in_template("3+4=7", "7")
 SAYS_72 = [
     "72", " 72 ", "\n72\n", "72.", "72.0", "72.00", "072", "\\boxed{72}", "**72**",
     "(72)", "#### 72", "72" + " " * MEGABYTE,
-    # the same number again
-    "72, that is 72.0", "72 or 72",
     # a unit, not a factor: 72m is metres
     "72m", "72 M&Ms", "72 kg", "$72/hour",
     # after an equals sign only the result counts
@@ -92,7 +90,8 @@ SAYS_NO_72 = [
     "- 72", "- $72", "-$ 72", "-\\$72", "-(72)", "-**72**", "-> 72", "minus 72",
     "Minus $72", "negative 72", "\u00b172", "x = - 72",
     # several answers, or an expression
-    "71-72", "71 or 72", "71, 72, 73", "72 and 72 or 73", "72 and 72 + 72", "70 + 2",
+    "71-72", "71 or 72", "72 or 72", "72, that is 72.0", "71, 72, 73",
+    "72 and 72 or 73", "72 and 72 + 72", "70 + 2",
     "72+72", "72 - 72", "72 \u2013 72", "72x72", "72 x 72", "72*72", "72:72",
     "72 / 72", "(72)(72)", "72 72", "72, 72", "72 times 72", "72 apples and 72 pears",
     "\\frac{72}{72}", "72^72",
@@ -118,17 +117,17 @@ SAYS = [
     ("1/2", "0.5", True), ("-.5", "-0.5", True), ("-1/2", "-0.5", True),
     ("1,200", "1200", True), ("$1,200.00", "1200", True), ("1200", "1,200", True),
     ("1,200,000", "1200000", True), ("1,20", "120", False),
-    ("1,2000", "12000", False), ("12,00,000", "1200000", True),
+    ("1,2000", "12000", False), ("12,00,000", "1200000", False),
     ("1.200,50", "1200.5", False), ("1 200", "1200", False), ("1_200", "1200", False),
     ("$5", "5", True), ("5$", "5", True), ("5 dollars", "5", True), ("€5", "5", True),
     ("5 km/h", "5", True), ("5kg", "5", True), ("-$5", "-5", True),
     ("$-5", "-5", True), ("-$-5", "5", False), ("-$-5", "-5", False),
     ("Rs.500", "500", True), ("50 cents", "0.5", False), ("50%", "0.5", False),
-    ("\\frac{1}{2}", "0.5", True), ("50%", "50", True), ("50 %", "50", True),
-    ("25 m2", "25", False), ("25 m\u00b2", "25", True), ("7\uff12", "7", False),
+    ("\\frac{1}{2}", "0.5", False), ("50%", "50", True), ("50 %", "50", True),
+    ("25 m2", "25", False), ("25 m\u00b2", "25", False), ("7\uff12", "7", False),
     ("7x2", "7", False), ("7" * MEGABYTE, "7", False),
     ("0" * MEGABYTE + "7", "7", False), ("6/3", "2", True), ("1/0", "0", False),
-    ("1/3", "0.333", False), ("2 1/2", "2.5", True), ("2^3", "2", False),
+    ("1/3", "0.333", False), ("2 1/2", "2.5", False), ("2^3", "2", False),
     ("12:30", "12", False), ("1.2.3", "1.2", False),
 ]  # fmt: skip
 SAYS += [(said, "72", True) for said in SAYS_72]
@@ -167,39 +166,25 @@ def test_the_number_in_the_tag():
 # Beside READINGS: siblings, read (text, value) or unread.
 SIBLINGS = [
     *((text, -5) for text in (
-        "-USD 5", "-C$5", "-HK$ 5", "USD -5", "US$-5", "-\u20ac5", "-\u20b95", "-kr 5",
-        "$\u22125", "\u2212$5", "\u22125", "\u20155", "\ufe635", "\u207b5", "\uff0d5",
-        "\u20125", "\u27965", "(-5)", "**-5**", "__-5__", r"-\$5", r"$\boxed{-5}$",
+        "-\u20ac5", "$\u22125", "\u2212$5", "\u22125", "\u20155", "\ufe635", "\u207b5",
+        "\uff0d5", "\u20125", "(-5)", "**-5**", r"-\$5", r"$\boxed{-5}$",
     )),
     *((text, 72) for text in (
-        "..72", "\u202672", "72...", "=> 72", "71.9 \u2248 72", r"x \approx 72",
-        "__72__", r"\boxed{\text{72}}", r"\(72\)", r"\[ 72 \]", "$$72$$", r"72^\circ",
-        r"72^{\circ}", r"72\%", "72 cm\u00b3", "72 m^{2}", r"72\text{ m}^2", "72 m/s^2",
-        r"72 \mathrm{cm}^{3}", "7\u200b2", "72\u00a0km", "\\frac{144}{2}",
+        "72...", "=> 72", "__72__", r"\(72\)", r"\[ 72 \]", "$$72$$", r"72\%", r"\$72",
+        "72\u00a0km", "144/2", "(72)", "72 feet.",
     )),
-    *((text, 1000) for text in (
-        "1{,}000", r"1\ 000", r"1,\!000", "1\u202f000", "1\u2009000", "1\u00a0000",
-        "1\u2019000", r"\$1{,}000.00", r"\frac{2{,}000}{2}",
-    )),
-    ("1,00,00,000", 10_000_000), ("10\u202f000\u202f000", 10_000_000),
-    *((text, Fraction(5, 2)) for text in (
-        "2 1/2 km", r"2\frac{1}{2}", r"2 \dfrac12", r"\tfrac52", "2\u00a01/2",
-        "2 \u00bd", "5\u20442", "2 1\u20442",
-    )),
-    *((text, Fraction(-5, 2)) for text in ("-2 1/2", r"-\frac52", r"\frac{-5}{2}")),
     *((text, None) for text in (
         r"\frac123", r"\frac{1}{2}3", r"\frac{x}{2}", r"\frac{3+4}{2}", r"\binom{2}{2}",
-        r"\frac{1}{-2}", "3 and 1/2", "3-1/2", "3 4/2", "1,00,00", "10{,}00",
-        "10 000 000", "1_000", "5'10", "25 m2", "72^2", "7\u00b22", "2^3", "10**3",
-        "1.5e+03", "1e3.5", "7.2\u00d710^1", r"2^{3}", "\uff17\uff12", "7\uff12",
-        "\uff127", "1\uff0c200", "72k", "72M", "5 lakh", "72 and a half", "72\u4e07",
-        "minus 5", "negative 5", "5...72", "-(5)", "-**5**", "-$$5$$", "72\u03c0",
-        r"72\pi", "\u221a4", "&minus;5", "-..5", "1.234.567", "3,5", "5/0", "--5",
-        "0x48", "3/4/2024", r"\pm 5",
+        r"\frac{1}{-2}", "3 4/2", "1,00,00", "10{,}00", "10 000 000", "1\u00a0000",
+        "1_000", "5'10", "25 m2", "72^2", "7\u00b22", "2^3", "10**3", "1.5e+03",
+        "1e3.5", "7.2\u00d710^1", r"2^{3}", "\uff17\uff12", "7\uff12", "\uff127", "72k",
+        "72M", "5 lakh", "72 and a half", "minus 5", "negative 5", "5...72", "-(5)",
+        "-**5**", "-$$5$$", "-USD5", "-US$5", "US$-5", "\u221a4", "&minus;5", "-..5",
+        "1.234.567", "3,5", "5/0", "--5", "0x48", "3/4/2024", r"\pm 5", "2\u00bd",
     )),
 ]  # fmt: skip
 # Alone they are no answer, but the last number of a text they hold whole.
-HOLD_ONE = {"5 or 7", "5-7", "9+9", "- 5", "($5)", "5!", r"\pm 5"}
+HOLD_ONE = {"5 or 7", "5-7", "9+9", "- 5", "5!", r"\pm 5"}
 
 
 @pytest.mark.parametrize(("text", "number"), READINGS + tuple(SIBLINGS))
@@ -245,8 +230,8 @@ def test_decimals_are_compared_exactly(number):
 
 
 @given(NUMBERS, NUMBERS, st.sampled_from([" or ", " and ", ", ", "; ", "\nor "]))
-def test_two_numbers_are_an_answer_only_if_they_are_one(a, b, join):
-    assert read_number(f"{a} and {b}") == (a if a == b else None)
+def test_two_numbers_are_no_answer(a, b, join):
+    assert read_number(f"{a} and {b}") is None
     assert read_number(f"x = {a}{join}x = {b}") is None
     assert read_number(f"{a}{join}x = {b}") is None
     assert read_number(f"x = {a} = {b}") == b

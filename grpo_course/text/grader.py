@@ -1,9 +1,11 @@
-"""The grader: whether the number that a completion gives is the right one."""
+"""The grader: whether the number that a completion gives is the right one.
+
+It reads what stands between the answer tags, and compares two fractions.
+"""
 
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from unicodedata import normalize
 
 from grpo_course.text.responses import (
     Completion,
@@ -12,140 +14,79 @@ from grpo_course.text.responses import (
     graded,
 )
 
-# The grader. It reads what stands between the answer tags and compares two fractions.
-
 # What is read, and how; None: no answer. More or less than the whole is never read.
 READINGS: tuple[tuple[str, int | Fraction | None], ...] = (
-    ("72", 72), ("72.0", 72), ("**72**.", 72), ("x = 72", 72), ("72/1", 72),
-    ("$1,234.50", Fraction("1234.5")), ("1'234 km", 1234), ("1,00,000", 100_000),
-    ("50%", 50), (".5", Fraction(1, 2)), ("...72", 72), ("72 m²", 72), ("72 m^2", 72),
-    ("1/2", Fraction(1, 2)), ("3 1/2", Fraction(7, 2)), ("3½", Fraction(7, 2)),
-    ("-3 apples", -3), ("−3", -3), ("-$5", -5), ("$-5", -5), ("-US$5", -5),
-    (r"\boxed{10{,}000}", 10_000), (r"1\,000\text{ km}", 1000), (r"\$72", 72),
-    (r"\frac{1}{2}", Fraction(1, 2)), (r"3\frac12", Fraction(7, 2)),
-    ("5 or 7", None), ("5-7", None), ("9+9", None), ("- 5", None), ("($5)", None),
-    ("5!", None), ("7²", None), ("2 million", None), ("1,23", None), ("1 000", None),
-    ("1.234,5", None), ("1e3", None), (r"7\cdot10^3", None), (r"\sqrt{4}", None),
-    ("12:30", None), ("٧٢", None), ("seven", None),
+    ("72", 72), ("72.0", 72), ("**72**.", 72), ("x = 72", 72), ("72 km", 72),
+    ("$1,234.50", Fraction("1234.5")), ("50%", 50), (".5", Fraction(1, 2)),
+    ("1/2", Fraction(1, 2)), ("-3 apples", -3), ("−3", -3), ("-$5", -5), ("$-5", -5),
+    (r"\boxed{72}", 72),
+    ("5 or 7", None), ("5-7", None), ("9+9", None), ("- 5", None), ("5!", None),
+    ("7²", None), ("2 million", None), ("1,23", None), ("1 000", None),
+    ("1.234,5", None), ("1e3", None), ("3 1/2", None), ("3½", None),
+    (r"\frac{1}{2}", None), (r"\sqrt{4}", None), ("12:30", None), ("٧٢", None),
+    ("seven", None),
 )  # fmt: skip
 
 LONGEST_ANSWER = 200  # characters; a longer one is a text, not a number
 LONGEST_NUMBER = 100  # digits and commas; Python takes long over thousands of digits
-# How others write these: hyphens, dashes and minus signs; signs of plus; slashes; and
-# what cannot be seen.
-_SAME = {
-    "-": "\u02d7\u058a\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u207b\u208b"
-    "\u2212\u2796\u2e3a\u2e3b\ufe58\ufe63\uff0d",
-    "+": "\u207a\ufe62\uff0b",
-    "/": "\u2044\u2215\uff0f",
-    "=": "\u2248\uff1d",
-    "'": "\u02bc\u2019\uff07",
-    "": "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff",
-}
-_TRANSLATED = {ord(c): plain for plain, others in _SAME.items() for c in others}
-_PART = r"(?:\{\s*(-?[0-9.,]+)\s*\}|\s*([0-9]))"  # what \frac takes
-_FRACTION = rf"\\[dtc]?frac{_PART}{_PART}(?![0-9])"
-_UNIT = (
-    r"(?:[kcdmµ]?m|(?:kilo|centi|milli)?met(?:er|re)s?|ft|feet|foot|in|inch|inches|yd"
-    r"|yards?|mi|miles?|s|sec|units?)"
+# Minus signs, dashes and hyphens of other widths, which some write for a minus.
+_DASHES = str.maketrans(
+    dict.fromkeys("\u2212\u2013\u2014\u2015\u2011\u2012\u207b\ufe63\uff0d", "-")
 )
-# LaTeX and typography, and what stands there in plain text; in this order.
-_REWRITTEN = [
-    (re.compile(pattern), plain)
-    for pattern, plain in (
-        (r"\\!", ""), (r"\{,\}", ","),
-        (r"(?<=[0-9])(?:\\[,;: ]|[\u00a0\u2007\u2009\u202f])(?=[0-9])(?![0-9]+\s*/)",
-         ","),
-        (r"(?<=[0-9])'(?=[0-9]{3}(?![0-9]))", ","),
-        (r"\\[,;:() \[\]]|[\u00a0\u2000-\u200a\u202f]", " "), (r"\\([$%&#])", r"\1"),
-        (r"\\(?:boxed|fbox|mbox|text[a-z]*|math[a-z]*|left|right|displaystyle|quad"
-         r"|qquad|l?dots|to|(?:long)?[rR]ightarrow|implies|therefore)(?![a-zA-Z])", ""),
-        (r"\\approx(?![a-zA-Z])", "="), (r"\\(?:cdot|times)(?![a-zA-Z])", "×"),
-        (r"\\div(?![a-zA-Z])", "÷"), (r"\\pm(?![a-zA-Z])", "±"),
-        (r"\\sqrt(?![a-zA-Z])", "√"), (r"\\pi(?![a-zA-Z])", "π"),
-        (r"\^\s*(?:\{\s*)?\\circ(?:\s*\})?", "°"),
-        (rf"(?<=[0-9])\s*{_FRACTION}", r" \1\2/\3\4"), (_FRACTION, r"\1\2/\3\4"),
-        (rf"(?<=[0-9 /{{($~]){_UNIT}\s*\}}?\s*(?:[²³]|\^\s*\{{?\s*[23]\b\s*\}}?)", "m"),
-    )
-]  # fmt: skip
-_VULGAR = re.compile("([0-9]?)\\s?([¼-¾⅐-⅞])")
+_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
+_ESCAPED = re.compile(r"\\(?=[$%])")
+_FORMULA = re.compile(r"\\[()\[\]]")  # where LaTeX's formulas begin and end
 # It is a sign unless it stands right behind a number, word or bracket: not in "5-7".
-_SIGN = r"((?<![^\W_])(?<!\))[-+])?"
-_MONEY = r"[$€£¥₹₩₽₺₱฿]"
-# Behind a sign the currency may have letters, too: -US$5, -USD 5, -Rs.500.
-_SIGNED = rf"(?<=[-+])(?:(?:[A-Z]{{1,3}}\s?)?{_MONEY}\s?|(?:[A-Z]{{3}}|Rs\.?|kr)\s?)"
-_NUMERAL = r"(?:(?<![\w.…])\.)?[0-9][0-9.,]*"
+_SIGN = r"((?<![\w)])[-+])?"
 _NUMBER = re.compile(
-    rf"{_SIGN}(?:{_SIGNED}|{_MONEY})?{_SIGN}(?:([0-9][0-9,]*)[ \t]+(?=[0-9]+/[0-9]))?"
-    rf"({_NUMERAL}(?:/[0-9][0-9.,]*)*)([eE][-+]?[0-9][0-9.,]*)?"
+    rf"{_SIGN}[$€£]?{_SIGN}((?:(?<![\w.])\.)?[0-9][0-9.,]*)(?:/([0-9][0-9.,]*))?"
 )
-_PLAIN = re.compile(
-    r"[0-9]*\.[0-9]+|[0-9]+|(?:[0-9]{1,3}(?:,[0-9]{3})+|"
-    r"[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3})(?:\.[0-9]+)?"  # 1,234,567 and 12,34,567
+_DECIMAL = re.compile(
+    r"[0-9]*\.[0-9]+|[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?"  # 1,234,567.8
 )
 _MANY = "(?i:hundred|thousand|lakhs?|crores?|million|billion|trillion|mn|bn|mln)"
-# What makes other numbers of those that a result shows. Each number is a \0 here.
+# What makes another number of the one that stands there as \0, in a short text.
 _CHANGED = re.compile(
-    rf"""\0(?!\s+(?:and|or|that\ is)\s+\0)[^\0]*\0  # 9+9, 7:7, but not "7 or 7"
-    | [-+/^×÷±√∛≠≤≥]\W*\0  # - 5, -(5), √16
-    | \0[\s)\]}}]*[!^+×÷±π] | \0-(?!\w)  # 5!, 2^n, 5-
+    rf"""[^\W_]\0 | [-+/^×÷±√∛≠≤≥]\W*\0 | (?<!\w)-[a-zA-Z]  # x7, - 5, -(5), -US$5
+    | \0[\s)]*[!^+×÷±π] | \0-(?!\w)  # 5!, 2^n, 5-
     | \0\s*[kK]\b | \0[MB]\b  # 5k and 5M, but 5m is five metres
-    | \\[a-zA-Z]  # LaTeX that is not known
-    | (?<![^\W_])(?<!\))-[^\W\d_]{{1,4}}\.?\s?\0  # -abc 5
+    | \\  # LaTeX that is not known
     | (?<![a-zA-Z])(?:(?i:minus|negative|sqrt|half|dozen)|{_MANY})""",
     re.VERBOSE,
 )
-_DEBT = re.compile(rf"\(\s*{_MONEY}\s*[0-9.,]+\s*\)")  # ($5): books mean -5 by it
-# The same around the last number of a long text, where other numbers and signs stand
-# before it: what shows, without a space, that it is a part of something that is not
-# read. "71-72" and "- 72" do not.
+# What shows, in a long text, that the number is a part of something else. Other numbers
+# and signs may stand before it: "71-72" and "- 72" end with 72.
 _PART_OF = re.compile(
-    rf"""(?:[\^√∛±][({{-]* | [0-9]\*\* | \}}\{{ | \\[a-zA-Z]+\{{)\0  # 2^3, 10**3
-    | \d(?:[:/,.'·\u066b\u066c\uff0c\uff0e_]|\s?[^\W\d_]{{1,3}})?\0  # 12:30, 25 m2
-    | \\[dtc]?frac[^\0a-zA-Z\s]{{0,30}}\0
-    | (?<![^\W_])(?<!\))-(?:[^\W\d_]{{1,4}}\.?|[(\[{{*\\.…{_MONEY[1:-1]}]+)\0  # -(5)
-    | (?i:(?<![a-z])(?:minus|negative))\W?\0
-    | \0(?:\d|[²³¹⁰-⁹π万萬亿億千百兆]|[)\]}}]?\^|[kKMB]\b)
-    | \0(?:\ and\ a\ half|[\s-]?{_MANY})(?![a-zA-Z])""",
+    rf"""[^\W_]\0 | [\^√±{{}}]\0 | [0-9](?:[:/,.'_]+|\*\*|e[-+]|[^\S\n])\0  # 12:30
+    | (?<![\w)])-[A-Z]{{0,3}}[^\w\s-]*\0  # -US$5, -(5)
+    | (?<![a-zA-Z])(?i:minus|negative)\W?\0
+    | \0(?:[)\]}}]?\^|[kKMB]\b|(?:\ and\ a\ half|[\s-]?{_MANY})(?![a-zA-Z]))""",
     re.VERBOSE,
 )
-_LAST_DIGIT = re.compile(r"[\d¼-¾⅐-⅞](?=[^\d¼-¾⅐-⅞]*\Z)")
+_LAST_DIGIT = re.compile(r"\d(?=\D*\Z)")
 # What joins two statements. The comma in 1,200 does not.
 _JOINS = re.compile(r"(?i)(?<![a-z])(?:or|and)(?![a-z])|;|,(?![0-9]{3})")
 
 
-def _rewritten(text: str) -> str:
-    """A short text without LaTeX, typography and vulgar fractions, as far as known."""
-
-    def spelled(match: re.Match) -> str:
-        whole, fraction = match.groups()
-        return f"{whole} " * bool(whole) + normalize("NFKC", fraction)
-
-    text = _VULGAR.sub(spelled, text).translate(_TRANSLATED)
-    for pattern, plain in _REWRITTEN:
-        text = pattern.sub(plain, text)
-    return text
+def _plain(text: str) -> str:
+    """A short text with one kind of minus, and without LaTeX around a number."""
+    text = _ESCAPED.sub("", _BOXED.sub(r" \1 ", text.translate(_DASHES)))
+    return _FORMULA.sub(" ", text)
 
 
 def _value(match: re.Match) -> Fraction | None:
     """A number as it is written, None in no known way."""
-
-    def decimal(numeral: str) -> Fraction | None:
-        """1234, 1,234 and 1234.50, with a trailing period or comma of the sentence."""
-        numeral = numeral.rstrip(".,")
-        if len(numeral) > LONGEST_NUMBER or not _PLAIN.fullmatch(numeral):
+    sign, second_sign, top, bottom = match.groups(default="")
+    values = []
+    for numeral in (top, bottom or "1"):
+        numeral = numeral.rstrip(".,")  # of the sentence
+        if len(numeral) > LONGEST_NUMBER or not _DECIMAL.fullmatch(numeral):
             return None
-        return Fraction(numeral.replace(",", ""))
-
-    sign, second_sign, whole, written, power = match.groups(default="")
-    above, slash, below = written.partition("/")
-    top, bottom = decimal(above), decimal(below) if slash else Fraction(1)
-    units = decimal(whole) if whole else Fraction(0)
-    if power or (sign and second_sign) or top is None or not bottom or units is None:
+        values.append(Fraction(numeral.replace(",", "")))
+    numerator, denominator = values
+    if (sign and second_sign) or not denominator:
         return None
-    if whole and not top < bottom:  # 3 4/2 is no mixed number
-        return None
-    size = units + top / bottom
+    size = numerator / denominator
     return -size if "-" in (sign, second_sign) else size
 
 
@@ -157,15 +98,15 @@ def read_number(text: str) -> Fraction | None:
     """
     if len(text) > LONGEST_ANSWER:
         return None
-    working, _, result = _rewritten(text).rpartition("=")
-    if _JOINS.search(working) or _CHANGED.search(_NUMBER.sub("\0", result)):
+    working, _, result = _plain(text).rpartition("=")
+    numbers = list(_NUMBER.finditer(result))
+    if len(numbers) != 1 or _JOINS.search(working):
+        return None
+    if _CHANGED.search(_NUMBER.sub("\0", result)):
         return None
     if any(mark.isnumeric() and not mark.isascii() for mark in result):
         return None  # ² and digits of other scripts
-    if _DEBT.search(result):
-        return None
-    said = {_value(match) for match in _NUMBER.finditer(result)}
-    return said.pop() if len(said) == 1 else None
+    return _value(numbers[0])
 
 
 def last_number(text: str) -> Fraction | None:
@@ -174,18 +115,15 @@ def last_number(text: str) -> Fraction | None:
     Also None where it is a part of something that is not read: of 2^3, of 2 million.
     """
     last = _LAST_DIGIT.search(text)
-    if last is None or (last[0].isdecimal() and not last[0].isascii()):
+    if last is None:
         return None
     start = max(0, last.end() - LONGEST_NUMBER - 50)
-    window = _rewritten(text[start : last.end() + 30])
+    window = _plain(text[start : last.end() + 30])
     *_, match = [None, *_NUMBER.finditer(window)]
     if match is None:
         return None
     before, after = window[: match.start()], window[match.end() :]
-    # 10 000, and 3 and 1/2
-    groups = re.search(r"[0-9]\s$", before) and re.match(r"[0-9]{3}", match[0])
-    mixed = re.search(r"[0-9]\s?(?:and|&|-)\s?$", before) and "/" in match[0]
-    if groups or mixed or _PART_OF.search(f"{before}\0{after}"):
+    if after[:1].isnumeric() or _PART_OF.search(f"{before}\0{after}"):
         return None
     return _value(match)
 
