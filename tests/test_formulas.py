@@ -24,6 +24,7 @@ from grpo_course.formulas import (
     kl_reward,
     kl_values,
     loss_report,
+    sapo_loss,
     token_loss,
 )
 from grpo_course.loop import Batch, Rollout, TrainConfig, Trainer, adapted_beta
@@ -528,8 +529,7 @@ def test_one_gradient_for_all_modes_at_the_old_policy(shape, number, aggregation
     _, old, deltas, mask = rollout(shape, number)
     options = {"mask": mask, "aggregation": aggregation}
     naive, *others = [
-        loss_and_gradient(old, deltas, mode, old, **options)[1]
-        for mode in ("naive", "unclipped", "clipped")
+        loss_and_gradient(old, deltas, mode, old, **options)[1] for mode in LOSS_MODES
     ]
     for gradient in others:
         torch.testing.assert_close(gradient, naive, rtol=0, atol=1e-12)
@@ -594,6 +594,13 @@ def test_padding_is_never_read(shape, number, mode):
         assert (per_token[~mask] == 0).all()
 
 
+def test_sapo_takes_other_temperatures():
+    one = torch.ones(1, 1, 1, dtype=torch.float64)
+    loss = sapo_loss(one.exp(), one, temperatures=(3.0, 1.0))
+    expected = -4 / 3 / (1 + math.exp(-3 * (math.e - 1)))
+    assert loss.item() == pytest.approx(expected)
+
+
 def test_a_delta_for_each_token():
     log_probs, old, deltas, mask = rollout((2, 3, 4), 0)
     spread = deltas[..., None].expand_as(log_probs)
@@ -630,6 +637,8 @@ ONES, DELTAS = torch.zeros(2, 3, 4), torch.ones(2, 3)
         ((ONES, DELTAS, "clipped", ONES), {"epsilon": -0.1}, "epsilon=-0.1"),
         ((ONES, DELTAS, "clipped", ONES), {"epsilon": math.nan}, "epsilon=nan"),
         ((ONES, DELTAS, "clipped", ONES), {"epsilon_high": -1.0}, "epsilon_high=-1"),
+        ((ONES, DELTAS, "clipped", ONES), {"ratio_level": "group"}, "'sequence'"),
+        ((ONES, DELTAS, "dual_clipped", ONES), {"dual_clip": 1.1}, "above 1 . epsilon"),
     ],
 )
 def test_bad_input_of_losses(arguments, options, message):

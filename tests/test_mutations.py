@@ -18,6 +18,7 @@ NEW = [[-1.0, -0.9, -2.0], [-0.3, -1.2, -0.4], [-1.5, -0.7], []]
 OLD = [[-1.35, -1.2, -1.6], [-0.35, -0.7, -1.0], [-1.45, -1.2], []]
 REF = [[-0.6, -1.4, -1.7], [-0.9, -0.8, -1.1], [-2.1, -0.2], []]
 DELTAS = [1.0, -0.5, 2.0, -3.0]
+SAPO_BELOW = torch.tensor(1.05).item()  # a number of float32, as TRL has it
 DELTA_ROWS = [[delta] * len(row) for delta, row in zip(DELTAS, NEW, strict=True)]
 
 
@@ -45,6 +46,9 @@ def oracle_token_loss(mode, new, ratio, frozen, delta):
         return -delta * ratio
     if mode == "cispo":
         return -min(frozen, 1 + HIGH) * delta * new
+    if mode == "sapo":
+        tau = 1.0 if delta > 0 else SAPO_BELOW
+        return -4 / tau / (1 + math.exp(-tau * (ratio - 1))) * delta
     most = min(ratio, BOUND) if mode == "dual_clipped" else ratio
     return -min(delta * most, delta * min(max(ratio, 1 - LOW), 1 + HIGH))
 
@@ -63,6 +67,8 @@ def oracle_mean(name, rows):
         return total / tokens
     if name == "constant":
         return total / (len(rows) * MAX_LENGTH)
+    if name == "sequence_sum":
+        return total / len(rows)
     return sum(sum(row) / len(row) for row in rows if row) / len(rows)
 
 
@@ -179,13 +185,13 @@ def check_other_kl():
 
 
 def check_all():
-    for name in ("sequence_mean", "token_mean", "constant"):
+    for name in formulas.AGGREGATIONS:
         options = {"aggregation": name, "max_length": MAX_LENGTH}
         check_aggregate(options)
-        for mode in ("naive", "unclipped", "clipped", "dual_clipped", "cispo"):
-            for level in ("token", "sequence"):
+        for mode in formulas.LOSS_MODES:
+            for level in formulas.RATIO_LEVELS:
                 check_loss(mode, level, options)
-        for estimator in ("k1", "k2", "k3", "corrected_k3"):
+        for estimator in formulas.KL_ESTIMATORS:
             check_kl(estimator, options)
     check_report()
     check_other_kl()
@@ -220,6 +226,7 @@ def drop_empty(kept, mask, _):
 MODE, MEAN, KL = formulas.LOSS_MODES, formulas.AGGREGATIONS, formulas.KL_ESTIMATORS
 REPORT, REWARD = formulas.loss_report, formulas.kl_reward
 DUAL, RATIO = formulas.dual_clipped_loss, formulas.compute_ratio
+SAPO = formulas.sapo_loss
 WEIGHTS = formulas.sampler_weights
 exp, low_of, high_of = torch.exp, torch.minimum, torch.maximum
 BUGS = [
@@ -256,6 +263,10 @@ BUGS = [
     ("cispo: bound of epsilon", MODE, "cispo",
         lambda r, d, *, log_probs, epsilon, **_:
             -r.clamp(max=1 + epsilon).detach() * d * log_probs),
+    ("sapo: one temperature", MODE, "sapo",
+        lambda r, d, **_: SAPO(r, d, temperatures=(1.0, 1.0))),
+    ("sapo: no 4 / tau", MODE, "sapo",
+        lambda r, d, **_: -torch.sigmoid(torch.where(d > 0, 1, 1.05) * (r - 1)) * d),
     ("sequence ratio over padding", formulas, "compute_ratio",
         lambda a, b, mask, level: RATIO(a, b, None, level)),
     ("sequence ratio of one token", formulas, "compute_ratio",
@@ -279,6 +290,7 @@ BUGS = [
     ("token mean over padding", MEAN, "token_mean", lambda k, m, _: k.mean()),
     ("empty response not counted", MEAN, "sequence_mean", drop_empty),
     ("pos axis for max_length", MEAN, "constant", lambda k, m, _: k.sum() / m.numel()),
+    ("mean for sum", MEAN, "sequence_sum", formulas.sequence_mean),
     ("responses not counted", MEAN, "constant", lambda k, m, length: k.sum() / length),
     ("padding summed", formulas, "hide", lambda values, mask: values.nan_to_num(1)),
     ("mask by product", formulas, "hide", lambda values, mask: values * mask),
