@@ -176,7 +176,7 @@ def require_finite(
     argument: str, tensor: Tensor, cure: str = "look at what made it"
 ) -> None:
     """Check that no entry is NaN or infinite; name the first one that is."""
-    # One such entry spoils the sum, which is quicker to make.
+    # One such entry makes the sum NaN or infinite, and a sum is quick.
     if not tensor.sum().isfinite() and not tensor.isfinite().all():
         index = (~tensor.isfinite()).nonzero()[0].tolist()
         raise ValueError(

@@ -264,7 +264,7 @@ class Policy(Protocol):
         """Log-probability of each token of the rollout. -> [batch trial pos]"""
 
 
-PLACE = ("epoch", "step")  # counts: everything else in a record is a tensor
+PLACE = ("epoch", "step")  # whole numbers; all else in a record is a tensor
 
 
 @dataclass
@@ -369,7 +369,7 @@ def rollout_report(batch: Batch) -> dict[str, Tensor]:
     if known is None:
         known = noted
     elif rollout.written is not None and rollout.mask is not None:
-        if noted is None:  # nobody said anything of what was dropped
+        if noted is None:  # of the dropped tokens no log-prob is known
             mask = rollout.mask
         else:
             known = torch.where(rollout.mask, known, noted)
@@ -867,7 +867,7 @@ def replace_groups(
     """
     width = max(rollout.responses.shape[-1], fresh.responses.shape[-1])
     rollout, fresh = padded(rollout, width), padded(fresh, width)
-    if (rollout.mask is None) != (fresh.mask is None):  # in one of them all count
+    if (rollout.mask is None) != (fresh.mask is None):  # None: all tokens count
         rollout, fresh = masked(rollout), masked(fresh)
     columns = {}
     for name in (f.name for f in fields(Rollout) if f.name != "prompts"):
@@ -1106,7 +1106,8 @@ def join(parts: list[Part], records: list[dict]) -> dict:
     for name in records[0]:
         values = [record[name] for record in records]
         if name in ("ratio_min", "ratio_max", "beta"):
-            most = torch.fmax if name == "ratio_max" else torch.fmin  # not NaN
+            # These two leave NaN out, where a part has no token.
+            most = torch.fmax if name == "ratio_max" else torch.fmin
             joined[name] = reduce(most, values)
             continue
         share = "token_weight" if name in TOKEN_MEANS else "weight"

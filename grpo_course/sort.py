@@ -32,7 +32,7 @@ from grpo_course.sampling import (
 SORT_PROMPTS = torch.tensor(  # the course's running example
     [[1, 0, 2], [3, 2, 4], [1, 2, 3]]
 )
-MAX_RESPONSES = 1_000_000  # more than this does not fit a laptop's patience
+MAX_RESPONSES = 1_000_000  # enumerating more would take too long on a laptop
 
 
 # Rewards: on two lists to read, on tensors to train.

@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 from grpo_course.checks import require_inside, require_sizes
 from grpo_course.sampling import response_mask
 
-MAX_ANSWERS = 10_000  # more than this does not fit a laptop's patience
+MAX_ANSWERS = 10_000  # enumerating more would take too long on a laptop
 
 
 class AnswerTree:
