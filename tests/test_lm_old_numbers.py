@@ -26,7 +26,7 @@ from grpo_course.text.training import (
 )
 
 OLD = json.loads(Path(__file__).with_name("lm_old_numbers.json").read_text())
-LAPTOP = presets_of("gsm8k")["laptop"]
+LAPTOP = presets_of("gsm8k")["sums"]
 CLOSE = {"rel": 1e-3, "abs": 1e-5}
 EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
 SMALL = replace(

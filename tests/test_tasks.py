@@ -59,7 +59,8 @@ from grpo_course.text.tasks import (
 from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 from grpo_course.text.training import (
     GRPOConfig,
-    find_loss,
+    find_lost_text,
+    find_preset,
     load_trained,
     make_start,
     make_task,
@@ -565,7 +566,7 @@ def test_right_tasks_pass_also_when_they_print_and_ask_for_prompts(source, load)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [GSM8K, Countdown])
 def test_the_tasks_of_the_course_are_right(kind):
-    config = presets_of(kind.__name__.lower())["laptop"]
+    config = find_preset(kind.__name__.lower(), None)
     few = replace(config, num_problems=256, eval_problems=64)
     assert find_fault(kind(**config.task_settings), few) == ""
 
@@ -1036,11 +1037,11 @@ def test_a_given_model_is_checked_by_hand_and_as_a_run_begins(tmp_path, capsys):
     tokenizer = chatty()
     model = make_tiny_model(tokenizer, hidden_size=16, num_layers=1, num_heads=2)
     save_model(model, tokenizer, tmp_path)
-    config = replace(presets_of("gsm8k")["laptop"], model=str(tmp_path), device="cpu")
-    assert find_loss(config, MADE[:9]) == ""
+    config = replace(presets_of("gsm8k")["sums"], model=str(tmp_path), device="cpu")
+    assert find_lost_text(config, MADE[:9]) == ""
     model.generation_config.eos_token_id = [2, tokenizer("</think>").input_ids[0]]
     save_model(model, tokenizer, tmp_path)
-    assert find_loss(config, MADE[:9])
+    assert find_lost_text(config, MADE[:9])
     make_start(replace(config, num_problems=9), MADE[:9], show=False)
     load_trained(config, tmp_path, "train")
     lines = capsys.readouterr().out.splitlines()

@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 LESSON = HERE.parent / "notebooks" / "13_beyond_grpo.ipynb"
 OUT = Path("runs")
 PRESETS = presets_of("gsm8k")
-CPU = replace(PRESETS["laptop"], device="cpu")
+CPU = replace(PRESETS["sums"], device="cpu")
 
 
 @pytest.fixture
@@ -406,12 +406,12 @@ def test_without_trl_an_error_names_the_extra(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "trl", None)
     with pytest.raises(ImportError, match=r"(?s)needs TRL.*pip install.*trl==1"):
         to_trl_config(TrainConfig())
-    assert run_command(bridge.main, ["--config", "laptop"]) == 1
+    assert run_command(bridge.main, ["--config", "sums"]) == 1
     assert "needs TRL" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_in_use_is_refused_by_name(trl, tmp_path):
-    given = ["--config", "laptop", "--out", str(tmp_path)]
+    given = ["--config", "sums", "--out", str(tmp_path)]
     with (
         FileLock(tmp_path / LOCK),  # as another process would
         pytest.raises(OSError, match=re.escape(str(tmp_path))),

@@ -88,8 +88,10 @@ class CausalPolicy:
     def take_road(self, begins: int = 0, until: int = 0) -> None:
         """Take the slow road if need be, and say why; see `why_not_read_once`."""
         self.model.eval()
-        road = begins, until, self.read_once
-        if (why := why_not_read_once(self.model, self.sampler.pad, *road)) is None:
+        why = why_not_read_once(
+            self.model, self.sampler.pad, begins, until, self.read_once
+        )
+        if why is None:
             return
         self.read_once = False
         print(
@@ -127,10 +129,16 @@ class CausalPolicy:
         """Responses and the log-probs noted on the way, as `generate` gives them."""
         self.try_length(prompts.shape[-1] + sampler.max_new_tokens)
         self.model.eval()
-        prompts, how = prompts.to(self.model.device), (sampler, self.generator)
         with self.precision(), cast_once(self.model, self.autocast):
-            road = greedy, self.read_once
-            return generate(self.model, prompts, num_responses, *how, *road)
+            return generate(
+                self.model,
+                prompts.to(self.model.device),
+                num_responses,
+                sampler,
+                self.generator,
+                greedy=greedy,
+                read_once=self.read_once,
+            )
 
     def log_probs(self, rollout: Rollout) -> Tensor:
         """-> float32 [batch trial pos], under the settings of the sampler"""

@@ -36,7 +36,7 @@ from grpo_course.text.tasks import (
 from grpo_course.text.tiny import make_tokenizer
 from grpo_course.text.training import (
     GRPOConfig,
-    find_loss,
+    find_lost_text,
     load_problems,
     make_environment,
     make_policy,
@@ -366,7 +366,7 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
                 "can never be rewarded. Raise it in the preset, or let gold say less."
             )
 
-    elif words := find_loss(run, some):
+    elif words := find_lost_text(run, some):
         yield f"With the model {run.model}, {words}."
 
     if elsewhere:

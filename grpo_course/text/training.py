@@ -8,10 +8,10 @@ how answers are measured (`evaluation`).
 
 import json
 import random
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -73,9 +73,7 @@ from grpo_course.text.tiny import (
     make_tokenizer,
 )
 
-# Names of the first preset: in any task, and what it was called once, in some of ours.
-DEFAULT, ONCE = "default", "laptop"
-RENAMED = ("gsm8k", "countdown", "reverse")
+DEFAULT = "default"  # the first preset of any task, whatever its own name is
 TRIED = 8  # gold responses that must come back from a given model's tokenizer
 
 
@@ -245,31 +243,27 @@ def from_values(values: Mapping[str, Any]) -> GRPOConfig:
 def presets_of(task: str) -> dict[str, GRPOConfig]:
     """A task's settings of whole runs by name; "default" where it has none of its own.
 
-    A task of a learner's own is known by the name that it is asked for. In the tasks of
-    RENAMED the first is also found by the name that it had once.
+    A task of a learner's own is known by the name that it is asked for.
     """
     presets = find_task(task).presets or {DEFAULT: {}}
-    named = {
+    return {
         name: GRPOConfig(**dict(preset) | {"task": task})
         for name, preset in presets.items()
     }
-    return ({ONCE: next(iter(named.values()))} if task in RENAMED else {}) | named
 
 
 def find_preset(task: str, name: str | None, argument: str = "config") -> GRPOConfig:
     """One of a task's presets, the first where none is named, or "default".
 
-    Says the new name of one that is asked for by an old name. Raises ValueError for a
-    name that is none.
+    Raises ValueError for a name that is none.
     """
-    own = list(find_task(task).presets) or [DEFAULT]
-    if name == ONCE and name not in own:
-        print(f"{argument}={name!r} is called {own[0]!r} now.", file=sys.stderr)
-    if name is None or (name in (DEFAULT, ONCE) and name not in own):
-        name = own[0]
-    if name not in own:
-        raise unknown_name(argument, name, own)
-    return presets_of(task)[name]
+    presets = presets_of(task)
+    names = list(presets)
+    if name is None or (name == DEFAULT and name not in names):
+        name = names[0]
+    if name not in names:
+        raise unknown_name(argument, name, names)
+    return presets[name]
 
 
 # What a config makes: the task and its problems, the model, the policy, the optimizer
@@ -400,9 +394,9 @@ def make_policy(
     config: GRPOConfig, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> CausalPolicy:
     """The model with its sampler and random numbers of its own."""
-    kind = CausalPolicy
+    policy_class: type[CausalPolicy] = CausalPolicy
     if config.lora_rank:
-        model, kind = with_adapter(model, config.lora_rank), LoraPolicy
+        model, policy_class = with_adapter(model, config.lora_rank), LoraPolicy
     if config.gradient_checkpointing:
         make_recompute(model)
     sampler = Sampler(
@@ -415,15 +409,18 @@ def make_policy(
     )
     generator = Generator(model.device)
     generator.manual_seed(config.seed)
-    autocast = torch.bfloat16 if config.dtype == "bfloat16" else None
-    how = model, sampler, generator, autocast, config.micro_batch_size
     task = make_task(config)
-    if not task.has_tool:
-        return kind(*how)
-    return kind(*how, lambda turn: reply_tokens(tokenizer, task, turn))
+    return policy_class(
+        model,
+        sampler,
+        generator,
+        autocast=torch.bfloat16 if config.dtype == "bfloat16" else None,
+        prompts_at_once=config.micro_batch_size,
+        tool=partial(reply_tokens, tokenizer, task) if task.has_tool else None,
+    )
 
 
-def find_loss(
+def find_lost_text(
     config: GRPOConfig,
     problems: Sequence[Problem],
     loaded: tuple[PreTrainedModel, PreTrainedTokenizerBase] | None = None,
@@ -461,7 +458,7 @@ def load_trained(
     tokenizer = load_tokenizer(path)
     model = load_model(path, find_device(config.device))
     problems = load_problems(config, split, config.eval_problems)
-    if words := find_loss(config, problems, (model, tokenizer)):
+    if words := find_lost_text(config, problems, (model, tokenizer)):
         print(f"[x] {path}: {words}.")
     # Nothing is trained here, so nothing needs to be made again.
     config = replace(config, gradient_checkpointing=False)
@@ -525,7 +522,7 @@ def make_start(
     prompts = make_environment(config, problems, tokenizer).tokens
     if config.model is not None:
         require_room(model, prompts, config.max_new_tokens)
-        if words := find_loss(config, problems, (model, tokenizer)):
+        if words := find_lost_text(config, problems, (model, tokenizer)):
             print(f"[x] {config.model}: {words}.")
         return model, tokenizer
     if config.lora_rank:
@@ -726,8 +723,15 @@ def train_policy(
         if watch:
             watch(history)
 
-    parts = policy, environment.prompts, environment.reward, optimizer, config
-    trainer = Trainer(*parts, observe=observe, watch=after_epoch)
+    trainer = Trainer(
+        policy,
+        environment.prompts,
+        environment.reward,
+        optimizer,
+        config,
+        observe=observe,
+        watch=after_epoch,
+    )
     with naming_epoch(trainer):
         return policy, trainer.train()
 
