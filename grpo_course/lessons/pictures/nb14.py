@@ -106,7 +106,7 @@ def plot_turned(
         ax.set(xlim=view[:2], ylim=view[2:], aspect="equal")
         ax.set_title(f"{name}\n{words}", weight="bold" if is_best else "normal")
         ax.axis("off")
-        told.append(f"{name} {words}")
+        told.append(f"{name} {words}".replace("\n", " "))
     plt.gcf().set_layout_engine("constrained", h_pad=0.12)  # room for the titles
     describe(axes[0].figure, f"Updates beside the true gradient: {'; '.join(told)}.")
     return axes
