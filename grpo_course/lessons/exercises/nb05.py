@@ -200,8 +200,8 @@ off. On the policy's own samples it is 1, and its gradient is what k3 lacks.
 (log_probs - old_log_probs).exp() => (old_log_probs - log_probs).exp() | The ratio is \
 upside down: pi / pi_old turns an average over the samples of pi_old into one over \
 those of pi.
-(log_probs - old_log_probs).exp() => (log_probs - ref_log_probs).exp() | Your ratio \
-divides by pi_ref. The tokens come from pi_old, so it is pi / pi_old.
+(log_probs - old_log_probs).exp() => (log_probs / old_log_probs) | A quotient of \
+log-probabilities is no ratio of probabilities: subtract, then exp.
 (log_probs - old_log_probs).exp() => (log_probs - old_log_probs) | Your ratio is still \
 a logarithm: take its exp.
 (log_probs - old_log_probs).exp() => (log_probs - old_log_probs).exp().clamp(0.8, 1.2) \
@@ -210,6 +210,6 @@ a logarithm: take its exp.
 | The values are right, but k3 is cut off, so half of the gradient is missing.
 ref_log_probs - log_probs => log_probs - ref_log_probs | k3 is upside down: its ratio \
 is ref over pi.
-ref_log_probs - log_probs => ref_log_probs - old_log_probs | You compare pi_old with \
-pi_ref. The KL is that of pi, the policy that trains.
+(torch.expm1(log_ratio) - log_ratio) => -log_ratio | That corrects k1. Its average and \
+its gradient are right as well, but it is as noisy as k1. Correct k3.
 """

@@ -273,7 +273,13 @@ IN_ANOTHER_ORDER = {
 prompts = PROMPTS  # by the names that the notebook has
 
 
-@exercise("6.3", exact=True)
+def said_of(function, loop):
+    """Whether `function` finds a loop faulty; a tensor's yes is a yes."""
+    found = function(loop)
+    return bool(found) if isinstance(found, Tensor) and found.numel() == 1 else found
+
+
+@exercise("6.3", exact=True, use=said_of)
 def is_faulty(loop):
     """a function like train_by_hand -> bool"""
     settings = dict(num_epochs=4, num_steps=3, period=2, beta=0.5)

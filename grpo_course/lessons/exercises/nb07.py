@@ -482,9 +482,9 @@ def numbers_of(cause, seed):
     return ends | {name: seen[0][name] for name in ASKED[2:]}
 
 
-def answers_of(function, cause_and_seed):
+def answers_of(function, run):
     """What `function` says of a run of which it may ask three numbers."""
-    numbers, questions = numbers_of(*cause_and_seed), []
+    numbers, questions = numbers_of(*RUNS[run]), []
 
     def ask(name):
         if name not in numbers:
@@ -522,14 +522,15 @@ WORDS = {
     "deltas with the wrong sign": "loses what it earned",
     "old log-probs noted anew": "learns, and its ratio says that no step moved it",
 }
+RUNS = [(cause, seed) for seed in (0, 100) for cause in WORDS]
 what_is_wrong.cases = tuple(
     case(
-        f"a run that {words}",
-        f"Your answer does not fit a run that {words}. Which number would show it?",
-        cause_and_seed=(cause, seed),
+        f"a run that {WORDS[cause]}",
+        f"Your answer does not fit a run that {WORDS[cause]}. Which number would show "
+        "it?",
+        run=run,
     )
-    for seed in (0, 100)
-    for cause, words in WORDS.items()
+    for run, (cause, _) in enumerate(RUNS)
 )
 what_is_wrong.mistakes = """
 last < first - 0.1 => last > first + 0.1 | Your reward is upside down: where the sign \
@@ -540,6 +541,8 @@ first > 0.9 => ask("tied") > 0.9 | Tied groups are no fault where everything is 
 read them together with the reward.
 ask("gradient") > 0 => ask("gradient") == 0 | A gradient and no change: then no step \
 is taken. Without a gradient, nothing is compared.
-return "healthy" | Every run is healthy to you. What would tell you that one is not?
-return "all groups tied" | You blame ties without asking for anything.
+return "healthy" | A healthy run learns, and its policy moves. Which numbers say so \
+of this one?
+return "all groups tied" | Without a gradient a run may also be finished, and with one \
+its groups are not tied. Which numbers tell?
 """
