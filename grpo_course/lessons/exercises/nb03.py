@@ -57,7 +57,10 @@ def gradient_variance(probs, scores, rewards, baseline):
     return (probs * lengths).sum() - mean.square().sum()
 
 
-gradient_variance.insight = "The mean estimate does not depend on the baseline, which moves the first term alone."
+gradient_variance.insight = (
+    "The mean estimate does not depend on the baseline, which moves the first term "
+    "alone."
+)
 gradient_variance.cases = tuple(
     case(words, probs=probs, scores=scores, rewards=rewards, baseline=baseline)
     for words, (probs, scores), rewards, baseline in (
@@ -74,19 +77,29 @@ gradient_variance.cases = tuple(
     )
 )
 gradient_variance.mistakes = """
- - mean.square().sum() => | That is the mean of the squared lengths. The variance is less: take off the squared length of the mean estimate, squared logit by logit and then added.
-(probs * lengths).sum() => lengths.mean() && (probs[:, None, None] * estimates).sum(dim=0) => estimates.mean(dim=0) | You average as if all responses were equally likely. Weigh each with its probability, in both averages.
-(probs * lengths).sum() => lengths.mean() | Your mean of the squared lengths counts all responses alike. Weigh each with its probability.
-(probs[:, None, None] * estimates).sum(dim=0) => estimates.mean(dim=0) | Your mean estimate counts all responses alike. Weigh each with its probability.
-return (probs * ((e := (rewards - baseline)[:, None, None] * scores) - e.mean(dim=0)).square().sum(dim=(1, 2))).sum() | Your mean estimate counts all responses alike. Weigh each with its probability.
-return ((rewards - baseline)[:, None, None] * scores).var(dim=0).sum() | var() takes its rows for samples, all of which count alike. Here each row is a response with its own probability.
-(rewards - baseline)[:, None, None] => rewards[:, None, None] | The baseline changes nothing in your result. Take it off the reward, before the product with the score.
-.sum(dim=(1, 2)) => .sum(dim=(1, 2)).sqrt() && mean.square().sum() => mean.square().sum().sqrt() | You take lengths, and the variance is made of squared lengths: leave out the roots.
-.sum(dim=(1, 2)) => .sum(dim=(1, 2)).sqrt() | You average the lengths of the estimates. The variance averages their squares: leave out the root.
-mean.square().sum() => mean.square().sum().sqrt() | You take off the length of the mean estimate. Take off its square: leave out the root.
-(probs * lengths).sum() => (probs.square() * lengths).sum() | You square the probabilities together with the estimates. They are weights: square the estimates alone, then weigh.
-estimates.square().sum(dim=(1, 2)) => estimates.sum(dim=(1, 2)).square() | You add the logits before you square. The variance is wanted logit by logit: square first, then add.
-return ((probs * (((rewards - baseline)[:, None, None] * scores).square().sum(dim=(1, 2)))).sum() - (probs[:, None, None] * (rewards - baseline)[:, None, None] * scores).sum(dim=0).square().sum()).sqrt() | You return the root, which is a spread. The variance itself is wanted.
+- mean.square().sum() => | That is the mean of the squared lengths. The variance is \
+less: take off the squared length of the mean estimate, squared logit by logit and \
+then added.
+(probs * lengths).sum() => lengths.mean() && (probs[:, None, None] * \
+estimates).sum(dim=0) => estimates.mean(dim=0) | You average as if all responses were \
+equally likely. Weigh each with its probability, in both averages.
+(probs[:, None, None] * estimates).sum(dim=0) => estimates.mean(dim=0) | Your mean \
+estimate counts all responses alike. Weigh each with its probability.
+return ((rewards - baseline)[:, None, None] * scores).var(dim=0).sum() | var() takes \
+its rows for samples, all of which count alike. Here each row is a response with its \
+own probability.
+(rewards - baseline)[:, None, None] => rewards[:, None, None] | The baseline changes \
+nothing in your result. Take it off the reward, before the product with the score.
+.sum(dim=(1, 2)) => .sum(dim=(1, 2)).sqrt() | You average the lengths of the \
+estimates. The variance averages their squares: leave out the root.
+mean.square().sum() => mean.square().sum().sqrt() | You take off the length of the \
+mean estimate. Take off its square: leave out the root.
+(probs * lengths).sum() => (probs.square() * lengths).sum() | You square the \
+probabilities together with the estimates. They are weights: square the estimates \
+alone, then weigh.
+estimates.square().sum(dim=(1, 2)) => estimates.sum(dim=(1, 2)).square() | You add \
+the logits before you square. The variance is wanted logit by logit: square first, \
+then add.
 """
 
 
@@ -104,7 +117,10 @@ def _unequal_mean(rewards):
     return torch.where(unequal.any(dim=-1), sums / unequal.sum(dim=-1), rewards)
 
 
-leave_one_out.insight = "A baseline without the response's own reward leaves the gradient unbiased. It equals centering times G / (G - 1)."
+leave_one_out.insight = (
+    "A baseline without the response's own reward leaves the gradient unbiased. It "
+    "equals centering times G / (G - 1)."
+)
 leave_one_out.cases = (
     TWO_GROUPS,
     SQUARE,
@@ -113,21 +129,26 @@ leave_one_out.cases = (
     case("groups of two", rewards=[[0.0, 1.0], [7.0, 3.0], [2.0, 2.0]]),
 )
 leave_one_out.mistakes = """
- / (rewards.shape[-1] - 1) => | You subtract the sum of the others. Divide it by their number, G - 1.
-(rewards.shape[-1] - 1) => rewards.shape[-1] - 1 | The division comes before the minus: you divide by G, and then take 1 away. Put G - 1 into brackets.
-(rewards.shape[-1] - 1) => rewards.shape[-1] | You divide the sum of the others by G. There are only G - 1 of them.
-shape[-1] => shape[0] | You divide by the number of prompts less one. shape[0] is the batch axis; the group size is shape[-1].
-(rewards.shape[-1] - 1) => (rewards.numel() - 1) | You divide by the number of all responses of the batch less one. The others are those of the same prompt: G - 1, with G = rewards.shape[-1].
-return (rewards - rewards.mean(-1, keepdim=True)) / (rewards.std(-1, keepdim=True) + 1e-4) | You normalize. Leave-one-out divides the reward by nothing: subtract the mean of the others.
-keepdim=True) - rewards => keepdim=True) | Your sum is that of the whole group. Take the response's own reward off before you divide.
-rewards - others / => others / | You return the baseline itself. The delta is the reward minus it.
-rewards - others / (rewards.shape[-1] - 1) => others / (rewards.shape[-1] - 1) - rewards | The sign is reversed: a response better than the others needs a positive delta. Reward minus baseline.
-return rewards - rewards.mean(-1, keepdim=True) | Your mean contains the response's own reward. Leave it out: the mean of the G - 1 others.
-return (rewards - rewards.mean(-1, keepdim=True)) * (rewards.shape[-1] - 1) / rewards.shape[-1] | The factor is upside down: centering is leave-one-out times (G - 1) / G, so leave-one-out is centering times G / (G - 1).
-return rewards - rewards.roll(1, -1) | You subtract the reward of one neighbour. The baseline is the mean of all the others.
-return rewards - _unequal_mean(rewards) | You leave out every reward that equals the response's own. Leave out its place alone: another response with the same reward counts.
-return rewards - (rewards.sum() - rewards) / (rewards.numel() - 1) | Your others come from the whole batch. They are the other responses to the same prompt: the same row.
-dim=-1 => dim=0 && (rewards.shape[-1] - 1) => max(len(rewards) - 1, 1) | Your others are the responses to other prompts. They are the other responses to the same prompt: sum along trial, the last axis.
+/ (rewards.shape[-1] - 1) => | You subtract the sum of the others. Divide it by their \
+number, G - 1.
+(rewards.shape[-1] - 1) => rewards.shape[-1] - 1 | The division comes before the \
+minus: you divide by G, and then take 1 away. Put G - 1 into brackets.
+(rewards.shape[-1] - 1) => rewards.shape[-1] | You divide the sum of the others by G. \
+There are only G - 1 of them.
+shape[-1] => shape[0] | You divide by the number of prompts less one. shape[0] is the \
+batch axis; the group size is shape[-1].
+keepdim=True) - rewards => keepdim=True) | Your sum is that of the whole group. Take \
+the response's own reward off before you divide.
+return rewards - rewards.mean(-1, keepdim=True) | Your mean contains the response's \
+own reward. Leave it out: the mean of the G - 1 others.
+return rewards - _unequal_mean(rewards) | You leave out every reward that equals the \
+response's own. Leave out its place alone: another response with the same reward \
+counts.
+return rewards - (rewards.sum() - rewards) / (rewards.numel() - 1) | Your others come \
+from the whole batch. They are the other responses to the same prompt: the same row.
+dim=-1 => dim=0 && (rewards.shape[-1] - 1) => max(len(rewards) - 1, 1) | Your others \
+are the responses to other prompts. They are the other responses to the same prompt: \
+sum along trial, the last axis.
 """
 
 EPSILON = (
@@ -154,7 +175,10 @@ def normalize_by_group(rewards):
     return centered / (centered.std(dim=-1, keepdim=True) + 1e-4)
 
 
-normalize_by_group.insight = "Deltas are now in units of their group's spread, so prompts with large rewards no longer outweigh the others."
+normalize_by_group.insight = (
+    "Deltas are now in units of their group's spread, so prompts with large rewards no"
+    " longer outweigh the others."
+)
 normalize_by_group.cases = (
     TWO_GROUPS,
     SQUARE,
@@ -164,7 +188,8 @@ normalize_by_group.cases = (
     case("eight rewards that tie at 1000.1", NEAR_1000, rewards=[[1000.1] * 8]),
     case(
         "a tied group beside two that are not",
-        "Each group is tied on its own, if all its rewards are equal, and needs a shift of its own: one of its own rewards.",
+        "Each group is tied on its own, if all its rewards are equal, and needs a "
+        "shift of its own: one of its own rewards.",
         rewards=[
             [1.0, 1.0, 0.0, 2.0, 0.0, 3.0, 0.0, 1.0],
             [1000.1] * 8,
@@ -174,31 +199,37 @@ normalize_by_group.cases = (
     CLOSE_TOGETHER,
     case(
         "rewards near 1000 that lie close together",
-        "These differ, so the group is not tied. Compare exactly, as max == min does: isclose allows a hundredth at 1000.",
+        "These differ, so the group is not tied. Compare exactly, as max == min does: "
+        "isclose allows a hundredth at 1000.",
         rewards=[[1000.0, 1000.005], [1000.005, 1000.0]],
         within=0.15,
     ),
 )
 normalize_by_group.mistakes = """
-return rewards - rewards.mean(-1, keepdim=True) | You center but do not divide: the spread is missing.
-rewards - rewards[:, :1] => rewards | Near 1000 a tied group must give zero too, and there a rounding error is larger than your epsilon: take one reward of the group off before you average.
-shifted - shifted.mean(dim=-1, keepdim=True) => shifted | You take one reward of the group off, and not the mean: these deltas are not centered.
-return rewards / (rewards.std(-1, keepdim=True) + 1e-4) | You divide by the spread but do not take the mean away: these deltas are not centered.
-return (rewards - rewards.mean(-1, keepdim=True)) / rewards.std(-1, keepdim=True) | A tied group has no spread: 0/0 is not a number, and a rounding error over a rounding error is noise. Its deltas must be exactly zero.
- + 1e-4) => ) | A tied group has no spread: 0/0 is not a number. Its deltas must be exactly zero: add a small epsilon to the spread.
-1e-4 => 1e-2 | Your epsilon is too large: it counts as part of the spread, and beside a small spread it makes the deltas vanish. Keep it near 1e-4.
-return rewards - rewards.mean(-1, keepdim=True) / (rewards.std(-1, keepdim=True) + 1e-4) | Only the mean is divided. Put brackets around reward minus mean, and divide the difference.
-centered.std(dim=-1, keepdim=True) => centered.std(dim=-1, keepdim=True, correction=0) | You divide the squares by G. The sample standard deviation divides them by G - 1, as std does.
-return (rewards - rewards.mean(-1, keepdim=True)) / ((rewards - rewards.mean(-1, keepdim=True)).abs().mean(-1, keepdim=True) + 1e-4) | You divide by the mean distance from the mean. The spread is the standard deviation: std(dim=-1, keepdim=True).
-return (rewards - rewards.mean(-1, keepdim=True)) / (rewards.amax(-1, keepdim=True) - rewards.amin(-1, keepdim=True) + 1e-4) | You divide by the range, largest minus smallest. The spread is the standard deviation: std(dim=-1, keepdim=True).
-return (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You compare with mean and spread of the whole batch, across prompts. Each row is a group of its own: say along which axis, and keep it.
-return _silenced((rewards[:, 1:] == rewards[:, :1]).any(dim=-1, keepdim=True), rewards) | You silence each group in which some rewards agree. A group is tied if all of them do: .all(), or max == min.
-return _silenced((rewards == rewards[:, :1]).all(dim=-1).any(), rewards) | One tied group silences the whole batch. Ask each group, keep its axis, and choose with torch.where.
-centered.std( => centered.var( | You divide by the variance. The spread is its root, the standard deviation: std.
-centered.std(dim=-1, keepdim=True) => rewards.std() | Your spread is that of the whole batch: it mixes what stands along batch. Each group has its own: std(dim=-1, keepdim=True).
-centered.std(dim=-1, keepdim=True) => shifted.std() | Your spread is that of all groups together. Each group has its own: std(dim=-1, keepdim=True).
-centered.std(dim=-1, keepdim=True) => centered.std() | Your spread is that of all centered rewards in the batch. Each group has its own: std(dim=-1, keepdim=True).
-shifted.mean(dim=-1, keepdim=True) => shifted.mean() | Your mean is that of the whole batch. Each group has its own: mean(dim=-1, keepdim=True).
+return rewards - rewards.mean(-1, keepdim=True) | You center but do not divide: the \
+spread is missing.
+rewards - rewards[:, :1] => rewards | Near 1000 a tied group must give zero too, and \
+there a rounding error is larger than your epsilon: take one reward of the group off \
+before you average.
+shifted - shifted.mean(dim=-1, keepdim=True) => shifted | You take one reward of the \
+group off, and not the mean: these deltas are not centered.
+return (rewards - rewards.mean(-1, keepdim=True)) / rewards.std(-1, keepdim=True) | A \
+tied group has no spread: 0/0 is not a number, and a rounding error over a rounding \
+error is noise. Its deltas must be exactly zero.
+1e-4 => 1e-2 | Your epsilon is too large: it counts as part of the spread, and beside \
+a small spread it makes the deltas vanish. Keep it near 1e-4.
+centered.std(dim=-1, keepdim=True) => centered.std(dim=-1, keepdim=True, \
+correction=0) | You divide the squares by G. The sample standard deviation divides \
+them by G - 1, as std does.
+return (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You compare with mean \
+and spread of the whole batch, across prompts. Each row is a group of its own: say \
+along which axis, and keep it.
+return _silenced((rewards[:, 1:] == rewards[:, :1]).any(dim=-1, keepdim=True), \
+rewards) | You silence each group in which some rewards agree. A group is tied if all \
+of them do: .all(), or max == min.
+return _silenced((rewards == rewards[:, :1]).all(dim=-1).any(), rewards) | One tied \
+group silences the whole batch. Ask each group, keep its axis, and choose with \
+torch.where.
 """
 
 
@@ -256,19 +287,51 @@ def said(probe: Callable, deltas_of: Callable) -> str | None:
     return None if answer is None else "yes" if answer else "no"
 
 
-ALARM = "It pushes no tied group, beyond a rounding error of 1e-4, and your probe says that it does. Look at the tied group alone, and allow for rounding."
+ALARM = (
+    "It pushes no tied group, beyond a rounding error of 1e-4, and your probe says "
+    "that it does. Look at the tied group alone, and allow for rounding."
+)
 OVERLOOKED = {
-    keep_rewards: "Raw rewards of a tied group push as hard as the rewards are large. Were yours all zero?",
+    keep_rewards: (
+        "Raw rewards of a tied group push as hard as the rewards are large. Were yours"
+        " all zero?"
+    ),
     softmax_weights: "Each weight of a tied group is 1/G, whatever the rewards are.",
-    keep_max: "In a tied group every response is the best, and keeps its reward. Were yours all zero?",
-    reward_of_the_first_best: "Of equals this one picks the first, and pushes that one alone. Ask it of all responses.",
-    reward_of_the_last_best: "Of equals this one picks the last, and pushes that one alone. Ask it of all responses.",
-    centered_ranks: "Ranks put equal rewards in some order, so this one pushes some of them up and others down. The pushes cancel in their sum: ask it of each response.",
-    reward_below_full_marks: "This one pushes tied groups down. A push downwards is a push: take abs() before you compare.",
-    centered_by_batch: "Alone in its batch a tied group gets zero here. Put another group beside it.",
-    divided_by_spread_plus_1e8: "Rewards such as 2 have an exact mean, and any four equal ones. Eight rewards of 0.1 have none, and this divides their rounding error by 1e-8.",
-    divided_by_spread_plus_1e4: "At 0.1 the epsilon is large enough, and near 1000 it is not: try eight rewards of 1000.1.",
-    divided_by_spread: "A spread of zero makes 0/0, which is not a number, and any comparison with it is False: so ask whether all deltas are small, not whether one is large.",
+    keep_max: (
+        "In a tied group every response is the best, and keeps its reward. Were yours "
+        "all zero?"
+    ),
+    reward_of_the_first_best: (
+        "Of equals this one picks the first, and pushes that one alone. Ask it of all "
+        "responses."
+    ),
+    reward_of_the_last_best: (
+        "Of equals this one picks the last, and pushes that one alone. Ask it of all "
+        "responses."
+    ),
+    centered_ranks: (
+        "Ranks put equal rewards in some order, so this one pushes some of them up and"
+        " others down. The pushes cancel in their sum: ask it of each response."
+    ),
+    reward_below_full_marks: (
+        "This one pushes tied groups down. A push downwards is a push: take abs() "
+        "before you compare."
+    ),
+    centered_by_batch: (
+        "Alone in its batch a tied group gets zero here. Put another group beside it."
+    ),
+    divided_by_spread_plus_1e8: (
+        "Rewards such as 2 have an exact mean, and any four equal ones. Eight rewards "
+        "of 0.1 have none, and this divides their rounding error by 1e-8."
+    ),
+    divided_by_spread_plus_1e4: (
+        "At 0.1 the epsilon is large enough, and near 1000 it is not: try eight "
+        "rewards of 1000.1."
+    ),
+    divided_by_spread: (
+        "A spread of zero makes 0/0, which is not a number, and any comparison with it"
+        " is False: so ask whether all deltas are small, not whether one is large."
+    ),
 }
 
 
@@ -298,15 +361,28 @@ ties_push_nothing.cases = (
     ),
 )
 ties_push_nothing.mistakes = """
-return True | Your probe says yes to everything, raw rewards as well: whatever it looks at, it is not a tied group whose rewards are large.
-[1000.1] * 8 => [0.0] * 8 | Your tied rewards are all zero, and there even raw rewards push nothing. Tie them at other numbers.
-[1000.1] * 8 => [2.0] * 8 | Your tied rewards have an exact mean, as whole numbers and any four equal ones have, so no rounding shows. Tie eight rewards at 0.1, and at 1000.1, where it is larger.
-[1000.1] * 8 => [0.1] * 8 | Your probe finds rounding that an epsilon of 1e-8 lets through, and not what passes 1e-4. Near 1000 it is larger: tie the rewards at 1000.1 as well.
-[tied, other] => [tied] | Your tied group is alone in its batch, so a mean over the whole batch looks like its own. Put a group with other rewards beside it.
-(deltas[0].abs() < 1e-3).all() => not (deltas[0].abs() > 1e-3).any() | Where 0/0 makes deltas that are not numbers, your probe says yes: NaN is not larger than anything. Ask whether all deltas are small.
-deltas[0].abs() < 1e-3 => deltas[0] == 0 | You allow no rounding, or less than float32 needs. A delta of 1e-5 pushes nothing that anybody could notice: ask for less than 1e-3, of rewards between -2000 and 2000. Near a million float32 itself is off by more.
-return False | Your probe says no to everything, also to centered rewards, which push no tied group. Do you look at the other groups as well? They may have deltas, and should.
-(deltas[0].abs() < 1e-3).all() => (deltas[1].sum().abs() < 1e-3).all() | You ask whether an ordinary group sums to zero. Ask what a tied one gets, response by response.
-(deltas[0].abs() < 1e-3).all() => deltas[0].sum().abs() < 1e-2 | You add the deltas up, where pushes in both directions cancel, as those of ranks do. Ask it of each response.
-(deltas[0].abs() < 1e-3).all() => (deltas[0] < 1e-3).all() | A large push downwards is a push as well: take abs() before you compare.
+return True | Your probe says yes to everything, raw rewards as well: whatever it \
+looks at, it is not a tied group whose rewards are large.
+[1000.1] * 8 => [0.0] * 8 | Your tied rewards are all zero, and there even raw \
+rewards push nothing. Tie them at other numbers.
+[1000.1] * 8 => [2.0] * 8 | Your tied rewards have an exact mean, as whole numbers \
+and any four equal ones have, so no rounding shows. Tie eight rewards at 0.1, and at \
+1000.1, where it is larger.
+[1000.1] * 8 => [0.1] * 8 | Your probe finds rounding that an epsilon of 1e-8 lets \
+through, and not what passes 1e-4. Near 1000 it is larger: tie the rewards at 1000.1 \
+as well.
+[tied, other] => [tied] | Your tied group is alone in its batch, so a mean over the \
+whole batch looks like its own. Put a group with other rewards beside it.
+(deltas[0].abs() < 1e-3).all() => not (deltas[0].abs() > 1e-3).any() | Where 0/0 \
+makes deltas that are not numbers, your probe says yes: NaN is not larger than \
+anything. Ask whether all deltas are small.
+deltas[0].abs() < 1e-3 => deltas[0] == 0 | You allow no rounding, or less than \
+float32 needs. A delta of 1e-5 pushes nothing that anybody could notice: ask for less \
+than 1e-3, of rewards between -2000 and 2000. Near a million float32 itself is off by \
+more.
+(deltas[0].abs() < 1e-3).all() => deltas[0].sum().abs() < 1e-2 | You add the deltas \
+up, where pushes in both directions cancel, as those of ranks do. Ask it of each \
+response.
+(deltas[0].abs() < 1e-3).all() => (deltas[0] < 1e-3).all() | A large push downwards \
+is a push as well: take abs() before you compare.
 """
