@@ -78,7 +78,7 @@ def in_four_minutes(setting: Setting, age: int, seconds: float) -> Tensor:
 
 
 penalized = with_overlong_penalty(ended_reward, 6, 2)
-five_pieces: dict[str, Any] = {
+dapo_pieces: dict[str, Any] = {
     "reward_fn": penalized,
     "aggregation": "token_mean",
     "epsilon_high": 0.28,
@@ -100,11 +100,11 @@ CLAIMS = (
         (paid, partial(paid, loss_mode="cispo", aggregation="token_mean"))),
     Variant("13.sapo", "SAPO falls behind GRPO.",
         (paid, partial(paid, loss_mode="sapo"))),
-    Variant("13.dapo", "DAPO with all five pieces is behind GRPO.",
-        (paid, partial(paid, **five_pieces))),
+    Variant("13.dapo", "DAPO is behind GRPO, with tied groups asked again in place of other prompts.",
+        (paid, partial(paid, **dapo_pieces))),
     Claim("13.penalty",
         "A loud penalty for length is learned first: responses become shorter.",
-        (written, partial(written, **five_pieces)),
+        (written, partial(written, **dapo_pieces)),
         not_tried=NO_PROMPTS | {BEST: "a longer response is not better"}),
     Variant("13.stale", "A clip around a stale writer is a speed limit.",
         (stale, partial(stale, old_log_probs_from="sampler"))),

@@ -128,7 +128,7 @@ class TrainConfig:
 
     # Sampling
 
-    # times that a tied group is asked again (dynamic sampling)
+    # times that a tied group is asked again, with the same prompt
     num_resamples: int = Field(default=0, ge=0)
     # drop the tokens of responses that did not finish
     mask_truncated: bool = False
