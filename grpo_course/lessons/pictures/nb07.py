@@ -131,19 +131,6 @@ def plot_gradients(gradient: Tensor, deltas: Tensor, mask: Tensor) -> Axes:
     return ax
 
 
-def draw_products(lengths: Tensor, deltas: Tensor) -> None:
-    """One picture of a slider: lengths beside length times delta. [batch trial] each"""
-    left, right = axes_row(2, width=9.0, height=3.6)
-    names = [f"δ {delta:+.2f}" for delta in deltas.flatten()]
-    draw_group(left, lengths.flatten(), names, r"tokens $\ell$")
-    right.set_xlim(-14, 14)
-    product = (lengths * deltas).flatten()
-    draw_group(right, product, [""] * len(names), r"$\ell \cdot \delta$", signed=True)
-    right.set_title(f"their sum: {product.sum():+.2f}")
-    for ax in (left, right):
-        ax.axhline(lengths.shape[1] - 0.5, color="black", lw=1)  # between two groups
-
-
 def draw_walk(probs: Tensor, answer: Sequence[int], line: Tensor, s: float) -> None:
     """One picture of a slider: the policy after a step s down the loss, and its curves.
 
