@@ -66,7 +66,9 @@ def graded(
     errors = torch.randn(shape, generator=Generator().manual_seed(seeds.start))
     rank = before.argsort(dim=-1, descending=True).argsort(dim=-1)
     often = rank < FREQUENT
-    errors = errors * {"all": 1, "often": often, "seldom": ~often, "": 0}[errors_on]
+    nowhere = torch.zeros_like(often)
+    where = {"all": ~nowhere, "often": often, "seldom": ~often, "": nowhere}
+    errors = errors * where[errors_on]
     every = all_responses(5, 3).expand(*shape, 3)
     points = compute_reward(prompts, every, sort_distance_reward) + errors
     adam = torch.optim.Adam(model.parameters(), lr=0.01 * setting.rate)

@@ -466,8 +466,8 @@ def numbers_of(cause, seed):
             optimizer.zero_grad()
             compute_loss(log_probs, deltas, "clipped", old).sum().backward()
             if step == 0:
-                slopes = [weight.grad.flatten() for weight in model.parameters()]
-                gradient = torch.cat(slopes).norm().item()
+                slopes = [w.grad for w in model.parameters() if w.grad is not None]
+                gradient = torch.cat([g.flatten() for g in slopes]).norm().item()
             optimizer.step()
         tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)
         line = {
