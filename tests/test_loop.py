@@ -926,9 +926,10 @@ def test_the_loop_has_the_loss_that_a_learner_calls(mode, level):
     """Of padded responses, after a step: loss, gradient, KL and what is reported."""
     policy = make_sequences()
     weights = list(policy.model.parameters())
-    knobs = {"loss_mode": mode, "ratio_level": level, "epsilon": 0.05}
-    knobs |= {"epsilon_high": 0.1, "dual_clip": 1.2, "kl_penalty": 0.3}
-    knobs |= {"num_responses": 6, "kl_estimator": "corrected_k3"}
+    clip = {"ratio_level": level, "epsilon": 0.05, "epsilon_high": 0.1}
+    clip |= {"dual_clip": 1.2}
+    knobs = {"loss_mode": mode, "num_responses": 6, **clip}
+    knobs |= {"kl_penalty": 0.3, "kl_estimator": "corrected_k3"}
     trainer = make_trainer(policy, TEXT_PROMPTS, count_ones, lr=1.0, **knobs)
     trainer.renew_reference()
     batch = trainer.collect(TEXT_PROMPTS)
@@ -938,7 +939,7 @@ def test_the_loop_has_the_loss_that_a_learner_calls(mode, level):
     mask, old, ref = batch.rollout.mask, batch.old_log_probs, batch.ref_log_probs
     assert not mask.all()
     new = policy.log_probs(batch.rollout)
-    clip = {"mask": mask, **trainer.config.clip}
+    clip |= {"mask": mask}
     policy_loss = compute_loss(new, batch.deltas, mode, old, **clip)
     kl = compute_kl_penalty(new, ref, "corrected_k3", mask, old_log_probs=old)
     expected = policy_loss + 0.3 * kl
