@@ -16,7 +16,7 @@ import pandas
 import pytest
 import torch
 
-from grpo_course.files import json_lines, write_atomically
+from grpo_course.files import json_lines
 from grpo_course.text import runs
 from grpo_course.text.cli import draw, measured_ends, train
 from grpo_course.text.environment import fingerprint
@@ -295,40 +295,6 @@ def test_no_room_for_a_line(alone, start, outcome, tmp_path, monkeypatch, call):
     assert outcome(out) == outcome(alone)
 
 
-@pytest.mark.slow
-def test_a_share_that_refuses_modes_locks_and_the_sync_of_folders(
-    alone, start, outcome, tmp_path, monkeypatch
-):
-    rename, replace, refusals = Path.rename, os.replace, iter([True, False] * 9)
-
-    def invalid(handle):
-        raise OSError(errno.EINVAL, "Invalid argument")
-
-    def refused(*_, **__):
-        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
-
-    def looked_into(path, target):
-        if next(refusals):
-            raise PermissionError(errno.EACCES, "Access is denied")
-        return rename(path, target)
-
-    def held_open(old, new):
-        if Path(new).exists():
-            raise PermissionError(errno.EACCES, "Access is denied")
-        replace(old, new)
-
-    monkeypatch.setattr(os, "fsync", invalid)
-    monkeypatch.setattr(Path, "rename", looked_into)
-    monkeypatch.setattr(os, "replace", held_open)
-    monkeypatch.setattr(runs.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(Path, "chmod", refused)
-    monkeypatch.setattr(runs.FileLock, "acquire", refused)
-    start(tmp_path / "run").go()
-    assert outcome(tmp_path / "run") == outcome(alone)
-    write_atomically(tmp_path / "run" / METRICS, "anew")  # over an open file
-    assert (tmp_path / "run" / METRICS).read_text() == "anew"
-
-
 def test_few_checkpoints_are_kept_and_other_things_passed_by(start, outcome, tmp_path):
     out = tmp_path / "run"
     run, folder = start(out, save_every=1, num_epochs=4), out / "checkpoints"
@@ -340,8 +306,6 @@ def test_few_checkpoints_are_kept_and_other_things_passed_by(start, outcome, tmp
     assert saved_epochs(out) == [0, 3, 4]
     assert Run(out, show=False).trainer.epoch == 4
     assert (folder / "000050").read_text() == "mine" and (folder / "best").is_dir()
-    modes = {p.stat().st_mode for p in run.newest().iterdir()}
-    assert len(modes) == 1  # safetensors writes for the owner alone
 
 
 # One process at a time

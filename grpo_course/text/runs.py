@@ -17,7 +17,6 @@ named; once it is removed, the run goes on from the one before.
 """
 
 import copy
-import errno
 import json
 import os
 import pickle
@@ -26,10 +25,9 @@ import re
 import shutil
 import signal
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -65,9 +63,6 @@ from grpo_course.text.training import (
 CONFIG, TASK, LOCK = "grpo_config.json", "task.py", ".lock"
 METRICS, SAMPLES = "metrics.jsonl", "samples.jsonl"
 CHECKPOINTS, STATE = "checkpoints", "training.pt"
-# What a share answers where it has no locks, or nothing to sync.
-HAS_NOT = ("ENOTSUP", "EOPNOTSUPP", "ENOLCK", "ENOSYS", "EINVAL")
-REFUSALS = {getattr(errno, name) for name in HAS_NOT}
 # SIGTERM comes from `kill` and from job queues, SIGHUP when a terminal closes.
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 SHOWN = {"reward": "mean_reward", "accuracy": "accuracy", "kl": "kl"}
@@ -115,9 +110,6 @@ def alone_in(out: Path) -> Iterator[None]:
             f"Another process is training in {out}. Wait until it ends, or choose "
             "another folder: --out DIR."
         ) from None
-    except OSError as problem:
-        if problem.errno not in REFUSALS:
-            raise
     try:
         yield
     finally:
@@ -190,24 +182,14 @@ def of_rewards(error: Exception) -> bool:
 
 
 def settle(path: Path) -> None:
-    """Wait until a file, or a folder's list of names, is on the disk.
-
-    A share may refuse the mode of a file or to sync it, and it and Windows to sync a
-    folder: none is worth a run. A file that could not be written whole is.
-    """
-    is_folder = path.is_dir()
+    """Wait until a file, or a folder's list of names, is on the disk."""
+    if path.is_dir() and os.name == "nt":
+        return  # Windows opens no folder
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
-        if not is_folder:
-            with suppress(OSError):  # safetensors' files are for their owner alone
-                path.chmod(path.with_name(CONFIG).stat().st_mode)
-        handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    except OSError as problem:
-        if not is_folder and problem.errno not in REFUSALS:
-            raise
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def append(path: Path, rows: Sequence[Mapping]) -> None:
@@ -273,8 +255,8 @@ class Run:
                 self.save()
             self.restore(saved_epochs(self.out)[-1])
         # How well sampler and scorer agree; nothing is trained where they do not.
-        given, asked = config.model is not None, self.environment.tokens
-        self.agreement = probe_line(self.policy, asked) if given else ""
+        pretrained, asked = config.model is not None, self.environment.tokens
+        self.agreement = probe_line(self.policy, asked) if pretrained else ""
 
     def set_up(
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
@@ -291,9 +273,14 @@ class Run:
             others = make_environment(config, self.watched, tokenizer)
             self.probe = HeldOutProbe(others, config.held_out_every)
             self.policy.try_length(others.tokens.shape[-1] + config.max_new_tokens)
-        asked, rewarded = self.environment.prompts, self.environment.reward
-        parts = (self.policy, asked, rewarded, optimizer, config)
-        self.trainer = Trainer(*parts, observe=self.probe)
+        self.trainer = Trainer(
+            self.policy,
+            self.environment.prompts,
+            self.environment.reward,
+            optimizer,
+            config,
+            observe=self.probe,
+        )
 
     def save(self) -> None:
         """Write a checkpoint, then remove those that are no longer needed.
@@ -311,7 +298,8 @@ class Run:
             half.mkdir(parents=True)
             self.config.save(half / CONFIG)
             save_model(self.policy.model, self.tokenizer, half)
-            journals = [p for n in (METRICS, SAMPLES) if (p := self.out / n).exists()]
+            journals = [self.out / name for name in (METRICS, SAMPLES)]
+            journals = [path for path in journals if path.exists()]
             for path in journals:
                 settle(path)
             state = {
@@ -332,34 +320,26 @@ class Run:
             torch.save(state, half / STATE)
             for path in (*half.iterdir(), half):
                 settle(path)
-            try:
-                half.rename(target)
-            except PermissionError:  # Windows, while a scanner looks into the new files
-                time.sleep(1)
-                half.rename(target)
+            half.rename(target)
             settle(target.parent)
         except Exception as error:  # torch and safetensors raise errors of their own
             shutil.rmtree(half, ignore_errors=True)
             raise OSError(
                 f"{target} could not be written ({type(error).__name__}: {error}). The "
-                "checkpoints before it are kept. If the disk is full, make room; if a "
-                "share refuses, copy the run to a disk of this machine; then go on "
-                "with --resume."
+                "checkpoints before it are kept. If the disk is full, make room; then "
+                "go on with --resume."
             ) from error
         there = [epoch for epoch in saved_epochs(self.out) if epoch <= trainer.epoch]
         for epoch in there[1 : -self.config.keep_checkpoints]:  # the first is the start
             shutil.rmtree(checkpoint_path(self.out, epoch), ignore_errors=True)
 
-    def restore(self, epoch: int) -> None:
-        """Take everything from a checkpoint, and forget what was written after it.
-
-        All is looked at before anything on the disk is changed.
-        """
+    def saved_state(self, epoch: int) -> dict[str, Any]:
+        """What `save` wrote beside the model. Raises ValueError if this run did not."""
         path, config = checkpoint_path(self.out, epoch), self.config
-        if words := differences(here(load_config(path / CONFIG), config), config):
+        if changes := differences(here(load_config(path / CONFIG), config), config):
             raise ValueError(
                 f"{path} is the checkpoint of another run, or {self.out / CONFIG} was "
-                f"changed: {words}. Put back the settings, of which the checkpoint "
+                f"changed: {changes}. Put back the settings, of which the checkpoint "
                 "holds a copy, or remove a checkpoint that was brought here."
             )
         try:  # random states must stay on the CPU; the optimizer moves its own
@@ -390,6 +370,15 @@ class Run:
                     f"{path} was written: it was changed. Put it back, or start again "
                     "with another --out."
                 )
+        return saved
+
+    def restore(self, epoch: int) -> None:
+        """Take everything from a checkpoint, and forget what was written after it.
+
+        All is looked at before anything on the disk is changed.
+        """
+        path, config = checkpoint_path(self.out, epoch), self.config
+        saved = self.saved_state(epoch)
         use_threads(config.num_threads or min(saved.get("threads", 1), num_cores()))
         model = load_model(path, find_device(config.device))
         self.set_up(model, load_tokenizer(path))
@@ -417,9 +406,9 @@ class Run:
             if file.exists():
                 os.truncate(file, saved["lines"].get(file.name, 0))
         rows = read_lines(self.out / METRICS)
-        place = [{"epoch": int(row["epoch"]), "step": 0} for row in rows]
-        pairs = zip(rows, place, strict=True)
-        trainer.history = History([from_json(row) | at for row, at in pairs])
+        trainer.history = History(
+            [from_json(row) | {"epoch": int(row["epoch"]), "step": 0} for row in rows]
+        )
 
     def newest(self) -> Path:
         """Where the model lies after the last checkpoint."""
@@ -445,13 +434,13 @@ class Run:
             )
 
         def watch(history: History) -> None:
-            line, at = self.write_down(history), self.trainer.epoch
-            known = {k: line.get(n) for k, n in SHOWN.items()}
-            told = {k: f"{v:.3f}" for k, v in known.items() if v is not None}
-            bar.set_postfix(told, refresh=False)
+            line, epochs_done = self.write_down(history), self.trainer.epoch
+            measured = {label: line.get(name) for label, name in SHOWN.items()}
+            shown = {k: f"{v:.3f}" for k, v in measured.items() if v is not None}
+            bar.set_postfix(shown, refresh=False)
             bar.update()
-            finished = at >= self.config.num_epochs
-            if asked or finished or at % self.config.save_every == 0:
+            finished = epochs_done >= self.config.num_epochs
+            if asked or finished or epochs_done % self.config.save_every == 0:
                 self.save()
             if asked and not finished:
                 raise KeyboardInterrupt
@@ -495,8 +484,8 @@ class Run:
         self.environment.note(history)
         epoch = history.records[-1]["epoch"]
         first = self.show and not epoch
-        if first and (words := first_words(self.config, self.environment)):
-            tqdm.write(f"[!] {words}")
+        if first and (hint := first_words(self.config, self.environment)):
+            tqdm.write(f"[!] {hint}")
         steps = [r for r in reversed(history.records) if r["epoch"] == epoch]
         line = as_json(steps[-1] | steps[0])
         line["learning_rate"] = float(self.schedule.get_last_lr()[0])
