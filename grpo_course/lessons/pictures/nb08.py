@@ -21,7 +21,6 @@ from grpo_course.classroom.plots import (
     cells,
     draw_arrow,
     finish,
-    legend_above,
     sign_colour,
     write,
 )
@@ -83,18 +82,19 @@ def plot_fading(errors: Tensor, deltas: Tensor, lam: float) -> Axes:
     return ax
 
 
-def plot_cut(means: Mapping[str, Tensor]) -> Axes:
-    """Two bars for each token: its mean delta, counted in two ways. [pos] each"""
-    ax = axes_row(height=2.6)[0]
-    for shift, (name, mean) in zip((-0.2, 0.2), means.items(), strict=True):
-        places = [t + shift for t in range(len(mean))]
-        bars = ax.bar(places, mean, width=0.4, label=name)
-        ax.bar_label(bars, [f"{x + 0.0:+.2f}" for x in mean.tolist()], padding=6)
-        if not mean.any():  # bars of no height would not be seen
-            ax.plot(places, mean, "D", ms=8, color=PI)
-    ax.axhline(0, color="black", lw=1)
-    ax.set(xticks=range(len(mean)), ylim=(-1.35, 0.35))
-    return legend_above(finish(ax, "token", "mean delta"))
+def plot_cut(deltas: Mapping[str, Mapping[str, Tensor]]) -> list[Axes]:
+    """A panel for each way to count; deltas[way][what the response did] [pos]."""
+    axes = axes_row(len(deltas), width=9.0, height=2.8)
+    for ax, (way, kinds) in zip(axes, deltas.items(), strict=True):
+        for shift, (kind, mean) in zip((-0.2, 0.2), kinds.items(), strict=True):
+            places = [t + shift for t in range(len(mean))]
+            bars = ax.bar(places, mean, width=0.4, label=kind)
+            ax.bar_label(bars, [f"{x:+.2f}" for x in mean.tolist()], fontsize=8)
+        ax.axhline(0, color="black", lw=1)
+        finish(ax, "token", "mean delta", title=way)
+        ax.set(xticks=range(len(mean)), ylim=(-1.5, 2.2))
+        ax.legend(loc="upper right", ncols=2)
+    return axes
 
 
 def plot_overrated(
