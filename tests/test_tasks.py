@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -724,11 +725,7 @@ DOUBTED = {  # what is written in the place of which pieces, and the words; "" f
     "other words": ({GOLD: PLAIN_GOLD, IS_RIGHT: IN_WORDS}, "accuracy.meaning = said"),
     "numbers": (
         {GOLD: PLAIN_GOLD, IS_RIGHT: IN_WORDS, ASKED: NUMBERS},
-        "gsm8k import last_number\n    accuracy.meaning = last_number",
-    ),
-    "spellings": (
-        {IS_RIGHT: "return (extract_answer(text) or '').lower() == word"},
-        "accuracy.meaning = said",
+        "from grpo_course.text.grader import last_number\n    accuracy.meaning = last_",
     ),
     "says it": (
         {
@@ -772,13 +769,19 @@ def test_what_is_allowed_and_mostly_not_meant_is_said(name, load):
     for old, new in changes.items():
         assert old in source
         source = source.replace(old, new)
-    told = [*doubts(*load(source))]
-    assert len(told) == bool(words) and words in "".join(told)
+    said = [*doubts(*load(source))]
+    assert len(said) == bool(words) and words in "".join(said)
+    if name in ("other words", "numbers"):  # the cure, as it is pasted
+        judge = SimpleNamespace()
+        cure = said[0].partition("two lines:\n")[2]
+        exec(textwrap.dedent(cure), {"accuracy": judge})
+        assert judge.meaning("It is 7.") is not None and judge.meaning("") is None
 
 
 def test_every_task_of_the_course_says_what_a_vote_counts(tmp_path):
     row = {"question": "What is 7 + 5?", "answer": "7+5=<<7+5=12>>12\n#### 12"}
-    (tmp_path / "train.jsonl").write_text(20 * (json.dumps(row) + "\n"), "utf-8")
+    for split in ("train", "test"):
+        (tmp_path / f"{split}.jsonl").write_text(20 * (json.dumps(row) + "\n"))
     for name in TASKS:
         config = next(iter(presets_of(name).values()))
         if make_task(config).splits == RUN_SPLITS:  # real rows, which lie elsewhere

@@ -85,7 +85,9 @@ KEYS = dict(line.partition(": ")[::2] for line in LINES if not line.startswith("
 SHORT = {"actor": "actor_rollout_ref.actor", "rollout": "actor_rollout_ref.rollout"}
 WORDS = {part for key in KEYS for part in key.split(".")}
 WORDS |= {value for values in KEYS.values() for value in values.split()}
-NOTES = "with for the sampler's counts prompts is clamped at no r other beta 1 10 False"
+NOTES = (
+    "with for the sampler's counts prompts is clamped at no r other beta 0 1 4 10 False"
+)
 
 
 def unknown_words(text):

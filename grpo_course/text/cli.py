@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from pandas import DataFrame, Series, concat
+from transformers import PreTrainedTokenizerBase
 from transformers.utils.logging import disable_progress_bar
 
 from grpo_course import install
@@ -46,6 +47,7 @@ from grpo_course.text.evaluation import (
     summary,
     ways_to_answer,
 )
+from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.memory import print_estimate
 from grpo_course.text.models import (
     FOR_LORA,
@@ -303,9 +305,9 @@ def train(arguments: list[str]) -> int:
         config = choose_config(options.config, options.task)
     config = with_flags(config, flags, options, prog)
     # On another machine a run goes on with the device and the cores that are there.
-    if saved and (words := differences(here(saved, config), config)):
+    if saved and (changes := differences(here(saved, config), config)):
         raise ValueError(
-            f"The run in {out} has other settings: {words}. Resume it without them: "
+            f"The run in {out} has other settings: {changes}. Resume it without them: "
             f"{pasted('train', '--resume', '--out', out)}. {with_other_settings(out)}"
         )
     if config.lora_rank:  # asked for before anything is loaded
@@ -369,10 +371,8 @@ def stop_at_once() -> None:
 # evaluate
 
 
-@command
-def evaluate(arguments: list[str]) -> int:
-    """Measure a model on problems that it was not trained on."""
-    prog = install.call("evaluate")
+def evaluate_parser(prog: str) -> argparse.ArgumentParser:
+    """The arguments of `evaluate`; each setting of a run is a flag beside them."""
     made = argparse.ArgumentParser(
         prog,
         description="Greedy and sampled accuracy, pass@k and format, with intervals.",
@@ -387,32 +387,82 @@ def evaluate(arguments: list[str]) -> int:
     add("--seed", type=int, default=0, help="of samples and intervals")
     add("--batch", type=int, default=32, help="problems at once")
     add("--show", type=int, default=2, help="print the greedy response to so many")
-    words = "compare with the start, and with a longer one where it was a warm start"
-    add("--baselines", action="store_true", help=words)
+    add(
+        "--baselines",
+        action="store_true",
+        help="compare with the start, and with a longer one where it was a warm start",
+    )
     add("--out", help="also write the measures to this JSON file")
-    options, flags = made.parse_known_args(arguments)
+    return made
+
+
+def configs_to_evaluate(
+    options: argparse.Namespace, flags: list[str], prog: str
+) -> tuple[GRPOConfig, GRPOConfig | None]:
+    """The settings to measure with, and those of the training on the same task, if any.
+
+    A model may lie in a run, in one of its checkpoints, or beside what TRL kept.
+    """
+    path = Path(options.model)
+    near = (path, *path.resolve().parents[:2]) if path.is_dir() else ()
+    known = [folder / CONFIG for folder in near if (folder / CONFIG).is_file()]
+    trained = load_config(known[0]) if known else None
+    if options.config or not trained:
+        usual = "gpu" if options.task in (None, "gsm8k") else None  # real problems
+        config = choose_config(options.config or usual, options.task)
+    elif options.task in (None, trained.task):
+        config = trained
+    else:
+        config = replace(trained, task=options.task, task_settings={})
+    config = replace(with_flags(config, flags, options, prog), model=None)
+    if trained and trained.task != config.task:
+        trained = None  # its demonstrations are of another task
+    return config, trained
+
+
+def policies_to_compare(
+    path: Path,
+    config: GRPOConfig,
+    trained: GRPOConfig | None,
+    tokenizer: PreTrainedTokenizerBase,
+) -> dict[str, CausalPolicy]:
+    """The start of a run and, where that was a warm start, a longer imitation.
+
+    Raises FileNotFoundError where the start was not kept.
+    """
+    starts = [f for f in (checkpoint_path(path, 0), path / "../start") if f.is_dir()]
+    if not starts:
+        raise FileNotFoundError(
+            f"{path} has no model from before the training to compare with. Pass "
+            "the folder of a run: --model runs/grpo."
+        )
+    start = load_model(starts[0], find_device(config.device))
+    policies = {"start": make_policy(config, start, tokenizer)}
+    if trained and trained.model is None and trained.warm_start_steps:
+        steps = trained.warm_start_steps
+        steps += trained.num_epochs * trained.num_steps_per_epoch
+        print(f"Longer imitation: a warm start of {steps} steps, without GRPO")
+        longer = replace(trained, warm_start_steps=steps, device=config.device)
+        imitator, _ = make_start(longer, load_problems(longer))
+        policies["longer imitation"] = make_policy(config, imitator, tokenizer)
+    return policies
+
+
+@command
+def evaluate(arguments: list[str]) -> int:
+    """Measure a model on problems that it was not trained on."""
+    prog = install.call("evaluate")
+    parser = evaluate_parser(prog)
+    options, flags = parser.parse_known_args(arguments)
     if not 0 <= options.seed < 2**63:
-        made.error("--seed must be a whole number from 0 to 2**63-1.")
-    out, path = Path(options.out or ""), Path(options.model)
+        parser.error("--seed must be a whole number from 0 to 2**63-1.")
+    out = Path(options.out or "")
     if options.out and (out.is_dir() or not os.access(out.parent, os.W_OK)):
         raise ValueError(
             f"--out {out} cannot be written. Name a file in a folder that is there and "
             "that you may write to."
         )
-    # A model may lie in a run, in one of its checkpoints, or beside what TRL kept.
-    near = (path, *path.resolve().parents[:2]) if path.is_dir() else ()
-    known = [folder / CONFIG for folder in near if (folder / CONFIG).is_file()]
-    if options.config or not known:
-        usual = "gpu" if options.task in (None, "gsm8k") else None  # real problems
-        config = choose_config(options.config or usual, options.task)
-    else:
-        config = load_config(known[0])
-        if options.task not in (None, config.task):
-            config = replace(config, task=options.task, task_settings={})
-    config = replace(with_flags(config, flags, options, prog), model=None)
-    trained = load_config(known[0]) if known else None
-    if trained and trained.task != config.task:
-        trained = None  # its demonstrations are of another task
+    config, trained = configs_to_evaluate(options, flags, prog)
     splits = make_task(config).splits
     split = options.split or splits[0]
     if split not in (*splits, "train"):
@@ -422,44 +472,38 @@ def evaluate(arguments: list[str]) -> int:
     print(f"{options.model} on {config.task}, split {split}")
     number = len(environment.problems)
     print(f"{number} problems: greedily, then {config.eval_samples} samples of each")
-    how: dict[str, Any] = {"seed": options.seed, "batch_size": options.batch}
-    how |= {"num_samples": config.eval_samples, "temperature": config.eval_temperature}
+    sampling: dict[str, Any] = {
+        "seed": options.seed,
+        "batch_size": options.batch,
+        "num_samples": config.eval_samples,
+        "temperature": config.eval_temperature,
+    }
     greedy = greedy_scores(policy, environment, options.batch)
-    sampled = sampled_scores(policy, environment, **how)
+    sampled = sampled_scores(policy, environment, **sampling)
     measured = {"model": name_measures(greedy, sampled)}
     rows = summary(measured, options.seed)
     if options.out:  # what was measured is kept before it is shown
         write_atomically(out, rows.to_json(orient="records", indent=2))
     print(evaluation_table(measured, options.seed).to_string())
-    print(f"Samples at temperature {how['temperature']}; 95 % intervals over problems.")
+    print(
+        f"Samples at temperature {config.eval_temperature}; "
+        "95 % intervals over problems."
+    )
     if options.baselines:
-        starts = [
-            f for f in (checkpoint_path(path, 0), path / "../start") if f.is_dir()
-        ]
-        if not starts:
-            raise FileNotFoundError(
-                f"{path} has no model from before the training to compare with. Pass "
-                "the folder of a run: --model runs/grpo."
-            )
-        start = load_model(starts[0], find_device(config.device))
-        both = {"start": make_policy(config, start, environment.tokenizer)}
-        both["model"] = policy
-        if trained and trained.model is None and trained.warm_start_steps:
-            steps = trained.warm_start_steps
-            steps += trained.num_epochs * trained.num_steps_per_epoch
-            print(f"Longer imitation: a warm start of {steps} steps, without GRPO")
-            longer = replace(trained, warm_start_steps=steps, device=config.device)
-            imitator, _ = make_start(longer, load_problems(longer))
-            both["longer imitation"] = make_policy(
-                config, imitator, environment.tokenizer
-            )
-        beside = {k: ways_to_answer(v, environment, **how) for k, v in both.items()}
-        rows = concat([rows, summary(beside, options.seed)])
+        others = policies_to_compare(
+            Path(options.model), config, trained, environment.tokenizer
+        )
+        policies = {"start": others.pop("start"), "model": policy} | others
+        compared = {
+            name: ways_to_answer(each, environment, **sampling)
+            for name, each in policies.items()
+        }
+        rows = concat([rows, summary(compared, options.seed)])
         if options.out:
             write_atomically(out, rows.to_json(orient="records", indent=2))
-        print(f"\nAccuracy\n{evaluation_table(beside, options.seed).to_string()}")
-    pairs = zip(environment.problems, greedy.texts, strict=True)
-    for problem, texts in list(pairs)[: options.show]:
+        print(f"\nAccuracy\n{evaluation_table(compared, options.seed).to_string()}")
+    answered = zip(environment.problems, greedy.texts, strict=True)
+    for problem, texts in list(answered)[: options.show]:
         print(f"\n{problem.question}\n-> {texts[0]}\n   right: {problem.answer}")
     return 0
 
@@ -490,8 +534,10 @@ def show(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     made.add_argument("runs", nargs="+", help="the folder of a run, or of two")
-    told = f"the picture (default: {PICTURE} in the run's folder, of two {BOTH} here)"
-    made.add_argument("--out", help=told)
+    out_help = (
+        f"the picture (default: {PICTURE} in the run's folder, of two {BOTH} here)"
+    )
+    made.add_argument("--out", help=out_help)
     made.add_argument("--samples", type=int, default=2, help="print so many responses")
     options = made.parse_args(arguments)
     if len(options.runs) > 2 or len({*options.runs}) < len(options.runs):
@@ -513,8 +559,8 @@ def show(arguments: list[str]) -> int:
         for question, rows in groupby(newest, itemgetter("question")):
             print(question)
             for row in rows:
-                told = f"epoch {row['epoch']}, reward {row['reward']:.2f}"
-                print(f"-> {row['completion']}  ({told})")
+                earned = f"epoch {row['epoch']}, reward {row['reward']:.2f}"
+                print(f"-> {row['completion']}  ({earned})")
     if len(configs) == 2:
         print(f"\nThey differ in: {differences(*configs) or 'nothing'}")
     print(f"\nThe picture is {out}.")
@@ -526,15 +572,15 @@ def measured_ends(metrics: DataFrame) -> dict[str, str]:
 
     Held-out accuracy is what the first and the last look saw.
     """
-    told = {}
+    ends = {}
     drawn = [name for columns in PANELS.values() for name in columns]
     for name in (*drawn, "truncated"):
         values = metrics.get(name, Series(dtype=float))
         few = 1 if name == "held_out" else ENDS
         values = values.dropna()
         first, last = values.head(few).mean(), values.tail(few).mean()
-        told[name] = f"{first:.3g} → {last:.3g}" if values.count() else "-"
-    return told
+        ends[name] = f"{first:.3g} → {last:.3g}" if values.count() else "-"
+    return ends
 
 
 def draw(runs: dict[str, DataFrame]) -> bytes:

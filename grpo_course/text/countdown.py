@@ -67,8 +67,8 @@ def meaning(answer: str) -> tuple[int, ...] | None:
 
 def solves(completion: str, gold: dict) -> bool:
     """Whether the tagged answer makes the target of all the numbers."""
-    said = meaning(extract_answer(completion) or "")
-    return said == (gold["target"], *sorted(gold["numbers"]))
+    reached = meaning(extract_answer(completion) or "")
+    return reached == (gold["target"], *sorted(gold["numbers"]))
 
 
 def reaches_target(
@@ -127,9 +127,9 @@ class Countdown(TextTask[Puzzle]):
         numbers = [rng.randint(1, self.largest) for _ in range(self.numbers)]
         first, *rest = numbers
         solution = str(first) + "".join(f"{rng.choice('+-*')}{n}" for n in rest)
-        target, given = work_out(solution)[0], rng.sample(numbers, len(numbers))
-        question = f"Make {target} of {' '.join(map(str, given))}."
-        return Puzzle(question, {"numbers": given, "target": target}, solution)
+        target, shuffled = work_out(solution)[0], rng.sample(numbers, len(numbers))
+        question = f"Make {target} of {' '.join(map(str, shuffled))}."
+        return Puzzle(question, {"numbers": shuffled, "target": target}, solution)
 
     def gold(self, problem: Puzzle) -> str:
         """The solution, worked out and said."""

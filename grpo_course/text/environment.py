@@ -39,18 +39,18 @@ def fingerprint(problems: Sequence[Problem]) -> str:
     An answer that JSON does not know is told by its type.
     """
 
-    def as_text(told: Any) -> str:
-        return json.dumps(told, sort_keys=True, default=lambda x: type(x).__name__)
+    def as_text(value: Any) -> str:
+        return json.dumps(value, sort_keys=True, default=lambda x: type(x).__name__)
 
-    told = []
+    rows = []
     for problem in problems:
         answer: Any = problem.answer
         try:
             as_text(answer)
         except (TypeError, ValueError):  # keys that are no texts, a thing in itself
             answer = type(answer).__name__
-        told.append([problem.question, problem.solution, answer])
-    text = as_text(told)
+        rows.append([problem.question, problem.solution, answer])
+    text = as_text(rows)
     return f"{len(problems)} ({hashlib.sha256(text.encode()).hexdigest()[:12]})"
 
 
@@ -152,8 +152,8 @@ class Environment:
 
     def weighed(self, graded: dict[str, Tensor]) -> Tensor:
         """The rewards of each response, weighed and added. -> [batch trial]"""
-        parts = (self.rewards[name][1] * each for name, each in graded.items())
-        return sum(parts, torch.tensor(0.0))
+        weighed = (self.rewards[name][1] * each for name, each in graded.items())
+        return sum(weighed, torch.tensor(0.0))
 
     def grade(self, rollout: Rollout) -> dict[str, Tensor]:
         """Each reward of each response by its name, [batch trial], not weighed.
@@ -207,8 +207,8 @@ def what_is_lost(
     problems = environment.problems[: len(golds)]
     rollout = as_rollout(tokenizer, [p.question for p in problems], golds, opening)
     lengths = response_mask(rollout.responses, turn_end(tokenizer)).sum(dim=-1)
-    parts = rollout.prompts.flatten(), rollout.responses.flatten()
-    largest = max(tokenizer.pad_token_id, *(int(part.max()) for part in parts))
+    tokens = rollout.prompts.flatten(), rollout.responses.flatten()
+    largest = max(tokenizer.pad_token_id, *(int(part.max()) for part in tokens))
     if largest >= vocab_size:
         yield (
             f"{name_of(largest)!r} is token {largest}, and the model has no more than "
@@ -220,8 +220,8 @@ def what_is_lost(
     paid = pay(environment.rewards, problems, back, opening)
 
     def holds(*texts: str) -> bool:  # whatever the spaces, and how letters are made up
-        text, said = ("".join(normalize("NFKC", each).split()) for each in texts)
-        return said in text
+        text, part = ("".join(normalize("NFKC", each).split()) for each in texts)
+        return part in text
 
     for i, (problem, gold) in enumerate(zip(problems, golds, strict=True)):
         if not holds(read[i], problem.question):

@@ -136,9 +136,9 @@ def majority(scores: Scores) -> Tensor:
     the weights are all one).
     """
     read = extract_answer if scores.has_tags else str.strip
-    given = [[read(text) for text in texts] for texts in scores.texts]
+    groups = [[read(text) for text in texts] for texts in scores.texts]
     right = []
-    for answers, correct in zip(given, scores.accuracy, strict=True):
+    for answers, correct in zip(groups, scores.accuracy, strict=True):
         meant = [scores.meaning(answer) if answer else None for answer in answers]
         votes = Counter(each for each in meant if each is not None).most_common(1)
         right.append(correct[meant.index(votes[0][0])] if votes else 0.0)
@@ -237,8 +237,8 @@ def ways_to_answer(
     greedy = greedy_scores(policy, environment, batch_size)
     if not warm.has_tags:
         right = environment.problems[0].answer
-        if words := texts_voted_on(environment.rewards, right, tagged=False):
-            print(f"[!] {words}")
+        if warning := texts_voted_on(environment.rewards, right):
+            print(f"[!] {warning}")
     ways = {
         f"one sample, temperature {temperature:g}": warm.accuracy.double().mean(-1),
         f"one sample, temperature {cooled:g}": cold.accuracy.double().mean(-1),

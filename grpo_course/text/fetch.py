@@ -179,11 +179,11 @@ def main(arguments: list[str], root: Path) -> int:
 def card_of(key: str, from_hub: bool) -> str:
     """What stands beside the weights: which they are, and whose."""
     model = MODELS[key]
-    parts = "\n".join(
+    pins = "\n".join(
         f"- `{name}`, `{digest}`" for name, digest in model.packages.items()
     )
     source = (FROM_HUB if from_hub else FROM_PACKAGES).format(
-        hub=model.hub, dtype=model.dtype, packages=parts
+        hub=model.hub, dtype=model.dtype, packages=pins
     )
     name = model.hub.partition("/")[2] if from_hub else model.four_bits
     return CARD.format(name=name, about=model.about, key=key, source=source)

@@ -187,20 +187,20 @@ def print_estimate(config: GRPOConfig) -> None:
     not so wrong.
     """
     shape, tokens = sizes_of(config)
-    parts = estimate(shape, config, tokens)
+    sizes = estimate(shape, config, tokens)
     print(f"{shape.parameters:,} parameters; prompts of {tokens} tokens; in MB:")
-    for name, size in parts.items():
+    for name, size in sizes.items():
         print(f"  {name:<22}{size / 1e6:>12,.1f}")
-    need, there = parts[MOST] / 1e9, memory_of(config.device) / 1e9
+    need, there = sizes[MOST] / 1e9, memory_of(config.device) / 1e9
     if need > there:
-        told = (
+        shortage = (
             f"the run needs about {need:,.1f} GB, and this machine has {there:,.1f} GB."
             " What needs less: --micro-batch-size 1, --gradient-checkpointing True, "
             "--lora-rank 16, or fewer or shorter responses."
         )
         if need > 2 * there:
-            raise ValueError(told)
-        print(told)
+            raise ValueError(shortage)
+        print(shortage)
 
 
 def memory_of(device: str) -> float:

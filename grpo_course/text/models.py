@@ -59,7 +59,7 @@ def whole_model(path: str | Path) -> str:
     Raises FileNotFoundError where neither is there, ValueError for what is no JSON.
     """
 
-    def said(file: Path, key: str) -> str:
+    def value_of(file: Path, key: str) -> str:
         try:
             return str(json.loads(read_text(file)).get(key) or "")
         except PARSING as error:
@@ -70,10 +70,10 @@ def whole_model(path: str | Path) -> str:
     if not has_adapter(path):
         return str(path)
     noted = Path(path, "adapter_config.json")
-    name = said(noted, "base_model_name_or_path")
+    name = value_of(noted, "base_model_name_or_path")
     names = [name]
     if (run := Path(path, "grpo_config.json")).is_file():  # in the words of its user
-        names.append(said(run, "model"))
+        names.append(value_of(run, "model"))
     there = [each for each in names if Path(each, "config.json").is_file()]
     if there or is_hub_name(name):
         return [*there, name][0]
@@ -98,8 +98,8 @@ MERGED = "merged"
 
 def merging(path: str | Path) -> str:
     """The command that writes a model and its adapter as one, to be pasted."""
-    given = ", ".join(json.dumps(each) for each in (Path(path).as_posix(), MERGED))
-    work = f"from grpo_course.text.lm import merge_adapter; merge_adapter({given})"
+    arguments = ", ".join(json.dumps(each) for each in (Path(path).as_posix(), MERGED))
+    work = f"from grpo_course.text.lm import merge_adapter; merge_adapter({arguments})"
     return install.quoted(sys.executable, "-c", work)
 
 

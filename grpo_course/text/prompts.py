@@ -75,11 +75,13 @@ def prompt_text(
     Raises ValueError for a template with which the model would not read the question.
     """
     whole = chat_messages(question, opening)
-    said = [message["content"] for message in whole]
-    parts = [m | {"content": [{"type": "text", "text": m["content"]}]} for m in whole]
-    ways = [whole, parts]
+    contents = [message["content"] for message in whole]
+    in_parts = [
+        m | {"content": [{"type": "text", "text": m["content"]}]} for m in whole
+    ]
+    ways = [whole, in_parts]
     if whole[0]["role"] == "system":
-        second = whole[1] | {"content": f"{said[0]}\n\n{said[1]}"}
+        second = whole[1] | {"content": f"{contents[0]}\n\n{contents[1]}"}
         ways.insert(1, [second, *whole[2:]])
     why = "it leaves the question out"
     for messages in ways:
@@ -88,7 +90,7 @@ def prompt_text(
         except Exception as error:  # a template raises what it likes
             why = f"{type(error).__name__}: {error}"
             continue
-        if all(each.strip() in text for each in said):
+        if all(each.strip() in text for each in contents):
             return text
     raise ValueError(
         f"The chat template of {tokenizer.name_or_path or 'the tokenizer'} cannot ask "
@@ -115,10 +117,10 @@ def turn_end(tokenizer: "PreTrainedTokenizerBase") -> int:
 
     In Gemma, Phi, and base models with the form of ChatML, it is not EOS.
     """
-    said = "An answer."
-    asked = [*chat_messages("?"), {"role": "assistant", "content": said}]
+    answer = "An answer."
+    asked = [*chat_messages("?"), {"role": "assistant", "content": answer}]
     try:
-        behind = rendered(tokenizer, asked).rpartition(said)
+        behind = rendered(tokenizer, asked).rpartition(answer)
     except Exception:  # a template that does not take answers
         behind = "", "", ""
     names = {*tokenizer.get_added_vocab(), *tokenizer.all_special_tokens} - {*TAGS}
@@ -162,8 +164,8 @@ def as_rollout(
     """
     prompts = encode_prompts(tokenizer, questions, opening)
     begun, end = opened_tags(tokenizer), turn_end(tokenizer)
-    said = [r.removeprefix(begun).removeprefix(begun.strip()) for r in responses]
-    rows = tokenizer(said, add_special_tokens=False)["input_ids"]
+    bare = [r.removeprefix(begun).removeprefix(begun.strip()) for r in responses]
+    rows = tokenizer(bare, add_special_tokens=False)["input_ids"]
     rows = [[*row, end] for row in rows]
     tokens = pad_rows(rows, tokenizer.pad_token_id, side="right")[:, None]
     mask = response_mask(tokens, end)
@@ -181,11 +183,11 @@ def reply_tokens(
     if reply is None:
         return []
     end = str(tokenizer.convert_ids_to_tokens(turn_end(tokenizer)))
-    said = "An answer."
-    asked = [*chat_messages("?"), {"role": "assistant", "content": said}]
+    turn_text = "An answer."
+    asked = [*chat_messages("?"), {"role": "assistant", "content": turn_text}]
     asked += chat_messages(reply)
     whole = rendered(tokenizer, asked, add_generation_prompt=True)
-    behind = whole.partition(said)[2]
+    behind = whole.partition(turn_text)[2]
     if behind.lstrip().startswith(end):  # which the policy has written
         behind = behind.lstrip().removeprefix(end)
     return list(tokenizer(behind, add_special_tokens=False)["input_ids"])

@@ -229,15 +229,15 @@ def text_log_probs(
 
     int [batch pos] and [(batch trial) pos] in.
     """
-    parts, order = [], []
+    scores, order = [], []
     for which, own in of_one_length(prompts, sampler.pad, len(tokens) // len(prompts)):
         texts = torch.cat([own, tokens[which]], dim=-1)
         every = torch.ones_like(texts)
         out = model(input_ids=texts, attention_mask=every, use_cache=False)
         logits = out.logits[:, own.shape[-1] - 1 : -1]
-        parts.append(sampler.token_log_probs(logits, tokens[which]))
+        scores.append(sampler.token_log_probs(logits, tokens[which]))
         order.append(which)
-    return torch.cat(parts)[torch.cat(order).argsort()]
+    return torch.cat(scores)[torch.cat(order).argsort()]
 
 
 def of_one_length(

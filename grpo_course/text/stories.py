@@ -30,16 +30,16 @@ class Scene:
         self, rng: random.Random, operations: tuple[str, ...], operands: tuple[int, ...]
     ) -> str:
         """A whole word problem. There is one operand more than operations."""
-        words = {"name": rng.choice(NAMES), "things": rng.choice(THINGS)}
+        fillers = {"name": rng.choice(NAMES), "things": rng.choice(THINGS)}
         events = {"+": self.plus, "-": self.minus, "*": self.times}
         choices = [self.openings, *(events[operation] for operation in operations)]
-        told = [
-            rng.choice(sentences).format(n=number, **words)
+        statements = [
+            rng.choice(sentences).format(n=number, **fillers)
             for sentences, number in zip(choices, operands, strict=True)
         ]
-        question = rng.choice(self.questions).format(**words)
+        question = rng.choice(self.questions).format(**fillers)
         first = rng.random() < QUESTION_FIRST
-        return " ".join([question, *told] if first else [*told, question])
+        return " ".join([question, *statements] if first else [*statements, question])
 
 
 TRAINING_SCENES = (
@@ -225,8 +225,8 @@ def make_problems(
             numbers = tuple(rng.randint(*operands) for _ in range(length + 1))
             facts = work_out(kind, numbers)
             # A story opens with several things, and none of its results is below zero.
-            told = numbers[0] >= 2 and min(compute(*fact) for fact in facts) >= 0
-            if told and pool_of(kind, numbers) == pool:
+            tellable = numbers[0] >= 2 and min(compute(*fact) for fact in facts) >= 0
+            if tellable and pool_of(kind, numbers) == pool:
                 break
         else:
             raise ValueError(

@@ -103,19 +103,13 @@ def check_task(task: TextTask, config: GRPOConfig | None = None) -> bool:
 
     -> whether none was found. `config` as in `find_fault`.
     """
-    if words := find_fault(task, config):
-        print("\n".join(wrap(f"[x] {words}", 79, subsequent_indent="    ")))
+    if fault := find_fault(task, config):
+        print("\n".join(wrap(f"[x] {fault}", 79, subsequent_indent="    ")))
         return False
     print("[v] Nothing wrong was found. What earns how much:")
     print(attack(task).to_string(float_format="{:.2f}".format))
-    for words in doubts(task, config):
-        print(f"[!] {words}")
-    if config:
-        split = task.splits[0]
-        asked = load_problems(config, split, config.eval_problems)
-        if words := shared_answers(load_problems(config), asked)[1]:
-            told = wrap(f"[!] Split {split!r}: {words}", 79, subsequent_indent="    ")
-            print("\n".join(told))
+    for doubt in doubts(task, config):
+        print(f"[!] {doubt}")
     return True
 
 
@@ -125,11 +119,14 @@ def doubts(task: TextTask, config: GRPOConfig | None = None) -> Iterator[str]:
     golds = [task.gold(problem) for problem in problems]
     tagged = extract_answer(golds[0]) is not None
     endless = [gold * 100 for gold in golds]  # which a penalty for length minds
-    said = {"gold": golds, "endless": endless} | cheap_policies(task, problems)
-    paid = {who: pay(task.rewards, problems, texts) for who, texts in said.items()}
+    responses = {"gold": golds, "endless": endless} | cheap_policies(task, problems)
+    paid = {
+        policy: pay(task.rewards, problems, texts)
+        for policy, texts in responses.items()
+    }
     changed = config.reward_weights if config else {}
     for name, (_, weight) in task.rewards.items():
-        earned = {who: column[name] for who, column in paid.items()}
+        earned = {policy: columns[name] for policy, columns in paid.items()}
         lacks = [i for i, value in enumerate(earned["gold"]) if value <= 0]
         # A penalty pays nobody anything, and takes more from others than from gold.
         penalty = max(map(max, earned.values())) <= 0
@@ -142,9 +139,8 @@ def doubts(task: TextTask, config: GRPOConfig | None = None) -> Iterator[str]:
             )
     judge, _ = next(iter(task.rewards.values()))
     answers = [extract_answer(gold) or gold.strip() for gold in golds]
-    words = texts_voted_on(task.rewards, problems[0].answer, tagged)
-    if words and (not tagged or spelled_freely(task, problems, answers)):
-        yield words
+    if not tagged:
+        yield from filter(None, [texts_voted_on(task.rewards, problems[0].answer)])
     meaning = getattr(judge, "meaning", str)
     unread = [answer for answer in answers if meaning(answer) is None]
     if unread:
@@ -153,22 +149,11 @@ def doubts(task: TextTask, config: GRPOConfig | None = None) -> Iterator[str]:
             f"{unread[0][:60]!r}: the vote of the majority leaves it out. Let it read "
             f"{'what stands between the tags' if tagged else 'the whole response'}."
         )
-
-
-def spelled_freely(
-    task: TextTask, problems: Sequence[Problem], answers: Sequence[str]
-) -> bool:
-    """Whether the first reward pays a tagged answer in another spelling, too."""
-    first = dict([next(iter(task.rewards.items()))])
-    for spell in ("{}.", "${}", "{}.0", "0{}", "The answer is {}"):
-        others = [in_template("?", spell.format(answer)) for answer in answers]
-        (paid,) = pay(first, problems, others).values()
-        if 1 in paid:
-            return True
-    lower = [in_template("?", answer.swapcase()) for answer in answers]
-    (paid,) = pay(first, problems, lower).values()
-    pairs = zip(paid, answers, strict=True)
-    return any(value == 1 and answer.swapcase() != answer for value, answer in pairs)
+    if config:
+        split = task.splits[0]
+        asked = load_problems(config, split, config.eval_problems)
+        if leak := shared_answers(load_problems(config), asked)[1]:
+            yield f"Split {split!r}: {leak}"
 
 
 def shared_answers(
@@ -262,11 +247,18 @@ def find_fault(task: TextTask, config: GRPOConfig | None = None) -> str:
 def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
     """The mistakes of a task, in words, the cheapest to look for first."""
 
-    def ask(split: str) -> list[Problem]:
-        count = run.num_problems if split == "train" else run.eval_problems
-        return list(task.problems(split, count, run.seed))
+    problems = list(task.problems("train", run.num_problems, run.seed))
+    yield from faults_of_problems(task, run, problems)
+    yield from faults_of_rewards(task, problems[:LOOKED_AT])
+    yield from faults_of_length(task, run, problems)
+    if elsewhere:
+        yield from faults_elsewhere(run, problems)
 
-    problems = ask("train")
+
+def faults_of_problems(
+    task: TextTask, run: GRPOConfig, problems: Sequence[Problem]
+) -> Iterator[str]:
+    """They are problems, the same each time, and no split asks what is trained on."""
     strange = [each for each in problems if not isinstance(each, Problem)]
     if strange or not problems:
         found = f"has {strange[0]!r}" if strange else "has nothing"
@@ -274,7 +266,7 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
             f"problems('train', {run.num_problems}, {run.seed}) {found}, and is to be "
             "a list of Problem(question, answer), with one at least."
         )
-    if ask("train") != problems:
+    if list(task.problems("train", run.num_problems, run.seed)) != problems:
         yield (
             "Equal arguments give other problems each time. Draw them from a generator "
             'of their own, random.Random(f"{split} {seed}"): a resumed run asks for '
@@ -284,29 +276,34 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
     # No split may ask a question of "train"; the first, which is reported, none that
     # counts as the same problem.
     for split in task.splits:
+        if split == "train":
+            continue
+        others = list(task.problems(split, run.eval_problems, run.seed))
         name = "group" if split == task.splits[0] else "question"
         trained = {getattr(problem, name) for problem in problems}
-        asked = {getattr(p, name) for p in ask(split)} if split != "train" else set()
+        asked = {getattr(problem, name) for problem in others}
         if shared := trained & asked:
             yield (
                 f"{len(shared)} of the {len(asked)} problems of split {split!r} are "
                 f"in 'train' too, such as {min(shared)!r}: memory would pass for "
                 "learning. Keep a problem only where split_of(its text) == split."
             )
-        if split != "train":
-            share, words = shared_answers(problems, ask(split))
-            if share > HALF:
-                yield f"Split {split!r}: {words}"
+        share, leak = shared_answers(problems, others)
+        if share > HALF:
+            yield f"Split {split!r}: {leak}"
 
-    some = problems[:LOOKED_AT]
+
+def faults_of_rewards(task: TextTask, some: Sequence[Problem]) -> Iterator[str]:
+    """The right response earns the most, a cheap one less, and both the same again."""
     golds = [task.gold(problem) for problem in some]
     if odd := [gold for gold in golds if not isinstance(gold, str)]:
         yield f"gold returns {odd[0]!r}, and a response is a text. Return a str."
-    said = {"the right response": golds} | cheap_policies(task, some)
+    responses = {"the right response": golds} | cheap_policies(task, some)
     try:
         require_rewards(task.rewards, task.measures, some)
         paid = {
-            policy: pay(task.rewards, some, texts) for policy, texts in said.items()
+            policy: pay(task.rewards, some, texts)
+            for policy, texts in responses.items()
         }
     except ValueError as error:  # no list, not a number for each, not called by name
         yield str(error)
@@ -346,51 +343,58 @@ def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
         if total >= FOOLED * due:
             yield (
                 f"{policy.capitalize()} earns {total / due:.0%} of what the right "
-                f"response does: {said[policy][0][:60]!r}. Training finds it first. "
-                "Grade one answer, and all of it."
+                f"response does: {responses[policy][0][:60]!r}. Training finds it "
+                "first. Grade one answer, and all of it."
             )
 
-    if run.model is None:  # a given model writes as it likes, in tokens of its own
-        texts = [
-            conversation_text(p.question, task.gold(p), task.opening(run.system_prompt))
-            for p in problems
-        ]
-        tokenizer = make_tokenizer(texts, run.vocab_size)
-        rows = tokenizer(golds, add_special_tokens=False)["input_ids"]
-        lengths = [len(row) + 1 for row in rows]  # the end is a token, too
-        cut = sum(length > run.max_new_tokens for length in lengths) / len(lengths)
-        if cut > SPARED:
-            yield (
-                f"The right response has up to {max(lengths)} tokens, and "
-                f"max_new_tokens={run.max_new_tokens} cuts {cut:.0%} of them off: they "
-                "can never be rewarded. Raise it in the preset, or let gold say less."
-            )
 
-    elif words := find_lost_text(run, some):
-        yield f"With the model {run.model}, {words}."
-
-    if elsewhere:
-        there = run.task, run.task_settings, run.num_problems, run.seed
-        done = subprocess.run(
-            [sys.executable, "-c", ELSEWHERE, json.dumps(there)],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"},
+def faults_of_length(
+    task: TextTask, run: GRPOConfig, problems: Sequence[Problem]
+) -> Iterator[str]:
+    """The right response comes back whole from the tokens of the run's model."""
+    some = problems[:LOOKED_AT]
+    if run.model is not None:
+        if lost := find_lost_text(run, some):
+            yield f"With the model {run.model}, {lost}."
+        return
+    opening = task.opening(run.system_prompt)
+    texts = [conversation_text(p.question, task.gold(p), opening) for p in problems]
+    tokenizer = make_tokenizer(texts, run.vocab_size)
+    golds = [task.gold(problem) for problem in some]
+    rows = tokenizer(golds, add_special_tokens=False)["input_ids"]
+    lengths = [len(row) + 1 for row in rows]  # the end is a token, too
+    cut = sum(length > run.max_new_tokens for length in lengths) / len(lengths)
+    if cut > SPARED:
+        yield (
+            f"The right response has up to {max(lengths)} tokens, and "
+            f"max_new_tokens={run.max_new_tokens} cuts {cut:.0%} of them off: they "
+            "can never be rewarded. Raise it in the preset, or let gold say less."
         )
-        # A task may print what it likes, before and after; and stop its program.
-        _, mark, told = done.stdout.rpartition(MARK)
-        if done.returncode or not mark:
-            yield (
-                "In another process the task breaks: "
-                f"{done.stderr[-300:] or 'it ends the program when it is loaded.'}"
-            )
-        elif told.partition("\n")[0] != fingerprint(problems):
-            yield (
-                "In another process, equal arguments give other problems, so a resumed "
-                "run would not go on with its own. The order of a set of texts changes "
-                "from process to process: sorted(...) makes a list of it in one order."
-            )
+
+
+def faults_elsewhere(run: GRPOConfig, problems: Sequence[Problem]) -> Iterator[str]:
+    """Another process, as a resumed run is, gets the same problems."""
+    asked = run.task, run.task_settings, run.num_problems, run.seed
+    process = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, json.dumps(asked)],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"},
+    )
+    # A task may print what it likes, before and after; and stop its program.
+    _, mark, after_mark = process.stdout.rpartition(MARK)
+    if process.returncode or not mark:
+        yield (
+            "In another process the task breaks: "
+            f"{process.stderr[-300:] or 'it ends the program when it is loaded.'}"
+        )
+    elif after_mark.partition("\n")[0] != fingerprint(problems):
+        yield (
+            "In another process, equal arguments give other problems, so a resumed "
+            "run would not go on with its own. The order of a set of texts changes "
+            "from process to process: sorted(...) makes a list of it in one order."
+        )
 
 
 # What another process runs. There hash() and the order of a set are others, as after a

@@ -165,14 +165,14 @@ def read_problems(
             if not any(row.values()):
                 continue
             question, answer = row.get("question"), row.get("answer")
-            given = {"question": question, "answer": answer}
-            empty = [k for k, v in given.items() if v is None or not str(v).strip()]
+            needed = {"question": question, "answer": answer}
+            empty = [k for k, v in needed.items() if v is None or not str(v).strip()]
             if empty:
                 lacks = " and no ".join(empty)
                 raise ValueError(f"row {number} has no {lacks}; it has {sorted(row)}")
             if not isinstance(question, str):
-                told = repr(question)[:SHOWN]
-                raise ValueError(f"the question of row {number} is no text: {told}")
+                start = repr(question)[:SHOWN]
+                raise ValueError(f"the question of row {number} is no text: {start}")
             own = str(row.get("split") or "").strip().lower() or split_of(question)
             found[own] += 1
             if own == split:
@@ -217,8 +217,8 @@ def numbered_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:
             yield number, row
         return
     first, divider = 1, max(",;\t|", key=lines[0].count)
-    if told := re.fullmatch(r"\W?sep=(.)\W*", lines[0], re.IGNORECASE):  # Excel's
-        first, divider = 2, told[1]
+    if separator := re.fullmatch(r"\W?sep=(.)\W*", lines[0], re.IGNORECASE):  # Excel's
+        first, divider = 2, separator[1]
         text = text[len(lines[0]) :].lstrip("\r\n")
     how: Any = {"delimiter": divider, "skipinitialspace": True}
     table = [*csv.reader(StringIO(text, newline=""), **how)]
@@ -273,11 +273,11 @@ def pay(
 
     Raises ValueError for a reward that does not return a finite number for each.
     """
-    given: dict[str, Any] = columns(problems)
-    given["prompts"] = [chat_messages(p.question, opening) for p in problems]
+    arguments: dict[str, Any] = columns(problems)
+    arguments["prompts"] = [chat_messages(p.question, opening) for p in problems]
     earned = {}
     for name, (function, _) in rewards.items():
-        earned[name] = function(**given, completions=list(completions))
+        earned[name] = function(**arguments, completions=list(completions))
         require_numbers(name, earned[name], len(completions), completions)
     return earned
 
@@ -286,11 +286,11 @@ def require_numbers(
     name: str, values: Any, count: int, completions: Sequence[Completion] = ()
 ) -> None:
     """Check what a reward function returned; an error shows the completion it is of."""
-    said, place = "", 0
+    found, place = "", 0
     if not isinstance(values, list | tuple):
-        said = f"a {type(values).__name__}"
+        found = f"a {type(values).__name__}"
     elif len(values) != count:
-        said, place = f"{len(values)} values", min(len(values), count - 1)
+        found, place = f"{len(values)} values", min(len(values), count - 1)
     else:
         fine = [
             isinstance(v, Real) and abs(v) <= LARGEST  # type: ignore[operator]
@@ -298,15 +298,15 @@ def require_numbers(
         ]
         if not all(fine):
             place = fine.index(False)
-            said = repr(values[place])[:SHOWN]
-    if said:
-        told = str(completions[place]) if completions else ""
-        cut = "..." if len(told) > SHOWN else ""
-        shown = f" Completion {place}: {told[:SHOWN] + cut!r}." if completions else ""
+            found = repr(values[place])[:SHOWN]
+    if found:
+        text = str(completions[place]) if completions else ""
+        cut = "..." if len(text) > SHOWN else ""
+        shown = f" Completion {place}: {text[:SHOWN] + cut!r}." if completions else ""
         raise ValueError(
-            f"rewards[{name!r}] returned {said} for {count} completions. Return a list "
-            "of floats, a finite one for each; 0.0 where there is nothing to reward."
-            f"{shown}"
+            f"rewards[{name!r}] returned {found} for {count} completions. Return a "
+            "list of floats, a finite one for each; 0.0 where there is nothing to "
+            f"reward.{shown}"
         )
 
 
@@ -331,21 +331,19 @@ def require_rewards(
         )
     for measure in measures:
         require_known("measures", measure, rewards)
-    given = columns(problems) if problems else {}
+    arguments = columns(problems) if problems else {}
     for name, (function, _) in rewards.items() if problems else ():
         try:
-            signature(function).bind(completions=[], prompts=[], **given)
+            signature(function).bind(completions=[], prompts=[], **arguments)
         except TypeError as error:
             raise ValueError(
                 f"rewards[{name!r}]: {error}. It is called by name, as TRL does, with "
-                f"completions, prompts, {', '.join(given)}: take those that you need, "
-                "as in (completions, answer, **kwargs)."
+                f"completions, prompts, {', '.join(arguments)}: take those that you "
+                "need, as in (completions, answer, **kwargs)."
             ) from None
 
 
-def texts_voted_on(
-    rewards: Mapping[str, tuple[Reward, float]], answer: Any, tagged: bool
-) -> str:
+def texts_voted_on(rewards: Mapping[str, tuple[Reward, float]], answer: Any) -> str:
     """What a vote of the majority misses where it counts texts, with the cure; or "".
 
     `answer` is one of the right ones: which function reads such answers.
@@ -354,8 +352,10 @@ def texts_voted_on(
     if hasattr(judge, "meaning"):
         return ""
     own = getattr(judge, "__name__", name)
-    reader = "read_number" if tagged else "last_number"
-    cure = f"from grpo_course.text.gsm8k import {reader}\n    {own}.meaning = {reader}"
+    cure = (
+        "from grpo_course.text.grader import last_number\n"
+        f"    {own}.meaning = last_number"
+    )
     if not re.fullmatch(r"[-+$ ]*[0-9][0-9.,]*\W*", str(answer)):
         cure = (
             "def said(text): return text.strip().lower() or None  # what it answers\n"

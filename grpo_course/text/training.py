@@ -437,14 +437,14 @@ def find_lost_text(
         path = str(config.model)
         tokenizer, shape = load_tokenizer(path), load_shape(path)
         generation = load_generation(path)
-    words = what_is_lost(
+    lost_texts = what_is_lost(
         make_environment(config, few, tokenizer),
         [task.gold(problem) for problem in few],
         turn_ends(generation, tokenizer),
         text_config(shape).vocab_size,
         config.max_new_tokens,
     )
-    return next(words, "")
+    return next(lost_texts, "")
 
 
 def load_trained(
@@ -458,8 +458,8 @@ def load_trained(
     tokenizer = load_tokenizer(path)
     model = load_model(path, find_device(config.device))
     problems = load_problems(config, split, config.eval_problems)
-    if words := find_lost_text(config, problems, (model, tokenizer)):
-        print(f"[x] {path}: {words}.")
+    if lost := find_lost_text(config, problems, (model, tokenizer)):
+        print(f"[x] {path}: {lost}.")
     # Nothing is trained here, so nothing needs to be made again.
     config = replace(config, gradient_checkpointing=False)
     policy = make_policy(config, model, tokenizer)
@@ -522,8 +522,8 @@ def make_start(
     prompts = make_environment(config, problems, tokenizer).tokens
     if config.model is not None:
         require_room(model, prompts, config.max_new_tokens)
-        if words := find_lost_text(config, problems, (model, tokenizer)):
-            print(f"[x] {config.model}: {words}.")
+        if lost := find_lost_text(config, problems, (model, tokenizer)):
+            print(f"[x] {config.model}: {lost}.")
         return model, tokenizer
     if config.lora_rank:
         raise ValueError(

@@ -158,7 +158,7 @@ def to_trl_arguments(config: TrainConfig) -> dict[str, Any]:
     cispo = config.loss_mode == "cispo"
     high = config.epsilon if config.epsilon_high is None else config.epsilon_high
     ref_period = config.compute_ref_model_period
-    told = {
+    arguments = {
         "max_steps": config.num_epochs * config.num_steps_per_epoch,
         "num_iterations": config.num_steps_per_epoch,
         "num_generations": config.num_responses,
@@ -177,15 +177,15 @@ def to_trl_arguments(config: TrainConfig) -> dict[str, Any]:
         "max_grad_norm": config.max_gradient_norm or 0.0,  # TRL's word for no limit
     }
     if config.max_length is not None:
-        told["max_completion_length"] = config.max_length
+        arguments["max_completion_length"] = config.max_length
     # TRL corrects for vLLM only, and by default: at the level of responses, each
     # multiplied by its ratio, or by 0 above 3 (sequence_mask). Without a cap, as it
     # likes to: here the sampler is the policy itself, but vLLM never is.
     if config.sampler_cap is not None:
-        told["vllm_importance_sampling_correction"] = True
-        told["vllm_importance_sampling_mode"] = "token_truncate"
-        told["vllm_importance_sampling_clip_max"] = config.sampler_cap
-    return told
+        arguments["vllm_importance_sampling_correction"] = True
+        arguments["vllm_importance_sampling_mode"] = "token_truncate"
+        arguments["vllm_importance_sampling_clip_max"] = config.sampler_cap
+    return arguments
 
 
 def refuse_what_trl_lacks(config: TrainConfig) -> None:
@@ -216,9 +216,9 @@ def refuse_what_trl_lacks(config: TrainConfig) -> None:
                 "ratio_level='token' there."
             )
     for ours, off in LACKS.items():
-        if (given := getattr(config, ours)) != off:
+        if (value := getattr(config, ours)) != off:
             raise ValueError(
-                f"TRL's GRPOTrainer has nothing like {ours}={given!r}. Use "
+                f"TRL's GRPOTrainer has nothing like {ours}={value!r}. Use "
                 f"{ours}={off!r} there."
             )
     if config.minibatch_size is not None:
@@ -397,9 +397,9 @@ def chat_dataset(problems: Sequence[Problem], opening: Opening) -> Dataset:
             held[name] = values
         elif name == "answer":
             pairs = zip(values, back, strict=True)
-            given, returned = next((a, b) for a, b in pairs if a != b)
+            sent, returned = next((a, b) for a, b in pairs if a != b)
             raise ValueError(
-                f"The answer {given!r} comes back from the table that TRL reads as "
+                f"The answer {sent!r} comes back from the table that TRL reads as "
                 f"{returned!r}. Make all answers texts, numbers, or dicts with the "
                 "same keys; json.dumps makes a text of anything."
             )
@@ -476,27 +476,27 @@ PACKAGES = {"use_vllm": "vllm", "use_liger_kernel": "liger-kernel"}
 def own_arguments(text: str) -> dict[str, Any]:
     """TRL's own arguments. Raises ValueError for what is no JSON object of them."""
     try:
-        given = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"--trl {text[:60]!r} is not JSON: {error}.") from None
-    if not isinstance(given, dict):
+    if not isinstance(values, dict):
         raise ValueError(
             f'--trl {text[:60]!r} must be an object: {{"use_vllm": true}}.'
         )
     known = {field.name for field in fields(require_trl().GRPOConfig)}
-    if unknown := [name for name in given if name not in known]:
+    if unknown := [name for name in values if name not in known]:
         raise ValueError(
             f"--trl names {unknown[0]!r}, which trl.GRPOConfig does not have. "
             "help(trl.GRPOConfig) lists what it has."
         )
     # TRL itself asks for these when all models are loaded.
-    needed = [package for name, package in PACKAGES.items() if given.get(name)]
+    needed = [package for name, package in PACKAGES.items() if values.get(name)]
     if missing := install.lacking(needed):
         raise MissingExtra(
             f"--trl asks for {', '.join(missing)}. Not installed here. Install it:\n"
             f"{install.pip_install(*missing)}"
         )
-    return given
+    return values
 
 
 if __name__ == "__main__":
