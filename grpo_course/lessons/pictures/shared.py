@@ -86,35 +86,6 @@ def draw_costs(
     return finish(ax, xlabel, "", title)
 
 
-def plot_weights(
-    weights: Mapping[str, Tensor], tallest: float | None = None
-) -> list[Axes]:
-    """A panel for each mean: a short response above, a long one below. [trial pos] each
-
-    Each token is a block whose area is its weight, 0 at the padding. A block of the
-    weight `tallest`, else the largest of a panel, is one high.
-    """
-    axes, told = axes_row(len(weights), width=2.75 * len(weights), height=2.8), []
-    for ax, (name, rows) in zip(axes, weights.items(), strict=True):
-        for weight, bottom in zip(rows, (1.75, 0.0), strict=True):
-            blocks = weight[weight > 0]
-            high = blocks / (tallest or rows.max())
-            look: dict[str, Any] = {"align": "edge", "ec": GROUND, "lw": 1.5}
-            ax.bar(range(len(blocks)), high, 1, bottom, color=PI, **look)
-            text = f"{blocks[0]:.3f} each, {blocks.sum():.2f} together"
-            ax.text(0, bottom + high[0].item() + 0.08, text, fontsize=11)
-            ax.hlines(bottom, 0, rows.shape[1] + 0.2, color="black", lw=0.8)
-            if ax is axes[0]:
-                words = f"{len(blocks)} tokens"
-                ax.text(-0.6, bottom, words, ha="right", va="bottom")
-        ax.set(xlim=(-0.2, rows.shape[1] + 0.2), ylim=(-0.1, 3.2), title=name)
-        ax.axis("off")
-        told.append(f"{name} {rows[0, 0]:.3f} and {rows[1, 0]:.3f}")
-    text = "What tokens of a short and of a long response weigh, as blocks"
-    describe(axes[0].figure, f"{text}: {'; '.join(told)}.")
-    return axes
-
-
 def draw_clip_plane(
     ax: Axes,
     ratio: Tensor,
