@@ -74,7 +74,7 @@ def trained_again(setting: Setting, heat: float, rate: float) -> Tensor:
     model = fresh(setting)
     updates(model, setting, 0.01, 1000)
     with torch.no_grad():
-        model.decode_weights /= heat
+        model.decode_weights.div_(heat)
     return updates(model, setting, rate, 5000)
 
 

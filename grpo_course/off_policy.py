@@ -1,7 +1,6 @@
 """Samples that are not quite the policy's own, and other things that trainers add.
 
     StaleSampler             responses written with the weights of some epochs ago
-    PenaltyForm              PPO's other form: a price on the way from pi_old, no clip
     with_overlong_penalty    a price on long responses, as DAPO takes it
 
 Each wraps a policy, a loss or a reward function; the loop does not know of them. What
@@ -10,7 +9,6 @@ is a setting of the loop, `sampler_cap`.
 """
 
 import copy
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,12 +19,10 @@ from torch import Tensor
 from grpo_course.checks import (
     require_at_least,
     require_callable,
-    require_inside,
     require_tensor,
 )
-from grpo_course.formulas import as_bool_mask, k3
+from grpo_course.formulas import as_bool_mask
 from grpo_course.loop import (
-    History,
     Policy,
     Rollout,
     require_policy,
@@ -65,39 +61,6 @@ class StaleSampler:
     def log_probs(self, rollout: Rollout) -> Tensor:
         """-> [... batch trial pos], of today's weights"""
         return self.policy.log_probs(rollout)
-
-
-class PenaltyForm:
-    """-r delta + c KL(pi_old||pi), with a price c that follows a target for the KL.
-
-    To train with it: LOSS_MODES["penalty"] = form.loss, and watch=form.adapt. The
-    target is in nats a token. The paper calls c beta, which here is the weight of
-    pi_ref. Schulman et al. 2017, arXiv 1707.06347, section 4.
-    """
-
-    def __init__(self, target: float):
-        require_inside("target", target, {"above": 0, "below": math.inf})
-        self.target, self.price = target, torch.tensor(1.0)
-
-    def loss(
-        self,
-        ratio: Tensor,
-        deltas: Tensor,
-        *,
-        log_probs: Tensor,
-        old_log_probs: Tensor,
-        **_,
-    ) -> Tensor:
-        """[... batch trial pos] each -> the same; the price is [] or [seed]."""
-        distance = k3(old_log_probs, log_probs)  # of samples of pi_old: KL(pi_old||pi)
-        price = self.price[..., None, None, None]
-        return price * distance - ratio * deltas
-
-    def adapt(self, history: History) -> None:
-        """After an epoch, double a price that was too low, halve one too high."""
-        kl = history.records[-1]["old_kl"]  # as its last step found it
-        rise = torch.where(kl > 1.5 * self.target, 2.0, 1.0)
-        self.price = self.price * torch.where(kl < self.target / 1.5, 0.5, rise)
 
 
 def soft_overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tensor:

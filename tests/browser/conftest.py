@@ -10,7 +10,8 @@ from chromium import SITE, Visit
 from lab_page import OPENED, SHUT_DOWN, serve
 from playwright.sync_api import sync_playwright
 
-from tools import browser, run
+from tools import run
+from tools.browser import find_chromium
 
 run.use_variables()
 # Chromium has no sandbox as root, as in a container.
@@ -20,7 +21,7 @@ ARGUMENTS = ["--disable-gpu", "--disable-background-networking", "--no-sandbox"]
 @pytest.fixture(scope="session")
 def browser():
     with sync_playwright() as playwright:
-        path = browser.find_chromium()
+        path = find_chromium()
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         browser.close()

@@ -31,7 +31,6 @@ LOSS_COLOURS = {
     "unclipped": COLOURS[1],
     "one step": COLOURS[2],
     "naive": COLOURS[3],
-    "penalty": COLOURS[4],
     "any loss": COLOURS[2],
     "no minimum": COLOURS[5],
 }
