@@ -452,6 +452,7 @@ def test_a_wrong_name_of_a_task_is_refused_with_the_cure(task, says, folder):
 
 GRADED = "return graded(is_reversed, completions, answer)"
 IS_RIGHT = "return extract_answer(text) == word"
+LINE = SOURCE.partition(IS_RIGHT)[0].count("\n") + 1
 DRAWN = 'rng = random.Random(f"{split} {seed}")'
 KEPT = "if split_of(word) == split:"
 ASKED = 'Problem(f"Reverse {word}.", word[::-1])'
@@ -491,7 +492,7 @@ PLANTED = {
     "breaks": (
         IS_RIGHT,
         "return extract_answer(text)[0] == word",
-        "mine.py, line 27, `return extract_answer(text)[0] == word",
+        f"mine.py, line {LINE}, `return extract_answer(text)[0] == word",
     ),
     "no problem": ("return list(words.values())", "return []", "one at least"),
     "pairs": (ASKED, '(f"Reverse {word}.", word)', "a list of Problem(question, answ"),
