@@ -1,11 +1,10 @@
-"""What to look at while a run trains: pass one of these as `watch`.
+"""What to look at while a run trains: pass a `LiveCurve` as `watch`.
 
-Their output grows, so a cell that uses one is tagged `nbval-ignore-output` and a
+Its output grows, so a cell that uses one is tagged `nbval-ignore-output` and a
 later cell asserts what was to be seen.
 """
 
 import io
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,27 +14,6 @@ from tqdm import tqdm
 from grpo_course.classroom.plots import axes_row, plot_bands
 from grpo_course.long_work import watched
 from grpo_course.loop import History
-
-
-class ProgressBar:
-    """A line of text that fills, with the latest value of one measure beside it."""
-
-    def __init__(self, num_epochs: int, name: str = "mean_reward"):
-        self.name = name
-        # No times: they would differ in every stored output.
-        form = "{bar:30} {n_fmt}/{total_fmt} {desc}"
-        self.bar = tqdm(total=num_epochs, file=sys.stdout, bar_format=form, ascii=" #")
-
-    def __call__(self, history: History) -> None:
-        """Take one step with the latest value of a history."""
-        self.show(history.final(self.name).mean().item())
-
-    def show(self, value: float) -> None:
-        """Take one step; the bar closes itself after the last."""
-        self.bar.set_description_str(f"{self.name} {value:.2f}", refresh=False)
-        self.bar.update()
-        if self.bar.n == self.bar.total:
-            self.bar.close()
 
 
 class LiveCurve:
