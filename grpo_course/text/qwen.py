@@ -82,8 +82,8 @@ class Rows(smollm2.ShortAnswers):
             # A group at a time, which took 16 GB at most.
             "micro_batch_size": 1,
             "dtype": "bfloat16",
-            # Half of the rate at which two runs of eight updates ended below their start:
-            # November 2026, two cores, Qwen2.5-Coder-0.5B-Instruct in 4 bits, seed 0.
+            # Half of the rate of two runs of eight updates that ended below their start
+            # (November 2026, two cores, seed 0, Qwen2.5-Coder-0.5B-Instruct in 4 bits).
             "learning_rate": 5e-6,
         }
     }
