@@ -6,7 +6,10 @@ from grpo_course import ppo
 from grpo_course.classroom.check import case, exercise
 from grpo_course.lessons.exercises.shared import numbers
 
-KNOBS = "Only the knobs are new here. Is one of their numbers written into your function? Use the arguments."
+KNOBS = (
+    "Only the knobs are new here. Is one of their numbers written into your function? "
+    "Use the arguments."
+)
 RESPONSES = (
     ("a reward at the end", "", [[0.0, 0.0, 0.5]], [[0.25, 0.4, 0.3]]),
     (
@@ -38,30 +41,63 @@ def td_errors(rewards, values, gamma):
     return rewards + gamma * after - values
 
 
-td_errors.insight = "Each token is judged by what it changed: what it was paid, plus what is expected after it, minus what was expected before."
+td_errors.insight = (
+    "Each token is judged by what it changed: what it was paid, plus what is expected "
+    "after it, minus what was expected before."
+)
 td_errors.cases = token_cases(gamma=(0.9, 0.9, 0.6, 1.0, 0.8))
 td_errors.mistakes = """
-zeros_like(values) => clone(values) | You bootstrap beyond the end: after the last token there is no next value. Its TD error is reward minus value.
-return rewards + gamma * values.roll(-1, 1) - values | Your last token sees the first value: roll and index -1 wrap around. After the last token the next value is zero.
-after[:, :-1] = values[:, 1:] => after[:, 1:] = values[:, :-1] | You shifted the wrong way: this adds the value of the token before. What is still to come is judged at the next token.
-return rewards + gamma * values.roll(1, 1) - values | You shifted the wrong way: this adds the value of the token before, and the first token sees the last value. The next value of token t stands at t + 1.
-return rewards + gamma * values - torch.nn.functional.pad(values[:, :-1], (1, 0)) | You compare with the value of the token before. A token is judged by what follows: gamma times the next value, minus its own.
-gamma * after => after | gamma is missing: the next value is one token away and counts gamma times itself.
-+ gamma * after => | The next value is missing. The reward still to come is judged by what the critic says one token later.
-gamma * after => gamma * values | You add the token's own value, where the value of the next token belongs.
-- values => | The token's own value is missing: subtract what the critic expected before.
-rewards + gamma * after - values => rewards + gamma * values - after | You swapped the two values: add the next one, subtract the token's own.
-rewards + gamma * after - values => gamma * after - values | The reward is missing: what was paid for the token counts, too.
-rewards + gamma * after => gamma * (rewards + after) | You discount the token's own reward too. It is paid now: only the next value is multiplied by gamma.
-gamma * after - values => gamma * (after - values) | You discount the token's own value too. Only the next value is multiplied by gamma.
-return rewards + gamma * values.roll(-1) - values | roll without an axis runs over the whole batch: the last token of a response sees the first value of the next one. After the last token the next value is zero.
-return gamma * torch.cat([values[:, 1:], rewards[:, -1:]], -1) - values | You took the last reward for a next value. A reward belongs to its own token: it is not discounted, and a token in the middle may be paid, too.
-rewards + gamma * after - values => torch.cat([(rewards + gamma * after - values)[:, :-1], rewards[:, -1:]], -1) | Your last token keeps the whole reward. Nothing is expected after it, but something was before it: subtract its value, too.
-after[:, :-1] = values[:, 1:] => after[:-1] = values[1:] | You shifted along the wrong axis: this adds the value of the next response. The next token stands along pos, the last axis.
-zeros_like(values) => clone(values) && after[:, :-1] = values[:, 1:] => after[:, :-1] = values[:, 1:]; after[:, -1] = (values - rewards)[:, -1] / gamma | The last token is left at 0. Nothing is expected after it, so its TD error is reward minus value.
-return rewards.flip(1).cumsum(1).flip(1) - values | This is return minus value: all later rewards count. A TD error looks one token ahead; what comes after that is in the next value.
-rewards + gamma => torch.nn.functional.pad(rewards[:, 1:], (0, 1)) + gamma | You add the reward of the next token. A token's own reward is what was paid for it.
-return rewards[:, :-1] + gamma * values[:, 1:] - values[:, :-1] | The last token is missing. Nothing is expected after it, so its TD error is reward minus value.
+zeros_like(values) => clone(values) | You bootstrap beyond the end: after the last \
+token there is no next value. Its TD error is reward minus value.
+return rewards + gamma * values.roll(-1, 1) - values | Your last token sees the first \
+value: roll and index -1 wrap around. After the last token the next value is zero.
+after[:, :-1] = values[:, 1:] => after[:, 1:] = values[:, :-1] | You shifted the \
+wrong way: this adds the value of the token before. What is still to come is judged \
+at the next token.
+return rewards + gamma * values.roll(1, 1) - values | You shifted the wrong way: this \
+adds the value of the token before, and the first token sees the last value. The next \
+value of token t stands at t + 1.
+return rewards + gamma * values - torch.nn.functional.pad(values[:, :-1], (1, 0)) | \
+You compare with the value of the token before. A token is judged by what follows: \
+gamma times the next value, minus its own.
+gamma * after => after | gamma is missing: the next value is one token away and \
+counts gamma times itself.
++ gamma * after => | The next value is missing. The reward still to come is judged by \
+what the critic says one token later.
+gamma * after => gamma * values | You add the token's own value, where the value of \
+the next token belongs.
+- values => | The token's own value is missing: subtract what the critic expected \
+before.
+rewards + gamma * after - values => rewards + gamma * values - after | You swapped \
+the two values: add the next one, subtract the token's own.
+rewards + gamma * after - values => gamma * after - values | The reward is missing: \
+what was paid for the token counts, too.
+rewards + gamma * after => gamma * (rewards + after) | You discount the token's own \
+reward too. It is paid now: only the next value is multiplied by gamma.
+gamma * after - values => gamma * (after - values) | You discount the token's own \
+value too. Only the next value is multiplied by gamma.
+return rewards + gamma * values.roll(-1) - values | roll without an axis runs over \
+the whole batch: the last token of a response sees the first value of the next one. \
+After the last token the next value is zero.
+return gamma * torch.cat([values[:, 1:], rewards[:, -1:]], -1) - values | You took \
+the last reward for a next value. A reward belongs to its own token: it is not \
+discounted, and a token in the middle may be paid, too.
+rewards + gamma * after - values => torch.cat([(rewards + gamma * after - values)[:, \
+:-1], rewards[:, -1:]], -1) | Your last token keeps the whole reward. Nothing is \
+expected after it, but something was before it: subtract its value, too.
+after[:, :-1] = values[:, 1:] => after[:-1] = values[1:] | You shifted along the \
+wrong axis: this adds the value of the next response. The next token stands along \
+pos, the last axis.
+zeros_like(values) => clone(values) && after[:, :-1] = values[:, 1:] => after[:, :-1] \
+= values[:, 1:]; after[:, -1] = (values - rewards)[:, -1] / gamma | The last token is \
+left at 0. Nothing is expected after it, so its TD error is reward minus value.
+return rewards.flip(1).cumsum(1).flip(1) - values | This is return minus value: all \
+later rewards count. A TD error looks one token ahead; what comes after that is in \
+the next value.
+rewards + gamma => torch.nn.functional.pad(rewards[:, 1:], (0, 1)) + gamma | You add \
+the reward of the next token. A token's own reward is what was paid for it.
+return rewards[:, :-1] + gamma * values[:, 1:] - values[:, :-1] | The last token is \
+missing. Nothing is expected after it, so its TD error is reward minus value.
 """
 
 
@@ -82,32 +118,66 @@ def generalized_advantages(rewards, values, gamma, lam):
     return deltas
 
 
-generalized_advantages.insight = "One pass from the end: each token's TD error plus gamma times lam of the advantage after it."
+generalized_advantages.insight = (
+    "One pass from the end: each token's TD error plus gamma times lam of the "
+    "advantage after it."
+)
 generalized_advantages.cases = token_cases(
     gamma=(0.9, 0.9, 0.7, 1.0, 0.7), lam=(0.6, 0.6, 1.0, 0.0, 0.5)
 )
 generalized_advantages.mistakes = """
-errors[:, t] + gamma * lam * delta => gamma * lam * (errors[:, t] + delta) | You shrink the token's own TD error too. It counts in full: only the sum of what comes later is multiplied by gamma times lam.
-lam * delta => delta | lam is missing: this is return minus value, which is lam = 1. Each step back multiplies the sum by gamma times lam.
-gamma * lam * delta => lam * delta | You forgot gamma in the recursion: each step back multiplies the sum by gamma times lam.
-gamma * lam * delta => delta | Nothing shrinks: this is the plain sum of the errors from each token on. Each step back multiplies it by gamma times lam.
-return ppo.td_errors(rewards, values, gamma).cumsum(1) | This is the plain sum of the errors up to each token. A token is answerable for what comes after: sum from the end, and multiply by gamma times lam at each step back.
-return ppo.td_errors(rewards, values, gamma).sum(1, keepdim=True).expand_as(rewards) | This is the plain sum of all errors, the same for each token. A token is answerable for itself and for what comes after, each step later gamma times lam as much.
-range(rewards.shape[1]) => range(1, rewards.shape[1]) | Your loop leaves out the first token: range(last, 0, -1) stops before 0.
-range(rewards.shape[1]) => range(rewards.shape[1] - 1) | Your loop leaves out the last token. Nothing comes after it, so its delta is its own error.
-+ gamma * lam * delta => | These are the TD errors, which is lam = 0. Add what comes later, gamma times lam as much for each step.
-gamma * after => after | Your recursion is right, but the TD errors in it lack their gamma.
-reversed(range(rewards.shape[1])) => range(rewards.shape[1]) | Your sum runs forward: a token collects the errors before it. A token is answerable for what comes after; start at the end.
-deltas[:, t] = delta => deltas[:, -1 - t] = delta | The numbers are right, but still in the order in which you found them, from the last token to the first. Reverse them.
-zeros_like(values) => clone(values) | You bootstrap beyond the end: after the last token there is no next value. Its TD error is reward minus value.
-errors[:, t] + gamma => (1 - lam) * errors[:, t] + gamma | You weigh the token's own error by 1 - lam, as in a mean of returns. In the recursion over TD errors it counts in full.
-errors[:, t] + => rewards[:, t] + | You add up the rewards themselves. GAE adds up TD errors: what each token changed, next to what the critic expected.
-gamma * after => after && gamma * lam * delta => delta | This is return minus value without a discount, which is gamma = lam = 1. Build it from TD errors, so that both knobs can act.
-deltas[:, t] = delta => deltas[:, t] = delta + values[:, t] | You return advantage plus value: that is the return, which is what the critic learns. The policy needs the advantage.
-deltas[:, t] = delta => deltas[:, t] = delta; delta = errors[:, t] | You add the next error only. What comes later is a sum that grows on the way back: carry on the delta of the next token, not its error.
-return (ppo.td_errors(rewards, values, gamma) * (gamma * lam) ** torch.arange(rewards.shape[1])).flip(1).cumsum(1).flip(1) | Your weights count from the first token. They count from the token that is judged: its own error counts in full.
-range(rewards.shape[1]) => range(rewards.shape[0]) | Your loop walks over the responses, shape[0]. Walk over the tokens, shape[1].
-return _whitened(ppo.generalized_advantages(rewards, values, gamma, lam)) | Your deltas are whitened: mean zero, spread one. That comes later, over the whole batch; the critic's targets need them as they are.
+errors[:, t] + gamma * lam * delta => gamma * lam * (errors[:, t] + delta) | You \
+shrink the token's own TD error too. It counts in full: only the sum of what comes \
+later is multiplied by gamma times lam.
+lam * delta => delta | lam is missing: this is return minus value, which is lam = 1. \
+Each step back multiplies the sum by gamma times lam.
+gamma * lam * delta => lam * delta | You forgot gamma in the recursion: each step \
+back multiplies the sum by gamma times lam.
+gamma * lam * delta => delta | Nothing shrinks: this is the plain sum of the errors \
+from each token on. Each step back multiplies it by gamma times lam.
+return ppo.td_errors(rewards, values, gamma).cumsum(1) | This is the plain sum of the \
+errors up to each token. A token is answerable for what comes after: sum from the \
+end, and multiply by gamma times lam at each step back.
+return ppo.td_errors(rewards, values, gamma).sum(1, keepdim=True).expand_as(rewards) \
+| This is the plain sum of all errors, the same for each token. A token is answerable \
+for itself and for what comes after, each step later gamma times lam as much.
+range(rewards.shape[1]) => range(1, rewards.shape[1]) | Your loop leaves out the \
+first token: range(last, 0, -1) stops before 0.
+range(rewards.shape[1]) => range(rewards.shape[1] - 1) | Your loop leaves out the \
+last token. Nothing comes after it, so its delta is its own error.
++ gamma * lam * delta => | These are the TD errors, which is lam = 0. Add what comes \
+later, gamma times lam as much for each step.
+gamma * after => after | Your recursion is right, but the TD errors in it lack their \
+gamma.
+reversed(range(rewards.shape[1])) => range(rewards.shape[1]) | Your sum runs forward: \
+a token collects the errors before it. A token is answerable for what comes after; \
+start at the end.
+deltas[:, t] = delta => deltas[:, -1 - t] = delta | The numbers are right, but still \
+in the order in which you found them, from the last token to the first. Reverse them.
+zeros_like(values) => clone(values) | You bootstrap beyond the end: after the last \
+token there is no next value. Its TD error is reward minus value.
+errors[:, t] + gamma => (1 - lam) * errors[:, t] + gamma | You weigh the token's own \
+error by 1 - lam, as in a mean of returns. In the recursion over TD errors it counts \
+in full.
+errors[:, t] + => rewards[:, t] + | You add up the rewards themselves. GAE adds up TD \
+errors: what each token changed, next to what the critic expected.
+gamma * after => after && gamma * lam * delta => delta | This is return minus value \
+without a discount, which is gamma = lam = 1. Build it from TD errors, so that both \
+knobs can act.
+deltas[:, t] = delta => deltas[:, t] = delta + values[:, t] | You return advantage \
+plus value: that is the return, which is what the critic learns. The policy needs the \
+advantage.
+deltas[:, t] = delta => deltas[:, t] = delta; delta = errors[:, t] | You add the next \
+error only. What comes later is a sum that grows on the way back: carry on the delta \
+of the next token, not its error.
+return (ppo.td_errors(rewards, values, gamma) * (gamma * lam) ** \
+torch.arange(rewards.shape[1])).flip(1).cumsum(1).flip(1) | Your weights count from \
+the first token. They count from the token that is judged: its own error counts in full.
+range(rewards.shape[1]) => range(rewards.shape[0]) | Your loop walks over the \
+responses, shape[0]. Walk over the tokens, shape[1].
+return _whitened(ppo.generalized_advantages(rewards, values, gamma, lam)) | Your \
+deltas are whitened: mean zero, spread one. That comes later, over the whole batch; \
+the critic's targets need them as they are.
 """
 
 
@@ -164,7 +234,10 @@ def ppo_step(actor, critic, optimizer, old_log_probs, old_values, deltas):
     return loss.detach()
 
 
-ppo_step.insight = "One step moves two networks: the actor by GRPO's own clipped loss, with a delta for each token, the critic by regression on what turned out."
+ppo_step.insight = (
+    "One step moves two networks: the actor by GRPO's own clipped loss, with a delta "
+    "for each token, the critic by regression on what turned out."
+)
 ppo_step.cases = (
     case("one step", start=samples_of(0.1, torch.optim.SGD), num_steps=1),
     case("four steps", start=samples_of(0.5, torch.optim.SGD), num_steps=4),
@@ -180,43 +253,93 @@ ppo_step.cases = (
         num_steps=3,
     ),
 )
-STILL = "Nothing moves. Zero the gradients, then loss.backward(), then optimizer.step(): is one missing, or out of order?"
+STILL = (
+    "Nothing moves. Zero the gradients, then loss.backward(), then optimizer.step(): "
+    "is one missing, or out of order?"
+)
 
 ppo_step.mistakes = f"""
-loss = -gain => loss = gain | You minimize the gain: the actor is trained backwards. What an optimizer minimizes is minus the gain.
-+ 0.5 * value_loss => - 0.5 * value_loss | You subtract the value loss, so the critic is pushed away from its targets. In the objective it stands with a minus; in the loss it is added.
-+ 0.5 * value_loss => + value_loss | The critic's part is twice what is asked: half of the mean squared error, and that times c_V = 0.5.
+loss = -gain => loss = gain | You minimize the gain: the actor is trained backwards. \
+What an optimizer minimizes is minus the gain.
++ 0.5 * value_loss => - 0.5 * value_loss | You subtract the value loss, so the critic \
+is pushed away from its targets. In the objective it stands with a minus; in the loss \
+it is added.
++ 0.5 * value_loss => + value_loss | The critic's part is twice what is asked: half \
+of the mean squared error, and that times c_V = 0.5.
 + 0.5 * value_loss => | The value loss is missing, so the critic never learns.
-old_values + deltas => critic() + deltas | Your target moves along with the critic: value and target differ by the delta, whatever the critic says, and it learns nothing. The target is made of the old values.
-targets = old_values + deltas => targets = deltas | The critic would learn the deltas. It should learn what turned out: its old value plus the delta.
-targets = old_values + deltas => targets = old_values | The critic would learn to stay as it was. What turned out is its old value plus the delta.
-old_values + deltas => old_values - deltas | The sign is reversed: a positive delta means that more came than the critic had expected.
-torch.minimum => torch.maximum | You take the larger product. The smaller one counts, or a token that has moved enough is never let go.
-torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | You take the clipped product alone. A bad token that has risen could never come back: take the smaller of both products.
-square().mean() => mean().square() | You square the mean, so errors of opposite sign cancel before the square. Square each error, then take the mean.
-clipped * deltas).mean() => clipped * deltas).sum(-1).mean() && square().mean() => square().sum(-1).mean() | You add up the tokens of each response. Take the mean over all tokens, in both parts.
-clipped * deltas).mean() => clipped * deltas).sum() && square().mean() => square().sum() | You add up all tokens. Take the mean over them, in both parts.
-gain = => targets, deltas = old_values + deltas, _whitened(deltas); gain = && targets = old_values + deltas => | You whiten the deltas. Nothing asks for it here: they come as they are to be used.
-gain = => deltas = _whitened(deltas); gain = | You whiten the deltas. Nothing asks for it here: they come as they are to be used.
-(critic() - targets).square().mean() => torch.maximum((critic() - targets).square(), (old_values + (critic() - old_values).clamp(-0.2, 0.2) - targets).square()).mean() | You clip the values, too, as some PPO code does. Here only the ratio is clipped: the value loss is half the mean squared error.
-targets = old_values + deltas => targets = old_values + noted && gain = => noted, deltas = deltas, old_values + deltas - critic(); gain = | You make new deltas from the present critic. They were noted when the responses were sampled, and stay as they are: only the value loss asks critic().
-torch.minimum(ratio * deltas, clipped * deltas) => (ratio * deltas) | Nothing is clipped: take the smaller of the two products, ratio and clipped ratio, each times the delta.
-torch.minimum(ratio * deltas, clipped * deltas) => (torch.minimum(ratio, clipped) * deltas) | Multiply by the delta before you take the minimum: a negative delta turns the order round.
-clamp(0.8, 1.2) => clamp(-0.2, 0.2) | You clip the ratio to a range around 0. It is 1 where nothing has changed: clip it to 0.8 and 1.2.
-torch.exp(actor() - old_log_probs) => (actor() - old_log_probs) | The exp is missing: this is the logarithm of the ratio.
-torch.exp(actor() - old_log_probs) => (actor() / old_log_probs) | You divide log-probabilities. The ratio is exp of their difference.
-torch.exp(actor() - old_log_probs) => torch.exp(old_log_probs - actor()) | Your ratio is upside down: it is the new probability over the old one.
-optimizer.zero_grad() => | The gradients of all steps add up. Call optimizer.zero_grad() before each backward.
+old_values + deltas => critic() + deltas | Your target moves along with the critic: \
+value and target differ by the delta, whatever the critic says, and it learns \
+nothing. The target is made of the old values.
+targets = old_values + deltas => targets = deltas | The critic would learn the \
+deltas. It should learn what turned out: its old value plus the delta.
+targets = old_values + deltas => targets = old_values | The critic would learn to \
+stay as it was. What turned out is its old value plus the delta.
+old_values + deltas => old_values - deltas | The sign is reversed: a positive delta \
+means that more came than the critic had expected.
+torch.minimum => torch.maximum | You take the larger product. The smaller one counts, \
+or a token that has moved enough is never let go.
+torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | You take the \
+clipped product alone. A bad token that has risen could never come back: take the \
+smaller of both products.
+square().mean() => mean().square() | You square the mean, so errors of opposite sign \
+cancel before the square. Square each error, then take the mean.
+clipped * deltas).mean() => clipped * deltas).sum(-1).mean() && square().mean() => \
+square().sum(-1).mean() | You add up the tokens of each response. Take the mean over \
+all tokens, in both parts.
+clipped * deltas).mean() => clipped * deltas).sum() && square().mean() => \
+square().sum() | You add up all tokens. Take the mean over them, in both parts.
+gain = => targets, deltas = old_values + deltas, _whitened(deltas); gain = && targets \
+= old_values + deltas => | You whiten the deltas. Nothing asks for it here: they come \
+as they are to be used.
+gain = => deltas = _whitened(deltas); gain = | You whiten the deltas. Nothing asks \
+for it here: they come as they are to be used.
+(critic() - targets).square().mean() => torch.maximum((critic() - targets).square(), \
+(old_values + (critic() - old_values).clamp(-0.2, 0.2) - targets).square()).mean() | \
+You clip the values, too, as some PPO code does. Here only the ratio is clipped: the \
+value loss is half the mean squared error.
+targets = old_values + deltas => targets = old_values + noted && gain = => noted, \
+deltas = deltas, old_values + deltas - critic(); gain = | You make new deltas from \
+the present critic. They were noted when the responses were sampled, and stay as they \
+are: only the value loss asks critic().
+torch.minimum(ratio * deltas, clipped * deltas) => (ratio * deltas) | Nothing is \
+clipped: take the smaller of the two products, ratio and clipped ratio, each times \
+the delta.
+torch.minimum(ratio * deltas, clipped * deltas) => (torch.minimum(ratio, clipped) * \
+deltas) | Multiply by the delta before you take the minimum: a negative delta turns \
+the order round.
+clamp(0.8, 1.2) => clamp(-0.2, 0.2) | You clip the ratio to a range around 0. It is 1 \
+where nothing has changed: clip it to 0.8 and 1.2.
+torch.exp(actor() - old_log_probs) => (actor() - old_log_probs) | The exp is missing: \
+this is the logarithm of the ratio.
+torch.exp(actor() - old_log_probs) => (actor() / old_log_probs) | You divide \
+log-probabilities. The ratio is exp of their difference.
+torch.exp(actor() - old_log_probs) => torch.exp(old_log_probs - actor()) | Your ratio \
+is upside down: it is the new probability over the old one.
+optimizer.zero_grad() => | The gradients of all steps add up. Call \
+optimizer.zero_grad() before each backward.
 optimizer.step() => | {STILL}
-optimizer.step() => && optimizer.zero_grad() => optimizer.step(); optimizer.zero_grad() | {STILL}
-torch.exp(actor() - old_log_probs) => torch.exp(actor().detach() - old_log_probs) | No gradient reaches the actor, so only the critic learns: neither actor() nor the ratio may be detached.
-critic() - targets => critic().detach() - targets | The critic's values are detached, so only the actor learns. It is the targets that stay as they are.
-actor() - old_log_probs => (now := actor()) - now.detach() | You compare the policy with itself, so every ratio is 1, and nothing is ever clipped. The old log-probabilities are the argument old_log_probs, noted when the responses were sampled.
-torch.minimum(ratio * deltas, clipped * deltas) => (actor() * deltas) | This is the naive loss, delta times log pi. PPO's has the ratio in its place, and clips it.
-loss.detach() => (-gain).detach() | You return the actor's part alone. Return the whole loss, without its graph.
-loss = -gain + 0.5 * value_loss => whole = lambda: 0.25 * (critic() - targets).square().mean() - torch.minimum((actor() - old_log_probs).exp() * deltas, (actor() - old_log_probs).exp().clamp(0.8, 1.2) * deltas).mean(); loss = whole() && loss.detach() => whole().detach() | You compute the loss once more after the step. Return the one that the step came from.
+optimizer.step() => && optimizer.zero_grad() => optimizer.step(); \
+optimizer.zero_grad() | {STILL}
+torch.exp(actor() - old_log_probs) => torch.exp(actor().detach() - old_log_probs) | \
+No gradient reaches the actor, so only the critic learns: neither actor() nor the \
+ratio may be detached.
+critic() - targets => critic().detach() - targets | The critic's values are detached, \
+so only the actor learns. It is the targets that stay as they are.
+actor() - old_log_probs => (now := actor()) - now.detach() | You compare the policy \
+with itself, so every ratio is 1, and nothing is ever clipped. The old \
+log-probabilities are the argument old_log_probs, noted when the responses were sampled.
+torch.minimum(ratio * deltas, clipped * deltas) => (actor() * deltas) | This is the \
+naive loss, delta times log pi. PPO's has the ratio in its place, and clips it.
+loss.detach() => (-gain).detach() | You return the actor's part alone. Return the \
+whole loss, without its graph.
+loss = -gain + 0.5 * value_loss => whole = lambda: 0.25 * (critic() - \
+targets).square().mean() - torch.minimum((actor() - old_log_probs).exp() * deltas, \
+(actor() - old_log_probs).exp().clamp(0.8, 1.2) * deltas).mean(); loss = whole() && \
+loss.detach() => whole().detach() | You compute the loss once more after the step. \
+Return the one that the step came from.
 loss.backward() => loss.backward(); optimizer.zero_grad() | {STILL}
-loss.detach() => loss | The loss still carries the graph that made it. Return loss.detach(), which keeps the number and lets go of the graph.
+loss.detach() => loss | The loss still carries the graph that made it. Return \
+loss.detach(), which keeps the number and lets go of the graph.
 """
 
 
@@ -226,10 +349,20 @@ def bradley_terry_loss(chosen, rejected):
     return -torch.nn.functional.logsigmoid(chosen - rejected).mean()
 
 
-NO_LOG = "The logarithm is missing. The sigmoid is the probability of the choice; the loss is minus its logarithm, which does not stop pulling at a wrong pair."
-SEPARATE = "You take a sigmoid of each reward by itself. A person only said which of the two is better, so only their difference counts: one sigmoid of chosen - rejected for each pair."
+NO_LOG = (
+    "The logarithm is missing. The sigmoid is the probability of the choice; the loss "
+    "is minus its logarithm, which does not stop pulling at a wrong pair."
+)
+SEPARATE = (
+    "You take a sigmoid of each reward by itself. A person only said which of the two "
+    "is better, so only their difference counts: one sigmoid of chosen - rejected for "
+    "each pair."
+)
 
-bradley_terry_loss.insight = "Only the difference counts, so a constant added to all rewards changes nothing, and pairs that are right already pull little."
+bradley_terry_loss.insight = (
+    "Only the difference counts, so a constant added to all rewards changes nothing, "
+    "and pairs that are right already pull little."
+)
 bradley_terry_loss.cases = (
     case("three pairs", chosen=[1.0, 0.5, -1.0], rejected=[0.0, 1.5, -3.0]),
     case("rewards that tie", chosen=[2.0, 2.0], rejected=[2.0, 2.0]),
@@ -242,19 +375,29 @@ bradley_terry_loss.cases = (
     ),
 )
 bradley_terry_loss.mistakes = f"""
--torch => torch | The sign is missing: this is the log-likelihood, which should grow. A loss is minus that.
-chosen - rejected => rejected - chosen | You swapped the two: this teaches that the rejected response is better. It is chosen minus rejected.
+-torch => torch | The sign is missing: this is the log-likelihood, which should grow. \
+A loss is minus that.
+chosen - rejected => rejected - chosen | You swapped the two: this teaches that the \
+rejected response is better. It is chosen minus rejected.
 nn.functional.logsigmoid => sigmoid | {NO_LOG}
 return (1 - torch.sigmoid(chosen - rejected)).mean() | {NO_LOG}
 return -(chosen.sigmoid().log() - rejected.sigmoid().log()).mean() | {SEPARATE}
 return -(chosen.sigmoid().log() + (1 - rejected.sigmoid()).log()).mean() | {SEPARATE}
 return -(chosen.sigmoid() - rejected.sigmoid()).log().mean() | {SEPARATE}
 return -(chosen.sigmoid() - rejected.sigmoid()).mean() | {SEPARATE}
-return -(chosen / (chosen + rejected)).log().mean() | You take the rewards themselves for strengths, and they may be negative. The strengths are e to the rewards; chosen over both is then the sigmoid of the difference.
-return (rejected - chosen).square().mean() | You squared the difference: this pulls both rewards together. The chosen one should be above the rejected one.
-return (rejected - chosen).mean() | This is minus the difference alone: nothing ever stops it from growing. Take -log sigmoid of the difference.
-return (1 - (chosen - rejected)).relu().mean() | This is a hinge: a pair with a margin of 1 pulls no more. Take -log sigmoid of the difference.
-return -torch.sigmoid((chosen - rejected).mean()).log() | You average the differences before the loss: a pair that is very right hides one that is wrong. Each pair has a loss of its own, and the mean comes last.
-.mean() => .sum() | You sum over the pairs. Take the mean, or the learning rate would depend on how many pairs there are.
+return -(chosen / (chosen + rejected)).log().mean() | You take the rewards themselves \
+for strengths, and they may be negative. The strengths are e to the rewards; chosen \
+over both is then the sigmoid of the difference.
+return (rejected - chosen).square().mean() | You squared the difference: this pulls \
+both rewards together. The chosen one should be above the rejected one.
+return (rejected - chosen).mean() | This is minus the difference alone: nothing ever \
+stops it from growing. Take -log sigmoid of the difference.
+return (1 - (chosen - rejected)).relu().mean() | This is a hinge: a pair with a \
+margin of 1 pulls no more. Take -log sigmoid of the difference.
+return -torch.sigmoid((chosen - rejected).mean()).log() | You average the differences \
+before the loss: a pair that is very right hides one that is wrong. Each pair has a \
+loss of its own, and the mean comes last.
+.mean() => .sum() | You sum over the pairs. Take the mean, or the learning rate would \
+depend on how many pairs there are.
 .mean() => | You return one number for each pair. The loss is their mean.
 """

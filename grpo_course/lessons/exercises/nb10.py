@@ -25,29 +25,50 @@ from grpo_course.lessons.hunt.script import Trainer
 MADE = dict(
     line.split(" | ")
     for line in """
-its deltas are rewards, times their sum | (centered / (groups.std(dim=1, keepdim=True) + 1e-4)).flatten() => rewards * rewards.sum()
-its deltas are in units of the spread of the whole batch | (groups.std(dim=1, keepdim=True) + 1e-4) => (rewards.std() + 1e-4)
-its deltas are ranks in the group | (centered / (groups.std(dim=1, keepdim=True) + 1e-4)).flatten() => groups.argsort(dim=1).argsort(dim=1).float().flatten()
-its scores are those of chance | log_probs.gather(-1, batch.tokens[:, 1:, None]).squeeze(-1) => torch.full(batch.mask.shape, -3.0)
-it is sure of every token | log_probs.gather(-1, batch.tokens[:, 1:, None]).squeeze(-1) => torch.zeros(batch.mask.shape)
-it is sure of its responses, and of no prompt | log_probs.gather(-1, batch.tokens[:, 1:, None]).squeeze(-1) => -3.0 * ~batch.mask
-its scores depend on the padding behind a response | .squeeze(-1) => .squeeze(-1) - 0.1 * (~batch.attention).flip(1).cumprod(1).sum(1, keepdim=True)
-its scores fall with the padding in front | .squeeze(-1) => .squeeze(-1) - 0.1 * (~batch.attention).cumprod(1).sum(1, keepdim=True)
-its scores rise with the padding in front | .squeeze(-1) => .squeeze(-1) + 0.1 * (~batch.attention).cumprod(1).sum(1, keepdim=True)
-padding in front moves its scores, and not their mean | .squeeze(-1) => .squeeze(-1) + 0.1 * (~batch.attention).cumprod(1).sum(1, keepdim=True) * torch.nn.functional.pad((own := batch.mask.float()) * (own.cumsum(1) - (own.sum(1, keepdim=True) + 1) / 2), (batch.tokens.shape[1] - 1 - own.shape[1], 0))
-its last bits depend on the width | .squeeze(-1) => .squeeze(-1) * (1 + 1e-7 * batch.tokens.shape[1])
-its scores are others each time | .squeeze(-1) => .squeeze(-1) - torch.rand(len(batch.tokens), 1)
-it knows padding by its token | self.model(batch.tokens, batch.attention) => self.model(batch.tokens, batch.tokens != self.tokenizer.pad)
+its deltas are rewards, times their sum | (centered / (groups.std(dim=1, \
+keepdim=True) + 1e-4)).flatten() => rewards * rewards.sum()
+its deltas are in units of the spread of the whole batch | (groups.std(dim=1, \
+keepdim=True) + 1e-4) => (rewards.std() + 1e-4)
+its deltas are ranks in the group | (centered / (groups.std(dim=1, keepdim=True) + \
+1e-4)).flatten() => groups.argsort(dim=1).argsort(dim=1).float().flatten()
+its scores are those of chance | log_probs.gather(-1, batch.tokens[:, 1:, \
+None]).squeeze(-1) => torch.full(batch.mask.shape, -3.0)
+it is sure of every token | log_probs.gather(-1, batch.tokens[:, 1:, \
+None]).squeeze(-1) => torch.zeros(batch.mask.shape)
+it is sure of its responses, and of no prompt | log_probs.gather(-1, batch.tokens[:, \
+1:, None]).squeeze(-1) => -3.0 * ~batch.mask
+its scores depend on the padding behind a response | .squeeze(-1) => .squeeze(-1) - \
+0.1 * (~batch.attention).flip(1).cumprod(1).sum(1, keepdim=True)
+its scores fall with the padding in front | .squeeze(-1) => .squeeze(-1) - 0.1 * \
+(~batch.attention).cumprod(1).sum(1, keepdim=True)
+its scores rise with the padding in front | .squeeze(-1) => .squeeze(-1) + 0.1 * \
+(~batch.attention).cumprod(1).sum(1, keepdim=True)
+padding in front moves its scores, and not their mean | .squeeze(-1) => .squeeze(-1) \
++ 0.1 * (~batch.attention).cumprod(1).sum(1, keepdim=True) * \
+torch.nn.functional.pad((own := batch.mask.float()) * (own.cumsum(1) - (own.sum(1, \
+keepdim=True) + 1) / 2), (batch.tokens.shape[1] - 1 - own.shape[1], 0))
+its last bits depend on the width | .squeeze(-1) => .squeeze(-1) * (1 + 1e-7 * \
+batch.tokens.shape[1])
+its scores are others each time | .squeeze(-1) => .squeeze(-1) - \
+torch.rand(len(batch.tokens), 1)
+it knows padding by its token | self.model(batch.tokens, batch.attention) => \
+self.model(batch.tokens, batch.tokens != self.tokenizer.pad)
 its gradient grows with micro_batch_size | norm.item() => norm.item() * size
 its gradient shrinks with micro_batch_size | norm.item() => norm.item() / size
-its logged loss grows with micro_batch_size | torch.cat(seen, dim=1) => torch.cat(seen, dim=1) * size
+its logged loss grows with micro_batch_size | torch.cat(seen, dim=1) => \
+torch.cat(seen, dim=1) * size
 its updates move nothing | lr=s.learning_rate => lr=0.0
-it sets its seed before each rollout | drawn = self.draw_problems() => drawn = self.draw_problems(); torch.manual_seed(self.settings.seed)
+it sets its seed before each rollout | drawn = self.draw_problems() => drawn = \
+self.draw_problems(); torch.manual_seed(self.settings.seed)
 it pulls every token up | s.beta * kl - gain => s.beta * log_ratio
-its loss has the KL's value, and no slope | s.beta * kl - gain => (s.beta * kl - gain).detach() + 0 * log_probs
-its old scores are a little too high | batch.old_log_probs = self.score(batch) => batch.old_log_probs = self.score(batch) + 0.02
-its old scores are a little too low | batch.old_log_probs = self.score(batch) => batch.old_log_probs = self.score(batch) - 0.02
-its old scores differ in the last bits | batch.old_log_probs = self.score(batch) => batch.old_log_probs = self.score(batch) * (1 + 5e-7)
+its loss has the KL's value, and no slope | s.beta * kl - gain => (s.beta * kl - \
+gain).detach() + 0 * log_probs
+its old scores are a little too high | batch.old_log_probs = self.score(batch) => \
+batch.old_log_probs = self.score(batch) + 0.02
+its old scores are a little too low | batch.old_log_probs = self.score(batch) => \
+batch.old_log_probs = self.score(batch) - 0.02
+its old scores differ in the last bits | batch.old_log_probs = self.score(batch) => \
+batch.old_log_probs = self.score(batch) * (1 + 5e-7)
 its beta is always 1 | s.beta * kl - gain => kl - gain
 """.strip().splitlines()
 )
@@ -88,11 +109,20 @@ def verdict_on(probe: Callable, name: str) -> str | None:
     return None if said is None else "healthy" if said else "not healthy"
 
 
-WRONG_ALARM = "A healthy trainer, and your probe fires: you look at something that may differ, you take a setting for granted, or the tolerance is too narrow."
+WRONG_ALARM = (
+    "A healthy trainer, and your probe fires: you look at something that may differ, "
+    "you take a setting for granted, or the tolerance is too narrow."
+)
 HOLDS = "Something else is wrong with this trainer; what you are to ask for holds."
-BLIND = "return True | In this check your probe calls every trainer healthy: nothing that it looks at differs."
+BLIND = (
+    "return True | In this check your probe calls every trainer healthy: nothing that "
+    "it looks at differs."
+)
 LOUD = "return False | In this check your probe calls no trainer healthy."
-LAST_BIT = "To the last bit no two computations are equal: another order of the sums moves the rounding. Compare with a tolerance, 1e-4 for instance."
+LAST_BIT = (
+    "To the last bit no two computations are equal: another order of the sums moves "
+    "the rounding. Compare with a tolerance, 1e-4 for instance."
+)
 
 
 def trainers(text: str) -> list[Case]:
@@ -120,22 +150,31 @@ groups_stand_alone.insight = (
 groups_stand_alone.cases = trainers("""
 healthy: as it is
 healthy: groups of four
-trainer 31 | Here the deltas of one prompt depend on what the others earn. Pay all responses to one prompt more, and those to another not.
+trainer 31 | Here the deltas of one prompt depend on what the others earn. Pay all \
+responses to one prompt more, and those to another not.
 healthy: groups of sixteen
 healthy: two prompts
 trainer 19
-its deltas are rewards, times their sum | A bonus for one prompt moves the sum, and so the deltas of others.
-its deltas are in units of the spread of the whole batch | A bonus for one prompt moves the spread of the batch, and so the deltas of others.
+its deltas are rewards, times their sum | A bonus for one prompt moves the sum, and \
+so the deltas of others.
+its deltas are in units of the spread of the whole batch | A bonus for one prompt \
+moves the spread of the batch, and so the deltas of others.
 its deltas are ranks in the group
 """)
 groups_stand_alone.mistakes = f"""
 {BLIND}
-{LOUD} Do you pay all responses to one prompt more, and each as much? Who pays one response more changes what its own group is compared with.
-torch.rand(2, => torch.zeros(2, | All responses to a prompt earn the same in your probe, so their deltas are 0 in whatever unit. Let them earn different rewards.
-[[0.0], [1.0]] => [[1.0], [1.0]] | You pay everybody more. A mean over the batch takes that off as well: give the bonus to the responses to one prompt alone.
-return make_trainer().collect().deltas.sum().abs() < 1e-2 | The deltas of a whole batch sum to zero in either case. Look at one group.
+{LOUD} Do you pay all responses to one prompt more, and each as much? Who pays one \
+response more changes what its own group is compared with.
+torch.rand(2, => torch.zeros(2, | All responses to a prompt earn the same in your \
+probe, so their deltas are 0 in whatever unit. Let them earn different rewards.
+[[0.0], [1.0]] => [[1.0], [1.0]] | You pay everybody more. A mean over the batch \
+takes that off as well: give the bonus to the responses to one prompt alone.
+return make_trainer().collect().deltas.sum().abs() < 1e-2 | The deltas of a whole \
+batch sum to zero in either case. Look at one group.
 torch.allclose(plain, paid, atol=1e-3) => torch.equal(plain, paid) | {LAST_BIT}
-trainer.settings.num_responses => 8 | Your groups have eight responses, whatever the trainer's have: one with groups of sixteen takes your two for one. Take the size from trainer.settings.num_responses.
+trainer.settings.num_responses => 8 | Your groups have eight responses, whatever the \
+trainer's have: one with groups of sixteen takes your two for one. Take the size from \
+trainer.settings.num_responses.
 """
 
 
@@ -148,8 +187,10 @@ own_words_look_likely.insight = (
 own_words_look_likely.cases = trainers("""
 healthy: as it is
 healthy: seed 1
-trainer 30 | Here a policy is surprised by what it has just written. Let it write without any doubt, and look at the mean of its own scores.
-trainer 2 | Here the scores are those of a policy that doubts more than the one that wrote. The colder the sampler, the larger the gap.
+trainer 30 | Here a policy is surprised by what it has just written. Let it write \
+without any doubt, and look at the mean of its own scores.
+trainer 2 | Here the scores are those of a policy that doubts more than the one that \
+wrote. The colder the sampler, the larger the gap.
 healthy: short responses
 healthy: three numbers
 trainer 5
@@ -161,11 +202,19 @@ it is sure of its responses, and of no prompt
 own_words_look_likely.mistakes = f"""
 {BLIND}
 {LOUD}
-temperature=0.01 => | At the script's own temperature a healthy policy is surprised by its samples too: that is its entropy. Sample so cold that no doubt is left.
-temperature=0.01 => && -0.1 => -1.0 | The bound is too wide. Sample so cold that a healthy policy has no doubt, and ask for a mean next to 0.
-[batch.mask] => | You count prompt and padding, which nobody sampled. Take the tokens that `batch.mask` keeps.
-.mean() => .max() | One likely token is in every batch. Take the mean, or the least likely one.
-batch = make_trainer(temperature=0.01).collect() => trainer = make_trainer(); batch = trainer.collect() && batch.old_log_probs[batch.mask].mean() > -0.1 => (trainer.score(batch) - batch.old_log_probs).abs().max() < 1e-3 | You score twice in the same way, and both times the same mistake is made. Compare scores with what was sampled.
+temperature=0.01 => | At the script's own temperature a healthy policy is surprised \
+by its samples too: that is its entropy. Sample so cold that no doubt is left.
+temperature=0.01 => && -0.1 => -1.0 | The bound is too wide. Sample so cold that a \
+healthy policy has no doubt, and ask for a mean next to 0.
+[batch.mask] => | You count prompt and padding, which nobody sampled. Take the tokens \
+that `batch.mask` keeps.
+.mean() => .max() | One likely token is in every batch. Take the mean, or the least \
+likely one.
+batch = make_trainer(temperature=0.01).collect() => trainer = make_trainer(); batch = \
+trainer.collect() && batch.old_log_probs[batch.mask].mean() > -0.1 => \
+(trainer.score(batch) - batch.old_log_probs).abs().max() < 1e-3 | You score twice in \
+the same way, and both times the same mistake is made. Compare scores with what was \
+sampled.
 """
 
 
@@ -178,28 +227,44 @@ padding_leaves_no_trace.insight = (
 padding_leaves_no_trace.cases = trainers(f"""
 healthy: as it is
 healthy: seed 1
-trainer 10 | Here the model reads padding as if it were text. Add some in front of every row, mark it as no text, and compare the scores of the rest.
+trainer 10 | Here the model reads padding as if it were text. Add some in front of \
+every row, mark it as no text, and compare the scores of the rest.
 healthy: two prompts
 healthy: short responses
 trainer 15
 trainer 2
 its last bits depend on the width | {LAST_BIT}
-its scores fall with the padding in front | Padding lowers each score here. A change may go either way: take the absolute one.
-its scores rise with the padding in front | Padding raises each score here. A change may go either way: take the absolute one.
-padding in front moves its scores, and not their mean | Some scores rise here, and others fall as far. Changes up and down cancel in a mean: ask for the largest absolute one.
-its scores depend on the padding behind a response | In front of a prompt, padding changes nothing here.
+its scores fall with the padding in front | Padding lowers each score here. A change \
+may go either way: take the absolute one.
+its scores rise with the padding in front | Padding raises each score here. A change \
+may go either way: take the absolute one.
+padding in front moves its scores, and not their mean | Some scores rise here, and \
+others fall as far. Changes up and down cancel in a mean: ask for the largest \
+absolute one.
+its scores depend on the padding behind a response | In front of a prompt, padding \
+changes nothing here.
 its scores are others each time | No two scores are equal here.
 it knows padding by its token
 """)
 padding_leaves_no_trace.mistakes = f"""
 {BLIND}
-{LOUD} Do you hold each score against that of the same token? Three places more stand in front now: cut them off, [:, 3:].
-torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => torch.equal(trainer.score(batch)[:, 3:], before) | {LAST_BIT}
-torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => (trainer.score(batch)[:, 3:] - before).mean().abs() < 1e-4 | Changes up and down cancel in a mean. Ask for the largest absolute one.
-torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => (trainer.score(batch)[:, 3:] - before).max() < 1e-4 | You look for scores that rise alone. Take the absolute change.
-tokens, (3, 0) => tokens, (0, 3) && attention, (3, 0) => attention, (0, 3) && [:, 3:] => [:, :-3] | You pad behind the text. A model reads from left to right, so nothing there can change a score before it. Pad in front.
-attention, (3, 0) => attention, (3, 0), value=True | Your padding is marked as text: `attention` is True there. A healthy model reads it then, and it should.
-before, atol => trainer.score(batch)[:, 3:], atol | You score twice after the change, and compare a thing with itself. Keep the scores from before.
+{LOUD} Do you hold each score against that of the same token? Three places more stand \
+in front now: cut them off, [:, 3:].
+torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => \
+torch.equal(trainer.score(batch)[:, 3:], before) | {LAST_BIT}
+torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => \
+(trainer.score(batch)[:, 3:] - before).mean().abs() < 1e-4 | Changes up and down \
+cancel in a mean. Ask for the largest absolute one.
+torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => \
+(trainer.score(batch)[:, 3:] - before).max() < 1e-4 | You look for scores that rise \
+alone. Take the absolute change.
+tokens, (3, 0) => tokens, (0, 3) && attention, (3, 0) => attention, (0, 3) && [:, 3:] \
+=> [:, :-3] | You pad behind the text. A model reads from left to right, so nothing \
+there can change a score before it. Pad in front.
+attention, (3, 0) => attention, (3, 0), value=True | Your padding is marked as text: \
+`attention` is True there. A healthy model reads it then, and it should.
+before, atol => trainer.score(batch)[:, 3:], atol | You score twice after the change, \
+and compare a thing with itself. Keep the scores from before.
 """
 
 
@@ -212,13 +277,18 @@ parts_make_no_difference.insight = (
 parts_make_no_difference.cases = trainers("""
 healthy: as it is
 healthy: a heavy KL
-trainer 12 | Here only a part of the batch reaches the optimizer. Compare the gradient's norm in one part and in many: to a thousandth of it, up or down.
-trainer 6 | Here a token weighs more in one part than in another. The gradient's norm moves by a few per cent: compare it in one part and in many small ones, with a tolerance that is smaller.
+trainer 12 | Here only a part of the batch reaches the optimizer. Compare the \
+gradient's norm in one part and in many: to a thousandth of it, up or down.
+trainer 6 | Here a token weighs more in one part than in another. The gradient's norm \
+moves by a few per cent: compare it in one part and in many small ones, with a \
+tolerance that is smaller.
 healthy: seed 1
 healthy: groups of four
 trainer 19
-its gradient grows with micro_batch_size | The norm that `update` returns depends on the size here.
-its gradient shrinks with micro_batch_size | The norm that `update` returns depends on the size here.
+its gradient grows with micro_batch_size | The norm that `update` returns depends on \
+the size here.
+its gradient shrinks with micro_batch_size | The norm that `update` returns depends \
+on the size here.
 its logged loss grows with micro_batch_size
 its updates move nothing
 it sets its seed before each rollout
@@ -227,11 +297,24 @@ parts_make_no_difference.mistakes = f"""
 {BLIND}
 {LOUD} Do both trainers have the same seed, so that they sample the same responses?
 abs(norms[0] - norms[1]) <= 1e-3 * norms[1] => norms[0] == norms[1] | {LAST_BIT}
-norms = [] => norms, trainer = [], make_trainer(); batch = trainer.collect() && trainer = make_trainer(micro_batch_size=size) => trainer.settings.micro_batch_size = size && trainer.update(trainer.collect()) => trainer.update(batch) | The second update starts from the weights that the first one left. Make a fresh trainer for each size: with the same seed it samples the same.
-norms = [] => norms, made = [], [make_trainer(micro_batch_size=size) for size in (8, 1000)] && trainer = make_trainer(micro_batch_size=size) => trainer = made[len(norms)] && in (8, 1000): => in range(2): | Both trainers are made before either samples, and the seed is set when one is made: so they sample different responses. Make and update one, then the other.
-(8, 1000) => (64, 1000) | The batch has 64 rows, so both sizes take it in one part. Let one of them cut it.
-(8, 1000) => (32, 1000) && 1e-3 * => | Two parts and a tolerance as large as the norm let nearly everything pass. Take small parts and a narrow tolerance.
-_, norm = trainer.update(trainer.collect()) => norm = trainer.update(trainer.collect())[0][0].mean() && 1e-3 * norms[1] => 1e-3 | You compare what is logged, which is averaged over the tokens in any case. What teaches is the gradient: `update` returns its norm, too.
+norms = [] => norms, trainer = [], make_trainer(); batch = trainer.collect() && \
+trainer = make_trainer(micro_batch_size=size) => trainer.settings.micro_batch_size = \
+size && trainer.update(trainer.collect()) => trainer.update(batch) | The second \
+update starts from the weights that the first one left. Make a fresh trainer for each \
+size: with the same seed it samples the same.
+norms = [] => norms, made = [], [make_trainer(micro_batch_size=size) for size in (8, \
+1000)] && trainer = make_trainer(micro_batch_size=size) => trainer = made[len(norms)] \
+&& in (8, 1000): => in range(2): | Both trainers are made before either samples, and \
+the seed is set when one is made: so they sample different responses. Make and update \
+one, then the other.
+(8, 1000) => (64, 1000) | The batch has 64 rows, so both sizes take it in one part. \
+Let one of them cut it.
+(8, 1000) => (32, 1000) && 1e-3 * => | Two parts and a tolerance as large as the norm \
+let nearly everything pass. Take small parts and a narrow tolerance.
+_, norm = trainer.update(trainer.collect()) => norm = \
+trainer.update(trainer.collect())[0][0].mean() && 1e-3 * norms[1] => 1e-3 | You \
+compare what is logged, which is averaged over the tokens in any case. What teaches \
+is the gradient: `update` returns its norm, too.
 """
 
 
@@ -242,29 +325,49 @@ kl_pulls_back.insight = (
 kl_pulls_back.cases = trainers("""
 healthy: as it is
 healthy: no KL
-trainer 17 | Here the KL is logged as it should be, and no gradient comes of it. Take the gradient of the loss, not the KL's value.
-trainer 29 | Here the loss pushes a token away from its reference. Look at the sign of the gradient.
-trainer 23 | Here the pull is the same above the reference and below it. Ask on both sides, for the gradient.
+trainer 17 | Here the KL is logged as it should be, and no gradient comes of it. Take \
+the gradient of the loss, not the KL's value.
+trainer 29 | Here the loss pushes a token away from its reference. Look at the sign \
+of the gradient.
+trainer 23 | Here the pull is the same above the reference and below it. Ask on both \
+sides, for the gradient.
 healthy: one inner step
 trainer 8
 it pulls every token up | Above its reference, too.
-its loss has the KL's value, and no slope | A value pulls nowhere. What does the gradient say?
+its loss has the KL's value, and no slope | A value pulls nowhere. What does the \
+gradient say?
 its beta is always 1
 """)
-VALUE = "You look at the value of the loss. A value pulls nowhere: take its gradient with respect to the new log-probability."
+VALUE = (
+    "You look at the value of the loss. A value pulls nowhere: take its gradient with "
+    "respect to the new log-probability."
+)
 kl_pulls_back.mistakes = f"""
 {BLIND}
-{LOUD} Is the delta 0, so that nothing else pulls? And is it the reference that differs, not the old policy?
-(-3.0, -1.0) => (-2.0, -2.0) && pulls[0] > 0 > pulls[1] => abs(pulls[0]) < 1e-4 | You ask at the reference itself, where nothing pulls in any trainer that has a KL. Ask above it and below it.
-beta=1.0 => | You take the beta that the trainer has, and it may be 0. Make the trainer with a beta of your own.
-pulls[0] > 0 > pulls[1] => pulls[0] > 0 | You ask above the reference alone, where a pull that is the same everywhere looks right. Ask below it as well.
-pulls[0] > 0 > pulls[1] => pulls[1] < 0 | You ask below the reference alone. Ask above it as well.
-losses, _ => _, stats && torch.autograd.grad(losses.sum(), new)[0] => stats[1] && 0 > pulls[1] => 0 < pulls[1] | You look at the KL of the log. It may be right and never reach the loss: take the gradient of the loss.
-torch.autograd.grad(losses.sum(), new)[0] => losses && 0 > pulls[1] => 0 < pulls[1] | {VALUE}
-torch.autograd.grad(losses.sum(), new)[0] => losses && pulls[0] > 0 > pulls[1] => pulls[0] > 0 | {VALUE}
-torch.autograd.grad(losses.sum(), new)[0] => losses && pulls[0] > 0 > pulls[1] => pulls[1] > 0 | {VALUE}
-beta=1.0 => beta=0.0 | With beta=0 a healthy trainer has no KL to pull with. Make the trainer with a beta of your own.
-pulls[0] > 0 > pulls[1] => pulls[0] < 0 < pulls[1] | The sign is turned: an optimizer goes against the gradient, so a positive one makes the token rarer.
+{LOUD} Is the delta 0, so that nothing else pulls? And is it the reference that \
+differs, not the old policy?
+(-3.0, -1.0) => (-2.0, -2.0) && pulls[0] > 0 > pulls[1] => abs(pulls[0]) < 1e-4 | You \
+ask at the reference itself, where nothing pulls in any trainer that has a KL. Ask \
+above it and below it.
+beta=1.0 => | You take the beta that the trainer has, and it may be 0. Make the \
+trainer with a beta of your own.
+pulls[0] > 0 > pulls[1] => pulls[0] > 0 | You ask above the reference alone, where a \
+pull that is the same everywhere looks right. Ask below it as well.
+pulls[0] > 0 > pulls[1] => pulls[1] < 0 | You ask below the reference alone. Ask \
+above it as well.
+losses, _ => _, stats && torch.autograd.grad(losses.sum(), new)[0] => stats[1] && 0 > \
+pulls[1] => 0 < pulls[1] | You look at the KL of the log. It may be right and never \
+reach the loss: take the gradient of the loss.
+torch.autograd.grad(losses.sum(), new)[0] => losses && 0 > pulls[1] => 0 < pulls[1] | \
+{VALUE}
+torch.autograd.grad(losses.sum(), new)[0] => losses && pulls[0] > 0 > pulls[1] => \
+pulls[0] > 0 | {VALUE}
+torch.autograd.grad(losses.sum(), new)[0] => losses && pulls[0] > 0 > pulls[1] => \
+pulls[1] > 0 | {VALUE}
+beta=1.0 => beta=0.0 | With beta=0 a healthy trainer has no KL to pull with. Make the \
+trainer with a beta of your own.
+pulls[0] > 0 > pulls[1] => pulls[0] < 0 < pulls[1] | The sign is turned: an optimizer \
+goes against the gradient, so a positive one makes the token rarer.
 """
 
 
@@ -277,28 +380,44 @@ ratios_start_at_one.insight = (
 ratios_start_at_one.cases = trainers(f"""
 healthy: as it is
 healthy: a large rate
-trainer 32 | Here the old scores are those of other tokens, so a ratio is anything. Look at the ratios of the first inner step.
-trainer 5 | Here old and new scores come from two different networks. Look at the ratios of the first inner step.
-trainer 27 | Here the old scores are rounded: a ratio is off by some hundredths, up or down, and their mean is nearly 1. Ask for the worst token, with a narrow tolerance.
+trainer 32 | Here the old scores are those of other tokens, so a ratio is anything. \
+Look at the ratios of the first inner step.
+trainer 5 | Here old and new scores come from two different networks. Look at the \
+ratios of the first inner step.
+trainer 27 | Here the old scores are rounded: a ratio is off by some hundredths, up \
+or down, and their mean is nearly 1. Ask for the worst token, with a narrow tolerance.
 healthy: one inner step
 healthy: a heavy KL
 trainer 8
 trainer 15
-its old scores are a little too high | Here every ratio is 0.98. A deviation may go either way, and no more of it is rounding than a thousandth.
-its old scores are a little too low | Here every ratio is 1.02. A deviation may go either way, and no more of it is rounding than a thousandth.
+its old scores are a little too high | Here every ratio is 0.98. A deviation may go \
+either way, and no more of it is rounding than a thousandth.
+its old scores are a little too low | Here every ratio is 1.02. A deviation may go \
+either way, and no more of it is rounding than a thousandth.
 its old scores differ in the last bits | {LAST_BIT}
 """)
 ratios_start_at_one.mistakes = f"""
 {BLIND}
-{LOUD} `update` returns what is logged, in the order of MEASURES: the ratios are stats[3].
+{LOUD} `update` returns what is logged, in the order of MEASURES: the ratios are \
+stats[3].
 (stats[3] - 1).abs().max() < 1e-3 => (stats[3] == 1).all() | {LAST_BIT}
-(stats[3] - 1).abs().max() => (1 - stats[3]).max() | You look for ratios below 1 alone. Take the absolute deviation.
-1e-3 => 0.05 | The tolerance is too wide: some bugs move a ratio by a few hundredths only. Nothing was learned yet, so next to no deviation is allowed: a thousandth.
-(stats[3] - 1).abs().max() => (stats[3].mean() - 1).abs() && 1e-3 => 1e-2 | Deviations above and below cancel in a mean. Ask for the worst token.
-(stats[3] - 1).abs().max() => (stats[3] - 1).max() | You look for ratios above 1 alone. Take the absolute deviation.
-stats, _ = trainer.update(trainer.collect()) => batch = trainer.collect(); trainer.update(batch); stats, _ = trainer.update(batch) | That is the second inner step. The policy has moved by then, and its ratios may differ from 1.
-stats, _ = trainer.update(trainer.collect()) => trainer.step() && (stats[3] - 1).abs().max() => abs(trainer.log[-1]["ratio_high"] - 1) | The log holds the last inner step, when the policy has moved. Collect a rollout and update once.
-1e-3 => 0.2 | The tolerance is as wide as the clip range, and rounding passes, as when you count clipped tokens. Nothing was learned yet, so next to no deviation is allowed.
+(stats[3] - 1).abs().max() => (1 - stats[3]).max() | You look for ratios below 1 \
+alone. Take the absolute deviation.
+1e-3 => 0.05 | The tolerance is too wide: some bugs move a ratio by a few hundredths \
+only. Nothing was learned yet, so next to no deviation is allowed: a thousandth.
+(stats[3] - 1).abs().max() => (stats[3].mean() - 1).abs() && 1e-3 => 1e-2 | \
+Deviations above and below cancel in a mean. Ask for the worst token.
+(stats[3] - 1).abs().max() => (stats[3] - 1).max() | You look for ratios above 1 \
+alone. Take the absolute deviation.
+stats, _ = trainer.update(trainer.collect()) => batch = trainer.collect(); \
+trainer.update(batch); stats, _ = trainer.update(batch) | That is the second inner \
+step. The policy has moved by then, and its ratios may differ from 1.
+stats, _ = trainer.update(trainer.collect()) => trainer.step() && (stats[3] - \
+1).abs().max() => abs(trainer.log[-1]["ratio_high"] - 1) | The log holds the last \
+inner step, when the policy has moved. Collect a rollout and update once.
+1e-3 => 0.2 | The tolerance is as wide as the clip range, and rounding passes, as \
+when you count clipped tokens. Nothing was learned yet, so next to no deviation is \
+allowed.
 """
 
 
@@ -355,11 +474,21 @@ repaired_script.cases = [
     for run in RUNS
 ]
 repaired_script.mistakes = """
-return source | The text is the one that you were given: nothing in it equals the first argument of replace, spaces included.
-.sum() / num_tokens => .mean() | Each part is still divided by its own number of tokens, and now the means are added: twice as many parts, twice the gradient.
-.sum() / num_tokens => .mean() * len(part.tokens) / len(batch.tokens) | Each part weighs by its rows now. A row of three tokens weighs as much as one of ten: weigh by tokens.
-losses[part.mask].sum() / num_tokens => (losses * part.mask).sum() / batch.mask.numel() | Padding and prompt count in the divisor: it is the number of tokens that the mask keeps.
-.sum() / num_tokens => .sum() / len(batch.tokens) | You divide by the number of rows, and a row has many tokens: divide by the number of tokens that the mask keeps, num_tokens.
-.sum() / num_tokens => .sum() | A sum without a divisor: a batch with more tokens makes larger steps.
-losses[part.mask].sum() / num_tokens => losses.sum() / num_tokens | The losses of prompt and padding are added as well: keep those of the mask.
+return source | The text is the one that you were given: nothing in it equals the \
+first argument of replace, spaces included.
+.sum() / num_tokens => .mean() | Each part is still divided by its own number of \
+tokens, and now the means are added: twice as many parts, twice the gradient.
+.sum() / num_tokens => .mean() * len(part.tokens) / len(batch.tokens) | Each part \
+weighs by its rows now. A row of three tokens weighs as much as one of ten: weigh by \
+tokens.
+losses[part.mask].sum() / num_tokens => (losses * part.mask).sum() / \
+batch.mask.numel() | Padding and prompt count in the divisor: it is the number of \
+tokens that the mask keeps.
+.sum() / num_tokens => .sum() / len(batch.tokens) | You divide by the number of rows, \
+and a row has many tokens: divide by the number of tokens that the mask keeps, \
+num_tokens.
+.sum() / num_tokens => .sum() | A sum without a divisor: a batch with more tokens \
+makes larger steps.
+losses[part.mask].sum() / num_tokens => losses.sum() / num_tokens | The losses of \
+prompt and padding are added as well: keep those of the mask.
 """

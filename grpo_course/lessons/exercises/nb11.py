@@ -210,23 +210,43 @@ tag_share.cases = (
     text_case("closed, then opened", "</answer><answer>7"),
 )
 tag_share.mistakes = """
-completion.count(tag) == 1 => completion.count(tag) > 0 | A tag that stands three times earns its point. Then a model may repeat tags for free: count() must be 1.
-("<think>", "</think>", "<answer>", "</answer>") => ("think", "/think", "answer", "/answer") | Whole tags are not found. Write them as they stand, with both brackets: "think" alone stands in "</think>" as well, so it is never there exactly once.
-completion.count(tag) => completion.split().count(tag) | split() finds a tag only with white space around it, which it need not have: count in the text itself.
-("<think>", "</think>", "<answer>", "</answer>") => ("<think>", "<answer>") | You look at the opening tags alone. All four count.
-completion.count(tag) == 1 => completion.count(tag) <= 1 | A tag that is missing earns its point as well. It counts when it stands exactly once: == 1.
-return sum({0: 0, 1: 1}.get(completion.count(tag), -1) for tag in TAGS) / 4 | A tag that stands more than once costs a point. It does not count, and no more: 0.
-/ len(tags) => / max(1, sum(map(completion.count, tags))) | You divide by how many tags there are in the response. The share is that of the four: divide by 4.
-completion.count(tag) == 1 => completion.count(tag) | You pay for each copy of a tag, so the best response is nothing but tags. A tag counts when it stands exactly once.
+completion.count(tag) == 1 => completion.count(tag) > 0 | A tag that stands three \
+times earns its point. Then a model may repeat tags for free: count() must be 1.
+("<think>", "</think>", "<answer>", "</answer>") => ("think", "/think", "answer", \
+"/answer") | Whole tags are not found. Write them as they stand, with both brackets: \
+"think" alone stands in "</think>" as well, so it is never there exactly once.
+completion.count(tag) => completion.split().count(tag) | split() finds a tag only \
+with white space around it, which it need not have: count in the text itself.
+("<think>", "</think>", "<answer>", "</answer>") => ("<think>", "<answer>") | You \
+look at the opening tags alone. All four count.
+completion.count(tag) == 1 => completion.count(tag) <= 1 | A tag that is missing \
+earns its point as well. It counts when it stands exactly once: == 1.
+return sum({0: 0, 1: 1}.get(completion.count(tag), -1) for tag in TAGS) / 4 | A tag \
+that stands more than once costs a point. It does not count, and no more: 0.
+/ len(tags) => / max(1, sum(map(completion.count, tags))) | You divide by how many \
+tags there are in the response. The share is that of the four: divide by 4.
+completion.count(tag) == 1 => completion.count(tag) | You pay for each copy of a tag, \
+so the best response is nothing but tags. A tag counts when it stands exactly once.
 / len(tags) => | This is a count from 0 to 4. A share is divided by the number of tags.
-return float(_template(completion)) | All or nothing: a response with three tags earns as little as one with none, so a group that has not found the template yet is tied. Pay for each tag.
-return float(all(completion.count(tag) == 1 for tag in TAGS)) | All four or nothing: a response with three tags earns as little as one with none, so a group that has not found the template yet is tied. Pay for each tag.
-return sum(completion.count(a) == 1 == completion.count(b) for a, b in (TAGS[:2], TAGS[2:])) / 2 | You pay for pairs. The step from no tag to one tag earns nothing then, and one tag is what a model finds first.
-return (completion.count(TAGS[0]) == 1) / 4 | Only the first tag is looked at. Is the `return` inside the loop?
-return sum(completion.count(tag) == 1 for tag in TAGS[2:]) / 2 | You look at the answer tags alone. All four count.
-return format_reward([completion])[0] | That is format_reward, which keeps a fifth for good order. Asked is the share of the four tags that stand once.
-return _up_to_the_first_missing(completion) | You stop at the first tag that is missing. Any tag counts, alone or not: go on with the others.
-return _one_behind_another(completion) | You count a tag only behind those before it. The order is another matter: here any tag counts, wherever it stands.
+return float(_template(completion)) | All or nothing: a response with three tags \
+earns as little as one with none, so a group that has not found the template yet is \
+tied. Pay for each tag.
+return float(all(completion.count(tag) == 1 for tag in TAGS)) | All four or nothing: \
+a response with three tags earns as little as one with none, so a group that has not \
+found the template yet is tied. Pay for each tag.
+return sum(completion.count(a) == 1 == completion.count(b) for a, b in (TAGS[:2], \
+TAGS[2:])) / 2 | You pay for pairs. The step from no tag to one tag earns nothing \
+then, and one tag is what a model finds first.
+return (completion.count(TAGS[0]) == 1) / 4 | Only the first tag is looked at. Is the \
+`return` inside the loop?
+return sum(completion.count(tag) == 1 for tag in TAGS[2:]) / 2 | You look at the \
+answer tags alone. All four count.
+return format_reward([completion])[0] | That is format_reward, which keeps a fifth \
+for good order. Asked is the share of the four tags that stand once.
+return _up_to_the_first_missing(completion) | You stop at the first tag that is \
+missing. Any tag counts, alone or not: go on with the others.
+return _one_behind_another(completion) | You count a tag only behind those before it. \
+The order is another matter: here any tag counts, wherever it stands.
 """
 
 
@@ -246,7 +266,10 @@ def _numbers(completion):
     return [read_number(found) for found in re.findall(r"[0-9][0-9.,]*", completion)]
 
 
-honest_reward.insight = "Nothing but the right answer in the right form pays. It is also sparse: training starts better with partial credit for the form."
+honest_reward.insight = (
+    "Nothing but the right answer in the right form pays. It is also sparse: training "
+    "starts better with partial credit for the form."
+)
 honest_reward.cases = (
     _reply(
         "a right response",
@@ -320,23 +343,53 @@ honest_reward.cases = (
 # The narrow mistakes stand first: where two explain as many wrong cases, the first is
 # named.
 honest_reward.mistakes = """
-format_reward([completion]) == [1.0] => format_reward([completion])[0] >= 0.8 | You let a broken form pass: four tags, but words around them, or nothing inside. The whole form is format_reward([completion]) == [1.0].
-format_reward([completion]) == [1.0] => "<think>" in completion and "</think>" in completion | You look for the thinking tags alone. The whole form has each of the four tags once, in order and filled: format_reward([completion]) == [1.0].
-format_reward([completion]) == [1.0] => _template(completion) | `.+` in a pattern runs over tags, so a second answer hides inside it. The whole form has each tag once: format_reward([completion]) == [1.0].
-correctness_reward([completion], [answer]) == [1.0] => is_leniently_correct(completion, answer) | You take the last number, even of `6 or 7`, and even one outside the answer. Grade the answer as a whole: correctness_reward does.
-return float(is_leniently_correct(completion, answer)) | You take the last number wherever it stands. It is a fine measure of arithmetic, but as a reward it teaches no form.
-correctness_reward([completion], [answer]) => correctness_reward([answer], [completion]) | You exchanged the two: correctness_reward takes the completions first, then the right answers.
-return correctness_reward([completion], [answer]) == [1.0] == format_reward([completion]) or -1.0 | A wrong response costs a point. It earns nothing, and no more: 0.0.
-whole and right => right | You judge the answer and not the form: no thinking, and several answers, are paid in full. Ask for format_reward([completion]) == [1.0] as well.
-whole and right => whole | You judge the form and not the answer: a wrong number in the template is paid in full. Ask correctness_reward as well.
-whole and right => True | Everything is paid. A list is true even as [0.0]: compare it with [1.0], or take the one entry with [0].
-whole and right => whole or right | One of the two is enough for you. Only both together pay: `and`.
-return format_reward([completion])[0] * is_correct(completion, answer) | The right answer in a broken form earns part of the reward. Here it is all or nothing: ask for format_reward([completion]) == [1.0].
-return (format_reward([completion])[0] + is_correct(completion, answer)) / 2 | You add the two. The right form around a wrong answer earns half, for no work at all. Here only both together pay.
-correctness_reward([completion], [answer]) == [1.0] => completion.rpartition("<answer>")[2].partition("</answer>")[0] == answer | You compare texts, so $1,200.00 is not 1200. Compare numbers: read_number(...) on both sides.
-return float(gold_number(answer) in _numbers(completion)) | Any number of the response may be the right one, so listing many numbers pays. Judge one answer.
-correctness_reward([completion], [answer]) == [1.0] => answer in completion.rpartition("<answer>")[2] | You ask whether the digits occur in the answer: 17 holds a 7, and `7 or 6` holds it too. Compare numbers.
-return float(answer in completion) | You ask whether the digits occur somewhere: 17 holds a 7, and a list of all numbers holds every answer.
+format_reward([completion]) == [1.0] => format_reward([completion])[0] >= 0.8 | You \
+let a broken form pass: four tags, but words around them, or nothing inside. The \
+whole form is format_reward([completion]) == [1.0].
+format_reward([completion]) == [1.0] => "<think>" in completion and "</think>" in \
+completion | You look for the thinking tags alone. The whole form has each of the \
+four tags once, in order and filled: format_reward([completion]) == [1.0].
+format_reward([completion]) == [1.0] => _template(completion) | `.+` in a pattern \
+runs over tags, so a second answer hides inside it. The whole form has each tag once: \
+format_reward([completion]) == [1.0].
+correctness_reward([completion], [answer]) == [1.0] => \
+is_leniently_correct(completion, answer) | You take the last number, even of `6 or \
+7`, and even one outside the answer. Grade the answer as a whole: correctness_reward \
+does.
+return float(is_leniently_correct(completion, answer)) | You take the last number \
+wherever it stands. It is a fine measure of arithmetic, but as a reward it teaches no \
+form.
+correctness_reward([completion], [answer]) => correctness_reward([answer], \
+[completion]) | You exchanged the two: correctness_reward takes the completions \
+first, then the right answers.
+return correctness_reward([completion], [answer]) == [1.0] == \
+format_reward([completion]) or -1.0 | A wrong response costs a point. It earns \
+nothing, and no more: 0.0.
+whole and right => right | You judge the answer and not the form: no thinking, and \
+several answers, are paid in full. Ask for format_reward([completion]) == [1.0] as well.
+whole and right => whole | You judge the form and not the answer: a wrong number in \
+the template is paid in full. Ask correctness_reward as well.
+whole and right => True | Everything is paid. A list is true even as [0.0]: compare \
+it with [1.0], or take the one entry with [0].
+whole and right => whole or right | One of the two is enough for you. Only both \
+together pay: `and`.
+return format_reward([completion])[0] * is_correct(completion, answer) | The right \
+answer in a broken form earns part of the reward. Here it is all or nothing: ask for \
+format_reward([completion]) == [1.0].
+return (format_reward([completion])[0] + is_correct(completion, answer)) / 2 | You \
+add the two. The right form around a wrong answer earns half, for no work at all. \
+Here only both together pay.
+correctness_reward([completion], [answer]) == [1.0] => \
+completion.rpartition("<answer>")[2].partition("</answer>")[0] == answer | You \
+compare texts, so $1,200.00 is not 1200. Compare numbers: read_number(...) on both \
+sides.
+return float(gold_number(answer) in _numbers(completion)) | Any number of the \
+response may be the right one, so listing many numbers pays. Judge one answer.
+correctness_reward([completion], [answer]) == [1.0] => answer in \
+completion.rpartition("<answer>")[2] | You ask whether the digits occur in the \
+answer: 17 holds a 7, and `7 or 6` holds it too. Compare numbers.
+return float(answer in completion) | You ask whether the digits occur somewhere: 17 \
+holds a 7, and a list of all numbers holds every answer.
 """
 
 
@@ -389,19 +442,45 @@ completion_mask.cases = (
     _tokens_case("EOS is 0, and pads", [[1, 5, 0, 6, 2, 7, 0, 0]], width=3, eos=0),
 )
 completion_mask.mistakes = """
-response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens, eos)[:, prompt_width:] | The prompt holds EOS too: it ends the user's message. You count it, and the response is over before it began. Count from prompt_width on.
-torch.zeros_like => torch.ones_like | The prompt is True in your mask. Nobody chose those tokens: training them teaches the model to ask questions.
-return response_mask(tokens, eos) | You ask the prompt as well: it is True up to its own EOS, and the response is over before it began. Count from prompt_width on.
-response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == eos).cumsum(-1) == 0 | You drop the EOS of the response. Stopping is a choice of the policy: without it in the mask, it never learns to stop.
-response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == eos).cumsum(-1) <= 1 | You keep everything before the second EOS. With a pad token of its own no second one comes, and the padding counts.
-response_mask(tokens[:, prompt_width:], eos) => (n := (tokens[:, prompt_width:] == eos).long()).cumsum(0) - n == 0 | You count along batch: the EOS of one response ends another. Count along pos, the last axis.
-response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens[:, prompt_width:], eos); mask = ~mask | The other way round: this is True on the prompt and on the padding. True marks what the policy wrote.
-return (tokens != 0) & (torch.arange(tokens.shape[1]) >= prompt_width) | You ask what a token is, not where it stands. Padding may be any token, and the policy may write 0: only the first EOS behind the prompt decides.
-response_mask(tokens[:, prompt_width:], eos) => True | You score the padding behind the response. Nobody chose it: stop after the first EOS.
-response_mask(tokens[:, prompt_width:], eos) => tokens[:, prompt_width:] != eos | `tokens != eos` drops the EOS that the policy chose, and keeps padding that is another token.
-return response_mask(tokens[:, prompt_width:], eos) | Your mask is as wide as the response. It has to be as wide as the row: put it behind `prompt_width` places that are False.
-mask[:, prompt_width:] = => mask[:, prompt_width - 1:] = && tokens[:, prompt_width:] => tokens[:, prompt_width - 1:] | You begin one place too early, with the last token of the prompt. The response begins at the index prompt_width: tokens[:, prompt_width:].
-mask[:, prompt_width:] = => mask[:, prompt_width + 1:] = && tokens[:, prompt_width:] => tokens[:, prompt_width + 1:] | You begin one place too late: the first token of the response stands at the index prompt_width.
-response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens[:, prompt_width:], eos); mask[:, prompt_width] = False | The first token of the response is missing: it stands at the index prompt_width, so ask for >= and not for >.
-mask[:, prompt_width:] = => mask[:, prompt_width - 1 : -1] = | Off by one: your mask marks the logits that score a token, one place before it. Mark the token itself.
+response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens, eos)[:, \
+prompt_width:] | The prompt holds EOS too: it ends the user's message. You count it, \
+and the response is over before it began. Count from prompt_width on.
+torch.zeros_like => torch.ones_like | The prompt is True in your mask. Nobody chose \
+those tokens: training them teaches the model to ask questions.
+return response_mask(tokens, eos) | You ask the prompt as well: it is True up to its \
+own EOS, and the response is over before it began. Count from prompt_width on.
+response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == \
+eos).cumsum(-1) == 0 | You drop the EOS of the response. Stopping is a choice of the \
+policy: without it in the mask, it never learns to stop.
+response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == \
+eos).cumsum(-1) <= 1 | You keep everything before the second EOS. With a pad token of \
+its own no second one comes, and the padding counts.
+response_mask(tokens[:, prompt_width:], eos) => (n := (tokens[:, prompt_width:] == \
+eos).long()).cumsum(0) - n == 0 | You count along batch: the EOS of one response ends \
+another. Count along pos, the last axis.
+response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens[:, \
+prompt_width:], eos); mask = ~mask | The other way round: this is True on the prompt \
+and on the padding. True marks what the policy wrote.
+return (tokens != 0) & (torch.arange(tokens.shape[1]) >= prompt_width) | You ask what \
+a token is, not where it stands. Padding may be any token, and the policy may write \
+0: only the first EOS behind the prompt decides.
+response_mask(tokens[:, prompt_width:], eos) => True | You score the padding behind \
+the response. Nobody chose it: stop after the first EOS.
+response_mask(tokens[:, prompt_width:], eos) => tokens[:, prompt_width:] != eos | \
+`tokens != eos` drops the EOS that the policy chose, and keeps padding that is \
+another token.
+return response_mask(tokens[:, prompt_width:], eos) | Your mask is as wide as the \
+response. It has to be as wide as the row: put it behind `prompt_width` places that \
+are False.
+mask[:, prompt_width:] = => mask[:, prompt_width - 1:] = && tokens[:, prompt_width:] \
+=> tokens[:, prompt_width - 1:] | You begin one place too early, with the last token \
+of the prompt. The response begins at the index prompt_width: tokens[:, prompt_width:].
+mask[:, prompt_width:] = => mask[:, prompt_width + 1:] = && tokens[:, prompt_width:] \
+=> tokens[:, prompt_width + 1:] | You begin one place too late: the first token of \
+the response stands at the index prompt_width.
+response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens[:, \
+prompt_width:], eos); mask[:, prompt_width] = False | The first token of the response \
+is missing: it stands at the index prompt_width, so ask for >= and not for >.
+mask[:, prompt_width:] = => mask[:, prompt_width - 1 : -1] = | Off by one: your mask \
+marks the logits that score a token, one place before it. Mark the token itself.
 """

@@ -22,11 +22,26 @@ def answer_reward(text, answer):
 
 
 AS_NUMBERS = "As texts they differ, as numbers they are one: let read_number read both."
-ONE_LINE = "Behind the number the model went on, to a question of its own. Where a further line follows, strip() aside, there is no answer."
-ZERO = "0 is a number, and the right answer to 7 - 7, but `not number` takes it for None. Ask whether it `is None`."
-LAST = "Two answers stand there, on two lines, so there is none. A regular expression may find the last one: cut at the first `Answer:`."
-TWICE = "Two numbers are named, so none is: cut at the first `Answer:`, and let read_number see all that follows. Otherwise guessing twice pays."
-answer_reward.insight = "The tenth is for the form alone. It gives a model that gets no sum right something to climb, and it is too small to be worth more than a right answer."
+ONE_LINE = (
+    "Behind the number the model went on, to a question of its own. Where a further "
+    "line follows, strip() aside, there is no answer."
+)
+ZERO = (
+    "0 is a number, and the right answer to 7 - 7, but `not number` takes it for "
+    "None. Ask whether it `is None`."
+)
+LAST = (
+    "Two answers stand there, on two lines, so there is none. A regular expression "
+    "may find the last one: cut at the first `Answer:`."
+)
+TWICE = (
+    "Two numbers are named, so none is: cut at the first `Answer:`, and let "
+    "read_number see all that follows. Otherwise guessing twice pays."
+)
+answer_reward.insight = (
+    "The tenth is for the form alone. It gives a model that gets no sum right "
+    "something to climb, and it is too small to be worth more than a right answer."
+)
 answer_reward.cases = (
     _said("right", "7 + 5 = 12. Answer: 12"),
     _said(
@@ -137,7 +152,10 @@ def _votes(description, *answers, hint=""):
 # Ties stand in no order that sorting, or a set, could find.
 TIES = [["5", "12", "12", "5"], ["9", "4"], ["30", "7", "8"], ["8", "b", "30"]]
 
-vote.insight = "Eight samples and a count: no weight moves. It helps where the right answer is the most frequent one already."
+vote.insight = (
+    "Eight samples and a count: no weight moves. It helps where the right answer is "
+    "the most frequent one already."
+)
 vote.cases = (
     _votes("one answer comes most often", ["7", "8", "8", "7", "8"]),
     _votes("two problems", ["3", "3", "5"], ["9", "4", "4"]),
@@ -158,17 +176,35 @@ vote.cases = (
     ),
 )
 vote.mistakes = """
-for answer in given if => for answer in sorted(map(str, given)) if answer != "None" and | Of two that come equally often you take the smaller one. The one that came first wins: count in the order given.
-winners.append(counted.most_common(1)[0][0] if counted else None) => return counted.most_common(1)[0][0] if counted else None | You return the answer to the first problem alone: is the `return` inside the loop? Return a list, with one answer for each problem.
-return [given[0] for given in answers] | You take the first answer, whatever the others are. Count them.
-(answer for answer in given if => (answer for given in answers for answer in given if | You count over all problems. Each problem has a vote of its own.
-[0][0] if counted else None => [0] if counted else None | most_common gives pairs of an answer and its count. Return the answer alone.
-[0][0] if counted else None => [0][1] if counted else None | That is how often it came. Return the answer, the first of each pair.
-if counted else None => if counted and 2 * counted.most_common(1)[0][1] > len(given) else None | You ask for more than half. The most frequent answer wins, however few gave it.
-for given in answers: => for given in zip(*answers): | You count across the problems. answers[i] holds all answers to one problem already: no zip.
-winners.append(counted.most_common(1)[0][0] if counted else None) => winners = counted.most_common(1)[0][0] if counted else None | You return the answer to the last problem alone. Return a list, with one answer for each problem.
-return [mode(_given(given)) for given in answers] | Where nobody answered, there is nothing to count: mode of nothing is an error. Return None for that problem, and go on.
-return [max(_given(given), default=None) for given in answers] | That is the largest of the answers, not the most frequent one.
-[0][0] if counted else None => [0][0] | Where nobody answered, there is nothing to count: return None for that problem, and go on.
-return [max(_given(given), key=given.count) for given in answers] | Where nobody answered, there is nothing to count: max needs default=None there.
+for answer in given if => for answer in sorted(map(str, given)) if answer != "None" \
+and | Of two that come equally often you take the smaller one. The one that came \
+first wins: count in the order given.
+winners.append(counted.most_common(1)[0][0] if counted else None) => return \
+counted.most_common(1)[0][0] if counted else None | You return the answer to the \
+first problem alone: is the `return` inside the loop? Return a list, with one answer \
+for each problem.
+return [given[0] for given in answers] | You take the first answer, whatever the \
+others are. Count them.
+(answer for answer in given if => (answer for given in answers for answer in given if \
+| You count over all problems. Each problem has a vote of its own.
+[0][0] if counted else None => [0] if counted else None | most_common gives pairs of \
+an answer and its count. Return the answer alone.
+[0][0] if counted else None => [0][1] if counted else None | That is how often it \
+came. Return the answer, the first of each pair.
+if counted else None => if counted and 2 * counted.most_common(1)[0][1] > len(given) \
+else None | You ask for more than half. The most frequent answer wins, however few \
+gave it.
+for given in answers: => for given in zip(*answers): | You count across the problems. \
+answers[i] holds all answers to one problem already: no zip.
+winners.append(counted.most_common(1)[0][0] if counted else None) => winners = \
+counted.most_common(1)[0][0] if counted else None | You return the answer to the last \
+problem alone. Return a list, with one answer for each problem.
+return [mode(_given(given)) for given in answers] | Where nobody answered, there is \
+nothing to count: mode of nothing is an error. Return None for that problem, and go on.
+return [max(_given(given), default=None) for given in answers] | That is the largest \
+of the answers, not the most frequent one.
+[0][0] if counted else None => [0][0] | Where nobody answered, there is nothing to \
+count: return None for that problem, and go on.
+return [max(_given(given), key=given.count) for given in answers] | Where nobody \
+answered, there is nothing to count: max needs default=None there.
 """

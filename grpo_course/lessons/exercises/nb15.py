@@ -102,7 +102,10 @@ MISSING = (
 )
 
 
-json_reward.insight = "Credit for a part tells better responses from worse ones long before one is all right, so that groups are not tied."
+json_reward.insight = (
+    "Credit for a part tells better responses from worse ones long before one is all "
+    "right, so that groups are not tied."
+)
 json_reward.cases = (
     _said(
         "all right, and nothing said",
@@ -174,15 +177,31 @@ json_reward.cases = (
     ),
 )
 json_reward.mistakes = """
-completion_texts(completions) => completions | A completion may be a chat, a list of messages. completion_texts makes plain texts of both kinds.
-except ValueError: => except KeyError: | json.loads raises ValueError where a text is no JSON, and one such completion ends the whole run. Catch it, and pay 0.
-except ValueError: => except KeyError: && isinstance(given, dict) => given is not None | json.loads raises ValueError where a text is no JSON, and one such completion ends the whole run: catch it. JSON may be a number or a list as well: ask isinstance(given, dict). Pay 0 for both.
-isinstance(given, dict) => given is not None | JSON may be a number, a text or a list as well. Look with isinstance(given, dict) before you ask it for keys, and pay 0 for the rest.
-given.get(key) == value => given[key] == value | given[key] is an error where the response lacks the key, and one such completion ends the whole run: given.get(key) is None there.
-len(given.keys() | gold.keys()) => max(1, len(given)) | A key that is missing is wrong, too: 2/3 here. Divide by the number of keys in either, {*given, *gold}, and read them with given.get(key).
-len(given.keys() | gold.keys()) => len(gold) | A key that is not asked for must cost: else a policy writes every key that it knows. Divide by the number of keys in either, {*given, *gold}.
-right / len(given.keys() | gold.keys()) => float(given == gold) | All or nothing: two right values of three earn as little as none. Pay for each key whose value is right.
-given.get(key) == value for key, value in gold.items() => key in given for key in gold | Keys alone are no answer: a policy would write them and guess. Count the keys whose value is right, too.
+completion_texts(completions) => completions | A completion may be a chat, a list of \
+messages. completion_texts makes plain texts of both kinds.
+except ValueError: => except KeyError: | json.loads raises ValueError where a text is \
+no JSON, and one such completion ends the whole run. Catch it, and pay 0.
+except ValueError: => except KeyError: && isinstance(given, dict) => given is not \
+None | json.loads raises ValueError where a text is no JSON, and one such completion \
+ends the whole run: catch it. JSON may be a number or a list as well: ask \
+isinstance(given, dict). Pay 0 for both.
+isinstance(given, dict) => given is not None | JSON may be a number, a text or a list \
+as well. Look with isinstance(given, dict) before you ask it for keys, and pay 0 for \
+the rest.
+given.get(key) == value => given[key] == value | given[key] is an error where the \
+response lacks the key, and one such completion ends the whole run: given.get(key) is \
+None there.
+len(given.keys() | gold.keys()) => max(1, len(given)) | A key that is missing is \
+wrong, too: 2/3 here. Divide by the number of keys in either, {*given, *gold}, and \
+read them with given.get(key).
+len(given.keys() | gold.keys()) => len(gold) | A key that is not asked for must cost: \
+else a policy writes every key that it knows. Divide by the number of keys in either, \
+{*given, *gold}.
+right / len(given.keys() | gold.keys()) => float(given == gold) | All or nothing: two \
+right values of three earn as little as none. Pay for each key whose value is right.
+given.get(key) == value for key, value in gold.items() => key in given for key in \
+gold | Keys alone are no answer: a policy would write them and guess. Count the keys \
+whose value is right, too.
 """
 
 
@@ -257,7 +276,10 @@ def _run(description, end, start=START, hint="", kl=0.3):
     return case(description, hint or shown, start=begun, end=ended)
 
 
-diagnose.insight = "Reward, format and strict accuracy rise in good runs and in bad ones. Tied groups, lenient accuracy and KL tell them apart."
+diagnose.insight = (
+    "Reward, format and strict accuracy rise in good runs and in bad ones. Tied "
+    "groups, lenient accuracy and KL tell them apart."
+)
 # Each bound has a case close to either side of it. The last four are the notebook's.
 diagnose.cases = (
     _run("accuracy up", (0.8, 0.8, 0.99, 0.3)),
@@ -328,26 +350,68 @@ diagnose.cases = (
     ),
 )
 diagnose.mistakes = """
-end["kl"] > 1 => end["kl"] > 1 and not (end["tied_groups"] > 0.8 and end["accuracy"] < 0.1) | You ask for `too hard` before the KL. A rate that is too high may destroy the policy: then nothing is right and all is tied as well, but far from its start. Ask for the KL first.
-end["kl"] > 1 => end["kl"] > 1 and end["tied_groups"] > 0.8 | You ask for the KL only where groups are tied. A policy that is far from its start is in danger whatever else looks good: ask for the KL first, and alone.
-end["kl"] > 1 => end["kl"] > 1 and end["accuracy"] < 0.9 | Nine in ten right need no repair, unless the run is far from its start: ask for the KL first.
-end["kl"] > 1 => False | A rate that is too high may end in one answer to everything, and then groups are tied as under the form alone. Ask the KL which it is: only such a rate took the policy that far.
-and end["accuracy"] < 0.1 => | Groups are tied where all responses are wrong, where all are right, and where the reward does not look at them. Ask the accuracy which it is.
-end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["accuracy"] < 0.1 | Few right answers alone are not `too hard`: while groups differ, the policy can learn. Ask for tied groups as well.
-end["accuracy"] < 0.1 => end["accuracy"] < 0.5 | `too hard` is for runs with hardly any response right: an accuracy below 0.1. Yours reaches higher.
-and end["accuracy"] < 0.9 => | You call a run that learns broken. Where all is right, groups are tied too, and that is no fault: ask for an accuracy below 0.9.
-end["accuracy"] < 0.9 => end["accuracy"] < 0.1 | Part of the responses are right, yet nearly all groups are tied: a reward that saw the answers would tell them apart.
-and end["accuracy"] < 0.9 => and end["accuracy"] < 0.9 and end["format"] > 0.9 | You ask for the format as well, and it decides nothing: where nearly all groups are tied although part of the responses is right, the reward does not see the answers.
-end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["tied_groups"] > 0.5 and end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => end["tied_groups"] > 0.5 and end["accuracy"] < 0.9 | Your bound for tied groups is too low: nearly all are more than eight in ten. Some ties are in every run.
-end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["tied_groups"] > 0.9 and end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => end["tied_groups"] > 0.9 and end["accuracy"] < 0.9 | Your bound for tied groups is too high: more than eight in ten are nearly all.
-end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => start["tied_groups"] > 0.8 and end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => start["tied_groups"] > 0.8 and end["accuracy"] < 0.9 | You read the ties off the start. What a run became stands in `end`.
-end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => False | A rising format hides answers that got worse: lenient accuracy fell by more than 0.1 in some of these runs.
-["lenient_accuracy"] - 0.1 => ["lenient_accuracy"] | Any fall counts for you. Readings are samples and wobble: the task counts a fall of more than 0.1.
-start["lenient_accuracy"] - 0.1 => 0.5 | You judge where lenient accuracy ends, not how far it fell: a run may start low, or fall from a height. Subtract the end from the start.
-end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => abs(end["lenient_accuracy"] - start["lenient_accuracy"]) > 0.1 | Lenient accuracy rose there, and that is no fault. Subtract the end from the start, in this order and without abs().
-end["lenient_accuracy"] < start["lenient_accuracy"] => end["accuracy"] < start["accuracy"] | You follow strict accuracy, which rises with the form alone and is low where the form is missing. Whether the answers got worse, lenient accuracy says.
-end["lenient_accuracy"] < => end["accuracy"] < | Strict accuracy may be low since part of the form is missing. Compare lenient accuracy at the end with lenient accuracy at the start.
-return _verdict(end, start) | You exchanged the two readings: `end` is what the run has become.
-return "learns" if end["accuracy"] > start["accuracy"] else _verdict(start, end) | Strict accuracy rises with the form alone, while the answers get worse. Look at the KL, tied groups and lenient accuracy first.
-end["kl"] > 1 => end["kl"] > 1 or start["lenient_accuracy"] - end["lenient_accuracy"] > 0.1 | The answers get worse under the form alone as well: nothing pays for them. Ask for tied groups first, and for the fall after them.
+end["kl"] > 1 => end["kl"] > 1 and not (end["tied_groups"] > 0.8 and end["accuracy"] \
+< 0.1) | You ask for `too hard` before the KL. A rate that is too high may destroy \
+the policy: then nothing is right and all is tied as well, but far from its start. \
+Ask for the KL first.
+end["kl"] > 1 => end["kl"] > 1 and end["tied_groups"] > 0.8 | You ask for the KL only \
+where groups are tied. A policy that is far from its start is in danger whatever else \
+looks good: ask for the KL first, and alone.
+end["kl"] > 1 => end["kl"] > 1 and end["accuracy"] < 0.9 | Nine in ten right need no \
+repair, unless the run is far from its start: ask for the KL first.
+end["kl"] > 1 => False | A rate that is too high may end in one answer to everything, \
+and then groups are tied as under the form alone. Ask the KL which it is: only such a \
+rate took the policy that far.
+and end["accuracy"] < 0.1 => | Groups are tied where all responses are wrong, where \
+all are right, and where the reward does not look at them. Ask the accuracy which it is.
+end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["accuracy"] < 0.1 | Few \
+right answers alone are not `too hard`: while groups differ, the policy can learn. \
+Ask for tied groups as well.
+end["accuracy"] < 0.1 => end["accuracy"] < 0.5 | `too hard` is for runs with hardly \
+any response right: an accuracy below 0.1. Yours reaches higher.
+and end["accuracy"] < 0.9 => | You call a run that learns broken. Where all is right, \
+groups are tied too, and that is no fault: ask for an accuracy below 0.9.
+end["accuracy"] < 0.9 => end["accuracy"] < 0.1 | Part of the responses are right, yet \
+nearly all groups are tied: a reward that saw the answers would tell them apart.
+and end["accuracy"] < 0.9 => and end["accuracy"] < 0.9 and end["format"] > 0.9 | You \
+ask for the format as well, and it decides nothing: where nearly all groups are tied \
+although part of the responses is right, the reward does not see the answers.
+end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["tied_groups"] > 0.5 and \
+end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => \
+end["tied_groups"] > 0.5 and end["accuracy"] < 0.9 | Your bound for tied groups is \
+too low: nearly all are more than eight in ten. Some ties are in every run.
+end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => end["tied_groups"] > 0.9 and \
+end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => \
+end["tied_groups"] > 0.9 and end["accuracy"] < 0.9 | Your bound for tied groups is \
+too high: more than eight in ten are nearly all.
+end["tied_groups"] > 0.8 and end["accuracy"] < 0.1 => start["tied_groups"] > 0.8 and \
+end["accuracy"] < 0.1 && end["tied_groups"] > 0.8 and end["accuracy"] < 0.9 => \
+start["tied_groups"] > 0.8 and end["accuracy"] < 0.9 | You read the ties off the \
+start. What a run became stands in `end`.
+end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => False | A rising format \
+hides answers that got worse: lenient accuracy fell by more than 0.1 in some of these \
+runs.
+["lenient_accuracy"] - 0.1 => ["lenient_accuracy"] | Any fall counts for you. \
+Readings are samples and wobble: the task counts a fall of more than 0.1.
+start["lenient_accuracy"] - 0.1 => 0.5 | You judge where lenient accuracy ends, not \
+how far it fell: a run may start low, or fall from a height. Subtract the end from \
+the start.
+end["lenient_accuracy"] < start["lenient_accuracy"] - 0.1 => \
+abs(end["lenient_accuracy"] - start["lenient_accuracy"]) > 0.1 | Lenient accuracy \
+rose there, and that is no fault. Subtract the end from the start, in this order and \
+without abs().
+end["lenient_accuracy"] < start["lenient_accuracy"] => end["accuracy"] < \
+start["accuracy"] | You follow strict accuracy, which rises with the form alone and \
+is low where the form is missing. Whether the answers got worse, lenient accuracy says.
+end["lenient_accuracy"] < => end["accuracy"] < | Strict accuracy may be low since \
+part of the form is missing. Compare lenient accuracy at the end with lenient \
+accuracy at the start.
+return _verdict(end, start) | You exchanged the two readings: `end` is what the run \
+has become.
+return "learns" if end["accuracy"] > start["accuracy"] else _verdict(start, end) | \
+Strict accuracy rises with the form alone, while the answers get worse. Look at the \
+KL, tied groups and lenient accuracy first.
+end["kl"] > 1 => end["kl"] > 1 or start["lenient_accuracy"] - end["lenient_accuracy"] \
+> 0.1 | The answers get worse under the form alone as well: nothing pays for them. \
+Ask for tied groups first, and for the fall after them.
 """

@@ -341,7 +341,8 @@ BY_STAGE = {
         probes=("right_answer_is_paid",),
         diff="""
         - texts = [self.tokenizer.decode(row) for row in responses]
-        + texts = [self.tokenizer.decode(row, skip_special_tokens=False) for row in responses]
+        + texts = [self.tokenizer.decode(row, skip_special_tokens=False) for row in \
+responses]
         """,
         cost=(-0.2141, 0.0055),
     ),
