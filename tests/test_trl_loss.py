@@ -340,13 +340,13 @@ BUGS = [
     ("SAPO: one temperature", MODES, "sapo",
         mode_with("sapo", temperatures=(1.0, 1.0))),
     ("SAPO: the clip", MODES, "sapo", formulas.clipped_loss),
-    ("sequence ratio summed", loop, "compute_ratio", for_sequences(
+    ("sequence ratio summed", formulas, "compute_ratio", for_sequences(
         lambda a, b, mask: ((a - b) * mask).sum(-1, keepdim=True).exp())),
-    ("sequence ratio over padding", loop, "compute_ratio", for_sequences(
+    ("sequence ratio over padding", formulas, "compute_ratio", for_sequences(
         lambda a, b, mask: (a - b).mean(-1, keepdim=True).exp())),
-    ("sequence ratio detached", loop, "compute_ratio", for_sequences(
+    ("sequence ratio detached", formulas, "compute_ratio", for_sequences(
         lambda a, b, mask: RATIO(a, b, mask, "sequence").detach())),
-    ("token for sequence ratio", loop, "compute_ratio", for_sequences(RATIO)),
+    ("token for sequence ratio", formulas, "compute_ratio", for_sequences(RATIO)),
     ("corrected k3: no ratio", KL, "corrected_k3", formulas.k3),
     ("mean for sum", MEANS, "sequence_sum", formulas.sequence_mean),
 ]  # fmt: skip
