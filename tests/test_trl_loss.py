@@ -316,7 +316,7 @@ RATIO = formulas.compute_ratio
 def for_sequences(broken):
     """`compute_ratio` with another ratio for the level "sequence"."""
 
-    def ratio(new, old, mask, level):
+    def ratio(new, old, mask=None, level="token"):
         if level == "token":
             return RATIO(new, old, mask)
         return broken(new, old, mask).expand_as(new)

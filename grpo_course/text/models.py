@@ -99,7 +99,8 @@ MERGED = "merged"
 def merging(path: str | Path) -> str:
     """The command that writes a model and its adapter as one, to be pasted."""
     arguments = ", ".join(json.dumps(each) for each in (Path(path).as_posix(), MERGED))
-    work = f"from grpo_course.text.adapters import merge_adapter; merge_adapter({arguments})"
+    imported = "from grpo_course.text.adapters import merge_adapter"
+    work = f"{imported}; merge_adapter({arguments})"
     return install.quoted(sys.executable, "-c", work)
 
 
