@@ -11,6 +11,7 @@ from matplotlib.colors import same_color
 
 from grpo_course.classroom.alt_text import alternative_text
 from grpo_course.classroom.plots import DOWN, LEVEL, UP, plot_threads
+from grpo_course.lessons.exercises.nb07 import log_line
 from grpo_course.lessons.one_prompt import PROMPT, Moment, learn_one
 from grpo_course.lessons.pictures.nb00 import plot_moment
 from grpo_course.lessons.pictures.nb01 import plot_hacking, plot_means
@@ -85,7 +86,7 @@ SIGNS = {  # what the log shows: the reward's way, whether ratios leave 1, a gra
 
 @pytest.mark.parametrize("letter", SIGNS)
 def test_a_log_shows_the_signs_of_its_cause(letter):
-    log = run_of(letter).frame()
+    log = run_of(letter, log_line.solution).frame()
     first, end = log.loc[0, 0], log.loc[19, 0]
     assert log.xs(0, level="step").loss.abs().max() < 1e-5  # this says nothing
     gain = end.mean_reward - first.mean_reward

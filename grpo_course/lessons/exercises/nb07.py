@@ -7,6 +7,7 @@ import torch
 from grpo_course.classroom.check import case, exercise
 from grpo_course.formulas import compute_deltas, compute_loss
 from grpo_course.lessons.exercises.shared import mask_of
+from grpo_course.lessons.silent_runs import inner_steps
 from grpo_course.sort import (
     SORT_PROMPTS,
     SortModel,
@@ -446,40 +447,22 @@ def numbers_of(cause, seed):
         optimizer.zero_grad()
         (-compute_log_probs(SORT_PROMPTS, truth, model).sum()).backward()
         optimizer.step()
-    rate = 0.0 if cause == "no step is taken" else 3e-3
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-    seen = []
-    for _ in range(10):
-        responses = generate_responses(SORT_PROMPTS, model, 10, dice)
-        rewards = compute_reward(SORT_PROMPTS, responses, sort_distance_reward)
-        if cause == "all groups tied":  # nothing that it writes is paid
-            rewards = torch.zeros_like(rewards)
-        deltas = compute_deltas(rewards, "normalized_rewards")
-        if cause == "deltas with the wrong sign":
-            deltas = -deltas
-        old = compute_log_probs(SORT_PROMPTS, responses, model).detach()
-        entropy = -old.mean().item()
-        for step in range(4):
-            log_probs = compute_log_probs(SORT_PROMPTS, responses, model)
-            if cause == "old log-probs noted anew":
-                old = log_probs.detach()
-            optimizer.zero_grad()
-            compute_loss(log_probs, deltas, "clipped", old).sum().backward()
-            if step == 0:
-                slopes = [w.grad for w in model.parameters() if w.grad is not None]
-                gradient = torch.cat([g.flatten() for g in slopes]).norm().item()
-            optimizer.step()
-        tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)
-        line = {
-            "reward": rewards.mean().item() / 3,
-            "tied": tied.float().mean().item(),
-            "gradient": gradient,
-            "ratio": (log_probs.detach() - old).exp().max().item(),
-            "entropy": entropy,
-        }
-        seen.append({name: round(value, 3) for name, value in line.items()})
-    ends = {"reward, first": seen[0]["reward"], "reward, last": seen[-1]["reward"]}
-    return ends | {name: seen[0][name] for name in ASKED[2:]}
+    epochs = []
+    for _, step, seen in inner_steps(cause, model, dice, num_epochs=10):
+        rewards, old = seen["rewards"], seen["old_log_probs"]
+        if step == 0:
+            tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)
+            line = {
+                "reward": rewards.mean().item() / 3,
+                "tied": tied.float().mean().item(),
+                "gradient": seen["gradient_norm"].norm().item(),
+                "entropy": -old.mean().item(),
+            }
+        line["ratio"] = (seen["log_probs"] - old).exp().max().item()
+        if step == 3:
+            epochs.append({name: round(value, 3) for name, value in line.items()})
+    ends = {"reward, first": epochs[0]["reward"], "reward, last": epochs[-1]["reward"]}
+    return ends | {name: epochs[0][name] for name in ASKED[2:]}
 
 
 def answers_of(function, run):
