@@ -6,9 +6,8 @@ Standard library only.
 import json
 import os
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 # What a text raises that is not the JSON that was meant; RecursionError: too deep.
 PARSING = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -59,21 +58,3 @@ def json_lines(records: Iterable[Mapping]) -> str:
         return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
 
     return "".join(map(line, records))
-
-
-def read_json_lines(
-    path: Path, parse: Callable[[Any], Any], cure: str
-) -> Iterator[Any]:
-    """What `parse` makes of each line.
-
-    Raises ValueError for a line that is no JSON or that `parse` refuses; it names the
-    file, the line and the cure.
-    """
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        try:
-            yield parse(json.loads(line))
-        except PARSING as error:
-            raise ValueError(
-                f"{path}, line {number} is not what was written "
-                f"({type(error).__name__}: {error}). {cure}"
-            ) from None

@@ -1,7 +1,7 @@
 """Record what the larger model does on GSM8K's rows, for notebook 12.
 
 .venv/bin/python -m tools.rows --model models/qwen
-.venv/bin/python -m tools.rows --run runs/qwen --name "as the task pays"
+.venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid"
 
 The first answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8
 worked examples and with two marks for the answer. What is recorded is not done again.
@@ -139,11 +139,9 @@ def of_run(folder: Path, name: str) -> dict:
     updates = [
         {key: line[key] for key in NOTED} for line in read_lines(folder / METRICS)
     ]
-    samples = read_lines(folder / SAMPLES)
     responses = [
         {key: one[key] for key in ("epoch", "question", "answer", "completion")}
-        for epoch in range(len(updates))
-        for one in [each for each in samples if each["epoch"] == epoch][::GROUP]
+        for one in read_lines(folder / SAMPLES)[::GROUP]
     ]
     newest = checkpoint_path(folder, saved_epochs(folder)[-1])
     policy, environment = load_trained(config, newest, "validation")
@@ -165,7 +163,7 @@ def main() -> None:
     parser.add_argument("--model", default=CONFIG.model)
     parser.add_argument("--data", default="gsm8k")
     parser.add_argument("--run", type=Path, help="the folder of a finished run")
-    parser.add_argument("--name", default="as the task pays", help="what it is called")
+    parser.add_argument("--name", default="form unpaid", help="what it is called")
     options = parser.parse_args()
     if options.run:
         name = options.name

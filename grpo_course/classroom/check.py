@@ -47,10 +47,10 @@ import torch
 from torch import Tensor, nn
 
 from grpo_course.classroom import record
+from grpo_course.classroom.screen import WIDTH
 
 LESSONS = "grpo_course.lessons.exercises"
 TOLERANCE = 1e-5  # relative to the largest entry: room for float32 rounding
-WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 LONGEST = 150  # characters of a value; of a longer one the form is told
 FEW = 4  # lines of what was given; where there is no room, shapes stand for numbers
 STATES = {" ": "not attempted yet", "x": "not right yet", "v": "right"}

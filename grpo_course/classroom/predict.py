@@ -4,10 +4,9 @@ import textwrap
 from typing import Any
 
 from grpo_course.classroom import record
-from grpo_course.classroom.screen import show_widget
+from grpo_course.classroom.screen import WIDTH, show_widget
 
 Choice = str | float
-WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 
 _session: dict[str, "Guess"] = {}  # what was asked in this kernel, by its words
 

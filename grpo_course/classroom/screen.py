@@ -5,6 +5,7 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
+WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # Without the version stamp, the same figure is the same file, which `smaller` packs.
 WRITTEN: dict[str, Any] = {

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from grpo_course.classroom import record
+from grpo_course.classroom.screen import WIDTH
 from grpo_course.loop import ENOUGH, mean_and_error
-
-WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 
 
 def verdict(

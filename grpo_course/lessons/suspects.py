@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor
 
+from grpo_course.classroom.screen import WIDTH
 from grpo_course.loop import ENOUGH, mean_and_error
 
-WIDTH = 75  # longer lines wrap in JupyterLab and scroll on the site
 FEWEST = 3  # suspects that an inquiry tries
 LEAST = 0.05  # a change that matters
 
@@ -38,9 +38,9 @@ def judge_suspects(
         numbers += f", a change of {mean:+.3f} ± {error:.3f}"
         if len(knobs) != 1:
             problem = "nothing was changed" if not knobs else "two things were changed"
-            told = f"{problem}, so it shows nothing. Change one knob."
+            finding = f"{problem}, so it shows nothing. Change one knob."
         elif torch.equal(ends[name], usual):
-            told = "every number is what it was. Is the knob where it always is?"
+            finding = "every number is what it was. Is the knob where it always is?"
         else:
             tried.add(name)
             helps = mean >= max(ENOUGH * error, LEAST)
@@ -48,17 +48,20 @@ def judge_suspects(
             convicted |= {name} if helps else set()
             word = "It helps." if helps else "It helps nothing."
             word = "It harms. Turn the knob the other way." if harms else word
-            told = f"{numbers}. {word}"
-        print(textwrap.fill(f"{name}: {told}", WIDTH, subsequent_indent="    "))
-    said = verdict_on(accused, convicted, tried, set(experiments))
-    print(textwrap.fill(said, WIDTH))
-    return said.startswith("The case is closed")
+            finding = f"{numbers}. {word}"
+        print(textwrap.fill(f"{name}: {finding}", WIDTH, subsequent_indent="    "))
+    missing = what_is_missing(accused, convicted, tried, set(experiments))
+    free = ", ".join(sorted(tried - convicted)) or "nobody"
+    closed = f"The case is closed. Guilty: {', '.join(sorted(convicted))}. "
+    closed += f"What changed nothing: {free}."
+    print(textwrap.fill(missing or closed, WIDTH))
+    return not missing
 
 
-def verdict_on(
+def what_is_missing(
     accused: set[str], convicted: set[str], tried: set[str], known: set[str]
 ) -> str:
-    """What is missing, or that the case is closed."""
+    """What keeps the case open, in words; "" if nothing does."""
     if unknown := sorted(accused - known):
         return f"No experiment is called {unknown[0]!r}."
     if len(tried) < FEWEST:
@@ -72,8 +75,4 @@ def verdict_on(
         return f"You accuse {innocent[0]!r}, and your own numbers free it."
     if missed := sorted(convicted - accused):
         return f"Your numbers convict {missed[0]!r}, and you do not name it."
-    free = ", ".join(sorted(tried - convicted)) or "nobody"
-    return (
-        f"The case is closed. Guilty: {', '.join(sorted(convicted))}. "
-        f"What changed nothing: {free}."
-    )
+    return ""

@@ -424,9 +424,10 @@ def policies_to_compare(
     path: Path,
     config: GRPOConfig,
     trained: GRPOConfig | None,
+    policy: CausalPolicy,
     tokenizer: PreTrainedTokenizerBase,
 ) -> dict[str, CausalPolicy]:
-    """The start of a run and, where that was a warm start, a longer imitation.
+    """The start of a run, its model, and a longer imitation after a warm start.
 
     Raises FileNotFoundError where the start was not kept.
     """
@@ -437,7 +438,7 @@ def policies_to_compare(
             "the folder of a run: --model runs/grpo."
         )
     start = load_model(starts[0], find_device(config.device))
-    policies = {"start": make_policy(config, start, tokenizer)}
+    policies = {"start": make_policy(config, start, tokenizer), "model": policy}
     if trained and trained.model is None and trained.warm_start_steps:
         steps = trained.warm_start_steps
         steps += trained.num_epochs * trained.num_steps_per_epoch
@@ -490,10 +491,9 @@ def evaluate(arguments: list[str]) -> int:
         "95 % intervals over problems."
     )
     if options.baselines:
-        others = policies_to_compare(
-            Path(options.model), config, trained, environment.tokenizer
+        policies = policies_to_compare(
+            Path(options.model), config, trained, policy, environment.tokenizer
         )
-        policies = {"start": others.pop("start"), "model": policy} | others
         compared = {
             name: ways_to_answer(each, environment, **sampling)
             for name, each in policies.items()

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from grpo_course.checks import require_known
-from grpo_course.classroom.check import WIDTH, wrap
+from grpo_course.classroom.check import wrap
+from grpo_course.classroom.screen import WIDTH
 from grpo_course.classroom.show import show
 from grpo_course.lessons.hunt.defects import (
     COMPLAINTS,

@@ -604,7 +604,6 @@ HIDING = ((4, 18), (4, 3), (8, 27), (8, 28), (17, 16))
 
 # The one to repair in an exercise, and the pair.
 REPAIRED = 6
-PAIR = HIDING[0]
 
 
 @dataclass(frozen=True)
