@@ -25,14 +25,8 @@ from grpo_course.loop import (
     drop_truncated,
     train,
 )
-from grpo_course.off_policy import (
-    StaleSampler,
-)
-from grpo_course.sampling import (
-    draw,
-    pad_rows,
-    response_mask,
-)
+from grpo_course.off_policy import StaleSampler
+from grpo_course.sampling import draw, pad_rows, response_mask
 
 PROMPTS = torch.arange(2)[:, None]
 TOKENS = torch.zeros(2, 3, 4, dtype=torch.long)

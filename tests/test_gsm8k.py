@@ -60,12 +60,7 @@ from grpo_course.text.stories import (
     problem_key,
     work_out,
 )
-from grpo_course.text.training import (
-    GRPOConfig,
-    load_problems,
-    make_task,
-    presets_of,
-)
+from grpo_course.text.training import GRPOConfig, load_problems, make_task, presets_of
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
 MEGABYTE = 1_000_000

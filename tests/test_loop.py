@@ -41,10 +41,7 @@ from grpo_course.loop import (
     take_step,
     train,
 )
-from grpo_course.off_policy import (
-    soft_overlong_penalty,
-    with_overlong_penalty,
-)
+from grpo_course.off_policy import soft_overlong_penalty, with_overlong_penalty
 from grpo_course.ppo import PPO, Critic, PPOConfig
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import SequencePolicy, TinyLM

@@ -17,9 +17,7 @@ from grpo_course.loop import (
     train,
     weights,
 )
-from grpo_course.off_policy import (
-    StaleSampler,
-)
+from grpo_course.off_policy import StaleSampler
 from grpo_course.sampling import Sampler, pick
 from grpo_course.sequences import (
     ASK,

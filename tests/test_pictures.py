@@ -14,15 +14,9 @@ from grpo_course.classroom.plots import axes_row, learned, plot_learned
 from grpo_course.formulas import exact_kl, kl_values
 from grpo_course.lessons.pictures import nb03 as simplex
 from grpo_course.lessons.pictures import nb07 as pushes
-from grpo_course.lessons.pictures.nb05 import (
-    plot_gap,
-    plot_kl_area,
-)
+from grpo_course.lessons.pictures.nb05 import plot_gap, plot_kl_area
 from grpo_course.lessons.pictures.nb08 import plot_value_steps
-from grpo_course.lessons.pictures.shared import (
-    CORNERS,
-    draw_clip_plane,
-)
+from grpo_course.lessons.pictures.shared import CORNERS, draw_clip_plane
 from grpo_course.ppo import generalized_advantages
 from grpo_course.sort import push_of
 

@@ -3,7 +3,14 @@
 exercises        tasks, cases, and mistakes with their hints
 pictures         what is drawn in that notebook alone; `shared` in several
 hunt             the trainer of notebook 10, its defects, probes and cases
-one_prompt       the films of 00 and 02: one policy learns one prompt
-silent_runs      the five runs of exercise 7.5
-own_task_seeds   notebook 15's task to copy, recorded with five seeds
+one_prompt       00, 02: one policy learns one prompt
+suspects         02: why policies are stuck
+baselines        03: where a baseline costs
+four_kinds       04: which kind of token does the harm
+silent_runs      07: runs whose loss says nothing
+preferences      08: a reward learned from pairs, and DPO
+finale           12: the record of its runs
+batch_queue      13: how old samples get
+answer_tree      14: a world of text that can be enumerated
+own_task_seeds   15: its task to copy, recorded with five seeds
 """

@@ -7,13 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from torch import Tensor
-from transformers import (
-    PreTrainedModel,
-)
+from transformers import PreTrainedModel
 
-from grpo_course.checks import (
-    require_extra,
-)
+from grpo_course.checks import require_extra
 from grpo_course.loop import Rollout
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.models import (

@@ -12,14 +12,7 @@ from torch import Tensor
 
 from grpo_course.checks import require_at_least
 from grpo_course.loop import History, Rollout, tied_groups
-from grpo_course.sampling import (
-    prompt_mask,
-    response_mask,
-    unpad_rows,
-)
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+from grpo_course.sampling import prompt_mask, response_mask, unpad_rows
 from grpo_course.text.prompts import (
     AS_WRITTEN,
     as_rollout,
@@ -29,6 +22,9 @@ from grpo_course.text.prompts import (
 )
 from grpo_course.text.responses import Opening, Reward
 from grpo_course.text.tasks import Problem, pay, require_rewards
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Tokens = tuple[int, ...]
 

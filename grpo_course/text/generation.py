@@ -5,21 +5,11 @@ from contextlib import contextmanager
 
 import torch
 from torch import Generator, Tensor, nn
-from transformers import (
-    GenerationConfig,
-    LogitsProcessorList,
-    PreTrainedModel,
-)
+from transformers import GenerationConfig, LogitsProcessorList, PreTrainedModel
 
-from grpo_course.checks import (
-    require_at_least,
-)
+from grpo_course.checks import require_at_least
 from grpo_course.long_work import counted
-from grpo_course.sampling import (
-    Sampler,
-    draw,
-    pick,
-)
+from grpo_course.sampling import Sampler, draw, pick
 from grpo_course.text.scoring import Prefix, of_one_length, require_room
 
 # Dropping rows copies the cache of the others, so it waits until a quarter is done.

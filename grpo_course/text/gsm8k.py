@@ -22,9 +22,7 @@ from grpo_course.text.grader import (
     lenient_reward,
     read_number,
 )
-from grpo_course.text.responses import (
-    format_reward,
-)
+from grpo_course.text.responses import format_reward
 from grpo_course.text.stories import (
     SPLITS,
     WordProblem,

@@ -18,19 +18,11 @@ from functools import partial
 
 import torch
 from torch import Generator, Tensor, nn
-from transformers import (
-    PreTrainedModel,
-)
+from transformers import PreTrainedModel
 
 from grpo_course.long_work import counted
 from grpo_course.loop import Rollout
-from grpo_course.sampling import (
-    Sampler,
-    is_end,
-    pad_rows,
-    response_mask,
-    unpad_rows,
-)
+from grpo_course.sampling import Sampler, is_end, pad_rows, response_mask, unpad_rows
 from grpo_course.text.generation import cast_once, generate
 from grpo_course.text.read_once import lengths_that_change, why_not_read_once
 from grpo_course.text.scoring import recomputes, response_log_probs

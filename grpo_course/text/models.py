@@ -22,9 +22,7 @@ from transformers import (
 from transformers.utils import logging
 
 from grpo_course import install
-from grpo_course.checks import (
-    require_extra,
-)
+from grpo_course.checks import require_extra
 from grpo_course.files import PARSING, read_text
 from grpo_course.text.prompts import plain_template, prompt_text, turn_end
 

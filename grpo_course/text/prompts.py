@@ -9,16 +9,12 @@ import torch
 from torch import Tensor
 
 from grpo_course.loop import Rollout
-from grpo_course.sampling import (
-    pad_rows,
-    response_mask,
-    up_to_last,
-)
+from grpo_course.sampling import pad_rows, response_mask, up_to_last
+from grpo_course.text.responses import TAGS, Opening, chat_messages
+from grpo_course.text.tasks import TextTask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-from grpo_course.text.responses import TAGS, Opening, chat_messages
-from grpo_course.text.tasks import TextTask
 
 # For a base model that knows no roles: the messages, one below the other.
 PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"

@@ -11,13 +11,9 @@ from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
-from transformers import (
-    PreTrainedModel,
-)
+from transformers import PreTrainedModel
 
-from grpo_course.sampling import (
-    Sampler,
-)
+from grpo_course.sampling import Sampler
 from grpo_course.text.generation import generate
 from grpo_course.text.models import WORK, text_config
 from grpo_course.text.scoring import most_positions, response_log_probs

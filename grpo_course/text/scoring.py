@@ -10,20 +10,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
-from transformers import (
-    DynamicCache,
-    PreTrainedModel,
-)
+from transformers import DynamicCache, PreTrainedModel
 
-from grpo_course.checks import (
-    require_axes,
-)
-from grpo_course.sampling import (
-    Sampler,
-    pick,
-    prompt_mask,
-    up_to_last,
-)
+from grpo_course.checks import require_axes
+from grpo_course.sampling import Sampler, pick, prompt_mask, up_to_last
 from grpo_course.text.models import text_config
 
 # Logits held at once: 16 million float32 numbers are 64 MB.

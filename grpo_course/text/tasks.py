@@ -33,10 +33,10 @@ import torch
 
 from grpo_course.checks import choices, require_known, settings
 from grpo_course.files import read_text
+from grpo_course.text.responses import SHOWN, Completion, Opening, Reward, chat_messages
 
 if TYPE_CHECKING:
     pass
-from grpo_course.text.responses import SHOWN, Completion, Opening, Reward, chat_messages
 
 LARGEST = torch.finfo(torch.float32).max  # of the rewards; no NaN is at most that
 

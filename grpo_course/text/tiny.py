@@ -15,10 +15,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from grpo_course.checks import (
-    require_at_least,
-    unknown_name,
-)
+from grpo_course.checks import require_at_least, unknown_name
 from grpo_course.text.responses import CHAT_TEMPLATE, TAGS
 
 PAD, START, EOS = "<|endoftext|>", "<|im_start|>", "<|im_end|>"

@@ -29,12 +29,7 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from grpo_course.checks import (
-    one_of,
-    settings,
-    unknown_name,
-    unknown_setting,
-)
+from grpo_course.checks import one_of, settings, unknown_name, unknown_setting
 from grpo_course.files import read_text, write_atomically
 from grpo_course.formulas import aggregate
 from grpo_course.long_work import progress_bar

@@ -3,11 +3,7 @@
 import torch
 
 from grpo_course.classroom.check import case, exercise
-from grpo_course.lessons.exercises.shared import (
-    NEXT_TO_IMPOSSIBLE,
-    TOO_EARLY,
-    numbers,
-)
+from grpo_course.lessons.exercises.shared import NEXT_TO_IMPOSSIBLE, TOO_EARLY, numbers
 
 
 def two_policies(*shape, apart):

@@ -9,13 +9,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import (
-    COLOURS,
-    PI,
-    axes_row,
-    cells,
-    draw_fan,
-)
+from grpo_course.classroom.plots import COLOURS, PI, axes_row, cells, draw_fan
 from grpo_course.lessons.pictures.shared import CORNERS, name_corners
 
 

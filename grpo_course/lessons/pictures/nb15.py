@@ -9,13 +9,7 @@ from matplotlib.axes import Axes
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
-from grpo_course.classroom.plots import (
-    COLOURS,
-    LINES,
-    axes_row,
-    finish,
-    plot_ties,
-)
+from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish, plot_ties
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.runs import Run, read_lines
 
