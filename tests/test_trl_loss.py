@@ -301,7 +301,7 @@ def test_rloo_clips_one_ratio_of_the_whole_response():
 
 
 # Planted on our side: the comparison above must see each of them. Those of plain
-# losses, means and KLs are planted in test_mutations.py.
+# losses, means and KLs are planted in test_formulas.py.
 
 
 def mode_with(name, **changed):

@@ -7,7 +7,7 @@ verl brings vLLM and Ray; its losses need neither. So this file reads two of its
 unpack its wheel and name the folder.
 
     pip download --no-deps verl==0.9.1 && unzip -q verl-0.9.1-*.whl -d verl091
-    VERL_DIR=verl091 python -m pytest tests/test_verl_loss.py
+    VERL_DIR=verl091 python -m pytest benchmarks/verl_loss.py
 """
 
 import ast
