@@ -1,13 +1,15 @@
-"""`python3 -m grpo_course progress [--export FILE]`: what is done, of all notebooks.
+"""`python3 -m grpo_course progress`: what is done, of all notebooks or by a class.
 
 It reads the file in the learner's workspace, or the one beside the course's own
 notebooks for who works in these. `--export ada.csv` writes a row for each exercise and
 each guess, for an instructor who collects a class; the file is named after the learner.
+`--merge ada.csv bo.csv` prints a line for each, and what most of them have not solved.
 """
 
 import argparse
 import csv
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -21,6 +23,7 @@ from tools.run import choose
 from tools.save import minutes
 
 COLUMNS = ("learner", "notebook", "kind", "item", "state", "guess", "answer")
+MISSED = 5  # items that a class is told of
 
 
 def main(arguments: list[str], root: Path) -> int:
@@ -29,7 +32,12 @@ def main(arguments: list[str], root: Path) -> int:
     parser.add_argument(
         "--export", type=Path, metavar="FILE", help="write a row for each"
     )
+    parser.add_argument(
+        "--merge", type=Path, nargs="+", metavar="FILE", help="what a class has done"
+    )
     options = parser.parse_args(arguments)
+    if options.merge:
+        return merge(options.merge, parser)
     own = root / "notebooks"
     kept = record.read(root / FOLDER) or record.read(own)
     print(f"{'notebook':<20} minutes  exercises  guesses")
@@ -47,6 +55,31 @@ def main(arguments: list[str], root: Path) -> int:
         with options.export.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([COLUMNS, *rows])
         print(f"{len(rows)} rows are in {options.export}.")
+    return 0
+
+
+def merge(paths: Sequence[Path], parser: argparse.ArgumentParser) -> int:
+    """A line for each learner whose file is given, and what most have not solved."""
+    print(f"{'learner':<20} exercises  guesses made")
+    missed: Counter[str] = Counter()
+    for path in sorted(paths):
+        try:
+            with path.open(newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+        except OSError as error:
+            parser.error(f"--merge: {path} cannot be read ({error.strerror}).")
+        if not rows or tuple(rows[0]) != COLUMNS:
+            made = install.call("progress --export ada.csv")
+            parser.error(f"--merge: {path} is no file that `{made}` wrote.")
+        exercises = [row for row in rows if row["kind"] == "exercise"]
+        guesses = [row["guess"] != "" for row in rows if row["kind"] == "guess"]
+        left = [row["item"] for row in exercises if row["state"] != "right"]
+        solved = f"{len(exercises) - len(left):3} of {len(exercises):<3}"
+        print(f"{rows[0]['learner']:<20} {solved}  {sum(guesses):3} of {len(guesses)}")
+        missed.update(left)
+    print("\nNot solved, by most first:")
+    for item, count in missed.most_common(MISSED):
+        print(f"{item:<20} {count:3} of {len(paths)}")
     return 0
 
 

@@ -25,7 +25,8 @@ TO_WEBSITE = re.compile(rf"; {re.escape(links.READ)}\([^)]*\)\.")
 SETUP = re.compile(r"^setup\(", re.MULTILINE)  # below the imports of a notebook
 PAGES = (
     *("README.md", "INSTALL.md", "TRAINING.md", "INSTRUCTORS.md"),
-    *("CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
+    *("CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "CITATION.cff"),
+    *("teaching/plan.md", "teaching/exams.md"),
 )
 
 
@@ -51,7 +52,7 @@ def main(arguments: list[str], root: Path) -> int:
 
 def collect(root: Path, source: Path) -> None:
     """Copy what the site shows into `source`, ready for Sphinx."""
-    source.mkdir()
+    (source / "teaching").mkdir(parents=True)
     shutil.copytree(root / "notebooks", source / "notebooks")
     shutil.copytree(root / "images", source / "images")
     here = Path(__file__).parent / "site_source"

@@ -273,6 +273,17 @@ def test_progress_shows_every_notebook_and_exports_every_item(
     guesses = [f"guess,{ask},{told}" for ask, (_, told) in GUESSES.items()]
     exercises = ["exercise,1.1,right,,", "exercise,1.2,not right yet,,"]
     assert rows == [f"ada,03_deltas,{each}" for each in exercises + guesses]
+    assert progress.main(["--export", "bo.csv"], tmp_path) == 0
+    capsys.readouterr()
+    assert progress.main(["--merge", "bo.csv", "ada.csv"], tmp_path) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[1].split() == ["ada", "1", "of", "2", "3", "of", "4"]
+    assert told[2].split()[0] == "bo" and told[-1].split() == ["1.2", "2", "of", "2"]
+    Path("other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    for name, cure in {"other.csv": "--export ada.csv", "none.csv": "No such"}.items():
+        with pytest.raises(SystemExit):
+            progress.main(["--merge", name], tmp_path)
+        assert cure in capsys.readouterr().err
 
 
 def test_git_sees_nothing_of_a_workspace():
