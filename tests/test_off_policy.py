@@ -1,4 +1,4 @@
-"""Engines, old samples, lengths, the queue."""
+"""A price on length, engines, old samples, the queue."""
 
 import copy
 from dataclasses import replace
@@ -17,10 +17,13 @@ from grpo_course.loop import (
     train,
     weights,
 )
-from grpo_course.off_policy import StaleSampler
+from grpo_course.off_policy import (
+    StaleSampler,
+    soft_overlong_penalty,
+    with_overlong_penalty,
+)
 from grpo_course.sampling import Sampler, pick
 from grpo_course.sequences import (
-    ASK,
     SequencePolicy,
     TinyLM,
     all_sort_prompts,
@@ -29,6 +32,19 @@ from grpo_course.sequences import (
     train_sort,
 )
 from tests.engine import EngineSampler
+
+# A price on length
+
+
+def test_the_penalty_rises_with_the_length_and_joins_a_reward():
+    lengths = torch.tensor([0, 6, 7, 8, 10, 12])
+    penalty = soft_overlong_penalty(lengths, max_length=10, buffer=4)
+    assert penalty.tolist() == [0, 0, -0.25, -0.5, -1, -1]
+    mask = torch.tensor([[[1, 1, 1, 1], [1, 1, 1, 0], [1, 0, 0, 0]]]).bool()
+    rollout = Rollout(torch.zeros(1, 1), torch.zeros(1, 3, 4).long(), mask)
+    reward = with_overlong_penalty(lambda _: torch.ones(1, 3), 4, buffer=2)
+    assert reward(rollout).tolist() == [[0, 0.5, 1]]
+
 
 # Responses that another sampler draws: what is noted, and what a weight repairs
 
@@ -150,26 +166,6 @@ def test_a_large_cap_makes_the_gradient_exact_where_all_is_drawn(name, cap, exac
 # In the loop
 
 
-@pytest.mark.parametrize("settings", [{"temperature": 0.5}, {"top_k": 3}])
-def test_the_loop_weighs_what_the_engine_drew(settings):
-    """With a seed axis and responses that end: padding weighs 1."""
-    policy = make_policy(Sampler(6, eos=ASK, pad=ASK))
-    actor = EngineSampler(policy, replace(policy.sampler, **settings))
-    knobs = {"num_responses": 8, "deltas_mode": "rewards", "sampler_cap": 2.0}
-    config, optimizer = TrainConfig(**knobs), torch.optim.SGD(policy.model.parameters())
-    length = lambda rollout: rollout.mask.sum(-1) * 1.0  # noqa: E731
-    trainer = Trainer(actor, PROMPTS, length, optimizer, config)
-    batch = trainer.collect(PROMPTS)
-    rollout = batch.rollout
-    pi, noted = policy.log_probs(rollout).detach(), rollout.sampled_log_probs
-    weights = (pi.exp() / noted.exp()).clamp(max=2)
-    weights = torch.where(rollout.mask, weights, 1.0)
-    assert not rollout.mask.all() and weights.min() < 0.9
-    # A top_k only adds to what it keeps, so its weights are 1 at most.
-    assert (weights > 1.1).any() == ("temperature" in settings)
-    torch.testing.assert_close(batch.deltas, batch.rewards[..., None] * weights)
-
-
 def test_seeds_train_beside_each_other_as_they_train_alone():
     knobs = {"num_epochs": 3, "num_steps_per_epoch": 2, "sampler_cap": 2.0}
     knobs["wrap"] = lambda policy: EngineSampler(policy, ENGINES["temperature"])
@@ -183,20 +179,14 @@ def test_seeds_train_beside_each_other_as_they_train_alone():
 # Rollouts of older weights: whose they are, what is noted, what a ratio repairs
 
 
-PROMPTS_OF_STALE, LAG = all_sort_prompts()[:6], 2
-
-
-def make_policy_of_stale():
-    model = TinyLM(7, hidden_size=16, seeds=(0, 1))
-    generators = [Generator().manual_seed(seed) for seed in (0, 1)]
-    return SequencePolicy(model, Sampler(3), generators)
+LAG = 2
 
 
 def renewed(policy, ref=None, **knobs):
     """The reference of a loop after its first look at the policy."""
     config = TrainConfig(kl_penalty=0.1, **knobs)
     optimizer = torch.optim.SGD([torch.zeros(1)])
-    trainer = Trainer(policy, PROMPTS_OF_STALE, place_reward, optimizer, config)
+    trainer = Trainer(policy, PROMPTS, place_reward, optimizer, config)
     trainer.ref_policy = ref
     trainer.renew_reference()
     return trainer.ref_policy
@@ -212,11 +202,11 @@ def move(policy):
 def calls():
     """Five calls with the weights moved between them. -> (policy then, rollout)"""
     torch.manual_seed(0)
-    policy = make_policy_of_stale()
+    policy = make_policy()
     stale = StaleSampler(policy, LAG)
     made = []
     for _ in range(5):
-        made.append((copy.deepcopy(policy), stale.sample(PROMPTS_OF_STALE, 4)))
+        made.append((copy.deepcopy(policy), stale.sample(PROMPTS, 4)))
         move(policy)
     return made
 
@@ -239,9 +229,9 @@ def test_equal_weights_still_write_new_responses(calls):
 
 def test_scores_are_of_todays_weights():
     torch.manual_seed(0)
-    policy = make_policy_of_stale()
+    policy = make_policy()
     stale = StaleSampler(policy, LAG)
-    rollout = stale.sample(PROMPTS_OF_STALE, 4)
+    rollout = stale.sample(PROMPTS, 4)
     assert torch.equal(stale.log_probs(rollout), policy.log_probs(rollout))
     move(policy)
     assert torch.equal(stale.log_probs(rollout), policy.log_probs(rollout))
@@ -306,20 +296,20 @@ class Silent:
 def test_what_the_policy_does_not_note_is_computed_with_the_old_weights():
     policy = Silent()
     stale = StaleSampler(policy, 1)
-    stale.sample(PROMPTS_OF_STALE, 3)
+    stale.sample(PROMPTS, 3)
     then = copy.deepcopy(policy)
     with torch.no_grad():
         policy.model.bias += torch.arange(5.0)
-    rollout = stale.sample(PROMPTS_OF_STALE, 3)
+    rollout = stale.sample(PROMPTS, 3)
     assert torch.equal(rollout.sampled_log_probs, then.log_probs(rollout))
     assert not rollout.sampled_log_probs.requires_grad
 
 
 def test_a_reference_is_todays_policy():
     torch.manual_seed(0)
-    policy = make_policy_of_stale()
+    policy = make_policy()
     stale = StaleSampler(policy, 1)
-    rollout = stale.sample(PROMPTS_OF_STALE, 4)
+    rollout = stale.sample(PROMPTS, 4)
     move(policy)
     ref = renewed(stale)
     then = ref.log_probs(rollout)
@@ -331,7 +321,7 @@ def test_a_reference_is_todays_policy():
 
 def test_a_mixed_reference_reads_the_policy_and_not_its_writer():
     torch.manual_seed(0)
-    policy = make_policy_of_stale()
+    policy = make_policy()
     engine = EngineSampler(policy, Sampler(3, temperature=0.5))
     for wrapped in (StaleSampler(policy, 1), engine, StaleSampler(engine, 1)):
         ref = renewed(wrapped)
@@ -345,21 +335,14 @@ def test_a_mixed_reference_reads_the_policy_and_not_its_writer():
 
 
 def test_in_the_loop_the_kl_is_zero_where_the_reference_was_just_copied():
-    policy = make_policy_of_stale()
+    policy = make_policy()
     optimizer = torch.optim.Adam(policy.model.parameters(), lr=0.01)
     knobs = {"num_epochs": 3, "num_steps_per_epoch": 2, "num_responses": 4}
     knobs |= {"kl_penalty": 0.1, "compute_ref_model_period": 1}
     config = TrainConfig(old_log_probs_from="sampler", **knobs)
-    history = train(
-        StaleSampler(policy, 1), PROMPTS_OF_STALE, place_reward, optimizer, config
-    )
+    history = train(StaleSampler(policy, 1), PROMPTS, place_reward, optimizer, config)
     assert history.epochs("kl").abs().max() < 1e-9
     assert history.curve("kl").view(3, 2, 2)[:, 1].min() > 1e-6
-
-
-def test_a_lag_below_zero_is_refused():
-    with pytest.raises(ValueError, match="lag=-1"):
-        StaleSampler(make_policy_of_stale(), -1)
 
 
 # The simulated queue, held against what can be computed by hand
@@ -403,19 +386,31 @@ def test_uneven_times_keep_the_mean_age():
     assert len(set(ages)) > 1
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"writers": 0}, "writers=0"),
-        ({"ahead": 0}, "ahead=0"),
-        ({"update": -1.0}, "update=-1"),
-        ({"write": []}, "batches=0"),
-        ({"write": [1.0, -2.0]}, "write=-2"),
-    ],
-)
-def test_impossible_numbers_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        trace_queue(**({"write": [1.0], "update": 1.0} | change))
+def queue(**change):
+    return lambda: trace_queue(**{"write": [1.0], "update": 1.0} | change)
+
+
+THREE = torch.tensor(3)
+REFUSED = {
+    "no writer": (queue(writers=0), "writers=0"),
+    "none ahead": (queue(ahead=0), "ahead=0"),
+    "time back": (queue(update=-1.0), "update=-1"),
+    "no batch": (queue(write=[]), "batches=0"),
+    "time back in one": (queue(write=[1.0, -2.0]), "write=-2"),
+    "a lag below zero": (lambda: StaleSampler(Silent(), -1), "lag=-1"),
+    "half a lag": (lambda: StaleSampler(Silent(), 0.5), "lag=0.5.*a whole number"),
+    "no buffer": (lambda: soft_overlong_penalty(THREE, 10, 0), "buffer=0.*at least 1"),
+    "a long buffer": (
+        lambda: soft_overlong_penalty(THREE, 10, 11),
+        "buffer=11.*from 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "says"), REFUSED.values(), ids=REFUSED)
+def test_a_bad_call_is_refused(call, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        call()
 
 
 def test_a_trace_says_when_each_is_busy():

@@ -467,6 +467,20 @@ def test_kl_in_the_reward_is_paid_token_by_token(place):
     torch.testing.assert_close(batch.deltas, expected)
 
 
+def test_a_reward_pays_with_the_beta_that_the_target_has_moved_to():
+    """With lam = 1 a first token's delta is the return minus its value."""
+    knobs = {"kl_penalty": 0.2, "kl_place": "reward", "kl_target": 1e-4, "kl_gain": 1.0}
+    ppo = make((0,), lam=1.0, whiten_deltas=False, **knobs)
+    ppo.train()
+    assert ppo.beta.item() == pytest.approx(0.2 * 1.2**3)
+    batch = ppo.collect(SORT_PROMPTS)
+    k1 = (batch.old_log_probs - batch.ref_log_probs).sum(-1)
+    assert k1.abs().max() > 0.01
+    left = batch.rewards - ppo.beta * k1
+    value = ppo.critic(batch.rollout)[..., 0]
+    torch.testing.assert_close(batch.deltas[..., 0], left - value)
+
+
 def test_minibatches_train_the_critic_too():
     history = run((0, 1), num_epochs=15, minibatch_size=9, value_clip=0.5)
     assert len(history.records) == 15 * 4 * 2

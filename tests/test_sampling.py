@@ -34,10 +34,6 @@ def test_a_response_counts_up_to_its_eos(pad):
     assert torch.equal(response_mask(tokens, EOS), expected)
 
 
-def test_a_response_that_was_cut_off_counts_whole():
-    assert response_mask(torch.tensor([5, 0, 5]), EOS).all()
-
-
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=9))
 def test_the_mask_is_that_of_a_plain_loop(row):
     for eos, several in ((EOS, [EOS]), ((EOS,), [EOS]), ((4, EOS), [4, EOS])):
@@ -45,6 +41,12 @@ def test_the_mask_is_that_of_a_plain_loop(row):
         length = next(places, len(row)) + 1
         expected = [pos < length for pos in range(len(row))]
         assert response_mask(torch.tensor([[row]]), eos)[0, 0].tolist() == expected
+
+
+def test_a_sampler_says_which_responses_finished():
+    tokens = torch.tensor([[[2, 1, 1], [2, 2, 2], [2, 2, 1]]])
+    assert Sampler(3, eos=1, pad=1).finished(tokens).tolist() == [[True, False, True]]
+    assert Sampler(3).finished(tokens) is None
 
 
 def test_a_sampler_with_several_ends_stops_at_each():
@@ -55,8 +57,6 @@ def test_a_sampler_with_several_ends_stops_at_each():
     counts = rollout.mask.sum(dim=-1, keepdim=True)
     last = rollout.responses.gather(-1, counts - 1)[..., 0]
     assert {1, 3} <= {*last[rollout.finished].tolist()} <= {1, 3}
-    with pytest.raises(ValueError, match=r"eos=7, but it must be .* below 5"):
-        SequencePolicy(TinyLM(5), Sampler(9, (1, 7), 0)).sample(rollout.prompts, 1)
 
 
 @given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=5), min_size=1))
@@ -76,14 +76,6 @@ def test_a_pad_token_inside_a_prompt_counts():
 def test_both_sides():
     assert pad_rows([[1], [1, 2]], 0).tolist() == [[0, 1], [1, 2]]
     assert pad_rows([[1], [1, 2]], 0, "right").tolist() == [[1, 0], [1, 2]]
-
-
-def test_bad_rows_and_sides_are_named():
-    with pytest.raises(ValueError, match="side='up' is not known"):
-        pad_rows([[1]], 0, "up")
-    for rows in ([], [[1], []]):
-        with pytest.raises(ValueError, match="rows has an empty row, or none"):
-            pad_rows(rows, 0)
 
 
 # The settings that sampling and scoring share: temperature, top_k, top_p
@@ -157,11 +149,6 @@ def test_draws_are_those_of_multinomial_and_use_up_as_much(dtype):
     assert torch.equal(ours.get_state(), theirs.get_state())
 
 
-def test_a_probability_that_is_no_number_is_named():
-    with pytest.raises(ValueError, match=r"probabilities\[0, 0\] is nan"):
-        draw(torch.full((1, 3), torch.nan))
-
-
 @pytest.mark.parametrize("settings", [{"top_k": 2}, {"top_p": 0.5}])
 def test_a_truncated_sequence_policy_scores_what_it_sampled(settings):
     policy = SequencePolicy(TinyLM(8), Sampler(5, **settings), generator())
@@ -181,24 +168,6 @@ def test_a_score_is_finite_after_the_weights_moved():
     assert scores.isfinite().all() and (scores < 0).any()
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("max_new_tokens", 0, "greater than or equal to 1"),
-        ("max_new_tokens", 2.5, "a valid integer"),
-        ("top_k", 0, "greater than or equal to 1"),
-        ("top_k", 1.5, "a valid integer"),
-        ("top_p", 0, "greater than 0"),
-        ("top_p", 1.5, "less than or equal to 1"),
-        ("top_p", math.nan, "a finite number"),
-        ("temperature", math.nan, "a finite number"),
-    ],
-)
-def test_bad_settings_are_named(name, value, says):
-    with pytest.raises(ValueError, match=f"(?s){name}.*{says}"):
-        Sampler(**({"max_new_tokens": 3} | {name: value}))
-
-
 # Scores of tokens under given logits: whose they are, and what does not line up
 
 
@@ -213,13 +182,55 @@ def test_each_token_is_scored_by_the_logits_beside_it():
             torch.testing.assert_close(scores[row, pos], expected)
 
 
-@pytest.mark.parametrize("shape", [(1, 3), (1, 5), (2, 4), (4,)])
-def test_tokens_that_do_not_stand_beside_their_logits_are_named(shape):
+# What a person would get wrong is refused: the argument, what was given, the cure
+
+
+def settings(**knobs):
+    return lambda: Sampler(**{"max_new_tokens": 3} | knobs)
+
+
+def beside(*shape):
+    """Tokens of another shape than the logits, [1 4 5]."""
     tokens = torch.zeros(shape, dtype=torch.long)
-    with pytest.raises(ValueError, match=r"^tokens has shape .* logits.* \[1, 4\]"):
-        token_log_probs(torch.zeros(1, 4, 5), tokens)
+    return lambda: token_log_probs(torch.zeros(1, 4, 5), tokens)
 
 
-def test_a_text_and_logits_of_another_length_are_named():
-    with pytest.raises(ValueError, match=r"tokens has shape \[1, 2\].*\[1, 3\]"):
-        shifted_log_probs(torch.zeros(1, 4, 5), torch.zeros(1, 3, dtype=torch.long))
+def shifted(*shape):
+    tokens = torch.zeros(shape, dtype=torch.long)
+    return lambda: shifted_log_probs(torch.zeros(1, 4, 5), tokens)
+
+
+BESIDE = r"^tokens has shape .* logits.* \[1, 4\]"
+REFUSED = {
+    "no new token": (settings(max_new_tokens=0), "max_new.*greater than or equal to 1"),
+    "half a token": (settings(max_new_tokens=2.5), "max_new_tokens.*a valid integer"),
+    "a top of none": (settings(top_k=0), "top_k.*greater than or equal to 1"),
+    "half of a top": (settings(top_k=1.5), "top_k.*a valid integer"),
+    "no mass": (settings(top_p=0), "top_p.*greater than 0"),
+    "more than all": (settings(top_p=1.5), "top_p.*less than or equal to 1"),
+    "a mass of NaN": (settings(top_p=math.nan), "top_p.*a finite number"),
+    "cold": (settings(temperature=0), "temperature.*greater than 0"),
+    "a NaN": (settings(temperature=math.nan), "temperature.*a finite number"),
+    "an end alone": (settings(eos=2), "eos=2 ends responses early.*set pad"),
+    "a token less": (beside(1, 3), BESIDE),
+    "a token more": (beside(1, 5), BESIDE),
+    "a text more": (beside(2, 4), BESIDE),
+    "no texts": (beside(4), BESIDE),
+    "another text": (shifted(1, 3), r"tokens has shape \[1, 2\].*\[1, 3\]"),
+    "a third side": (lambda: pad_rows([[1]], 0, "up"), "side='up' is not known"),
+    "no rows": (lambda: pad_rows([], 0), "rows has an empty row, or none"),
+    "an empty row": (lambda: pad_rows([[1], []], 0), "rows has an empty row, or none"),
+    "one row": (lambda: pad_rows([1, 2], 0), r"rows=\[1, 2\].*list of lists.*\[\[1, 2"),
+    "tokens in a list": (lambda: response_mask([[1]], 2), "tokens is a list.*tensor"),
+    "chances of NaN": (
+        lambda: draw(torch.full((1, 3), torch.nan)),
+        r"probabilities\[0, 0\] is nan",
+    ),
+    "a seed": (lambda: draw(torch.zeros(3, 4), 3), "generator=3.*torch.Generator"),
+}
+
+
+@pytest.mark.parametrize(("call", "says"), REFUSED.values(), ids=REFUSED)
+def test_a_bad_call_is_refused(call, says):
+    with pytest.raises((TypeError, ValueError), match=f"(?s){says}"):
+        call()

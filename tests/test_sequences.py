@@ -12,7 +12,6 @@ from grpo_course.sampling import (
     pad_rows,
     response_mask,
     shifted_log_probs,
-    token_log_probs,
 )
 from grpo_course.sequences import (
     ASK,
@@ -77,17 +76,6 @@ def test_what_is_not_real_leaves_the_state_alone():
     padded = model.read(tokens, real=torch.tensor([[False, False, True, True]]))
     torch.testing.assert_close(padded[:, -1], model.read(tokens[:, 2:])[:, -1])
     assert not torch.allclose(padded[:, -1], model.read(tokens)[:, -1])
-
-
-def test_no_seed_is_an_error():
-    with pytest.raises(ValueError, match=r"seeds=\(\).*one at least: seeds=\(0,\)"):
-        TinyLM(5, seeds=())
-
-
-@pytest.mark.parametrize("tokens", [[[5]], [[-1]], [[1.0]]])
-def test_tokens_outside_the_vocabulary_are_named(tokens):
-    with pytest.raises(ValueError, match=r"tokens holds.*numbers 0 to 4"):
-        TinyLM(5)(torch.tensor(tokens))
 
 
 # What is noted while sampling is what a separate forward pass says
@@ -166,39 +154,6 @@ def test_greedy_text_is_the_likeliest_at_each_step():
     answers = SequencePolicy(model, Sampler(5)).answer(prompts)
     logits = model(torch.cat([prompts, answers], dim=-1))
     assert torch.equal(logits[:, 1:-1].argmax(-1), answers)
-
-
-def test_scores_are_float32_whatever_the_logits_are():
-    logits = torch.randn(1, 3, 5, dtype=torch.bfloat16, generator=generator())
-    scores = token_log_probs(logits, torch.tensor([[0, 1, 2]]))
-    assert scores.dtype == torch.float32
-
-
-def test_a_prompt_that_does_not_fit_is_named_before_anything_is_sampled():
-    model, prompts = TinyLM(5, context_length=8), torch.ones(1, 5, dtype=torch.long)
-    with pytest.raises(ValueError, match=r"prompts has 5 tokens.*response 4.*holds 8"):
-        sample_sequences(model, prompts, 2, Sampler(4))
-    responses, _ = sample_sequences(model, prompts, 2, Sampler(3))
-    assert responses.shape == (1, 2, 3)
-
-
-@pytest.mark.parametrize("knobs", [{"eos": 99, "pad": 0}, {"eos": 2, "pad": 99}])
-def test_an_end_that_the_model_cannot_write_is_named(knobs):
-    with pytest.raises(ValueError, match=r"(eos|pad)=99, but .*below 5"):
-        sample_sequences(TinyLM(5), torch.tensor([[1]]), 2, Sampler(3, **knobs))
-
-
-def test_bad_settings_are_named():
-    with pytest.raises(ValueError, match=r"(?s)temperature.*greater than 0"):
-        Sampler(3, temperature=0)
-    with pytest.raises(ValueError, match=r"(?s)eos=2 ends responses early.*set pad"):
-        Sampler(3, eos=2)
-    with pytest.raises(ValueError, match="max_new_tokens"):
-        Sampler(max_new_tokens=0)
-    with pytest.raises(ValueError, match=r"2 seeds.*one torch\.Generator for each"):
-        sample_sequences(
-            TinyLM(5, seeds=(0, 1)), torch.tensor([[1]]), 2, Sampler(2), generator()
-        )
 
 
 # The world in which every response is listed, against what can be counted by hand
@@ -371,6 +326,37 @@ def sample(prompts=PROMPTS, num_responses=2, sampler=None, generator=None):
 CALLS = {
     "no hidden state": (lambda: TinyLM(5, hidden_size=0), "hidden_size=0.*at least 1"),
     "a seed": (lambda: TinyLM(5, seeds=3), r"seeds=3.*one at least: seeds=\(0,\)"),
+    "no seed": (lambda: TinyLM(5, seeds=()), r"seeds=\(\).*one at least"),
+    "a token too large": (
+        lambda: TinyLM(5)(TOKENS + 5),
+        "tokens holds.*numbers 0 to 4",
+    ),
+    "a token below 0": (lambda: TinyLM(5)(TOKENS - 1), "tokens holds.*numbers 0 to 4"),
+    "half tokens": (lambda: TinyLM(5)(TOKENS / 2), "tokens holds.*numbers 0 to 4"),
+    "an end too large": (
+        lambda: sample(sampler=Sampler(3, 99, 0)),
+        "eos=99, but .*below 5",
+    ),
+    "one of two ends": (
+        lambda: sample(sampler=Sampler(3, (1, 7), 0)),
+        "eos=7, but .*below 5",
+    ),
+    "a pad too large": (
+        lambda: sample(sampler=Sampler(3, 2, 99)),
+        "pad=99, but .*below 5",
+    ),
+    "one generator": (
+        lambda: sample_sequences(
+            TinyLM(5, seeds=(0, 1)), PROMPTS, 2, Sampler(2), generator()
+        ),
+        r"2 seeds.*one torch\.Generator for each",
+    ),
+    "a long prompt": (
+        lambda: sample_sequences(
+            TinyLM(5, context_length=8), torch.ones(1, 5).long(), 2, Sampler(4)
+        ),
+        r"prompts has 5 tokens.*response 4.*holds 8",
+    ),
     "prompts in a list": (lambda: sample([[1, 2]]), "prompts is a list, not a tensor"),
     "prompts of floats": (lambda: sample(PROMPTS.float()), "float32.*whole numbers"),
     "no responses": (lambda: sample(num_responses=0), "num_responses=0.*at least 1"),
