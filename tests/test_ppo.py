@@ -52,58 +52,15 @@ from grpo_course.sort import (
 NUMBERS = st.floats(-5, 5)
 
 
-PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=12)
-
-
-def columns(pairs):
-    rewards, values = zip(*pairs, strict=True)
-    return torch.tensor([rewards, values], dtype=torch.float64)
-
-
-def closed_form(errors, factor):
-    """The sum over l of factor**l times the error l tokens later, all at once."""
-    token = torch.arange(errors.shape[-1])
-    later = token[None, :] - token[:, None]
-    powers = torch.where(later >= 0, float(factor) ** later.clamp(min=0).double(), 0.0)
-    return errors @ powers.to(errors).T
-
-
-@settings(deadline=None)
-@given(PAIRS, st.floats(0.01, 1), st.floats(0, 1))
-def test_recursion_equals_the_closed_form(pairs, gamma, lam):
-    rewards, values = columns(pairs)
-    found = generalized_advantages(rewards, values, gamma, lam)
-    expected = closed_form(td_errors(rewards, values, gamma), gamma * lam)
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
-
-
-@settings(deadline=None)
-@given(PAIRS, st.floats(0.01, 1))
-def test_lam_zero_is_the_td_error_and_lam_one_the_return_minus_value(pairs, gamma):
-    rewards, values = columns(pairs)
-    td = generalized_advantages(rewards, values, gamma, lam=0.0)
-    assert torch.equal(td, td_errors(rewards, values, gamma))
-    full = generalized_advantages(rewards, values, gamma, lam=1.0)
-    returns = closed_form(rewards, gamma)
-    torch.testing.assert_close(full, returns - values, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize(("gamma", "before"), [(0.99, 0.2351), (1.0, 0.240)])
-def test_worked_numbers_of_two_tokens(gamma, before):
-    rewards, values = torch.tensor([[0.0, 0.5], [0.25, 0.3]], dtype=torch.float64)
-    found = generalized_advantages(rewards, values, gamma, lam=0.95)
-    expected = torch.tensor([before, 0.2], dtype=torch.float64)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
-
-
-def test_what_is_left_after_300_tokens():
-    rewards, values = torch.zeros(2, 301, dtype=torch.float64)
-    rewards[-1] = 1.0
-    first = generalized_advantages(rewards, values, 0.99, 0.95)[0].item()
-    assert first == pytest.approx((0.99 * 0.95) ** 300, rel=1e-9)
-    assert first == pytest.approx(1.018e-8, rel=1e-2)
-    first = generalized_advantages(rewards, values, 0.99, 1.0)[0].item()
-    assert first == pytest.approx(0.99**300) == pytest.approx(0.049, abs=1e-3)
+def test_lam_zero_is_the_td_error_and_lam_one_the_return_minus_value():
+    generator = torch.Generator().manual_seed(0)
+    rewards, values = torch.randn(2, 7, generator=generator, dtype=torch.float64)
+    td = generalized_advantages(rewards, values, 0.9, lam=0.0)
+    assert torch.equal(td, td_errors(rewards, values, 0.9))
+    full = generalized_advantages(rewards, values, 0.9, lam=1.0)
+    for first in range(7):
+        left = sum(0.9**i * r for i, r in enumerate(rewards[first:].tolist()))
+        assert full[first].item() == pytest.approx(left - values[first].item())
 
 
 def test_leading_axes_are_independent():
@@ -113,16 +70,6 @@ def test_leading_axes_are_independent():
     for i in torch.cartesian_prod(*map(torch.arange, (3, 2, 4))).tolist():
         one = generalized_advantages(rewards[tuple(i)], values[tuple(i)], 0.9, 0.8)
         torch.testing.assert_close(together[tuple(i)], one)
-
-
-def test_padding_does_not_reach_the_response():
-    rewards, values = torch.tensor([[0.0, 1.0], [0.5, 0.25]])
-    short = generalized_advantages(rewards, values, 0.9, 0.8)
-    junk = torch.tensor([float("nan"), 7.0])
-    padded = torch.stack([torch.cat([x, junk]) for x in (rewards, values)])
-    mask = torch.tensor([[[True, True, False, False]]])
-    long = generalized_advantages(*padded[:, None, None], 0.9, 0.8, mask)
-    torch.testing.assert_close(long[0, 0], torch.cat([short, torch.zeros(2)]))
 
 
 def by_hand(rewards, values, mask, gamma, lam, bootstrap):
@@ -139,7 +86,7 @@ TOKENS = st.lists(st.tuples(NUMBERS, NUMBERS, st.booleans()), min_size=1, max_si
 
 
 @pytest.mark.slow
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(TOKENS, NUMBERS, st.floats(0.01, 1), st.floats(0, 1))
 def test_holes_and_cuts_are_those_of_a_plain_recursion(tokens, bootstrap, gamma, lam):
     rewards, values, mask = map(list, zip(*tokens, strict=True))
@@ -151,17 +98,6 @@ def test_holes_and_cuts_are_those_of_a_plain_recursion(tokens, bootstrap, gamma,
         *columns, gamma, lam, torch.tensor([[mask]]), bootstrap=after
     )
     assert found[0, 0].tolist() == pytest.approx(expected, abs=1e-9)
-
-
-def test_a_hole_neither_pays_nor_ends_nor_discounts():
-    """The tokens of a tool stand between those of the policy."""
-    rewards, values = torch.tensor([[0.0, 0.0, 2.0], [1.0, 0.8, 1.5]])
-    alone = generalized_advantages(rewards, values, 0.9, 0.5)
-    with_tool = torch.tensor([[[0.0, 9.0, 0.0, 2.0]], [[1.0, 7.0, 0.8, 1.5]]])
-    mask = torch.tensor([[[True, False, True, True]]])
-    found = generalized_advantages(*with_tool[:, None], 0.9, 0.5, mask)
-    torch.testing.assert_close(found[0, 0, [0, 2, 3]], alone)
-    assert found[0, 0, 1] == 0
 
 
 def test_with_a_right_critic_only_the_bootstrap_makes_a_cut_harmless():
@@ -267,25 +203,6 @@ def test_a_value_reads_the_tokens_before_it_and_no_later_one():
         assert moved[..., position + 1 :].all()
 
 
-@pytest.mark.parametrize("kind", [Critic, RewardModel])
-def test_readers_side_by_side_are_those_alone(kind):
-    tokens = tokens_of(2, 2, 4, 3)
-    both = kind(5, 10, 3, 3, seeds=(3, 8))
-    if kind is Critic:
-        both.readout.data += 1.0
-    for i, seed in enumerate((3, 8)):
-        alone = kind(5, 10, 3, 3, seeds=(seed,))
-        if kind is Critic:
-            alone.readout.data += 1.0
-            found, expected = (
-                model(Rollout(PROMPTS, t))
-                for model, t in ((both, tokens), (alone, tokens[i : i + 1]))
-            )
-        else:
-            found, expected = both(PROMPTS, tokens), alone(PROMPTS, tokens[i : i + 1])
-        torch.testing.assert_close(found[i], expected[0])
-
-
 def test_a_value_head_reads_the_features_alone():
     features = torch.randn(3, 2, 10, generator=torch.Generator().manual_seed(0))
     head = shaken(ValueHead(lambda prompts: features, 10, 3, seeds=(0, 1, 2)))
@@ -349,8 +266,8 @@ def test_a_reward_model_learns_its_pairs_and_is_frozen_as_a_reward():
     model = RewardModel(5, 16, 3, 3, seeds=(0, 1))
     better = PROMPTS.sort(-1).values[:, None].expand(2, 2, 20, 3)
     worse = tokens_of(2, 2, 20, 3)
-    losses = fit_reward_model(model, PROMPTS, better, worse, num_steps=200)
-    assert losses.shape == (200, 2)
+    losses = fit_reward_model(model, PROMPTS, better, worse, num_steps=80)
+    assert losses.shape == (80, 2)
     assert losses[0].mean() > 0.4 and (losses[-1] < 0.1).all()
     reward = model.as_reward()(Rollout(PROMPTS, better))
     assert reward.shape == (2, 2, 20) and not reward.requires_grad
@@ -490,7 +407,7 @@ def test_minibatches_train_the_critic_too():
 
 @pytest.mark.slow
 def test_the_critic_learns_the_value_of_the_prompt_and_of_what_was_written():
-    ppo = make(tuple(range(4)), num_epochs=100, num_responses=10)
+    ppo = make(tuple(range(4)), num_epochs=50, num_responses=10)
     learning = list(ppo.critic.parameters())
     ppo.optimizer.param_groups[0]["params"] = learning  # the actor stays as it is
     ppo.train()
@@ -519,14 +436,6 @@ def test_the_better_of_two_wins_with_bradley_and_terrys_probability():
         share, chance = won / (won + lost), 1 / (1 + math.exp(-size))
         error = math.sqrt(chance * (1 - chance) / (won + lost))
         assert abs(share - chance) < 4 * error
-
-
-def test_another_draw_and_other_seeds_give_other_pairs():
-    pairs = draw_pairs(5, SEEDS)
-    assert torch.equal(pairs, draw_pairs(5, SEEDS))
-    assert not torch.equal(pairs, draw_pairs(5, SEEDS, draw=1))
-    assert not torch.equal(pairs, draw_pairs(5, (5, 6)))
-    assert not torch.equal(pairs[0], pairs[1])
 
 
 def test_a_share_is_that_of_the_pairs_in_the_right_order():
