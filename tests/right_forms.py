@@ -256,18 +256,6 @@ def _weighed_by_tokens(source):
     )
 
 
-def _votes_by_pass(answers):
-    """No counting class: each answer is held against the best so far."""
-    winners = []
-    for given in answers:
-        best, most = None, 0
-        for answer in given:
-            if answer is not None and given.count(answer) > most:
-                best, most = answer, given.count(answer)
-        winners.append(best)
-    return winners
-
-
 def _weighed(tables, responses, rewards):
     """What a table says of each response, weighed with the deltas."""
     mean, spread = rewards.mean(1, True), rewards.std(1, keepdim=True)
@@ -708,20 +696,11 @@ RIGHT = [
     ("completion_mask", lambda *given: _until_eos(*given)),
     ("answer_reward", lambda *given: _by_the_task(*given)),
     ("answer_reward", lambda *given: _by_parts(*given)),
+    ("is_lost", lambda operation, left, right: operation == "+" and left + right > 17),
+    ("is_lost", lambda operation, left, right: left + right in {20, 21, 22}),
     (
-        "vote",
-        lambda a: [
-            max((x for x in y if x is not None), key=y.count, default=None) for y in a
-        ],
-    ),
-    ("vote", _votes_by_pass),
-    (
-        "vote",
-        lambda answers: [
-            statistics.mode(said) if said else None
-            for given in answers
-            for said in [[x for x in given if x is not None]]
-        ],
+        "is_lost",
+        lambda operation, *pair: sum(pair) // 20 == 1 if operation == "+" else False,
     ),
     (
         "two_means",
@@ -1035,5 +1014,4 @@ EQUIVALENT: dict[str, set[str]] = {
     "10.1": {"rewards + bonus", "1.0"},
     # Any references on either side will do, and there is one token.
     "10.5": {"3.0", "2.0", "1.0", "losses.sum"},
-    "12.2": {"1"},  # the first of two most frequent ones is the most frequent one
 }

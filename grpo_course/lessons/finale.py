@@ -6,8 +6,10 @@ updates. In a row, each problem has one character, how many of its samples were 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import mode
+from textwrap import fill
 from typing import Any
 
 import torch
@@ -19,6 +21,7 @@ PATH = Path(__file__).parent / "smollm2.json"
 FORKS, ROWS = (PATH.with_name(name) for name in ("forks.json", "rows.json"))
 FIRST, CALLS, SAME = "GRPO", "GRPO with a calculator", "same kind"
 LARGER = "GRPO, numbers up to 40"
+STUDENT = {2: 12.71, 3: 4.30, 5: 2.78}  # standard errors in 95 %, by number of seeds
 HELD = 1000  # and the seed of a run: the seed of its held-out problems
 Run = dict[str, Any]
 
@@ -98,6 +101,31 @@ def held_out(
     return found
 
 
+def at_every_stop(chosen: Sequence[Mapping[str, Any]]) -> str:
+    """The share of some held-out problems that came out right at each stop, as text."""
+    if not chosen:
+        return "   no answers"
+    right = torch.tensor([one["came_out"] for one in chosen]).double().mean(0)
+    return f"{len(chosen):4d} answers  " + " ".join(f"{share:.2f}" for share in right)
+
+
+def over_seeds(values: Tensor) -> str:
+    """The mean over seeds and its 95 % interval by Student's t, as text. [seed] in."""
+    half = STUDENT[len(values)] * values.std() / len(values) ** 0.5
+    return f"{values.mean():+.2f} ± {half:.2f}"
+
+
+def changes(
+    chosen: Sequence[Mapping[str, Any]], first: int = 1, last: int = -1
+) -> Tensor:
+    """How much more of them was right at one stop than at another. -> [seed]"""
+    apart: dict[int, list[int]] = {}
+    for one in chosen:
+        right = one["came_out"]
+        apart.setdefault(one["seed"], []).append(right[last] - right[first])
+    return torch.tensor([sum(each) / len(each) for each in apart.values()])
+
+
 def read_forks() -> dict[str, Any]:
     """Which tokens of eight answers one step moved: see `tools/forks.py`."""
     return json.loads(FORKS.read_text("utf-8"))
@@ -107,6 +135,37 @@ def read_rows() -> dict[str, Any]:
     """What a larger model does on GSM8K's own rows: see `tools/rows.py`."""
     empty: dict[str, Any] = {"starts": [], "written": [], "runs": []}
     return json.loads(ROWS.read_text("utf-8")) if ROWS.exists() else empty
+
+
+def print_worked(question: str, answer: str, text: str) -> None:
+    """A problem, and line by line what was written to it."""
+    print(fill(f"{question} (right: {answer})", 75))
+    for line in filter(None, text.splitlines()):
+        print(fill(line, 70, initial_indent="   ", subsequent_indent="      "))
+
+
+def print_updates(run: Run) -> None:
+    """What a run on the rows noted of each update."""
+    print(f"{run['name']}, rate {run['learning_rate']:g}, seed {run['seed']}")
+    print("update   samples right   in the form   tokens   groups that tie")
+    for number, one in enumerate(run["updates"]):
+        share = f"{one['accuracy']:16.2f}{one['form']:14.2f}"
+        rest = f"{one['mean_length']:9.0f}{one['tied_groups']:18.2f}"
+        print(f"{number:6d}{share}{rest}")
+
+
+def print_ends(rows: Run, start: Run) -> None:
+    """Greedy answers before training, and after each run on the rows."""
+    ends = {"before training": start}
+    for run in rows["runs"]:
+        ends[f"{run['name']}, rate {run['learning_rate']:g}"] = run["end"]
+    for run in rows.get("supervised", ()):
+        name = f"supervised, seed {run['seed']}, rate {run['learning_rate']:g}"
+        ends[name] = run["end"]
+    print(f"greedily, of {start['problems']} rows{'':17s}", end="")
+    print("right   in the form   last number right")
+    for name, end in ends.items():
+        print(f"{name:37s}{end['right']:6d}{end['form']:14d}{end['lenient']:20d}")
 
 
 def written(
@@ -124,3 +183,16 @@ def votes(record: Sequence[Run]) -> list[Run]:
     """Eight samples of the start to each problem, one dict a seed: answers and gold."""
     every = (row for run in runs(record) for row in run["rows"])
     return [r for r in every if r["update"] == 0 and "gold" in r]
+
+
+def voted(record: Sequence[Run]) -> Tensor:
+    """Whether the answer that most of eight samples give is right. -> [seed problem]
+
+    Of equally many, the first counts; a sample without an answer has no vote.
+    """
+    won = []
+    for each in votes(record):
+        given = [[one for one in texts if one is not None] for texts in each["answers"]]
+        pairs = zip(given, each["gold"], strict=True)
+        won.append([bool(texts) and mode(texts) == gold for texts, gold in pairs])
+    return torch.tensor(won, dtype=torch.float64)

@@ -8,9 +8,18 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
+from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import FAINT, axes_row, finish, sign_colour
+from grpo_course.classroom.plots import (
+    COLOURS,
+    FAINT,
+    axes_row,
+    finish,
+    legend_above,
+    plot_bands,
+    sign_colour,
+)
 
 
 def plot_forks(
@@ -58,6 +67,25 @@ def plot_forks(
     text = "Answers as rows of tokens, coloured where one step moved their chance"
     describe(ax.figure, f"{text}. {'; '.join(told)}.")
     return ax
+
+
+def plot_held_out(
+    training: Tensor, held: Mapping[str, Tensor], stops: Sequence[int]
+) -> list[Axes]:
+    """Samples beside samples, on the left; greedy answers by themselves.
+
+    `training` is the share right in samples, the mean of four updates each [update
+    seed]; `held` the shares of held-out problems, `sampled` and `greedy` [stop seed].
+    """
+    row = axes_row(2, width=9)
+    updates = range(4, 4 + len(training))
+    measured = "share right, sampled"
+    plot_bands({"training": training}, measured, "update", x=updates, ax=row[0])
+    for ax, way in zip(row, ("sampled", "greedy"), strict=True):
+        curve, measured = {"held out": held[way]}, f"share right, {way}"
+        plot_bands(curve, measured, "update", x=stops, ax=ax, colours=COLOURS[1:])
+        legend_above(ax).set_ylim(0, 1)
+    return row
 
 
 def plot_sums(
