@@ -255,7 +255,7 @@ def test_where_nobody_writes_a_tag_the_whole_text_is_the_answer():
 def test_the_start_of_smollm2_votes_on_numbers_and_a_stray_tag_changes_nothing(
     tokenizer, monkeypatch
 ):
-    """Two right answers in other words are one; 12.2 has the learner count so."""
+    """Two right answers in other words are one."""
     config = next(iter(presets_of("smollm2").values()))
     task = make_task(config)
     said = ["7 + 5 = 13. Answer: 13", "7 + 5 = 13. Answer: 13"]
