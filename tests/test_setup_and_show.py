@@ -156,31 +156,17 @@ async def _execute() -> list:
 
 @pytest.mark.slow
 def test_show_in_a_notebook_is_markdown_with_a_plain_twin(executed):
-    (output,) = executed[0][1]
-    source = output.data["text/markdown"]
+    """Of the package, of the learner's own function, and folded behind its name."""
+    _, (package,), (own, folded), *_ = executed[0]
+    source = package.data["text/markdown"]
     assert source.startswith("`grpo_course/formulas.py`\n\n```python\ndef ")
     assert source.endswith("\n```")
-    assert output.data["text/plain"].startswith("# grpo_course/formulas.py\n")
-
-
-@pytest.mark.slow
-def test_show_works_for_the_learner_s_own_function(executed):
-    source = executed[0][2][0].data["text/markdown"]
-    assert source.startswith("`this notebook`\n\n````python\ndef mine(x):")
-
-
-@pytest.mark.slow
-def test_a_folded_source_stands_behind_its_name(executed):
-    source = executed[0][2][1].data["text/markdown"]
+    assert package.data["text/plain"].startswith("# grpo_course/formulas.py\n")
+    begin = "`this notebook`\n\n````python\ndef mine(x):"
+    assert own.data["text/markdown"].startswith(begin)
+    source = folded.data["text/markdown"]
     assert source.startswith("<details><summary><code>mine</code>")
-    assert "\n\n`this notebook`\n\n````python" in source and "</details>" in source
-
-
-@pytest.mark.slow
-def test_outputs_are_the_same_in_another_kernel(executed):
-    once, again = executed
-    assert once == again
-    assert once[4][0].text == "UserWarning: tied\n"
+    assert f"\n\n{begin}" in source and "</details>" in source
 
 
 @pytest.mark.slow
@@ -194,9 +180,14 @@ def test_a_figure_is_stored_finer_than_it_is_shown(executed):
 
 
 @pytest.mark.slow
-def test_an_empty_figure_is_no_error(executed):
-    (output,) = executed[0][5]
-    assert output.output_type == "display_data" and "image/png" not in output.data
+def test_outputs_are_the_same_in_another_kernel_and_an_empty_figure_is_no_error(
+    executed,
+):
+    once, again = executed
+    assert once == again
+    assert once[4][0].text == "UserWarning: tied\n"
+    (empty,) = once[5]
+    assert empty.output_type == "display_data" and "image/png" not in empty.data
 
 
 RESPONSES = torch.tensor([[[1, 2], [0, 1]]])
@@ -208,30 +199,23 @@ SMALL = Batch(
 )
 
 
-def test_a_table_of_one_delta_a_response():
+def test_a_table_of_one_delta_a_response_or_a_token():
     assert batch_table(SMALL).splitlines() == [
         "prompt [2, 1]",
         "  [1, 2]  log-probs  -1.00  -2.00  R  1.00  delta +0.25",
         "  [0, 1]  log-probs  -0.50 -10.00  R  0.50  delta -0.25",
     ]
-
-
-def test_a_table_of_one_delta_a_token():
     batch = replace(SMALL, deltas=torch.tensor([[[0.25, 1.0], [-0.25, 0.0]]]))
     ends = [line.split("delta ")[1] for line in batch_table(batch).splitlines()[1:]]
     assert ends == ["+0.25 +1.00", "-0.25 +0.00"]
 
 
-def test_a_table_without_log_probs_says_where_to_get_them():
+def test_a_table_that_cannot_be_says_why():
     batch = replace(SMALL, old_log_probs=None)
-    with pytest.raises(
-        ValueError, match=r"log_probs=policy\.log_probs\(batch\.rollout"
-    ):
+    cure = r"log_probs=policy\.log_probs\(batch\.rollout"
+    with pytest.raises(ValueError, match=cure):
         batch_table(batch)
     assert batch_table(batch, SMALL.old_log_probs) == batch_table(SMALL)
-
-
-def test_a_table_of_several_seeds_is_refused():
-    batch = replace(SMALL, rewards=SMALL.rewards[None])  # [seed batch trial]
+    of_seeds = replace(SMALL, rewards=SMALL.rewards[None])  # [seed batch trial]
     with pytest.raises(ValueError, match="without a seed axis"):
-        batch_table(batch)
+        batch_table(of_seeds)
