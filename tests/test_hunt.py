@@ -1,7 +1,9 @@
 """The bug hunt: a healthy trainer, defects that are ones, probes that find them."""
 
+import difflib
 import inspect
 import json
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -17,7 +19,7 @@ from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_los
 from grpo_course.lessons.exercises.nb10 import verdict_on
 from grpo_course.lessons.hunt import cases, defects, probes
 from grpo_course.lessons.hunt.base import load_model
-from grpo_course.lessons.hunt.cases import Case, compare, hunt, open_case
+from grpo_course.lessons.hunt.cases import Answer, Case, compare, hunt, open_case
 from grpo_course.lessons.hunt.defects import (
     CAUSES,
     COMPLAINTS,
@@ -25,11 +27,12 @@ from grpo_course.lessons.hunt.defects import (
     GUIDED,
     HEALTHY,
     NUM_TURNS,
-    Complaint,
     broken,
+    compiled,
     cost_of,
     number_of,
     source_with,
+    trainer_by,
 )
 from grpo_course.lessons.hunt.probes import (
     COURSE_PROBES,
@@ -37,8 +40,10 @@ from grpo_course.lessons.hunt.probes import (
     VARIANTS,
     ask,
     faults,
+    healthy_trainer,
     run_probe,
 )
+from grpo_course.lessons.hunt.rewrites import DRAWS, FORMS, NAMES, edits_of, rewritten
 from grpo_course.lessons.hunt.script import Trainer
 
 each_number = pytest.mark.parametrize("number", DEFECTS)
@@ -157,8 +162,8 @@ def test_each_edit_fits_the_script_once(number):
     for old, new in DEFECTS[number].edits:
         assert HEALTHY.count(old) == 1 and old != new
     # Only the lines that a debriefing shows differ, and no comment marks them.
-    lines = cases.changed_lines(DEFECTS[number])
     theirs, ours = source_with(number).splitlines(), HEALTHY.splitlines()
+    lines = cases.changed_lines(source_with(number), HEALTHY)
     assert lines and {*theirs} - {*ours} <= {x[1:] for x in lines if x[0] == "-"}
     assert {*ours} - {*theirs} <= {x[1:] for x in lines if x[0] == "+"}
     assert source_with(number).count("#") == HEALTHY.count("#")
@@ -217,6 +222,73 @@ def test_a_hidden_defect_shows_once_the_other_is_repaired(pair):
     assert torch.equal(both, first)
     second, none = weights(broken(hidden).Trainer), weights(Trainer)
     assert not torch.allclose(second, none, atol=1e-4)
+
+
+# A healthy trainer may be written by another hand, and stays one.
+
+HANDS = range(1, 7)
+
+
+@pytest.mark.parametrize("name", [*DRAWS, *FORMS])
+def test_each_rewrite_fits_the_script_once(name):
+    for old, new in edits_of((DRAWS | FORMS)[name]):
+        assert HEALTHY.count(old) == 1 and old != new
+
+
+def test_new_names_are_new():
+    """In the script, in every defect and in every other form."""
+    texts = [HEALTHY, *(each.diff for each in DEFECTS.values())]
+    text = "\n".join([*texts, *DRAWS.values(), *FORMS.values()])
+    new = [name for names in NAMES.values() for name in names]
+    assert len({*new}) == len(new) and not {*new} & {*re.findall(r"\w+", text)}
+
+
+def test_hands_differ_in_what_they_write_and_draw():
+    sources = {text for hand in range(20) for text in rewritten(hand, HEALTHY)}
+    assert len(sources) == 20 and HEALTHY in sources
+    lines = {line for text in sources for line in text.splitlines()}
+    unnamed = "//", "ended_before", "square", "logsumexp", "max=high", "expm1"
+    unnamed += "reversed", "* part.mask", "total - step"
+    assert all(any(mark in line for line in lines) for mark in unnamed)
+    assert Trainer().draw_problems() != trainer_by(1)().draw_problems()
+    first = [tuple(trainer_by(hand)().collect().texts) for hand in (0, *HANDS)]
+    assert len({*first}) == 2  # the script's draws, and theirs
+
+
+@pytest.mark.parametrize("number", [0, *list(DEFECTS)])
+def test_a_hand_writes_a_defect_and_its_cure_alike(number):
+    """What differs between the two is no more than what differed before."""
+    source = source_with(number) if number else HEALTHY
+    before = cases.changed_lines(source, HEALTHY)
+    for hand in HANDS:
+        theirs, ours = rewritten(hand, source, HEALTHY)
+        assert len(cases.changed_lines(theirs, ours)) == len(before)
+        assert theirs != source and compiled(theirs).Trainer.collect
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hand", HANDS)
+def test_a_rewritten_trainer_learns_from_a_rollout_what_the_script_does(hand):
+    """All that a rollout leads to, from the same samples; and its draws are fair."""
+    settings = {"beta": 0.5, "micro_batch_size": 8, "tool": True}
+    ours, theirs = Trainer(**settings), trainer_by(hand)(**settings)
+    batch = ours.collect()
+    ours.update(batch), theirs.update(batch)  # away from the reference
+    stats, norm = ours.update(batch)
+    told, steepness = theirs.update(batch)
+    assert steepness == pytest.approx(norm, rel=1e-3)
+    assert torch.allclose(told.mean(1), stats.mean(1), rtol=1e-3, atol=1e-5)
+    assert torch.allclose(theirs.score(batch), ours.score(batch), atol=1e-3)
+    responses = batch.tokens[:, -ours.settings.max_new_tokens :]
+    kept = theirs.response_mask(responses)
+    assert torch.equal(kept, ours.response_mask(responses))
+    deltas = theirs.compute_deltas(batch.rewards)
+    scale = deltas.norm() / batch.deltas.norm()
+    assert torch.allclose(deltas, scale * batch.deltas, atol=2e-3) and 1 <= scale < 1.1
+    many = {"num_responses": 512, "temperature": 1.0, "min_numbers": 3}
+    rewards = [make(**many).collect().rewards for make in (Trainer, trainer_by(hand))]
+    error = sum(each.var() / len(each) for each in rewards) ** 0.5
+    assert abs(rewards[0].mean() - rewards[1].mean()) < 5 * error + 0.1
 
 
 # What they cost.
@@ -301,6 +373,32 @@ def test_no_probe_is_right_without_looking(name):
     assert "healthy trainers" in judged(lambda make: 0, name)
 
 
+def log_of(trainer):
+    trainer.step()
+    return torch.tensor([*trainer.log[-1].values()])
+
+
+def like_its_twin(make):
+    """Compares with the script, from the same seed: no idea, and no proof."""
+    trainer = make()
+    here = log_of(trainer)
+    twin = Trainer(**vars(trainer.settings))
+    return torch.allclose(here, log_of(twin), rtol=1e-3, atol=1e-5)
+
+
+def written_like_the_script(make):
+    ours, theirs = (inspect.getsource(type(each)) for each in (Trainer(), make()))
+    return ours == theirs
+
+
+@pytest.mark.parametrize("probe", [like_its_twin, written_like_the_script])
+def test_who_compares_with_the_script_alarms_for_healthy_trainers(probe):
+    alarms = [name for name in VARIANTS if ask(probe, healthy_trainer(name)) == "fires"]
+    assert alarms == [*VARIANTS][1:]
+    case = case_of(PADDING)
+    assert not case.probe(probe) and not case.record.proofs
+
+
 def test_a_hard_coded_size_of_groups_is_an_alarm():
     def groups_of_eight(make):
         rewards = torch.rand(2, 8)
@@ -368,7 +466,9 @@ KEEPS = COURSE_PROBES["mask_keeps_the_response"]
 def case_of(*causes):
     numbers = tuple(number_of(cause) for cause in causes)
     settings = DEFECTS[numbers[0]].settings if len(numbers) == 1 else {}
-    return Case("case", numbers, Complaint("It is bad.", numbers, settings))
+    answer = Answer(source_with(*numbers), HEALTHY, [*numbers], max(1, len(numbers)))
+    cases.RECORDS.pop("case", None)
+    return Case("case", "It is bad.", settings, answer)
 
 
 @pytest.fixture
@@ -414,7 +514,8 @@ def test_a_turn_opens_what_was_drawn_and_tells_the_reward_alone(capsys):
     (turn, *_) = (i for i, (_, number) in enumerate(drawn, 1) if number is None)
     case, told = hunt(turn, seed=1), capsys.readouterr().out
     assert " ".join(told.split('"')[1].split()) == COMPLAINTS[drawn[turn - 1][0]].says
-    assert not case._left and "delta" not in told
+    assert cases.ANSWERS[case.name].source == cases.ANSWERS[case.name].healthy
+    assert cases.ANSWERS[case.name].source != HEALTHY and "delta" not in told
     assert all({*row} == {"reward"} for row in case.log)
     with pytest.raises(ValueError, match=f"turns 1 to {NUM_TURNS}"):
         hunt(NUM_TURNS + 1)
@@ -434,19 +535,46 @@ def test_a_case_is_read_after_a_proof(case, capsys):
     assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 4
 
 
+@pytest.mark.slow
+def test_a_turn_that_is_opened_again_is_as_it_was_left(capsys):
+    drawn = defects.drawn_hunt(1)
+    turn = next(i for i, (_, number) in enumerate(drawn, 1) if number)
+    cases.RECORDS.pop(f"Turn {turn} of hunt 1", None)
+    case = hunt(turn, seed=1)
+    with pytest.raises(ValueError, match="no probe of yours was silent"):
+        case.acquit()
+    case.probe(lambda make: True)
+    assert not case.acquit() and not case.acquit()
+    case.twin(lambda make: True)
+    capsys.readouterr()
+    again = hunt(turn, seed=1)
+    assert "so far: accused wrongly 1, asked a twin 1" in capsys.readouterr().out
+    assert again.record is case.record and hunt(turn, seed=2).record is not case.record
+
+
+def test_a_case_holds_no_cause():
+    case = open_case("A")
+    number = GUIDED["A"][1]
+    told = {k: v for k, v in vars(case).items() if k not in ("log", "module")}
+    seen = repr(told) + repr(vars(case.record))
+    assert DEFECTS[number].cause not in seen and f"{number}" not in seen
+
+
 @pytest.mark.parametrize("probe", [lambda make: make.typo, lambda make: None])
 def test_a_probe_that_fails_is_no_evidence(case, probe):
     with pytest.raises(ValueError, match="says nothing of the trainer"):
         case.probe(probe)
-    assert not case.proofs and not case.silent
+    assert not case.record.proofs and not case.record.silent
 
 
 def test_a_false_alarm_is_no_proof(case, capsys):
     assert not case.probe(lambda make: False)
-    assert "it proves nothing" in capsys.readouterr().out and not case.proofs
+    told = capsys.readouterr().out
+    assert "it proves nothing" in told and not case.record.proofs
 
 
-def test_a_case_shows_what_its_probe_printed_beside_the_healthy_number(case, capsys):
+@pytest.mark.slow
+def test_a_twin_is_a_hint_that_costs(case, capsys):
     def kept(make):
         length = make().collect().mask.sum(dim=1).float().mean().item()
         print(f"kept {length:.1f}")
@@ -454,7 +582,12 @@ def test_a_case_shows_what_its_probe_printed_beside_the_healthy_number(case, cap
 
     assert not case.probe(kept)
     told = capsys.readouterr().out
-    assert "here:    kept 14.0" in told and "healthy: kept 9.3" in told
+    assert "    kept 14.0" in told and "9.3" not in told
+    case.twin(kept)
+    assert "its healthy twin: silent\n    kept 9.3" in capsys.readouterr().out
+    assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 4 - 1
+    case.twin(kept)
+    assert case.record.num_twins == 1, "a closed case costs nothing more"
 
 
 def test_a_probe_sees_the_settings_of_its_case():
@@ -462,10 +595,10 @@ def test_a_probe_sees_the_settings_of_its_case():
     assert case.probe(lambda make: make().settings.num_inner_steps == 1)
 
 
-@pytest.mark.slow
-def test_guesses_cost_and_earn_nothing_without_a_proof(case, capsys):
-    assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 0
-    assert "lucky guess" in capsys.readouterr().out
+def test_nobody_is_accused_without_a_proof(case):
+    with pytest.raises(ValueError, match="no probe of yours has shown"):
+        case.accuse(WRONG_LINE, RIGHT_LINE)
+    assert not case.record.wrong and case.points == 0
 
 
 @pytest.mark.slow
@@ -474,19 +607,21 @@ def test_a_closed_case_takes_no_further_accusation(case, capsys):
     told = capsys.readouterr().out
     assert case.accuse(WRONG_LINE, RIGHT_LINE), "its cell may be run again"
     assert told.endswith(capsys.readouterr().out) and case.points == 4
-    assert not case.accuse("/ num_tokens", "/ (num_tokens)") and case.num_wrong == 0
+    assert not case.accuse("/ num_tokens", "/ (num_tokens)") and not case.record.wrong
     assert capsys.readouterr().out == "case is closed, with 4 points.\n"
 
 
 @pytest.mark.slow
 def test_a_repair_that_logs_another_kl_is_none(capsys):
     case = case_of("k1 as a loss")
+    case.record.proofs.append("one")
     assert not case.accuse("kl = -log_ratio", "kl = log_ratio.exp() - log_ratio")
     assert "values of the logged KL differ by 1 with" in capsys.readouterr().out
 
 
 def test_what_a_probe_prints_is_never_cut_without_a_word(capsys):
-    cases.show_beside("word " * 30, "\n".join(map(str, range(30))))
+    cases.show_printed("word " * 30)
+    cases.show_printed("\n".join(map(str, range(30))))
     told = capsys.readouterr().out
     assert told.count("word") == 30 and "(19 more lines)" in told
     assert max(map(len, told.splitlines())) <= cases.WIDTH
@@ -494,8 +629,8 @@ def test_what_a_probe_prints_is_never_cut_without_a_word(capsys):
 
 @pytest.mark.slow
 def test_wrong_lines_and_many_methods_cost_points(case):
+    case.probe(KEEPS, probes.groups_stand_alone)
     assert not case.acquit()
-    case.probe(KEEPS)
     for stage in ("response_mask", "collect", "score"):  # the third costs a point
         case.read(stage)
     assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 4 - 2 - 1
@@ -503,24 +638,29 @@ def test_wrong_lines_and_many_methods_cost_points(case):
 
 @pytest.mark.slow
 def test_an_edit_that_changes_nothing_is_a_wrong_accusation(capsys):
-    healthy = Case("case", (), Complaint("It is bad.", ()))
+    healthy = case_of()
+    healthy.record.proofs.append("one")
     assert not healthy.accuse("/ num_tokens", "/ (num_tokens)")
     assert "It does what it did before" in capsys.readouterr().out
-    assert healthy.num_wrong == 1
+    assert not healthy.accuse("/ num_tokens", "/ (num_tokens)")
+    assert len(healthy.record.wrong) == 1, "the cell may be run again"
 
 
 def test_an_acquittal_is_worth_what_its_probes_would_have_seen(monkeypatch):
-    seen = {KEEPS: frozenset(range(1, 25))}
-    monkeypatch.setattr(cases, "found_by", seen.get)
-    healthy = Case("case", (), Complaint("It is bad.", ()))
-    assert healthy.probe(KEEPS) and healthy.acquit() and healthy.points == 3
-    healthy = Case("case", (), Complaint("It is bad.", ()))
-    assert healthy.acquit() and healthy.points == 0
+    asked = []
+    monkeypatch.setattr(cases, "found_by", lambda some: asked.append(some) or [7] * 24)
+    monkeypatch.setattr(cases, "alarms_of", lambda probe: probe is not KEEPS)
+    healthy = case_of()
+    assert healthy.probe(KEEPS, probes.groups_stand_alone)
+    assert healthy.acquit() and healthy.points == 3
+    assert asked == [[KEEPS]], "one that alarms for others is no evidence"
+    assert not healthy.acquit()
 
 
 @pytest.mark.slow
 def test_two_defects_are_repaired_one_by_one(capsys):
     case = case_of("end token left in the graded text", "groups that mix prompts")
+    case.record.proofs.append("one")
     assert case.accuse("decode(row, skip_special_tokens=False)", "decode(row)")
     assert "Something else is still wrong" in capsys.readouterr().out
     assert not case.probe(COURSE_PROBES["groups_share_a_prompt"])
@@ -534,8 +674,11 @@ def test_two_defects_are_repaired_one_by_one(capsys):
 
 @pytest.mark.slow
 def test_a_repair_in_place_equals_the_healthy_trainer(case, capsys):
+    case.record.proofs.append("one")
     with pytest.raises(ValueError, match="stands 0 times"):
         case.accuse("no such line", "")
+    with pytest.raises(ValueError, match="has 9 lines"):
+        case.accuse("class Batch:", "class Batch:\n" * 9)
     assert not case.accuse(WRONG_LINE, "cumsum(dim=1) < 1")
     assert case.accuse(WRONG_LINE, RIGHT_LINE)
     assert "bit for bit, in 5 runs." in capsys.readouterr().out
@@ -544,6 +687,7 @@ def test_a_repair_in_place_equals_the_healthy_trainer(case, capsys):
 @pytest.mark.slow
 def test_two_lines_at_fault_are_accused_together():
     case = case_of("gradient cleared for each part")
+    case.record.proofs.append("one")
     first = "            self.optimizer.zero_grad()\n            loss.backward()\n"
     last = "        self.schedule.step()\n"
     right = (
@@ -554,21 +698,43 @@ def test_two_lines_at_fault_are_accused_together():
 
 
 @pytest.mark.slow
-def test_a_repaired_class_is_judged_by_what_it_does(case, capsys):
-    class Repaired(case.module.Trainer):
-        def response_mask(self, responses):
-            ended = (responses == self.tokenizer.eos).cumsum(1)
-            return pad(ended[:, :-1], (1, 0)) == 0
+def test_a_repair_is_judged_by_what_it_does(case, capsys):
+    case.record.proofs.append("one")
+    line = f"return is_eos.{WRONG_LINE}"
+    assert not case.accuse(line, "return self.mask")
+    ended = "torch.nn.functional.pad(is_eos.cumsum(1)[:, :-1], (1, 0))"
+    assert case.accuse(line, f"return {ended} == 0")
+    assert "It equals the healthy trainer" in capsys.readouterr().out
 
-        def score(self, batch):
-            return super().score(batch) * (1 + 1e-7)
 
-    class Stumbles(case.module.Trainer):
-        def response_mask(self, responses):
-            return self.mask
+@pytest.mark.slow
+def test_a_friend_opens_a_bug_and_repairs_it(capsys):
+    right, wrong = "total = s.num_steps * s.num_inner_steps", "total = s.num_steps\n"
+    case = open_case(lambda source: source.replace(f"{right}\n", wrong))
+    assert not case.probe(probes.rate_lasts_to_the_end)
+    assert case.accuse(wrong, f"{right}\n")
+    assert case.points == 4 and "cause" not in capsys.readouterr().out
 
-    assert not case.accuse(Stumbles)
-    assert case.accuse(Repaired) and "(up to 0.001 is" in capsys.readouterr().out
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [15, 16, 12])
+def test_a_turn_is_solved_in_its_own_words(number, monkeypatch, capsys):
+    """The lines at fault and their cure, as the hand of the turn has written them."""
+    monkeypatch.setattr(cases, "drawn_hunt", lambda seed: [("odd", number)] * NUM_TURNS)
+    cases.RECORDS.pop("Turn 2 of hunt 77", None)
+    case = hunt(2, seed=77)
+    answer = cases.ANSWERS[case.name]
+    lines = cases.changed_lines(answer.source, answer.healthy)
+    case.record.proofs.append("one")
+    theirs, ours = answer.source.splitlines(True), answer.healthy.splitlines(True)
+    matcher = difflib.SequenceMatcher(None, theirs, ours, autojunk=False)
+    pairs = []
+    for tag, a, b, c, d in matcher.get_opcodes():
+        if tag != "equal":  # a line before it makes the text one that stands there once
+            pairs += ["".join(theirs[a - 1 : b]), "".join(ours[c - 1 : d])]
+    assert case.accuse(*pairs) and case.points == 4
+    told = capsys.readouterr().out
+    assert DEFECTS[number].cause in told and lines
 
 
 def test_healthy_runs_are_recorded_or_run(monkeypatch):
@@ -593,5 +759,5 @@ def test_no_list_of_causes_is_in_sight_before_the_hunt():
         for cause in CAUSES
         if any(cause in text for text in told[:end])
     }
-    assert len({*first.values()}) == len(first) == 5
+    assert len({*first.values()}) == len(first) == 2
     assert all("accuse(" in told[i] for i in first.values())

@@ -1,9 +1,9 @@
-"""The exercises of 10_bug_hunt: probes to write, and a script to repair."""
+"""The exercises of 10_bug_hunt: probes to write, and a bug that they miss."""
 
 import io
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from functools import cache, partial
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -13,11 +13,10 @@ from grpo_course.lessons.hunt import probes
 from grpo_course.lessons.hunt.cases import CLOSE, behaviour, distance
 from grpo_course.lessons.hunt.defects import (
     HEALTHY,
-    REPAIRED,
     broken,
     compiled,
-    source_with,
 )
+from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.lessons.hunt.script import Trainer
 
 # A probe says yes or no, so what it looks at shows only in trainers where that alone is
@@ -55,12 +54,29 @@ it knows padding by its token | self.model(batch.tokens, batch.attention) => \
 self.model(batch.tokens, batch.tokens != self.tokenizer.pad)
 its gradient grows with micro_batch_size | norm.item() => norm.item() * size
 its gradient shrinks with micro_batch_size | norm.item() => norm.item() / size
+its last bits depend on micro_batch_size | norm.item() => norm.item() * (1 + 1e-7 * \
+size)
 its logged loss grows with micro_batch_size | torch.cat(seen, dim=1) => \
 torch.cat(seen, dim=1) * size
 its updates move nothing | lr=s.learning_rate => lr=0.0
 it sets its seed before each rollout | drawn = self.draw_problems() => drawn = \
 self.draw_problems(); torch.manual_seed(self.settings.seed)
-it pulls every token up | s.beta * kl - gain => s.beta * log_ratio
+it is negated | s.beta * kl - gain => gain - s.beta * kl
+it pushes every token down | s.beta * kl - gain => s.beta * kl + gain * deltas.sign()
+it pulls every token up | s.beta * kl - gain => s.beta * kl - gain * deltas.sign()
+it lets no good token go | torch.minimum(ratio * deltas, clipped * deltas) => \
+torch.where(deltas > 0, ratio, torch.maximum(ratio, clipped)) * deltas
+it lets no bad token go | torch.minimum(ratio * deltas, clipped * deltas) => \
+torch.where(deltas < 0, ratio, torch.minimum(ratio, clipped)) * deltas
+it lets good tokens go that have fallen | torch.minimum(ratio * deltas, clipped * \
+deltas) => torch.where(deltas > 0, clipped, torch.maximum(ratio, clipped)) * deltas
+it lets bad tokens go that have risen | torch.minimum(ratio * deltas, clipped * \
+deltas) => torch.where(deltas < 0, clipped, torch.minimum(ratio, clipped)) * deltas
+it clips nothing | torch.minimum(ratio * deltas, clipped * deltas) => ratio * deltas
+it clips good and bad alike | torch.minimum(ratio * deltas, clipped * deltas) => \
+clipped * deltas
+its loss is twice as large | s.beta * kl - gain => 2 * (s.beta * kl - gain)
+its KL is k2 | log_ratio.exp() - log_ratio - 1 => log_ratio**2 / 2
 its loss has the KL's value, and no slope | s.beta * kl - gain => (s.beta * kl - \
 gain).detach() + 0 * log_probs
 its old scores are a little too high | batch.old_log_probs = self.score(batch) => \
@@ -69,7 +85,6 @@ its old scores are a little too low | batch.old_log_probs = self.score(batch) =>
 batch.old_log_probs = self.score(batch) - 0.02
 its old scores differ in the last bits | batch.old_log_probs = self.score(batch) => \
 batch.old_log_probs = self.score(batch) * (1 + 5e-7)
-its beta is always 1 | s.beta * kl - gain => kl - gain
 """.strip().splitlines()
 )
 
@@ -82,7 +97,7 @@ def trainer_called(name: str) -> Callable:
     kind, _, which = name.partition(" ")
     if kind == "trainer":
         return broken(int(which)).Trainer
-    return partial(Trainer, **probes.VARIANTS[which])
+    return probes.healthy_trainer(which)
 
 
 NO_POLICY = (
@@ -274,7 +289,7 @@ parts_make_no_difference = exercise("10.4", use=verdict_on, exact=True)(
 parts_make_no_difference.insight = (
     "One seed, two sizes, one number: memory is no reason for another update."
 )
-parts_make_no_difference.cases = trainers("""
+parts_make_no_difference.cases = trainers(f"""
 healthy: as it is
 healthy: a heavy KL
 trainer 12 | Here only a part of the batch reaches the optimizer. Compare the \
@@ -289,6 +304,7 @@ its gradient grows with micro_batch_size | The norm that `update` returns depend
 the size here.
 its gradient shrinks with micro_batch_size | The norm that `update` returns depends \
 on the size here.
+its last bits depend on micro_batch_size | {LAST_BIT}
 its logged loss grows with micro_batch_size
 its updates move nothing
 it sets its seed before each rollout
@@ -318,56 +334,83 @@ is the gradient: `update` returns its norm, too.
 """
 
 
-kl_pulls_back = exercise("10.5", use=verdict_on, exact=True)(probes.kl_pulls_back)
-kl_pulls_back.insight = (
-    "A penalty is used through its gradient, so that is what is asked."
+@exercise("10.5", use=verdict_on, exact=True)
+def loss_pulls_right(make_trainer):
+    """a factory of trainers -> True if healthy"""
+
+    def pull(old, delta, reference=-2.0, beta=0.0):
+        new = torch.tensor([[-2.0]], requires_grad=True)
+        token = token_with(old_log_probs=old, ref_log_probs=reference, deltas=delta)
+        losses, _ = make_trainer(beta=beta).token_losses(new, token)
+        return -torch.autograd.grad(losses.sum(), new)[0].item()
+
+    same, risen, fallen = -2.0, -3.0, -1.0
+    good = pull(same, 1.0) > 0 and pull(risen, 1.0) == 0 and pull(fallen, 1.0) > 0
+    bad = pull(same, -1.0) < 0 and pull(risen, -1.0) < 0 and pull(fallen, -1.0) == 0
+    above, below = (pull(same, 0.0, reference, 1.0) for reference in (-3.0, -1.0))
+    return good and bad and above < 0 < below
+
+
+loss_pulls_right.insight = (
+    "Six tokens and two references know a loss, whoever has written it."
 )
-kl_pulls_back.cases = trainers("""
+loss_pulls_right.cases = trainers("""
 healthy: as it is
+trainer 21 | This loss pushes a good token down: it divides two log-probabilities. Ask \
+where old and new are equal, for the sign of the gradient.
+it is negated | This loss pushes a good token down and a bad one up. Ask where old and \
+new are equal, for the sign of the gradient.
+it pushes every token down | This loss pushes a good token down, like a bad one.
+it pulls every token up | This loss pulls a bad token up, like a good one.
+trainer 8 | This loss never clips: it compares the policy with itself. A good token \
+that has already risen beyond the range must not be pulled any more.
+it clips nothing | This loss never clips. A good token that has already risen beyond \
+the range must not be pulled any more.
+it lets no good token go | A good token that has risen beyond the range is pulled \
+further here.
+it lets no bad token go | A bad token that has fallen below the range is pushed \
+further here.
+trainer 28 | This loss clips by the size of the ratio alone. A bad token that has \
+risen must still be pushed down, and one that has fallen must be let go.
+it clips good and bad alike | This loss lets go of every token outside the range. A \
+good one that has fallen must still be pulled up, and a bad one that has risen down.
+it lets good tokens go that have fallen | A good token that has fallen below the range \
+is not pulled up again here.
+it lets bad tokens go that have risen | A bad token that has risen beyond the range is \
+not pushed down again here.
+healthy: a heavy KL
 healthy: no KL
 trainer 17 | Here the KL is logged as it should be, and no gradient comes of it. Take \
-the gradient of the loss, not the KL's value.
+the gradient of the loss with a delta of 0, so that nothing else pulls.
 trainer 29 | Here the loss pushes a token away from its reference. Look at the sign \
-of the gradient.
+of the gradient, with a delta of 0.
 trainer 23 | Here the pull is the same above the reference and below it. Ask on both \
-sides, for the gradient.
-healthy: one inner step
-trainer 8
-it pulls every token up | Above its reference, too.
+sides.
 its loss has the KL's value, and no slope | A value pulls nowhere. What does the \
 gradient say?
-its beta is always 1
+healthy: two prompts
+healthy: groups of four
+its loss is twice as large
+its KL is k2
+trainer 12
 """)
-VALUE = (
-    "You look at the value of the loss. A value pulls nowhere: take its gradient with "
-    "respect to the new log-probability."
-)
-kl_pulls_back.mistakes = f"""
+loss_pulls_right.mistakes = f"""
 {BLIND}
-{LOUD} Is the delta 0, so that nothing else pulls? And is it the reference that \
-differs, not the old policy?
-(-3.0, -1.0) => (-2.0, -2.0) && pulls[0] > 0 > pulls[1] => abs(pulls[0]) < 1e-4 | You \
-ask at the reference itself, where nothing pulls in any trainer that has a KL. Ask \
-above it and below it.
-beta=1.0 => | You take the beta that the trainer has, and it may be 0. Make the \
-trainer with a beta of your own.
-pulls[0] > 0 > pulls[1] => pulls[0] > 0 | You ask above the reference alone, where a \
-pull that is the same everywhere looks right. Ask below it as well.
-pulls[0] > 0 > pulls[1] => pulls[1] < 0 | You ask below the reference alone. Ask \
-above it as well.
-losses, _ => _, stats && torch.autograd.grad(losses.sum(), new)[0] => stats[1] && 0 > \
-pulls[1] => 0 < pulls[1] | You look at the KL of the log. It may be right and never \
-reach the loss: take the gradient of the loss.
-torch.autograd.grad(losses.sum(), new)[0] => losses && 0 > pulls[1] => 0 < pulls[1] | \
-{VALUE}
-torch.autograd.grad(losses.sum(), new)[0] => losses && pulls[0] > 0 > pulls[1] => \
-pulls[0] > 0 | {VALUE}
-torch.autograd.grad(losses.sum(), new)[0] => losses && pulls[0] > 0 > pulls[1] => \
-pulls[1] > 0 | {VALUE}
-beta=1.0 => beta=0.0 | With beta=0 a healthy trainer has no KL to pull with. Make the \
-trainer with a beta of your own.
-pulls[0] > 0 > pulls[1] => pulls[0] < 0 < pulls[1] | The sign is turned: an optimizer \
-goes against the gradient, so a positive one makes the token rarer.
+{LOUD} Do you take the gradient of the loss, and not its value, which pulls nowhere? \
+And an optimizer goes against the gradient.
+good and bad and => | You ask about the KL alone. Ask about a good token and a bad \
+one, too, where the policy is as it was, where it has risen, and where it has fallen.
+and above < 0 < below => | You never ask about the KL. With a delta of 0 and a beta \
+of your own, nothing else pulls.
+and pull(fallen, 1.0) > 0 => && and pull(risen, -1.0) < 0 => | You ask where a token \
+must be let go. Ask also where it must not: a good one that has fallen, and a bad one \
+that has risen, are pulled though their ratio is outside the range.
+and pull(risen, 1.0) == 0 => && and pull(fallen, -1.0) == 0 => | You never ask whether \
+the loss lets go. Outside the range, a good token that has risen and a bad one that \
+has fallen get no pull.
+good and bad and => good and | You ask about good tokens alone.
+above < 0 < below => above < 0 | You ask above the reference alone, where a pull that \
+is the same everywhere looks right. Ask below it as well.
 """
 
 
@@ -421,24 +464,22 @@ allowed.
 """
 
 
-RUNS = {
-    "trainer 6: 64 rows in two parts": {},
-    "trainer 6: 64 rows, 8 at a time": {"seed": 1, "micro_batch_size": 8},
-    "trainer 6: 24 rows, 16 at a time": {"num_prompts": 3, "micro_batch_size": 16},
-    "trainer 6: all rows at once": {"seed": 2, "micro_batch_size": 64},
-}
+SIX = (
+    probes.groups_stand_alone,
+    probes.own_words_look_likely,
+    probes.padding_leaves_no_trace,
+    probes.parts_make_no_difference,
+    loss_pulls_right.solution,
+    probes.ratios_start_at_one,
+)
+STILL = "a rollout and two updates are as they were"
+CHANGED = "it trains otherwise"
+TRIED = ({}, {"num_inner_steps": 1, "beta": 0.5}, {"max_new_tokens": 8, "tool": True})
 
 
-@cache
-def healthy_run(run: str) -> dict[str, Tensor]:
-    """What the healthy trainer does in a run."""
-    return behaviour(Trainer, RUNS[run])
-
-
-def behaves(function: Callable, run: str) -> str | None:
-    """What the trainer of a repaired script does in a run, beside the healthy one."""
-    source = source_with(REPAIRED)
-    text = function(source)
+def what_a_bug_does(function: Callable, asked: str) -> str | None:
+    """Whether a bug changes anything, or what a probe says of it."""
+    text = function(HEALTHY)
     if text is None:
         return None
     if not isinstance(text, str):
@@ -446,49 +487,58 @@ def behaves(function: Callable, run: str) -> str | None:
             f"the result is the text of the script, not a {type(text).__name__}: "
             "return source.replace(...) as it is."
         )
-    if text == source:
+    if text == HEALTHY:
         return "the script as it was"
-    theirs = behaviour(compiled(text).Trainer, RUNS[run])
-    for name, expected in healthy_run(run).items():
-        if (gap := distance(theirs[name], expected)) > CLOSE:
-            return f"{name} differ by {gap:.2g}"
-    return "as the healthy trainer"
+    make_trainer = compiled(text).Trainer
+    if asked != CHANGED:
+        (probe,) = (each for each in SIX if each.__name__ == asked)
+        said = probes.ask(probe, make_trainer)
+        return "misses it" if said == probes.SILENT else said
+    for settings in TRIED:
+        theirs, ours = behaviour(make_trainer, settings), healthy_run(str(settings))
+        if any(distance(theirs[name], ours[name]) > CLOSE for name in ours):
+            return CHANGED
+    return STILL
 
 
-@exercise("10.7", use=behaves)
-def repaired_script(source):
-    """the text of the script -> the same, with its defect repaired"""
-    old = "losses[part.mask].mean() * size / len(batch.tokens)"
-    return source.replace(old, "losses[part.mask].sum() / num_tokens")
+@cache
+def healthy_run(settings: str) -> dict[str, Tensor]:
+    """What the healthy trainer does with settings, which are written out."""
+    return behaviour(Trainer, next(each for each in TRIED if str(each) == settings))
 
 
-repaired_script.insight = (
-    "One divisor, known before the first part: the parts only add up."
-)
-repaired_script.cases = [
-    Case(
-        run,
-        {"source": run},
-        "The trainer still learns something else. What should one token weigh, in whichever part it comes?",
+@exercise("10.7", use=what_a_bug_does)
+def my_bug(source):
+    """the text of the script -> the same, with a bug that six probes miss"""
+    return source.replace(
+        "total = s.num_steps * s.num_inner_steps", "total = s.num_steps"
     )
-    for run in RUNS
+
+
+my_bug.insight = "What no probe asks can break: that is where the next one belongs."
+my_bug.cases = [
+    Case(
+        "what it does",
+        {"source": CHANGED},
+        "With your edit the trainer does what it did before, in its first rollouts. A bug has to change what is learned.",
+    ),
+    *(
+        Case(
+            f"the probe {probe.__name__}",
+            {"source": probe.__name__},
+            "This probe fires: what it asks no longer holds. Break something that none of the six asks about.",
+        )
+        for probe in SIX
+    ),
 ]
-repaired_script.mistakes = """
+my_bug.mistakes = """
 return source | The text is the one that you were given: nothing in it equals the \
 first argument of replace, spaces included.
-.sum() / num_tokens => .mean() | Each part is still divided by its own number of \
-tokens, and now the means are added: twice as many parts, twice the gradient.
-.sum() / num_tokens => .mean() * len(part.tokens) / len(batch.tokens) | Each part \
-weighs by its rows now. A row of three tokens weighs as much as one of ten: weigh by \
-tokens.
-losses[part.mask].sum() / num_tokens => (losses * part.mask).sum() / \
-batch.mask.numel() | Padding and prompt count in the divisor: it is the number of \
-tokens that the mask keeps.
-.sum() / num_tokens => .sum() / len(batch.tokens) | You divide by the number of rows, \
-and a row has many tokens: divide by the number of tokens that the mask keeps, \
-num_tokens.
-.sum() / num_tokens => .sum() | A sum without a divisor: a batch with more tokens \
-makes larger steps.
-losses[part.mask].sum() / num_tokens => losses.sum() / num_tokens | The losses of \
-prompt and padding are added as well: keep those of the mask.
+"total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => \
+"torch.multinomial(probs, 1)", "torch.multinomial(1 * probs, 1)" | This is another \
+way to write the same. A bug has to change what is learned.
+"total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => "/ num_tokens", \
+"/ len(part.tokens)" | The probe of 10.4 sees that the size of the parts matters now.
+"total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => "s.beta * kl - \
+gain", "gain - s.beta * kl" | The probe of 10.5 sees the sign of the pull.
 """

@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,9 @@ from grpo_course.lessons.hunt.defects import (
     GUIDED,
     HEALTHY,
     NUM_TURNS,
-    Complaint,
     Defect,
-    broken,
     compiled,
     drawn_hunt,
-    number_of,
     require_defect,
     source_with,
 )
@@ -40,49 +38,103 @@ from grpo_course.lessons.hunt.probes import (
     found_by,
     hear,
 )
+from grpo_course.lessons.hunt.rewrites import rewritten
 from grpo_course.lessons.hunt.script import Trainer
 from grpo_course.lessons.pictures.nb10 import plot_log_panel
 
 WORTH = 4  # points of a defect
 WRONG = 2  # what a wrong accusation takes off
 READS = 2  # methods that one reads for nothing; each further one takes a point off
+SHORT = 8  # lines of a repair, at most
 LONGEST = 12  # lines of what a probe prints that are shown
 OTHER_SEEDS = 10  # of hunted runs: not those of the healthy runs beside them
 
 
-def open_case(name: str | int, *others: int, seed: int = 0) -> "Case":
+@dataclass
+class Answer:
+    """What a case does not tell: its script, the healthy one by the same hand, and the
+    numbers of the defects that are left, as far as they have numbers."""
+
+    source: str
+    healthy: str
+    left: list[int] = field(default_factory=list)
+    num_defects: int = 1  # that it is worth the points of; of a healthy one, too
+
+
+@dataclass
+class Record:
+    """What was done in a case, and what it was worth."""
+
+    proofs: list[str] = field(default_factory=list)  # names of probes
+    silent: list[Callable] = field(default_factory=list)  # probes that found nothing
+    read: set[str] = field(default_factory=set)  # methods
+    wrong: set[tuple[str, ...]] = field(default_factory=set)  # accusations
+    granted: dict[tuple[str, ...], str] = field(default_factory=dict)  # and the words
+    num_twins: int = 0
+    points: int | None = None  # none while it is open
+
+    def __str__(self) -> str:
+        done = {
+            "accused wrongly": len(self.wrong),
+            "read": len(self.read),
+            "asked a twin": self.num_twins,
+        }
+        return ", ".join(f"{name} {count}" for name, count in done.items() if count)
+
+
+# By case, kept outside: who looks into a case shall find no cause, and who opens a turn
+# again finds it as he left it.
+ANSWERS: dict[str, Answer] = {}
+RECORDS: dict[str, Record] = {}
+
+
+def open_case(name: str | int | Callable, *others: int, seed: int = 0) -> "Case":
     """Open a case by the letter of a guided one, or by number; print what is known.
 
-    With a second number the trainer has both defects. `seed` is that of its run.
-    Raises ValueError for a letter or a number that there is not.
+    With a second number the trainer has both defects. In place of a number may stand
+    somebody's function that puts a bug into the text of the script. `seed` is that of
+    its run. Raises ValueError for a letter or a number that there is not.
     """
-    if isinstance(name, str):
-        require_known("name", name, GUIDED)
-        heard, number = GUIDED[name]
-        return Case(f"Case {name}", (number,), COMPLAINTS[heard], seed).present()
-    numbers = (name, *others)
-    says = "At least two things are wrong here. This is all that I have."
-    if not others:  # two together show something else than either
-        says = require_defect(name).symptom
     settings: dict[str, float] = {}
-    for number in numbers:
-        settings |= require_defect(number).settings
-    title = f"Case {' and '.join(map(str, numbers))}"
-    return Case(title, numbers, Complaint(says, numbers, settings), seed).present()
+    says = "At least two things are wrong here. This is all that I have."
+    numbers: tuple[int, ...] = ()
+    if callable(name):
+        title, says = "A friend's case", "I have put a bug into this trainer."
+        answer = Answer(name(HEALTHY), HEALTHY)
+    else:
+        if isinstance(name, str):
+            require_known("name", name, GUIDED)
+            heard, number = GUIDED[name]
+            numbers = (number,)
+            says, settings = COMPLAINTS[heard].says, COMPLAINTS[heard].settings
+        else:
+            numbers = (name, *others)
+            for number in numbers:
+                settings |= require_defect(number).settings
+            if not others:  # two together show something else than either
+                says = require_defect(name).symptom
+        title = f"Case {' and '.join(map(str, (name, *others)))}"
+        answer = Answer(source_with(*numbers), HEALTHY, [*numbers], len(numbers))
+    RECORDS.pop(title, None)
+    return Case(title, says, settings, answer, seed).present()
 
 
 def hunt(turn: int, seed: int = 0) -> "Case":
     """Open one of the cases of a hunt; another `seed` is another hunt.
 
-    Of the run, the one who complains has kept the reward alone. Raises ValueError for a
-    turn that there is not.
+    Each trainer is written by another hand. Of the run, the one who complains has kept
+    the reward alone. A turn that was opened before is as it was left. Raises ValueError
+    for a turn that there is not.
     """
     if turn not in range(1, NUM_TURNS + 1):
         raise ValueError(f"turn={turn!r}: there are turns 1 to {NUM_TURNS}.")
     heard, number = drawn_hunt(seed)[turn - 1]
-    numbers = () if number is None else (number,)
+    numbers = [] if number is None else [number]
     run = OTHER_SEEDS + 100 * seed + turn
-    case = Case(f"Turn {turn}", numbers, COMPLAINTS[heard], run).present(paid=False)
+    theirs, healthy = rewritten(run, source_with(*numbers), HEALTHY)
+    answer = Answer(theirs, healthy, numbers)
+    name, told = f"Turn {turn} of hunt {seed}", COMPLAINTS[heard]
+    case = Case(name, told.says, told.settings, answer, run).present(paid=False)
     case.log = [{"reward": row["reward"]} for row in case.log]
     return case
 
@@ -91,26 +143,32 @@ class Case:
     """A trainer that somebody complains about; `module` is the script under test."""
 
     def __init__(
-        self, name: str, numbers: tuple[int, ...], heard: Complaint, seed: int = 0
+        self,
+        name: str,
+        says: str,
+        settings: dict[str, float],
+        answer: Answer,
+        seed: int = 0,
     ):
-        self._left = [*numbers]
-        self._defects = [require_defect(number) for number in numbers]
-        self._source = source_with(*numbers)
-        self.module = broken(*numbers)
-        self.name, self.heard, self.seed = name, heard, seed
+        self.name, self.says, self.settings = name, says, settings
+        self.seed = seed
         self.log: list[dict[str, float]] = []
-        self.proofs: list[str] = []  # names of probes
-        self.silent: list[Callable] = []  # probes that found nothing
-        self.read_stages: set[str] = set()
-        self._granted: dict[tuple, str] = {}  # a right accusation, and what was told
-        self.num_wrong, self.points, self.is_closed = 0, 0, False
+        if name not in RECORDS:
+            ANSWERS[name], RECORDS[name] = answer, Record()
+        self.record = RECORDS[name]
+        self.module = compiled(ANSWERS[name].source)
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
+    @property
+    def points(self) -> int:
+        """What it was worth; 0 as long as it is open."""
+        return self.record.points or 0
+
     def make_trainer(self, **settings: float) -> Any:
         """A fresh trainer under test; the settings of the case, then these."""
-        return self.module.Trainer(**(self.heard.settings | settings))
+        return self.module.Trainer(**(self.settings | settings))
 
     def present(self, paid: bool = True) -> "Case":
         """Train once, print the complaint and three samples, and return the case.
@@ -118,11 +176,14 @@ class Case:
         Where somebody has kept what they were `paid`, that is printed, too.
         """
         print(self.name)
-        print(textwrap.fill(f'"{self.heard.says}"', WIDTH))
+        if self.record.points is not None:
+            print(f"closed, with {self.points} points")
+        elif str(self.record):
+            print(f"so far: {self.record}")
+        print(textwrap.fill(f'"{self.says}"', WIDTH))
         trainer = self.make_trainer(seed=self.seed)
         self.log = trainer.train()
-        settings = self.heard.settings.items()
-        known = ", ".join(f"{key}={value}" for key, value in settings)
+        known = ", ".join(f"{key}={value}" for key, value in self.settings.items())
         print(f"settings: {known or 'the defaults of the script'}")
         print("three samples after the last rollout:")
         batch = trainer.collect()
@@ -138,45 +199,47 @@ class Case:
 
     def plot_log(self) -> None:
         """Draw what was kept of its log over that of healthy runs."""
-        plot_log_panel(self.log, healthy_runs(self.heard.settings))
+        plot_log_panel(self.log, healthy_runs(self.settings))
 
     def probe(self, *probes: Callable) -> bool:
-        """Ask probes, as many as you like; what they print stands beside the healthy.
+        """Ask probes, as many as you like.
 
         One that fires here and in no healthy trainer is a proof. Returns whether all
         were silent. Raises ValueError for one that ends in an error.
         """
         silent = True
         for probe in probes:
-            said, printed = hear(probe, self.make_trainer)
-            if said not in (SILENT, FIRES):
-                raise ValueError(
-                    f"{probe.__name__} ended in an error and says nothing of the "
-                    f"trainer: {said}."
-                )
+            said, printed = heard_of(probe, self.make_trainer)
             told = f"{probe.__name__}: silent"
             if said == SILENT:
-                self.silent.append(probe)
+                self.record.silent.append(probe)
             else:
                 silent, told = False, self._weigh(probe)
             print("\n".join(wrap(told)))
-            beside = hear(
-                probe, lambda **given: Trainer(**(self.heard.settings | given))
-            )
-            show_beside(printed, beside[1])
+            show_printed(printed)
         return silent
 
     def _weigh(self, probe: Callable) -> str:
         """Whether a probe that fires here proves anything."""
         name = probe.__name__
-        if alarms := alarms_of(probe, self.heard.settings):
+        if alarms := alarms_of(probe, self.settings):
             return (
                 f"{name}: fires, and on healthy trainers too ({', '.join(alarms)}), so "
                 "it proves nothing"
             )
-        if name not in self.proofs:
-            self.proofs.append(name)
+        if name not in self.record.proofs:
+            self.record.proofs.append(name)
         return f"{name}: FIRES, and is silent in {len(VARIANTS)} healthy trainers"
+
+    def twin(self, probe: Callable) -> None:
+        """A hint, for a point: what a probe says of the healthy trainer by the same
+        hand, with the same settings."""
+        make = compiled(ANSWERS[self.name].healthy).Trainer
+        said, printed = heard_of(probe, lambda **more: make(**(self.settings | more)))
+        if self.record.points is None:
+            self.record.num_twins += 1
+        print(f"{probe.__name__}, of its healthy twin: {said}")
+        show_printed(printed)
 
     def read(self, stage: str) -> None:
         """Show a method of the trainer under test, once a probe has proved something.
@@ -185,94 +248,113 @@ class Case:
         """
         methods = [name for name, each in vars(Trainer).items() if callable(each)]
         require_known("stage", stage, methods)
-        if not (self.proofs or self.is_closed):
-            raise ValueError(
-                f"{self.name}: no probe of yours has shown yet that anything is wrong. "
-                "One has to fire here and be silent in healthy trainers; then read."
-            )
-        self.read_stages.add(stage)
+        self._require_proof()
+        if self.record.points is None:
+            self.record.read.add(stage)
         show(getattr(self.module.Trainer, stage))
 
-    def accuse(self, old: str | Callable, new: str = "", *more: str) -> bool:
+    def _require_proof(self) -> None:
+        if not self.record.proofs and self.record.points is None:
+            raise ValueError(
+                f"{self.name}: no probe of yours has shown yet that anything is wrong. "
+                "One has to fire here and be silent in healthy trainers; then read, "
+                "and accuse."
+            )
+
+    def accuse(self, old: str, new: str, *more: str) -> bool:
         """Accuse a line: what stands there, and what ought to. The repaired trainer is
         run beside the healthy one; if they are equal, the debriefing follows.
 
-        `old` is a text that stands in the script once; where two lines are at fault,
-        `more` is the second pair. Or it is a class, such as one derived from
-        `case.module.Trainer`. Raises ValueError for a text that does not stand there.
-        One that was right tells the same when its cell is run again.
+        `old` is a text that stands in the script once; where two places are at fault,
+        `more` is the second pair. Raises ValueError for a text that does not stand
+        there, for a repair of more than a few lines, and before a probe has proved
+        something. One that was right tells the same when its cell is run again.
         """
-        given = (old, new, *more)
-        if given not in self._granted:
-            with redirect_stdout(io.StringIO()) as told:
-                right = self._judge(old, new, *more)
-            if not right:
-                print(told.getvalue(), end="")
-                return False
-            self._granted[given] = told.getvalue()
-        print(self._granted[given], end="")
-        return True
-
-    def _judge(self, old: str | Callable, new: str, *more: str) -> bool:
-        """Whether a line is at fault, and the case's state and words after that."""
-        if self.is_closed:
+        given, record = (old, new, *more), self.record
+        if given in record.granted:
+            print(record.granted[given], end="")
+            return True
+        if record.points is not None:
             print(f"{self.name} is closed, with {self.points} points.")
             return False
-        make, source = self._repaired(old, new, *more)
-        equal, words = compare(make)
-        found, before = [*self._left], self._source
-        if compare(make, before)[0]:
-            equal, found = False, []
-            words = "It does what it did before, so this line was not at fault."
-        elif not equal:  # one of two may be repaired
-            found = [n for n in self._left if self._is_repaired(make, n)]
-            words = "This line was at fault." if found else words
-        print("\n".join(wrap(f"[{'v' if found else 'x'}] {words}")))
-        if not found:
-            self.num_wrong += 1
-            print(f"    A wrong accusation takes {WRONG} points off.")
-            return False
-        self._left = [n for n in self._left if n not in found]
-        for number in found:
-            show_debriefing(DEFECTS[number])
-        if self._left:
-            self._source, self.module = source, compiled(source)
-            print("\nThat was one. Something else is still wrong.")
+        self._require_proof()
+        source = self._repaired(*given)
+        with redirect_stdout(io.StringIO()) as told:
+            right = self._judge(source)
+        if right:
+            record.granted[given] = told.getvalue()
         else:
-            self._close(WORTH if self.proofs else 0)
-        return True
+            record.wrong.add(given)
+        print(told.getvalue(), end="")
+        return right
 
-    def _repaired(self, old: str | Callable, *texts: str) -> tuple[Callable, str]:
-        """The trainer with a repair, and its script."""
-        source = self._source
-        if not isinstance(old, str):
-            return old, source
-        pairs = [old, *texts]
-        for wrong, right in zip(pairs[::2], pairs[1::2], strict=True):
+    def _repaired(self, *texts: str) -> str:
+        """The script with a repair."""
+        source = ANSWERS[self.name].source
+        count = sum(len(text.strip().splitlines()) for text in texts[1::2])
+        if count > SHORT:
+            raise ValueError(
+                f"your repair has {count} lines. A bug is a few lines: take those that "
+                f"are at fault, and write at most {SHORT} in their place."
+            )
+        for wrong, right in zip(texts[::2], texts[1::2], strict=True):
             if (times := source.count(wrong)) != 1:
                 raise ValueError(
                     f"{wrong!r} stands {times} times in the script; take a text that "
                     "stands there once, spaces included."
                 )
             source = source.replace(wrong, right)
-        return compiled(source).Trainer, source
+        return source
 
-    def _is_repaired(self, make: Callable, number: int) -> bool:
-        """Whether this one of several defects is repaired, and no other."""
-        others = [n for n in self._left if n != number]
-        return bool(others) and compare(make, source_with(*others))[0]
+    def _judge(self, source: str) -> bool:
+        """Whether a repair mends something, and the case's state and words after it."""
+        answer = ANSWERS[self.name]
+        make, before = compiled(source).Trainer, answer.source
+        equal, words = compare(make, answer.healthy)
+        mended = [*answer.left]
+        if compare(make, before)[0]:
+            equal, mended = False, []
+            words = "It does what it did before, so this line was not at fault."
+        elif not equal:  # one of two may be repaired
+            mended = [n for n in answer.left if is_mended(make, n, answer.left)]
+            words = "This line was at fault." if mended else words
+        right = equal or bool(mended)
+        print("\n".join(wrap(f"[{'v' if right else 'x'}] {words}")))
+        if not right:
+            print(f"    A wrong accusation takes {WRONG} points off.")
+            return False
+        for number in mended:
+            show_debriefing(DEFECTS[number])
+        show_change(before, source)
+        if equal:
+            self._close(WORTH)
+        else:
+            answer.source, self.module = source, compiled(source)
+            answer.left = [n for n in answer.left if n not in mended]
+            print("\nThat was one. Something else is still wrong.")
+        return True
 
     def acquit(self) -> bool:
         """Say that nothing is wrong with this trainer.
 
         If so, that is worth as much as your silent probes would have seen: all points
-        only where they find all defects.
+        only where they find all defects. Raises ValueError where none was silent.
         """
-        if self._defects:
-            self.num_wrong += 1
+        record, answer = self.record, ANSWERS[self.name]
+        if record.points is not None:
+            print(f"{self.name} is closed, with {self.points} points.")
+            return False
+        if not record.silent:
+            raise ValueError(
+                f"{self.name}: no probe of yours was silent here, so you know nothing "
+                "of it yet. Ask what it gets right, and then acquit."
+            )
+        if answer.source != answer.healthy:
+            record.wrong.add(("acquitted",))
             print(f"[x] Something is wrong here. That takes {WRONG} points off.")
             return False
-        seen = frozenset[int]().union(*map(found_by, self.silent))
+        sound = [probe for probe in {*record.silent} if not alarms_of(probe)]
+        seen = found_by(sound)
         print(
             "\n".join(
                 wrap(
@@ -285,37 +367,50 @@ class Case:
         return True
 
     def _close(self, worth: int) -> None:
-        """Print the points: 0 for who has proved nothing."""
-        paid = max(1, len(self._defects))
-        further = max(0, len(self.read_stages) - READS * paid)
-        self.points = max(0, worth * paid - WRONG * self.num_wrong - further)
-        self.is_closed = True
+        """Print the points."""
+        record, paid = self.record, ANSWERS[self.name].num_defects
+        further = max(0, len(record.read) - READS * paid)
+        costs = WRONG * len(record.wrong) + further + record.num_twins
+        record.points = max(0, worth * paid - costs)
         print(f"\n{self.name}: {self.points} of {WORTH * paid} points.")
-        if self._defects and not self.proofs:
-            print("No probe of yours has shown it, and a lucky guess earns nothing.")
+
+
+def is_mended(make: Callable, number: int, left: list[int]) -> bool:
+    """Whether this one of several defects is repaired, and no other."""
+    others = [each for each in left if each != number]
+    return bool(others) and compare(make, source_with(*others))[0]
+
+
+def heard_of(probe: Callable, make_trainer: Callable) -> tuple[str, str]:
+    """What a probe says and prints. Raises ValueError for one that ends in an error."""
+    said, printed = hear(probe, make_trainer)
+    if said not in (SILENT, FIRES):
+        raise ValueError(
+            f"{probe.__name__} ended in an error and says nothing of the trainer: "
+            f"{said}."
+        )
+    return said, printed
 
 
 # What is told afterwards.
 
 
-def show_beside(here: str, healthy: str) -> None:
-    """Print what a probe printed here, and what it printed of a healthy trainer; long
-    lines are broken, and of many the number is told."""
-    for name, printed in (("here:", here), ("healthy:", healthy)):
-        whole = printed.splitlines()
-        lines = [part for line in whole for part in textwrap.wrap(line, WIDTH - 13)]
-        if len(lines) > LONGEST:
-            left = f"({len(lines) - LONGEST + 1} more lines)"
-            lines = [*lines[: LONGEST - 1], left]
-        for line in lines:
-            print(f"    {name:9}{line}")
-            name = ""
+def show_printed(printed: str) -> None:
+    """Print what a probe printed; long lines are broken, and of many the number is
+    told."""
+    lines = [
+        part for line in printed.splitlines() for part in textwrap.wrap(line, WIDTH - 4)
+    ]
+    if len(lines) > LONGEST:
+        left = f"({len(lines) - LONGEST + 1} more lines)"
+        lines = [*lines[: LONGEST - 1], left]
+    for line in lines:
+        print(f"    {line}")
 
 
 def show_debriefing(defect: Defect) -> None:
-    """Print symptom, cause, probe, line and thread."""
+    """Print cause, probe and thread, and how one would have come to look there."""
     for name, words in (
-        ("symptom", defect.symptom),
         ("first look", defect.first_look),
         ("cause", f"{defect.cause}. {defect.why}"),
         ("probe", f"{defect.probes[0]}; look into {' and '.join(defect.stages)}"),
@@ -325,17 +420,22 @@ def show_debriefing(defect: Defect) -> None:
         if words:
             told = textwrap.fill(words, WIDTH - 12)
             print(f"{name + ':':12}" + textwrap.indent(told, " " * 12).lstrip())
-    lines = changed_lines(defect)
+
+
+def show_change(before: str, after: str) -> None:
+    """Print the lines of a script that a repair has changed."""
+    lines = changed_lines(before, after)
     margin = min(len(line) - len(line[1:].lstrip()) for line in lines)
     for line in lines:
         text = f"{line[0]} {line[margin:]}"
         print(textwrap.fill(text, WIDTH, subsequent_indent=f"{line[0]}     "))
 
 
-def changed_lines(defect: Defect) -> list[str]:
-    """The lines of the script that differ: - in the case, + in the healthy one."""
-    theirs = source_with(number_of(defect.cause)).splitlines()
-    compared = difflib.unified_diff(theirs, HEALTHY.splitlines(), lineterm="", n=0)
+def changed_lines(before: str, after: str) -> list[str]:
+    """The lines that differ: - in the first script, + in the second."""
+    compared = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), lineterm="", n=0
+    )
     return [line for line in compared if line[:2] not in ("--", "++", "@@")]
 
 

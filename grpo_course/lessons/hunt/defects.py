@@ -1,11 +1,9 @@
 """What can be wrong with the trainer, what that costs, and the script with it."""
 
-import inspect
 import json
 import linecache
 import random
 import sys
-import textwrap
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -16,9 +14,9 @@ from typing import NamedTuple
 from torch import Tensor, tensor
 
 from grpo_course.lessons.hunt import script
+from grpo_course.lessons.hunt.rewrites import edits_of, rewritten
 
 HEALTHY = Path(script.__file__).read_text(encoding="utf-8")
-IN_A_METHOD = " " * 8  # before each line of the script that a defect changes
 running_number = count(1)  # tells modules apart, and nothing else
 
 
@@ -60,24 +58,12 @@ class Defect:
     @property
     def edits(self) -> list[tuple[str, str]]:
         """Pairs of text: what stands in the healthy script once, what in its place."""
-        hunks = [
-            text.splitlines() for text in inspect.cleandoc(self.diff).split("\n\n")
-        ]
-        return [
-            (_lines(hunk, kept=" -"), _lines(hunk, kept=" +"))  # before, after
-            for hunk in hunks
-        ]
+        return edits_of(self.diff)
 
     @property
     def stages(self) -> list[str]:
         """The methods of the trainer in which its lines stand."""
         return list(dict.fromkeys(stage_of(old) for old, _ in self.edits))
-
-
-def _lines(hunk: list[str], kept: str) -> str:
-    """The lines of a hunk with one of these marks, as they stand in the script."""
-    text = "".join(f"{line[2:]}\n" for line in hunk if line[0] in kept)
-    return textwrap.indent(text, IN_A_METHOD)
 
 
 # By the number of the trainer, which says nothing about a stage.
@@ -602,9 +588,6 @@ CAUSES = sorted(defect.cause for defect in DEFECTS.values())
 # nothing; once the first is repaired, it shows.
 HIDING = ((4, 18), (4, 3), (8, 27), (8, 28), (17, 16))
 
-# The one to repair in an exercise, and the pair.
-REPAIRED = 6
-
 
 @dataclass(frozen=True)
 class Complaint:
@@ -677,7 +660,7 @@ COMPLAINTS = {
         (2, 3, 9, 10, 15, 18, 20, 24, 26, 31),
     ),
 }
-GUIDED = {"A": ("less", 15), "B": ("less", 5), "C": ("worse", 21), "D": ("far", 16)}
+GUIDED = {"A": ("less", 15), "B": ("far", 16)}
 NUM_TURNS = 8  # of one hunt
 
 
@@ -756,6 +739,12 @@ def broken(*numbers: int) -> ModuleType:
     line.
     """
     return compiled(source_with(*numbers))
+
+
+@cache
+def trainer_by(hand: int) -> type:
+    """The healthy trainer, as somebody else would have written it; 0: as it stands."""
+    return compiled(*rewritten(hand, HEALTHY)).Trainer
 
 
 @cache

@@ -18,7 +18,12 @@ from types import SimpleNamespace
 
 import torch
 
-from grpo_course.lessons.hunt.defects import DEFECTS, broken, number_of
+from grpo_course.lessons.hunt.defects import (
+    DEFECTS,
+    broken,
+    number_of,
+    trainer_by,
+)
 from grpo_course.lessons.hunt.script import Trainer
 
 Probe = Callable[[Callable], bool]
@@ -318,7 +323,9 @@ def rate_lasts_to_the_end(make_trainer):
 
 # The judge.
 
-# A healthy trainer has to look healthy with any of these.
+# A healthy trainer has to look healthy with any of these settings. All but the first
+# are written by another hand each: what a probe asks has to hold of every trainer, and
+# not of this script.
 VARIANTS: dict[str, dict[str, float]] = {
     "as it is": {},
     "seed 1": {"seed": 1},
@@ -378,37 +385,48 @@ def hear(probe: Callable, make_trainer: Callable) -> tuple[str, str]:
     return said, printed.getvalue()
 
 
+def healthy_trainer(name: str) -> Callable:
+    """A factory of the healthy trainers of a name, by a hand of their own."""
+    hand = [*VARIANTS].index(name)
+    return partial(trainer_by(hand), **VARIANTS[name])
+
+
 def alarms_of(probe: Callable, more: dict | None = None) -> list[str]:
     """Healthy variants in which a probe is not silent; `more` are settings of another.
 
     Stops at the third.
     """
+    makers = {name: healthy_trainer(name) for name in VARIANTS}
+    if more:
+        makers = {"these settings": partial(trainer_by(len(VARIANTS)), **more)} | makers
     found: list[str] = []
-    variants = ({"these settings": more} if more else {}) | VARIANTS
-    for name, settings in variants.items():
-        if len(found) < 3 and ask(probe, partial(Trainer, **settings)) != SILENT:
+    for name, make_trainer in makers.items():
+        if len(found) < 3 and ask(probe, make_trainer) != SILENT:
             found.append(name)
     return found
 
 
-@cache
-def found_by(probe: Callable) -> frozenset[int]:
-    """Numbers of all trainers in which a probe fires."""
-    return frozenset(
-        number for number in DEFECTS if ask(probe, broken(number).Trainer) == FIRES
-    )
+def found_by(probes: Iterable[Callable]) -> list[int]:
+    """Numbers of all trainers in which one of some probes fires."""
+    asked = [*probes]
+    return [
+        number
+        for number in DEFECTS
+        if any(ask(probe, broken(number).Trainer) == FIRES for probe in asked)
+    ]
 
 
 def run_probe(
-    probe: Callable, numbers: Iterable[int] = DEFECTS, variants: dict | None = None
+    probe: Callable,
+    numbers: Iterable[int] = DEFECTS,
+    variants: Iterable[str] = VARIANTS,
 ) -> Row:
-    """Ask a probe about the healthy script and about trainers with a defect."""
-    variants = VARIANTS if variants is None else variants
+    """Ask a probe about healthy trainers and about those with a defect."""
     slowest, healthy, sick = 0.0, {}, {}
     Trainer(num_prompts=1).collect()  # whatever is loaded on first use
-    for name, settings in variants.items():
+    for name in variants:
         start = time.process_time()
-        healthy[name] = ask(probe, partial(Trainer, **settings))
+        healthy[name] = ask(probe, healthy_trainer(name))
         slowest = max(slowest, time.process_time() - start)
     for number in numbers:
         sick[number] = ask(probe, broken(number).Trainer)
