@@ -10,8 +10,11 @@ from pathlib import Path
 import matplotlib
 import nbformat
 import pytest
+import torch
 
 from grpo_course.classroom.live import LiveCurve
+from grpo_course.lessons import finale
+from grpo_course.lessons.exercises.nb12 import is_lost
 from grpo_course.text import smollm2
 from grpo_course.text.models import load_model
 from grpo_course.text.responses import chat_messages
@@ -106,3 +109,71 @@ def test_the_cells_train_a_model_that_was_fetched(fetched, monkeypatch, capsys):
     pairs = zip(own.model.parameters(), policy.model.parameters(), start, strict=True)
     for mine, theirs, before in pairs:
         assert (mine - theirs).abs().mean() < 1e-3 * (theirs - before).abs().mean()
+
+
+# The record, and what the notebook makes of it
+
+
+def test_the_most_frequent_answer_wins_and_none_has_no_vote():
+    answers = [["3", "3", "5"], ["12", "5", "5", "12"], [None, None, "5"], [None, None]]
+    row = {"update": 0, "answers": answers, "gold": ["3", "12", "5", "5"]}
+    run = {"arm": finale.FIRST, "seed": 0, "rows": [row]}
+    assert finale.voted([run]).tolist() == [[1, 1, 1, 0]]
+
+
+def test_an_interval_over_seeds_is_students():
+    # The means of five: 0.2, with a standard error of 0.0707; t is 2.776.
+    assert finale.over_seeds(torch.tensor([0.0, 0.1, 0.2, 0.3, 0.4])) == "+0.20 ± 0.20"
+    assert finale.over_seeds(torch.tensor([0.1, 0.2])) == "+0.15 ± 0.64"
+
+
+def test_a_change_is_that_of_each_seed():
+    def one(seed, *came_out):
+        return {"seed": seed, "came_out": came_out}
+
+    chosen = [
+        one(0, True, True, False),
+        one(0, True, True, True),
+        one(1, True, False, True),
+    ]
+    assert finale.changes(chosen).tolist() == [-0.5, 1.0]
+    assert finale.at_every_stop(chosen) == "   3 answers  1.00 0.67 0.67"
+    assert "no answers" in finale.at_every_stop([])
+
+
+def calculation(one):
+    return one["operation"], one["left"], one["right"]
+
+
+def test_what_12_2_calls_lost_falls_and_the_others_never_do():
+    every = finale.held_out(finale.read_record())
+    places = {calculation(one) for one in every}
+    lost = [one for one in every if is_lost.solution(*calculation(one))]
+    others = [one for one in every if one not in lost]
+    assert {tuple(case.args.values()) for case in is_lost.cases} <= places
+    at = [
+        [sum(one["came_out"][i] for one in each) / len(each) for i in range(5)]
+        for each in (lost, others)
+    ]
+    assert at[0][4] < at[0][0] < at[0][1]
+    assert at[1] == sorted(at[1])
+
+
+def test_whatever_the_file_of_rows_holds_is_printed(capsys):
+    end = {"problems": 64, "right": 3, "form": 61, "lenient": 4, "cut_off": 0}
+    update = {"accuracy": 0.25, "form": 0.5, "mean_length": 77.1, "tied_groups": 0.125}
+    run = {
+        "name": "slow",
+        "seed": 1,
+        "learning_rate": 2e-6,
+        "updates": [update],
+        "end": end,
+    }
+    taught = {"seed": 2, "learning_rate": 1e-5, "end": end | {"right": 17}}
+    finale.print_updates(run)
+    finale.print_ends({"runs": [run], "supervised": [taught]}, end | {"right": 13})
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) < 80
+    assert lines[2].split() == ["0", "0.25", "0.50", "77", "0.12"]
+    assert [line.split()[-3] for line in lines[-3:]] == ["13", "3", "17"]
+    assert "slow, rate 2e-06" in lines[-2] and "supervised, seed 2" in lines[-1]
