@@ -39,8 +39,9 @@ GROUPS: dict[str, dict[str, tuple[str, tuple[str, ...], str]]] = {
         ),
         "check-task": ("text.cli:check_task", (), "find what is wrong with a task"),
         "train": ("text.cli:train", (), "train a language model on a text task"),
-        "show": ("text.cli:show", (), "print and draw a run, or two side by side"),
+        "show": ("text.cli:show", (), "print and draw runs, seeds of one together"),
         "evaluate": ("text.cli:evaluate", (), "measure what a model can do"),
+        "ask": ("text.cli:ask", (), "talk to a model, and see what it is paid"),
     },
     "Develop": {
         "test": (

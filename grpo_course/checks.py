@@ -1,24 +1,17 @@
 """Errors for people: each names the argument, what was given, and the cure."""
 
 import operator
-import sysconfig
-import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import wraps
-from importlib import import_module
 from numbers import Integral, Real
-from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar, dataclass_transform
 
 import torch
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 from torch import Tensor
-
-from grpo_course import install
 
 # A range of numbers is a dict, {"above": 0, "at most": 1} say. NaN is in none of them.
 Range = Mapping[str, float]
@@ -275,22 +268,6 @@ def unknown_setting(name: str, known: Sequence[str]) -> str:
     return f"there is no setting {name!r}. {advice}"
 
 
-def own_line(error: BaseException) -> str:
-    """Where an error arose in code that is not the course's, and what it says; or "".
-
-    The deepest line of a file that is neither ours nor of an installed package.
-    """
-    others = Path(__file__).parent, Path(sysconfig.get_path("stdlib"))
-    packages = {"site-packages", "dist-packages"}
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        ours = any(map(path.is_relative_to, others)) or packages & {*path.parts}
-        if path.is_file() and not ours:
-            message = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":.")
-            return f"{path}, line {frame.lineno}, `{frame.line}`: {message}."
-    return ""
-
-
 def one_of(known: Iterable[str]) -> BeforeValidator:
     """For a field that is one of some names: Annotated[str, one_of(known)]."""
 
@@ -300,32 +277,3 @@ def one_of(known: Iterable[str]) -> BeforeValidator:
         return name
 
     return BeforeValidator(check)
-
-
-# Packages that few people need are loaded when they are asked for; each belongs to an
-# extra of pyproject.toml.
-
-
-class MissingExtra(ImportError):
-    """A package of an extra is not installed; the text says how to install it."""
-
-
-def require_extra(package: str, extra: str, what: str) -> ModuleType:
-    """The package, where all that its extra needs is installed.
-
-    Raises MissingExtra with the cure otherwise. `what` begins the text: "LoRA needs
-    the package peft".
-    """
-    needed = install.requirements(install.ROOT, extra) or [package]
-    if missing := install.lacking(needed):
-        cure = install.pip_install(*missing)
-        raise MissingExtra(
-            f"{what}. Not installed here: {', '.join(missing)}. Install it:\n{cure}"
-        )
-    try:
-        return import_module(package)
-    except ImportError as problem:  # of another version, or damaged
-        cure = install.pip_install("--upgrade", *needed)
-        raise MissingExtra(
-            f"{what}, which cannot be loaded: {problem}. Install it anew:\n{cure}"
-        ) from problem

@@ -18,9 +18,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from grpo_course import install
 from grpo_course.files import json_lines
 from grpo_course.text import cli, reverse, training
-from grpo_course.text.cli import check_task, evaluate, new_task, show, train
+from grpo_course.text.cli import ask, check_task, evaluate, new_task, show, train
 from grpo_course.text.reverse import Reverse
 from grpo_course.text.runs import (
     CONFIG,
@@ -351,6 +352,7 @@ def test_what_has_no_room_is_refused_before_the_warm_start(folder, call, monkeyp
         (["--task", "own/taken.py:Taken"], 1, "--seed is a flag of every run"),
         (["--config", "typo.json"], 1, "Did you mean learning_rate"),
         (["--config", "own.json"], 1, "no setting 'operand'. Did you mean operands"),
+        (["--config", "place.json"], 1, "no setting 'operand'. Did you mean operands"),
         (["--num-responses", "1"], 2, "a group of one"),
         (["--resume"], 1, "There is no run in"),
         (["--model", "missing/one"], 1, "model='missing/one'"),
@@ -373,10 +375,98 @@ def test_calls_that_cannot_be(folder, call, options, status, told):
     (folder / "typo.json").write_text(json.dumps(typo))
     own = {"base": "default", "task_settings": {"operand": [1, 2]}}
     (folder / "own.json").write_text(json.dumps(own))
+    place = {"base": "default", "operand": [1, 2]}
+    (folder / "place.json").write_text(json.dumps(place))
     ended, _, error = call(train, *options, "--out", "run")
     assert ended == status and told in error and "Traceback" not in error
     assert "ArgsKwargs" not in error and "[type=" not in error
     assert not (folder / "run" / "checkpoints").exists()
+
+
+def test_a_misspelt_flag_is_found_before_anything_is_loaded():
+    """transformers and pandas take seconds."""
+    program = (
+        "import sys; from grpo_course.text.cli import train\n"
+        "try: train(['--epochs', '3'])\n"
+        "finally: print([n for n in ('transformers', 'pandas') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert done.returncode == 2 and b"--num-epochs" in done.stderr
+    assert done.stdout.strip() == b"[]"
+
+
+@pytest.mark.slow
+def test_seeds_are_runs_of_their_own_that_are_gone_on_with(folder, outcome, call):
+    few = [*SMALL, "--num-epochs", 2, "--seed", 3]
+    assert call(train, *few, "--seed", 4, "--out", "alone")[0] == 0
+    status, printed, error = call(train, *few, "--seeds", 2, "--out", "seeds")
+    assert status == 0 and "Compare them: " in printed, error
+    assert outcome(folder / "seeds" / "seed4") == outcome(folder / "alone")
+    whole = outcome(folder / "seeds" / "seed3")
+    shutil.rmtree(checkpoint_path(folder / "seeds" / "seed3", 2))
+    assert call(train, *few, "--seeds", 2, "--out", "seeds")[0] == 1  # are there
+    again = ["--resume", "--seeds", 3, "--out", "seeds"]
+    assert call(train, *again)[0] == 0
+    assert outcome(folder / "seeds" / "seed3") == whole
+    runs = sorted(path.name for path in (folder / "seeds").iterdir())
+    assert runs == ["seed3", "seed4", "seed5"]
+    status, printed, error = call(show, "seeds", "alone")
+    assert status == 0 and "seeds (3 seeds)" in printed, error
+    assert "±" in printed and "2 of 2" in printed and "They differ in: seed" in printed
+    assert (folder / "runs.png").read_bytes().startswith(b"\x89PNG")
+    status, _, error = call(train, *again, "--learning-rate", 1)
+    assert status == 1 and "seed3 has other settings: learning_rate" in error
+    assert call(train, *few, "--seeds", 0)[0] == 2
+
+
+def test_a_stop_among_seeds_says_how_all_of_them_go_on(folder, call, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "run_warm_start", stop)
+    status, _, told = call(train, *SMALL, "--seeds", 2, "--out", "my seeds")
+    assert status == 130 and "train --resume --seeds 2 --out 'my seeds'" in told
+    assert not (folder / "my seeds" / "seed1").exists()
+
+
+def test_metrics_go_to_a_logger_and_the_run_is_the_same(
+    folder, outcome, call, monkeypatch
+):
+    tracking = pytest.importorskip("accelerate.tracking")
+    told, ended = [], []
+
+    class Noted:
+        requires_logging_directory = False
+
+        def __init__(self, project, name):
+            assert (project, name) == ("grpo-course", "logged")
+
+        def start(self):
+            pass
+
+        def store_init_configuration(self, values):
+            assert values["num_epochs"] == 2 and values["model"] == "null"
+
+        def log(self, values, step):
+            told.append((step, values))
+
+        def finish(self):
+            ended.append(True)
+
+    monkeypatch.setitem(tracking.LOGGER_TYPE_TO_CLASS, "wandb", Noted)
+    few = [*SMALL, "--num-epochs", 2, "--out"]
+    assert call(train, *few, "alone")[0] == 0
+    status, _, error = call(train, *few, "logged", "--report-to", "wandb")
+    assert status == 1 and "pip install" in error and "wandb" in error
+    monkeypatch.setattr(install, "lacking", lambda needed: [])
+    status, _, error = call(train, *few, "logged", "--report-to", "wandb")
+    assert status == 0 and ended == [True], error
+    assert outcome(folder / "logged") == outcome(folder / "alone")
+    lines = read_lines(folder / "logged" / METRICS)
+    assert [step for step, _ in told] == [line["epoch"] for line in lines] == [0, 1, 2]
+    assert told[1][1]["mean_reward"] == lines[1]["mean_reward"]
+    assert "held_out" in told[2][1]
+    assert call(train, *few, "other", "--report-to", "paper")[0] == 2
 
 
 # evaluate
@@ -405,8 +495,11 @@ def test_evaluate_a_model_with_another_task_on_files(call, alone, tmp_path):
     model = ["--model", shutil.copytree(checkpoint_path(alone, 8), tmp_path / "model")]
     status, printed, _ = call(evaluate, *model, "--data", tmp_path)
     assert status == 0 and "split test" in printed and "6 problems" in printed
-    status, printed, _ = call(evaluate, *model, "--task", "countdown", *FEW)
-    assert status == 0 and "on countdown, split test" in printed
+    config = tmp_path / "model" / "grpo_config.json"  # as train writes it
+    weighed = json.loads(config.read_text()) | {"reward_weights": {"length_reward": 0}}
+    config.write_text(json.dumps(weighed))
+    status, printed, error = call(evaluate, *model, "--task", "countdown", *FEW)
+    assert status == 0 and "on countdown, split test" in printed, error
     status, _, error = call(evaluate, *model, *FEW, "--baselines")
     assert status == 1 and "no model from before the training" in error
     shutil.copytree(checkpoint_path(alone, 0), tmp_path / "start")  # as TRL's bridge
@@ -436,6 +529,38 @@ def test_what_evaluate_refuses(
     assert ended == status and told in error and "accuracy" not in printed
 
 
+# ask
+
+
+def test_a_model_is_asked_and_its_answers_are_graded(alone, call):
+    model, question = ["--model", alone], "Ann has 3 pens and buys 4. How many?"
+    status, printed, error = call(ask, *model, question, "--answer", 7)
+    assert status == 0 and printed.count("-> ") == 1, error
+    assert re.search(r"accuracy [01], .*format [\d.]+.*; right: 7", printed)
+    assert call(ask, *model, question, "--answer", 7)[1] == printed  # the likeliest
+    status, printed, _ = call(ask, *model, question, "--samples", 3, "--plain")
+    assert status == 0 and printed.count("-> ") == 3 and "right: " not in printed
+    status, _, error = call(ask, *model, question, "--max-new-tokens", 999)
+    assert status == 1 and "the model knows 256 positions" in error
+    assert call(ask, *model, question, "--samples", -1)[0] == 2
+
+
+def test_what_is_typed_is_answered_line_by_line(alone, call, monkeypatch):
+    """An empty line is a problem of the task, whose answer is known."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("How many?\n\n\n"))
+    status, printed, error = call(ask, "--model", alone)
+    assert status == 0 and printed.count("-> ") == 3, error
+    assert printed.count("right: ") == 2 and printed.startswith("Ask, or press Enter")
+
+
+def test_an_answer_that_is_no_text_is_json(alone, call):
+    question = ["Make 3.", "--answer", '{"numbers": [1, 2], "target": 3}']
+    status, printed, error = call(
+        ask, "--model", alone, "--task", "countdown", *question
+    )
+    assert status == 0 and "right: {'numbers': [1, 2], 'target': 3}" in printed, error
+
+
 # show
 
 
@@ -459,9 +584,9 @@ def test_runs_are_printed_and_drawn(call, alone, tmp_path, monkeypatch):
     assert "They differ in: learning_rate 0.003 -> 0.5" in printed
     (other / METRICS).unlink()  # before its first epoch
     assert call(show, other)[0] == 0 and (other / "run.png").is_file()
-    status, _, told = call(show, tmp_path)
-    assert status == 1 and f"There is no run in {tmp_path}" in told
-    assert call(show, alone, alone)[0] == 2
+    status, _, told = call(show, tmp_path / "none")
+    assert status == 1 and f"There is no run in {tmp_path / 'none'}" in told
+    assert call(show, alone, alone)[0] == 2  # named twice
 
 
 @pytest.mark.slow
@@ -635,5 +760,5 @@ def test_every_command_of_a_run_is_one_of_the_course():
     from grpo_course.__main__ import COMMANDS
 
     named = {row[0].partition(":")[2] for row in COMMANDS.values()}
-    for work in (train, show, evaluate, new_task, check_task):
+    for work in (train, show, evaluate, ask, new_task, check_task):
         assert work.__name__ in named and getattr(cli, work.__name__) is work

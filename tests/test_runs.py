@@ -18,9 +18,17 @@ import torch
 
 from grpo_course.files import json_lines
 from grpo_course.text import runs
-from grpo_course.text.cli import draw, measured_ends, train
+from grpo_course.text.cli import train
 from grpo_course.text.environment import fingerprint
 from grpo_course.text.evaluation import sampled_scores
+from grpo_course.text.report import (
+    draw,
+    find_runs,
+    group_by_settings,
+    half_width,
+    mean_and_band,
+    measured_ends,
+)
 from grpo_course.text.runs import (
     CONFIG,
     METRICS,
@@ -492,9 +500,40 @@ def test_a_run_whose_responses_are_all_cut_off_writes_json_and_goes_on(start, tm
     again = Run(tmp_path, show=False).trainer.history
     assert again.curve("kl").isnan().all() and (again.curve("truncated") == 1).all()
     metrics = pandas.DataFrame(read_lines(tmp_path / METRICS))
-    ends = measured_ends(metrics)
+    ends = measured_ends([metrics])
     assert ends["kl"] == "-" and ends["truncated"] == "1 → 1"
-    assert draw({"cut off": metrics}).startswith(b"\x89PNG")
+    assert draw({"cut off": [metrics]}).startswith(b"\x89PNG")
+
+
+def test_seeds_are_a_mean_with_the_interval_of_students_t():
+    """Student 1908: three draws, and t of two degrees of freedom, 4.303."""
+    epochs = range(20)
+    runs = [
+        pandas.DataFrame({"epoch": epochs, "mean_reward": [start] * 10 + [end] * 10})
+        for start, end in ((0.1, 0.5), (0.2, 0.7), (0.3, 0.9))
+    ]
+    assert measured_ends(runs)["mean_reward"] == "0.2 → 0.7 ± 0.5"
+    assert half_width(pandas.Series([0.5, 0.7, 0.9])) == pytest.approx(0.4968, abs=1e-3)
+    long = half_width(pandas.Series([*range(31)]))
+    assert long == pytest.approx(2.0423 * 9.0921 / 31**0.5, rel=2e-3)
+    curve = mean_and_band(runs, "mean_reward")
+    assert curve["mean"].iloc[[0, 9, 19]].tolist() == pytest.approx([0.2, 0.2, 0.7])
+    assert curve["mean"].iloc[14] == pytest.approx(0.45)  # five old ones, five new
+    longer = pandas.DataFrame({"epoch": range(25), "mean_reward": 1.0})
+    assert len(mean_and_band([*runs, longer], "mean_reward")) == 20
+    assert mean_and_band(runs[:1], "mean_reward")["mean"].iloc[10] == 0.5
+    assert draw({"a": runs, "b": runs[:1]}).startswith(b"\x89PNG")
+
+
+def test_runs_are_seeds_of_one_where_nothing_else_differs(small_run, tmp_path):
+    settings = {"b": {"seed": 1}, "a": {"seed": 0}, "c": {"seed": 0, "temperature": 2}}
+    settings["again"] = {"seed": 1}  # no further seed
+    for name, changes in settings.items():
+        begin(from_values(small_run | changes), tmp_path / name)
+    runs = [str(tmp_path / name) for name in settings]
+    names = [[Path(run).name for run in group] for group in group_by_settings(runs)]
+    assert names == [["a", "b"], ["c"], ["again"]]
+    assert find_runs([str(tmp_path)]) == sorted(runs)
 
 
 def test_nothing_but_the_kl_needs_a_reference(start, alone, tmp_path):

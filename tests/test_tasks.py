@@ -48,7 +48,13 @@ from grpo_course.text.responses import (
     completion_texts,
 )
 from grpo_course.text.stories import make_problems
-from grpo_course.text.task_check import attack, check_task, doubts, find_fault
+from grpo_course.text.task_check import (
+    attack,
+    check_model,
+    check_task,
+    doubts,
+    find_fault,
+)
 from grpo_course.text.tasks import (
     TASKS,
     Problem,
@@ -62,6 +68,8 @@ from grpo_course.text.training import (
     GRPOConfig,
     find_lost_text,
     find_preset,
+    from_values,
+    load_problems,
     load_trained,
     make_start,
     make_task,
@@ -609,6 +617,20 @@ def test_a_start_is_sought_from_which_groups_are_mixed(
     assert ("nothing is left to learn" in said) == (first >= most)
     assert ("nothing is to be found" in said) == (first < least)
     assert (f"--warm-start-steps {found}" in said) == (found is not None)
+
+
+def test_a_given_model_is_asked_how_many_groups_it_leaves_mixed(
+    tmp_path, capsys, small_run
+):
+    """One of random weights writes nothing that is right: every group is tied."""
+    config = replace(from_values(small_run), num_prompts=32)
+    save_model(*make_start(config, load_problems(config)), tmp_path / "model")
+    given = replace(config, model=str(tmp_path / "model"), reward_weights={"format": 0})
+    assert check_model(given) == 0
+    printed = capsys.readouterr().out
+    assert "An update would learn from about 0 of 32 groups." in printed
+    assert "[!] Most groups teach nothing: easier problems" in printed
+    assert "all wrong" in printed and str(tmp_path) in printed
 
 
 LINES = (

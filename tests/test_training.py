@@ -17,6 +17,15 @@ from grpo_course.files import json_lines
 from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler, pad_rows, response_mask
 from grpo_course.text import training
+from grpo_course.text.config import (
+    GRPOConfig,
+    find_preset,
+    from_values,
+    load_config,
+    make_task,
+    presets_of,
+    spelled_out,
+)
 from grpo_course.text.evaluation import Scores, sampled_scores
 from grpo_course.text.gsm8k import GSM8K, demonstration
 from grpo_course.text.lm import CausalPolicy
@@ -26,24 +35,17 @@ from grpo_course.text.stories import make_problems
 from grpo_course.text.tasks import find_task
 from grpo_course.text.tiny import MODELS, make_tiny_model, make_tokenizer
 from grpo_course.text.training import (
-    GRPOConfig,
     HeldOutProbe,
-    find_preset,
     first_words,
-    from_values,
     imitate_right,
     linear_schedule,
-    load_config,
     load_problems,
     make_environment,
     make_optimizer,
     make_policy,
     make_start,
-    make_task,
-    presets_of,
     run_warm_start,
     sample_right,
-    spelled_out,
     warm_start,
     watched_problems,
 )

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
@@ -23,10 +24,11 @@ from grpo_course.text.trl import (
     NAMES,
     chat_dataset,
     names_table,
-    paid_rewards,
+    script_of,
     to_trl_arguments,
     to_trl_config,
     trl_settings,
+    weighed_rewards,
 )
 
 HERE = Path(__file__).parent
@@ -305,22 +307,20 @@ def test_no_setting_is_forgotten():
 
 
 @pytest.mark.parametrize(
-    ("weights", "paid"),
+    ("weights", "weighed"),
     [
-        ({}, {"correctness_reward": 1.0, "format_reward": 0.2}),
-        ({"accuracy": 2.0}, {"correctness_reward": 2.0, "format_reward": 0.2}),
-        ({"format": 0.0}, {"correctness_reward": 1.0}),
-        (
-            {"length_reward": 0.3},
-            {"correctness_reward": 1.0, "format_reward": 0.2, "length_reward": 0.3},
-        ),
+        ({}, [1.0, 0.0, 0.2, 0.0]),
+        ({"accuracy": 2.0}, [2.0, 0.0, 0.2, 0.0]),
+        ({"format": 0.0, "length_reward": 0.3}, [1.0, 0.0, 0.0, 0.3]),
     ],
 )
-def test_the_rewards_that_pay_go_to_trl_with_their_weights(weights, paid):
+def test_rewards_go_to_trl_with_their_weights(weights, weighed):
+    """Those of weight 0, too, which TRL logs."""
     config = replace(CPU, reward_weights=weights)
-    found = paid_rewards(config)
-    assert {function.__name__: weight for function, weight in found} == paid
-    assert trl_settings(config, OUT)["reward_weights"] == list(paid.values())
+    names = [function.__name__ for function, _ in weighed_rewards(config)]
+    own = "correctness_reward lenient_reward format_reward length_reward"
+    assert names == own.split()
+    assert trl_settings(config, OUT)["reward_weights"] == weighed
 
 
 @pytest.mark.parametrize(
@@ -422,6 +422,41 @@ def test_a_folder_that_is_in_use_is_refused_by_name(trl, tmp_path):
     (tmp_path / "model").mkdir()  # a finished run
     with pytest.raises(FileExistsError, match="--out DIR"):
         bridge.main(given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_printed_script_trains_as_the_command_does(trl, tmp_path, capfd, rank):
+    if rank:
+        pytest.importorskip("peft", reason="peft is the optional extra `lora`")
+    problems = make_problems("train", 40, seed=0)
+    tokenizer = make_tokenizer(f"{p.question}\n{p.solution}" for p in problems)
+    model = make_tiny_model(tokenizer, hidden_size=16, num_layers=1, num_heads=2)
+    save_model(model, tokenizer, tmp_path / "start")
+    sizes = {"num_epochs": 2, "num_prompts": 4, "num_responses": 4, "num_problems": 8}
+    short = {"max_new_tokens": 6, "eval_problems": 2, "eval_samples": 1}
+    settings = sizes | short | {"model": str(tmp_path / "start"), "lora_rank": rank}
+    ours = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
+    words = ["--config", "sums", *ours, "--device", "cpu", "--out"]
+    assert bridge.main([*words, str(tmp_path / "run"), "--print-trl-config"]) == 0
+    script = tmp_path / "mine.py"
+    printed = capfd.readouterr().out
+    assert not (tmp_path / "run").exists()
+    script.write_text(printed.replace(f"{tmp_path}/run", f"{tmp_path}/mine"))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert bridge.main([*words, str(tmp_path / "run")]) == 0
+    name = "adapter_model.safetensors" if rank else "model.safetensors"
+    one, other = (tmp_path / each / "model" / name for each in ("mine", "run"))
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_script_is_refused_for_what_is_more_than_a_page():
+    with pytest.raises(ValueError, match="Name a model: --model FOLDER"):
+        script_of(CPU, OUT)
+    tool = replace(CPU, task="calculator", model="models/smollm2")
+    with pytest.raises(ValueError, match="has a tool"):
+        script_of(tool, OUT)
 
 
 def test_the_fsdp_file_is_one_that_accelerate_reads(trl):

@@ -9,11 +9,10 @@ from typing import Any
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from grpo_course.checks import require_extra
 from grpo_course.loop import Rollout
+from grpo_course.text.errors import FOR_LORA, require_extra
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.models import (
-    FOR_LORA,
     lasting,
     load_model,
     load_tokenizer,

@@ -1,10 +1,11 @@
-"""The commands of a run: `train`, `show`, `evaluate`, `new-task`, `check-task`.
+"""The commands of a run: `train`, `evaluate`, `ask`, `show`, `new-task`, `check-task`.
 
     python3 -m grpo_course train --config sums --out runs/sums
     python3 -m grpo_course train --resume --out runs/sums
     python3 -m grpo_course train --task my_task.py:Reverse --learning-rate 1e-4
     python3 -m grpo_course show runs/sums runs/other --out both.png
     python3 -m grpo_course evaluate --model runs/sums --baselines
+    python3 -m grpo_course ask --model runs/sums "Ann has 3 pens and buys 4. How many?"
 
 Settings come from a preset or a file, then from flags: every setting of a run and of
 its task is one, and its help is the comment beside it.
@@ -16,8 +17,6 @@ import inspect
 import io
 import json
 import os
-import shlex
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -25,69 +24,43 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict, fields, replace
 from difflib import get_close_matches
 from functools import partial, wraps
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from pandas import DataFrame, Series, concat
-from transformers import PreTrainedTokenizerBase
-from transformers.utils.logging import disable_progress_bar
-
 from grpo_course import install
-from grpo_course.checks import MissingExtra, own_line, require_extra, unknown_name
+from grpo_course.checks import unknown_name
 from grpo_course.files import write_atomically
-from grpo_course.long_work import is_log, use_threads, watched
-from grpo_course.text import reverse, task_check
-from grpo_course.text.evaluation import (
-    evaluation_table,
-    greedy_scores,
-    name_measures,
-    sampled_scores,
-    summary,
-    ways_to_answer,
-)
-from grpo_course.text.lm import CausalPolicy
-from grpo_course.text.memory import print_estimate
-from grpo_course.text.models import (
-    FOR_LORA,
-    MERGED,
-    find_device,
-    has_adapter,
-    load_model,
-    merging,
-)
-from grpo_course.text.runs import (
-    CHECKPOINTS,
-    CONFIG,
-    METRICS,
-    SAMPLES,
-    Run,
-    alone_in,
-    begin,
-    checkpoint_path,
-    differences,
-    here,
-    of_rewards,
-    on_interrupt,
-    read_lines,
-    saved_config,
-    saved_epochs,
-)
-from grpo_course.text.tasks import TextTask, find_task
-from grpo_course.text.training import (
+from grpo_course.long_work import is_log, watched
+from grpo_course.text import reverse
+from grpo_course.text.config import (
     GRPOConfig,
     find_preset,
     load_config,
-    load_problems,
-    load_trained,
-    make_policy,
-    make_start,
     make_task,
     spelled_out,
 )
-
-STOPPED = 130  # the exit status of a program that Ctrl-C ended
+from grpo_course.text.errors import (
+    FOR_LORA,
+    STOPPED,
+    MissingExtra,
+    own_line,
+    pasted,
+    require_extra,
+)
+from grpo_course.text.run_folder import (
+    CONFIG,
+    PICTURE,
+    PICTURES,
+    SEED,
+    differences,
+    find_model,
+    first_of_seeds,
+    here,
+    require_no_run,
+    saved_config,
+)
+from grpo_course.text.tasks import TextTask, find_task
+from grpo_course.text.trackers import LOGGERS, NO_LOGGER, require_logger
 
 
 class Output:
@@ -139,7 +112,7 @@ def run_command(work: Callable[[list[str]], int], arguments: list[str]) -> int:
     sys.path.insert(0, os.getcwd())  # where a task of the learner's own lies
     out, err = Output(sys.stdout), Output(sys.stderr)
     if is_log(err):  # whose lines nobody can overwrite
-        disable_progress_bar()  # of transformers and the hub
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     with (
         redirect_stdout(cast(TextIO, out)),
         redirect_stderr(cast(TextIO, err)),
@@ -163,17 +136,6 @@ def run_command(work: Callable[[list[str]], int], arguments: list[str]) -> int:
         if out.problem:
             print(f"\nSome output is lost: {out.problem}", file=sys.stderr)
     return status or int(out.problem is not None)
-
-
-def quoted(*words: str | Path) -> str:
-    """Words as a person can paste them into a shell: names may have spaces."""
-    join = subprocess.list2cmdline if os.name == "nt" else shlex.join
-    return join(list(map(str, words)))
-
-
-def pasted(command: str, *words: str | Path) -> str:
-    """A command of the course, to be pasted."""
-    return f"{install.call(command)} {quoted(*words)}"
 
 
 def command(work: Callable[[list[str]], int]) -> Callable[..., int]:
@@ -273,99 +235,74 @@ def print_settings(config: GRPOConfig, prog: str) -> None:
             parse(kind, default, ["--help"], prog)
 
 
-def find_model(path: str) -> str:
-    """Where to load a model from: in the folder of a run, the newest checkpoint."""
-    if not Path(path, CHECKPOINTS).is_dir():
-        return path
-    if there := saved_epochs(Path(path)):
-        return str(checkpoint_path(Path(path), there[-1]))
-    raise FileNotFoundError(
-        f"The run in {path} has no checkpoint yet. Wait for its first, or pass the "
-        "folder of another model."
-    )
-
-
 # train
 
 
 @command
 def train(arguments: list[str]) -> int:
-    """Begin a run of GRPO, or go on with one."""
+    """Begin a run of GRPO, or go on with one; or with one for each of some seeds."""
     prog = install.call("train")
     made = training_parser(prog, "Train a causal LM with GRPO.", out="runs/grpo")
     made.add_argument("--resume", action="store_true", help="go on with the run")
+    seeds = "so many runs, one after the other, with seeds and folders of their own"
+    made.add_argument("--seeds", type=int, help=seeds)
+    loggers = "a logger for the metrics, beside the run's own file (default: none)"
+    names = (NO_LOGGER, *LOGGERS)
+    made.add_argument("--report-to", choices=names, default=NO_LOGGER, help=loggers)
     options, flags = made.parse_known_args(arguments)
-    out, named = Path(options.out), options.config or options.task
+    if options.seeds is not None and options.seeds < 1:
+        made.error("--seeds must be at least 1.")
     if options.settings:
         print_settings(choose_config(options.config, options.task), prog)
         return 0
-    saved = saved_config(out) if options.resume else None
+    out, saved = Path(options.out), None
+    if options.resume:
+        saved = saved_config(first_of_seeds(out) if options.seeds else out)
     config = saved
-    if config is None or named:
+    if config is None or options.config or options.task:
         config = choose_config(options.config, options.task)
     config = with_flags(config, flags, options, prog)
-    # On another machine a run goes on with the device and the cores that are there.
-    if saved and (changes := differences(here(saved, config), config)):
+    runs = {out: config}
+    if options.seeds:
+        numbers = range(config.seed, config.seed + options.seeds)
+        runs = {out / f"{SEED}{seed}": replace(config, seed=seed) for seed in numbers}
+    how_many = ["--seeds", str(options.seeds)] if options.seeds else []
+    again = pasted("train", "--resume", *how_many, "--out", out)
+    begun = {}
+    for folder, wanted in runs.items():
+        if not options.resume:
+            require_no_run(folder)
+        elif folder == out or (folder / CONFIG).is_file():
+            begun[folder] = saved_config(folder)
+            require_same_settings(folder, begun[folder], wanted)
+    if config.lora_rank:  # asked for before anything is loaded
+        require_extra("peft", *FOR_LORA)
+    require_logger(options.report_to)
+    from grpo_course.text.commands import train_in  # loads transformers
+
+    for folder, wanted in runs.items():
+        if options.seeds:
+            print(f"\n{folder}")
+        status = train_in(folder, wanted, begun.get(folder), again, options.report_to)
+        if status:
+            return status
+    if options.seeds:
+        print(f"\nCompare them: {pasted('show', out)}")
+    return 0
+
+
+def require_same_settings(out: Path, saved: GRPOConfig, config: GRPOConfig) -> None:
+    """Check that a run goes on as it began, but for the machine.
+
+    On another one it takes the device and the cores that are there.
+    """
+    if changes := differences(here(saved, config), config):
+        from grpo_course.text.commands import with_other_settings
+
         raise ValueError(
             f"The run in {out} has other settings: {changes}. Resume it without them: "
             f"{pasted('train', '--resume', '--out', out)}. {with_other_settings(out)}"
         )
-    if config.lora_rank:  # asked for before anything is loaded
-        require_extra("peft", *FOR_LORA)
-    held = config
-    if saved and config.model and saved_epochs(out) and not config.lora_rank:
-        held = replace(config, model=find_model(str(out)))  # its start may be gone
-    print_estimate(held)
-    try:
-        with alone_in(out), on_interrupt(stop_at_once):
-            if not saved:
-                begin(config, out)
-            elif here(saved, config) != saved:
-                config.save(out / CONFIG)
-            run = Run(out)
-            if config.model is not None and not saved:
-                print(run.agreement)
-            try:
-                run.go()
-            except Exception as error:
-                error.add_note(how_to_go_on(out, error))
-                raise
-    except KeyboardInterrupt:
-        lost = "" if saved_epochs(out) else "Nothing was saved yet: it begins again. "
-        how = f"{lost}To go on: {pasted('train', '--resume', '--out', out)}"
-        print(f"\nStopped. {how}", file=sys.stderr)
-        return STOPPED
-    print(f"Trained for {run.trainer.epoch} epochs. The model is in {run.newest()}.")
-    print(f"Measure it: {pasted('evaluate', '--model', out)}")
-    return 0
-
-
-def how_to_go_on(out: Path, error: Exception) -> str:
-    """What to do once it is mended: with the settings of the run, or with others."""
-    if isinstance(error, OSError) or of_rewards(error) or own_line(error):
-        again = pasted("train", "--resume", "--out", out)
-        return f"Mend it; then go on from epoch {saved_epochs(out)[-1]}: {again}"
-    return with_other_settings(out)
-
-
-def with_other_settings(out: Path) -> str:
-    """How a new run begins with the newest model of one, or anew without one."""
-    if not saved_epochs(out):
-        anew = pasted("train", "--config", out / CONFIG, "--out", out)
-        return f"Nothing was saved yet. Begin anew: {anew}, and what is to be other."
-    model, first = out, ""
-    if has_adapter(newest := find_model(str(out))):
-        model, first = Path(MERGED), f"{merging(newest)} and then "
-    return (
-        "To go on with other settings, begin a new run with its newest model: "
-        f"{first}{pasted('train', '--config', out / CONFIG, '--model', model)} --out "
-        "DIR, and what is to be other."
-    )
-
-
-def stop_at_once() -> None:
-    """What ends a program does so, where there is no epoch to wait for."""
-    raise KeyboardInterrupt
 
 
 # evaluate
@@ -413,40 +350,13 @@ def configs_to_evaluate(
     elif options.task in (None, trained.task):
         config = trained
     else:
-        config = replace(trained, task=options.task, task_settings={})
+        config = replace(
+            trained, task=options.task, task_settings={}, reward_weights={}
+        )
     config = replace(with_flags(config, flags, options, prog), model=None)
     if trained and trained.task != config.task:
         trained = None  # its demonstrations are of another task
     return config, trained
-
-
-def policies_to_compare(
-    path: Path,
-    config: GRPOConfig,
-    trained: GRPOConfig | None,
-    policy: CausalPolicy,
-    tokenizer: PreTrainedTokenizerBase,
-) -> dict[str, CausalPolicy]:
-    """The start of a run, its model, and a longer imitation after a warm start.
-
-    Raises FileNotFoundError where the start was not kept.
-    """
-    starts = [f for f in (checkpoint_path(path, 0), path / "../start") if f.is_dir()]
-    if not starts:
-        raise FileNotFoundError(
-            f"{path} has no model from before the training to compare with. Pass "
-            "the folder of a run: --model runs/grpo."
-        )
-    start = load_model(starts[0], find_device(config.device))
-    policies = {"start": make_policy(config, start, tokenizer), "model": policy}
-    if trained and trained.model is None and trained.warm_start_steps:
-        steps = trained.warm_start_steps
-        steps += trained.num_epochs * trained.num_steps_per_epoch
-        print(f"Longer imitation: a warm start of {steps} steps, without GRPO")
-        longer = replace(trained, warm_start_steps=steps, device=config.device)
-        imitator, _ = make_start(longer, load_problems(longer))
-        policies["longer imitation"] = make_policy(config, imitator, tokenizer)
-    return policies
 
 
 @command
@@ -468,151 +378,66 @@ def evaluate(arguments: list[str]) -> int:
     split = options.split or splits[0]
     if split not in (*splits, "train"):
         raise unknown_name("split", split, (*splits, "train"))
-    use_threads(config.num_threads)
-    policy, environment = load_trained(config, find_model(options.model), split)
-    print(f"{options.model} on {config.task}, split {split}")
-    number = len(environment.problems)
-    print(f"{number} problems: greedily, then {config.eval_samples} samples of each")
-    sampling: dict[str, Any] = {
-        "seed": options.seed,
-        "batch_size": options.batch,
-        "num_samples": config.eval_samples,
-        "temperature": config.eval_temperature,
-    }
-    greedy = greedy_scores(policy, environment, options.batch)
-    sampled = sampled_scores(policy, environment, **sampling)
-    measured = {"model": name_measures(greedy, sampled)}
-    rows = summary(measured, options.seed)
-    if options.out:  # what was measured is kept before it is shown
-        write_atomically(out, rows.to_json(orient="records", indent=2))
-    print(evaluation_table(measured, options.seed).to_string())
-    print(
-        f"Samples at temperature {config.eval_temperature}; "
-        "95 % intervals over problems."
+    from grpo_course.text.commands import measure  # loads transformers
+
+    return measure(options, config, trained, split)
+
+
+# ask
+
+
+@command
+def ask(arguments: list[str]) -> int:
+    """Talk to a model, and see what each reward says of what it answers."""
+    prog = install.call("ask")
+    made = argparse.ArgumentParser(
+        prog,
+        description="Ask a model. Without a question, it reads them line by line; an "
+        "empty line asks a problem of the task.",
+        epilog="Settings are flags, as of train: --temperature 0.7 --max-new-tokens 99",
+        allow_abbrev=False,
     )
-    if options.baselines:
-        policies = policies_to_compare(
-            Path(options.model), config, trained, policy, environment.tokenizer
-        )
-        compared = {
-            name: ways_to_answer(each, environment, **sampling)
-            for name, each in policies.items()
-        }
-        rows = concat([rows, summary(compared, options.seed)])
-        if options.out:
-            write_atomically(out, rows.to_json(orient="records", indent=2))
-        print(f"\nAccuracy\n{evaluation_table(compared, options.seed).to_string()}")
-    answered = zip(environment.problems, greedy.texts, strict=True)
-    for problem, texts in list(answered)[: options.show]:
-        print(f"\n{problem.question}\n-> {texts[0]}\n   right: {problem.answer}")
-    return 0
+    add = made.add_argument
+    add("question", nargs="?", help="what to ask, in quotes")
+    add("--model", required=True, help="folder of a run or a model, or a hub name")
+    add("--task", help="name or FILE.py:NAME (default: that of the run)")
+    add("--config", help="preset or JSON file (default: that of the run or the task)")
+    add("--answer", help="the right one, for the rewards; JSON where it is no text")
+    add("--samples", type=int, default=0, help="so many samples, not the likeliest")
+    add("--plain", action="store_true", help="without the task's prompt and examples")
+    options, flags = made.parse_known_args(arguments)
+    if options.samples < 0:
+        made.error("--samples must be at least 0.")
+    config, _ = configs_to_evaluate(options, flags, prog)
+    from grpo_course.text.commands import converse  # loads transformers
+
+    return converse(options, config)
 
 
 # show
 
-PICTURE, BOTH = "run.png", "runs.png"
-ENDS = 10  # epochs at each end of a run that are averaged
-# title of a small plot -> its columns, and their names; the second is dashed
-PANELS: dict[str, dict[str, str]] = {
-    "mean reward": {"mean_reward": ""},
-    "accuracy": {"accuracy": "training", "held_out": "held-out"},
-    "tied groups (share)": {"tied_right": "all right", "tied_wrong": "all wrong"},
-    "KL to the reference (nats)": {"kl": ""},
-    "gradient norm": {"gradient_norm": ""},
-    "entropy (nats a token)": {"sampled_entropy": ""},
-    "length (tokens)": {"mean_length": ""},
-    "learning rate": {"learning_rate": ""},
-}
-
 
 @command
 def show(arguments: list[str]) -> int:
-    """Print and draw what a run has measured so far, also while it goes on, or two."""
+    """Print and draw what runs have measured so far, also while they go on."""
     made = argparse.ArgumentParser(
         install.call("show"),
-        description="Print and draw what a run has measured so far, or two of them.",
+        description="Print and draw what runs have measured so far. Those that differ "
+        "in their seed alone are one: their mean, with its 95 %% interval.",
         allow_abbrev=False,
     )
-    made.add_argument("runs", nargs="+", help="the folder of a run, or of two")
+    made.add_argument("runs", nargs="+", help="folders of runs, or of their seeds")
     out_help = (
-        f"the picture (default: {PICTURE} in the run's folder, of two {BOTH} here)"
+        f"the picture (default: {PICTURE} in a run's folder, of several {PICTURES})"
     )
     made.add_argument("--out", help=out_help)
     made.add_argument("--samples", type=int, default=2, help="print so many responses")
     options = made.parse_args(arguments)
-    if len(options.runs) > 2 or len({*options.runs}) < len(options.runs):
-        made.error("name one run, or two different ones.")
-    configs = [saved_config(Path(run)) for run in options.runs]
-    frames = {run: DataFrame(read_lines(Path(run, METRICS))) for run in options.runs}
-    beside = Path(options.runs[0], PICTURE) if len(frames) == 1 else Path(BOTH)
-    out = Path(options.out or beside)
-    write_atomically(out, draw(frames))
-    table = DataFrame({run: measured_ends(frame) for run, frame in frames.items()})
-    whole = zip(frames.values(), configs, strict=True)
-    done = [f"{f.get('mean_reward', f).count()} of {c.num_epochs}" for f, c in whole]
-    table.loc["epochs"] = done
-    print(table.rename_axis(index=f"first {ENDS} → last {ENDS}").to_string())
-    for run in options.runs:
-        print(f"\n{run}")
-        samples = read_lines(Path(run, SAMPLES))
-        newest = samples[-options.samples :] if options.samples > 0 else []
-        for question, rows in groupby(newest, itemgetter("question")):
-            print(question)
-            for row in rows:
-                earned = f"epoch {row['epoch']}, reward {row['reward']:.2f}"
-                print(f"-> {row['completion']}  ({earned})")
-    if len(configs) == 2:
-        print(f"\nThey differ in: {differences(*configs) or 'nothing'}")
-    print(f"\nThe picture is {out}.")
-    return 0
+    if len({*options.runs}) < len(options.runs):
+        made.error("name each run once.")
+    from grpo_course.text.report import print_runs  # loads pandas
 
-
-def measured_ends(metrics: DataFrame) -> dict[str, str]:
-    """How each measure began and where it is: means of the first and last epochs.
-
-    Held-out accuracy is what the first and the last look saw.
-    """
-    ends = {}
-    drawn = [name for columns in PANELS.values() for name in columns]
-    for name in (*drawn, "truncated"):
-        values = metrics.get(name, Series(dtype=float))
-        few = 1 if name == "held_out" else ENDS
-        values = values.dropna()
-        first, last = values.head(few).mean(), values.tail(few).mean()
-        ends[name] = f"{first:.3g} → {last:.3g}" if values.count() else "-"
-    return ends
-
-
-def draw(runs: dict[str, DataFrame]) -> bytes:
-    """A PNG with a small plot for each of PANELS, a colour for each run's metrics."""
-    from matplotlib.figure import Figure  # only this command needs it
-    from matplotlib.style import library
-
-    colours = library["tableau-colorblind10"]["axes.prop_cycle"].by_key()["color"]
-    figure = Figure(figsize=(12, 5.4), layout="constrained")
-    panels = zip(figure.subplots(2, 4).flat, PANELS.items(), strict=True)
-    for ax, (title, columns) in panels:
-        for metrics, colour in zip(runs.values(), colours, strict=False):
-            for name, style in zip(columns, ("-", "--"), strict=False):
-                if name not in metrics:
-                    continue
-                there = metrics.dropna(subset=name)
-                look = {"color": colour, "ls": style, "lw": 1.2}
-                if name == "held_out":  # measured now and then: each look is a point
-                    look |= {"marker": "o", "markersize": 3.5}
-                ax.plot(there["epoch"], there[name], label=columns[name], **look)
-        ax.set_title(title, fontsize=10)
-        ax.tick_params(labelsize=8)
-        ax.grid(alpha=0.3)
-        if len(columns) > 1:
-            ax.legend(handles=ax.lines[: len(columns)], fontsize=7, labelcolor="0.2")
-    for place, (run, colour) in enumerate(zip(runs, colours, strict=False)):
-        where = (place + 0.5) / len(runs)
-        figure.text(where, 1.0, run, color=colour, ha="center", va="bottom")
-    figure.supxlabel("epoch", fontsize=10)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=100, bbox_inches="tight")
-    return out.getvalue()
+    return print_runs(options.runs, options.out, options.samples)
 
 
 # new-task, check-task
@@ -631,7 +456,7 @@ def new_task(arguments: list[str]) -> int:
             "folder that is there: my_task.py."
         )
     # As a shell takes it, and inside a text of Python, where "\\u" begins a letter.
-    shown = json.dumps(quoted(path.as_posix()), ensure_ascii=False)[1:-1]
+    shown = json.dumps(install.quoted(path.as_posix()), ensure_ascii=False)[1:-1]
     source = inspect.getsource(reverse).replace("my_task.py", shown)
     write_atomically(path, source)
     print(f"{path} holds a task that reverses words. Change it, then:")
@@ -651,14 +476,17 @@ def check_task(arguments: list[str]) -> int:
     )
     made.add_argument("task", help="my_task.py:MyTask, or a name")
     made.add_argument("--config", help="as of train (default: the first preset)")
-    quick = "do not try warm starts, which takes minutes"
+    quick = "do not sample from the model, or from some warm starts: that takes minutes"
     made.add_argument("--quick", action="store_true", help=quick)
     options, flags = made.parse_known_args(arguments)
     config = choose_config(options.config, options.task)
     own = argparse.Namespace(config=None, quick=False)
     config = with_flags(config, flags, own, prog)
+    from grpo_course.text import task_check  # loads transformers
+
     if not task_check.check_task(make_task(config), config):
         return 1
-    if config.model is None and not options.quick:
-        task_check.check_start(config)
+    if not options.quick:
+        look = task_check.check_model if config.model else task_check.check_start
+        look(config)
     return 0

@@ -229,9 +229,15 @@ def ways_to_answer(
     One sample, one at a lower temperature, the majority of all, the likeliest. Prints
     a word where that majority is one of texts, and their meaning is not known.
     """
-    how = {"seed": seed, "batch_size": batch_size}
     warm, cold = (
-        sampled_scores(policy, environment, num_samples, temperature=heat, **how)
+        sampled_scores(
+            policy,
+            environment,
+            num_samples,
+            temperature=heat,
+            seed=seed,
+            batch_size=batch_size,
+        )
         for heat in (temperature, cooled)
     )
     greedy = greedy_scores(policy, environment, batch_size)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grpo_course import install
-from grpo_course.checks import require_extra
+from grpo_course.text.errors import require_extra
 
 HUB = "https://huggingface.co"
 

@@ -121,8 +121,8 @@ def load_gsm8k(split: str, path: str | Path | None = None) -> list[WordProblem]:
     path = path or os.environ.get(FOLDER_VARIABLE)
     problems = []
     for number, row in _rows(split, Path(path) if path else None):
-        given = row if isinstance(row, dict) else {}
-        question, answer = given.get("question"), given.get("answer")
+        fields = row if isinstance(row, dict) else {}
+        question, answer = fields.get("question"), fields.get("answer")
         if not (isinstance(question, str) and isinstance(answer, str)):
             raise ValueError(
                 f'Row {number} needs the texts "question" and "answer", but is '

@@ -14,7 +14,6 @@ import copy
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
 
 import torch
 from torch import Generator, Tensor, nn
@@ -141,14 +140,19 @@ class CausalPolicy:
             require_no_dropout(self.model)
         self.model.train(recompute)
         rows, scores = len(rollout.prompts), []
-        score = partial(response_log_probs, read_once=self.read_once)
         most = rows if torch.is_grad_enabled() else self.prompts_at_once or rows
         with self.precision():
             for first in counted(range(0, rows, most), "scoring", "part"):
                 part = slice(first, first + most)
-                given = rollout.prompts[part], rollout.responses[part], self.sampler
-                mask = None if rollout.mask is None else rollout.mask[part]
-                scores.append(score(self.model, *given, mask))
+                score = response_log_probs(
+                    self.model,
+                    rollout.prompts[part],
+                    rollout.responses[part],
+                    self.sampler,
+                    None if rollout.mask is None else rollout.mask[part],
+                    read_once=self.read_once,
+                )
+                scores.append(score)
         return torch.cat(scores)
 
     def precision(self) -> AbstractContextManager:
@@ -171,36 +175,36 @@ def take_turns(
     assert eos is not None and pad is not None  # see CausalPolicy
     shape = len(prompts), num_responses
     read = [row for row in unpad_rows(prompts, pad) for _ in range(num_responses)]
-    said: list[list[int]] = [[] for _ in read]  # by both
-    began = [0] * len(said)  # where the turn did that is being written
-    tokens = torch.full((len(said), width), pad, device=device)
+    texts: list[list[int]] = [[] for _ in read]  # the policy's tokens and the tool's
+    began = [0] * len(texts)  # where the turn that is being written begins
+    tokens = torch.full((len(texts), width), pad, device=device)
     noted = torch.zeros_like(tokens, dtype=torch.float32)
     mask = torch.zeros_like(tokens, dtype=torch.bool)
-    finished, waiting = mask[:, 0].clone(), [*range(len(said))]
+    finished, waiting = mask[:, 0].clone(), [*range(len(texts))]
     while waiting:
         # Who has written most has least room left: then the others go on.
-        room = width - max(len(said[row]) for row in waiting)
+        room = width - max(len(texts[row]) for row in waiting)
         if room == width:  # at first, when a prompt is read once for its group
             made = policy.write(prompts, num_responses, greedy, sampler)
         else:
-            texts = pad_rows([read[row] + said[row] for row in waiting], pad)
+            so_far = pad_rows([read[row] + texts[row] for row in waiting], pad)
             some = replace(sampler, max_new_tokens=room)
-            made = policy.write(texts, 1, greedy, some)
+            made = policy.write(so_far, 1, greedy, some)
         turns, scores = (x.flatten(0, 1) for x in made)
         lengths = response_mask(turns, eos).sum(dim=-1).tolist()
         ends = is_end(turns, eos).any(dim=-1)
         for i, row in enumerate(waiting):
-            own = slice(len(said[row]), len(said[row]) + lengths[i])
+            own = slice(len(texts[row]), len(texts[row]) + lengths[i])
             mask[row, own], noted[row, own] = True, scores[i, : lengths[i]]
-            said[row] += turns[i, : lengths[i]].tolist()
+            texts[row] += turns[i, : lengths[i]].tolist()
             if ends[i]:
-                reply = tool(said[row][began[row] :])
-                said[row] += reply
-                finished[row], began[row] = not reply, len(said[row])
+                reply = tool(texts[row][began[row] :])
+                texts[row] += reply
+                finished[row], began[row] = not reply, len(texts[row])
         waiting = [
-            row for row in waiting if not finished[row] and len(said[row]) < width
+            row for row in waiting if not finished[row] and len(texts[row]) < width
         ]
-    for row, text in enumerate(said):
+    for row, text in enumerate(texts):
         tokens[row, : len(text)] = torch.tensor(text[:width], device=device)
     columns = (x.unflatten(0, shape) for x in (tokens, mask, noted, finished))
     return Rollout(prompts.to(device), *columns)
@@ -248,9 +252,15 @@ def sampler_gap(
     writer.sampler = replace(policy.sampler, temperature=1.0, top_k=None, top_p=None)
     rollout = writer.sample(prompts, num_responses)
     assert rollout.sampled_log_probs is not None
-    texts = rollout.prompts, rollout.responses, writer.sampler, rollout.mask
     with writer.precision():
-        alone = response_log_probs(policy.model, *texts, read_once=False)
+        alone = response_log_probs(
+            policy.model,
+            rollout.prompts,
+            rollout.responses,
+            writer.sampler,
+            rollout.mask,
+            read_once=False,
+        )
     both = torch.stack([rollout.sampled_log_probs, writer.log_probs(rollout)])
     gaps = (both - alone).abs().amax(dim=0)
     return gaps.flatten() if rollout.mask is None else gaps[rollout.mask]
@@ -265,14 +275,14 @@ def probe_line(policy: CausalPolicy, prompts: Tensor) -> str:
     policy.try_length(prompts.shape[-1] + policy.sampler.max_new_tokens)
     gaps, expected = sampler_gap(policy, prompts[:2]), EXPECTED[policy.autocast]
     dtype = "float32" if policy.autocast is None else "bfloat16"
-    told = (
+    line = (
         f"Scores differ from what the sampler noted by {gaps.mean():.2g} nats a token, "
         f"{gaps.max():.2g} at most; rounding in {dtype} explains {expected:g}."
     )
     if gaps.mean() <= expected:
-        return told
+        return line
     cure = "Choose another model" if policy.autocast is None else "Try --dtype float32"
     raise ValueError(
-        f"{type(policy.model).__name__}: {told} This is more: the gradient would be of "
+        f"{type(policy.model).__name__}: {line} This is more: the gradient would be of "
         f"another policy. Nothing was trained. {cure}."
     )

@@ -22,12 +22,11 @@ from transformers import (
 from transformers.utils import logging
 
 from grpo_course import install
-from grpo_course.checks import require_extra
 from grpo_course.files import PARSING, read_text
+from grpo_course.text.errors import FOR_LORA, require_extra
 from grpo_course.text.prompts import plain_template, prompt_text, turn_end
 
 WORK = "Qwen2 and 3, Llama, Gemma, Phi, SmolLM, OLMo, Granite"
-FOR_LORA = "lora", "LoRA needs the package peft"
 
 
 def text_config(
@@ -108,19 +107,6 @@ def lasting(name: str) -> str:
 
 
 # --- Models on disk, or on the hub
-
-
-def device_name(name: str) -> str:
-    """ "auto", or what torch takes for a device."""
-    if name != "auto":
-        try:
-            torch.device(name)
-        except RuntimeError:
-            raise ValueError(
-                'is no device. Choose "auto", which takes a GPU if there is one, '
-                '"cpu" or "cuda".'
-            ) from None
-    return name
 
 
 def find_device(name: str) -> str:

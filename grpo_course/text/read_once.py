@@ -113,11 +113,14 @@ def why_not_read_once(
     def differs(read_once: bool) -> bool:
         """Whether a road's log-probs are other than those of the forward pass."""
         noise = Generator(model.device).manual_seed(0)
-        how = sampler, noise, False, read_once
-        tokens, noted = generate(model, prompts, 1 if begins else 2, *how)
-        given = model, prompts, tokens, sampler
-        alone = response_log_probs(*given, read_once=False)
-        gap = torch.stack([noted, response_log_probs(*given, read_once=read_once)])
+        tokens, noted = generate(
+            model, prompts, 1 if begins else 2, sampler, noise, read_once=read_once
+        )
+        alone, scored = (
+            response_log_probs(model, prompts, tokens, sampler, read_once=road)
+            for road in (False, read_once)
+        )
+        gap = torch.stack([noted, scored])
         logits = few_logits()
         size = (logits.max() - logits.min()).clamp(min=1)
         return not (gap - alone).abs().max() <= rounding * size  # NaN differs, too

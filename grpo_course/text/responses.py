@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
-
+from typing import Any
 
 THINK, CLOSE_THINK = "<think>", "</think>"
 ANSWER, CLOSE_ANSWER = "<answer>", "</answer>"
 TAGS = (THINK, CLOSE_THINK, ANSWER, CLOSE_ANSWER)
+PAD, START, EOS = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
+SPECIAL = (PAD, START, EOS)
+LEAST_VOCABULARY = 256 + len(SPECIAL) + len(TAGS)  # of a tiny model: the bytes first
 
 # The form of ChatML. `add_generation_prompt` opens the assistant's turn.
 CHAT_TEMPLATE = (
@@ -39,8 +38,8 @@ def extract_answer(completion: str) -> str | None:
 
     Whatever stands before the last </think> is thinking, and no answer.
     """
-    said = completion.rpartition(CLOSE_THINK)[2]
-    before, _, _ = said.rpartition(CLOSE_ANSWER)
+    behind_thinking = completion.rpartition(CLOSE_THINK)[2]
+    before, _, _ = behind_thinking.rpartition(CLOSE_ANSWER)
     _, opened, inside = before.rpartition(ANSWER)
     return inside.partition(CLOSE_ANSWER)[0].strip() if opened else None
 
@@ -74,11 +73,11 @@ def completion_texts(completions: Sequence[Completion]) -> list[str]:
             "[completion]."
         )
 
-    def text_of(said: Any) -> str:
-        if isinstance(said, list | tuple):  # messages, or {"type": "text", "text": ...}
-            parts = (each.get("content") or each.get("text") for each in said)
-            return "".join(map(text_of, parts))
-        return str(said or "")
+    def text_of(content: Any) -> str:
+        if isinstance(content, list | tuple):  # messages, or their parts
+            inside = (part.get("content") or part.get("text") for part in content)
+            return "".join(map(text_of, inside))
+        return str(content or "")
 
     for completion in completions:
         if not isinstance(completion, str) and not (
@@ -122,7 +121,7 @@ def format_reward(completions: Sequence[Completion], **kwargs: object) -> list[f
         tags = pieces[1::2]
         points = sum(tags.count(tag) == 1 for tag in TAGS)
         if tags == [*TAGS]:
-            before, thinking, between, given, after = map(str.strip, pieces[::2])
-            points += bool(thinking and given) and not (before or between or after)
+            before, thinking, between, answer, after = map(str.strip, pieces[::2])
+            points += bool(thinking and answer) and not (before or between or after)
         rewards.append(points / 5)
     return rewards

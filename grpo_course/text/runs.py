@@ -17,38 +17,52 @@ named; once it is removed, the run goes on from the one before.
 """
 
 import copy
-import json
 import os
 import pickle
 import random
-import re
 import shutil
 import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.files import PARSING, json_lines, write_atomically
 from grpo_course.long_work import num_cores, progress_bar, use_threads, watched
 from grpo_course.loop import History, Trainer, as_json, from_json
+from grpo_course.text.config import load_config
 from grpo_course.text.environment import fingerprint, sample_rows
 from grpo_course.text.lm import CausalPolicy, probe_line
 from grpo_course.text.models import find_device, load_model, load_tokenizer, save_model
+from grpo_course.text.run_folder import (
+    CONFIG,
+    METRICS,
+    SAMPLES,
+    STATE,
+    TASK,
+    alone_in,
+    checkpoint_path,
+    differences,
+    here,
+    read_lines,
+    saved_config,
+    saved_epochs,
+)
+
+# How a run begins is a part of this story, too: notebooks take it from here.
+from grpo_course.text.run_folder import LOCK as LOCK
+from grpo_course.text.run_folder import begin as begin
 from grpo_course.text.tasks import own_source, pay
+from grpo_course.text.trackers import Log
 from grpo_course.text.training import (
-    GRPOConfig,
     HeldOutProbe,
     first_words,
-    load_config,
     load_problems,
     make_environment,
     make_optimizer,
@@ -56,64 +70,15 @@ from grpo_course.text.training import (
     make_schedule,
     make_start,
     naming_epoch,
-    spelled_out,
     watched_problems,
 )
 
-CONFIG, TASK, LOCK = "grpo_config.json", "task.py", ".lock"
-METRICS, SAMPLES = "metrics.jsonl", "samples.jsonl"
-CHECKPOINTS, STATE = "checkpoints", "training.pt"
 # SIGTERM comes from `kill` and from job queues, SIGHUP when a terminal closes.
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 SHOWN = {"reward": "mean_reward", "accuracy": "accuracy", "kl": "kl"}
 
 
-# The folder
-
-
-def begin(config: GRPOConfig, out: Path) -> None:
-    """Make the folder of a new run; one that has saved nothing yet is begun anew.
-
-    Raises FileExistsError where there is a run already, or a file of that name.
-    """
-    with alone_in(out):
-        if saved_epochs(out) or (out / METRICS).exists():
-            raise FileExistsError(
-                f"{out} holds a run already. Go on with it: --resume. Or choose "
-                "another folder: --out DIR. If nothing in it is worth keeping, delete "
-                "it."
-            )
-        config.save(out / CONFIG)
-        if source := own_source(config.task):
-            write_atomically(out / TASK, source)
-
-
-@contextmanager
-def alone_in(out: Path) -> Iterator[None]:
-    """Make the folder of a run if need be, and keep other processes out of it.
-
-    The system frees the lock when its holder ends or dies; the holder may ask again.
-    Raises OSError where another process has it, or the folder cannot be made.
-    """
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise FileExistsError(
-            f"--out {out} cannot be a folder: it is a file, or lies below one. Choose "
-            "another folder: --out DIR."
-        ) from None
-    lock = FileLock(out.resolve() / LOCK, timeout=0, is_singleton=True)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise OSError(
-            f"Another process is training in {out}. Wait until it ends, or choose "
-            "another folder: --out DIR."
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
+# Signals
 
 
 @contextmanager
@@ -136,40 +101,6 @@ def on_interrupt(note: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def saved_epochs(out: Path) -> list[int]:
-    """The epochs that have a checkpoint, in order; other things are passed by."""
-    names = [path.parent.name for path in (out / CHECKPOINTS).glob(f"*/{STATE}")]
-    return sorted(int(n) for n in names if re.fullmatch("[0-9]{6}|[1-9][0-9]{6,}", n))
-
-
-def checkpoint_path(out: Path, epoch: int) -> Path:
-    """Where the checkpoint after so many epochs is."""
-    return out / CHECKPOINTS / f"{epoch:06d}"
-
-
-def saved_config(out: Path) -> GRPOConfig:
-    """The settings of the run in a folder. FileNotFoundError where there is none."""
-    if (out / CONFIG).is_file():
-        return load_config(out / CONFIG)
-    raise FileNotFoundError(
-        f"There is no run in {out}: it has no {CONFIG}, of which each checkpoint holds "
-        "a copy. Pass the folder of a run. To begin one, leave out --resume."
-    )
-
-
-def here(config: GRPOConfig, now: GRPOConfig) -> GRPOConfig:
-    """The config on the machine that another one is for."""
-    return replace(config, device=now.device, num_threads=now.num_threads)
-
-
-def differences(there: GRPOConfig, now: GRPOConfig) -> str:
-    """The settings in which two configs differ: "seed 0 -> 1; ..."; "" for none."""
-    one, other = (asdict(spelled_out(config)) for config in (there, now))
-    return "; ".join(
-        f"{n} {one[n]!r} -> {other[n]!r}" for n in one if one[n] != other[n]
-    )
 
 
 def of_rewards(error: Exception) -> bool:
@@ -204,17 +135,6 @@ def append(path: Path, rows: Sequence[Mapping]) -> None:
         ) from problem
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of a journal, up to one that is not whole: it is being written."""
-    found: list[dict[str, Any]] = []
-    for text in path.read_bytes().splitlines() if path.exists() else ():
-        try:
-            found.append(dict(json.loads(text)))
-        except PARSING:
-            break
-    return found
-
-
 # The run
 
 
@@ -228,6 +148,7 @@ class Run:
 
     def __init__(self, out: str | Path, show: bool = True):
         self.out, self.show = Path(out), show
+        self.log: Log | None = None  # a logger of the learner's, as in `trackers`
         self.config = config = saved_config(self.out)
         kept, source = self.out / TASK, own_source(config.task)
         if source and not kept.exists():  # its rewards failed, and may be mended
@@ -493,8 +414,13 @@ class Run:
         if samples := sample_rows(self.environment, self.config.keep_samples):
             append(self.out / SAMPLES, [{"epoch": epoch} | row for row in samples])
         append(self.out / METRICS, [line])
+        if self.log:
+            self.log(line, epoch)
         if self.trainer.epoch >= self.config.num_epochs and self.probe:
             history.add(self.trainer.epoch, 0, self.probe.look(self.policy))
-            last = as_json(history.records[-1])
-            append(self.out / METRICS, [{n: last[n] for n in ("epoch", "held_out")}])
+            record = as_json(history.records[-1])
+            last = {name: record[name] for name in ("epoch", "held_out")}
+            append(self.out / METRICS, [last])
+            if self.log:
+                self.log(last, last["epoch"])
         return line

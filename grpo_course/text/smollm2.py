@@ -36,14 +36,14 @@ MARK = "Answer:"
 
 def stated(completion: str, mark: str = MARK) -> Fraction | None:
     """The number behind a mark, said once, where nothing else follows; else None."""
-    said = completion.partition(mark)[2].strip()
-    return None if "\n" in said else read_number(said)
+    rest = completion.partition(mark)[2].strip()
+    return None if "\n" in rest else read_number(rest)
 
 
 def is_right(completion: str, answer: str, mark: str = MARK) -> bool:
     """Whether the stated number is the right one."""
-    said = stated(completion, mark)
-    return said is not None and said == read_number(answer)
+    number = stated(completion, mark)
+    return number is not None and number == read_number(answer)
 
 
 def accuracy(

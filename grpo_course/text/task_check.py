@@ -14,15 +14,17 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import wrap
+from typing import Any
 
 from pandas import DataFrame, Series
 
-from grpo_course.checks import own_line
+from grpo_course.long_work import use_threads
 from grpo_course.loop import tied_groups
 from grpo_course.text.environment import fingerprint
+from grpo_course.text.errors import own_line
 from grpo_course.text.grader import read_number
 from grpo_course.text.models import load_tokenizer
 from grpo_course.text.responses import conversation_text, extract_answer, in_template
@@ -189,27 +191,13 @@ def check_start(config: GRPOConfig) -> int | None:
     rows: dict[int, Series] = {}
     steps, least, most = config.warm_start_steps, 0, 0
     while steps not in rows and len(rows) < TRIALS:
-        run = replace(config, warm_start_steps=steps)
-        model, tokenizer = make_start(run, problems)
-        policy = make_policy(run, model, tokenizer)
-        environment = make_environment(run, problems, tokenizer)
-        looks = []
-        for epoch in range(-(-LOOKED_AT // run.num_prompts)):
-            earned = environment.reward(
-                policy.sample(environment.prompts(epoch), run.num_responses)
-            )
-            tied = tied_groups(earned).float().mean().item()
-            looks.append(environment.latest | {"mixed": 1 - tied})
-        rows[steps] = DataFrame(looks).mean()
+        rows[steps] = look_at_start(replace(config, warm_start_steps=steps), problems)
         right = rows[steps]["tied_right"] > rows[steps]["tied_wrong"]
         if rows[steps]["mixed"] >= HALF:
             break
         least, most = (least, steps) if right else (steps, most)
         steps = (least + most) // 2 if most else 2 * least or 100
-    table = DataFrame(rows).T[[*make_task(config).rewards, *SHARES]]
-    table = table.rename(columns=SHARES).rename_axis(index="warm_start_steps")
-    print("What the start can do, as means of responses and shares of groups:")
-    print(table.to_string(float_format="{:.2f}".format))
+    table = print_looks(config, rows, "warm_start_steps")
     best = max(rows, key=lambda steps: rows[steps]["mixed"])
     first = table.iloc[0]
     if first["mixed"] < HALF:
@@ -226,6 +214,48 @@ def check_start(config: GRPOConfig) -> int | None:
         f"--num-responses {2 * config.num_responses}, or a reward for a part of it."
     )
     return None
+
+
+def look_at_start(config: GRPOConfig, problems: Sequence[Problem]) -> Series:
+    """What a run's first responses to some prompts earn, and which groups are tied."""
+    model, tokenizer = make_start(config, problems)
+    policy = make_policy(config, model, tokenizer)
+    environment = make_environment(config, problems, tokenizer)
+    looks = []
+    for epoch in range(-(-LOOKED_AT // config.num_prompts)):
+        earned = environment.reward(
+            policy.sample(environment.prompts(epoch), config.num_responses)
+        )
+        tied = tied_groups(earned).float().mean().item()
+        looks.append(environment.latest | {"mixed": 1 - tied})
+    return DataFrame(looks).mean()
+
+
+def print_looks(
+    config: GRPOConfig, looks: Mapping[Any, Series], name: str
+) -> DataFrame:
+    """Looks at starts as a table; `name` is what they differ in. -> the table"""
+    table = DataFrame(looks).T[[*make_task(config).rewards, *SHARES]]
+    table = table.rename(columns=SHARES).rename_axis(index=name)
+    print("What the start can do, as means of responses and shares of groups:")
+    print(table.to_string(float_format="{:.2f}".format))
+    return table
+
+
+def check_model(config: GRPOConfig) -> float:
+    """Print how many groups the given model of a run would leave mixed; that share."""
+    use_threads(config.num_threads)
+    look = look_at_start(config, load_problems(config))
+    print_looks(config, {config.model: look}, "model")
+    mixed = float(look["mixed"])
+    groups, size = config.num_prompts, config.num_responses
+    print(f"An update would learn from about {groups * mixed:.0f} of {groups} groups.")
+    if mixed < HALF:
+        cures = "harder problems, a higher --temperature"
+        if look["tied_right"] <= look["tied_wrong"]:
+            cures = "easier problems, examples in the prompt, a reward for a part of it"
+        print(f"[!] Most groups teach nothing: {cures}, --num-responses {2 * size}.")
+    return mixed
 
 
 def find_fault(task: TextTask, config: GRPOConfig | None = None) -> str:

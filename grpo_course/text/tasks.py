@@ -26,7 +26,7 @@ from math import inf
 from numbers import Real
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 from zlib import crc32
 
 import torch
@@ -34,9 +34,6 @@ import torch
 from grpo_course.checks import choices, require_known, settings
 from grpo_course.files import read_text
 from grpo_course.text.responses import SHOWN, Completion, Opening, Reward, chat_messages
-
-if TYPE_CHECKING:
-    pass
 
 LARGEST = torch.finfo(torch.float32).max  # of the rewards; no NaN is at most that
 

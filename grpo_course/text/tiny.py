@@ -16,12 +16,16 @@ from transformers import (
 )
 
 from grpo_course.checks import require_at_least, unknown_name
-from grpo_course.text.responses import CHAT_TEMPLATE, TAGS
-
-PAD, START, EOS = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
-SPECIAL = (PAD, START, EOS)
-LEAST_VOCABULARY = 256 + len(SPECIAL) + len(TAGS)  # the bytes first
-MODELS = ("qwen2", "llama", "gpt2")  # of which a tiny one can be made
+from grpo_course.text.config import MODELS
+from grpo_course.text.responses import (
+    CHAT_TEMPLATE,
+    EOS,
+    LEAST_VOCABULARY,
+    PAD,
+    SPECIAL,
+    START,
+    TAGS,
+)
 
 
 def make_tokenizer(

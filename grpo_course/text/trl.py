@@ -19,7 +19,8 @@ how many there are. vLLM writes the responses with these flags of TRL's, handed 
 The second needs `trl vllm-serve --model NAME` on a GPU of its own. Run and tested: one
 process and two on CPUs (gloo). Not run: GPUs, vLLM, and FSDP, whose settings accelerate
 passes over on CPUs. Left out: verl's command, and going on with a stopped run, which
-starts anew here (no --resume). That the losses are the same is a matter of the tests,
+starts anew here (no --resume). `--print-trl-config` prints the same as a script of
+TRL's, for you to go on with. That the losses are the same is a matter of the tests,
 which call TRL's and verl's own code.
 """
 
@@ -40,7 +41,7 @@ from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
 from grpo_course import install
-from grpo_course.checks import MissingExtra, require_extra, unknown_name
+from grpo_course.checks import unknown_name
 from grpo_course.long_work import use_threads
 from grpo_course.loop import TrainConfig
 from grpo_course.sampling import unpad_rows, up_to_last
@@ -52,9 +53,10 @@ from grpo_course.text.cli import (
     training_parser,
     with_flags,
 )
+from grpo_course.text.errors import FOR_LORA, MissingExtra, require_extra
 from grpo_course.text.evaluation import evaluate_policy, evaluation_table
 from grpo_course.text.lm import CausalPolicy
-from grpo_course.text.models import FOR_LORA, find_device, load_tokenizer, save_model
+from grpo_course.text.models import find_device, load_tokenizer, save_model
 from grpo_course.text.prompts import behind, encode_prompts, opened_tags
 from grpo_course.text.responses import (
     TAGS,
@@ -256,12 +258,12 @@ def trl_settings(config: GRPOConfig, out: Path, world_size: int = 1) -> dict[str
     limit of a response and what its sum is divided by are two numbers.
     """
     prompts = config.micro_batch_size or max(1, config.num_prompts // world_size)
-    parts = world_size * prompts
-    if config.num_prompts % parts:
+    at_once = world_size * prompts
+    if config.num_prompts % at_once:
         raise ValueError(
             f"num_prompts={config.num_prompts} cannot be spread over {world_size} "
             f"processes with {prompts} prompts each at a time. Choose a multiple of "
-            f"{parts}, or another micro_batch_size or number of processes."
+            f"{at_once}, or another micro_batch_size or number of processes."
         )
     if config.aggregation == "constant" and config.max_length != config.max_new_tokens:
         raise ValueError(
@@ -272,10 +274,10 @@ def trl_settings(config: GRPOConfig, out: Path, world_size: int = 1) -> dict[str
     on_cpu = torch.device(find_device(config.device)).type == "cpu"
     return {
         "per_device_train_batch_size": prompts * config.num_responses,
-        "gradient_accumulation_steps": config.num_prompts // parts,
+        "gradient_accumulation_steps": config.num_prompts // at_once,
         "output_dir": str(out),
         "seed": config.seed,
-        "reward_weights": [weight for _, weight in paid_rewards(config)],
+        "reward_weights": [weight for _, weight in weighed_rewards(config)],
         "max_completion_length": config.max_new_tokens,
         "temperature": config.temperature,
         "top_k": config.top_k or 0,
@@ -298,10 +300,9 @@ def trl_settings(config: GRPOConfig, out: Path, world_size: int = 1) -> dict[str
     }
 
 
-def paid_rewards(config: GRPOConfig) -> list[tuple[Reward, float]]:
-    """The task's reward functions that pay, with their weights."""
-    rewards = weigh(make_task(config).rewards, config.reward_weights)
-    return [(function, weight) for function, weight in rewards.values() if weight]
+def weighed_rewards(config: GRPOConfig) -> list[tuple[Reward, float]]:
+    """The task's reward functions with their weights; at 0, TRL logs them only."""
+    return [*weigh(make_task(config).rewards, config.reward_weights).values()]
 
 
 def make_trainer(
@@ -321,7 +322,7 @@ def make_trainer(
             "rewards. Train with this course's loop: python -m grpo_course train."
         )
     begun = opened_tags(tokenizer)
-    functions = [function for function, _ in paid_rewards(config)]
+    functions = [function for function, _ in weighed_rewards(config)]
     task = make_task(config)
     opening = task.opening(config.system_prompt)
     return require_trl().GRPOTrainer(
@@ -454,13 +455,18 @@ def main(arguments: list[str]) -> int:
     made = training_parser("python -m grpo_course.text.trl", what, out="runs/trl")
     help_text = "JSON object of further arguments of TRL's own"
     made.add_argument("--trl", default="{}", help=help_text)
+    script = "print a script that does it with TRL alone, and do nothing"
+    made.add_argument("--print-trl-config", action="store_true", help=script)
     options, flags = made.parse_known_args(arguments)
     config = choose_config(options.config, options.task)
     if options.settings:
         print_settings(config, made.prog)
         return 0
-    require_trl()
     config = with_flags(config, flags, options, made.prog)
+    if options.print_trl_config:
+        print(script_of(config, Path(options.out)))
+        return 0
+    require_trl()
     if config.lora_rank:
         require_extra("peft", *FOR_LORA)
     own = own_arguments(options.trl)
@@ -468,6 +474,81 @@ def main(arguments: list[str]) -> int:
     with alone_in(out) if rank == 0 else nullcontext():  # the first locks for them all
         run(config, out, own)
     return 0
+
+
+SCRIPT = """\
+# GRPO with TRL's own trainer, as `python -m grpo_course.text.trl` runs it. Of the
+# course it takes the task: its problems, its rewards, and its prompt.
+
+from trl import GRPOConfig, GRPOTrainer
+
+from grpo_course.text.models import load_tokenizer
+from grpo_course.text.prompts import opened_tags
+from grpo_course.text.tasks import find_task
+from grpo_course.text.trl import chat_dataset, with_opened
+
+model = {model!r}
+task = find_task({task!r})(
+{settings})
+problems = task.problems("train", {num_problems!r}, {seed!r})
+opening = task.opening({system_prompt!r})
+tokenizer = load_tokenizer(model)
+begun = opened_tags(tokenizer)  # by the chat template, as "<think>"
+args = GRPOConfig(
+{arguments})
+trainer = GRPOTrainer(
+    model=model,
+    reward_funcs=[with_opened(reward, begun) for reward, _ in task.rewards.values()],
+    args=args,
+    train_dataset=chat_dataset(problems, opening),
+    processing_class=tokenizer,{adapter}
+)
+trainer.train()
+trainer.save_model({end!r})
+"""
+ADAPTER = """
+    peft_config=lora_config({rank!r}),"""
+
+
+def script_of(config: GRPOConfig, out: Path) -> str:
+    """A program that trains as the config says, with TRL's trainer. Needs no TRL.
+
+    Raises ValueError for a tiny model from nothing, which lies in no folder, for a task
+    with a tool, which is more than a page, and as `trl_settings`.
+    """
+    if config.model is None:
+        raise ValueError(
+            "A tiny model from nothing lies in no folder that a script could name. "
+            "Name a model: --model FOLDER, which may be that of a run of this course."
+        )
+    if make_task(config).has_tool:
+        raise ValueError(
+            f"task={config.task!r} has a tool, which is more than a script holds. Run "
+            "it without --print-trl-config."
+        )
+    arguments = to_trl_arguments(config) | trl_settings(config, out)
+
+    def lines(values: dict[str, Any]) -> str:
+        return "".join(f"    {name}={value!r},\n" for name, value in values.items())
+
+    text = SCRIPT.format(
+        model=config.model,
+        task=config.task,
+        settings=lines(config.task_settings),
+        num_problems=config.num_problems,
+        seed=config.seed,
+        system_prompt=config.system_prompt,
+        arguments=lines(arguments),
+        adapter=ADAPTER.format(rank=config.lora_rank) if config.lora_rank else "",
+        end=str(out / "model"),
+    )
+    if config.lora_rank:
+        text = text.replace(
+            "from grpo_course.text.models",
+            "from grpo_course.text.adapters import lora_config\n"
+            "from grpo_course.text.models",
+        )
+    return text
 
 
 PACKAGES = {"use_vllm": "vllm", "use_liger_kernel": "liger-kernel"}

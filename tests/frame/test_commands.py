@@ -31,7 +31,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_course import install
 from grpo_course.__main__ import COMMANDS
-from grpo_course.text import cli, fetch, trl
+from grpo_course.text import cli, fetch, task_check, trl
+from grpo_course.text import commands as commands_of_a_run
 from grpo_course.text.models import save_model
 from grpo_course.text.tasks import TASKS, find_task
 from grpo_course.text.tiny import make_tiny_model, make_tokenizer
@@ -141,9 +142,9 @@ def parse(monkeypatch, tmp_path, capsys):
     assert cli.new_task(["my_task.py"]) == 0
     monkeypatch.setattr(cli, "saved_config", lambda out: find_preset("gsm8k", None))
     for place, name in (
-        (cli, "print_estimate"),
-        (cli, "use_threads"),
-        (cli.task_check, "check_task"),
+        (commands_of_a_run, "print_estimate"),
+        (commands_of_a_run, "use_threads"),
+        (task_check, "check_task"),
         (trl, "run"),
     ):
         monkeypatch.setattr(place, name, stop)

@@ -1,0 +1,270 @@
+"""What `train`, `evaluate` and `ask` do, once their flags are read (`cli`)."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+
+from pandas import concat
+from transformers import PreTrainedTokenizerBase
+
+from grpo_course.files import write_atomically
+from grpo_course.long_work import use_threads
+from grpo_course.text.config import GRPOConfig, make_task, weigh
+from grpo_course.text.errors import STOPPED, own_line, pasted
+from grpo_course.text.evaluation import (
+    evaluation_table,
+    greedy_scores,
+    name_measures,
+    sampled_scores,
+    summary,
+    ways_to_answer,
+)
+from grpo_course.text.lm import CausalPolicy
+from grpo_course.text.memory import print_estimate
+from grpo_course.text.models import (
+    MERGED,
+    find_device,
+    has_adapter,
+    load_model,
+    load_tokenizer,
+    merging,
+)
+from grpo_course.text.prompts import decode_responses, encode_prompts
+from grpo_course.text.run_folder import (
+    CONFIG,
+    alone_in,
+    begin,
+    checkpoint_path,
+    find_model,
+    here,
+    saved_epochs,
+)
+from grpo_course.text.runs import Run, of_rewards, on_interrupt
+from grpo_course.text.scoring import require_room
+from grpo_course.text.tasks import Problem, pay, require_rewards
+from grpo_course.text.trackers import NO_LOGGER, reporting
+from grpo_course.text.training import (
+    load_problems,
+    load_trained,
+    make_policy,
+    make_start,
+)
+
+# train
+
+
+def train_in(
+    out: Path,
+    config: GRPOConfig,
+    saved: GRPOConfig | None,
+    again: str,
+    report_to: str = NO_LOGGER,
+) -> int:
+    """Begin a run in a folder, or go on with the one that was saved there.
+
+    `again` is the command that goes on with it, `report_to` one of `trackers`.
+    -> the exit status
+    """
+    held = config
+    if saved and config.model and saved_epochs(out) and not config.lora_rank:
+        held = replace(config, model=find_model(str(out)))  # its start may be gone
+    print_estimate(held)
+    try:
+        with alone_in(out), on_interrupt(stop_at_once):
+            if not saved:
+                begin(config, out)
+            elif here(saved, config) != saved:
+                config.save(out / CONFIG)
+            run = Run(out)
+            if config.model is not None and not saved:
+                print(run.agreement)
+            try:
+                with reporting(report_to, config, out) as run.log:
+                    run.go()
+            except Exception as error:
+                error.add_note(how_to_go_on(out, error, again))
+                raise
+    except KeyboardInterrupt:
+        lost = "" if saved_epochs(out) else "Nothing was saved yet: it begins again. "
+        print(f"\nStopped. {lost}To go on: {again}", file=sys.stderr)
+        return STOPPED
+    print(f"Trained for {run.trainer.epoch} epochs. The model is in {run.newest()}.")
+    print(f"Measure it: {pasted('evaluate', '--model', out)}")
+    return 0
+
+
+def how_to_go_on(out: Path, error: Exception, again: str) -> str:
+    """What to do once it is mended: with the settings of the run, or with others."""
+    if isinstance(error, OSError) or of_rewards(error) or own_line(error):
+        return f"Mend it; then go on from epoch {saved_epochs(out)[-1]}: {again}"
+    return with_other_settings(out)
+
+
+def with_other_settings(out: Path) -> str:
+    """How a new run begins with the newest model of one, or anew without one."""
+    if not saved_epochs(out):
+        anew = pasted("train", "--config", out / CONFIG, "--out", out)
+        return f"Nothing was saved yet. Begin anew: {anew}, and what is to be other."
+    model, first = out, ""
+    if has_adapter(newest := find_model(str(out))):
+        model, first = Path(MERGED), f"{merging(newest)} and then "
+    return (
+        "To go on with other settings, begin a new run with its newest model: "
+        f"{first}{pasted('train', '--config', out / CONFIG, '--model', model)} --out "
+        "DIR, and what is to be other."
+    )
+
+
+def stop_at_once() -> None:
+    """What ends a program does so, where there is no epoch to wait for."""
+    raise KeyboardInterrupt
+
+
+# evaluate
+
+
+def measure(
+    options: argparse.Namespace,
+    config: GRPOConfig,
+    trained: GRPOConfig | None,
+    split: str,
+) -> int:
+    """Measure a model on the problems of one split; print it, and keep it."""
+    out = Path(options.out or "")
+    use_threads(config.num_threads)
+    policy, environment = load_trained(config, find_model(options.model), split)
+    print(f"{options.model} on {config.task}, split {split}")
+    number = len(environment.problems)
+    print(f"{number} problems: greedily, then {config.eval_samples} samples of each")
+    greedy = greedy_scores(policy, environment, options.batch)
+    sampled = sampled_scores(
+        policy,
+        environment,
+        config.eval_samples,
+        temperature=config.eval_temperature,
+        seed=options.seed,
+        batch_size=options.batch,
+    )
+    measured = {"model": name_measures(greedy, sampled)}
+    rows = summary(measured, options.seed)
+    if options.out:  # what was measured is kept before it is shown
+        write_atomically(out, rows.to_json(orient="records", indent=2))
+    print(evaluation_table(measured, options.seed).to_string())
+    print(
+        f"Samples at temperature {config.eval_temperature}; "
+        "95 % intervals over problems."
+    )
+    if options.baselines:
+        policies = policies_to_compare(
+            Path(options.model), config, trained, policy, environment.tokenizer
+        )
+        compared = {
+            name: ways_to_answer(
+                each,
+                environment,
+                config.eval_samples,
+                temperature=config.eval_temperature,
+                seed=options.seed,
+                batch_size=options.batch,
+            )
+            for name, each in policies.items()
+        }
+        rows = concat([rows, summary(compared, options.seed)])
+        if options.out:
+            write_atomically(out, rows.to_json(orient="records", indent=2))
+        print(f"\nAccuracy\n{evaluation_table(compared, options.seed).to_string()}")
+    answered = zip(environment.problems, greedy.texts, strict=True)
+    for problem, texts in list(answered)[: options.show]:
+        print(f"\n{problem.question}\n-> {texts[0]}\n   right: {problem.answer}")
+    return 0
+
+
+def policies_to_compare(
+    path: Path,
+    config: GRPOConfig,
+    trained: GRPOConfig | None,
+    policy: CausalPolicy,
+    tokenizer: PreTrainedTokenizerBase,
+) -> dict[str, CausalPolicy]:
+    """The start of a run, its model, and a longer imitation after a warm start.
+
+    Raises FileNotFoundError where the start was not kept.
+    """
+    starts = [f for f in (checkpoint_path(path, 0), path / "../start") if f.is_dir()]
+    if not starts:
+        raise FileNotFoundError(
+            f"{path} has no model from before the training to compare with. Pass "
+            "the folder of a run: --model runs/grpo."
+        )
+    start = load_model(starts[0], find_device(config.device))
+    policies = {"start": make_policy(config, start, tokenizer), "model": policy}
+    if trained and trained.model is None and trained.warm_start_steps:
+        steps = trained.warm_start_steps
+        steps += trained.num_epochs * trained.num_steps_per_epoch
+        print(f"Longer imitation: a warm start of {steps} steps, without GRPO")
+        longer = replace(trained, warm_start_steps=steps, device=config.device)
+        imitator, _ = make_start(longer, load_problems(longer))
+        policies["longer imitation"] = make_policy(config, imitator, tokenizer)
+    return policies
+
+
+# ask
+
+
+def converse(options: argparse.Namespace, config: GRPOConfig) -> int:
+    """Answer one question, or those that are typed; -> the exit status"""
+    use_threads(config.num_threads)
+    path, task = find_model(options.model), make_task(config)
+    tokenizer = load_tokenizer(path)
+    model = load_model(path, find_device(config.device))
+    config = replace(config, gradient_checkpointing=False)  # nothing is trained here
+    policy = make_policy(config, model, tokenizer)
+    opening = None if options.plain else task.opening(config.system_prompt)
+    rewards = weigh(task.rewards, config.reward_weights)
+    for problem in asked_problems(options, config):
+        prompts = encode_prompts(tokenizer, [problem.question], opening)
+        require_room(model, prompts, config.max_new_tokens)
+        number = options.samples or 1
+        rollout = policy.sample(prompts, number, greedy=not options.samples)
+        (texts,) = decode_responses(tokenizer, rollout)
+        earned: dict[str, Sequence[float]] = {}
+        if problem.answer is not None:
+            require_rewards(rewards, (), [problem])
+            earned = pay(rewards, [problem] * number, texts, opening)
+        for place, text in enumerate(texts):
+            print(f"-> {text}")
+            if earned:
+                each = [f"{name} {paid[place]:g}" for name, paid in earned.items()]
+                print(f"   {', '.join(each)}; right: {problem.answer}")
+    return 0
+
+
+def asked_problems(
+    options: argparse.Namespace, config: GRPOConfig
+) -> Iterator[Problem]:
+    """The question of the command line; without one, a line each of what is typed.
+
+    An empty line is a problem of the task, in the split that is reported.
+    """
+    if options.question is not None:
+        answer = options.answer
+        if answer and answer.startswith(("{", "[")):
+            answer = json.loads(answer)
+        yield Problem(options.question, answer)
+        return
+    print("Ask, or press Enter for a problem of the task. An end of file ends it.")
+    drawn: Iterator[Problem] | None = None
+    for line in map(str.strip, sys.stdin):
+        if line:
+            yield Problem(line, None)
+            continue
+        if drawn is None:
+            split = make_task(config).splits[0]
+            drawn = cycle(load_problems(config, split, config.eval_problems))
+        problem = next(drawn)
+        print(problem.question)
+        yield problem
