@@ -112,6 +112,21 @@ def plot_turned(
     return axes
 
 
+def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> Axes:
+    """What a prompt weighs over its solve rate, a line a divisor; its law is dotted.
+
+    rates [prompt], weights[divisor] [prompt], laws [divisor prompt].
+    """
+    ax = axes_row(width=7.5, height=3.6)[0]
+    for row, ((name, each), law) in enumerate(zip(weights.items(), laws, strict=True)):
+        look: dict[str, Any] = {"color": COLOURS[row]}
+        ax.plot(rates, each, ls=LINES[row], label=f"by {name}", **look)
+        ax.plot(rates, law, ls=":", lw=1.2, **look)
+    ax.set(xscale="log", yscale="log", ylim=(0.5, 60))
+    legend_above(finish(ax, "solve rate p of the prompt", "its weight, groups of 8"))
+    return ax
+
+
 def plot_pass_at_k(
     curves: Mapping[str, Mapping[str, Tensor]], ks: Tensor, crossed: Mapping[str, float]
 ) -> list[Axes]:
