@@ -14,7 +14,7 @@ import statistics
 
 import torch
 import torch.nn.functional as F
-from einops import einsum, rearrange, reduce, repeat
+from einops import rearrange, reduce, repeat
 from torch.distributions import Bernoulli, Categorical, kl_divergence
 
 from grpo_course import ppo
@@ -266,19 +266,6 @@ def _used_up(prompt, response):
     return points + sum(a <= b for a, b in itertools.pairwise(response))
 
 
-def _in_double(rewards, new, old, mask):
-    new, old = new[mask].double().tolist(), old[mask].double().tolist()
-    ratios = [math.exp(a - b) for a, b in zip(new, old)]
-    tied = [min(group) == max(group) for group in rewards.tolist()]
-    return {
-        "mean_reward": statistics.mean(rewards.flatten().tolist()),
-        "tied_groups": sum(tied) / len(tied),
-        "sampled_entropy": -sum(old) / len(old),
-        "ratio_min": min(ratios),
-        "ratio_max": max(ratios),
-    }
-
-
 def _updated(model, optimizer, prompts, num_responses, generator):
     """Gradients cleared last, samples noted without one, scores by gather."""
     with torch.no_grad():
@@ -294,433 +281,6 @@ def _updated(model, optimizer, prompts, num_responses, generator):
     optimizer.step()
     optimizer.zero_grad()
     return loss
-
-
-RIGHT = [
-    (
-        "group_deltas",
-        lambda r: (r - reduce(r, "b t -> b 1", "mean")) / (r.std(1)[:, None] + 1e-6),
-    ),
-    (
-        "group_deltas",
-        lambda r: torch.stack([(g - g.mean()) / (g.std() + 1e-4) for g in r]),
-    ),
-    (
-        "group_deltas",
-        lambda r: torch.nan_to_num(
-            (r - r.mean(-1, keepdim=True)) / r.std(-1, keepdim=True)
-        ),
-    ),
-    ("grpo_loss", lambda x, ids, r: _weighed(x.log_softmax(-1), ids, r)),
-    # A logit is its log-probability plus a number that the deltas cancel.
-    ("grpo_loss", lambda x, ids, r: _weighed(x, ids, r)),
-    (
-        "count_matches",
-        lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
-    ),
-    ("count_matches", lambda p, r: [a == b for a, b in zip(sorted(p), r)].count(True)),
-    (
-        "count_matches",
-        lambda p, r: (torch.tensor(p).sort()[0] == torch.tensor(r)).sum(),
-    ),
-    ("duplicate_proof_reward", lambda p, r: _used_up(p, r)),
-    ("batch_matches", lambda p, r: (p.sort().values[:, None] == r).double().sum(-1)),
-    (
-        "duplicate_proof_reward",
-        lambda p, r: torch.tensor(
-            [min(p.count(x), r.count(x)) for x in {*p}]
-            + [a <= b for a, b in zip(r, r[1:])],
-            dtype=torch.float64,
-        ).sum(),
-    ),
-    (
-        "gather_log_probs",
-        lambda x, ids: torch.stack(
-            [Categorical(logits=x).log_prob(ids[:, t]) for t in range(ids.shape[1])],
-            1,
-        ),
-    ),
-    (
-        "gather_log_probs",
-        lambda x, ids: (
-            -F.cross_entropy(
-                rearrange(
-                    repeat(x, "b p v -> b t p v", t=ids.shape[1]), "b t p v -> b v t p"
-                ),
-                ids,
-                reduction="none",
-            )
-        ),
-    ),
-    (
-        "gather_log_probs",
-        lambda x, ids: torch.take_along_dim(
-            x.log_softmax(-1)[:, None], ids[..., None], -1
-        )[..., 0],
-    ),
-    ("expected_reward", lambda p, r: (p[:, None] @ r[..., None])[:, 0, 0]),
-    ("expected_reward", lambda p, r: einsum(p, r, "b a, b a -> b")),
-    ("expected_reward", lambda p, r: (p.mT.contiguous().mT * r).sum(-1)),
-    ("push_without_log", lambda p, r, d: torch.tensordot(p * p * r, d, dims=1)),
-    ("push_without_log", lambda p, r, d: ((p**2 * r)[:, None, None] * d).sum(0)),
-    ("one_update", lambda *given: _updated(*given)),
-    (
-        "gradient_variance",
-        lambda p, s, r, b: (
-            (p * (r - b) ** 2) @ s.square().flatten(1).sum(1)
-            - ((p * r) @ s.flatten(1)).norm() ** 2
-        ),
-    ),
-    ("gradient_variance", lambda p, s, r, b: _around_the_mean(p, s, r, b)),
-    (
-        "ties_push_nothing",
-        lambda f: all(
-            f(torch.tensor([[x] * 8, [*range(8)]]).float())[0].abs().max() < 0.01
-            for x in (-3.0, 0.1, 1000.1)
-        ),
-    ),
-    (
-        "ties_push_nothing",  # other sizes of groups, and two thousand
-        lambda f: all(
-            f(torch.tensor([[x] * n, [*range(n)]]).float())[0].abs().max() < 1e-3
-            for x in (0.1, -3.0, 1000.1, -1999.7)
-            for n in (3, 7, 8, 12)
-        ),
-    ),
-    (
-        "leave_one_out",
-        lambda r: (r - r.mean(-1, keepdim=True)) * r.shape[-1] / (r.shape[-1] - 1),
-    ),
-    (
-        "leave_one_out",
-        lambda r: torch.stack(
-            [
-                r[:, i] - torch.cat([r[:, :i], r[:, i + 1 :]], 1).mean(1)
-                for i in range(r.shape[1])
-            ],
-            1,
-        ),
-    ),
-    (
-        "normalize_by_group",
-        lambda r: torch.stack(
-            [
-                g * 0 if g.min() == g.max() else (g - g.mean()) / g.std()
-                for g in r.double()
-            ]
-        ),
-    ),
-    (
-        "normalize_by_group",
-        lambda r: (
-            ((s := r - r[:, -1:]) - s.mean(1, True))
-            / s.std(1, keepdim=True).clamp(min=1e-8)
-        ),
-    ),
-    (
-        "normalize_by_group",
-        lambda r: torch.where(
-            r.amax(-1, keepdim=True) == r.amin(-1, keepdim=True),
-            0.0,
-            (r - r.mean(-1, keepdim=True)) / r.std(-1, keepdim=True),
-        ),
-    ),
-    ("compute_ratio_from_logs", lambda n, o: (n - o.detach().clone()).double().exp()),
-    ("compute_ratio_from_logs", lambda n, o: torch.e ** (n - o.detach())),
-    (
-        "clipped_surrogate_loss",
-        lambda n, o, d: (
-            -torch.where(
-                (d > 0)[..., None],
-                (n - o).exp().clamp(max=1.2),
-                (n - o).exp().clamp(min=0.8),
-            )
-            .mul(d[..., None])
-            .mean()
-        ),
-    ),
-    (
-        "clipped_surrogate_loss",
-        lambda n, o, d: (
-            torch.maximum(
-                -(n - o).exp() * d[..., None],
-                -(n - o).exp().clip(0.8, 1.2) * d[..., None],
-            )
-            .flatten()
-            .mean()
-        ),
-    ),
-    (
-        "clip_fraction",
-        lambda r, d, e: ((r - 1) * d.sign()[..., None] > e).float().mean(),
-    ),
-    (
-        "clip_fraction",
-        lambda r, d, e: torch.tensor(
-            [
-                float(x > 1 + e if y > 0 else y < 0 and x < 1 - e)
-                for rows, each in zip(r.tolist(), d.tolist())
-                for row, y in zip(rows, each)
-                for x in row
-            ]
-        ).mean(),
-    ),
-    (
-        "clip_fraction",
-        lambda r, d, e: (
-            torch.where((d > 0)[..., None], r > 1 + e, (r < 1 - e) & (d < 0)[..., None])
-            .double()
-            .mean()
-        ),
-    ),
-    (
-        "exact_kl_of",
-        lambda p, q: kl_divergence(Categorical(logits=p), Categorical(logits=q)),
-    ),
-    ("exact_kl_of", lambda p, q: (p.softmax(-1) * (p - q)).sum(-1)),
-    ("exact_kl_of", lambda p, q: (p.exp() * ((q - p).exp() - 1 - (q - p))).sum(-1)),
-    (
-        "exact_kl_of",
-        lambda p, q: (p.softmax(-1) * (p.log_softmax(-1) - q.log_softmax(-1))).sum(-1),
-    ),
-    (
-        "exact_kl_of",
-        lambda p, q: F.kl_div(q, p, log_target=True, reduction="none").sum(-1),
-    ),
-    ("k3_estimate", lambda p, q: (q - p).exp() - 1 - (q - p)),
-    ("k3_estimate", lambda p, q: 1 / (p - q).exp() - 1 + (p - q)),
-    (
-        "corrected_k3",
-        lambda p, old, q: (q - old).exp() - (p - old).exp() * (1 + q - p),
-    ),
-    (
-        "corrected_k3",
-        lambda p, old, q: torch.exp(p - old) * ((q - p).exp() - 1 + p - q),
-    ),
-    (
-        "inner_step_loss",
-        lambda n, o, ref, d, b: torch.mean(
-            b * ((ref - n).exp() - 1 - (ref - n))
-            - torch.where(
-                (d > 0)[..., None],
-                (n - o).exp().clamp(max=1.2),
-                (n - o).exp().clamp(min=0.8),
-            )
-            * d[..., None]
-        ),
-    ),
-    ("one_epoch", lambda start, x, steps, b: _numbers(start, x, 1, steps, 1, b)),
-    ("is_faulty", _differs),
-    ("what_is_wrong", _asked_otherwise),
-    (
-        "gradient_by_log_probs",
-        lambda d, m: torch.stack(
-            [
-                -row * x / max(1, row.sum().item()) / d.numel()
-                for row, x in zip(m.float().flatten(0, 1), d.flatten())
-            ]
-        ).reshape(m.shape),
-    ),
-    (
-        "gradient_by_log_probs",
-        lambda d, m: (
-            -d[..., None] * m / m.sum(-1, keepdim=True) / d.numel()
-        ).nan_to_num(),
-    ),
-    ("find_tied_groups", lambda r: (r == r[:, :1]).all(-1)),
-    (
-        "find_tied_groups",
-        lambda r: torch.tensor([len(set(g)) == 1 for g in r.tolist()]),
-    ),
-    (
-        "token_mean_loss_at_ratio_one",
-        lambda d, n: -d.flatten().repeat_interleave(n.flatten()).mean(),
-    ),
-    (
-        "token_mean_loss_at_ratio_one",
-        lambda d, n: -(n * d).mean() / n.float().mean(),
-    ),
-    ("log_line", lambda *given: {"loss": 0.0, **_in_double(*given)}),
-    (
-        "log_line",
-        lambda rewards, new, old, mask: {
-            "ratio_max": max(map(math.exp, (new[mask] - old[mask]).tolist())),
-            "ratio_min": (new[mask] - old[mask]).min().exp().item(),
-            "tied_groups": statistics.mean(len(set(g)) == 1 for g in rewards.tolist()),
-            "mean_reward": statistics.fmean(rewards.flatten().tolist()),
-            "sampled_entropy": float(torch.where(mask, -old, 0).sum() / mask.sum()),
-            "tokens": int(mask.sum()),
-        },
-    ),
-    ("td_errors", lambda r, v, g: r + g * F.pad(v, (0, 1))[:, 1:] - v),
-    (
-        "generalized_advantages",
-        lambda r, v, g, lam: torch.stack(
-            [
-                sum(
-                    (g * lam) ** (later - t) * ppo.td_errors(r, v, g)[:, later]
-                    for later in range(t, r.shape[1])
-                )
-                for t in range(r.shape[1])
-            ],
-            1,
-        ),
-    ),
-    ("ppo_step", lambda *given: _step_by_losses(*given)),
-    ("bradley_terry_loss", lambda c, r: F.softplus(r - c).mean()),
-    (
-        "bradley_terry_loss",
-        lambda c, r: -torch.stack([c, r]).log_softmax(0)[0].mean(),
-    ),
-    (
-        "bradley_terry_loss",
-        lambda c, r: F.binary_cross_entropy_with_logits(c - r, torch.ones_like(c)),
-    ),
-    (
-        "shifted_log_probs",
-        lambda x, ids: Categorical(logits=x[:, :-1]).log_prob(ids[:, 1:]),
-    ),
-    (
-        "temperature_log_probs",
-        lambda x, ids, t: Categorical(logits=x / t).log_prob(ids),
-    ),
-    (
-        "temperature_log_probs",
-        lambda x, ids, t: (
-            (x / t).gather(-1, ids[..., None])[..., 0] - (x / t).logsumexp(-1)
-        ),
-    ),
-    (
-        "response_mask",
-        lambda ids, eos: torch.tensor(
-            [
-                [[eos not in row[:t] for t in range(len(row))] for row in g]
-                for g in ids.tolist()
-            ]
-        ),
-    ),
-    (
-        "masked_clip_loss",
-        lambda n, o, d, m, how: (
-            -torch.cat(
-                [
-                    torch.minimum(r * d[i, j], r.clamp(0.8, 1.2) * d[i, j])
-                    / (m.sum() if how == "token_mean" else len(r) * d.numel())
-                    for i in range(len(d))
-                    for j in range(d.shape[1])
-                    for r in [(n[i, j][m[i, j]] - o[i, j][m[i, j]]).exp()]
-                ]
-            ).sum()
-        ),
-    ),
-    ("masked_loss", lambda *given: _response_by_response(*given)),
-    ("groups_stand_alone", _bonus_for_one_group),
-    ("groups_stand_alone", _each_group_alone),
-    ("own_words_look_likely", _surprise_of_kept_tokens),
-    ("padding_leaves_no_trace", _padded_by_hand),
-    ("parts_make_no_difference", _three_sizes),
-    ("loss_pulls_right", _six_tokens_at_once),
-    ("ratios_start_at_one", _rounded_ratios),
-    ("my_bug", _groups_that_mix_prompts),
-    (
-        "extract_answer",
-        lambda text: next(
-            (
-                part.rpartition("<answer>")[2].strip()
-                for part in text.split("</think>")[-1].split("</answer>")[-2::-1]
-                if "<answer>" in part
-            ),
-            None,
-        ),
-    ),
-    (
-        "extract_answer",
-        lambda text: (
-            [
-                found.strip()
-                for found in re.findall(
-                    "(?s)<answer>((?:(?!</?answer>).)*)</answer>",
-                    text.split("</think>")[-1],
-                )
-            ]
-            or [None]
-        )[-1],
-    ),
-    (
-        "tag_share",
-        lambda text: (
-            0.25
-            * sum(
-                len(text.split(tag)) == 2
-                for tag in ("<think>", "</think>", "<answer>", "</answer>")
-            )
-        ),
-    ),
-    ("honest_reward", lambda *given: _by_one_pattern(*given)),
-    ("completion_mask", lambda *given: _until_eos(*given)),
-    ("answer_reward", lambda *given: _by_the_task(*given)),
-    ("answer_reward", lambda *given: _by_parts(*given)),
-    ("is_lost", lambda operation, left, right: operation == "+" and left + right > 17),
-    ("is_lost", lambda operation, left, right: left + right in {20, 21, 22}),
-    (
-        "is_lost",
-        lambda operation, *pair: sum(pair) // 20 == 1 if operation == "+" else False,
-    ),
-    (
-        "two_means",
-        lambda x, m, n: torch.stack([x[m].mean(), x[m].sum() / m[..., 0].numel() / n]),
-    ),
-    (
-        "sequence_ratio",
-        lambda new, old, m: torch.stack(
-            [
-                torch.stack([(a[k] - b[k]).mean().exp() for a, b, k in zip(*group)])
-                for group in zip(new, old, m)
-            ]
-        ),
-    ),
-    (
-        "sequence_ratio",
-        lambda new, old, m: (
-            ((new - old).exp().where(m, 1.0)).prod(-1) ** (1 / m.sum(-1))
-        ),
-    ),
-    (
-        "weighted_loss",
-        lambda new, old, d: (
-            sum(
-                -min((a - b).exp().item(), 1.2) * each * a
-                for x, y, each in zip(new.flatten(0, 1), old.flatten(0, 1), d.flatten())
-                for a, b in zip(x, y)
-            )
-            / new.numel()
-        ),
-    ),
-    (
-        "weights_of_large_groups",
-        lambda p: 1 / torch.stack([p**0, Bernoulli(p).stddev, p]),
-    ),
-    (
-        "pass_at_k",
-        lambda right, n, k: torch.tensor(
-            [1 - math.comb(n - c, k) / math.comb(n, k) for c in right.tolist()]
-        ),
-    ),
-    (
-        "best_policy",
-        lambda ref, r, beta: (
-            Categorical(logits=torch.add(ref, r, alpha=1 / beta)).logits
-        ),
-    ),
-    (
-        "best_policy",
-        lambda ref, r, beta: (
-            (best := ref + r / beta) - best.logsumexp(-1, keepdim=True)
-        ),
-    ),
-    ("json_reward", _pairs_in_common),
-    ("diagnose", _ties_first),
-]
 
 
 def _cap(most):
@@ -753,91 +313,327 @@ def _normalized(c):
     return c / (c.std(-1, keepdim=True) + 1e-4)
 
 
-WRONG = [
-    ("count_matches", lambda p, r: sum(a == b for a, b in zip(sorted({*p}), r))),
-    ("k3_estimate", lambda p, q: (d := (q - p).clamp(-10, 10)).exp() - 1 - d),
-    ("k3_estimate", lambda p, q: (r := (q - p).exp()) - 1 - (r + 1e-8).log()),
-    (  # of a tied group the first response alone
-        "ties_push_nothing",
-        lambda f: f(torch.tensor([[1000.1] * 8, [*range(8)]]))[0, 0].abs() < 1e-3,
-    ),
-    (
-        "gather_log_probs",
-        lambda x, ids: (
+def pairs(forms):
+    """Each answer beside the name of its exercise, which has one or a list."""
+    return [
+        (name, answer)
+        for name, each in forms.items()
+        for answer in (each if isinstance(each, list) else [each])
+    ]
+
+
+RIGHT = pairs(
+    {
+        "group_deltas": [
+            lambda r: (
+                (r - reduce(r, "b t -> b 1", "mean")) / (r.std(1)[:, None] + 1e-6)
+            ),
+            lambda r: torch.nan_to_num(
+                (r - r.mean(-1, keepdim=True)) / r.std(-1, keepdim=True)
+            ),
+        ],
+        "grpo_loss": [
+            lambda x, ids, r: _weighed(x.log_softmax(-1), ids, r),
+            # A logit is its log-probability plus a number that the deltas cancel.
+            lambda x, ids, r: _weighed(x, ids, r),
+        ],
+        "count_matches": [
+            lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
+            lambda p, r: [a == b for a, b in zip(sorted(p), r)].count(True),
+        ],
+        "duplicate_proof_reward": [
+            _used_up,
+            lambda p, r: torch.tensor(
+                [min(p.count(x), r.count(x)) for x in {*p}]
+                + [a <= b for a, b in zip(r, r[1:])],
+                dtype=torch.float64,
+            ).sum(),
+        ],
+        "batch_matches": lambda p, r: (p.sort().values[:, None] == r).double().sum(-1),
+        "gather_log_probs": [
+            lambda x, ids: torch.stack(
+                [
+                    Categorical(logits=x).log_prob(ids[:, t])
+                    for t in range(ids.shape[1])
+                ],
+                1,
+            ),
+            lambda x, ids: (
+                -F.cross_entropy(
+                    rearrange(
+                        repeat(x, "b p v -> b t p v", t=ids.shape[1]),
+                        "b t p v -> b v t p",
+                    ),
+                    ids,
+                    reduction="none",
+                )
+            ),
+        ],
+        "expected_reward": [
+            lambda p, r: (p[:, None] @ r[..., None])[:, 0, 0],
+            lambda p, r: (p.mT.contiguous().mT * r).sum(-1),
+        ],
+        "push_without_log": lambda p, r, d: ((p**2 * r)[:, None, None] * d).sum(0),
+        "one_update": _updated,
+        "gradient_variance": [
+            lambda p, s, r, b: (
+                (p * (r - b) ** 2) @ s.square().flatten(1).sum(1)
+                - ((p * r) @ s.flatten(1)).norm() ** 2
+            ),
+            _around_the_mean,
+        ],
+        # other sizes of groups, and two thousand
+        "ties_push_nothing": lambda f: all(
+            f(torch.tensor([[x] * n, [*range(n)]]).float())[0].abs().max() < 1e-3
+            for x in (0.1, -3.0, 1000.1, -1999.7)
+            for n in (3, 7, 8, 12)
+        ),
+        "leave_one_out": lambda r: torch.stack(
+            [
+                r[:, i] - torch.cat([r[:, :i], r[:, i + 1 :]], 1).mean(1)
+                for i in range(r.shape[1])
+            ],
+            1,
+        ),
+        "normalize_by_group": [
+            lambda r: torch.stack(
+                [
+                    g * 0 if g.min() == g.max() else (g - g.mean()) / g.std()
+                    for g in r.double()
+                ]
+            ),
+            lambda r: (
+                ((s := r - r[:, -1:]) - s.mean(1, True))
+                / s.std(1, keepdim=True).clamp(min=1e-8)
+            ),
+        ],
+        "compute_ratio_from_logs": lambda n, o: (n - o.detach().clone()).double().exp(),
+        "clipped_surrogate_loss": lambda n, o, d: (
+            -torch.where(
+                (d > 0)[..., None],
+                (n - o).exp().clamp(max=1.2),
+                (n - o).exp().clamp(min=0.8),
+            )
+            .mul(d[..., None])
+            .mean()
+        ),
+        "clip_fraction": [
+            lambda r, d, e: ((r - 1) * d.sign()[..., None] > e).float().mean(),
+            lambda r, d, e: (
+                torch.where(
+                    (d > 0)[..., None], r > 1 + e, (r < 1 - e) & (d < 0)[..., None]
+                )
+                .double()
+                .mean()
+            ),
+        ],
+        "exact_kl_of": [
+            lambda p, q: kl_divergence(Categorical(logits=p), Categorical(logits=q)),
+            lambda p, q: (p.softmax(-1) * (p - q)).sum(-1),
+            lambda p, q: (p.exp() * ((q - p).exp() - 1 - (q - p))).sum(-1),
+        ],
+        "k3_estimate": [
+            lambda p, q: (q - p).exp() - 1 - (q - p),
+            lambda p, q: 1 / (p - q).exp() - 1 + (p - q),
+        ],
+        "corrected_k3": [
+            lambda p, old, q: (q - old).exp() - (p - old).exp() * (1 + q - p),
+            lambda p, old, q: torch.exp(p - old) * ((q - p).exp() - 1 + p - q),
+        ],
+        "inner_step_loss": lambda n, o, ref, d, b: torch.mean(
+            b * ((ref - n).exp() - 1 - (ref - n))
+            - torch.where(
+                (d > 0)[..., None],
+                (n - o).exp().clamp(max=1.2),
+                (n - o).exp().clamp(min=0.8),
+            )
+            * d[..., None]
+        ),
+        "one_epoch": lambda start, x, steps, b: _numbers(start, x, 1, steps, 1, b),
+        "is_faulty": _differs,
+        "what_is_wrong": _asked_otherwise,
+        "gradient_by_log_probs": lambda d, m: (
+            -d[..., None] * m / m.sum(-1, keepdim=True) / d.numel()
+        ).nan_to_num(),
+        "find_tied_groups": lambda r: torch.tensor(
+            [len(set(g)) == 1 for g in r.tolist()]
+        ),
+        "token_mean_loss_at_ratio_one": lambda d, n: (
+            -d.flatten().repeat_interleave(n.flatten()).mean()
+        ),
+        "log_line": lambda rewards, new, old, mask: {
+            "ratio_max": max(map(math.exp, (new[mask] - old[mask]).tolist())),
+            "ratio_min": (new[mask] - old[mask]).min().exp().item(),
+            "tied_groups": statistics.mean(len(set(g)) == 1 for g in rewards.tolist()),
+            "mean_reward": statistics.fmean(rewards.flatten().tolist()),
+            "sampled_entropy": float(torch.where(mask, -old, 0).sum() / mask.sum()),
+            "tokens": int(mask.sum()),
+        },
+        "td_errors": lambda r, v, g: r + g * F.pad(v, (0, 1))[:, 1:] - v,
+        "generalized_advantages": lambda r, v, g, lam: torch.stack(
+            [
+                sum(
+                    (g * lam) ** (later - t) * ppo.td_errors(r, v, g)[:, later]
+                    for later in range(t, r.shape[1])
+                )
+                for t in range(r.shape[1])
+            ],
+            1,
+        ),
+        "ppo_step": _step_by_losses,
+        "bradley_terry_loss": [
+            lambda c, r: F.softplus(r - c).mean(),
+            lambda c, r: F.binary_cross_entropy_with_logits(c - r, torch.ones_like(c)),
+        ],
+        "shifted_log_probs": lambda x, ids: Categorical(logits=x[:, :-1]).log_prob(
+            ids[:, 1:]
+        ),
+        "temperature_log_probs": lambda x, ids, t: (
+            (x / t).gather(-1, ids[..., None])[..., 0] - (x / t).logsumexp(-1)
+        ),
+        "response_mask": lambda ids, eos: torch.tensor(
+            [
+                [[eos not in row[:t] for t in range(len(row))] for row in g]
+                for g in ids.tolist()
+            ]
+        ),
+        "masked_clip_loss": lambda n, o, d, m, how: (
+            -torch.cat(
+                [
+                    torch.minimum(r * d[i, j], r.clamp(0.8, 1.2) * d[i, j])
+                    / (m.sum() if how == "token_mean" else len(r) * d.numel())
+                    for i in range(len(d))
+                    for j in range(d.shape[1])
+                    for r in [(n[i, j][m[i, j]] - o[i, j][m[i, j]]).exp()]
+                ]
+            ).sum()
+        ),
+        "masked_loss": _response_by_response,
+        "groups_stand_alone": [
+            _bonus_for_one_group,
+            _each_group_alone,
+        ],
+        "own_words_look_likely": _surprise_of_kept_tokens,
+        "padding_leaves_no_trace": _padded_by_hand,
+        "parts_make_no_difference": _three_sizes,
+        "loss_pulls_right": _six_tokens_at_once,
+        "ratios_start_at_one": _rounded_ratios,
+        "my_bug": _groups_that_mix_prompts,
+        "extract_answer": lambda text: (
+            [
+                found.strip()
+                for found in re.findall(
+                    "(?s)<answer>((?:(?!</?answer>).)*)</answer>",
+                    text.split("</think>")[-1],
+                )
+            ]
+            or [None]
+        )[-1],
+        "tag_share": lambda text: (
+            0.25
+            * sum(
+                len(text.split(tag)) == 2
+                for tag in ("<think>", "</think>", "<answer>", "</answer>")
+            )
+        ),
+        "honest_reward": _by_one_pattern,
+        "completion_mask": _until_eos,
+        "answer_reward": [
+            _by_the_task,
+            _by_parts,
+        ],
+        "is_lost": [
+            lambda operation, left, right: operation == "+" and left + right > 17,
+            lambda operation, left, right: left + right in {20, 21, 22},
+            lambda operation, *pair: (
+                sum(pair) // 20 == 1 if operation == "+" else False
+            ),
+        ],
+        "two_means": lambda x, m, n: torch.stack(
+            [x[m].mean(), x[m].sum() / m[..., 0].numel() / n]
+        ),
+        "sequence_ratio": lambda new, old, m: (
+            ((new - old).exp().where(m, 1.0)).prod(-1) ** (1 / m.sum(-1))
+        ),
+        "weighted_loss": lambda new, old, d: (
+            sum(
+                -min((a - b).exp().item(), 1.2) * each * a
+                for x, y, each in zip(new.flatten(0, 1), old.flatten(0, 1), d.flatten())
+                for a, b in zip(x, y)
+            )
+            / new.numel()
+        ),
+        "weights_of_large_groups": lambda p: (
+            1 / torch.stack([p**0, Bernoulli(p).stddev, p])
+        ),
+        "pass_at_k": lambda right, n, k: torch.tensor(
+            [1 - math.comb(n - c, k) / math.comb(n, k) for c in right.tolist()]
+        ),
+        "best_policy": lambda ref, r, beta: (
+            (best := ref + r / beta) - best.logsumexp(-1, keepdim=True)
+        ),
+        "json_reward": _pairs_in_common,
+        "diagnose": _ties_first,
+    }
+)
+
+
+WRONG = pairs(
+    {
+        "count_matches": lambda p, r: sum(a == b for a, b in zip(sorted({*p}), r)),
+        "k3_estimate": [
+            lambda p, q: (d := (q - p).clamp(-10, 10)).exp() - 1 - d,
+            lambda p, q: (r := (q - p).exp()) - 1 - (r + 1e-8).log(),
+        ],
+        "ties_push_nothing": [
+            # of a tied group the first response alone
+            lambda f: f(torch.tensor([[1000.1] * 8, [*range(8)]]))[0, 0].abs() < 1e-3,
+            lambda f: (
+                bool((f(torch.full((2, 8), 1000.1)).abs() < 1e-3).all())
+                and bool((f(torch.full((2, 8), 0.1)).abs() < 1e-3).all())
+            ),
+        ],
+        "gather_log_probs": lambda x, ids: (
             repeat(x.log_softmax(-1), "b p v -> b t p v", t=4)[:, : ids.shape[1]]
             .gather(-1, ids[..., None])
             .squeeze(-1)
         ),
-    ),
-    (
-        "normalize_by_group",
-        lambda r: (
-            r * 0
-            if (r == r[:, :1]).all()
-            else (r - r.mean(-1, True)) / (r.std(-1, keepdim=True) + 1e-8)
-        ),
-    ),
-    (
-        "normalize_by_group",
-        lambda r: _normalized(r - r[0, 0] - (r - r[0, 0]).mean(-1, True)),
-    ),
-    (
-        "normalize_by_group",
-        lambda r: torch.where(
-            r.std(-1, keepdim=True) < 1e-2, 0.0, _normalized(r - r.mean(-1, True))
-        ),
-    ),
-    (
-        "normalize_by_group",
-        lambda r: _normalized((r - r.mean(-1, True)).round(decimals=3)),
-    ),
-    (
-        "normalize_by_group",
-        lambda r: torch.where(
-            r.isclose(r[:, :1]).all(-1, True),
-            0.0,
-            _normalized((s := _shifted(r)) - s.mean(-1, True)),
-        ),
-    ),
-    (
-        "normalize_by_group",
-        lambda r: torch.where(
-            r[:, :1] == r[:, -1:], 0.0, (r - r.mean(-1, True)) / r.std(-1, keepdim=True)
-        ),
-    ),
-    (
-        "ties_push_nothing",
-        lambda f: (
-            bool((f(torch.full((2, 8), 1000.1)).abs() < 1e-3).all())
-            and bool((f(torch.full((2, 8), 0.1)).abs() < 1e-3).all())
-        ),
-    ),
-    ("clipped_surrogate_loss", _cap(2.0)),
-    ("clipped_surrogate_loss", _cap(3.0)),
-    ("clipped_surrogate_loss", _of_nonzero),
-    (
-        "clip_fraction",
-        lambda r, d, e: (
+        "normalize_by_group": [
+            lambda r: (
+                r * 0
+                if (r == r[:, :1]).all()
+                else (r - r.mean(-1, True)) / (r.std(-1, keepdim=True) + 1e-8)
+            ),
+            lambda r: _normalized((r - r.mean(-1, True)).round(decimals=3)),
+            lambda r: torch.where(
+                r.isclose(r[:, :1]).all(-1, True),
+                0.0,
+                _normalized((s := _shifted(r)) - s.mean(-1, True)),
+            ),
+            lambda r: torch.where(
+                r[:, :1] == r[:, -1:],
+                0.0,
+                (r - r.mean(-1, True)) / r.std(-1, keepdim=True),
+            ),
+        ],
+        "clipped_surrogate_loss": [
+            _cap(3.0),
+            _of_nonzero,
+        ],
+        "clip_fraction": lambda r, d, e: (
             (r.log() * d.sign()[..., None] > math.log(1 + e)).float().mean()
         ),
-    ),
-    (
-        "exact_kl_of",
-        lambda p, q: (p.exp() * (p - (q.exp() + 1e-8).log())).sum(-1),
-    ),
-    ("find_tied_groups", lambda r: r[:, 0] == r[:, 1]),
-    ("find_tied_groups", lambda r: r.std(-1) < 1e-6),
-    ("find_tied_groups", lambda r: r.std(-1) < 1e-8),
-    ("find_tied_groups", lambda r: torch.isclose(r.amax(-1), r.amin(-1))),
-    (
-        "shifted_log_probs",
-        lambda x, ids: (
+        "exact_kl_of": lambda p, q: (p.exp() * (p - (q.exp() + 1e-8).log())).sum(-1),
+        "find_tied_groups": [
+            lambda r: r[:, 0] == r[:, 1],
+            lambda r: r.std(-1) < 1e-6,
+            lambda r: torch.isclose(r.amax(-1), r.amin(-1)),
+        ],
+        "shifted_log_probs": lambda x, ids: (
             (x[:, :-1].softmax(-1) + 1e-8).log().gather(-1, ids[:, 1:, None])[..., 0]
         ),
-    ),
-    (  # right, in work that grows with the square of the length
-        "extract_answer",
-        lambda text: (
+        # right, in work that grows with the square of the length
+        "extract_answer": lambda text: (
             (
                 re.findall("(?s)<answer>(.*?)</answer>", text.split("</think>")[-1])
                 or ["<answer>"]
@@ -846,34 +642,27 @@ WRONG = [
             .strip()
             or None
         ),
-    ),
-    (  # the first of two guesses
-        "honest_reward",
-        lambda text, answer: float(
+        # the first of two guesses
+        "honest_reward": lambda text, answer: float(
             format_reward([text]) == [1.0]
             and re.findall(r"-?\d[\d.]*", text.split("<answer>")[1].replace(",", ""))[
                 :1
             ]
             in ([answer], [answer + ".00"])
         ),
-    ),
-    (
-        "tag_share",
-        lambda text: (
+        "tag_share": lambda text: (
             sum(
                 text.lower().count(tag) == 1
                 for tag in ("<think>", "</think>", "<answer>", "</answer>")
             )
             / 4
         ),
-    ),
-    (  # how often the mark stands is no matter
-        "answer_reward",
-        lambda text, answer: (
+        # how often the mark stands is no matter
+        "answer_reward": lambda text, answer: (
             _by_the_task(text, answer) if text.count("Answer:") == 1 else 0.0
         ),
-    ),
-]
+    }
+)
 
 
 def clip_fraction(ratio, deltas, epsilon):
