@@ -516,12 +516,12 @@ def test_seeds_are_a_mean_with_the_interval_of_students_t():
     assert half_width(pandas.Series([0.5, 0.7, 0.9])) == pytest.approx(0.4968, abs=1e-3)
     long = half_width(pandas.Series([*range(31)]))
     assert long == pytest.approx(2.0423 * 9.0921 / 31**0.5, rel=2e-3)
-    curve = mean_and_band(runs, "mean_reward")
+    curve = mean_and_band(runs, "mean_reward", smooth=True)
     assert curve["mean"].iloc[[0, 9, 19]].tolist() == pytest.approx([0.2, 0.2, 0.7])
     assert curve["mean"].iloc[14] == pytest.approx(0.45)  # five old ones, five new
     longer = pandas.DataFrame({"epoch": range(25), "mean_reward": 1.0})
-    assert len(mean_and_band([*runs, longer], "mean_reward")) == 20
-    assert mean_and_band(runs[:1], "mean_reward")["mean"].iloc[10] == 0.5
+    assert len(mean_and_band([*runs, longer], "mean_reward", smooth=True)) == 20
+    assert mean_and_band(runs[:1], "mean_reward", smooth=False)["mean"].iloc[10] == 0.5
     assert draw({"a": runs, "b": runs[:1]}).startswith(b"\x89PNG")
 
 

@@ -31,6 +31,7 @@ from grpo_course.text.run_folder import (
 )
 
 ENDS = 10  # epochs at each end of a run that are averaged, and that smooth a curve
+AS_MEASURED = ("held_out", "learning_rate")  # what is never smoothed
 ACROSS = 3  # names of runs in one line above the plots
 # title of a small plot -> its columns, and their names; the second is dashed
 PANELS: dict[str, dict[str, str]] = {
@@ -147,8 +148,8 @@ def measured_ends(metrics: Sequence[DataFrame]) -> dict[str, str]:
         first = Series([column.head(few).mean() for column in columns])
         last = Series([column.tail(few).mean() for column in columns])
         ends[name] = f"{first.mean():.3g} → {last.mean():.3g}"
-        if len(columns) > 1:
-            ends[name] += f" ± {half_width(last):.2g}"
+        if (half := half_width(last)) > 0:  # the same in all seeds, or only one
+            ends[name] += f" ± {half:.2g}"
     return ends
 
 
@@ -167,17 +168,14 @@ def half_width(values: Series) -> float:
     return t * values.std() / n**0.5
 
 
-def mean_and_band(metrics: Sequence[DataFrame], name: str) -> DataFrame:
-    """A measure over the epochs: columns "mean" and "half", the width of its band.
+def mean_and_band(metrics: Sequence[DataFrame], name: str, smooth: bool) -> DataFrame:
+    """A measure over the epochs, of one run or several seeds of it.
 
-    Of one run it is the measure itself. Of several it is smoothed, as one plots it to
-    see where it goes: each point is the mean of the latest `ENDS` epochs. Held-out
-    looks are far apart, and stay as they are.
+    Columns "mean" and "half", the width of its 95 % band to either side. With `smooth`,
+    each point is the mean of the latest `ENDS` epochs, but for what is not noisy.
     """
     curves = [each.dropna(subset=name).set_index("epoch")[name] for each in metrics]
-    if len(curves) == 1:
-        return DataFrame({"mean": curves[0]}).assign(half=nan)
-    if name != "held_out":
+    if smooth and name not in AS_MEASURED:
         curves = [curve.rolling(ENDS, min_periods=1).mean() for curve in curves]
     together = concat(curves, axis=1).dropna()  # as far as all of them are
     half = together.apply(half_width, axis=1) if len(together) else Series(dtype=float)
@@ -187,8 +185,9 @@ def mean_and_band(metrics: Sequence[DataFrame], name: str) -> DataFrame:
 def draw(groups: Mapping[str, Sequence[DataFrame]]) -> bytes:
     """A PNG with a small plot for each of PANELS, a colour for each group of runs.
 
-    Of a run of several seeds, the mean and its 95 % band.
+    Of a run of several seeds, the mean and its 95 % band; then all curves are smoothed.
     """
+    smooth = any(len(metrics) > 1 for metrics in groups.values())
     colours = library["tableau-colorblind10"]["axes.prop_cycle"].by_key()["color"]
     figure = Figure(figsize=(12, 5.4), layout="constrained")
     panels = zip(figure.subplots(2, 4).flat, PANELS.items(), strict=True)
@@ -198,7 +197,7 @@ def draw(groups: Mapping[str, Sequence[DataFrame]]) -> bytes:
                 measured = [each for each in metrics if name in each]
                 if not measured:
                     continue
-                curve = mean_and_band(measured, name)
+                curve = mean_and_band(measured, name, smooth)
                 look = {"color": colour, "ls": style, "lw": 1.2}
                 if name == "held_out":  # measured now and then: each look is a point
                     look |= {"marker": "o", "markersize": 3.5}
