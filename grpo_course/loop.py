@@ -17,7 +17,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
-from math import isfinite, nan
+from math import nan
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import torch
@@ -316,32 +316,6 @@ class History:
             require_known("name", name, known)
         frame = DataFrame(rows, columns=[*PLACE, *(names or known)])
         return frame.set_index(list(PLACE))
-
-
-def as_json(record: dict) -> dict[str, Any]:
-    """A record as JSON has it: numbers and lists, null for what is not finite."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, list):
-            return [plain(each) for each in value]
-        return value if isfinite(value) else None
-
-    return {k: plain(torch.as_tensor(value).tolist()) for k, value in record.items()}
-
-
-def from_json(line: dict[str, Any]) -> dict[str, Any]:
-    """The record that `as_json` was given: counts, and tensors of float32.
-
-    Null becomes NaN.
-    """
-
-    def known(value: Any) -> Any:
-        if isinstance(value, list):
-            return [known(each) for each in value]
-        return nan if value is None else value
-
-    counts = {name: int(line[name]) for name in PLACE if name in line}
-    return {name: torch.tensor(known(value)) for name, value in line.items()} | counts
 
 
 def rollout_report(batch: Batch) -> dict[str, Tensor]:

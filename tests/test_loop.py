@@ -35,10 +35,8 @@ from grpo_course.loop import (
     Rollout,
     TrainConfig,
     Trainer,
-    as_json,
     correct_deltas,
     drop_truncated,
-    from_json,
     mean_and_error,
     rollout_report,
     take_step,
@@ -51,6 +49,7 @@ from grpo_course.sort import (
     rollout_reward,
     sort_distance_reward,
 )
+from grpo_course.text.runs import as_json, from_json
 
 PROMPTS = torch.arange(2)[:, None]
 

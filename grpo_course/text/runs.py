@@ -26,6 +26,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.files import PARSING, json_lines, write_atomically
 from grpo_course.long_work import num_cores, progress_bar, use_threads, watched
-from grpo_course.loop import History, Trainer, as_json, from_json
+from grpo_course.loop import PLACE, History, Trainer
 from grpo_course.text.config import load_config
 from grpo_course.text.environment import fingerprint, sample_rows
 from grpo_course.text.lm import CausalPolicy, probe_line
@@ -133,6 +134,32 @@ def append(path: Path, rows: Sequence[Mapping]) -> None:
             f"{path} could not be written ({problem}). If the disk is full, make "
             "room; then go on with --resume."
         ) from problem
+
+
+def as_json(record: dict) -> dict[str, Any]:
+    """A record as JSON has it: numbers and lists, null for what is not finite."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(each) for each in value]
+        return value if isfinite(value) else None
+
+    return {k: plain(torch.as_tensor(value).tolist()) for k, value in record.items()}
+
+
+def from_json(line: dict[str, Any]) -> dict[str, Any]:
+    """The record that `as_json` was given: counts, and tensors of float32.
+
+    Null becomes NaN.
+    """
+
+    def known(value: Any) -> Any:
+        if isinstance(value, list):
+            return [known(each) for each in value]
+        return nan if value is None else value
+
+    counts = {name: int(line[name]) for name in PLACE if name in line}
+    return {name: torch.tensor(known(value)) for name, value in line.items()} | counts
 
 
 # The run
