@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import traceback
+from functools import cache
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -14,7 +15,6 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
-from benchmarks.hunt_costs import first_update, update_error
 from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
 from grpo_course.lessons.exercises.nb10 import verdict_on
 from grpo_course.lessons.hunt import cases, defects, probes
@@ -189,8 +189,7 @@ def test_a_traceback_shows_the_line_of_the_variant():
 
 
 def test_numbers_and_causes_are_each_given_once():
-    by_stage = [n for stage in defects.defects_by_stage().values() for n in stage]
-    assert [*range(1, 34)] == sorted(DEFECTS) == sorted(by_stage)
+    assert [*range(1, 34)] == [*DEFECTS]
     assert len({*CAUSES}) == len(DEFECTS)
     with pytest.raises(ValueError, match="none of the causes"):
         number_of("bad luck")
@@ -250,9 +249,8 @@ def test_hands_differ_in_what_they_write_and_draw():
     unnamed = "//", "ended_before", "square", "logsumexp", "max=high", "expm1"
     unnamed += "reversed", "* part.mask", "total - step"
     assert all(any(mark in line for line in lines) for mark in unnamed)
-    assert Trainer().draw_problems() != trainer_by(1)().draw_problems()
     first = [tuple(trainer_by(hand)().collect().texts) for hand in (0, *HANDS)]
-    assert len({*first}) == 2  # the script's draws, and theirs
+    assert len({*first}) == len(first), "one is no twin of another"
 
 
 @pytest.mark.parametrize("number", [0, *list(DEFECTS)])
@@ -293,44 +291,63 @@ def test_a_rewritten_trainer_learns_from_a_rollout_what_the_script_does(hand):
 
 # What they cost.
 
-# Cause -> a value of its setting with which nothing is wrong.
+# Cause -> a setting with which nothing is wrong.
 ASLEEP = {
-    "temperature missing from the scores": 1.0,
-    "old scores that carry a gradient": 2,
-    "old scores taken from the current policy": 1,
-    "clip blind to the sign of delta": 1,
-    "schedule too short for the inner steps": 1,
-    "k3 upside down": 0.0,
-    "k1 as a loss": 0.0,
-    "KL with the wrong sign": 0.0,
-    "KL computed and not used": 0.0,
-    "reference is the policy itself": 0.0,
-    "each part divided by its own tokens": 64,
-    "gradient cleared for each part": 64,
+    "temperature missing from the scores": {"temperature": 1.0},
+    "old scores that carry a gradient": {"num_inner_steps": 2},
+    "old scores taken from the current policy": {"num_inner_steps": 1},
+    "clip blind to the sign of delta": {"num_inner_steps": 1},
+    "schedule too short for the inner steps": {"num_inner_steps": 1},
+    "k3 upside down": {"beta": 0.0},
+    "k1 as a loss": {"beta": 0.0},
+    "KL with the wrong sign": {"beta": 0.0},
+    "KL computed and not used": {"beta": 0.0},
+    "reference is the policy itself": {"beta": 0.0},
+    "each part divided by its own tokens": {"micro_batch_size": 64},
+    "gradient cleared for each part": {"micro_batch_size": 64},
 }
+
+
+@cache
+def warm_weights():
+    """Weights after a few healthy rollouts, which have left their reference."""
+    trainer = Trainer()
+    for _ in range(3):
+        trainer.step()
+    return trainer.model.state_dict()
+
+
+def next_update(make_trainer, **settings):
+    """How far one rollout moves warm weights. -> [weight]
+
+    With a large eps, AdamW moves each weight in proportion to its gradient, so that
+    small gradients count as small.
+    """
+    trainer = make_trainer(**({"learning_rate": 0.1} | settings))
+    trainer.model.load_state_dict(warm_weights())
+    trainer.optimizer.param_groups[0]["eps"] = 1.0
+    before = {k: w.clone() for k, w in trainer.model.state_dict().items()}
+    torch.manual_seed(0)
+    trainer.step()
+    after = trainer.model.state_dict()
+    return torch.cat([(after[name] - before[name]).flatten() for name in after])
+
+
+def error_of(cause, **settings):
+    """How far an update with a defect is from the healthy one; 1: as far as none."""
+    theirs = next_update(broken(number_of(cause)).Trainer, **settings)
+    ours = next_update(Trainer, **settings)
+    return (theirs - ours).norm() / ours.norm()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cause", ASLEEP)
-def test_a_sleeping_defect_does_nothing(cause):
-    assert update_error(cause, ASLEEP[cause]) < 1e-4
-    assert defects.SWEEPS[cause].errors.mean(dim=1).max() > 0.01
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "cause", ["k1 as a loss", "attention mask left out of the scores"]
-)
-def test_a_sweep_is_what_comes_out(cause):
-    _, values, errors = defects.SWEEPS[cause]
-    now = torch.tensor([update_error(cause, value, seed=1) for value in values])
-    assert torch.allclose(now, errors[:, 1], rtol=0.1, atol=0.01)
-
-
-def test_no_update_at_all_is_an_error_of_one():
-    ours = first_update(Trainer, 0)
-    dead = first_update(broken(number_of(probes.NOTHING_MOVES)).Trainer, 0)
-    assert 0.5 < (dead - ours).norm() / ours.norm() < 1.5
+def test_a_sleeping_defect_does_nothing_until_it_is_woken(cause):
+    (setting,) = ASLEEP[cause]
+    awake = {"temperature": 0.4, "beta": 0.3, "micro_batch_size": 16}
+    awake["num_inner_steps"] = 1 if ASLEEP[cause][setting] > 1 else 4
+    assert error_of(cause, **ASLEEP[cause]) < 1e-4
+    assert error_of(cause, **{setting: awake[setting]}) > 0.01
 
 
 def test_a_cost_is_that_of_the_settings_asked_for():

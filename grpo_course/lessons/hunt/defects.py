@@ -1,6 +1,5 @@
 """What can be wrong with the trainer, what that costs, and the script with it."""
 
-import json
 import linecache
 import random
 import sys
@@ -10,8 +9,6 @@ from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
-
-from torch import Tensor, tensor
 
 from grpo_course.lessons.hunt import script
 from grpo_course.lessons.hunt.rewrites import edits_of, rewritten
@@ -696,15 +693,6 @@ def stage_of(text: str) -> str:
     return before.rpartition("    def ")[2].partition("(")[0]
 
 
-def defects_by_stage() -> dict[str, dict[int, str]]:
-    """The causes by number, by the stage in which their line stands."""
-    found: dict[str, dict[int, str]] = {}
-    for number, defect in DEFECTS.items():
-        found.setdefault(defect.stages[0], {})[number] = defect.cause
-    order = sorted(found, key=lambda stage: HEALTHY.index(f"def {stage}("))
-    return {stage: found[stage] for stage in order}
-
-
 # The script with defects.
 
 
@@ -769,26 +757,3 @@ def cost_of(cause: str, awake: bool = False) -> Cost:
     prompts."""
     defect = DEFECTS[number_of(cause)]
     return Cost(*((awake and defect.cost_awake) or defect.cost))
-
-
-class Sweep(NamedTuple):
-    """How wrong one rollout's move is, as the setting moves that wakes a defect."""
-
-    setting: str
-    values: list[float]
-    errors: Tensor  # [value seed], relative to the healthy move; 1: as no move at all
-
-
-SWEEPS = {
-    cause: Sweep(row["setting"], row["values"], tensor(row["errors"]))
-    for cause, row in json.loads(
-        Path(__file__).with_name("sweeps.json").read_text(encoding="utf-8")
-    ).items()
-}
-
-
-def sweeps_of(setting: str) -> tuple[list[float], dict[str, Tensor]]:
-    """The values tried for a setting, and the errors of each defect that it wakes."""
-    swept = {cause: row for cause, row in SWEEPS.items() if row.setting == setting}
-    values = next(iter(swept.values())).values
-    return values, {cause: row.errors for cause, row in swept.items()}

@@ -487,19 +487,3 @@ def course_matrix() -> dict[str, Row]:
         )
         for name, row in json.loads(text).items()
     }
-
-
-def decision_table() -> str:
-    """The table that one takes to work, as Markdown: first look, probe, line."""
-    order = [*PROPERTIES]
-    lines = [
-        "| look first at | then ask | the line is in | cause |",
-        "|---|---|---|---|",
-    ]
-    for defect in sorted(DEFECTS.values(), key=lambda d: order.index(d.probes[0])):
-        asked = PROPERTIES[defect.probes[0]].says
-        lines.append(
-            f"| {defect.first_look} | {asked} `{defect.probes[0]}` | "
-            f"`{defect.stages[0]}` | {defect.cause} |"
-        )
-    return "\n".join(lines)

@@ -8,8 +8,15 @@ import textwrap
 IN_A_METHOD = " " * 8  # before each line of the script that an edit changes
 
 # Each an edit of the script, written as a defect is, after which it does the same. The
-# first two draw other random numbers, so from one seed come other problems and samples.
+# first three draw other random numbers, so from a seed come other problems and
+# samples; N is a number of the hand's own.
 DRAWS = {
+    "another seed": """
+        - torch.manual_seed(s.seed)
+        - self.random = random.Random(s.seed)
+        + torch.manual_seed(s.seed + N)
+        + self.random = random.Random(s.seed + N)
+        """,
     "each list is drawn with its length": """
         - sizes = [
         -     self.random.randint(low, high) for _ in range(self.settings.num_prompts)
@@ -128,8 +135,9 @@ def rewritten(hand: int, *scripts: str) -> list[str]:
     if not hand:
         return [*scripts]
     rng, texts = random.Random(hand), [*scripts]
+    draws = [diff.replace("+ N", f"+ {1000 * hand}") for diff in DRAWS.values()]
     forms = [diff for diff in FORMS.values() if rng.random() < 0.6]
-    for diff in (*DRAWS.values(), *forms):
+    for diff in (*draws, *forms):
         for old, new in edits_of(diff):
             if all(text.count(f"\n{old}") == 1 for text in texts):
                 texts = [text.replace(f"\n{old}", f"\n{new}") for text in texts]

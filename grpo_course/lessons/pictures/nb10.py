@@ -8,7 +8,6 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
-from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
@@ -21,9 +20,7 @@ from grpo_course.classroom.plots import (
     draw_arrow,
     draw_box,
     finish,
-    legend_above,
     name_row,
-    plot_bands,
 )
 from grpo_course.lessons.pictures.shared import draw_costs
 
@@ -164,41 +161,22 @@ def plot_kept(
     return ax
 
 
-def plot_twice(ratios: Mapping[str, Sequence[Tensor]]) -> Axes:
-    """Ratios of one rollout, scored once and once more: each token a dot. [2][token]"""
-    ax = axes_row(width=5.2, height=4.2)[0]
-    looks: Any = ("o", ILL, 3, 0.35), ("*", WELL, 15, 1)
-    for (name, pair), (sign, ink, size, alpha) in zip(
-        ratios.items(), looks, strict=True
-    ):
-        ax.plot(*pair, sign, color=ink, ms=size, alpha=alpha, label=name)
-    ax.axline((1, 1), (10, 10), color="grey", ls=":", label="equal")
-    ax.set(xscale="log", yscale="log")
-    return legend_above(finish(ax, "ratio, scored once", "ratio, scored once more"))
+# What probes say, what defects cost.
 
 
-# What probes say, how wrong an update is as a setting moves, what defects cost.
-
-
-def plot_matrix(
-    rows: Mapping[str, Any], stages: Mapping[str, Mapping[int, str]] | None = None
-) -> Axes:
+def plot_matrix(rows: Mapping[str, Any]) -> Axes:
     """A row for each probe, of what it said: a filled cell is a trainer in which it fires.
 
     All healthy trainers stand left of the line, with the number of false alarms in their
-    cell, the broken ones on its right: by their numbers, or by causes in the order of
-    `stages`, stage -> number -> cause.
+    cell, the broken ones on its right, by their numbers.
     """
     first, level = next(iter(rows.values())), {"silent": 0, "fires": 1}
-    names = {number: str(number) for number in first.broken}
-    if stages:
-        names = {n: cause for each in stages.values() for n, cause in each.items()}
     table = []
     for row in rows.values():
-        said = [row.broken[number] for number in names]
         worst = max(level.get(each, 2) for each in row.healthy.values())
-        table.append([worst, *(level.get(each, 2) for each in said)])
-    size = 3.0 + 0.22 * len(names), (4.2 if stages else 1.25) + 0.24 * len(rows)
+        said = [level.get(each, 2) for each in row.broken.values()]
+        table.append([worst, *said])
+    size = 3.0 + 0.22 * len(first.broken), 1.25 + 0.24 * len(rows)
     ax = axes_grid(1, 1, *size)[0][0]
     shades = {"silent": "#E6E6E6", "fires": WELL, "error": ILL}
     look: dict[str, Any] = {
@@ -210,44 +188,19 @@ def plot_matrix(
     for y, row in enumerate(rows.values()):
         ax.text(0.5, y + 0.5, str(len(row.alarms())), fontsize=10, **MIDDLE)
     ax.axvline(1, color="black", lw=1.5)
-    healthy = f"{len(first.healthy)} healthy" if stages else f"{len(first.healthy)}\nok"
-    places = [x + 0.5 for x in range(len(names) + 1)]
-    ax.set_xticks(
-        places, [healthy, *names.values()], fontsize=10, rotation=90 if stages else 0
-    )
+    names = [f"{len(first.healthy)}\nok", *map(str, first.broken)]
+    ax.set_xticks([x + 0.5 for x in range(len(names))], names, fontsize=10)
     ax.set_yticks([y + 0.5 for y in range(len(rows))], list(rows), fontsize=10)
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.invert_yaxis()
-    end = 1
-    for stage, causes in (stages or {}).items():
-        ax.axvline(end, color="black", lw=0.8)
-        ax.text(end + 0.1, -0.15, stage, rotation=55, fontsize=10, va="bottom")
-        end += len(causes)
-    ax.set_xlabel("" if stages else "trainer")
+    ax.set_xlabel("trainer")
     patches = [Patch(color=shade, label=name) for name, shade in shades.items()]
     ax.figure.legend(handles=patches, loc="outside upper right", ncols=3, fontsize=10)
     told = [f"{name} fires for {row.found() or 'none'}" for name, row in rows.items()]
     describe(
         ax.figure, f"A table of probes and numbers of trainers: {'; '.join(told)}."
     )
-    return ax
-
-
-def plot_sweeps(
-    setting: str, values: Sequence[float], errors: dict[str, Tensor]
-) -> Axes:
-    """How wrong one rollout's move is at each value of a setting, a line a defect.
-
-    `errors` are [value seed]; 1 is as wrong as no move.
-    """
-    places, ax = range(len(values)), axes_row(width=6.0, height=3.4)[0]
-    name = r"$\beta$" if setting == "beta" else setting
-    plot_bands(errors, "error after one rollout", name, x=places, ax=ax)
-    ax.axhline(1, color="grey", ls=":", label="as wrong as no move")
-    ax.set_xticks(places, [f"{value:g}" for value in values])
-    ax.set_ylim(bottom=0)
-    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return ax
 
 
