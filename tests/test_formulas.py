@@ -286,12 +286,12 @@ def check_beta():
 
 
 CHECKS = {  # those that take longest come last
+    **{f"mean: {name}": partial(check_mean, name) for name in AGGREGATIONS},
     "sampler weights": check_sampler_weights,
     "report": check_report,
     "other KL": check_other_kl,
     "beta": check_beta,
     **{f"deltas: {m}": partial(check_deltas, m) for m in DELTA_MODES},
-    **{f"mean: {name}": partial(check_mean, name) for name in AGGREGATIONS},
     **{f"KL: {name}": partial(check_penalty, name) for name in KL_ESTIMATORS},
     **{
         f"loss: {mode}, {level}": partial(check_loss, mode, level)
