@@ -6,7 +6,6 @@ Where responses must have lengths, the tiny language model writes them.
 
 import copy
 import inspect
-import json
 import math
 from dataclasses import FrozenInstanceError, replace
 from itertools import groupby, pairwise, product
@@ -16,7 +15,6 @@ import pytest
 import torch
 from torch import nn
 
-from grpo_course.files import json_lines
 from grpo_course.formulas import (
     AGGREGATIONS,
     KL_ESTIMATORS,
@@ -49,7 +47,6 @@ from grpo_course.sort import (
     rollout_reward,
     sort_distance_reward,
 )
-from grpo_course.text.runs import as_json, from_json
 
 PROMPTS = torch.arange(2)[:, None]
 
@@ -388,16 +385,6 @@ def test_padding_counts_neither_as_length_nor_as_entropy():
             report = rollout_report(batch)
             assert report["sampled_entropy"] == 2  # (1 + 1 + 4) / 3
             assert report["mean_length"] == 1.5
-
-
-def test_records_are_json_whatever_somebody_observes():
-    odd = {"epoch": 1, "step": 0, "seen": torch.tensor([[math.nan, 1], [math.inf, 2]])}
-    line = as_json(odd | {"one": -math.inf})
-    told = {"epoch": 1, "step": 0, "seen": [[None, 1], [None, 2]], "one": None}
-    assert line == told and json.loads(json_lines([line])) == told
-    assert from_json(told)["seen"].isnan().sum() == 2
-    with pytest.raises(ValueError, match="JSON"):
-        json_lines([{"seen": math.nan}])
 
 
 def test_the_mean_over_seeds_and_its_standard_error():
@@ -899,14 +886,12 @@ def marathon(ends, noted=True, **knobs):
 )
 def test_a_run_in_which_all_is_cut_off_says_so(knobs):
     for record in marathon(ends=False, **MASKED | knobs).train().records:
-        line = json.loads(json_lines([as_json(record)]), parse_constant=pytest.fail)
-        assert line["truncated"] == [1, 1] and line["mean_length"] == [4, 4]
-        assert min(line["sampled_entropy"]) > 1 and line["loss"] == [0, 0]
-        assert all(line[name] == [None, None] for name in OF_TOKENS)
-        back = from_json(line)
-        assert back.keys() == record.keys()
-        torch.testing.assert_close(back, record, equal_nan=True, check_dtype=False)
-        assert line["beta"] == pytest.approx([0.1, 0.1])  # no KL moves it
+        assert record["truncated"].tolist() == [1, 1]
+        assert record["mean_length"].tolist() == [4, 4]
+        assert record["sampled_entropy"].min() > 1
+        assert record["loss"].tolist() == [0, 0]
+        assert all(record[name].isnan().all() for name in OF_TOKENS)
+        assert record["beta"].tolist() == pytest.approx([0.1, 0.1])  # no KL moves it
     unnoted = marathon(ends=False, noted=False, **MASKED).train()
     assert unnoted.curve("sampled_entropy").isnan().all()
 

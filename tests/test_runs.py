@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from math import inf, nan
 from pathlib import Path
 
 import pandas
@@ -35,8 +36,10 @@ from grpo_course.text.runs import (
     SAMPLES,
     STATE,
     Run,
+    as_json,
     begin,
     checkpoint_path,
+    from_json,
     on_interrupt,
     read_lines,
     saved_epochs,
@@ -351,6 +354,18 @@ def test_a_run_that_another_went_on_with_is_opened_again(start, tmp_path):
     Run(tmp_path / "run", show=False).go()
     with pytest.raises(OSError, match="gone on with since it was opened here"):
         first.go()
+
+
+def test_records_are_json_whatever_somebody_observes():
+    odd = {"epoch": 1, "step": 0, "seen": torch.tensor([[nan, 1], [inf, 2]])}
+    line = as_json(odd | {"one": -inf})
+    told = {"epoch": 1, "step": 0, "seen": [[None, 1], [None, 2]], "one": None}
+    assert line == told and json.loads(json_lines([line])) == told
+    back = from_json(told)
+    assert back["seen"].isnan().sum() == 2 and back["one"].isnan()
+    assert back["epoch"] == 1
+    with pytest.raises(ValueError, match="JSON"):
+        json_lines([{"seen": nan}])
 
 
 # What is not its own
