@@ -474,7 +474,11 @@ SIX = (
 )
 STILL = "a rollout and two updates are as they were"
 CHANGED = "it trains otherwise"
-TRIED = ({}, {"num_inner_steps": 1, "beta": 0.5}, {"max_new_tokens": 8, "tool": True})
+TRIED: tuple[dict[str, float], ...] = (
+    {},
+    {"num_inner_steps": 1, "beta": 0.5},
+    {"max_new_tokens": 8, "tool": True},
+)
 
 
 def what_a_bug_does(function: Callable, asked: str) -> str | None:
