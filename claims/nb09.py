@@ -23,13 +23,6 @@ def early_length(setting: Setting, aggregation: str) -> Tensor:
     return history.epochs("mean_length")[5:13].mean(dim=0)
 
 
-def share_after(setting: Setting, beta: float) -> Tensor:
-    """The share of token 1 in the last five of 20 epochs. -> [seed]"""
-    epochs, rate = round(20 * setting.length), 1e-3 * setting.rate
-    _, history = train_share(setting.seeds, epochs, rate, kl_penalty=beta)
-    return history.epochs("mean_reward")[-5:].mean(dim=0)
-
-
 SAME_PROMPTS = {"other prompts": "the prompts of this task say nothing"}
 EARLY_ONLY = SAME_PROMPTS | {
     "half as long": "the claim is about epochs 5 to 12",
@@ -41,8 +34,5 @@ CLAIMS = (
     Claim("09.length", "On the way, responses are shorter under the mean per response.",
         (partial(early_length, aggregation="constant"),
          partial(early_length, aggregation="sequence_mean")), not_tried=EARLY_ONLY),
-    Claim("09.pull", "A small β holds the toy back.",
-        (partial(share_after, beta=0.0), partial(share_after, beta=0.1)),
-        not_tried=SAME_PROMPTS),
 )
 # fmt: on

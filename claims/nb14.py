@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from claims.runner import BEST, PROMPT_SETS, Claim, Setting
-from grpo_course.formulas import compute_deltas, exact_kl, kl_values
+from grpo_course.formulas import compute_deltas, exact_kl
 from grpo_course.lessons.answer_tree import AnswerTree
 from grpo_course.loop import Rollout, TrainConfig, train
 from grpo_course.sort import (
@@ -70,17 +70,6 @@ def cosine(setting: Setting, mean: str) -> Tensor:
     return torch.cosine_similarity(update, world.ascend(policies), dim=1)
 
 
-def early_length(setting: Setting, mean: str) -> Tensor:
-    """The expected length after eight steps of equal size. -> [seed]"""
-    world = World(setting)
-    logits = world.random_logits(setting.seeds)
-    for _ in range(8):
-        step = world.update(logits, mean)
-        step = 0.3 * setting.rate * step / step.norm(dim=1, keepdim=True)
-        logits = logits + step.reshape(logits.shape)
-    return world.chances(logits) @ world.lengths
-
-
 def weight(setting: Setting, kind: str) -> Tensor:
     """Of a prompt whose right answer is the least likely one, by its centered weight.
 
@@ -98,22 +87,6 @@ def weight(setting: Setting, kind: str) -> Tensor:
     push = torch.autograd.grad(pull.sum(), rate)[0] / (1 - 1 / size)
     mixed = 1 - rate**size - (1 - rate) ** size
     return (push / mixed if kind == "redrawn" else push).detach()
-
-
-def kl_cosine(setting: Setting, whole: bool) -> Tensor:
-    """Of k2's average gradient with that of the KL of whole responses. -> [seed]"""
-    world = World(setting)
-    logits = world.random_logits(setting.seeds).requires_grad_()
-    others = range(1000 + setting.seeds[0], 1000 + setting.seeds[-1] + 1)
-    new, ref = world.log_probs(logits), world.log_probs(world.random_logits(others))
-    chance = new.sum(-1).exp()
-    true = (chance * (new - ref).sum(-1)).sum(-1)
-    if whole:
-        new, ref = new.sum(-1, keepdim=True), ref.sum(-1, keepdim=True)
-    values = kl_values(new, ref, "k2").sum(-1)
-    term = (chance.detach() * values).sum(-1)
-    exact = torch.autograd.grad(true.sum(), logits, retain_graph=True)[0].flatten(1)
-    return torch.cosine_similarity(gradient(term, logits), exact, dim=1)
 
 
 def stale(setting: Setting, level: str, noise: bool = False) -> Tensor:
@@ -312,10 +285,6 @@ CLAIMS = (
         "The token mean is nearer to the policy gradient than the mean per response.",
         (partial(cosine, mean="token"), partial(cosine, mean="per response")),
         not_tried=NOT_TRAINED),
-    Claim("14.drift", "Early on, the mean per response writes longer answers.",
-        (partial(early_length, mean="per response"),
-         partial(early_length, mean="constant")),
-        not_tried={BEST: "a longer response is not better"}),
     Claim("14.difficulty",
         "Dividing by the spread gives a prompt hardly ever solved √G times its weight.",
         (partial(weight, kind="normalized"),
@@ -325,10 +294,6 @@ CLAIMS = (
         "In small groups, redrawing tied groups favours rarely solved prompts more.",
         (partial(weight, kind="redrawn"), partial(weight, kind="normalized")),
         not_tried=RARE),
-    Claim("14.whole",
-        "k2 of the whole response has the gradient of the KL; k2 by token strays.",
-        (partial(kl_cosine, whole=True), partial(kl_cosine, whole=False)),
-        not_tried=NOT_TRAINED | {"other prompts": "the KL knows no reward"}),
     Claim("14.ratio", "The ratio of the whole response makes no error.",
         (partial(stale, level="whole"), 0.0), within=1e-6,
         not_tried={BEST: "the exact ratio is exact at any"}),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
+import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
@@ -120,6 +121,24 @@ def plot_padding(right: Tensor, left: Tensor, pad: int, num_new: int = 4) -> Axe
     key(ax, rows + 1.0, ("prompt", "response", "padding"))
     text = "Prompts padded on the right, with padding before their responses, and on the left."
     describe(ax.figure, text)
+    return ax
+
+
+def plot_reading(tokens: Tensor, real: Tensor, places: Tensor) -> Axes:
+    """What each token of a padded row may read, and its place. int, bool, int [pos]"""
+    may = torch.tril(real.expand(len(real), -1)) & real[:, None]
+    names = [
+        f"{token}\nplace {place}" if counts else "pad"
+        for token, counts, place in zip(
+            tokens.tolist(), real.tolist(), places.tolist(), strict=True
+        )
+    ]
+    ax = axes_row(width=6.0, height=4.0)[0]
+    cells(finish(ax, "may read", "token"), may.float(), texts="")
+    ax.set_xticks(range(len(names)), names)
+    ax.set_yticks(range(len(names)), names)
+    rows = [f"{i}: {row.nonzero().flatten().tolist()}" for i, row in enumerate(may)]
+    describe(ax.figure, f"Which places each place of the row reads: {'; '.join(rows)}.")
     return ax
 
 
