@@ -451,6 +451,17 @@ def test_a_printed_script_trains_as_the_command_does(trl, tmp_path, capfd, rank)
     assert one.read_bytes() == other.read_bytes()
 
 
+def test_a_script_chooses_the_device_of_the_machine_that_runs_it():
+    gpu = replace(PRESETS["gpu"], model="a/b")
+    text = script_of(gpu, OUT)
+    assert "on_gpu = torch.cuda.is_available()\n" in text
+    assert "    bf16=on_gpu,\n" in text
+    text = script_of(replace(gpu, device="cpu", dtype="float32"), OUT)
+    assert "on_gpu = False\n" in text and "    bf16=False,\n" in text
+    compile(text, "mine.py", "exec")
+    assert "    report_to='trackio',\n" in script_of(gpu, OUT, report_to="trackio")
+
+
 def test_a_script_is_refused_for_what_is_more_than_a_page():
     with pytest.raises(ValueError, match="Name a model: --model FOLDER"):
         script_of(CPU, OUT)

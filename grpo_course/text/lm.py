@@ -206,8 +206,13 @@ def take_turns(
         ]
     for row, text in enumerate(texts):
         tokens[row, : len(text)] = torch.tensor(text[:width], device=device)
-    columns = (x.unflatten(0, shape) for x in (tokens, mask, noted, finished))
-    return Rollout(prompts.to(device), *columns)
+    return Rollout(
+        prompts.to(device),
+        tokens.unflatten(0, shape),
+        mask.unflatten(0, shape),
+        noted.unflatten(0, shape),
+        finished.unflatten(0, shape),
+    )
 
 
 def require_learning(model: PreTrainedModel) -> None:

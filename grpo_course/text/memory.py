@@ -80,10 +80,10 @@ def sizes_of(config: GRPOConfig) -> tuple[Shape, int]:
         return shape_of(load_shape(config.model)), tokens
     tiny = tiny_config(
         config.architecture,
-        config.hidden_size,
-        config.num_layers,
-        config.num_heads,
-        config.context_length,
+        hidden_size=config.hidden_size,
+        num_layers=config.num_layers,
+        num_heads=config.num_heads,
+        context_length=config.context_length,
         vocab_size=config.vocab_size,
         eos_token_id=None,
     )

@@ -203,8 +203,14 @@ def draw(groups: Mapping[str, Sequence[DataFrame]]) -> bytes:
                     look |= {"marker": "o", "markersize": 3.5}
                 ax.plot(curve.index, curve["mean"], label=columns[name], **look)
                 if len(measured) > 1:
-                    ends = curve["mean"] - curve["half"], curve["mean"] + curve["half"]
-                    ax.fill_between(curve.index, *ends, color=colour, alpha=0.2, lw=0)
+                    ax.fill_between(
+                        curve.index,
+                        curve["mean"] - curve["half"],
+                        curve["mean"] + curve["half"],
+                        color=colour,
+                        alpha=0.2,
+                        lw=0,
+                    )
         ax.set_title(title, fontsize=10)
         ax.tick_params(labelsize=8)
         ax.grid(alpha=0.3)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -69,9 +68,17 @@ def make_tokenizer(
 
 
 def tiny_config(
-    architecture: str, hidden: int, layers: int, heads: int, context: int, **tokens: Any
+    architecture: str,
+    *,
+    hidden_size: int,
+    num_layers: int,
+    num_heads: int,
+    context_length: int,
+    vocab_size: int,
+    eos_token_id: int | None,
+    pad_token_id: int | None = None,
 ) -> PretrainedConfig:
-    """The config of a model with those sizes, for a vocabulary that `tokens` tells.
+    """The config of a model with those sizes.
 
     Input and output share one embedding; no dropout.
     Raises ValueError for an architecture that is not one of MODELS.
@@ -81,17 +88,19 @@ def tiny_config(
     if architecture == "gpt2":  # has dropout unless told otherwise
         more: dict = dict.fromkeys(["resid_pdrop", "embd_pdrop", "attn_pdrop"], 0.0)
     else:
-        more = {"num_key_value_heads": heads, "intermediate_size": 3 * hidden}
+        more = {"num_key_value_heads": num_heads, "intermediate_size": 3 * hidden_size}
     return AutoConfig.for_model(
         architecture,
-        hidden_size=hidden,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        max_position_embeddings=context,
+        hidden_size=hidden_size,
+        num_hidden_layers=num_layers,
+        num_attention_heads=num_heads,
+        max_position_embeddings=context_length,
+        vocab_size=vocab_size,
         bos_token_id=None,
+        eos_token_id=eos_token_id,
+        pad_token_id=pad_token_id,
         tie_word_embeddings=True,
         **more,
-        **tokens,
     )
 
 
@@ -111,11 +120,16 @@ def make_tiny_model(
     each. The weights depend on `seed` alone, and torch's own random numbers are left
     as they were. Raises ValueError for an architecture that is not one of MODELS.
     """
-    sizes = hidden_size, num_layers, num_heads, context_length
-    names = {
-        name: getattr(tokenizer, name) for name in ("eos_token_id", "pad_token_id")
-    }
-    config = tiny_config(architecture, *sizes, vocab_size=len(tokenizer), **names)
+    config = tiny_config(
+        architecture,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        num_heads=num_heads,
+        context_length=context_length,
+        vocab_size=len(tokenizer),
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return AutoModelForCausalLM.from_config(config).eval()

@@ -464,7 +464,8 @@ def main(arguments: list[str]) -> int:
         return 0
     config = with_flags(config, flags, options, made.prog)
     if options.print_trl_config:
-        print(script_of(config, Path(options.out)))
+        own = {} if options.trl == "{}" else own_arguments(options.trl)
+        print(script_of(config, Path(options.out), **own))
         return 0
     require_trl()
     if config.lora_rank:
@@ -480,6 +481,7 @@ SCRIPT = """\
 # GRPO with TRL's own trainer, as `python -m grpo_course.text.trl` runs it. Of the
 # course it takes the task: its problems, its rewards, and its prompt.
 
+import torch
 from trl import GRPOConfig, GRPOTrainer
 
 from grpo_course.text.models import load_tokenizer
@@ -494,8 +496,11 @@ problems = task.problems("train", {num_problems!r}, {seed!r})
 opening = task.opening({system_prompt!r})
 tokenizer = load_tokenizer(model)
 begun = opened_tags(tokenizer)  # by the chat template, as "<think>"
+on_gpu = {on_gpu}
 args = GRPOConfig(
-{arguments})
+{arguments}    use_cpu=not on_gpu,
+    bf16={bf16},
+)
 trainer = GRPOTrainer(
     model=model,
     reward_funcs=[with_opened(reward, begun) for reward, _ in task.rewards.values()],
@@ -510,9 +515,10 @@ ADAPTER = """
     peft_config=lora_config({rank!r}),"""
 
 
-def script_of(config: GRPOConfig, out: Path) -> str:
+def script_of(config: GRPOConfig, out: Path, **trl_only: Any) -> str:
     """A program that trains as the config says, with TRL's trainer. Needs no TRL.
 
+    `trl_only` are TRL's own arguments, as of `to_trl_config`.
     Raises ValueError for a tiny model from nothing, which lies in no folder, for a task
     with a tool, which is more than a page, and as `trl_settings`.
     """
@@ -527,6 +533,9 @@ def script_of(config: GRPOConfig, out: Path) -> str:
             "it without --print-trl-config."
         )
     arguments = to_trl_arguments(config) | trl_settings(config, out)
+    for name in ("use_cpu", "bf16"):  # of the machine that runs the script
+        del arguments[name]
+    arguments |= trl_only
 
     def lines(values: dict[str, Any]) -> str:
         return "".join(f"    {name}={value!r},\n" for name, value in values.items())
@@ -538,7 +547,9 @@ def script_of(config: GRPOConfig, out: Path) -> str:
         num_problems=config.num_problems,
         seed=config.seed,
         system_prompt=config.system_prompt,
+        on_gpu=config.device != "cpu" and "torch.cuda.is_available()",
         arguments=lines(arguments),
+        bf16=config.dtype == "bfloat16" and "on_gpu",
         adapter=ADAPTER.format(rank=config.lora_rank) if config.lora_rank else "",
         end=str(out / "model"),
     )
