@@ -16,7 +16,9 @@ from grpo_course.lessons.one_prompt import PROMPT, Moment, learn_one
 from grpo_course.lessons.pictures.nb00 import plot_moment
 from grpo_course.lessons.pictures.nb01 import plot_hacking, plot_means
 from grpo_course.lessons.silent_runs import run_of
+from grpo_course.lessons.word_order import WordOrder, accuracy, same_words
 from grpo_course.sort import sort_distance_reward
+from grpo_course.text.task_check import attack
 
 
 def test_moments_are_seen_before_each_step_and_after_the_last():
@@ -115,3 +117,29 @@ def test_one_seed_makes_the_gap_between_imitation_and_grpo():
     }
     assert gaps.pop(4) > 0.4
     assert abs(sum(gaps.values()) / len(gaps)) < 0.02
+
+
+def test_a_copy_of_the_question_earns_all_of_a_bad_reward_for_parts():
+    task = WordOrder()
+    (problem,) = task.problems("train", 1, seed=0)
+    words = problem.answer.split()
+    texts = [problem.answer, " ".join(words[::-1]), words[0], ""]
+    asked = [problem.answer] * len(texts)
+    assert accuracy(texts, asked) == [1.0, 0.0, 0.0, 0.0]
+    assert same_words(texts, asked) == [1.0, 1.0, 1 / 3, 0.0]
+    assert attack(task).loc["the question again"].to_list() == [0.0, 1.0, 0.5]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_as_many_examples_stand_before_a_question_as_are_asked_for(number):
+    opening = WordOrder(num_examples=number).opening("Turn them.")
+    assert len(opening) == 1 + 2 * number
+    assert opening[0]["content"] == "Turn them."
+
+
+def test_recorded_texts_of_a_real_model_are_groups_of_eight():
+    record = files("grpo_course.lessons") / "real_texts.json"
+    recorded = json.loads(record.read_text("utf-8"))
+    for asked in (recorded["stories"], *recorded["order"].values()):
+        assert all(len(one["texts"]) == 8 for one in asked)
+        assert all({"question", "answer", "texts"} == set(one) for one in asked)

@@ -1,0 +1,78 @@
+"""15: three words in the other order, a task for a model that others trained.
+
+Its second reward is a bad one, for notebook 15 to catch.
+"""
+
+import random
+from typing import ClassVar
+
+from grpo_course.text.responses import completion_texts, graded
+from grpo_course.text.tasks import Problem, TextTask, settings, split_of
+
+WORDS = (
+    "apple bird boat book bread chair cloud door fish flower glass grass hand horse "
+    "house lamp leaf milk moon paper rain river road salt ship snow stone street sun "
+    "table tree water wind window"
+)
+
+
+def is_turned(text: str, answer: str) -> bool:
+    return text.lower().split() == answer.split()
+
+
+def accuracy(completions, answer, **kwargs):
+    return graded(is_turned, completions, answer)
+
+
+def same_words(completions, answer, **kwargs):
+    """Credit for a part: the share of the words of the answer that are there."""
+    given = [set(text.lower().split()) for text in completion_texts(completions)]
+    return [
+        len(words & set(right.split())) / len(right.split())
+        for words, right in zip(given, answer, strict=True)
+    ]
+
+
+@settings()
+class WordOrder(TextTask):
+    num_words: int = 3
+    num_examples: int = 2  # worked, before every question
+
+    rewards: ClassVar = {"accuracy": (accuracy, 1.0), "same_words": (same_words, 0.5)}
+    examples: ClassVar = (
+        ("Write in the other order: snow lamp fish", "fish lamp snow"),
+        ("Write in the other order: road bird glass", "glass bird road"),
+        ("Write in the other order: hand tree milk", "milk tree hand"),
+        ("Write in the other order: wind book door", "door book wind"),
+    )
+    presets: ClassVar = {
+        "pretrained": {
+            "system_prompt": "You write the given words in the other order.",
+            "num_prompts": 8,
+            "max_new_tokens": 16,
+            "num_epochs": 32,
+            "kl_penalty": 0.0,
+            "learning_rate": 1e-5,
+            "warmup_epochs": 0,
+            "schedule": "constant",
+        }
+    }
+
+    def problems(self, split, count, seed):
+        rng = random.Random(f"{split} {seed}")
+        found: dict[str, Problem] = {}
+        while len(found) < count:
+            words = rng.sample(WORDS.split(), self.num_words)
+            if split_of(" ".join(words)) == split:
+                asked = f"Write in the other order: {' '.join(words)}"
+                found[asked] = Problem(asked, " ".join(reversed(words)))
+        return list(found.values())
+
+    def gold(self, problem):
+        return problem.answer
+
+    def opening(self, system_prompt):
+        """The system prompt, and as many of the examples as are wanted."""
+        whole = super().opening(system_prompt)
+        left_out = 2 * (len(self.examples) - self.num_examples)
+        return whole[: len(whole) - left_out]
