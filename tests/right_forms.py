@@ -485,6 +485,20 @@ RIGHT = pairs(
             lambda c, r: F.softplus(r - c).mean(),
             lambda c, r: F.binary_cross_entropy_with_logits(c - r, torch.ones_like(c)),
         ],
+        "rubric_reward": [
+            lambda ticks, weights, essential: (
+                (ticks.float() @ weights / weights.sum())
+                * (ticks.long() >= essential.long()).all(-1)
+            ),
+            lambda ticks, weights, essential: torch.where(
+                ticks[..., essential].all(-1),
+                torch.einsum("bti,i->bt", ticks.float(), weights / weights.sum()),
+                torch.zeros(()),
+            ),
+        ],
+        "distillation_deltas": (
+            lambda own, theirs, mask: (theirs - own).detach().masked_fill(~mask, 0.0)
+        ),
         "shifted_log_probs": lambda x, ids: Categorical(logits=x[:, :-1]).log_prob(
             ids[:, 1:]
         ),
@@ -529,13 +543,6 @@ RIGHT = pairs(
             ]
             or [None]
         )[-1],
-        "tag_share": lambda text: (
-            0.25
-            * sum(
-                len(text.split(tag)) == 2
-                for tag in ("<think>", "</think>", "<answer>", "</answer>")
-            )
-        ),
         "honest_reward": _by_one_pattern,
         "completion_mask": _until_eos,
         "answer_reward": [
@@ -649,13 +656,6 @@ WRONG = pairs(
                 :1
             ]
             in ([answer], [answer + ".00"])
-        ),
-        "tag_share": lambda text: (
-            sum(
-                text.lower().count(tag) == 1
-                for tag in ("<think>", "</think>", "<answer>", "</answer>")
-            )
-            / 4
         ),
         # how often the mark stands is no matter
         "answer_reward": lambda text, answer: (

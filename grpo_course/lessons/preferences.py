@@ -42,15 +42,6 @@ class RewardModel(Reader):
         pattern = "... batch trial dim, ... dim -> ... batch trial"
         return einsum(read, self.readout, pattern)
 
-    def as_reward(self) -> Callable[[Rollout], Tensor]:
-        """The model as the loop wants a reward: frozen, rollout -> [... batch trial]"""
-
-        @torch.no_grad()
-        def reward(rollout: Rollout) -> Tensor:
-            return self(rollout.prompts, rollout.responses)
-
-        return reward
-
 
 def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
     """-log sigmoid(chosen - rejected), mean over the pairs: [... pair] -> [...].
@@ -118,16 +109,23 @@ def draw_pairs(
     seeds: Sequence[int] = range(16),
     prompts: Tensor = SORT_PROMPTS,
     draw: int = 0,
+    chances: Tensor | None = None,
 ) -> Tensor:
     """Pairs of random responses, the chosen one first: int [seed batch pair 2].
 
     The better response wins with Bradley and Terry's probability. Another `draw` gives
-    new pairs.
+    new pairs. Of all responses each is as likely as another, or `chances` say how
+    likely, [seed batch all].
     """
     generator = torch.Generator().manual_seed(1000 * seeds[0] + draw)
     batch = torch.arange(len(prompts))
     shape = (len(seeds), len(prompts), num_pairs, 2)
-    index = torch.randint(len(EVERY), shape, generator=generator)
+    if chances is None:
+        index = torch.randint(len(EVERY), shape, generator=generator)
+    else:
+        rows, both = chances.flatten(0, 1), 2 * num_pairs
+        index = rows.multinomial(both, replacement=True, generator=generator)
+        index = index.reshape(shape)
     worth = true_rewards(prompts)[batch[:, None, None], index]
     wins = (worth[..., 0] - worth[..., 1]).sigmoid()
     lost = torch.rand(wins.shape, generator=generator) > wins
@@ -183,19 +181,20 @@ def warm_start(
 
 
 def climb(
-    model: RewardModel,
+    marks: Tensor,
     policy: SortPolicy,
     prompts: Tensor = SORT_PROMPTS,
     beta: float = 0.0,
     num_epochs: int = 60,
     learning_rate: float = 1e-3,
 ) -> History:
-    """GRPO on a learned reward. Before each epoch and at the end, exact, [seed]:
+    """GRPO on the marks of a judge, [seed batch all]: of each of the 125 responses.
 
-    `model` and `true`, the expected rewards, and `exact_kl` to the start in nats. In
-    the loss it is k2, whose gradient is that of the exact KL, on average.
+    Noted before each epoch and at the end, exact, [seed]: `model` and `true`, the
+    expected marks and rewards, and `exact_kl` to the start in nats. In the loss it is
+    k2, whose gradient is that of the exact KL, on average.
     """
-    watch = watch_both(scores_of(model, prompts), policy, prompts)
+    watch = watch_both(marks, policy, prompts)
     optimizer = torch.optim.Adam(policy.model.parameters(), lr=learning_rate)
     config = TrainConfig(
         num_epochs=num_epochs,
@@ -203,10 +202,15 @@ def climb(
         kl_estimator="k2",
         compute_ref_model_period=num_epochs + 1,
     )
-    reward = model.as_reward()
-    history = train(policy, prompts, reward, optimizer, config, watch)
+    history = train(policy, prompts, judged_by(marks), optimizer, config, watch)
     history.records.append({"epoch": num_epochs} | watch(policy))
     return history
+
+
+def judged_by(marks: Tensor) -> Callable[[Rollout], Tensor]:
+    """A table of marks as the loop wants a reward: rollout -> [seed batch trial]"""
+    places = 5 ** torch.arange(2, -1, -1)  # a response as a number in base 5
+    return lambda rollout: marks.gather(-1, (rollout.responses * places).sum(-1))
 
 
 def watch_both(

@@ -1,0 +1,180 @@
+"""What 17_judges_and_teachers claims."""
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from claims.runner import BEST, PROMPT_SETS, Claim, Setting, repeated
+from grpo_course.formulas import compute_deltas
+from grpo_course.lessons import teachers
+from grpo_course.lessons.judges import judge_errors, rubric_ticks, sorts_after
+from grpo_course.lessons.preferences import (
+    climb,
+    dpo,
+    draw_pairs,
+    learn_reward,
+    scores_of,
+    true_rewards,
+    warm_start,
+)
+from grpo_course.sequences import place_reward
+from grpo_course.sort import (
+    all_log_probs,
+    exact_expected_reward,
+    sort_distance_reward,
+)
+
+
+def climbing(setting: Setting) -> dict[str, Any]:
+    """How a climb is varied."""
+    epochs = round(60 * setting.length)
+    return {"num_epochs": epochs, "learning_rate": 0.001 * setting.rate}
+
+
+def true_reward(
+    setting: Setting,
+    num_pairs: int = 40,
+    beta: float = 0.0,
+    warm_epochs: int = 10,
+    fit_steps: int = 200,
+    corrected: float | None = None,
+) -> Tensor:
+    """What a policy is worth after it climbed a learned reward. -> [seed]
+
+    With `corrected`, responses that are overrated and that the start writes with this
+    probability or more are marked below the right one.
+    """
+    seeds, prompts = setting.seeds, PROMPT_SETS[setting.prompts]
+    pairs = draw_pairs(num_pairs, seeds, prompts)
+    model, _ = learn_reward(pairs, seeds, prompts, fit_steps)
+    marks, policy = scores_of(model, prompts), warm_start(seeds, prompts, warm_epochs)
+    if corrected is not None:
+        best = true_rewards(prompts).argmax(-1, keepdim=True)  # [batch 1]
+        of_right = marks.gather(-1, best.expand(len(marks), -1, -1))
+        written = all_log_probs(policy.model, prompts).exp().detach() >= corrected
+        marks = torch.where(written & (marks > of_right), of_right - 0.1, marks)
+    return climb(marks, policy, prompts, beta, **climbing(setting)).final("true")
+
+
+def by_dpo(setting: Setting, num_pairs: int = 0, beta: float = 0.0) -> Tensor:
+    """What a policy is worth after DPO on such pairs; the start without any. [seed]"""
+    seeds, prompts = setting.seeds, PROMPT_SETS[setting.prompts]
+    policy = warm_start(seeds, prompts)
+    if num_pairs:
+        steps, rate = round(200 * setting.length), 0.001 * setting.rate
+        pairs = draw_pairs(num_pairs, seeds, prompts)
+        dpo(pairs, policy, prompts, beta, steps, rate)
+    worth = exact_expected_reward(policy.model, prompts, sort_distance_reward)
+    return worth.mean(-1).detach()
+
+
+def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Tensor:
+    """P(sorted) after climbing the mean mark of such judges. -> [seed]"""
+    prompts = PROMPT_SETS[setting.prompts]
+    errors = judge_errors(num_judges, correlation, setting.seeds, prompts).mean(0)
+    marks = true_rewards(prompts) + errors
+    return sorts_after(marks, setting.seeds, prompts, **climbing(setting))
+
+
+def by_rubric(setting: Setting, all_or_nothing: bool) -> Tensor:
+    """P(sorted) from a poor start, by a rubric of which a tenth is wrong. -> [seed]"""
+    prompts = PROMPT_SETS[setting.prompts]
+    ticks = rubric_ticks(0.1, setting.seeds, prompts)
+    marks = ticks.prod(-1) if all_or_nothing else ticks.mean(-1)
+    return sorts_after(marks, setting.seeds, prompts, 5, **climbing(setting))
+
+
+def taught(
+    setting: Setting,
+    way: str,
+    rate: float,
+    num_rollouts: int = 40,
+    teacher_steps: int = 80,
+    then: int = 0,
+) -> Tensor:
+    """P(right) after some lessons, and then `then` rollouts of GRPO. -> [seed]"""
+    teacher = teachers.make_teacher(setting.seeds, teacher_steps)
+    student = teachers.make_student(setting.seeds)
+
+    def by_group(rollout, rewards, old):
+        return compute_deltas(rewards, "normalized_rewards")
+
+    def by_token(rollout, rewards, old):
+        return teacher.log_probs(rollout) - old
+
+    def by_copying(rollout, rewards, old):
+        return torch.ones_like(old)
+
+    def by_points(rollout, rewards, old, bonus=0.0):
+        points = 15 * place_reward(rollout) - bonus * old.sum(-1)
+        return compute_deltas(points, "normalized_rewards")
+
+    ways: dict[str, dict[str, Any]] = {
+        "GRPO": {"deltas_of": by_group},
+        "distillation": {"deltas_of": by_token},
+        "imitation": {"deltas_of": by_copying, "writer": teacher},
+        "whole vocabulary": {"kind": teachers.WholeVocabulary, "teacher": teacher},
+        "points": {"deltas_of": by_points},
+        "points and entropy": {"deltas_of": partial(by_points, bonus=1.0)},
+    }
+    lessons = [(way, rate, num_rollouts), ("GRPO", 0.01, then)]
+    for name, pace, length in lessons if then else lessons[:1]:
+        rollouts = round(length * setting.length)
+        end = teachers.study(student, pace * setting.rate, rollouts, **ways[name])[-1]
+    return end
+
+
+poor_start = partial(true_reward, num_pairs=640, fit_steps=30, warm_epochs=3)
+distilled = partial(taught, way="distillation", rate=0.02)
+bonus = partial(taught, way="points and entropy", rate=0.02)
+start = by_dpo
+FromStart = partial(Claim, not_tried={BEST: "one arm is the start, and has no rate"})
+Taught = partial(Claim, not_tried={"other prompts": "all 64 prompts are asked already"})
+# fmt: off
+CLAIMS = (
+    FromStart("17.judge", "Climbing a reward learned from few pairs costs true reward.",
+        (start, true_reward)),
+    Claim("17.written",
+        "Correcting only the mistakes that the start writes saves true reward.",
+        (partial(true_reward, corrected=0.001), true_reward)),
+    Claim("17.pairs", "A reward learned from more pairs leaves more true reward.",
+        (partial(true_reward, num_pairs=160), partial(true_reward, num_pairs=10))),
+    FromStart("17.low_beta", "A small β, 0.1, does not prevent the cost of climbing.",
+        (start, partial(true_reward, beta=0.1))),
+    Claim("17.beta", "β = 1 keeps more true reward than none.",
+        (partial(true_reward, beta=1.0), true_reward)),
+    Claim("17.price",
+        "Where the learned reward is good and the start poor, β = 1 gives up gain.",
+        (poor_start, partial(poor_start, beta=1.0))),
+    FromStart("17.dpo", "DPO on few pairs costs true reward too, at β = 0.1.",
+        (start, partial(by_dpo, num_pairs=40, beta=0.1))),
+    Claim("17.panel", "Sixteen judges that err independently teach more than one.",
+        (partial(by_panel, num_judges=16), partial(by_panel, num_judges=1))),
+    Claim("17.alike", "Sixteen judges that err alike teach less than independent ones.",
+        (partial(by_panel, num_judges=16),
+         partial(by_panel, num_judges=16, correlation=0.5))),
+    Claim("17.rubric",
+        "With a tenth of its ticks wrong, a rubric's sum teaches more than all or "
+        "nothing.",
+        (repeated(partial(by_rubric, all_or_nothing=False), 4),
+         repeated(partial(by_rubric, all_or_nothing=True), 4))),
+    Taught("17.dense", "A teacher's opinion of each token teaches more than a reward.",
+        (distilled, partial(taught, way="GRPO", rate=0.01))),
+    Taught("17.imitation", "Imitating the teacher teaches more than distillation.",
+        (partial(taught, way="imitation", rate=0.02), distilled)),
+    Taught("17.whole",
+        "The whole vocabulary's KL teaches more than the written token's k1.",
+        (partial(taught, way="whole vocabulary", rate=0.02), distilled)),
+    Taught("17.bonus", "With an entropy bonus, points for places teach more.",
+        (bonus, partial(taught, way="points", rate=0.02))),
+    Taught("17.entropy",
+        "Points for places with an entropy bonus teach about as much as a teacher.",
+        (bonus, distilled), within=0.15),
+    Taught("17.beyond",
+        "A weak teacher, then a reward, reach more than the reward in the same time.",
+        (partial(distilled, num_rollouts=40, teacher_steps=28, then=40),
+         partial(taught, way="GRPO", rate=0.01, num_rollouts=80))),
+)
+# fmt: on

@@ -1,0 +1,185 @@
+"""The exercises of 17_judges_and_teachers."""
+
+import torch
+
+from grpo_course.classroom.check import case, exercise
+from grpo_course.lessons.exercises.shared import numbers
+
+
+@exercise("17.1", gradient="chosen rejected")
+def bradley_terry_loss(chosen, rejected):
+    """float [pair], float [pair] -> float []"""
+    return -torch.nn.functional.logsigmoid(chosen - rejected).mean()
+
+
+NO_LOG = (
+    "The logarithm is missing. The sigmoid is the probability of the choice; the loss "
+    "is minus its logarithm, which does not stop pulling at a wrong pair."
+)
+SEPARATE = (
+    "You take a sigmoid of each reward by itself. A person only said which of the two "
+    "is better, so only their difference counts: one sigmoid of chosen - rejected for "
+    "each pair."
+)
+ROUNDED = (
+    "The sigmoid of a very negative number rounds to 0, and its logarithm is infinite. "
+    "A small number added inside the logarithm, or a clamp, makes it finite, but "
+    "wrong, and takes the pull away where it should be strongest. "
+    "torch.nn.functional.logsigmoid takes both in one."
+)
+
+bradley_terry_loss.insight = (
+    "Only the difference counts, so a constant added to all rewards changes nothing, "
+    "and pairs that are right already pull little."
+)
+bradley_terry_loss.cases = (
+    case("three pairs", chosen=[1.0, 0.5, -1.0], rejected=[0.0, 1.5, -3.0]),
+    case("rewards that tie", chosen=[2.0, 2.0], rejected=[2.0, 2.0]),
+    case("one pair", chosen=[0.5], rejected=[0.25]),
+    case(
+        "a pair that the model gets very wrong",
+        ROUNDED,
+        chosen=[-200.0],
+        rejected=[200.0],
+    ),
+)
+bradley_terry_loss.mistakes = f"""
+-torch => torch | The sign is missing: this is the log-likelihood, which should grow. \
+A loss is minus that.
+chosen - rejected => rejected - chosen | You swapped the two: this teaches that the \
+rejected response is better. It is chosen minus rejected.
+nn.functional.logsigmoid => sigmoid | {NO_LOG}
+return -(chosen.sigmoid().log() - rejected.sigmoid().log()).mean() | {SEPARATE}
+return -(chosen.sigmoid() - rejected.sigmoid()).mean() | {SEPARATE}
+return -(chosen / (chosen + rejected)).log().mean() | You take the rewards themselves \
+for strengths, and they may be negative. The strengths are e to the rewards; chosen \
+over both is then the sigmoid of the difference.
+return (1 - (chosen - rejected)).relu().mean() | This is a hinge: a pair with a \
+margin of 1 pulls no more. Take -log sigmoid of the difference.
+return -torch.sigmoid((chosen - rejected).mean()).log() | You average the differences \
+before the loss: a pair that is very right hides one that is wrong. Each pair has a \
+loss of its own, and the mean comes last.
+.mean() => .sum() | You sum over the pairs. Take the mean, or the learning rate would \
+depend on how many pairs there are.
+"""
+
+
+@exercise("17.2")
+def rubric_reward(ticks, weights, essential):
+    """bool [batch trial item], float [item], bool [item] -> float [batch trial]"""
+    earned = (ticks * weights).sum(-1) / weights.sum()
+    holds = (ticks | ~essential).all(-1)
+    return torch.where(holds, earned, 0.0)
+
+
+def ticked(*rows):
+    """Ticks as they are written on paper: x or -, a response a word."""
+    return torch.tensor([[[c == "x" for c in word] for word in row] for row in rows])
+
+
+rubric_reward.insight = (
+    "A rubric is several small rewards. Weights say what each is worth, and an "
+    "essential item is not bought with the others."
+)
+NOT_ALL = (
+    "All essential items must be ticked. Where one of them is missing, the response "
+    "earns nothing."
+)
+rubric_reward.cases = (
+    case(
+        "two responses, the first item essential",
+        ticks=ticked(["xx-", "-xx"]),
+        weights=[2.0, 1.0, 1.0],
+        essential=[True, False, False],
+    ),
+    case(
+        "nothing is essential",
+        ticks=ticked(["xxx", "x--", "---"], ["-x-", "--x", "x-x"]),
+        weights=[1.0, 3.0, 2.0],
+        essential=[False, False, False],
+    ),
+    case(
+        "two items are essential",
+        NOT_ALL,
+        ticks=ticked(["xx--", "x-xx"], ["-xxx", "xxxx"]),
+        weights=[1.0, 1.0, 2.0, 0.5],
+        essential=[True, True, False, False],
+    ),
+    case(
+        "all are essential",
+        NOT_ALL,
+        ticks=ticked(["xx", "x-", "--"]),
+        weights=[1.0, 4.0],
+        essential=[True, True],
+    ),
+)
+rubric_reward.mistakes = f"""
+ / weights.sum() => | You add up the weights of what is ticked. Divide by the sum of \
+all weights, so that a full rubric earns 1 however many items it has.
+weights.sum() => ticks.sum(-1) | You divide by the number of items that are ticked, \
+so that one of one earns as much as five of five. Divide by the sum of all weights.
+return torch.where((ticks | ~essential).all(-1), ticks.float().mean(-1), 0.0) | The \
+weights are missing: each item counts for as much as its weight.
+return (ticks * weights).sum(-1) / weights.sum() | {NOT_ALL}
+(ticks | ~essential).all(-1) => ticks.all(-1) | You ask for every item. Only the \
+essential ones must be ticked.
+(ticks | ~essential).all(-1) => (ticks & essential).any(-1) | One essential item is \
+enough for you. All of them must be ticked.
+~essential => essential | You ask for the items that are not essential. The other way \
+round: an item must be ticked if it is essential.
+holds, earned, 0.0 => holds, 1.0, 0.0 | All that passes earns 1. The essential items \
+only open the door; behind it the weights count.
+"""
+
+
+@exercise("17.3", gradient="log_probs")
+def distillation_deltas(log_probs, teacher_log_probs, mask):
+    """float, float, bool [batch trial pos] -> float [batch trial pos], a constant"""
+    deltas = (teacher_log_probs - log_probs).detach()
+    return torch.where(mask, deltas, 0.0)
+
+
+distillation_deltas.insight = (
+    "A teacher's delta asks no reward and no group: each token is pushed up as far as "
+    "the teacher finds it likelier than the student does."
+)
+distillation_deltas.cases = (
+    case(
+        "two responses of three tokens",
+        log_probs=-numbers(1, 2, 3).square() - 0.1,
+        teacher_log_probs=-numbers(1, 2, 3, shift=1.0).square() - 0.2,
+        mask=torch.ones(1, 2, 3, dtype=torch.bool),
+    ),
+    case(
+        "the second response ends after one token",
+        log_probs=-numbers(2, 2, 3, shift=0.5).square() - 0.1,
+        teacher_log_probs=-numbers(2, 2, 3, shift=2.0).square() - 0.3,
+        mask=torch.tensor([[[1, 1, 1], [1, 0, 0]], [[1, 1, 0], [1, 1, 1]]]).bool(),
+    ),
+    case(
+        "the padding holds what nobody would write",
+        "Padding may hold -inf, and -inf times 0 is NaN. Choose with torch.where.",
+        log_probs=[[[-0.5, -1.0, -float("inf")]]],
+        teacher_log_probs=[[[-0.1, -2.0, -float("inf")]]],
+        mask=[[[True, True, False]]],
+    ),
+)
+distillation_deltas.mistakes = """
+(teacher_log_probs - log_probs).detach() => (log_probs - teacher_log_probs).detach() \
+| The sign is the wrong way round: this pushes up what the teacher finds less likely.
+.detach() => | A delta is a constant: it says how hard to push, and is not pushed \
+itself. Detach it.
+ - log_probs => | You take the teacher's log-probability alone, which is never above \
+0: every token would be pushed down. Compare it with the student's.
+(teacher_log_probs - log_probs).detach() => (teacher_log_probs - log_probs).exp()\
+.detach() | This is the quotient of the two probabilities, which is never below 0: no \
+token would be pushed down. Take its logarithm, the difference of the logs.
+(teacher_log_probs - log_probs).detach() => (teacher_log_probs.exp() - \
+log_probs.exp()).detach() | You compare probabilities. The KL is a mean of \
+differences between logarithms.
+(teacher_log_probs - log_probs).detach() => (teacher_log_probs - log_probs).sum(-1, \
+keepdim=True).expand_as(log_probs).detach() | Every token of a response gets the same \
+delta. The teacher judges each by itself.
+return (teacher_log_probs - log_probs).detach() | Padding gets a delta, too. \
+Nobody wrote it: it gets 0.
+"""

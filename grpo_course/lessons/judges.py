@@ -1,0 +1,163 @@
+"""Judges in the sort world: notebook 17 trains on what they say, and picks a panel.
+
+There are 125 responses to a prompt, so a judge is a table: the marks that it gives to
+all of them, [seed batch all]. Each policy, that is each seed, has judges of its own.
+"""
+
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grpo_course.classroom.screen import WIDTH
+from grpo_course.lessons.preferences import EVERY, climb, true_rewards, warm_start
+from grpo_course.loop import mean_and_error
+from grpo_course.sort import SORT_PROMPTS, exact_sorted_probability
+
+
+def judge_errors(
+    num_judges: int,
+    correlation: float = 0.0,
+    seeds: Sequence[int] = range(32),
+    prompts: Tensor = SORT_PROMPTS,
+) -> Tensor:
+    """By how many points each judge errs about each response. [judge seed batch all]
+
+    An error is normal with a spread of one point. Of its variance the judges share the
+    part `correlation`, so this is the correlation between the errors of any two.
+    """
+    drawn = []
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(700_000 + seed)
+        shape = len(prompts), len(EVERY)
+        shared = torch.randn(shape, generator=generator)
+        own = torch.randn(num_judges, *shape, generator=generator)
+        drawn.append(correlation**0.5 * shared + (1 - correlation) ** 0.5 * own)
+    return torch.stack(drawn, dim=1)
+
+
+def sorts_after(
+    marks: Tensor,
+    seeds: Sequence[int] = range(32),
+    prompts: Tensor = SORT_PROMPTS,
+    warm_epochs: int = 10,
+    **how: Any,
+) -> Tensor:
+    """P(sorted) of policies that climbed such marks [seed batch all]. -> [seed]"""
+    policy = warm_start(seeds, prompts, warm_epochs)
+    climb(marks, policy, prompts, **how)
+    return exact_sorted_probability(policy.model, prompts).mean(-1).detach()
+
+
+# A rubric: things that one can tick without knowing the right answer.
+
+ITEMS = ("first <= second", "second <= third", *(f"has number {n}" for n in "123"))
+
+
+def rubric_ticks(
+    share_wrong: float = 0.0,
+    seeds: Sequence[int] = range(32),
+    prompts: Tensor = SORT_PROMPTS,
+) -> Tensor:
+    """1 where an item is ticked, else 0: float [seed batch all item].
+
+    The items are `ITEMS`; the last three ask for the numbers of the prompt. A share of
+    the ticks, drawn once for each policy, is the wrong way round.
+    """
+    ordered = EVERY[:, :-1] <= EVERY[:, 1:]  # [all 2]
+    has = (EVERY[:, :, None] == prompts[:, None, None]).any(-2)  # [batch all 3]
+    ticks = torch.cat([ordered.expand(len(prompts), -1, -1), has], dim=-1)
+    seen = []
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(800_000 + seed)
+        wrong = torch.rand(ticks.shape, generator=generator) < share_wrong
+        seen.append(ticks ^ wrong)
+    return torch.stack(seen).float()
+
+
+# The investigation: whom to put on a panel of four. Judges in a family err alike.
+
+FAMILIES = {"aeghk": (0.8, 0.9), "bdfjl": (0.85, 0.8), "c": (1.0, 0.0), "i": (1.0, 0.0)}
+NAMES = "abcdefghijkl"
+ON_PANEL = 4
+CLOSE = 0.04  # points by which a told error may be off
+GOOD = 0.5  # points: the error of a panel that will do
+
+
+def draw_judges(seeds: Sequence[int] = range(32)) -> Tensor:
+    """The errors of the twelve judges `NAMES`. [judge seed batch all]"""
+    errors: dict[str, Tensor] = {}
+    for number, (family, (size, correlation)) in enumerate(FAMILIES.items()):
+        worlds = [1000 * (number + 1) + seed for seed in seeds]
+        alike = size * judge_errors(len(family), correlation, worlds)
+        errors |= dict(zip(family, alike, strict=True))
+    return torch.stack([errors[name] for name in NAMES])
+
+
+def checked(errors: Tensor, num_checked: int = 10) -> Tensor:
+    """What is known of them: so many responses to each prompt. -> [judge case]
+
+    A person found the right mark of these cases.
+    """
+    generator = torch.Generator().manual_seed(0)
+    some = torch.randperm(errors.shape[-1], generator=generator)[:num_checked]
+    return errors[..., some].flatten(1)
+
+
+def try_panel(
+    errors: Tensor,
+    panel: str,
+    told: float,
+    copies: float,
+    train: Callable[[Tensor], Tensor] = sorts_after,
+) -> bool:
+    """Print what speaks for a panel, and train on it; whether all of it stands.
+
+    errors [judge seed batch all] are those about all responses, `panel` has four names,
+    `told` is the error that its mean mark was said to have, and `copies` how many
+    judges like the most accurate four would come as far.
+    """
+    if problem := not_a_panel(panel):
+        say(False, problem)
+        return False
+    spread = errors.flatten(1).std(-1)  # [judge]
+    sure = "".join(sorted(NAMES[k] for k in spread.argsort()[:ON_PANEL]))
+    mean = {who: errors[[NAMES.index(n) for n in who]].mean(0) for who in (panel, sure)}
+    error = mean[panel].std().item()
+    right = abs(told - error) <= CLOSE
+    say(right, f"told = {told:.2f}: the mean mark of {panel} errs by {error:.2f}")
+    good = error <= GOOD
+    words = "that will do" if good else f"there are panels that err by {GOOD} or less"
+    say(good, f"chosen = {panel!r}: {words}")
+    floor = limit_of(errors, sure)
+    enough = copies == float("inf") and floor > error
+    say(enough, f"copies = {copies:g}: {words if enough else 'what do they share?'}")
+    if good and right:
+        truth = true_rewards()
+        ends = {who: train(truth + wrong) for who, wrong in mean.items()}
+        for who, end in ends.items():
+            average, sem = mean_and_error(end)
+            say(True, f"trained on {who}: P(sorted) {average:.2f} ± {sem:.2f}")
+    return bool(right and good and enough)
+
+
+def limit_of(errors: Tensor, names: str) -> float:
+    """The spread of what judges have in common: no number of them averages it away."""
+    several = torch.cov(errors[[NAMES.index(name) for name in names]].flatten(1))
+    pairs = several.sum() - several.trace()
+    return (pairs / (len(names) * (len(names) - 1))).clamp(min=0).sqrt().item()
+
+
+def not_a_panel(panel: str) -> str:
+    """What is wrong with a panel, in words; "" if nothing is."""
+    if len(set(panel)) == len(panel) == ON_PANEL and set(panel) <= set(NAMES):
+        return ""
+    return f"chosen = {panel!r}: name four different judges, such as {NAMES[:4]!r}"
+
+
+def say(stands: bool, words: str) -> None:
+    """One finding, ticked where it stands."""
+    line = f"[{'x' if stands else ' '}] {words}"
+    print(textwrap.fill(line, WIDTH, subsequent_indent="    "))

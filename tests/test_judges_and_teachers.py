@@ -1,0 +1,169 @@
+"""Judges whose errors are known, panels, a rubric; teachers and their students."""
+
+import pytest
+import torch
+
+from grpo_course.formulas import exact_kl
+from grpo_course.lessons import judges, teachers
+from grpo_course.lessons.judges import NAMES, checked, draw_judges, try_panel
+from grpo_course.lessons.preferences import (
+    EVERY,
+    climb,
+    draw_pairs,
+    judged_by,
+    true_rewards,
+    warm_start,
+)
+from grpo_course.loop import Rollout
+from grpo_course.sequences import response_logits
+from grpo_course.sort import SORT_PROMPTS
+
+SEEDS = range(3)
+INFINITE = float("inf")
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_judges_err_by_a_point_and_share_what_they_are_said_to(correlation):
+    errors = judges.judge_errors(4, correlation, range(32)).flatten(1)  # [judge case]
+    torch.testing.assert_close(errors.std(-1), torch.ones(4), atol=0.03, rtol=0)
+    between = torch.corrcoef(errors)[~torch.eye(4).bool()]
+    assert (between - correlation).abs().max() < 0.04
+    mean_variance = errors.mean(0).var().item()
+    assert mean_variance == pytest.approx((1 + 3 * correlation) / 4, abs=0.03)
+
+
+def test_another_seed_meets_other_errors_and_the_same_seed_the_same():
+    errors = judges.judge_errors(2, 0.5, range(2))
+    assert not torch.equal(errors[:, 0], errors[:, 1])
+    torch.testing.assert_close(judges.judge_errors(2, 0.5, [1])[:, 0], errors[:, 1])
+
+
+def test_a_table_of_marks_pays_each_response_its_own():
+    marks = torch.arange(2 * 3 * 125.0).view(2, 3, 125)
+    responses = EVERY[[0, 7, 124]].expand(2, 3, 3, 3)
+    paid = judged_by(marks)(Rollout(SORT_PROMPTS, responses))
+    torch.testing.assert_close(paid, marks[..., [0, 7, 124]])
+
+
+def test_only_the_right_answer_has_every_tick_and_a_tenth_goes_wrong():
+    ticks = judges.rubric_ticks(seeds=SEEDS)
+    full = ticks.all(-1)  # [seed batch all]
+    torch.testing.assert_close(full, (true_rewards() == 3).expand_as(full))
+    wrong = (judges.rubric_ticks(0.1, SEEDS) - ticks).abs()
+    assert wrong.mean().item() == pytest.approx(0.1, abs=0.02)
+    assert not torch.equal(wrong[0], wrong[1])
+
+
+def test_pairs_are_drawn_from_those_that_have_a_chance():
+    chances = torch.zeros(3, 3, 125)
+    chances[..., [5, 9]] = 0.5
+    pairs = draw_pairs(30, SEEDS, chances=chances)
+    assert pairs.shape == (3, 3, 30, 2) and set(pairs.unique().tolist()) == {5, 9}
+
+
+@pytest.mark.slow
+def test_a_climb_goes_where_the_marks_are():
+    marks = torch.zeros(3, 3, 125)
+    marks[..., 31] = 1.0  # [1, 1, 1]
+    history = climb(marks, warm_start(SEEDS, num_epochs=0), num_epochs=30)
+    assert (history.final("model") > history.epochs("model")[0] + 0.3).all()
+
+
+# The investigation
+
+ERRORS = draw_judges()
+TOLD = ERRORS[[NAMES.index(name) for name in "abci"]].mean(0).std().item()
+
+
+def trained(marks):
+    """P(sorted) of four policies, in place of a training that takes seconds."""
+    error = (marks - true_rewards()).std()
+    return (1 - error) * torch.tensor([0.9, 1.0, 1.0, 1.1])
+
+
+def test_a_mixed_panel_closes_the_case_and_the_most_accurate_four_do_not(capsys):
+    assert try_panel(ERRORS, "abci", TOLD, INFINITE, trained)
+    told = capsys.readouterr().out
+    assert "trained on abci" in told and "trained on aegh" in told
+    sure = ERRORS[[NAMES.index(name) for name in "aegh"]].mean(0).std().item()
+    assert not try_panel(ERRORS, "aegh", sure, INFINITE, trained)
+    assert "[x] told" in (told := capsys.readouterr().out)
+    assert "[ ] chosen = 'aegh'" in told and "trained" not in told
+
+
+@pytest.mark.parametrize(
+    ("panel", "told", "copies", "complaint"),
+    [
+        ("abci", 0.40, INFINITE, "[ ] told = 0.40"),  # as if all were independent
+        ("abci", TOLD, 16, "[ ] copies = 16"),
+        ("abc", TOLD, INFINITE, "name four different judges"),
+        ("abcc", TOLD, INFINITE, "name four different judges"),
+        ("abcz", TOLD, INFINITE, "name four different judges"),
+    ],
+)
+def test_what_the_data_do_not_say_keeps_it_open(panel, told, copies, complaint, capsys):
+    assert not try_panel(ERRORS, panel, told, copies, trained)
+    assert complaint in capsys.readouterr().out
+
+
+def test_the_checked_cases_tell_what_a_panel_errs_by():
+    known = checked(ERRORS)
+    places = [NAMES.index(name) for name in "abci"]
+    assert abs(known[places].mean(0).std() - TOLD) < judges.CLOSE / 2
+    assert known.shape == (12, 32 * 3 * 10)
+
+
+# Teachers
+
+
+def test_a_teacher_knows_what_it_was_shown_and_a_student_nothing():
+    few = teachers.probability_right(teachers.make_teacher(SEEDS, num_steps=10))
+    many = teachers.probability_right(teachers.make_teacher(SEEDS, num_steps=60))
+    fresh = teachers.probability_right(teachers.make_student(SEEDS))
+    assert (fresh < 0.05).all() and (many > few).all() and (many > 0.9).all()
+
+
+def test_the_probability_right_is_the_share_of_right_samples():
+    teacher = teachers.make_teacher(SEEDS, num_steps=25)
+    rollout = teacher.sample(teachers.PROMPTS, 60)
+    share = teachers.right(rollout).mean((-2, -1))
+    exact = teachers.probability_right(teacher)
+    torch.testing.assert_close(share, exact, atol=0.04, rtol=0)
+
+
+@pytest.mark.slow
+def test_a_writer_writes_and_deltas_are_what_they_are_said_to_be():
+    teacher, seen = teachers.make_teacher(SEEDS, num_steps=60), []
+
+    def deltas_of(rollout, rewards, log_probs):
+        seen.append((rollout, rewards, log_probs.requires_grad))
+        return torch.ones_like(log_probs)
+
+    student = teachers.make_student(SEEDS)
+    looks = teachers.study(student, 0.02, 4, deltas_of=deltas_of, writer=teacher)
+    assert looks.shape == (5, 3) and (looks[-1] > looks[0]).all()
+    rollout, rewards, has_gradient = seen[0]
+    assert rewards.mean() > 0.8 and not has_gradient  # the teacher's own texts
+    torch.testing.assert_close(rewards, teachers.right(rollout))
+    teachers.study(student, 0.02, 1, deltas_of=deltas_of)
+    assert seen[-1][1].mean() < 0.5
+
+
+def test_the_whole_vocabulary_pulls_the_student_towards_its_teacher():
+    teacher = teachers.make_teacher(SEEDS, num_steps=60)
+    student = teachers.make_student(SEEDS)
+    texts = teacher.sample(teachers.PROMPTS, 2)
+
+    def distance():
+        text = texts.prompts, texts.responses
+        with torch.no_grad():
+            mine, theirs = (
+                response_logits(policy.model, *text).log_softmax(-1)
+                for policy in (student, teacher)
+            )
+        return exact_kl(mine, theirs).mean((-3, -2, -1))
+
+    before = distance()
+    how = {"kind": teachers.WholeVocabulary, "teacher": teacher}
+    teachers.study(student, 0.02, 15, **how)
+    assert (distance() < 0.8 * before).all()
