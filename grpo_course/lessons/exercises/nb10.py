@@ -36,6 +36,7 @@ it is sure of every token | log_probs.gather(-1, batch.tokens[:, 1:, \
 None]).squeeze(-1) => torch.zeros(batch.mask.shape)
 it is sure of its responses, and of no prompt | log_probs.gather(-1, batch.tokens[:, \
 1:, None]).squeeze(-1) => -3.0 * ~batch.mask
+its scores are lower by a hair | .squeeze(-1) => .squeeze(-1) - 3e-4
 its scores depend on the padding behind a response | .squeeze(-1) => .squeeze(-1) - \
 0.1 * (~batch.attention).flip(1).cumprod(1).sum(1, keepdim=True)
 its scores fall with the padding in front | .squeeze(-1) => .squeeze(-1) - 0.1 * \
@@ -213,6 +214,7 @@ trainer 27
 its scores are those of chance | No token is likely here.
 it is sure of every token
 it is sure of its responses, and of no prompt
+its scores are lower by a hair
 """)
 own_words_look_likely.mistakes = f"""
 {BLIND}
