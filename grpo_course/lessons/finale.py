@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mode
-from textwrap import fill
+from textwrap import fill, shorten
 from typing import Any
 
 import torch
@@ -174,16 +174,17 @@ def print_updates(run: Run) -> None:
 
 def print_ends(rows: Run, start: Run) -> None:
     """Greedy answers before training, and after each run on the rows."""
-    ends = {"before training": start}
+    ends = [("before training", "", start)]
     for run in rows["runs"]:
-        ends[f"{run['name']}, rate {run['learning_rate']:g}"] = run["end"]
+        ends.append((run["name"], f"{run['learning_rate']:g}", run["end"]))
     for run in rows.get("supervised", ()):
-        name = f"supervised, seed {run['seed']}, rate {run['learning_rate']:g}"
-        ends[name] = run["end"]
-    print(f"greedily, of {start['problems']} rows{'':17s}", end="")
-    print("right   in the form   last number right")
-    for name, end in ends.items():
-        print(f"{name:37s}{end['right']:6d}{end['form']:14d}{end['lenient']:20d}")
+        name = f"supervised, seed {run['seed']}"
+        ends.append((name, f"{run['learning_rate']:g}", run["end"]))
+    asked = f"greedily, of {start['problems']} rows"
+    print(f"{asked:34s}    rate  right  in the form  last number")
+    for name, rate, end in ends:
+        counts = f"{end['right']:7d}{end['form']:13d}{end['lenient']:13d}"
+        print(f"{shorten(name, 33):34s}{rate:>8s}{counts}")
 
 
 def written(
