@@ -533,28 +533,29 @@ def test_what_evaluate_refuses(
 
 
 def test_a_model_is_asked_and_its_answers_are_graded(alone, call):
-    model, question = ["--model", alone], "Ann has 3 pens and buys 4. How many?"
-    status, printed, error = call(ask, *model, question, "--answer", 7)
+    model = ["--model", alone, "--max-new-tokens", 9]
+    question = ["--question", "Ann has 3 pens and buys 4. How many?"]
+    status, printed, error = call(ask, *model, *question, "--answer", 7)
     assert status == 0 and printed.count("-> ") == 1, error
     assert re.search(r"accuracy [01], .*format [\d.]+.*; right: 7", printed)
-    assert call(ask, *model, question, "--answer", 7)[1] == printed  # the likeliest
-    status, printed, _ = call(ask, *model, question, "--samples", 3, "--plain")
+    assert call(ask, *model, *question, "--answer", 7)[1] == printed  # the likeliest
+    status, printed, _ = call(ask, *model, *question, "--samples", 3, "--plain")
     assert status == 0 and printed.count("-> ") == 3 and "right: " not in printed
-    status, _, error = call(ask, *model, question, "--max-new-tokens", 999)
+    status, _, error = call(ask, *model[:2], *question, "--max-new-tokens", 999)
     assert status == 1 and "the model knows 256 positions" in error
-    assert call(ask, *model, question, "--samples", -1)[0] == 2
+    assert call(ask, *model, *question, "--samples", -1)[0] == 2
 
 
 def test_what_is_typed_is_answered_line_by_line(alone, call, monkeypatch):
     """An empty line is a problem of the task, whose answer is known."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("How many?\n\n\n"))
-    status, printed, error = call(ask, "--model", alone)
+    status, printed, error = call(ask, "--model", alone, "--max-new-tokens", 9)
     assert status == 0 and printed.count("-> ") == 3, error
     assert printed.count("right: ") == 2 and printed.startswith("Ask, or press Enter")
 
 
 def test_an_answer_that_is_no_text_is_json(alone, call):
-    question = ["Make 3.", "--answer", '{"numbers": [1, 2], "target": 3}']
+    question = ["--question", "Make 3.", "--answer", '{"numbers": [1, 2], "target": 3}']
     status, printed, error = call(
         ask, "--model", alone, "--task", "countdown", *question
     )

@@ -5,7 +5,7 @@
     python3 -m grpo_course train --task my_task.py:Reverse --learning-rate 1e-4
     python3 -m grpo_course show runs/sums runs/other --out both.png
     python3 -m grpo_course evaluate --model runs/sums --baselines
-    python3 -m grpo_course ask --model runs/sums "Ann has 3 pens and buys 4. How many?"
+    python3 -m grpo_course ask --model runs/sums --question "How many are 3 and 4?"
 
 Settings come from a preset or a file, then from flags: every setting of a run and of
 its task is one, and its help is the comment beside it.
@@ -398,7 +398,7 @@ def ask(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     add = made.add_argument
-    add("question", nargs="?", help="what to ask, in quotes")
+    add("--question", help="what to ask, in quotes")
     add("--model", required=True, help="folder of a run or a model, or a hub name")
     add("--task", help="name or FILE.py:NAME (default: that of the run)")
     add("--config", help="preset or JSON file (default: that of the run or the task)")

@@ -54,6 +54,7 @@ LABELS = 100  # fewer different answers are the names of classes
 HALF = 0.5  # of the answers, which a test may share with "train"; of mixed groups
 # columns of a look at the start -> what they are called
 SHARES = {"tied_right": "all right", "tied_wrong": "all wrong", "mixed": "mixed"}
+ASKED = 16  # groups that a given model, which is slow, is asked for
 TRIALS = 5  # warm starts that are tried
 
 
@@ -191,7 +192,8 @@ def check_start(config: GRPOConfig) -> int | None:
     rows: dict[int, Series] = {}
     steps, least, most = config.warm_start_steps, 0, 0
     while steps not in rows and len(rows) < TRIALS:
-        rows[steps] = look_at_start(replace(config, warm_start_steps=steps), problems)
+        run = replace(config, warm_start_steps=steps)
+        rows[steps] = look_at_start(run, problems, LOOKED_AT)
         right = rows[steps]["tied_right"] > rows[steps]["tied_wrong"]
         if rows[steps]["mixed"] >= HALF:
             break
@@ -216,13 +218,15 @@ def check_start(config: GRPOConfig) -> int | None:
     return None
 
 
-def look_at_start(config: GRPOConfig, problems: Sequence[Problem]) -> Series:
-    """What a run's first responses to some prompts earn, and which groups are tied."""
+def look_at_start(
+    config: GRPOConfig, problems: Sequence[Problem], num_groups: int
+) -> Series:
+    """What a run's first responses earn, in so many groups, and how many are tied."""
     model, tokenizer = make_start(config, problems)
     policy = make_policy(config, model, tokenizer)
     environment = make_environment(config, problems, tokenizer)
     looks = []
-    for epoch in range(-(-LOOKED_AT // config.num_prompts)):
+    for epoch in range(-(-num_groups // config.num_prompts)):
         earned = environment.reward(
             policy.sample(environment.prompts(epoch), config.num_responses)
         )
@@ -245,7 +249,7 @@ def print_looks(
 def check_model(config: GRPOConfig) -> float:
     """Print how many groups the given model of a run would leave mixed; that share."""
     use_threads(config.num_threads)
-    look = look_at_start(config, load_problems(config))
+    look = look_at_start(config, load_problems(config), ASKED)
     print_looks(config, {config.model: look}, "model")
     mixed = float(look["mixed"])
     groups, size = config.num_prompts, config.num_responses
