@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
-import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
@@ -21,11 +20,7 @@ from grpo_course.classroom.plots import (
     axes_row,
     canvas,
     cell,
-    cells,
     draw_arrow,
-    finish,
-    frame,
-    legend_below,
     name_row,
     write,
 )
@@ -165,43 +160,3 @@ def plot_orders(
     told = "; ".join(f"{name}: {asked}" for name, asked in orders.items())
     describe(ax.figure, f"Questions in frames of two, their pay and delta. {told}.")
     return ax
-
-
-def plot_paid(paid: Mapping[str, Sequence[float]], rewards: Sequence[str]) -> Axes:
-    """What each way to respond earns under each reward; the best ones are framed."""
-    ax = axes_row(width=7.5, height=1.0 + 0.45 * len(paid))[0]
-    values = torch.tensor([*paid.values()])
-    cells(ax, values)
-    for row, column in (values == values.amax(0)).nonzero().tolist():
-        frame(ax, row, column, 0.94, ec=COLOURS[1], lw=3.5)
-    ax.set_xticks(range(len(rewards)), rewards)
-    ax.set_yticks(range(len(paid)), list(paid))
-    ax.xaxis.tick_top()
-    ax.tick_params(length=0)
-    plt.tight_layout()
-    told = [
-        f"{name} {', '.join(f'{x:.2f}' for x in row)}" for name, row in paid.items()
-    ]
-    describe(ax.figure, f"A table: paid under {', '.join(rewards)}. {'; '.join(told)}.")
-    return ax
-
-
-def plot_choices(
-    runs: Mapping[str, Tensor], ways: Sequence[str], averages: Mapping[str, Tensor]
-) -> list[Axes]:
-    """Which way a policy chooses, [step way], a panel for each reward; dashed what it earns, [step].
-
-    Earlier lines are the thicker ones, so that no line hides another.
-    """
-    row = plt.subplots(1, len(runs), figsize=(11.0, 4.0), sharey=True)[1]
-    for ax, (name, run) in zip(row, runs.items(), strict=True):
-        for place, (way, chances) in enumerate(zip(ways, run.T, strict=True)):
-            ax.plot(
-                chances, lw=max(1.5, 8.0 - 1.6 * place), label=way, color=COLOURS[place]
-            )
-        ax.plot(averages[name], "k--", lw=1.5, label="average reward")
-        finish(ax, "step", "chance, reward" if ax is row[0] else "", name)
-        ax.set(xlim=(0, len(run) - 1), ylim=(0, 1.05))
-        ax.locator_params(axis="x", nbins=4, integer=True)
-    legend_below(row)
-    return list(row)
