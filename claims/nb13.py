@@ -98,8 +98,6 @@ CLAIMS = (
         (partial(paid, deltas_mode="leave_one_out"), paid), within=0.06),
     Variant("13.cispo", "CISPO falls behind GRPO.",
         (paid, partial(paid, loss_mode="cispo", aggregation="token_mean"))),
-    Variant("13.sapo", "SAPO falls behind GRPO.",
-        (paid, partial(paid, loss_mode="sapo"))),
     Variant("13.dapo",
         "DAPO is behind GRPO, with tied groups asked again in place of other prompts.",
         (paid, partial(paid, **dapo_pieces))),

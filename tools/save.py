@@ -1,7 +1,8 @@
 """`python3 -m grpo_course save [names]`: execute the notebooks, store their outputs.
 
 `--form-only` keeps the stored outputs, and brings minutes, links and slides up to
-date. The minutes in README.md, INSTRUCTORS.md and the map of the course follow.
+date. The minutes in README.md, INSTRUCTORS.md and the map of the course follow, and
+the table of names in TRL.md.
 `--address https://github.com/...` says where the course is published: `tools/links.py`.
 
 Saving twice gives the same bytes. A notebook with an error, a warning or a path of
@@ -47,6 +48,8 @@ RISE = {  # what jupyterlab-rise is told
 # An author may leave out the second half: then there are no exercises to add yet.
 MINUTES = re.compile(r"\*\*Minutes:\*\* (\d+)(?: \((\d+) without exercises\))?")
 DOCUMENTS = ("README.md", "INSTRUCTORS.md")
+NAMES = "TRL.md"  # its first table is made from the package's
+NAMES_TABLE = re.compile(r"^\| here \| TRL \| verl \|\n(?:\|.*\n)+", re.MULTILINE)
 TABLE = "| notebook | minutes |"
 ROW = re.compile(r"^(\|[^|]*?(\d\d_\w+)[^|]*\|) \d+ \|")
 
@@ -186,6 +189,13 @@ def documents(root: Path) -> dict[Path, str]:
         before = path.read_text(encoding="utf-8")
         if (text := links.named(filled(before, lengths), address)) != before:
             new[path] = text
+    page = root / NAMES
+    if page.exists():
+        from grpo_course.text.trl import names_table  # transformers: slow to load
+
+        before = page.read_text(encoding="utf-8")
+        text = NAMES_TABLE.sub(lambda _: names_table() + "\n", before, count=1)
+        new |= {page: text} if text != before else {}
     for path, book in books.items():
         for cell in book.cells:
             before = cell.source

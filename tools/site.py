@@ -24,7 +24,7 @@ MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
 TO_WEBSITE = re.compile(rf"; {re.escape(links.READ)}\([^)]*\)\.")
 SETUP = re.compile(r"^setup\(", re.MULTILINE)  # below the imports of a notebook
 PAGES = (
-    *("README.md", "INSTALL.md", "TRAINING.md", "INSTRUCTORS.md"),
+    *("README.md", "INSTALL.md", "TRAINING.md", "TRL.md", "INSTRUCTORS.md"),
     *("CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "CITATION.cff"),
     *("teaching/plan.md", "teaching/exams.md"),
 )

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
-import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from torch import Tensor
@@ -19,7 +18,6 @@ from grpo_course.classroom.plots import (
     axes_row,
     finish,
     legend_above,
-    legend_below,
     plot_bands,
     write,
 )
@@ -70,24 +68,17 @@ def plot_lengths(tokens: Mapping[str, Tensor]) -> Axes:
     return ax
 
 
-def plot_tools(runs: Mapping[str, Tensor]) -> list[Axes]:
-    """Reward and logged entropy in each rollout; runs[name] is [3 rollout seed]."""
-    axes = axes_row(2, width=10.0)
-    for row, (name, run) in enumerate(runs.items()):
-        for ax, values in zip(axes, (run[0], run[2]), strict=True):
-            colour, line = COLOURS[row], LINES[row]
-            ax.plot(values.mean(dim=-1), color=colour, ls=line, label=name)
-    most = torch.tensor(7.0).log().item()
-    axes[1].axhline(most, color="black", lw=0.8)
-    arrow = {"arrowstyle": "-", "lw": 0.8}
-    last = runs[next(iter(runs))].shape[1]
-    words, place = "ln 7: undecided\namong all seven", (0.9 * last, 0.8)
-    look: dict[str, Any] = {"ha": "right", "fontsize": 11, "arrowprops": arrow}
-    axes[1].annotate(words, (0.8 * last, most), place, **look)
-    finish(axes[0], "rollout", "mean reward")
-    finish(axes[1], "rollout", "logged entropy, nats")
-    legend_below(axes)
-    return axes
+def plot_rising(chances: Mapping[str, Tensor]) -> Axes:
+    """The mean probability of a rare token in each rollout, [rollout seed]; log axis."""
+    ax = axes_row()[0]
+    for row, (name, chance) in enumerate(chances.items()):
+        look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
+        ax.plot(chance.mean(dim=-1), label=name, **look)
+    ax.set(yscale="log", ylim=(0.008, 1.2))
+    ax.set_xticks(range(0, 20, 5))
+    finish(ax, "rollout", "chance of the rare token")
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    return ax
 
 
 def plot_gaps(

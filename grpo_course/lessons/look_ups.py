@@ -1,0 +1,176 @@
+"""Notebook 16's world: a chain of look-ups, so small that all conversations are listed.
+
+Four boxes hold the numbers 0 to 3, each once. The prompt names a box. The policy writes
+a number, the tool says what lies in the box of that number, and after some calls the
+policy writes its answer. Right is the number at the end of the chain that begins with
+the prompt's box. So the policy does best if it always copies what it has just read.
+
+    prompts     int [batch 5]: what lies in each box, and the first box
+    written     int [... turn]: what the policy wrote, its calls and then its answer
+    read        int [... turn]: what stood before each of these
+    logits      float [seed turn read write]: a policy is a table for each of its turns
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import torch
+from torch import Generator, Tensor
+
+from grpo_course.checks import require_at_least, require_inside
+from grpo_course.sampling import draw
+
+BOXES = 4
+
+
+def all_prompts() -> Tensor:
+    """Every order of the numbers in the boxes, with every first box. -> int [96 5]"""
+    orders = torch.tensor([*permutations(range(BOXES))]).repeat_interleave(BOXES, dim=0)
+    first = torch.arange(BOXES).repeat(len(orders) // BOXES)
+    return torch.cat([orders, first[:, None]], dim=-1)
+
+
+def ask_tool(prompts: Tensor, box: Tensor) -> Tensor:
+    """What lies in a box. int [batch 5], int [... batch trial] -> int [... batch trial]
+
+    The prompts are as many as the rows that ask.
+    """
+    boxes = prompts[:, :BOXES].expand(*box.shape[:-1], BOXES)
+    return boxes.gather(-1, box)
+
+
+def right_answers(prompts: Tensor, calls: int) -> Tensor:
+    """The number at the end of the chain. int [batch 5] -> int [batch]"""
+    number = prompts[:, BOXES:]
+    for _ in range(calls):
+        number = ask_tool(prompts, number)
+    return number[:, 0]
+
+
+def read_before(prompts: Tensor, written: Tensor) -> Tensor:
+    """The number that the policy has read last, at each of its turns.
+
+    int [batch 5] and [... batch trial turn] -> int [... batch trial turn]
+    """
+    read = [prompts[:, BOXES:].expand(written.shape[:-1])]
+    read += [ask_tool(prompts, call) for call in written[..., :-1].unbind(-1)]
+    return torch.stack(read, dim=-1)
+
+
+def final_reward(prompts: Tensor, written: Tensor) -> Tensor:
+    """1 for the right answer. [batch 5], [... batch trial turn] -> [... batch trial]"""
+    calls = written.shape[-1] - 1
+    return (written[..., -1] == right_answers(prompts, calls)[:, None]).float()
+
+
+def turn_rewards(prompts: Tensor, written: Tensor) -> Tensor:
+    """An equal part for each turn, as long as all turns were right. -> [... trial turn]
+
+    They add up to 1 where every call was right and the answer, too.
+    """
+    right = (written == read_before(prompts, written)).float().cumprod(dim=-1)
+    return right / written.shape[-1]
+
+
+def copying(
+    calls: int, share: float = 0.4, seeds: Sequence[int] | None = None
+) -> Tensor:
+    """The logits of a policy that copies with this probability at each turn.
+
+    -> [turn read write], with a seed axis in front where there are seeds. What it does
+    not copy, it makes up: the other numbers are equally likely. Raises ValueError for
+    fewer than no calls and for a share that is no probability.
+    """
+    require_at_least("calls", calls, 0)
+    require_inside("share", share, {"above": 0, "below": 1})
+    table = torch.full((BOXES, BOXES), (1 - share) / (BOXES - 1))
+    logits = table.fill_diagonal_(share).log().repeat(calls + 1, 1, 1)
+    return logits if seeds is None else logits.repeat(len(seeds), 1, 1, 1)
+
+
+def score(logits: Tensor, read: Tensor, written: Tensor) -> Tensor:
+    """Log-probability of each turn. int [seed batch trial turn] -> [... turn]
+
+    Without a seed axis in `logits`, there is none in the other two.
+    """
+    log_policy, turn = logits.log_softmax(dim=-1), torch.arange(logits.shape[-3])
+    if logits.ndim == 3:
+        return log_policy[turn, read, written]
+    seed = torch.arange(len(logits))[:, None, None, None]
+    return log_policy[seed, turn, read, written]
+
+
+@torch.no_grad()
+def converse(
+    logits: Tensor, prompts: Tensor, num_responses: int, generators: Sequence[Generator]
+) -> Tensor:
+    """What the policy writes in its conversations. -> int [seed batch trial turn]"""
+    batch = len(prompts)
+    read = prompts[:, BOXES:].expand(len(logits), batch, num_responses)
+    written = []
+    for table in logits.log_softmax(dim=-1).unbind(dim=1):  # [seed read write]
+        rows = read.flatten(1)[..., None].expand(-1, -1, BOXES)
+        said = draw(table.gather(1, rows), generators)
+        written.append(said.view_as(read))
+        read = ask_tool(prompts, written[-1])
+    return torch.stack(written, dim=-1)
+
+
+# All conversations
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Every conversation on every prompt; all but prompts are [prompt all turn]."""
+
+    prompts: Tensor
+    written: Tensor
+    read: Tensor
+
+    @property
+    def reward(self) -> Tensor:
+        """Of the answer. -> [prompt all]"""
+        return final_reward(self.prompts, self.written)
+
+    def chance(self, logits: Tensor) -> Tensor:
+        """The probability of each on its prompt. [turn read write] -> [prompt all]"""
+        return score(logits, self.read, self.written).sum(dim=-1).exp()
+
+
+def list_all(calls: int) -> Listed:
+    """All conversations with so many calls: 4 ** (calls + 1) on each of 96 prompts."""
+    require_at_least("calls", calls, 0)
+    prompts = all_prompts()
+    every = torch.cartesian_prod(*[torch.arange(BOXES)] * (calls + 1))
+    written = every.view(-1, calls + 1).expand(len(prompts), -1, -1)
+    return Listed(prompts, written, read_before(prompts, written))
+
+
+def success(logits: Tensor) -> Tensor:
+    """The exact probability of a right answer. [seed turn read write] -> [seed]"""
+    world = list_all(logits.shape[1] - 1)
+    chances = torch.stack([world.chance(each) for each in logits])
+    return (chances * world.reward).sum(dim=-1).mean(dim=-1)
+
+
+def pushes(world: Listed, logits: Tensor, deltas: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and noise of what one response does to each turn's table, exactly.
+
+    -> [turn read write] and [turn]. A response pushes a table by its delta times the
+    gradient of log pi by the table's logits. The noise is the total variance of that,
+    over prompts and responses. `deltas` are [prompt all turn], what each turn of each
+    conversation is given; the policy is one, [turn read write].
+    """
+    logits, deltas = logits.double(), deltas.double()
+    chance = (world.chance(logits) / len(world.prompts))[..., None]
+    means, noises = [], []
+    for turn, table in enumerate(logits.softmax(dim=-1)):
+        read, written = world.read[..., turn], world.written[..., turn]
+        gradient = torch.eye(BOXES, dtype=table.dtype)[written] - table[read]
+        push = deltas[..., turn, None] * gradient  # on the row that was read
+        rows, weighed = read.flatten(), (chance * push).flatten(0, 1)
+        mean = torch.zeros_like(table).index_add(0, rows, weighed)
+        noises.append((chance * push.square()).sum() - mean.square().sum())
+        means.append(mean)
+    return torch.stack(means), torch.stack(noises)

@@ -1,0 +1,83 @@
+"""What notebook 16 alone draws."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from grpo_course.classroom.plots import (
+    COLOURS,
+    LINES,
+    PI,
+    axes_row,
+    finish,
+    legend_above,
+    legend_below,
+    write,
+)
+
+
+def plot_tools(runs: Mapping[str, Sequence[Tensor]]) -> list[Axes]:
+    """Reward and logged entropy in each rollout; runs[name] has both, [rollout seed]."""
+    axes = axes_row(2, width=10.0)
+    for row, (name, run) in enumerate(runs.items()):
+        for ax, values in zip(axes, run, strict=True):
+            colour, line = COLOURS[row], LINES[row]
+            ax.plot(values.mean(dim=-1), color=colour, ls=line, label=name)
+    most = torch.tensor(7.0).log().item()
+    axes[1].axhline(most, color="black", lw=0.8)
+    arrow = {"arrowstyle": "-", "lw": 0.8}
+    last = len(next(iter(runs.values()))[0])
+    words, place = "ln 7: undecided\namong all seven", (0.9 * last, 0.8)
+    look: dict[str, Any] = {"ha": "right", "fontsize": 11, "arrowprops": arrow}
+    axes[1].annotate(words, (0.8 * last, most), place, **look)
+    finish(axes[0], "rollout", "mean reward")
+    finish(axes[1], "rollout", "logged entropy, nats")
+    legend_below(axes)
+    return axes
+
+
+def plot_needed(counts: Mapping[str, Tensor]) -> Axes:
+    """Conversations needed for each turn, [turn] for each name, on a log axis.
+
+    The last turn is the answer. Names that share a beginning share a colour, and the
+    second of them is dashed.
+    """
+    ax = axes_row(width=8.0, height=3.6)[0]
+    colours: dict[str, str] = {}
+    for name, numbers in counts.items():
+        kind, _, rest = name.partition(", ")
+        known = colours.setdefault(kind, COLOURS[len(colours)])
+        look: dict[str, Any] = {"color": known, "ls": LINES[1 if rest else 0]}
+        ax.plot(range(1, len(numbers) + 1), numbers, marker="o", label=name, **look)
+    longest = max(map(len, counts.values()))
+    ax.set(yscale="log", xlim=(0.8, longest + 0.2))
+    ax.set_xticks(range(1, longest + 1), [f"turn {n}" for n in range(1, longest + 1)])
+    finish(ax, "the last turn of each line is the answer", "conversations needed")
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    return ax
+
+
+def plot_branches(cost: Mapping[int, Tensor]) -> Axes:
+    """Turns to be written by the number of ends that each first call gets."""
+    ax = axes_row()[0]
+    values = [float(turns) / 1000 for turns in cost.values()]
+    ax.plot([*cost], values, marker="o", color=PI)
+    ax.set(xscale="log", ylim=(0, 1.1 * max(values)))
+    ax.set_xticks([*cost], [f"{ends}" for ends in cost])
+    ax.minorticks_off()
+    write(ax, "no branches", 1, values[0], (8, -4), fontsize=11, ha="left")
+    return finish(ax, "ends written for each first call", "turns in all, thousands")
+
+
+def plot_copying(copies: Tensor, counts: Mapping[str, Tensor]) -> Axes:
+    """Conversations needed for the answer, [copies], by how often a policy copies."""
+    ax = axes_row()[0]
+    for row, (name, numbers) in enumerate(counts.items()):
+        look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
+        ax.plot(copies, numbers, label=name, **look)
+    ax.set(yscale="log")
+    finish(ax, "probability of copying, at every turn", "conversations needed")
+    return legend_above(ax)

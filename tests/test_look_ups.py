@@ -1,0 +1,138 @@
+"""Notebook 16's chain of look-ups: what is listed adds up, and agrees with samples."""
+
+import pytest
+import torch
+
+from grpo_course.lessons.exercises.nb16 import state_deltas, turn_deltas
+from grpo_course.lessons.look_ups import (
+    BOXES,
+    all_prompts,
+    converse,
+    copying,
+    final_reward,
+    list_all,
+    pushes,
+    read_before,
+    right_answers,
+    score,
+    success,
+    turn_rewards,
+)
+
+CALLS = (0, 1, 2, 3)
+
+
+def any_policy(calls):
+    generator = torch.Generator().manual_seed(calls)
+    shape = (calls + 1, BOXES, BOXES)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def test_a_chain_is_followed_box_by_box():
+    prompt = torch.tensor([[2, 0, 3, 1, 0]])  # from box 0 to 2, to 3, to 1
+    assert [right_answers(prompt, calls).item() for calls in CALLS] == [0, 2, 3, 1]
+    written = torch.tensor([[[0, 2, 3, 1], [1, 0, 2, 2]]])
+    read = [[[0, 2, 3, 1], [0, 0, 2, 3]]]
+    assert read_before(prompt, written).tolist() == read
+    assert final_reward(prompt, written).tolist() == [[1, 0]]
+    assert turn_rewards(prompt, written).tolist() == [[[0.25] * 4, [0.0] * 4]]
+
+
+def test_a_turn_earns_nothing_behind_a_wrong_one():
+    prompt = torch.tensor([[2, 0, 3, 1, 0]])
+    written = torch.tensor([[[0, 1, 0]]])  # the second call asks the wrong box
+    assert turn_rewards(prompt, written)[0, 0].tolist() == pytest.approx([1 / 3, 0, 0])
+
+
+@pytest.mark.parametrize("calls", CALLS)
+def test_every_conversation_is_listed_once_and_their_chances_add_up(calls):
+    world = list_all(calls)
+    assert world.written.shape == (96, BOXES ** (calls + 1), calls + 1)
+    assert len({*map(tuple, world.written[5].tolist())}) == BOXES ** (calls + 1)
+    assert len({*map(tuple, world.prompts.tolist())}) == len(all_prompts()) == 96
+    chances = world.chance(any_policy(calls)).sum(dim=-1)
+    torch.testing.assert_close(chances, torch.ones_like(chances))
+
+
+@pytest.mark.parametrize("share", [0.25, 0.4, 0.9])
+def test_the_exact_success_is_that_of_paper_and_pencil(share):
+    """With one call: both copies right, or both wrong and right by luck."""
+    luck = (1 - share) ** 2 / (BOXES - 1)
+    right = [success(copying(calls, share, seeds=(0,))).item() for calls in (0, 1)]
+    assert right == pytest.approx([share, share**2 + luck])
+
+
+@pytest.mark.parametrize("calls", CALLS)
+def test_the_mean_push_is_the_gradient_of_success(calls):
+    logits, world = any_policy(calls).requires_grad_(), list_all(calls)
+    success(logits[None]).sum().backward()
+    deltas = world.reward.double()[..., None].expand(world.written.shape)
+    for each in (deltas, deltas - 0.3):  # a baseline of the prompt changes no mean
+        mean, _ = pushes(world, logits.detach(), each)
+        torch.testing.assert_close(mean, logits.grad, rtol=0, atol=1e-7)
+
+
+def test_mean_and_noise_are_those_of_many_samples():
+    calls, count = 2, 2000
+    logits, world = any_policy(calls).float(), list_all(calls)
+    reward = final_reward(world.prompts, world.written)
+    mean, noise = pushes(world, logits, reward[..., None].expand(world.written.shape))
+    written = converse(
+        logits[None], world.prompts, count, [torch.Generator().manual_seed(0)]
+    )[0]
+    reward = final_reward(world.prompts, written)
+    read = read_before(world.prompts, written)
+    for turn, table in enumerate(logits.softmax(dim=-1)):
+        gradient = torch.eye(BOXES)[written[..., turn]] - table[read[..., turn]]
+        push = torch.zeros(*reward.shape, BOXES, BOXES)
+        rows = read[..., turn, None, None].expand(-1, -1, 1, BOXES)
+        push.scatter_(2, rows, (reward[..., None] * gradient)[..., None, :])
+        push = push.flatten(0, 1)
+        torch.testing.assert_close(
+            push.mean(dim=0).double(), mean[turn], rtol=0, atol=0.004
+        )
+        sampled = push.var(dim=0).sum().item()
+        assert sampled == pytest.approx(noise[turn].item(), rel=0.03)
+
+
+def test_seeds_write_side_by_side_and_each_is_scored_by_its_own_tables():
+    logits = torch.stack([any_policy(1), any_policy(3)[:2]]).float()
+    prompts = all_prompts()[:7]
+    alone = [
+        converse(each[None], prompts, 5, [torch.Generator().manual_seed(seed)])
+        for seed, each in enumerate(logits)
+    ]
+    both = [torch.Generator().manual_seed(seed) for seed in (0, 1)]
+    written = converse(logits, prompts, 5, both)
+    assert torch.equal(written, torch.cat(alone))
+    read = read_before(prompts, written)
+    for seed, each in enumerate(logits):
+        expected = score(each, read[seed], written[seed])
+        assert torch.equal(score(logits, read, written)[seed], expected)
+
+
+def test_what_follows_a_turn_is_all_that_it_answers_for():
+    """With deltas to go, no turn's mean push changes, and every turn has less noise."""
+    world, logits = list_all(2), copying(2)
+    rewards = turn_rewards(world.prompts, world.written)
+    whole = rewards.sum(dim=-1, keepdim=True).expand(rewards.shape)
+    to_go = rewards.flip(-1).cumsum(-1).flip(-1)
+    (mean, noise), (less_mean, less_noise) = (
+        pushes(world, logits, each) for each in (whole, to_go)
+    )
+    torch.testing.assert_close(mean, less_mean)
+    assert less_noise[0] == pytest.approx(noise[0].item())
+    assert (less_noise[1:] < noise[1:]).all()
+
+
+def test_who_reads_what_nobody_else_reads_learns_nothing():
+    rewards, read = torch.tensor([[1.0, 0.0, 0.0]]), torch.tensor([[[1], [2], [2]]])
+    assert state_deltas.solution(rewards, read)[0, 0].item() == 0
+    assert turn_deltas.solution(torch.ones(1, 3, 2)).abs().max() == 0
+
+
+def test_a_world_that_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="calls=-1, but it must be at least 0"):
+        list_all(-1)
+    with pytest.raises(ValueError, match="share=1, but it must be"):
+        copying(1, share=1)
