@@ -265,7 +265,7 @@ def test_deltas(mode, batch, trial, tolerance):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=tolerance)
 
 
-# TRL's RLOOTrainer, which no config of ours is translated for: what notebook 13 says.
+# TRL's RLOOTrainer, which no config of ours is translated for: what TRL.md says.
 
 
 @pytest.mark.parametrize(

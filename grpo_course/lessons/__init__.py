@@ -12,6 +12,7 @@ finale           12: the record of its runs
 batch_queue      13: how old samples get
 answer_tree      14: a world of text that can be enumerated
 own_task_seeds   15: its task to copy, recorded with five seeds
+look_ups         16: chains of calls, so short that all are listed
 word_order       15: a task for a model that others trained
 real_texts       11, 15: what that model wrote, recorded
 preferences      17: a reward learned from pairs, and DPO
