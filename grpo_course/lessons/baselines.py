@@ -19,7 +19,7 @@ def evidence(
         return left_out > raw
 
     worse = [size for size in SIZES if noisier(always, size)]
-    stands = len(worse) == len(SIZES)
+    stands = len(worse) == len(SIZES) and 0 < always < 1  # at 0 and 1 nothing varies
     tell(stands, f"always = {always}: noisier in groups of {spans(worse, SIZES)}")
 
     worse = [size for size in SIZES if noisier(sometimes, size)]
@@ -33,7 +33,7 @@ def evidence(
 
     raw, left_out = noises(always, 8, more)
     words = f"p = {always}, G = 8: raw {raw:.4f}, leave-one-out {left_out:.4f}"
-    stands = noisier(always, 8) and left_out < raw
+    stands = noisier(always, 8) and left_out < raw and 0 < always < 1
     tell(stands, f"more = {more:g}: {words}")
 
 
