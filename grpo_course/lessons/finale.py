@@ -177,9 +177,6 @@ def print_ends(rows: Run, start: Run) -> None:
     ends = [("before training", "", start)]
     for run in rows["runs"]:
         ends.append((run["name"], f"{run['learning_rate']:g}", run["end"]))
-    for run in rows.get("supervised", ()):
-        name = f"supervised, seed {run['seed']}"
-        ends.append((name, f"{run['learning_rate']:g}", run["end"]))
     asked = f"greedily, of {start['problems']} rows"
     print(f"{asked:34s}    rate  right  in the form  last number")
     for name, rate, end in ends:
