@@ -4,7 +4,7 @@ Its second reward is a bad one, for notebook 15 to catch.
 """
 
 import random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from grpo_course.text.responses import completion_texts, graded
 from grpo_course.text.tasks import Problem, TextTask, settings, split_of
@@ -73,6 +73,5 @@ class WordOrder(TextTask):
 
     def opening(self, system_prompt):
         """The system prompt, and as many of the examples as are wanted."""
-        whole = super().opening(system_prompt)
-        left_out = 2 * (len(self.examples) - self.num_examples)
-        return whole[: len(whole) - left_out]
+        whole: Any = super().opening(system_prompt)
+        return whole[: len(whole) - 2 * (len(self.examples) - self.num_examples)]
