@@ -49,13 +49,14 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     stories = replace(presets_of("smollm2")["smollm2"], model=given.model)
-    made = {"stories": record(stories, "validation", given.count), "order": {}}
+    words: dict[str, list[dict]] = {}
+    made = {"stories": record(stories, "validation", given.count), "order": words}
     order = replace(
         presets_of(ORDER)["pretrained"], model=given.model, task=ORDER, device="cpu"
     )
     for number in (0, 1, 2, 4):
         config = replace(order, task_settings={"num_examples": number})
-        made["order"][str(number)] = record(config, "validation", given.count)
+        words[str(number)] = record(config, "validation", given.count)
         write_atomically(PATH, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
 
 
