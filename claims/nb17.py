@@ -6,10 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from claims.runner import BEST, PROMPT_SETS, Claim, Setting, repeated
-from grpo_course.formulas import compute_deltas
-from grpo_course.lessons import teachers
-from grpo_course.lessons.judges import judge_errors, rubric_ticks, sorts_after
+from claims.runner import BEST, PROMPT_SETS, Claim, Setting
+from grpo_course.lessons.judges import judge_errors, sorts_after
 from grpo_course.lessons.preferences import (
     climb,
     dpo,
@@ -19,7 +17,6 @@ from grpo_course.lessons.preferences import (
     true_rewards,
     warm_start,
 )
-from grpo_course.sequences import place_reward
 from grpo_course.sort import (
     all_log_probs,
     exact_expected_reward,
@@ -78,60 +75,9 @@ def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Ten
     return sorts_after(marks, setting.seeds, prompts, **climbing(setting))
 
 
-def by_rubric(setting: Setting, all_or_nothing: bool) -> Tensor:
-    """P(sorted) from a poor start, by a rubric of which a tenth is wrong. -> [seed]"""
-    prompts = PROMPT_SETS[setting.prompts]
-    ticks = rubric_ticks(0.1, setting.seeds, prompts)
-    marks = ticks.prod(-1) if all_or_nothing else ticks.mean(-1)
-    return sorts_after(marks, setting.seeds, prompts, 5, **climbing(setting))
-
-
-def taught(
-    setting: Setting,
-    way: str,
-    rate: float,
-    num_rollouts: int = 40,
-    teacher_steps: int = 80,
-    then: int = 0,
-) -> Tensor:
-    """P(right) after some lessons, and then `then` rollouts of GRPO. -> [seed]"""
-    teacher = teachers.make_teacher(setting.seeds, teacher_steps)
-    student = teachers.make_student(setting.seeds)
-
-    def by_group(rollout, rewards, old):
-        return compute_deltas(rewards, "normalized_rewards")
-
-    def by_token(rollout, rewards, old):
-        return teacher.log_probs(rollout) - old
-
-    def by_copying(rollout, rewards, old):
-        return torch.ones_like(old)
-
-    def by_points(rollout, rewards, old, bonus=0.0):
-        points = 15 * place_reward(rollout) - bonus * old.sum(-1)
-        return compute_deltas(points, "normalized_rewards")
-
-    ways: dict[str, dict[str, Any]] = {
-        "GRPO": {"deltas_of": by_group},
-        "distillation": {"deltas_of": by_token},
-        "imitation": {"deltas_of": by_copying, "writer": teacher},
-        "whole vocabulary": {"kind": teachers.WholeVocabulary, "teacher": teacher},
-        "points": {"deltas_of": by_points},
-        "points and entropy": {"deltas_of": partial(by_points, bonus=1.0)},
-    }
-    lessons = [(way, rate, num_rollouts), ("GRPO", 0.01, then)]
-    for name, pace, length in lessons if then else lessons[:1]:
-        rollouts = round(length * setting.length)
-        end = teachers.study(student, pace * setting.rate, rollouts, **ways[name])[-1]
-    return end
-
-
 poor_start = partial(true_reward, num_pairs=640, fit_steps=30, warm_epochs=3)
-distilled = partial(taught, way="distillation", rate=0.02)
-bonus = partial(taught, way="points and entropy", rate=0.02)
 start = by_dpo
 FromStart = partial(Claim, not_tried={BEST: "one arm is the start, and has no rate"})
-Taught = partial(Claim, not_tried={"other prompts": "all 64 prompts are asked already"})
 # fmt: off
 CLAIMS = (
     FromStart("17.judge", "Climbing a reward learned from few pairs costs true reward.",
@@ -155,26 +101,5 @@ CLAIMS = (
     Claim("17.alike", "Sixteen judges that err alike teach less than independent ones.",
         (partial(by_panel, num_judges=16),
          partial(by_panel, num_judges=16, correlation=0.5))),
-    Claim("17.rubric",
-        "With a tenth of its ticks wrong, a rubric's sum teaches more than all or "
-        "nothing.",
-        (repeated(partial(by_rubric, all_or_nothing=False), 4),
-         repeated(partial(by_rubric, all_or_nothing=True), 4))),
-    Taught("17.dense", "A teacher's opinion of each token teaches more than a reward.",
-        (distilled, partial(taught, way="GRPO", rate=0.01))),
-    Taught("17.imitation", "Imitating the teacher teaches more than distillation.",
-        (partial(taught, way="imitation", rate=0.02), distilled)),
-    Taught("17.whole",
-        "The whole vocabulary's KL teaches more than the written token's k1.",
-        (partial(taught, way="whole vocabulary", rate=0.02), distilled)),
-    Taught("17.bonus", "With an entropy bonus, points for places teach more.",
-        (bonus, partial(taught, way="points", rate=0.02))),
-    Taught("17.entropy",
-        "Points for places with an entropy bonus teach about as much as a teacher.",
-        (bonus, distilled), within=0.15),
-    Taught("17.beyond",
-        "A weak teacher, then a reward, reach more than the reward in the same time.",
-        (partial(distilled, num_rollouts=40, teacher_steps=28, then=40),
-         partial(taught, way="GRPO", rate=0.01, num_rollouts=80))),
 )
 # fmt: on
