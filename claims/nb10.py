@@ -34,8 +34,6 @@ def earned(setting: Setting, cause: str = "", beta: float = Settings.beta) -> Te
 
 # fmt: off
 CLAIMS = (
-    Claim("10.padding", "Padding that counts as response costs reward.",
-        (earned, partial(earned, cause="padding counted as response")), seeds=range(8)),
     Claim("10.reference",
         "With a large β, the reward gains by a reference that is the policy itself.",
         (partial(earned, cause="reference is the policy itself", beta=0.5),

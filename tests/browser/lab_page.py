@@ -37,7 +37,7 @@ class Server:
 
 
 @contextmanager
-def serve(command, root, private):
+def serve(command, root, private, *named):
     """Start a command in a checkout without a user's settings; Ctrl-C at the end."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("JUPYTER")}
     environment.pop(record.STORED, None)  # the tests click as a learner does
@@ -51,7 +51,7 @@ def serve(command, root, private):
     log = private / "server.log"
     with log.open("w") as out:
         server = subprocess.Popen(
-            [sys.executable, "-m", "grpo_course", command, *OPTIONS],
+            [sys.executable, "-m", "grpo_course", command, *named, *OPTIONS],
             cwd=root,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -97,7 +97,7 @@ def test_a_deck_is_presented_in_jupyterlab(name, course, visit, tmp_path):
     if is_left_out(name, RUN):
         pytest.skip("left out by --quick")
     stage = visit(*ZOOMED)
-    with serve("slides", course, tmp_path) as live:
+    with serve("slides", course, tmp_path, name) as live:
         address = live(f"rise/teaching/{name}.ipynb")
         stage.page.goto(address, wait_until="domcontentloaded")
         walk(stage.page)
