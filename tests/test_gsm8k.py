@@ -14,7 +14,7 @@ from pathlib import Path
 from time import thread_time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grpo_course.text.grader import (
@@ -250,6 +250,7 @@ def says_no_number(text):
 
 @pytest.mark.slow
 @given(st.text(max_size=300).filter(says_no_number))
+@example("\0")
 def test_the_last_number_is_found_behind_any_text(text):
     assert last_number(f"5 {text} 7") == 7
     assert last_number(f"7 {text}") == 7

@@ -32,6 +32,7 @@ LONGEST_NUMBER = 100  # digits and commas; Python takes long over thousands of d
 # Minus signs, dashes and hyphens of other widths, which some write for a minus.
 _DASHES = str.maketrans(
     dict.fromkeys("\u2212\u2013\u2014\u2015\u2011\u2012\u207b\ufe63\uff0d", "-")
+    | {"\0": " "}  # which stands for a number below
 )
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 _ESCAPED = re.compile(r"\\(?=[$%])")
