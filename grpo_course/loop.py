@@ -14,7 +14,7 @@ train side by side, every tensor has a seed axis in front, [seed batch trial pos
 
 import copy
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from math import nan
@@ -365,6 +365,22 @@ def mean_and_error(values: Tensor | Sequence[float]) -> tuple[Tensor, Tensor]:
     """The mean over the seeds and its standard error. [... seed] -> two of [...]"""
     results = torch.as_tensor(values).detach().double()
     return results.mean(dim=-1), results.std(dim=-1) / results.shape[-1] ** 0.5
+
+
+# How many standard errors hold 95 % of the means of n seeds: Student's t with n - 1
+# degrees of freedom, from n = 2.
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+
+
+def half_width(values: Iterable[float]) -> float:
+    """Half of the 95 % interval of a mean over a few seeds; NaN for a single one."""
+    seeds = torch.tensor([float(value) for value in values], dtype=torch.float64)
+    n, free = len(seeds), len(seeds) - 1
+    if free < 1:
+        return nan
+    # Beyond the table, the first terms in 1 / free, good to 0.003.
+    t = STUDENT[n - 2] if n - 2 < len(STUDENT) else 1.96 + 2.372 / free + 2.82 / free**2
+    return t * mean_and_error(seeds)[1].item()
 
 
 # --- The doors: what a person passes in is looked at once, here

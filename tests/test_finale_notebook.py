@@ -170,7 +170,8 @@ def test_whatever_the_file_of_rows_holds_is_printed(capsys):
         "end": end,
     }
     finale.print_updates(run)
-    finale.print_ends({"runs": [run]}, end | {"right": 13})
+    start = end | {"right": 13, "examples": 2, "mark": "####"}
+    finale.print_ends({"starts": [start], "runs": [run]})
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) < 80
     assert lines[2].split() == ["0", "0.25", "0.50", "77", "0.12"]

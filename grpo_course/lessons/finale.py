@@ -15,13 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grpo_course.loop import half_width
+from grpo_course.text import qwen
 from grpo_course.text.smollm2 import ShortAnswers
 
 PATH = Path(__file__).parent / "smollm2.json"
 FORKS, ROWS = (PATH.with_name(name) for name in ("forks.json", "rows.json"))
 FIRST, CALLS, SAME = "GRPO", "GRPO with a calculator", "same kind"
 LARGER = "GRPO, numbers up to 40"
-STUDENT = {2: 12.71, 3: 4.30, 5: 2.78}  # standard errors in 95 %, by number of seeds
 HELD = 1000  # and the seed of a run: the seed of its held-out problems
 Run = dict[str, Any]
 
@@ -129,8 +130,7 @@ def at_every_stop(chosen: Sequence[Mapping[str, Any]]) -> str:
 
 def over_seeds(values: Tensor) -> str:
     """The mean over seeds and its 95 % interval by Student's t, as text. [seed] in."""
-    half = STUDENT[len(values)] * values.std() / len(values) ** 0.5
-    return f"{values.mean():+.2f} ± {half:.2f}"
+    return f"{values.mean():+.2f} ± {half_width(values):.2f}"
 
 
 def changes(
@@ -172,8 +172,10 @@ def print_updates(run: Run) -> None:
         print(f"{number:6d}{share}{rest}")
 
 
-def print_ends(rows: Run, start: Run) -> None:
-    """Greedy answers before training, and after each run on the rows."""
+def print_ends(rows: Run) -> None:
+    """Greedy answers before training, with the prompt of the runs, and after each."""
+    prompt = len(qwen.Rows.examples), qwen.MARK
+    (start,) = (s for s in rows["starts"] if (s["examples"], s["mark"]) == prompt)
     ends = [("before training", "", start)]
     for run in rows["runs"]:
         ends.append((run["name"], f"{run['learning_rate']:g}", run["end"]))

@@ -9,7 +9,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle, groupby
-from math import nan
 from operator import itemgetter
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from matplotlib.style import library
 from pandas import DataFrame, Series, concat
 
 from grpo_course.files import write_atomically
+from grpo_course.loop import half_width
 from grpo_course.text.run_folder import (
     CONFIG,
     METRICS,
@@ -151,21 +151,6 @@ def measured_ends(metrics: Sequence[DataFrame]) -> dict[str, str]:
         if (half := half_width(last)) > 0:  # the same in all seeds, or only one
             ends[name] += f" ± {half:.2g}"
     return ends
-
-
-# How many standard errors hold 95 % of the means of n seeds: Student's t with n - 1
-# degrees of freedom, from n = 2.
-STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-
-
-def half_width(values: Series) -> float:
-    """Half of the 95 % interval of a mean over seeds; one value has none."""
-    n, free = len(values), len(values) - 1
-    if free < 1:
-        return nan
-    # Beyond the table, the first terms in 1 / free, good to 0.003.
-    t = STUDENT[n - 2] if n - 2 < len(STUDENT) else 1.96 + 2.372 / free + 2.82 / free**2
-    return t * values.std() / n**0.5
 
 
 def mean_and_band(metrics: Sequence[DataFrame], name: str, smooth: bool) -> DataFrame:
