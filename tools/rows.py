@@ -2,12 +2,15 @@
 
 .venv/bin/python -m tools.rows --model models/qwen
 .venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid"
+.venv/bin/python -m tools.rows --model models/qwen --supervise
 
 The first answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8
 worked examples and with two marks for the answer. What is recorded is not done again.
 The second reads a folder of `train --task qwen`: what it noted of each update, a few
-responses, and what the model at its end makes of the same 64 rows. Some minutes each on
-two cores; written to grpo_course/lessons/rows.json.
+responses, and what the model at its end makes of the same 64 rows. The third is the
+rival: the same model imitates solutions of GSM8K, with the prompt of the run. Written
+to grpo_course/lessons/rows.json. The first two take some minutes each on two cores, the
+third one most of an hour.
 """
 
 import argparse
@@ -16,6 +19,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
+
+import torch
 
 from grpo_course.checks import settings
 from grpo_course.files import write_atomically
@@ -39,11 +44,13 @@ from grpo_course.text.training import (
     make_environment,
     make_policy,
     presets_of,
+    run_warm_start,
 )
 
 CONFIG = presets_of("qwen")["qwen"]
 COUNTS, PROBLEMS, SHOWN = (0, 2, 4, 8), 64, 4
 GROUP = CONFIG.num_responses  # a run keeps whole groups; the first of each is shown
+STEPS, SOLUTIONS, RATE = 32, 8, 1e-5  # of the imitation
 NOTED = ("accuracy", "form", "mean_length", "tied_groups", "truncated")
 MORE = (
     (
@@ -158,23 +165,60 @@ def of_run(folder: Path, name: str) -> dict:
     }
 
 
+def supervised(model_path: str, data: str, seed: int) -> dict:
+    """The model after it has imitated GSM8K's solutions, and each step's loss."""
+    config = replace(
+        CONFIG,
+        model=model_path,
+        task_settings={"data": data},
+        seed=seed,
+        warm_start_steps=STEPS,
+        warm_start_batch_size=SOLUTIONS,
+        warm_start_learning_rate=RATE,
+    )
+    torch.manual_seed(seed)
+    model, tokenizer = load_model(model_path), load_tokenizer(model_path)
+    losses = run_warm_start(
+        config, model, tokenizer, load_problems(config), lambda seen: print(seen[-1])
+    )
+    policy = make_policy(config, model, tokenizer)
+    held_back = load_problems(config, "validation", PROBLEMS)
+    environment = make_environment(config, held_back, tokenizer)
+    found, written = answers(policy, environment, qwen.MARK)
+    return {
+        "name": "supervised on the solutions",
+        "seed": seed,
+        "learning_rate": RATE,
+        "solutions": STEPS * SOLUTIONS,
+        "losses": losses,
+        "end": found,
+        "written": written,
+    }
+
+
+def keep(kind: str, found: dict) -> None:
+    """Write it in its place: another of its name and seed goes."""
+    kept, mark = read_rows(), (found["name"], found["seed"])
+    others = [one for one in kept.get(kind, []) if (one["name"], one["seed"]) != mark]
+    kept[kind] = [*others, found]
+    write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
+    print(found["end"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default=CONFIG.model)
     parser.add_argument("--data", default="gsm8k")
     parser.add_argument("--run", type=Path, help="the folder of a finished run")
     parser.add_argument("--name", default="form unpaid", help="what it is called")
+    parser.add_argument("--supervise", action="store_true", help="imitate solutions")
+    parser.add_argument("--seed", type=int, default=0, help="of the imitation")
     options = parser.parse_args()
     if options.run:
-        name = options.name
-        found = of_run(options.run, name)
-        kept = read_rows()
-        others = [
-            r for r in kept["runs"] if (r["name"], r["seed"]) != (name, found["seed"])
-        ]
-        kept["runs"] = [*others, found]
-        write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
-        print(found["end"])
+        keep("runs", of_run(options.run, options.name))
+        return
+    if options.supervise:
+        keep("supervised", supervised(options.model, options.data, options.seed))
         return
     model, tokenizer = load_model(options.model), load_tokenizer(options.model)
     for count in COUNTS:

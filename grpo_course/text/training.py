@@ -339,7 +339,8 @@ def warm_start(
     """Train on demonstrations of the problems; returns the loss of each step, in nats.
 
     `demonstrate` is a task's: a problem to a response. Of `config`, what begins with
-    warm_start counts, the system prompt, and the seed of order and demonstrations.
+    warm_start counts, the system prompt, the seed of order and demonstrations, and
+    micro_batch_size: so many are read at once.
     The loss is minus the mean log-probability of the tokens of the responses: the
     prompt is read, not scored. `watch` sees the losses after each step.
     Raises ValueError for a frozen model, and for fewer problems than a step takes.
@@ -364,20 +365,30 @@ def warm_start(
     )
     schedule = linear_schedule(optimizer, steps, warmup=20, final_share=0.1)
     rng, losses = random.Random(config.seed), []
+    most = config.micro_batch_size or size
     opening = make_task(config).opening(config.system_prompt)
     for step in range(steps):
         chosen = rng.sample(problems, size)
         questions = [problem.question for problem in chosen]
         responses = [demonstrate(problem, rng) for problem in chosen]
-        batch = as_rollout(tokenizer, questions, responses, opening)
-        loss = -aggregate(policy.log_probs(batch), batch.mask, "token_mean")
-        place = f"step {step} of the warm start"
-        require_finite_loss(loss, place)
+        parts = [
+            as_rollout(
+                tokenizer, questions[i : i + most], responses[i : i + most], opening
+            )
+            for i in range(0, size, most)
+        ]
+        tokens = sum(part.mask.sum() for part in parts)
+        place, loss = f"step {step} of the warm start", 0.0
         optimizer.zero_grad()
-        loss.backward()
+        for part in parts:
+            mean = -aggregate(policy.log_probs(part), part.mask, "token_mean")
+            share = mean * (part.mask.sum() / tokens)
+            require_finite_loss(share, place)
+            share.backward()
+            loss += share.item()
         take_step(optimizer, max_norm=1.0, place=place)
         schedule.step()
-        losses.append(loss.item())
+        losses.append(loss)
         if watch:
             watch(losses)
     return losses
