@@ -165,13 +165,14 @@ def of_run(folder: Path, name: str) -> dict:
     }
 
 
-def supervised(model_path: str, data: str, seed: int) -> dict:
+def supervised(model_path: str, data: str, seed: int, dtype: str) -> dict:
     """The model after it has imitated GSM8K's solutions, and each step's loss."""
     config = replace(
         CONFIG,
         model=model_path,
         task_settings={"data": data},
         seed=seed,
+        dtype=dtype,
         warm_start_steps=STEPS,
         warm_start_batch_size=SOLUTIONS,
         warm_start_learning_rate=RATE,
@@ -213,12 +214,14 @@ def main() -> None:
     parser.add_argument("--name", default="form unpaid", help="what it is called")
     parser.add_argument("--supervise", action="store_true", help="imitate solutions")
     parser.add_argument("--seed", type=int, default=0, help="of the imitation")
+    parser.add_argument("--dtype", default=CONFIG.dtype, help="of its products")
     options = parser.parse_args()
     if options.run:
         keep("runs", of_run(options.run, options.name))
         return
     if options.supervise:
-        keep("supervised", supervised(options.model, options.data, options.seed))
+        how = options.model, options.data, options.seed, options.dtype
+        keep("supervised", supervised(*how))
         return
     model, tokenizer = load_model(options.model), load_tokenizer(options.model)
     for count in COUNTS:
