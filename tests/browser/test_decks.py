@@ -84,7 +84,7 @@ def walk(page):
             drag(page)
             sliders, key = sliders + 1, ("PageDown", "Space")[sliders % 2]
         page.keyboard.press(key)
-        page.wait_for_timeout(150)
+        page.wait_for_timeout(60)
     assert [slide["at"] for slide in seen] == [*range(seen[0]["count"])]
     faults = ("outside", "over", "broken", "raw")
     wrong = [slide for slide in seen if any(slide[fault] for fault in faults)]
