@@ -500,7 +500,13 @@ def case_of(*causes):
 
 
 @pytest.fixture
-def case():
+def one_trial(monkeypatch):
+    """Repairs are run with the script's own settings alone, one test goes further."""
+    monkeypatch.setattr(cases, "TRIALS", cases.TRIALS[:1])
+
+
+@pytest.fixture
+def case(one_trial):
     return case_of(PADDING)
 
 
@@ -670,7 +676,7 @@ def test_wrong_lines_and_many_methods_cost_points(case):
 
 
 @pytest.mark.slow
-def test_an_edit_that_changes_nothing_is_a_wrong_accusation(capsys):
+def test_an_edit_that_changes_nothing_is_a_wrong_accusation(one_trial, capsys):
     healthy = case_of()
     healthy.record.proofs.append("one")
     assert not healthy.accuse("/ num_tokens", "/ (num_tokens)")
@@ -691,7 +697,7 @@ def test_an_acquittal_is_worth_what_its_probes_would_have_seen(monkeypatch):
 
 
 @pytest.mark.slow
-def test_two_defects_are_repaired_one_by_one(capsys):
+def test_two_defects_are_repaired_one_by_one(one_trial, capsys):
     case = case_of("end token left in the graded text", "groups that mix prompts")
     case.record.proofs.append("one")
     assert case.accuse("decode(row, skip_special_tokens=False)", "decode(row)")
@@ -706,7 +712,8 @@ def test_two_defects_are_repaired_one_by_one(capsys):
 
 
 @pytest.mark.slow
-def test_a_repair_in_place_equals_the_healthy_trainer(case, capsys):
+def test_a_repair_in_place_equals_the_healthy_trainer(capsys):
+    case = case_of(PADDING)
     case.record.proofs.append("one")
     with pytest.raises(ValueError, match="stands 0 times"):
         case.accuse("no such line", "")
@@ -718,7 +725,7 @@ def test_a_repair_in_place_equals_the_healthy_trainer(case, capsys):
 
 
 @pytest.mark.slow
-def test_two_lines_at_fault_are_accused_together():
+def test_two_lines_at_fault_are_accused_together(one_trial):
     case = case_of("gradient cleared for each part")
     case.record.proofs.append("one")
     first = "            self.optimizer.zero_grad()\n            loss.backward()\n"
@@ -741,7 +748,7 @@ def test_a_repair_is_judged_by_what_it_does(case, capsys):
 
 
 @pytest.mark.slow
-def test_a_friend_opens_a_bug_and_repairs_it(capsys):
+def test_a_friend_opens_a_bug_and_repairs_it(one_trial, capsys):
     right, wrong = "total = s.num_steps * s.num_inner_steps", "total = s.num_steps\n"
     case = open_case(lambda source: source.replace(f"{right}\n", wrong))
     assert not case.probe(probes.rate_lasts_to_the_end)
@@ -751,7 +758,7 @@ def test_a_friend_opens_a_bug_and_repairs_it(capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [15, 16, 12])
-def test_a_turn_is_solved_in_its_own_words(number, monkeypatch, capsys):
+def test_a_turn_is_solved_in_its_own_words(number, one_trial, monkeypatch, capsys):
     """The lines at fault and their cure, as the hand of the turn has written them."""
     monkeypatch.setattr(cases, "drawn_hunt", lambda seed: [("odd", number)] * NUM_TURNS)
     monkeypatch.setattr(Case, "present", lambda case, paid: case)  # it need not train

@@ -328,6 +328,8 @@ def small(words, tiny):
     """The same command, over in seconds: few problems, and a tiny model for a large."""
     name, *rest = words or [""]
     told = [str(tiny) if word == "tiny" else word for word in words]
+    if "--seeds" in told:
+        told[told.index("--seeds") + 1] = "2"
     if name in ("train", "--task", "--config") and "--resume" not in rest:
         named = dict(pairwise(words))
         task, config = (named.get(flag) for flag in ("--task", "--config"))
