@@ -17,7 +17,11 @@ STAGE = """
   const all = [...document.querySelectorAll('.reveal .slides section')];
   const leaves = all.filter(each => !each.querySelector('section'));
   const slide = all.filter(each => each.classList.contains('present')).pop();"""
-# What of it lies outside, what lies over it, and what waits for the next key.
+GLANCE = f"""() => {{{STAGE}
+  return [slide.querySelectorAll('.fragment:not(.visible)').length,
+          Boolean(slide.querySelector('input[type=range]'))];
+}}"""
+# What of it lies outside, and what lies over it: a look of a third of a second.
 SLIDE = f"""() => {{{STAGE}
   const seen = [...slide.querySelectorAll('h1, h2, p, li, pre, td, img, input')]
     .filter(each => !each.closest('aside') && each.getBoundingClientRect().width);
@@ -38,8 +42,6 @@ SLIDE = f"""() => {{{STAGE}
     at: leaves.indexOf(slide),
     count: leaves.length,
     title: slide.querySelector('h1, h2')?.innerText,
-    waits: slide.querySelectorAll('.fragment:not(.visible)').length,
-    slider: Boolean(slide.querySelector('input[type=range]')),
     outside: Math.max(...boxes.map(
       box => Math.max(box.bottom - innerHeight, box.right - innerWidth))) > 2,
     over: [...over],
@@ -76,11 +78,11 @@ def walk(page):
     page.wait_for_timeout(3000)  # formulas are set, and reveal lays out once more
     seen, sliders = [], 0
     while not seen or seen[-1]["at"] < seen[-1]["count"] - 1:
-        slide = page.evaluate(SLIDE)
-        if not slide["waits"]:
-            seen.append(slide)
+        waits, has_slider = page.evaluate(GLANCE)
+        if not waits:
+            seen.append(page.evaluate(SLIDE))
         key = "Space"
-        if slide["slider"]:
+        if has_slider:
             drag(page)
             sliders, key = sliders + 1, ("PageDown", "Space")[sliders % 2]
         page.keyboard.press(key)
