@@ -3,7 +3,8 @@
 Without `--stick`, JupyterLab opens it: Alt+R begins the slides. With it, the deck
 becomes one file, `slides/hour.html`, that any browser opens without network: reveal.js
 comes from the installed jupyterlab-rise, MathJax from the package that the website
-uses. Any notebook will do that has slide types.
+uses. Any notebook will do that has slide types. Opened with `?print-pdf` behind its
+address, that file prints as a handout, one page a slide.
 """
 
 import argparse
@@ -45,7 +46,8 @@ window.MathJax = {tex: {inlineMath: [["$", "$"]]}, options: {enableMenu: false}}
 <script>
 Reveal.initialize({
   width: 853, height: 480, margin: 0, center: false, controls: false, hash: true,
-  maxScale: 100, slideNumber: "c/t", transition: "none", plugins: [RevealNotes],
+  maxScale: 100, slideNumber: "c/t", transition: "none",
+  pdfSeparateFragments: false, plugins: [RevealNotes],
 });
 {{ resources.deck["slides.js"] }}
 </script>{% endblock %}
