@@ -398,17 +398,6 @@ def exact_policy_gradient(logits: Tensor, rewards: Tensor) -> Tensor:
     return einsum(weights, response_scores(logits), "all, all pos vocab -> pos vocab")
 
 
-def exact_gradient_variance(logits: Tensor, rewards: Tensor, baseline: float) -> Tensor:
-    """Total variance of the one-response estimator (R - baseline) * score. -> []
-
-    Summed over all logits. Any baseline gives the same mean; it changes the variance.
-    """
-    estimates = (rewards - baseline)[:, None, None] * response_scores(logits)
-    lengths = estimates.square().sum(dim=(1, 2))
-    second_moment = (response_probs(logits) * lengths).sum()
-    return second_moment - exact_policy_gradient(logits, rewards).square().sum()
-
-
 def sampled_group_gradients(
     logits: Tensor,
     rewards: Tensor,

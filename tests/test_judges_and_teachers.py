@@ -87,15 +87,15 @@ def test_a_mixed_panel_closes_the_case_and_the_most_accurate_four_do_not(capsys)
     assert "trained on abci" in told and "trained on aegh" in told
     sure = ERRORS[[NAMES.index(name) for name in "aegh"]].mean(0).std().item()
     assert not try_panel(ERRORS, "aegh", sure, INFINITE, trained)
-    assert "[x] told" in (told := capsys.readouterr().out)
-    assert "[ ] chosen = 'aegh'" in told and "trained" not in told
+    assert "[v] told" in (told := capsys.readouterr().out)
+    assert "[x] chosen = 'aegh'" in told and "trained" not in told
 
 
 @pytest.mark.parametrize(
     ("panel", "told", "copies", "complaint"),
     [
-        ("abci", 0.40, INFINITE, "[ ] told = 0.40"),  # as if all were independent
-        ("abci", TOLD, 16, "[ ] copies = 16"),
+        ("abci", 0.40, INFINITE, "[x] told = 0.40"),  # as if all were independent
+        ("abci", TOLD, 16, "[x] copies = 16"),
         ("abc", TOLD, INFINITE, "name four different judges"),
         ("abcc", TOLD, INFINITE, "name four different judges"),
         ("abcz", TOLD, INFINITE, "name four different judges"),

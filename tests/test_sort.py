@@ -22,7 +22,6 @@ from grpo_course.sort import (
     compute_reward,
     exact_entropy,
     exact_expected_reward,
-    exact_gradient_variance,
     exact_pair_gradients,
     exact_policy_gradient,
     exact_sorted_probability,
@@ -392,29 +391,6 @@ def test_policy_gradient_is_the_gradient_of_the_expected_reward():
     exact = exact_policy_gradient(logits.detach(), REWARDS)
     assert gradient.abs().max() > 0.01
     torch.testing.assert_close(exact, gradient, rtol=0, atol=1e-10)
-
-
-def plain_gradient_variance(logits, rewards, baseline):
-    """Total variance of (R - baseline) * score, logit by logit."""
-    probs, rows = plain_probs(logits), [plain_softmax(row) for row in logits]
-    total = 0.0
-    for pos, token in product(range(3), range(5)):
-        values = [
-            (r - baseline) * ((triple[pos] == token) - rows[pos][token])
-            for r, triple in zip(rewards, TRIPLES, strict=True)
-        ]
-        first = sum(p * v for p, v in zip(probs, values, strict=True))
-        total += sum(p * (v - first) ** 2 for p, v in zip(probs, values, strict=True))
-    return total
-
-
-@pytest.mark.parametrize("baseline", [0.0, 2.5, -3.0, 100.0])
-@pytest.mark.parametrize("scale", [0.0, 1.0])  # 0 is the uniform policy
-def test_gradient_variance_equals_plain_enumeration(baseline, scale):
-    logits = make_logits(scale)
-    exact = exact_gradient_variance(logits, REWARDS, baseline).item()
-    expected = plain_gradient_variance(logits.tolist(), REWARDS.tolist(), baseline)
-    assert exact == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(

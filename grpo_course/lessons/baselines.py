@@ -1,6 +1,9 @@
 """Notebook 03's investigation: evidence against "a baseline always saves noise"."""
 
+import textwrap
 from collections.abc import Callable
+
+from grpo_course.classroom.screen import WIDTH
 
 SIZES = range(2, 65)
 
@@ -39,7 +42,8 @@ def evidence(
 
 def tell(stands: bool, words: str) -> None:
     """One finding, marked."""
-    print(f"[{'v' if stands else 'x'}] {words}")
+    line = f"[{'v' if stands else 'x'}] {words}"
+    print(textwrap.fill(line, WIDTH, subsequent_indent="    "))
 
 
 def spans(sizes: list[int], of: range) -> str:

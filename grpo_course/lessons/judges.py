@@ -4,14 +4,13 @@ There are 125 responses to a prompt, so a judge is a table: the marks that it gi
 all of them, [seed batch all]. Each policy, that is each seed, has judges of its own.
 """
 
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from grpo_course.classroom.screen import WIDTH
+from grpo_course.lessons.baselines import tell
 from grpo_course.lessons.preferences import EVERY, climb, true_rewards, warm_start
 from grpo_course.loop import mean_and_error
 from grpo_course.sort import SORT_PROMPTS, exact_sorted_probability
@@ -120,26 +119,26 @@ def try_panel(
     judges like the most accurate four would come as far.
     """
     if problem := not_a_panel(panel):
-        say(False, problem)
+        tell(False, problem)
         return False
     spread = errors.flatten(1).std(-1)  # [judge]
     sure = "".join(sorted(NAMES[k] for k in spread.argsort()[:ON_PANEL]))
     mean = {who: errors[[NAMES.index(n) for n in who]].mean(0) for who in (panel, sure)}
     error = mean[panel].std().item()
     right = abs(told - error) <= CLOSE
-    say(right, f"told = {told:.2f}: the mean mark of {panel} errs by {error:.2f}")
+    tell(right, f"told = {told:.2f}: the mean mark of {panel} errs by {error:.2f}")
     good = error <= GOOD
     words = "that will do" if good else f"there are panels that err by {GOOD} or less"
-    say(good, f"chosen = {panel!r}: {words}")
+    tell(good, f"chosen = {panel!r}: {words}")
     floor = limit_of(errors, sure)
     enough = copies == float("inf") and floor > error
-    say(enough, f"copies = {copies:g}: {words if enough else 'what do they share?'}")
+    tell(enough, f"copies = {copies:g}: {words if enough else 'what do they share?'}")
     if good and right:
         truth = true_rewards()
         ends = {who: train(truth + wrong) for who, wrong in mean.items()}
         for who, end in ends.items():
             average, sem = mean_and_error(end)
-            say(True, f"trained on {who}: P(sorted) {average:.2f} ± {sem:.2f}")
+            tell(True, f"trained on {who}: P(sorted) {average:.2f} ± {sem:.2f}")
     return bool(right and good and enough)
 
 
@@ -155,9 +154,3 @@ def not_a_panel(panel: str) -> str:
     if len(set(panel)) == len(panel) == ON_PANEL and set(panel) <= set(NAMES):
         return ""
     return f"chosen = {panel!r}: name four different judges, such as {NAMES[:4]!r}"
-
-
-def say(stands: bool, words: str) -> None:
-    """One finding, ticked where it stands."""
-    line = f"[{'x' if stands else ' '}] {words}"
-    print(textwrap.fill(line, WIDTH, subsequent_indent="    "))
