@@ -564,9 +564,7 @@ def test_the_hub_is_asked_without_path_and_offline_both_ways_are_told(
         ([ROW, {}], "Row 2 needs the texts"),
         ([ROW, [ROW]], "but is [{'question'"),
         (["", ROW, "", "{}"], "Row 4 needs"),  # blank lines are counted
-        (["", ROW, "", '{"answer": '], "no JSON in UTF-8 after line 3"),
-        ([ROW, "[" * 100_000], "no JSON in UTF-8 after line 1"),
-        ([ROW, "9" * 5000], "no JSON in UTF-8 after line 1"),
+        (["", ROW, "", '{"answer": '], "line 4 is not JSON"),
         (["", ""], "the split 'train' holds no row"),
     ],
 )
@@ -584,7 +582,7 @@ def test_files_that_cannot_be_used(write):
     ):
         load_gsm8k("test", folder)
     (folder / "train.jsonl").write_bytes(gzip.compress(json.dumps(ROW).encode()))
-    with pytest.raises(ValueError, match=r"train\.jsonl is no JSON in.*unpack it"):
+    with pytest.raises(ValueError, match=r"train\.jsonl is not in UTF-8"):
         load_gsm8k("train", folder)
 
 

@@ -33,7 +33,7 @@ from grpo_course.sampling import response_mask
 from grpo_course.text import reverse, task_check
 from grpo_course.text.countdown import Countdown
 from grpo_course.text.environment import Environment, sample_rows, what_is_lost
-from grpo_course.text.gsm8k import GSM8K, RUN_SPLITS, demonstration, load_gsm8k
+from grpo_course.text.gsm8k import GSM8K, RUN_SPLITS, demonstration
 from grpo_course.text.models import load_tokenizer, save_model, turn_ends
 from grpo_course.text.prompts import (
     as_rollout,
@@ -661,9 +661,6 @@ def as_list(lines, **how):
         ("a.JSONL", LINES.encode()),
         ("a.ndjson", LINES.encode("utf-8-sig")),
         ("a.txt", LINES.replace("\n", "\r\n").encode()),
-        ("a.jsonl", LINES.replace("\n", "\n\ufeff").encode("utf-8-sig")),  # joined
-        ("a.csv", b"sep=;\r\n" + CSV.replace(",", ";").encode()),
-        ("a.csv", '"sep=;"\n'.encode("utf-8-sig") + CSV.replace(",", ";").encode()),
         ("a.csv", CSV.replace("\n", "\r").encode()),
         ("a.csv", CSV.replace(",", "|").encode()),
         ("a.csv", CSV.replace('",3,', '", 3, ').replace('\n"', '\n "').encode()),
@@ -690,15 +687,12 @@ def test_problems_from_a_file(tmp_path, name, data, mark):
         ("", "no problem for the split 'train'. Its rows by split: none"),
         ("question,answer\n", "no problem for the split 'train'"),
         (CSV.replace("train", "test"), "no problem for the split 'train'.*'test' 2"),
-        (CSV + CSV, "row 5 is where another file was joined"),
-        (CSV + "\ufeff" + CSV, "row 5 is where another file was joined"),
-        (CSV + "a?,1\ufeff" + CSV, "row 5 is where another file was joined"),
-        (CSV.replace('"', ""), "row 2 has 4 columns, and the first line names 3"),
+        (CSV.replace('"', ""), "row 2 has more columns than the first line"),
         ('{"question": "a?"', "line 1 is not JSON"),
         ('{"question": "a?", "split": "train"}', "row 1 has no answer; it has"),
         ('{"data": [{"question": "a?"}]}', r"no question and no answer; it has .'data"),
         ('{"question": [{"role": "user"}], "answer": "1"}', "row 1 is no text: .*role"),
-        ('[{"question": "a?", "answer": "1"}, 2]', "line 2 holds no object"),
+        ('[{"question": "a?", "answer": "1"}, 2]', "cannot be read: 'int'"),
         ("question,answer\n a?, \n", "row 2 has no answer"),
         (CSV.encode("utf-16-le").decode(), "is not in UTF-8 .it holds NULs"),
         ('{"question": "a?", "answer": 1}\ufeff{"question": 1}', "line 1 is not JSON"),
@@ -708,13 +702,6 @@ def test_a_file_that_is_not_what_was_meant_says_so(tmp_path, text, told):
     (tmp_path / "a.csv").write_text(text, encoding="utf-8", newline="")
     with pytest.raises(ValueError, match=told):
         read_problems(tmp_path / "a.csv", "train")
-
-
-@pytest.mark.parametrize("name", ["TRAIN.JSONL", "train.ndjson"])
-def test_gsm8k_is_found_under_a_suffix_in_any_case(tmp_path, name):
-    line = json.dumps({"question": "a\u2028b", "answer": "#### 7"}, ensure_ascii=False)
-    (tmp_path / name).write_text(line + "\n", encoding="utf-8")
-    assert [p.question for p in load_gsm8k("train", tmp_path)] == ["a\u2028b"]
 
 
 def test_problems_of_a_file_without_splits_and_what_is_no_such_file(tmp_path):

@@ -4,7 +4,6 @@ From top to bottom: prompts and demonstrations; the real data, from a file or th
 settings of runs; the task. Problems are made in stories.py and graded in grader.py.
 """
 
-import json
 import os
 import random
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from grpo_course.checks import require_known, settings
+from grpo_course.files import read_text
 from grpo_course.text.grader import (
     correctness_reward,
     length_reward,
@@ -30,7 +30,7 @@ from grpo_course.text.stories import (
     make_problems,
     require_choices,
 )
-from grpo_course.text.tasks import Problem, TextTask, require_count
+from grpo_course.text.tasks import Problem, TextTask, numbered_rows, require_count
 
 # Prompts and demonstrations.
 
@@ -179,25 +179,11 @@ def _rows(split: str, path: Path | None) -> Iterator[tuple[int, Any]]:
         return
 
     file = path / f"{split}.jsonl" if path.is_dir() else path
-    for each in path.iterdir() if path.is_dir() and not file.is_file() else ():
-        if each.name.lower() in (f"{split}.jsonl", f"{split}.ndjson"):
-            file = each
     if not file.is_file():
         there = sorted(p.name for p in path.glob("*")) if path.is_dir() else []
         holds = f" The folder holds: {', '.join(there[:8])}." if there else ""
         raise FileNotFoundError(f"There is no {file}.{holds} {ways}")
-    number = 0
-    try:
-        # "-sig": editors on Windows put a mark before the first character.
-        with file.open(encoding="utf-8-sig") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield number, json.loads(line)
-    except (ValueError, RecursionError) as error:  # also of bytes that are no UTF-8
-        raise ValueError(
-            f"{file} is no JSON in UTF-8 after line {number - 1}: {error}. If it is "
-            "compressed, unpack it first."
-        ) from error
+    yield from numbered_rows(read_text(file))
 
 
 # Settings of whole runs, where they differ from GRPOConfig's.

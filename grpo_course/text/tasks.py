@@ -16,7 +16,6 @@ import traceback
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -157,7 +156,7 @@ def read_problems(
     path, problems, found = Path(path), [], Counter[str]()
     text = read_text(path)
     try:
-        for number, row in numbered_rows(path, text):
+        for number, row in numbered_rows(text):
             row = {str(k).strip().lower(): v for k, v in row.items()}
             if not any(row.values()):
                 continue
@@ -189,49 +188,33 @@ def read_problems(
     return problems[:count]
 
 
-def numbered_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:
+def numbered_rows(text: str) -> Iterator[tuple[int, Any]]:
     """The rows of a CSV, of JSON lines or of a JSON list with their places, from 1.
 
-    A text that begins with a brace or a bracket is JSON, whatever the file is called.
-    Only ends of lines end one: other marks that Python's splitlines knows may stand in
-    a text.
-    Raises ValueError, csv.Error or AttributeError for what is neither.
+    A text that begins with a brace or a bracket is JSON. Raises ValueError or csv.Error
+    for what is neither.
     """
-    lines = re.split("\r\n|\n|\r", text)
-    is_json = path.suffix.lower() in (".json", ".jsonl", ".ndjson")
-    if is_json or text.lstrip().startswith(("{", "[")):
-        with suppress(ValueError, RecursionError):
-            if isinstance(whole := json.loads(text), list):
-                lines = list(map(json.dumps, whole))
-        for number, line in enumerate(lines, start=1):
-            line = line.removeprefix("\ufeff").strip()  # of files that were joined
-            try:
-                row = json.loads(line) if line else {}
-            except (ValueError, RecursionError) as error:
-                raise ValueError(f"line {number} is not JSON ({error})") from None
-            if not isinstance(row, dict):
-                raise ValueError(f"line {number} holds no object in braces")
+    if text.lstrip().startswith("["):
+        yield from enumerate(json.loads(text), start=1)
+    elif text.lstrip().startswith("{"):
+        # Other marks that Python's splitlines knows may stand in a text.
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                try:
+                    yield number, json.loads(line)
+                except ValueError as error:
+                    raise ValueError(f"line {number} is not JSON ({error})") from None
+    else:
+        divider = max(",;\t|", key=text.partition("\n")[0].count)
+        lines = StringIO(text, newline="")
+        rows = csv.DictReader(lines, delimiter=divider, skipinitialspace=True)
+        for number, row in enumerate(rows, start=2):
+            if None in row:
+                raise ValueError(
+                    f"row {number} has more columns than the first line names. Put a "
+                    f"text that holds {divider!r} in double quotes"
+                )
             yield number, row
-        return
-    first, divider = 1, max(",;\t|", key=lines[0].count)
-    if separator := re.fullmatch(r"\W?sep=(.)\W*", lines[0], re.IGNORECASE):  # Excel's
-        first, divider = 2, separator[1]
-        text = text[len(lines[0]) :].lstrip("\r\n")
-    how: Any = {"delimiter": divider, "skipinitialspace": True}
-    table = [*csv.reader(StringIO(text, newline=""), **how)]
-    head, *rows = table or [[]]
-    for number, row in enumerate(rows, start=first + 1):
-        if row == head or any("\ufeff" in each for each in row):
-            raise ValueError(
-                f"row {number} is where another file was joined to this one: its names "
-                "of columns, or a byte order mark (U+FEFF), stand there. Take them out"
-            )
-        if any(row[len(head) :]):
-            raise ValueError(
-                f"row {number} has {len(row)} columns, and the first line names "
-                f"{len(head)}. Put a text that holds {divider!r} in double quotes"
-            )
-        yield number, dict(zip(head, row, strict=False))
 
 
 def require_count(count: int | None) -> int:
