@@ -605,26 +605,6 @@ def test_an_epsilon_from_1_on_leaves_no_lower_bound(epsilon):
             assert report["gradient_fraction"] == pulls
 
 
-RATIOS = [0.5, 1.0, 3.0, 5.0]
-CUT = {  # mode: for delta +1 and -1, tokens cut (from below, from above) of RATIOS
-    "clipped": ((0, 2), (1, 0)),
-    "dual_clipped": ((0, 2), (1, 1)),  # above 4 with a negative delta too
-}
-
-
-@pytest.mark.parametrize("mode", LOSS_MODES)
-def test_a_report_is_of_its_own_loss(mode):
-    old = torch.full((1, 1, len(RATIOS)), -3.0, dtype=torch.float64)
-    new = old + torch.tensor(RATIOS, dtype=torch.float64).log()
-    cut = CUT.get(mode, [(0, 0)] * 2)
-    for delta, (low, high) in zip((1.0, -1.0), cut, strict=True):
-        deltas = torch.tensor([[delta]], dtype=torch.float64)
-        report = loss_report(new, deltas, old, mode=mode, dual_clip=4.0)
-        assert report["clip_fraction_low"] == low / 4
-        assert report["clip_fraction_high"] == high / 4
-        assert report["gradient_fraction"] == 1 - (low + high) / 4
-
-
 @pytest.mark.parametrize("level", RATIO_LEVELS)
 @pytest.mark.parametrize("mode", LOSS_MODES)
 def test_a_report_is_that_of_the_gradient(mode, level, monkeypatch):
