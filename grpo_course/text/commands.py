@@ -9,7 +9,6 @@ from itertools import cycle
 from pathlib import Path
 
 from pandas import concat
-from transformers import PreTrainedTokenizerBase
 
 from grpo_course.files import write_atomically
 from grpo_course.long_work import use_threads
@@ -27,10 +26,7 @@ from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.memory import print_estimate
 from grpo_course.text.models import (
     MERGED,
-    find_device,
     has_adapter,
-    load_model,
-    load_tokenizer,
     merging,
 )
 from grpo_course.text.prompts import decode_responses, encode_prompts
@@ -52,6 +48,7 @@ from grpo_course.text.training import (
     load_trained,
     make_policy,
     make_start,
+    open_model,
 )
 
 # train
@@ -159,9 +156,7 @@ def measure(
         "95 % intervals over problems."
     )
     if options.baselines:
-        policies = policies_to_compare(
-            Path(options.model), config, trained, policy, environment.tokenizer
-        )
+        policies = policies_to_compare(Path(options.model), config, trained, policy)
         compared = {
             name: ways_to_answer(
                 each,
@@ -188,7 +183,6 @@ def policies_to_compare(
     config: GRPOConfig,
     trained: GRPOConfig | None,
     policy: CausalPolicy,
-    tokenizer: PreTrainedTokenizerBase,
 ) -> dict[str, CausalPolicy]:
     """The start of a run, its model, and a longer imitation after a warm start.
 
@@ -200,15 +194,14 @@ def policies_to_compare(
             f"{path} has no model from before the training to compare with. Pass "
             "the folder of a run: --model runs/grpo."
         )
-    start = load_model(starts[0], find_device(config.device))
-    policies = {"start": make_policy(config, start, tokenizer), "model": policy}
+    policies = {"start": open_model(config, starts[0])[0], "model": policy}
     if trained and trained.model is None and trained.warm_start_steps:
         steps = trained.warm_start_steps
         steps += trained.num_epochs * trained.num_steps_per_epoch
         print(f"Longer imitation: a warm start of {steps} steps, without GRPO")
         longer = replace(trained, warm_start_steps=steps, device=config.device)
-        imitator, _ = make_start(longer, load_problems(longer))
-        policies["longer imitation"] = make_policy(config, imitator, tokenizer)
+        imitator = make_start(longer, load_problems(longer))
+        policies["longer imitation"] = make_policy(config, *imitator)
     return policies
 
 
@@ -218,16 +211,13 @@ def policies_to_compare(
 def converse(options: argparse.Namespace, config: GRPOConfig) -> int:
     """Answer one question, or those that are typed; -> the exit status"""
     use_threads(config.num_threads)
-    path, task = find_model(options.model), make_task(config)
-    tokenizer = load_tokenizer(path)
-    model = load_model(path, find_device(config.device))
-    config = replace(config, gradient_checkpointing=False)  # nothing is trained here
-    policy = make_policy(config, model, tokenizer)
+    policy, tokenizer = open_model(config, find_model(options.model))
+    task = make_task(config)
     opening = None if options.plain else task.opening(config.system_prompt)
     rewards = weigh(task.rewards, config.reward_weights)
     for problem in asked_problems(options, config):
         prompts = encode_prompts(tokenizer, [problem.question], opening)
-        require_room(model, prompts, config.max_new_tokens)
+        require_room(policy.model, prompts, config.max_new_tokens)
         number = options.samples or 1
         rollout = policy.sample(prompts, number, greedy=not options.samples)
         (texts,) = decode_responses(tokenizer, rollout)

@@ -36,7 +36,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.files import PARSING, json_lines, write_atomically
 from grpo_course.long_work import num_cores, progress_bar, use_threads, watched
-from grpo_course.loop import PLACE, History, Trainer
+from grpo_course.loop import PLACE, History
 from grpo_course.text.config import load_config
 from grpo_course.text.environment import fingerprint, sample_rows
 from grpo_course.text.lm import CausalPolicy, probe_line
@@ -66,10 +66,9 @@ from grpo_course.text.training import (
     first_words,
     load_problems,
     make_environment,
-    make_optimizer,
     make_policy,
-    make_schedule,
     make_start,
+    make_trainer,
     naming_epoch,
     watched_problems,
 )
@@ -214,20 +213,13 @@ class Run:
         self.environment = make_environment(config, self.problems, tokenizer)
         self.policy = make_policy(config, model, tokenizer)
         self.generator = self.policy.generator or torch.default_generator
-        optimizer = make_optimizer(config, self.policy)
-        self.schedule = make_schedule(config, optimizer)
         self.probe = None
         if self.watched:
             others = make_environment(config, self.watched, tokenizer)
             self.probe = HeldOutProbe(others, config.held_out_every)
             self.policy.try_length(others.tokens.shape[-1] + config.max_new_tokens)
-        self.trainer = Trainer(
-            self.policy,
-            self.environment.prompts,
-            self.environment.reward,
-            optimizer,
-            config,
-            observe=self.probe,
+        self.trainer, self.schedule = make_trainer(
+            config, self.policy, self.environment, self.probe
         )
 
     def save(self) -> None:

@@ -209,22 +209,29 @@ def find_lost_text(
     return next(lost_texts, "")
 
 
+def open_model(
+    config: GRPOConfig, path: str | Path
+) -> tuple[CausalPolicy, PreTrainedTokenizerBase]:
+    """A saved model to be asked, from a folder or by its name on the hub."""
+    tokenizer = load_tokenizer(path)
+    model = load_model(path, find_device(config.device))
+    # Nothing is trained here, so nothing needs to be made again.
+    config = replace(config, gradient_checkpointing=False)
+    return make_policy(config, model, tokenizer), tokenizer
+
+
 def load_trained(
     config: GRPOConfig, path: str | Path, split: str
 ) -> tuple[CausalPolicy, Environment]:
-    """A saved model, and the problems of one split to measure it on.
+    """A saved model as `open_model`, and the problems of a split to measure it on.
 
-    `path` is a folder or a name on the hub. Raises ValueError or OSError for a model or
-    problems that cannot be loaded, and for a model that writes other than it scores.
+    Raises ValueError or OSError for a model or problems that cannot be loaded, and for
+    a model that writes other than it scores.
     """
-    tokenizer = load_tokenizer(path)
-    model = load_model(path, find_device(config.device))
+    policy, tokenizer = open_model(config, path)
     problems = load_problems(config, split, config.eval_problems)
-    if lost := find_lost_text(config, problems, (model, tokenizer)):
+    if lost := find_lost_text(config, problems, (policy.model, tokenizer)):
         print(f"[x] {path}: {lost}.")
-    # Nothing is trained here, so nothing needs to be made again.
-    config = replace(config, gradient_checkpointing=False)
-    policy = make_policy(config, model, tokenizer)
     environment = make_environment(config, problems, tokenizer)
     probe_line(policy, environment.tokens)
     return policy, environment
@@ -238,14 +245,6 @@ def make_optimizer(config: GRPOConfig, policy: CausalPolicy) -> AdamW:
         lr=config.learning_rate,
         betas=(config.adam_beta1, config.adam_beta2),
         weight_decay=config.weight_decay,
-    )
-
-
-def make_schedule(config: GRPOConfig, optimizer: AdamW) -> LambdaLR:
-    """The learning rate over the epochs: warmup, then down to zero or constant."""
-    final_share = 0.0 if config.schedule == "linear" else 1.0
-    return linear_schedule(
-        optimizer, config.num_epochs, config.warmup_epochs, final_share
     )
 
 
@@ -487,8 +486,7 @@ def train_policy(
     the columns of every run. `watch` and `observe` as in `train`.
     """
     policy = make_policy(config, model, tokenizer)
-    optimizer = make_optimizer(config, policy)
-    schedule = make_schedule(config, optimizer)
+    trainer, schedule = make_trainer(config, policy, environment, observe)
 
     def after_epoch(history: History) -> None:
         environment.note(history)
@@ -496,6 +494,26 @@ def train_policy(
         if watch:
             watch(history)
 
+    trainer.watch = after_epoch
+    with naming_epoch(trainer):
+        return policy, trainer.train()
+
+
+def make_trainer(
+    config: GRPOConfig,
+    policy: CausalPolicy,
+    environment: Environment,
+    observe: Callable[[CausalPolicy], dict] | None = None,
+) -> tuple[Trainer, LambdaLR]:
+    """The loop at its first epoch, and its learning rate, a step of it an epoch.
+
+    The rate warms up, then falls to zero or stays.
+    """
+    optimizer = make_optimizer(config, policy)
+    final_share = 0.0 if config.schedule == "linear" else 1.0
+    schedule = linear_schedule(
+        optimizer, config.num_epochs, config.warmup_epochs, final_share
+    )
     trainer = Trainer(
         policy,
         environment.prompts,
@@ -503,10 +521,8 @@ def train_policy(
         optimizer,
         config,
         observe=observe,
-        watch=after_epoch,
     )
-    with naming_epoch(trainer):
-        return policy, trainer.train()
+    return trainer, schedule
 
 
 @contextmanager
