@@ -187,11 +187,6 @@ def shaken(module, seed=0):
     return module
 
 
-def test_a_fresh_critic_expects_nothing():
-    rollout = Rollout(PROMPTS, tokens_of(2, 4, 3))
-    assert torch.equal(Critic(5, 10, 3, 3)(rollout), torch.zeros(2, 4, 3))
-
-
 def test_a_value_reads_the_tokens_before_it_and_no_later_one():
     critic, tokens = shaken(Critic(5, 10, 3, 3)), tokens_of(2, 4, 3)
     before = critic(Rollout(PROMPTS, tokens))

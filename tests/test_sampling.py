@@ -27,13 +27,6 @@ from grpo_course.sequences import SequencePolicy, TinyLM
 EOS = 2
 
 
-@pytest.mark.parametrize("pad", [EOS, 0])
-def test_a_response_counts_up_to_its_eos(pad):
-    tokens = torch.tensor([[5, EOS, pad, pad], [EOS, pad, pad, pad], [5, 5, 5, EOS]])
-    expected = torch.tensor([[1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]]).bool()
-    assert torch.equal(response_mask(tokens, EOS), expected)
-
-
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=9))
 def test_the_mask_is_that_of_a_plain_loop(row):
     for eos, several in ((EOS, [EOS]), ((EOS,), [EOS]), ((4, EOS), [4, EOS])):
