@@ -1,6 +1,6 @@
 """`test-browser`: try JupyterLab and the website in a headless Chromium.
 
-`--quick` runs the cells of two notebooks and audits the pages of four
+`--quick` runs one notebook, and looks at few pages and slides
 (`tests/browser/quick.py`). What else is given goes to pytest.
 """
 

@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 from chromium import SITE
 from lab_page import serve
-from quick import RUN, is_left_out
+from quick import IS_QUICK, RUN, is_left_out
 
 from tools import slides
 from tools.notebook import read
@@ -71,6 +71,8 @@ def drag(page):
 def walk(page):
     """Press space to the end: every slide is seen, and whole once all of it shows.
 
+    A quick walk ends behind the fourth slider.
+
     Nothing of JupyterLab lies over it. On each slide with a slider, this is dragged
     before a key of a clicker is pressed.
     """
@@ -78,6 +80,8 @@ def walk(page):
     page.wait_for_timeout(3000)  # formulas are set, and reveal lays out once more
     seen, sliders = [], 0
     while not seen or seen[-1]["at"] < seen[-1]["count"] - 1:
+        if IS_QUICK and sliders > 3:
+            break
         waits, has_slider = page.evaluate(GLANCE)
         if not waits:
             seen.append(page.evaluate(SLIDE))
@@ -87,10 +91,11 @@ def walk(page):
             sliders, key = sliders + 1, ("PageDown", "Space")[sliders % 2]
         page.keyboard.press(key)
         page.wait_for_timeout(60)
-    assert [slide["at"] for slide in seen] == [*range(seen[0]["count"])]
+    count = len(seen) if IS_QUICK else seen[0]["count"]
+    assert [slide["at"] for slide in seen] == [*range(count)]
     faults = ("outside", "over", "broken", "raw")
     wrong = [slide for slide in seen if any(slide[fault] for fault in faults)]
-    assert len(seen) > 40 and sliders > 3 and wrong == []
+    assert seen[0]["count"] > 40 and sliders > 3 and wrong == []
 
 
 @pytest.mark.parametrize("name", DECKS)
