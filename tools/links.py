@@ -27,6 +27,7 @@ TABLE = re.compile(r"^\[project\.urls\]\n(?:.+\n)*\n?", re.MULTILINE)
 EXTRAS = "[project.optional-dependencies]"  # the table that comes behind that one
 LINE = re.compile(r"\n*^\*\*Open it in\*\* .*$", re.MULTILINE)
 CLONE = re.compile(r"(clone it with git)(?:: `git clone [^`]*`)?")
+RUNS = re.compile(r"(print with what is stored)(?: \(\[the last runs\]\([^)]*\)\))?")
 DESK = re.compile(r"(Go on at your own desk, from ).*?(?=: `python3)")
 # Colab brings its own torch and plots: only the course and what it lacks there come.
 LACKING = "docstring-parser einops gguf typeguard tyro"
@@ -77,6 +78,8 @@ def publish(root: Path, address: str) -> None:
 def named(text: str, address: str) -> str:
     """A page or a slide that names the address, or names none."""
     clone = f": `git clone --depth 1 {address} grpo-course`" if address else ""
+    runs = f"{address}/actions/workflows/course.yml"  # with their dates and minutes
+    text = RUNS.sub(rf"\g<1> ([the last runs]({runs}))" if address else r"\g<1>", text)
     words = address.removeprefix("https://")
     place = f"[{words}]({address})" if address else "the course's folder"
     return DESK.sub(rf"\g<1>{place}", CLONE.sub(rf"\g<1>{clone}", text))
