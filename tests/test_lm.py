@@ -1049,9 +1049,7 @@ def test_an_adapter_finds_its_model_where_both_have_moved_or_says_what_to_do(
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null"])
 def test_a_damaged_card_of_an_adapter_is_named(text, tmp_path):
     (tmp_path / "adapter_config.json").write_text(text)
-    with pytest.raises(
-        ValueError, match=r"adapter_config\.json is not what was written"
-    ):
+    with pytest.raises(ValueError, match=r"adapter_config\.json (is not|must hold)"):
         load_model(tmp_path)
 
 

@@ -385,7 +385,7 @@ def test_what_is_nearly_refused_is_not():
 # The command
 
 
-@pytest.mark.parametrize("text", ["use_vllm", "[1]", '{"a": }', "[" * 100_000])
+@pytest.mark.parametrize("text", ["use_vllm", "[1]", '{"a": }'])
 def test_own_arguments_must_be_an_object(text):
     with pytest.raises(ValueError, match="--trl"):
         bridge.own_arguments(text)
@@ -393,9 +393,8 @@ def test_own_arguments_must_be_an_object(text):
 
 def test_own_arguments_must_be_names_of_trl(trl):
     assert bridge.own_arguments('{"beta": 0.5}') == {"beta": 0.5}
-    match = "--trl names 'nonsense', which trl.GRPOConfig does not have"
-    with pytest.raises(ValueError, match=match):
-        bridge.own_arguments('{"beta": 0.5, "nonsense": 1}')
+    with pytest.raises(ValueError, match=r"no setting 'betta'\. Did you mean .*beta"):
+        bridge.own_arguments('{"beta": 0.5, "betta": 1}')
 
 
 def test_what_trl_itself_would_ask_for_late_is_asked_for_at_once(trl):

@@ -166,17 +166,22 @@ def load_config(path: str | Path, task: str | None = None) -> GRPOConfig:
 
     Raises ValueError for a file that is not JSON, and as `from_values`.
     """
-    text = read_text(Path(path))
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not JSON: {error}.") from None
-    if not isinstance(values, dict):
-        raise ValueError(f'{path} must hold one object: {{"base": "gpu", ...}}.')
+    values = json_object(read_text(Path(path)), str(path))
     try:
         return from_values(values | ({"task": task} if task else {}))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def json_object(text: str, where: str) -> dict[str, Any]:
+    """The names and values in a text; ValueError, which says where, for another."""
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{where} is not JSON: {error}.") from None
+    if not isinstance(values, dict):
+        raise ValueError(f'{where} must hold one object: {{"name": value, ...}}.')
+    return values
 
 
 def from_values(values: Mapping[str, Any]) -> GRPOConfig:

@@ -22,7 +22,8 @@ from transformers import (
 from transformers.utils import logging
 
 from grpo_course import install
-from grpo_course.files import PARSING, read_text
+from grpo_course.files import read_text
+from grpo_course.text.config import json_object
 from grpo_course.text.errors import FOR_LORA, require_extra
 from grpo_course.text.prompts import plain_template, prompt_text, turn_end
 
@@ -57,12 +58,7 @@ def whole_model(path: str | Path) -> str:
     """
 
     def value_of(file: Path, key: str) -> str:
-        try:
-            return str(json.loads(read_text(file)).get(key) or "")
-        except PARSING as error:
-            raise ValueError(
-                f"{file} is not what was written ({error}). Copy it again."
-            ) from None
+        return str(json_object(read_text(file), str(file)).get(key) or "")
 
     if not has_adapter(path):
         return str(path)

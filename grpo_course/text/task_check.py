@@ -46,6 +46,7 @@ from grpo_course.text.training import (
     make_task,
 )
 
+RIGHT = "the right response"
 LISTED = 20  # answers that a policy names at once, the right one among them
 FOOLED = 0.75  # of what the right response earns: what no cheap policy may
 SPARED = 0.1  # of the problems, whose right response may be cut off
@@ -65,17 +66,20 @@ def attack(task: TextTask, count: int = LOOKED_AT, seed: int = 0) -> DataFrame:
     their weighted sum, which is what GRPO is paid.
     """
     problems = list(task.problems("train", count, seed))
-    tried = {"the right response": [task.gold(problem) for problem in problems]}
-    rows = {}
-    for policy, texts in (tried | cheap_policies(task, problems)).items():
-        earned = DataFrame(pay(task.rewards, problems, texts), dtype=float)
-        earned["total"] = sum(earned[n] * w for n, (_, w) in task.rewards.items())
-        rows[policy] = earned.mean()
-    return DataFrame(rows).T
+    paid = pay_each(task, problems, responses_of(task, problems))
+    means = {
+        policy: DataFrame(earned, dtype=float).mean() for policy, earned in paid.items()
+    }
+    table = DataFrame(means).T
+    table["total"] = sum(table[n] * w for n, (_, w) in task.rewards.items())
+    return table
 
 
-def cheap_policies(task: TextTask, problems: Sequence[Problem]) -> dict[str, list[str]]:
-    """A policy's name -> its response to each problem. None of them knows a thing."""
+def responses_of(task: TextTask, problems: Sequence[Problem]) -> dict[str, list[str]]:
+    """A policy's name -> its response to each problem.
+
+    The first knows what is right; none of the others knows a thing.
+    """
     golds = [task.gold(problem) for problem in problems]
     answers = [extract_answer(gold) or gold for gold in golds]
     common = Counter(answers).most_common(1)[0][0]
@@ -91,6 +95,7 @@ def cheap_policies(task: TextTask, problems: Sequence[Problem]) -> dict[str, lis
         return [in_template("?", text) if tagged else text for text in texts]
 
     return {
+        RIGHT: golds,
         "nothing": [""] * len(problems),
         "the question again": say([problem.question for problem in problems]),
         "the commonest answer": say([common] * len(problems)),
@@ -98,6 +103,16 @@ def cheap_policies(task: TextTask, problems: Sequence[Problem]) -> dict[str, lis
         f"that one, {LISTED} times": [text * LISTED for text in say(others)],
         "the numbers from 0 to 99": say([numbers] * len(problems)),
         f"{LISTED} answers and the right one": say(lists),
+    }
+
+
+def pay_each(
+    task: TextTask, problems: Sequence[Problem], responses: Mapping[str, list[str]]
+) -> dict[str, dict[str, Sequence[float]]]:
+    """A policy's name -> what each reward pays for its response to each problem."""
+    return {
+        policy: pay(task.rewards, problems, texts)
+        for policy, texts in responses.items()
     }
 
 
@@ -119,21 +134,18 @@ def check_task(task: TextTask, config: GRPOConfig | None = None) -> bool:
 def doubts(task: TextTask, config: GRPOConfig | None = None) -> Iterator[str]:
     """What may be meant, and mostly is not, in words with its cure."""
     problems = list(task.problems("train", LOOKED_AT, 0))
-    golds = [task.gold(problem) for problem in problems]
+    responses = responses_of(task, problems)
+    golds = responses[RIGHT]
+    responses["endless"] = [gold * 100 for gold in golds]  # a penalty for length minds
+    paid = pay_each(task, problems, responses)
     tagged = extract_answer(golds[0]) is not None
-    endless = [gold * 100 for gold in golds]  # which a penalty for length minds
-    responses = {"gold": golds, "endless": endless} | cheap_policies(task, problems)
-    paid = {
-        policy: pay(task.rewards, problems, texts)
-        for policy, texts in responses.items()
-    }
     changed = config.reward_weights if config else {}
     for name, (_, weight) in task.rewards.items():
         earned = {policy: columns[name] for policy, columns in paid.items()}
-        lacks = [i for i, value in enumerate(earned["gold"]) if value <= 0]
+        lacks = [i for i, value in enumerate(earned[RIGHT]) if value <= 0]
         # A penalty pays nobody anything, and takes more from others than from gold.
         penalty = max(map(max, earned.values())) <= 0
-        penalty &= sum(earned["gold"]) > min(map(sum, earned.values()))
+        penalty &= sum(earned[RIGHT]) > min(map(sum, earned.values()))
         if lacks and not penalty and changed.get(name, weight) > 0:
             yield (
                 f"rewards[{name!r}] is paid for, and pays {len(lacks)} of {len(golds)} "
@@ -332,17 +344,14 @@ def faults_of_rewards(task: TextTask, some: Sequence[Problem]) -> Iterator[str]:
     golds = [task.gold(problem) for problem in some]
     if odd := [gold for gold in golds if not isinstance(gold, str)]:
         yield f"gold returns {odd[0]!r}, and a response is a text. Return a str."
-    responses = {"the right response": golds} | cheap_policies(task, some)
+    responses = responses_of(task, some)
     try:
         require_rewards(task.rewards, task.measures, some)
-        paid = {
-            policy: pay(task.rewards, some, texts)
-            for policy, texts in responses.items()
-        }
+        paid = pay_each(task, some, responses)
     except ValueError as error:  # no list, not a number for each, not called by name
         yield str(error)
         return
-    right, *_ = paid["the right response"].values()
+    right, *_ = paid[RIGHT].values()
     for problem, gold, earned in zip(some, golds, right, strict=True):
         if earned != 1:
             yield (
@@ -371,7 +380,7 @@ def faults_of_rewards(task: TextTask, some: Sequence[Problem]) -> Iterator[str]:
         policy: sum(w * sum(earned[name]) for name, (_, w) in task.rewards.items())
         for policy, earned in paid.items()
     }
-    if (due := totals.pop("the right response")) <= 0:
+    if (due := totals.pop(RIGHT)) <= 0:
         yield f"The right response earns {due:g}. Give a reward a weight above 0."
     for policy, total in totals.items():
         if total >= FOOLED * due:

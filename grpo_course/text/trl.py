@@ -24,7 +24,6 @@ TRL's, for you to go on with. That the losses are the same is a matter of the te
 which call TRL's and verl's own code.
 """
 
-import json
 import os
 import sys
 import time
@@ -41,7 +40,7 @@ from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
 from grpo_course import install
-from grpo_course.checks import unknown_name
+from grpo_course.checks import unknown_name, unknown_setting
 from grpo_course.long_work import use_threads
 from grpo_course.loop import TrainConfig
 from grpo_course.sampling import unpad_rows, up_to_last
@@ -53,6 +52,7 @@ from grpo_course.text.cli import (
     training_parser,
     with_flags,
 )
+from grpo_course.text.config import json_object
 from grpo_course.text.errors import FOR_LORA, MissingExtra, require_extra
 from grpo_course.text.evaluation import evaluate_policy, evaluation_table
 from grpo_course.text.lm import CausalPolicy
@@ -484,7 +484,7 @@ SCRIPT = """\
 import torch
 from trl import GRPOConfig, GRPOTrainer
 
-from grpo_course.text.models import load_tokenizer
+{imports}from grpo_course.text.models import load_tokenizer
 from grpo_course.text.prompts import opened_tags
 from grpo_course.text.tasks import find_task
 from grpo_course.text.trl import chat_dataset, with_opened
@@ -511,6 +511,7 @@ trainer = GRPOTrainer(
 trainer.train()
 trainer.save_model({end!r})
 """
+FOR_ADAPTER = "from grpo_course.text.adapters import lora_config\n"
 ADAPTER = """
     peft_config=lora_config({rank!r}),"""
 
@@ -540,7 +541,9 @@ def script_of(config: GRPOConfig, out: Path, **trl_only: Any) -> str:
     def lines(values: dict[str, Any]) -> str:
         return "".join(f"    {name}={value!r},\n" for name, value in values.items())
 
-    text = SCRIPT.format(
+    adapter = ADAPTER.format(rank=config.lora_rank) if config.lora_rank else ""
+    return SCRIPT.format(
+        imports=FOR_ADAPTER if adapter else "",
         model=config.model,
         task=config.task,
         settings=lines(config.task_settings),
@@ -550,16 +553,9 @@ def script_of(config: GRPOConfig, out: Path, **trl_only: Any) -> str:
         on_gpu=config.device != "cpu" and "torch.cuda.is_available()",
         arguments=lines(arguments),
         bf16=config.dtype == "bfloat16" and "on_gpu",
-        adapter=ADAPTER.format(rank=config.lora_rank) if config.lora_rank else "",
+        adapter=adapter,
         end=str(out / "model"),
     )
-    if config.lora_rank:
-        text = text.replace(
-            "from grpo_course.text.models",
-            "from grpo_course.text.adapters import lora_config\n"
-            "from grpo_course.text.models",
-        )
-    return text
 
 
 PACKAGES = {"use_vllm": "vllm", "use_liger_kernel": "liger-kernel"}
@@ -567,20 +563,10 @@ PACKAGES = {"use_vllm": "vllm", "use_liger_kernel": "liger-kernel"}
 
 def own_arguments(text: str) -> dict[str, Any]:
     """TRL's own arguments. Raises ValueError for what is no JSON object of them."""
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"--trl {text[:60]!r} is not JSON: {error}.") from None
-    if not isinstance(values, dict):
-        raise ValueError(
-            f'--trl {text[:60]!r} must be an object: {{"use_vllm": true}}.'
-        )
-    known = {field.name for field in fields(require_trl().GRPOConfig)}
+    values = json_object(text, f"--trl {text[:60]!r}")
+    known = [field.name for field in fields(require_trl().GRPOConfig)]
     if unknown := [name for name in values if name not in known]:
-        raise ValueError(
-            f"--trl names {unknown[0]!r}, which trl.GRPOConfig does not have. "
-            "help(trl.GRPOConfig) lists what it has."
-        )
+        raise ValueError(f"--trl: {unknown_setting(unknown[0], known)}")
     # TRL itself asks for these when all models are loaded.
     needed = [package for name, package in PACKAGES.items() if values.get(name)]
     if missing := install.lacking(needed):
