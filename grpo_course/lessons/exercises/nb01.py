@@ -81,6 +81,8 @@ batch_matches.insight = (
 batch_matches.cases = (
     case(
         "two prompts, three responses each",
+        "Count by hand for the first response: at how many positions does it hold the "
+        "number that the prompt, in ascending order, holds there?",
         prompts=[[3, 1, 0, 2], [0, 2, 2, 1]],
         responses=[
             [[0, 3, 1, 2], [0, 1, 2, 3], [7, 2, 2, 5]],
@@ -140,10 +142,33 @@ duplicate_proof_reward.insight = (
     "so look for gaps before it does."
 )
 duplicate_proof_reward.cases = (
-    lists("the hack", [2, 2, 0], [0, 0, 2]),
-    lists("the sorted response", [2, 2, 0], [0, 2, 2]),
-    lists("numbers all different", [3, 1, 0, 2], [0, 3, 1, 2]),
-    lists("numbers not in the prompt", [0, 1, 2, 3], [7, 2, 2, 5]),
+    lists(
+        "the hack",
+        [2, 2, 0],
+        [0, 0, 2],
+        hint="By hand: the response covers the 0 and one of the 2s, which is two "
+        "points, and its pairs 0 0 and 0 2 are in order, which is two more.",
+    ),
+    lists(
+        "the sorted response",
+        [2, 2, 0],
+        [0, 2, 2],
+        hint="By hand: three numbers covered and two pairs in order are 3 + 2 points.",
+    ),
+    lists(
+        "numbers all different",
+        [3, 1, 0, 2],
+        [0, 3, 1, 2],
+        hint="By hand: all four numbers are covered, and of the pairs 0 3, 3 1 and "
+        "1 2, taken as they stand, two are in order, though one between them is not.",
+    ),
+    lists(
+        "numbers not in the prompt",
+        [0, 1, 2, 3],
+        [7, 2, 2, 5],
+        hint="By hand: the response covers the 2 alone, and two of its three pairs "
+        "are in order. The first number has nothing before it.",
+    ),
     lists("a descending response", [1, 1, 2], [2, 1, 1]),
     lists("one number over and over", [0, 0, 0], [0, 1, 3]),
     lists("in order towards the end", [0, 1, 2, 3], [2, 0, 1, 3]),

@@ -28,6 +28,12 @@ CLOSE_TOGETHER = case(
 )
 
 
+ONE_BY_ONE = case(
+    "two groups",
+    "Take the first reward, 0. The others of its group are 1, 3 and 4, whose mean is "
+    "8/3, so its delta is 0 - 8/3.",
+    rewards=[[0.0, 1.0, 3.0, 4.0], [5.0, 5.0, 5.0, 9.0]],
+)
 TWO_GROUPS = case("two groups", rewards=[[0.0, 1.0, 3.0, 4.0], [5.0, 5.0, 5.0, 9.0]])
 SQUARE = case(
     "as many groups as responses",
@@ -61,19 +67,24 @@ gradient_variance.insight = (
     "The mean estimate does not depend on the baseline, which moves the first term "
     "alone."
 )
+TWO_PARTS = (
+    "Print your two parts. Here the mean of the squared lengths is 4.30, and the squared "
+    "length of the mean estimate 0.49, each response weighed with its probability."
+)
 gradient_variance.cases = tuple(
-    case(words, probs=probs, scores=scores, rewards=rewards, baseline=baseline)
-    for words, (probs, scores), rewards, baseline in (
-        ("two positions", TWO_PLACES, NINE, 1.5),
+    case(words, hint, probs=probs, scores=scores, rewards=rewards, baseline=baseline)
+    for words, hint, (probs, scores), rewards, baseline in (
+        ("two positions", TWO_PARTS, TWO_PLACES, NINE, 1.5),
         (
             "one position, two equally likely answers",
+            "",
             COIN,
             torch.tensor([3.0, 1.0]),
             1.0,
         ),
-        ("one position, three answers", SURE, torch.tensor([2.0, 0.0, 4.0]), 0.5),
-        ("no baseline", TWO_PLACES, NINE, 0.0),
-        ("a baseline below zero", TWO_PLACES, NINE, -10.0),
+        ("one position, three answers", "", SURE, torch.tensor([2.0, 0.0, 4.0]), 0.5),
+        ("no baseline", "", TWO_PLACES, NINE, 0.0),
+        ("a baseline below zero", "", TWO_PLACES, NINE, -10.0),
     )
 )
 gradient_variance.mistakes = """
@@ -122,7 +133,7 @@ leave_one_out.insight = (
     "equals centering times G / (G - 1)."
 )
 leave_one_out.cases = (
-    TWO_GROUPS,
+    ONE_BY_ONE,
     SQUARE,
     TIED,
     ALONE,

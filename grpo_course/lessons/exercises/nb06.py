@@ -30,11 +30,12 @@ def inner_step_loss(log_probs, old_log_probs, ref_log_probs, deltas, beta):
     return -gain.mean() + beta * k3.mean()
 
 
-def step_case(description, *shape, beta, apart=0.5):
+def step_case(description, *shape, beta, apart=0.5, hint=""):
     """Three policies that are up to `apart` nats from each other."""
     old = -1.5 - numbers(*shape, shift=-1.4, scale=0.5)
     return case(
         description,
+        hint,
         log_probs=old + numbers(*shape, shift=-0.6, scale=apart),
         old_log_probs=old,
         ref_log_probs=old + numbers(*shape, shift=0.9, scale=apart),
@@ -47,8 +48,25 @@ inner_step_loss.insight = (
     "pi_old stands in the ratio, pi_ref in the KL, and only pi has a gradient."
 )
 inner_step_loss.cases = (
-    step_case("one response, no clipping", 1, 1, 2, beta=1.0, apart=0.1),
-    step_case("two prompts, three responses", 2, 3, 4, beta=0.5),
+    step_case(
+        "one response, no clipping",
+        1,
+        1,
+        2,
+        beta=1.0,
+        apart=0.1,
+        hint="Print your two parts. Here minus the mean of ratio times delta is -1.14, "
+        "and the mean of k3 is 0.004.",
+    ),
+    step_case(
+        "two prompts, three responses",
+        2,
+        3,
+        4,
+        beta=0.5,
+        hint="Here some ratios leave the range. Multiply both, the ratio and the "
+        "clipped ratio, by delta, and take the smaller product, token by token.",
+    ),
     step_case("as many prompts as responses", 3, 3, 3, beta=0.1),
     step_case("beta is 0", 2, 3, 4, beta=0.0),
     case(

@@ -173,7 +173,13 @@ return rewards[..., 0] == rewards[..., -1] | You look at the first and the last 
 response only. All of the group must agree.
 """
 
-LONG_IS_GOOD = case("longer is better", deltas=[[1.0, -1.0]], lengths=[[6, 2]])
+LONG_IS_GOOD = case(
+    "longer is better",
+    "By hand: six tokens have a loss of -1 each, and two a loss of +1. What is the mean "
+    "of the eight?",
+    deltas=[[1.0, -1.0]],
+    lengths=[[6, 2]],
+)
 TWO_GROUPS = case(
     "two groups of three",
     deltas=[[2.0, -0.5, -1.5], [0.5, 0.5, -1.0]],
@@ -181,6 +187,8 @@ TWO_GROUPS = case(
 )
 NOT_CENTERED = case(
     "deltas that are not centered",
+    "These deltas do not sum to zero, and they are taken as they are: a covariance, "
+    "which subtracts their mean, is no longer the token mean.",
     deltas=[[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]],
     lengths=[[2, 7, 4], [9, 1, 8]],
 )
@@ -268,6 +276,9 @@ log_line.insight = (
 log_line.cases = (
     case(
         "two groups, one of them tied",
+        "By hand: the rewards have a mean of 12/6, and one group of two is tied. A "
+        "ratio is exp(log_prob - old_log_prob), one for each token, and the entropy "
+        "is minus the mean of all twelve old_log_probs.",
         rewards=[[1.0, 0.0, 2.0], [3.0, 3.0, 3.0]],
         log_probs=[
             [[-1.0, -2.0], [-0.5, -1.5], [-2.5, -1.0]],
@@ -304,6 +315,14 @@ log_line.cases = (
             [[-1.25], [-1.0], [-1.5], [-1.0], [-2.0], [-2.5], [-0.25], [-1.0]]
         ],
         mask=mask_of([[1] * 8]),
+    ),
+    case(
+        "rewards of 0 and 1e-9, which do not tie",
+        DIFFERENCE,
+        rewards=[[0.0, 1e-9]],
+        log_probs=[[[-1.0], [-2.0]]],
+        old_log_probs=[[[-1.5], [-1.0]]],
+        mask=mask_of([[1, 1]]),
     ),
     case(
         "padding of minus infinity",
