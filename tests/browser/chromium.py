@@ -17,6 +17,7 @@ class Visit:
     def __init__(self, browser, width=1280, height=800, scheme="light"):
         size = {"width": width, "height": height}
         self.context = browser.new_context(viewport=size, color_scheme=scheme)
+        self.context.set_default_timeout(90_000)  # other work may keep a machine busy
         self.page, self.missing, self.errors = self.context.new_page(), [], []
         self.page.route(lambda url: not OWN.match(url), self._refuse)
         self.page.on("response", self._note_status)

@@ -239,10 +239,11 @@ sys.path.insert(0, sys.argv[1])
 sys.argv = sys.argv[2:]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
-# Flags of pip and of TRL's launchers; of `test`; the last three are variables of CSS.
+# Flags of pip and of TRL's launchers; of `test`; of Chromium; variables of CSS.
 OTHERS = """
     clear config_file extra-index-url force-reinstall hash help no-deps nproc_per_node
     num_processes require-hashes upgrade version checks
+    headless no-pdf-header-footer print-to-pdf
     jp-error-color1 jp-success-color0 picture
 """
 
