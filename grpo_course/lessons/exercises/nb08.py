@@ -135,12 +135,12 @@ gamma * lam * delta => lam * delta | You forgot gamma in the recursion: each ste
 back multiplies the sum by gamma times lam.
 gamma * lam * delta => delta | Nothing shrinks: this is the plain sum of the errors \
 from each token on. Each step back multiplies it by gamma times lam.
-return ppo.td_errors(rewards, values, gamma).cumsum(1) | This is the plain sum of the \
-errors up to each token. A token is answerable for what comes after: sum from the \
-end, and multiply by gamma times lam at each step back.
-return ppo.td_errors(rewards, values, gamma).sum(1, keepdim=True).expand_as(rewards) \
-| This is the plain sum of all errors, the same for each token. A token is answerable \
-for itself and for what comes after, each step later gamma times lam as much.
+gamma * after => gamma * lam * after | You put lam on the next value, too. Inside an \
+error that value counts gamma times, whatever lam is: lam multiplies the errors ahead.
+reversed(range(rewards.shape[1])) => range(rewards.shape[1]) && delta = errors[:, t] \
++ gamma * lam * delta => delta = errors[:, t] + gamma * lam * deltas[:, (t + 1) % \
+rewards.shape[1]] | You walk forward, so the delta of the next token is still 0 when \
+you ask for it, and only the errors are left. Start at the end.
 range(rewards.shape[1]) => range(1, rewards.shape[1]) | Your loop leaves out the \
 first token: range(last, 0, -1) stops before 0.
 range(rewards.shape[1]) => range(rewards.shape[1] - 1) | Your loop leaves out the \
@@ -307,6 +307,8 @@ the delta.
 torch.minimum(ratio * deltas, clipped * deltas) => (torch.minimum(ratio, clipped) * \
 deltas) | Multiply by the delta before you take the minimum: a negative delta turns \
 the order round.
+clamp(0.8, 1.2) => clamp(max=1.2) | You clip above only. A bad token whose ratio has \
+fallen below 0.8 has moved enough, too: clip to 0.8 and 1.2.
 clamp(0.8, 1.2) => clamp(-0.2, 0.2) | You clip the ratio to a range around 0. It is 1 \
 where nothing has changed: clip it to 0.8 and 1.2.
 torch.exp(actor() - old_log_probs) => (actor() - old_log_probs) | The exp is missing: \

@@ -35,9 +35,8 @@ shifted_log_probs.cases = (
 shifted_log_probs.mistakes = """
 return pick(logits.log_softmax(-1), tokens) | No shift: the logits at t have read \
 token t. They score token t + 1, so there is one score fewer than there are tokens.
-return pick(logits.log_softmax(-1), tokens.roll(-1, 1)) | The last logits score a \
-token that is not there any more, and you score the first token with them. Drop them: \
-there is one score fewer than there are tokens.
+logits[:, :-1].log_softmax(dim=-1) => logits[:, :-1].log_softmax(dim=1) | Your \
+softmax runs over pos, so places compete. Words do: normalize over vocab, the last axis.
 return logits[:, :-1].log_softmax(-1) | These are the log-probabilities of all words. \
 Gather the one of the token that came.
 logits[:, :-1] => logits[:, 1:] | You drop the first score but do not shift: each \
@@ -238,8 +237,9 @@ torch.minimum => torch.maximum | You take the larger of the two. Clipping must n
 promise more than the ratio does: torch.minimum.
 clamp(0.8, 1.2) => clamp(max=1.2) | You clamp on one side only. A bad response's \
 ratio is held at 0.8: clamp(0.8, 1.2).
-log_probs - old_log_probs => old_log_probs - log_probs | The ratio is upside down: pi \
-stands above, pi_old below.
+-kept.sum() / mask.sum() => -(kept.sum((-1, -2)) / mask.sum((-1, -2))).mean() | You \
+average the tokens of each prompt, and then the prompts. The token mean has one \
+divisor, the number of all tokens of the batch: mask.sum().
 deltas[..., None] => deltas[:, None] | deltas broadcasts along trial. Each response \
 has one delta for all its tokens: deltas[..., None] is [batch trial 1].
 aggregation == => aggregation != | The two means are the wrong way round: \

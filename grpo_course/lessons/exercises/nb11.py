@@ -70,7 +70,11 @@ extract_answer.insight = (
 # which says less.
 extract_answer.cases = (
     text_case("the template", "<think>3+4=7</think><answer>7</answer>"),
-    text_case("no thinking", "<answer>7</answer>"),
+    text_case(
+        "no thinking",
+        "<answer>7</answer>",
+        "This text has no </think> at all, and its answer counts all the same.",
+    ),
     text_case(
         "new lines",
         "<think>a</think><answer>6</answer>No.\n<answer>\n7\n</answer>",
@@ -126,7 +130,11 @@ extract_answer.cases = (
         "The last pair holds an empty text, and that is what is asked for. None says "
         "that there is no pair.",
     ),
-    text_case("an answer, and one begun", "<answer>7</answer><answer>8"),
+    text_case(
+        "an answer, and one begun",
+        "<answer>7</answer><answer>8",
+        "The last <answer> is never closed, but a pair stands before it: that counts.",
+    ),
     text_case(
         "thousands of tags that never close",
         MANY_TAGS,
@@ -142,9 +150,9 @@ but this takes too long: from each opening tag the pattern looks on to the end, 
 twice the text is four times the work. rpartition and rfind look through once.
 completion.rpartition("</think>")[2] => completion | You look into the thinking as \
 well. A model may try an answer there; what counts comes after the last </think>.
-completion.rpartition("</think>")[2] => completion.split("</think>", 1)[-1] | You cut \
-at the first </think>. A model may write it again, so cut at the last: rpartition, or \
-split(...)[-1].
+return _last("(?s)<answer>(.*?)</answer>", completion) | A lazy `.*?` ends at the \
+nearest closing tag, but begins at the first opening one, so of two opening tags it \
+takes the wrong one along. It is slow as well: rpartition and rfind look through once.
 before.rpartition("<answer>") => before.partition("<answer>") | You take the first \
 pair. A model that corrects itself means its last answer: search from the end, with \
 rpartition or rfind.
@@ -257,9 +265,9 @@ correctness_reward([completion], [answer]) == [1.0] => \
 is_leniently_correct(completion, answer) | You take the last number, even of `6 or \
 7`, and even one outside the answer. Grade the answer as a whole: correctness_reward \
 does.
-correctness_reward([completion], [answer]) => correctness_reward([answer], \
-[completion]) | You exchanged the two: correctness_reward takes the completions \
-first, then the right answers.
+return format_reward([completion])[0] * correctness_reward([completion], [answer])[0] \
+| You multiply the two. format_reward pays a part for a part of the form, and here \
+only the whole form pays: compare it with [1.0].
 whole and right => right | You judge the answer and not the form: no thinking, and \
 several answers, are paid in full. Ask for format_reward([completion]) == [1.0] as well.
 whole and right => whole | You judge the form and not the answer: a wrong number in \
