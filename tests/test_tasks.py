@@ -304,40 +304,32 @@ def returns(value):
 
 
 @pytest.mark.parametrize(
-    ("returned", "what"),
+    ("returned", "what", "place"),
     [
-        (None, r"rewards\['mine'\] returned a NoneType"),
-        (1.0, "a float"),
-        ("11", "a str"),
-        (torch.ones(2), "a Tensor"),
-        ([1.0], "1 values"),
-        ([1.0] * 3, "3 values"),
-        ([1.0, None], "None"),
-        ([1.0, "1"], "'1'"),
-        ([1.0, [1.0]], r"\[1.0\]"),
-        ([1.0, math.nan], "nan"),
-        ([1.0, -math.inf], "-inf"),
-        ([1.0, 1e39], r"1e\+39"),  # infinite in float32
-        ([10**400, 1.0], "10*"),
+        (None, "a NoneType", 0),
+        (1.0, "a float", 0),
+        ("11", "a str", 0),
+        (torch.ones(2), "a Tensor", 0),
+        ([1.0], "1 values", 1),
+        ([1.0] * 3, "3 values", 1),
+        ([1.0, None], "None", 1),
+        (["1", 1.0], "'1'", 0),
+        ([1.0, [1.0]], "[1.0]", 1),
+        ([1.0, math.nan], "nan", 1),
+        ([1.0, -math.inf], "-inf", 1),
+        ([1.0, 1e39], "1e+39", 1),  # infinite in float32
+        ([10**400, 1.0], "1" + 119 * "0", 0),
     ],
 )
-def test_what_a_reward_function_may_not_return(tokenizer, returned, what):
-    environment = Environment(ONE, tokenizer, returns(returned))
-    rollout = answered(environment, environment.ask([0]), [["a", "b"]])
-    with pytest.raises(ValueError, match=what + " for 2 completions. Return a list"):
-        environment.reward(rollout)
-
-
-@pytest.mark.parametrize(
-    ("returned", "place"),
-    [([1.0, math.nan], 1), (["1", 1.0], 0), ([1.0], 1), (None, 0)],
-)
-def test_what_a_reward_may_not_return_is_shown_with_its_completion(returned, place):
-    said = ["a" * 500, "b" * 500]
-    with pytest.raises(ValueError) as refused:
-        pay(returns(returned), ONE * 2, said)
-    shown = f"Completion {place}: '{said[place][:120]}...'."
-    assert str(refused.value).endswith(shown)
+def test_what_a_reward_may_not_return_is_shown_with_its_completion(
+    returned, what, place
+):
+    written = ["a" * 500, "b" * 500]
+    with pytest.raises(ValueError, match="Return a list of floats") as refused:
+        pay(returns(returned), ONE * 2, written)
+    told = str(refused.value)
+    assert told.startswith(f"rewards['mine'] returned {what} for 2 completions.")
+    assert told.endswith(f"Completion {place}: '{written[place][:120]}...'.")
 
 
 @pytest.mark.parametrize(
@@ -693,7 +685,11 @@ def test_problems_from_a_file(tmp_path, name, data, mark):
         ('{"data": [{"question": "a?"}]}', r"no question and no answer; it has .'data"),
         ('{"question": [{"role": "user"}], "answer": "1"}', "row 1 is no text: .*role"),
         ('[{"question": "a?", "answer": "1"}, 2]', "cannot be read: 'int'"),
-        ("question,answer\n a?, \n", "row 2 has no answer"),
+        (
+            "question,answer\n a?, \n",
+            r"a.csv cannot be read: row 2 has no answer.*names",
+        ),
+        ("x,y\n1,2\n", "row 2 has no question and no answer"),
         (CSV.encode("utf-16-le").decode(), "is not in UTF-8 .it holds NULs"),
         ('{"question": "a?", "answer": 1}\ufeff{"question": 1}', "line 1 is not JSON"),
     ],
@@ -704,20 +700,12 @@ def test_a_file_that_is_not_what_was_meant_says_so(tmp_path, text, told):
         read_problems(tmp_path / "a.csv", "train")
 
 
-def test_problems_of_a_file_without_splits_and_what_is_no_such_file(tmp_path):
+def test_problems_of_a_file_without_splits(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("question,answer\n" + "".join(f"{i}?,{i}\n" for i in range(99)))
     splits = [read_problems(path, s) for s in ("train", "test", "validation")]
     assert sum(map(len, splits)) == 99 and min(map(len, splits)) > 0
     assert len(read_problems(path, "train", 7)) == 7
-    wrong = {"x,y\n1,2\n": "row 2 has", "question,answer\na?,\n": "row 2 has"}
-    for text, told in wrong.items():
-        path.write_text(text)
-        with pytest.raises(ValueError, match=rf"a.csv cannot be read: {told}.*names"):
-            read_problems(path, "train")
-    (tmp_path / "b.jsonl").write_text("[1]\n")
-    with pytest.raises(ValueError, match=r"b\.jsonl cannot be read"):
-        read_problems(tmp_path / "b.jsonl", "train")
 
 
 PLAIN_GOLD = "return f'It is {problem.answer}.'"
@@ -979,13 +967,7 @@ def test_a_base_model_reads_its_bos_once_and_no_other_model_gets_one(tmp_path):
         "{{ strftime_now('%d %B %Y') }}",
         "{% if not date_string is defined %}{% set date_string = "
         "strftime_now('%d %b %Y') %}{% endif %}{{ date_string }}",
-        "{% set form = '%d %b' %}{{ strftime_now(form) }}",
-        "{{ strftime_now(format='%d %b') }}",
-        "{{ strftime_now('%d' + ' %b') }}",
-        "{{ strftime_now('%d') ~ ' ' ~ strftime_now('%b') }}",
-        "{% macro day(form) %}{{ strftime_now(form) }}{% endmacro %}{{ day('%d %b') }}",
-        """{{ strftime_now("%d %b, it's late") }}""",
-        "{% set clock = strftime_now %}{{ clock('%d %b') }}",
+        "{% set clock = strftime_now %}{{ clock(format='%d %b') }}",
     ],
 )
 def test_a_prompt_is_the_same_on_any_day(today):

@@ -308,18 +308,26 @@ def require_same_settings(out: Path, saved: GRPOConfig, config: GRPOConfig) -> N
 # evaluate
 
 
-def evaluate_parser(prog: str) -> argparse.ArgumentParser:
-    """The arguments of `evaluate`; each setting of a run is a flag beside them."""
+def model_parser(prog: str, description: str, flags: str) -> argparse.ArgumentParser:
+    """What every command that asks a model takes beside the settings, as `flags`."""
     made = argparse.ArgumentParser(
         prog,
-        description="Greedy and sampled accuracy, pass@k and format, with intervals.",
-        epilog="Settings are flags, as of train: --eval-samples 4 --eval-temperature 1",
+        description=description,
+        epilog=f"Settings are flags, as of train: {flags}",
         allow_abbrev=False,
     )
     add = made.add_argument
     add("--model", required=True, help="folder of a run or a model, or a hub name")
     add("--task", help="name or FILE.py:NAME (default: that of the run)")
     add("--config", help="preset or JSON file (default: that of the run or the task)")
+    return made
+
+
+def evaluate_parser(prog: str) -> argparse.ArgumentParser:
+    """The arguments of `evaluate`."""
+    what = "Greedy and sampled accuracy, pass@k and format, with intervals."
+    made = model_parser(prog, what, "--eval-samples 4 --eval-temperature 1")
+    add = made.add_argument
     add("--split", help="default: the first of the task's")
     add("--seed", type=int, default=0, help="of samples and intervals")
     add("--batch", type=int, default=32, help="problems at once")
@@ -390,18 +398,13 @@ def evaluate(arguments: list[str]) -> int:
 def ask(arguments: list[str]) -> int:
     """Talk to a model, and see what each reward says of what it answers."""
     prog = install.call("ask")
-    made = argparse.ArgumentParser(
-        prog,
-        description="Ask a model. Without a question, it reads them line by line; an "
-        "empty line asks a problem of the task.",
-        epilog="Settings are flags, as of train: --temperature 0.7 --max-new-tokens 99",
-        allow_abbrev=False,
+    what = (
+        "Ask a model. Without a question, it reads them line by line; an empty line "
+        "asks a problem of the task."
     )
+    made = model_parser(prog, what, "--temperature 0.7 --max-new-tokens 99")
     add = made.add_argument
     add("--question", help="what to ask, in quotes")
-    add("--model", required=True, help="folder of a run or a model, or a hub name")
-    add("--task", help="name or FILE.py:NAME (default: that of the run)")
-    add("--config", help="preset or JSON file (default: that of the run or the task)")
     add("--answer", help="the right one, for the rewards; JSON where it is no text")
     add("--samples", type=int, default=0, help="so many samples, not the likeliest")
     add("--plain", action="store_true", help="without the task's prompt and examples")

@@ -56,18 +56,17 @@ def whole_model(path: str | Path) -> str:
     Where that folder is gone, the model that the run beside the adapter names is taken.
     Raises FileNotFoundError where neither is there, ValueError for what is no JSON.
     """
-
-    def value_of(file: Path, key: str) -> str:
-        return str(json_object(read_text(file), str(file)).get(key) or "")
-
     if not has_adapter(path):
         return str(path)
     noted = Path(path, "adapter_config.json")
-    name = value_of(noted, "base_model_name_or_path")
-    names = [name]
-    if (run := Path(path, "grpo_config.json")).is_file():  # in the words of its user
-        names.append(value_of(run, "model"))
-    there = [each for each in names if Path(each, "config.json").is_file()]
+    run = Path(path, "grpo_config.json")  # names it in the words of its user
+    keys = {noted: "base_model_name_or_path", run: "model"}
+    name, *names = (
+        str(json_object(read_text(file), str(file)).get(key) or "")
+        for file, key in keys.items()
+        if file.is_file()
+    )
+    there = [each for each in (name, *names) if Path(each, "config.json").is_file()]
     if there or is_hub_name(name):
         return [*there, name][0]
     raise FileNotFoundError(
