@@ -51,6 +51,7 @@ class WordOrder(TextTask):
             "num_prompts": 8,
             "max_new_tokens": 16,
             "num_epochs": 32,
+            "deltas_mode": "centered_rewards",  # few groups tie
             "kl_penalty": 0.0,
             "learning_rate": 1e-5,
             "warmup_epochs": 0,
