@@ -60,7 +60,7 @@ def main(arguments: list[str], root: Path) -> int:
 
 def merge(paths: Sequence[Path], parser: argparse.ArgumentParser) -> int:
     """A line for each learner whose file is given, and what most have not solved."""
-    print(f"{'learner':<20} exercises  guesses made")
+    told = [f"{'learner':<20} exercises  guesses made"]
     missed: Counter[str] = Counter()
     for path in sorted(paths):
         try:
@@ -69,15 +69,16 @@ def merge(paths: Sequence[Path], parser: argparse.ArgumentParser) -> int:
         except OSError as error:
             parser.error(f"--merge: {path} cannot be read ({error.strerror}).")
         if not rows or tuple(rows[0]) != COLUMNS:
-            made = install.call("progress --export ada.csv")
-            parser.error(f"--merge: {path} is no file that `{made}` wrote.")
+            command = install.call("progress --export ada.csv")
+            parser.error(f"--merge: {path} is no file that `{command}` wrote.")
         exercises = [row for row in rows if row["kind"] == "exercise"]
         guesses = [row["guess"] != "" for row in rows if row["kind"] == "guess"]
         left = [row["item"] for row in exercises if row["state"] != "right"]
         solved = f"{len(exercises) - len(left):3} of {len(exercises):<3}"
-        print(f"{rows[0]['learner']:<20} {solved}  {sum(guesses):3} of {len(guesses)}")
+        made = f"{sum(guesses):3} of {len(guesses)}"
+        told.append(f"{rows[0]['learner']:<20} {solved}  {made}")
         missed.update(left)
-    print("\nNot solved, by most first:")
+    print(*told, "\nNot solved, by most first:", sep="\n")
     for item, count in missed.most_common(MISSED):
         print(f"{item:<20} {count:3} of {len(paths)}")
     return 0
