@@ -1,17 +1,14 @@
 """Each setting of a text run reaches what it sets: change one, and that changes.
 
 A row says the changed value, what to look at, and what must be true of it without and
-with the change. A field without a row fails the test. The knobs of the loop have such
-a table in test_settings_reach.py; here the loop must be given the config as it is.
+with the change. A field without a row fails the test. The knobs of the loop have their
+table in test_settings_reach.py; here the loop must be given the config as it is.
 """
 
 import json
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import isclose
-from typing import Any
 
 import pytest
 import torch
@@ -32,6 +29,7 @@ from grpo_course.text.scoring import recomputes
 from grpo_course.text.stories import make_problems
 from grpo_course.text.tiny import make_tiny_model
 from grpo_course.text.training import GRPOConfig, warm_start
+from tests.test_settings_reach import Row, names
 
 SMALL = {
     "num_epochs": 4,
@@ -224,16 +222,6 @@ def worked(look):
     return see
 
 
-@dataclass
-class Row:
-    """What a changed value must do, with which other settings."""
-
-    value: Any
-    look: Callable
-    is_right: Callable[[Any, Any], bool]
-    knobs: dict = field(default_factory=dict)
-
-
 def becomes(before, after):
     return lambda b, a: (b, a) == (before, after)
 
@@ -381,10 +369,6 @@ def given(tokenizer, tmp_path_factory):
     return str(folder)
 
 
-def names(config):
-    return {field.name for field in fields(config)}
-
-
 def test_every_field_has_a_row():
     assert RUN.keys() == names(GRPOConfig) - names(TrainConfig)
     assert TASKS["gsm8k"].keys() == names(GSM8K)
@@ -393,11 +377,8 @@ def test_every_field_has_a_row():
 
 
 def check(row, plain, changed, folder):
-    """Look at both; the last line says that the row can fail."""
-    before = row.look(Bench(GRPOConfig(**SMALL | plain), folder / "before"))
-    after = row.look(Bench(GRPOConfig(**SMALL | plain | changed), folder / "after"))
-    assert row.is_right(before, after)
-    assert not row.is_right(before, before)
+    before = Bench(GRPOConfig(**SMALL | plain), folder / "before")
+    row.check(before, Bench(GRPOConfig(**SMALL | plain | changed), folder / "after"))
 
 
 @pytest.mark.slow

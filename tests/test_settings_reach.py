@@ -138,6 +138,12 @@ class Row:
     knobs: dict = field(default_factory=dict)
     world: dict = field(default_factory=dict)
 
+    def check(self, without, changed):
+        """Look at both; the second line says that the row can fail."""
+        before = self.look(without)
+        assert self.is_right(before, self.look(changed))
+        assert not self.is_right(before, before)
+
 
 TIED, ENGINE = {"reward_fn": tied_at_first}, {"engine": True}
 KL = {"kl_penalty": 0.1}
@@ -290,10 +296,8 @@ def test_every_field_of_the_loop_has_a_row():
 @pytest.mark.parametrize("name", TRAIN | ACTOR_CRITIC)
 def test_a_setting_reaches_what_it_sets(name):
     row = (TRAIN | ACTOR_CRITIC)[name]
-    before = row.look(make_trainer(row.knobs, **row.world))
-    after = row.look(make_trainer(row.knobs | {name: row.value}, **row.world))
-    assert row.is_right(before, after)
-    assert not row.is_right(before, before)  # so that the row can fail
+    before = make_trainer(row.knobs, **row.world)
+    row.check(before, make_trainer(row.knobs | {name: row.value}, **row.world))
 
 
 # The sampler
@@ -311,28 +315,26 @@ def num_kept(sampler):
 
 
 SAMPLER = {
-    "max_new_tokens": (
-        3,
-        lambda s: written(s).responses.shape[-1],
-        lambda b, a: (b, a) == (6, 3),
+    "max_new_tokens": Row(
+        3, lambda s: written(s).responses.shape[-1], lambda b, a: (b, a) == (6, 3)
     ),
-    "eos": (
+    "eos": Row(
         3,
         lambda s: written(s).mask,
         lambda b, a: (~b).any() and (~a).any() and differs(a, b),
     ),
-    "pad": (
+    "pad": Row(
         4,
         lambda s: (written(s).responses, written(s).mask),
         lambda b, a: (b[0][~b[1]] == 0).all() and (a[0][~a[1]] == 4).all(),
     ),
-    "temperature": (
+    "temperature": Row(
         0.5,
         lambda s: s.log_probs(LOGITS),
         lambda b, a: torch.allclose(a, (2 * LOGITS).log_softmax(-1)) and differs(a, b),
     ),
-    "top_k": (2, num_kept, lambda b, a: (b, a) == (5, 2)),
-    "top_p": (0.5, num_kept, lambda b, a: (b, a) == (5, 1)),
+    "top_k": Row(2, num_kept, lambda b, a: (b, a) == (5, 2)),
+    "top_p": Row(0.5, num_kept, lambda b, a: (b, a) == (5, 1)),
 }
 
 
@@ -342,7 +344,5 @@ def test_every_field_of_the_sampler_has_a_row():
 
 @pytest.mark.parametrize("name", SAMPLER)
 def test_a_setting_reaches_what_is_written(name):
-    value, look, is_right = SAMPLER[name]
     plain = Sampler(6, eos=EOS, pad=EOS)
-    before, after = look(plain), look(replace(plain, **{name: value}))
-    assert is_right(before, after) and not is_right(before, before)
+    SAMPLER[name].check(plain, replace(plain, **{name: SAMPLER[name].value}))
