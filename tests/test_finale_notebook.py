@@ -171,9 +171,11 @@ def test_whatever_the_file_of_rows_holds_is_printed(capsys):
     }
     finale.print_updates(run)
     start = end | {"right": 13, "examples": 2, "mark": "####"}
-    finale.print_ends({"starts": [start], "runs": [run]})
+    rival = {"name": "rival", "seed": 2, "learning_rate": 1e-5, "end": end}
+    finale.print_ends({"starts": [start], "runs": [run], "supervised": [rival]})
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) < 80
     assert lines[2].split() == ["0", "0.25", "0.50", "77", "0.12"]
-    assert [line.split()[-3] for line in lines[-2:]] == ["13", "3"]
-    assert lines[-1].split()[:2] == ["slow", "2e-06"]
+    assert [line.split()[-3] for line in lines[-3:]] == ["13", "3", "3"]
+    assert lines[-2].split()[:3] == ["slow", "1", "2e-06"]
+    assert lines[-1].split()[:3] == ["rival", "2", "1e-05"]

@@ -123,6 +123,7 @@ MEASURED = (
 ARMS = {
     FIRST: CONFIG,
     "GRPO, three times the rate": replace(CONFIG, learning_rate=3e-5),
+    "GRPO, form unpaid": replace(CONFIG, reward_weights={"accuracy": 1.0, "form": 0.0}),
     "GRPO, with a KL": replace(CONFIG, kl_penalty=0.04),
     LARGER: replace(CONFIG, task_settings={"operands": (1, 40)}),
     "GRPO, without an example": replace(

@@ -10,7 +10,7 @@ The second reads a folder of `train --task qwen`: what it noted of each update, 
 responses, and what the model at its end makes of the same 64 rows. The third is the
 rival: the same model imitates solutions of GSM8K, with the prompt of the run. Written
 to grpo_course/lessons/rows.json. The first two take some minutes each on two cores, the
-third one most of an hour.
+third one half an hour or more.
 """
 
 import argparse
@@ -50,7 +50,7 @@ from grpo_course.text.training import (
 CONFIG = presets_of("qwen")["qwen"]
 COUNTS, PROBLEMS, SHOWN = (0, 2, 4, 8), 64, 4
 GROUP = CONFIG.num_responses  # a run keeps whole groups; the first of each is shown
-STEPS, SOLUTIONS, RATE = 32, 8, 1e-5  # of the imitation
+STEPS, SOLUTIONS, RATE = 32, 4, 1e-5  # of the imitation
 NOTED = ("accuracy", "form", "mean_length", "tied_groups", "truncated")
 MORE = (
     (
@@ -143,9 +143,8 @@ def answers(
 def of_run(folder: Path, name: str) -> dict:
     """A finished run: update by update, two responses of each, and its end."""
     config = replace(saved_config(folder), eval_problems=PROBLEMS)
-    updates = [
-        {key: line[key] for key in NOTED} for line in read_lines(folder / METRICS)
-    ]
+    lines = read_lines(folder / METRICS)  # the last may be a look at held-out rows
+    updates = [{key: line[key] for key in NOTED} for line in lines if NOTED[0] in line]
     responses = [
         {key: one[key] for key in ("epoch", "question", "answer", "completion")}
         for one in read_lines(folder / SAMPLES)[::GROUP]
@@ -172,7 +171,7 @@ def supervised(model_path: str, data: str, seed: int, dtype: str) -> dict:
         model=model_path,
         task_settings={"data": data},
         seed=seed,
-        dtype=dtype,
+        dtype=dtype,  # type: ignore[arg-type]
         warm_start_steps=STEPS,
         warm_start_batch_size=SOLUTIONS,
         warm_start_learning_rate=RATE,

@@ -176,14 +176,14 @@ def print_ends(rows: Run) -> None:
     """Greedy answers before training, with the prompt of the runs, and after each."""
     prompt = len(qwen.Rows.examples), qwen.MARK
     (start,) = (s for s in rows["starts"] if (s["examples"], s["mark"]) == prompt)
-    ends = [("before training", "", start)]
-    for run in rows["runs"]:
-        ends.append((run["name"], f"{run['learning_rate']:g}", run["end"]))
     asked = f"greedily, of {start['problems']} rows"
-    print(f"{asked:34s}    rate  right  in the form  last number")
-    for name, rate, end in ends:
+    print(f"{asked:33s} seed   rate  right  in the form  last number")
+    trained = [*rows["runs"], *rows.get("supervised", ())]
+    for run in ({"name": "before training", "end": start}, *trained):
+        rate = f"{run['learning_rate']:g}" if "learning_rate" in run else ""
+        name, end = shorten(run["name"], 33), run["end"]
         counts = f"{end['right']:7d}{end['form']:13d}{end['lenient']:13d}"
-        print(f"{shorten(name, 33):34s}{rate:>8s}{counts}")
+        print(f"{name:33s}{run.get('seed', ''):>5}{rate:>7s}{counts}")
 
 
 def written(

@@ -376,12 +376,12 @@ def warm_start(
             )
             for i in range(0, size, most)
         ]
-        tokens = sum(part.mask.sum() for part in parts)
+        counts = [int(part.mask.sum()) for part in parts if part.mask is not None]
         place, loss = f"step {step} of the warm start", 0.0
         optimizer.zero_grad()
-        for part in parts:
+        for part, count in zip(parts, counts, strict=True):
             mean = -aggregate(policy.log_probs(part), part.mask, "token_mean")
-            share = mean * (part.mask.sum() / tokens)
+            share = mean * (count / sum(counts))
             require_finite_loss(share, place)
             share.backward()
             loss += share.item()
