@@ -454,9 +454,10 @@ def new_task(arguments: list[str]) -> int:
     made.add_argument("file", type=Path, help="a new file, my_task.py")
     path = made.parse_args(arguments).file
     if path.suffix != ".py" or path.exists() or not path.parent.is_dir():
+        what = "is there already" if path.exists() else "cannot be written"
         raise ValueError(
-            f"{path} cannot be written. Name a new file that ends with .py, in a "
-            "folder that is there: my_task.py."
+            f"{path} {what}. Name a new file that ends with .py, in a folder that is "
+            "there: my_task.py."
         )
     # As a shell takes it, and inside a text of Python, where "\\u" begins a letter.
     shown = json.dumps(install.quoted(path.as_posix()), ensure_ascii=False)[1:-1]

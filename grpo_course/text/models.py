@@ -273,6 +273,7 @@ def loading(path: str | Path) -> Iterator[None]:
         )
     else:
         cure = (
+            "No folder of that name is here, so it was looked for on the hub. "
             "Without a network, pass a folder: --model PATH. "
             f"`{install.call('fetch')}` makes one, models/smollm2."
         )

@@ -92,7 +92,7 @@ def saved_config(out: Path) -> GRPOConfig:
         return load_config(out / CONFIG)
     raise FileNotFoundError(
         f"There is no run in {out}: it has no {CONFIG}, of which each checkpoint holds "
-        "a copy. Pass the folder of a run. To begin one, leave out --resume."
+        "a copy. Pass the folder of a run; train without --resume begins one."
     )
 
 
