@@ -18,7 +18,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
@@ -117,7 +117,7 @@ def measure(model, tokenizer, data: str, count: int, mark: str) -> dict:
 
 def answers(
     policy: CausalPolicy, environment: Environment, mark: str
-) -> tuple[dict[str, int], list[dict[str, str]]]:
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """What greedy answers to the problems come to, and the first of them."""
     problems = environment.problems
     scores = greedy_scores(policy, environment)
@@ -126,9 +126,11 @@ def answers(
     ]
     ends = [environment.tokenizer(texts[0])["input_ids"] for texts in scores.texts]
     most = policy.sampler.max_new_tokens
+    right = [smollm2.is_right(*pair, mark) for pair in pairs]
     found = {
         "problems": len(problems),
-        "right": sum(smollm2.is_right(*pair, mark) for pair in pairs),
+        "right": sum(right),
+        "rows": "".join(str(int(each)) for each in right),  # 1 where right
         "form": sum(smollm2.stated(text, mark) is not None for text, _ in pairs),
         "lenient": int(scores.earned["lenient_accuracy"].sum()),
         "cut_off": sum(len(ids) >= most for ids in ends),
@@ -141,7 +143,7 @@ def answers(
 
 
 def of_run(folder: Path, name: str) -> dict:
-    """A finished run: update by update, two responses of each, and its end."""
+    """A finished run: update by update, two responses of each, its start and end."""
     config = replace(saved_config(folder), eval_problems=PROBLEMS)
     lines = read_lines(folder / METRICS)  # the last may be a look at held-out rows
     updates = [{key: line[key] for key in NOTED} for line in lines if NOTED[0] in line]
@@ -150,8 +152,9 @@ def of_run(folder: Path, name: str) -> dict:
         for one in read_lines(folder / SAMPLES)[::GROUP]
     ]
     newest = checkpoint_path(folder, saved_epochs(folder)[-1])
-    policy, environment = load_trained(config, newest, "validation")
-    found, written = answers(policy, environment, qwen.MARK)
+    start = load_trained(config, str(config.model), "validation")
+    begun, _ = answers(*start, qwen.MARK)
+    found, written = answers(*load_trained(config, newest, "validation"), qwen.MARK)
     return {
         "name": name,
         "seed": config.seed,
@@ -159,6 +162,7 @@ def of_run(folder: Path, name: str) -> dict:
         "form_weight": config.reward_weights["form"],
         "updates": updates,
         "responses": responses,
+        "begun": begun,
         "end": found,
         "written": written,
     }

@@ -78,12 +78,21 @@ def plot_held_out(
     seed]; `held` the shares of held-out problems, `sampled` and `greedy` [stop seed].
     """
     row = axes_row(2, width=9)
-    updates = range(4, 4 + len(training))
+    updates = [first + 1.5 for first in range(len(training))]  # of four the middle
     measured = "share right, sampled"
-    plot_bands({"training": training}, measured, "update", x=updates, ax=row[0])
+    plot_bands(
+        {"training": training}, measured, "after so many updates", x=updates, ax=row[0]
+    )
     for ax, way in zip(row, ("sampled", "greedy"), strict=True):
         curve, measured = {"held out": held[way]}, f"share right, {way}"
-        plot_bands(curve, measured, "update", x=stops, ax=ax, colours=COLOURS[1:])
+        plot_bands(
+            curve,
+            measured,
+            "after so many updates",
+            x=stops,
+            ax=ax,
+            colours=COLOURS[1:],
+        )
         legend_above(ax).set_ylim(0, 1)
     return row
 
