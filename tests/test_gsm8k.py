@@ -564,7 +564,10 @@ def test_the_hub_is_asked_without_path_and_offline_both_ways_are_told(
         ([ROW, {}], "Row 2 needs the texts"),
         ([ROW, [ROW]], "but is [{'question'"),
         (["", ROW, "", "{}"], "Row 4 needs"),  # blank lines are counted
-        (["", ROW, "", '{"answer": '], "line 4 is not JSON"),
+        (
+            ["", ROW, "", '{"answer": '],
+            "train.jsonl cannot be read: line 4 is not JSON",
+        ),
         (["", ""], "the split 'train' holds no row"),
     ],
 )

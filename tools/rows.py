@@ -152,9 +152,10 @@ def of_run(folder: Path, name: str) -> dict:
         for one in read_lines(folder / SAMPLES)[::GROUP]
     ]
     newest = checkpoint_path(folder, saved_epochs(folder)[-1])
-    start = load_trained(config, str(config.model), "validation")
-    begun, _ = answers(*start, qwen.MARK)
-    found, written = answers(*load_trained(config, newest, "validation"), qwen.MARK)
+    start, environment = load_trained(config, str(config.model), "validation")
+    begun, _ = answers(start, environment, qwen.MARK)
+    policy, environment = load_trained(config, newest, "validation")
+    found, written = answers(policy, environment, qwen.MARK)
     return {
         "name": name,
         "seed": config.seed,
@@ -223,8 +224,8 @@ def main() -> None:
         keep("runs", of_run(options.run, options.name))
         return
     if options.supervise:
-        how = options.model, options.data, options.seed, options.dtype
-        keep("supervised", supervised(*how))
+        found = supervised(options.model, options.data, options.seed, options.dtype)
+        keep("supervised", found)
         return
     model, tokenizer = load_model(options.model), load_tokenizer(options.model)
     for count in COUNTS:

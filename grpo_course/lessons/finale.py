@@ -172,10 +172,16 @@ def print_updates(run: Run) -> None:
         print(f"{number:6d}{share}{rest}")
 
 
-def print_ends(rows: Run) -> None:
-    """Greedy answers before training, with the prompt of the runs, and after each."""
+def start_of(rows: Run) -> Run:
+    """Greedy answers before training, with the prompt of the runs."""
     prompt = len(qwen.Rows.examples), qwen.MARK
     (start,) = (s for s in rows["starts"] if (s["examples"], s["mark"]) == prompt)
+    return start
+
+
+def print_ends(rows: Run) -> None:
+    """What greedy answers come to before training and after each run."""
+    start = start_of(rows)
     asked = f"greedily, of {start['problems']} rows"
     print(f"{asked:33s} seed   rate  right  in the form  last number")
     trained = [*rows["runs"], *rows.get("supervised", ())]

@@ -200,8 +200,8 @@ def policies_to_compare(
         steps += trained.num_epochs * trained.num_steps_per_epoch
         print(f"Longer imitation: a warm start of {steps} steps, without GRPO")
         longer = replace(trained, warm_start_steps=steps, device=config.device)
-        imitator = make_start(longer, load_problems(longer))
-        policies["longer imitation"] = make_policy(config, *imitator)
+        imitator, tokenizer = make_start(longer, load_problems(longer))
+        policies["longer imitation"] = make_policy(config, imitator, tokenizer)
     return policies
 
 

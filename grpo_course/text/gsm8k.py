@@ -4,6 +4,7 @@ From top to bottom: prompts and demonstrations; the real data, from a file or th
 settings of runs; the task. Problems are made in stories.py and graded in grader.py.
 """
 
+import csv
 import os
 import random
 from collections.abc import Iterator, Sequence
@@ -183,7 +184,11 @@ def _rows(split: str, path: Path | None) -> Iterator[tuple[int, Any]]:
         there = sorted(p.name for p in path.glob("*")) if path.is_dir() else []
         holds = f" The folder holds: {', '.join(there[:8])}." if there else ""
         raise FileNotFoundError(f"There is no {file}.{holds} {ways}")
-    yield from numbered_rows(read_text(file))
+    text = read_text(file)
+    try:
+        yield from numbered_rows(text)
+    except (ValueError, csv.Error) as error:
+        raise ValueError(f"{file} cannot be read: {error}.") from error
 
 
 # Settings of whole runs, where they differ from GRPOConfig's.

@@ -1,6 +1,7 @@
 """The exercises of 03_deltas."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -28,13 +29,12 @@ CLOSE_TOGETHER = case(
 )
 
 
-ONE_BY_ONE = case(
-    "two groups",
-    "Take the first reward, 0. The others of its group are 1, 3 and 4, whose mean is "
-    "8/3, so its delta is 0 - 8/3.",
-    rewards=[[0.0, 1.0, 3.0, 4.0], [5.0, 5.0, 5.0, 9.0]],
-)
 TWO_GROUPS = case("two groups", rewards=[[0.0, 1.0, 3.0, 4.0], [5.0, 5.0, 5.0, 9.0]])
+ONE_BY_ONE = replace(
+    TWO_GROUPS,
+    hint="Take the first reward, 0. The others of its group are 1, 3 and 4, whose mean "
+    "is 8/3, so its delta is 0 - 8/3.",
+)
 SQUARE = case(
     "as many groups as responses",
     rewards=[[2.0, 1.0, 6.0], [0.0, 0.0, 3.0], [8.0, 4.0, 9.0]],
