@@ -1,9 +1,10 @@
 """Primitives of the course's pictures: axes, curves, tables, groups, bars, tokens.
 
 One visual language: a group is a column of bars, delta an arrow, a policy a table of
-colours with the right cells framed, the clip range a grey band. Colours are safe for
-colour-blind readers (Okabe and Ito, https://jfly.uni-koeln.de/color/); a sign, a dash
-or a hatching says the same.
+colours with the right cells framed, the clip range a grey band. Colours are those of
+Okabe and Ito (https://jfly.uni-koeln.de/color/), safe for colour-blind readers, three of
+them darkened, so that a thin line is seen on a light ground. A sign, a dash or a
+hatching says the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,14 +21,15 @@ from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#C66F9F", "#A68E4E", "#398FF2", "#000000")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 # The policy that learns, the one that sampled (drawn as a ghost), the reference.
 PI, PI_OLD, PI_REF, NO_POLICY = COLOURS[0], COLOURS[1], COLOURS[2], "#666666"
 UP, DOWN, LEVEL = COLOURS[2], COLOURS[1], "#666666"  # of delta: above, below, at zero
 CLIP: dict[str, Any] = {"color": "grey", "alpha": 0.2, "lw": 0}  # the clip range
 FLAT: dict[str, Any] = {"fc": "none", "ec": "#c8c8c8", "hatch": "///", "lw": 0}
-GONE = "#9a9a9a"  # a token without gradient
+FAINT = "#8c8c8c"
+GONE = FAINT  # a token without gradient
 GROUND = "#fcfcfc"
 LINED = [withStroke(linewidth=3.5, foreground="white")]  # around what crosses others
 SIGNS = LinearSegmentedColormap.from_list("signs", (DOWN, GROUND, UP))
@@ -487,7 +489,7 @@ KINDS = {
     "padding": (GROUND, "///"),
 }
 NAMES = {kind: kind for kind in KINDS}
-PAPER, INK, FAINT = GROUND, "black", "#8c8c8c"
+PAPER, INK = GROUND, "black"
 CELL = 0.46  # inches
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import (
     COLOURS,
+    FAINT,
     LINED,
     PI,
     SIGNS,
@@ -92,7 +93,7 @@ def plot_pushes(
     draw_group(left, torch.stack(arrows), [*rows, "sum"], r"delta $\delta$", True)
     left.axhline(len(drawn) - 0.5, color="black", lw=1)
     left.set_title(f"the deltas add up to {deltas.sum() + 0.0:g}")
-    right.plot(*CORNERS[[0, 1, 2, 0]].T, color="#c8c8c8", lw=1)
+    right.plot(*CORNERS[[0, 1, 2, 0]].T, color=FAINT, lw=1)
     stops = (torch.cat([probs[None], ZOOM * pushes]).cumsum(dim=0) @ CORNERS).tolist()
     for ((x, y), head), delta, name in zip(pairwise(stops), deltas.tolist(), names):
         draw_arrow(right, (x, y), head, delta, 3.0)
