@@ -3,14 +3,15 @@
 .venv/bin/python -m tools.rows --model models/qwen
 .venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid"
 .venv/bin/python -m tools.rows --model models/qwen --supervise
+.venv/bin/python -m grpo_course train --task tools.rows:Coin --out runs/coin
 
 The first answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8
 worked examples and with two marks for the answer. What is recorded is not done again.
 The second reads a folder of `train --task qwen`: what it noted of each update, a few
 responses, and what the model at its end makes of the same 64 rows. The third is the
-rival: the same model imitates solutions of GSM8K, with the prompt of the run. Written
-to grpo_course/lessons/rows.json. The first two take some minutes each on two cores, the
-third one half an hour or more.
+rival: the same model imitates solutions of GSM8K, with the prompt of the run. The last
+trains for a coin, and the second reads it. Written to grpo_course/lessons/rows.json.
+The first two take some minutes each on two cores, the others half an hour or more.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
+from zlib import crc32
 
 import torch
 
@@ -30,6 +32,7 @@ from grpo_course.text.environment import Environment
 from grpo_course.text.evaluation import greedy_scores
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.models import load_model, load_tokenizer
+from grpo_course.text.responses import Completion, completion_texts
 from grpo_course.text.runs import (
     METRICS,
     SAMPLES,
@@ -98,6 +101,22 @@ class Tried(qwen.Rows):
     def examples(self) -> Sequence[tuple[str, str]]:  # type: ignore[override]
         every = (*qwen.Rows.examples, *MORE)[: self.count]
         return [(asked, text.replace(qwen.MARK, self.mark)) for asked, text in every]
+
+
+def coin(completions: list[Completion], **kwargs: object) -> list[float]:
+    """1.0 for a text in ten, by its checksum: as often as a right answer was paid."""
+    texts = completion_texts(completions)
+    return [float(crc32(text.encode()) % 10 == 0) for text in texts]
+
+
+@settings()
+class Coin(qwen.Rows):
+    """The same rows and the same run, with a coin in the place of the answer."""
+
+    rewards: ClassVar = {
+        "coin": (coin, 1.0),
+        **{name: (reward, 0.0) for name, (reward, _) in qwen.Rows.rewards.items()},
+    }
 
 
 def measure(model, tokenizer, data: str, count: int, mark: str) -> dict:
