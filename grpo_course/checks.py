@@ -28,15 +28,19 @@ ENDS = {
 CERTAIN = 0.01  # nats by which a row of log-probabilities may miss a sum of one
 
 
-def choices(allowed: Iterable[object]) -> str:
-    """The end of an error for a name that is not on a list."""
-    names = ", ".join(repr(name) for name in allowed)
-    return f"is not known. Choose one of: {names}."
+def choices(allowed: Iterable[object], given: object = None) -> str:
+    """The end of an error for a name that is not on a list; the nearest that is."""
+    known = list(allowed)
+    names = ", ".join(repr(name) for name in known)
+    texts = [name for name in known if isinstance(name, str)]
+    near = get_close_matches(given, texts, n=1) if isinstance(given, str) else []
+    advice = f" Did you mean {near[0]!r}?" if near else ""
+    return f"is not known.{advice} Choose one of: {names}."
 
 
 def unknown_name(argument: str, given: object, allowed: Iterable[object]) -> ValueError:
     """The error for a name that is not on the list; lists the names that are."""
-    return ValueError(f"{argument}={given!r} {choices(allowed)}")
+    return ValueError(f"{argument}={given!r} {choices(allowed, given)}")
 
 
 def require_known(argument: str, given: object, allowed: Iterable[str]) -> None:
@@ -273,7 +277,7 @@ def one_of(known: Iterable[str]) -> BeforeValidator:
 
     def check(name: object) -> object:
         if not isinstance(name, str) or name not in known:
-            raise ValueError(choices(known))
+            raise ValueError(choices(known, name))
         return name
 
     return BeforeValidator(check)

@@ -2,7 +2,7 @@
 
 `--form-only` keeps the stored outputs, and brings minutes, links and slides up to
 date. The minutes in README.md, INSTRUCTORS.md and the map of the course follow, and
-the table of names in TRL.md.
+the table of names in TRL.md. Without names, README.md says when all were executed.
 `--address https://github.com/...` says where the course is published: `tools/links.py`.
 
 Saving twice gives the same bytes. A notebook with an error, a warning or a path of
@@ -11,8 +11,11 @@ this machine in its outputs is not saved.
 
 import base64
 import io
+import platform
 import re
+import time
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import nbformat
@@ -51,6 +54,9 @@ DOCUMENTS = ("README.md", "INSTRUCTORS.md")
 NAMES = "TRL.md"  # its first table is made from the package's
 NAMES_TABLE = re.compile(r"^\| here \| TRL \| verl \|\n(?:\|.*\n)+", re.MULTILINE)
 TABLE = "| notebook | minutes |"
+LAST = re.compile(
+    r"^(- \*\*Does it still run\?\*\*.*?)( Every notebook was last .*)?$", re.M
+)
 ROW = re.compile(r"^(\|[^|]*?(\d\d_\w+)[^|]*\|) \d+ \|")
 
 
@@ -68,11 +74,26 @@ def main(arguments: list[str], root: Path) -> int:
         links.publish(root, address)
     paths = choose(root / "notebooks", options.names, root / "teaching")
     use_variables()
+    began = time.monotonic()
     saved = [save_one(path, root, not options.form_only) for path in paths]
+    if all(saved) and not options.names and not options.form_only:
+        state_run(root / "README.md", time.monotonic() - began)
     for path, text in documents(root).items():
         write_atomically(path, text)
         print(f"{path.name:<20} saved: its minutes and address", flush=True)
     return int(not all(saved))
+
+
+def state_run(page: Path, seconds: float) -> None:
+    """Say on a page when everything was last executed, on what and for how long."""
+    told = (
+        f" Every notebook was last executed and stored on {date.today()}, in "
+        f"{seconds / 60:.0f} minutes, with `constraints.txt` and Python "
+        f"{platform.python_version()}."
+    )
+    if page.exists():
+        text = page.read_text(encoding="utf-8")
+        write_atomically(page, LAST.sub(lambda found: found[1] + told, text))
 
 
 def save_one(path: Path, root: Path, run: bool = True) -> bool:

@@ -488,6 +488,11 @@ def check_task(arguments: list[str]) -> int:
     config = with_flags(config, flags, own, prog)
     from grpo_course.text import task_check  # loads transformers
 
+    print(
+        f"Asking for {config.num_problems or 'all'} problems. If nothing follows, a "
+        "loop in `problems` waits for more than there are.",
+        flush=True,
+    )
     if not task_check.check_task(make_task(config), config):
         return 1
     if not options.quick:

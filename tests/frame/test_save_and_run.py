@@ -47,9 +47,15 @@ def test_save_is_deterministic_and_leaves_a_clean_form(checkout, capsys):
     sources = ["x = 2 + 2\nx", "print('a')\nprint('b')", PLOT]
     path = write(checkout, "01_tiny", *sources)
     kept = read(path).cells[0].id
+    page, told = checkout / "README.md", "- **Does it still run?** Yes."
+    page.write_text(told + "\n")
     assert save.main(["--form-only"], checkout) == 1
-    assert "never run" in capsys.readouterr().out
+    assert "never run" in capsys.readouterr().out and page.read_text() == told + "\n"
     assert save.main([], checkout) == 0
+    said = page.read_text()
+    assert said.startswith(told + " Every notebook was last executed")
+    save.state_run(page, 600)
+    assert page.read_text() == said.replace(" 0 min", " 10 min")
     first = path.read_bytes()
     assert save.main(["01"], checkout) == 0
     assert path.read_bytes() == first
