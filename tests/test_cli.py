@@ -3,7 +3,6 @@
 The bad calls stand in one table.
 """
 
-import codecs
 import io
 import json
 import os
@@ -63,45 +62,6 @@ class Mine(TextTask):
     def gold(self, problem):
         return in_template("again", problem.answer)
 '''
-# Dates in five spellings: the right answer to all five is one.
-DATES = """import random
-from datetime import date, timedelta
-from typing import ClassVar
-
-from grpo_course.text.responses import extract_answer, graded
-from grpo_course.text.tasks import Problem, TextTask
-from grpo_course.text.responses import in_template
-from grpo_course.text.tasks import settings, split_of
-
-SPELLINGS = "%d %B %Y", "%B %d, %Y", "%d.%m.%Y", "%m/%d/%Y", "%a %d %b %Y"
-
-
-def is_date(completions, answer, **kwargs):
-    return graded(lambda text, day: extract_answer(text) == day, completions, answer)
-
-
-@settings()
-class Dates(TextTask):
-    days: int = 10_000
-    split_by_day: bool = True
-
-    rewards: ClassVar = {"accuracy": (is_date, 1.0)}
-    presets: ClassVar = {
-        "spellings": {"vocab_size": 400, "warm_start_steps": 250, "num_epochs": 60}
-    }
-
-    def problems(self, split, count, seed):
-        rng, made = random.Random(f"{split} {seed}"), {}
-        while len(made) < count:
-            day = date(1990, 1, 1) + timedelta(days=rng.randrange(self.days))
-            text = day.strftime(rng.choice(SPELLINGS))
-            if split_of(str(day) if self.split_by_day else text) == split:
-                made[text] = Problem(f"{text}?", str(day))
-        return list(made.values())
-
-    def gold(self, problem):
-        return in_template(".", problem.answer)
-"""
 FEW = ["--eval-problems", 2, "--eval-samples", 1]
 
 
@@ -185,13 +145,14 @@ def test_what_is_no_problem_is_shown(folder, call):
 
 @pytest.mark.slow
 def test_a_task_of_ones_own_trains_evaluates_and_resumes(folder, outcome, call):
-    status, _, error = call(train, *MY_TASK)
-    assert status == 0, error
+    status, printed, error = call(train, *MY_TASK)
+    assert status == 0 and "[!] The start is too weak" in printed, error
     saved = json.loads((folder / "my run" / CONFIG).read_text())
     assert saved["reward_weights"] == {"accuracy": 1.0}
     status, printed, error = call(evaluate, "--model", "my run", "--baselines")
     assert status == 0, error
     assert "majority of 3" in printed and "temperature 0.3" in printed
+    assert "longer imitation" in printed and "warm start of 11 steps" in printed
     assert "on own/mytask.py:Mine, split test" in printed and "9 problems" in printed
     whole = outcome(folder / "my run")
     for epoch in (6, 8):
@@ -210,10 +171,7 @@ BROKEN = """
     ("result", "told"),
     [
         ("1 / (len(text) * 0)", "ZeroDivisionError: division by zero."),
-        ("float('twelve')", "ValueError: could not convert string to float: 'twelve'."),
-        ("[][0]", "IndexError: list index out of range."),
         ("float('nan')", "rewards['accuracy'] returned nan"),
-        ("'right'", "rewards['accuracy'] returned 'right'"),
     ],
 )
 def test_a_reward_that_breaks_later_is_mended_and_gone_on_with(
@@ -274,20 +232,6 @@ def test_a_loss_that_is_no_number_names_a_new_run(folder, call, monkeypatch):
     assert status == 1 and "--resume" not in error
     assert error.splitlines()[-1].count("epoch 0") == 1
     assert "train --config run/grpo_config.json --model run --out DIR" in error
-
-
-@pytest.mark.parametrize("bom", [b"", codecs.BOM_UTF8])
-def test_a_task_in_another_encoding_or_with_other_line_ends_goes_on(folder, call, bom):
-    cookie = "" if bom else "# -*- coding: cp1252 -*-\n"
-    text = f"{cookie}# Übung\n{MINE}".encode("utf-8" if bom else "cp1252")
-    file = folder / "own" / "mytask.py"
-    file.write_bytes(bom + text.replace(b"\n", b"\r\n"))
-    status, _, error = call(train, *MY_TASK, *SHORT)
-    assert status == 0, error
-    file.write_bytes(bom + text)
-    os.utime(file, ns=(1, 1))
-    status, _, error = call(train, "--resume", "--out", "my run")
-    assert status == 0, error
 
 
 def test_a_run_is_not_resumed_with_another_task(folder, call):
@@ -359,8 +303,7 @@ def test_what_has_no_room_is_refused_before_the_warm_start(folder, call, monkeyp
         (["--data", "nowhere"], 1, "nowhere"),
         (["--num-prompts", 10**9], 1, "this machine has"),
         (["--device", "cuda:99", *SMALL], 1, "device='cuda:99'"),
-        (["--device", "tpu"], 2, "tpu"),
-        (["--num-epochs", "-1"], 2, "num"),
+        (["--device", "tpu", *SMALL], 1, "device='tpu' cannot be used"),
         (["--num-epochs", "two"], 2, "two"),
         (["--reward-weights.form", "1"], 2, "--reward-weights.form"),
         (["--task-settings.slips", "1"], 2, "--task-settings.slips"),
@@ -590,28 +533,13 @@ def test_runs_are_printed_and_drawn(call, alone, tmp_path, monkeypatch):
     assert call(show, alone, alone)[0] == 2  # named twice
 
 
-@pytest.mark.slow
-def test_a_code_page_without_arrows_loses_the_arrows_alone(alone, tmp_path):
-    program = (
-        f"from grpo_course.text.cli import show; show(['{alone}', '--out', 'a.png'])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        capture_output=True,
-        env=os.environ | {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"8 of 8" in done.stdout and b" ? " in done.stdout
-
-
-def test_a_log_is_read_while_the_work_goes_on(monkeypatch):
+def test_a_log_is_read_while_the_work_goes_on_in_any_code_page(monkeypatch):
     written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "cp1252"))
     seen = []
-    work = lambda _: print("begun") or seen.append(written.getvalue()) or 0  # noqa: E731
+    work = lambda _: print("0 → 8") or seen.append(written.getvalue()) or 0  # noqa: E731
     assert cli.run_command(work, []) == 0
-    assert seen == [b"begun\n"]
+    assert seen == [b"0 ? 8\n"]
 
 
 def nobody():
@@ -628,10 +556,7 @@ def full():
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a full device is made of Linux")
-@pytest.mark.parametrize(
-    ("stream", "status"),
-    [(nobody, 0), (full, 1), (lambda: None, 0)],
-)
+@pytest.mark.parametrize(("stream", "status"), [(nobody, 0), (full, 1)])
 def test_what_nobody_reads_ends_no_work(
     alone, tmp_path, monkeypatch, capsys, stream, status
 ):
@@ -648,10 +573,9 @@ def test_what_nobody_reads_ends_no_work(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [[], ["progress"]])
-def test_a_reader_that_leaves_ends_no_command_with_a_traceback(words):
+def test_a_reader_that_leaves_ends_no_command_with_a_traceback():
     done = subprocess.run(
-        [sys.executable, "-m", "grpo_course", *words],
+        [sys.executable, "-m", "grpo_course"],
         stdout=nobody(),
         stderr=subprocess.PIPE,
         cwd=Path(reverse.__file__).parents[1],
@@ -671,12 +595,10 @@ def test_a_new_task_is_the_one_to_copy_and_overwrites_nothing(folder, call):
     task = find_task("own/fresh.py:Reverse")
     assert task is not Reverse
     assert task().problems("test", 9, 0) == Reverse().problems("test", 9, 0)
-    for name in ("a\\utils.py", 'my "own" task.py', "it's.py"):
-        status, printed, error = call(new_task, name)
-        assert status == 0, error
-        said = find_task(f"{name}:Reverse").__module__  # it compiles
-        assert shlex.quote(name) in sys.modules[said].__doc__
-        assert shlex.quote(f"{name}:Reverse") in printed
+    name = "my own task.py"
+    status, printed, error = call(new_task, name)
+    assert status == 0 and f"'{name}:Reverse'" in printed, error
+    assert f"'{name}'" in Path(name).read_text()
     for name in ("own/mytask.py", "no/folder.py", "own", "task.txt"):
         status, _, error = call(new_task, name)
         assert status == 1 and "Name a new file that ends with .py" in error
@@ -684,77 +606,25 @@ def test_a_new_task_is_the_one_to_copy_and_overwrites_nothing(folder, call):
 
 
 @pytest.mark.slow
-def test_check_task_asks_in_another_process(folder, call):
-    """There the order of a set is another; what the task prints is not compared."""
-    head, _, tail = MINE.partition("        words = ")
-    in_a_set = """        count *= split == "train"
-        words = {"".join(rng.sample(self.letters, 4)) for _ in range(count)}
-        return [Problem(f"Reverse {word}.", word[::-1]) for word in words]
-"""
-    from_a_set = head + in_a_set + tail[tail.index("\n\n") :]
-    (folder / "set.py").write_text(from_a_set + "print('loaded')\n")
-    options = ["--vocab-size", 280]
-    status, printed, error = call(check_task, "set.py:Mine", *options)
-    told = " ".join(printed.split())
-    assert status == 1 and "sorted(...) makes a list of it in one order" in told, error
-    ordered = from_a_set.replace("in words]", "in sorted(words)]")
-    (folder / "list.py").write_text(ordered + "print('loaded')\n")
-    options.append("--quick")
-    status, _, error = call(check_task, "list.py:Mine", *options)
-    assert status == 0, error
-
-
-@pytest.mark.slow
-def test_the_whole_road_of_a_task_of_dates(folder, call):
-    (folder / "dates.py").write_text(DATES)
-    few = ["--num-problems", 400, "--eval-problems", 30]
-    for days, status, told in (
-        (120, 1, "memory passes"),
-        (1000, 0, "[!] Split 'test'"),
-    ):
-        leaks = ["--split-by-day", False, "--days", days, *few]
-        ended, printed, error = call(check_task, "dates.py:Dates", *leaks, "--quick")
-        said = " ".join(printed.split())
-        assert ended == status and told in said and "split_of(str(its" in said, error
-    tiny = [*few, "--hidden-size", 16, "--num-layers", 1, "--warm-start-steps", 2]
-    status, printed, error = call(check_task, "dates.py:Dates", *tiny)
-    assert status == 0 and "[!] After 2 steps most groups are tied" in printed, error
-    task = ["--task", "dates.py:Dates", *tiny, "--num-epochs", 2, "--out", "my dates"]
-    status, printed, error = call(train, *task, "--eval-samples", 1)
-    assert status == 0 and "[!] The start is too weak" in printed, error
-    assert call(show, "my dates")[0] == 0
-    words = shlex.split(printed.splitlines()[-1].partition("evaluate ")[2])
-    status, printed, error = call(evaluate, *words, "--baselines")
-    assert status == 0, error
-    assert "longer imitation" in printed and "warm start of 4 steps" in printed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("more", "status"),
-    [
-        ("print('no line end', end='')", 0),
-        ("import atexit\natexit.register(print, 'at the end')", 0),
-        ("import sys\nsys.stdout.write('\\u2192')", 0),
-        ("import os\nif 'PYTHONHASHSEED' in os.environ: os._exit(0)", 1),
-    ],
-)
-def test_what_a_task_prints_or_ends_is_not_taken_for_its_problems(
-    folder, call, monkeypatch, more, status
-):
-    monkeypatch.setenv("PYTHONIOENCODING", "cp1252:replace")
+def test_a_task_that_ends_the_program_is_told(folder, call, monkeypatch):
+    """In another process; what it prints there is not compared."""
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
-    (folder / "loud.py").write_text(f"{Path(reverse.__file__).read_text()}\n{more}\n")
+    ends = "print('\\u2192')\nimport os\nif 'PYTHONHASHSEED' in os.environ: os._exit(0)"
+    (folder / "ends.py").write_text(f"{Path(reverse.__file__).read_text()}\n{ends}\n")
     few = ["--num-problems", 64, "--eval-problems", 9, "--quick"]
-    ended, printed, error = call(check_task, "loud.py:Reverse", *few)
-    assert ended == status, printed + error
-    assert ("ends the program when it is loaded" in " ".join(printed.split())) == status
+    status, printed, error = call(check_task, "ends.py:Reverse", *few)
+    assert status == 1, error
+    assert "ends the program when it is loaded" in " ".join(printed.split())
 
 
+@pytest.mark.slow
 def test_check_task_takes_settings_and_says_what_is_wrong(folder, call):
-    options = ["--max-new-tokens", 5, "--num-problems", 100]
-    status, printed, error = call(check_task, "reverse", *options)
+    options = ["--num-problems", 100, "--eval-problems", 9, "--max-new-tokens"]
+    status, printed, error = call(check_task, "reverse", *options, 5)
     assert status == 1 and "max_new_tokens=5 cuts" in " ".join(printed.split()), error
+    tiny = ["--hidden-size", 16, "--num-layers", 1, "--warm-start-steps", 2]
+    status, printed, error = call(check_task, "reverse", *options, 20, *tiny)
+    assert status == 0 and "[!] After 2 steps most groups are tied" in printed, error
 
 
 def test_every_command_of_a_run_is_one_of_the_course():

@@ -286,7 +286,7 @@ def test_a_vote_on_texts_says_so(told, policy, easy_problems, tokenizer, capsys)
     asked = Environment(easy_problems[:2], tokenizer, {"a": (ends_well, 1.0)})
     ways_to_answer(policy, asked, 2)
     said = capsys.readouterr().out
-    assert ("ends_well.meaning = last_number" in said) == (not told)
+    assert ("ends_well.meaning = " in said) == (not told)
 
 
 def odd_length(completions, answer, **kwargs):

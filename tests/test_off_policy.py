@@ -126,19 +126,6 @@ def test_a_large_cap_makes_the_gradient_exact_where_all_is_drawn(name, cap, exac
     assert (error < 1e-4).all() if exact else (error > 0.02).all()
 
 
-# In the loop
-
-
-def test_seeds_train_beside_each_other_as_they_train_alone():
-    knobs = {"num_epochs": 3, "num_steps_per_epoch": 2, "sampler_cap": 2.0}
-    knobs["wrap"] = lambda policy: EngineSampler(policy, ENGINES["temperature"])
-    _, both = train_sort(seeds=(0, 1), **knobs)
-    for seed in (0, 1):
-        _, alone = train_sort(seeds=(seed,), **knobs)
-        loss = both.curve("loss")[:, seed : seed + 1]
-        torch.testing.assert_close(loss, alone.curve("loss"), atol=1e-4, rtol=1e-3)
-
-
 # Rollouts of older weights: whose they are, what is noted, what a ratio repairs
 
 

@@ -133,22 +133,6 @@ def test_seeds_sample_side_by_side_what_each_samples_alone():
     torch.testing.assert_close(scored[mask], noted[mask], atol=1e-5, rtol=0)
 
 
-@pytest.mark.slow
-def test_samples_follow_the_policy():
-    model, prompt = TinyLM(3), torch.tensor([[1]])
-    drawn, _ = sample_sequences(model, prompt, 20_000, Sampler(1), generator())
-    shares = torch.bincount(drawn.flatten(), minlength=3) / 20_000
-    probs = model(prompt)[0, -1].softmax(-1)
-    torch.testing.assert_close(shares, probs, atol=0.015, rtol=0)
-    seeds = TinyLM(3, seeds=(0, 1))
-    drawn, _ = sample_sequences(
-        seeds, prompt, 20_000, Sampler(1), [generator(1), generator(2)]
-    )
-    shares = torch.stack([torch.bincount(d.flatten(), minlength=3) for d in drawn])
-    probs = seeds(prompt)[:, 0, -1].softmax(-1)
-    torch.testing.assert_close(shares / 20_000, probs, atol=0.015, rtol=0)
-
-
 def test_greedy_text_is_the_likeliest_at_each_step():
     model, prompts = TinyLM(6), torch.tensor([[1, 2], [3, 4]])
     answers = SequencePolicy(model, Sampler(5)).answer(prompts)

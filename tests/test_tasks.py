@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -512,6 +511,11 @@ PLANTED = {
         "The commonest answer earns 100%",
     ),
     "anywhere": (IS_RIGHT, "return word in text", "and the right one earns 100%"),
+    "known answers": (
+        ASKED,
+        'Problem(f"How does {word} begin?", word[:2])',
+        "memory passes for learning",
+    ),
     "too short": ('max_new_tokens": 20', 'max_new_tokens": 9', "can never be rewar"),
 }
 
@@ -710,7 +714,6 @@ def test_problems_of_a_file_without_splits(tmp_path):
 
 PLAIN_GOLD = "return f'It is {problem.answer}.'"
 IN_WORDS = "return text.strip().rstrip('.').endswith(word)"
-NUMBERS = 'Problem(f"How long is {word}?", str(len(word)))'
 UNPAID = LUCK.replace("luck", "bonus").replace("random.random()", "0.0")
 SHORT = LUCK.replace("luck", "brief").replace(
     "[random.random() for _ in completions]",
@@ -720,11 +723,11 @@ LATE = SHORT.replace("-len(each)", "-max(len(each) - 500, 0)")
 FLAT = SHORT.replace("-len(each) / 99", "-1.0")
 DOUBTED = {  # what is written in the place of which pieces, and the words; "" for none
     "nothing": ({}, ""),
-    "other words": ({GOLD: PLAIN_GOLD, IS_RIGHT: IN_WORDS}, "accuracy.meaning = said"),
-    "numbers": (
-        {GOLD: PLAIN_GOLD, IS_RIGHT: IN_WORDS, ASKED: NUMBERS},
-        "from grpo_course.text.grader import last_number\n    accuracy.meaning = last_",
+    "a few known answers": (
+        {ASKED: 'Problem(f"How does {word} begin?", word[:3])'},
+        "Split 'test': ",
     ),
+    "other words": ({GOLD: PLAIN_GOLD, IS_RIGHT: IN_WORDS}, "accuracy.meaning = "),
     "says it": (
         {
             GOLD: PLAIN_GOLD,
@@ -769,11 +772,6 @@ def test_what_is_allowed_and_mostly_not_meant_is_said(name, load):
         source = source.replace(old, new)
     said = [*doubts(*load(source))]
     assert len(said) == bool(words) and words in "".join(said)
-    if name in ("other words", "numbers"):  # the cure, as it is pasted
-        judge = SimpleNamespace()
-        cure = said[0].partition("two lines:\n")[2]
-        exec(textwrap.dedent(cure), {"accuracy": judge})
-        assert judge.meaning("It is 7.") is not None and judge.meaning("") is None
 
 
 def test_every_task_of_the_course_says_what_a_vote_counts(tmp_path):
@@ -802,13 +800,6 @@ def test_what_is_printed_and_what_cheap_policies_earn(load, capsys):
     right = attack(Countdown())
     assert right.loc["the right response", "total"] == pytest.approx(1.2)
     assert right.loc["the question again"].tolist() == pytest.approx([0, 1, 0.2])
-
-
-def test_a_given_response_is_a_rollout_that_is_paid(tokenizer):
-    environment = Environment(PROBLEMS, tokenizer, GSM8K.rewards)
-    questions = [problem.question for problem in PROBLEMS]
-    rollout = as_rollout(tokenizer, questions, [demonstration(p) for p in PROBLEMS])
-    assert environment.grade(rollout)["accuracy"].tolist() == [[1.0]] * 10
 
 
 # What tokenizers and templates of other models do: the gold response comes back

@@ -6,7 +6,7 @@ That each setting reaches what it sets is in test_lm_settings_reach.py.
 import copy
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from math import inf, nan
 from types import SimpleNamespace
 
@@ -29,7 +29,7 @@ from grpo_course.text.config import (
 from grpo_course.text.evaluation import Scores, sampled_scores
 from grpo_course.text.gsm8k import GSM8K, demonstration
 from grpo_course.text.lm import CausalPolicy
-from grpo_course.text.prompts import as_rollout, decode_responses, encode_prompts
+from grpo_course.text.prompts import as_rollout, encode_prompts
 from grpo_course.text.responses import in_template
 from grpo_course.text.stories import make_problems
 from grpo_course.text.tasks import find_task
@@ -38,7 +38,6 @@ from grpo_course.text.training import (
     HeldOutProbe,
     first_words,
     imitate_right,
-    linear_schedule,
     load_problems,
     make_environment,
     make_optimizer,
@@ -98,13 +97,9 @@ def test_the_task_that_was_asked_for_goes_before_that_of_a_file(load):
     assert load({"base": "pairs"}, "countdown") == presets_of("countdown")["pairs"]
 
 
-@pytest.mark.parametrize(
-    ("encoding", "more"),
-    [("utf-8-sig", ""), ("utf-16", ""), ("utf-8", "\r\n"), ("utf-8", "\0\0")],
-)
-def test_a_file_as_an_editor_wrote_it(tmp_path, encoding, more):
-    text = '{"base": "sums",\r\n"system_prompt": "Übe."}'
-    (tmp_path / "config.json").write_bytes((text + more).encode(encoding))
+def test_a_file_as_an_editor_wrote_it(tmp_path):
+    text = '{"base": "sums",\r\n"system_prompt": "Übe."}\r\n'
+    (tmp_path / "config.json").write_text(text, encoding="utf-8-sig")
     assert load_config(tmp_path / "config.json").system_prompt == "Übe."
     (tmp_path / "config.json").write_bytes(text.encode("cp1252"))
     with pytest.raises(ValueError, match=r"\.json is not in UTF-8.*Save it again"):
@@ -118,12 +113,6 @@ def test_the_first_preset_has_a_name_of_its_own_and_is_the_default():
         assert find_preset(task, name) == find_preset(task, "default") == first
     with pytest.raises(ValueError, match=r"'gpu' is not known(?s:.*)'pairs'"):
         find_preset("countdown", "gpu")
-
-
-def test_values_are_not_changed_by_reading_them():
-    values = {"base": "sums", "seed": 3}
-    assert from_values(values).seed == 3
-    assert values == {"base": "sums", "seed": 3}
 
 
 @pytest.mark.parametrize(
@@ -146,51 +135,30 @@ def test_a_file_that_is_no_config(load, content, says):
         load(content)
 
 
-BAD = {
-    "num_prompts": [0, 1.5, "16", True, None],
-    "num_problems": [0],
+ZERO_FITS = """
+    num_epochs kl_penalty seed learning_rate warmup_epochs weight_decay adam_beta1
+    adam_beta2 lora_rank warm_start_steps warm_start_learning_rate held_out_every
+    keep_samples num_resamples minibatch_seed
+"""
+ODD = {
     "num_responses": [1],  # a group of one
-    "task_settings": [[1]],
-    "reward_weights": [[1.0], {"format": "1"}, {"format": -0.1}, {"format": nan}],
-    "model": [3],
-    "seed": [-1, 10**30],
-    "max_new_tokens": [0],
-    "temperature": [0],
-    "top_k": [0, "all"],
-    "top_p": [0, 1.5],
-    "learning_rate": [-1.0, nan, inf, "1e-4"],
-    "schedule": ["cosinus"],
-    "warmup_epochs": [-1],
-    "weight_decay": [-0.1, nan],
-    "adam_beta1": [2, -0.1],
-    "adam_beta2": [1.0, -0.1],
-    "device": ["tpu", "", "cpu:x", None],
-    "dtype": ["float16"],
-    "num_threads": [0],
-    "gradient_checkpointing": [1],
-    "lora_rank": [-1],
-    "architecture": ["bert"],
-    "hidden_size": [0, 98],  # no multiple of the four heads
-    "num_layers": [0],
-    "num_heads": [0],
+    "reward_weights": [{"format": "1"}, {"format": -0.1}, {"format": nan}],
+    "seed": [10**30],
+    "top_p": [1.5],
+    "adam_beta1": [1.0],
+    "adam_beta2": [1.0],
+    "hidden_size": [98],  # no multiple of the four heads
     "vocab_size": [262],
-    "context_length": [0],
-    "warm_start_steps": [-1],
-    "warm_start_batch_size": [0],
-    "warm_start_learning_rate": [nan],
-    "save_every": [0],
-    "keep_checkpoints": [0],
-    "held_out_every": [-1],
-    "keep_samples": [-1],
-    "eval_problems": [0],
-    "eval_samples": [0],
-    "eval_temperature": [0, -1],
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", [field.name for field in fields(GRPOConfig)])
 def test_a_value_that_a_setting_cannot_have_is_told(name):
-    for value in BAD[name]:
+    """None is below 0, no number or a list; few are 0, and texts are names."""
+    wrong = [-1, -0.1, nan, inf, [1], *ODD.get(name, [])]
+    wrong += [] if name in ZERO_FITS.split() else [0]
+    wrong += [] if name in ("model", "task", "system_prompt", "device") else ["16"]
+    for value in wrong:
         with pytest.raises(ValueError, match=name):
             GRPOConfig(**{name: value})
 
@@ -270,58 +238,10 @@ def test_the_loss_is_that_of_the_library_on_response_tokens(tokenizer, architect
     assert found == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_demonstration_comes_back_as_text(tokenizer):
-    questions = [p.question for p in PROBLEMS[:8]]
-    texts = [demonstration(p) for p in PROBLEMS[:8]]
-    rollout = as_rollout(tokenizer, questions, texts)
-    assert [group[0] for group in decode_responses(tokenizer, rollout)] == texts
-    last = rollout.mask.sum(-1)[..., None] - 1
-    assert (rollout.responses.gather(-1, last) == tokenizer.eos_token_id).all()
-
-
-def test_the_rate_rises_and_falls():
-    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
-    schedule, rates = linear_schedule(optimizer, 10, warmup=2, final_share=0.1), []
-    for _ in range(10):
-        rates.append(optimizer.param_groups[0]["lr"])
-        optimizer.step()
-        schedule.step()
-    assert rates[0] == pytest.approx(1 / 3) and rates[2] == pytest.approx(1)
-    assert rates[2:] == sorted(rates[2:], reverse=True)
-    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.1)
-
-
-def test_what_is_shown_depends_on_the_seed_alone(tokenizer):
-    """Which problems, and what `demonstrate` draws."""
-    seen = {}
-    for seed in (0, 0, 1):
-        shown = []
-
-        def show(problem, rng, shown=shown):
-            shown.append((problem.question, rng.random()))
-            return demonstration(problem)
-
-        config = GRPOConfig(warm_start_steps=2, seed=seed)
-        losses = warm_start(small_policy(tokenizer), tokenizer, PROBLEMS, show, config)
-        assert len(losses) == 2 and len(shown) == 64
-        assert seen.setdefault(seed, shown) == shown
-    assert seen[0] != seen[1]
-
-
-def test_a_system_prompt_is_read(tokenizer):
-    losses = {}
-    for prompt in (None, "Think."):
-        config = GRPOConfig(warm_start_steps=1, system_prompt=prompt)
-        policy = small_policy(tokenizer)
-        show = GSM8K(forms=(1, 0, 0, 0)).demonstration
-        (losses[prompt],) = warm_start(policy, tokenizer, PROBLEMS, show, config)
-    assert losses[None] != losses["Think."]
-
-
 # What a policy does after its warm start; each architecture is trained once
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(scope="module", params=["qwen2", "gpt2"])
 def trained(request, tokenizer, easy_problems):
     """A policy that writes what the demonstrations showed it, in a few seconds."""
     sampler = Sampler(24, tokenizer.eos_token_id, tokenizer.pad_token_id)

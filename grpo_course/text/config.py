@@ -11,9 +11,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import torch
 from pydantic import (
-    AfterValidator,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -29,19 +27,6 @@ from grpo_course.text.tasks import TextTask, find_task
 
 DEFAULT = "default"  # the first preset of any task, whatever its own name is
 MODELS = ("qwen2", "llama", "gpt2")  # of which a tiny one can be made
-
-
-def device_name(name: str) -> str:
-    """ "auto", or what torch takes for a device."""
-    if name != "auto":
-        try:
-            torch.device(name)
-        except RuntimeError:
-            raise ValueError(
-                'is no device. Choose "auto", which takes a GPU if there is one, '
-                '"cpu" or "cuda".'
-            ) from None
-    return name
 
 
 @settings()
@@ -103,7 +88,7 @@ class GRPOConfig(TrainConfig):
     # The machine
 
     # "auto": a GPU if there is one; or "cpu", "cuda", ...
-    device: Annotated[str, AfterValidator(device_name)] = "auto"
+    device: str = "auto"
     # of matrix products; weights are float32. TRL: bf16=True
     dtype: Literal["float32", "bfloat16"] = "float32"
     # of the CPU; 1 is fastest for a small model. None: as many as are fastest when

@@ -241,10 +241,8 @@ def ways_to_answer(
         for heat in (temperature, cooled)
     )
     greedy = greedy_scores(policy, environment, batch_size)
-    if not warm.has_tags:
-        right = environment.problems[0].answer
-        if warning := texts_voted_on(environment.rewards, right):
-            print(f"[!] {warning}")
+    if not warm.has_tags and (warning := texts_voted_on(environment.rewards)):
+        print(f"[!] {warning}")
     ways = {
         f"one sample, temperature {temperature:g}": warm.accuracy.double().mean(-1),
         f"one sample, temperature {cooled:g}": cold.accuracy.double().mean(-1),

@@ -64,8 +64,7 @@ def conversation_text(question: str, response: str, opening: Opening = None) -> 
 def completion_texts(completions: Sequence[Completion]) -> list[str]:
     """The texts of plain or chat completions; of a content in parts, those with text.
 
-    Raises TypeError for one text in the place of a list, and for what is neither a text
-    nor a list of messages.
+    Raises TypeError for one text in the place of a list.
     """
     if isinstance(completions, str):
         raise TypeError(
@@ -79,15 +78,6 @@ def completion_texts(completions: Sequence[Completion]) -> list[str]:
             return "".join(map(text_of, inside))
         return str(content or "")
 
-    for completion in completions:
-        if not isinstance(completion, str) and not (
-            isinstance(completion, list | tuple)
-            and all(isinstance(message, dict) for message in completion)
-        ):
-            raise TypeError(
-                f"A completion is a {type(completion).__name__}. Pass a string, or a "
-                'list of messages like {"role": "assistant", "content": "..."}.'
-            )
     return [text_of(completion) for completion in completions]
 
 

@@ -16,6 +16,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import wrap
 from typing import Any
 
@@ -155,7 +157,7 @@ def doubts(task: TextTask, config: GRPOConfig | None = None) -> Iterator[str]:
     judge, _ = next(iter(task.rewards.values()))
     answers = [extract_answer(gold) or gold.strip() for gold in golds]
     if not tagged:
-        yield from filter(None, [texts_voted_on(task.rewards, problems[0].answer)])
+        yield from filter(None, [texts_voted_on(task.rewards)])
     meaning = getattr(judge, "meaning", str)
     unread = [answer for answer in answers if meaning(answer) is None]
     if unread:
@@ -418,21 +420,22 @@ def faults_of_length(
 def faults_elsewhere(run: GRPOConfig, problems: Sequence[Problem]) -> Iterator[str]:
     """Another process, as a resumed run is, gets the same problems."""
     asked = run.task, run.task_settings, run.num_problems, run.seed
-    process = subprocess.run(
-        [sys.executable, "-c", ELSEWHERE, json.dumps(asked)],
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"},
-    )
-    # A task may print what it likes, before and after; and stop its program.
-    _, mark, after_mark = process.stdout.rpartition(MARK)
-    if process.returncode or not mark:
+    with TemporaryDirectory() as folder:
+        found = Path(folder, "found")  # a task may print what it likes
+        process = subprocess.run(
+            [sys.executable, "-c", ELSEWHERE, json.dumps(asked), str(found)],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"},
+        )
+        told = found.read_text("utf-8") if found.exists() else ""
+    if not told:
         yield (
             "In another process the task breaks: "
             f"{process.stderr[-300:] or 'it ends the program when it is loaded.'}"
         )
-    elif after_mark.partition("\n")[0] != fingerprint(problems):
+    elif told != fingerprint(problems):
         yield (
             "In another process, equal arguments give other problems, so a resumed "
             "run would not go on with its own. The order of a set of texts changes "
@@ -442,14 +445,13 @@ def faults_elsewhere(run: GRPOConfig, problems: Sequence[Problem]) -> Iterator[s
 
 # What another process runs. There hash() and the order of a set are others, as after a
 # run was stopped and resumed.
-MARK = "The problems of this process: "
-ELSEWHERE = f"""
-import json, os, sys
+ELSEWHERE = """
+import json, sys
+from pathlib import Path
 sys.path.insert(0, "")
 from grpo_course.text.environment import fingerprint
 from grpo_course.text.tasks import find_task
 name, settings, count, seed = json.loads(sys.argv[1])
 problems = find_task(name)(**settings).problems("train", count, seed)
-sys.stdout.flush()
-os.write(1, f"{MARK}{{fingerprint(list(problems))}}\\n".encode())
+Path(sys.argv[2]).write_text(fingerprint(list(problems)), "utf-8")
 """

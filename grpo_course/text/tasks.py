@@ -323,28 +323,17 @@ def require_rewards(
             ) from None
 
 
-def texts_voted_on(rewards: Mapping[str, tuple[Reward, float]], answer: Any) -> str:
-    """What a vote of the majority misses where it counts texts, with the cure; or "".
-
-    `answer` is one of the right ones: which function reads such answers.
-    """
+def texts_voted_on(rewards: Mapping[str, tuple[Reward, float]]) -> str:
+    """What a vote that counts texts misses, with the cure; "" where it does not."""
     name, (judge, _) = next(iter(rewards.items()))
     if hasattr(judge, "meaning"):
         return ""
     own = getattr(judge, "__name__", name)
-    cure = (
-        "from grpo_course.text.grader import last_number\n"
-        f"    {own}.meaning = last_number"
-    )
-    if not re.fullmatch(r"[-+$ ]*[0-9][0-9.,]*\W*", str(answer)):
-        cure = (
-            "def said(text): return text.strip().lower() or None  # what it answers\n"
-            f"    {own}.meaning = said"
-        )
     return (
         f"rewards[{name!r}] has no `meaning`, so the vote of the majority counts texts:"
-        " two right answers in other words are two. Say what a response answers, None "
-        f"for nothing, in two lines:\n    {cure}"
+        " two right answers in other words are two. Give it a function from a response "
+        "to what it answers, None for nothing. Where that is a number: "
+        f"{own}.meaning = grpo_course.text.grader.last_number"
     )
 
 
@@ -369,8 +358,8 @@ def find_task(name: str) -> type[TextTask]:
     place = PLACE.fullmatch(TASKS.get(name, name) if isinstance(name, str) else "")
     if not place:
         raise ValueError(
-            f"task={name!r} {choices(TASKS)} Or name a class of your own by its file, "
-            "my_task.py:MyTask, or by its module, my_task:MyTask."
+            f"task={name!r} {choices(TASKS, name)} Or name a class of your own by its "
+            "file, my_task.py:MyTask, or by its module, my_task:MyTask."
         )
     file, found, wanted = place["file"], place["module"], place["name"]
     try:
