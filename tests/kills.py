@@ -2,11 +2,11 @@
 
     python tests/kills.py FOLDER SETTINGS KILLS [SEED]
 
-SETTINGS names runs of a second, as JSON. Each is killed up to three times, at random
-moments or inside what writes: the sync of a file, a rename, the saving of the state,
-half a line of a journal. Then it goes on to its end. Prints the number of kills of
-each; fails where metrics, samples, weights or any part of the last state differ from
-those of a run that was left alone by one bit.
+SETTINGS are those of a run of a second, as JSON. It is killed up to three times, at
+random moments or inside what writes: the sync of a file, a rename, the saving of the
+state, half a line of a journal. Then it goes on to its end. Prints the number of kills;
+fails where metrics, samples, weights or any part of the last state differ from those of
+a run that was left alone by one bit.
 """
 
 import json
@@ -125,8 +125,7 @@ def kill(config: GRPOConfig, folder: Path, wanted: int, seed: int) -> int:
 
 def main(folder: Path, settings: str, wanted: int, seed: int = 0) -> None:
     torch.set_num_threads(1)
-    for name, values in json.loads(settings).items():
-        print(kill(from_values(values), folder / name, wanted, seed))
+    print(kill(from_values(json.loads(settings)), folder, wanted, seed))
 
 
 if __name__ == "__main__":

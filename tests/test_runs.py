@@ -49,7 +49,7 @@ from grpo_course.text.tasks import Problem
 from grpo_course.text.training import from_values
 from tests.kills import result
 
-KILLS = os.environ.get("KILLS", "3")  # of each configuration; a hundred takes minutes
+KILLS = os.environ.get("KILLS", "5")  # a hundred takes minutes
 MOVING = {"kl_penalty": 0.5, "compute_ref_model_period": 3, "save_every": 2}
 CONFIGURATIONS = {
     "copied reference": MOVING,
@@ -88,8 +88,7 @@ def back_to(out, epoch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes to kill them")
 def test_killed_at_any_moment(small_run, tmp_path):
     program = str(Path(__file__).with_name("kills.py"))
-    each = {name: small_run | values for name, values in CONFIGURATIONS.items()}
-    settings = json.dumps(each)
+    settings = json.dumps(small_run | CONFIGURATIONS["minibatches"])
     done = subprocess.run(
         [sys.executable, program, str(tmp_path), settings, KILLS],
         capture_output=True,
@@ -97,8 +96,7 @@ def test_killed_at_any_moment(small_run, tmp_path):
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
-    kills = [int(line) for line in done.stdout.splitlines()]
-    assert len(kills) == len(CONFIGURATIONS) and min(kills) >= int(KILLS)
+    assert int(done.stdout) >= int(KILLS)
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
@@ -111,19 +109,6 @@ def test_stopped_at_a_fixed_place_it_goes_on_bit_for_bit(start, tmp_path, name):
     assert saved_epochs(out)[-1] == 6
     Run(out, show=False).go()
     assert result(out) == whole
-
-
-def test_a_model_with_an_adapter_goes_on_too(start, tmp_path):
-    pytest.importorskip("peft", reason="peft is the optional extra `lora`")
-    start(tmp_path / "whole", num_epochs=1).go()
-    base = str(checkpoint_path(tmp_path / "whole", 1))
-    out = tmp_path / "run"
-    start(out, model=base, lora_rank=4, learning_rate=3e-2).go()
-    files = METRICS, SAMPLES, "checkpoints/000008/adapter_model.safetensors"
-    whole = [(out / name).read_bytes() for name in files]
-    back_to(out, 3)
-    Run(out, show=False).go()
-    assert [(out / name).read_bytes() for name in files] == whole
 
 
 def test_the_history_of_a_resumed_run_is_whole(copied):

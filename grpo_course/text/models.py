@@ -53,22 +53,15 @@ def has_adapter(path: str | Path) -> bool:
 def whole_model(path: str | Path) -> str:
     """The model itself, or the one that an adapter stands beside, as it was noted.
 
-    Where that folder is gone, the model that the run beside the adapter names is taken.
-    Raises FileNotFoundError where neither is there, ValueError for what is no JSON.
+    Raises FileNotFoundError where that is not there, ValueError for what is no JSON.
     """
     if not has_adapter(path):
         return str(path)
     noted = Path(path, "adapter_config.json")
-    run = Path(path, "grpo_config.json")  # names it in the words of its user
-    keys = {noted: "base_model_name_or_path", run: "model"}
-    name, *names = (
-        str(json_object(read_text(file), str(file)).get(key) or "")
-        for file, key in keys.items()
-        if file.is_file()
-    )
-    there = [each for each in (name, *names) if Path(each, "config.json").is_file()]
-    if there or is_hub_name(name):
-        return [*there, name][0]
+    values = json_object(read_text(noted), str(noted))
+    name = str(values.get("base_model_name_or_path") or "")
+    if Path(name, "config.json").is_file() or is_hub_name(name):
+        return name
     raise FileNotFoundError(
         f"model={str(path)!r} holds an adapter beside the model {name!r}, which is not "
         'there any more. Put it back, or write its new place behind "base_model_name_or'
@@ -166,15 +159,10 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
             raise
         reads = False
     if not reads and not any(map(VOCABULARY.search, names)):
-        origin = whole_model(path) if has_adapter(path) else "OWNER/MODEL"
-        copying = (
-            "from transformers import AutoTokenizer; AutoTokenizer.from_pretrained"
-            f"({json.dumps(origin)}).save_pretrained({json.dumps(folder.as_posix())})"
-        )
         raise ValueError(
             f"model={str(path)!r} has no tokenizer. Put that of the model that it was "
-            "made from beside it; instead of OWNER/MODEL, give the name or the folder "
-            f"of that model: {install.quoted(sys.executable, '-c', copying)}"
+            'made from beside it: AutoTokenizer.from_pretrained("OWNER/MODEL")'
+            f".save_pretrained({folder.as_posix()!r})"
         )
     tokenizer.padding_side = "left"
     if tokenizer.eos_token is None:

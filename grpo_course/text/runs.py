@@ -179,8 +179,7 @@ class Run:
         kept, source = self.out / TASK, own_source(config.task)
         if source and not kept.exists():  # its rewards failed, and may be mended
             write_atomically(kept, source)
-        # An editor may change line ends.
-        if source and kept.read_bytes().splitlines() != source.splitlines():
+        if source and kept.read_bytes() != source:
             raise ValueError(
                 f"The file of {config.task} has changed since the run in {out} began; "
                 f"{kept} is as it was then. Put that back to go on, or begin a new "
