@@ -326,18 +326,6 @@ def test_calls_that_cannot_be(folder, call, options, status, told):
     assert not (folder / "run" / "checkpoints").exists()
 
 
-def test_a_misspelt_flag_is_found_before_anything_is_loaded():
-    """transformers and pandas take seconds."""
-    program = (
-        "import sys; from grpo_course.text.cli import train\n"
-        "try: train(['--epochs', '3'])\n"
-        "finally: print([n for n in ('transformers', 'pandas') if n in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
-    assert done.returncode == 2 and b"--num-epochs" in done.stderr
-    assert done.stdout.strip() == b"[]"
-
-
 @pytest.mark.slow
 def test_seeds_are_runs_of_their_own_that_are_gone_on_with(folder, outcome, call):
     few = [*SMALL, "--num-epochs", 2, "--seed", 3]

@@ -3,9 +3,7 @@
 import pytest
 
 from grpo_course.text.countdown import Countdown, reaches_target, solves, work_out
-from grpo_course.text.prompts import as_rollout
 from grpo_course.text.responses import extract_answer, in_template
-from grpo_course.text.training import GRPOConfig, make_environment, make_model
 
 GOLD = {"numbers": [3, 4, 5], "target": 17}  # 3*4+5, say
 SPLITS = ("train", "validation", "test")
@@ -150,16 +148,3 @@ def test_only_the_tagged_answer_counts():
     good = in_template("3*4=12", "3*4+5")
     texts = [good, "3*4+5", "<answer>3*4+5</answer>", good.replace("+5<", "-5<")]
     assert reaches_target(texts, [GOLD] * 4) == [1.0, 0.0, 1.0, 0.0]
-
-
-def test_the_weights_of_the_rewards():
-    config = GRPOConfig(task="countdown", num_problems=40, hidden_size=16)
-    problems = Countdown().problems("train", 40, 0)
-    _, tokenizer = make_model(config, problems)
-    environment = make_environment(config, problems, tokenizer)
-    gold = Countdown().gold(problems[0])
-    answer = extract_answer(gold)
-    texts = [gold, in_template("no", "1"), f"<answer>{answer}</answer>", "no"]
-    rollout = as_rollout(tokenizer, [problems[0].question] * 4, texts)
-    paid = environment.reward(rollout).flatten().tolist()
-    assert paid == pytest.approx([1.2, 0.2, 1.08, 0.0])

@@ -87,20 +87,6 @@ def test_bootstrap_is_seeded_and_agrees_with_the_normal_interval():
     assert bootstrap_interval(torch.full((9,), 0.5)) == (0.5, 0.5)
 
 
-def test_problems_of_one_group_are_drawn_together():
-    """Each problem told in five stories says no more than the problem told once."""
-    once = torch.rand(30, generator=torch.Generator().manual_seed(0))
-    stories, names = once.repeat_interleave(5), [str(i // 5) for i in range(150)]
-    expected = bootstrap_interval(once, seed=3)
-    assert bootstrap_interval(stories, names, seed=3) == pytest.approx(expected)
-    low, high = bootstrap_interval(stories, seed=3)
-    assert high - low < 0.6 * (expected[1] - expected[0])
-    order = torch.randperm(150, generator=torch.Generator().manual_seed(1)).tolist()
-    shuffled = stories[order], [names[i] for i in order]
-    low, high = bootstrap_interval(*shuffled, num_draws=4000)
-    assert (low, high) == pytest.approx(expected, abs=0.03)
-
-
 def test_two_groups_against_enumeration():
     """Drawn aa, ab, ba or bb: the means are 1, twice 1/4 and 0, each draw as likely."""
     values, names = torch.tensor([0.0, 1.0, 0.0, 0.0]), ["b", "a", "b", "b"]

@@ -8,7 +8,6 @@ tokenizer, tiny models and adapters.
 import copy
 import shlex
 import shutil
-import subprocess
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
@@ -881,7 +880,7 @@ needs_peft = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=["qwen2", "gpt2"])  # whose linear layers are of two kinds
 def base(request, tokenizer, tmp_path):
     """The folder of a small random model."""
     sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2}
@@ -965,7 +964,7 @@ def test_an_adapter_is_merged_as_the_error_says_and_as_peft_does(
         require_whole_model(run.newest())
     *_, command = str(refused.value).partition("--model merged: ")
     monkeypatch.chdir(tmp_path)
-    subprocess.run(shlex.split(command), check=True)
+    exec(shlex.split(command)[2], {})  # python -c ...
     words = torch.arange(9)[None]
     with torch.no_grad():
         merged, own = load_model("merged")(words).logits, load_model(run.newest())

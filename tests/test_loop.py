@@ -20,7 +20,6 @@ from grpo_course.formulas import (
     KL_ESTIMATORS,
     LOSS_MODES,
     RATIO_LEVELS,
-    compute_deltas,
     compute_kl_penalty,
     compute_loss,
     loss_report,
@@ -177,33 +176,6 @@ def test_an_epoch_samples_once_freezes_once_and_steps_many_times():
     steps, old = bandit.weights("log_probs"), bandit.weights("old_log_probs")
     assert all(not torch.equal(a, b) for a, b in pairwise(steps))
     assert torch.equal(old[0], steps[0]) and torch.equal(old[1], steps[3])
-
-
-@pytest.mark.parametrize("loss_mode", ["naive", "unclipped", "clipped"])
-@pytest.mark.parametrize("make", [torch.optim.SGD, torch.optim.Adam])
-def test_the_loop_equals_one_written_out(loss_mode, make):
-    bandit, plain = Bandit(), Bandit()
-    options = {"num_responses": 6, "deltas_mode": "leave_one_out", "epsilon": 0.05}
-    options |= {"num_epochs": 3, "num_steps_per_epoch": 4, "loss_mode": loss_mode}
-    history = run(bandit, make=make, **options)
-    optimizer, losses, rewards = make([plain.logits], lr=0.5), [], []
-    for _ in range(3):
-        rollout = plain.sample(PROMPTS, 6)
-        rewards.append(token_value(rollout))
-        deltas = compute_deltas(rewards[-1], "leave_one_out")
-        old = plain.log_probs(rollout).detach()
-        for _ in range(4):
-            optimizer.zero_grad()
-            now = plain.log_probs(rollout)
-            losses.append(compute_loss(now, deltas, loss_mode, old, epsilon=0.05))
-            losses[-1].backward()
-            optimizer.step()
-    assert torch.equal(bandit.logits, plain.logits)
-    assert history.curve("loss").tolist() == [loss.item() for loss in losses]
-    means = [reward.mean().item() for reward in rewards]
-    assert history.epochs("mean_reward").tolist() == means
-    assert history.curve("epoch").tolist() == [0] * 4 + [1] * 4 + [2] * 4
-    assert history.curve("step").tolist() == [0, 1, 2, 3] * 3
 
 
 def test_what_is_observed_joins_the_first_record_of_each_epoch():
@@ -927,16 +899,6 @@ def test_no_more_than_the_allowed_tries():
     policy = Script(FIRST, SECOND)
     _, rewards = sample_groups(policy, THREE, 0)
     assert rewards.tolist() == [[1, 1], [1, 2], [3, 3]] and len(policy.calls) == 1
-
-
-def test_each_seed_keeps_the_groups_that_were_not_tied_in_it():
-    first = responses([[[1], [1]], [[1], [2]]], [[[1], [2]], [[1], [2]]])
-    again = responses([[[7], [8]]], [[[7], [8]]])
-    policy = Script(first, again)
-    rollout, rewards = sample_groups(policy, THREE[:2], 1)
-    assert policy.asked == [[0, 1], [0]]
-    assert rewards.tolist() == [[[7, 8], [1, 2]], [[1, 2], [1, 2]]]
-    assert torch.equal(rollout.responses[..., 0], rewards.long())
 
 
 # What cannot run is refused: the argument, what was given, the cure

@@ -309,7 +309,7 @@ def test_few_checkpoints_are_kept_and_other_things_passed_by(start, outcome, tmp
 HOLD = """
 import sys, time
 from pathlib import Path
-from grpo_course.text.runs import alone_in
+from grpo_course.text.run_folder import alone_in
 with alone_in(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

@@ -5,7 +5,6 @@ import base64
 import io
 import os
 import random
-import subprocess
 import sys
 import warnings
 from dataclasses import replace
@@ -47,22 +46,6 @@ def test_setup_says_what_it_did_and_seeds(undone, capsys):
     assert torch.get_num_threads() == 1
     assert str(torch.tensor([1 / 3, 1e-6])) == "tensor([0.333, 0.000])"
     assert all(os.environ[name] == value for name, value in QUIET.items())
-
-
-HEAVY = {
-    "setup, show": "torch matplotlib IPython",
-    "check, predict, show, verdict": "transformers datasets grpo_course.lessons",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("names", HEAVY)
-def test_what_opens_a_notebook_loads_nothing_heavy(names):
-    code = f"from grpo_course import {names}\nimport sys\nprint(*sys.modules)"
-    run = [sys.executable, "-c", code]
-    loaded = subprocess.run(run, capture_output=True, text=True, check=True).stdout
-    assert "grpo_course.classroom.show" in loaded.split()
-    assert not {*HEAVY[names].split()} & {*loaded.split()}
 
 
 def test_packages_that_are_missing_or_too_old_are_named(monkeypatch, capsys):

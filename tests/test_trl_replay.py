@@ -35,16 +35,13 @@ CONFIG = TrainConfig(
     compute_ref_model_period=100,
     max_gradient_norm=1.0,
 )
-SEQUENCE = {"ratio_level": "sequence", "kl_estimator": "k3"}  # as in both programs
+# Every loss of TRL's is compared by its own tensors in test_trl_loss.
 RUNS = {
     "GRPO": {"kl_estimator": "k3"},
     "DAPO": {"aggregation": "token_mean"},
     "Dr. GRPO": {"aggregation": "constant", "deltas_mode": "centered_rewards"},
-    "dual clip": {"loss_mode": "dual_clipped", "dual_clip": 1.3},
-    "GSPO": SEQUENCE | {"epsilon": 0.003, "epsilon_high": 0.004},
-    "CISPO": {"loss_mode": "cispo", "aggregation": "token_mean", "epsilon_high": 4.0},
-    "SAPO": {"loss_mode": "sapo"},
-    "LUSPO": SEQUENCE | {"aggregation": "sequence_sum"},
+    "GSPO": {"ratio_level": "sequence", "epsilon": 0.003, "epsilon_high": 0.004}
+    | {"kl_estimator": "k3"},  # as in both programs
 }
 
 
@@ -197,58 +194,3 @@ def compare_logs(log, history, config):
     for name in names:
         theirs = torch.tensor([line[name] for line in log])
         torch.testing.assert_close(history.curve(name), theirs, rtol=1e-4, atol=2e-6)
-
-
-# Planted on our side of the replay.
-
-
-@pytest.fixture(scope="module")
-def trl_run(folder, tokenizer):
-    return run_trl(CONFIG, folder, tokenizer)
-
-
-def all_count(made):
-    return made | {"completion_mask": torch.ones_like(made["completion_mask"])}
-
-
-def without_the_first(made):
-    mask = made["completion_mask"].clone()
-    mask[:, 0] = 0
-    return made | {"completion_mask": mask}
-
-
-def of_the_neighbour(made):
-    return made | {"advantages": made["advantages"].roll(1)}
-
-
-BUGS = {
-    "scored at another temperature": ({}, {"temperature": 1.0}, dict),
-    "prompt padding read": ({}, {"pad": 10**6}, dict),
-    "response padding counted": ({}, {}, all_count),
-    "first token lost": ({}, {}, without_the_first),
-    "deltas of the neighbour": ({}, {}, of_the_neighbour),
-    "no KL": ({"kl_penalty": 0.0}, {}, dict),
-    "the reference follows": ({"compute_ref_model_period": 1}, {}, dict),
-    "no limit for the gradient": ({"max_gradient_norm": None}, {}, dict),
-    "one step a rollout": ({"num_steps_per_epoch": 1}, {}, dict),
-    "another mean": ({"aggregation": "token_mean"}, {}, dict),
-    "another ratio": ({"ratio_level": "sequence"}, {}, dict),
-    "another estimator": ({"kl_estimator": "k3"}, {}, dict),
-}
-
-
-@pytest.mark.slow
-def test_nothing_is_planted_yet(trl_run, folder, tokenizer):
-    sampler = make_sampler(tokenizer)
-    model, _ = run_ours(CONFIG, folder, sampler, trl_run.recorded)
-    assert distance(model, trl_run.model) < 1e-5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BUGS)
-def test_a_planted_bug_is_caught(name, trl_run, folder, tokenizer):
-    knobs, settings, spoil = BUGS[name]
-    recorded = [spoil(made) for made in trl_run.recorded]
-    sampler = make_sampler(tokenizer, **settings)
-    model, _ = run_ours(replace(CONFIG, **knobs), folder, sampler, recorded)
-    assert distance(model, trl_run.model) > 5e-5

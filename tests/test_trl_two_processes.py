@@ -1,5 +1,4 @@
-"""TRL on two CPU processes: the gradient of one process, and the command end to end,
-on one process and on two.
+"""TRL on two CPU processes: the gradient of one, and the command end to end.
 
 Run by torchrun this file is the program under test; run by pytest it starts both and
 looks at what they left.
@@ -164,30 +163,16 @@ def test_two_processes_have_the_gradient_of_one(both, name):
         assert distance(first["moved"], one["sequence_mean"]["moved"]) > 1e-3
 
 
-def look_at(printed, run):
-    """Check that a run was measured once, and that a trained model was saved."""
+def test_the_command_on_two_processes(both):
+    """With a task in a file of one's own, by its path."""
+    *_, printed, run = both
+    assert "TRL on 2 process(es), cpu." in printed and "greedy length" in printed
     assert printed.count("greedy strict accuracy") == 1  # the first process alone
     before, after = load_model(run / "start"), load_model(run / "model")
     assert load_tokenizer(run / "model").chat_template
     assert distance([*before.parameters()], [*after.parameters()]) > 1e-4
-
-
-def test_the_command_on_two_processes(both):
-    """With a task in a file of one's own, by its path."""
-    *_, printed, run = both
-    look_at(printed, run)
-    assert "TRL on 2 process(es), cpu." in printed and "greedy length" in printed
     saved = json.loads((run / "model" / "grpo_config.json").read_text())
     assert saved["task"].endswith("my_task.py:Mine")
-
-
-def test_the_command_on_one_process(tmp_path):
-    config, run = tmp_path / "config.json", tmp_path / "run"
-    config.write_text(json.dumps(SMALL))
-    given = ["--config", config, "--out", run, "--trl", json.dumps(QUIET)]
-    printed = python("-m", "grpo_course.text.trl", *given)
-    assert "TRL on 1 process(es), cpu." in printed
-    look_at(printed, run)
 
 
 if __name__ == "__main__":  # in each of two processes

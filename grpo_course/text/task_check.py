@@ -421,21 +421,21 @@ def faults_elsewhere(run: GRPOConfig, problems: Sequence[Problem]) -> Iterator[s
     """Another process, as a resumed run is, gets the same problems."""
     asked = run.task, run.task_settings, run.num_problems, run.seed
     with TemporaryDirectory() as folder:
-        found = Path(folder, "found")  # a task may print what it likes
+        file = Path(folder, "digest")  # a task may print what it likes
         process = subprocess.run(
-            [sys.executable, "-c", ELSEWHERE, json.dumps(asked), str(found)],
+            [sys.executable, "-c", ELSEWHERE, json.dumps(asked), str(file)],
             capture_output=True,
             encoding="utf-8",
             errors="replace",
             env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"},
         )
-        told = found.read_text("utf-8") if found.exists() else ""
-    if not told:
+        digest = file.read_text("utf-8") if file.exists() else ""
+    if not digest:
         yield (
             "In another process the task breaks: "
             f"{process.stderr[-300:] or 'it ends the program when it is loaded.'}"
         )
-    elif told != fingerprint(problems):
+    elif digest != fingerprint(problems):
         yield (
             "In another process, equal arguments give other problems, so a resumed "
             "run would not go on with its own. The order of a set of texts changes "

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import grpo_course
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,11 +33,37 @@ def test_an_installed_package_has_every_file():
     assert others and not left
 
 
-def test_import_is_light_and_offers_the_names_that_it_looks_up_later():
-    program = "import grpo_course as g, sys; print(*sys.modules, *dir(g), sep='\\n')"
-    found = {*printed_by(sys.executable, "-c", program)}
-    heavy = {"torch", "numpy", "matplotlib", "transformers", "datasets", "IPython"}
-    assert not heavy & found and {*grpo_course.HOMES} <= found
+TYPO = """
+from contextlib import suppress
+from grpo_course.text.cli import train
+with suppress(SystemExit):
+    train(["--epochs", "3"])
+"""
+LIGHT = [  # a program, and what it must not load
+    ("import grpo_course", "torch numpy matplotlib transformers datasets IPython"),
+    ("from grpo_course import setup, show", "torch matplotlib IPython"),
+    (
+        "from grpo_course import check, predict, show, verdict",
+        "transformers datasets grpo_course.lessons",
+    ),
+    (
+        "import grpo_course.text.countdown, grpo_course.text.gsm8k",
+        "transformers datasets pandas",
+    ),
+    (TYPO, "transformers pandas"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "heavy"), LIGHT)
+def test_what_is_asked_for_first_loads_nothing_heavy(program, heavy):
+    names = "\nimport sys\nprint(*sys.modules, sep='\\n')"
+    loaded = {*printed_by(sys.executable, "-c", program + names)}
+    assert "grpo_course" in loaded and not {*heavy.split()} & loaded
+
+
+def test_the_names_that_are_looked_up_later_are_offered():
+    assert {*grpo_course.HOMES} <= {*dir(grpo_course)}
 
 
 def test_what_runs_before_the_install_needs_nothing_and_loads_in_an_old_python():
