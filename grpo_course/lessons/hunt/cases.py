@@ -497,9 +497,9 @@ def behaviour(make_trainer: Callable, settings: dict) -> dict[str, Tensor]:
 
 
 @cache
-def known_behaviour(source: str, trial: int) -> dict[str, Tensor]:
-    """That of the trainer of a script, in one of the trials."""
-    return behaviour(compiled(source).Trainer, TRIALS[trial])
+def known_behaviour(make_trainer: Callable, trial: int) -> dict[str, Tensor]:
+    """That in one of the trials, which runs once."""
+    return behaviour(make_trainer, TRIALS[trial])
 
 
 def compare(make_trainer: Callable, source: str = HEALTHY) -> tuple[bool, str]:
@@ -508,10 +508,11 @@ def compare(make_trainer: Callable, source: str = HEALTHY) -> tuple[bool, str]:
     largest = 0.0
     for trial, settings in enumerate(TRIALS):
         try:
-            theirs = behaviour(make_trainer, settings)
+            theirs = known_behaviour(make_trainer, trial)
         except Exception as error:
             return False, f"It ends in {type(error).__name__}: {error}"
-        for name, expected in known_behaviour(source, trial).items():
+        known = known_behaviour(compiled(source).Trainer, trial)
+        for name, expected in known.items():
             gap = distance(theirs[name], expected)
             largest = max(largest, gap)
             if gap > CLOSE:
