@@ -1,6 +1,7 @@
 """The first part of notebook 12 with a fetched model: small, random, of its own kind.
 
-CI has no such model otherwise, so there the same cells show what was recorded.
+CI has no such model otherwise, so there the same cells show what was recorded. And what
+12 and 18 make of the records.
 """
 
 import copy
@@ -15,6 +16,7 @@ import torch
 from grpo_course.classroom.live import LiveCurve
 from grpo_course.lessons import finale
 from grpo_course.lessons.exercises.nb12 import is_lost
+from grpo_course.lessons.exercises.nb18 import by_chance
 from grpo_course.text import smollm2
 from grpo_course.text.models import load_model
 from grpo_course.text.responses import chat_messages
@@ -170,12 +172,37 @@ def test_whatever_the_file_of_rows_holds_is_printed(capsys):
         "end": end,
     }
     finale.print_updates(run)
+    begun = end | {"right": 14, "rows": "1" * 14 + "0" * 50}
+    kept = run | {"begun": begun, "end": end | {"rows": "1" + "0" * 61 + "11"}}
     start = end | {"right": 13, "examples": 2, "mark": "####"}
     rival = {"name": "rival", "seed": 2, "learning_rate": 1e-5, "end": end}
-    finale.print_ends({"starts": [start], "runs": [run], "supervised": [rival]})
+    rows = {"starts": [start], "runs": [run, kept], "supervised": [rival]}
+    finale.print_ends(rows)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) < 80
     assert lines[2].split() == ["0", "0.25", "0.50", "77", "0.12"]
-    assert [line.split()[-3] for line in lines[-3:]] == ["13", "3", "3"]
-    assert lines[-2].split()[:3] == ["slow", "1", "2e-06"]
-    assert lines[-1].split()[:3] == ["rival", "2", "1e-05"]
+    assert [line.split() for line in lines[-3:]] == [
+        ["0", "slow", "1", "2e-06", "13", "3", "61"],
+        ["1", "slow", "1", "2e-06", "14", "3", "13", "2", "61"],
+        ["2", "rival", "2", "1e-05", "13", "3", "61"],
+    ]
+
+    # Of the sums 13 and 3, the pair with most flips: none right both times.
+    assert finale.least_uneven(rows, run) == (13, 3)
+    assert finale.least_uneven(rows, kept) == (13, 2)
+
+
+def test_the_investigation_of_18_takes_its_findings_and_no_others(capsys):
+    rows = finale.read_rows()
+    rows["runs"] = rows["runs"][:4]  # as long as no other is recorded anew
+
+    def marks(changed, enough=1000):
+        finale.weigh(rows, by_chance.solution, changed, enough)
+        return [line[1] for line in capsys.readouterr().out.splitlines()]
+
+    found = {0: (13, 3), 1: (13, 3), 3: (10, 2)}
+    assert set(marks(found)) == {"v"}
+    assert marks({0: (10, 0), 1: (13, 3), 3: (10, 2)}) == ["x", "v", "v", "v", "v"]
+    assert marks({0: (13, 3), 3: (10, 2)}) == ["v", "v", "x", "v"]
+    assert marks(found | {2: (13, 13)})[3] == "x" == marks(found, 64)[-1]
+    assert marks(found, 5000)[-1] == "x"

@@ -2,8 +2,9 @@
 
 .venv/bin/python -m tools.forks --model models/smollm2
 
-Two steps, each from the same start: one on a group of eight answers, and one on a
-single wrong answer of it. Written to grpo_course/lessons/forks.json in a minute or two.
+Three steps, each from the same start: on a group of eight answers, on its first wrong
+answer alone, and on its right ones alone. Written to grpo_course/lessons/forks.json in
+a minute or two.
 """
 
 import argparse
@@ -63,7 +64,11 @@ def main() -> None:
     only_one[wrong] = deltas[wrong]
     with torch.no_grad():
         then = start.log_probs(group)[0].exp()
-    now, alone = after(deltas), after(only_one)
+    steps = {
+        "now": after(deltas),
+        "alone": after(only_one),
+        "praised": after(deltas.where(rewards > 1, 0.0)),
+    }
     rows = []
     for row, text in enumerate(decode_responses(tokenizer, rolled)[at]):
         real = mask[row]
@@ -77,7 +82,7 @@ def main() -> None:
             }
             | {
                 name: [round(chance, 5) for chance in chances[row][real].tolist()]
-                for name, chances in {"then": then, "now": now, "alone": alone}.items()
+                for name, chances in ({"then": then} | steps).items()
             }
         )
     told = {"question": problem.question, "answer": problem.answer, "wrong": wrong}

@@ -1,4 +1,6 @@
-"""What GRPO made of SmolLM2, as `tools/record.py` recorded it for notebook 12.
+"""What GRPO made of two language models, as it was recorded for notebooks 12 and 18.
+
+`tools/record.py` recorded SmolLM2's runs, `tools/rows.py` those on GSM8K's rows.
 
 A run is a dict: its arm and seed, how many updates it had and how many minutes they
 took; `curves`, lists with a value an update; and `rows`, what was asked after how many
@@ -6,7 +8,7 @@ updates. In a row, each problem has one character, how many of its samples were 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mode
 from textwrap import fill, shorten
@@ -179,17 +181,82 @@ def start_of(rows: Run) -> Run:
     return start
 
 
+def trained(rows: Run) -> list[Run]:
+    """Every run on the rows: those of GRPO, and the imitation of solutions."""
+    return [*rows["runs"], *rows.get("supervised", ())]
+
+
+def lost_and_won(run: Run) -> tuple[int, int] | None:
+    """Rows right only before training, and only after it; None if sums were kept."""
+    before, after = (run.get(when, {}).get("rows") for when in ("begun", "end"))
+    if before is None or after is None:
+        return None
+    pairs = list(zip(before, after, strict=True))
+    return pairs.count(("1", "0")), pairs.count(("0", "1"))
+
+
 def print_ends(rows: Run) -> None:
     """What greedy answers come to before training and after each run."""
     start = start_of(rows)
-    asked = f"greedily, of {start['problems']} rows"
-    print(f"{asked:33s} seed   rate  right  in the form  last number")
-    trained = [*rows["runs"], *rows.get("supervised", ())]
-    for run in ({"name": "before training", "end": start}, *trained):
-        rate = f"{run['learning_rate']:g}" if "learning_rate" in run else ""
-        name, end = shorten(run["name"], 33), run["end"]
-        counts = f"{end['right']:7d}{end['form']:13d}{end['lenient']:13d}"
-        print(f"{name:33s}{run.get('seed', ''):>5}{rate:>7s}{counts}")
+    asked = f"right of {start['problems']} rows, greedily"
+    print(f"{asked:35s} seed   rate  before  after  lost  won  form")
+    for number, run in enumerate(trained(rows)):
+        name, end = shorten(run["name"], 32), run["end"]
+        told = f"{number}  {name:32s}{run['seed']:5d}{run['learning_rate']:7g}"
+        lost, won = lost_and_won(run) or ("", "")
+        counts = f"{run.get('begun', start)['right']:8d}{end['right']:7d}"
+        print(f"{told}{counts}{lost:6}{won:5}{end['form']:6d}")
+
+
+def least_uneven(rows: Run, run: Run) -> tuple[int, int]:
+    """The rows lost and won; of sums alone, the least uneven pair that they allow."""
+    kept = lost_and_won(run)
+    start, after = start_of(rows), run["end"]["right"]
+    both = max(0, start["right"] + after - start["problems"])  # right before and after
+    return kept or (start["right"] - both, after - both)
+
+
+def sure_gain(
+    by_chance: Callable[[int, int], float], rows: int, lost: float, won: float
+) -> float:
+    """The share of 500 experiments on so many rows in which chance is below 0.05."""
+    drawn = torch.rand(500, rows, generator=torch.Generator().manual_seed(0))
+    fell = (drawn < lost).sum(-1), (drawn > 1 - won).sum(-1)
+    pairs = zip(*(each.tolist() for each in fell), strict=True)
+    return sum(by_chance(*pair) < 0.05 for pair in pairs) / len(drawn)
+
+
+def weigh(
+    rows: Run,
+    by_chance: Callable[[int, int], float],
+    changed: Mapping[int, tuple[int, int]],
+    enough: int,
+) -> None:
+    """Print what each finding of notebook 18's investigation comes to, and its mark."""
+
+    def tell(stands: bool, words: str) -> None:
+        print(f"[{'v' if stands else 'x'}] {words}")
+
+    pairs = [least_uneven(rows, run) for run in trained(rows)]
+    for number, pair in changed.items():
+        chance, least = by_chance(*pair), by_chance(*pairs[number])
+        words = (
+            f"run {number}, {pair[0]} lost and {pair[1]} won: {chance:.3f} by chance"
+        )
+        if lost_and_won(trained(rows)[number]):
+            stands, why = pair == pairs[number], "it kept another pair"
+        else:
+            stands, why = chance == least, "its sums allow a less uneven pair"
+        tell(stands and chance < 0.05, words + (f"; {why}" if not stands else ""))
+    others = [pair for i, pair in enumerate(pairs) if i not in changed]
+    missing = sum(by_chance(*pair) < 0.05 for pair in others)
+    tell(not missing, f"runs as sure that you left out: {missing}")
+    shares = [
+        sure_gain(by_chance, n, lost=0.10, won=0.15) for n in (enough, enough // 2)
+    ]
+    seen, by_half = (f"{share:.0%}" for share in shares)
+    words = f"{enough} rows show the gain in {seen} of experiments, half of them in"
+    tell(shares[0] >= 0.8 > shares[1], f"{words} {by_half}")
 
 
 def written(

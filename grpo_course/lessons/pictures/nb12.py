@@ -31,7 +31,7 @@ def plot_forks(
     """Each answer as a row of tokens, coloured by how one step moved them.
 
     `then` and `now` hold the chance of each token, a list an answer. Where it moved by
-    over a fifth of its size, and from or to 0.005 at least, both stand below; four
+    over a fifth of its size, both stand below, unless two digits would hide them; four
     times that is a full colour. A name gets the factor of the whole answer.
     """
     moves, left, height, long, told = 0.2, 11.0, 2.1, 0.0, []  # nats; cells
@@ -49,13 +49,12 @@ def plot_forks(
             shown = "□" if token.startswith("<|") else token.strip() or "_"
             wide = max(1.0, 0.62 * len(shown) + 0.3)
             moved = math.log(max(new, 1e-5) / max(was, 1e-5))
-            moved = moved if max(was, new) >= 0.005 else 0.0
             look: dict[str, Any] = {"fc": sign_colour(moved), "lw": 0}
             look["alpha"] = min(1.0, abs(moved) / (4 * moves))
             ax.add_patch(Rectangle((x, y), wide, 1, **look))
             ax.add_patch(Rectangle((x, y), wide, 1, fill=False, ec=FAINT, lw=0.4))
             ax.text(x + wide / 2, y + 0.5, shown, **middle)
-            if abs(moved) > moves and x >= free:
+            if abs(moved) > moves and max(was, new) >= 0.005 and x >= free:
                 free, pair = x + 3, f"{was:.2f}→{new:.2f}".replace("0.", ".")
                 ax.text(x + wide / 2, y + 1.4, pair, **middle)
                 told[-1] += f", {shown} {was:.2f}→{new:.2f}"
