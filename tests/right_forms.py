@@ -377,10 +377,6 @@ RIGHT = pairs(
                 )
             ),
         ],
-        "expected_reward": [
-            lambda p, r: (p[:, None] @ r[..., None])[:, 0, 0],
-            lambda p, r: (p.mT.contiguous().mT * r).sum(-1),
-        ],
         "push_without_log": lambda p, r, d: ((p**2 * r)[:, None, None] * d).sum(0),
         "one_update": _updated,
         "gradient_variance": [

@@ -80,58 +80,7 @@ log-probability for each token: [batch trial pos].
 """
 
 
-@exercise("2.2", gradient="response_probs")
-def expected_reward(response_probs, rewards):
-    """float [batch all], float [batch all] -> float [batch]"""
-    return (response_probs * rewards).sum(dim=-1)
-
-
-expected_reward.insight = (
-    "With all responses enumerated, the objective is a plain weighted sum, and its "
-    "gradient is exact: no sampling."
-)
-expected_reward.cases = (
-    case(
-        "two prompts, three responses",
-        response_probs=[[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]],
-        rewards=[[0.0, 1.0, 3.0], [3.0, 1.0, 2.0]],
-    ),
-    case(
-        "as many prompts as responses",
-        response_probs=[[0.9, 0.1], [0.3, 0.7]],
-        rewards=[[1.0, 5.0], [-2.0, 4.0]],
-    ),
-    case(
-        "a policy that always gives one response",
-        response_probs=[[0.0, 0.0, 1.0, 0.0]],
-        rewards=[[100.0, 2.0, 1.0, 7.0]],
-    ),
-    case(
-        "more prompts than responses",
-        response_probs=[[0.4, 0.6]] * 3,
-        rewards=[[1.0, 2.0], [0.0, 3.0], [5.0, -1.0]],
-    ),
-)
-expected_reward.mistakes = """
-dim=-1 => dim=0 | You sum over the batch, which mixes prompts. Sum over all responses \
-of one prompt: the last axis.
-.sum(dim=-1) => .sum() | You sum over everything. Each prompt has its own expected \
-reward: sum over the last axis only.
-.sum( => .mean( | You divide by the number of responses. The probabilities already sum \
-to 1: take the sum, not the mean.
-return rewards.mean(-1) | You average the rewards without weights. A likely response \
-counts more: weight each reward by its probability.
-return response_probs @ rewards.T | A matrix product pairs every prompt with every \
-other. Each prompt meets its own rewards only: multiply, then sum over the last axis.
-return rewards.gather(-1, response_probs.argmax(-1, keepdim=True)).squeeze(-1) | You \
-take the reward of the most likely response. All responses count, each by its \
-probability.
-return (response_probs.softmax(-1) * rewards).sum(-1) | You take a softmax of what are \
-probabilities already. Weigh with them as they are.
-"""
-
-
-@exercise("2.3")
+@exercise("2.2")
 def push_without_log(response_probs, rewards, directions):
     """float [all], float [all], float [all pos vocab] -> float [pos vocab]"""
     weights = response_probs.square() * rewards
@@ -203,7 +152,7 @@ def after_updates(one_update, seed, prompts, num_responses, num_updates):
     return rearrange(logits, "... batch pos vocab -> (... batch) pos vocab")
 
 
-@exercise("2.4", use=after_updates)
+@exercise("2.3", use=after_updates)
 def one_update(model, optimizer, prompts, num_responses, generator):
     """policy, its optimizer, int [batch pos], number, generator -> [batch pos vocab]"""
     responses = generate_responses(prompts, model, num_responses, generator)
