@@ -10,7 +10,6 @@ from claims.runner import BEST, PROMPT_SETS, Claim, Setting
 from grpo_course.lessons.judges import judge_errors, sorts_after
 from grpo_course.lessons.preferences import (
     climb,
-    dpo,
     draw_pairs,
     learn_reward,
     scores_of,
@@ -55,14 +54,10 @@ def true_reward(
     return climb(marks, policy, prompts, beta, **climbing(setting)).final("true")
 
 
-def by_dpo(setting: Setting, num_pairs: int = 0, beta: float = 0.0) -> Tensor:
-    """What a policy is worth after DPO on such pairs; the start without any. [seed]"""
-    seeds, prompts = setting.seeds, PROMPT_SETS[setting.prompts]
-    policy = warm_start(seeds, prompts)
-    if num_pairs:
-        steps, rate = round(200 * setting.length), 0.001 * setting.rate
-        pairs = draw_pairs(num_pairs, seeds, prompts)
-        dpo(pairs, policy, prompts, beta, steps, rate)
+def the_start(setting: Setting) -> Tensor:
+    """What a policy is worth before it climbs. -> [seed]"""
+    prompts = PROMPT_SETS[setting.prompts]
+    policy = warm_start(setting.seeds, prompts)
     worth = exact_expected_reward(policy.model, prompts, sort_distance_reward)
     return worth.mean(-1).detach()
 
@@ -76,26 +71,23 @@ def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Ten
 
 
 poor_start = partial(true_reward, num_pairs=640, fit_steps=30, warm_epochs=3)
-start = by_dpo
 FromStart = partial(Claim, not_tried={BEST: "one arm is the start, and has no rate"})
 # fmt: off
 CLAIMS = (
     FromStart("17.judge", "Climbing a reward learned from few pairs costs true reward.",
-        (start, true_reward)),
+        (the_start, true_reward)),
     Claim("17.written",
         "Correcting only the mistakes that the start writes saves true reward.",
         (partial(true_reward, corrected=0.001), true_reward)),
     Claim("17.pairs", "A reward learned from more pairs leaves more true reward.",
         (partial(true_reward, num_pairs=160), partial(true_reward, num_pairs=10))),
     FromStart("17.low_beta", "A small β, 0.1, does not prevent the cost of climbing.",
-        (start, partial(true_reward, beta=0.1))),
+        (the_start, partial(true_reward, beta=0.1))),
     Claim("17.beta", "β = 1 keeps more true reward than none.",
         (partial(true_reward, beta=1.0), true_reward)),
     Claim("17.price",
         "Where the learned reward is good and the start poor, β = 1 gives up gain.",
         (poor_start, partial(poor_start, beta=1.0))),
-    FromStart("17.dpo", "DPO on few pairs costs true reward too, at β = 0.1.",
-        (start, partial(by_dpo, num_pairs=40, beta=0.1))),
     Claim("17.panel", "Sixteen judges that err independently teach more than one.",
         (partial(by_panel, num_judges=16), partial(by_panel, num_judges=1))),
     Claim("17.alike", "Sixteen judges that err alike teach less than independent ones.",

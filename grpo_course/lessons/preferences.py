@@ -114,8 +114,8 @@ def draw_pairs(
     """Pairs of random responses, the chosen one first: int [seed batch pair 2].
 
     The better response wins with Bradley and Terry's probability. Another `draw` gives
-    new pairs. Of all responses each is as likely as another, or `chances` say how
-    likely, [seed batch all].
+    new pairs. Of all responses each is as likely as another. Or `chances` say how
+    likely, [seed batch all], and the two of a pair differ.
     """
     generator = torch.Generator().manual_seed(1000 * seeds[0] + draw)
     batch = torch.arange(len(prompts))
@@ -123,9 +123,8 @@ def draw_pairs(
     if chances is None:
         index = torch.randint(len(EVERY), shape, generator=generator)
     else:
-        rows, both = chances.flatten(0, 1), 2 * num_pairs
-        index = rows.multinomial(both, replacement=True, generator=generator)
-        index = index.reshape(shape)
+        rows = chances.flatten(0, 1).repeat_interleave(num_pairs, dim=0)
+        index = rows.multinomial(2, generator=generator).reshape(shape)
     worth = true_rewards(prompts)[batch[:, None, None], index]
     wins = (worth[..., 0] - worth[..., 1]).sigmoid()
     lost = torch.rand(wins.shape, generator=generator) > wins

@@ -63,19 +63,28 @@ class WholeVocabulary(GRPO):
         return kl, {"kl": kl.detach()}
 
 
+def in_place(rollout: Rollout) -> Tensor:
+    """1 for each number that stands where it should, else 0. [... batch trial pos]"""
+    return (rollout.responses == sorted_numbers(rollout.prompts)[:, None]).float()
+
+
 def right(rollout: Rollout) -> Tensor:
     """1 where all numbers are in order, else 0. -> [... batch trial]"""
-    truth = sorted_numbers(rollout.prompts)[:, None]
-    return (rollout.responses == truth).all(-1).float()
+    return in_place(rollout).prod(-1)
 
 
 @torch.no_grad()
-def probability_right(policy: SequencePolicy) -> Tensor:
-    """The probability of the right answer, mean over all 64 prompts: exact, [seed]."""
+def chances_right(policy: SequencePolicy) -> Tensor:
+    """The probability of the right answer to each of the 64 prompts: [seed batch]."""
     truth = sorted_numbers(PROMPTS)[:, None]
     truth = truth.expand(len(policy.model.embedding), *truth.shape)
     log_probs = policy.log_probs(Rollout(PROMPTS, truth))  # [seed batch 1 pos]
-    return log_probs.sum(-1).exp().mean((-2, -1))
+    return log_probs.sum(-1).exp().squeeze(-1)
+
+
+def probability_right(policy: SequencePolicy) -> Tensor:
+    """The probability of the right answer, mean over all prompts: exact, [seed]."""
+    return chances_right(policy).mean(-1)
 
 
 def make_student(

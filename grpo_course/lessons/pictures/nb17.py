@@ -1,6 +1,6 @@
 """What notebook 17 alone draws."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -10,13 +10,10 @@ from torch import Tensor
 from grpo_course.classroom.plots import (
     COLOURS,
     GONE,
-    LEVEL,
+    LINES,
     PI,
     axes_row,
-    draw_arrow,
     finish,
-    sign_colour,
-    write,
 )
 
 
@@ -46,29 +43,23 @@ def plot_overrated(
     return axes
 
 
-def plot_climbs_by_beta(
-    starts: Mapping[str, Tensor], ends: Mapping[str, Tensor], betas: Sequence[float]
-) -> list[Axes]:
-    """For each beta an arrow from what a start is worth to where its climb ended.
+def plot_terms(ends: Mapping[tuple[str, str, bool], Tensor]) -> Axes:
+    """P(right) without and with a term, a line for each source and receiver of marks.
 
-    A panel for each name. starts are [seed], ends [beta seed]: each seed is a dot, and
-    the mean change stands above.
+    ends[source, receiver, with the term] is [seed]: each seed is a dot.
     """
-    axes = axes_row(len(ends), width=10.0, height=3.4)
-    for ax, (name, rows) in zip(axes, ends.items(), strict=True):
-        start = starts[name].mean().item()
-        ax.axhline(start, color=LEVEL, ls=":", lw=2)
-        for x, values in enumerate(rows):
-            ax.plot(
-                [x + 0.22] * len(values), values, "o", ms=4, color=PI, alpha=0.4, lw=0
-            )
-            gap = values.mean().item() - start
-            if abs(gap) > 0.005:  # the head of a short, thick one would be too long
-                draw_arrow(
-                    ax, (x, start), (x, start + gap), gap, min(4.0, 1 + 8 * abs(gap))
-                )
-            write(ax, f"{gap:+.2f}", x, 3.2, size=10, color=sign_colour(gap))
-        ax.set_xticks(range(len(betas)), [f"{beta:g}" for beta in betas])
-        ax.set(xlim=(-0.6, len(betas) - 0.4), ylim=(0.8, 3.4))
-        finish(ax, "β", "true reward (3 is best)" if ax is axes[0] else "", name)
-    return axes
+    ax = axes_row(width=7.6, height=3.6)[0]
+    lines = [*dict.fromkeys(key[:2] for key in ends)]
+    sources = [*dict.fromkeys(source for source, _ in lines)]
+    for row, (source, receiver) in enumerate(lines):
+        sides = torch.stack([ends[source, receiver, term] for term in (False, True)])
+        colour = COLOURS[sources.index(source)]
+        look: dict[str, Any] = {"color": colour, "ls": LINES[row % 2]}
+        across = torch.tensor([0.0, 1.0]) + 0.03 * (row - 1.5)
+        ax.plot(across, sides.mean(-1), lw=2.5, label=f"{source}, {receiver}", **look)
+        for x, values in zip(across, sides, strict=True):
+            ax.plot(x.expand_as(values), values, "o", ms=5, color=colour, alpha=0.5)
+    ax.set_xticks([0, 1], ["without −log π", "with −log π"])
+    ax.set(xlim=(-0.3, 1.3), ylim=(0, 1))
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    return finish(ax, "", "P(right) after 40 rollouts")
