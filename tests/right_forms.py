@@ -24,7 +24,6 @@ from grpo_course.formulas import (
     compute_deltas,
     compute_kl_penalty,
     compute_loss,
-    compute_ratio,
     corrected_k3,
     exact_kl,
     k3,
@@ -411,7 +410,6 @@ RIGHT = pairs(
                 / s.std(1, keepdim=True).clamp(min=1e-8)
             ),
         ],
-        "compute_ratio_from_logs": lambda n, o: (n - o.detach().clone()).double().exp(),
         "clipped_surrogate_loss": lambda n, o, d: (
             -torch.where(
                 (d > 0)[..., None],
@@ -735,7 +733,6 @@ PACKAGE = {
     "duplicate_proof_reward": sort_rewards.sort_multiset_reward,
     "leave_one_out": lambda r: compute_deltas(r, "leave_one_out"),
     "normalize_by_group": lambda r: compute_deltas(r, "normalized_rewards"),
-    "compute_ratio_from_logs": lambda x, old: compute_ratio(x, old.detach()),
     "clipped_surrogate_loss": lambda x, old, d: compute_loss(x, d, "clipped", old),
     "clip_fraction": clip_fraction,
     "exact_kl_of": exact_kl,

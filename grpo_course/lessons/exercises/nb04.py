@@ -3,7 +3,7 @@
 import torch
 
 from grpo_course.classroom.check import case, exercise
-from grpo_course.lessons.exercises.shared import NEXT_TO_IMPOSSIBLE, TOO_EARLY, numbers
+from grpo_course.lessons.exercises.shared import NEXT_TO_IMPOSSIBLE, numbers
 
 
 def two_policies(*shape, apart):
@@ -14,53 +14,7 @@ def two_policies(*shape, apart):
     return {"log_probs": new, "old_log_probs": old}
 
 
-@exercise("4.1", gradient="log_probs old_log_probs")
-def compute_ratio_from_logs(log_probs, old_log_probs):
-    """float [batch trial pos] twice -> float [batch trial pos]"""
-    return torch.exp(log_probs - old_log_probs.detach())
-
-
-compute_ratio_from_logs.insight = (
-    "Subtract logarithms, then exp. pi_old is data here: no gradient enters."
-)
-compute_ratio_from_logs.cases = (
-    case(
-        "p goes from .5 to .6, and from .5 to .25",
-        log_probs=torch.tensor([[[0.6, 0.25]]]).log(),
-        old_log_probs=torch.tensor([[[0.5, 0.5]]]).log(),
-    ),
-    case("two prompts, two responses", **two_policies(2, 2, 3, apart=0.9)),
-    case(
-        "tokens that are next to impossible",
-        TOO_EARLY,
-        log_probs=[[[-200.0, -150.0]]],
-        old_log_probs=[[[-199.5, -150.0]]],
-    ),
-    case(
-        "ratios far from 1",
-        "Nothing bounds a ratio here: take exp of the difference as it is, however "
-        "large it is. The loss clips later.",
-        log_probs=[[[-1.0, -5.0]], [[-3.0, -0.5]]],
-        old_log_probs=[[[-5.0, -1.0]], [[-0.5, -4.5]]],
-    ),
-)
-compute_ratio_from_logs.mistakes = """
-return log_probs / old_log_probs.detach() | This is the slip. The logarithm of a \
-quotient is the difference of the logarithms: subtract, then exp.
-return log_probs - old_log_probs.detach() | This is the logarithm of the ratio: the \
-exp is missing. Where both policies agree, the ratio is 1, not 0.
-return 1 + log_probs - old_log_probs.detach() | Near 1 this comes close, but it is not \
-the ratio: the exp is missing.
-log_probs - old_log_probs.detach() => old_log_probs.detach() - log_probs | Upside \
-down: this is pi_old / pi. A token that became likelier has a ratio above 1.
-.detach() => | The values are right, but pi_old is not frozen: a gradient flows into \
-old_log_probs. Detach it.
-return torch.exp(log_probs - old_log_probs.detach()).clamp(0.8, 1.2) | You clip the \
-ratio. It is asked for as it is: clipping is the next exercise.
-"""
-
-
-@exercise("4.2", gradient="log_probs")
+@exercise("4.1", gradient="log_probs")
 def clipped_surrogate_loss(log_probs, old_log_probs, deltas):
     """float [batch trial pos] twice, float [batch trial] -> scalar"""
     ratio = torch.exp(log_probs - old_log_probs)
@@ -131,7 +85,7 @@ ratio of its own, and the mean comes last.
 """
 
 
-@exercise("4.3")
+@exercise("4.2")
 def clip_fraction(ratio, deltas, epsilon):
     """float [batch trial pos], float [batch trial], number -> scalar"""
     deltas = deltas[..., None]
