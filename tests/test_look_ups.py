@@ -16,6 +16,7 @@ from grpo_course.lessons.look_ups import (
     right_answers,
     score,
     success,
+    train_chain,
     turn_rewards,
 )
 
@@ -129,6 +130,20 @@ def test_who_reads_what_nobody_else_reads_learns_nothing():
     rewards, read = torch.tensor([[1.0, 0.0, 0.0]]), torch.tensor([[[1], [2], [2]]])
     assert state_deltas.solution(rewards, read)[0, 0].item() == 0
     assert turn_deltas.solution(torch.ones(1, 3, 2)).abs().max() == 0
+
+
+def test_training_spends_its_budget_on_the_problems_of_its_plan():
+    seen = []
+
+    def credit(asked, written):
+        seen.append(written.shape)
+        return turn_deltas.solution(turn_rewards(asked, written))
+
+    how = {"prompts": 5, "group": 4, "seeds": (0, 1), "rate": 0.3}
+    logits = train_chain(credit, plan=(1, 2), budget=6_000, **how)
+    one, two = ((2, 5, 4, turns) for turns in (2, 3))
+    assert seen == [one] * (3000 // 40) + [two] * (3000 // 60)
+    assert logits.shape == (2, 3, 4, 4) and (success(logits) > 0.9).all()
 
 
 def test_a_world_that_cannot_be_is_refused():

@@ -11,7 +11,7 @@ the prompt's box. So the policy does best if it always copies what it has just r
     logits      float [seed turn read write]: a policy is a table for each of its turns
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -115,6 +115,41 @@ def converse(
         written.append(said.view_as(read))
         read = ask_tool(prompts, written[-1])
     return torch.stack(written, dim=-1)
+
+
+def train_chain(
+    credit: Callable[[Tensor, Tensor], Tensor],
+    plan: Sequence[int] = (3,),
+    rate: float = 0.1,
+    group: int = 8,
+    prompts: int = 16,
+    copies: float = 0.4,
+    budget: int = 30_000,
+    seeds: Sequence[int] = range(16),
+) -> Tensor:
+    """The logits of trained policies, [seed turn read write].
+
+    `credit` turns prompts and what was written into deltas [seed batch trial turn].
+    `plan` says how many calls the problems have, one after the other. Each seed may
+    write so many turns as the budget holds, so that longer conversations cost more.
+    """
+    logits = copying(max(plan), copies, seeds).requires_grad_()
+    optimizer = torch.optim.Adam([logits], lr=rate)
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    order = torch.Generator().manual_seed(0)
+    for calls in plan:
+        turns = calls + 1
+        for _ in range(budget // len(plan) // (prompts * group * turns)):
+            asked = all_prompts()[torch.randperm(96, generator=order)[:prompts]]
+            tables = logits[:, :turns]  # a table for each turn
+            written = converse(tables, asked, group, generators)
+            deltas = credit(asked, written)
+            log_probs = score(tables, read_before(asked, written), written)
+            loss = -(deltas * log_probs).mean(dim=(1, 2, 3)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return logits.detach()
 
 
 # All conversations

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
@@ -13,7 +12,6 @@ from grpo_course.classroom.plots import (
     PI,
     axes_row,
     finish,
-    legend_above,
     legend_below,
     write,
 )
@@ -26,13 +24,6 @@ def plot_tools(runs: Mapping[str, Sequence[Tensor]]) -> list[Axes]:
         for ax, values in zip(axes, run, strict=True):
             colour, line = COLOURS[row], LINES[row]
             ax.plot(values.mean(dim=-1), color=colour, ls=line, label=name)
-    most = torch.tensor(7.0).log().item()
-    axes[1].axhline(most, color="black", lw=0.8)
-    arrow = {"arrowstyle": "-", "lw": 0.8}
-    last = len(next(iter(runs.values()))[0])
-    words, place = "ln 7: undecided\namong all seven", (0.9 * last, 0.8)
-    look: dict[str, Any] = {"ha": "right", "fontsize": 11, "arrowprops": arrow}
-    axes[1].annotate(words, (0.8 * last, most), place, **look)
     finish(axes[0], "rollout", "mean reward")
     finish(axes[1], "rollout", "logged entropy, nats")
     legend_below(axes)
@@ -72,12 +63,14 @@ def plot_branches(cost: Mapping[int, Tensor]) -> Axes:
     return finish(ax, "ends written for each first call", "turns in all, thousands")
 
 
-def plot_copying(copies: Tensor, counts: Mapping[str, Tensor]) -> Axes:
-    """Conversations needed for the answer, [copies], by how often a policy copies."""
+def plot_learned_turns(needed: Mapping[int, float]) -> Axes:
+    """Conversations needed for a bad turn, by how many turns are learned already."""
     ax = axes_row()[0]
-    for row, (name, numbers) in enumerate(counts.items()):
-        look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
-        ax.plot(copies, numbers, label=name, **look)
-    ax.set(yscale="log")
-    finish(ax, "probability of copying, at every turn", "conversations needed")
-    return legend_above(ax)
+    ax.plot([*needed], [*needed.values()], marker="o", color=PI)
+    ax.set(yscale="log", ylim=(3, 1e6))
+    ax.set_xticks([*needed])
+    for learned, number in needed.items():
+        write(ax, f"{number:,.0f}", learned, number, (8, 6), fontsize=11, ha="left")
+    ax.set_xlim(-0.2, max(needed) + 0.5)
+    finish(ax, "turns of the four that copy 98 times in 100", "conversations needed")
+    return ax
