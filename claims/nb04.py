@@ -12,6 +12,7 @@ from claims.runner import (
     Claim,
     Setting,
     mean_of,
+    minus,
     repeated,
     sort_after,
 )
@@ -24,6 +25,7 @@ large = NORMALIZED | {"num_responses": 16, "learning_rate": 0.01}
 many = large | {"num_epochs": 60, "num_steps_per_epoch": 10}
 clipped = many | {"loss_mode": "clipped"}
 few = large | {"num_epochs": 5, "loss_mode": "clipped"}
+long = few | {"num_epochs": 30}
 
 
 def steps(count: int, rate: float = 1e-3) -> dict:
@@ -109,5 +111,11 @@ CLAIMS = (
         "With rates tuned for both, ten clipped steps lead one after a few rollouts.",
         (repeated(few | steps(10, rate=0.02), 4),
          repeated(few | steps(1, rate=0.03), 4))),
+    Claim("04.fades",
+        "The lead is larger after five rollouts than after thirty, with rates tuned "
+        "for each.",
+        (repeated(minus(few | steps(10, rate=0.01), few | steps(1, rate=0.03)), 4),
+         repeated(minus(long | steps(10, rate=0.005), long | steps(1, rate=0.005)), 4)),
+        not_tried={BEST: "the rates are tuned for each length"}),
 )
 # fmt: on
