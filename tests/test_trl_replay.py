@@ -135,16 +135,10 @@ class Replay:
         return self.policy.log_probs(rollout)
 
 
-def make_sampler(tokenizer, **other):
-    """The settings of TRL's run, unless told otherwise."""
-    ids = {"eos": tokenizer.eos_token_id, "pad": tokenizer.pad_token_id}
-    return Sampler(
-        **{"max_new_tokens": LENGTH, "temperature": TEMPERATURE} | ids | other
-    )
-
-
-def run_ours(config, folder, sampler, recorded):
+def run_ours(config, folder, tokenizer, recorded):
     """Train with the course's loop on what TRL recorded."""
+    eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    sampler = Sampler(LENGTH, eos, pad, TEMPERATURE)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     policy = Replay(CausalPolicy(model, sampler), recorded)
     advantages = iter([made["advantages"].reshape(-1, GROUP) for made in recorded])
@@ -180,7 +174,7 @@ def test_replay(name, folder, tokenizer):
     for rewards, made in zip(trainer.rewards, recorded, strict=True):
         deltas = compute_deltas(rewards.reshape(-1, GROUP), config.deltas_mode)
         torch.testing.assert_close(deltas.flatten(), made["advantages"])
-    model, history = run_ours(config, folder, make_sampler(tokenizer), recorded)
+    model, history = run_ours(config, folder, tokenizer, recorded)
     start = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     assert distance(model, trainer.model) < 1e-5
     assert distance(start, model) > 3e-3

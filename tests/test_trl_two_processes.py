@@ -36,7 +36,7 @@ SMALL = {
     "num_layers": 1,
     "num_heads": 2,
     "vocab_size": 300,
-    "warm_start_steps": 30,
+    "warm_start_steps": 5,
     "warm_start_batch_size": 8,
     "learning_rate": 3e-3,
     "warmup_epochs": 0,

@@ -36,18 +36,25 @@ class MissingExtra(ImportError):
     """A package of an extra is not installed; the text says how to install it."""
 
 
-def require_extra(package: str, extra: str, what: str) -> ModuleType:
-    """The package, where all that its extra needs is installed.
+def require_installed(needed: list[str], what: str) -> None:
+    """Check that packages are there; `what` asks for them: "LoRA needs peft".
 
-    Raises MissingExtra with the cure otherwise. `what` begins the text: "LoRA needs
-    the package peft".
+    Raises MissingExtra with the cure otherwise.
     """
-    needed = install.requirements(install.ROOT, extra) or [package]
     if missing := install.lacking(needed):
         cure = install.pip_install(*missing)
         raise MissingExtra(
             f"{what}. Not installed here: {', '.join(missing)}. Install it:\n{cure}"
         )
+
+
+def require_extra(package: str, extra: str, what: str) -> ModuleType:
+    """The package, where all that its extra needs is installed.
+
+    Raises MissingExtra with the cure otherwise, as `require_installed`.
+    """
+    needed = install.requirements(install.ROOT, extra) or [package]
+    require_installed(needed, what)
     try:
         return import_module(package)
     except ImportError as problem:  # of another version, or damaged

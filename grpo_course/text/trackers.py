@@ -13,9 +13,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from grpo_course import install
 from grpo_course.text.config import GRPOConfig
-from grpo_course.text.errors import MissingExtra
+from grpo_course.text.errors import require_installed
 
 NO_LOGGER = "none"
 LOGGERS = ("tensorboard", "wandb", "trackio")  # as transformers and accelerate say it
@@ -25,11 +24,9 @@ Log = Callable[[Mapping[str, Any], int], None]  # a line of the metrics, and its
 
 def require_logger(name: str) -> None:
     """Check that a logger's packages are there. Raises MissingExtra with the cure."""
-    if missing := install.lacking(["accelerate", name] if name in LOGGERS else []):
-        raise MissingExtra(
-            f"--report-to {name} needs {' and '.join(missing)}. Not installed here. "
-            f"Install it:\n{install.pip_install(*missing)}"
-        )
+    if name in LOGGERS:
+        needs = f"--report-to {name} needs accelerate and {name}"
+        require_installed(["accelerate", name], needs)
 
 
 @contextmanager

@@ -39,7 +39,6 @@ import torch
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
-from grpo_course import install
 from grpo_course.checks import unknown_name, unknown_setting
 from grpo_course.long_work import use_threads
 from grpo_course.loop import TrainConfig
@@ -53,7 +52,7 @@ from grpo_course.text.cli import (
     with_flags,
 )
 from grpo_course.text.config import json_object
-from grpo_course.text.errors import FOR_LORA, MissingExtra, require_extra
+from grpo_course.text.errors import FOR_LORA, require_extra, require_installed
 from grpo_course.text.evaluation import evaluate_policy, evaluation_table
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.models import find_device, load_tokenizer, save_model
@@ -569,11 +568,7 @@ def own_arguments(text: str) -> dict[str, Any]:
         raise ValueError(f"--trl: {unknown_setting(unknown[0], known)}")
     # TRL itself asks for these when all models are loaded.
     needed = [package for name, package in PACKAGES.items() if values.get(name)]
-    if missing := install.lacking(needed):
-        raise MissingExtra(
-            f"--trl asks for {', '.join(missing)}. Not installed here. Install it:\n"
-            f"{install.pip_install(*missing)}"
-        )
+    require_installed(needed, f"--trl asks for {', '.join(needed)}")
     return values
 
 
