@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
@@ -17,10 +18,12 @@ from grpo_course.classroom.plots import (
     GROUND,
     KINDS,
     PI,
+    axes_grid,
     axes_row,
     canvas,
     cell,
     draw_arrow,
+    draw_shares,
     name_row,
     write,
 )
@@ -160,3 +163,29 @@ def plot_orders(
     told = "; ".join(f"{name}: {asked}" for name, asked in orders.items())
     describe(ax.figure, f"Questions in frames of two, their pay and delta. {told}.")
     return ax
+
+
+def plot_choices(
+    chances: Mapping[tuple[str, str], Tensor], ways: Sequence[str]
+) -> list[Axes]:
+    """A picture for each title, a bar for each policy in it: chances[title, bar] is [way]."""
+    pictures: dict[str, dict[str, Tensor]] = {}
+    for (title, bar), each in chances.items():
+        pictures.setdefault(title, {})[bar] = each
+    grid = axes_grid(-(-len(pictures) // 2), 2, 9.0, 4.2)
+    axes = [ax for row in grid for ax in row]
+    for ax, (title, bars) in zip(axes, pictures.items(), strict=True):
+        table = torch.stack([*bars.values()], dim=1)  # [way bar]
+        draw_shares(ax, dict(zip(ways, table, strict=True)), [*bars])
+        ax.set(title=title)
+    for ax in grid[-1]:
+        ax.set(xlabel="chance of each way in the end")
+    place: dict[str, Any] = {"loc": "outside upper center", "ncols": len(ways)}
+    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), **place)
+    told = [
+        f"{title}, {bar}: {ways[int(each.argmax())]} {each.max():.2f}"
+        for (title, bar), each in chances.items()
+    ]
+    text = "Bars divided by the chance of each way in the end; the likeliest:"
+    describe(axes[0].figure, f"{text} {'; '.join(told)}.")
+    return axes
