@@ -3,18 +3,23 @@
 from functools import cache, partial
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from claims.runner import BEST, Claim, Setting
+from grpo_course.formulas import compute_deltas, compute_loss
 from grpo_course.loop import Rollout
 from grpo_course.off_policy import StaleSampler, with_overlong_penalty
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import (
     ASK,
     LENGTH,
+    TinyLM,
     all_sort_prompts,
+    make_policy,
     place_reward,
     sorted_numbers,
+    token_share,
     train_sort,
 )
 
@@ -70,11 +75,57 @@ def stale(setting: Setting, **change) -> Tensor:
     return seen.epochs("mean_reward")[-5:].mean(dim=0)
 
 
-@cache
-def in_four_minutes(setting: Setting, age: int, seconds: float) -> Tensor:
-    """The reward where an update takes so many seconds, from so old samples. [seed]"""
-    policy, _ = from_old(setting, age, 240 / seconds, 0.01)
-    return place_reward(policy.sample(all_sort_prompts(), 4)).mean((-2, -1))
+def per_token(new, old, deltas) -> Tensor:
+    """The clip of each token by itself, as a loss. -> scalar"""
+    ratio, deltas = (new - old).exp(), deltas[..., None]
+    return -torch.minimum(ratio * deltas, ratio.clamp(0.8, 1.2) * deltas).mean()
+
+
+def per_response(new, old, deltas) -> Tensor:
+    """GSPO: the clip of a response as a whole."""
+    ratio = (new - old).mean(-1).exp()
+    return -torch.minimum(ratio * deltas, ratio.clamp(0.97, 1.04) * deltas).mean()
+
+
+def share_of_ones(setting: Setting, loss_fn) -> Tensor:
+    """The reward of the last of 12 rollouts, at 24 tokens a response. -> [seed]"""
+    model = TinyLM(10, seeds=setting.seeds)
+    policy = make_policy(model, Sampler(24), setting.seeds)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01 * setting.rate)
+    for _ in range(round(12 * setting.length)):
+        rollout = policy.sample(torch.zeros(8, 2, dtype=torch.long), 8)
+        rewards = token_share(rollout.responses, None, 1)  # [seed batch trial]
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        with torch.no_grad():
+            old = policy.log_probs(rollout)
+        for _ in range(4):
+            loss = loss_fn(policy.log_probs(rollout), old, deltas)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return rewards.mean((1, 2))
+
+
+def rare_token(setting: Setting, mode: str) -> Tensor:
+    """The chance of a token that is paid and had 0.01, after ten rollouts. -> [seed]"""
+    torch.manual_seed(setting.seeds[0])
+    start = torch.zeros(10)
+    start[0] = torch.tensor(9 * 0.01 / 0.99).log()
+    logits = start.repeat(len(setting.seeds), 1).requires_grad_()  # [seed token]
+    optimizer = torch.optim.SGD([logits], lr=setting.rate)
+    for _ in range(round(10 * setting.length)):
+        log_policy = logits.detach().log_softmax(-1)
+        drawn = torch.multinomial(log_policy.exp(), 8 * 16, replacement=True)
+        old = log_policy.gather(1, drawn).view(-1, 8, 16, 1)
+        rewards = (drawn == 0).float().view(-1, 8, 16)  # [seed batch trial]
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        for _ in range(16):
+            new = logits.log_softmax(-1).gather(1, drawn).view_as(old)
+            loss = compute_loss(new, deltas, mode, old, epsilon_high=0.2).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return logits.detach().softmax(-1)[:, 0]
 
 
 penalized = with_overlong_penalty(ended_reward, 6, 2)
@@ -85,11 +136,9 @@ dapo_pieces: dict[str, Any] = {
     "num_resamples": 3,
 }
 dr_grpo: dict[str, Any] = {"deltas_mode": "centered_rewards", "aggregation": "constant"}
-# The mean age over 400 batches, of which the first are younger: 3 of 4, 14 of 16.
-queue_of_4 = partial(in_four_minutes, age=3, seconds=6.06)
-queue_of_16 = partial(in_four_minutes, age=14, seconds=5.04)
 NO_PROMPTS = {"other prompts": "the epochs draw from all 216 of them"}
 Variant = partial(Claim, not_tried=NO_PROMPTS)
+Once = partial(Claim, not_tried={"other prompts": "there is one prompt"})
 # fmt: off
 CLAIMS = (
     Variant("13.dr_grpo", "Dr. GRPO leads GRPO.",
@@ -107,9 +156,11 @@ CLAIMS = (
         not_tried=NO_PROMPTS | {BEST: "a longer response is not better"}),
     Variant("13.stale", "A clip around a stale writer is a speed limit.",
         (stale, partial(stale, old_log_probs_from="sampler"))),
-    Variant("13.turns", "In equal time, a short queue learns more than taking turns.",
-        (queue_of_4, partial(in_four_minutes, age=0, seconds=22.65))),
-    Variant("13.queue", "In equal time, a queue of 4 learns more than one of 16.",
-        (queue_of_4, queue_of_16)),
+    Once("13.gspo",
+        "At 24 tokens, a clip for each response leads a clip for each token.",
+        (partial(share_of_ones, loss_fn=per_response),
+         partial(share_of_ones, loss_fn=per_token))),
+    Once("13.rare", "A rare token rises faster under CISPO than under the clip.",
+        (partial(rare_token, mode="cispo"), partial(rare_token, mode="clipped"))),
 )
 # fmt: on

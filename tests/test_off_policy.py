@@ -1,4 +1,4 @@
-"""A price on length, engines, old samples, the queue."""
+"""A price on length, engines, old samples."""
 
 import copy
 
@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Generator
 
-from grpo_course.lessons.batch_queue import LEARNER, trace_queue
 from grpo_course.loop import (
     Rollout,
     TrainConfig,
@@ -263,58 +262,8 @@ def test_in_the_loop_the_kl_is_zero_where_the_reference_was_just_copied():
     assert history.curve("kl").view(3, 2, 2)[:, 1].min() > 1e-6
 
 
-# The simulated queue, held against what can be computed by hand
-
-
-def test_taking_turns_adds_the_times_and_keeps_batches_fresh():
-    ages, seconds, _ = trace_queue([3.0, 1.0, 2.0], 1.0, writers=4, sync=0.5)
-    assert ages == [0, 0, 0]
-    assert seconds == pytest.approx(3 + 1 + 2 + 3 * 1.5)
-
-
-@pytest.mark.parametrize("ahead", [1, 2, 3, 4, 5, 8, 12])
-def test_equal_times_give_the_rate_and_the_age_of_the_closed_form(ahead):
-    """With writers enough: a batch in n waits for n - 1 others, or the learner does."""
-    batches, write, update = 600, 3.0, 1.0
-    ages, seconds, _ = trace_queue([write] * batches, update, writers=99, ahead=ahead)
-    each = max(update, (write + update) / ahead)
-    assert seconds / batches == pytest.approx(each, rel=0.02)
-    assert set(ages[ahead:]) == {ahead - 1}
-
-
-@pytest.mark.parametrize("writers", [1, 2])
-def test_slow_writers_set_the_rate_whatever_may_wait(writers):
-    ages, seconds, _ = trace_queue([3.0] * 600, 1.0, writers, ahead=50)
-    assert 600 / seconds == pytest.approx(writers / 3, rel=0.02)
-    assert max(ages) == 2 * writers - 1  # both begin and end together
-
-
-def test_batches_that_wait_are_as_old_as_the_queue_is_long():
-    """The learner is the slow one, so all that may wait does."""
-    ages, seconds, _ = trace_queue([3.0] * 600, 1.0, writers=4, ahead=20)
-    assert seconds / 600 == pytest.approx(1, rel=0.02)
-    assert set(ages[100:]) == {19}
-
-
-def test_uneven_times_keep_the_mean_age():
-    """What is begun at an update is one of `ahead`: the others come before it."""
-    write = [float(1 + 5 * (i * 7 % 11 == 0)) for i in range(2000)]
-    ages, *_ = trace_queue(write, 1.0, writers=99, ahead=4)
-    assert sum(ages) / len(ages) == pytest.approx(3, rel=0.02)
-    assert len(set(ages)) > 1
-
-
-def queue(**change):
-    return lambda: trace_queue(**{"write": [1.0], "update": 1.0} | change)
-
-
 THREE = torch.tensor(3)
 REFUSED = {
-    "no writer": (queue(writers=0), "writers=0"),
-    "none ahead": (queue(ahead=0), "ahead=0"),
-    "time back": (queue(update=-1.0), "update=-1"),
-    "no batch": (queue(write=[]), "batches=0"),
-    "time back in one": (queue(write=[1.0, -2.0]), "write=-2"),
     "a lag below zero": (lambda: StaleSampler(Silent(), -1), "lag=-1"),
     "half a lag": (lambda: StaleSampler(Silent(), 0.5), "lag=0.5.*a whole number"),
     "no buffer": (lambda: soft_overlong_penalty(THREE, 10, 0), "buffer=0.*at least 1"),
@@ -329,15 +278,3 @@ REFUSED = {
 def test_a_bad_call_is_refused(call, says):
     with pytest.raises((TypeError, ValueError), match=says):
         call()
-
-
-def test_a_trace_says_when_each_is_busy():
-    """Two writers, a queue of two: the learner updates while the other still writes."""
-    _, seconds, spans = trace_queue([3.0, 5.0, 2.0], 1.0, writers=2, ahead=2)
-    assert [span for span in spans if span.who != LEARNER] == [
-        (0, 0.0, 3.0),
-        (1, 0.0, 5.0),
-        (0, 4.0, 6.0),
-    ]
-    learned = [(span.start, span.end) for span in spans if span.who == LEARNER]
-    assert learned == [(3.0, 4.0), (5.0, 6.0), (6.0, 7.0)] and seconds == 7.0

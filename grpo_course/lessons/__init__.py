@@ -9,7 +9,6 @@ baselines        03: where a baseline costs
 four_kinds       04: which kind of token does the harm
 silent_runs      07: runs whose loss says nothing
 finale           12: the record of its runs
-batch_queue      13: how old samples get
 answer_tree      14: a world of text that can be enumerated
 own_task_seeds   15: its task to copy, recorded with five seeds
 look_ups         16: chains of calls, so short that all are listed

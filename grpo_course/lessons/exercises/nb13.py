@@ -10,56 +10,7 @@ from grpo_course.formulas import compute_loss
 from grpo_course.lessons.exercises.shared import NEXT_TO_IMPOSSIBLE, mask_of, numbers
 
 
-@exercise("13.1", gradient="per_token")
-def two_means(per_token, mask, max_length):
-    """[batch trial pos], bool [batch trial pos], int -> [2]"""
-    total = (per_token * mask).sum()
-    responses = mask.shape[0] * mask.shape[1]
-    return torch.stack([total / mask.sum(), total / (responses * max_length)])
-
-
-def _means_case(description, lengths, max_length):
-    mask = mask_of(lengths, 6)
-    per_token = torch.where(mask, numbers(*mask.shape), 0.3)
-    return case(description, per_token=per_token, mask=mask, max_length=max_length)
-
-
-two_means.insight = (
-    "Neither looks at a response's own length. They differ by one number for the "
-    "batch. Adam does not see a number that stays the same; this one moves with the "
-    "mean length."
-)
-two_means.cases = (
-    _means_case("responses of 2 and 6 tokens, at most 6", [[2, 6]], 6),
-    _means_case("two prompts, at most 10", [[2, 6, 3], [1, 4, 5]], 10),
-    _means_case("three prompts, one response each", [[2], [6], [1]], 8),
-)
-two_means.mistakes = """
-[total / mask.sum() => [((per_token * mask).sum(-1) / mask.sum(-1)).mean() | The \
-first is the sequence mean of GRPO: each response averaged for itself. DAPO divides \
-the sum of all tokens by the number of all tokens.
-(responses * max_length) => mask.numel() | The second divides by the width of the \
-tensor. The width is that of the longest response, so it changes from batch to batch; \
-max_length does not.
-(responses * max_length) => max_length | The second divides by max_length, but not by \
-the number of responses: a larger batch would be a larger loss.
-[total / mask.sum(), total / (responses * max_length)] => [total / (responses * \
-max_length), total / mask.sum()] | The right two numbers in the wrong order: DAPO first.
-(per_token * mask) => per_token | Padding is counted: multiply by the mask first.
-total / (responses * max_length) => per_token.sum() / (responses * max_length) | The \
-second counts padding: it is the same sum under the mask, with another divisor.
-total / (responses * max_length) => ((per_token * mask).sum(-1) / \
-mask.sum(-1)).mean() | The second is the sequence mean of GRPO: each response \
-averaged for itself. Dr. GRPO divides the same sum as DAPO, by the number of \
-responses times max_length.
-[total / mask.sum() => [total / mask.numel() | The first divides by every position, \
-padding too. DAPO divides by the number of tokens that count, mask.sum().
-responses * max_length => mask.shape[0] * max_length | The second counts the prompts. \
-Each prompt has several responses: mask.shape[0] * mask.shape[1].
-"""
-
-
-@exercise("13.2", gradient="log_probs")
+@exercise("13.1", gradient="log_probs")
 def sequence_ratio(log_probs, old_log_probs, mask):
     """float [batch trial pos] twice, bool [batch trial pos] -> float [batch trial]"""
     log_ratio = ((log_probs - old_log_probs) * mask).sum(-1)
@@ -105,7 +56,7 @@ above, pi_old below.
 """
 
 
-@exercise("13.3", gradient="log_probs")
+@exercise("13.2", gradient="log_probs")
 def weighted_loss(log_probs, old_log_probs, deltas):
     """[batch trial pos] twice, [batch trial] -> scalar"""
     ratio = (log_probs - old_log_probs).exp()

@@ -5,14 +5,10 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
 from torch import Tensor
 
-from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
-    CLIP,
     COLOURS,
-    GONE,
     LINES,
     PI,
     axes_row,
@@ -21,42 +17,7 @@ from grpo_course.classroom.plots import (
     plot_bands,
     write,
 )
-from grpo_course.formulas import EPSILON
-from grpo_course.lessons.batch_queue import LEARNER, Span
 from grpo_course.loop import ENOUGH
-
-
-def plot_levels(
-    ratio: Tensor, mask: Tensor, of_response: Tensor, epsilon: float = EPSILON
-) -> Axes:
-    """A row for each response: its tokens' ratios as dots, its own as a diamond.
-
-    ratio, bool mask [trial pos], of_response [trial]; the grey band is the clip range.
-    """
-    count = len(ratio)
-    ax = axes_row(width=8.0, height=1.7 + 0.3 * count)[0]
-    dots: dict[str, Any] = {"ls": "", "marker": "o", "ms": 6, "color": GONE, "mew": 0}
-    diamond: dict[str, Any] = {"marker": "D", "ms": 10, "color": PI, "mec": "white"}
-    for row, (values, keep) in enumerate(zip(ratio, mask, strict=True)):
-        faint = max(0.1, 1 - keep.sum().item() / 70)
-        ax.plot(values[keep], [row - 0.18] * keep.sum(), alpha=faint, **dots)
-        ax.plot(of_response[row], row + 0.14, zorder=3, **diamond)
-    ax.plot([], [], label="a token", **dots)
-    ax.plot([], [], ls="", label="the response", **diamond)
-    ax.axvspan(1 - epsilon, 1 + epsilon, label="clip range", **CLIP)
-    ax.axvline(1, color="black", lw=0.8)
-    ax.set(xscale="log", xlim=(0.22, 4.6), ylim=(count - 0.5, -0.5))
-    ticks = (0.25, 0.5, 1 - epsilon, 1, 1 + epsilon, 2, 4)
-    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.minorticks_off()
-    ax.set_yticks(range(count), [f"response {row}" for row in range(count)])
-    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    finish(ax, "ratio $r$", "").grid(visible=False)
-    plt.tight_layout()
-    told = f"tokens {ratio[mask].min():.2f} to {ratio[mask].max():.2f}"
-    told += f", responses {of_response.min():.2f} to {of_response.max():.2f}"
-    describe(ax.figure, f"Ratios beside a clip range of {epsilon:g}: {told}.")
-    return ax
 
 
 def plot_lengths(tokens: Mapping[str, Tensor]) -> Axes:
@@ -123,54 +84,4 @@ def plot_engine(
         finish(ax, "token (★ is rewarded)", "", title).grid(visible=False, axis="x")
     axes[0].legend(loc="upper right", frameon=False)
     plt.tight_layout()
-    return axes
-
-
-def plot_waiting(
-    spans: Mapping[str, Sequence[Span]],
-    writers: int,
-    seconds: float,
-    begin: float,
-    ages: Mapping[str, int],
-) -> list[Axes]:
-    """Panels below each other, one a way to wait: rows for the learner and each writer.
-
-    A gap in a row is time in which it waits; `seconds` are shown, from `begin` on. The
-    first batch begun then that gets `ages[title]` updates old is framed, and so is its
-    update; those in between are numbered.
-    """
-    size, end = (9.0, 0.6 + 1.9 * len(spans)), begin + seconds
-    figure, grid = plt.subplots(len(spans), sharex=True, squeeze=False, figsize=size)
-    axes, rows = list(grid[:, 0]), ["learner"]
-    rows += [f"writer {writer}" for writer in range(1, writers + 1)]
-    for ax, (title, busy) in zip(axes, spans.items(), strict=True):
-        written = sorted((s for s in busy if s.who != LEARNER), key=lambda s: s.end)
-        learned = sorted((s for s in busy if s.who == LEARNER), key=lambda s: s.start)
-        for s in busy:
-            if s.start < end and s.end > begin:
-                fill = COLOURS[1] if s.who == LEARNER else to_rgba(PI, 0.55)
-                bar = [(s.start, s.end - s.start)], (s.who + 0.65, 0.7)
-                ax.broken_barh(*bar, fc=fill, ec="white", lw=1.2)
-        # Batches are learned from in the order in which they are ready.
-        pairs = sorted(zip(written, learned, strict=False), key=lambda p: p[0].start)
-        for batch, update in pairs:
-            passed = [s for s in learned if batch.start < s.end <= update.start]
-            if batch.start > begin and len(passed) == ages[title]:
-                break
-        for s in (batch, update):
-            bar = [(s.start, s.end - s.start)], (s.who + 0.65, 0.7)
-            ax.broken_barh(*bar, fc="none", ec="black", lw=2.5, zorder=4)
-        ends = (update.start, 0.38), (batch.start, batch.who + 1)
-        ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 1.8})
-        ink: dict[str, Any] = {"color": "white", "weight": "bold", "ha": "center"}
-        for number, s in enumerate(passed, 1):
-            middle = (max(s.start, begin) + s.end) / 2
-            ax.text(middle, 0, f"{number}", va="center_baseline", **ink)
-        ax.set_yticks(range(writers + 1), rows)
-        ax.set(xlim=(begin, end), ylim=(writers + 0.6, -0.6))
-        finish(ax, "", "", title).grid(visible=False, axis="y")
-    axes[-1].set_xlabel("seconds")
-    plt.tight_layout()
-    told = [f"{title} a batch gets {age} updates old" for title, age in ages.items()]
-    describe(figure, f"When writers write and the learner learns. {'; '.join(told)}.")
     return axes
