@@ -1,26 +1,36 @@
 """What 17_judges_and_teachers claims."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from claims.runner import BEST, PROMPT_SETS, Claim, Setting
-from grpo_course.lessons.judges import judge_errors, sorts_after
+from claims.runner import (
+    BEST,
+    PROMPT_SETS,
+    Claim,
+    Setting,
+    mean_of,
+    minus,
+    repeated,
+)
+from grpo_course.formulas import compute_deltas
+from grpo_course.lessons import teachers
+from grpo_course.lessons.judges import judge_errors, rubric_ticks, sorts_after
 from grpo_course.lessons.preferences import (
     climb,
+    dpo,
     draw_pairs,
     learn_reward,
+    of_pairs,
     scores_of,
     true_rewards,
     warm_start,
 )
-from grpo_course.sort import (
-    all_log_probs,
-    exact_expected_reward,
-    sort_distance_reward,
-)
+from grpo_course.loop import Rollout
+from grpo_course.sort import all_log_probs
 
 
 def climbing(setting: Setting) -> dict[str, Any]:
@@ -56,10 +66,30 @@ def true_reward(
 
 def the_start(setting: Setting) -> Tensor:
     """What a policy is worth before it climbs. -> [seed]"""
+    return worth_of(warm_start(setting.seeds, PROMPT_SETS[setting.prompts]), setting)
+
+
+def worth_of(policy: Any, setting: Setting) -> Tensor:
+    """The true reward that a policy earns: exact, [seed]."""
     prompts = PROMPT_SETS[setting.prompts]
-    policy = warm_start(setting.seeds, prompts)
-    worth = exact_expected_reward(policy.model, prompts, sort_distance_reward)
-    return worth.mean(-1).detach()
+    chances = all_log_probs(policy.model, prompts).exp().detach()
+    return (chances * true_rewards(prompts)).sum(-1).mean(-1)
+
+
+def by_dpo(setting: Setting, of_chosen: bool = False) -> Tensor:
+    """DPO at beta = 0.1 on 40 pairs that the start wrote: what it is worth. [seed]
+
+    Or the mean change of log pi of the chosen responses.
+    """
+    seeds, prompts = setting.seeds, PROMPT_SETS[setting.prompts]
+    policy = warm_start(seeds, prompts)
+    before = all_log_probs(policy.model, prompts).detach()
+    pairs = draw_pairs(40, seeds, prompts, chances=before.exp())
+    dpo(pairs, policy, prompts, 0.1, round(200 * setting.length), 0.001 * setting.rate)
+    if not of_chosen:
+        return worth_of(policy, setting)
+    change = all_log_probs(policy.model, prompts).detach() - before
+    return of_pairs(change, pairs)[0].mean((-2, -1))
 
 
 def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Tensor:
@@ -70,6 +100,115 @@ def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Ten
     return sorts_after(marks, setting.seeds, prompts, **climbing(setting))
 
 
+def by_rubric(setting: Setting, essential: bool, wrong: float) -> Tensor:
+    """P(sorted) after climbing a rubric of five items of which so many err. [seed]"""
+    prompts = PROMPT_SETS[setting.prompts]
+    ticks = rubric_ticks(wrong, setting.seeds, prompts)
+    marks = ticks.prod(-1) if essential else ticks.mean(-1)
+    return sorts_after(
+        marks, setting.seeds, prompts, warm_epochs=5, **climbing(setting)
+    )
+
+
+# Teachers. Marks are [seed batch trial pos], of each token.
+
+Marks = Callable[[Rollout], Tensor]
+
+
+def taught(setting: Setting, make: Callable[[Any], dict], rate: float = 0.02) -> Tensor:
+    """P(right) of students. `make` says for a teacher how to study. -> [seed]"""
+    teacher = teachers.make_teacher(setting.seeds)
+    rollouts = round(40 * setting.length)
+    student = teachers.make_student(setting.seeds)
+    how = make(teacher)
+    return teachers.study(student, rate * setting.rate, rollouts, **how)[-1]
+
+
+def by_group(rollout: Rollout, rewards: Tensor, log_probs: Tensor) -> Tensor:
+    return compute_deltas(rewards, "normalized_rewards")
+
+
+def with_entropy(rollout: Rollout, rewards: Tensor, log_probs: Tensor) -> Tensor:
+    return compute_deltas(rewards - 0.03 * log_probs.sum(-1), "centered_rewards")
+
+
+def points(rollout: Rollout) -> Tensor:
+    return 5 * teachers.in_place(rollout)
+
+
+def by_token(teacher: Any) -> dict:
+    return {"deltas_of": lambda rollout, _, own: teacher.log_probs(rollout) - own}
+
+
+def by_vocabulary(teacher: Any) -> dict:
+    return {"kind": teachers.WholeVocabulary, "teacher": teacher}
+
+
+def by_copying(teacher: Any) -> dict:
+    return {"deltas_of": lambda *seen: torch.ones_like(seen[-1]), "writer": teacher}
+
+
+def by_marks(teacher: Any, opinion: bool, each_token: bool, term: bool) -> dict:
+    """A teacher's marks or points, with -log pi or without."""
+    marks_of: Marks = teacher.log_probs if opinion else points
+
+    def deltas_of(rollout: Rollout, _, log_probs: Tensor) -> Tensor:
+        marks = marks_of(rollout) - term * log_probs
+        if not each_token:
+            marks = marks.sum(-1, keepdim=True).expand_as(marks)
+        return compute_deltas(marks.mT, "normalized_rewards").mT
+
+    return {"deltas_of": deltas_of}
+
+
+def paying(teacher: Any, of_right: float, of_wrong: float) -> dict:
+    """Points for places, and -log pi for right numbers or for wrong ones."""
+
+    def deltas_of(rollout: Rollout, _, log_probs: Tensor) -> Tensor:
+        right = teachers.in_place(rollout)
+        weight = of_right * right + of_wrong * (1 - right)
+        return by_group(rollout, (5 * right - weight * log_probs).sum(-1), log_probs)
+
+    return {"deltas_of": deltas_of}
+
+
+def marked(each_token: bool, term: bool) -> Callable[[Setting], Tensor]:
+    """The mean of points and a teacher's marks."""
+    return mean_of(
+        partial(
+            taught,
+            make=partial(by_marks, opinion=opinion, each_token=each_token, term=term),
+        )
+        for opinion in (False, True)
+    )
+
+
+def weak_teacher(setting: Setting) -> Tensor:
+    """P(right) of a teacher that was shown less. -> [seed]"""
+    return teachers.probability_right(teachers.make_teacher(setting.seeds, 28))
+
+
+def beyond(setting: Setting) -> Tensor:
+    """P(right) of its students after 40 rollouts, and 40 more of GRPO. -> [seed]"""
+    student = teachers.make_student(setting.seeds)
+    how = by_token(teachers.make_teacher(setting.seeds, 28))
+    rollouts, rate = round(40 * setting.length), 0.02 * setting.rate
+    teachers.study(student, rate, rollouts, **how)
+    return teachers.study(student, rate, rollouts, deltas_of=by_group)[-1]
+
+
+grpo = partial(taught, make=lambda teacher: {"deltas_of": by_group})
+distilled = partial(taught, make=by_token)
+fifths, strict = (
+    repeated(partial(by_rubric, essential=essential, wrong=0.1), 4)
+    for essential in (False, True)
+)
+right_fifths, right_strict = (
+    repeated(partial(by_rubric, essential=essential, wrong=0.0), 4)
+    for essential in (False, True)
+)
+ALL_PROMPTS = {"other prompts": "prompts are drawn from all that there are"}
+Taught = partial(Claim, not_tried=ALL_PROMPTS)
 poor_start = partial(true_reward, num_pairs=640, fit_steps=30, warm_epochs=3)
 FromStart = partial(Claim, not_tried={BEST: "one arm is the start, and has no rate"})
 # fmt: off
@@ -88,10 +227,24 @@ CLAIMS = (
     Claim("17.price",
         "Where the learned reward is good and the start poor, β = 1 gives up gain.",
         (poor_start, partial(poor_start, beta=1.0))),
+    FromStart("17.chosen", "The chosen responses become rarer, too, at β = 0.1.",
+        (0.0, partial(by_dpo, of_chosen=True))),
     Claim("17.panel", "Sixteen judges that err independently teach more than one.",
         (partial(by_panel, num_judges=16), partial(by_panel, num_judges=1))),
     Claim("17.alike", "Sixteen judges that err alike teach less than independent ones.",
         (partial(by_panel, num_judges=16),
          partial(by_panel, num_judges=16, correlation=0.5))),
+    Claim("17.rubric",
+        "Where a tenth of the ticks are wrong, their mean teaches more than all or "
+        "nothing.", (fifths, strict)),
+    Claim("17.ticks", "That lead is larger than where no tick is wrong.",
+        (minus(fifths, strict), minus(right_fifths, right_strict)),
+        not_tried={BEST: "a lead has no rate of its own"}),
+    Taught("17.distillation", "Distillation leads GRPO.", (distilled, grpo)),
+    Taught("17.whole", "The exact KL to a teacher leads the KL of sampled tokens.",
+        (partial(taught, make=by_vocabulary), distilled)),
+    Taught("17.wrong", "-log π helps more for wrong numbers than for right ones.",
+        (partial(taught, make=partial(paying, of_right=0, of_wrong=1)),
+         partial(taught, make=partial(paying, of_right=1, of_wrong=0)))),
 )
 # fmt: on
