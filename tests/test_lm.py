@@ -634,34 +634,6 @@ def even_reward(rollout):
     return even.sum(-1) / rollout.mask.sum(-1)
 
 
-INNER = {
-    "mu=1": {"old_log_probs_from": "first_step"},
-    "mu=1, pi_old from the sampler": {"old_log_probs_from": "sampler"},
-    "mu=2, minibatches": {"num_steps_per_epoch": 2, "minibatch_size": 12},
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("inner", INNER)
-def test_the_loop_trains_it(policy, prompts, inner):
-    config = TrainConfig(
-        **{"num_steps_per_epoch": 1} | INNER[inner],
-        num_epochs=6,
-        num_responses=12,
-        kl_penalty=0.01,
-        compute_ref_model_period=100,
-        max_gradient_norm=1.0,
-    )
-    optimizer = torch.optim.AdamW(policy.model.parameters(), lr=3e-3)
-    history = train(policy, prompts, even_reward, optimizer, config)
-    assert len(history.records) == (6 if "mu=1" in inner else 6 * 2 * 5)
-    first = history.records[0]
-    assert abs(first["ratio_min"] - 1) < 1e-4 and abs(first["ratio_max"] - 1) < 1e-4
-    assert abs(first["kl"]) < 1e-6 < history.final("kl")
-    rewards = history.epochs("mean_reward")
-    assert rewards[-2:].mean() > rewards[:2].mean()
-
-
 def test_a_copy_is_a_frozen_reference(policy, prompts):
     rollout, reference = policy.sample(prompts, 4), copy.deepcopy(policy)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""World 2: the model, its samples and scores, its tasks learned, its exact answers."""
+"""World 2: the model, its samples and scores, its two tasks, its exact answers."""
 
 import copy
 
@@ -190,7 +190,7 @@ def test_what_is_too_large_is_refused():
         AnswerTree(10, 6)
 
 
-# The two tasks are learned, capped and hacked as the course says; all by seeds
+# The two tasks: rewards, prompts, runs of several seeds
 
 
 def sort_rollout(prompt, *responses):
@@ -246,14 +246,6 @@ def test_what_observes_a_run_leaves_it_alone_and_joins_its_history():
 
 
 @pytest.mark.slow
-def test_the_toy_is_learned_within_15_epochs():
-    _, history = train_share((0, 1), num_epochs=16)
-    shares = history.epochs("mean_reward")
-    assert shares[0].max() < 0.25
-    assert shares[15].mean() > 0.93  # 0.98 to 0.99
-
-
-@pytest.mark.slow
 def test_an_end_is_learned_alike_whatever_the_padding_is():
     def curves(pad, aggregation):
         ends = Sampler(SHARE_LENGTH, eos=2, pad=pad)
@@ -265,16 +257,6 @@ def test_an_end_is_learned_alike_whatever_the_padding_is():
         own, other = (curves(pad, aggregation) for pad in (2, 9))
         assert torch.equal(own, other)
         assert 1 < own[1, 0].mean() < SHARE_LENGTH
-
-
-@pytest.mark.slow
-def test_sorting_is_learned_token_by_token():
-    policy, history = train_sort(place_reward, (0, 1), num_epochs=40)
-    prompts = all_sort_prompts()
-    answers = policy.answer(prompts)
-    right = (answers == sorted_numbers(prompts)).all(-1).float().mean(-1)
-    assert history.epochs("mean_reward")[0].mean() < 0.3  # by chance
-    assert right.mean() > 0.2  # all three places; by chance 0.01
 
 
 def test_a_sampler_of_ones_own_lets_responses_end():

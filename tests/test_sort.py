@@ -453,21 +453,6 @@ def test_prompts_held_out_are_measured_and_not_trained_on():
     assert run.final("held_out_answer").shape == (2, 2, 3)
 
 
-@pytest.mark.slow
-def test_the_running_example_is_learned():
-    history = run_policy_gradient(
-        40,
-        loss_mode="clipped",
-        reward_fn=sort_distance_reward,
-        **CENTERED,
-        seeds=range(4),
-        init_scale=0.1,
-        learning_rate=1e-2,
-    )
-    assert (history.curve("sorted_probability")[0] < 0.05).all()
-    assert (history.final("sorted_probability") > 0.5).all()
-
-
 # What a person would get wrong is refused: the argument, what was given, the cure.
 
 
