@@ -119,6 +119,20 @@ def test_one_seed_makes_the_gap_between_imitation_and_grpo():
     assert abs(sum(gaps.values()) / len(gaps)) < 0.02
 
 
+def test_what_is_paid_and_what_is_right_name_every_recorded_run():
+    """As the notebook's own way does, of which it says so."""
+    runs = json.loads((files("grpo_course.lessons") / "failing_runs.json").read_text())
+    assert [run["seed"] for run in runs[::4]] == list(range(8))
+    for run in runs:
+        start, end = run["start"], run["end"]
+        named = "learns" if end["right"] > start["right"] else "rate too high"
+        if start["paid"] > start["right"] + 0.2:
+            named = "form alone"
+        if start["right"] < 0.05:
+            named = "too hard"
+        assert named == run["cause"], run
+
+
 def test_a_copy_of_the_question_earns_all_of_a_bad_reward_for_parts():
     task = WordOrder()
     (problem,) = task.problems("train", 1, seed=0)

@@ -1,7 +1,7 @@
 """What notebook 15 alone draws."""
 
-import signal
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -9,9 +9,14 @@ from matplotlib.axes import Axes
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
-from grpo_course.classroom.plots import COLOURS, LINES, axes_row, finish, plot_ties
-from grpo_course.text.lm import CausalPolicy
-from grpo_course.text.runs import Run, read_lines
+from grpo_course.classroom.plots import (
+    COLOURS,
+    LINES,
+    axes_grid,
+    axes_row,
+    finish,
+    plot_ties,
+)
 
 
 def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:
@@ -24,27 +29,8 @@ def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:
     return axes
 
 
-def follow(run: Run, stop_at: int | None = None) -> None:
-    """Print a row every ten epochs; before epoch `stop_at` press Ctrl-C."""
-    measure = run.trainer.observe
-
-    def observe(policy: CausalPolicy) -> dict | None:
-        done = run.trainer.epoch
-        if done == stop_at:
-            signal.raise_signal(signal.SIGINT)
-        if done % 10 == 0:
-            lines = read_lines(run.out / "metrics.jsonl")[-10:]
-            names = ("accuracy", "tied_groups", "kl") if lines else ()
-            means = [sum(line[n] for line in lines) / len(lines) for n in names]
-            print(f"{done:5d}" + "".join(f"{mean:12.2f}" for mean in means))
-        return measure(policy)
-
-    run.trainer.observe = observe
-    print("epoch    accuracy        tied          KL   means of 10 epochs")
-
-
-def plot_metrics(lines: Sequence[Mapping[str, Any]], stopped: int) -> list[Axes]:
-    """A run's lines: what is right, the tied groups, the KL; a dotted line where it stopped.
+def plot_metrics(lines: Sequence[Mapping[str, Any]]) -> list[Axes]:
+    """A run's lines: what is right, the tied groups, the KL.
 
     A line is the mean of ten epochs; that of the KL is their median, with each epoch as
     a pale dot, since single estimates leap. Dots are problems never paid for.
@@ -67,13 +53,45 @@ def plot_metrics(lines: Sequence[Mapping[str, Any]], stopped: int) -> list[Axes]
             if name == "kl":
                 ax.plot(curve, ".", color=colour, alpha=0.35, ms=5)
             ax.plot(x, smooth, color=colour, ls=style, label=label)
-        ax.axvline(stopped, color="0.6", lw=1, ls=":")
         if "accuracy" in names:
             ax.plot(*zip(*looks), "o", color=COLOURS[1], label="never paid for")
         ax.set_ylim(0, None if "kl" in names else 1)
         finish(ax, "epoch", "", title)
         if "kl" not in names:
             ax.legend(loc="upper right")
+    return axes
+
+
+def plot_signs(runs: Sequence[Mapping[str, Any]]) -> list[Axes]:
+    """A small plot for each sign: of each run a line from its start to its end.
+
+    runs have a cause, and a start and an end with numbers by sign. Runs of one cause
+    stand side by side.
+    """
+    causes = list(dict.fromkeys(run["cause"] for run in runs))
+    axes = [*chain(*axes_grid(2, 4, width=11, height=5.2))]
+    means = []
+    for ax, sign in zip(axes, runs[0]["start"]):
+        for place, cause in enumerate(causes):
+            ends = np.array(
+                [
+                    (run["start"][sign], run["end"][sign])
+                    for run in runs
+                    if run["cause"] == cause
+                ]
+            ).T  # [end run]
+            left = place + np.linspace(-0.35, 0.2, ends.shape[1])
+            ax.plot([left, left + 0.15], ends, color=COLOURS[place], lw=1)
+            ax.plot(left + 0.15, ends[1], "o", color=COLOURS[place], ms=5)
+            first, last = ends.mean(axis=1)
+            means.append(f"{sign}, {cause}: from {first:.2f} to {last:.2f}")
+        ax.set_ylim(*((-0.1, None) if sign == "kl" else (-0.04, 1.04)))
+        ax.set_xticks(range(len(causes)), [name.replace(" ", "\n") for name in causes])
+        ax.tick_params(axis="x", labelsize=8)
+        finish(ax, "", "nats" if sign == "kl" else "share", sign)
+    for ax in axes[len(runs[0]["start"]) :]:
+        ax.axis("off")
+    axes[0].figure.set_label(f"Means of the runs. {'; '.join(means)}.")
     return axes
 
 
