@@ -12,7 +12,6 @@ from claims.runner import (
     PROMPT_SETS,
     Claim,
     Setting,
-    mean_of,
     minus,
     repeated,
 )
@@ -110,9 +109,7 @@ def by_rubric(setting: Setting, essential: bool, wrong: float) -> Tensor:
     )
 
 
-# Teachers. Marks are [seed batch trial pos], of each token.
-
-Marks = Callable[[Rollout], Tensor]
+# Teachers and their students.
 
 
 def taught(setting: Setting, make: Callable[[Any], dict], rate: float = 0.02) -> Tensor:
@@ -128,37 +125,12 @@ def by_group(rollout: Rollout, rewards: Tensor, log_probs: Tensor) -> Tensor:
     return compute_deltas(rewards, "normalized_rewards")
 
 
-def with_entropy(rollout: Rollout, rewards: Tensor, log_probs: Tensor) -> Tensor:
-    return compute_deltas(rewards - 0.03 * log_probs.sum(-1), "centered_rewards")
-
-
-def points(rollout: Rollout) -> Tensor:
-    return 5 * teachers.in_place(rollout)
-
-
 def by_token(teacher: Any) -> dict:
     return {"deltas_of": lambda rollout, _, own: teacher.log_probs(rollout) - own}
 
 
 def by_vocabulary(teacher: Any) -> dict:
     return {"kind": teachers.WholeVocabulary, "teacher": teacher}
-
-
-def by_copying(teacher: Any) -> dict:
-    return {"deltas_of": lambda *seen: torch.ones_like(seen[-1]), "writer": teacher}
-
-
-def by_marks(teacher: Any, opinion: bool, each_token: bool, term: bool) -> dict:
-    """A teacher's marks or points, with -log pi or without."""
-    marks_of: Marks = teacher.log_probs if opinion else points
-
-    def deltas_of(rollout: Rollout, _, log_probs: Tensor) -> Tensor:
-        marks = marks_of(rollout) - term * log_probs
-        if not each_token:
-            marks = marks.sum(-1, keepdim=True).expand_as(marks)
-        return compute_deltas(marks.mT, "normalized_rewards").mT
-
-    return {"deltas_of": deltas_of}
 
 
 def paying(teacher: Any, of_right: float, of_wrong: float) -> dict:
@@ -170,17 +142,6 @@ def paying(teacher: Any, of_right: float, of_wrong: float) -> dict:
         return by_group(rollout, (5 * right - weight * log_probs).sum(-1), log_probs)
 
     return {"deltas_of": deltas_of}
-
-
-def marked(each_token: bool, term: bool) -> Callable[[Setting], Tensor]:
-    """The mean of points and a teacher's marks."""
-    return mean_of(
-        partial(
-            taught,
-            make=partial(by_marks, opinion=opinion, each_token=each_token, term=term),
-        )
-        for opinion in (False, True)
-    )
 
 
 def weak_teacher(setting: Setting) -> Tensor:
@@ -227,6 +188,8 @@ CLAIMS = (
     Claim("17.price",
         "Where the learned reward is good and the start poor, β = 1 gives up gain.",
         (poor_start, partial(poor_start, beta=1.0))),
+    FromStart("17.dpo", "DPO on few pairs costs true reward too, at β = 0.1.",
+        (the_start, by_dpo)),
     FromStart("17.chosen", "The chosen responses become rarer, too, at β = 0.1.",
         (0.0, partial(by_dpo, of_chosen=True))),
     Claim("17.panel", "Sixteen judges that err independently teach more than one.",
@@ -246,5 +209,8 @@ CLAIMS = (
     Taught("17.wrong", "-log π helps more for wrong numbers than for right ones.",
         (partial(taught, make=partial(paying, of_right=0, of_wrong=1)),
          partial(taught, make=partial(paying, of_right=1, of_wrong=0)))),
+    Claim("17.beyond", "Students pass a weak teacher when GRPO goes on.",
+        (beyond, weak_teacher),
+        not_tried={BEST: "the teacher has no rate", **ALL_PROMPTS}),
 )
 # fmt: on

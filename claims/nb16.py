@@ -1,0 +1,65 @@
+"""What 16_tools_and_turns claims."""
+
+from collections.abc import Callable
+from functools import partial
+
+from torch import Tensor
+
+from claims.runner import Claim, Setting
+from grpo_course.lessons.look_ups import (
+    final_reward,
+    read_before,
+    success,
+    train_chain,
+    turn_rewards,
+)
+
+
+def by_trajectory(asked: Tensor, written: Tensor) -> Tensor:
+    rewards = final_reward(asked, written)  # [seed batch trial]
+    return (rewards - rewards.mean(-1, keepdim=True))[..., None].expand(written.shape)
+
+
+def by_turn(asked: Tensor, written: Tensor) -> Tensor:
+    to_go = turn_rewards(asked, written).flip(-1).cumsum(-1).flip(-1)
+    return to_go - to_go.mean(-2, keepdim=True)
+
+
+def by_state(asked: Tensor, written: Tensor) -> Tensor:
+    rewards, read = final_reward(asked, written), read_before(asked, written)
+    same = (read[..., :, None, :] == read[..., None, :, :]).float()
+    mean = (same * rewards[..., None, :, None]).sum(-2) / same.sum(-2)
+    return rewards[..., None] - mean
+
+
+def learned(
+    setting: Setting,
+    credit: Callable[[Tensor, Tensor], Tensor] = by_trajectory,
+    rate: float = 0.1,
+    **knobs,
+) -> Tensor:
+    """The exact probability of a right answer at the end. -> [seed]"""
+    budget = round(30_000 * setting.length)
+    how = {"rate": rate * setting.rate, "budget": budget, "seeds": setting.seeds}
+    return success(train_chain(credit, **how, **knobs))
+
+
+ALL_PROMPTS = {"other prompts": "prompts are drawn from all that there are"}
+Chain = partial(Claim, not_tried=ALL_PROMPTS)
+two = partial(learned, plan=(2,), rate=0.03)
+# fmt: off
+CLAIMS = (
+    Chain("16.turn", "Three calls: credit to the turn learns more than to the whole.",
+        (partial(learned, credit=by_turn), learned)),
+    Chain("16.place", "Two calls: compared at the same place, it learns more.",
+        (partial(two, credit=by_state), two)),
+    Chain("16.groups", "Three calls: groups of 8 learn more than groups of 32.",
+        (learned, partial(learned, group=32))),
+    Chain("16.updates", "Three calls: 4 prompts a batch learn more than 16.",
+        (partial(learned, prompts=4), learned)),
+    Chain("16.short", "Short chains first learn more than three calls at once.",
+        (partial(learned, plan=(1, 2, 3)), learned)),
+    Chain("16.start", "A start that copies more often learns more.",
+        (partial(learned, copies=0.6), learned)),
+)
+# fmt: on
