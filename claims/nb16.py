@@ -39,9 +39,14 @@ def learned(
     **knobs,
 ) -> Tensor:
     """The exact probability of a right answer at the end. -> [seed]"""
-    budget = round(30_000 * setting.length)
-    how = {"rate": rate * setting.rate, "budget": budget, "seeds": setting.seeds}
-    return success(train_chain(credit, **how, **knobs))
+    logits = train_chain(
+        credit,
+        rate=rate * setting.rate,
+        budget=round(30_000 * setting.length),
+        seeds=setting.seeds,
+        **knobs,
+    )
+    return success(logits)
 
 
 ALL_PROMPTS = {"other prompts": "prompts are drawn from all that there are"}
