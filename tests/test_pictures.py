@@ -12,7 +12,6 @@ from grpo_course.classroom import plots
 from grpo_course.classroom.alt_text import alternative_text
 from grpo_course.classroom.plots import axes_row, learned, plot_learned
 from grpo_course.formulas import exact_kl, kl_values
-from grpo_course.lessons.pictures import nb03 as simplex
 from grpo_course.lessons.pictures import nb07 as pushes
 from grpo_course.lessons.pictures.nb05 import plot_gap, plot_kl_area
 from grpo_course.lessons.pictures.nb08 import plot_value_steps
@@ -156,15 +155,6 @@ def test_prompts_learned_are_counted_and_drawn_as_shares():
     (ax,) = plot_learned({"": {"clipped": shares}})
     assert [bar.get_width() for bar in ax.patches[:4]] == [0.25, 0.5, 0, 0.25]
     assert "clipped 0.41" in alternative_text(ax.figure)
-
-
-def test_an_estimate_that_is_exact_lies_on_the_exact_arrow():
-    exact = torch.tensor([3.0, 4.0])
-    estimates = torch.stack([exact, 2 * exact])
-    ax = simplex.plot_fan(exact, estimates, estimates[:1])
-    thin = ax.collections[0]
-    assert thin.U.tolist() == pytest.approx([1, 2])
-    assert thin.V.tolist() == pytest.approx([0, 0], abs=1e-6)
 
 
 PUSHES_REWARDS = torch.tensor([0.0, 0.0, 1.0])

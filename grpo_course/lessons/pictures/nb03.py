@@ -1,4 +1,4 @@
-"""What 03 and the half day draw: a field of updates, a fan of estimates, rates."""
+"""What notebook 03 alone draws: a field of updates, and rates."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import COLOURS, PI, axes_row, cells, draw_fan
+from grpo_course.classroom.plots import COLOURS, PI, axes_row, cells
 from grpo_course.lessons.pictures.shared import CORNERS, name_corners
 
 
@@ -96,34 +96,6 @@ def plot_simplex(
     describe(
         ax.figure,
         f"Policies as points of a triangle; at its corners {'; '.join(names)}.",
-    )
-    return ax
-
-
-def plot_fan(
-    exact: Tensor, estimates: Tensor, many: Tensor, ax: Axes | None = None
-) -> Axes:
-    """Estimates of a gradient as thin arrows around the exact one, [estimate ...].
-
-    Across is the part along the exact gradient, up and down the part along one other
-    direction, both in lengths of the exact one. The limits are always the same. The
-    ring is the mean of `many` more estimates.
-    """
-    ax = ax or axes_row(width=5.4, height=4.2)[0]
-    along = exact.flatten() / exact.norm()
-    beside = torch.randn(len(along), generator=Generator().manual_seed(0))
-    beside -= beside @ along * along
-    plane = torch.stack([along, beside / beside.norm()], dim=1) / exact.norm()
-    draw_fan(ax, estimates.flatten(1) @ plane, COLOURS[5], 0.005)
-    draw_fan(ax, torch.tensor([1.0, 0.0]), "black", 0.007, zorder=3)
-    x, y = (many.flatten(1).mean(dim=0) @ plane).tolist()
-    ax.plot(x, y, "o", ms=12, mfc="none", mec=COLOURS[1], mew=2, zorder=4)
-    ax.set(xlim=(-4.5, 9.5), ylim=(-6, 6), aspect="equal")
-    ax.set(xlabel="along the exact gradient (black)", ylabel="in one other direction")
-    text = f"{len(estimates)} estimates of a gradient as arrows around the exact one"
-    describe(
-        ax.figure,
-        f"{text}; a mean of {len(many)} is at {x:.2f} along it, {y:.2f} beside.",
     )
     return ax
 
