@@ -52,7 +52,7 @@ def test_a_number_has_one_home():
             if name in homes and argument.default is not argument.empty:
                 assert argument.default == homes[name], function
                 seen[name] += 1
-    assert seen["epsilon"] > 3 and seen.keys() == homes.keys()
+    assert seen.keys() == homes.keys()
 
 
 # Where a name or a number in the signature is better to read than a constant
@@ -155,6 +155,7 @@ RANGES = {  # ways to write a clip range down, as two numbers around 1
     rf"{NUMBER} (?:to|and) {NUMBER}": "low to high",
     rf"< {NUMBER}\) \| \(\w+ > {NUMBER}\)": "below low or above high",
 }
+WIDER = "0.5", "1.5"  # which 13 tries, and says so
 UPPER = rf"(?:clamp\(max=|min\}}?\(r, ){NUMBER}\)"  # the upper end alone, as CISPO
 TASK = rf"with \$\\varepsilon = {NUMBER}\$"  # "the clipped loss with ε = 0.2"
 
@@ -168,7 +169,7 @@ def test_texts_and_exercises_clip_where_the_course_does():
                 if not 0 < float(low) < 1 or abs(float(low) + float(high) - 2) > 1e-9:
                     continue  # no range around 1
                 found[way] += 1
-                if (low, high) != ends:
+                if (low, high) not in (ends, WIDER):
                     others.append((name, way, low, high))
         for high in re.findall(UPPER, text):
             if 1 < float(high) < 2 and high != ends[1]:
