@@ -2,8 +2,8 @@
 
 One visual language: a group is a column of bars, delta an arrow, a policy a table of
 colours with the right cells framed, the clip range a grey band. Colours are those of
-Okabe and Ito (https://jfly.uni-koeln.de/color/), safe for colour-blind readers, three of
-them darkened, so that a thin line is seen on a light ground. A sign, a dash or a
+Okabe and Ito (https://jfly.uni-koeln.de/color/), safe for colour-blind readers; three
+are darker here, so that a thin line is seen on a light ground. A sign, a dash or a
 hatching says the same.
 """
 
@@ -223,8 +223,10 @@ def cells(
     for row, column in values.isfinite().nonzero().tolist():
         value = values[row, column].item()
         text = texts.format(value) if isinstance(texts, str) else texts[row][column]
-        red, green, blue, _ = shades[row, column]
-        ink = "white" if 0.3 * red + 0.59 * green + 0.11 * blue < 0.52 else "black"
+        # Of black and white the one with the larger contrast.
+        red, green, blue = shades[row, column, :3] ** 2.2  # as linear light
+        light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        ink = "white" if light < 0.18 else "black"
         ax.text(column, row, text, ha="center", va="center", color=ink, size=size)
     for row, column in frames:
         frame(ax, row, column)
