@@ -1,4 +1,4 @@
-"""Record what the larger model does on GSM8K's rows, for notebook 12.
+"""Record what the larger model does on GSM8K's rows, for notebook 18.
 
 .venv/bin/python -m tools.rows --model models/qwen
 .venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid"
