@@ -188,6 +188,12 @@ isinstance(given, dict). Pay 0 for both.
 isinstance(given, dict) => given is not None | JSON may be a number, a text or a list \
 as well. Look with isinstance(given, dict) before you ask it for keys, and pay 0 for \
 the rest.
+isinstance(given, dict) => given is not None and [*given] is not None | JSON may be a \
+number, a text or a list as well. Look with isinstance(given, dict) before you ask it \
+for keys, and pay 0 for the rest.
+isinstance(given, dict) => given is not None and ("" in given) is not None | JSON may \
+be a number, a text or a list as well. Look with isinstance(given, dict) before you \
+ask it for keys, and pay 0 for the rest.
 given.get(key) == value => given[key] == value | given[key] is an error where the \
 response lacks the key, and one such completion ends the whole run: given.get(key) is \
 None there.
