@@ -12,12 +12,10 @@ from claims.runner import (
     PROMPT_SETS,
     Claim,
     Setting,
-    minus,
-    repeated,
 )
 from grpo_course.formulas import compute_deltas
 from grpo_course.lessons import teachers
-from grpo_course.lessons.judges import judge_errors, rubric_ticks, sorts_after
+from grpo_course.lessons.judges import judge_errors, sorts_after
 from grpo_course.lessons.preferences import (
     climb,
     dpo,
@@ -99,16 +97,6 @@ def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Ten
     return sorts_after(marks, setting.seeds, prompts, **climbing(setting))
 
 
-def by_rubric(setting: Setting, essential: bool, wrong: float) -> Tensor:
-    """P(sorted) after climbing a rubric of five items of which so many err. [seed]"""
-    prompts = PROMPT_SETS[setting.prompts]
-    ticks = rubric_ticks(wrong, setting.seeds, prompts)
-    marks = ticks.prod(-1) if essential else ticks.mean(-1)
-    return sorts_after(
-        marks, setting.seeds, prompts, warm_epochs=5, **climbing(setting)
-    )
-
-
 # Teachers and their students.
 
 
@@ -127,10 +115,6 @@ def by_group(rollout: Rollout, rewards: Tensor, log_probs: Tensor) -> Tensor:
 
 def by_token(teacher: Any) -> dict:
     return {"deltas_of": lambda rollout, _, own: teacher.log_probs(rollout) - own}
-
-
-def by_vocabulary(teacher: Any) -> dict:
-    return {"kind": teachers.WholeVocabulary, "teacher": teacher}
 
 
 def paying(teacher: Any, of_right: float, of_wrong: float) -> dict:
@@ -160,14 +144,6 @@ def beyond(setting: Setting) -> Tensor:
 
 grpo = partial(taught, make=lambda teacher: {"deltas_of": by_group})
 distilled = partial(taught, make=by_token)
-fifths, strict = (
-    repeated(partial(by_rubric, essential=essential, wrong=0.1), 4)
-    for essential in (False, True)
-)
-right_fifths, right_strict = (
-    repeated(partial(by_rubric, essential=essential, wrong=0.0), 4)
-    for essential in (False, True)
-)
 ALL_PROMPTS = {"other prompts": "prompts are drawn from all that there are"}
 Taught = partial(Claim, not_tried=ALL_PROMPTS)
 poor_start = partial(true_reward, num_pairs=640, fit_steps=30, warm_epochs=3)
@@ -197,15 +173,7 @@ CLAIMS = (
     Claim("17.alike", "Sixteen judges that err alike teach less than independent ones.",
         (partial(by_panel, num_judges=16),
          partial(by_panel, num_judges=16, correlation=0.5))),
-    Claim("17.rubric",
-        "Where a tenth of the ticks are wrong, their mean teaches more than all or "
-        "nothing.", (fifths, strict)),
-    Claim("17.ticks", "That lead is larger than where no tick is wrong.",
-        (minus(fifths, strict), minus(right_fifths, right_strict)),
-        not_tried={BEST: "a lead has no rate of its own"}),
     Taught("17.distillation", "Distillation leads GRPO.", (distilled, grpo)),
-    Taught("17.whole", "The exact KL to a teacher leads the KL of sampled tokens.",
-        (partial(taught, make=by_vocabulary), distilled)),
     Taught("17.wrong", "-log π helps more for wrong numbers than for right ones.",
         (partial(taught, make=partial(paying, of_right=0, of_wrong=1)),
          partial(taught, make=partial(paying, of_right=1, of_wrong=0)))),

@@ -41,39 +41,12 @@ def sorts_after(
     marks: Tensor,
     seeds: Sequence[int] = range(32),
     prompts: Tensor = SORT_PROMPTS,
-    warm_epochs: int = 10,
     **how: Any,
 ) -> Tensor:
     """P(sorted) of policies that climbed such marks [seed batch all]. -> [seed]"""
-    policy = warm_start(seeds, prompts, warm_epochs)
+    policy = warm_start(seeds, prompts)
     climb(marks, policy, prompts, **how)
     return exact_sorted_probability(policy.model, prompts).mean(-1).detach()
-
-
-# A rubric: things that one can tick without knowing the right answer.
-
-ITEMS = ("first <= second", "second <= third", *(f"has number {n}" for n in "123"))
-
-
-def rubric_ticks(
-    share_wrong: float = 0.0,
-    seeds: Sequence[int] = range(32),
-    prompts: Tensor = SORT_PROMPTS,
-) -> Tensor:
-    """1 where an item is ticked, else 0: float [seed batch all item].
-
-    The items are `ITEMS`; the last three ask for the numbers of the prompt. A share of
-    the ticks, drawn once for each policy, is the wrong way round.
-    """
-    ordered = EVERY[:, :-1] <= EVERY[:, 1:]  # [all 2]
-    has = (EVERY[:, :, None] == prompts[:, None, None]).any(-2)  # [batch all 3]
-    ticks = torch.cat([ordered.expand(len(prompts), -1, -1), has], dim=-1)
-    seen = []
-    for seed in seeds:
-        generator = torch.Generator().manual_seed(800_000 + seed)
-        wrong = torch.rand(ticks.shape, generator=generator) < share_wrong
-        seen.append(ticks ^ wrong)
-    return torch.stack(seen).float()
 
 
 # The investigation: whom to put on a panel of four. Judges in a family err alike.

@@ -10,15 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grpo_course.formulas import exact_kl
-from grpo_course.loop import GRPO, Batch, Rollout, TrainConfig
+from grpo_course.loop import GRPO, Rollout, TrainConfig
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import (
     SequencePolicy,
     TinyLM,
     draw_prompts,
     make_policy,
-    response_logits,
     sorted_numbers,
 )
 
@@ -43,24 +41,6 @@ class Taught(GRPO):
     @torch.no_grad()
     def compare(self, rollout, rewards, old, ref):
         return self.deltas_of(rollout, rewards, old)
-
-
-class WholeVocabulary(GRPO):
-    """The student writes, and comes closer to all that the teacher says of a token."""
-
-    policy: SequencePolicy
-
-    def __init__(self, *given: Any, teacher: SequencePolicy):
-        super().__init__(*given)
-        self.teacher = teacher
-
-    def loss(self, batch: Batch) -> tuple[Tensor, dict]:
-        text = batch.rollout.prompts, batch.rollout.responses
-        with torch.no_grad():
-            theirs = response_logits(self.teacher.model, *text).log_softmax(-1)
-        mine = response_logits(self.policy.model, *text).log_softmax(-1)
-        kl = exact_kl(mine, theirs).mean((-3, -2, -1))  # [seed]
-        return kl, {"kl": kl.detach()}
 
 
 def in_place(rollout: Rollout) -> Tensor:
