@@ -118,6 +118,8 @@ rubric_reward.mistakes = f"""
 all weights, so that a full rubric earns 1 however many items it has.
 weights.sum() => ticks.sum(-1) | You divide by the number of items that are ticked, \
 so that one of one earns as much as five of five. Divide by the sum of all weights.
+.sum(-1) / weights.sum() => .mean(-1) | You divide by the number of items. Divide by \
+the sum of all weights, so that a full rubric earns 1.
 return torch.where((ticks | ~essential).all(-1), ticks.float().mean(-1), 0.0) | The \
 weights are missing: each item counts for as much as its weight.
 return (ticks * weights).sum(-1) / weights.sum() | {NOT_ALL}
