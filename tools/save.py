@@ -49,7 +49,7 @@ RISE = {  # what jupyterlab-rise is told
     "transition": "none",
 }
 # An author may leave out the second half: then there are no exercises to add yet.
-MINUTES = re.compile(r"\*\*Minutes:\*\* (\d+)(?: \((\d+) without exercises\))?")
+MINUTES = re.compile(r"\*\*Minutes:\*\* (\d+)(?: \((\d+) without numbered exercises\))?")
 DOCUMENTS = ("README.md", "INSTRUCTORS.md")
 NAMES = "TRL.md"  # its first table is made from the package's
 NAMES_TABLE = re.compile(r"^\| here \| TRL \| verl \|\n(?:\|.*\n)+", re.MULTILINE)
@@ -196,7 +196,7 @@ def state_minutes(notebook: NotebookNode) -> None:
     told, more = minutes(notebook)
     if told:
         words = f"**Minutes:** {told + more}"
-        words += f" ({told} without exercises)" if more else ""
+        words += f" ({told} without numbered exercises)" if more else ""
         notebook.cells[0].source = MINUTES.sub(words, notebook.cells[0].source, count=1)
 
 

@@ -128,7 +128,7 @@ def test_minutes_add_the_exercises_and_fill_the_tables(checkout):
         table = (checkout / "INSTRUCTORS.md").read_text(encoding="utf-8")
         return cells[0].source.splitlines()[-1], table
 
-    both = "35 (30 without exercises)"
+    both = "35 (30 without numbered exercises)"
     for text, told, number in [(task, both, 35), (task, both, 35), ("", "30", 30)]:
         table = TABLE.replace("| 0 |", f"| {number} |")
         assert saved(text) == (f"**Minutes:** {told}.", table)
