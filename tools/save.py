@@ -49,7 +49,9 @@ RISE = {  # what jupyterlab-rise is told
     "transition": "none",
 }
 # An author may leave out the second half: then there are no exercises to add yet.
-MINUTES = re.compile(r"\*\*Minutes:\*\* (\d+)(?: \((\d+) without numbered exercises\))?")
+MINUTES = re.compile(
+    r"\*\*Minutes:\*\* (\d+)(?: \((\d+) without numbered exercises\))?"
+)
 DOCUMENTS = ("README.md", "INSTRUCTORS.md")
 NAMES = "TRL.md"  # its first table is made from the package's
 NAMES_TABLE = re.compile(r"^\| here \| TRL \| verl \|\n(?:\|.*\n)+", re.MULTILINE)
