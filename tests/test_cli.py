@@ -544,7 +544,10 @@ def full():
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a full device is made of Linux")
-@pytest.mark.parametrize(("stream", "status"), [(nobody, 0), (full, 1)])
+@pytest.mark.parametrize(
+    ("stream", "status"),
+    [(nobody, 0), (full, 1), (lambda: None, 0)],
+)
 def test_what_nobody_reads_ends_no_work(
     alone, tmp_path, monkeypatch, capsys, stream, status
 ):
@@ -583,10 +586,11 @@ def test_a_new_task_is_the_one_to_copy_and_overwrites_nothing(folder, call):
     task = find_task("own/fresh.py:Reverse")
     assert task is not Reverse
     assert task().problems("test", 9, 0) == Reverse().problems("test", 9, 0)
-    name = "my own task.py"
-    status, printed, error = call(new_task, name)
-    assert status == 0 and f"'{name}:Reverse'" in printed, error
-    assert f"'{name}'" in Path(name).read_text()
+    for name in ("my own task.py", "a\\utils.py", 'my "own" task.py', "it's.py"):
+        status, printed, error = call(new_task, name)
+        assert status == 0 and shlex.quote(f"{name}:Reverse") in printed, error
+        said = find_task(f"{name}:Reverse").__module__  # it compiles
+        assert shlex.quote(name) in sys.modules[said].__doc__
     for name in ("own/mytask.py", "no/folder.py", "own", "task.txt"):
         status, _, error = call(new_task, name)
         assert status == 1 and "Name a new file that ends with .py" in error

@@ -15,6 +15,7 @@ import argparse
 import errno
 import inspect
 import io
+import json
 import os
 import sys
 import warnings
@@ -65,16 +66,20 @@ from grpo_course.text.trackers import LOGGERS, NO_LOGGER, require_logger
 class Output:
     """stdout or stderr, which ends no work: what nobody takes is dropped.
 
-    A pager was closed, a terminal hung up, or the disk of a log is full. `problem` is
-    why, except where a reader simply left. A character that a code page lacks, as "→"
-    on Windows, becomes a question mark.
+    A pager was closed, a terminal hung up, the disk of a log is full, or there is no
+    such stream at all. `problem` is why, except where a reader simply left. A character
+    that a code page lacks, as "→" on Windows, becomes a question mark.
     """
 
     def __init__(self, stream: Any):
-        self.stream = stream
         self.problem: OSError | None = None
+        self.stream = stream or io.StringIO()
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True, errors="replace")
+            line_by_line = partial(stream.reconfigure, line_buffering=True)
+            self.attempt(partial(line_by_line, errors="replace"))
+        if hasattr(os, "set_blocking"):  # a slow reader is waited for
+            with suppress(OSError):
+                os.set_blocking(self.stream.fileno(), True)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
@@ -454,8 +459,9 @@ def new_task(arguments: list[str]) -> int:
             f"{path} {what}. Name a new file that ends with .py, in a folder that is "
             "there: my_task.py."
         )
-    named = install.quoted(path.as_posix())
-    source = inspect.getsource(reverse).replace("my_task.py", named)
+    # As a shell takes it, and inside a text of Python, where "\\u" begins a letter.
+    shown = json.dumps(install.quoted(path.as_posix()), ensure_ascii=False)[1:-1]
+    source = inspect.getsource(reverse).replace("my_task.py", shown)
     write_atomically(path, source)
     print(f"{path} holds a task that reverses words. Change it, then:")
     print(pasted("check-task", f"{path}:Reverse"))
