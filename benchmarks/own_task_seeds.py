@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 
 import torch
 
+from grpo_course.checks import settings
 from grpo_course.files import write_atomically
 from grpo_course.text.config import GRPOConfig
 from grpo_course.text.evaluation import sampled_scores, ways_to_answer
 from grpo_course.text.responses import format_reward
 from grpo_course.text.reverse import Reverse, accuracy
-from grpo_course.text.tasks import settings
 from grpo_course.text.training import (
     load_problems,
     make_environment,

@@ -8,13 +8,14 @@ suspects         02: why policies are stuck
 baselines        03: where a baseline costs
 four_kinds       04: which kind of token does the harm
 silent_runs      07: runs whose loss says nothing
-finale           12: the record of its runs
+finale           12, 18: the records of their runs
 answer_tree      14: a world of text that can be enumerated
 own_task_seeds   15: its task to copy, recorded with five seeds
+failing_runs     15: three runs that fail and one that learns, with eight seeds
 look_ups         16: chains of calls, so short that all are listed
 word_order       15: a task for a model that others trained
 real_texts       11, 15: what that model wrote, recorded
 preferences      17: a reward learned from pairs, and DPO
-judges           17: judges that err, a panel, a rubric
+judges           17: judges that err, and panels
 teachers         17: students that learn from a better model
 """

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from grpo_course.lessons.baselines import tell
 from grpo_course.loop import half_width
 from grpo_course.text import qwen
 from grpo_course.text.smollm2 import ShortAnswers
@@ -233,10 +234,6 @@ def weigh(
     enough: int,
 ) -> None:
     """Print what each finding of notebook 18's investigation comes to, and its mark."""
-
-    def tell(stands: bool, words: str) -> None:
-        print(f"[{'v' if stands else 'x'}] {words}")
-
     pairs = [least_uneven(rows, run) for run in trained(rows)]
     for number, pair in changed.items():
         chance, least = by_chance(*pair), by_chance(*pairs[number])

@@ -58,11 +58,6 @@ def _last(pattern, completion):
     return found[-1].strip() if found else None
 
 
-def _without_tags(completion):
-    said = completion.rpartition("</think>")[2]
-    return said.replace("<answer>", "").replace("</answer>", "").strip()
-
-
 extract_answer.insight = (
     "Plain searches from the end: one pass, whatever a model writes."
 )
