@@ -233,10 +233,10 @@ sys.path.insert(0, sys.argv[1])
 sys.argv = sys.argv[2:]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
-# Flags of pip and of TRL's launchers; of `test`; of Chromium; variables of CSS.
+# Flags of pip and of launchers of TRL; of `test`; of a benchmark; of Chromium; of CSS.
 OTHERS = """
     clear config_file extra-index-url force-reinstall hash help no-deps nproc_per_node
-    num_processes require-hashes upgrade version checks
+    num_processes require-hashes upgrade version checks runs
     headless no-pdf-header-footer print-to-pdf
     jp-error-color1 jp-success-color0 picture
 """
