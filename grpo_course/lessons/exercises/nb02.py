@@ -13,6 +13,7 @@ from grpo_course.sort import (
     compute_reward,
     generate_responses,
     sort_distance_reward,
+    sort_exact_reward,
 )
 
 
@@ -112,6 +113,11 @@ push_without_log.mistakes = """
 .square() => | These are the weights of the policy gradient, which has the logarithm. \
 Without it a response pushes with the gradient of its probability, and that is the \
 probability times directions: one more factor.
+.square() => .exp() | These are probabilities and no logarithms: an exp undoes nothing \
+here. The gradient of a probability is the probability times directions.
+directions, "all, all => directions.exp(), "all, all | A direction is the gradient of \
+a logarithm, and exp does not undo that. The gradient of a probability is the \
+probability times directions.
 .square() * rewards => .square() | The rewards are missing: what earns nothing pushes \
 nothing.
 response_probs.square() * => | You count every response once. Weigh each by how often \
@@ -220,6 +226,8 @@ naive_loss(log_probs, rewards) => -log_probs.mean() | The rewards do not count: 
 each response's log-probabilities with its reward.
 sort_distance_reward) => sort_distance_reward); rewards = rewards - \
 rewards.mean(dim=-1, keepdim=True) | {BASELINE}
+sort_distance_reward) => sort_exact_reward) | You pay for whole answers alone, as \
+sort_exact_reward does. Asked is sort_distance_reward, which pays for each number.
 responses, model) => responses, model).exp() | You weigh probabilities. The policy \
 gradient is that of the log-probability: leave out the exp.
 compute_log_probs(prompts, responses, model) => compute_log_probs(prompts, \
