@@ -5,6 +5,7 @@ CI has no such model otherwise, so there the same cells show what was recorded. 
 """
 
 import copy
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from grpo_course.classroom.live import LiveCurve
 from grpo_course.lessons import finale
 from grpo_course.lessons.exercises.nb12 import is_lost
 from grpo_course.lessons.exercises.nb18 import by_chance
+from grpo_course.lessons.pictures.nb18 import balance, plot_ends
 from grpo_course.text import smollm2
 from grpo_course.text.models import load_model
 from grpo_course.text.responses import chat_messages
@@ -175,7 +177,7 @@ def test_whatever_the_file_of_rows_holds_is_printed(capsys):
     begun = end | {"right": 14, "rows": "1" * 14 + "0" * 50}
     kept = run | {"begun": begun, "end": end | {"rows": "1" + "0" * 61 + "11"}}
     start = end | {"right": 13, "examples": 2, "mark": "####"}
-    rival = {"name": "rival", "seed": 2, "learning_rate": 1e-5, "end": end}
+    rival = run | {"name": "rival", "learning_rate": 1e-5, "solutions": 128}
     rows = {"starts": [start], "runs": [run, kept], "supervised": [rival]}
     finale.print_ends(rows)
     lines = capsys.readouterr().out.splitlines()
@@ -184,12 +186,21 @@ def test_whatever_the_file_of_rows_holds_is_printed(capsys):
     assert [line.split() for line in lines[-3:]] == [
         ["0", "slow", "1", "2e-06", "13", "3", "61"],
         ["1", "slow", "1", "2e-06", "14", "3", "13", "2", "61"],
-        ["2", "rival", "2", "1e-05", "13", "3", "61"],
+        ["2", "rival", "1", "1e-05", "14", "3", "61"],  # in float32, as the second
     ]
 
     # Of the sums 13 and 3, the pair with most flips: none right both times.
     assert finale.least_uneven(rows, run) == (13, 3)
     assert finale.least_uneven(rows, kept) == (13, 2)
+
+    # And it is drawn: two bars where rows were kept, with intervals for every run.
+    assert [len(plot_ends(rows, each).patches) for each in (False, True)] == [2, 6]
+
+
+def test_an_interval_leaves_out_zero_where_the_sign_test_is_sure():
+    for lost, won in itertools.product(range(13), range(1, 13)):
+        low, high = balance(lost, won)
+        assert (low > 0 or high < 0) == (by_chance.solution(lost, won) < 0.05)
 
 
 def test_the_investigation_of_18_takes_its_findings_and_no_others(capsys):

@@ -182,6 +182,17 @@ def start_of(rows: Run) -> Run:
     return start
 
 
+def begun(rows: Run, run: Run) -> Run:
+    """Greedy answers before a run: what it kept, or the start in its precision.
+
+    The imitation kept none. It was computed in float32, as were all runs that did.
+    """
+    kept = [one["begun"] for one in rows["runs"] if "begun" in one]
+    if "solutions" in run and kept:
+        return kept[0]
+    return run.get("begun", start_of(rows))
+
+
 def trained(rows: Run) -> list[Run]:
     """Every run on the rows: those of GRPO, and the imitation of solutions."""
     return [*rows["runs"], *rows.get("supervised", ())]
@@ -198,21 +209,20 @@ def lost_and_won(run: Run) -> tuple[int, int] | None:
 
 def print_ends(rows: Run) -> None:
     """What greedy answers come to before training and after each run."""
-    start = start_of(rows)
-    asked = f"right of {start['problems']} rows, greedily"
+    asked = f"right of {start_of(rows)['problems']} rows, greedily"
     print(f"{asked:35s} seed   rate  before  after  lost  won  form")
     for number, run in enumerate(trained(rows)):
         name, end = shorten(run["name"], 32), run["end"]
         told = f"{number}  {name:32s}{run['seed']:5d}{run['learning_rate']:7g}"
         lost, won = lost_and_won(run) or ("", "")
-        counts = f"{run.get('begun', start)['right']:8d}{end['right']:7d}"
+        counts = f"{begun(rows, run)['right']:8d}{end['right']:7d}"
         print(f"{told}{counts}{lost:6}{won:5}{end['form']:6d}")
 
 
 def least_uneven(rows: Run, run: Run) -> tuple[int, int]:
     """The rows lost and won; of sums alone, the least uneven pair that they allow."""
     kept = lost_and_won(run)
-    start, after = start_of(rows), run["end"]["right"]
+    start, after = begun(rows, run), run["end"]["right"]
     both = max(0, start["right"] + after - start["problems"])  # right before and after
     return kept or (start["right"] - both, after - both)
 
