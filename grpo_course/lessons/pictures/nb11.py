@@ -14,17 +14,17 @@ from transformers import PreTrainedTokenizerBase
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
+    DOWN,
     FAINT,
     GROUND,
     KINDS,
     PI,
+    UP,
     axes_grid,
     axes_row,
-    canvas,
-    cell,
+    divide_bars,
     draw_arrow,
     draw_shares,
-    name_row,
     write,
 )
 from grpo_course.text.responses import TAGS
@@ -139,29 +139,23 @@ def pieces_of(
     return [*zip(words, kinds, strict=True)]
 
 
-def plot_orders(
-    orders: Mapping[str, str], pays: Mapping[str, float], deltas: Mapping[str, Tensor]
-) -> Axes:
-    """Copies of questions in an order, two that form a group in a frame; their pay and delta."""
-    papers = {"A": "#cfe6f5", "B": "#f7e0a8", "C": "#bfe6d8", "D": "#eed3e2"}
-    ax = canvas(max(map(len, orders.values())), 3.4 * len(orders), names=3.4)
-    for row, (name, asked) in enumerate(orders.items()):
-        top = 3.4 * row + 0.2
-        for below, words in enumerate((name, "pays", r"$\delta$")):
-            name_row(ax, top + 0.95 * below, words)
-        each = zip(asked, deltas[name].tolist(), strict=True)
-        for place, (letter, delta) in enumerate(each):
-            cell(ax, place, top, letter, colour=papers[letter])
-            x, y = place + 0.5, top + 2.4
-            write(ax, f"{pays[letter]:g}", x, top + 1.45)
-            if delta:
-                draw_arrow(ax, (x, y + delta), (x, y - delta), delta, 2.5)
-            else:
-                write(ax, "0", x, y)
-        for start in range(0, len(asked), 2):
-            ax.add_patch(Rectangle((start, top), 2, 1, fill=False, lw=2.5))
-    told = "; ".join(f"{name}: {asked}" for name, asked in orders.items())
-    describe(ax.figure, f"Questions in frames of two, their pay and delta. {told}.")
+def plot_paid(paid: Mapping[str, Tensor], right: Tensor) -> Axes:
+    """How many texts each reward pays, by whether they give the right answer. [... each]"""
+    table = torch.stack([*paid.values()]).flatten(1)
+    good = table @ right.flatten()
+    bad = table.sum(dim=1) - good
+    looks = [{"color": UP}, {"fc": GROUND, "ec": DOWN, "hatch": "///"}]
+    (ax,) = axes_row(width=8.0, height=2.6)
+    divide_bars(ax, {"right answer": good, "none, or wrong": bad}, [*paid], looks)
+    told, blank = [], {"fc": GROUND, "lw": 0, "pad": 1}
+    for row, (name, yes, no) in enumerate(zip(paid, good, bad, strict=True)):
+        write(ax, f"{yes:.0f} + {no:.0f}", yes + no, row, (6, 0), ha="left", bbox=blank)
+        told.append(f"{name}: {yes:.0f} right and {no:.0f} others")
+    ax.axvline(right.sum().item(), color="black", ls=":")
+    ax.set(xlabel="texts paid; dotted: all that give the right answer")
+    ax.set_xlim(right=1.12 * table.sum(dim=1).max().item())
+    ax.legend(loc="upper right")
+    describe(ax.figure, f"Texts paid, of {right.sum():.0f} right: {'; '.join(told)}.")
     return ax
 
 
@@ -172,14 +166,11 @@ def plot_choices(
     pictures: dict[str, dict[str, Tensor]] = {}
     for (title, bar), each in chances.items():
         pictures.setdefault(title, {})[bar] = each
-    grid = axes_grid(-(-len(pictures) // 2), 2, 9.0, 4.2)
-    axes = [ax for row in grid for ax in row]
+    (axes,) = axes_grid(1, len(pictures), 10.0, 2.9)
     for ax, (title, bars) in zip(axes, pictures.items(), strict=True):
         table = torch.stack([*bars.values()], dim=1)  # [way bar]
         draw_shares(ax, dict(zip(ways, table, strict=True)), [*bars])
-        ax.set(title=title)
-    for ax in grid[-1]:
-        ax.set(xlabel="chance of each way in the end")
+        ax.set(title=title, xlabel="chance of each way in the end")
     place: dict[str, Any] = {"loc": "outside upper center", "ncols": len(ways)}
     axes[0].figure.legend(*axes[0].get_legend_handles_labels(), **place)
     told = [
