@@ -46,7 +46,8 @@ def plot_overrated(
 def plot_terms(ends: Mapping[tuple[str, str, bool], Tensor]) -> Axes:
     """P(right) without and with a term, a line for each source and receiver of marks.
 
-    ends[source, receiver, with the term] is [seed]: each seed is a dot.
+    ends[source, receiver, with the term] is [seed]: each seed is a dot, or a circle
+    where each token is marked.
     """
     ax = axes_row(width=7.6, height=3.6)[0]
     lines = [*dict.fromkeys(key[:2] for key in ends)]
@@ -55,10 +56,11 @@ def plot_terms(ends: Mapping[tuple[str, str, bool], Tensor]) -> Axes:
         sides = torch.stack([ends[source, receiver, term] for term in (False, True)])
         colour = COLOURS[sources.index(source)]
         look: dict[str, Any] = {"color": colour, "ls": LINES[row % 2]}
+        fill: dict[str, Any] = {"mfc": "none"} if row % 2 else {"alpha": 0.5}
         across = torch.tensor([0.0, 1.0]) + 0.03 * (row - 1.5)
         ax.plot(across, sides.mean(-1), lw=2.5, label=f"{source}, {receiver}", **look)
         for x, values in zip(across, sides, strict=True):
-            ax.plot(x.expand_as(values), values, "o", ms=5, color=colour, alpha=0.5)
+            ax.plot(x.expand_as(values), values, "o", ms=5, color=colour, **fill)
     ax.set_xticks([0, 1], ["without −log π", "with −log π"])
     ax.set(xlim=(-0.3, 1.3), ylim=(0, 1))
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
