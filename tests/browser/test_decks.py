@@ -180,7 +180,8 @@ def test_a_file_says_what_its_notebook_says_cell_by_cell(name, files):
 
 
 OPEN = "() => window.Reveal?.isReady() && document.querySelector('mjx-container')"
-# Every slide with all that shows on it: how far it lies outside, in its own pixels.
+# Every slide with all that shows on it: how far its end lies below the edge, of 480
+# pixels. One that is not half full is found, too.
 MEASURE = """() => Reveal.getSlides().map((slide, k) => {
   const {h, v} = Reveal.getIndices(slide);
   Reveal.slide(h, v);
@@ -195,7 +196,7 @@ MEASURE = """() => Reveal.getSlides().map((slide, k) => {
   const near = title.getBoundingClientRect();
   const hits = near.right > number.left && near.top < number.bottom;
   return [k + 1, Math.round((low - edge.bottom) / Reveal.getScale()), hits];
-}).filter(([k, low, hits]) => low > 0 || hits)"""
+}).filter(([k, low, hits]) => low > 0 || low < -240 || hits)"""
 FILLED = """() => {
   const {width, height} = document.querySelector('.slides').getBoundingClientRect();
   return [width / innerWidth, height / innerHeight]; }"""
