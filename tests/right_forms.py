@@ -543,9 +543,6 @@ RIGHT = pairs(
         "pass_at_k": lambda right, n, k: torch.tensor(
             [1 - math.comb(n - c, k) / math.comb(n, k) for c in right.tolist()]
         ),
-        "best_policy": lambda ref, r, beta: (
-            (best := ref + r / beta) - best.logsumexp(-1, keepdim=True)
-        ),
         "json_reward": _pairs_in_common,
     }
 )

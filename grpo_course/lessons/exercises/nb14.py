@@ -3,7 +3,6 @@
 import torch
 
 from grpo_course.classroom.check import case, exercise
-from grpo_course.lessons.exercises.shared import TOO_LATE, numbers
 
 
 @exercise("14.1")
@@ -89,94 +88,4 @@ num_samples - num_right[:, None] => num_right[:, None] | You count the wrong sam
 as right: c of n are right, n - c wrong.
 torch.arange(k) => torch.arange(k + 1) | That is one draw too many. k draws are \
 counted from 0 to k - 1: torch.arange(k).
-"""
-
-
-@exercise("14.3")
-def best_policy(ref_log_probs, rewards, beta):
-    """[seed batch pos token], [batch pos token], float -> [seed batch pos token]"""
-    return (ref_log_probs + rewards / beta).log_softmax(-1)
-
-
-def _shared_out(weights):
-    return weights / weights.sum(-1, keepdim=True)
-
-
-OVERFLOW = (
-    "At a small β, e^(R/β) is more than a float holds; beside it, small shares round "
-    "to 0, whose logarithm is infinite. Add while both are logarithms, and normalize "
-    "with log_softmax."
-)
-
-
-def _tilted(description, ref_log_probs, rewards, beta, hint=""):
-    ref = torch.as_tensor(ref_log_probs).log_softmax(-1)
-    args = {"ref_log_probs": ref, "rewards": rewards, "beta": beta}
-    return case(description, hint, **args)
-
-
-best_policy.insight = (
-    "A reward that is β ln 2 higher doubles a token's odds against the others. Among "
-    "equal rewards the reference decides."
-)
-best_policy.cases = (
-    _tilted(
-        "two places, three tokens, β = 0.5",
-        [[[[-1.0, -2.0, -0.5], [0.0, -0.4, -3.0]]]],
-        [[[0.0, 1.0, 0.0], [0.2, 0.0, 0.6]]],
-        0.5,
-    ),
-    _tilted(
-        "two seeds, three prompts, two places of four tokens",
-        numbers(2, 3, 2, 4),
-        numbers(3, 2, 4, shift=0.5).abs(),
-        0.2,
-    ),
-    _tilted(
-        "three seeds, one place, β = 2",
-        numbers(3, 2, 1, 5, shift=1.0),
-        [[[1.0, 0.0, 0.0, 0.5, 0.25]], [[0.0, 0.0, 0.0, 0.0, 3.0]]],
-        2.0,
-    ),
-    _tilted(
-        "rewards up to 1, β = 0.005",
-        [[[[0.0, -1.0, -2.0]]]],
-        [[[0.0, 0.5, 1.0]]],
-        0.005,
-        OVERFLOW,
-    ),
-    _tilted(
-        "a token that the reference can hardly choose",
-        [[[[0.0, -200.0, -0.5]]]],
-        [[[0.0, 1.0, 0.5]]],
-        0.1,
-        TOO_LATE,
-    ),
-)
-NO_REFERENCE = (
-    "The reference is missing: this is the best policy only where the reference is "
-    "uniform. Add its logarithm: log π_ref + R/β."
-)
-best_policy.mistakes = f"""
-.log_softmax(-1) => | The right odds, but they are not normalized: the probabilities \
-do not add up to 1.
-.log_softmax(-1) => .softmax(-1) | These are probabilities. Their logarithms are \
-asked for: log_softmax.
-.log_softmax(-1) => .softmax(-1).log() | At a small β the small shares round to 0, \
-whose logarithm is infinite. Normalize with log_softmax, which never leaves the \
-logarithms.
-return _shared_out(ref_log_probs.exp() * (rewards / beta).exp()).log() | At a small \
-β, e^(R/β) is more than a float holds; beside it, small shares round to 0, whose \
-logarithm is infinite. Add while both are logarithms, and normalize with log_softmax.
-rewards / beta => rewards * beta | You multiply the reward by β. β is the price of \
-leaving the reference: the smaller it is, the more a reward counts. Divide by it.
-rewards / beta => rewards | β is not used. It says how much a reward counts against \
-the reference: R/β.
-(ref_log_probs + rewards / beta).log_softmax(-1) => ref_log_probs + (rewards / \
-beta).log_softmax(-1) | You normalize the rewards alone. It is the product with the \
-reference that has to add up to 1: add first, normalize last.
-ref_log_probs + rewards => rewards | {NO_REFERENCE}
-log_softmax(-1) => log_softmax(-2) | You normalize along the wrong axis, that of the \
-places. The probabilities of the tokens at one place add up to 1, and the tokens are \
-the last axis.
 """

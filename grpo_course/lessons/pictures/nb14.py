@@ -170,41 +170,6 @@ def plot_before_after(
     return axes
 
 
-def plot_landings(
-    goals: Mapping[float, Tensor], landed: Mapping[tuple[float, str], Tensor]
-) -> Axes:
-    """Expected reward over KL: the best for each KL as a line, each run as a point.
-
-    goals[beta] and landed[beta, term] are [2 seed]: reward, then KL. A point is the
-    mean over seeds, its bars one standard error; a colour is a term, a marker a beta, a
-    star behind them the best policy for its beta.
-    """
-    ax = axes_row(width=8.5, height=3.8)[0]
-    betas, terms = ([*dict.fromkeys(column)] for column in zip(*landed, strict=True))
-    best = torch.stack([goals[beta].mean(-1) for beta in sorted(goals)])
-    ax.plot(best[:, 1], best[:, 0], color="grey", label="best for its KL")
-    star: dict[str, Any] = {"ls": "", "marker": "*", "mfc": "#e6e6e6", "mec": "#777777"}
-    for beta in betas:
-        paid, kl = goals[beta].mean(-1)
-        ax.plot(kl, paid, ms=38, zorder=1, **star)
-    ax.plot([], [], ms=16, label="best for its β", **star)
-    marks = dict(zip(betas, "os^D", strict=False))
-    for (beta, term), ends in landed.items():
-        (paid, kl), errors = mean_and_error(ends)
-        row = terms.index(term)
-        size = (18, 14, 11, 8, 5)[row]  # one inside another is seen
-        look: dict[str, Any] = {"color": COLOURS[row], "ms": size, "mfc": "none"}
-        look |= {"mew": 2, "elinewidth": 1.2, "fmt": marks[beta]}
-        name = term.replace("_", " ") if beta == betas[0] else None
-        ax.errorbar(kl, paid, errors[0], errors[1], label=name, **look)
-    for beta, mark in marks.items():
-        ax.plot([], [], mark, color="black", mfc="none", label=f"β = {beta}")
-    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    finish(ax, "exact KL (nats); bars: one standard error", "expected reward")
-    plt.tight_layout()
-    return ax
-
-
 def plot_trade(
     trade: Mapping[str, Tensor], betas: Sequence[float], remedy: tuple[float, float]
 ) -> Axes:
