@@ -77,8 +77,7 @@ def stale(setting: Setting, **change) -> Tensor:
 
 def per_token(new, old, deltas) -> Tensor:
     """The clip of each token by itself, as a loss. -> scalar"""
-    ratio, deltas = (new - old).exp(), deltas[..., None]
-    return -torch.minimum(ratio * deltas, ratio.clamp(0.8, 1.2) * deltas).mean()
+    return compute_loss(new, deltas, "clipped", old).mean()
 
 
 def per_response(new, old, deltas) -> Tensor:

@@ -97,6 +97,9 @@ log pi, so every token pulls.
 ratio.clamp(max=1.2).detach() => (ratio * (ratio <= 1.2)).detach() | Tokens above the \
 bound are dropped. CISPO keeps them, with weight 1.2.
 .clamp(max=1.2) => | The ratio has no bound. Clamp it from above, at 1.2.
+.clamp(max=1.2) => .clamp(0.8, 1.2) | You bound the weight from below, too, as the clip \
+does. A token that has become rare then weighs 0.8 and not its ratio. Only the upper \
+bound is asked for.
 .clamp(max=1.2) => .clamp(min=1.2) | Your bound is a floor: all ratios below 1.2 are \
 raised to it. It is to be a ceiling: clamp(max=1.2), or torch.minimum. clamp(1.2) \
 bounds from below, too.
