@@ -1,6 +1,7 @@
 """What 04_losses claims."""
 
 from collections.abc import Callable
+from functools import partial
 from unittest.mock import patch
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 from claims.runner import (
     BEST,
     NORMALIZED,
+    PROMPT_SETS,
     Claim,
     Setting,
     mean_of,
@@ -16,8 +18,18 @@ from claims.runner import (
     repeated,
     sort_after,
 )
-from grpo_course.formulas import LOSS_MODES
+from grpo_course.formulas import LOSS_MODES, compute_deltas, compute_loss
 from grpo_course.lessons.four_kinds import KINDS, Weight
+from grpo_course.sort import (
+    SortModel,
+    all_responses,
+    all_rewards,
+    compute_log_probs,
+    compute_reward,
+    generate_responses,
+    sort_distance_reward,
+    sort_exact_reward,
+)
 
 gentle = {"num_epochs": 30, "deltas_mode": "centered_rewards", "loss_mode": "naive"}
 START = {"measure": "expected_reward", "num_epochs": 1, "learning_rate": 1e-12}
@@ -81,6 +93,50 @@ def no_minimum(setting: Setting) -> Tensor:
     return sort_after(setting, **few | steps(10, 0.02) | {"loss_mode": "no_minimum"})
 
 
+def degrees_off(setting: Setting, token_ratio: bool) -> Tensor:
+    """Between a gradient on old samples, all of them, and the exact one. -> [seed]
+
+    The rewards are for whole answers, and the policy has taken ten small steps.
+    """
+    prompts = PROMPT_SETS[setting.prompts]
+    every = all_responses(5, 3).expand(3, 125, 3)  # [batch all pos]
+    rewards = all_rewards(prompts, 5, sort_exact_reward)  # [batch all]
+    ends = []
+    for seed in setting.seeds:
+        torch.manual_seed(seed)
+        model = SortModel(5, 10, 3, 3, init_scale=0.1)
+        old = compute_log_probs(prompts, every, model).detach()  # [batch all pos]
+        responses = generate_responses(prompts, model, num_responses=8)
+        earned = compute_reward(prompts, responses, sort_distance_reward)
+        deltas = compute_deltas(earned, "centered_rewards")
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.001 * setting.rate)
+        for _ in range(round(10 * setting.length)):
+            log_probs = compute_log_probs(prompts, responses, model)
+            optimizer.zero_grad()
+            compute_loss(log_probs, deltas, "naive").backward()
+            optimizer.step()
+        new = compute_log_probs(prompts, every, model)
+        chance = old.sum(dim=-1).exp()
+        above = rewards - (chance * rewards).sum(dim=-1, keepdim=True)
+        push = (new - old).exp() if token_ratio else new
+        objectives = (
+            (new.sum(dim=-1).exp() * rewards).sum(),
+            ((chance * above)[..., None] * push).sum(),
+        )
+        weights = tuple(model.parameters())
+        exact, tried = (
+            torch.cat(
+                [
+                    part.flatten()
+                    for part in torch.autograd.grad(each, weights, retain_graph=True)
+                ]
+            )
+            for each in objectives
+        )
+        ends.append(torch.cosine_similarity(exact, tried, dim=0).arccos().rad2deg())
+    return torch.stack(ends)
+
+
 # fmt: off
 CLAIMS = (
     Claim("04.steps", "At a small rate, ten steps on each rollout learn more than one.",
@@ -89,6 +145,12 @@ CLAIMS = (
         "At ten times the rate, one step makes up more than half of the difference.",
         (gentle | steps(1, rate=0.01),
          mean_of([gentle | steps(1), gentle | steps(10)]))),
+    Claim("04.tokens",
+        "Paid for whole answers, a ratio for every token brings the gradient on old "
+        "samples nearer to the exact one than none does.",
+        (partial(degrees_off, token_ratio=False),
+         partial(degrees_off, token_ratio=True)),
+        not_tried={BEST: "no rate is best for an angle"}),
     Claim("04.quotient", "The quotient of log-probabilities trains backwards.",
         (gentle | START, with_quotient),
         not_tried={BEST: "no rate is best for a loss that trains backwards"}),

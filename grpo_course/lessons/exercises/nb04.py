@@ -76,6 +76,9 @@ of a difference. A ratio lies around 1: its bounds are 1 - epsilon and 1 + epsil
 log_probs - old_log_probs) => log_probs - log_probs.detach()) | You use pi itself as \
 pi_old: the ratio is 1 in every step, and nothing is ever clipped. Use the noted \
 old_log_probs.
+torch.exp(log_probs - old_log_probs) => torch.exp(log_probs - old_log_probs).detach() \
+| You detach the ratio, so no gradient reaches log_probs and nothing learns. The ratio \
+is what the loss pushes; only old_log_probs is frozen.
 -torch => torch | The minus sign is missing: an optimizer would minimize the objective.
 torch.exp(log_probs - old_log_probs) => log_probs / old_log_probs | You divide \
 log-probabilities. The ratio is exp of their difference.
@@ -163,6 +166,8 @@ is zero. They had no gradient that clipping could have taken.
 alone. It lies around 1: the range goes from 1 - epsilon to 1 + epsilon.
 low | high => ~(low | high) | This is the share of tokens that keep their gradient. \
 The share that loses it is asked for.
+low | high) => low | high).any(dim=-1) | You count responses with such a token. The \
+share of tokens is asked for.
 .float().mean() => .sum() | This is a count. A fraction is the mean over all tokens, \
 and the mean wants floats.
 """
