@@ -57,6 +57,11 @@ def centered_by_batch(rewards: Tensor) -> Tensor:
     return rewards - rewards.mean()
 
 
+def none_below_zero(rewards: Tensor) -> Tensor:
+    deltas = center(rewards)
+    return deltas - deltas.min()
+
+
 def centered_with_rounding(rewards: Tensor) -> Tensor:
     return rewards - rewards.mean(dim=-1, keepdim=True)
 
@@ -105,6 +110,10 @@ OVERLOOKED = {
     centered_by_batch: (
         "Alone in its batch a tied group gets zero here. Put another group beside it."
     ),
+    none_below_zero: (
+        "Beside other ties a tied group gets zero here, and beside a group whose rewards"
+        " differ it is pushed up. Put such a group beside it."
+    ),
 }
 
 
@@ -140,6 +149,8 @@ looks at, it is not a tied group whose rewards are large.
 rewards push nothing. Tie them at other numbers.
 [tied, other] => [tied] | Your tied group is alone in its batch, so a mean over the \
 whole batch looks like its own. Put a group with other rewards beside it.
+[0.0, 1.0, 2.0, 3.0] * 2 => [5.0] * 8 | Both of your groups are tied, and some \
+faults show only beside a group whose rewards differ. Put such a group into the batch.
 deltas[0].abs() < 1e-3 => deltas[0] == 0 | You allow no rounding, or less than \
 float32 needs. A delta of 1e-5 pushes nothing that anybody could notice: ask for less \
 than 1e-3, of rewards between -2000 and 2000. Near a million float32 itself is off by \
