@@ -132,8 +132,8 @@ def is_lost(operation, left, right):
 
 
 is_lost.insight = (
-    "Sums of 20 and 21 fall, and all others together never do. What do the training "
-    "problems hold of these?"
+    "Of the held-out problems it picks the sums of 20 and 21, and nothing else. These "
+    "fall, and all others together never do. What does training hold of such sums?"
 )
 # Calculations that were held out, and none on which nobody could decide: 12 - 10 is
 # lost as well.
@@ -170,8 +170,7 @@ is_lost.cases = tuple(
 )
 is_lost.mistakes = """
 return operation == "-" | All subtractions together never fall from one stop to the \
-next. The cell below tells: look for what was right after 4 or 8 updates, and is wrong \
-after 32.
+next. Look for what was right after 4 or 8 updates, and is wrong after 32.
 return operation == "+" | Additions are too many: most of them come out right at the \
 end. What makes the lost ones different?
 left + right in (20, 21) => left + right > 12 | You pick too many: sums such as 9 + 7 \
