@@ -90,16 +90,6 @@ def _differs(loop):
     return bool((theirs - ours).abs().max() > 1e-3)
 
 
-def _asked_otherwise(ask):
-    """Begin with the gradient."""
-    if ask("gradient") == 0:
-        return "finished" if ask("reward, last") > 0.5 else "all groups tied"
-    last = ask("reward, last")
-    if last > 0.5:
-        return "old log-probs noted anew" if ask("ratio") == 1 else "healthy"
-    return "no step is taken" if ask("ratio") == 1 else "deltas with the wrong sign"
-
-
 def _step_by_losses(actor, critic, optimizer, old_log_probs, old_values, deltas):
     """The larger of two losses; zero_grad where one would not expect it."""
     new, goal = actor(), (old_values + deltas).detach()
@@ -408,7 +398,6 @@ RIGHT = pairs(
         ),
         "one_epoch": lambda start, x, steps, b: _numbers(start, x, 1, steps, 1, b),
         "is_faulty": _differs,
-        "what_is_wrong": _asked_otherwise,
         "gradient_by_log_probs": lambda d, m: (
             -d[..., None] * m / m.sum(-1, keepdim=True) / d.numel()
         ).nan_to_num(),
@@ -693,7 +682,6 @@ EQUIVALENT: dict[str, set[str]] = {
     "3.1": {"1000.1", "0.0", "1.0", "2.0", "3.0"},
     # Any settings that are large enough catch the faults; any gradient is above 1.
     "6.3": {"0.5", "2", "3", "4"},
-    "7.6": {"0"},
     "9.4": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
     # A malus is as good as a bonus, of any size.
     "10.1": {"rewards + bonus", "1.0"},

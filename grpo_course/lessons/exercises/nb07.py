@@ -1,21 +1,10 @@
 """The exercises of 07_zero_loss."""
 
-from functools import cache
-
 import torch
 
 from grpo_course.classroom.check import case, exercise
 from grpo_course.formulas import compute_deltas, compute_loss
 from grpo_course.lessons.exercises.shared import mask_of
-from grpo_course.lessons.silent_runs import inner_steps
-from grpo_course.sort import (
-    SORT_PROMPTS,
-    SortModel,
-    compute_log_probs,
-    compute_reward,
-    generate_responses,
-    sort_distance_reward,
-)
 
 EMPTY = (
     "A response without tokens makes 0/0. Give its length a floor: "
@@ -447,104 +436,3 @@ cause_of_run.mistakes = "\n".join(
     for cause in SIGNS
     if cause != cause_of_run(run)
 )
-
-
-# A colleague's run: what may be asked of it, and what may be wrong.
-
-ASKED = ("reward, first", "reward, last", "tied", "gradient", "ratio", "entropy")
-MOST_QUESTIONS = 3
-
-
-@cache
-def numbers_of(cause, seed):
-    """What a run of ten epochs of four steps would answer. -> {question: number}"""
-    model = SortModel(5, 10, 3, 3, init_scale=0.1, seeds=range(seed, seed + 8))
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    dice = [torch.Generator().manual_seed(each) for each in range(seed, seed + 8)]
-    truth = SORT_PROMPTS.sort(dim=-1).values[:, None].expand(8, 3, 1, 3)
-    for _ in range(200 if cause == "finished" else 0):  # it knows all answers by heart
-        optimizer.zero_grad()
-        (-compute_log_probs(SORT_PROMPTS, truth, model).sum()).backward()
-        optimizer.step()
-    epochs = []
-    for _, step, seen in inner_steps(cause, model, dice, num_epochs=10):
-        rewards, old = seen["rewards"], seen["old_log_probs"]
-        if step == 0:
-            tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)
-            line = {
-                "reward": rewards.mean().item() / 3,
-                "tied": tied.float().mean().item(),
-                "gradient": seen["gradient_norm"].norm().item(),
-                "entropy": -old.mean().item(),
-            }
-        line["ratio"] = (seen["log_probs"] - old).exp().max().item()
-        if step == 3:
-            epochs.append({name: round(value, 3) for name, value in line.items()})
-    ends = {"reward, first": epochs[0]["reward"], "reward, last": epochs[-1]["reward"]}
-    return ends | {name: epochs[0][name] for name in ASKED[2:]}
-
-
-def answers_of(function, run):
-    """What `function` says of a run of which it may ask three numbers."""
-    numbers, questions = numbers_of(*RUNS[run]), []
-
-    def ask(name):
-        if name not in numbers:
-            raise ValueError(f"Ask for one of: {'; '.join(numbers)}.")
-        questions.append(name)
-        if len({*questions}) > MOST_QUESTIONS:
-            raise ValueError(f"This asks for more than {MOST_QUESTIONS} numbers.")
-        return numbers[name]
-
-    return function(ask)
-
-
-@exercise("7.6", use=answers_of, choice=True)
-def what_is_wrong(ask):
-    """a function, name -> number; -> what is wrong, one of the list"""
-    first, last = ask("reward, first"), ask("reward, last")
-    if last < first - 0.1:
-        return "deltas with the wrong sign"
-    if last > first + 0.1:
-        moved = ask("ratio") != 1
-        return "healthy" if moved else "old log-probs noted anew"
-    if first > 0.9:
-        return "finished"
-    return "no step is taken" if ask("gradient") > 0 else "all groups tied"
-
-
-what_is_wrong.insight = (
-    "No number tells all. What you ask second depends on what the first one said."
-)
-WORDS = {
-    "healthy": "learns, and its policy moves within an epoch",
-    "finished": "has nothing left to learn",
-    "all groups tied": "compares nothing, and earns nothing",
-    "no step is taken": "has a gradient and stays where it was",
-    "deltas with the wrong sign": "loses what it earned",
-    "old log-probs noted anew": "learns, and its ratio says that no step moved it",
-}
-RUNS = [(cause, seed) for seed in (0, 100) for cause in WORDS]
-what_is_wrong.cases = tuple(
-    case(
-        f"a run that {WORDS[cause]}",
-        f"Your answer does not fit a run that {WORDS[cause]}. Which number would show "
-        "it?",
-        run=run,
-    )
-    for run, (cause, _) in enumerate(RUNS)
-)
-what_is_wrong.mistakes = """
-last < first - 0.1 => last > first + 0.1 | Your reward is upside down: where the sign \
-is wrong, the reward falls.
-ask("ratio") != 1 => ask("ratio") == 1 | A ratio of 1 after four steps says that \
-pi_old was noted anew in each of them. In a healthy run it has left 1.
-first > 0.9 => ask("tied") > 0.9 | Tied groups are no fault where everything is right: \
-read them together with the reward.
-ask("gradient") > 0 => ask("gradient") == 0 | A gradient and no change: then no step \
-is taken. Without a gradient, nothing is compared.
-return "healthy" | A healthy run learns, and its policy moves. Which numbers say so \
-of this one?
-return "all groups tied" | Without a gradient a run may also be finished, and with one \
-its groups are not tied. Which numbers tell?
-"""
