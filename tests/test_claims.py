@@ -159,9 +159,11 @@ def test_notebook_13_shows_what_is_stored():
     table = code[code.index("gaps = {") + 7 :]
     gaps = ast.literal_eval(table[: table.index("\n}") + 2])
     keys = ("dr_grpo", "rloo", "cispo", "dapo")
+    rates = ("a third of the rate", "seeds 100 to 115", "three times the rate")
+    plain = [TABLE["13.dr_grpo"]["runs"][rate]["lower"] for rate in rates]
+    assert f"plain = {[round(reward, 3) for reward in plain]}" in code
     for key, pairs in zip(keys, gaps.values(), strict=True):
         sign = 1 if key in keys[:2] else -1  # stored as GRPO minus the variant
-        rates = ("a third of the rate", "seeds 100 to 115", "three times the rate")
         for name, pair in zip(rates, pairs, strict=True):
             run = TABLE[f"13.{key}"]["runs"][name]
             assert pair == pytest.approx(

@@ -207,16 +207,21 @@ class Case:
         One that fires here and in no healthy trainer is a proof. Returns whether all
         were silent. Raises ValueError for one that ends in an error.
         """
-        silent = True
+        silent, quiet = True, []
         for probe in probes:
             said, printed = heard_of(probe, self.make_trainer)
             told = f"{probe.__name__}: silent"
             if said == SILENT:
                 self.record.silent.append(probe)
+                if not printed:  # told together, so that the numbers stand out
+                    quiet.append(probe.__name__)
+                    continue
             else:
                 silent, told = False, self._weigh(probe)
             print("\n".join(wrap(told)))
             show_printed(printed)
+        if quiet:
+            print("\n".join(wrap(f"{', '.join(quiet)}: silent")))
         return silent
 
     def _weigh(self, probe: Callable) -> str:

@@ -12,6 +12,7 @@ from grpo_course.classroom.plots import (
     PI,
     axes_row,
     finish,
+    legend_above,
     legend_below,
     write,
 )
@@ -28,6 +29,18 @@ def plot_tools(runs: Mapping[str, Sequence[Tensor]]) -> list[Axes]:
     finish(axes[1], "rollout", "logged entropy, nats")
     legend_below(axes)
     return axes
+
+
+def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> Axes:
+    """The share right of each kind of problem: a thin line a seed. [stop seed]"""
+    ax = axes_row()[0]
+    for (kind, curve), colour, line in zip(
+        curves.items(), COLOURS, LINES, strict=False
+    ):
+        ax.plot(stops, curve, color=colour, ls=line, lw=1, alpha=0.5)
+        ax.plot(stops, curve.mean(dim=-1), color=colour, ls=line, lw=3, label=kind)
+    finish(ax, "update", "share right")
+    return legend_above(ax)
 
 
 def plot_needed(counts: Mapping[str, Tensor]) -> Axes:
@@ -49,18 +62,6 @@ def plot_needed(counts: Mapping[str, Tensor]) -> Axes:
     finish(ax, "the last turn of each line is the answer", "conversations needed")
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     return ax
-
-
-def plot_branches(cost: Mapping[int, Tensor]) -> Axes:
-    """Turns to be written by the number of ends that each first call gets."""
-    ax = axes_row()[0]
-    values = [float(turns) / 1000 for turns in cost.values()]
-    ax.plot([*cost], values, marker="o", color=PI)
-    ax.set(xscale="log", ylim=(0, 1.1 * max(values)))
-    ax.set_xticks([*cost], [f"{ends}" for ends in cost])
-    ax.minorticks_off()
-    write(ax, "no branches", 1, values[0], (8, -4), fontsize=11, ha="left")
-    return finish(ax, "ends written for each first call", "turns in all, thousands")
 
 
 def plot_learned_turns(needed: Mapping[int, float]) -> Axes:
