@@ -1,6 +1,5 @@
 """What notebook 08 alone draws."""
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -77,18 +76,3 @@ def plot_fading(errors: Tensor, deltas: Tensor, lam: float) -> Axes:
     title = f"λ = {lam:g}: what reaches each token"
     ax.set(title=title, xlabel="token", xticks=range(count))
     return ax
-
-
-def plot_cut(deltas: Mapping[str, Mapping[str, Tensor]]) -> list[Axes]:
-    """A panel for each way to count; deltas[way][what the response did] [pos]."""
-    axes = axes_row(len(deltas), width=9.0, height=2.8)
-    for ax, (way, kinds) in zip(axes, deltas.items(), strict=True):
-        for shift, (kind, mean) in zip((-0.2, 0.2), kinds.items(), strict=True):
-            places = [t + shift for t in range(len(mean))]
-            bars = ax.bar(places, mean, width=0.4, label=kind)
-            ax.bar_label(bars, [f"{x:+.2f}" for x in mean.tolist()], fontsize=8)
-        ax.axhline(0, color="black", lw=1)
-        finish(ax, "token", "mean delta", title=way)
-        ax.set(xticks=range(len(mean)), ylim=(-1.5, 2.2))
-        ax.legend(loc="upper right", ncols=2)
-    return axes
