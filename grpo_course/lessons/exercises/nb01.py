@@ -50,6 +50,8 @@ sorted(prompt) => sorted(prompt); response = sorted(response) | You sort the res
 too, which does the policy's work for it. Sort the prompt only.
 x == y => x != y | You count the positions that are wrong. A reward grows with what is \
 right: compare with ==.
+if x == y) => if x == y) / len(truth) | You return the share of right positions. \
+Count them: a point for each.
 zip(response, truth) => zip(response[:-1], truth) | The last position is missing. A \
 list of n numbers has the positions 0 to n - 1, as range(n) has.
 zip(response, truth) => zip(response[:1], truth) | You look at the first position \

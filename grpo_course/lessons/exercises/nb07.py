@@ -61,6 +61,8 @@ lengths * deltas.numel() => deltas.numel() | The length is missing: a response's
 tokens share its weight, so each gets 1 / length of it.
 share[..., None] * mask => share[..., None] | The mask is missing: multiply by it, so \
 that each token of a response gets the share and padding gets 0.
+share[..., None] * mask => share[..., None].expand(mask.shape) | The mask is missing: \
+multiply by it, so that each token of a response gets the share and padding gets 0.
 -deltas / (lengths * deltas.numel()) => -deltas * lengths / deltas.numel() | You \
 multiply by the length. A response's tokens share its weight, so each gets 1 / length \
 of it.
@@ -158,6 +160,8 @@ row: its responses lie along trial, the last axis.
 return rewards.mean(dim=-1) == rewards[..., 0] | A mean that equals the first reward \
 says nothing of the others, and rounding moves it. Compare rewards with each other: \
 largest against smallest.
+return (rewards[..., 1:] == rewards[..., :-1]).any(-1) | Two equal neighbours do not \
+make a tie. All of the group must agree.
 return rewards[..., 0] == rewards[..., -1] | You look at the first and the last \
 response only. All of the group must agree.
 """

@@ -154,6 +154,9 @@ a token collects the errors before it. A token is answerable for what comes afte
 start at the end.
 deltas[:, t] = delta => deltas[:, -1 - t] = delta | The numbers are right, but still \
 in the order in which you found them, from the last token to the first. Reverse them.
+gamma * after - values => gamma * after - values; errors[:, -1] += values[:, -1] | The \
+error of the last token lacks its own value. Nothing is expected after it, but its \
+value is subtracted all the same.
 zeros_like(values) => clone(values) | You bootstrap beyond the end: after the last \
 token there is no next value. Its TD error is reward minus value.
 errors[:, t] + gamma => (1 - lam) * errors[:, t] + gamma | You weigh the token's own \
