@@ -431,17 +431,6 @@ RIGHT = pairs(
             lambda c, r: F.softplus(r - c).mean(),
             lambda c, r: F.binary_cross_entropy_with_logits(c - r, torch.ones_like(c)),
         ],
-        "rubric_reward": [
-            lambda ticks, weights, essential: (
-                (ticks.float() @ weights / weights.sum())
-                * (ticks.long() >= essential.long()).all(-1)
-            ),
-            lambda ticks, weights, essential: torch.where(
-                ticks[..., essential].all(-1),
-                torch.einsum("bti,i->bt", ticks.float(), weights / weights.sum()),
-                torch.zeros(()),
-            ),
-        ],
         "distillation_deltas": (
             lambda own, theirs, mask: (theirs - own).detach().masked_fill(~mask, 0.0)
         ),

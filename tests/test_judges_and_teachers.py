@@ -1,4 +1,4 @@
-"""Judges whose errors are known, panels, a rubric; teachers and their students."""
+"""Judges whose errors are known, panels; teachers and their students."""
 
 import pytest
 import torch
@@ -62,7 +62,8 @@ def test_a_climb_goes_where_the_marks_are():
 # The investigation
 
 ERRORS = draw_judges()
-TOLD = ERRORS[[NAMES.index(name) for name in "abci"]].mean(0).std().item()
+KNOWN = checked(ERRORS)
+TOLD = KNOWN[[NAMES.index(name) for name in "abci"]].mean(0).std().item()
 
 
 def trained(marks):
@@ -72,13 +73,13 @@ def trained(marks):
 
 
 def test_a_mixed_panel_closes_the_case_and_the_most_accurate_four_do_not(capsys):
-    assert try_panel(ERRORS, "abci", TOLD, INFINITE, trained)
+    assert try_panel(ERRORS, [*"abci"], TOLD, INFINITE, trained)
     told = capsys.readouterr().out
-    assert "trained on abci" in told and "trained on aegh" in told
-    sure = ERRORS[[NAMES.index(name) for name in "aegh"]].mean(0).std().item()
-    assert not try_panel(ERRORS, "aegh", sure, INFINITE, trained)
+    assert "trained on abci" in told and "trained on aehk" in told
+    sure = KNOWN[[NAMES.index(name) for name in "aehk"]].mean(0).std().item()
+    assert not try_panel(ERRORS, "aehk", sure, INFINITE, trained)
     assert "[v] told" in (told := capsys.readouterr().out)
-    assert "[x] chosen = 'aegh'" in told and "trained" not in told
+    assert "[x] chosen = 'aehk'" in told and "trained" not in told
 
 
 @pytest.mark.parametrize(
@@ -97,10 +98,9 @@ def test_what_the_data_do_not_say_keeps_it_open(panel, told, copies, complaint, 
 
 
 def test_the_checked_cases_tell_what_a_panel_errs_by():
-    known = checked(ERRORS)
     places = [NAMES.index(name) for name in "abci"]
-    assert abs(known[places].mean(0).std() - TOLD) < judges.CLOSE / 2
-    assert known.shape == (12, 32 * 3 * 10)
+    assert abs(ERRORS[places].mean(0).std() - TOLD) < judges.CLOSE / 2
+    assert KNOWN.shape == (12, 32 * 3 * 10)
 
 
 # Teachers

@@ -80,35 +80,38 @@ def checked(errors: Tensor, num_checked: int = 10) -> Tensor:
 
 def try_panel(
     errors: Tensor,
-    panel: str,
+    panel: str | Sequence[str],
     told: float,
     copies: float,
     train: Callable[[Tensor], Tensor] = sorts_after,
 ) -> bool:
     """Print what speaks for a panel, and train on it; whether all of it stands.
 
-    errors [judge seed batch all] are those about all responses, `panel` has four names,
-    `told` is the error that its mean mark was said to have, and `copies` how many
-    judges like the most accurate four would come as far.
+    errors [judge seed batch all] are those about all responses. What was found is held
+    against the checked ones: `panel` has four names, `told` is the error that its mean
+    mark was said to have, and `copies` how many judges like the most accurate four
+    would come as far.
     """
+    panel = "".join(panel)
     if problem := not_a_panel(panel):
         tell(False, problem)
         return False
-    spread = errors.flatten(1).std(-1)  # [judge]
+    known = checked(errors)
+    spread = known.std(-1)  # [judge]
     sure = "".join(sorted(NAMES[k] for k in spread.argsort()[:ON_PANEL]))
-    mean = {who: errors[[NAMES.index(n) for n in who]].mean(0) for who in (panel, sure)}
-    error = mean[panel].std().item()
+    places = {who: [NAMES.index(name) for name in who] for who in (panel, sure)}
+    error = known[places[panel]].mean(0).std().item()
     right = abs(told - error) <= CLOSE
     tell(right, f"told = {told:.2f}: the mean mark of {panel} errs by {error:.2f}")
     good = error <= GOOD
     words = "that will do" if good else f"there are panels that err by {GOOD} or less"
     tell(good, f"chosen = {panel!r}: {words}")
-    floor = limit_of(errors, sure)
+    floor = limit_of(known, sure)
     enough = copies == float("inf") and floor > error
     tell(enough, f"copies = {copies:g}: {words if enough else 'what do they share?'}")
     if good and right:
         truth = true_rewards()
-        ends = {who: train(truth + wrong) for who, wrong in mean.items()}
+        ends = {who: train(truth + errors[at].mean(0)) for who, at in places.items()}
         for who, end in ends.items():
             average, sem = mean_and_error(end)
             tell(True, f"trained on {who}: P(sorted) {average:.2f} ± {sem:.2f}")
@@ -117,7 +120,7 @@ def try_panel(
 
 def limit_of(errors: Tensor, names: str) -> float:
     """The spread of what judges have in common: no number of them averages it away."""
-    several = torch.cov(errors[[NAMES.index(name) for name in names]].flatten(1))
+    several = torch.cov(errors[[NAMES.index(name) for name in names]])
     pairs = several.sum() - several.trace()
     return (pairs / (len(names) * (len(names) - 1))).clamp(min=0).sqrt().item()
 

@@ -64,77 +64,7 @@ depend on how many pairs there are.
 """
 
 
-@exercise("17.2")
-def rubric_reward(ticks, weights, essential):
-    """bool [batch trial item], float [item], bool [item] -> float [batch trial]"""
-    earned = (ticks * weights).sum(-1) / weights.sum()
-    holds = (ticks | ~essential).all(-1)
-    return torch.where(holds, earned, 0.0)
-
-
-def ticked(*rows):
-    """Ticks as they are written on paper: x or -, a response a word."""
-    return torch.tensor([[[c == "x" for c in word] for word in row] for row in rows])
-
-
-rubric_reward.insight = (
-    "A rubric is several small rewards. Weights say what each is worth, and an "
-    "essential item is not bought with the others."
-)
-NOT_ALL = (
-    "All essential items must be ticked. Where one of them is missing, the response "
-    "earns nothing."
-)
-rubric_reward.cases = (
-    case(
-        "two responses, the first item essential",
-        ticks=ticked(["xx-", "-xx"]),
-        weights=[2.0, 1.0, 1.0],
-        essential=[True, False, False],
-    ),
-    case(
-        "nothing is essential",
-        ticks=ticked(["xxx", "x--", "---"], ["-x-", "--x", "x-x"]),
-        weights=[1.0, 3.0, 2.0],
-        essential=[False, False, False],
-    ),
-    case(
-        "two items are essential",
-        NOT_ALL,
-        ticks=ticked(["xx--", "x-xx"], ["-xxx", "xxxx"]),
-        weights=[1.0, 1.0, 2.0, 0.5],
-        essential=[True, True, False, False],
-    ),
-    case(
-        "all are essential",
-        NOT_ALL,
-        ticks=ticked(["xx", "x-", "--"]),
-        weights=[1.0, 4.0],
-        essential=[True, True],
-    ),
-)
-rubric_reward.mistakes = f"""
- / weights.sum() => | You add up the weights of what is ticked. Divide by the sum of \
-all weights, so that a full rubric earns 1 however many items it has.
-weights.sum() => ticks.sum(-1) | You divide by the number of items that are ticked, \
-so that one of one earns as much as five of five. Divide by the sum of all weights.
-.sum(-1) / weights.sum() => .mean(-1) | You divide by the number of items. Divide by \
-the sum of all weights, so that a full rubric earns 1.
-return torch.where((ticks | ~essential).all(-1), ticks.float().mean(-1), 0.0) | The \
-weights are missing: each item counts for as much as its weight.
-return (ticks * weights).sum(-1) / weights.sum() | {NOT_ALL}
-(ticks | ~essential).all(-1) => ticks.all(-1) | You ask for every item. Only the \
-essential ones must be ticked.
-(ticks | ~essential).all(-1) => (ticks & essential).any(-1) | One essential item is \
-enough for you. All of them must be ticked.
-~essential => essential | You ask for the items that are not essential. The other way \
-round: an item must be ticked if it is essential.
-holds, earned, 0.0 => holds, 1.0, 0.0 | All that passes earns 1. The essential items \
-only open the door; behind it the weights count.
-"""
-
-
-@exercise("17.3", gradient="log_probs")
+@exercise("17.2", gradient="log_probs")
 def distillation_deltas(log_probs, teacher_log_probs, mask):
     """float, float, bool [batch trial pos] -> float [batch trial pos], a constant"""
     deltas = (teacher_log_probs - log_probs).detach()
