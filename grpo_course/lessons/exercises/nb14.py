@@ -31,6 +31,8 @@ prompts weigh more, not less.
 says 2, and not 1.
 1 / p] => 1 / (p * (1 - p))] | The third row has no mirror images: at p = 0.9 the \
 table says 1.11, and at 0.1 it says 10.
+1 / (p * (1 - p)).sqrt(), 1 / p => (p * (1 - p)).sqrt(), p | These are the divisors. \
+The weight is one over each: hard prompts weigh more, not less.
 torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p => torch.ones_like(p), 1 / p, 1 / \
 (p * (1 - p)).sqrt() | The rows are in another order: nothing, the spread, the mean.
 torch.stack([torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p]) => \
@@ -86,6 +88,8 @@ torch.arange(k))).prod(-1) | You put the sample back above: with each draw one f
 is left, of the wrong ones as of all.
 num_samples - num_right[:, None] => num_right[:, None] | You count the wrong samples \
 as right: c of n are right, n - c wrong.
+torch.arange(k) => torch.arange(1, k + 1) | The first draw is counted as if one sample \
+were gone. k draws are counted from 0 to k - 1: torch.arange(k).
 torch.arange(k) => torch.arange(k + 1) | That is one draw too many. k draws are \
 counted from 0 to k - 1: torch.arange(k).
 """

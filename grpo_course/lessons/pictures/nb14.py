@@ -84,7 +84,7 @@ def plot_turned(
     axes, told = axes_row(len(ends), width=10.0, height=2.5), []
     for ax, (name, each) in zip(axes, ends.items(), strict=True):
         draw_arrow(ax, (0, 0), (1, 0), width=4, color="black", path_effects=[])
-        look: dict[str, Any] = {"ms": 6, "alpha": 0.6, "mew": 0, "zorder": 5}
+        look: dict[str, Any] = {"ms": 8, "alpha": 0.6, "mew": 0, "zorder": 5}
         is_best = False
         if errors:
             words = f"{'total ' if noise else ''}error {errors[name]:.2f}"
@@ -148,22 +148,22 @@ def plot_pass_at_k(
 def plot_before_after(
     pairs: Mapping[str, tuple[Tensor, Tensor]], least: float = 1e-3
 ) -> list[Axes]:
-    """A dot a prompt: its solve rate before, on a logarithmic axis, and after.
+    """A dot a prompt: its solve rate before and after.
 
     A rate after below `least` is a cross: given up. Dots stand a little higher or lower
     than their rate, so that equal ones are seen; on the dotted line both are the same.
     """
-    axes, same = axes_row(len(pairs), width=9.0, height=3.7), torch.logspace(-4, 0, 200)
+    axes = axes_row(len(pairs), width=9.0, height=3.7)
     for ax, (title, (before, after)) in zip(axes, pairs.items(), strict=True):
         y = after + 0.1 * (torch.arange(len(after)) * 0.618 % 1 - 0.5)
-        ax.plot(same, same, "k:", zorder=3, label="unchanged")
+        ax.plot((0, 1), (0, 1), "k:", zorder=3, label="unchanged")
         marks = {f"above {least:g}": ("o", 4, PI), "given up": ("x", 5, DOWN)}
         for (name, (mark, size, colour)), some in zip(
             marks.items(), (after >= least, after < least), strict=True
         ):
             look: dict[str, Any] = {"ms": size, "color": colour, "alpha": 0.5}
             ax.plot(before[some], y[some], mark, label=name, **look)
-        ax.set(xscale="log", xlim=(0.8 * before.min(), 1.4), ylim=(-0.1, 1.1))
+        ax.set(xlim=(-0.1, 1.1), ylim=(-0.1, 1.1), aspect="equal")
         label = "solve rate after" if ax is axes[0] else ""
         finish(ax, "solve rate before", label, title)
     legend_below(axes)
@@ -179,8 +179,8 @@ def plot_trade(
     as a share of what the first beta won. Bars are one standard error; the first and
     the last beta stand beside their dots. From `remedy` on the corner is shaded.
     """
-    ax, (right, top) = axes_row(width=7.5, height=4.0)[0], (1.2, 1.08)
-    shifts = (((10, -15), (10, -4)), ((10, 6), (4, 9)))
+    ax, (right, top) = axes_row(width=7.5, height=4.0)[0], (1.08, 1.08)
+    shifts = (((-8, 8), (10, -4)), ((-16, 26), (4, 9)))
     for (name, runs), colour, line, aways in zip(
         trade.items(), COLOURS, LINES, shifts, strict=False
     ):
@@ -191,7 +191,8 @@ def plot_trade(
         ax.errorbar(won, kept, unsure, lost, **look)
         for end, away in zip((0, -1), aways, strict=True):
             spot = won[end].item(), kept[end].item()
-            ink: dict[str, Any] = {"color": colour, "ha": "left", "va": "baseline"}
+            ink: dict[str, Any] = {"color": colour, "va": "baseline"}
+            ink["ha"] = "left" if away[0] > 0 else "right"
             write(ax, f"β = {betas[end]:g}", *spot, away, **ink)
     ax.set(xlim=(-0.05, right), ylim=(0, top))
     size = right - remedy[0], top - remedy[1]
