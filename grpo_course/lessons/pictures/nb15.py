@@ -66,12 +66,13 @@ def plot_signs(runs: Sequence[Mapping[str, Any]]) -> list[Axes]:
     """A small plot for each sign: of each run a line from its start to its end.
 
     runs have a cause, and a start and an end with numbers by sign. Runs of one cause
-    stand side by side.
+    stand side by side. The two kinds of tied groups are left out.
     """
     causes = list(dict.fromkeys(run["cause"] for run in runs))
-    axes = [*chain(*axes_grid(2, 4, width=11, height=5.2))]
+    signs = [sign for sign in runs[0]["start"] if not sign.startswith("all ")]
+    axes = [*chain(*axes_grid(2, 3, width=11, height=5.2))]
     means = []
-    for ax, sign in zip(axes, runs[0]["start"]):
+    for ax, sign in zip(axes, signs):
         for place, cause in enumerate(causes):
             ends = np.array(
                 [
@@ -89,7 +90,7 @@ def plot_signs(runs: Sequence[Mapping[str, Any]]) -> list[Axes]:
         ax.set_xticks(range(len(causes)), [name.replace(" ", "\n") for name in causes])
         ax.tick_params(axis="x", labelsize=8)
         finish(ax, "", "nats" if sign == "kl" else "share", sign)
-    for ax in axes[len(runs[0]["start"]) :]:
+    for ax in axes[len(signs) :]:
         ax.axis("off")
     axes[0].figure.set_label(f"Means of the runs. {'; '.join(means)}.")
     return axes
