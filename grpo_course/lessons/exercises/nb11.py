@@ -159,6 +159,8 @@ said.rpartition("</answer>")[0] => said | You accept an answer that is never clo
 It may have been cut off in the middle of a number: without </answer> return None.
 if opened else None => if opened else "" | Without a pair of tags you return an empty \
 text. Return None, so that nobody takes it for an answer that was given.
+return _last("<answer>(.*?)</answer>", completion) | A `.` stops at the end of a \
+line, and an answer may have several lines: re.S, or rpartition, which needs no dot.
 return _last("(?s)<answer>(.*)</answer>", completion) | `.*` is greedy: with two \
 answers it takes everything from the first opening tag to the last closing one.
 """
@@ -203,6 +205,14 @@ honest_reward.cases = (
         "As texts $1,200.00 and 1200 differ, as numbers they are one: let "
         "correctness_reward compare them.",
     ),
+    _reply(
+        "1,200 seats",
+        "<think>a</think><answer>1,200 seats</answer>",
+        "1200",
+        "A unit changes no number. float() reads neither a unit nor an equation: let "
+        "correctness_reward compare.",
+    ),
+    _reply("an equation", "<think>a</think><answer>24*50 = 1200</answer>", "1200"),
     _reply(
         "a minus",
         "<think>2-5</think><answer>-3</answer>",
@@ -341,6 +351,9 @@ policy: without it in the mask, it never learns to stop.
 response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == \
 eos).cumsum(-1) <= 1 | You keep everything before the second EOS. With a pad token of \
 its own no second one comes, and the padding counts.
+return (tokens != eos) & (torch.arange(tokens.shape[1]) >= prompt_width) | You drop \
+the EOS of the response and keep the padding behind it. Stopping is a choice of the \
+policy, so its first EOS counts, and nothing after it.
 return (tokens != 0) & (torch.arange(tokens.shape[1]) >= prompt_width) | You ask what \
 a token is, not where it stands. Padding may be any token, and the policy may write \
 0: only the first EOS behind the prompt decides.

@@ -1,6 +1,5 @@
 """What notebook 11 alone draws."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,19 +27,14 @@ from grpo_course.classroom.plots import (
     write,
 )
 from grpo_course.text.responses import TAGS
-from grpo_course.text.stories import WordProblem
 
-# The ground and the hatching of a piece of text. Grey and yellow are the marks that somebody set;
-# what stands between them is text.
+# The ground and the hatching of a piece of text.
 PIECES = KINDS | {
     "question": KINDS["prompt"],
     "template": ("#d9d9d9", ""),
     "system": ("#cfe6f5", ""),
     "tag": ("#F0E442", ""),
     "answer": (COLOURS[2], ""),
-    "solution": (GROUND, ""),
-    "calculation": ("#d9d9d9", ""),
-    "mark": ("#F0E442", ""),
 }
 
 
@@ -103,18 +97,6 @@ def plot_pieces(
     text = f"Texts as coloured pieces.{scored} {'; '.join(told)}"
     describe(ax.figure, text.replace("\n", " "))
     return ax
-
-
-def plot_solutions(problems: Sequence[WordProblem]) -> Axes:
-    """Worked solutions in GSM8K's form: steps, calculations, the mark, the answer."""
-    rows = {}
-    for number, problem in enumerate(problems, 1):
-        steps, mark, _ = re.split("(####)", problem.solution)
-        cut = re.findall(r"<<.*?>>|[^<\n]+\n?|\n", steps)
-        kinds = ["calculation" if text[:2] == "<<" else "solution" for text in cut]
-        ends = [(mark, "mark"), (problem.answer, "answer")]
-        rows[f"row {number}"] = [*zip(cut, kinds, strict=True), *ends]
-    return plot_pieces(rows)
 
 
 def pieces_of(
